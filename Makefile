@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0
+# What a person types. "make help" says what there is; the work is done in
+# Kbuild, selftests/, bench/ and scripts/.
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+DESTDIR ?=
+PREFIX ?= /usr/local
+
+.PHONY: help modules install uninstall tools demo test bench lint clean
+
+help:
+	@echo 'in the lab (no root needed, no kernel headers):'
+	@echo '  make demo      compare congestion controls on one bottleneck: out/demo/index.html'
+	@echo '  make test      unit tests, kselftests in the lab, conformance check'
+	@echo '  make bench     the published comparisons: bench/results/'
+	@echo '  make lint      checkpatch, sparse, shellcheck, man pages'
+	@echo 'on your kernel:'
+	@echo '  make modules [KDIR=...]              build against kernel headers (6.1 to 7.3)'
+	@echo '  sudo make install [KDIR=...] [DESTDIR=...] [PREFIX=...]   and uninstall'
+	@echo 'make clean removes what was built here; scripts/lab clean the lab'\''s cache'
+
+modules:
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+install: modules tools
+	$(MAKE) -C $(KDIR) M=$(CURDIR) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	scripts/install.sh install "$(DESTDIR)" "$(PREFIX)"
+
+uninstall:
+	scripts/install.sh uninstall "$(DESTDIR)" "$(PREFIX)"
+
+tools:
+	$(MAKE) -s -C selftests tools
+
+demo: tools
+	bench/run --demo
+
+test:
+	selftests/run
+
+bench: tools
+	bench/run --all
+
+lint:
+	scripts/lint
+
+clean:
+	$(MAKE) -C selftests clean
+	rm -rf out *.o *.ko *.mod *.mod.c .*.cmd *.order *.symvers .tmp_versions

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Rewrites the ECN field of single packets on their way out, for the sockets of
+ * one module. The stack decides the field per socket; some controls need to
+ * decide it per packet. A LOCAL_OUT netfilter hook is the way in that a module
+ * has: it sees every packet with its socket, before queues and taps.
+ *
+ * One user per module: the state below is the including file's own.
+ */
+#ifndef _LOWQ_ECN_EGRESS_H
+#define _LOWQ_ECN_EGRESS_H
+
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/netfilter_ipv6.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+#include <net/net_namespace.h>
+#include <net/tcp.h>
+
+#define ECN_EGRESS_KEEP	(-1)
+
+/**
+ * ecn_egress_choose_t - the ECN field for one packet
+ * @sk:	a full TCP socket whose control is the registered one
+ * @skb:	the packet; its headers are in place, its data is not to be touched
+ * @payload:	bytes of TCP payload
+ *
+ * Runs for every packet of the module's sockets, in softirq or process context.
+ * Return: INET_ECN_NOT_ECT, _ECT_0, _ECT_1, or ECN_EGRESS_KEEP.
+ */
+typedef int (*ecn_egress_choose_t)(const struct sock *sk, const struct sk_buff *skb,
+				   u32 payload);
+
+static const struct tcp_congestion_ops *ecn_egress_ops;
+static ecn_egress_choose_t ecn_egress_choose;
+
+static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
+				    const struct nf_hook_state *state)
+{
+	const struct sock *sk = skb->sk;
+	u32 header;
+	int ecn;
+
+	if (!sk || !sk_fullsock(sk) || sk->sk_protocol != IPPROTO_TCP ||
+	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress_ops)
+		return NF_ACCEPT;
+	header = skb_transport_offset(skb) + tcp_hdrlen(skb);
+	ecn = ecn_egress_choose(sk, skb, skb->len - min(header, skb->len));
+	if (ecn == ECN_EGRESS_KEEP)
+		return NF_ACCEPT;
+	/* The headers of a packet that leaves are its own: no copy is needed. */
+	if (state->pf == NFPROTO_IPV4)
+		ipv4_change_dsfield(ip_hdr(skb), ~INET_ECN_MASK, ecn);
+	else
+		ipv6_change_dsfield(ipv6_hdr(skb), ~INET_ECN_MASK, ecn);
+	return NF_ACCEPT;
+}
+
+static const struct nf_hook_ops ecn_egress_hooks[] = {
+	{
+		.hook = ecn_egress_hook,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_LOCAL_OUT,
+		.priority = NF_IP_PRI_LAST,
+	},
+#if IS_ENABLED(CONFIG_IPV6)
+	{
+		.hook = ecn_egress_hook,
+		.pf = NFPROTO_IPV6,
+		.hooknum = NF_INET_LOCAL_OUT,
+		.priority = NF_IP6_PRI_LAST,
+	},
+#endif
+};
+
+static int __net_init ecn_egress_net_init(struct net *net)
+{
+	return nf_register_net_hooks(net, ecn_egress_hooks, ARRAY_SIZE(ecn_egress_hooks));
+}
+
+static void __net_exit ecn_egress_net_exit(struct net *net)
+{
+	nf_unregister_net_hooks(net, ecn_egress_hooks, ARRAY_SIZE(ecn_egress_hooks));
+}
+
+static struct pernet_operations ecn_egress_net_ops = {
+	.init = ecn_egress_net_init,
+	.exit = ecn_egress_net_exit,
+};
+
+/* In every namespace, those to come included. May sleep. */
+static inline int ecn_egress_register(const struct tcp_congestion_ops *ops,
+				      ecn_egress_choose_t choose)
+{
+	ecn_egress_ops = ops;
+	ecn_egress_choose = choose;
+	return register_pernet_subsys(&ecn_egress_net_ops);
+}
+
+static inline void ecn_egress_unregister(void)
+{
+	unregister_pernet_subsys(&ecn_egress_net_ops);
+}
+
+#endif /* _LOWQ_ECN_EGRESS_H */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Fixed-point helpers shared by the models.
+ *
+ * A value in Qn is an unsigned integer that stands for itself divided by 2^n:
+ * in Q30, FP_ONE(30) = 1 << 30 is 1.0. Within the stated ranges of n and shift no
+ * input makes a helper divide by zero or wrap; what does not fit is the largest
+ * value that does. Sees nothing of the kernel but integers, and compiles in user space
+ * too, where selftests/unit compares it with floating point.
+ */
+#ifndef _LOWQ_FIXEDPOINT_H
+#define _LOWQ_FIXEDPOINT_H
+
+#ifdef __KERNEL__
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+#else
+#include <stdbool.h>
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+#define U32_MAX UINT32_MAX
+#define U64_MAX UINT64_MAX
+#endif
+
+/* 1.0 in Qn; 0 <= n <= 63 */
+#define FP_ONE(n)	((u64)1 << (n))
+
+static inline u64 fp_min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static inline u64 fp_max(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* a + b, at most U64_MAX */
+static inline u64 fp_add(u64 a, u64 b)
+{
+	return a + b < a ? U64_MAX : a + b;
+}
+
+/* a - b, at least 0 */
+static inline u64 fp_sub(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* The upper and the lower half of the 128-bit product a * b. */
+static inline u64 fp_mul_wide(u64 a, u64 b, u64 *lo)
+{
+	u64 a_hi = a >> 32, a_lo = (u32)a, b_hi = b >> 32, b_lo = (u32)b;
+	u64 ll = a_lo * b_lo, mid = a_hi * b_lo + (ll >> 32);
+	u64 mid2 = a_lo * b_hi + (u32)mid;
+
+	/*
+	 * Neither sum wraps: (2^32 - 1)^2 + 2^32 - 1 < 2^64.
+	 */
+	*lo = (mid2 << 32) | (u32)ll;
+	return a_hi * b_hi + (mid >> 32) + (mid2 >> 32);
+}
+
+/* (a * b) >> n, rounded down, at most U64_MAX; 0 <= n <= 63. */
+static inline u64 fp_mul_shr(u64 a, u64 b, unsigned int n)
+{
+	u64 lo, hi = fp_mul_wide(a, b, &lo);
+
+	if (hi >> n)
+		return U64_MAX;
+	return n ? (hi << (64 - n)) | (lo >> n) : lo;
+}
+
+/*
+ * a * b / c, rounded down, at most U64_MAX; U64_MAX also when c is 0 and the
+ * product is not, 0 when both are. One division where the product fits 64 bits,
+ * else the schoolbook's, a bit at a time: a case for tests, not for hot paths.
+ */
+static inline u64 fp_mul_div(u64 a, u64 b, u64 c)
+{
+	u64 lo, hi = fp_mul_wide(a, b, &lo), q = 0;
+	int i;
+
+	if (!hi && !lo)
+		return 0;
+	if (hi >= c)
+		return U64_MAX;
+	if (!hi) {
+#ifdef __KERNEL__
+		return div64_u64(lo, c);
+#else
+		return lo / c;
+#endif
+	}
+	/* hi < c throughout, so the quotient fits 64 bits */
+	for (i = 0; i < 64; i++) {
+		bool carry = hi >> 63;
+
+		hi = (hi << 1) | (lo >> 63);
+		lo <<= 1;
+		q <<= 1;
+		if (carry || hi >= c) {
+			hi -= c;
+			q |= 1;
+		}
+	}
+	return q;
+}
+
+/*
+ * part / whole in Qn, rounded down, at most 1.0; 0 when whole is 0. n <= 32:
+ * with 32-bit operands part << n fits 64 bits. In Q32 1.0 is U32_MAX.
+ */
+static inline u32 fp_fraction(u32 part, u32 whole, unsigned int n)
+{
+	if (!whole)
+		return 0;
+	if (part >= whole)
+		return n < 32 ? (u32)FP_ONE(n) : U32_MAX;
+#ifdef __KERNEL__
+	return div_u64((u64)part << n, whole);
+#else
+	return ((u64)part << n) / whole;
+#endif
+}
+
+/*
+ * One step of an exponentially weighted moving average with gain 2^-shift:
+ * avg + 2^-shift * (sample - avg), all in the same Q format, rounded down once;
+ * shift <= 31. Off from the real value, at rest, by at most 2^shift - 1 units,
+ * never above it; falls to exactly 0 when the samples are 0, by a unit or more
+ * each time. The sum is at most (2^32 - 1) * 2^31, the result at most the larger
+ * of the two.
+ */
+static inline u32 fp_ewma(u32 avg, u32 sample, unsigned int shift)
+{
+	return (((u64)avg << shift) - avg + sample) >> shift;
+}
+
+/*
+ * Adds x (Qn) to a fraction that is carried from call to call (Qn, below 1.0)
+ * and takes the whole part out: over many calls nothing is lost or rounded.
+ * 0 <= n <= 32; x is at most U64_MAX - (2^n - 1), or the sum saturates.
+ */
+static inline u64 fp_carry(u32 *frac, u64 x, unsigned int n)
+{
+	u64 sum = fp_add(x, *frac);
+
+	*frac = sum & (FP_ONE(n) - 1);
+	return sum >> n;
+}
+
+#endif /* _LOWQ_FIXEDPOINT_H */

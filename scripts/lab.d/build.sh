@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Builds the lab's kernels and, for each of them, the project's modules.
+#
+# The cache:
+#   src/linux-VERSION-PATCH/          a kernel's source, patched
+#   kernel/SERIES-FLAVOUR             link to the build in use for that name
+#   kernel/VERSION-FLAVOUR-CONFIG/    the build; "complete" is its last file
+#   modules/BUILD/SOURCES/            the project's modules for that build
+#   tools/SOURCES/                    init and seed.so
+# A name is made from the contents it stands for, and gets its last file or its
+# place only when whole: what an interrupted build leaves is gone on with.
+
+# config_of FLAVOUR: the kernel configuration fragment
+config_of()
+{
+	cat "$LABD/common.config" "$LABD/$1.config"
+}
+
+# What a build depends on beside the kernel's version
+config_id()
+{
+	{ config_of "$1"; cat "$LABD/exact-clock.patch"; } | sha256sum | cut -c1-8
+}
+
+# A series ("7.3") or a path, as a name for links.
+series_name()
+{
+	case $1 in
+	*/*) echo "path-$(realpath "$1" | sha256sum | cut -c1-8)" ;;
+	*) echo "$1" ;;
+	esac
+}
+
+# current_build SERIES FLAVOUR: prints the finished build, fails if there is none
+current_build()
+{
+	local dir
+
+	dir=$(readlink -f "$CACHE/kernel/$(series_name "$1")-$2") || return
+	[[ $dir == *-$(config_id "$2") && -f $dir/complete ]] && printf '%s\n' "$dir"
+}
+
+# Says how far the compiler is, from the lines make prints.
+progress()
+{
+	awk -v what="$1" -v of="$2" -v tty="$(is_tty && echo 1)" '
+	/^  (CC|AR|LD|AS|HOSTCC)/ { n++ }
+	/: (error|fatal error): |\*\*\* / { print "lab: " $0 > "/dev/stderr" }
+	{
+		step = tty ? 20 : 400
+		if (n % step == 0 && n != last && n) {
+			printf "%slab: building %s: %d of about %d files%s", tty ? "\r" : "",
+				what, n, of, tty ? "" : "\n" > "/dev/stderr"
+			last = n
+			fflush()
+		}
+	}
+	END { if (tty) printf "\r\033[K" > "/dev/stderr" }'
+}
+
+# Every option of the fragment must have arrived, or the lab would lie later.
+# Options that a kernel series does not know are left out by Kconfig: allowed.
+check_config()
+{
+	local line name
+
+	while IFS= read -r line; do
+		name=${line%%=*}
+		grep -qxF "$line" "$1/.config" && continue
+		grep -rqs --include='Kconfig*' "^\(menu\)\?config ${name#CONFIG_}$" "$2" || continue
+		[ "$name" = CONFIG_PROC_SYSCTL ] || say "note: $line is not what $1 has"
+	done < <(grep '^CONFIG_.*=[ym]$' "$3")
+}
+
+build_kernel()
+{
+	local series=$1 flavour=$2 src dir lock version start=$SECONDS
+
+	mkdir -p "$CACHE/kernel" "$CACHE/src" 2>/dev/null ||
+		die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
+	exec {lock}>"$CACHE/lock"
+	flock -n "$lock" || { say "waiting for another build"; flock "$lock"; }
+	if dir=$(current_build "$series" "$flavour"); then
+		say "kernel $series ($flavour) is built: $dir"
+		return
+	fi
+	need_tools "$BUILD_TOOLS"
+	case $series in
+	*/*) src=$(from_path "$series") ;;
+	*) src=$(from_debian "$series") ;;
+	esac || exit
+	version=$(make -s -C "$src" kernelversion) || die "unsupported kernel: $src"
+	dir=$CACHE/kernel/$version-$flavour-$(config_id "$flavour")
+	if [ ! -f "$dir/complete" ]; then
+		need_space "$CACHE" 1200 "building kernel $version"
+		mkdir -p "$dir/build"
+		config_of "$flavour" >"$dir/fragment"
+		make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" \
+			KCONFIG_ALLCONFIG="$dir/fragment" allnoconfig >"$dir/log" 2>&1 ||
+			die "kernel $version cannot be configured: $(tail -n1 "$dir/log")"
+		check_config "$dir/build" "$src" "$dir/fragment"
+		# shellcheck disable=SC2094 # tee appends, nothing reads
+		make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" -j"$(nproc)" \
+			KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=lowq KBUILD_BUILD_HOST=lab \
+			linux modules 2>&1 | tee -a "$dir/log" | progress "$version ($flavour)" 1250
+		[ "${PIPESTATUS[0]}" -eq 0 ] ||
+			die "kernel $version does not build; see $dir/log (run the same command again to go on)"
+		ln -sfn "$src" "$dir/source"
+		make -s -C "$src" ARCH=um O="$dir/build" kernelrelease >"$dir/release"
+		touch "$dir/complete"
+	fi
+	ln -sfn "$dir" "$CACHE/kernel/$(series_name "$series")-$flavour"
+	flock -u "$lock"
+	say "kernel $version ($flavour) built in $((SECONDS - start)) s"
+}
+
+# build_tools: prints the directory with the guest's init and the seed library
+build_tools()
+{
+	local dir
+
+	dir=$CACHE/tools/$(hash_of "$LABD/init.c" "$LABD/seed.c")
+	if [ ! -f "$dir/seed.so" ]; then
+		mkdir -p "$dir" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
+		gcc -O2 -Wall -Wextra -o "$dir/init" "$LABD/init.c" &&
+			gcc -O2 -Wall -Wextra -shared -fPIC -o "$dir/seed.tmp" "$LABD/seed.c" &&
+			mv "$dir/seed.tmp" "$dir/seed.so" || die "the lab's own tools do not compile"
+	fi
+	printf '%s\n' "$dir"
+}
+
+# The modules' sources: what a change to makes them stale.
+module_sources()
+{
+	(cd "$PROJECT" && ls Kbuild ./*.c include/*.h 2>/dev/null)
+}
+
+# build_modules BUILD: prints the directory that belongs at /lib/modules/RELEASE;
+# nothing where the project has no modules. Sources are copied aside, so that
+# several kernels never meet in one tree.
+build_modules()
+{
+	local build=$1 base work id release out lock
+
+	[ -f "$PROJECT/Kbuild" ] || return 0
+	base=$CACHE/modules/$(basename "$build")
+	id=$(cd "$PROJECT" && module_sources | xargs cat /dev/null | sha256sum | cut -c1-8)
+	out=$base/$id
+	if [ ! -d "$out" ]; then
+		mkdir -p "$base" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
+		exec {lock}>"$base/lock"
+		flock "$lock"
+		if [ ! -d "$out" ]; then
+			work=$base/work
+			mkdir -p "$work"
+			(cd "$PROJECT" && module_sources | cpio -pdmu --quiet "$work") || die "cannot copy the modules' sources"
+			make -C "$build/source" ARCH=um SUBARCH=x86_64 O="$build/build" M="$work" \
+				W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
+				{ cat "$base/log" >&2; die "the modules do not build"; }
+			grep -E 'warning:|WARNING' "$base/log" >&2
+			release=$(cat "$build/release")
+			rm -rf "$base/tmp"
+			mkdir -p "$base/tmp/lib/modules/$release/updates"
+			cp "$work"/*.ko "$base/tmp/lib/modules/$release/updates/" &&
+				cp "$build"/build/modules.{order,builtin,builtin.modinfo} "$base/tmp/lib/modules/$release/" &&
+				depmod -b "$base/tmp" "$release" || die "depmod failed"
+			mv "$base/tmp/lib/modules/$release" "$out"
+			# shellcheck disable=SC2012 # names are ours: hex digits
+			ls -td "$base"/????????/ | tail -n +6 | xargs -r rm -rf
+		fi
+		flock -u "$lock"
+	fi
+	printf '%s\n' "$out"
+}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Gets a kernel's source as Debian's linux-source-X.Y package, through apt with
+# a private state, so that nothing of the machine's own set-up changes and the
+# archive's signatures are checked; or takes a tree that the user has.
+
+# The mirror of the machine's own apt set-up.
+mirror()
+{
+	local uri
+
+	# shellcheck disable=SC2016 # apt's fields, not the shell's
+	uri=$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(REPO_URI)' \
+		'Created-By: Packages' 2>/dev/null |
+		awk -F'|' '$1 == "Debian" && $2 == "Debian" { print $3; exit }')
+	[ -n "$uri" ] || uri=$(awk '/^URIs:/ && $2 ~ /\/debian\/?$/ { print $2; exit }
+		/^deb / { for (i = 2; i <= NF; i++) if ($i ~ /^http.*\/debian\/?$/) { print $i; exit } }' \
+		/etc/apt/sources.list.d/*.sources /etc/apt/sources.list 2>/dev/null)
+	[ -n "$uri" ] || die "no Debian mirror in this machine's apt set-up: use --kernel PATH"
+	printf '%s\n' "${uri%/}"
+}
+
+# The suites that carry a kernel series, the likeliest first, a line each.
+suites()
+{
+	case $1 in
+	6.1) echo bookworm ;;
+	6.12) echo trixie ;;
+	*) echo trixie-backports; echo forky; echo sid ;;
+	esac
+}
+
+private_apt()
+{
+	local dir=$CACHE/apt
+
+	"$1" -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=- \
+		-o Dir::State="$dir/state" -o Dir::Cache="$dir/cache" \
+		-o Dir::State::status=/dev/null -o APT::Sandbox::User=root \
+		-o Acquire::Languages=none "${@:2}"
+}
+
+# use_suite SUITE: points the private apt at it and reads its index.
+use_suite()
+{
+	local dir=$CACHE/apt key=/usr/share/keyrings/debian-archive-keyring.gpg url
+
+	[ -r $key ] || die "missing $key: apt-get install debian-archive-keyring"
+	url=$(mirror) || exit
+	rm -rf "$dir"
+	mkdir -p "$dir"/state/lists/partial "$dir"/cache/archives/partial
+	echo "deb [signed-by=$key] $url $1 main" >"$dir/sources.list"
+	private_apt apt-get -qq update >"$dir/log" 2>&1 ||
+		die "apt cannot read Debian's index of $1 (no network?): $(tail -n1 "$dir/log")"
+}
+
+# Prints the linux-source package for series $1 that the suite in use has: the
+# series itself, or with "newest" the newest of the same major number.
+source_package()
+{
+	local names
+
+	names=$(private_apt apt-cache search --names-only '^linux-source-[0-9.]+$' |
+		cut -d' ' -f1 | sort -V)
+	if [ "$2" = newest ]; then
+		grep "^linux-source-${1%%.*}\." <<<"$names" | tail -n1
+	else
+		grep -x "linux-source-$1" <<<"$names"
+	fi
+}
+
+# Leaves the suite in use that has the source of series $1; prints the package.
+find_package()
+{
+	local suite pkg mode
+
+	for mode in exact newest; do
+		for suite in $(suites "$1"); do
+			use_suite "$suite" || exit
+			pkg=$(source_package "$1" $mode) && [ -n "$pkg" ] || continue
+			[ $mode = exact ] ||
+				say "Debian no longer carries $1: taking ${pkg#linux-source-} from $suite"
+			printf '%s\n' "$pkg"
+			return
+		done
+	done
+	die "no source package for kernel $1 in: $(suites "$1" | tr '\n' ' ')"
+}
+
+# prepare_tree DIR: the lab's patch; done once, before the tree gets its name.
+prepare_tree()
+{
+	patch -d "$1" -p1 --quiet --forward <"$LABD/exact-clock.patch" >"$1.patchlog" 2>&1 ||
+		die "unsupported kernel: exact-clock.patch does not apply to $1 ($(head -n1 "$1.patchlog"))"
+	rm -f "$1.patchlog"
+}
+
+# from_debian SERIES: prints the source directory, fetched and patched.
+from_debian()
+{
+	local pkg version dir tmp patched
+
+	patched=$(hash_of "$LABD/exact-clock.patch")
+	dir=$(ls -d "$CACHE/src/linux-$1."*"-$patched" 2>/dev/null | sort -V | tail -n1)
+	if [ -d "$dir" ]; then
+		printf '%s\n' "$dir"
+		return
+	fi
+	need_space "$CACHE" 3500 "kernel $1's source and build"
+	say "kernel $1: looking for the source in Debian's archive"
+	pkg=$(find_package "$1") || exit
+	version=$(private_apt apt-cache show "$pkg" | awk '/^Version:/ { print $2; exit }')
+	dir=$CACHE/src/linux-${version//[^0-9A-Za-z.-]/_}-$patched
+	if [ ! -d "$dir" ]; then
+		tmp=$CACHE/src/fetching.$$
+		rm -rf "$CACHE"/src/fetching.*
+		mkdir -p "$tmp"
+		say "kernel $1: downloading $pkg $version (160 MB)"
+		(cd "$tmp" && private_apt apt-get -qq download "$pkg" >log 2>&1) ||
+			die "cannot download $pkg: $(tail -n1 "$tmp/log")"
+		say "kernel $1: unpacking"
+		dpkg -x "$tmp"/*.deb "$tmp/pkg" && mkdir "$tmp/tree" &&
+			tar -C "$tmp/tree" --strip-components=1 -xJf "$tmp"/pkg/usr/src/linux-source-*.tar.xz ||
+			die "cannot unpack $pkg (disk full?)"
+		prepare_tree "$tmp/tree" || exit
+		mv "$tmp/tree" "$dir"
+		rm -rf "$tmp"
+	fi
+	rm -rf "$CACHE/apt"
+	printf '%s\n' "$dir"
+}
+
+# from_path DIR: a patched copy of the user's tree, which stays as it is.
+from_path()
+{
+	local dir tmp
+
+	[ -f "$1/arch/um/Makefile" ] || die "unsupported kernel: $1 holds no kernel source (arch/um/Makefile)"
+	dir=$CACHE/src/path-$(realpath "$1" | sha256sum | cut -c1-8)
+	if [ ! -d "$dir" ]; then
+		need_space "$CACHE" 3500 "a copy of $1 and its build"
+		tmp=$CACHE/src/fetching.$$
+		rm -rf "$CACHE"/src/fetching.*
+		mkdir -p "$tmp"
+		say "copying $1"
+		cp -a --reflink=auto "$1" "$tmp/tree" || die "cannot copy $1"
+		rm -rf "$tmp/tree/.git"
+		[ ! -f "$tmp/tree/.config" ] || make -C "$tmp/tree" -s mrproper || die "make mrproper failed in a copy of $1"
+		prepare_tree "$tmp/tree" || exit
+		mv "$tmp/tree" "$dir"
+		rm -rf "$tmp"
+	fi
+	printf '%s\n' "$dir"
+}

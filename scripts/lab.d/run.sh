@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Boots the lab kernel for one command.
+
+# What the kernel says when something is wrong with it.
+readonly SPLATS='WARNING: |BUG: |BUG at |Oops|Kernel panic|general protection|KASAN|UBSAN|INFO: possible|INFO: task|INFO: rcu|INFO: trying|possible (circular|recursive|irq lock)|suspicious RCU|inconsistent lock state|held lock freed|unreferenced object|refcount_t:|unregister_netdevice: waiting|leaked|sleeping function|scheduling while atomic|double free|Call Trace'
+
+# The kernel's log from the command's start on.
+log_of_command()
+{
+	sed -n '/lab: command starts/,$p' "$1"
+}
+
+# The wall around the guest: the host's files read-only but for the run and the
+# --out directories, and everything it starts dies with it.
+sandbox()
+{
+	local args=(bwrap --ro-bind / / --dev /dev --proc /proc --unshare-pid
+		--die-with-parent) dir
+
+	for dir in "$@"; do
+		args+=(--bind "$dir" "$dir")
+	done
+	if ! bwrap --ro-bind / / --dev /dev --proc /proc --unshare-pid true 2>/dev/null; then
+		say "note: bubblewrap cannot run here; the guest's root sees the host read-only, but could mount it otherwise"
+		args=()
+	fi
+	WALL=("${args[@]}")
+}
+
+# run_guest BUILD FLAVOUR COMMAND...; options are in OPT_*. Returns the status.
+run_guest()
+{
+	local build=$1 flavour=$2 tools modules run status=$EXIT_LAB pid readers=() time boot
+	shift 2
+
+	tools=$(build_tools) || exit
+	modules=$(build_modules "$build") || exit
+	run=$(mktemp -d "${TMPDIR:-/tmp}/lowq-lab.XXXXXX") || die "no temporary directory"
+	RUNDIR=$run
+	printf '%s\0' "$@" >"$run/argv"
+	printf '%s\0' HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 LOWQ_LAB="$flavour" \
+		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin >"$run/env"
+	printf %s "$PROJECT" >"$run/cwd"
+	[ -z "$modules" ] || printf %s "$modules" >"$run/modules"
+	[ -z "$OPT_OUT" ] || printf %s "$OPT_OUT" >"$run/outdir"
+	[ "$flavour" != debug ] || touch "$run/leaks"
+	mkfifo "$run"/fifo.{1,2,3}
+	touch "$run"/{stdout,stderr,kernel.log}
+
+	# A pipe that is always drained at once: were a reader slow, the guest
+	# would wait for it, and runs would differ. tail brings it to the user.
+	cat "$run/fifo.1" >"$run/stdout" & readers+=($!)
+	cat "$run/fifo.2" >"$run/stderr" & readers+=($!)
+	cat "$run/fifo.3" >"$run/kernel.log" & readers+=($!)
+
+	time=(time-travel=inf-cpu time-travel-start=1893456000000000000)
+	[ -z "$OPT_REALTIME" ] || time=()
+	boot=("$build/build/linux" mem="$OPT_MEM" root=/dev/root rootfstype=hostfs rootflags=/ ro
+		init="$tools/init" lab="$run" "${time[@]}" seccomp=on ncpus="$OPT_SMP"
+		con=null con0=null,fd:3 con1=null,fd:4 con2=null,fd:5 console=tty2
+		panic=-1 uml_dir="$run" umid=guest)
+	sandbox "$run" ${OPT_OUT:+"$OPT_OUT"}
+	setsid env -i HOME=/root PATH="$PATH" LOWQ_SEED="$OPT_SEED" LD_PRELOAD="$tools/seed.so" \
+		setarch -R timeout -k 2 "$OPT_TIMEOUT" "${WALL[@]}" "${boot[@]}" \
+		</dev/null 3>"$run/fifo.1" 4>"$run/fifo.2" 5>"$run/fifo.3" >"$run/uml.log" 2>&1 &
+	pid=$!
+	GUEST=$pid
+	tail -q -c +1 -s 0.02 -f --pid=$pid "$run/stdout" & readers+=($!)
+	tail -q -c +1 -s 0.02 -f --pid=$pid "$run/stderr" >&2 & readers+=($!)
+	wait $pid
+	status=$?
+	GUEST=
+	wait "${readers[@]}"
+	[ -z "$OPT_OUT" ] || cp "$run/kernel.log" "$OPT_OUT/" 2>/dev/null
+
+	if log_of_command "$run/kernel.log" | grep -qE "$SPLATS"; then
+		say "the kernel complained:"
+		log_of_command "$run/kernel.log" | grep -E -m1 -A40 "$SPLATS" >&2
+		return $EXIT_SPLAT
+	elif [ $status -eq 124 ] || [ $status -eq 137 ]; then
+		say "stopped after $OPT_TIMEOUT s (--timeout)"
+		return $EXIT_TIMEOUT
+	elif [ -s "$run/status" ]; then
+		return "$(cat "$run/status")"
+	fi
+	say "the guest ended without a status; its last words:"
+	tail -n 20 "$run/uml.log" "$run/kernel.log" >&2
+	return $EXIT_LAB
+}
+
+# Nothing may stay behind, whatever ends us.
+clean_up()
+{
+	if [ -n "${GUEST:-}" ]; then
+		kill -TERM -- -"$GUEST" 2>/dev/null
+		sleep 0.2
+		kill -KILL -- -"$GUEST" 2>/dev/null
+		wait 2>/dev/null
+	fi
+	[ -z "${RUNDIR:-}" ] || rm -rf "$RUNDIR"
+}

@@ -1,0 +1,649 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# tcp_dctcp_ref against RFC 8257, as its packets show it.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+SIZE=20M
+virtual || SIZE=4M
+
+modprobe -r tcp_dctcp_ref 2>/dev/null
+modprobe tcp_dctcp_ref || { echo "1..0 # SKIP no module tcp_dctcp_ref"; exit $KSFT_SKIP; }
+
+PARAM=/sys/module/tcp_dctcp_ref/parameters
+
+# load [NAME=VALUE...]: the module anew, as it comes or with parameters
+load()
+{
+	modprobe -r tcp_dctcp_ref || fail "cannot unload"
+	modprobe tcp_dctcp_ref "$@" || fail "cannot load with $*"
+}
+
+# step RATE K: the bottleneck, a shaper over RED that marks from K packets on
+step()
+{
+	local k=$(($2 * 1514))
+
+	shape "$1"
+	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: red limit $((k * 20)) \
+		min $k max $((k + 1514)) avpkt 1514 burst $(($2 + 1)) bandwidth "$1" probability 1 ecn
+}
+
+shape()
+{
+	in_ns sw tc qdisc add dev egress root handle 1: htb default 1 direct_qlen 100000
+	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate "$1" ceil "$1" \
+		burst 1514 cburst 1514 quantum 1514
+}
+
+# lossy SPEC...: netem in place of a bottleneck; "loss X% ecn" marks, not drops
+lossy()
+{
+	in_ns sw tc qdisc del dev egress root 2>/dev/null
+	in_ns sw tc qdisc add dev egress root netem limit 100000 "$@"
+}
+
+# send [flowgen options]: one flow h1 -> r, IPv4 unless TO says otherwise
+send()
+{
+	in_ns h1 flowgen long --to "${TO:-10.0.0.1}" --timeout 120s --cc dctcp_ref --size "$SIZE" \
+		>"$TMP/flow.json" || fail "flow failed: $(head -c 500 "$TMP/flow.json")"
+}
+
+flow_field()
+{
+	jq -rs "map(select(.type == \"flow\"))[0].$1" "$TMP/flow.json"
+}
+
+# --- receiver --------------------------------------------------------------
+
+# Walks the receiver's side of a capture. For each ACK: every packet it newly
+# covers came with the same mark, and ECE says which. For each change of mark:
+# the ACK that covers the changed packet leaves at the packet's own time.
+# Prints: acks mixed wrong changes late cwr_ce cwr_ce_wrong
+judge_echo()
+{
+	packets "$1" 'tcp.flags.syn == 0' frame.time_epoch tcp.dstport tcp.seq tcp.len tcp.ack \
+		ip.dsfield.ecn ipv6.tclass.ecn tcp.flags.ece tcp.flags.cwr |
+	awk -F'\t' -v OFMT=%.9f '
+	BEGIN { state = 0; changes = late = mixed = wrong = acks = cc = ccw = 0 }
+	function truth(x) { return x == "1" || x == "True" }
+	$2 == 5201 && $4 > 0 {
+		ce = ($6 $7) == 3
+		end = $3 + $4
+		n++
+		pend[n] = end; pce[n] = ce; pt[n] = $1
+		if (ce != state) { changes++; changed[n] = 1 }
+		if (ce && truth($9)) { cc++; cwrce[n] = 1 }
+		state = ce
+		next
+	}
+	$2 != 5201 && $4 == 0 {
+		ece = truth($8); new = 0; first = done + 1
+		while (done < n && pend[done + 1] <= $5) {
+			done++; new++
+			if (pce[done] != pce[first]) mixed++
+			if (pce[done] != ece) {
+				wrong++
+				if (done in cwrce) ccw++
+			}
+			if ((done in changed) && $1 - pt[done] > 0.000001) late++
+		}
+		acks++
+	}
+	END { print acks, mixed, wrong, changes, late, cc, ccw }'
+}
+
+echo_state()
+{
+	local acks mixed wrong changes late cc ccw
+
+	dumbbell 1 100us
+	lossy loss 5% ecn
+	serve r --cc dctcp_ref
+	capture r eth0 "$TMP/r.pcap" tcp
+	SIZE=2M send
+	stop_captures
+	read -r acks mixed wrong changes late cc ccw < <(judge_echo "$TMP/r.pcap")
+	echo "acks=$acks mixed=$mixed wrong=$wrong changes=$changes late=$late cwr_ce=$cc/$ccw"
+	expect "changes of mark" "$changes" -ge 50
+	expect "ACKs that cover clean and marked packets" "$mixed" -eq 0
+	expect "ACKs whose ECE is not the packets' CE" "$wrong" -eq 0
+	expect "ACKs" "$acks" -lt 1300	# delayed ACKs are still at work
+	! virtual || expect "changes not acknowledged at once" "$late" -eq 0
+}
+declare_test echo_state "D2 D3 D4" "ECE is the CE state, a change is acknowledged at once, the old state first"
+
+echo_cwr_with_ce()
+{
+	local acks mixed wrong changes late cc ccw
+
+	dumbbell 1 100us
+	lossy loss 30% ecn
+	serve r --cc dctcp_ref
+	capture r eth0 "$TMP/r.pcap" tcp
+	SIZE=2M send
+	stop_captures
+	read -r acks mixed wrong changes late cc ccw < <(judge_echo "$TMP/r.pcap")
+	echo "packets with CWR and CE: $cc, answered without ECE: $ccw"
+	expect "packets with CWR and CE" "$cc" -ge 5
+	expect "of those answered without ECE" "$ccw" -eq 0
+	expect "wrong ECE" "$wrong" -eq 0
+}
+declare_test echo_cwr_with_ce "D5" "CWR and CE on one packet: CWR first, then CE"
+
+# --- sender ----------------------------------------------------------------
+
+# The RFC's steps 1 to 8 on the ACKs of a capture at the sender, in floating
+# point; prints alpha after each window.
+rfc_alpha()
+{
+	packets "$1" tcp frame.number tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.ece tcp.flags.syn |
+	awk -F'\t' -v g=0.0625 '
+	function truth(x) { return x == "1" || x == "True" }
+	BEGIN { alpha = 1 }
+	truth($7) { if ($2 == 5201) una = nxt = wend = $3 + 1; next }
+	$2 == 5201 { if ($3 + $4 > nxt) nxt = $3 + $4; next }
+	$5 > una {
+		bytes = $5 - una; una = $5
+		acked += bytes
+		if (truth($6)) marked += bytes
+		if (una > wend) {
+			alpha = alpha * (1 - g) + g * marked / acked
+			printf "%.7f\n", alpha
+			wend = nxt; acked = marked = 0
+		}
+	}'
+}
+
+estimate()
+{
+	local n
+
+	dumbbell 1 100us
+	step 1gbit 8
+	serve r --cc dctcp_ref
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	trace_on dctcp_ref/dctcp_ref_window
+	SIZE=5M send
+	trace_off "$TMP/trace"
+	stop_captures
+	rfc_alpha "$TMP/h.pcap" >"$TMP/rfc"
+	awk -v p="$(flow_field sport)" '$0 ~ "sport=" p " "' "$TMP/trace" | field alpha_q30 |
+		awk '{ printf "%.7f\n", $1 / 2^30 }' >"$TMP/got"
+	n=$(wc -l <"$TMP/rfc")
+	echo "windows: $n; last alpha: $(tail -n1 "$TMP/got") RFC: $(tail -n1 "$TMP/rfc")"
+	expect "windows" "$n" -ge 50
+	expect "windows traced" "$(wc -l <"$TMP/got")" -eq "$n"
+	expect "largest difference from the RFC's alpha" "$(paste "$TMP/got" "$TMP/rfc" |
+		awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > m) m = d } END { printf "%.7f", m }')" -le 0.000001
+}
+declare_test estimate "D6" "alpha is RFC 8257's, window by window, from the ACKs of a capture"
+
+window_cut()
+{
+	local cuts
+
+	dumbbell 1 100us
+	step 1gbit 8
+	serve r --cc dctcp_ref
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	trace_on dctcp_ref/dctcp_ref_cut
+	SIZE=5M send
+	trace_off "$TMP/trace"
+	stop_captures
+	cuts=$(grep -c cause=ecn "$TMP/trace")
+	expect "cuts" "$cuts" -ge 20
+	expect "cuts that are not cwnd * (1 - alpha / 2)" "$(awk '
+		{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+		v["cause"] == "ecn" {
+			cut = v["cwnd"] * v["alpha_q30"] / 2^31; got = v["cwnd"] - v["ssthresh"]
+			owed += cut - got
+			if (v["ssthresh"] > 2 && (owed < -0.001 || owed > 1.001)) bad++
+			if (v["ssthresh"] <= 2) owed = 0
+		}
+		END { print bad + 0 }' "$TMP/trace")" -eq 0
+	# CWR tells the peer once per cut, on the first new data
+	expect "packets with CWR" "$(count "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.flags.cwr == 1 && tcp.flags.syn == 0')" -eq "$cuts"
+	# at most one per window: CWR is repeated only after what was sent before is acknowledged
+	expect "cuts within one window" "$(packets "$TMP/h.pcap" 'tcp.flags.syn == 0' \
+		tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.cwr | awk -F'\t' '
+		$1 == 5201 && $3 > 0 { if ($5 == "1" || $5 == "True") { if (una < hi) bad++; hi = $2 } next }
+		$1 != 5201 { if ($4 > una) una = $4 }
+		END { print bad + 0 }')" -eq 0
+}
+declare_test window_cut "D7" "cwnd * (1 - alpha / 2), once per window, CWR set once"
+
+growth()
+{
+	local ours reno
+
+	virtual || skip "compares times exactly"
+	dumbbell 1 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	shape 1gbit
+	serve r --cc dctcp_ref
+	SIZE=30k send
+	ours=$(flow_field duration_ns)
+	in_ns h1 flowgen long --to 10.0.0.1 --cc reno --size 30k >"$TMP/flow.json"
+	reno=$(flow_field duration_ns)
+	expect "slow start, ns" "$ours" -eq "$reno"
+	SIZE=3M send
+	ours=$(flow_field duration_ns)
+	in_ns h1 flowgen long --to 10.0.0.1 --cc reno --size 3M >"$TMP/flow.json"
+	reno=$(flow_field duration_ns)
+	expect "a whole transfer, ns" "$ours" -eq "$reno"
+}
+declare_test growth "D8" "without marks, the same transfer takes exactly Reno's time"
+
+loss_recovery()
+{
+	dumbbell 1 1ms
+	lossy loss 0.5%
+	serve r --cc dctcp_ref
+	trace_on dctcp_ref/dctcp_ref_cut
+	SIZE=3M send
+	trace_off "$TMP/trace"
+	expect "losses reacted to" "$(grep -c cause=loss "$TMP/trace")" -ge 3
+	expect "cuts that are not half" "$(awk '
+		{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+		v["cause"] == "loss" { half = int(v["cwnd"] / 2); if (half < 2) half = 2
+			if (v["ssthresh"] != half) bad++ }
+		END { print bad + 0 }' "$TMP/trace")" -eq 0
+	expect "retransmissions" "$(flow_field retrans)" -ge 3
+}
+declare_test loss_recovery "D9" "loss halves, as a conventional TCP"
+
+timeout_loss()
+{
+	local before after
+
+	dumbbell 1 1ms
+	shape 100mbit
+	serve r --cc dctcp_ref
+	in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp_ref --duration 3s >/dev/null 2>&1 &
+	sleep 0.5
+	before=$(in_ns h1 ss -Htin state established '( dport = :5201 )' | grep -o 'cwnd:[0-9]*' | cut -d: -f2)
+	lossy loss 100%
+	sleep 1
+	in_ns h1 ss -Htin state established '( dport = :5201 )' >"$TMP/ss"
+	after=$(grep -o ' cwnd:[0-9]*' "$TMP/ss" | cut -d: -f2)
+	expect "cwnd before" "$before" -ge 4
+	expect "cwnd after a timeout" "$after" -eq 1
+	expect "ssthresh after a timeout" "$(grep -o 'ssthresh:[0-9]*' "$TMP/ss" | cut -d: -f2)" -le $((before / 2 + 1))
+}
+declare_test timeout_loss "D9" "a timeout leaves the loss window of one segment"
+
+loss_after_ecn()
+{
+	dumbbell 1 1ms
+	lossy loss 1%
+	# marks on the way in, loss on the way out: both in one window, often
+	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 4% ecn
+	serve r --cc dctcp_ref
+	trace_on dctcp_ref/dctcp_ref_cut
+	SIZE=3M send
+	trace_off "$TMP/trace"
+	# A loss right after an ECN cut: half of the window before that cut
+	expect "losses in a window that ECN had cut" "$(awk '
+		{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+		v["cause"] == "ecn" { cwnd = v["cwnd"]; next }
+		v["cause"] == "loss" { n++; half = int(cwnd / 2); if (half < 2) half = 2
+			if (v["ssthresh"] != half || v["cwnd"] != cwnd) bad++ }
+		END { print bad + 0 ":" (n > 0) }' "$TMP/trace")" = "0:1"
+}
+declare_test loss_after_ecn "D7 D9" "loss in a window that ECN has cut: halved in all, not twice"
+
+# --- ECN field -------------------------------------------------------------
+
+ect_on_control()
+{
+	local v
+
+	dumbbell 1 100us
+	step 1gbit 8
+	serve r --cc dctcp_ref
+	for v in 10.0.0.1 fd00:0::1; do
+		capture h1 eth0 "$TMP/h.pcap" tcp
+		SIZE=500k TO=$v send
+		SIZE=50k
+		# a reset that a socket sends: abort with data in flight
+		in_ns h1 flowgen long --to "$v" --cc dctcp_ref --duration 5ms >/dev/null 2>&1
+		stop_captures
+		expect "SYN that are not ECT(0), to $v" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 1 && !(ip.dsfield.ecn == 2 || ipv6.tclass.ecn == 2)')" -eq 0
+		expect "SYN and SYN-ACK, to $v" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 1')" -ge 4
+		# RST with ACK is the socket's own; one without answers stray segments
+		expect "RST of the sender, to $v" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 1 && tcp.flags.ack == 1 && tcp.dstport == 5201')" -ge 1
+		expect "RST of the sender that are Not-ECT, to $v" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 1 && tcp.flags.ack == 1 && tcp.dstport == 5201 && (ip.dsfield.ecn == 0 || ipv6.tclass.ecn == 0)')" -eq 0
+		expect "other packets that are Not-ECT, to $v" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 0 && (ip.dsfield.ecn == 0 || ipv6.tclass.ecn == 0)')" -eq 0
+	done
+}
+declare_test ect_on_control "D10 D12" "SYN, SYN-ACK, RST and pure ACKs are ECT, IPv4 and IPv6"
+
+ce_on_syn()
+{
+	dumbbell 1 100us
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0x2/0x2 \
+		action pedit ex munge ip tos set 3 retain 3 pipe csum ip
+	serve r --cc dctcp_ref
+	capture r eth0 "$TMP/r.pcap" tcp
+	SIZE=500k send
+	stop_captures
+	expect "SYN that came CE" "$(count "$TMP/r.pcap" 'tcp.flags.syn == 1 && tcp.dstport == 5201 && ip.dsfield.ecn == 3')" -eq 1
+	expect "ACKs with ECE" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.flags.syn == 0 && tcp.flags.ece == 1')" -eq 0
+}
+declare_test ce_on_syn "D10" "CE on a SYN is ignored"
+
+ect_control_off()
+{
+	load ect_control=0
+	dumbbell 1 100us
+	lossy loss 1%
+	serve r --cc dctcp_ref
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	SIZE=2M send
+	SIZE=2M TO=fd00:0::1 send
+	stop_captures
+	expect "new data" "$(count "$TMP/h.pcap" 'tcp.len > 0 && !tcp.analysis.retransmission && !tcp.analysis.out_of_order && (ip.dsfield.ecn == 2 || ipv6.tclass.ecn == 2)')" -ge 1000
+	expect "retransmissions" "$(flow_field retrans)" -ge 1
+	# a packet whose bytes were seen before, by our own count: nothing ECT
+	expect "retransmissions that are ECT" "$(packets "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.len > 0' \
+		tcp.srcport tcp.seq tcp.len ip.dsfield.ecn ipv6.tclass.ecn | awk -F'\t' '
+		$2 < nxt[$1] { if (($4 $5) != 0) bad++ }
+		{ if ($2 + $3 > nxt[$1]) nxt[$1] = $2 + $3 }
+		END { print bad + 0 }')" -eq 0
+	expect "new data that is not ECT" "$(packets "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.len > 0' \
+		tcp.srcport tcp.seq tcp.len ip.dsfield.ecn ipv6.tclass.ecn | awk -F'\t' '
+		$2 >= nxt[$1] { if (($4 $5) != 2) bad++ }
+		{ if ($2 + $3 > nxt[$1]) nxt[$1] = $2 + $3 }
+		END { print bad + 0 }')" -eq 0
+	expect "pure ACKs of the receiver that are ECT" "$(count "$TMP/h.pcap" 'tcp.srcport == 5201 && tcp.len == 0 && tcp.flags.syn == 0 && tcp.flags.fin == 0 && tcp.flags.reset == 0 && (ip.dsfield.ecn == 2 || ipv6.tclass.ecn == 2)')" -eq 0
+	teardown
+	load
+}
+declare_test ect_control_off "D12" "ect_control=0: only new data and what opens or resets is ECT"
+
+without_ecn()
+{
+	dumbbell 1 100us
+	shape 1gbit
+	every sysctl -qw net.ipv4.tcp_ecn=0
+	serve r --cc cubic
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	SIZE=500k send
+	stop_captures
+	expect "control in use" "$(flow_field cc)" = dctcp_ref_reno
+	expect "packets that are ECT after the handshake" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5201 && ip.dsfield.ecn != 0')" -eq 0
+}
+declare_test without_ecn "D13" "a peer without ECN: Reno, and Not-ECT packets"
+
+# default_control NAME: of this and of new namespaces; the lab's own affair
+default_control()
+{
+	[ "${LOWQ_LAB:-}" ] || skip "changes the machine's default control"
+	sysctl -qw net.ipv4.tcp_congestion_control="$1" || fail "cannot make $1 the default"
+}
+
+# --- knobs -----------------------------------------------------------------
+
+ways_to_choose()
+{
+	default_control cubic
+	dumbbell 1 100us
+	shape 1gbit
+	serve r --cc dctcp_ref
+	# per socket
+	SIZE=100k send
+	expect "per socket" "$(flow_field cc)" = dctcp_ref
+	# per route, both families
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 congctl dctcp_ref
+	in_ns h1 flowgen long --to 10.0.0.1 --size 100k >"$TMP/flow.json"
+	expect "per route" "$(flow_field cc)" = dctcp_ref
+	ip -n "${NSP}h1" -6 route replace default via fd00:1::254 congctl dctcp_ref
+	in_ns h1 flowgen long --to fd00:0::1 --size 100k >"$TMP/flow.json"
+	expect "per route, IPv6" "$(flow_field cc)" = dctcp_ref
+	teardown
+	# by sysctl: a restricted control can be the first namespace's default only,
+	# and namespaces made after that inherit it
+	default_control dctcp_ref
+	dumbbell 1 100us
+	shape 1gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --size 100k >"$TMP/flow.json"
+	expect "by sysctl" "$(flow_field cc)" = dctcp_ref
+}
+declare_test ways_to_choose "D11" "per socket, by sysctl, per route; IPv4 and IPv6"
+
+restricted()
+{
+	local rc
+
+	expect "allowed controls" "$(sysctl -n net.ipv4.tcp_allowed_congestion_control | grep -cw dctcp_ref)" -eq 0
+	setpriv --reuid 65534 --regid 65534 --clear-groups flowgen long --to 127.0.0.1 --size 1k --cc dctcp_ref >"$TMP/out" 2>&1
+	rc=$?
+	expect "exit status for an ordinary user" $rc -eq 2
+}
+declare_test restricted "D11" "restricted: an ordinary user cannot choose it unless allowed"
+
+rtt_gate()
+{
+	load rtt_gate_us=2000
+	dumbbell 2 100us 5ms
+	step 1gbit 8
+	serve r --cc dctcp_ref
+	trace_on dctcp_ref/dctcp_ref_cut
+	SIZE=3M send
+	trace_off "$TMP/trace"
+	! virtual || expect "below the gate: conventional cuts" "$(grep -c cause=gate "$TMP/trace")" -eq 0
+	! virtual || expect "below the gate: scalable cuts" "$(grep -c cause=ecn "$TMP/trace")" -ge 5
+	trace_on dctcp_ref/dctcp_ref_cut
+	in_ns h2 flowgen long --to 10.0.0.1 --timeout 120s --cc dctcp_ref --size 6M >"$TMP/flow.json" || fail "flow failed"
+	trace_off "$TMP/trace"
+	expect "above the gate: conventional cuts" "$(grep -c cause=gate "$TMP/trace")" -ge 1
+	expect "above the gate: scalable cuts" "$(grep -c cause=ecn "$TMP/trace")" -eq 0
+	expect "cuts that are not half" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
+		half = int(v["cwnd"] / 2); if (half < 2) half = 2; if (v["ssthresh"] != half) bad++ }
+		END { print bad + 0 }' "$TMP/trace")" -eq 0
+	teardown
+	load
+}
+declare_test rtt_gate "D11" "above the RTT gate ECN halves, below it cuts by alpha / 2"
+
+alpha_reset()
+{
+	local lost
+
+	load alpha_reset_on_loss=1
+	dumbbell 1 1ms
+	lossy loss 0.3%
+	serve r --cc dctcp_ref
+	trace_on dctcp_ref/dctcp_ref_cut dctcp_ref/dctcp_ref_window
+	SIZE=3M send
+	trace_off "$TMP/trace"
+	# the window after a loss: alpha is 1 * (1 - g) again, no marks having come
+	lost=$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+		/cause=loss/ { lost = 1; next }
+		/dctcp_ref_window/ && lost { n++; if (v["alpha_q30"] == 2^30 * 15 / 16) good++; lost = 0 }
+		END { print n + 0 ":" (n && n == good) }' "$TMP/trace")
+	expect "losses seen, and alpha back at 1 after each" "${lost#*:}" -eq 1
+	teardown
+	load
+}
+declare_test alpha_reset "D14" "alpha_reset_on_loss=1 sets alpha back"
+
+parameters()
+{
+	local name bad old
+
+	for pair in shift_g=0 shift_g=11 shift_g=-1 shift_g=x alpha_init=1025 alpha_init=-1 \
+		    rtt_gate_us=10000001 alpha_reset_on_loss=2 shift_g= shift_g=99999999999; do
+		name=${pair%%=*} bad=${pair#*=}
+		old=$(cat $PARAM/$name)
+		! printf '%s\n' "$bad" 2>/dev/null >$PARAM/$name || fail "$pair was taken"
+		expect "$name after a refused '$bad'" "$(cat $PARAM/$name)" = "$old"
+		dmesg | tail -n 5 | grep -q "$name=.* refused" || fail "no reason in the log for $pair"
+	done
+	[ ! -w $PARAM/ect_control ] || ! echo 1 2>/dev/null >$PARAM/ect_control || fail "ect_control can be changed"
+	modprobe -r tcp_dctcp_ref
+	! modprobe tcp_dctcp_ref shift_g=0 2>/dev/null || fail "loaded with shift_g=0"
+	modprobe tcp_dctcp_ref shift_g=7 alpha_init=0 || fail "does not load with good parameters"
+	expect "shift_g" "$(cat $PARAM/shift_g)" -eq 7
+	load
+}
+declare_test parameters "D15" "wrong parameters are refused with a reason, the old value stays"
+
+light_marking()
+{
+	local true_fraction theirs
+
+	virtual || skip "a long transfer"
+	dumbbell 1 1ms
+	# 1/400 of the packets, far under mainline's 1/64
+	lossy loss 0.25% ecn
+	serve r --cc dctcp_ref
+	trace_on dctcp_ref/dctcp_ref_window
+	SIZE=100M send
+	trace_off "$TMP/trace"
+	true_fraction=$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+		NR > 200 { acked += v["acked"]; marked += v["marked"] } END { print marked / acked }' "$TMP/trace")
+	# alpha weighs windows alike, the fraction weighs bytes: compare like with like
+	expect "mean alpha / mean fraction" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+		NR > 200 { alpha += v["alpha_q30"]; m += v["fraction_q30"] } END { printf "%.3f", alpha / m }' "$TMP/trace")" -ge 0.9
+	expect "mean alpha / mean fraction" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+		NR > 200 { alpha += v["alpha_q30"]; m += v["fraction_q30"] } END { printf "%.3f", alpha / m }' "$TMP/trace")" -le 1.1
+	expect "alpha at 0, windows" "$(grep -c 'alpha_q30=0 ' "$TMP/trace")" -le 10
+	echo "fraction $true_fraction"
+	# mainline beside it, where its alpha can be read: zero in nearly all samples
+	in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp --size 100M >/dev/null &
+	sleep 1
+	theirs=$(for _ in $(seq 50); do sleep 0.01; in_ns h1 ss -Htin dport = :5201 | grep -o 'alpha:[0-9]*'; done | cut -d: -f2 | sort -n | awk '{ a[NR] = $1 } END { print a[int(NR / 2) + 1] }')
+	wait $!
+	expect "mainline's median alpha at the same marking" "${theirs:-none}" -eq 0
+}
+declare_test light_marking "D16" "a marked fraction of 1/400 is followed within 10 %, where mainline's alpha is 0"
+
+ack_loss()
+{
+	dumbbell 1 1ms
+	step 100mbit 8
+	in_ns r tc qdisc add dev eth0 root netem loss 20% limit 100000
+	serve r --cc dctcp_ref
+	trace_on dctcp_ref/dctcp_ref_window
+	SIZE=5M send
+	trace_off "$TMP/trace"
+	expect "alpha above 1, windows" "$(field alpha_q30 <"$TMP/trace" | awk '$1 > 2^30 { n++ } END { print n + 0 }')" -eq 0
+	# bound: the estimate still lies near the fraction that the queue marked
+	expect "mean alpha against the marked fraction, ratio" "$(awk -v f="$(queue_counts sw egress |
+		awk '{ print $1 / (5000000 / 1448) }')" '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+		NR > 20 { s += v["alpha_q30"]; n++ } END { r = s / n / 2^30 / f; print (r > 1 ? r : 1 / r) }' "$TMP/trace")" -le 3
+}
+declare_test ack_loss "D18" "with 20 % of the ACKs lost the estimate stays in bounds"
+
+info()
+{
+	dumbbell 1 100us
+	step 1gbit 8
+	serve r --cc dctcp_ref
+	in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp_ref --duration 1s >/dev/null &
+	sleep 0.5
+	in_ns h1 ss -Htin dport = :5201 >"$TMP/ss"
+	wait $!
+	grep -q 'dctcp:(ce_state:[01],alpha:[0-9]*,ab_ecn:[0-9]*,ab_tot:[0-9]*)' "$TMP/ss" ||
+		fail "ss -ti does not show DCTCP: $(cat "$TMP/ss")"
+	expect "alpha of 1024" "$(grep -o 'alpha:[0-9]*' "$TMP/ss" | cut -d: -f2)" -le 1024
+	expect "alpha of 1024" "$(grep -o 'alpha:[0-9]*' "$TMP/ss" | cut -d: -f2)" -gt 0
+}
+declare_test info "D19" "ss -ti shows alpha, CE state, marked and total bytes"
+
+accecn()
+{
+	local marks
+
+	[ -e /proc/sys/net/ipv4/tcp_ecn_option ] || skip "this kernel has no Accurate ECN"
+	dumbbell 1 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	lossy loss 2% ecn
+	# a third of the ACKs is lost: the ECE stream would be off, counts are not
+	in_ns r tc qdisc add dev eth0 root netem loss 30% limit 100000
+	serve r --cc dctcp_ref
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	trace_on dctcp_ref/dctcp_ref_window
+	SIZE=10M send
+	trace_off "$TMP/trace"
+	stop_captures
+	expect "SYN with AE" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 1 && tcp.dstport == 5201 && tcp.flags.ae == 1')" -ge 1
+	marks=$(in_ns sw tc -s -j qdisc show dev egress | jq '.[0].ecn_mark // empty')
+	[ -n "$marks" ] || marks=$(awk 'BEGIN { print 10000000 / 1448 * 0.02 }')
+	# 6900 packets at 2 %: 138 marks give or take 12
+	expect "packets' worth of marked bytes, accounted for" "$(field marked <"$TMP/trace" | awk '{ s += $1 } END { print int(s / 1448) }')" -ge 95
+	expect "packets' worth of marked bytes, accounted for" "$(field marked <"$TMP/trace" | awk '{ s += $1 } END { print int(s / 1448) }')" -le 185
+}
+declare_test accecn "D20" "with Accurate ECN the counts are used, whatever ACKs are lost"
+
+# --- life ------------------------------------------------------------------
+
+iperf()
+{
+	local v
+
+	default_control dctcp_ref
+	dumbbell 1 100us
+	step 1gbit 20
+	in_ns r iperf3 -s >/dev/null 2>&1 &
+	wait_until listening r 5201
+	for v in 10.0.0.1 fd00:0::1; do
+		in_ns h1 iperf3 -c "$v" -C dctcp_ref -n 10M -J >"$TMP/iperf.json" || fail "iperf3 to $v"
+		expect "control that iperf3 reports" "$(jq -r .end.sender_tcp_congestion "$TMP/iperf.json")" = dctcp_ref
+		! virtual || expect "rate, Mb/s" "$(jq '.end.sum_received.bits_per_second / 1e6' "$TMP/iperf.json")" -ge 800
+	done
+}
+declare_test iperf "D11" "iperf3 -C dctcp_ref, IPv4 and IPv6"
+
+switch_mid_flow()
+{
+	local i c
+
+	dumbbell 1 100us
+	step 1gbit 8
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	# iperf3 sets its control after connect: that is a switch mid-flow, with ECN
+	in_ns r iperf3 -s -p 5202 >/dev/null 2>&1 &
+	wait_until listening r 5202
+	for i in 1 2 3; do
+		for c in dctcp_ref cubic reno dctcp dctcp_ref; do
+			in_ns h1 iperf3 -c 10.0.0.1 -p 5202 -C $c -n 500k -J >"$TMP/iperf.json" || fail "iperf3 -C $c"
+			expect "control" "$(jq -r .end.sender_tcp_congestion "$TMP/iperf.json")" = $c
+		done
+	done
+	# and there and back on one connection
+	in_ns h1 python3 - <<-'END' || fail "a socket that changes its control"
+		import socket
+		s = socket.create_connection(("10.0.0.1", 5202))
+		for i in range(200):
+		    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, (b"dctcp_ref", b"cubic", b"reno", b"dctcp")[i % 4])
+		    s.sendall(b"x" * 20000)
+		s.close()
+	END
+}
+declare_test switch_mid_flow "" "the control changes mid-flow, to and fro"
+
+unload()
+{
+	dumbbell 1 100us
+	step 1gbit 8
+	serve r --cc dctcp_ref
+	in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp_ref --duration 1s >/dev/null &
+	sleep 0.3
+	! rmmod tcp_dctcp_ref 2>/dev/null || fail "unloaded while in use"
+	wait $!
+	teardown
+	wait_until rmmod tcp_dctcp_ref
+	! dmesg | grep -q "tcp_dctcp_ref.*leak" || fail "leak"
+	modprobe tcp_dctcp_ref || fail "cannot load again"
+}
+declare_test unload "" "unload is refused while in use, and clean afterwards"
+
+run_tests "$@"

@@ -1,0 +1,787 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests flowgen, the traffic generator.
+#
+#   namespace fgc-$$                    namespace fgs-$$
+#   +----------------------+            +----------------------+
+#   | flowgen long/rpc/... | cl0    sv0 | flowgen serve        |
+#   |         192.0.2.1/24 +------------+ 192.0.2.2/24         |
+#   |      2001:db8::1/64  |  1 Gbit/s  |   2001:db8::2/64     |
+#   +----------------------+  2 x 50 us +----------------------+
+#
+# The rate and the delay are netem's, where the kernel has it. Where namespaces
+# cannot be made, everything runs over the loopback interface instead.
+#
+# FLOWGEN   the program (default: beside this script, else compiled here)
+# CONNS     connections in the test of many (default 1000)
+
+set -u
+HERE=$(cd "$(dirname "$0")" && pwd)
+CONNS=${CONNS:-1000}
+KSFT_SKIP=4
+TMP=$(mktemp -d)
+NSC=fgc-$$ NSS=fgs-$$
+SERVERS=()
+PORT=5201
+
+cleanup()
+{
+	local pid
+
+	for pid in "${SERVERS[@]}"; do
+		kill -KILL "$pid" 2>/dev/null
+	done
+	wait 2>/dev/null
+	ip netns del "$NSC" 2>/dev/null
+	ip netns del "$NSS" 2>/dev/null
+	rm -rf "$TMP"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+skip_all()
+{
+	echo "1..0 # SKIP $*"
+	exit $KSFT_SKIP
+}
+
+# ---- set-up ------------------------------------------------------------------
+
+find_flowgen()
+{
+	FLOWGEN=${FLOWGEN:-$HERE/flowgen}
+	[ -x "$FLOWGEN" ] && return
+	FLOWGEN=$TMP/flowgen
+	"${CC:-cc}" -O2 -o "$FLOWGEN" "$HERE/flowgen.c" -lm 2>"$TMP/err" ||
+		skip_all "no flowgen, and it does not compile here"
+}
+
+make_link()
+{
+	ip netns add "$NSC" 2>/dev/null && ip netns add "$NSS" 2>/dev/null &&
+	ip link add cl0 netns "$NSC" type veth peer name sv0 netns "$NSS" 2>/dev/null ||
+		return 1
+	ip -n "$NSC" link set lo up
+	ip -n "$NSS" link set lo up
+	ip -n "$NSC" addr add 192.0.2.1/24 dev cl0
+	ip -n "$NSS" addr add 192.0.2.2/24 dev sv0
+	ip -n "$NSC" addr add 2001:db8::1/64 dev cl0 nodad 2>/dev/null
+	ip -n "$NSS" addr add 2001:db8::2/64 dev sv0 nodad 2>/dev/null
+	ip -n "$NSC" link set cl0 up
+	ip -n "$NSS" link set sv0 up
+	for i in "$NSC cl0" "$NSS sv0"; do
+		tc -n "${i% *}" qdisc add dev "${i#* }" root netem \
+			delay 50us rate 1gbit limit 100000 2>/dev/null
+	done
+	return 0
+}
+
+set_up()
+{
+	if make_link; then
+		CLIENT=(ip netns exec "$NSC")
+		SERVER=(ip netns exec "$NSS")
+		TO=192.0.2.2
+		TO6=2001:db8::2
+	else
+		CLIENT=()
+		SERVER=()
+		TO=127.0.0.1
+		TO6=::1
+		PORT=$((20000 + $$ % 10000))
+	fi
+	HAVE6=
+	"${SERVER[@]}" ip -6 addr show to "$TO6" 2>/dev/null | grep -q inet6 && HAVE6=yes
+}
+
+# server ARGS...: starts one and waits until it listens; its pid is in $PID.
+server()
+{
+	local i
+
+	: >"$TMP/ready"
+	"${SERVER[@]}" "$FLOWGEN" serve "$@" >"$TMP/ready" 2>>"$TMP/server.err" &
+	PID=$!
+	SERVERS+=("$PID")
+	for ((i = 0; i < 250; i++)); do
+		grep -q ready "$TMP/ready" && return 0
+		sleep 0.02
+	done
+	why "the server did not come up: $(cat "$TMP/server.err")"
+}
+
+# ---- one run, and what came of it --------------------------------------------
+
+# client MODE ARGS...: output in $TMP/out, status in $RC.
+client()
+{
+	local mode=$1
+	shift
+	"${CLIENT[@]}" timeout 120 "$FLOWGEN" "$mode" --port "$PORT" "$@" \
+		>"$TMP/out" 2>"$TMP/err"
+	RC=$?
+}
+
+# The values of field $2 in lines of type $1.
+field()
+{
+	sed -n 's/^{"type":"'"$1"'".*"'"$2"'":"\{0,1\}\([^",}]*\).*/\1/p' "$TMP/out"
+}
+
+sum() { awk '{ s += $1 } END { printf "%.0f\n", s }'; }
+distinct() { sort -u | wc -l; }
+
+why()
+{
+	FAILED=1
+	echo "# $*"
+}
+
+# expect WHAT GOT WANTED
+expect()
+{
+	[ "$2" = "$3" ] || why "$1: got '$2', expected '$3'"
+}
+
+# between WHAT GOT LOW HIGH
+between()
+{
+	awk -v x="$2" -v lo="$3" -v hi="$4" 'BEGIN { exit !(x != "" && x >= lo && x <= hi) }' ||
+		why "$1: got '$2', expected $3 to $4"
+}
+
+# What every good run has: N flows, all ok, BYTES in all (or any, if not given).
+good_run()
+{
+	expect "exit status" "$RC" 0
+	expect "errors" "$(cat "$TMP/err")" ""
+	expect "flow lines" "$(field flow id | wc -l)" "$1"
+	expect "flows of status ok" "$(field flow status | grep -cx ok)" "$1"
+	expect "distinct ids" "$(field flow id | distinct)" "$1"
+	expect "summary" "$(field summary flows) $(field summary ok) $(field summary failed)" \
+		"$1 $1 0"
+	expect "summary's bytes" "$(field summary bytes)" "$(field flow size | sum)"
+	expect "last line" "$(tail -n 1 "$TMP/out" | grep -c '"type":"summary"')" 1
+	[ $# -lt 2 ] || expect "bytes" "$(field summary bytes)" "$2"
+}
+
+# ---- tests: long -------------------------------------------------------------
+
+long_push()
+{
+	client long --to "$TO" --flows 3 --size 2M
+	good_run 3 6000000
+	expect "sizes" "$(field flow size | sort -u)" 2000000
+	expect "direction" "$(field flow dir | sort -u)" push
+	expect "retrans is a number" "$(field flow retrans | grep -cE '^[0-9]+$')" 3
+	expect "ports of the server" "$(field flow dport | sort -u)" "$PORT"
+	expect "address of the server" "$(field flow dst | sort -u)" "$TO"
+	expect "ports of the client" "$(field flow sport | distinct)" 3
+}
+
+long_pull()
+{
+	client long --to "$TO" --flows 3 --size 2Mi --pull
+	good_run 3 6291456
+	expect "direction" "$(field flow dir | sort -u)" pull
+	expect "retrans" "$(field flow retrans | sort -u)" null
+}
+
+long_one_byte()
+{
+	client long --to "$TO" --size 1
+	good_run 1 1
+	client long --to "$TO" --size 1 --pull
+	good_run 1 1
+}
+
+# The sizes at which the sender or the receiver begins to do things differently.
+sizes_around_limits()
+{
+	local size dir
+
+	for size in 1399 1400 1401 32767 32768 32769 65535 65536 65537 1048577 9000000; do
+		for dir in "" --pull; do
+			# shellcheck disable=SC2086 # $dir is one word or none
+			client long --to "$TO" --size $size $dir --timeout 30s
+			good_run 1 $size
+		done
+	done
+}
+
+long_timed()
+{
+	local dir
+
+	for dir in "" --pull; do
+		# shellcheck disable=SC2086
+		client long --to "$TO" --flows 2 --duration 200ms $dir
+		good_run 2
+		between "duration$dir" "$(field flow duration_ns | head -n 1)" 200000000 400000000
+		between "bytes$dir" "$(field summary bytes)" 1000000 1e12
+	done
+	# The server goes on.
+	client long --to "$TO" --size 1k
+	good_run 1 1000
+}
+
+long_stagger()
+{
+	local first last
+
+	client long --to "$TO" --flows 4 --size 1k --stagger 50ms
+	good_run 4
+	first=$(field flow start_ns | sort -n | head -n 1)
+	last=$(field flow start_ns | sort -n | tail -n 1)
+	between "first to last start" $((last - first)) 149000000 400000000
+}
+
+intervals()
+{
+	local dir
+
+	for dir in "" --pull; do
+		# shellcheck disable=SC2086
+		client long --to "$TO" --flows 2 --duration 200ms --interval 20ms $dir
+		good_run 2
+		between "interval lines" "$(field interval id | wc -l)" 10 24
+		expect "bytes of the intervals" "$(field interval bytes | sum)" \
+			"$(field summary bytes)"
+		# shellcheck disable=SC2086
+		client long --to "$TO" --size 5M --interval 5ms $dir
+		good_run 1 5000000
+		expect "bytes of the intervals" "$(field interval bytes | sum)" 5000000
+	done
+}
+
+start_delay()
+{
+	local begin
+
+	begin=$(date +%s%N)
+	client long --to "$TO" --size 1k --start 300ms
+	good_run 1 1000
+	between "start" $(($(field flow start_ns) - begin)) 300000000 3000000000
+}
+
+# ---- tests: rpc --------------------------------------------------------------
+
+rpc_pull()
+{
+	client rpc --to "$TO" --size 10k --rate 2000 --requests 100
+	good_run 100 1000000
+	expect "kind" "$(field flow kind | sort -u)" rpc
+	expect "direction" "$(field flow dir | sort -u)" pull
+	expect "connections" "$(field flow sport | distinct)" 100
+}
+
+rpc_push()
+{
+	client rpc --to "$TO" --size 10k --rate 2000 --requests 100 --push
+	good_run 100 1000000
+	expect "direction" "$(field flow dir | sort -u)" push
+}
+
+rpc_persist()
+{
+	local dir
+
+	for dir in "" --push; do
+		# shellcheck disable=SC2086
+		client rpc --to "$TO" --size 200k --closed 4 --requests 60 --persist $dir
+		good_run 60 12000000
+		expect "connections$dir" "$(field flow sport | distinct)" 4
+	done
+	client rpc --to "$TO" --size 5k --rate 200 --periodic --requests 30 --persist
+	good_run 30 150000
+	between "connections, open loop" "$(field flow sport | distinct)" 1 10
+}
+
+rpc_closed()
+{
+	client rpc --to "$TO" --size 3k --closed 5 --requests 200
+	good_run 200 600000
+	expect "connections" "$(field flow sport | distinct)" 200
+	client rpc --to "$TO" --size 100k --closed 2 --duration 200ms
+	good_run "$(field summary flows)"
+	between "last start after the first" $(($(field flow start_ns | sort -n | tail -n 1) - \
+		$(field summary start_ns))) 0 200000000
+}
+
+rpc_rate()
+{
+	client rpc --to "$TO" --size 1k --rate 400 --duration 1s --seed 3
+	good_run "$(field summary flows)"
+	between "requests in a second at 400/s" "$(field summary flows)" 340 460
+}
+
+rpc_cdf()
+{
+	local dir
+
+	client rpc --to "$TO" --cdf "$HERE/cdf/hadoop.cdf" --rate 1000 --requests 60 --seed 2
+	good_run 60
+	field flow size | sort -n >"$TMP/sizes"
+	client rpc --to "$TO" --cdf "$HERE/cdf/hadoop.cdf" --rate 1000 --requests 60 --seed 2 \
+		--plan
+	field plan size | sort -n >"$TMP/planned"
+	expect "sizes as planned" "$(cat "$TMP/sizes")" "$(cat "$TMP/planned")"
+	# Large and small in turn on the same connection.
+	for dir in "" --push; do
+		# shellcheck disable=SC2086
+		client rpc --to "$TO" --cdf "$HERE/cdf/hadoop.cdf" --closed 2 --requests 100 \
+			--persist --timeout 20s $dir
+		good_run 100
+		expect "connections$dir" "$(field flow sport | distinct)" 2
+	done
+}
+
+rpc_hosts()
+{
+	client rpc --to "$TO,$TO:$((PORT + 1))" --size 1k --rate 5000 --requests 200
+	good_run 200
+	between "requests to the second" "$(field flow dport | grep -cx $((PORT + 1)))" 60 140
+}
+
+# ---- tests: what is drawn ----------------------------------------------------
+
+plan()
+{
+	client rpc --to "$TO" "$@" --plan
+	expect "exit status" "$RC" 0
+}
+
+seeds()
+{
+	plan --cdf "$HERE/cdf/websearch.cdf" --rate 1000 --requests 1000 --seed 7
+	cp "$TMP/out" "$TMP/first"
+	plan --cdf "$HERE/cdf/websearch.cdf" --rate 1000 --requests 1000 --seed 7
+	cmp -s "$TMP/out" "$TMP/first" || why "seed 7 twice gave different draws"
+	plan --cdf "$HERE/cdf/websearch.cdf" --rate 1000 --requests 1000 --seed 8
+	cmp -s "$TMP/out" "$TMP/first" && why "seeds 7 and 8 gave the same draws"
+	expect "requests planned" "$(field plan id | distinct)" 1000
+	# The draws of a run are those of the plan.
+	client rpc --to "$TO" --cdf "$HERE/cdf/hadoop.cdf" --rate 1000 --requests 40 --seed 7
+	paste <(field flow id) <(field flow size) | sort -n >"$TMP/first"
+	client rpc --to "$TO" --cdf "$HERE/cdf/hadoop.cdf" --rate 1000 --requests 40 --seed 7
+	paste <(field flow id) <(field flow size) | sort -n >"$TMP/second"
+	cmp -s "$TMP/first" "$TMP/second" || why "two runs of seed 7 had different sizes"
+}
+
+# Exponential: the standard deviation is the mean.
+poisson()
+{
+	local mean cv
+
+	plan --size 1k --rate 2000 --requests 20000 --seed 5
+	read -r mean cv < <(field plan at_ns | awk '
+		{ g = $1 - last; last = $1; s += g; q += g * g }
+		END { m = s / NR; printf "%.1f %.4f\n", m, sqrt(q / NR - m * m) / m }')
+	between "mean gap (ns)" "$mean" 485000 515000
+	between "deviation over mean" "$cv" 0.96 1.04
+}
+
+periodic()
+{
+	plan --size 1k --rate 3 --requests 4 --periodic
+	expect "times" "$(field plan at_ns | tr '\n' ' ')" "0 333333333 666666667 1000000000 "
+}
+
+load()
+{
+	plan --size 125k --load 100Mbit --duration 10s --periodic
+	expect "requests in 10 s" "$(field plan id | wc -l)" 1000
+	plan --cdf "$HERE/cdf/websearch.cdf" --load 10gbit --duration 40s --seed 4
+	between "load drawn (bit/s)" "$(field plan size |
+		awk '{ s += $1 } END { printf "%.0f", s * 8 / 40 }')" 9.5e9 10.5e9
+}
+
+# The mean of many draws is that of the file (trapezoids).
+cdf_means()
+{
+	local name want got
+
+	for name in websearch hadoop; do
+		want=$(awk '!/^#/ && NF { if (n++) m += ($2 - f) * ($1 + b) / 2; b = $1; f = $2 }
+			END { print m }' "$HERE/cdf/$name.cdf")
+		plan --cdf "$HERE/cdf/$name.cdf" --rate 1000 --requests 50000 --seed 11
+		got=$(field plan size | awk '{ s += $1 } END { print s / NR }')
+		between "$name: mean drawn, as part of the file's" \
+			"$(awk -v a="$got" -v b="$want" 'BEGIN { print a / b }')" 0.95 1.05
+	done
+	# A lump at the first point, and a step.
+	printf '100 0.5\n2000 0.5\n2000 1\n' >"$TMP/step.cdf"
+	plan --cdf "$TMP/step.cdf" --rate 1000 --requests 2000
+	expect "sizes of a step" "$(field plan size | sort -un | tr '\n' ' ')" "100 2000 "
+	between "how many are small" "$(field plan size | grep -cx 100)" 900 1100
+}
+
+# ---- tests: incast -----------------------------------------------------------
+
+incast()
+{
+	client incast --to "$TO" --fan 32 --size 20k --count 3
+	good_run 96 1920000
+	expect "rounds" "$(field round round | tr '\n' ' ')" "0 1 2 "
+	expect "ok in each" "$(field round ok | tr '\n' ' ')" "32 32 32 "
+	expect "connections" "$(field flow sport | distinct)" 32
+	expect "starts" "$(field flow start_ns | distinct)" 3
+	expect "round's bytes" "$(field round bytes | sort -u)" 640000
+}
+
+incast_period()
+{
+	local begin end
+
+	client incast --to "$TO,$TO:$((PORT + 1))" --fan 8 --size 20k --count 3 --period 100ms
+	good_run 24
+	expect "requests to the second" "$(field flow dport | grep -cx $((PORT + 1)))" 12
+	begin=$(field round start_ns | head -n 1)
+	end=$(field round start_ns | tail -n 1)
+	between "first to third round" $((end - begin)) 199000000 300000000
+}
+
+# ---- tests: scale, addresses, options ----------------------------------------
+
+many()
+{
+	client long --to "$TO" --flows "$CONNS" --size 10k --timeout 100s
+	good_run "$CONNS" $((CONNS * 10000))
+	client incast --to "$TO" --fan "$CONNS" --size 10k --count 2 --timeout 100s
+	good_run $((CONNS * 2)) $((CONNS * 20000))
+	expect "connections at once" "$(field flow sport | distinct)" "$CONNS"
+}
+
+ipv6()
+{
+	local to
+
+	[ -n "$HAVE6" ] || return $KSFT_SKIP
+	for to in "[$TO6]:$PORT" "[$TO6]" "$TO6"; do
+		client rpc --to "$to" --size 10k --rate 1000 --requests 5
+		good_run 5 50000
+		expect "destination" "$(field flow dst | sort -u)" "$TO6"
+	done
+	client incast --to "$TO,$TO6" --fan 4 --size 10k
+	good_run 4 40000
+	expect "IPv6 of both" "$(field flow dst | grep -cx "$TO6")" 2
+}
+
+control()
+{
+	client long --to "$TO" --size 1k --cc reno
+	good_run 1
+	expect "control" "$(field flow cc)" reno
+}
+
+options()
+{
+	client rpc --to "$TO" --size 100k --rate 1000 --requests 10 --label 'a "b"' --dscp 8 \
+		--mss 500 --sndbuf 64Ki --rcvbuf 64Ki --out "$TMP/file"
+	expect "stdout with --out" "$(cat "$TMP/out")" ""
+	cp "$TMP/file" "$TMP/out"
+	good_run 10 1000000
+	expect "label" "$(grep -cF '"label":"a \"b\""' "$TMP/out")" 11
+}
+
+# ---- tests: what goes wrong --------------------------------------------------
+
+# refused PATTERN MODE ARGS...: exit 2, one line on stderr that matches, nothing else.
+refused()
+{
+	local pattern=$1
+
+	shift
+	"${CLIENT[@]}" timeout 20 "$FLOWGEN" "$@" >"$TMP/out" 2>"$TMP/err"
+	RC=$?
+	if [ $RC -ne 2 ] || [ -s "$TMP/out" ] || [ "$(wc -l <"$TMP/err")" != 1 ] ||
+	   ! grep -q -- "$pattern" "$TMP/err"; then
+		why "'$*': status $RC, said '$(cat "$TMP/err")', expected 2 and '$pattern'"
+	fi
+}
+
+bad_control()
+{
+	refused "no congestion control 'nosuch'" long --to "$TO" --size 1k --cc nosuch
+	refused "no congestion control 'nosuch'" serve --cc nosuch
+	refused "is not a congestion control's name" serve --cc a_name_that_is_too_long
+}
+
+bad_cdf()
+{
+	local text
+
+	: >"$TMP/empty.cdf"
+	refused "no points" rpc --to "$TO" --cdf "$TMP/empty.cdf" --rate 1 --requests 1
+	refused "No such file" rpc --to "$TO" --cdf "$TMP/none.cdf" --rate 1 --requests 1
+	for text in '10 1 5' 'ten 1' '10' '10 -1' '-1 1' '10 0.5' '10 0.9\n5 1' \
+		    '10 0.9\n20 0.8' '0 1' '10 50\n20 100' 'nan 1' '10 nan' '10 1 # x\n9 1'; do
+		# shellcheck disable=SC2059
+		printf -- "$text\n" >"$TMP/bad.cdf"
+		refused "--cdf: $TMP/bad.cdf" rpc --to "$TO" --cdf "$TMP/bad.cdf" --rate 1 \
+			--requests 1
+	done
+}
+
+bad_units()
+{
+	local x
+
+	for x in "" 10x 10m -1 1e6 0x10 . 1.2.3 0 0.2 inf nan " 1k" "1 k" 99999999T; do
+		refused "--size" long --to "$TO" --size "$x"
+	done
+	for x in "" 10 1.5 5m 5min -1s 1S "1 s" s inf; do
+		refused "--duration" long --to "$TO" --duration "$x"
+	done
+	for x in "" 100 100k 100kb 1mbps -1mbit mbit; do
+		refused "--load" rpc --to "$TO" --size 1k --requests 1 --load "$x"
+	done
+	for x in "" 0 -5 5/s 1k nan; do
+		refused "--rate" rpc --to "$TO" --size 1k --requests 1 --rate "$x"
+	done
+	for x in "" 0 -1 1.5 1k 99999999999; do
+		refused "--flows" long --to "$TO" --size 1k --flows "$x"
+	done
+}
+
+bad_usage()
+{
+	refused "say what to do"
+	refused "is not serve" drink
+	refused "unknown option" long --to "$TO" --size 1k --frob
+	refused "needs a value" long --to "$TO" --size
+	refused "one argument too many" long --to "$TO" --size 1k extra
+	refused "given twice" long --to "$TO" --size 1k --size 2k
+	refused "needs --to" long --size 1k
+	refused "empty destination" long --to "" --size 1k
+	refused "empty destination" long --to "$TO,,$TO" --size 1k
+	refused "cannot resolve" long --to no.such.host.invalid --size 1k
+	refused "cannot resolve" long --to 192.0.2.2 -6 --size 1k
+	refused "port" long --to "$TO:0" --size 1k
+	refused "port" long --to "$TO:x" --size 1k
+	refused "ADDR" long --to "[::1" --size 1k
+	refused "one of --duration and --size" long --to "$TO"
+	refused "one of --duration and --size" long --to "$TO" --size 1k --duration 1s
+	refused "one of --size and --cdf" rpc --to "$TO" --rate 1 --requests 1
+	refused "one of --rate, --load and --closed" rpc --to "$TO" --size 1 --requests 1
+	refused "one of --rate, --load and --closed" rpc --to "$TO" --size 1 --requests 1 \
+		--rate 1 --load 1mbit
+	refused "only one of" rpc --to "$TO" --size 1 --requests 1 --closed 1 --poisson
+	refused "needs --requests or --duration" rpc --to "$TO" --size 1 --rate 1
+	refused "needs --fan and --size" incast --to "$TO" --fan 3
+	refused "has no place in incast" incast --to "$TO" --fan 3 --size 1k --pull
+	refused "has no place in serve" serve --to "$TO"
+	refused "not an open descriptor" serve --ready-fd 77
+	refused "ECN" long --to "$TO" --size 1k --tos 1
+	refused "--out" long --to "$TO" --size 1k --out /nosuch/dir/file
+	refused "exclude each other" long --to "$TO" --size 1k -4 -6
+}
+
+help_text()
+{
+	"$FLOWGEN" --help >"$TMP/out" 2>"$TMP/err"
+	expect "exit status" $? 0
+	grep -q "^Usage:" "$TMP/out" || why "no usage in --help"
+}
+
+# raw SECONDS PAUSE FORMAT...: sends each FORMAT (for printf) over one connection, with
+# PAUSE between them, and counts the bytes that come back within SECONDS.
+raw()
+{
+	# shellcheck disable=SC2016
+	"${CLIENT[@]}" timeout 60 bash -c '
+		exec 3<>"/dev/tcp/$1/$2" || exit
+		seconds=$3 pause=$4
+		shift 4
+		for i in "$@"; do
+			printf "$i" >&3
+			sleep "$pause"
+		done
+		timeout "$seconds" cat <&3 | wc -c' - "$TO" "$PORT" "$@" 2>/dev/null
+}
+
+# Nothing that is sent to the server may end or confuse it.
+garbage()
+{
+	local one='\0\0\0\0\0\0\0\1' big i
+
+	expect "a good request" "$(raw 0.1 0 'LQFG\1\1\0\0'"$one")" 1
+	expect "half a request" "$(raw 0.1 0 'LQFG\1\1')" 0
+	expect "in two halves" "$(raw 0.1 0.05 'LQFG\1\1' '\0\0'"$one")" 1
+	expect "bad magic" "$(raw 0.1 0 'LQFX\1\1\0\0'"$one")" 0
+	expect "bad version" "$(raw 0.1 0 'LQFG\2\1\0\0'"$one")" 0
+	expect "bad operation" "$(raw 0.1 0 'LQFG\1\3\0\0'"$one")" 0
+	expect "bad flags" "$(raw 0.1 0 'LQFG\1\1\2\0'"$one")" 0
+	expect "bad padding" "$(raw 0.1 0 'LQFG\1\1\0\1'"$one")" 0
+	expect "no bytes" "$(raw 0.1 0 'LQFG\1\1\0\0\0\0\0\0\0\0\0\0')" 0
+	expect "too many bytes" "$(raw 0.1 0 'LQFG\1\1\0\0\xff\0\0\0\0\0\0\0')" 0
+	expect "another protocol" "$(raw 0.1 0 'GET / HTTP/1.1\r\n\r\n')" 0
+	for i in /dev/zero /dev/urandom; do
+		head -c 1M $i >"$TMP/garbage"
+		# shellcheck disable=SC2016
+		"${CLIENT[@]}" timeout 20 bash -c 'cat "$3" >"/dev/tcp/$1/$2"' \
+			- "$TO" "$PORT" "$TMP/garbage" 2>/dev/null
+	done
+	# 2^60 bytes are asked for by someone who goes away.
+	between "endless" "$(raw 0.1 0 'LQFG\1\1\0\0\x10\0\0\0\0\0\0\0')" 1000000 1e12
+	# A second request while the first is being answered: 30 MB do not fit into buffers.
+	big='\0\0\0\0\1\xc9\xc3\x80'
+	expect "two requests at once" "$(raw 2 0.05 'LQFG\1\1\0\0'"$big" \
+		'LQFG\1\1\0\0'"$one")" 30000001
+
+	kill -0 "$MAIN" || why "the server is gone"
+	for i in 1 2 3; do
+		client rpc --to "$TO" --size 10k --rate 1000 --requests 5
+		good_run 5 50000
+	done
+	expect "the server's stdout" "$(cat "$TMP/main.ready")" ready
+}
+
+connection_refused()
+{
+	client rpc --to "$TO:$((PORT + 7))" --size 10k --rate 1000 --requests 3
+	expect "exit status" "$RC" 1
+	expect "status" "$(field flow status | sort -u)" "error: Connection refused"
+	expect "summary" "$(field summary ok) $(field summary failed)" "0 3"
+	client rpc --to "$TO:$((PORT + 7))" --size 10k --closed 2 --duration 20ms
+	expect "exit status" "$RC" 1
+	client incast --to "$TO:$((PORT + 7))" --fan 3 --count 2 --size 10k
+	expect "exit status" "$RC" 1
+	expect "failed in each round" "$(field round failed | tr '\n' ' ')" "3 3 "
+}
+
+# A server that does not answer: its kernel takes the connection and the data.
+timeouts()
+{
+	local pid
+
+	server --port $((PORT + 2))
+	pid=$PID
+	kill -STOP "$pid"
+	client rpc --to "$TO:$((PORT + 2))" --size 1k --rate 1000 --requests 3 --timeout 100ms
+	expect "exit status" "$RC" 1
+	expect "status" "$(field flow status | sort -u)" timeout
+	between "duration" "$(field flow duration_ns | head -n 1)" 100000000 2000000000
+	# What was acknowledged is known exactly.
+	client long --to "$TO:$((PORT + 2))" --size 100 --timeout 100ms
+	expect "status" "$(field flow status)" timeout
+	expect "size acknowledged" "$(field flow size)" 100
+	client incast --to "$TO:$((PORT + 2))" --fan 3 --count 2 --size 1k --timeout 100ms
+	expect "exit status" "$RC" 1
+	expect "failed in each round" "$(field round failed | tr '\n' ' ')" "3 3 "
+	kill -CONT "$pid"
+	client rpc --to "$TO:$((PORT + 2))" --size 1k --rate 1000 --requests 3
+	good_run 3
+	kill "$pid"
+	wait "$pid"
+	expect "the server's exit status" $? 0
+}
+
+server_dies()
+{
+	local pid client
+
+	server --port $((PORT + 3))
+	pid=$PID
+	"${CLIENT[@]}" timeout 60 "$FLOWGEN" rpc --to "$TO:$((PORT + 3))" --size 1k --rate 10 \
+		--duration 600ms --persist >"$TMP/out" 2>"$TMP/err" &
+	client=$!
+	sleep 0.2
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	wait "$client"
+	expect "exit status" $? 1
+	expect "last line" "$(tail -n 1 "$TMP/out" | grep -c '"type":"summary"')" 1
+}
+
+interrupt()
+{
+	local client
+
+	"${CLIENT[@]}" "$FLOWGEN" long --to "$TO" --port "$PORT" --flows 3 --size 1000G \
+		>"$TMP/out" 2>"$TMP/err" &
+	client=$!
+	sleep 0.2
+	kill -TERM "$client"
+	wait "$client"
+	expect "exit status" $? 1
+	expect "status" "$(field flow status | sort -u)" "error: interrupted"
+	expect "failed" "$(field summary failed)" 3
+}
+
+once_idle()
+{
+	local pid
+
+	server --port $((PORT + 4)) --once-idle=50ms
+	pid=$PID
+	client long --to "$TO:$((PORT + 4))" --size 1M --flows 2
+	good_run 2
+	wait "$pid"
+	expect "the server's exit status" $? 0
+}
+
+ready_fd()
+{
+	"${SERVER[@]}" "$FLOWGEN" serve --port $((PORT + 5)) --ready-fd 9 9>"$TMP/fd" \
+		>"$TMP/out" 2>&1 &
+	PID=$!
+	SERVERS+=("$PID")
+	for _ in {1..250}; do
+		[ -s "$TMP/fd" ] && break
+		sleep 0.02
+	done
+	expect "descriptor 9" "$(cat "$TMP/fd")" ready
+	client long --to "$TO:$((PORT + 5))" --size 1k
+	kill "$PID"
+	wait "$PID"
+	expect "the server's exit status" $? 0
+	good_run 1
+}
+
+port_in_use()
+{
+	"${SERVER[@]}" timeout 20 "$FLOWGEN" serve --port "$PORT" >"$TMP/out" 2>"$TMP/err"
+	expect "exit status" $? 1
+	grep -q "in use" "$TMP/err" || why "said '$(cat "$TMP/err")'"
+	expect "stdout" "$(cat "$TMP/out")" ""
+}
+
+# ---- main --------------------------------------------------------------------
+
+TESTS="long_push long_pull long_one_byte sizes_around_limits long_timed long_stagger intervals
+	start_delay rpc_pull rpc_push rpc_persist rpc_closed rpc_rate rpc_cdf rpc_hosts seeds
+	poisson periodic load cdf_means incast incast_period many ipv6 control options
+	bad_control bad_cdf bad_units bad_usage help_text garbage connection_refused timeouts
+	server_dies interrupt once_idle ready_fd port_in_use"
+
+echo "TAP version 13"
+find_flowgen
+set_up
+# shellcheck disable=SC2086
+set -- $TESTS
+echo "1..$#"
+
+FAILED=
+server --port "$((PORT + 1))"
+server --port "$PORT" --cc reno
+MAIN=$PID
+mv "$TMP/ready" "$TMP/main.ready"
+[ -z "$FAILED" ] || { echo "Bail out! no server"; exit 1; }
+
+n=0 failures=0
+for t in "$@"; do
+	n=$((n + 1))
+	FAILED=
+	"$t"
+	if [ $? -eq $KSFT_SKIP ] && [ -z "$FAILED" ]; then
+		echo "ok $n $t # SKIP"
+	elif [ -z "$FAILED" ]; then
+		echo "ok $n $t"
+	else
+		echo "not ok $n $t"
+		failures=$((failures + 1))
+	fi
+done
+[ $failures -eq 0 ]

@@ -1,0 +1,358 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# scripts/report: tables, aggregation over seeds, failed runs, goals, broken input, the page and
+# the plots, all from results that this test makes up.
+
+report=$(realpath "$(dirname "$0")/../scripts/report")
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+export LC_ALL=C.UTF-8
+
+count=0
+failed=0
+
+# Runs a command and prints its verdict as a line of TAP.
+check()
+{
+	local name=$1 output
+	shift
+	count=$((count + 1))
+	if output=$("$@" 2>&1); then
+		echo "ok $count $name"
+	else
+		echo "not ok $count $name"
+		echo "$output" | head -n 20 | sed 's/^/# /'
+		failed=$((failed + 1))
+	fi
+}
+
+# The same, for what needs gnuplot.
+check_plot()
+{
+	if command -v gnuplot >/dev/null; then
+		check "$@"
+	else
+		count=$((count + 1))
+		echo "ok $count $1 # SKIP gnuplot is not installed"
+	fi
+}
+
+make_results()
+{
+	python3 - <<'PY'
+import json
+from pathlib import Path
+
+def put(top, variant, row, seed, metrics, status="ok", **more):
+    place = Path(top, "runs", "-".join(map(str, variant.values())) or "default", row, str(seed))
+    place.mkdir(parents=True)
+    result = {"variant": variant, "row": row, "label": f"{row} <&> label", "control": row,
+              "queue": "red", "seed": seed, "status": status, "metrics": metrics}
+    (place / "result.json").write_text(json.dumps(result | more))
+    return place
+
+def series(place, samples, level):
+    with open(place / "queue.csv", "w") as out:
+        print("t_s,throughput_bps,qlen_pkts_mean,qlen_pkts_max,marked", file=out)
+        for i in range(samples):
+            print(i * 1e-4, 1e10, level, 4321 if i == samples // 3 else level + 2, 0, sep=",",
+                  file=out)
+    with open(place / "flows.csv", "w") as out:
+        print("t_s,flow,throughput_bps", file=out)
+        for i in range(0, samples, 10):
+            print(i * 1e-4, "a>b", 6e9 + (i % 7) * 1e7, sep=",", file=out)
+            if not 1000 <= i < 1200:
+                print(i * 1e-4, "c>d", 5e9, sep=",", file=out)
+            print(i * 1e-4, f"small{i}>b", 1e6, sep=",", file=out)
+    with open(place / "flows.jsonl", "w") as out:
+        print('{"type":"start"}', file=out)
+        for i in range(500):
+            print(json.dumps({"type": "flow", "kind": "rpc", "duration_ns": 50000 + 100 * i * level,
+                              "status": "ok"}), file=out)
+        print('{"type":"flow","kind":"rpc","duration_ns":1,"status":"timeout"}', file=out)
+        print('{"type":"flow","kind":"long","duration_ns":1,"status":"ok"}', file=out)
+
+def scenario(top, **more):
+    Path(top, "scenario.json").write_text(json.dumps(
+        {"name": top, "title": "A <title>", "question": "Is it & how?", "topology": "a --<>-- b",
+         "params": {"rate": "10gbit"}, "command": "make demo", "kernel": "Linux x",
+         "reference_row": "slow"} | more))
+
+base = {"utilisation": 0.98, "delay_mean_us": 10, "delay_p99_us": 40, "rpc_p50_us": 100,
+        "rpc_p99_us": 200, "marks": 1000, "drops": 0, "jain": 1, "goodput_bps": 9.5e9}
+for seed, util, mean in ((1, .98, 10), (2, .99, 14)):
+    place = put("one", {}, "fast", seed, base | {"utilisation": util, "delay_mean_us": mean})
+    series(place, 2000, 3)
+series(put("one", {}, "slow", 1, base | {"delay_mean_us": 100, "rpc_p99_us": None}), 200000, 300)
+put("one", {}, "slow", 2, {}, "failed: out of luck")
+put("one", {}, "dead", 1, {}, "failed: did not start")
+put("one", {}, "dead", 2, {}, "failed: did not start")
+put("one", {}, "fast", 3, {"utilisation": 0.5}, "failed: cut short")
+scenario("one", goals=[
+    {"metric": "utilisation", "row": "fast", "op": ">=", "value": .98, "variant": "*",
+     "text": "full link"},
+    {"metric": "delay_mean_us", "row": "fast", "op": "<=", "value": .1, "relative_to": "slow"},
+    {"metric": "jain", "row": "dead", "op": ">=", "value": .9}])
+
+for rate in ("1gbit", "100mbit", "10gbit"):
+    for row, delay in (("fast", 5), ("slow", 50)):
+        place = put("many", {"rate": rate}, row, 1, {"delay_mean_us": delay, "new_metric": 1.5})
+        series(place, 300, delay)
+scenario("many", goals=[{"metric": "delay_mean_us", "row": "fast", "op": "<", "value": 6,
+                         "variant": {"rate": "1gbit"}}])
+
+put("odd", {}, "fast", 1, base)
+Path("odd/runs/default/lost/1").mkdir(parents=True)
+scenario("odd")
+PY
+}
+
+# has FILE PATTERN...: every pattern is in the file
+has()
+{
+	local file=$1 pattern
+	shift
+	for pattern; do
+		grep -Eq -- "$pattern" "$file" && continue
+		echo "no '$pattern' in:"
+		cat "$file"
+		return 1
+	done
+}
+
+narrow()
+{
+	for name in one many; do
+		LC_ALL=C "$report" "$name"
+	done | awk 'length > 100 { print "too wide: " $0; bad = 1 } END { exit bad }'
+}
+
+ascii()
+{
+	LC_ALL=C "$report" one >ascii.txt &&
+		if LC_ALL=C grep -n '[^ -~]' ascii.txt; then return 1; fi
+}
+
+columns()
+{
+	"$report" one --metrics goodput_bps,jain >columns.txt &&
+		has columns.txt '^ +Gb/s +Jain$' 'fast.* 9\.50 +1\.000' &&
+		if grep marks columns.txt; then return 1; fi
+}
+
+csv_values()
+{
+	"$report" one --format csv | python3 -c '
+import csv, sys
+rows = list(csv.DictReader(sys.stdin))
+fast = [r for r in rows if r["row"] == "fast" and r["status"] == "ok"]
+assert len(fast) == 1 and fast[0]["seeds"] == "1 2", rows
+want = {"delay_mean_us": "12", "delay_mean_us_min": "10", "delay_mean_us_max": "14",
+        "utilisation": "0.985"}
+assert want.items() <= fast[0].items(), fast
+slow = [r for r in rows if r["row"] == "slow"]
+assert [r["status"] for r in slow] == ["ok", "failed: out of luck"], slow
+assert slow[0]["rpc_p99_us"] == "", slow'
+}
+
+json_values()
+{
+	"$report" one --format json | python3 -c '
+import json, sys
+data = json.load(sys.stdin)
+assert [r["row"] for r in data["rows"]] == ["slow", "dead", "fast"], data
+assert data["rows"][2]["metrics"]["delay_mean_us"] == {"mean": 12, "min": 10, "max": 14}, data
+assert data["rows"][2]["failed"] == [{"seed": "3", "reason": "cut short"}], data
+assert [g["state"] for g in data["goals"]] == ["met", "missed", "no data"], data'
+}
+
+variants()
+{
+	test "$(grep -o '^rate=.*' many.txt | xargs)" = "rate=100mbit rate=1gbit rate=10gbit" &&
+		has many.txt 'new_metric' 'met +fast \[rate=1gbit\].*met by 1.0' &&
+		test "$(grep -c ' met ' many.txt)" = 1
+}
+
+# refused STATUS PATTERN ARGUMENT...: that exit status, one line on stderr with the pattern
+refused()
+{
+	local want=$1 pattern=$2 status=0
+	shift 2
+	"$report" "$@" >/dev/null 2>err.txt || status=$?
+	test "$status" = "$want" && test "$(wc -l <err.txt)" = 1 && has err.txt "$pattern" && return
+	echo "report $*: status $status, wanted $want and one line:"
+	cat err.txt
+	return 1
+}
+
+usage_errors()
+{
+	refused 2 'DIR' && refused 2 'no such directory' nowhere &&
+		refused 2 'format' one --format xml && refused 2 'unrecognized' one --fo csv &&
+		refused 2 'no such metric: nope' one --metrics jain,nope
+}
+
+data_errors()
+{
+	local run=broken/runs/default/fast/1
+
+	mkdir empty && cp -r one broken && rm -r broken/runs/default/[ds]* &&
+		refused 1 'scenario.json: No such file' empty &&
+		echo '{}' >empty/scenario.json && refused 1 'no runs' empty &&
+		echo '{"goals": [{"metric": "jain"}]}' >broken/scenario.json &&
+		refused 1 'goal 1' broken &&
+		echo '{"a":' >broken/scenario.json && refused 1 'scenario.json: not JSON' broken &&
+		echo '{}' >broken/scenario.json && "$report" broken >/dev/null &&
+		echo '[1]' >$run/result.json && refused 1 "$run/result.json: not a JSON object" broken &&
+		printf '{"status"' >$run/result.json && refused 1 "$run/result.json: not JSON" broken &&
+		printf '\xff\xfe' >$run/result.json && refused 1 "not UTF-8" broken
+}
+
+series_errors()
+{
+	local run=broken2/runs/default/fast/1 page=(broken2 --html broken2.html)
+
+	cp -r one broken2 && rm -r broken2/runs/default/[ds]* &&
+		echo '{"type":' >>$run/flows.jsonl && refused 1 'flows.jsonl: line 504' "${page[@]}" &&
+		rm $run/flows.jsonl && echo '1,1' >>$run/flows.csv &&
+		refused 1 'flows.csv: line 582' "${page[@]}" &&
+		echo 't_s' >$run/queue.csv && refused 1 'queue.csv: no column' "${page[@]}" &&
+		rm $run/*.csv && "$report" "${page[@]}" >/dev/null && test -s broken2.html
+}
+
+# The page: well-formed, no network, no scripts, ids unique, references to them good.
+page()
+{
+	"$report" "$1" --html "$1.html" >/dev/null && python3 - "$1.html" <<'PY'
+import html.parser, re, sys
+
+text = open(sys.argv[1], encoding="utf-8").read()
+assert len(text.encode()) < 2_000_000, len(text)
+for bad in ("http:", "https:", "<script", "@import", "url(", "gnuplot_"):
+    assert bad not in text, bad
+void, stack, ids, references, tags = {"meta", "link", "br"}, [], [], [], []
+
+class Parser(html.parser.HTMLParser):
+    def handle_starttag(self, tag, attributes):
+        tags.append(tag)
+        attributes = dict(attributes)
+        ids.extend([attributes["id"]] if "id" in attributes else [])
+        references.extend(attributes.get("aria-labelledby", "").split())
+        references.extend([attributes["href"][1:]] if tag == "use" else [])
+        assert tag != "th" or attributes.get("scope"), self.getpos()
+        if tag not in void:
+            stack.append(tag)
+    def handle_endtag(self, tag):
+        assert stack and stack.pop() == tag, (tag, self.getpos())
+
+Parser(convert_charrefs=True).feed(text)
+assert not stack, stack
+assert len(ids) == len(set(ids)), sorted(i for i in ids if ids.count(i) > 1)
+assert set(references) <= set(ids), set(references) - set(ids)
+assert tags.count("svg") >= 5 and tags.count("table") >= 2, tags
+assert not re.search(r"<(?:stroke|fill)=.rgb", text)
+PY
+}
+
+# A flow without a line for a time moved nothing then; small flows are counted, not drawn.
+gaps()
+{
+	printf '%s\n' t_s,flow,throughput_bps 0,a,1e9 0.1,a,1e9 0.1,b,2e9 0.2,b,2e9 0.2,small,1e6 \
+		0.3,a,1e9 >gaps.csv && python3 - "$report" <<'PY'
+import runpy, sys
+from pathlib import Path
+from types import SimpleNamespace
+
+report = SimpleNamespace(**runpy.run_path(sys.argv[1]))
+flows, others = report.flow_rates(Path("gaps.csv"))
+assert others == 1 and list(flows) == ["a", "b"], (flows, others)
+assert flows["a"] == {0: 1, .1: 1, .2: 0, .3: 1} and flows["b"] == {.1: 2, .2: 2}, flows
+PY
+}
+
+# Thinning to a fraction of 200000 samples must keep the one that is 4321.
+peak()
+{
+	has one.html 'Queue of slow .*highest 4321 packets' 'Completion|completion' \
+		'3 did not complete' 'Drawn are the largest flows; 20000 smaller' 'FAILED \(seeds 1, 2\): did not start'
+}
+
+svgs()
+{
+	"$report" one --svg svg >/dev/null && "$report" many --svg svg >/dev/null &&
+		python3 - svg/*.svg <<'PY'
+import sys
+import xml.etree.ElementTree as ET
+
+names = {n.split("/")[1] for n in sys.argv[1:]}
+assert {"queue.svg", "rates.svg", "completion-rpc.svg", "variants.svg",
+        "queue-rate=1gbit.svg"} <= names, names
+for name in sys.argv[1:]:
+    root = ET.parse(name).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg" and root.get("viewBox"), name
+    ids = [e.get("id") for e in root.iter() if e.get("id")]
+    assert len(ids) == len(set(ids)), name
+    kinds = {e.tag.split("}")[1] for e in root.iter()}
+    assert {"title", "desc"} <= kinds and "script" not in kinds, (name, kinds)
+PY
+}
+
+repeatable()
+{
+	"$report" many --html again.html >/dev/null && cmp many.html again.html
+}
+
+without_gnuplot()
+{
+	local python
+
+	python=$(python3 -c 'import sys; print(sys.executable)') && mkdir bin &&
+		PATH=$dir/bin "$python" "$report" odd --html bare.html 2>err.txt >/dev/null &&
+		has err.txt gnuplot && has bare.html 'No plots' '<table' &&
+		if PATH=$dir/bin "$python" "$report" odd --svg bare 2>err.txt; then return 1; fi &&
+		has err.txt 'needs gnuplot'
+}
+
+echo "TAP version 13"
+if ! command -v python3 >/dev/null; then
+	echo "1..0 # SKIP python3 is not installed"
+	exit 4
+fi
+echo "1..22"
+
+make_results
+"$report" one >one.txt
+"$report" many >many.txt
+"$report" odd >odd.txt
+"$report" one --format markdown >one.md
+
+check "mean over the seeds" has one.txt '^fast <&> label +98\.5 +12\.0 +40\.0 +100 +200 +1000 +0 +1\.000'
+check "lowest and highest seed" has one.txt '^ +min +98\.0 +10\.0 ' '^ +max +99\.0 +14\.0 '
+check "failed runs are shown" has one.txt '^slow.* 98\.0 ' '^slow.*FAILED \(seed 2\): out of luck' \
+	'^dead.*FAILED \(seeds 1, 2\): did not start' '^fast.*FAILED \(seed 3\): cut short'
+check "a run without result.json is shown as failed" has odd.txt 'lost +FAILED .*no result.json'
+check "a goal that is met" has one.txt 'met +fast: full link: 98\.5 %, met by 0\.5 points'
+check "a goal relative to another row, missed" \
+	has one.txt 'missed +fast: .*<= 0\.1 × slow: 12\.0 µs against 10\.0 µs, missed by 2\.0 µs'
+check "a goal without data" has one.txt 'no data +dead: .*dead has no jain'
+check "tables fit 100 columns" narrow
+check "plain ASCII where the locale is not UTF-8" ascii
+check "chosen columns" columns
+check "Markdown" has one.md '^\| row \| utilisation \(%\) \|' '^\|---\|---:\|' \
+	'^\| fast <&> label \| 98\.5 \(98\.0–99\.0\) \| 12\.0 \(10\.0–14\.0\) \| 40\.0 \|' \
+	'FAILED \(seed 2\): out of luck' '^- \*\*missed\*\*'
+check "CSV" csv_values
+check "JSON" json_values
+check "variants in natural order, unknown metrics, goals of one variant" variants
+check "gaps in the rate of a flow" gaps
+check "wrong usage: one line, exit 2" usage_errors
+check "broken results: one line, exit 1" data_errors
+check_plot "broken series: one line, exit 1" series_errors
+check_plot "the page is complete, well-formed, with unique ids" eval "page one && page many"
+check_plot "thinning keeps peaks; the page names what is left out" peak
+check_plot "plots as files, and the same input gives the same page" eval "svgs && repeatable"
+check "without gnuplot: the page has its tables, --svg says why not" without_gnuplot
+
+[ "$failed" -eq 0 ]

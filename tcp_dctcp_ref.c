@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dctcp_ref - Data Center TCP as RFC 8257 writes it.
+ *
+ *	switch:   marks packets (CE) that meet a queue above a threshold K
+ *	receiver: ECE on an ACK says whether the packets it covers came marked;
+ *		  a change is acknowledged at once
+ *	sender:   once per window,   M = bytes marked / bytes acknowledged
+ *				     alpha = (1 - g) * alpha + g * M
+ *		  on congestion,     cwnd = cwnd * (1 - alpha / 2)
+ *		  otherwise as Reno: growth (RFC 5681), loss, timeouts
+ *
+ * The estimate and the cut are arithmetic in dctcp_model.h; feedback, in both
+ * directions, is in ecn_feedback.h. Without ECN a connection is Reno, and its
+ * packets leave as Not-ECT.
+ *
+ * Only for networks that one administration controls, switches included: the
+ * control is restricted (net.ipv4.tcp_allowed_congestion_control).
+ *
+ * Deviations from RFC 8257:
+ *  - cwnd is counted in packets, as the stack does; the part of a packet that a
+ *    cut leaves over is carried to the next (3.3, step 9).
+ *  - A loss in a window that ECN has already cut tops that cut up to the halving
+ *    that a conventional TCP would have made, and goes no further: loss keeps
+ *    its conventional effect, yet no window is reduced twice (3.3, 3.4).
+ *  - A clean packet that is Not-ECT (a retransmission by an RFC 3168 sender) does
+ *    not end DCTCP.CE: the stack tells modules about ECT and CE packets only (3.2).
+ *  - RST answers to segments that belong to no socket are sent by the stack
+ *    itself, Not-ECT (3.3); those that a socket sends are ECT.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/inet_diag.h>
+#include <linux/module.h>
+#include <net/tcp.h>
+
+#include "cc_compat.h"
+#include "cc_param.h"
+#include "dctcp_model.h"
+#include "ecn_egress.h"
+#include "ecn_feedback.h"
+
+#define CREATE_TRACE_POINTS
+#include "dctcp_ref_trace.h"
+
+/* alpha as users meet it, in ss and in parameters: 1024 is 1.0, as in mainline */
+#define ALPHA_USER_Q	10
+
+CC_PARAM(shift_g, DCTCP_SHIFT_G_DEFAULT, DCTCP_SHIFT_G_MIN, DCTCP_SHIFT_G_MAX, 0644,
+	 "0 would be g = 1, no smoothing; beyond 10 g is as good as 0 and alpha stays as it began",
+	 "estimation gain g = 2^-shift_g, 1 to 10 (RFC 8257 4.2)");
+CC_PARAM(alpha_init, 1024, 0, 1024, 0644, "1024 is alpha = 1",
+	 "alpha of a new connection in 1/1024, 0 to 1024 (RFC 8257 3.3: 1)");
+CC_PARAM(alpha_reset_on_loss, 0, 0, 1, 0644, "0 is off, 1 is on",
+	 "set alpha back to alpha_init when loss starts (RFC 8257 4.2)");
+CC_PARAM(rtt_gate_us, 0, 0, 10000000, 0644, "0 is off",
+	 "above this smoothed RTT halve on ECN like RFC 3168, microseconds, 0 is off (RFC 8257 4.1: 10000)");
+CC_PARAM(ect_control, 1, 0, 1, 0444, "0 is off, 1 is on",
+	 "ECT on pure ACKs, retransmissions and window probes too (RFC 8257 4.1)");
+
+/**
+ * struct dctcp_ref - one connection
+ * @model:	sender: the estimate
+ * @fb:		sender: what of the peer's feedback is accounted for
+ * @echo:	receiver: DCTCP.CE
+ * @prior_cwnd:	packets: cwnd when the last reduction began, for loss in the same
+ *		window and for undo
+ */
+struct dctcp_ref {
+	struct dctcp_model model;
+	struct ecn_feedback fb;
+	struct ecn_echo echo;
+	u32 prior_cwnd;
+};
+
+static struct tcp_congestion_ops dctcp_ref_reno;
+
+static u32 alpha_init_q30(void)
+{
+	return READ_ONCE(alpha_init.value) << (DCTCP_ALPHA_Q - ALPHA_USER_Q);
+}
+
+/*
+ * Called after the handshake, on a change of the control, and, before there was
+ * a handshake, for listeners and unconnected sockets: those ask for ECN later.
+ */
+static void dctcp_ref_init(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+
+	if (!cc_ecn_any(tp) && !((1 << sk->sk_state) & (TCPF_LISTEN | TCPF_CLOSE))) {
+		pr_info_once("a connection did not negotiate ECN: it is Reno (see also net.ipv4.tcp_ecn, and set the control before connect)\n");
+		/* RFC 8257 4.2: on top of Reno. NEEDS_ECN has made us ECT: undo. */
+		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &dctcp_ref_reno);
+		INET_ECN_dontxmit(sk);
+		return;
+	}
+	dctcp_model_init(&ca->model, alpha_init_q30(), tp->snd_una);
+	ecn_feedback_init(&ca->fb, tp);
+	ecn_echo_init(&ca->echo, tp);
+	ca->prior_cwnd = tcp_snd_cwnd(tp);
+}
+
+/* RFC 8257 3.3, steps 1 to 8. */
+static void dctcp_ref_in_ack_event(struct sock *sk, u32 flags)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+	struct ecn_sample s = ecn_feedback_update(&ca->fb, tp, flags);
+	u32 acked, marked, fraction;
+
+	dctcp_model_ack(&ca->model, s.acked, s.marked);
+	if (!dctcp_model_window_ended(&ca->model, tp->snd_una))
+		return;
+	acked = ca->model.acked;
+	marked = ca->model.marked;
+	fraction = dctcp_model_window(&ca->model, READ_ONCE(shift_g.value), tp->snd_nxt);
+	trace_dctcp_ref_window(sk, &ca->model, acked, marked, fraction);
+}
+
+/* RFC 8257 4.1: is the path too long to be inside a data centre? */
+static bool gate_shut(const struct tcp_sock *tp)
+{
+	u32 gate = READ_ONCE(rtt_gate_us.value);
+
+	return gate && tp->srtt_us >> 3 > gate;
+}
+
+/* The stack asks before it knows us to be told the cause; loss follows below. */
+static u32 dctcp_ref_ssthresh(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+	bool gate = gate_shut(tp);
+	u32 ssthresh;
+
+	ca->prior_cwnd = tcp_snd_cwnd(tp);
+	ssthresh = gate ? tcp_reno_ssthresh(sk) : dctcp_model_cut(&ca->model, ca->prior_cwnd);
+	trace_dctcp_ref_cut(sk, gate ? "gate" : "ecn", ca->model.alpha, ca->prior_cwnd, ssthresh);
+	return ssthresh;
+}
+
+/* RFC 8257 3.4: half of the window that the reduction of this window began with. */
+static void react_to_loss(struct sock *sk)
+{
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 ssthresh = max(ca->prior_cwnd >> 1, DCTCP_MIN_CWND);
+
+	trace_dctcp_ref_cut(sk, "loss", ca->model.alpha, ca->prior_cwnd, ssthresh);
+	WRITE_ONCE(tp->snd_ssthresh, ssthresh);
+	ca->model.cut_frac = 0;
+	if (READ_ONCE(alpha_reset_on_loss.value))
+		ca->model.alpha = alpha_init_q30();
+}
+
+/*
+ * Loss from an open or disordered state has just called ssthresh(); loss in the
+ * window of an ECN reduction (CWR) has not, and prior_cwnd is still that one's.
+ */
+static void dctcp_ref_set_state(struct sock *sk, u8 new_state)
+{
+	u8 state = inet_csk(sk)->icsk_ca_state;
+
+	if ((new_state == TCP_CA_Recovery && state < TCP_CA_Recovery) ||
+	    (new_state == TCP_CA_Loss && state == TCP_CA_CWR))
+		react_to_loss(sk);
+}
+
+static void dctcp_ref_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
+{
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+
+	switch (ev) {
+	case CA_EVENT_ECN_IS_CE:
+	case CA_EVENT_ECN_NO_CE:
+		ecn_echo_event(sk, &ca->echo, ev == CA_EVENT_ECN_IS_CE);
+		break;
+	case CA_EVENT_LOSS:	/* a timeout that has just called ssthresh() */
+		react_to_loss(sk);
+		break;
+	default:
+		break;
+	}
+}
+
+static u32 dctcp_ref_undo_cwnd(struct sock *sk)
+{
+	const struct dctcp_ref *ca = inet_csk_ca(sk);
+
+	return max(tcp_snd_cwnd(tcp_sk(sk)), ca->prior_cwnd);
+}
+
+/* ss -ti. Vegas' request bit stands for all "info" kinds there are room for. */
+static size_t dctcp_ref_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+{
+	const struct dctcp_ref *ca = inet_csk_ca(sk);
+
+	if (!(ext & (1 << (INET_DIAG_DCTCPINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	memset(&info->dctcp, 0, sizeof(info->dctcp));
+	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops) != &dctcp_ref_reno) {
+		info->dctcp.dctcp_enabled = 1;
+		info->dctcp.dctcp_ce_state = ca->echo.ce;
+		info->dctcp.dctcp_alpha = READ_ONCE(ca->model.alpha) >>
+					  (DCTCP_ALPHA_Q - ALPHA_USER_Q);
+		info->dctcp.dctcp_ab_ecn = ca->model.marked;
+		info->dctcp.dctcp_ab_tot = ca->model.acked;
+	}
+	*attr = INET_DIAG_DCTCPINFO;
+	return sizeof(info->dctcp);
+}
+
+/*
+ * ect_control=0: as RFC 3168 has it, only new data (and, as RFC 8257 3.5 has it,
+ * what opens and resets a connection) is ECT. A retransmission lies below
+ * SND.NXT: new data raises that only once it has been sent.
+ */
+static int dctcp_ref_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u32 payload)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+
+	if (th->syn || th->fin || th->rst)
+		return ECN_EGRESS_KEEP;
+	if (!payload || before(ntohl(th->seq), tcp_sk(sk)->snd_nxt))
+		return INET_ECN_NOT_ECT;
+	return ECN_EGRESS_KEEP;
+}
+
+static struct tcp_congestion_ops dctcp_ref __read_mostly = {
+	.init		= dctcp_ref_init,
+	.in_ack_event	= dctcp_ref_in_ack_event,
+	.cong_avoid	= tcp_reno_cong_avoid,
+	.ssthresh	= dctcp_ref_ssthresh,
+	.set_state	= dctcp_ref_set_state,
+	.cwnd_event	= dctcp_ref_cwnd_event,
+	.undo_cwnd	= dctcp_ref_undo_cwnd,
+	.get_info	= dctcp_ref_get_info,
+	.flags		= TCP_CONG_NEEDS_ECN,
+	.owner		= THIS_MODULE,
+	.name		= "dctcp_ref",
+};
+
+/* A connection without ECN: never registered, only switched to. */
+static struct tcp_congestion_ops dctcp_ref_reno __read_mostly = {
+	.cong_avoid	= tcp_reno_cong_avoid,
+	.ssthresh	= tcp_reno_ssthresh,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.get_info	= dctcp_ref_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "dctcp_ref_reno",
+};
+
+static int __init dctcp_ref_module_init(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct dctcp_ref) > ICSK_CA_PRIV_SIZE);
+
+	if (!ect_control.value) {
+		err = ecn_egress_register(&dctcp_ref, dctcp_ref_egress_ecn);
+		if (err)
+			return err;
+	}
+	err = tcp_register_congestion_control(&dctcp_ref);
+	if (err && !ect_control.value)
+		ecn_egress_unregister();
+	return err;
+}
+
+static void __exit dctcp_ref_module_exit(void)
+{
+	tcp_unregister_congestion_control(&dctcp_ref);
+	if (!ect_control.value)
+		ecn_egress_unregister();
+}
+
+module_init(dctcp_ref_module_init);
+module_exit(dctcp_ref_module_exit);
+
+MODULE_AUTHOR("The lowq authors");
+MODULE_DESCRIPTION("Data Center TCP (RFC 8257), reference implementation");
+MODULE_LICENSE("GPL");
