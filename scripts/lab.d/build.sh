@@ -20,7 +20,7 @@ config_of()
 # What a build depends on beside the kernel's version
 config_id()
 {
-	{ config_of "$1"; cat "$LABD/exact-clock.patch"; } | sha256sum | cut -c1-8
+	{ config_of "$1"; cat "$LABD"/*.patch; } | sha256sum | cut -c1-8
 }
 
 # A series ("7.3") or a path, as a name for links.
@@ -77,14 +77,15 @@ build_kernel()
 {
 	local series=$1 flavour=$2 src dir lock version start=$SECONDS
 
-	mkdir -p "$CACHE/kernel" "$CACHE/src" 2>/dev/null ||
-		die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
-	exec {lock}>"$CACHE/lock"
-	flock -n "$lock" || { say "waiting for another build"; flock "$lock"; }
 	if dir=$(current_build "$series" "$flavour"); then
 		say "kernel $series ($flavour) is built: $dir"
 		return
 	fi
+	mkdir -p "$CACHE/kernel" "$CACHE/src" 2>/dev/null ||
+		die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
+	exec {lock}>"$CACHE/lock"
+	flock -n "$lock" || { say "waiting for another build"; flock "$lock"; }
+	! current_build "$series" "$flavour" >/dev/null || return 0
 	need_tools "$BUILD_TOOLS"
 	case $series in
 	*/*) src=$(from_path "$series") ;;

@@ -87,12 +87,16 @@ find_package()
 	die "no source package for kernel $1 in: $(suites "$1" | tr '\n' ' ')"
 }
 
-# prepare_tree DIR: the lab's patch; done once, before the tree gets its name.
+# prepare_tree DIR: the lab's patches; done once, before the tree gets its name.
 prepare_tree()
 {
-	patch -d "$1" -p1 --quiet --forward <"$LABD/exact-clock.patch" >"$1.patchlog" 2>&1 ||
-		die "unsupported kernel: exact-clock.patch does not apply to $1 ($(head -n1 "$1.patchlog"))"
-	rm -f "$1.patchlog"
+	local p
+
+	for p in "$LABD"/*.patch; do
+		patch -d "$1" -p1 --quiet --forward --no-backup-if-mismatch <"$p" >"$1.patchlog" 2>&1 ||
+			die "unsupported kernel: $(basename "$p") does not apply ($(head -n1 "$1.patchlog"))"
+		rm -f "$1.patchlog"
+	done
 }
 
 # from_debian SERIES: prints the source directory, fetched and patched.
@@ -100,7 +104,7 @@ from_debian()
 {
 	local pkg version dir tmp patched
 
-	patched=$(hash_of "$LABD/exact-clock.patch")
+	patched=$(hash_of "$LABD"/*.patch)
 	dir=$(ls -d "$CACHE/src/linux-$1."*"-$patched" 2>/dev/null | sort -V | tail -n1)
 	if [ -d "$dir" ]; then
 		printf '%s\n' "$dir"
@@ -136,7 +140,7 @@ from_path()
 	local dir tmp
 
 	[ -f "$1/arch/um/Makefile" ] || die "unsupported kernel: $1 holds no kernel source (arch/um/Makefile)"
-	dir=$CACHE/src/path-$(realpath "$1" | sha256sum | cut -c1-8)
+	dir=$CACHE/src/path-$(realpath "$1" | sha256sum | cut -c1-8)-$(hash_of "$LABD"/*.patch)
 	if [ ! -d "$dir" ]; then
 		need_space "$CACHE" 3500 "a copy of $1 and its build"
 		tmp=$CACHE/src/fetching.$$

@@ -194,7 +194,7 @@ static void bind_modules(void)
 		return;
 	uname(&uts);
 	snprintf(target, sizeof(target), ROOT "/lib/modules/%s", uts.release);
-	snprintf(source, sizeof(source), "%s", dir);
+	snprintf(source, sizeof(source), ROOT "%s", dir);
 	mkdirs(target);
 	if (mount(source, target, NULL, MS_BIND, NULL))
 		die(target);

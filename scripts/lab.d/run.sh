@@ -12,20 +12,20 @@ log_of_command()
 }
 
 # The wall around the guest: the host's files read-only but for the run and the
-# --out directories, and everything it starts dies with it.
+# --out directories, and everything it starts dies with it. The run directory has
+# the same name in every run: the kernel stirs its command line into its
+# randomness. Sets WALL, and INSIDE: the run directory as the guest's kernel sees it.
 sandbox()
 {
-	local args=(bwrap --ro-bind / / --dev /dev --proc /proc --unshare-pid
-		--die-with-parent) dir
-
-	for dir in "$@"; do
-		args+=(--bind "$dir" "$dir")
-	done
-	if ! bwrap --ro-bind / / --dev /dev --proc /proc --unshare-pid true 2>/dev/null; then
-		say "note: bubblewrap cannot run here; the guest's root sees the host read-only, but could mount it otherwise"
-		args=()
+	INSIDE=/dev/lowq-lab
+	WALL=(bwrap --ro-bind / / --dev /dev --proc /proc --unshare-pid --die-with-parent
+		--bind "$1" $INSIDE)
+	[ -z "$2" ] || WALL+=(--bind "$2" "$2")
+	if ! "${WALL[@]}" true 2>/dev/null; then
+		say "note: bubblewrap cannot run here: the guest's root sees the host read-only, but could mount it otherwise, and a seed does not repeat a run to the bit"
+		INSIDE=$1
+		WALL=()
 	fi
-	WALL=("${args[@]}")
 }
 
 # run_guest BUILD FLAVOUR COMMAND...; options are in OPT_*. Returns the status.
@@ -56,11 +56,11 @@ run_guest()
 
 	time=(time-travel=inf-cpu time-travel-start=1893456000000000000)
 	[ -z "$OPT_REALTIME" ] || time=()
+	sandbox "$run" "$OPT_OUT"
 	boot=("$build/build/linux" mem="$OPT_MEM" root=/dev/root rootfstype=hostfs rootflags=/ ro
-		init="$tools/init" lab="$run" "${time[@]}" seccomp=on ncpus="$OPT_SMP"
+		init="$tools/init" lab="$INSIDE" "${time[@]}" seccomp=on ncpus="$OPT_SMP"
 		con=null con0=null,fd:3 con1=null,fd:4 con2=null,fd:5 console=tty2
-		panic=-1 uml_dir="$run" umid=guest)
-	sandbox "$run" ${OPT_OUT:+"$OPT_OUT"}
+		panic=-1 uml_dir="$INSIDE" umid=guest)
 	setsid env -i HOME=/root PATH="$PATH" LOWQ_SEED="$OPT_SEED" LD_PRELOAD="$tools/seed.so" \
 		setarch -R timeout -k 2 "$OPT_TIMEOUT" "${WALL[@]}" "${boot[@]}" \
 		</dev/null 3>"$run/fifo.1" 4>"$run/fifo.2" 5>"$run/fifo.3" >"$run/uml.log" 2>&1 &

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034
+TITLE="Two long flows and a request stream through one 10 Gb/s bottleneck"
+QUESTION="How long do packets wait, and requests take, under each control and the queue it is meant for?"
+TOPOLOGY='
+ h1  long flow   --\
+ h2  long flow   ---- sw ==== 10 Gb/s ==== r
+ h3  answers requests --/     (the queue)
+                       base RTT 100 us'
+ROWS="cubic bbr dctcp dctcp_ref"
+VARIANTS=("")
+COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","marks","drops","jain"]'
+PARAMS='{"rate":"10gbit","rtt":"100us","long flows":2,"requests":"20 kB, Poisson, 2000 per second","counted":"0.1 s to 0.4 s"}'
+REFERENCE=cubic
+
+run_scenario()
+{
+	dumbbell 3 100us
+	bottleneck 10gbit 100us
+	serve r --cc "$CONTROL"
+	serve h3 --cc "$CONTROL"
+	watch_queue 10gbit 100ms 400ms
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 400ms >"$TMP/long1" &
+	local a=$!
+	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start 30ms --duration 370ms >"$TMP/long2" &
+	local b=$!
+	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size 20k --rate 2000 \
+		--start 100ms --duration 300ms --seed "$SEED" --timeout 5s >"$TMP/rpc" || fail "requests failed"
+	wait $a $b
+	cat "$TMP"/long? "$TMP/rpc" >"$OUT/flows.jsonl"
+	watched
+	completions
+}

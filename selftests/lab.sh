@@ -1,0 +1,216 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The lab tested from the host: what it promises about status, isolation, time,
+# repeatability and its own errors.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+LAB=$LOWQ_ROOT/scripts/lab
+
+# status WANT COMMAND...: its exit status; output is in $TMP/out and $TMP/err
+status()
+{
+	local want=$1 rc
+
+	shift
+	"$@" >"$TMP/out" 2>"$TMP/err"
+	rc=$?
+	[ $rc -eq "$want" ] || fail "$*: status $rc, expected $want: $(tail -n 3 "$TMP/err")"
+}
+
+# Milliseconds that a command takes
+wall_ms()
+{
+	local start
+
+	start=$(date +%s%N)
+	"$@" >/dev/null 2>&1
+	echo $((($(date +%s%N) - start) / 1000000))
+}
+
+passes_status_on()
+{
+	status 7 "$LAB" run -- sh -c 'exit 7'
+	status 0 "$LAB" run -- true
+	status 143 "$LAB" run -- sh -c 'kill -TERM $$'
+	status 127 "$LAB" run -- no-such-command
+}
+declare_test passes_status_on "" "the command's exit status comes back"
+
+streams()
+{
+	status 0 "$LAB" run -- sh -c 'echo out; echo err >&2; printf "a\tb\\r\n"'
+	expect "standard output" "$(head -n1 "$TMP/out")" = out
+	expect "bytes as written" "$(tail -n1 "$TMP/out" | od -An -c | tr -d ' \n')" = 'a\tb\r\n'
+	expect "standard error" "$(cat "$TMP/err")" = err
+	# much output, and a slow reader
+	status 0 "$LAB" run -- seq 200000
+	expect "lines" "$(wc -l <"$TMP/out")" -eq 200000
+}
+declare_test streams "" "output and errors arrive apart, whole and unchanged"
+
+warn_fails()
+{
+	local dir=$TMP/warn
+
+	cp -r "$SELFTESTS/lab_warn" "$dir"
+	make -s -C "$("$LAB" kdir)" ARCH=um SUBARCH=x86_64 M="$dir" modules >"$TMP/out" 2>&1 ||
+		fail "cannot build the module: $(cat "$TMP/out")"
+	chmod -R a+rX "$TMP"
+	status 123 "$LAB" run -- insmod "$dir/lab_warn.ko"
+	grep -q "as asked for" "$TMP/err" || fail "the warning is not shown"
+	status 0 "$LAB" run -- dmesg
+}
+declare_test warn_fails "" "a WARN in the kernel fails the run, whatever the command said"
+
+read_only_host()
+{
+	local mark=/usr/lowq-lab-was-here
+
+	status 0 "$LAB" run -- sh -c "touch $mark && test -e $mark && echo x >>/etc/passwd"
+	[ ! -e $mark ] || fail "$mark is on the host"
+	! grep -qx x /etc/passwd || fail "/etc/passwd was changed"
+	# not even by a mount of the host's root that the guest makes itself
+	"$LAB" run -- sh -c "mount -t hostfs none /mnt -o / && touch /mnt$mark" >/dev/null 2>&1
+	[ ! -e $mark ] || { rm -f $mark; fail "$mark is on the host, through a second mount"; }
+}
+declare_test read_only_host "" "touch /usr/x in the guest leaves the host untouched"
+
+out_dir()
+{
+	mkdir "$TMP/o"
+	status 0 "$LAB" run --out "$TMP/o" -- sh -c "echo kept >$TMP/o/file; echo no >$TMP/elsewhere"
+	expect "a file in --out" "$(cat "$TMP/o/file")" = kept
+	[ ! -e "$TMP/elsewhere" ] || fail "a file beside --out reached the host"
+}
+declare_test out_dir "" "only the --out directory is written"
+
+virtual_time()
+{
+	local ms
+
+	ms=$(wall_ms "$LAB" run -- sleep 10)
+	expect "wall time of 10 s of sleep, ms" "$ms" -lt 1000
+	ms=$(wall_ms "$LAB" run -- true)
+	expect "wall time of a trivial command, ms" "$ms" -lt 3000
+	ms=$(wall_ms "$LAB" run --realtime -- sleep 2)
+	expect "wall time of 2 s of sleep with --realtime, ms" "$ms" -ge 2000
+}
+declare_test virtual_time "" "10 s of guest sleep take under 1 s; a trivial command under 3 s"
+
+# The bits of a run: randomness, clock, ports, packets, marks
+fingerprint()
+{
+	"$LAB" run --seed "$1" -- bash -c '
+		. selftests/lib.sh
+		modprobe tcp_dctcp_ref
+		dumbbell 2 100us
+		in_ns sw tc qdisc add dev egress root handle 1: tbf rate 1gbit burst 3000 limit 1000000
+		in_ns sw tc qdisc add dev egress parent 1:1 red limit 1000000 min 15000 max 60000 avpkt 1000 burst 20 bandwidth 1gbit probability 0.1 ecn
+		serve r --cc dctcp_ref
+		in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --size 2M &
+		in_ns h1 flowgen rpc --to 10.0.0.1 --push --cc dctcp_ref --cdf selftests/cdf/websearch.cdf --rate 500 --requests 10 --seed 3
+		wait $!
+		in_ns sw tc -s qdisc show dev egress
+		head -c 16 /dev/urandom | od -An -tx1; date +%N; echo $RANDOM; mktemp -u; cat /proc/sys/kernel/random/uuid
+		teardown 2>/dev/null' 2>&1 | grep -v "Killed"
+}
+
+same_seed()
+{
+	fingerprint 5 >"$TMP/a"
+	fingerprint 5 >"$TMP/b"
+	fingerprint 6 >"$TMP/c"
+	expect "lines of evidence" "$(wc -l <"$TMP/a")" -ge 15
+	cmp "$TMP/a" "$TMP/b" || fail "the same seed gave other bits: $(diff "$TMP/a" "$TMP/b" | head -n 4)"
+	! cmp -s "$TMP/a" "$TMP/c" || fail "another seed gave the same bits"
+}
+declare_test same_seed "" "the same seed gives the same bits, another seed does not"
+
+fast_link()
+{
+	# htb's 100 Gb/s with one packet of burst, filled by reno flows over drop-tail
+	local share
+
+	status 0 "$LAB" run -- bash -c '
+		. selftests/lib.sh
+		modprobe tcp_dctcp_ref
+		dumbbell 1 20us
+		in_ns sw tc qdisc add dev egress root handle 1: htb default 1 direct_qlen 100000
+		in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate 100gbit ceil 100gbit burst 1514 cburst 1514 quantum 1514
+		in_ns sw tc qdisc add dev egress parent 1:1 red limit 10000000 min 160000 max 161500 avpkt 1514 burst 107 bandwidth 30gbit probability 1 ecn
+		serve r --cc dctcp_ref
+		in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp_ref --size 400M
+		teardown 2>/dev/null'
+	# 1448 bytes of payload in 1514 on the wire
+	share=$(jq -s 'map(select(.type == "flow"))[0].goodput_bps * 1514 / 1448 / 1e11' "$TMP/out")
+	expect "share of 100 Gb/s carried" "$share" -ge 0.98
+}
+declare_test fast_link "" "a 100 Gb/s link carries 98 % of 100 Gb/s or more"
+
+as_nobody()
+{
+	local cache=$TMP/cache build tree
+
+	[ "$(id -u)" -eq 0 ] || skip "is not root, so is an ordinary user already"
+	# what the user would have built
+	build=$(readlink -f "$("$LAB" kdir)/..")
+	tree=$(dirname "$(dirname "$build")")
+	mkdir -p "$cache/kernel/$(basename "$build")/build" "$cache/modules"
+	cp "$build"/{complete,release} "$cache/kernel/$(basename "$build")/"
+	cp "$build/build/linux" "$cache/kernel/$(basename "$build")/build/"
+	ln -s "$cache/kernel/$(basename "$build")" "$cache/kernel/7.3-virtual"
+	cp -r "$tree/modules/$(basename "$build")" "$cache/modules/"
+	rm -rf "$cache/modules/$(basename "$build")/work"
+	chmod 755 "$TMP"
+	chown -R nobody "$cache"
+	status 7 setpriv --reuid nobody --regid nogroup --clear-groups \
+		env HOME="$TMP" LOWQ_CACHE="$cache" "$LAB" run -- sh -c 'modprobe tcp_dctcp_ref && test "$(id -u)" = 0 && exit 7'
+}
+declare_test as_nobody "" "it works for an unprivileged user"
+
+times_out()
+{
+	local ms
+
+	ms=$(wall_ms "$LAB" run --timeout 2 -- sh -c 'while :; do :; done')
+	expect "wall time with --timeout 2, ms" "$ms" -le 8000
+	status 124 "$LAB" run --timeout 1 -- sh -c 'while :; do :; done'
+}
+declare_test times_out "" "--timeout ends a run that spins"
+
+interrupted()
+{
+	local pid tmp=$TMP/left
+
+	mkdir "$tmp"
+	TMPDIR=$tmp "$LAB" run -- sh -c 'echo up; while :; do :; done' >"$TMP/out" &
+	pid=$!
+	wait_until grep -q up "$TMP/out"
+	kill -TERM $pid
+	wait $pid
+	# [l]: the pattern is not to find the very process that looks for it
+	wait_until sh -c "! pgrep -f '${tmp/%left/[l]eft}'"
+	[ -z "$(ls -A "$tmp")" ] || fail "left behind: $(ls -A "$tmp")"
+}
+declare_test interrupted "" "an interrupted run leaves no process and no file"
+
+wrong_usage()
+{
+	local args
+
+	for args in "run" "run true" "run --seed x -- true" "run --mem lots -- true" "run --smp 2 -- true" \
+		"run --out /no/such/dir -- true" "run --kernel seven -- true" "build --kernel /no/such/tree" \
+		"frobnicate" "run --frobnicate -- true" "run --seed"; do
+		# shellcheck disable=SC2086 # words
+		status 2 "$LAB" $args
+		expect "lines of error for: lab $args" "$(wc -l <"$TMP/err")" -eq 1
+	done
+	mkdir "$TMP/empty"
+	status 125 env LOWQ_CACHE="$TMP/c" "$LAB" build --kernel "$TMP/empty"
+	grep -q "unsupported kernel" "$TMP/err" || fail "does not say that the kernel is unsupported"
+}
+declare_test wrong_usage "" "wrong usage: one line, status 2, nothing done"
+
+run_tests "$@"
