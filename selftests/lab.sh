@@ -16,7 +16,7 @@ status()
 	shift
 	"$@" >"$TMP/out" 2>"$TMP/err"
 	rc=$?
-	[ $rc -eq "$want" ] || fail "$*: status $rc, expected $want: $(tail -n 3 "$TMP/err")"
+	[ "$rc" -eq "$want" ] || fail "$*: status $rc, expected $want: $(tail -n 3 "$TMP/err")"
 }
 
 # Milliseconds that a command takes
@@ -69,11 +69,11 @@ read_only_host()
 	local mark=/usr/lowq-lab-was-here
 
 	status 0 "$LAB" run -- sh -c "touch $mark && test -e $mark && echo x >>/etc/passwd"
-	[ ! -e $mark ] || fail "$mark is on the host"
+	[ ! -e "$mark" ] || fail "$mark is on the host"
 	! grep -qx x /etc/passwd || fail "/etc/passwd was changed"
 	# not even by a mount of the host's root that the guest makes itself
 	"$LAB" run -- sh -c "mount -t hostfs none /mnt -o / && touch /mnt$mark" >/dev/null 2>&1
-	[ ! -e $mark ] || { rm -f $mark; fail "$mark is on the host, through a second mount"; }
+	[ ! -e "$mark" ] || { rm -f "$mark"; fail "$mark is on the host, through a second mount"; }
 }
 declare_test read_only_host "" "touch /usr/x in the guest leaves the host untouched"
 
@@ -102,6 +102,7 @@ declare_test virtual_time "" "10 s of guest sleep take under 1 s; a trivial comm
 # The bits of a run: randomness, clock, ports, packets, marks
 fingerprint()
 {
+	# shellcheck disable=SC2016 # the guest expands
 	"$LAB" run --seed "$1" -- bash -c '
 		. selftests/lib.sh
 		modprobe tcp_dctcp_ref
@@ -165,6 +166,7 @@ as_nobody()
 	rm -rf "$cache/modules/$(basename "$build")/work"
 	chmod 755 "$TMP"
 	chown -R nobody "$cache"
+	# shellcheck disable=SC2016 # the guest expands
 	status 7 setpriv --reuid nobody --regid nogroup --clear-groups \
 		env HOME="$TMP" LOWQ_CACHE="$cache" "$LAB" run -- sh -c 'modprobe tcp_dctcp_ref && test "$(id -u)" = 0 && exit 7'
 }
@@ -188,8 +190,8 @@ interrupted()
 	TMPDIR=$tmp "$LAB" run -- sh -c 'echo up; while :; do :; done' >"$TMP/out" &
 	pid=$!
 	wait_until grep -q up "$TMP/out"
-	kill -TERM $pid
-	wait $pid
+	kill -TERM "$pid"
+	wait "$pid"
 	# [l]: the pattern is not to find the very process that looks for it
 	wait_until sh -c "! pgrep -f '${tmp/%left/[l]eft}'"
 	[ -z "$(ls -A "$tmp")" ] || fail "left behind: $(ls -A "$tmp")"

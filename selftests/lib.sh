@@ -62,7 +62,7 @@ expect()
 # run_tests [FUNCTION...]: all, or the named; prints TAP, exits as kselftest has it
 run_tests()
 {
-	local entry func ids what n=0 failed=0 rc
+	local entry func ids what n=0 failed=0 rc start
 
 	[ "$(id -u)" -eq 0 ] || { echo "1..0 # SKIP needs root (of a namespace or the lab)"; exit $KSFT_SKIP; }
 	echo "TAP version 13"
@@ -75,8 +75,10 @@ run_tests()
 			echo "ok $n $func # SKIP not asked for"
 			continue
 		fi
+		start=$(date +%s%N)
 		(trap teardown EXIT; "$func") >"$TMP/log" 2>&1
 		rc=$?
+		printf '# %s took %d ms\n' "$func" $((($(date +%s%N) - start) / 1000000))
 		case $rc in
 		0) echo "ok $n $func [$ids] $what" ;;
 		"$KSFT_SKIP") echo "ok $n $func [$ids] $what # SKIP $(cat "$TMP/why")" ;;
@@ -209,6 +211,15 @@ wait_until()
 	fail "timed out waiting for: $*"
 }
 
+# default_control NAME: of this and of new namespaces, until teardown. A restricted
+# control can be the default of the first namespace only.
+default_control()
+{
+	[ "${LOWQ_LAB:-}" ] || skip "changes the machine's default control"
+	[ -n "${CONTROL_BEFORE:-}" ] || CONTROL_BEFORE=$(sysctl -n net.ipv4.tcp_congestion_control)
+	sysctl -qw net.ipv4.tcp_congestion_control="$1" || fail "cannot make $1 the default"
+}
+
 # listening NS PORT
 listening()
 {
@@ -234,6 +245,7 @@ teardown()
 		ip netns pids "$ns" 2>/dev/null | xargs -r kill -9 2>/dev/null
 		ip netns del "$ns"
 	done
+	[ -z "${CONTROL_BEFORE:-}" ] || sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL_BEFORE"
 	wait 2>/dev/null
 }
 
@@ -321,4 +333,9 @@ queue_counts()
 virtual()
 {
 	[ "${LOWQ_LAB:-}" = virtual ]
+}
+
+needs_virtual()
+{
+	virtual || skip "judged in virtual time, where results are exact"
 }

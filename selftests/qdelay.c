@@ -57,7 +57,7 @@ typedef __u64 u64;
 #define MAX_ROWS	2000000ULL	/* of a series */
 #define MAX_HOLES	65536		/* missing ranges per flow and side */
 #define PCAP_TMO_MS	50		/* the kernel hands a block over */
-#define LIVE_LAG	(4ULL * PCAP_TMO_MS * 1000000)	/* at the latest then */
+#define LIVE_LAG	(2 * NSEC)	/* at the latest then */
 #define REORDER		1000000ULL	/* a capture may be out of order by that */
 #define NEVER		(~0ULL)
 
@@ -407,6 +407,7 @@ struct source {
 	u64 late;		/* packets too old for their place */
 	u64 newest, merged;	/* times: read, given away */
 	u64 clear;		/* live: nothing older is to come */
+	u64 got;		/* live: packets from the kernel */
 	bool eof;
 	u64 drops;
 };
@@ -888,6 +889,8 @@ static void take(struct source *s, const struct pcap_pkthdr *h, const u8 *data)
 	if (g.live) {
 		/* where not all sources watched yet, or any more */
 		t = (u64)h->ts.tv_sec * NSEC + h->ts.tv_usec;
+		if (t > g.stop && t > s->newest)
+			s->newest = t;
 		if (t < g.start || t > g.stop)
 			return;
 	}
@@ -1674,12 +1677,13 @@ static void open_live(struct source *s)
 		die("%s: %s%s%s", s->name, pcap_statustostr(r),
 		    *pcap_geterr(s->pcap) ? ": " : "", pcap_geterr(s->pcap));
 	set_reach(s);
-	if (pcap_setdirection(s->pcap, s->out ? PCAP_D_OUT : PCAP_D_IN))
-		die("%s: %s", s->name, pcap_geterr(s->pcap));
-	if (s->dlt == DLT_LINUX_SLL || s->dlt == DLT_LINUX_SLL2)
+	if (s->dlt == DLT_LINUX_SLL || s->dlt == DLT_LINUX_SLL2) {
+		if (pcap_setdirection(s->pcap, s->out ? PCAP_D_OUT : PCAP_D_IN))
+			die("%s: %s", s->name, pcap_geterr(s->pcap));
 		set_filter(s);
-	else
+	} else {
 		set_kernel_filter(s);
+	}
 	if (pcap_setnonblock(s->pcap, 1, err) < 0)
 		die("%s: %s", s->name, err);
 }
@@ -1694,32 +1698,52 @@ static u64 realtime(void)
 
 static void live_packet(u8 *user, const struct pcap_pkthdr *h, const u8 *data)
 {
-	take((struct source *)user, h, data);
+	struct source *s = (struct source *)user;
+
+	s->got++;
+	take(s, h, data);
 }
 
-static void drain(void)
+/*
+ * The kernel counts a packet when it puts it into a block, and hands the block
+ * over later.  So the counter tells whether there is more than what was read;
+ * if not, what comes has a time after the last look.
+ */
+static void look(struct source *s, u64 now)
+{
+	struct pcap_stat st;
+	u64 t;
+
+	if (pcap_stats(s->pcap, &st))
+		die("%s: %s", s->name, pcap_geterr(s->pcap));
+	s->drops = st.ps_drop;
+	t = now - ((u32)s->got == st.ps_recv - st.ps_drop ? REORDER : LIVE_LAG);
+	if (t > s->clear)
+		s->clear = t;
+}
+
+/* True if there may be more at once. */
+static bool drain(void)
 {
 	const int batch = 16384;
 	struct source *s;
-	bool more;
+	bool more = false;
 	u64 now;
 	int r;
 
-	do {
-		more = false;
-		for (s = g.src; s < g.src + g.nsrc; s++) {
-			now = realtime();
-			r = pcap_dispatch(s->pcap, batch, live_packet, (u8 *)s);
-			if (r < 0)
-				die("%s: after %llu packets: %s", s->name,
-				    s->packets, pcap_geterr(s->pcap));
-			if (r >= batch)
-				more = true;
-			else
-				s->clear = now - LIVE_LAG;
-		}
-		merge(NULL);
-	} while (more);
+	for (s = g.src; s < g.src + g.nsrc; s++) {
+		now = realtime();
+		r = pcap_dispatch(s->pcap, batch, live_packet, (u8 *)s);
+		if (r < 0)
+			die("%s: after %llu packets: %s", s->name, s->packets,
+			    pcap_geterr(s->pcap));
+		if (r >= batch)
+			more = true;
+		else
+			look(s, now);
+	}
+	merge(NULL);
+	return more;
 }
 
 static void arm(int fd, u64 ns)
@@ -1740,6 +1764,18 @@ static void watch(int ep, int fd, u32 events, void *ptr)
 		die("epoll: %s", strerror(errno));
 }
 
+/* All that came before the stop is here. */
+static bool all_here(void)
+{
+	struct source *s;
+
+	for (s = g.src; s < g.src + g.nsrc; s++) {
+		if (complete(s) <= g.stop)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Sleeps until the kernel hands over a block of packets: edge-triggered, so
  * that there is no way to spin.
@@ -1747,10 +1783,9 @@ static void watch(int ep, int fd, u32 events, void *ptr)
 static void run_live(void)
 {
 	int ep = epoll_create1(EPOLL_CLOEXEC), sig, timer, i, n;
-	bool stopping = false, over = false;
+	bool over = false, more = false;
 	struct signalfd_siginfo si;
 	struct epoll_event ev[8];
-	struct pcap_stat st;
 	struct source *s;
 	sigset_t set;
 	u64 ticks;
@@ -1771,36 +1806,30 @@ static void run_live(void)
 	fprintf(stderr, "ready\n");
 
 	while (!over) {
-		n = epoll_wait(ep, ev, ARRAY_SIZE(ev), -1);
+		bool sig_hit = false, timer_hit = false;
+
+		n = epoll_wait(ep, ev, ARRAY_SIZE(ev), more ? 0 : -1);
 		if (n < 0 && errno != EINTR)
 			die("epoll: %s", strerror(errno));
 		for (i = 0; i < n; i++) {
-			bool by_sig = ev[i].data.ptr == &sig;
-
-			if (by_sig && read(sig, &si, sizeof(si)) < 0)
-				continue;
-			if (ev[i].data.ptr == &timer &&
-			    read(timer, &ticks, sizeof(ticks)) < 0)
-				continue;
-			if (!by_sig && ev[i].data.ptr != &timer)
-				continue;
-			if (stopping) {
-				over = true;
-				continue;
-			}
-			/* blocks that the kernel still fills: wait for them */
-			stopping = true;
-			g.stop = realtime();
-			arm(timer, LIVE_LAG);
+			if (ev[i].data.ptr == &sig)
+				sig_hit = read(sig, &si, sizeof(si)) > 0;
+			else if (ev[i].data.ptr == &timer)
+				timer_hit = read(timer, &ticks, sizeof(ticks)) > 0;
 		}
-		drain();
+		more = drain();
+		if (g.stop == NEVER && (sig_hit || timer_hit)) {
+			g.stop = realtime();
+		} else if (g.stop != NEVER) {
+			/* blocks that the kernel still fills: wait for them */
+			over = sig_hit || all_here() ||
+			       realtime() > g.stop + LIVE_LAG;
+		}
+		if (g.stop != NEVER && !over)
+			arm(timer, PCAP_TMO_MS * 1000000ULL);
 	}
-	for (s = g.src; s < g.src + g.nsrc; s++) {
+	for (s = g.src; s < g.src + g.nsrc; s++)
 		s->eof = true;
-		if (pcap_stats(s->pcap, &st))
-			die("%s: %s", s->name, pcap_geterr(s->pcap));
-		s->drops = st.ps_drop;
-	}
 	merge(NULL);
 	if (g.stop > g.now)
 		g.now = g.stop;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # read by the other parts
 # Shared by the parts of the lab: where things are, how to say what goes wrong,
 # which programs are needed.
 

@@ -105,6 +105,7 @@ from_debian()
 	local pkg version dir tmp patched
 
 	patched=$(hash_of "$LABD"/*.patch)
+	# shellcheck disable=SC2012 # names are ours
 	dir=$(ls -d "$CACHE/src/linux-$1."*"-$patched" 2>/dev/null | sort -V | tail -n1)
 	if [ -d "$dir" ]; then
 		printf '%s\n' "$dir"

@@ -19,7 +19,7 @@ sandbox()
 {
 	INSIDE=/dev/lowq-lab
 	WALL=(bwrap --ro-bind / / --dev /dev --proc /proc --unshare-pid --die-with-parent
-		--bind "$1" $INSIDE)
+		--bind "$1" "$INSIDE")
 	[ -z "$2" ] || WALL+=(--bind "$2" "$2")
 	if ! "${WALL[@]}" true 2>/dev/null; then
 		say "note: bubblewrap cannot run here: the guest's root sees the host read-only, but could mount it otherwise, and a seed does not repeat a run to the bit"
@@ -59,7 +59,7 @@ run_guest()
 	sandbox "$run" "$OPT_OUT"
 	boot=("$build/build/linux" mem="$OPT_MEM" root=/dev/root rootfstype=hostfs rootflags=/ ro
 		init="$tools/init" lab="$INSIDE" "${time[@]}" seccomp=on ncpus="$OPT_SMP"
-		con=null con0=null,fd:3 con1=null,fd:4 con2=null,fd:5 console=tty2
+		con=null "con0=null,fd:3" "con1=null,fd:4" "con2=null,fd:5" console=tty2
 		panic=-1 uml_dir="$INSIDE" umid=guest)
 	setsid env -i HOME=/root PATH="$PATH" LOWQ_SEED="$OPT_SEED" LD_PRELOAD="$tools/seed.so" \
 		setarch -R timeout -k 2 "$OPT_TIMEOUT" "${WALL[@]}" "${boot[@]}" \
@@ -77,16 +77,16 @@ run_guest()
 	if log_of_command "$run/kernel.log" | grep -qE "$SPLATS"; then
 		say "the kernel complained:"
 		log_of_command "$run/kernel.log" | grep -E -m1 -A40 "$SPLATS" >&2
-		return $EXIT_SPLAT
+		return "$EXIT_SPLAT"
 	elif [ $status -eq 124 ] || [ $status -eq 137 ]; then
 		say "stopped after $OPT_TIMEOUT s (--timeout)"
-		return $EXIT_TIMEOUT
+		return "$EXIT_TIMEOUT"
 	elif [ -s "$run/status" ]; then
 		return "$(cat "$run/status")"
 	fi
 	say "the guest ended without a status; its last words:"
 	tail -n 20 "$run/uml.log" "$run/kernel.log" >&2
-	return $EXIT_LAB
+	return "$EXIT_LAB"
 }
 
 # Nothing may stay behind, whatever ends us.

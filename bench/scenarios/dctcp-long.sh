@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Long DCTCP flows at 10 Gb/s, base RTT 100 us, K = 65 packets"
+QUESTION="Does dctcp_ref, written from RFC 8257, use the link and keep the queue as Linux's own dctcp does?"
+TOPOLOGY='
+ h1..hN  a long flow each  -- sw ==== 10 Gb/s ==== r
+                             (RED step at 65 packets)
+                              base RTT 100 us'
+ROWS="dctcp dctcp_ref"
+VARIANTS=("flows=2" "flows=8")
+PARAMS='{"rate":"10gbit","rtt":"100us","K":"65 packets","counted":"0.1 s to 0.5 s"}'
+COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_stddev_pkts","qlen_p99_pkts","delay_p99_us","marks","drops","jain"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"utilisation","row":"dctcp_ref","op":">=","value":0.98,"variant":"*","text":"utilisation >= 98 %"},
+	{"metric":"utilisation","row":"dctcp_ref","op":">=","value":0.99,"relative_to":"dctcp","variant":"*","text":"utilisation within 1 % of mainline"},
+	{"metric":"qlen_mean_pkts","row":"dctcp_ref","op":"<=","value":1.1,"relative_to":"dctcp","variant":"*","text":"mean queue within 10 % of mainline, or lower"},
+	{"metric":"jain","row":"dctcp_ref","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95"}]'
+
+run_scenario()
+{
+	local i pids=()
+
+	dumbbell "$flows" 100us
+	bottleneck 10gbit 100us --k 65
+	serve r --cc "$CONTROL"
+	watch_queue 10gbit 100ms 500ms
+	for ((i = 1; i <= flows; i++)); do
+		# not all at one instant: the seed moves the starts by up to 1 ms
+		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 510ms \
+			--start "$(((i * 7919 + SEED * 104729) % 1000))us" >"$TMP/long$i" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	watched
+}

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# docs/conformance.md against the tests: every row's tests exist, every requirement
+# that a test names has a row, and the test that a row names names the row.
+set -u
+
+cd "$(dirname "$0")" || exit
+DOC=../docs/conformance.md
+n=0
+failed=0
+
+ok()
+{
+	n=$((n + 1))
+	echo "ok $n $1"
+}
+
+not_ok()
+{
+	n=$((n + 1))
+	failed=$((failed + 1))
+	echo "not ok $n $1"
+	echo "# $2"
+}
+
+# ids_of SCRIPT FUNCTION: the requirements a test says it covers
+ids_of()
+{
+	sed -n "s/^declare_test $2 \"\([^\"]*\)\".*/\1/p" "$1"
+}
+
+# check_ref ID REFERENCE: prints what is wrong with it
+check_ref()
+{
+	local id=$1 file=${2%%: *} name=${2#*: }
+
+	case $file in
+	bench)
+		[ -f "../bench/scenarios/$name.sh" ] || echo "no scenario $name"
+		;;
+	unit/*)
+		grep -qs "\b${name}__" "$file" || echo "$file has no test $name"
+		;;
+	*.sh)
+		if [ ! -f "$file" ]; then
+			echo "no script $file"
+		elif grep -q '^declare_test' "$file"; then
+			grep -q "^declare_test $name " "$file" || { echo "$file has no test $name"; return; }
+			[[ " $(ids_of "$file" "$name") " == *" $id "* ]] || echo "$file: $name does not name $id"
+		else
+			grep -qE "\b$name\b" "$file" || { echo "$file has no test $name"; return; }
+			grep -qE "\b$id\b" "$file" || echo "$file does not name $id"
+		fi
+		;;
+	*)
+		echo "'$2' is no test"
+		;;
+	esac
+}
+
+echo "TAP version 13"
+while IFS='|' read -r _ id level what where shown state _; do
+	id=${id// /}
+	wrong=
+	while read -r ref; do
+		[ -n "$ref" ] || continue
+		wrong+=$(check_ref "$id" "$ref")
+	done < <(tr ';' '\n' <<<"$shown" | sed 's/^ *//; s/ *$//')
+	[[ $state =~ ^\ *(done|deviates:|n/a:) ]] || wrong+="state is '$state'"
+	[ -n "${shown// /}" ] || [[ $state == *n/a:* ]] || wrong+="nothing shows it"
+	[ -n "${where// /}" ] && [ -n "${what// /}" ] && [ -n "${level// /}" ] || wrong+="a column is empty"
+	if [ -z "$wrong" ]; then ok "$id"; else not_ok "$id" "$wrong"; fi
+done < <(grep -E '^\| [A-Z][0-9]+ ' "$DOC")
+
+for id in $(sed -n 's/^declare_test [a-z_0-9]* "\([^"]*\)".*/\1/p' ./*.sh | tr ' ' '\n' | sort -u); do
+	if grep -q "^| $id " "$DOC"; then ok "$id has a row"; else not_ok "$id has a row" "a test names $id"; fi
+done
+[ $n -gt 0 ] || not_ok "rows" "there are none"
+echo "1..$n"
+[ $failed -eq 0 ]
