@@ -105,13 +105,14 @@ in_ns()
 	ip netns exec "$ns" "$@"
 }
 
-# Big buffers: what limits a flow is to be its control, never memory.
+# Buffers as Linux has them by default, up to BUFFER bytes. Larger is not better:
+# while a receiver's window still grows it acknowledges every packet at once.
 add_ns()
 {
 	ip netns add "$NSP$1"
 	ip -n "$NSP$1" link set lo up
-	in_ns "$1" sysctl -qw net.ipv4.tcp_rmem="4096 4194304 268435456" \
-		net.ipv4.tcp_wmem="4096 4194304 268435456" \
+	in_ns "$1" sysctl -qw net.ipv4.tcp_rmem="4096 131072 ${BUFFER:-6291456}" \
+		net.ipv4.tcp_wmem="4096 16384 ${BUFFER:-6291456}" \
 		net.ipv4.conf.all.forwarding=1 net.ipv6.conf.all.forwarding=1 \
 		net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
 		net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_timestamps=1
