@@ -28,7 +28,7 @@ step()
 
 	shape "$1"
 	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: red limit $((k * 20)) \
-		min $k max $((k + 1514)) avpkt 1514 burst $(($2 + 1)) bandwidth "$1" probability 1 ecn
+		min "$k" max $((k + 1514)) avpkt 1514 burst $(($2 + 1)) bandwidth "$1" probability 1 ecn
 }
 
 shape()
@@ -429,7 +429,7 @@ restricted()
 	expect "allowed controls" "$(sysctl -n net.ipv4.tcp_allowed_congestion_control | grep -cw dctcp_ref)" -eq 0
 	setpriv --reuid 65534 --regid 65534 --clear-groups flowgen long --to 127.0.0.1 --size 1k --cc dctcp_ref >"$TMP/out" 2>&1
 	rc=$?
-	expect "exit status for an ordinary user" $rc -eq 2
+	expect "exit status for an ordinary user" "$rc" -eq 2
 }
 declare_test restricted "D11" "restricted: an ordinary user cannot choose it unless allowed"
 
@@ -488,16 +488,16 @@ parameters()
 	for pair in shift_g=0 shift_g=11 shift_g=-1 shift_g=x alpha_init=1025 alpha_init=-1 \
 		    rtt_gate_us=10000001 alpha_reset_on_loss=2 shift_g= shift_g=99999999999; do
 		name=${pair%%=*} bad=${pair#*=}
-		old=$(cat $PARAM/$name)
-		! printf '%s\n' "$bad" 2>/dev/null >$PARAM/$name || fail "$pair was taken"
-		expect "$name after a refused '$bad'" "$(cat $PARAM/$name)" = "$old"
+		old=$(cat "$PARAM"/"$name")
+		! printf '%s\n' "$bad" 2>/dev/null >"$PARAM"/"$name" || fail "$pair was taken"
+		expect "$name after a refused '$bad'" "$(cat "$PARAM"/"$name")" = "$old"
 		dmesg | tail -n 5 | grep -q "$name=.* refused" || fail "no reason in the log for $pair"
 	done
-	[ ! -w $PARAM/ect_control ] || ! echo 1 2>/dev/null >$PARAM/ect_control || fail "ect_control can be changed"
+	[ ! -w "$PARAM"/ect_control ] || ! echo 1 2>/dev/null >"$PARAM"/ect_control || fail "ect_control can be changed"
 	wait_until modprobe -r tcp_dctcp_ref
 	! modprobe tcp_dctcp_ref shift_g=0 2>/dev/null || fail "loaded with shift_g=0"
 	modprobe tcp_dctcp_ref shift_g=7 alpha_init=0 || fail "does not load with good parameters"
-	expect "shift_g" "$(cat $PARAM/shift_g)" -eq 7
+	expect "shift_g" "$(cat "$PARAM"/shift_g)" -eq 7
 	load
 }
 declare_test parameters "D15" "wrong parameters are refused with a reason, the old value stays"
@@ -630,8 +630,8 @@ switch_mid_flow()
 	wait_until listening r 5202
 	for i in 1 2; do
 		for c in dctcp_ref cubic reno dctcp; do
-			in_ns h1 iperf3 -c 10.0.0.1 -p 5202 -C $c -n 500k -J >"$TMP/iperf.json" || fail "iperf3 -C $c"
-			expect "control" "$(jq -r .end.sender_tcp_congestion "$TMP/iperf.json")" = $c
+			in_ns h1 iperf3 -c 10.0.0.1 -p 5202 -C "$c" -n 500k -J >"$TMP/iperf.json" || fail "iperf3 -C $c"
+			expect "control" "$(jq -r .end.sender_tcp_congestion "$TMP/iperf.json")" = "$c"
 		done
 	done
 	# and there and back on one connection
@@ -672,19 +672,19 @@ stress()
 	load ect_control=0 alpha_reset_on_loss=1
 	for i in 0 3; do
 		dumbbell 2 1ms
-		every sysctl -qw net.ipv4.tcp_ecn=$i
+		every sysctl -qw net.ipv4.tcp_ecn="$i"
 		step 100mbit 8
 		in_ns h1 tc qdisc add dev eth0 root netem limit 1000 loss 1%
 		in_ns r tc qdisc add dev eth0 root netem limit 1000 loss 5% duplicate 1% reorder 1% delay 1ms
 		serve r --cc dctcp_ref
 		for v in 10.0.0.1 fd00:0::1; do
-			in_ns h1 flowgen long --to $v --flows 5 --cc dctcp_ref --duration 2s >/dev/null 2>&1 &
-			in_ns h2 flowgen rpc --push --to $v --size 20k --rate 50 --cc dctcp_ref --duration 2s >/dev/null 2>&1 &
+			in_ns h1 flowgen long --to "$v" --flows 5 --cc dctcp_ref --duration 2s >/dev/null 2>&1 &
+			in_ns h2 flowgen rpc --push --to "$v" --size 20k --rate 50 --cc dctcp_ref --duration 2s >/dev/null 2>&1 &
 		done
 		for v in 1 10 4; do
 			sleep 0.3
-			echo $v >$PARAM/shift_g
-			echo $((v * 100)) >$PARAM/rtt_gate_us
+			echo "$v" >"$PARAM"/shift_g
+			echo $((v * 100)) >"$PARAM"/rtt_gate_us
 		done
 		sleep 0.5
 		ip netns pids "${NSP}h2" | xargs -r kill -9

@@ -161,7 +161,7 @@ net()
 	END
 }
 
-# The machine-wide limits that small machines run into (see docs/lab.md).
+# The machine-wide limits that a guest of 2 GB runs into first.
 roomy()
 {
 	[ "${LOWQ_LAB:-}" ] || return 0		# not on a user's machine
