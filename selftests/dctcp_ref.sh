@@ -220,6 +220,14 @@ window_cut()
 }
 declare_test window_cut "D7" "cwnd * (1 - alpha / 2), once per window, CWR set once"
 
+# same_time WHAT NS NS: but for what reading the clock costs
+same_time()
+{
+	local diff=$(($2 - $3))
+
+	expect "$1, $2 ns against $3 ns, difference" "${diff#-}" -le 1000
+}
+
 growth()
 {
 	local ours reno
@@ -233,14 +241,14 @@ growth()
 	ours=$(flow_field duration_ns)
 	in_ns h1 flowgen long --to 10.0.0.1 --cc reno --size 30k >"$TMP/flow.json"
 	reno=$(flow_field duration_ns)
-	expect "slow start, ns" "$ours" -eq "$reno"
+	same_time "slow start" "$ours" "$reno"
 	SIZE=3M send
 	ours=$(flow_field duration_ns)
 	in_ns h1 flowgen long --to 10.0.0.1 --cc reno --size 3M >"$TMP/flow.json"
 	reno=$(flow_field duration_ns)
-	expect "a whole transfer, ns" "$ours" -eq "$reno"
+	same_time "a whole transfer" "$ours" "$reno"
 }
-declare_test growth "D8" "without marks, the same transfer takes exactly Reno's time"
+declare_test growth "D8" "without marks, the same transfer takes Reno's time, to the microsecond"
 
 loss_recovery()
 {
@@ -692,7 +700,13 @@ stress()
 		sleep 0.5
 		teardown
 	done
-	wait_until modprobe -r tcp_dctcp_ref
+	# sockets that nobody has any more give up after their last retransmission
+	virtual || return 0
+	for ((i = 0; i < 200; i++)); do
+		! modprobe -r tcp_dctcp_ref 2>/dev/null || break
+		sleep 1
+	done
+	expect "seconds until the module could be unloaded" "$i" -lt 200
 	modprobe tcp_dctcp_ref
 }
 declare_test stress "" "marks, loss, switches, parameters, a namespace that goes away: nothing breaks"
