@@ -42,7 +42,9 @@ static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
 	u32 header;
 	int ecn;
 
-	if (!sk || !sk_fullsock(sk) || sk->sk_protocol != IPPROTO_TCP ||
+	/* The stack's own RSTs and ACKs come from raw sockets of protocol TCP. */
+	if (!sk || !sk_fullsock(sk) || sk->sk_type != SOCK_STREAM ||
+	    sk->sk_protocol != IPPROTO_TCP ||
 	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress_ops)
 		return NF_ACCEPT;
 	header = skb_transport_offset(skb) + tcp_hdrlen(skb);

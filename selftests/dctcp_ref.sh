@@ -31,8 +31,11 @@ step()
 		min "$k" max $((k + 1514)) avpkt 1514 burst $(($2 + 1)) bandwidth "$1" probability 1 ecn
 }
 
+# With all checkers on a packet takes longer than at the rate asked for: a timer
+# that is always late would leave no CPU to programs.
 shape()
 {
+	virtual || set -- 10mbit
 	in_ns sw tc qdisc add dev egress root handle 1: htb default 1 direct_qlen 100000
 	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate "$1" ceil "$1" \
 		burst 1514 cburst 1514 quantum 1514
