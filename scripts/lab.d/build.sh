@@ -17,10 +17,10 @@ config_of()
 	cat "$LABD/common.config" "$LABD/$1.config"
 }
 
-# What a build depends on beside the kernel's version
+# config_id SERIES FLAVOUR: what a build depends on beside the kernel's version
 config_id()
 {
-	{ config_of "$1"; cat "$LABD"/*.patch; } | sha256sum | cut -c1-8
+	{ config_of "$2"; patches_of "$1" | xargs cat; } | sha256sum | cut -c1-8
 }
 
 # A series ("7.3") or a path, as a name for links.
@@ -38,7 +38,7 @@ current_build()
 	local dir
 
 	dir=$(readlink -f "$CACHE/kernel/$(series_name "$1")-$2") || return
-	[[ $dir == *-$(config_id "$2") && -f $dir/complete ]] && printf '%s\n' "$dir"
+	[[ $dir == *-$(config_id "$1" "$2") && -f $dir/complete ]] && printf '%s\n' "$dir"
 }
 
 # Says how far the compiler is, from the lines make prints.
@@ -92,7 +92,7 @@ build_kernel()
 	*) src=$(from_debian "$series") ;;
 	esac || exit
 	version=$(make -s -C "$src" kernelversion) || die "unsupported kernel: $src"
-	dir=$CACHE/kernel/$version-$flavour-$(config_id "$flavour")
+	dir=$CACHE/kernel/$version-$flavour-$(config_id "$series" "$flavour")
 	if [ ! -f "$dir/complete" ]; then
 		need_space "$CACHE" 1200 "building kernel $version"
 		mkdir -p "$dir/build"

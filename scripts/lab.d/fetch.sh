@@ -87,16 +87,33 @@ find_package()
 	die "no source package for kernel $1 in: $(suites "$1" | tr '\n' ' ')"
 }
 
-# prepare_tree DIR: the lab's patches; done once, before the tree gets its name.
+# patches_of SERIES: the lab's patches, a line each: the general ones, and those in
+# a directory named like the series, which take the place of one of the same name
+patches_of()
+{
+	local p own=$LABD/${1##*/}
+
+	for p in "$LABD"/*.patch; do
+		[ -f "$own/${p##*/}" ] || printf '%s\n' "$p"
+	done
+	[ ! -d "$own" ] || printf '%s\n' "$own"/*.patch
+}
+
+patches_id()
+{
+	patches_of "$1" | xargs cat | sha256sum | cut -c1-8
+}
+
+# prepare_tree SERIES DIR: patches the tree; done once, before it gets its name.
 prepare_tree()
 {
 	local p
 
-	for p in "$LABD"/*.patch; do
-		patch -d "$1" -p1 --quiet --forward --no-backup-if-mismatch <"$p" >"$1.patchlog" 2>&1 ||
-			die "unsupported kernel: $(basename "$p") does not apply ($(head -n1 "$1.patchlog"))"
-		rm -f "$1.patchlog"
-	done
+	while read -r p; do
+		patch -d "$2" -p1 --quiet --forward --no-backup-if-mismatch <"$p" >"$2.patchlog" 2>&1 ||
+			die "unsupported kernel: $(basename "$p") does not apply ($(head -n1 "$2.patchlog"))"
+		rm -f "$2.patchlog"
+	done < <(patches_of "$1")
 }
 
 # from_debian SERIES: prints the source directory, fetched and patched.
@@ -104,7 +121,7 @@ from_debian()
 {
 	local pkg version dir tmp patched
 
-	patched=$(hash_of "$LABD"/*.patch)
+	patched=$(patches_id "$1")
 	# shellcheck disable=SC2012 # names are ours
 	dir=$(ls -d "$CACHE/src/linux-$1."*"-$patched" 2>/dev/null | sort -V | tail -n1)
 	if [ -d "$dir" ]; then
@@ -127,7 +144,7 @@ from_debian()
 		dpkg -x "$tmp"/*.deb "$tmp/pkg" && mkdir "$tmp/tree" &&
 			tar -C "$tmp/tree" --strip-components=1 -xJf "$tmp"/pkg/usr/src/linux-source-*.tar.xz ||
 			die "cannot unpack $pkg (disk full?)"
-		prepare_tree "$tmp/tree" || exit
+		prepare_tree "$1" "$tmp/tree" || exit
 		mv "$tmp/tree" "$dir"
 		rm -rf "$tmp"
 	fi
@@ -141,7 +158,7 @@ from_path()
 	local dir tmp
 
 	[ -f "$1/arch/um/Makefile" ] || die "unsupported kernel: $1 holds no kernel source (arch/um/Makefile)"
-	dir=$CACHE/src/path-$(realpath "$1" | sha256sum | cut -c1-8)-$(hash_of "$LABD"/*.patch)
+	dir=$CACHE/src/path-$(realpath "$1" | sha256sum | cut -c1-8)-$(patches_id "$1")
 	if [ ! -d "$dir" ]; then
 		need_space "$CACHE" 3500 "a copy of $1 and its build"
 		tmp=$CACHE/src/fetching.$$
@@ -151,7 +168,7 @@ from_path()
 		cp -a --reflink=auto "$1" "$tmp/tree" || die "cannot copy $1"
 		rm -rf "$tmp/tree/.git"
 		[ ! -f "$tmp/tree/.config" ] || make -C "$tmp/tree" -s mrproper || die "make mrproper failed in a copy of $1"
-		prepare_tree "$tmp/tree" || exit
+		prepare_tree "$1" "$tmp/tree" || exit
 		mv "$tmp/tree" "$dir"
 		rm -rf "$tmp"
 	fi
