@@ -190,7 +190,7 @@ declare_test estimate "D6" "alpha is RFC 8257's, window by window, from the ACKs
 
 window_cut()
 {
-	local cuts
+	local cuts cwr
 
 	needs_virtual
 	dumbbell 1 100us
@@ -212,8 +212,11 @@ window_cut()
 			if (v["ssthresh"] <= 2) owed = 0
 		}
 		END { print bad + 0 }' "$TMP/trace")" -eq 0
-	# CWR tells the peer once per cut, on the first new data
-	expect "packets with CWR" "$(count "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.flags.cwr == 1 && tcp.flags.syn == 0')" -eq "$cuts"
+	# CWR tells the peer once per cut, on the first new data: the last cut may
+	# come when there is none
+	cwr=$(count "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.flags.cwr == 1 && tcp.flags.syn == 0')
+	expect "packets with CWR" "$cwr" -le "$cuts"
+	expect "packets with CWR" "$cwr" -ge $((cuts - 1))
 	# at most one per window: CWR is repeated only after what was sent before is acknowledged
 	expect "cuts within one window" "$(packets "$TMP/h.pcap" 'tcp.flags.syn == 0' \
 		tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.cwr | awk -F'\t' '

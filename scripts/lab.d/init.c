@@ -173,8 +173,11 @@ static void build_root(const char *rundir)
 	mkdir(ROOT "/run/lock", 0755);
 	try_mount("debugfs", ROOT "/sys/kernel/debug");
 	try_mount("tracefs", ROOT "/sys/kernel/tracing");
-	if (symlink("/proc/self/fd", ROOT "/dev/fd") && errno != EEXIST)
-		die("/dev/fd");
+	if (symlink("/proc/self/fd", ROOT "/dev/fd") ||
+	    symlink("fd/0", ROOT "/dev/stdin") ||
+	    symlink("fd/1", ROOT "/dev/stdout") ||
+	    symlink("fd/2", ROOT "/dev/stderr"))
+		die("/dev/std*");
 	if (dir) {
 		snprintf(path, sizeof(path), ROOT "%s", dir);
 		if (mount("hostfs", path, "hostfs", MS_NOSUID, dir))
