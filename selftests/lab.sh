@@ -210,7 +210,7 @@ wrong_usage()
 		expect "lines of error for: lab $args" "$(wc -l <"$TMP/err")" -eq 1
 	done
 	mkdir "$TMP/empty"
-	status 125 env LOWQ_CACHE="$TMP/c" "$LAB" build --kernel "$TMP/empty"
+	status 125 env LOWQ_CACHE="$TMP/other-cache" "$LAB" build --kernel "$TMP/empty"
 	grep -q "unsupported kernel" "$TMP/err" || fail "does not say that the kernel is unsupported"
 }
 declare_test wrong_usage "" "wrong usage: one line, status 2, nothing done"
