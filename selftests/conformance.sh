@@ -66,10 +66,16 @@ while IFS='|' read -r _ id level what where shown state _; do
 		[ -n "$ref" ] || continue
 		wrong+=$(check_ref "$id" "$ref")
 	done < <(tr ';' '\n' <<<"$shown" | sed 's/^ *//; s/ *$//')
-	[[ $state =~ ^\ *(done|deviates:|n/a:) ]] || wrong+="state is '$state'"
-	[ -n "${shown// /}" ] || [[ $state == *n/a:* ]] || wrong+="nothing shows it"
+	[[ $state =~ ^\ *(done|deviates:|n/a:|open:) ]] || wrong+="state is '$state'"
+	[ -n "${shown// /}" ] || [[ $state =~ ^\ *(n/a|open): ]] || wrong+="nothing shows it"
 	[ -n "${where// /}" ] && [ -n "${what// /}" ] && [ -n "${level// /}" ] || wrong+="a column is empty"
-	if [ -z "$wrong" ]; then ok "$id"; else not_ok "$id" "$wrong"; fi
+	if [ -n "$wrong" ]; then
+		not_ok "$id" "$wrong"
+	elif [[ $state =~ ^\ *open: ]]; then
+		ok "$id # SKIP ${state# }"
+	else
+		ok "$id"
+	fi
 done < <(grep -E '^\| [A-Z][0-9]+ ' "$DOC")
 
 for id in $(sed -n 's/^declare_test [a-z_0-9]* "\([^"]*\)".*/\1/p' ./*.sh | tr ' ' '\n' | sort -u); do
