@@ -6,6 +6,9 @@
 #ifndef _LOWQ_CC_COMPAT_H
 #define _LOWQ_CC_COMPAT_H
 
+#include <linux/ethtool.h>
+#include <net/inet6_hashtables.h>
+#include <net/inet_hashtables.h>
 #include <net/tcp.h>
 #ifdef HAVE_TCP_ACCECN
 #include <net/tcp_ecn.h>
@@ -38,6 +41,59 @@ static inline void cc_send_ack(struct sock *sk, u32 rcv_nxt)
 	__tcp_send_ack(sk, rcv_nxt, 0);
 #else
 	__tcp_send_ack(sk, rcv_nxt);
+#endif
+}
+
+/* Defines @_name, for .cong_control of the ops, as a call of @_f(sk, rs). */
+#ifdef HAVE_CONG_CONTROL_ACK
+#define CC_DEFINE_CONG_CONTROL(_name, _f)					\
+	static void _name(struct sock *sk, u32 ack, int flag,			\
+			  const struct rate_sample *rs)				\
+	{									\
+		_f(sk, rs);							\
+	}
+#else
+#define CC_DEFINE_CONG_CONTROL(_name, _f)					\
+	static void _name(struct sock *sk, const struct rate_sample *rs)	\
+	{									\
+		_f(sk, rs);							\
+	}
+#endif
+
+/* The established socket that a packet from saddr:sport came for, with a reference. */
+static inline struct sock *cc_lookup4(struct net *net, __be32 saddr, __be16 sport,
+				      __be32 daddr, __be16 dport, int dif)
+{
+#ifdef HAVE_LOOKUP_WITHOUT_HASHINFO
+	return __inet_lookup_established(net, saddr, sport, daddr, ntohs(dport), dif, 0);
+#else
+	return __inet_lookup_established(net, net->ipv4.tcp_death_row.hashinfo, saddr, sport,
+					 daddr, ntohs(dport), dif, 0);
+#endif
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static inline struct sock *cc_lookup6(struct net *net, const struct in6_addr *saddr,
+				      __be16 sport, const struct in6_addr *daddr,
+				      __be16 dport, int dif)
+{
+#ifdef HAVE_LOOKUP_WITHOUT_HASHINFO
+	return __inet6_lookup_established(net, saddr, sport, daddr, ntohs(dport), dif, 0);
+#else
+	return __inet6_lookup_established(net, net->ipv4.tcp_death_row.hashinfo, saddr, sport,
+					  daddr, ntohs(dport), dif, 0);
+#endif
+}
+#endif
+
+/* The link's settings, from where a qdisc or a netdevice notifier asks. */
+static inline int cc_get_link_ksettings(struct net_device *dev,
+					struct ethtool_link_ksettings *link)
+{
+#ifdef HAVE_NETIF_GET_LINK_KSETTINGS
+	return netif_get_link_ksettings(dev, link);
+#else
+	return __ethtool_get_link_ksettings(dev, link);
 #endif
 }
 

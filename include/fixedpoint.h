@@ -57,7 +57,7 @@ static inline u64 fp_sub(u64 a, u64 b)
 /* The upper and the lower half of the 128-bit product a * b. */
 static inline u64 fp_mul_wide(u64 a, u64 b, u64 *lo)
 {
-	u64 a_hi = a >> 32, a_lo = (u32)a, b_hi = b >> 32, b_lo = (u32)b;
+	u64 a_hi = a >> 32, a_lo = a & U32_MAX, b_hi = b >> 32, b_lo = b & U32_MAX;
 	u64 ll = a_lo * b_lo, mid = a_hi * b_lo + (ll >> 32);
 	u64 mid2 = a_lo * b_hi + (u32)mid;
 

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the two ends of a connection share for in-band telemetry: a hook that takes
+ * messages out of what arrives, before connection tracking sees them; counters of
+ * what became of them, in /proc/net; and the segments that carry messages.
+ *
+ * One user per module: the state below is the including file's own.
+ */
+#ifndef _LOWQ_INT_HOST_H
+#define _LOWQ_INT_HOST_H
+
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/netfilter_ipv6.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <net/ip6_checksum.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include <net/tcp.h>
+
+#include "cc_compat.h"
+#include "int_packet.h"
+
+/* What is counted by both ends; a module's own counters follow. */
+enum {
+	INT_COUNT_MALFORMED,	/* looks like a message, but is none */
+	INT_COUNT_CHECKSUM,	/* wrong TCP checksum */
+	INT_COUNT_NO_SOCKET,	/* no such connection here */
+	INT_COUNT_SEQUENCE,	/* sequence number that its flow would not have sent */
+	INT_COUNT_SHARED,
+};
+
+#define INT_COUNTERS_MAX	16
+
+/**
+ * struct int_host - what a module does with messages
+ * @name:	of the file in /proc/net
+ * @counters:	names, INT_COUNT_SHARED first
+ * @dscp:	of messages, 0 to 63
+ * @types:	bit mask of enum int_type: messages that are the module's
+ * @take:	a message, its checksum and sequence number right, for the established
+ *		socket @sk, which is neither locked nor for keeps. In softirq
+ */
+struct int_host {
+	const char *name;
+	const char * const *counters;
+	const struct cc_param *dscp;
+	u32 types;
+	void (*take)(struct net *net, struct sock *sk, const struct sk_buff *skb,
+		     const struct int_segment *s, const struct int_msg *m);
+};
+
+static const struct int_host int_host;
+
+struct int_host_net {
+	atomic64_t count[INT_COUNTERS_MAX];
+	atomic64_t next_ns;	/* int_host_within_rate() */
+};
+
+static unsigned int int_host_net_id;
+
+static inline struct int_host_net *int_host_net(struct net *net)
+{
+	return net_generic(net, int_host_net_id);
+}
+
+static inline void int_host_count(struct net *net, unsigned int counter)
+{
+	atomic64_inc(&int_host_net(net)->count[counter]);
+}
+
+/* At most @per_s in a second, and 1/64 of that at once. */
+static inline bool int_host_within_rate(struct net *net, u32 per_s)
+{
+	atomic64_t *next_ns = &int_host_net(net)->next_ns;
+	s64 now = ktime_get_ns(), old = atomic64_read(next_ns);
+	s64 from = max_t(s64, old, now - NSEC_PER_SEC / 64);
+
+	return from <= now &&
+	       atomic64_try_cmpxchg(next_ns, &old, from + NSEC_PER_SEC / per_s);
+}
+
+/* The connection that a segment came for, with a reference; NULL if there is none. */
+static inline struct sock *int_host_socket(struct net *net, const struct sk_buff *skb,
+					   const struct int_segment *s)
+{
+	struct tcphdr _th;
+	const struct tcphdr *th = skb_header_pointer(skb, s->th, sizeof(_th), &_th);
+	struct sock *sk = NULL;
+
+	if (!s->ipv6)
+		sk = cc_lookup4(net, ip_hdr(skb)->saddr, th->source, ip_hdr(skb)->daddr,
+				th->dest, skb->dev->ifindex);
+#if IS_ENABLED(CONFIG_IPV6)
+	else
+		sk = cc_lookup6(net, &ipv6_hdr(skb)->saddr, th->source, &ipv6_hdr(skb)->daddr,
+				th->dest, skb->dev->ifindex);
+#endif
+	if (!sk)
+		return NULL;
+	if (sk_fullsock(sk) && ((1 << READ_ONCE(sk->sk_state)) &
+				(TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |
+				 TCPF_CLOSE_WAIT)))
+		return sk;
+	sock_gen_put(sk);
+	return NULL;
+}
+
+/*
+ * A message ends right below its sender's SND.UNA, which is no more than a window below
+ * our RCV.NXT. Not locked: both may be a few segments old.
+ */
+static inline bool int_host_sequence_fits(const struct sock *sk, u32 seq, u32 len)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 behind = READ_ONCE(tp->rcv_nxt) - (seq + len + 1);
+
+	return behind <= max_t(u32, READ_ONCE(tp->window_clamp), 65535);
+}
+
+static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
+				  const struct nf_hook_state *state)
+{
+	bool ipv6 = state->pf == NFPROTO_IPV6;
+	struct int_segment s;
+	struct int_msg m;
+	struct tcphdr _th;
+	const struct tcphdr *th;
+	struct sock *sk;
+
+	if (!int_segment_find(skb, skb_network_offset(skb),
+			      ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP),
+			      READ_ONCE(int_host.dscp->value), &s))
+		return NF_ACCEPT;
+	/* What is no message, or none of a connection here, is the stack's as ever. */
+	if (!int_segment_read(skb, &s, &m)) {
+		int_host_count(state->net, INT_COUNT_MALFORMED);
+		return NF_ACCEPT;
+	}
+	if (!(int_host.types & BIT(m.type)))
+		return NF_ACCEPT;
+	if (nf_checksum(skb, state->hook, s.th, IPPROTO_TCP, state->pf)) {
+		int_host_count(state->net, INT_COUNT_CHECKSUM);
+		return NF_DROP;
+	}
+	sk = int_host_socket(state->net, skb, &s);
+	if (!sk) {
+		int_host_count(state->net, INT_COUNT_NO_SOCKET);
+		return NF_ACCEPT;
+	}
+	th = skb_header_pointer(skb, s.th, sizeof(_th), &_th);
+	if (int_host_sequence_fits(sk, ntohl(th->seq), s.len))
+		int_host.take(state->net, sk, skb, &s, &m);
+	else
+		int_host_count(state->net, INT_COUNT_SEQUENCE);
+	sock_gen_put(sk);
+	return NF_DROP;
+}
+
+static const struct nf_hook_ops int_host_hooks[] = {
+	{
+		.hook = int_host_hook,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_PRE_ROUTING,
+		.priority = NF_IP_PRI_RAW,
+	},
+#if IS_ENABLED(CONFIG_IPV6)
+	{
+		.hook = int_host_hook,
+		.pf = NFPROTO_IPV6,
+		.hooknum = NF_INET_PRE_ROUTING,
+		.priority = NF_IP6_PRI_RAW,
+	},
+#endif
+};
+
+static int int_host_show(struct seq_file *seq, void *v)
+{
+	struct int_host_net *n = int_host_net(seq_file_single_net(seq));
+	unsigned int i;
+
+	for (i = 0; int_host.counters[i]; i++)
+		seq_printf(seq, "%s %lld\n", int_host.counters[i],
+			   (long long)atomic64_read(&n->count[i]));
+	return 0;
+}
+
+static int __net_init int_host_net_init(struct net *net)
+{
+	int err;
+
+	if (!proc_create_net_single(int_host.name, 0444, net->proc_net, int_host_show, NULL))
+		return -ENOMEM;
+	err = nf_register_net_hooks(net, int_host_hooks, ARRAY_SIZE(int_host_hooks));
+	if (err)
+		remove_proc_entry(int_host.name, net->proc_net);
+	return err;
+}
+
+static void __net_exit int_host_net_exit(struct net *net)
+{
+	nf_unregister_net_hooks(net, int_host_hooks, ARRAY_SIZE(int_host_hooks));
+	remove_proc_entry(int_host.name, net->proc_net);
+}
+
+static struct pernet_operations int_host_net_ops = {
+	.init = int_host_net_init,
+	.exit = int_host_net_exit,
+	.id = &int_host_net_id,
+	.size = sizeof(struct int_host_net),
+};
+
+/*
+ * A segment with @m for the flow from @sport to @dport whose SND.UNA is @una: no stack
+ * takes data from it, neither for its flags nor for its sequence number. No IP header
+ * yet, no checksum; not tracked as a connection, never split or merged. May be NULL.
+ */
+static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 una,
+					       const struct int_msg *m)
+{
+	u32 len = int_length(m->room);
+	struct sk_buff *skb = alloc_skb(MAX_TCP_HEADER + sizeof(struct tcphdr) + len,
+					GFP_ATOMIC | __GFP_NOWARN);
+	struct tcphdr *th;
+
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, MAX_TCP_HEADER);
+	th = skb_put_zero(skb, sizeof(*th));
+	skb_reset_transport_header(skb);
+	th->source = sport;
+	th->dest = dport;
+	th->seq = htonl(una - len - 1);
+	th->doff = sizeof(*th) / 4;
+	th->psh = 1;
+	int_build(skb_put(skb, len), m);
+	skb_set_nfct(skb, IP_CT_UNTRACKED);
+	skb->ip_summed = CHECKSUM_NONE;
+	return skb;
+}
+
+static inline void int_host_checksum4(struct sk_buff *skb, __be32 saddr, __be32 daddr)
+{
+	struct tcphdr *th = tcp_hdr(skb);
+
+	th->check = tcp_v4_check(skb->len, saddr, daddr, csum_partial(th, skb->len, 0));
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static inline void int_host_checksum6(struct sk_buff *skb, const struct in6_addr *saddr,
+				      const struct in6_addr *daddr)
+{
+	struct tcphdr *th = tcp_hdr(skb);
+
+	th->check = tcp_v6_check(skb->len, saddr, daddr, csum_partial(th, skb->len, 0));
+}
+#endif
+
+#endif /* _LOWQ_INT_HOST_H */

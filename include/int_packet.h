@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Finds a telemetry message (int_wire.h) in a packet. A probe or response is a TCP
+ * segment with the special DSCP, PSH as its only flag, no options and no fragment.
+ */
+#ifndef _LOWQ_INT_PACKET_H
+#define _LOWQ_INT_PACKET_H
+
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/skbuff.h>
+#include <linux/tcp.h>
+#include <net/dsfield.h>
+#include <net/inet_sock.h>
+#include <net/ip.h>
+
+#include "int_wire.h"
+
+/**
+ * struct int_segment - where in a packet a message is; offsets from skb->data
+ * @th:		of the TCP header
+ * @payload:	of the message
+ * @len:	of the message, as the IP header says
+ * @ipv6:	or IPv4
+ */
+struct int_segment {
+	unsigned int th;
+	unsigned int payload;
+	unsigned int len;
+	bool ipv6;
+};
+
+/*
+ * Has the packet, whose network header is at @nhoff and of @proto (ETH_P_), the outward
+ * signs of a message? Looks at headers only, changes nothing.
+ */
+static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhoff,
+				    __be16 proto, u8 dscp, struct int_segment *s)
+{
+	struct tcphdr _th;
+	const struct tcphdr *th;
+	unsigned int total;
+
+	if (proto == htons(ETH_P_IP)) {
+		struct iphdr _iph;
+		const struct iphdr *iph = skb_header_pointer(skb, nhoff, sizeof(_iph), &_iph);
+
+		if (!iph || iph->tos >> 2 != dscp || iph->protocol != IPPROTO_TCP ||
+		    iph->ihl < 5 || ip_is_fragment(iph))
+			return false;
+		s->ipv6 = false;
+		s->th = nhoff + iph->ihl * 4;
+		total = nhoff + ntohs(iph->tot_len);
+	} else if (proto == htons(ETH_P_IPV6)) {
+		struct ipv6hdr _ip6h;
+		const struct ipv6hdr *ip6h = skb_header_pointer(skb, nhoff, sizeof(_ip6h), &_ip6h);
+
+		if (!ip6h || ipv6_get_dsfield(ip6h) >> 2 != dscp ||
+		    ip6h->nexthdr != IPPROTO_TCP)
+			return false;
+		s->ipv6 = true;
+		s->th = nhoff + sizeof(_ip6h);
+		total = s->th + ntohs(ip6h->payload_len);
+	} else {
+		return false;
+	}
+	th = skb_header_pointer(skb, s->th, sizeof(_th), &_th);
+	if (!th || th->doff != sizeof(_th) / 4 || tcp_flag_byte(th) != TCPHDR_PSH)
+		return false;
+	s->payload = s->th + sizeof(_th);
+	if (total < s->payload || total > skb->len)
+		return false;
+	s->len = total - s->payload;
+	return true;
+}
+
+/* The message itself; false if it is odd. */
+static inline bool int_segment_read(const struct sk_buff *skb, const struct int_segment *s,
+				    struct int_msg *m)
+{
+	u8 buf[INT_MAX_LEN];
+	const u8 *p;
+
+	if (s->len > sizeof(buf))
+		return false;
+	p = skb_header_pointer(skb, s->payload, s->len, buf);
+	return p && int_parse(m, p, s->len);
+}
+
+#endif /* _LOWQ_INT_PACKET_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What sch_int and the tc plugin agree on: netlink attributes and statistics.
+ */
+#ifndef _LOWQ_INT_SCHED_H
+#define _LOWQ_INT_SCHED_H
+
+#include <linux/types.h>
+
+enum {
+	TCA_INT_UNSPEC,
+	TCA_INT_RATE64,		/* u64, bytes/s; 0: the device's link speed */
+	TCA_INT_SWITCH_ID,	/* u16, 0 to 4095; 0: from the device's address */
+	TCA_INT_DSCP,		/* u8, 0 to 63 */
+	TCA_INT_FLAGS,		/* u32, INT_SCHED_... */
+	TCA_INT_PAD,
+	__TCA_INT_MAX,
+};
+
+#define TCA_INT_MAX (__TCA_INT_MAX - 1)
+
+/* Records are those of a port of 100 Gb/s with the same load: rates stay hidden */
+#define INT_SCHED_RELATIVE	0x1
+/* Queue length is the probe's own wait times the rate: for ports with many queues */
+#define INT_SCHED_SOJOURN	0x2
+#define INT_SCHED_FLAGS		(INT_SCHED_RELATIVE | INT_SCHED_SOJOURN)
+
+/**
+ * struct tc_int_xstats - what tc -s shows
+ * @rate:	in use, bytes/s; 0: unknown, nothing is stamped
+ * @stamped:	probes with a record of this node
+ * @over_room:	probes that had no room for it
+ * @no_rate:	probes not stamped because the rate is unknown
+ * @malformed:	packets that look like probes and are none, or not be written to
+ * @switch_id:	in use
+ * @pad:	0
+ */
+struct tc_int_xstats {
+	__u64 rate;
+	__u64 stamped;
+	__u64 over_room;
+	__u64 no_rate;
+	__u64 malformed;
+	__u32 switch_id;
+	__u32 pad;
+};
+
+#endif /* _LOWQ_INT_SCHED_H */

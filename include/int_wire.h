@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * In-band telemetry on the wire, as HPCC++ carries it over TCP
+ * (draft-miao-rtgwg-hpccplus-00, figure 4 and 7.2): what tcp_hpccpp sends, sch_int
+ * stamps and int_reflector returns. Bytes and integers only: user space reads it, too.
+ *
+ * A probe or a response is the payload of a TCP segment of its flow that has PSH as
+ * its only flag and no options: no stack takes data from it.
+ *
+ *	 0                   1                   2                   3
+ *	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+ *	+---------------------------------------------------------------+
+ *	|                        magic "INT1"                           |
+ *	|     type      |     room      |     flags     |   reserved    |
+ *	|                          probe id                             |
+ *	|                     cookie (64 bits)                          |
+ *	|                                                               |
+ *	+---------------------------------------------------------------+ figure 4
+ *	| nHop  |        pathID         |           padding             |
+ *	+---------------------------------------------------------------+ x room
+ *	| speed |                  timestamp                    |txBytes|
+ *	|       txBytes (lower)         |         queue length          |
+ *	+---------------------------------------------------------------+
+ *	|                 options                       |    padding    |
+ *	+---------------------------------------------------------------+
+ *
+ * The length is set by the sender, with room for the records of that many nodes, and
+ * never changes on the way. A node adds 1 to nHop, XORs its 12-bit switch ID into
+ * pathID, and fills in the next record if there is room for it.
+ */
+#ifndef _LOWQ_INT_WIRE_H
+#define _LOWQ_INT_WIRE_H
+
+#include "fixedpoint.h"
+
+#ifndef __KERNEL__
+#include <string.h>
+#endif
+
+#define INT_MAGIC		0x494e5431U	/* "INT1" */
+#define INT_HEAD_LEN		20U
+#define INT_BASE_LEN		4U
+#define INT_HOP_LEN		8U
+#define INT_OPTIONS_LEN		4U
+#define INT_BASE_OFFSET		INT_HEAD_LEN
+#define INT_HOPS_OFFSET		(INT_BASE_OFFSET + INT_BASE_LEN)
+
+#define INT_HOPS_MAX		15U		/* nHop has 4 bits */
+#define INT_HOPS_DEFAULT	5U		/* draft 6.1: "no more than 5" */
+#define INT_MAX_LEN		(INT_HOPS_OFFSET + INT_HOPS_MAX * INT_HOP_LEN + INT_OPTIONS_LEN)
+
+/* From the pool for local use (RFC 2474, xxxx11) */
+#define INT_DSCP_DEFAULT	23
+
+#define INT_SWITCH_ID_MAX	0xfffU
+
+enum int_type {
+	INT_PROBE = 1,
+	INT_RESPONSE = 2,	/* the telemetry of a probe */
+	INT_WINDOW = 3,		/* receiver-based: the window, in the options */
+};
+
+#define INT_FLAG_RECEIVER	0x01	/* the receiver is to run the algorithm (6.3.2) */
+
+/* Units of a record's fields */
+#define INT_TS_NS		64U	/* timestamp: wraps after 1.07 s */
+#define INT_TS_BITS		24U
+#define INT_TX_BITS		20U	/* in units that depend on the speed, see below */
+#define INT_QLEN_BYTES		80U	/* queue length: 5.2 MB, saturates */
+#define INT_QLEN_MAX		0xffffU
+/* and of the options: T in a probe, W in the answer to it */
+#define INT_OPTION_T_NS		64U
+#define INT_OPTION_W_BYTES	64U
+#define INT_OPTION_MAX		0xffffffU
+
+/**
+ * struct int_hop - the record of one node, one snapshot of its egress port
+ * @ts:		when the packet left, INT_TS_NS, 24 bits
+ * @tx:		what has left the port in all, int_tx_unit(speed) bytes, 20 bits
+ * @qlen:	what waits behind it, INT_QLEN_BYTES, INT_QLEN_MAX is "or more"
+ * @speed:	of the port: an index into int_speed_mbps(), 0 is unknown
+ */
+struct int_hop {
+	u32 ts;
+	u32 tx;
+	u16 qlen;
+	u8 speed;
+};
+
+/**
+ * struct int_msg - a probe or a response, taken apart
+ * @id:		of the probe, in serial arithmetic
+ * @cookie:	the sender's own, returned as it was
+ * @options:	24 bits
+ * @path_id:	XOR of the switch IDs
+ * @type:	enum int_type
+ * @room:	for how many records
+ * @flags:	INT_FLAG_...
+ * @nhop:	nodes on the way; may be more than @room
+ * @hop:	records; the first min(nhop, room) mean something
+ */
+struct int_msg {
+	u32 id;
+	u64 cookie;
+	u32 options;
+	u16 path_id;
+	u8 type;
+	u8 room;
+	u8 flags;
+	u8 nhop;
+	struct int_hop hop[INT_HOPS_MAX];
+};
+
+#define INT_SPEEDS	16U
+
+/* Of a speed index, Mb/s; 0 for unknown ones. */
+static inline u32 int_speed_mbps(unsigned int speed)
+{
+	static const u32 mbps[INT_SPEEDS] = {
+		0, 10, 100, 1000, 2500, 5000, 10000, 20000, 25000, 40000, 50000,
+		100000, 200000, 400000, 800000, 1600000,
+	};
+
+	return speed < INT_SPEEDS ? mbps[speed] : 0;
+}
+
+/*
+ * log2 of the unit of txBytes: 128 bytes up to 25 Gb/s, and doubled with the speed
+ * beyond, so that the field wraps after 43 ms at least.
+ */
+static inline unsigned int int_tx_shift(unsigned int speed)
+{
+	u32 mbps = int_speed_mbps(speed);
+	unsigned int shift = 7;
+
+	while (mbps > 25000) {
+		mbps = (mbps + 1) / 2;
+		shift++;
+	}
+	return shift;
+}
+
+static inline u32 int_tx_unit(unsigned int speed)
+{
+	return (u32)1 << int_tx_shift(speed);
+}
+
+/* The speed index for a rate: that of the rate or the next lower; 0 if there is none. */
+static inline unsigned int int_speed_of(u64 bits_per_s)
+{
+	unsigned int speed = INT_SPEEDS - 1;
+
+	while (speed && (u64)int_speed_mbps(speed) * 1000000 > bits_per_s)
+		speed--;
+	return speed;
+}
+
+static inline u32 int_length(unsigned int room)
+{
+	return INT_HOPS_OFFSET + room * INT_HOP_LEN + INT_OPTIONS_LEN;
+}
+
+static inline u32 int_get32(const u8 *p)
+{
+	return (u32)p[0] << 24 | (u32)p[1] << 16 | (u32)p[2] << 8 | p[3];
+}
+
+static inline void int_put32(u8 *p, u32 x)
+{
+	p[0] = x >> 24;
+	p[1] = x >> 16 & 0xff;
+	p[2] = x >> 8 & 0xff;
+	p[3] = x & 0xff;
+}
+
+/* Figure 4's first word; the padding is kept as 0. */
+static inline u32 int_base_word(unsigned int nhop, unsigned int path_id)
+{
+	return (u32)(nhop & 0xf) << 28 | (u32)(path_id & 0xfff) << 16;
+}
+
+/* What the node with @switch_id makes of it. nHop stays at its largest value. */
+static inline u32 int_base_next(u32 base, unsigned int switch_id)
+{
+	unsigned int nhop = base >> 28;
+
+	return int_base_word(nhop < 0xf ? nhop + 1 : nhop, (base >> 16) ^ switch_id) |
+	       (base & 0xffff);
+}
+
+static inline u32 int_hop_word0(const struct int_hop *h)
+{
+	return (u32)(h->speed & 0xf) << 28 | (h->ts & 0xffffff) << 4 | (h->tx >> 16 & 0xf);
+}
+
+static inline u32 int_hop_word1(const struct int_hop *h)
+{
+	return (h->tx & 0xffff) << 16 | h->qlen;
+}
+
+static inline void int_put_hop(u8 *p, const struct int_hop *h)
+{
+	int_put32(p, int_hop_word0(h));
+	int_put32(p + 4, int_hop_word1(h));
+}
+
+static inline void int_get_hop(const u8 *p, struct int_hop *h)
+{
+	u32 a = int_get32(p), b = int_get32(p + 4);
+
+	h->speed = a >> 28;
+	h->ts = a >> 4 & 0xffffff;
+	h->tx = (a & 0xf) << 16 | b >> 16;
+	h->qlen = b & 0xffff;
+}
+
+/*
+ * Is this the head of a message? @len is that of the whole payload, of which at
+ * least INT_HEAD_LEN bytes are at @p if it is that long.
+ */
+static inline bool int_head_valid(const u8 *p, u32 len)
+{
+	return len >= INT_HEAD_LEN && int_get32(p) == INT_MAGIC &&
+	       p[4] >= INT_PROBE && p[4] <= INT_WINDOW &&
+	       p[5] <= INT_HOPS_MAX && len == int_length(p[5]);
+}
+
+/* Takes apart @len bytes at @p. Returns false, and nothing else, if they are odd. */
+static inline bool int_parse(struct int_msg *m, const u8 *p, u32 len)
+{
+	u32 base;
+	unsigned int i;
+
+	if (!int_head_valid(p, len))
+		return false;
+	memset(m, 0, sizeof(*m));
+	m->type = p[4];
+	m->room = p[5];
+	m->flags = p[6];
+	m->id = int_get32(p + 8);
+	m->cookie = (u64)int_get32(p + 12) << 32 | int_get32(p + 16);
+	base = int_get32(p + INT_BASE_OFFSET);
+	m->nhop = base >> 28;
+	m->path_id = base >> 16 & 0xfff;
+	for (i = 0; i < m->room && i < m->nhop; i++)
+		int_get_hop(p + INT_HOPS_OFFSET + i * INT_HOP_LEN, &m->hop[i]);
+	m->options = int_get32(p + INT_HOPS_OFFSET + m->room * INT_HOP_LEN) >> 8;
+	return true;
+}
+
+/* Puts a message of int_length(m->room) bytes together at @p; room <= INT_HOPS_MAX. */
+static inline void int_build(u8 *p, const struct int_msg *m)
+{
+	unsigned int i;
+
+	memset(p, 0, int_length(m->room));
+	int_put32(p, INT_MAGIC);
+	p[4] = m->type;
+	p[5] = m->room;
+	p[6] = m->flags;
+	int_put32(p + 8, m->id);
+	int_put32(p + 12, m->cookie >> 32);
+	int_put32(p + 16, (u32)m->cookie);
+	int_put32(p + INT_BASE_OFFSET, int_base_word(m->nhop, m->path_id));
+	for (i = 0; i < m->room && i < m->nhop; i++)
+		int_put_hop(p + INT_HOPS_OFFSET + i * INT_HOP_LEN, &m->hop[i]);
+	int_put32(p + INT_HOPS_OFFSET + m->room * INT_HOP_LEN, m->options << 8);
+}
+
+#endif /* _LOWQ_INT_WIRE_H */

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * int_reflector - the data receiver of HPCC++: answers telemetry probes.
+ *
+ *	probe, stamped by the nodes on its way -> a response with what they stamped
+ *
+ * Source: draft-miao-rtgwg-hpccplus-00, sections 6.2.2.2, 6.3 and 7.2; the format is
+ * int_wire.h. Probes are answered for established connections of this host only, if
+ * checksum and sequence number are right, and so many per second: a response is as
+ * long as its probe, and goes to the peer of a connection or nowhere. The cookie of
+ * the probe goes back as it came: with it the sender knows its own.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <net/ip6_route.h>
+#include <net/route.h>
+
+#include "cc_param.h"
+#include "int_host.h"
+
+CC_PARAM(dscp, INT_DSCP_DEFAULT, 0, 63, 0644, "a DSCP has 6 bits",
+	 "DSCP of probes and responses, 0 to 63");
+CC_PARAM(max_rate, 4000000, 1, 1000000000, 0644, "0 would answer nothing: unload the module",
+	 "responses per second and network namespace, at most");
+
+enum {
+	REFLECTOR_ANSWERED = INT_COUNT_SHARED,
+	REFLECTOR_RATE,		/* more than max_rate */
+	REFLECTOR_UNSENT,	/* no memory or no route for the answer */
+};
+
+static const char * const reflector_counters[] = {
+	[INT_COUNT_MALFORMED]	= "Malformed",
+	[INT_COUNT_CHECKSUM]	= "Checksum",
+	[INT_COUNT_NO_SOCKET]	= "NoSocket",
+	[INT_COUNT_SEQUENCE]	= "Sequence",
+	[REFLECTOR_ANSWERED]	= "Answered",
+	[REFLECTOR_RATE]	= "OverRate",
+	[REFLECTOR_UNSENT]	= "Unsent",
+	NULL
+};
+
+/* With the addresses of @probe turned round. */
+static int send_v4(struct net *net, struct sk_buff *skb, const struct sk_buff *probe)
+{
+	const struct iphdr *from = ip_hdr(probe);
+	struct flowi4 fl4;
+	struct rtable *rt;
+	struct iphdr *iph;
+
+	rt = ip_route_output_ports(net, &fl4, NULL, from->saddr, from->daddr,
+				   tcp_hdr(skb)->dest, tcp_hdr(skb)->source, IPPROTO_TCP, 0, 0);
+	if (IS_ERR(rt))
+		return PTR_ERR(rt);
+	skb_dst_set(skb, &rt->dst);
+	int_host_checksum4(skb, from->daddr, from->saddr);
+	iph = skb_push(skb, sizeof(*iph));
+	skb_reset_network_header(skb);
+	memset(iph, 0, sizeof(*iph));
+	iph->version = 4;
+	iph->ihl = sizeof(*iph) / 4;
+	iph->tos = from->tos & ~INET_ECN_MASK;
+	iph->frag_off = htons(IP_DF);
+	iph->ttl = ip4_dst_hoplimit(&rt->dst);
+	iph->protocol = IPPROTO_TCP;
+	iph->saddr = from->daddr;
+	iph->daddr = from->saddr;
+	skb->protocol = htons(ETH_P_IP);
+	ip_local_out(net, NULL, skb);
+	return 0;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static int send_v6(struct net *net, struct sk_buff *skb, const struct sk_buff *probe)
+{
+	const struct ipv6hdr *from = ipv6_hdr(probe);
+	struct flowi6 fl6 = {
+		.flowi6_proto = IPPROTO_TCP,
+		.saddr = from->daddr,
+		.daddr = from->saddr,
+		.fl6_sport = tcp_hdr(skb)->source,
+		.fl6_dport = tcp_hdr(skb)->dest,
+	};
+	struct dst_entry *dst;
+	struct ipv6hdr *ip6h;
+
+	if (ipv6_addr_type(&fl6.daddr) & IPV6_ADDR_LINKLOCAL)
+		fl6.flowi6_oif = probe->dev->ifindex;
+	dst = ip6_route_output(net, NULL, &fl6);
+	if (dst->error) {
+		int err = dst->error;
+
+		dst_release(dst);
+		return err;
+	}
+	skb_dst_set(skb, dst);
+	int_host_checksum6(skb, &from->daddr, &from->saddr);
+	ip6h = skb_push(skb, sizeof(*ip6h));
+	skb_reset_network_header(skb);
+	ip6_flow_hdr(ip6h, ipv6_get_dsfield(from) & ~INET_ECN_MASK, 0);
+	ip6h->payload_len = htons(skb->len - sizeof(*ip6h));
+	ip6h->nexthdr = IPPROTO_TCP;
+	ip6h->hop_limit = ip6_dst_hoplimit(dst);
+	ip6h->saddr = from->daddr;
+	ip6h->daddr = from->saddr;
+	skb->protocol = htons(ETH_P_IPV6);
+	ip6_local_out(net, NULL, skb);
+	return 0;
+}
+#else
+static int send_v6(struct net *net, struct sk_buff *skb, const struct sk_buff *probe)
+{
+	return -EAFNOSUPPORT;
+}
+#endif
+
+static void reflector_take(struct net *net, struct sock *sk, const struct sk_buff *probe,
+			   const struct int_segment *s, const struct int_msg *m)
+{
+	struct int_msg answer = *m;
+	struct sk_buff *skb;
+
+	if (!int_host_within_rate(net, READ_ONCE(max_rate.value))) {
+		int_host_count(net, REFLECTOR_RATE);
+		return;
+	}
+	answer.type = INT_RESPONSE;
+	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
+			       READ_ONCE(tcp_sk(sk)->snd_una), &answer);
+	if (!skb || (s->ipv6 ? send_v6 : send_v4)(net, skb, probe)) {
+		kfree_skb(skb);
+		int_host_count(net, REFLECTOR_UNSENT);
+		return;
+	}
+	int_host_count(net, REFLECTOR_ANSWERED);
+}
+
+static const struct int_host int_host = {
+	.name = "int_reflector",
+	.counters = reflector_counters,
+	.dscp = &dscp,
+	.types = BIT(INT_PROBE),
+	.take = reflector_take,
+};
+
+static int __init int_reflector_init(void)
+{
+	return register_pernet_subsys(&int_host_net_ops);
+}
+
+static void __exit int_reflector_exit(void)
+{
+	unregister_pernet_subsys(&int_host_net_ops);
+}
+
+module_init(int_reflector_init);
+module_exit(int_reflector_exit);
+
+MODULE_AUTHOR("The lowq authors");
+MODULE_DESCRIPTION("Answers telemetry probes of HPCC++");
+MODULE_LICENSE("GPL");

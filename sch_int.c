@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sch_int - the network node of HPCC++: stamps in-band telemetry into probes.
+ *
+ *	packet -> child (shaper, AQM, fifo) -> out: bytes are counted
+ *					       a probe gets a record of this moment:
+ *					       speed, time, bytes sent, bytes waiting
+ *
+ * Source: draft-miao-rtgwg-hpccplus-00, sections 3, 6.1 and 9, the format of figure 4
+ * (int_wire.h). A classful wrapper with one child; normally the root, with the shaper
+ * or the queue below it, because what is stamped is what leaves the child.
+ *
+ *	tc qdisc add dev eth0 root handle 1: int rate 100gbit switch-id 7
+ *	tc qdisc add dev eth0 parent 1:1 ...
+ *
+ * Without options the rate is the link's speed, and follows it. While the rate is not
+ * known nothing is stamped: a path with a gap is one without telemetry.
+ *
+ * Deviations from the draft:
+ *  - The fields hold units, not bytes and nanoseconds (int_wire.h): 24, 20 and 16 bits
+ *    would wrap within microseconds.
+ *  - A rate that figure 4's 4-bit enum does not have is stamped as the next lower one,
+ *    with bytes and queue scaled by the same factor: qlen / B and txRate / B, all that
+ *    the algorithm takes from them, are exact. The option "relative" (9.1) does so
+ *    with all rates.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/ethtool.h>
+#include <linux/jhash.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <net/netlink.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+#include <net/tcp.h>
+
+#include "cc_compat.h"
+#include "int_packet.h"
+#include "int_sched.h"
+
+#define INT_RATE_MIN		((u64)10 * 1000 * 1000 / 8)		/* bytes/s */
+#define INT_RATE_MAX		((u64)1600 * 1000 * 1000 * 1000 / 8)
+#define INT_SPEED_RELATIVE	11U					/* 100 Gb/s */
+
+/**
+ * struct int_sched_data - one port
+ * @qdisc:	the child
+ * @rate:	bytes/s: the option, or 0 for the link's
+ * @link_rate:	bytes/s: of the device; 0 is unknown
+ * @tx:		what was sent, in the record's units, Q32: wraps with the field
+ * @tx_per_byte: units of txBytes per byte, Q32
+ * @qlen_per_byte: units of qlen per byte, Q32
+ * @bytes_per_ns: the rate, Q32, for the sojourn option
+ * @speed:	of the records, an index; 0: do not stamp
+ * @dscp:	of probes
+ * @switch_id:	1 to 4095
+ * @switch_id_opt: as it was given; 0 for a default
+ * @flags:	INT_SCHED_...
+ * @st:		statistics; its rate and switch_id are filled in when shown
+ * @list:	all ports, for the notifier
+ * @sch:	back again
+ */
+struct int_sched_data {
+	struct Qdisc *qdisc;
+	u64 rate;
+	u64 link_rate;
+	u64 tx;
+	u64 tx_per_byte;
+	u64 qlen_per_byte;
+	u64 bytes_per_ns;
+	u8 speed;
+	u8 dscp;
+	u16 switch_id;
+	u16 switch_id_opt;
+	u32 flags;
+	struct tc_int_xstats st;
+	struct list_head list;
+	struct Qdisc *sch;
+};
+
+static LIST_HEAD(int_ports);
+static DEFINE_SPINLOCK(int_ports_lock);
+
+static u64 rate_in_use(const struct int_sched_data *q)
+{
+	u64 rate = q->rate ?: q->link_rate;
+
+	return rate < INT_RATE_MIN || rate > INT_RATE_MAX ? 0 : rate;
+}
+
+/* What follows from the rate. Under the tree lock, but for a qdisc that is not in use. */
+static void int_set_scale(struct int_sched_data *q)
+{
+	u64 rate = rate_in_use(q), stamped;
+
+	q->speed = rate ? int_speed_of(rate * 8) : 0;
+	if (!q->speed)
+		return;
+	if (q->flags & INT_SCHED_RELATIVE)
+		q->speed = INT_SPEED_RELATIVE;
+	stamped = (u64)int_speed_mbps(q->speed) * 1000000 / 8;
+	/* 100 Gb/s in place of 10 Mb/s is a factor of 10^4 and 2^32 / 80: below 2^40 */
+	q->tx_per_byte = fp_mul_div(stamped, FP_ONE(32) >> int_tx_shift(q->speed), rate);
+	q->qlen_per_byte = fp_mul_div(stamped, FP_ONE(32) / INT_QLEN_BYTES, rate);
+	q->bytes_per_ns = fp_mul_div(rate, FP_ONE(32), NSEC_PER_SEC);
+}
+
+static void int_replace(struct sk_buff *skb, const struct int_segment *s, unsigned int offset,
+			u32 to)
+{
+	struct tcphdr *th = (struct tcphdr *)(skb->data + s->th);
+	u8 *p = skb->data + s->payload + offset;
+
+	inet_proto_csum_replace4(&th->check, skb, htonl(int_get32(p)), htonl(to), false);
+	int_put32(p, to);
+}
+
+/*
+ * Sojourn: the probe itself carries the time it came, in the record that it will get
+ * here, and which its sender has set to 0. The checksum is that of the zeros until
+ * then, and that is what the final value replaces.
+ */
+static void int_arrived(struct sk_buff *skb, const struct int_sched_data *q)
+{
+	struct int_segment s;
+	u64 now = ktime_get_ns();
+	unsigned int nhop;
+	u8 *p;
+
+	if (!int_segment_find(skb, skb_network_offset(skb), skb_protocol(skb, true), q->dscp, &s) ||
+	    skb_ensure_writable(skb, s.payload + s.len))
+		return;
+	p = skb->data + s.payload;
+	if (!int_head_valid(p, s.len) || p[4] != INT_PROBE)
+		return;
+	nhop = int_get32(p + INT_BASE_OFFSET) >> 28;
+	if (nhop >= p[5])
+		return;
+	p += INT_HOPS_OFFSET + nhop * INT_HOP_LEN;
+	if (int_get32(p) || int_get32(p + 4))
+		return;
+	int_put32(p, now >> 32);
+	int_put32(p + 4, (u32)now);
+}
+
+/* Bytes that wait, or what the probe's wait stands for. */
+static u64 int_qlen(const struct int_sched_data *q, u8 *record, u64 now)
+{
+	u64 came, wait;
+
+	if (!(q->flags & INT_SCHED_SOJOURN))
+		return READ_ONCE(q->sch->qstats.backlog);
+	came = (u64)int_get32(record) << 32 | int_get32(record + 4);
+	int_put32(record, 0);
+	int_put32(record + 4, 0);
+	if (!came || came > now)
+		return 0;
+	wait = now - came;
+	return fp_mul_shr(wait, q->bytes_per_ns, 32);
+}
+
+static void int_stamp(struct sk_buff *skb, struct int_sched_data *q)
+{
+	struct int_segment s;
+	struct int_hop hop;
+	unsigned int nhop, record;
+	u64 now;
+	u32 base;
+	u8 *p;
+
+	if (!int_segment_find(skb, skb_network_offset(skb), skb_protocol(skb, true), q->dscp, &s))
+		return;
+	if (s.len > INT_MAX_LEN || skb_ensure_writable(skb, s.payload + s.len)) {
+		q->st.malformed++;
+		return;
+	}
+	p = skb->data + s.payload;
+	if (!int_head_valid(p, s.len)) {
+		q->st.malformed++;
+		return;
+	}
+	if (p[4] != INT_PROBE)
+		return;
+	if (!q->speed) {
+		q->st.no_rate++;
+		return;
+	}
+
+	now = ktime_get_ns();
+	base = int_get32(p + INT_BASE_OFFSET);
+	nhop = base >> 28;
+	record = INT_HOPS_OFFSET + nhop * INT_HOP_LEN;
+	if (nhop < p[5]) {
+		hop.speed = q->speed;
+		hop.ts = div_u64(now, INT_TS_NS);
+		hop.tx = q->tx >> 32;
+		hop.qlen = fp_min(fp_mul_shr(int_qlen(q, p + record, now), q->qlen_per_byte, 32),
+				  INT_QLEN_MAX);
+		int_replace(skb, &s, record, int_hop_word0(&hop));
+		int_replace(skb, &s, record + 4, int_hop_word1(&hop));
+		q->st.stamped++;
+	} else {
+		q->st.over_room++;
+	}
+	int_replace(skb, &s, INT_BASE_OFFSET, int_base_next(base, q->switch_id));
+}
+
+static int int_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+	unsigned int len = qdisc_pkt_len(skb);
+	int ret;
+
+	if (q->flags & INT_SCHED_SOJOURN)
+		int_arrived(skb, q);
+	ret = qdisc_enqueue(skb, q->qdisc, to_free);
+	if (ret != NET_XMIT_SUCCESS) {
+		if (net_xmit_drop_count(ret))
+			qdisc_qstats_drop(sch);
+		return ret;
+	}
+	sch->qstats.backlog += len;
+	sch->q.qlen++;
+	return NET_XMIT_SUCCESS;
+}
+
+static struct sk_buff *int_dequeue(struct Qdisc *sch)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb = qdisc_dequeue_peeked(q->qdisc);
+
+	if (!skb)
+		return NULL;
+	qdisc_bstats_update(sch, skb);
+	qdisc_qstats_backlog_dec(sch, skb);
+	sch->q.qlen--;
+	q->tx += qdisc_pkt_len(skb) * q->tx_per_byte;
+	int_stamp(skb, q);
+	return skb;
+}
+
+static void int_reset(struct Qdisc *sch)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+
+	qdisc_reset(q->qdisc);
+}
+
+/* --- options --------------------------------------------------------------- */
+
+static const struct nla_policy int_policy[TCA_INT_MAX + 1] = {
+	[TCA_INT_RATE64]	= { .type = NLA_U64 },
+	[TCA_INT_SWITCH_ID]	= NLA_POLICY_MAX(NLA_U16, INT_SWITCH_ID_MAX),
+	[TCA_INT_DSCP]		= NLA_POLICY_MAX(NLA_U8, 63),
+	[TCA_INT_FLAGS]		= NLA_POLICY_MASK(NLA_U32, INT_SCHED_FLAGS),
+};
+
+static u16 default_switch_id(const struct net_device *dev)
+{
+	u32 hash = jhash(dev->dev_addr, dev->addr_len, dev->ifindex);
+
+	return hash % INT_SWITCH_ID_MAX + 1;
+}
+
+static int int_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_INT_MAX + 1];
+	u64 rate = q->rate;
+	int err;
+
+	err = nla_parse_nested(tb, TCA_INT_MAX, opt, int_policy, extack);
+	if (err < 0)
+		return err;
+	if (tb[TCA_INT_RATE64]) {
+		rate = nla_get_u64(tb[TCA_INT_RATE64]);
+		if (rate && (rate < INT_RATE_MIN || rate > INT_RATE_MAX)) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_INT_RATE64],
+					    "rate has to be 10mbit to 1600gbit, or 0 for the link's speed");
+			return -EINVAL;
+		}
+	}
+
+	sch_tree_lock(sch);
+	q->rate = rate;
+	if (tb[TCA_INT_SWITCH_ID]) {
+		q->switch_id_opt = nla_get_u16(tb[TCA_INT_SWITCH_ID]);
+		q->switch_id = q->switch_id_opt ?: default_switch_id(qdisc_dev(sch));
+	}
+	if (tb[TCA_INT_DSCP])
+		q->dscp = nla_get_u8(tb[TCA_INT_DSCP]);
+	if (tb[TCA_INT_FLAGS])
+		q->flags = nla_get_u32(tb[TCA_INT_FLAGS]);
+	int_set_scale(q);
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+static u64 link_rate(struct net_device *dev)
+{
+	struct ethtool_link_ksettings link;
+
+	if (cc_get_link_ksettings(dev, &link) || !link.base.speed ||
+	    link.base.speed == (u32)SPEED_UNKNOWN)
+		return 0;
+	return (u64)link.base.speed * 1000000 / 8;
+}
+
+static int int_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+	struct net_device *dev = qdisc_dev(sch);
+
+	q->sch = sch;
+	q->qdisc = &noop_qdisc;
+	q->dscp = INT_DSCP_DEFAULT;
+	q->switch_id = default_switch_id(dev);
+	q->link_rate = link_rate(dev);
+	INIT_LIST_HEAD(&q->list);
+	int_set_scale(q);
+	if (opt) {
+		int err = int_change(sch, opt, extack);
+
+		if (err)
+			return err;
+	}
+	q->qdisc = qdisc_create_dflt(sch->dev_queue, &pfifo_qdisc_ops,
+				     TC_H_MAKE(sch->handle, 1), extack);
+	if (!q->qdisc) {
+		q->qdisc = &noop_qdisc;
+		return -ENOMEM;
+	}
+	qdisc_hash_add(q->qdisc, true);
+	spin_lock(&int_ports_lock);
+	list_add(&q->list, &int_ports);
+	spin_unlock(&int_ports_lock);
+	return 0;
+}
+
+static void int_destroy(struct Qdisc *sch)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+
+	/* also called when init has failed, or was not even reached */
+	if (q->list.next) {
+		spin_lock(&int_ports_lock);
+		list_del(&q->list);
+		spin_unlock(&int_ports_lock);
+	}
+	if (q->qdisc)
+		qdisc_put(q->qdisc);
+}
+
+static int int_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
+
+	if (!nest)
+		return -1;
+	if (nla_put_u64_64bit(skb, TCA_INT_RATE64, q->rate, TCA_INT_PAD) ||
+	    nla_put_u16(skb, TCA_INT_SWITCH_ID, q->switch_id_opt) ||
+	    nla_put_u8(skb, TCA_INT_DSCP, q->dscp) ||
+	    nla_put_u32(skb, TCA_INT_FLAGS, q->flags)) {
+		nla_nest_cancel(skb, nest);
+		return -1;
+	}
+	return nla_nest_end(skb, nest);
+}
+
+static int int_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+	struct tc_int_xstats st = q->st;
+
+	st.rate = rate_in_use(q);
+	st.switch_id = q->switch_id;
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+/* --- one class, the child's ------------------------------------------------- */
+
+static int int_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
+		     struct Qdisc **old, struct netlink_ext_ack *extack)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+
+	*old = qdisc_replace(sch, new ?: &noop_qdisc, &q->qdisc);
+	return 0;
+}
+
+static struct Qdisc *int_leaf(struct Qdisc *sch, unsigned long arg)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+
+	return q->qdisc;
+}
+
+static unsigned long int_find(struct Qdisc *sch, u32 classid)
+{
+	return TC_H_MIN(classid) == 1;
+}
+
+static int int_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
+			  struct tcmsg *tcm)
+{
+	struct int_sched_data *q = qdisc_priv(sch);
+
+	tcm->tcm_handle |= TC_H_MIN(1);
+	tcm->tcm_info = q->qdisc->handle;
+	return 0;
+}
+
+static void int_walk(struct Qdisc *sch, struct qdisc_walker *walker)
+{
+	if (walker->stop)
+		return;
+	if (walker->count >= walker->skip && walker->fn(sch, 1, walker) < 0) {
+		walker->stop = 1;
+		return;
+	}
+	walker->count++;
+}
+
+static const struct Qdisc_class_ops int_class_ops = {
+	.graft		= int_graft,
+	.leaf		= int_leaf,
+	.find		= int_find,
+	.walk		= int_walk,
+	.dump		= int_dump_class,
+};
+
+static struct Qdisc_ops int_qdisc_ops __read_mostly = {
+	.cl_ops		= &int_class_ops,
+	.id		= "int",
+	.priv_size	= sizeof(struct int_sched_data),
+	.enqueue	= int_enqueue,
+	.dequeue	= int_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= int_init,
+	.reset		= int_reset,
+	.destroy	= int_destroy,
+	.change		= int_change,
+	.dump		= int_dump,
+	.dump_stats	= int_dump_stats,
+	.owner		= THIS_MODULE,
+};
+
+/* A link that comes up or changes: its speed may be another one. */
+static int int_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	struct int_sched_data *q;
+	u64 rate = 0;
+	bool ours = false;
+
+	if (event != NETDEV_UP && event != NETDEV_CHANGE)
+		return NOTIFY_DONE;
+	spin_lock(&int_ports_lock);
+	list_for_each_entry(q, &int_ports, list)
+		ours |= qdisc_dev(q->sch) == dev;
+	spin_unlock(&int_ports_lock);
+	if (!ours)
+		return NOTIFY_DONE;
+	rate = link_rate(dev);
+	spin_lock(&int_ports_lock);
+	list_for_each_entry(q, &int_ports, list) {
+		if (qdisc_dev(q->sch) != dev)
+			continue;
+		sch_tree_lock(q->sch);
+		q->link_rate = rate;
+		int_set_scale(q);
+		sch_tree_unlock(q->sch);
+	}
+	spin_unlock(&int_ports_lock);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block int_notifier = {
+	.notifier_call = int_netdev_event,
+};
+
+static int __init int_module_init(void)
+{
+	int err = register_netdevice_notifier(&int_notifier);
+
+	if (err)
+		return err;
+	err = register_qdisc(&int_qdisc_ops);
+	if (err)
+		unregister_netdevice_notifier(&int_notifier);
+	return err;
+}
+
+static void __exit int_module_exit(void)
+{
+	unregister_qdisc(&int_qdisc_ops);
+	unregister_netdevice_notifier(&int_notifier);
+}
+
+module_init(int_module_init);
+module_exit(int_module_exit);
+
+MODULE_AUTHOR("The lowq authors");
+MODULE_DESCRIPTION("In-band network telemetry for HPCC++: stamps probes as they leave a queue");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS("net-sch-int");
+MODULE_ALIAS("sch_int");
