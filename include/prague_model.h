@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Prague's arithmetic on plain values (draft-briscoe-iccrg-prague-congestion-control,
+ * July 2024). No socket, no packet, no clock.
+ *
+ *	once per rtt_virt:	alpha += g * (frac - alpha)
+ *	on a mark:		cwnd -= cwnd * alpha / 2, once per rtt_virt
+ *	on an ACK:		cwnd += unmarked * (srtt / rtt_virt)^2 / cwnd
+ *	pacing:			rate = packet * max(cwnd, inflight) / srtt
+ *
+ * The window has a whole part, which the stack sees, and a fraction that is
+ * carried from ACK to ACK and from cut to cut: nothing is rounded away but what
+ * lies below 2^-60 packets. Round-trip times are in the stack's unit, 1/8 us, so
+ * that those below 128 us have their full precision.
+ */
+#ifndef _LOWQ_PRAGUE_MODEL_H
+#define _LOWQ_PRAGUE_MODEL_H
+
+#include "fixedpoint.h"
+
+/* alpha and the fraction of the window are in Q60 (the draft's upscaled alpha: 20 bits) */
+#define PRAGUE_Q		60
+#define PRAGUE_ONE		FP_ONE(PRAGUE_Q)
+
+/* Increase per round trip in packets: Q58, below 64 */
+#define PRAGUE_AI_Q		58
+#define PRAGUE_AI_ONE		FP_ONE(PRAGUE_AI_Q)
+
+#define PRAGUE_MIN_CWND		2U	/* packets; MIN_CWND (2.4.2) */
+#define PRAGUE_MIN_FRACTION	(PRAGUE_ONE >> 6)	/* a fractional window's least (3.5) */
+
+/* What rtt_virt is (2.4.4, 3.4); @target is 25 ms, or AdditionalRTT */
+enum prague_rtt_mode {
+	PRAGUE_RTT_OFF,		/* srtt */
+	PRAGUE_RTT_MAX,		/* max(srtt, target) */
+	PRAGUE_RTT_EXTRA,	/* srtt + target */
+	PRAGUE_RTT_FIXED,	/* target, for longer srtt too */
+	PRAGUE_RTT_MODES
+};
+
+/**
+ * struct prague_model - what the sender knows of one connection
+ * @alpha:	marked fraction, moving average, Q60, at most PRAGUE_ONE (2.3.2)
+ * @frac:	part of a packet that the window has beyond @cwnd, Q60, below 1.0
+ * @cwnd:	whole packets of the window; below PRAGUE_MIN_CWND only where a
+ *		fractional window is allowed
+ * @acked:	packets acknowledged in this EWMA period; saturates
+ * @marked:	those of them that came marked; saturates
+ */
+struct prague_model {
+	u64 alpha;
+	u64 frac;
+	u32 cwnd;
+	u32 acked;
+	u32 marked;
+};
+
+/* The stack's window becomes the model's. */
+static inline void prague_set_window(struct prague_model *m, u32 cwnd)
+{
+	m->cwnd = cwnd;
+	m->frac = 0;
+}
+
+static inline void prague_model_init(struct prague_model *m, u32 cwnd)
+{
+	m->alpha = 0;
+	m->acked = 0;
+	m->marked = 0;
+	prague_set_window(m, cwnd);
+}
+
+/* An ACK of @acked packets, @marked of them with a mark. */
+static inline void prague_count(struct prague_model *m, u32 acked, u32 marked)
+{
+	m->acked = fp_min((u64)m->acked + acked, U32_MAX);
+	m->marked = fp_min((u64)m->marked + marked, U32_MAX);
+}
+
+/*
+ * The end of an EWMA period: alpha += g * (frac - alpha) with g = 2^-shift,
+ * shift 1 to 10. Returns frac, Q30. A period without packets says nothing.
+ */
+static inline u32 prague_ewma(struct prague_model *m, unsigned int shift)
+{
+	u32 frac30 = fp_fraction(m->marked, m->acked, 30);
+	u64 frac = (u64)frac30 << (PRAGUE_Q - 30);
+
+	if (m->acked) {
+		/* towards 0 by at least a unit: never stuck above it */
+		if (frac >= m->alpha)
+			m->alpha += (frac - m->alpha) >> shift;
+		else
+			m->alpha -= fp_max((m->alpha - frac) >> shift, 1);
+	}
+	m->acked = 0;
+	m->marked = 0;
+	return frac30;
+}
+
+/*
+ * The same a little with every ACK (3.1.3), where @round packets make a period:
+ * alpha += g * (marked - alpha * acked) / round.
+ */
+static inline void prague_ewma_ack(struct prague_model *m, u32 acked, u32 marked, u64 round,
+				   unsigned int shift)
+{
+	u64 up, down;
+
+	marked = fp_min(marked, acked);
+	round = fp_max(round, fp_max(acked, 1));
+	/* both at most 2^60, as marked <= acked <= round */
+	up = fp_mul_div(PRAGUE_ONE >> shift, marked, round);
+	down = fp_mul_div(m->alpha >> shift, acked, round);
+	m->alpha = fp_min(fp_sub(m->alpha + up, down), PRAGUE_ONE);
+}
+
+/* rtt_virt in the unit of @srtt and @target */
+static inline u32 prague_rtt_virt(u32 srtt, enum prague_rtt_mode mode, u32 target)
+{
+	switch (mode) {
+	case PRAGUE_RTT_MAX:
+		return fp_max(srtt, target);
+	case PRAGUE_RTT_EXTRA:
+		return fp_min((u64)srtt + target, U32_MAX);
+	case PRAGUE_RTT_FIXED:
+		return target;
+	default:
+		return srtt;
+	}
+}
+
+/* srtt / rtt_virt, 1/M: Q29, below 8.0. A rtt_virt of 0 is as @srtt. */
+static inline u32 prague_ratio(u32 srtt, u32 rtt_virt)
+{
+	if (!rtt_virt || srtt == rtt_virt)
+		return FP_ONE(29);
+	return fp_min(fp_mul_div(srtt, FP_ONE(29), rtt_virt), U32_MAX);
+}
+
+/* ai_per_rtt = 1/M^2 packets: Q58, below 64 */
+static inline u64 prague_ai(u32 srtt, u32 rtt_virt)
+{
+	u64 ratio = prague_ratio(srtt, rtt_virt);
+
+	return ratio * ratio;
+}
+
+/*
+ * Faster than additive (3.1.2): from the @after-th round without a mark on the
+ * increase doubles with each further one, to an eighth of the window per round
+ * (and to 64 packets, where Q58 ends).
+ */
+static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after)
+{
+	u64 most = fp_mul_shr(PRAGUE_AI_ONE >> 3, cwnd, 0);
+	u32 doublings;
+
+	if (!after || silent < after)
+		return ai;
+	doublings = fp_min(silent - after + 1, 32);
+	return fp_max(ai, fp_min(fp_mul_shr(ai, FP_ONE(doublings), 0), most));
+}
+
+/* Window plus @packets (Q58) */
+static inline void prague_grow(struct prague_model *m, u64 packets)
+{
+	u64 frac = m->frac + ((packets & (PRAGUE_AI_ONE - 1)) << (PRAGUE_Q - PRAGUE_AI_Q));
+	u64 whole = (u64)m->cwnd + (packets >> PRAGUE_AI_Q) + (frac >> PRAGUE_Q);
+
+	m->cwnd = fp_min(whole, U32_MAX);
+	m->frac = frac & (PRAGUE_ONE - 1);
+}
+
+/*
+ * Additive increase (2.4.3) for @unmarked packets: @ai (Q58) per round. Below two
+ * packets it shrinks with the window (3.5), so that it does not outweigh any cut.
+ */
+static inline void prague_increase(struct prague_model *m, u32 unmarked, u64 ai)
+{
+	u64 each = fp_mul_div(ai, 1, fp_max(m->cwnd, 2));
+
+	prague_grow(m, fp_mul_shr(each, unmarked, 0));
+}
+
+/* Window times (1 - @share), share in Q60 up to 1.0; at least @floor packets. */
+static inline void prague_reduce(struct prague_model *m, u64 share, u32 floor)
+{
+	u64 lo, hi = fp_mul_wide(share, m->cwnd, &lo);
+	u64 whole = (hi << (64 - PRAGUE_Q)) | (lo >> PRAGUE_Q);
+	u64 part = (lo & (PRAGUE_ONE - 1)) + fp_mul_shr(share, m->frac, PRAGUE_Q);
+	u64 cwnd = m->cwnd, frac = m->frac;
+
+	/* part < 2.0, and the cut is no more than what it is taken from */
+	whole += part >> PRAGUE_Q;
+	part &= PRAGUE_ONE - 1;
+	if (part > frac) {
+		frac += PRAGUE_ONE;
+		whole++;
+	}
+	cwnd = fp_sub(cwnd, whole);
+	frac -= part;
+	if (cwnd < floor) {
+		cwnd = floor;
+		frac = 0;
+	}
+	if (!cwnd)
+		frac = fp_max(frac, PRAGUE_MIN_FRACTION);
+	m->cwnd = cwnd;
+	m->frac = frac;
+}
+
+/* What a mark takes: alpha / 2 (2.4.2) */
+static inline u64 prague_ecn_share(const struct prague_model *m)
+{
+	return m->alpha >> 1;
+}
+
+/*
+ * What an acknowledged packet takes in the round after a mark when the response is
+ * spread over it (3.1.3): alpha / 2 of a packet, 1/M of that where a round of
+ * rtt_virt has M times the window's packets. @packets of them, @ratio in Q29.
+ */
+static inline void prague_reduce_spread(struct prague_model *m, u32 packets, u32 ratio,
+					u32 floor)
+{
+	u64 window = fp_max(m->cwnd, 1);
+	u64 share = fp_mul_shr(prague_ecn_share(m), fp_min(ratio, FP_ONE(29)), 29);
+
+	/* as a share of the window: packets may be no more than it has */
+	share = fp_mul_div(share, fp_min(packets, window), window);
+	prague_reduce(m, share, floor);
+}
+
+/*
+ * What a loss takes: half as Reno, 3/10 as CUBIC. After a cut for marks in the
+ * same round the combined factors (2 + alpha)/4 and (2 + alpha)/3 (3.2.1).
+ */
+static inline u64 prague_loss_share(const struct prague_model *m, bool cubic, bool combined)
+{
+	if (combined)
+		return cubic ? fp_mul_div(PRAGUE_ONE - m->alpha, 1, 3) :
+			       (2 * PRAGUE_ONE - m->alpha) >> 2;
+	return cubic ? PRAGUE_ONE / 10 * 3 : PRAGUE_ONE >> 1;
+}
+
+/*
+ * Bytes per second for @packets of @mss bytes per @srtt (1/8 us), twice that in
+ * early slow start (2.5.1). 0 while there is no srtt.
+ */
+static inline u64 prague_pacing_rate(u32 mss, u32 packets, u32 srtt, bool twice)
+{
+	if (!srtt)
+		return 0;
+	return fp_mul_div((u64)mss * packets, 8000000U << twice, srtt);
+}
+
+/* The same for a window below two packets, with its fraction. */
+static inline u64 prague_pacing_rate_fraction(const struct prague_model *m, u32 mss, u32 srtt)
+{
+	u64 bytes16 = ((u64)mss * m->cwnd << 16) + fp_mul_shr(m->frac, mss, PRAGUE_Q - 16);
+
+	if (!srtt)
+		return 0;
+	return fp_mul_div(bytes16, 8000000U, (u64)srtt << 16);
+}
+
+/* Packets of @mss bytes that @rate sends in @burst_us: at least 1 (2.5.2) */
+static inline u32 prague_burst(u64 rate, u32 burst_us, u32 mss)
+{
+	u64 packets = fp_mul_div(rate, burst_us, 1000000ULL * fp_max(mss, 1));
+
+	return fp_min(fp_max(packets, 1), U32_MAX);
+}
+
+/* The cube root, rounded down, of what is below 2^63 */
+static inline u32 prague_cbrt(u64 x)
+{
+	u64 root = 0;
+	int bit;
+
+	for (bit = 20; bit >= 0; bit--) {
+		u64 r = root | FP_ONE(bit);
+
+		if (r * r * r <= x)
+			root = r;
+	}
+	return root;
+}
+
+/*
+ * CUBIC's window (RFC 9438 4.2, 4.3) @t_ms after a loss at a window of @w_max
+ * packets, for a round-trip time of @srtt (1/8 us): the larger of
+ * C (t - K)^3 + w_max and what Reno would have, whole packets. C = 0.4,
+ * beta = 0.7, K = cbrt(0.3 w_max / C) seconds.
+ */
+static inline u32 prague_cubic_window(u32 w_max, u32 t_ms, u32 srtt)
+{
+	/* K in ms, cbrt(0.75 w_max) * 1000: 0.75e9 w_max is below 2^62 */
+	u64 k_ms = prague_cbrt((u64)w_max * 750000000);
+	u64 off, delta, cubic, reno;
+
+	t_ms = fp_min(t_ms, 1000000);
+	off = t_ms > k_ms ? t_ms - k_ms : k_ms - t_ms;
+	/* off < 2^21: off^3 < 2^63 */
+	delta = fp_mul_div(off * off * off, 1, 2500000000ULL);
+	cubic = t_ms > k_ms ? w_max + delta : fp_sub(w_max, delta);
+	/* beta w_max + 3 (1 - beta) / (1 + beta) t / RTT */
+	reno = fp_mul_div(w_max, 7, 10);
+	if (srtt)
+		reno += fp_mul_div((u64)t_ms * 8000, 9, (u64)srtt * 17);
+	return fp_min(fp_max(cubic, reno), U32_MAX);
+}
+
+/*
+ * Increase (Q58) per round towards @target: in one round, by half the window at
+ * most (and by 64 packets, where Q58 ends).
+ */
+static inline u64 prague_cubic_ai(u32 cwnd, u32 target)
+{
+	u64 most = fp_max(cwnd >> 1, 1), gap = fp_sub(target, cwnd);
+
+	return fp_mul_shr(PRAGUE_AI_ONE, fp_min(gap, most), 0);
+}
+
+#endif /* _LOWQ_PRAGUE_MODEL_H */

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fuzzes include/prague_model.h: the input is a connection, its parameters and what
+ * happens to it. After each event the state is sane, reductions are the floating
+ * point's, increases never shrink the window.
+ */
+#include "prague_oracle.h"
+
+enum {
+	ACK,
+	EWMA,
+	EWMA_ACK,
+	CUT,
+	SPREAD,
+	LOSS,
+	INCREASE,
+	SET,
+	OUTPUTS,
+	OPERATIONS,
+};
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct fuzz_input in = { data, size };
+	unsigned int shift = 1 + fuzz_take(&in, 1) % 10;
+	u32 floor = fuzz_take(&in, 1) % 3;
+	u32 srtt = fuzz_take(&in, 4), target = fuzz_take(&in, 4);
+	enum prague_rtt_mode mode = fuzz_take(&in, 1) % PRAGUE_RTT_MODES;
+	struct prague_model m;
+
+	prague_model_init(&m, fp_max(fuzz_take(&in, 4), 2));
+	while (in.size) {
+		unsigned int op = fuzz_take(&in, 1) % OPERATIONS;
+		u32 x = fuzz_take(&in, 4), y = fuzz_take(&in, 4);
+		u32 virt = prague_rtt_virt(srtt, mode, target);
+		u32 cwnd = m.cwnd;
+		u64 alpha = m.alpha, ai;
+
+		switch (op) {
+		case ACK:
+			prague_count(&m, x, y);
+			break;
+		case EWMA:
+			x = prague_ewma(&m, shift);
+			expect(x <= FP_ONE(30), "%u", x);
+			break;
+		case EWMA_ACK:
+			prague_ewma_ack(&m, x, y, fuzz_take(&in, 8), shift);
+			break;
+		case CUT:
+			checked_reduce(&m, prague_ecn_share(&m), floor);
+			break;
+		case SPREAD:
+			prague_reduce_spread(&m, x, prague_ratio(srtt, virt), floor);
+			expect(m.cwnd <= fp_max(cwnd, floor), "%u -> %u", cwnd, m.cwnd);
+			break;
+		case LOSS:
+			checked_reduce(&m, prague_loss_share(&m, x & 1, x & 2), floor);
+			break;
+		case INCREASE:
+			ai = prague_boost(prague_ai(srtt, virt), m.cwnd, x, y);
+			expect(ai >= prague_ai(srtt, virt), "%lu", ai);
+			prague_increase(&m, x, ai);
+			expect(m.cwnd >= cwnd, "%u -> %u", cwnd, m.cwnd);
+			break;
+		case SET:
+			prague_set_window(&m, fp_max(x, 1));
+			if (m.cwnd < floor)
+				m.cwnd = floor;
+			srtt = y;
+			break;
+		case OUTPUTS:
+			prague_pacing_rate(x, y, srtt, x & 1);
+			prague_pacing_rate_fraction(&m, x, srtt);
+			expect(prague_burst(fuzz_take(&in, 8), x, y) >= 1, "%u %u", x, y);
+			prague_cubic_ai(m.cwnd, prague_cubic_window(x, y, srtt));
+			break;
+		}
+		expect_sane(&m, fp_min(floor, m.cwnd));
+		expect(op == EWMA || op == EWMA_ACK || m.alpha == alpha, "%lu", m.alpha);
+	}
+	return 0;
+}

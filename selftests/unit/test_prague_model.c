@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of include/prague_model.h, in its order, against the draft in floating
+ * point (prague_oracle.h), over RTTs of 10 us to 1 s and windows of 2 to 2^20
+ * packets and, for what must never happen, over any value.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "prague_oracle.h"
+
+/* Round-trip times in the model's unit, 1/8 us */
+#define US(x)		((u32)((x) * 8))
+#define RTT_LEAST	US(10)
+#define RTT_MOST	US(1000000)
+#define CWND_MOST	(1U << 20)
+
+/* Spread over the orders of magnitude */
+static u64 rnd_log(u64 min, u64 max)
+{
+	real e = logl(min) + (logl(max) - logl(min)) * q(rnd(), 64);
+	u64 x = expl(e);
+
+	return fp_min(fp_max(x, min), max);
+}
+
+static struct prague_model any_model(void)
+{
+	struct prague_model m;
+
+	m.alpha = rnd_upto(PRAGUE_ONE);
+	m.frac = rnd_upto(PRAGUE_ONE - 1);
+	m.cwnd = rnd_upto(U32_MAX);
+	m.acked = rnd_upto(U32_MAX);
+	m.marked = rnd_upto(U32_MAX);
+	if (!m.cwnd)
+		m.frac = fp_max(m.frac, PRAGUE_MIN_FRACTION);
+	return m;
+}
+
+static void prague_ewma__is_the_drafts(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct prague_model m = any_model();
+		unsigned int shift = rnd_range(1, 10);
+		real frac, want;
+
+		m.acked = rnd_range(1, CWND_MOST);
+		m.marked = rnd_upto(m.acked);
+		frac = (real)m.marked / m.acked;
+		want = draft_ewma(alpha_of(&m), frac, ldexpl(1, -(int)shift));
+		prague_ewma(&m, shift);
+		expect_sane(&m, 0);
+		/* frac has 30 bits */
+		expect(near_abs(alpha_of(&m), want, ldexpl(1, -30)), "%.12Lf, not %.12Lf",
+		       alpha_of(&m), want);
+		assert_int_equal(m.acked, 0);
+		assert_int_equal(m.marked, 0);
+	}
+}
+
+static void prague_ewma__nothing_acked(void **state)
+{
+	struct prague_model m = any_model();
+	u64 alpha = m.alpha;
+
+	(void)state;
+	m.acked = 0;
+	assert_int_equal(prague_ewma(&m, 4), 0);
+	assert_int_equal(m.alpha, alpha);
+}
+
+/* No stickiness: without marks alpha falls to exactly 0. */
+static void prague_ewma__reaches_zero(void **state)
+{
+	unsigned int shift;
+
+	(void)state;
+	for (shift = 1; shift <= 10; shift++) {
+		struct prague_model m = { .alpha = PRAGUE_ONE };
+		int rounds = 0;
+
+		while (m.alpha) {
+			u64 before = m.alpha;
+
+			prague_count(&m, 10, 0);
+			prague_ewma(&m, shift);
+			expect(m.alpha < before, "stuck at %lu", m.alpha);
+			assert_true(++rounds < 100000);
+		}
+	}
+}
+
+/* 1 packet of 100000 marked in every round: alpha comes to just that. */
+static void prague_ewma__light_marking(void **state)
+{
+	struct prague_model m = { .alpha = PRAGUE_ONE };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++) {
+		prague_count(&m, 100000, 1);
+		prague_ewma(&m, 4);
+	}
+	expect(near_rel(alpha_of(&m), 1e-5L, 0.001L), "%.9Lf", alpha_of(&m));
+}
+
+/* Per ACK it comes to what it comes to per round, in a round with the same fraction. */
+static void prague_ewma_ack__as_per_round(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 20000; i++) {
+		struct prague_model m = any_model();
+		u64 round = rnd_log(2, 2000), left = round, marked, ack;
+		real alpha = alpha_of(&m), frac;
+		unsigned int shift = rnd_range(4, 10);
+
+		/* the same fraction all along: as draws of one packet each */
+		marked = rnd_upto(1);
+		frac = marked;
+		while (left) {
+			ack = fp_min(left, rnd_range(1, 4));
+			prague_ewma_ack(&m, ack, marked * ack, round, shift);
+			left -= ack;
+		}
+		expect_sane(&m, 0);
+		/* the sum of small steps, against the one large step: off by g^2 / 2 */
+		expect(near_abs(alpha_of(&m), draft_ewma(alpha, frac, ldexpl(1, -(int)shift)),
+				ldexpl(1, -2 * (int)shift)),
+		       "%.9Lf, not %.9Lf", alpha_of(&m),
+		       draft_ewma(alpha, frac, ldexpl(1, -(int)shift)));
+	}
+}
+
+static void prague_ewma_ack__any(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct prague_model m = any_model();
+		u32 acked = rnd_upto(U32_MAX), marked = rnd_upto(U32_MAX);
+
+		prague_ewma_ack(&m, acked, marked, rnd_upto(U64_MAX), rnd_range(1, 10));
+		expect_sane(&m, 0);
+	}
+}
+
+static void prague_count__saturates(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct prague_model m = any_model(), before = m;
+		u32 a = rnd_upto(U32_MAX), b = rnd_upto(U32_MAX);
+
+		prague_count(&m, a, b);
+		expect(m.acked == fp_min((u64)before.acked + a, U32_MAX), "%u", m.acked);
+		expect(m.marked == fp_min((u64)before.marked + b, U32_MAX), "%u", m.marked);
+	}
+}
+
+static void prague_rtt_virt__modes(void **state)
+{
+	(void)state;
+	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_OFF, US(25000)), US(5000));
+	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_MAX, US(25000)), US(25000));
+	assert_int_equal(prague_rtt_virt(US(26000), PRAGUE_RTT_MAX, US(25000)), US(26000));
+	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_EXTRA, US(25000)), US(30000));
+	assert_int_equal(prague_rtt_virt(U32_MAX, PRAGUE_RTT_EXTRA, US(25000)), U32_MAX);
+	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_FIXED, US(25000)), US(25000));
+}
+
+static void prague_ai__is_one_over_m_squared(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST), target = rnd_log(US(100), US(100000));
+		u32 virt = prague_rtt_virt(srtt, PRAGUE_RTT_MAX, target);
+		real want = draft_ai(srtt, virt);
+
+		expect(near_rel(q(prague_ai(srtt, virt), PRAGUE_AI_Q), want, 1e-4L),
+		       "%u / %u: %.12Lg, not %.12Lg", srtt, virt,
+		       q(prague_ai(srtt, virt), PRAGUE_AI_Q), want);
+	}
+	assert_true(prague_ai(US(1000), US(1000)) == PRAGUE_AI_ONE);
+	assert_true(prague_ai(US(1000), 0) == PRAGUE_AI_ONE);
+	/* RTTs above the target (3.4): up to 64 packets a round */
+	expect(near_rel(q(prague_ai(US(100000), US(25000)), PRAGUE_AI_Q), 16, 1e-6L), "%Lg",
+	       q(prague_ai(US(100000), US(25000)), PRAGUE_AI_Q));
+	expect(near_rel(q(prague_ai(U32_MAX, 1), PRAGUE_AI_Q), 64, 1e-6L), "%Lg",
+	       q(prague_ai(U32_MAX, 1), PRAGUE_AI_Q));
+}
+
+static void prague_boost__doubles(void **state)
+{
+	u64 ai = PRAGUE_AI_ONE / 4;
+
+	(void)state;
+	assert_true(prague_boost(ai, 1000, 100, 0) == ai);
+	assert_true(prague_boost(ai, 1000, 3, 4) == ai);
+	assert_true(prague_boost(ai, 1000, 4, 4) == 2 * ai);
+	assert_true(prague_boost(ai, 1000, 6, 4) == 8 * ai);
+	/* an eighth of the window, but never less than without */
+	assert_true(prague_boost(ai, 16, 60, 4) == 2 * PRAGUE_AI_ONE);
+	assert_true(prague_boost(PRAGUE_AI_ONE, 2, 60, 4) == PRAGUE_AI_ONE);
+	assert_true(prague_boost(ai, U32_MAX, U32_MAX, 1) == U64_MAX);
+}
+
+/* One ACK anywhere in the range. */
+static void prague_increase__is_the_drafts(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST);
+		u32 virt = prague_rtt_virt(srtt, PRAGUE_RTT_MAX, US(25000));
+		struct prague_model m = { .cwnd = rnd_log(2, CWND_MOST),
+					  .frac = rnd_upto(PRAGUE_ONE - 1) };
+		u32 unmarked = rnd_range(0, fp_min(m.cwnd, 64));
+		real before = window_of(&m);
+		real want = draft_increase(unmarked, draft_ai(srtt, virt), m.cwnd);
+
+		prague_increase(&m, unmarked, prague_ai(srtt, virt));
+		expect_sane(&m, 2);
+		expect(near_abs(window_of(&m) - before, want, want * 1e-4L + ldexpl(before + 2, -63)),
+		       "cwnd %u, rtt %u: %.12Lg, not %.12Lg", m.cwnd, srtt / 8,
+		       window_of(&m) - before, want);
+	}
+}
+
+/* A million ACKs of a window of 2^20 at an RTT of 10 us: nothing is lost. */
+static void prague_increase__adds_up(void **state)
+{
+	struct prague_model m = { .cwnd = CWND_MOST };
+	u64 ai = prague_ai(US(10), US(25000));
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++)
+		prague_increase(&m, 1, ai);
+	expect(near_rel(window_of(&m) - CWND_MOST, 1e6L * draft_ai(10, 25000) / CWND_MOST, 1e-4L),
+	       "%.12Lg", window_of(&m) - CWND_MOST);
+}
+
+static void prague_increase__any(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct prague_model m = any_model(), before = m;
+
+		prague_increase(&m, rnd_upto(U32_MAX), rnd_upto(U64_MAX));
+		expect_sane(&m, 0);
+		expect(m.cwnd >= before.cwnd, "%u -> %u", before.cwnd, m.cwnd);
+	}
+}
+
+/* Below two packets the increase shrinks with the window. */
+static void prague_increase__fractional(void **state)
+{
+	struct prague_model m = { .frac = PRAGUE_ONE / 4 };
+	real before = window_of(&m);
+
+	(void)state;
+	prague_increase(&m, 1, PRAGUE_AI_ONE);
+	assert_true(near_abs(window_of(&m) - before, 0.5L, 1e-12L));
+}
+
+static void prague_reduce_holds(const u64 v[4])
+{
+	struct prague_model m = { .alpha = v[0], .cwnd = v[1], .frac = v[2] };
+	u32 floor = v[3];
+
+	if (!m.cwnd)
+		m.frac = fp_max(m.frac, PRAGUE_MIN_FRACTION);
+	checked_reduce(&m, prague_ecn_share(&m), floor);
+}
+
+static const struct check prague_reduce_exact = {
+	prague_reduce_holds, { PRAGUE_ONE, U32_MAX, PRAGUE_ONE - 1, 2 }
+};
+
+static void prague_reduce__random(void **state)
+{
+	(void)state;
+	check_random(&prague_reduce_exact);
+}
+
+static void prague_reduce__extremes(void **state)
+{
+	static const u64 alphas[] = { 0, 1, 2, PRAGUE_ONE / 2, PRAGUE_ONE - 1, PRAGUE_ONE };
+	static const u64 fracs[] = { 0, 1, PRAGUE_ONE / 2, PRAGUE_ONE - 1 };
+	u64 cwnds[EXTREMES];
+	size_t a, f;
+	int c, n = extremes(U32_MAX, cwnds);
+
+	(void)state;
+	for (a = 0; a < ARRAY_SIZE(alphas); a++)
+		for (f = 0; f < ARRAY_SIZE(fracs); f++)
+			for (c = 0; c < n; c++) {
+				u64 v[4] = { alphas[a], cwnds[c], fracs[f], 0 };
+
+				prague_reduce_holds(v);
+				v[3] = 2;
+				prague_reduce_holds(v);
+			}
+}
+
+/* A steady sawtooth, carried over 100000 cuts, against the same in floating point */
+static void prague_reduce__sawtooth(void **state)
+{
+	static const u32 one_in[] = { 1, 2, 10, 100, 1000, 100000 };
+	size_t a;
+	int i;
+
+	(void)state;
+	for (a = 0; a < ARRAY_SIZE(one_in); a++) {
+		struct prague_model m = { .alpha = PRAGUE_ONE / one_in[a], .cwnd = 40 };
+		real want = 40, alpha = alpha_of(&m);
+
+		for (i = 0; i < 100000; i++) {
+			prague_grow(&m, PRAGUE_AI_ONE);
+			want += 1;
+			checked_reduce(&m, prague_ecn_share(&m), PRAGUE_MIN_CWND);
+			want = fmaxl(want * (1 - alpha / 2), 2);
+		}
+		expect(near_rel(window_of(&m), want, 1e-9L), "1/%u: %.12Lf, not %.12Lf", one_in[a],
+		       window_of(&m), want);
+	}
+}
+
+static void prague_reduce__fractional(void **state)
+{
+	struct prague_model m = { .alpha = PRAGUE_ONE, .cwnd = 2 };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 20; i++)
+		checked_reduce(&m, prague_ecn_share(&m), 0);
+	assert_int_equal(m.cwnd, 0);
+	assert_true(m.frac == PRAGUE_MIN_FRACTION);
+}
+
+/* Spread over a round of 1/ratio windows it takes what it takes at once, nearly. */
+static void prague_reduce_spread__as_at_once(void **state)
+{
+	static const u32 ratios[] = { 1, 2, 10 };
+	size_t r;
+
+	(void)state;
+	for (r = 0; r < ARRAY_SIZE(ratios); r++) {
+		struct prague_model m = { .alpha = PRAGUE_ONE / 10, .cwnd = 100 };
+		u32 i, packets = 100 * ratios[r];
+
+		for (i = 0; i < packets; i++)
+			prague_reduce_spread(&m, 1, FP_ONE(29) / ratios[r], 2);
+		/* a little less than at once is left to take from as it goes */
+		expect(near_abs(window_of(&m), 95, 0.2L), "%Lf", window_of(&m));
+	}
+}
+
+static void prague_reduce_spread__any(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct prague_model m = any_model();
+		u32 floor = rnd_upto(2);
+
+		prague_reduce_spread(&m, rnd_upto(U32_MAX), rnd_upto(U32_MAX), floor);
+		expect_sane(&m, floor);
+	}
+}
+
+/* 2.4.1, 3.2.1 */
+static void prague_loss_share__factors(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100000; i++) {
+		struct prague_model m = any_model();
+		real a = alpha_of(&m);
+
+		assert_true(near_abs(1 - q(prague_loss_share(&m, false, false), 60), 0.5L, 1e-15L));
+		assert_true(near_abs(1 - q(prague_loss_share(&m, true, false), 60), 0.7L, 1e-15L));
+		assert_true(near_abs(1 - q(prague_loss_share(&m, false, true), 60), (2 + a) / 4,
+				     1e-15L));
+		assert_true(near_abs(1 - q(prague_loss_share(&m, true, true), 60), (2 + a) / 3,
+				     1e-15L));
+		/* with the cut before it, at least the reduction of a loss alone */
+		assert_true((1 - a / 2) * (2 + a) / 4 <= 0.5L + 1e-15L);
+	}
+}
+
+static void prague_pacing_rate__is_the_drafts(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST), cwnd = rnd_log(1, CWND_MOST);
+		u32 mss = rnd_range(88, 65535);
+		real want = draft_pacing(mss, cwnd, srtt / 8.0L);
+
+		expect(near_abs(prague_pacing_rate(mss, cwnd, srtt, false), want, want * 1e-9L + 1),
+		       "%Lf", want);
+		expect(near_abs(prague_pacing_rate(mss, cwnd, srtt, true), 2 * want,
+				want * 1e-9L + 1), "%Lf", want);
+	}
+	assert_int_equal(prague_pacing_rate(1448, 10, 0, true), 0);
+	assert_true(prague_pacing_rate(U32_MAX, U32_MAX, 1, true) == U64_MAX);
+}
+
+static void prague_pacing_rate_fraction__is_the_drafts(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100000; i++) {
+		struct prague_model m = { .cwnd = rnd_upto(4),
+					  .frac = rnd_range(PRAGUE_MIN_FRACTION, PRAGUE_ONE - 1) };
+		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST);
+		real want = draft_pacing(1448, window_of(&m), srtt / 8.0L);
+
+		expect(near_abs(prague_pacing_rate_fraction(&m, 1448, srtt), want, want * 1e-4L + 1),
+		       "%Lf", want);
+	}
+	assert_int_equal(prague_pacing_rate_fraction(&(struct prague_model){ .cwnd = 1 }, 1448, 0), 0);
+}
+
+static void prague_burst__table(void **state)
+{
+	(void)state;
+	/* 1 Gb/s: 31250 bytes in 250 us */
+	assert_int_equal(prague_burst(125000000, 250, 1448), 21);
+	assert_int_equal(prague_burst(1250000, 250, 1448), 1);
+	assert_int_equal(prague_burst(0, 250, 0), 1);
+	assert_true(prague_burst(U64_MAX, U32_MAX, 1) == U32_MAX);
+}
+
+static void prague_cbrt__exact(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u64 x = rnd_upto(FP_ONE(63) - 1), r = prague_cbrt(x);
+
+		expect((u128)r * r * r <= x, "%lu: %lu", x, r);
+		expect(r == FP_ONE(21) - 1 || (u128)(r + 1) * (r + 1) * (r + 1) > x, "%lu: %lu", x,
+		       r);
+	}
+}
+
+static void prague_cubic_window__is_rfc9438(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u32 w_max = rnd_log(2, CWND_MOST), t = rnd_log(1, 100000);
+		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST);
+		real want = rfc9438_window(w_max, t / 1e3L, srtt / 8e6L);
+
+		/* K is rounded to a millisecond, windows to packets */
+		real k = cbrtl(0.75L * w_max), off = fabsl(t / 1e3L - k) + 0.001L;
+		real tolerance = 3 + 1.2L * off * off * 0.001L;
+
+		expect(near_abs(prague_cubic_window(w_max, t, srtt), fminl(want, U32_MAX),
+				tolerance),
+		       "w_max %u, t %u, srtt %u: %u, not %Lf", w_max, t, srtt,
+		       prague_cubic_window(w_max, t, srtt), want);
+	}
+}
+
+static void prague_cubic_ai__bounded(void **state)
+{
+	(void)state;
+	assert_true(prague_cubic_ai(100, 90) == 0);
+	assert_true(prague_cubic_ai(100, 101) == PRAGUE_AI_ONE);
+	assert_true(prague_cubic_ai(100, 1000) == 50 * PRAGUE_AI_ONE);
+	assert_true(prague_cubic_ai(1, 1000) == PRAGUE_AI_ONE);
+	assert_true(prague_cubic_ai(U32_MAX, U32_MAX) == 0);
+	assert_true(prague_cubic_ai(1 << 30, U32_MAX) == U64_MAX);
+}
+
+/*
+ * Steady state: a marking probability p per packet, a window of W; the draft says
+ * W tends to 2 (1 - p) / p: the whole model at work, against the formula.
+ */
+static void steady_state__window(void **state)
+{
+	static const u32 one_in[] = { 10, 20, 50, 100 };
+	size_t a;
+
+	(void)state;
+	for (a = 0; a < ARRAY_SIZE(one_in); a++) {
+		struct prague_model m;
+		real sum = 0, p = 1.0L / one_in[a], want = 2 * (1 - p) / p;
+		int round, rounds = 20000;
+
+		prague_model_init(&m, want);
+		m.alpha = PRAGUE_ONE / one_in[a];
+		for (round = 0; round < rounds; round++) {
+			bool cut = false;
+			u32 i, packets = m.cwnd;
+
+			for (i = 0; i < packets; i++) {
+				bool mark = rnd() % one_in[a] == 0;
+
+				prague_count(&m, 1, mark);
+				if (mark && !cut) {
+					prague_reduce(&m, prague_ecn_share(&m), 2);
+					cut = true;
+				} else if (!mark) {
+					prague_increase(&m, 1, PRAGUE_AI_ONE);
+				}
+			}
+			prague_ewma(&m, 4);
+			sum += window_of(&m);
+		}
+		/* rounds without a mark (13 %) make it somewhat larger */
+		expect(sum / rounds / want > 0.95L && sum / rounds / want < 1.25L,
+		       "p %Lf: %Lf, not %Lf", p, sum / rounds, want);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest prague_model[] = {
+		cmocka_unit_test(prague_count__saturates),
+		cmocka_unit_test(prague_ewma__is_the_drafts),
+		cmocka_unit_test(prague_ewma__nothing_acked),
+		cmocka_unit_test(prague_ewma__reaches_zero),
+		cmocka_unit_test(prague_ewma__light_marking),
+		cmocka_unit_test(prague_ewma_ack__as_per_round),
+		cmocka_unit_test(prague_ewma_ack__any),
+		cmocka_unit_test(prague_rtt_virt__modes),
+		cmocka_unit_test(prague_ai__is_one_over_m_squared),
+		cmocka_unit_test(prague_boost__doubles),
+		cmocka_unit_test(prague_increase__is_the_drafts),
+		cmocka_unit_test(prague_increase__adds_up),
+		cmocka_unit_test(prague_increase__any),
+		cmocka_unit_test(prague_increase__fractional),
+		cmocka_unit_test(prague_reduce__random),
+		cmocka_unit_test(prague_reduce__extremes),
+		cmocka_unit_test(prague_reduce__sawtooth),
+		cmocka_unit_test(prague_reduce__fractional),
+		cmocka_unit_test(prague_reduce_spread__as_at_once),
+		cmocka_unit_test(prague_reduce_spread__any),
+		cmocka_unit_test(prague_loss_share__factors),
+		cmocka_unit_test(prague_pacing_rate__is_the_drafts),
+		cmocka_unit_test(prague_pacing_rate_fraction__is_the_drafts),
+		cmocka_unit_test(prague_burst__table),
+		cmocka_unit_test(prague_cbrt__exact),
+		cmocka_unit_test(prague_cubic_window__is_rfc9438),
+		cmocka_unit_test(prague_cubic_ai__bounded),
+		cmocka_unit_test(steady_state__window),
+	};
+
+	rnd_seed_from_env();
+	return cmocka_run_group_tests(prague_model, NULL, NULL);
+}
