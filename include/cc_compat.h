@@ -34,6 +34,64 @@ static inline bool cc_ecn_accecn(const struct tcp_sock *tp)
 #endif
 }
 
+/*
+ * Does Accurate ECN still serve? The stack gives up on it for good, and sends
+ * Not-ECT, when handshake or path have garbled the ACE field.
+ */
+static inline bool cc_accecn_works(const struct tcp_sock *tp)
+{
+#ifdef HAVE_TCP_ACCECN
+	return tcp_ecn_mode_accecn(tp) && !tcp_accecn_ace_fail_recv(tp) &&
+	       !tcp_accecn_ace_fail_send(tp);
+#else
+	return false;
+#endif
+}
+
+/* From now on the stack sends Not-ECT, as if the handshake had shown a broken path. */
+static inline void cc_accecn_give_up(struct tcp_sock *tp)
+{
+#ifdef HAVE_TCP_ACCECN
+	if (tcp_ecn_mode_accecn(tp))
+		tcp_accecn_fail_mode_set(tp, TCP_ACCECN_ACE_FAIL_RECV);
+#endif
+}
+
+/*
+ * Bytes that the peer's AccECN options say came with the field @ecn; false if
+ * there were no such options.
+ */
+static inline bool cc_accecn_bytes(const struct tcp_sock *tp, u8 ecn, u32 *bytes)
+{
+#ifdef HAVE_TCP_ACCECN
+	*bytes = tp->delivered_ecn_bytes[ecn - 1];
+	return tp->saw_accecn_opt == TCP_ACCECN_OPT_COUNTER_SEEN &&
+	       !tcp_accecn_opt_fail_recv(tp);
+#else
+	return false;
+#endif
+}
+
+/* Is a SYN with these flags one that asks for Accurate ECN? */
+static inline bool cc_accecn_syn(const struct tcphdr *th)
+{
+#ifdef HAVE_TCP_ACCECN
+	return tcp_accecn_ace(th) == 0x7;
+#else
+	return false;
+#endif
+}
+
+/* Does the answer to this request agree on it? */
+static inline bool cc_accecn_request(const struct request_sock *req)
+{
+#ifdef HAVE_TCP_ACCECN
+	return tcp_rsk(req)->accecn_ok;
+#else
+	return false;
+#endif
+}
+
 /* An ACK at once, of everything up to @rcv_nxt. */
 static inline void cc_send_ack(struct sock *sk, u32 rcv_nxt)
 {

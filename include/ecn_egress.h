@@ -32,8 +32,30 @@
 typedef int (*ecn_egress_choose_t)(const struct sock *sk, const struct sk_buff *skb,
 				   u32 payload);
 
+/**
+ * ecn_egress_synack_t - the ECN field for a SYN-ACK
+ * @req:	the request that it answers; its listener's control is the
+ *		registered one. With SYN cookies there is none, and no call
+ *
+ * Return: as of ecn_egress_choose_t.
+ */
+typedef int (*ecn_egress_synack_t)(const struct request_sock *req);
+
 static const struct tcp_congestion_ops *ecn_egress_ops;
 static ecn_egress_choose_t ecn_egress_choose;
+static ecn_egress_synack_t ecn_egress_synack;	/* NULL: SYN-ACKs are left alone */
+
+/* The headers of a packet that leaves are its own: no copy is needed. */
+static unsigned int ecn_egress_set(struct sk_buff *skb, u8 pf, int ecn)
+{
+	if (ecn == ECN_EGRESS_KEEP)
+		return NF_ACCEPT;
+	if (pf == NFPROTO_IPV4)
+		ipv4_change_dsfield(ip_hdr(skb), ~INET_ECN_MASK, ecn);
+	else
+		ipv6_change_dsfield(ipv6_hdr(skb), ~INET_ECN_MASK, ecn);
+	return NF_ACCEPT;
+}
 
 static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
 				    const struct nf_hook_state *state)
@@ -42,6 +64,14 @@ static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
 	u32 header;
 	int ecn;
 
+	if (sk && ecn_egress_synack && sk->sk_state == TCP_NEW_SYN_RECV) {
+		const struct request_sock *req = inet_reqsk(sk);
+		const struct sock *listener = READ_ONCE(req->rsk_listener);
+
+		if (!listener || READ_ONCE(inet_csk(listener)->icsk_ca_ops) != ecn_egress_ops)
+			return NF_ACCEPT;
+		return ecn_egress_set(skb, state->pf, ecn_egress_synack(req));
+	}
 	/* The stack's own RSTs and ACKs come from raw sockets of protocol TCP. */
 	if (!sk || !sk_fullsock(sk) || sk->sk_type != SOCK_STREAM ||
 	    sk->sk_protocol != IPPROTO_TCP ||
@@ -49,14 +79,7 @@ static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
 		return NF_ACCEPT;
 	header = skb_transport_offset(skb) + tcp_hdrlen(skb);
 	ecn = ecn_egress_choose(sk, skb, skb->len - min(header, skb->len));
-	if (ecn == ECN_EGRESS_KEEP)
-		return NF_ACCEPT;
-	/* The headers of a packet that leaves are its own: no copy is needed. */
-	if (state->pf == NFPROTO_IPV4)
-		ipv4_change_dsfield(ip_hdr(skb), ~INET_ECN_MASK, ecn);
-	else
-		ipv6_change_dsfield(ipv6_hdr(skb), ~INET_ECN_MASK, ecn);
-	return NF_ACCEPT;
+	return ecn_egress_set(skb, state->pf, ecn);
 }
 
 static const struct nf_hook_ops ecn_egress_hooks[] = {
@@ -98,6 +121,15 @@ static inline int ecn_egress_register(const struct tcp_congestion_ops *ops,
 	ecn_egress_ops = ops;
 	ecn_egress_choose = choose;
 	return register_pernet_subsys(&ecn_egress_net_ops);
+}
+
+/* The same, for SYN-ACKs too. */
+static inline int ecn_egress_register_synack(const struct tcp_congestion_ops *ops,
+					     ecn_egress_choose_t choose,
+					     ecn_egress_synack_t synack)
+{
+	ecn_egress_synack = synack;
+	return ecn_egress_register(ops, choose);
 }
 
 static inline void ecn_egress_unregister(void)

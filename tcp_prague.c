@@ -1,0 +1,728 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * prague - Prague congestion control for L4S
+ * (draft-briscoe-iccrg-prague-congestion-control, July 2024)
+ *
+ *	network:  marks packets (CE) at once when the queue of ECT(1) packets is
+ *		  longer than a very short time
+ *	receiver: counts marks, Accurate ECN tells the sender
+ *	sender:   once per rtt_virt, frac  = packets marked / packets acknowledged
+ *				     alpha = alpha + g * (frac - alpha)
+ *		  on a mark,	     cwnd  = cwnd * (1 - alpha / 2), once per rtt_virt
+ *		  on an ACK,	     cwnd += unmarked * (srtt / rtt_virt)^2 / cwnd
+ *		  on a loss,	     as Reno
+ *		  paced,	     packet * max(cwnd, inflight) / srtt
+ *
+ * rtt_virt is max(srtt, 25 ms) from the 500th round on, and srtt before: flows of
+ * short RTTs come to no larger share than those of 25 ms. Arithmetic is in
+ * prague_model.h, the ECN field of packets in ecn_egress.h.
+ *
+ * A connection whose handshake did not agree on Accurate ECN, or whose feedback
+ * turns out to be garbled, is Reno (the stack's own, "prague_reno") for the rest
+ * of its life, and none of its packets is ECT(1).
+ *
+ * Deviations from the draft:
+ *  - A cut takes effect at once and whole. The draft's code takes one packet per
+ *    ACK at most, which lets slow start overshoot (2.4.2, 2.4.5).
+ *  - After its recovery a loss has cost what the draft says; during it PRR (RFC
+ *    6937) decides, as in the stack's own controls (2.4.1).
+ *  - TCP_CONG_NO_FALLBACK_RFC3168 is not set: with it the stack would promise
+ *    RFC 3168 feedback in a SYN-ACK and then not give it. A peer with RFC 3168
+ *    alone gets RFC 3168, with ECT(0) and Reno.
+ *  - SYN-ACKs with SYN cookies, and packets that the stack sends for connections
+ *    in TIME-WAIT or for none, belong to no socket: their field is the stack's.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/inet_diag.h>
+#include <linux/module.h>
+#include <net/tcp.h>
+
+#include "cc_compat.h"
+#include "cc_param.h"
+#include "ecn_egress.h"
+#include "ecn_feedback.h"
+#include "prague_model.h"
+
+#define CREATE_TRACE_POINTS
+#include "prague_trace.h"
+
+#define ALPHA_USER_Q	10	/* in ss: 1024 is 1.0 */
+
+CC_PARAM(ect, 1, 0, 1, 0444, "0 is ECT(0), 1 is ECT(1)",
+	 "which ECT packets carry: 1, or 0 for private networks (2.2)");
+CC_PARAM(dctcp_feedback, 0, 0, 1, 0444, "0 is off, 1 is on",
+	 "without Accurate ECN, on kernels that lack it: DCTCP's feedback and ECT(0), between two ends that both have this on; private networks only");
+CC_PARAM(ewma_shift, 4, 1, 10, 0644, "0 would be g = 1, no smoothing; beyond 10 alpha hardly moves",
+	 "gain of alpha's average, g = 2^-ewma_shift, 1 to 10 (2.3.2: 1/16)");
+CC_PARAM(per_ack, 0, 0, 1, 0644, "0 is off, 1 is on",
+	 "average with every ACK and spread a cut over the round that follows (3.1.3)");
+CC_PARAM(rtt_mode, PRAGUE_RTT_MAX, 0, PRAGUE_RTT_MODES - 1, 0644,
+	 "0 is off, 1 max(srtt, target), 2 srtt + target, 3 target for longer RTTs too",
+	 "rtt_virt: 0 srtt, 1 max(srtt, rtt_target_us), 2 srtt + rtt_target_us, 3 rtt_target_us (2.4.4, 3.4)");
+CC_PARAM(rtt_target_us, 25000, 100, 1000000, 0644, "100 us to 1 s",
+	 "RTT_VIRT_MIN, or AdditionalRTT, microseconds, 100 to 1000000 (2.4.4)");
+CC_PARAM(rtt_rounds, 500, 0, 65535, 0644, "0 is from the start",
+	 "rounds before rtt_virt replaces srtt, and again after idling, 0 to 65535 (2.4.4, 3.4)");
+CC_PARAM(loss_cubic, 0, 0, 1, 0644, "0 is Reno, 1 is CUBIC",
+	 "response to loss: 0 Reno, 1 CUBIC, growth until the next mark or loss included (2.4.1)");
+CC_PARAM(loss_combined, 0, 0, 1, 0644, "0 is off, 1 is on",
+	 "a loss less than a round after a cut for marks: (2 + alpha)/4, CUBIC (2 + alpha)/3, instead of another whole cut (3.2.1)");
+CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
+	 "MAX_BURST_DELAY: longest burst at the pacing rate, microseconds, 10 to 10000 (2.5.2)");
+CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
+	 "pace the initial window over half of the handshake's RTT (3.1.1)");
+CC_PARAM(fast_rounds, 0, 0, 1000, 0644, "0 is off",
+	 "faster than additive increase after so many rounds without marks, 0 is off (3.1.2)");
+CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
+	 "detect a Classic ECN AQM, and respond to its marks as Reno (3.3)");
+CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
+	 "let the window shrink below two packets, to 1/64, by pacing (3.5)");
+
+/*
+ * Classic AQMs keep a queue of some milliseconds, those for L4S one of 1 ms or less.
+ * A period with marks and a queue above either of these is one more for classic.
+ */
+#define CLASSIC_QUEUE_US	3000
+#define CLASSIC_QUEUE_PKTS	4
+#define CLASSIC_SCORE		8	/* so many more than of the others */
+#define CLASSIC_SCORE_MAX	16
+
+#define SUSPECT_PERIODS		2	/* of feedback that contradicts itself */
+#define BLEACHED_PKTS		30	/* acknowledged without a word of any ECT */
+
+/**
+ * struct prague - one connection
+ * @model:	window, alpha and the counts of this EWMA period
+ * @echo:	receiver, DCTCP's feedback: DCTCP.CE
+ * @delivered_ce: tp->delivered_ce up to which marks are accounted for, packets
+ * @ce_bytes:	the same in bytes, from AccECN options
+ * @period_us:	when this EWMA period began, low 32 bits of tcp_mstamp
+ * @cwr_us:	when the latest reduction was, likewise
+ * @round_end:	SND.NXT when this round (of the real RTT) began
+ * @prior_cwnd:	packets: window before the latest reduction, for undo
+ * @w_max:	packets: the same before the latest loss, for CUBIC
+ * @loss_ms:	when that was, milliseconds
+ * @rounds:	since the start or the latest idle time; saturates
+ * @silent:	rounds since the latest mark; saturates
+ * @gso_dev:	sk_gso_max_segs as the stack sets it
+ * @gso_set:	... as we have set it
+ * @score:	0 to CLASSIC_SCORE_MAX, what speaks for a classic AQM
+ * @suspect:	periods in a row in which ACE and AccECN options contradict each other
+ * @marked:	there has been a mark: alpha stands for something
+ * @round_marked: there was one in this round
+ * @cwr:	a reduction is less than rtt_virt ago
+ * @cubic:	CUBIC's growth, after a loss
+ * @loss_seen:	CA_EVENT_LOSS has come for this timeout
+ * @ect_seen:	the peer has seen ECT on our packets
+ * @classic:	the AQM is taken for a classic one
+ */
+struct prague {
+	struct prague_model model;
+	struct ecn_echo echo;
+	u32 delivered_ce;
+	u32 ce_bytes;
+	u32 period_us;
+	u32 cwr_us;
+	u32 round_end;
+	u32 prior_cwnd;
+	u32 w_max;
+	u32 loss_ms;
+	u16 rounds;
+	u16 silent;
+	u16 gso_dev;
+	u16 gso_set;
+	u8 score;
+	u8 suspect;
+	bool marked:1;
+	bool round_marked:1;
+	bool cwr:1;
+	bool cubic:1;
+	bool loss_seen:1;
+	bool ect_seen:1;
+	bool classic:1;
+};
+
+static struct tcp_congestion_ops prague, prague_reno;
+
+static u32 now_us(const struct tcp_sock *tp)
+{
+	return (u32)tp->tcp_mstamp;
+}
+
+static u32 now_ms(const struct tcp_sock *tp)
+{
+	return div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
+}
+
+/* Smoothed RTT in 1/8 us; 0 before the first */
+static u32 srtt(const struct tcp_sock *tp)
+{
+	return tp->srtt_us;
+}
+
+/* rtt_virt in 1/8 us */
+static u32 rtt_virt(const struct tcp_sock *tp, const struct prague *ca)
+{
+	if (ca->classic || ca->rounds < READ_ONCE(rtt_rounds.value))
+		return srtt(tp);
+	return prague_rtt_virt(srtt(tp), READ_ONCE(rtt_mode.value),
+			       READ_ONCE(rtt_target_us.value) << 3);
+}
+
+static u32 window_floor(void)
+{
+	return READ_ONCE(fractional.value) ? 0 : PRAGUE_MIN_CWND;
+}
+
+/* The window for the stack. Below two packets the pace does the rest. */
+static u32 whole_window(const struct prague *ca)
+{
+	return max_t(u32, ca->model.cwnd, READ_ONCE(fractional.value) ? PRAGUE_MIN_CWND : 1);
+}
+
+static void window_to_stack(struct tcp_sock *tp, struct prague *ca)
+{
+	if (ca->model.cwnd > tp->snd_cwnd_clamp)
+		prague_set_window(&ca->model, tp->snd_cwnd_clamp);
+	tcp_snd_cwnd_set(tp, max(whole_window(ca), 1U));
+}
+
+/* After timeouts, undo and probes of the MTU the stack has set another window. */
+static void window_from_stack(const struct tcp_sock *tp, struct prague *ca)
+{
+	if (tcp_snd_cwnd(tp) != whole_window(ca))
+		prague_set_window(&ca->model, tcp_snd_cwnd(tp));
+}
+
+/* --- pace ------------------------------------------------------------------ */
+
+static void update_pacing(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct prague *ca = inet_csk_ca(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+	u64 rate;
+
+	if (ca->model.cwnd < PRAGUE_MIN_CWND && READ_ONCE(fractional.value))
+		rate = prague_pacing_rate_fraction(&ca->model, tp->mss_cache, srtt(tp));
+	else
+		rate = prague_pacing_rate(tp->mss_cache, max(cwnd, tcp_packets_in_flight(tp)),
+					  srtt(tp), cwnd < tp->snd_ssthresh / 2);
+	if (rate)
+		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+/*
+ * Asked before each burst. The stack's own allowance (1 ms, and more below an RTT of
+ * 3 ms) is only limited by sk_gso_max_segs, so that is where the limit goes.
+ */
+static u32 prague_min_tso_segs(struct sock *sk)
+{
+	struct prague *ca = inet_csk_ca(sk);
+	u32 burst = prague_burst(READ_ONCE(sk->sk_pacing_rate), READ_ONCE(burst_us.value),
+				 tcp_sk(sk)->mss_cache);
+
+	if (sk->sk_gso_max_segs != ca->gso_set)
+		ca->gso_dev = sk->sk_gso_max_segs;
+	ca->gso_set = min_t(u32, ca->gso_dev, burst);
+	sk->sk_gso_max_segs = ca->gso_set;
+	return ca->gso_set;
+}
+
+static void prague_release(struct sock *sk)
+{
+	const struct prague *ca = inet_csk_ca(sk);
+
+	if (ca->gso_set && sk->sk_gso_max_segs == ca->gso_set)
+		sk->sk_gso_max_segs = ca->gso_dev;
+}
+
+/* --- what a connection may be ---------------------------------------------- */
+
+static void fall_back(struct sock *sk, const char *reason)
+{
+	trace_prague_mode(sk, "reno", reason);
+	prague_release(sk);
+	cc_accecn_give_up(tcp_sk(sk));
+	INET_ECN_dontxmit(sk);
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &prague_reno);
+}
+
+/*
+ * Called after the handshake, on a change of the control, and on some kernels for
+ * listeners and unconnected sockets: those ask for Accurate ECN later.
+ */
+static void prague_init(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+
+	memset(ca, 0, sizeof(*ca));
+	if ((1 << sk->sk_state) & (TCPF_LISTEN | TCPF_CLOSE))
+		return;
+	if (!cc_accecn_works(tp) &&
+	    !(dctcp_feedback.value && cc_ecn_any(tp) && !cc_ecn_accecn(tp))) {
+		pr_info_once("a connection has no Accurate ECN: it is Reno, and not ECT(1) (see also net.ipv4.tcp_ecn on the server)\n");
+		fall_back(sk, cc_ecn_accecn(tp) ? "ace" : "no-accecn");
+		return;
+	}
+	prague_model_init(&ca->model, tcp_snd_cwnd(tp));
+	ecn_echo_init(&ca->echo, tp);
+	ca->delivered_ce = tp->delivered_ce;
+	cc_accecn_bytes(tp, INET_ECN_CE, &ca->ce_bytes);
+	ca->period_us = now_us(tp);
+	ca->cwr_us = now_us(tp);
+	ca->round_end = tp->snd_nxt;
+	ca->prior_cwnd = tcp_snd_cwnd(tp);
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	update_pacing(sk);
+}
+
+/*
+ * Feedback that says nothing, or that contradicts itself, would leave a queue to
+ * grow: marks on our way would not slow us down. At the end of each EWMA period.
+ */
+static const char *feedback_fault(const struct tcp_sock *tp, struct prague *ca, u32 marked)
+{
+	u32 ce_bytes, ect_bytes, news;
+
+	if (!cc_ecn_accecn(tp))
+		return NULL;
+	if (!cc_accecn_bytes(tp, INET_ECN_CE, &ce_bytes))
+		return NULL;
+	cc_accecn_bytes(tp, ect.value ? INET_ECN_ECT_1 : INET_ECN_ECT_0, &ect_bytes);
+	if (!ca->ect_seen) {
+		if (ce_bytes || ect_bytes)
+			ca->ect_seen = true;
+		else if (tp->bytes_acked > (u64)BLEACHED_PKTS * tp->mss_cache)
+			return "bleached";
+	}
+	/* options count marked bytes, ACE no marked packets */
+	news = ce_bytes - ca->ce_bytes;
+	ca->ce_bytes = ce_bytes;
+	if (!marked && news >= tp->mss_cache && news < FP_ONE(23))
+		ca->suspect++;
+	else
+		ca->suspect = 0;
+	return ca->suspect >= SUSPECT_PERIODS ? "ace" : NULL;
+}
+
+/* P21: what the queue during a period with marks says of the AQM (3.3). */
+static void judge_aqm(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+	u32 queue = (srtt(tp) >> 3) - min(srtt(tp) >> 3, tcp_min_rtt(tp));
+	/* what so many packets take at our own rate: a slow link is no classic AQM */
+	u32 pkts = (srtt(tp) >> 3) / max(tcp_snd_cwnd(tp), 1U) * CLASSIC_QUEUE_PKTS;
+
+	if (!READ_ONCE(classic_fallback.value))
+		ca->score = 0;
+	else if (queue > max_t(u32, CLASSIC_QUEUE_US, pkts))
+		ca->score = min(ca->score + 1, CLASSIC_SCORE_MAX);
+	else if (ca->score)
+		ca->score--;
+
+	if (!ca->classic && ca->score >= CLASSIC_SCORE) {
+		ca->classic = true;
+		trace_prague_mode(sk, "classic", "queue");
+		pr_info_once("a connection has met what looks like a Classic ECN AQM (a queue of %u us with marks): it responds as Reno there\n",
+			     queue);
+	} else if (ca->classic && !ca->score) {
+		ca->classic = false;
+		trace_prague_mode(sk, "l4s", "queue");
+	}
+}
+
+/* --- response -------------------------------------------------------------- */
+
+static void enter_cwr(const struct tcp_sock *tp, struct prague *ca)
+{
+	ca->cwr = true;
+	ca->cwr_us = now_us(tp);
+	ca->prior_cwnd = max(ca->model.cwnd, 1U);
+}
+
+/* The first mark since rtt_virt: one reduction. */
+static void respond_to_mark(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+	struct prague_model before = ca->model;
+
+	enter_cwr(tp, ca);
+	ca->cubic = false;
+	if (ca->classic)
+		prague_reduce(&ca->model, prague_loss_share(&ca->model,
+							    READ_ONCE(loss_cubic.value), false),
+			      window_floor());
+	else if (!READ_ONCE(per_ack.value))
+		prague_reduce(&ca->model, prague_ecn_share(&ca->model), window_floor());
+	WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
+	trace_prague_cut(sk, ca->classic ? "classic" : "ecn", &before, &ca->model);
+}
+
+static void respond_to_loss(struct sock *sk, u32 cwnd)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+	bool combined = READ_ONCE(loss_combined.value) && ca->cwr &&
+			now_us(tp) - ca->cwr_us < srtt(tp) >> 3;
+	struct prague_model before;
+
+	if (cwnd != whole_window(ca))
+		prague_set_window(&ca->model, cwnd);
+	before = ca->model;
+	enter_cwr(tp, ca);
+	ca->cubic = READ_ONCE(loss_cubic.value);
+	ca->w_max = cwnd;
+	ca->loss_ms = now_ms(tp);
+	prague_reduce(&ca->model, prague_loss_share(&ca->model, ca->cubic, combined),
+		      PRAGUE_MIN_CWND);
+	WRITE_ONCE(tp->snd_ssthresh, ca->model.cwnd);
+	trace_prague_cut(sk, combined ? "combined" : "loss", &before, &ca->model);
+}
+
+/*
+ * The stack asks when it enters CWR, where cong_control has the say, and before it
+ * knows us to be told of a loss; that response follows below.
+ */
+static u32 prague_ssthresh(struct sock *sk)
+{
+	return tcp_sk(sk)->snd_ssthresh;
+}
+
+static void prague_set_state(struct sock *sk, u8 new_state)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+	u8 state = inet_csk(sk)->icsk_ca_state;
+
+	if (new_state == TCP_CA_Recovery && state < TCP_CA_Recovery) {
+		respond_to_loss(sk, tcp_snd_cwnd(tp));
+		/* coming from CWR the stack has not begun to count anew */
+		tp->prior_cwnd = ca->prior_cwnd;
+		tp->prr_delivered = 0;
+		tp->prr_out = 0;
+	} else if (new_state == TCP_CA_Loss) {
+		/* a timeout in CWR: the window is gone by now, its size is not */
+		if (!ca->loss_seen && state == TCP_CA_CWR)
+			respond_to_loss(sk, tp->prior_cwnd);
+		ca->loss_seen = false;
+	} else if (state == TCP_CA_Recovery && new_state < TCP_CA_Recovery) {
+		window_to_stack(tp, ca);
+	}
+}
+
+/* All was acknowledged, and now there is data again. */
+static void prague_tx_start(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+	s32 idle = tcp_jiffies32 - tp->lsndtime, rto = inet_csk(sk)->icsk_rto;
+	u32 cwnd = tcp_snd_cwnd(tp), restart = min_t(u32, TCP_INIT_CWND, cwnd);
+
+	/* marks on pure ACKs say nothing of our data */
+	ca->delivered_ce = tp->delivered_ce;
+	if (idle <= rto || !tp->data_segs_out)
+		return;
+	ca->rounds = 0;		/* 3.4 */
+	ca->silent = 0;
+	/* RFC 2861, which the stack leaves to those who own the window */
+	if (!READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
+		return;
+	WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
+	while ((idle -= rto) > 0 && cwnd > restart)
+		cwnd >>= 1;
+	tcp_snd_cwnd_set(tp, max(cwnd, restart));
+	update_pacing(sk);
+}
+
+static void prague_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
+{
+	struct prague *ca = inet_csk_ca(sk);
+
+	switch (ev) {
+	case CA_EVENT_ECN_IS_CE:
+	case CA_EVENT_ECN_NO_CE:
+		ecn_echo_event(sk, &ca->echo, ev == CA_EVENT_ECN_IS_CE);
+		break;
+	case CA_EVENT_LOSS:	/* a timeout */
+		respond_to_loss(sk, tcp_snd_cwnd(tcp_sk(sk)));
+		ca->loss_seen = true;
+		break;
+#ifndef HAVE_CWND_EVENT_TX_START
+	case CA_EVENT_TX_START:
+		prague_tx_start(sk);
+		break;
+#endif
+	default:
+		break;
+	}
+}
+
+static u32 prague_undo_cwnd(struct sock *sk)
+{
+	struct prague *ca = inet_csk_ca(sk);
+
+	prague_set_window(&ca->model, max(tcp_snd_cwnd(tcp_sk(sk)), ca->prior_cwnd));
+	return whole_window(ca);
+}
+
+/* RFC 6937: in recovery the window follows what arrives, towards ssthresh. */
+static void recover(struct tcp_sock *tp, const struct rate_sample *rs)
+{
+	s32 in_flight = tcp_packets_in_flight(tp), gap = tp->snd_ssthresh - in_flight, out;
+
+	tp->prr_delivered += rs->acked_sacked;
+	if (gap < 0)
+		out = DIV_ROUND_UP_ULL((u64)tp->snd_ssthresh * tp->prr_delivered,
+				       max(tp->prior_cwnd, 1U)) - tp->prr_out;
+	else
+		out = min_t(s32, gap, max_t(s32, tp->prr_delivered - tp->prr_out,
+					    rs->acked_sacked) + 1);
+	out = max(out, tp->prr_out ? 0 : 1);
+	tcp_snd_cwnd_set(tp, max(in_flight + out, 1));
+}
+
+static void grow(struct sock *sk, u32 unmarked, u32 virt, const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+	struct prague_model *m = &ca->model;
+	u64 ai;
+
+	/* The pace may leave up to a burst of the window unused, and yet it is the limit. */
+	if (!tcp_is_cwnd_limited(sk) &&
+	    rs->prior_in_flight + max_t(u32, ca->gso_set, 1) < tcp_snd_cwnd(tp))
+		return;
+	if (m->cwnd < tp->snd_ssthresh) {
+		u32 step = min(unmarked, tp->snd_ssthresh - m->cwnd);
+
+		m->cwnd += step;
+		unmarked -= step;
+	}
+	if (ca->cubic) {
+		u32 t = now_ms(tp) - ca->loss_ms + (srtt(tp) >> 3) / USEC_PER_MSEC;
+
+		ai = prague_cubic_ai(m->cwnd, prague_cubic_window(ca->w_max, t, srtt(tp)));
+	} else {
+		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent,
+				  READ_ONCE(fast_rounds.value));
+	}
+	prague_increase(m, unmarked, ai);
+}
+
+/* Counts rounds; true at the end of an EWMA period. */
+static bool clock(const struct tcp_sock *tp, struct prague *ca, u32 virt)
+{
+	if (!before(tp->snd_una, ca->round_end)) {
+		ca->round_end = tp->snd_nxt;
+		ca->rounds = min(ca->rounds + 1, U16_MAX);
+		ca->silent = ca->round_marked ? 0 : min(ca->silent + 1, U16_MAX);
+		ca->round_marked = false;
+	}
+	if (now_us(tp) - ca->cwr_us >= virt >> 3)
+		ca->cwr = false;
+	return now_us(tp) - ca->period_us >= virt >> 3;
+}
+
+static const char *end_period(struct sock *sk, u32 virt)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+	u32 acked = ca->model.acked, marked = ca->model.marked;
+	u64 alpha = ca->model.alpha;
+
+	if (ca->marked)
+		judge_aqm(sk);
+	prague_ewma(&ca->model, READ_ONCE(ewma_shift.value));
+	if (READ_ONCE(per_ack.value) || !ca->marked)
+		ca->model.alpha = alpha;
+	ca->period_us = now_us(tp);
+	trace_prague_period(sk, &ca->model, acked, marked, virt, ca->rounds, ca->silent,
+			    ca->classic);
+	return feedback_fault(tp, ca, marked);
+}
+
+static void prague_ack(struct sock *sk, const struct rate_sample *rs)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+	u8 state = inet_csk(sk)->icsk_ca_state;
+	u32 virt = rtt_virt(tp, ca);
+	u32 acked = rs->acked_sacked, marked = min(tp->delivered_ce - ca->delivered_ce, acked);
+	const char *fault = NULL;
+
+	if (cc_ecn_accecn(tp) && !cc_accecn_works(tp)) {
+		fall_back(sk, "ace");
+		return;
+	}
+	ca->delivered_ce = tp->delivered_ce;
+	if (state != TCP_CA_Recovery)
+		window_from_stack(tp, ca);
+
+	if (marked && !ca->marked) {
+		ca->marked = true;
+		ca->model.alpha = PRAGUE_ONE;	/* 2.3.2 */
+	}
+	if (marked)
+		ca->round_marked = true;
+	prague_count(&ca->model, acked, marked);
+	if (READ_ONCE(per_ack.value) && ca->marked && srtt(tp))
+		prague_ewma_ack(&ca->model, acked, marked,
+				fp_mul_div(tcp_snd_cwnd(tp), virt, srtt(tp)),
+				READ_ONCE(ewma_shift.value));
+	if (clock(tp, ca, virt))
+		fault = end_period(sk, virt);
+
+	if (state == TCP_CA_Recovery) {
+		recover(tp, rs);
+	} else {
+		if (marked && !ca->cwr && state != TCP_CA_Loss)
+			respond_to_mark(sk);
+		if (ca->cwr && READ_ONCE(per_ack.value) && !ca->classic && !ca->cubic)
+			prague_reduce_spread(&ca->model, acked, prague_ratio(srtt(tp), virt),
+					     window_floor());
+		grow(sk, acked - marked, virt, rs);
+		window_to_stack(tp, ca);
+	}
+	update_pacing(sk);
+	if (fault)
+		fall_back(sk, fault);
+}
+
+CC_DEFINE_CONG_CONTROL(prague_cong_control, prague_ack)
+
+/* --- ECN field ------------------------------------------------------------- */
+
+/*
+ * The initial window's pace (3.1.1): the stack does not pace the first ten segments,
+ * but sends none before tcp_wstamp_ns. The 10th is paced by the stack. The socket is
+ * locked by who sends.
+ */
+static void pace_initial_window(struct sock *sk, u32 payload)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 rate = READ_ONCE(sk->sk_pacing_rate);
+
+	if (READ_ONCE(iw_paced.value) && payload && tp->data_segs_out < 10 && rate)
+		tp->tcp_wstamp_ns += div64_u64((u64)payload * NSEC_PER_SEC, rate);
+}
+
+/*
+ * ECT(1) on everything once Accurate ECN is agreed on, and before that on a SYN that
+ * asks for it: one that is sent again without asking is Not-ECT.
+ */
+static int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u32 payload)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+
+	pace_initial_window(skb->sk, payload);
+	if (!ect.value || dctcp_feedback.value)
+		return ECN_EGRESS_KEEP;
+	if (th->syn && !th->ack)
+		return cc_accecn_syn(th) ? INET_ECN_ECT_1 : INET_ECN_NOT_ECT;
+	if (cc_accecn_works(tcp_sk(sk)))
+		return INET_ECN_ECT_1;
+	return INET_ECN_NOT_ECT;
+}
+
+static int prague_synack_ecn(const struct request_sock *req)
+{
+	if (ect.value && !dctcp_feedback.value && !cc_accecn_request(req))
+		return INET_ECN_NOT_ECT;
+	return ECN_EGRESS_KEEP;
+}
+
+/* ss -ti: DCTCP's record, the nearest there is. Counts are packets. */
+static size_t prague_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+{
+	const struct prague *ca = inet_csk_ca(sk);
+
+	if (!(ext & (1 << (INET_DIAG_DCTCPINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	memset(&info->dctcp, 0, sizeof(info->dctcp));
+	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops) == &prague) {
+		info->dctcp.dctcp_enabled = 1;
+		info->dctcp.dctcp_ce_state = ca->classic;
+		info->dctcp.dctcp_alpha = READ_ONCE(ca->model.alpha) >> (PRAGUE_Q - ALPHA_USER_Q);
+		info->dctcp.dctcp_ab_ecn = ca->model.marked;
+		info->dctcp.dctcp_ab_tot = ca->model.acked;
+	}
+	*attr = INET_DIAG_DCTCPINFO;
+	return sizeof(info->dctcp);
+}
+
+static struct tcp_congestion_ops prague __read_mostly = {
+	.init		= prague_init,
+	.release	= prague_release,
+	.cong_control	= prague_cong_control,
+	.ssthresh	= prague_ssthresh,
+	.set_state	= prague_set_state,
+	.cwnd_event	= prague_cwnd_event,
+#ifdef HAVE_CWND_EVENT_TX_START
+	.cwnd_event_tx_start = prague_tx_start,
+#endif
+	.undo_cwnd	= prague_undo_cwnd,
+	.min_tso_segs	= prague_min_tso_segs,
+	.get_info	= prague_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "prague",
+};
+
+/* A connection without Accurate ECN: never registered, only switched to. */
+static struct tcp_congestion_ops prague_reno __read_mostly = {
+	.cong_avoid	= tcp_reno_cong_avoid,
+	.ssthresh	= tcp_reno_ssthresh,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.get_info	= prague_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "prague_reno",
+};
+
+/* What the handshake asks for. Fit for the open Internet but with DCTCP's feedback. */
+static u32 prague_flags(void)
+{
+	u32 flags = 0;
+
+	if (dctcp_feedback.value)
+		return TCP_CONG_NEEDS_ECN;
+	flags |= TCP_CONG_NON_RESTRICTED;
+#ifdef HAVE_TCP_ACCECN
+	flags |= TCP_CONG_NEEDS_ECN | TCP_CONG_NEEDS_ACCECN;
+	if (ect.value)
+		flags |= TCP_CONG_ECT_1_NEGOTIATION;
+#endif
+	return flags;
+}
+
+static int __init prague_module_init(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct prague) > ICSK_CA_PRIV_SIZE);
+
+	prague.flags = prague_flags();
+	err = ecn_egress_register_synack(&prague, prague_egress_ecn, prague_synack_ecn);
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&prague);
+	if (err)
+		ecn_egress_unregister();
+	return err;
+}
+
+static void __exit prague_module_exit(void)
+{
+	tcp_unregister_congestion_control(&prague);
+	ecn_egress_unregister();
+}
+
+module_init(prague_module_init);
+module_exit(prague_module_exit);
+
+MODULE_AUTHOR("The lowq authors");
+MODULE_DESCRIPTION("Prague congestion control for L4S");
+MODULE_LICENSE("GPL");
