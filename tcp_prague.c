@@ -89,7 +89,7 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 #define CLASSIC_SCORE_MAX	16
 
 #define SUSPECT_PERIODS		2	/* of feedback that contradicts itself */
-#define BLEACHED_PKTS		30	/* acknowledged without a word of any ECT */
+#define BLEACHED_PKTS		10	/* acknowledged without a word of any ECT */
 
 /**
  * struct prague - one connection
@@ -613,7 +613,8 @@ static void pace_initial_window(struct sock *sk, u32 payload)
 
 /*
  * ECT(1) on everything once Accurate ECN is agreed on, and before that on a SYN that
- * asks for it: one that is sent again without asking is Not-ECT.
+ * asks for it: one that is sent again is Not-ECT, as the first may have been lost
+ * for that.
  */
 static int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u32 payload)
 {
@@ -623,7 +624,8 @@ static int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u
 	if (!ect.value || dctcp_feedback.value)
 		return ECN_EGRESS_KEEP;
 	if (th->syn && !th->ack)
-		return cc_accecn_syn(th) ? INET_ECN_ECT_1 : INET_ECN_NOT_ECT;
+		return cc_accecn_syn(th) && !tcp_sk(sk)->total_retrans ? INET_ECN_ECT_1 :
+									 INET_ECN_NOT_ECT;
 	if (cc_accecn_works(tcp_sk(sk)))
 		return INET_ECN_ECT_1;
 	return INET_ECN_NOT_ECT;

@@ -10,53 +10,51 @@
 #include "oracle.h"
 #include "prague_model.h"
 
-typedef long double real;
-
 /* 2.3.2: alpha += g * (frac - alpha) */
-static inline real draft_ewma(real alpha, real frac, real g)
+static inline long double draft_ewma(long double alpha, long double frac, long double g)
 {
 	return alpha + g * (frac - alpha);
 }
 
 /* 2.4.4: the increase per round is (srtt / rtt_virt)^2 */
-static inline real draft_ai(real srtt, real rtt_virt)
+static inline long double draft_ai(long double srtt, long double rtt_virt)
 {
 	return (srtt / rtt_virt) * (srtt / rtt_virt);
 }
 
 /* 2.4.3: cwnd += unmarked * ai_per_rtt / cwnd */
-static inline real draft_increase(real unmarked, real ai, real cwnd)
+static inline long double draft_increase(long double unmarked, long double ai, long double cwnd)
 {
 	return unmarked * ai / cwnd;
 }
 
 /* 2.5.1: pacing_rate = MTU * max(cwnd, inflight) / srtt, here bytes per second */
-static inline real draft_pacing(real mss, real cwnd, real srtt_us)
+static inline long double draft_pacing(long double mss, long double cwnd, long double srtt_us)
 {
 	return mss * cwnd / srtt_us * 1e6L;
 }
 
 /* RFC 9438 4.2 and 4.3 (with alpha_cubic throughout, as RFC 8312) */
-static inline real rfc9438_window(real w_max, real t, real rtt)
+static inline long double rfc9438_window(long double w_max, long double t, long double rtt)
 {
-	real k = cbrtl(w_max * 0.3L / 0.4L);
-	real cubic = 0.4L * (t - k) * (t - k) * (t - k) + w_max;
-	real reno = w_max * 0.7L + 3 * (1 - 0.7L) / (1 + 0.7L) * (rtt ? t / rtt : 0);
+	long double k = cbrtl(w_max * 0.3L / 0.4L);
+	long double cubic = 0.4L * (t - k) * (t - k) * (t - k) + w_max;
+	long double reno = w_max * 0.7L + 3 * (1 - 0.7L) / (1 + 0.7L) * (rtt ? t / rtt : 0);
 
 	return fmaxl(fmaxl(cubic, reno), 0);
 }
 
-static inline real q(u64 x, unsigned int bits)
+static inline long double q(u64 x, unsigned int bits)
 {
 	return ldexpl(x, -(int)bits);
 }
 
-static inline real alpha_of(const struct prague_model *m)
+static inline long double alpha_of(const struct prague_model *m)
 {
 	return q(m->alpha, PRAGUE_Q);
 }
 
-static inline real window_of(const struct prague_model *m)
+static inline long double window_of(const struct prague_model *m)
 {
 	return m->cwnd + q(m->frac, PRAGUE_Q);
 }
@@ -73,9 +71,9 @@ static inline void expect_sane(const struct prague_model *m, u32 floor)
 /* A reduction by @share, Q60, against window * (1 - share). */
 static inline void checked_reduce(struct prague_model *m, u64 share, u32 floor)
 {
-	real want = window_of(m) * (1 - q(share, PRAGUE_Q));
+	long double want = window_of(m) * (1 - q(share, PRAGUE_Q));
 	/* a long double has 64 bits for window and fraction together */
-	real tolerance = ldexpl(window_of(m) + 4, -60);
+	long double tolerance = ldexpl(window_of(m) + 4, -60);
 
 	prague_reduce(m, share, floor);
 	expect_sane(m, floor);
