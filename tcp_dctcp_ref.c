@@ -107,9 +107,13 @@ static void dctcp_ref_in_ack_event(struct sock *sk, u32 flags)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dctcp_ref *ca = inet_csk_ca(sk);
-	struct ecn_sample s = ecn_feedback_update(&ca->fb, tp, flags);
 	u32 acked, marked, fraction;
+	struct ecn_sample s;
 
+	/* Before 7.x the SYN-ACK is reported, too, before init. */
+	if (!inet_csk(sk)->icsk_ca_initialized)
+		return;
+	s = ecn_feedback_update(&ca->fb, tp, flags);
 	dctcp_model_ack(&ca->model, s.acked, s.marked);
 	if (!dctcp_model_window_ended(&ca->model, tp->snd_una))
 		return;

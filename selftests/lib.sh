@@ -118,21 +118,17 @@ add_ns()
 		net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_timestamps=1
 }
 
-# link NS1 DEV1 NS2 DEV2: a veth pair, up; OFFLOADS=1 keeps TSO and GRO
+# link NS1 DEV1 NS2 DEV2 [MAC1 MAC2]: a veth pair, up; OFFLOADS=1 keeps TSO and GRO
 link()
 {
 	local segs=1
 
 	[ -z "${OFFLOADS:-}" ] || segs=65535
-	ip link add "$2" netns "$NSP$1" gso_max_segs $segs txqueuelen 10000 \
-		type veth peer name "$4" netns "$NSP$3" gso_max_segs $segs txqueuelen 10000
+	ip link add "$2" netns "$NSP$1" gso_max_segs $segs txqueuelen 10000 ${5:+address "$5"} \
+		type veth peer name "$4" netns "$NSP$3" gso_max_segs $segs txqueuelen 10000 \
+		${6:+address "$6"}
 	ip -n "$NSP$1" link set "$2" up
 	ip -n "$NSP$3" link set "$4" up
-}
-
-mac_of()
-{
-	ip -n "$NSP$1" -j link show dev "$2" | jq -r '.[0].address'
 }
 
 # net N NS1 DEV1 NS2 DEV2: a link with addresses 10.0.N.1 and fd00:N::1 for the
@@ -142,9 +138,9 @@ net()
 {
 	local n=$1 host=$2 hdev=$3 router=$4 rdev=$5 hmac rmac
 
-	link "$host" "$hdev" "$router" "$rdev"
-	hmac=$(mac_of "$host" "$hdev")
-	rmac=$(mac_of "$router" "$rdev")
+	printf -v hmac '02:00:00:%02x:%02x:01' $((n >> 8)) $((n & 255))
+	rmac=${hmac%01}fe
+	link "$host" "$hdev" "$router" "$rdev" "$hmac" "$rmac"
 	ip -n "$NSP$host" -batch - <<-END
 		addr add 10.0.$n.1/24 dev $hdev
 		addr add fd00:$n::1/64 dev $hdev nodad

@@ -473,10 +473,10 @@ t_red_probability() {
 	# thresholds around which tc's estimate of the weight fails
 	local q
 
-	for q in '1 1' '1 2' '1 100' '2 2' '2 3' '3 3' '100b 200b' '1500b 1600b' '3029b 90000b' '1000 4000'; do
+	for q in '1 1' '1 100' '2 3' '100b 200b' '1000 4000'; do
 		must red lq0 --rate 10gbit --min "${q% *}" --max "${q#* }" || return
 	done
-	for q in 1 2 1000b 1515b 4000b 77777b 5000; do
+	for q in 1 1515b 4000b 5000; do
 		must dctcp lq0 --rate 10gbit --k "$q" || return
 		same 1 "$(tcn -d -j qdisc show dev lq0 | jq '.[] | select(.kind == "red").options.ewma')" \
 			"weight for K $q" || return
@@ -555,15 +555,10 @@ t_previous() {
 	done <<-END
 		pfifo limit 77
 		bfifo limit 12345
-		pfifo_fast
 		prio bands 4 priomap 0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3
-		codel ecn target 7ms interval 33ms limit 99
 		codel ce_threshold 21us
-		fq_codel
 		fq_codel target 3ms interval 33ms limit 99 noecn ce_threshold 22us
-		fq
 		fq limit 1000 flow_limit 300 ce_threshold 40us maxrate 1gbit nopacing
-		netem delay 10ms limit 5000
 		netem delay 3ms 1ms
 	END
 	((kept > 2)) || fail 'nothing tried' || return

@@ -11,16 +11,19 @@
 # A name is made from the contents it stands for, and gets its last file or its
 # place only when whole: what an interrupted build leaves is gone on with.
 
-# config_of FLAVOUR: the kernel configuration fragment
+# config_of SERIES FLAVOUR: the kernel configuration fragment
 config_of()
 {
-	cat "$LABD/common.config" "$LABD/$1.config"
+	local own=$LABD/${1##*/}/extra.config
+
+	cat "$LABD/common.config" "$LABD/$2.config"
+	[ ! -f "$own" ] || cat "$own"
 }
 
 # config_id SERIES FLAVOUR: what a build depends on beside the kernel's version
 config_id()
 {
-	{ config_of "$2"; patches_of "$1" | xargs cat; } | sha256sum | cut -c1-8
+	{ config_of "$1" "$2"; patches_of "$1" | xargs cat; } | sha256sum | cut -c1-8
 }
 
 # A series ("7.3") or a path, as a name for links.
@@ -96,7 +99,7 @@ build_kernel()
 	if [ ! -f "$dir/complete" ]; then
 		need_space "$CACHE" 1200 "building kernel $version"
 		mkdir -p "$dir/build"
-		config_of "$flavour" >"$dir/fragment"
+		config_of "$series" "$flavour" >"$dir/fragment"
 		make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" \
 			KCONFIG_ALLCONFIG="$dir/fragment" allnoconfig >"$dir/log" 2>&1 ||
 			die "kernel $version cannot be configured: $(tail -n1 "$dir/log")"
