@@ -17,7 +17,7 @@ PARAM=/sys/module/tcp_dctcp_ref/parameters
 # load [NAME=VALUE...]: the module anew, as it comes or with parameters
 load()
 {
-	wait_until modprobe -r tcp_dctcp_ref
+	WAIT=150 wait_until modprobe -r tcp_dctcp_ref
 	modprobe tcp_dctcp_ref "$@" || fail "cannot load with $*"
 }
 
@@ -508,7 +508,7 @@ parameters()
 		dmesg | tail -n 5 | grep -q "$name=.* refused" || fail "no reason in the log for $pair"
 	done
 	[ ! -w "$PARAM"/ect_control ] || ! echo 1 2>/dev/null >"$PARAM"/ect_control || fail "ect_control can be changed"
-	wait_until modprobe -r tcp_dctcp_ref
+	WAIT=150 wait_until modprobe -r tcp_dctcp_ref
 	! modprobe tcp_dctcp_ref shift_g=0 2>/dev/null || fail "loaded with shift_g=0"
 	modprobe tcp_dctcp_ref shift_g=7 alpha_init=0 || fail "does not load with good parameters"
 	expect "shift_g" "$(cat "$PARAM"/shift_g)" -eq 7
@@ -588,15 +588,15 @@ declare_test info "D19" "ss -ti shows alpha, CE state, marked and total bytes"
 
 accecn()
 {
-	local marks
+	local marks marked
 
 	needs_virtual
 	[ -e /proc/sys/net/ipv4/tcp_ecn_option ] || skip "this kernel has no Accurate ECN"
 	dumbbell 1 1ms
 	every sysctl -qw net.ipv4.tcp_ecn=3
 	lossy loss 2% ecn
-	# a third of the ACKs is lost: the ECE stream would be off, counts are not
-	in_ns r tc qdisc add dev eth0 root netem loss 30% limit 100000
+	# after the handshake a tenth of the ACKs is lost, marks with them; counts are not
+	(sleep 0.01; in_ns r tc qdisc add dev eth0 root netem loss 10% limit 100000) &
 	serve r --cc dctcp_ref
 	capture h1 eth0 "$TMP/h.pcap" tcp
 	trace_on dctcp_ref/dctcp_ref_window
@@ -607,8 +607,10 @@ accecn()
 	marks=$(in_ns sw tc -s -j qdisc show dev egress | jq '.[0].ecn_mark // empty')
 	[ -n "$marks" ] || marks=$(awk 'BEGIN { print 10000000 / 1448 * 0.02 }')
 	# 6900 packets at 2 %: 138 marks give or take 12
-	expect "packets' worth of marked bytes, accounted for" "$(field marked <"$TMP/trace" | awk '{ s += $1 } END { print int(s / 1448) }')" -ge 95
-	expect "packets' worth of marked bytes, accounted for" "$(field marked <"$TMP/trace" | awk '{ s += $1 } END { print int(s / 1448) }')" -le 185
+	marked=$(field marked <"$TMP/trace" | awk '{ s += $1 } END { print int(s / 1448) }')
+	echo "marked packets: $marked"
+	expect "packets' worth of marked bytes, accounted for" "$marked" -ge 95
+	expect "packets' worth of marked bytes, accounted for" "$marked" -le 185
 }
 declare_test accecn "D20" "with Accurate ECN the counts are used, whatever ACKs are lost"
 
@@ -670,7 +672,8 @@ unload()
 	! rmmod tcp_dctcp_ref 2>/dev/null || fail "unloaded while in use"
 	wait $!
 	teardown
-	wait_until rmmod tcp_dctcp_ref
+	# before 7.x a namespace's default control is in use until its last socket timed out
+	WAIT=150 wait_until rmmod tcp_dctcp_ref
 	! dmesg | grep -q "tcp_dctcp_ref.*leak" || fail "leak"
 	modprobe tcp_dctcp_ref || fail "cannot load again"
 }

@@ -13,7 +13,8 @@
 SELFTESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 LOWQ_ROOT=$(cd "$SELFTESTS/.." && pwd)
 BIN=${LOWQ_BIN:-$SELFTESTS}		# where flowgen and qdelay are
-LOWQ_TC=${LOWQ_TC:-$LOWQ_ROOT/scripts/lowq-tc}
+LOWQ_TC=${LOWQ_TC:-$LOWQ_ROOT/scripts/lowq-tc}	# in a kernel tree: the installed one
+[ -x "$LOWQ_TC" ] || LOWQ_TC=$(command -v lowq-tc)
 PATH=$BIN:$PATH
 NSP=lowq$$-
 TMP=$(mktemp -d)
@@ -196,12 +197,12 @@ every()
 	done
 }
 
-# wait_until COMMAND...: polls for up to 10 s
+# wait_until COMMAND...: polls for up to WAIT seconds (10)
 wait_until()
 {
 	local i
 
-	for ((i = 0; i < 200; i++)); do
+	for ((i = 0; i < ${WAIT:-10} * 20; i++)); do
 		"$@" >/dev/null 2>&1 && return
 		sleep 0.05
 	done

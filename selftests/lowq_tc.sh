@@ -8,13 +8,16 @@
 # one thing outside, the list of allowed congestion controls, is put back.
 # Parts whose queue the kernel lacks are skipped.
 #
-# LOWQ_TC names the script to test (default: ../scripts/lowq-tc). Arguments name
+# LOWQ_TC names the script to test (default: ../scripts/lowq-tc, or the installed one). Arguments name
 # the tests to run, such as t_dctcp.
 #
 # shellcheck disable=SC2317	# the tests are called by name
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-lowq_tc=$(readlink -f "${LOWQ_TC:-$here/../scripts/lowq-tc}")
+lowq_tc=${LOWQ_TC:-$here/../scripts/lowq-tc}
+[ -x "$lowq_tc" ] || lowq_tc=$(command -v lowq-tc) ||
+	{ echo "1..0 # SKIP lowq-tc is neither in ../scripts nor installed"; exit 4; }
+lowq_tc=$(readlink -f "$lowq_tc")
 ns=lowqtc-$$
 ns2=lowqtc-$$-b
 tmp=$(mktemp -d)
