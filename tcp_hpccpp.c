@@ -20,8 +20,9 @@
  * Deviations from the draft:
  *  - Wc (4.2): one response per RTT tells of the traffic sent between two probes, under
  *    the window of that time; since then one more window has been set. Wc is the window
- *    under which the measured bytes were sent, noted with each probe. Scaling today's
- *    window by yesterday's load instead oscillates, undamped, with a period of 6 RTTs.
+ *    under which the measured bytes were sent, so that nothing is reacted to twice, as
+ *    the draft's Wc. Scaling today's window by yesterday's load instead oscillates,
+ *    undamped, with a period of 6 RTTs.
  *  - W is bounded by B * T of the slowest link: the draft's flows cannot send faster
  *    than their own link either.
  *  - Loss and ECE (of nodes that do not stamp) halve W, once per window, as in any TCP;
@@ -77,11 +78,13 @@ CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
 /**
  * struct hpccpp_probe - what is remembered of a probe
  * @sent_ns:	when it left
- * @window:	bytes in Q8: that what it meets in the queues was sent under
+ * @integral:	W over time until then, bytes * ns; wraps
+ * @inflight:	bytes in Q8 in flight then
  */
 struct hpccpp_probe {
 	u64 sent_ns;
-	u64 window;
+	u64 integral;
+	u64 inflight;
 };
 
 /**
@@ -99,12 +102,14 @@ struct hpccpp_probe {
  * @model:	the algorithm's state
  * @probe:	by id modulo PROBES_KEPT
  * @prior_w:	W before the last loss, bytes in Q8, for undo
- * @sample_ns:	when the probe of the sample before left; 0 is none
- * @sample_window: its window
+ * @integral:	W over time, bytes * ns, until @integral_ns; wraps
+ * @integral_ns: the last change of W, or later
+ * @sample:	the probe of the sample before; its sent_ns is 0 if there is none
  * @probe_ns:	when the latest probe left
- * @answer_ns:	when telemetry last came, or was first asked for
+ * @answer_ns:	when a response last came, or was first asked for
  * @retry_ns:	fallback: interval between probes
- * @unanswered:	probes since @answer_ns
+ * @unanswered:	probes since a response
+ * @partial:	responses since telemetry of a whole path
  * @telemetry:	telemetry has come on this connection since it began or fell back
  */
 struct hpccpp_flow {
@@ -121,12 +126,14 @@ struct hpccpp_flow {
 	struct hpccpp_model model;
 	struct hpccpp_probe probe[PROBES_KEPT];
 	u64 prior_w;
-	u64 sample_ns;
-	u64 sample_window;
+	u64 integral;
+	u64 integral_ns;
+	struct hpccpp_probe sample;
 	u64 probe_ns;
 	u64 answer_ns;
 	u64 retry_ns;
 	u32 unanswered;
+	u32 partial;
 	bool telemetry;
 };
 
@@ -237,6 +244,11 @@ static u32 min_rtt_ns(const struct sock *sk)
 				       HPCCPP_T_MAX_NS);
 }
 
+static u64 srtt_ns(const struct sock *sk)
+{
+	return (u64)(tcp_sk(sk)->srtt_us >> 3) * NSEC_PER_USEC;
+}
+
 /* T, 0 while it is unknown */
 static u32 base_rtt(const struct sock *sk)
 {
@@ -328,13 +340,33 @@ static int send_probe6(struct sock *sk, struct sk_buff *skb, u8 tclass)
 }
 #endif
 
+/* To be called before W changes. */
+static void integrate_window(struct hpccpp_flow *f, u64 now)
+{
+	f->integral += (f->model.w >> HPCCPP_W_Q) * (now - f->integral_ns);
+	f->integral_ns = now;
+}
+
+/*
+ * The window under which the bytes between two probes were sent: the mean of W over the
+ * time between them; or what was in flight, where W has been cut and that much had not
+ * drained yet. Of two values of that the smaller, as of the queues.
+ */
+static u64 window_between(const struct hpccpp_probe *a, const struct hpccpp_probe *b)
+{
+	u64 mean = div64_u64(b->integral - a->integral, max_t(u64, b->sent_ns - a->sent_ns, 1));
+
+	return max(mean << HPCCPP_W_Q, min(a->inflight, b->inflight));
+}
+
 /* The socket is locked by its user, or by softirq. */
 static void send_probe(struct sock *sk, u64 now)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 inflight = (u64)tcp_packets_in_flight(tp) * mss_q8(sk);
+	/* but for two packets whose ACK may be delayed: those have arrived */
+	u64 inflight = fp_sub(tcp_packets_in_flight(tp), 2) * mss_q8(sk);
 	struct hpccpp_probe *probe;
 	struct int_msg m = { .type = INT_PROBE, .room = READ_ONCE(probe_room.value) };
 	struct sk_buff *skb;
@@ -349,7 +381,9 @@ static void send_probe(struct sock *sk, u64 now)
 	}
 	probe = &f->probe[m.id % PROBES_KEPT];
 	probe->sent_ns = now;
-	probe->window = max(f->model.w, inflight);
+	integrate_window(f, now);
+	probe->integral = f->integral;
+	probe->inflight = inflight;
 	f->probe_ns = now;
 	f->unanswered++;
 	spin_lock_bh(&f->lock);
@@ -432,9 +466,11 @@ static void start_flow(struct sock *sk, struct hpccpp_flow *f, u64 w, u64 now)
 {
 	hpccpp_model_init(&f->model, w);
 	f->prior_w = f->model.w;
-	f->sample_ns = 0;
+	f->integral_ns = now;
+	f->sample.sent_ns = 0;
 	f->answer_ns = now;
 	f->unanswered = 0;
+	f->partial = 0;
 	f->telemetry = false;
 }
 
@@ -451,8 +487,7 @@ static void fall_back(struct sock *sk, const char *cause)
 		WRITE_ONCE(tp->snd_ssthresh, max(tcp_snd_cwnd(tp), 2U));
 	if (f) {
 		f->telemetry = false;
-		f->retry_ns = max_t(u64, 16ULL * (tp->srtt_us >> 3) * NSEC_PER_USEC,
-				    NSEC_PER_MSEC);
+		f->retry_ns = max_t(u64, 16 * srtt_ns(sk), NSEC_PER_MSEC);
 	}
 	dctcp_model_init(&ca->dctcp, DCTCP_ALPHA_ONE, tp->snd_una);
 	ecn_feedback_init(&ca->fb, tp);
@@ -469,54 +504,57 @@ static bool on_response(struct sock *sk, const struct int_msg *m, u64 now)
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
 	const struct hpccpp_probe *probe = &f->probe[m->id % PROBES_KEPT];
-	u64 elapsed = f->sample_ns ? probe->sent_ns - f->sample_ns : 0;
+	u64 elapsed = f->sample.sent_ns ? probe->sent_ns - f->sample.sent_ns : 0;
 	u32 t_ns = base_rtt(sk);
 	enum hpccpp_sample result;
 	struct hpccpp_config c;
 	u64 reference;
 
+	f->unanswered = 0;
+	f->answer_ns = now;
 	if (!t_ns)
 		return false;
-	if (!f->sample_ns)
+	if (!f->sample.sent_ns)
 		hpccpp_model_forget(&f->model);
 	result = hpccpp_measure(&f->model, m, t_ns, elapsed);
 	trace_hpccpp_sample(sk, &f->model, m, result, elapsed);
 	if (result == HPCCPP_PARTIAL) {
 		int_host_count(sock_net(sk), HPCCPP_PARTIAL_PATH);
+		f->partial++;
 		return false;
 	}
 	f->telemetry = true;
-	f->unanswered = 0;
-	f->answer_ns = now;
-	/*
-	 * The draft takes the smaller queue of the two samples; the window that goes
-	 * with it is the smaller one of the two, too.
-	 */
-	reference = min(probe->window, f->sample_window);
-	f->sample_ns = probe->sent_ns;
-	f->sample_window = probe->window;
+	f->partial = 0;
 	if (result == HPCCPP_MEASURED) {
 		config_of(sk, &f->model, &c);
-		reference = hpccpp_reference(&f->model, &c, reference);
+		reference = hpccpp_reference(&f->model, &c, window_between(&f->sample, probe));
 		f->model.wc = reference;
+		integrate_window(f, now);
 		hpccpp_compute_wind(&f->model, &c, true);
 		trace_hpccpp_window(sk, "telemetry", &f->model, reference, t_ns);
 	}
+	f->sample = *probe;
 	return true;
 }
 
-/* Probes without an answer, for longer than the answers may take */
-static bool telemetry_lost(const struct sock *sk, const struct hpccpp_flow *f, u64 now)
+/* Why there is no telemetry any more, or NULL. Answers may take as long as ACKs do. */
+static const char *telemetry_lost(const struct sock *sk, const struct hpccpp_flow *f, u64 now)
 {
 	u32 lost = READ_ONCE(probes_lost.value);
-	u64 rtt = max_t(u64, base_rtt(sk), (u64)(tcp_sk(sk)->srtt_us >> 3) * NSEC_PER_USEC);
 
-	return f->unanswered >= lost && now - f->answer_ns > lost * rtt;
+	if (f->partial >= lost)
+		return "partial";
+	if (f->unanswered >= lost &&
+	    now - f->answer_ns > 2 * max_t(u64, base_rtt(sk), srtt_ns(sk)))
+		return "unanswered";
+	return NULL;
 }
 
+/* Once per base RTT; less often where queues are so long that too many were on the way. */
 static u64 probe_interval(const struct sock *sk)
 {
-	return (u64)max(base_rtt(sk), min_rtt_ns(sk)) * READ_ONCE(probe_rtts.value);
+	return max3((u64)base_rtt(sk), (u64)min_rtt_ns(sk), srtt_ns(sk) / (PROBES_KEPT / 2)) *
+	       READ_ONCE(probe_rtts.value);
 }
 
 /* On every ACK. */
@@ -534,12 +572,16 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 		on_response(sk, &m, now);
 	/* Before the first telemetry, and with no line rate to start at: slow start. */
 	if (!f->telemetry && !READ_ONCE(line_rate_mbps.value) && rs->acked_sacked > 0 &&
-	    inet_csk(sk)->icsk_ca_state == TCP_CA_Open && tcp_is_cwnd_limited(sk))
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Open && tcp_is_cwnd_limited(sk)) {
+		integrate_window(f, now);
 		f->model.w = fp_min(f->model.w + rs->acked_sacked * mss_q8(sk), HPCCPP_W_MAX);
+	}
 	apply_window(sk);
 	if (tp->packets_out && now - f->probe_ns >= probe_interval(sk)) {
-		if (telemetry_lost(sk, f, now))
-			fall_back(sk, f->unanswered ? "unanswered" : "partial");
+		const char *lost = telemetry_lost(sk, f, now);
+
+		if (lost)
+			fall_back(sk, lost);
 		else
 			send_probe(sk, now);
 	}
@@ -617,10 +659,11 @@ static void hpccpp_set_window(struct sock *sk, u64 w, const char *cause)
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
 
+	integrate_window(f, ktime_get_ns());
 	f->model.w = fp_max(w, 2 * mss_q8(sk));
 	f->model.wc = f->model.w;
 	/* what was measured under the larger window would bring that back */
-	f->sample_ns = 0;
+	f->sample.sent_ns = 0;
 	trace_hpccpp_window(sk, cause, &f->model, f->prior_w, base_rtt(sk));
 }
 
@@ -818,4 +861,6 @@ module_exit(hpccpp_module_exit);
 
 MODULE_AUTHOR("The lowq authors");
 MODULE_DESCRIPTION("HPCC++ over TCP: the data sender");
+/* the peer's probes are answered, too */
+MODULE_SOFTDEP("post: int_reflector");
 MODULE_LICENSE("GPL");

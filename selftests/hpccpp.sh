@@ -15,6 +15,14 @@ load()
 	modprobe tcp_hpccpp "$@" || fail "cannot load with $*"
 }
 
+# What a test has taken away is there for the next.
+eval "lib_$(declare -f teardown)"
+teardown()
+{
+	lib_teardown
+	modprobe -a sch_int int_reflector tcp_hpccpp
+}
+
 modprobe -r tcp_hpccpp int_reflector sch_int 2>/dev/null
 for module in tcp_hpccpp int_reflector sch_int; do
 	modprobe "$module" || { echo "1..0 # SKIP no module $module"; exit $KSFT_SKIP; }
@@ -45,6 +53,20 @@ send()
 flow_field()
 {
 	jq -rs "map(select(.type == \"flow\"))[0].$1" "$TMP/flow.json"
+}
+
+# sink: r takes what comes to port 5299
+sink()
+{
+	in_ns r python3 -c '
+import socket, threading
+def take(c):
+    while c.recv(1 << 20): pass
+    c.close()
+l = socket.create_server(("", 5299))
+while True:
+    threading.Thread(target=take, args=(l.accept()[0],)).start()' &
+	wait_until listening r 5299
 }
 
 # counter NS FILE NAME: of /proc/net
@@ -78,22 +100,654 @@ seen()
 	jq ".$1" "$TMP/q.json"
 }
 
+# messages FILE FILTER FIELD...: as packets, with the dissector
+messages()
+{
+	local file=$1 filter=$2 args=() f
+
+	shift 2
+	for f; do
+		args+=(-e "$f")
+	done
+	tshark -X "lua_script:$LOWQ_ROOT/scripts/int.lua" -r "$file" -n -Y "$filter" \
+		-o tcp.relative_sequence_numbers:FALSE -T fields "${args[@]}" 2>/dev/null
+}
+
+# chain N [RTT]: h1 -- s1 -- ... -- sN -- r; s1 delays what goes back to h1. Every
+# node's way to r is its "egress", to h1 its "ingress". Neighbours as in net().
+chain()
+{
+	local n=$1 rtt=${2:-100us} i
+
+	roomy
+	add_ns h1
+	add_ns r
+	for ((i = 1; i <= n; i++)); do
+		add_ns "s$i"
+	done
+	net 1 h1 eth0 s1 ingress
+	net 0 r eth0 "s$n" egress
+	for ((i = 1; i < n; i++)); do
+		link "s$i" egress "s$((i + 1))" ingress
+		ip -n "${NSP}s$i" addr add "10.1.$i.1/24" dev egress
+		ip -n "${NSP}s$((i + 1))" addr add "10.1.$i.2/24" dev ingress
+		ip -n "${NSP}s$i" route add 10.0.0.0/24 via "10.1.$i.2"
+		ip -n "${NSP}s$((i + 1))" route add 10.0.1.0/24 via "10.1.$i.1"
+	done
+	in_ns s1 tc qdisc add dev ingress root netem delay "$rtt" limit 1000000
+}
+
 end_to_end()
 {
 	needs_virtual
 	dumbbell 1 100us
-	node sw egress 10gbit
+	node sw egress 10gbit switch-id 77
 	serve r
 	watch 10gbit 5ms 30ms
+	trace_on hpccpp/hpccpp_window hpccpp/hpccpp_sample
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
 	send --size 40M
+	stop_captures
+	trace_off "$TMP/trace"
 	look
 	expect "utilisation" "$(seen utilisation)" -ge 0.94
 	expect "utilisation" "$(seen utilisation)" -le 0.96
 	expect "queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
 	expect "packets lost" "$(seen dropped)" -eq 0
-	expect "probes answered" "$(counter r int_reflector Answered)" -ge 200
+	expect "probes answered" "$(counter r int_reflector Answered)" -ge 300
 	expect "responses accepted" "$(counter h1 hpccpp Accepted)" -ge $(($(counter r int_reflector Answered) - 1))
+	judge_probes
+	judge_model
 }
-declare_test end_to_end "H1 H2 H8 H9 H11" "one flow fills 95 % of the link, and the queue stays near zero"
+declare_test end_to_end "H1 H2 H3 H8 H9 H10 H11 H20" "one flow fills 95 % of the link, the queue stays near zero; probes and windows are as they have to be"
+
+# What $TMP/h.pcap at the sender shows of probes: the flow's addresses and ports, below
+# its sequence numbers, once per RTT, only with data in flight, of equal length
+judge_probes()
+{
+	local bad n
+
+	messages "$TMP/h.pcap" 'int.type == 1' frame.time_epoch ip.src ip.dst tcp.srcport tcp.dstport \
+		tcp.seq tcp.len ip.dsfield.dscp ip.flags.df frame.len int.nhop tcp.hdr_len >"$TMP/probes"
+	n=$(wc -l <"$TMP/probes")
+	expect "probes sent" "$n" -eq "$(counter h1 hpccpp Probes)"
+	expect "kinds of probes (5-tuple, DSCP, DF, length)" "$(cut -f2-5,8-12 "$TMP/probes" | sort -u | wc -l)" -eq 1
+	expect "DSCP" "$(cut -f8 "$TMP/probes" | head -n1)" -eq 23
+	expect "frame" "$(cut -f10 "$TMP/probes" | head -n1)" -eq 122
+	expect "probes less than an RTT apart" "$(awk -F'\t' 'NR > 1 && $1 - last < 0.0000985 { n++ } { last = $1 } END { print n + 0 }' "$TMP/probes")" -eq 0
+	expect "mean distance of probes, us" "$(awk -F'\t' 'NR == 1 { first = $1 } { last = $1 } END { printf "%.1f", (last - first) / (NR - 1) * 1e6 }' "$TMP/probes")" -le 115
+	# with what was sent and acknowledged until then, by the capture: probes but for the
+	# first, which goes with the first data, have data in flight and end below SND.UNA
+	bad=$(packets "$TMP/h.pcap" 'tcp.flags.syn == 0' tcp.srcport tcp.seq tcp.len tcp.ack tcp.flags |
+		awk -F'\t' '
+		$5 ~ /0008$/ && $1 != 5201 {
+			n++
+			if (n > 1 && nxt == una) idle++
+			if (una && $2 + $3 + 1 != una) seq++
+			next
+		}
+		$5 ~ /0008$/ { next }
+		$1 != 5201 { if ($2 + $3 > nxt) nxt = $2 + $3; next }
+		$4 > una { una = $4 }
+		END { print idle + 0, seq + 0 }')
+	expect "probes without data in flight, and with a wrong sequence number" "$bad" = "0 0"
+}
+
+# The draft's formulas in floating point on the raw telemetry of the responses in
+# $TMP/h.pcap, against the U and W that the tracepoints show
+judge_model()
+{
+	local got
+
+	messages "$TMP/h.pcap" 'int.type == 2' int.id int.hop.ts int.hop.tx int.hop.qlen >"$TMP/telemetry"
+	got=$(awk -F'\t' '
+	NR == FNR {
+		if (FNR > 1) {
+			dts = ($2 - ts + 2^24) % 2^24; dtx = ($3 - tx + 2^20) % 2^20
+			q = $4 < qlen ? $4 : qlen
+			rate[$1] = dtx * 128 * 8 / (dts * 64)		# bit/ns
+			tau[$1] = dts * 64; queue[$1] = q * 80 * 8	# bits
+		}
+		ts = $2; tx = $3; qlen = $4
+		next
+	}
+	{ n = split($0, w, / +/); for (i = 1; i <= n; i++) { split(w[i], a, "="); v[a[1]] = a[2] } }
+	/hpccpp_sample:/ { id = v["id"]; got_u = v["u_q20"] / 2^20; next }
+	/hpccpp_window:/ && (id in rate) {
+		T = v["t_ns"]; u = queue[id] / (10 * T) + rate[id] / 10
+		t = tau[id] < T ? tau[id] : T
+		U = (1 - t / T) * U + t / T * u
+		d = U - got_u; if (d < 0) d = -d; if (d > worst_u) worst_u = d
+		wai = (10 / 8 * (T + 1000)) * 0.05 / 100
+		wc = v["wc_q8"] / 256
+		if (U >= 0.95 || stage >= 5) { W = wc / (U / 0.95) + wai; stage = 0 }
+		else { W = wc + wai; stage++ }
+		max = 10 / 8 * (T + 1000) + 2 * 1448
+		if (W > max) W = max
+		d = W / (v["w_q8"] / 256) - 1; if (d < 0) d = -d; if (d > worst_w) worst_w = d
+		if (stage != v["stage"]) wrong++
+		windows++
+	}
+	END { printf "%d %.6f %.6f %d\n", windows, worst_u, worst_w, wrong }' "$TMP/telemetry" "$TMP/trace")
+	echo "windows, worst U, worst W, wrong stages: $got"
+	expect "windows" "$(cut -d' ' -f1 <<<"$got")" -ge 300
+	expect "largest difference of U" "$(cut -d' ' -f2 <<<"$got")" -le 0.00001
+	expect "largest difference of W, relative" "$(cut -d' ' -f3 <<<"$got")" -le 0.0001
+	expect "wrong stages" "$(cut -d' ' -f4 <<<"$got")" -eq 0
+}
+
+line_rate()
+{
+	needs_virtual
+	load line_rate_mbps=10000 base_rtt_ns=100000
+	dumbbell 1 99us
+	node sw egress 10gbit
+	serve r
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 10M
+	stop_captures
+	# The first RTT: W_init = B * T = 125 kB, not 10 packets, as far as the 64 kB go
+	# that a SYN-ACK can offer. The stack itself does not pace the first ten.
+	packets "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.len > 100' frame.time_epoch tcp.len >"$TMP/data"
+	expect "bytes in the first RTT" "$(awk -F'\t' 'NR == 1 { t = $1 } $1 - t < 0.000099 { n += $2 } END { print n }' "$TMP/data")" -ge 64000
+	expect "how long they take to leave, us" "$(awk -F'\t' 'NR == 1 { t = $1 } $1 - t < 0.00009 { last = $1 - t } END { printf "%.1f", last * 1e6 }' "$TMP/data")" -ge 35
+	expect "how long they take to leave, us" "$(awk -F'\t' 'NR == 1 { t = $1 } $1 - t < 0.00009 { last = $1 - t } END { printf "%.1f", last * 1e6 }' "$TMP/data")" -le 60
+	# from then on a packet every 1448 / R, R = W / T = 95 %
+	expect "packets that leave sooner than the pace allows, %" "$(awk -F'\t' 'NR > 1000 { n++; if ($1 - last < 0.0000011) bad++ } { last = $1 } END { print 100 * bad / n }' "$TMP/data")" -le 2
+	teardown
+	load
+}
+declare_test line_rate "H4" "a flow starts at line rate, W_init = B * T, and is paced at W / T"
+
+# A port of NS as a capture on it shows it, against the records that it stamped:
+# judge_stamps NS PCAP HOP. Prints: speeds, records, worst difference of time (ns) and of
+# txBytes (units of 128)
+judge_stamps()
+{
+	# all frames in the order in which they left; for probes the record HOP
+	messages "$2" "eth.src == $(mac_of "$1" egress)" frame.time_epoch frame.len int.type \
+		int.hop.ts int.hop.tx int.hop.mbps |
+	awk -F'\t' -v hop="$3" '
+	{ bytes += $2 }
+	$3 == 1 {
+		split($4, ts, ","); split($5, tx, ","); split($6, mbps, ",")
+		split($1, sec, "."); ns = (sec[1] % 1000) * 1e9 + substr(sec[2] "000000000", 1, 9)
+		if (n++) {
+			dt = (ts[hop] - ts0 + 2^24) % 2^24 * 64 - (ns - ns0)
+			dx = (tx[hop] - tx0 + 2^20) % 2^20 - (bytes - bytes0) / 128
+			if (dt < 0) dt = -dt; if (dx < 0) dx = -dx
+			if (dt > wt) wt = dt; if (dx > wx) wx = dx
+		}
+		ts0 = ts[hop]; tx0 = tx[hop]; ns0 = ns; bytes0 = bytes; speed[mbps[hop]] = 1
+	}
+	END { for (s in speed) printf "%d ", s; print n, wt, wx }'
+}
+
+stamps()
+{
+	local n i id path speed records time bytes rate
+
+	needs_virtual
+	for n in 1 3 5; do
+		chain "$n"
+		path=0
+		for ((i = 1; i <= n; i++)); do
+			id=$((i * 257 + n))
+			path=$((path ^ id))
+			rate=10gbit
+			[ "$i" -lt "$n" ] || rate=5gbit
+			node "s$i" egress "$rate" switch-id "$id"
+			SNAPLEN=192 capture "s$i" egress "$TMP/s$i.pcap"
+		done
+		SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+		serve r
+		send --size 2M
+		stop_captures
+		expect "$n nodes: pathID and nHop of the responses" \
+			"$(messages "$TMP/h.pcap" 'int.type == 2' int.path_id int.nhop | sort -u)" = \
+			"$(printf '0x%04x\t%d' "$path" "$n")"
+		for ((i = 1; i <= n; i++)); do
+			read -r speed records time bytes < <(judge_stamps "s$i" "$TMP/s$i.pcap" "$i")
+			rate=10000
+			[ "$i" -lt "$n" ] || rate=5000
+			expect "node $i of $n: speed" "$speed" -eq "$rate"
+			expect "node $i of $n: records" "$records" -ge 10
+			expect "node $i of $n: time, worst, ns" "$time" -le 64
+			expect "node $i of $n: txBytes, worst, units" "$bytes" -le 1
+			expect "node $i of $n: stamped, by tc" "$(in_ns "s$i" tc -s -j qdisc show dev egress root | jq '.[0].stamped')" -ge "$records"
+		done
+		expect "checksums that are wrong behind $n nodes" "$(counter r int_reflector Checksum)" -eq 0
+		expect "control in use" "$(flow_field cc)" = hpccpp
+		teardown
+	done
+}
+declare_test stamps "H6 H7" "over 1, 3 and 5 nodes: time, bytes, speed and pathID are what captures at the ports show"
+
+over_room()
+{
+	local i
+
+	needs_virtual
+	chain 6
+	for ((i = 1; i <= 6; i++)); do
+		node "s$i" egress 10gbit switch-id "$i"
+	done
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+	serve r
+	send --size 5M
+	stop_captures
+	expect "nHop, lengths" "$(messages "$TMP/h.pcap" 'int.type == 2' int.nhop int.room frame.len | sort -u)" = "$(printf '6\t5\t122')"
+	expect "control behind 6 nodes with room for 5" "$(flow_field cc)" = hpccpp_reno
+	expect "partial telemetry, counted" "$(counter h1 hpccpp Partial)" -ge 4
+	expect "over room, by tc" "$(in_ns s6 tc -s -j qdisc show dev egress root | jq '.[0].over_room')" -ge 4
+	echo 6 >/sys/module/tcp_hpccpp/parameters/probe_room
+	send --size 5M
+	expect "control with room for 6" "$(flow_field cc)" = hpccpp
+	echo 5 >/sys/module/tcp_hpccpp/parameters/probe_room
+}
+declare_test over_room "H6 H16 H17" "6 nodes and room for 5: never longer, not used; room for 6: used"
+
+queue_stamped()
+{
+	needs_virtual
+	dumbbell 2 100us
+	node sw egress 1gbit
+	serve r
+	ip netns exec "${NSP}sw" tcpdump -i any -Z root -s 192 -B 65536 -n --time-stamp-precision=nano \
+		-w "$TMP/any.pcap" "tcp" 2>"$TMP/any.log" &
+	CAPTURES+=($!)
+	wait_until grep -q listening "$TMP/any.log"
+	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --size 3M >/dev/null &
+	send --size 500k
+	wait $!
+	stop_captures
+	# what came in towards r and has not gone out, when a probe goes out. A probe's own
+	# bytes have left by then.
+	tshark -X "lua_script:$LOWQ_ROOT/scripts/int.lua" -r "$TMP/any.pcap" -n -Y 'ip.dst == 10.0.0.1' -T fields \
+		-e sll.pkttype -e ip.len -e int.type -e int.hop.qlen 2>/dev/null | awk -F'\t' '
+		$1 == 0 { wait += $2 + 14; next }
+		$1 == 4 { wait -= $2 + 14
+			if ($3 == 1) { n++; d = $4 * 80 - wait; if (d < 0) d = -d; if (d > worst) worst = d; if (wait > most) most = wait } }
+		END { print n + 0, worst + 0, most + 0 }' >"$TMP/judged"
+	echo "probes, worst difference, longest queue: $(cat "$TMP/judged")"
+	expect "probes" "$(cut -d' ' -f1 "$TMP/judged")" -ge 20
+	expect "longest queue at a probe, bytes" "$(cut -d' ' -f3 "$TMP/judged")" -ge 50000
+	# 80 of rounding, and a pure ACK between tap and queue
+	expect "largest difference of qlen, bytes" "$(cut -d' ' -f2 "$TMP/judged")" -le 160
+}
+declare_test queue_stamped "H6" "the queue length is what captures on both sides of the port say that waits"
+
+# --- robustness ---------------------------------------------------------------
+
+# the sample whose result is RESULT (enum hpccpp_sample), in $TMP/trace
+results()
+{
+	grep -c "hpccpp_sample:.* result=$1 " "$TMP/trace"
+}
+
+idle_beyond_wrap()
+{
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 10gbit
+	sink
+	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
+	# three requests on one connection, pauses of 0.9 s (txBytes has wrapped 8 times)
+	# and of 2.3 s (the timestamp twice)
+	in_ns h1 python3 - <<-'END' || fail "transfer failed"
+		import socket, time
+		s = socket.socket()
+		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hpccpp")
+		s.connect(("10.0.0.1", 5299))
+		for pause in 0.9, 2.3, 0:
+		    s.sendall(b"x" * 5000000)
+		    time.sleep(pause)
+		s.shutdown(socket.SHUT_WR)
+		while s.recv(65536): pass
+	END
+	trace_off "$TMP/trace"
+	expect "measured samples" "$(results 0)" -ge 100
+	expect "first samples" "$(results 1)" -eq 1
+	expect "stale samples" "$(results 2)" -eq 2
+	expect "samples above U = 2" "$(field u_q20 <"$TMP/trace" | awk '$1 > 2^21 { n++ } END { print n + 0 }')" -eq 0
+	expect "changes of mode" "$(grep -c hpccpp_mode "$TMP/trace")" -eq 0
+}
+declare_test idle_beyond_wrap "H16" "pauses longer than a wrap of txBytes and of the timestamp: begun anew"
+
+mtu_and_ipv6()
+{
+	local mtu to
+
+	needs_virtual
+	for mtu in 1500 9000; do
+		dumbbell 1 100us
+		every sh -c "for d in /sys/class/net/*; do d=\${d##*/}; [ \$d = lo ] || ip link set \$d mtu $mtu; done" 2>/dev/null
+		node sw egress 10gbit
+		in_ns sw tc class change dev egress parent 2: classid 2:1 htb rate 10gbit ceil 10gbit \
+			burst $((mtu + 14)) cburst $((mtu + 14)) quantum $((mtu + 14))
+		serve r
+		for to in 10.0.0.1 fd00:0::1; do
+			watch 10gbit 5ms 15ms
+			SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
+			TO=$to send --size 25M
+			stop_captures
+			look
+			expect "MTU $mtu to $to: control" "$(flow_field cc)" = hpccpp
+			expect "MTU $mtu to $to: utilisation" "$(seen utilisation)" -ge 0.93
+			expect "MTU $mtu to $to: utilisation" "$(seen utilisation)" -le 0.97
+			expect "MTU $mtu to $to: queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
+			expect "MTU $mtu to $to: kinds of probes" "$(messages "$TMP/r.pcap" 'int.type == 1' \
+				ip.dsfield.dscp ipv6.tclass.dscp tcp.srcport int.nhop int.path_id | sort -u | wc -l)" -eq 1
+		done
+		teardown
+	done
+}
+declare_test mtu_and_ipv6 "H18" "MTU 1500 and 9000, IPv4 and IPv6"
+
+offloads()
+{
+	needs_virtual
+	OFFLOADS=1 dumbbell 1 100us
+	# what aggregates: GRO on the receiving ends
+	in_ns sw ethtool -K p1 gro on 2>/dev/null
+	in_ns r ethtool -K eth0 gro on 2>/dev/null
+	in_ns sw ethtool -K egress tso on gso on 2>/dev/null
+	node sw egress 10gbit
+	serve r
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
+	send --size 40M
+	stop_captures
+	expect "data segments longer than a packet" "$(packets "$TMP/h.pcap" 'tcp.len > 3000' frame.number | wc -l)" -ge 100
+	expect "probes, their lengths" "$(messages "$TMP/r.pcap" 'int.type == 1' frame.len ip.dsfield.dscp | sort -u)" = "$(printf '122\t23')"
+	expect "probes at the receiver" "$(messages "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -eq "$(counter h1 hpccpp Probes)"
+	# order: a probe still ends right below what its sender had been acknowledged, and
+	# arrives between the same data segments as it was sent
+	expect "probes that another segment has overtaken" "$(for side in h r; do
+		tshark -X "lua_script:$LOWQ_ROOT/scripts/int.lua" -r "$TMP/$side.pcap" -n -Y 'tcp.dstport == 5201' \
+			-o tcp.relative_sequence_numbers:FALSE -T fields -e int.id -e tcp.seq -e tcp.len 2>/dev/null |
+			awk -F'\t' '$1 { print $1, end; next } $3 > 0 && $2 + $3 > end { end = $2 + $3 }' >"$TMP/order.$side"
+		done; diff "$TMP/order.h" "$TMP/order.r" | grep -c '^>')" -eq 0
+	expect "control" "$(flow_field cc)" = hpccpp
+	expect "goodput, Mb/s" "$(awk -v x="$(flow_field goodput_bps)" 'BEGIN { print x / 1e6 }')" -ge 8000
+}
+declare_test offloads "H10" "TSO and GRO on: probes are never merged, split or overtaken"
+
+without_reflector()
+{
+	local reno with
+
+	needs_virtual
+	rmmod int_reflector
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	serve r
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
+	in_ns h1 flowgen long --to 10.0.0.1 --cc reno --size 20M >"$TMP/flow.json"
+	reno=$(flow_field duration_ns)
+	send --size 20M
+	with=$(flow_field duration_ns)
+	stop_captures
+	expect "control" "$(flow_field cc)" = hpccpp_reno
+	expect "fallbacks, counted" "$(counter h1 hpccpp Fallbacks)" -eq 1
+	dmesg | grep -q 'no telemetry on a connection (unanswered)' || fail "the log does not say so"
+	expect "time against Reno's" "$(awk -v a="$with" -v b="$reno" 'BEGIN { print a / b }')" -le 1.03
+	# the peer says nothing to probes: no duplicate ACKs, no resets, no data lost
+	expect "resets from the peer" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.flags.reset == 1')" -eq 0
+	expect "probes that reached the peer" "$(messages "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -ge 4
+	expect "segments with SACK or DSACK from the peer" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.options.sack_le')" -eq 0
+	# further probes come at growing distances
+	expect "probes in all" "$(counter h1 hpccpp Probes)" -le 16
+	# the reflector comes: telemetry again, on the same connection
+	trace_on hpccpp/hpccpp_mode
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >"$TMP/flow.json" &
+	sleep 0.3
+	modprobe int_reflector
+	wait $!
+	trace_off "$TMP/trace"
+	expect "causes" "$(field cause <"$TMP/trace" | paste -sd' ')" = "unanswered telemetry"
+	expect "control in the end" "$(flow_field cc)" = hpccpp
+	expect "returns, counted" "$(counter h1 hpccpp Returns)" -eq 1
+}
+declare_test without_reflector "H17" "a peer without the module: Reno's transfer, nothing disturbed, reported; and back"
+
+without_node()
+{
+	needs_virtual
+	dumbbell 1 100us
+	in_ns sw tc qdisc add dev egress root handle 2: htb default 1 direct_qlen 100000
+	in_ns sw tc class add dev egress parent 2: classid 2:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514
+	serve r
+	send --size 5M
+	expect "control on a path that does not stamp" "$(flow_field cc)" = hpccpp_reno
+	expect "partial telemetry, counted" "$(counter h1 hpccpp Partial)" -ge 4
+	teardown
+	# a node whose rate is not known
+	dumbbell 1 100us
+	ip -n "${NSP}sw" link add d0 type dummy
+	in_ns sw tc qdisc add dev d0 root int || fail "int on a device without speed"
+	expect "rate in use" "$(in_ns sw tc -s -j qdisc show dev d0 | jq '.[0].rate_in_use')" -eq 0
+}
+declare_test without_node "H17" "a path without nodes: fallback"
+
+conntrack()
+{
+	local ns
+
+	needs_virtual
+	command -v nft >/dev/null || skip "no nft"
+	# connection tracking on both hosts, which drop what it finds invalid
+	dumbbell 1 100us
+	node sw egress 1gbit
+	for ns in h1 r; do
+		in_ns "$ns" nft -f - <<-'END' || fail "nft"
+			table inet t {
+				chain in { type filter hook input priority 0; ct state invalid drop; }
+				chain out { type filter hook output priority 0; ct state invalid drop; }
+			}
+		END
+	done
+	serve r
+	send --size 5M
+	expect "control between tracking hosts" "$(flow_field cc)" = hpccpp
+	expect "probes answered" "$(counter r int_reflector Answered)" -ge 20
+	# ... and on the router between them: the probes end there
+	in_ns sw nft -f - <<-'END' || fail "nft"
+		table inet t {
+			chain f { type filter hook forward priority 0; ct state invalid counter drop; }
+		}
+	END
+	send --size 5M
+	expect "control through a tracking router" "$(flow_field cc)" = hpccpp_reno
+	expect "goodput through it, Mb/s" "$(awk -v x="$(flow_field goodput_bps)" 'BEGIN { print x / 1e6 }')" -ge 800
+	expect "packets that it dropped" "$(in_ns sw nft -j list ruleset | jq '[.. | .counter? // empty | .packets] | add')" -ge 4
+}
+declare_test conntrack "H17 H18" "ct state invalid drop on the hosts does no harm; on a router: transfer unharmed, fallback"
+
+path_change()
+{
+	needs_virtual
+	# h1 -- a -- (b | c) -- d -- r: one hop of the path is another one from 10 ms on
+	roomy
+	local ns
+	for ns in h1 a b c d r; do
+		add_ns "$ns"
+	done
+	net 1 h1 eth0 a ingress
+	net 0 r eth0 d egress
+	link a tob b ina; link a toc c ina; link b tod d inb; link c tod d inc
+	ip -n "${NSP}a" addr add 10.2.1.1/24 dev tob; ip -n "${NSP}b" addr add 10.2.1.2/24 dev ina
+	ip -n "${NSP}a" addr add 10.2.2.1/24 dev toc; ip -n "${NSP}c" addr add 10.2.2.2/24 dev ina
+	ip -n "${NSP}b" addr add 10.2.3.1/24 dev tod; ip -n "${NSP}d" addr add 10.2.3.2/24 dev inb
+	ip -n "${NSP}c" addr add 10.2.4.1/24 dev tod; ip -n "${NSP}d" addr add 10.2.4.2/24 dev inc
+	ip -n "${NSP}b" route add 10.0.0.0/24 via 10.2.3.2; ip -n "${NSP}c" route add 10.0.0.0/24 via 10.2.4.2
+	ip -n "${NSP}b" route add 10.0.1.0/24 via 10.2.1.1; ip -n "${NSP}c" route add 10.0.1.0/24 via 10.2.2.1
+	ip -n "${NSP}d" route add 10.0.1.0/24 via 10.2.3.1
+	# ECMP by ports: different flows take different ways, a flow's probes its own
+	in_ns a sysctl -qw net.ipv4.fib_multipath_hash_policy=1
+	ip -n "${NSP}a" route add 10.0.0.0/24 nexthop via 10.2.1.2 nexthop via 10.2.2.2
+	in_ns a tc qdisc add dev ingress root netem delay 100us limit 1000000
+	node a tob 10gbit switch-id 1
+	node a toc 10gbit switch-id 1
+	node b tod 10gbit switch-id 2
+	node c tod 5gbit switch-id 4
+	serve r
+	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 8 --size 3M >"$TMP/flow.json" || fail "flows failed"
+	trace_off "$TMP/trace"
+	expect "paths of 8 flows" "$(field path_id <"$TMP/trace" | sort -un | paste -sd' ')" = "3 5"
+	expect "flows whose probes took both paths" "$(awk '{ n = split($0, w, / +/); for (i = 1; i <= n; i++) { split(w[i], x, "="); v[x[1]] = x[2] }
+		k = v["sport"]; if (k in p && p[k] != v["path_id"]) bad++; p[k] = v["path_id"] } END { print bad + 0 }' "$TMP/trace")" -eq 0
+	# now the way changes under a flow
+	ip -n "${NSP}a" route replace 10.0.0.0/24 via 10.2.1.2
+	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 40ms >"$TMP/flow.json" &
+	sleep 0.02
+	ip -n "${NSP}a" route replace 10.0.0.0/24 via 10.2.2.2
+	wait $!
+	trace_off "$TMP/trace"
+	expect "first samples: of each path one" "$(results 1)" -eq 2
+	expect "paths" "$(field path_id <"$TMP/trace" | uniq | paste -sd' ')" = "3 5"
+	expect "mean U of the last 100 samples, of a link of half the rate" "$(field u_q20 <"$TMP/trace" | tail -n 100 | awk '{ s += $1 } END { printf "%.3f", s / NR / 2^20 }')" -ge 0.93
+	expect "the same" "$(field u_q20 <"$TMP/trace" | tail -n 100 | awk '{ s += $1 } END { printf "%.3f", s / NR / 2^20 }')" -le 0.98
+	expect "changes of mode" "$(grep -c hpccpp_mode "$TMP/trace")" -eq 0
+}
+declare_test path_change "H7 H18" "ECMP: probes take the flow's path; a changed path begins anew and is filled"
+
+two_bottlenecks()
+{
+	needs_virtual
+	chain 2
+	node s1 egress 10gbit switch-id 1
+	node s2 egress 5gbit switch-id 2
+	serve r
+	trace_on hpccpp/hpccpp_sample
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 40ms >"$TMP/flow.json" &
+	sleep 0.02
+	# the tighter one moves: the first to 2.5, the second to 10 Gb/s
+	in_ns s2 tc class change dev egress parent 2: classid 2:1 htb rate 10gbit ceil 10gbit burst 1514 cburst 1514 quantum 1514
+	in_ns s2 tc qdisc change dev egress root int rate 10gbit
+	in_ns s1 tc class change dev egress parent 2: classid 2:1 htb rate 2500mbit ceil 2500mbit burst 1514 cburst 1514 quantum 1514
+	in_ns s1 tc qdisc change dev egress root int rate 2500mbit
+	wait $!
+	trace_off "$TMP/trace"
+	expect "the busiest link, before and after" "$(awk '{ n = split($0, w, / +/); for (i = 1; i <= n; i++) { split(w[i], x, "="); v[x[1]] = x[2] } }
+		v["result"] == 0 { n0++; if (v["busiest"] != last || n0 == 1) { run = 0; last = v["busiest"] } if (++run == 40) printf "%d:%d ", v["busiest"], v["mbps"] }' "$TMP/trace")" = "1:5000 0:2500 "
+	expect "mean U at the end" "$(field u_q20 <"$TMP/trace" | tail -n 100 | awk '{ s += $1 } END { printf "%.3f", s / NR / 2^20 }')" -le 0.98
+	expect "mean U at the end" "$(field u_q20 <"$TMP/trace" | tail -n 100 | awk '{ s += $1 } END { printf "%.3f", s / NR / 2^20 }')" -ge 0.93
+}
+declare_test two_bottlenecks "H1" "two bottlenecks in series: the tighter one controls, also when that changes"
+
+# --- parameters and life ---------------------------------------------------------
+
+parameters()
+{
+	local pair name bad old
+
+	for pair in eta_permille=99 eta_permille=1001 max_stage=256 flows=0 w_ai_bytes=1048577 base_rtt_ns=1000000001 \
+		    line_rate_mbps=1600001 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=16 probes_lost=0 \
+		    probes_lost=13 reprobe_max_ms=0 dscp=64 receiver_based=2 eta_permille=x dscp=-1; do
+		name=${pair%%=*} bad=${pair#*=}
+		old=$(cat "/sys/module/tcp_hpccpp/parameters/$name")
+		! printf '%s\n' "$bad" 2>/dev/null >"/sys/module/tcp_hpccpp/parameters/$name" || fail "$pair was taken"
+		expect "$name after a refused '$bad'" "$(cat "/sys/module/tcp_hpccpp/parameters/$name")" = "$old"
+		dmesg | tail -n 5 | grep -q "$name=.* refused" || fail "no reason in the log for $pair"
+	done
+	for pair in dscp=64 max_rate=0; do
+		! printf '%s\n' "${pair#*=}" 2>/dev/null >"/sys/module/int_reflector/parameters/${pair%%=*}" || fail "int_reflector: $pair was taken"
+	done
+	wait_until modprobe -r tcp_hpccpp
+	! modprobe tcp_hpccpp eta_permille=0 2>/dev/null || fail "loaded with eta_permille=0"
+	modprobe tcp_hpccpp eta_permille=900 flows=10 || fail "does not load with good parameters"
+	load
+}
+declare_test parameters "H5" "wrong parameters are refused with a reason, the old value stays"
+
+eta_and_pace()
+{
+	needs_virtual
+	load eta_permille=800 base_rtt_ns=100000 probe_rtts=3 dscp=40
+	echo 40 >/sys/module/int_reflector/parameters/dscp
+	dumbbell 1 99us
+	node sw egress 10gbit dscp 40
+	serve r
+	watch 10gbit 10ms 30ms
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 40M
+	stop_captures
+	look
+	expect "utilisation at eta 80 %" "$(seen utilisation)" -ge 0.79
+	expect "utilisation at eta 80 %" "$(seen utilisation)" -le 0.82
+	expect "DSCP" "$(messages "$TMP/h.pcap" int ip.dsfield.dscp | sort -u)" = 40
+	expect "probes less than 3 RTTs apart" "$(messages "$TMP/h.pcap" 'int.type == 1' frame.time_epoch | awk 'NR > 1 && $1 - last < 0.000295 { n++ } { last = $1 } END { print n + 0 }')" -eq 0
+	teardown
+	echo 23 >/sys/module/int_reflector/parameters/dscp
+	load
+}
+declare_test eta_and_pace "H5 H8 H10" "eta 80 %, a probe per 3 RTTs, another DSCP"
+
+unload()
+{
+	dumbbell 1 100us
+	node sw egress 1gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >/dev/null &
+	sleep 0.3
+	! rmmod tcp_hpccpp 2>/dev/null || fail "unloaded while in use"
+	! rmmod sch_int 2>/dev/null || fail "sch_int unloaded while in use"
+	rmmod int_reflector || fail "the reflector cannot be unloaded under traffic"
+	modprobe int_reflector
+	wait $!
+	teardown
+	wait_until rmmod tcp_hpccpp
+	wait_until rmmod sch_int
+	rmmod int_reflector
+	modprobe -a sch_int int_reflector tcp_hpccpp || fail "cannot load again"
+}
+declare_test unload "" "unload is refused while in use, the reflector's is not, and clean afterwards"
+
+# Everything at once, for the checkers
+stress()
+{
+	local i v
+
+	dumbbell 2 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	node sw egress 100mbit sojourn
+	in_ns h1 tc qdisc add dev eth0 root netem limit 1000 loss 1% duplicate 1%
+	in_ns r tc qdisc add dev eth0 root netem limit 1000 loss 5% duplicate 1% reorder 1% delay 1ms
+	serve r --cc hpccpp
+	sink
+	for v in 10.0.0.1 fd00:0::1; do
+		in_ns h1 flowgen long --to "$v" --flows 5 --cc hpccpp --duration 2s >/dev/null 2>&1 &
+		in_ns h2 flowgen rpc --push --to "$v" --size 20k --rate 50 --cc hpccpp --duration 2s >/dev/null 2>&1 &
+	done
+	for i in 1 2 3 4 5 6; do
+		sleep 0.3
+		echo $((i % 2)) >/sys/module/tcp_hpccpp/parameters/receiver_based
+		echo $((i * 2)) >/sys/module/tcp_hpccpp/parameters/probe_room
+		in_ns sw tc qdisc change dev egress root int rate $((i * 10))mbit switch-id "$i"
+		rmmod int_reflector
+		sleep 0.05
+		modprobe int_reflector
+	done
+	in_ns h1 timeout 20 python3 - <<-'END' || fail "a socket that changes its control"
+		import socket
+		s = socket.create_connection(("10.0.0.1", 5299))
+		for i in range(100):
+		    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, (b"hpccpp", b"cubic", b"reno", b"dctcp")[i % 4])
+		    s.sendall(b"x" * 2000)
+		s.close()
+	END
+	in_ns sw tc qdisc replace dev egress parent 1:1 pfifo limit 10
+	ip netns pids "${NSP}h2" | xargs -r kill -9
+	ip netns del "${NSP}h2"
+	sleep 0.3
+	in_ns sw tc qdisc del dev egress root
+	in_ns r cat /proc/net/int_reflector
+	teardown
+	load
+}
+declare_test stress "" "loss, switches, parameters, nodes and namespaces that come and go: nothing breaks"
 
 run_tests "$@"

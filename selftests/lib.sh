@@ -256,7 +256,7 @@ capture()
 	local log
 
 	log=$TMP/tcpdump.$(basename "$3")
-	ip netns exec "$NSP$1" tcpdump -i "$2" -Z root -s 128 -B 65536 -n \
+	ip netns exec "$NSP$1" tcpdump -i "$2" -Z root -s "${SNAPLEN:-128}" -B 65536 -n \
 		--time-stamp-precision=nano -w "$3" ${4:+"$4"} 2>"$log" &
 	CAPTURES+=($!)
 	wait_until grep -q listening "$log"

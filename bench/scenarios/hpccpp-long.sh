@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="HPCC++: long flows at 10 and 100 Gb/s, base RTT 10 and 100 us"
+QUESTION="Does HPCC++ use 95 % of the link with a queue near zero, where DCTCP keeps one of K packets?"
+TOPOLOGY='
+ h1..hN  a long flow each  -- sw ==== rate ==== r
+                             (stamps, or RED step at RTT*C/7)
+                              base RTT rtt'
+ROWS="dctcp hpccpp"
+VARIANTS=()
+# not named as the settings: those are set when this file is read
+for _r in 10gbit 100gbit; do
+	for _t in 10us 100us; do
+		for _n in 1 2 16; do
+			VARIANTS+=("rate=$_r rtt=$_t flows=$_n stage=5")
+		done
+	done
+done
+for _n in 1 2 16; do
+	VARIANTS+=("rate=10gbit rtt=100us flows=$_n stage=0")
+done
+VARIANTS+=("rate=100gbit rtt=10us flows=2 stage=0")
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++","N":100,"T":"the measured minimum","start":"initial window of 10 packets","counted":"the second half; 10 Gb/s: 40 ms of 80 ms at 100 us, 20 ms of 40 ms at 10 us; 100 Gb/s: 10 ms of 20 ms, 4 ms of 8 ms"}'
+COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_p99_pkts","delay_p99_us","drops","jain","probe_share"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"utilisation","row":"hpccpp","op":">=","value":0.94,"variant":"*","text":"utilisation >= 94 %"},
+	{"metric":"utilisation","row":"hpccpp","op":"<=","value":0.96,"variant":"*","text":"utilisation <= 96 %"},
+	{"metric":"qlen_p99_pkts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"queue p99 <= 5 packets"},
+	{"metric":"probe_share","row":"hpccpp","op":"<=","value":0.01,"variant":"*","text":"probes <= 1 % of the bytes (asked for at BDP >= 40 packets)"}]'
+
+run_scenario()
+{
+	local i pids=() ms
+	local -A length=([10gbit-100us]=80 [10gbit-10us]=40 [100gbit-100us]=20 [100gbit-10us]=8)
+
+	ms=${length[$rate-$rtt]}
+	modprobe int_reflector
+	[ "$CONTROL" != hpccpp ] || echo "$stage" >/sys/module/tcp_hpccpp/parameters/max_stage
+	dumbbell "$flows" "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	watch_queue "$rate" $((ms / 2))ms "${ms}ms"
+	for ((i = 1; i <= flows; i++)); do
+		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration $((ms + 1))ms \
+			--start "$(((i * 7919 + SEED * 104729) % 100))us" >"$TMP/long$i" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	watched
+	probes_share
+}
+
+# Probes, as the reflector counts them, 122 bytes each, of what the port has sent
+probes_share()
+{
+	[ "$CONTROL" = hpccpp ] || return 0
+	metric probe_share "$(awk -v n="$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Answered" { print $2 }')" \
+		-v all="$(in_ns sw tc -s -j qdisc show dev egress | jq '.[0].bytes')" 'BEGIN { print n * 122 / all }')"
+}

@@ -1,0 +1,102 @@
+-- SPDX-License-Identifier: GPL-2.0
+--
+-- Wireshark's dissector for HPCC++'s telemetry probes and responses (int_wire.h):
+--
+--	tshark -X lua_script:scripts/int.lua -r FILE -Y int
+--
+-- or put it into Wireshark's folder for personal Lua plugins. It takes TCP segments
+-- that have PSH as their only flag and begin with the magic.
+
+local int = Proto("int", "In-band Network Telemetry of HPCC++ over TCP")
+
+local MAGIC = 0x494e5431
+local HEAD, BASE, HOP, OPTIONS = 20, 4, 8, 4
+
+local types = { [1] = "probe", [2] = "response", [3] = "window" }
+local mbps = { [0] = 0, 10, 100, 1000, 2500, 5000, 10000, 20000, 25000, 40000, 50000,
+	100000, 200000, 400000, 800000, 1600000 }
+
+local f = {
+	type = ProtoField.uint8("int.type", "Type", base.DEC, types),
+	room = ProtoField.uint8("int.room", "Room for hops"),
+	flags = ProtoField.uint8("int.flags", "Flags", base.HEX),
+	receiver = ProtoField.bool("int.flags.receiver", "Receiver computes the window", 8, nil, 0x01),
+	id = ProtoField.uint32("int.id", "Probe ID"),
+	cookie = ProtoField.uint64("int.cookie", "Cookie", base.HEX),
+	nhop = ProtoField.uint8("int.nhop", "nHop"),
+	path_id = ProtoField.uint16("int.path_id", "pathID", base.HEX),
+	hop = ProtoField.none("int.hop", "Hop"),
+	speed = ProtoField.uint8("int.hop.speed", "Speed index"),
+	mbps = ProtoField.uint32("int.hop.mbps", "Speed (Mb/s)"),
+	ts = ProtoField.uint32("int.hop.ts", "Timestamp (64 ns)"),
+	tx = ProtoField.uint32("int.hop.tx", "txBytes (units)"),
+	unit = ProtoField.uint32("int.hop.tx_unit", "Unit of txBytes (bytes)"),
+	qlen = ProtoField.uint32("int.hop.qlen", "Queue length (80 bytes)"),
+	options = ProtoField.uint32("int.options", "Options"),
+}
+int.fields = f
+
+-- 128 bytes up to 25 Gb/s, doubled with the speed beyond
+local function tx_unit(speed)
+	local m, unit = mbps[speed], 128
+	while m > 25000 do
+		m = math.floor((m + 1) / 2)
+		unit = unit * 2
+	end
+	return unit
+end
+
+local function dissect(buf, pinfo, tree)
+	local len = buf:len()
+	if len < HEAD or buf(0, 4):uint() ~= MAGIC then
+		return
+	end
+	local room = buf(5, 1):uint()
+	if room > 15 or len ~= HEAD + BASE + room * HOP + OPTIONS then
+		return
+	end
+
+	local base = buf(HEAD, 4):uint()
+	local nhop = math.floor(base / 2 ^ 28)
+	local kind = types[buf(4, 1):uint()] or "unknown"
+	local t = tree:add(int, buf(), ("In-band telemetry: %s, %d hops"):format(kind, nhop))
+
+	pinfo.cols.protocol = "INT"
+	pinfo.cols.info = ("%s id %u, %d hops"):format(kind, buf(8, 4):uint(), nhop)
+	t:add(f.type, buf(4, 1))
+	t:add(f.room, buf(5, 1))
+	t:add(f.flags, buf(6, 1)):add(f.receiver, buf(6, 1))
+	t:add(f.id, buf(8, 4))
+	t:add(f.cookie, buf(12, 8))
+	t:add(f.nhop, buf(HEAD, 1), nhop)
+	t:add(f.path_id, buf(HEAD, 2), math.floor(base / 2 ^ 16) % 2 ^ 12)
+	for i = 0, math.min(nhop, room) - 1 do
+		local at = HEAD + BASE + i * HOP
+		local a, b = buf(at, 4):uint(), buf(at + 4, 4):uint()
+		local speed = math.floor(a / 2 ^ 28)
+		local h = t:add(f.hop, buf(at, HOP))
+
+		h:append_text((" %d"):format(i + 1))
+		h:add(f.speed, buf(at, 1), speed)
+		h:add(f.mbps, buf(at, 1), mbps[speed]):set_generated()
+		h:add(f.ts, buf(at, 4), math.floor(a / 16) % 2 ^ 24)
+		h:add(f.tx, buf(at + 3, 3), a % 16 * 2 ^ 16 + math.floor(b / 2 ^ 16))
+		h:add(f.unit, buf(at, 1), tx_unit(speed)):set_generated()
+		h:add(f.qlen, buf(at + 6, 2), b % 2 ^ 16)
+	end
+	t:add(f.options, buf(len - OPTIONS, 3))
+end
+
+-- Their sequence numbers are old on purpose, and what TCP takes for a retransmission it
+-- gives to no dissector: this one looks at what the others have left.
+local payload, flags = Field.new("tcp.payload"), Field.new("tcp.flags")
+
+function int.dissector(buf, pinfo, tree)
+	local data, set = payload(), flags()
+
+	if data and set and set.value == 0x08 then
+		dissect(data.range, pinfo, tree)
+	end
+end
+
+register_postdissector(int)
