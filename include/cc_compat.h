@@ -7,6 +7,8 @@
 #define _LOWQ_CC_COMPAT_H
 
 #include <linux/ethtool.h>
+#include <linux/hrtimer.h>
+#include <linux/slab.h>
 #include <net/inet6_hashtables.h>
 #include <net/inet_hashtables.h>
 #include <net/tcp.h>
@@ -152,6 +154,22 @@ static inline int cc_get_link_ksettings(struct net_device *dev,
 	return netif_get_link_ksettings(dev, link);
 #else
 	return __ethtool_get_link_ksettings(dev, link);
+#endif
+}
+
+#ifndef kzalloc_obj
+#define kzalloc_obj(obj, flags)	kzalloc(sizeof(obj), flags)
+#endif
+
+static inline void cc_hrtimer_setup(struct hrtimer *timer,
+				    enum hrtimer_restart (*function)(struct hrtimer *),
+				    clockid_t clock, enum hrtimer_mode mode)
+{
+#ifdef HAVE_HRTIMER_SETUP
+	hrtimer_setup(timer, function, clock, mode);
+#else
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
 #endif
 }
 

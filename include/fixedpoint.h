@@ -54,6 +54,18 @@ static inline u64 fp_sub(u64 a, u64 b)
 	return a > b ? a - b : 0;
 }
 
+/* a / b, rounded down; U64_MAX when b is 0 */
+static inline u64 fp_div(u64 a, u64 b)
+{
+	if (!b)
+		return U64_MAX;
+#ifdef __KERNEL__
+	return div64_u64(a, b);
+#else
+	return a / b;
+#endif
+}
+
 /* The upper and the lower half of the 128-bit product a * b. */
 static inline u64 fp_mul_wide(u64 a, u64 b, u64 *lo)
 {
@@ -92,13 +104,8 @@ static inline u64 fp_mul_div(u64 a, u64 b, u64 c)
 		return 0;
 	if (hi >= c)
 		return U64_MAX;
-	if (!hi) {
-#ifdef __KERNEL__
-		return div64_u64(lo, c);
-#else
-		return lo / c;
-#endif
-	}
+	if (!hi)
+		return fp_div(lo, c);
 	/* hi < c throughout, so the quotient fits 64 bits */
 	for (i = 0; i < 64; i++) {
 		bool carry = hi >> 63;

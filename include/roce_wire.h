@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * RoCEv2 on the wire, as far as congestion management needs it: Base Transport
+ * Header, Congestion Notification Packet, invariant CRC (InfiniBand Architecture
+ * Specification, volume 1, 9.2 and annex A17).
+ *
+ *	IP | UDP to 4791 | BTH 12 | further headers and payload | ICRC 4
+ *	CNP:		   BTH 12 | 16 reserved bytes, 0	| ICRC 4
+ *
+ * Works on bytes: no alignment and no byte order is assumed. In user space the
+ * includer brings crc32_le().
+ */
+#ifndef _LOWQ_ROCE_WIRE_H
+#define _LOWQ_ROCE_WIRE_H
+
+#ifdef __KERNEL__
+#include <linux/crc32.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#else
+#include <string.h>
+#endif
+
+#define ROCE_UDP_PORT		4791
+#define ROCE_UDP_BYTES		8
+#define ROCE_BTH_BYTES		12
+#define ROCE_DETH_BYTES		8
+#define ROCE_ICRC_BYTES		4
+#define ROCE_CNP_RESERVED	16
+/* a CNP's UDP datagram, header and all */
+#define ROCE_CNP_UDP_BYTES	(ROCE_UDP_BYTES + ROCE_BTH_BYTES + ROCE_CNP_RESERVED + \
+				 ROCE_ICRC_BYTES)
+
+#define ROCE_OPCODE_CNP		0x81
+/* the upper three bits of an opcode: the transport */
+#define ROCE_TRANSPORT(opcode)	((opcode) >> 5)
+#define ROCE_RC			0
+#define ROCE_UC			1
+#define ROCE_UD			3
+/* the lower five: 13 to 18 go from the responder back to the requester */
+#define ROCE_OPERATION(opcode)	((opcode) & 0x1f)
+#define ROCE_READ_FIRST		13
+#define ROCE_READ_ONLY		16
+#define ROCE_ACKNOWLEDGE	17
+#define ROCE_ATOMIC_ACK		18
+#define ROCE_READ_REQUEST	12
+#define ROCE_COMPARE_SWAP	19
+#define ROCE_FETCH_ADD		20
+
+/**
+ * struct roce_bth - what of a BTH matters here
+ * @dest_qp:	number of the queue pair that it is for, 24 bits
+ * @psn:	packet sequence number, 24 bits
+ * @opcode:	transport and operation
+ * @tver:	transport header version, 0
+ * @becn:	backward explicit congestion notification
+ */
+struct roce_bth {
+	u32 dest_qp;
+	u32 psn;
+	u8 opcode;
+	u8 tver;
+	bool becn;
+};
+
+static inline u32 roce_get24(const u8 *b)
+{
+	return (u32)b[0] << 16 | (u32)b[1] << 8 | b[2];
+}
+
+static inline void roce_bth_read(struct roce_bth *bth, const u8 b[ROCE_BTH_BYTES])
+{
+	bth->opcode = b[0];
+	bth->tver = b[1] & 0xf;
+	bth->becn = b[4] & 0x40;
+	bth->dest_qp = roce_get24(b + 5);
+	bth->psn = roce_get24(b + 9);
+}
+
+/* The source's queue pair, of a datagram header (UD) behind the BTH */
+static inline u32 roce_deth_source_qp(const u8 deth[ROCE_DETH_BYTES])
+{
+	return roce_get24(deth + 5);
+}
+
+/* From responder to requester: a sequence of its own (A17 has no say in it) */
+static inline bool roce_is_response(u8 opcode)
+{
+	return ROCE_TRANSPORT(opcode) == ROCE_RC &&
+	       ROCE_OPERATION(opcode) >= ROCE_READ_FIRST &&
+	       ROCE_OPERATION(opcode) <= ROCE_ATOMIC_ACK;
+}
+
+/* Nothing but headers: an ACK, or a request for data */
+static inline bool roce_is_bare(u8 opcode)
+{
+	u8 operation = ROCE_OPERATION(opcode);
+
+	return ROCE_TRANSPORT(opcode) == ROCE_RC &&
+	       (operation == ROCE_ACKNOWLEDGE || operation == ROCE_ATOMIC_ACK ||
+		operation == ROCE_READ_REQUEST || operation == ROCE_COMPARE_SWAP ||
+		operation == ROCE_FETCH_ADD);
+}
+
+/* A CNP for @qp: BTH and reserved bytes. The ICRC is the caller's. */
+static inline void roce_cnp_write(u8 b[ROCE_BTH_BYTES + ROCE_CNP_RESERVED], u32 qp)
+{
+	memset(b, 0, ROCE_BTH_BYTES + ROCE_CNP_RESERVED);
+	b[0] = ROCE_OPCODE_CNP;
+	b[2] = 0xff;	/* the default partition */
+	b[3] = 0xff;
+	b[4] = 0x40;	/* BECN */
+	b[5] = qp >> 16;
+	b[6] = qp >> 8;
+	b[7] = qp;
+}
+
+/* CRC of the eight 0xff that stand for InfiniBand's own link header */
+#define ROCE_ICRC_SEED		0xdebb20e3
+
+/*
+ * The part of the ICRC over the headers, from the IP header, of @ip_bytes (20 or
+ * 40, which says the version), to the BTH's end. What routers change counts as
+ * ones: TOS, TTL, flow label, checksums, and the BTH's FECN and BECN byte.
+ */
+static inline u32 roce_icrc_headers(const u8 *ip, unsigned int ip_bytes)
+{
+	u8 h[40 + ROCE_UDP_BYTES + ROCE_BTH_BYTES];
+	unsigned int all = ip_bytes + ROCE_UDP_BYTES + ROCE_BTH_BYTES;
+
+	memcpy(h, ip, all);
+	if (ip_bytes == 20) {
+		h[1] = 0xff;
+		h[8] = 0xff;
+		h[10] = 0xff;
+		h[11] = 0xff;
+	} else {
+		h[0] |= 0x0f;
+		h[1] = 0xff;
+		h[2] = 0xff;
+		h[3] = 0xff;
+		h[7] = 0xff;
+	}
+	h[ip_bytes + 6] = 0xff;
+	h[ip_bytes + 7] = 0xff;
+	h[ip_bytes + ROCE_UDP_BYTES + 4] = 0xff;
+	return crc32_le(ROCE_ICRC_SEED, h, all);
+}
+
+/* The bytes of an ICRC from the CRC over everything before it */
+static inline void roce_icrc_write(u8 b[ROCE_ICRC_BYTES], u32 crc)
+{
+	crc = ~crc;
+	b[0] = crc;
+	b[1] = crc >> 8;
+	b[2] = crc >> 16;
+	b[3] = crc >> 24;
+}
+
+static inline bool roce_icrc_ok(const u8 b[ROCE_ICRC_BYTES], u32 crc)
+{
+	u8 want[ROCE_ICRC_BYTES];
+
+	roce_icrc_write(want, crc);
+	return !memcmp(b, want, ROCE_ICRC_BYTES);
+}
+
+#endif /* _LOWQ_ROCE_WIRE_H */

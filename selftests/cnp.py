@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""cnp.py - RoCEv2 packets for tests: checks those of a capture, sends made-up CNPs
+
+    cnp.py check FILE           a line per RoCEv2 packet of a pcap: time source
+                                destination tos opcode qp length icrc(ok|bad|cut)
+                                and the BTH and what follows as hex, for CNPs
+    cnp.py send OPTIONS         CNPs, right or wrong, from any address
+
+The ICRC is computed here from the specification (zlib's CRC-32 over eight bytes of
+ones and the packet with what routers change as ones), and shares no code with the
+module."""
+import argparse
+import random
+import socket
+import struct
+import sys
+import time
+import zlib
+
+
+def icrc(packet):
+    """Of a packet from its IP header to before the ICRC."""
+    p = bytearray(packet)
+    if p[0] >> 4 == 4:
+        ip = 20
+        for i in (1, 8, 10, 11):
+            p[i] = 0xff
+    else:
+        ip = 40
+        p[0] |= 0x0f
+        for i in (1, 2, 3, 7):
+            p[i] = 0xff
+    p[ip + 6] = p[ip + 7] = 0xff        # UDP checksum
+    p[ip + 8 + 4] = 0xff                # FECN, BECN
+    return struct.pack('<I', zlib.crc32(b'\xff' * 8 + bytes(p)))
+
+
+def checksum(header):
+    s = sum(struct.unpack('>%dH' % (len(header) // 2), header))
+    while s >> 16:
+        s = (s & 0xffff) + (s >> 16)
+    return ~s & 0xffff
+
+
+def frames(path):
+    """Time and bytes from the IP header on, and whether they are all there."""
+    with open(path, 'rb') as f:
+        head = f.read(24)
+        if struct.unpack('<I', head[:4])[0] != 0xa1b23c4d:
+            sys.exit('cnp.py: not a pcap with nanoseconds')
+        while True:
+            record = f.read(16)
+            if len(record) < 16:
+                return
+            sec, nsec, have, length = struct.unpack('<IIII', record)
+            data = f.read(have)
+            if data[12:14] in (b'\x08\x00', b'\x86\xdd'):
+                yield '%d.%09d' % (sec, nsec), data[14:], have == length
+
+
+def check(path):
+    for when, p, whole in frames(path):
+        v4 = p[0] >> 4 == 4
+        ip = 20 if v4 else 40
+        if p[9 if v4 else 6] != 17 or p[ip + 2:ip + 4] != struct.pack('>H', 4791):
+            continue
+        length = struct.unpack('>H', p[ip + 4:ip + 6])[0]
+        end = ip + length
+        if v4:
+            tos, src, dst = p[1], p[12:16], p[16:20]
+        else:
+            tos, src, dst = (p[0] & 15) << 4 | p[1] >> 4, p[8:24], p[24:40]
+        family = socket.AF_INET if v4 else socket.AF_INET6
+        verdict = 'cut'
+        if whole:
+            verdict = 'ok' if icrc(p[:end - 4]) == p[end - 4:end] else 'bad'
+        opcode = p[ip + 8]
+        print(when, socket.inet_ntop(family, src), socket.inet_ntop(family, dst), tos, opcode,
+              int.from_bytes(p[ip + 13:ip + 16], 'big'), length, verdict,
+              p[ip + 8:end - 4].hex() if opcode == 0x81 else '-')
+
+
+def cnp(a, qp, rng):
+    body = bytearray(struct.pack('>BBHII', 0x81, a.tver, 0xffff, 0x40000000 | qp, 0) + bytes(16))
+    if a.length is not None:
+        body = (body + bytes(2000))[:a.length]
+    if a.random:
+        body = bytearray(rng.randbytes(rng.randrange(0, 60)))
+        if body:
+            body[0] = 0x81
+    udp = struct.pack('>HHHH', 49152, 4791, 8 + len(body) + 4, 0)
+    src, dst = (socket.inet_pton(a.family, x) for x in (a.src, a.dst))
+    if a.family == socket.AF_INET:
+        ip = struct.pack('>BBHHHBBH', 0x45, 0xc1, 20 + len(udp) + len(body) + 4, 0, 0x4000, 64, 17, 0)
+        ip += src + dst
+        ip = ip[:10] + struct.pack('>H', checksum(ip)) + ip[12:]
+    else:
+        ip = struct.pack('>IHBB', 0x6c100000, len(udp) + len(body) + 4, 17, 64) + src + dst
+    crc = icrc(ip + udp + bytes(body) + bytes(12)[:max(0, 12 - len(body))])
+    if a.icrc == 'bad':
+        crc = bytes(b ^ 0x55 for b in crc)
+    return ip + udp + bytes(body) + crc
+
+
+def send(a):
+    a.family = socket.AF_INET6 if ':' in a.dst else socket.AF_INET
+    rng = random.Random(a.seed)
+    mac = [bytes.fromhex(x.replace(':', '')) for x in (a.to_mac, a.from_mac)]
+    kind = b'\x08\x00' if a.family == socket.AF_INET else b'\x86\xdd'
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    s.bind((a.dev, 0))
+    first, _, last = a.qp.partition('-')
+    batch = max(1, a.rate // 1000)
+    for i in range(a.count):
+        qp = rng.randint(int(first), int(last or first))
+        s.send(mac[0] + mac[1] + kind + cnp(a, qp, rng))
+        if (i + 1) % batch == 0:
+            time.sleep(batch / a.rate)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    sub = parser.add_subparsers(dest='what', required=True)
+    sub.add_parser('check').add_argument('file')
+    p = sub.add_parser('send')
+    p.add_argument('--dev', default='eth0')
+    p.add_argument('--src', required=True)
+    p.add_argument('--dst', required=True)
+    p.add_argument('--from-mac', required=True)
+    p.add_argument('--to-mac', required=True)
+    p.add_argument('--qp', required=True, help='N or N-M')
+    p.add_argument('--count', type=int, default=1)
+    p.add_argument('--rate', type=int, default=1000, help='per second')
+    p.add_argument('--icrc', choices=('good', 'bad'), default='good')
+    p.add_argument('--tver', type=int, default=0)
+    p.add_argument('--length', type=int, help='bytes from the BTH on, without the ICRC; 28 is right')
+    p.add_argument('--random', action='store_true', help='random bytes behind the opcode')
+    p.add_argument('--seed', type=int, default=1)
+    a = parser.parse_args()
+    if a.what == 'check':
+        check(a.file)
+    else:
+        send(a)
+
+
+main()

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Soft-RoCE hosts in namespaces, beside lib.sh.
+#
+#	h1 --\                                           every host has a soft-RoCE
+#	      sw ==== bottleneck (sw:egress) == r        device, named like its
+#	hN --/                                           namespace
+#
+# RDMA's own namespaces stay shared (the default): every host's device is seen from
+# everywhere, its packets still come and go in its own network namespace. A drop on
+# the sender's own qdisc ends an RC connection: queues that drop belong on sw.
+
+# The kernel refuses new network namespaces while an RDMA device is on its way out
+# (ENODEV): devices go, and have gone, before the namespaces that they are in.
+eval "$(declare -f teardown | sed '1s/teardown/teardown_namespaces/')"
+teardown()
+{
+	local dev
+
+	for dev in $(rdma link show 2>/dev/null | awk -v p="^$NSP" '$2 ~ p { sub("/.*", "", $2); print $2 }'); do
+		ip netns pids "$dev" 2>/dev/null | xargs -r kill -9 2>/dev/null
+		rdma link del "$dev"
+	done
+	wait_until no_devices
+	teardown_namespaces
+}
+
+no_devices()
+{
+	! compgen -G "/sys/class/infiniband/$NSP*"
+}
+
+# roce_dumbbell HOSTS RATE RTT: lines of RATE from every host; the bottleneck's queue
+# is the caller's. ROCE_MTU is the links' (1500: RoCE's is 1024; 4200: 4096).
+roce_dumbbell()
+{
+	local n=$1 rate=$2 rtt=$3 h i
+
+	command -v rdma >/dev/null || skip "no rdma program (iproute2)"
+	[ -d /sys/class/infiniband_verbs ] || modprobe rdma_rxe 2>/dev/null || skip "no soft-RoCE"
+	dumbbell "$n" "$rtt"
+	every sysctl -qw net.ipv4.conf.all.rp_filter=0
+	for ((i = 1; i <= n; i++)); do
+		ip -n "${NSP}sw" link set "p$i" mtu "${ROCE_MTU:-1500}"
+	done
+	ip -n "${NSP}sw" link set egress mtu "${ROCE_MTU:-1500}"
+	for h in r $(seq -f 'h%g' "$n"); do
+		ip -n "$NSP$h" link set eth0 mtu "${ROCE_MTU:-1500}"
+		roce_line "$h" eth0 "$rate"
+		in_ns "$h" rdma link add "$(roce_dev "$h")" type rxe netdev eth0 ||
+			fail "no soft-RoCE device on $h (6.x has them in the first namespace only)"
+	done
+}
+
+# roce_dev HOST: the name of its RDMA device
+roce_dev()
+{
+	echo "$NSP$1"
+}
+
+# roce_line NS DEV RATE: a line that never drops: a qdisc that does would end RC
+# connections of soft-RoCE on the same host
+roce_line()
+{
+	local frame=$((${ROCE_MTU:-1500} + 14))
+
+	in_ns "$1" tc qdisc replace dev "$2" root handle 1: htb default 1 direct_qlen 100000
+	in_ns "$1" tc class replace dev "$2" parent 1: classid 1:1 htb rate "$3" ceil "$3" \
+		burst $frame cburst $frame quantum $frame
+	in_ns "$1" tc qdisc replace dev "$2" parent 1:1 handle 2: pfifo limit 100000
+}
+
+# gid HOST [4|6]: index of the host's address in its device's table of GIDs
+gid()
+{
+	local dev want i g
+
+	dev=$(roce_dev "$1")
+	case ${2:-4} in
+	4) want=0000:0000:0000:0000:0000:ffff:0a00: ;;
+	6) want=fd00: ;;
+	esac
+	for i in 0 1 2 3 4 5 6 7; do
+		read -r g <"/sys/class/infiniband/$dev/ports/1/gids/$i" || continue
+		[[ $g != "$want"* ]] || { echo "$i"; return; }
+	done 2>/dev/null
+	fail "no GID $want on $dev"
+}
+
+# roce_serve HOST: a rocegen server in the background, ready
+roce_serve()
+{
+	in_ns "$1" rocegen serve --dev "$(roce_dev "$1")" --gid "$(gid "$1" 4)" 2>"$TMP/roce_serve.$1" &
+	in_ns "$1" rocegen serve --dev "$(roce_dev "$1")" --gid "$(gid "$1" 6)" --port 5306 \
+		2>"$TMP/roce_serve6.$1" &
+	wait_until listening "$1" 5301
+	wait_until listening "$1" 5306
+}
+
+# roce HOST [rocegen's client options]: traffic from HOST to TO_HOST (r), over IP V (4),
+# into LOG.json (flow.json)
+roce()
+{
+	local host=$1 to=${TO_HOST:-r} addr port=5301
+
+	shift
+	addr=10.0.${to#h}.1
+	[ "$to" != r ] || addr=10.0.0.1
+	[ "${V:-4}" = 4 ] || { addr=fd00:$(cut -d. -f3 <<<"$addr")::1; port=5306; }
+	# no timeouts because of checkers: 4 s
+	virtual || set -- "$@" --timeout 20
+	in_ns "$host" rocegen "$@" --dev "$(roce_dev "$host")" --gid "$(gid "$host" "${V:-4}")" \
+		--to "$addr" --port $port >"$TMP/${LOG:-flow}.json" || fail "rocegen $*"
+}

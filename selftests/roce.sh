@@ -1,0 +1,462 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# roce_rcm: congestion management for soft-RoCE, as its packets show it.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_roce.sh
+. "$(dirname "$0")/lib_roce.sh"
+
+DEBUGFS=/sys/kernel/debug/roce_rcm
+PARAM=/sys/module/roce_rcm/parameters
+
+command -v rocegen >/dev/null || { echo "1..0 # SKIP no rocegen (needs libibverbs-dev)"; exit "$KSFT_SKIP"; }
+modprobe -r roce_rcm 2>/dev/null
+modprobe roce_rcm || { echo "1..0 # SKIP no module roce_rcm"; exit $KSFT_SKIP; }
+
+# load [NAME=VALUE...]: the module anew, as it comes or with parameters
+load()
+{
+	modprobe -r roce_rcm || fail "cannot unload"
+	modprobe roce_rcm "$@" || fail "cannot load with $*"
+}
+
+# counter NAME: of debugfs' counters
+counter()
+{
+	awk -v n="$1" '$1 == n { print $2 }' "$DEBUGFS"/counters
+}
+
+# mark_all: every ECT(0) packet of RoCE that goes to r is marked; mark_none: no more
+mark_all()
+{
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip pref 1 flower ip_proto udp \
+		dst_port 4791 ip_tos 2/3 action pedit ex munge ip tos set 3 retain 3 pipe \
+		action csum ip4h || skip "no tc flower or pedit"
+	in_ns sw tc filter add dev egress egress protocol ipv6 pref 2 flower ip_proto udp \
+		dst_port 4791 ip_tos 2/3 action pedit ex munge ip6 traffic_class set 3 retain 3 ||
+		skip "no tc flower or pedit"
+}
+
+mark_none()
+{
+	in_ns sw tc qdisc del dev egress clsact
+}
+
+# hosts N: N hosts that send to r, lines of 1 Gb/s, no queue but the lines. With all
+# checkers on, in real time, lines and rates are a fiftieth.
+hosts()
+{
+	local rate=1gbit
+
+	if ! virtual; then
+		rate=20mbit
+		echo 20 >"$PARAM"/line_rate_mbps
+		echo 5 >"$PARAM"/rate_min_mbps
+	fi
+	roce_dumbbell "$1" "$rate" "${RTT:-20us}"
+	roce_serve r
+}
+
+# --- programs --------------------------------------------------------------
+
+pingpong()
+{
+	local v
+
+	needs_virtual
+	roce_dumbbell 1 1gbit 20us
+	for v in 4 6; do	# of RoCE; the programs meet over IPv4
+		in_ns r ibv_rc_pingpong -e -d "$(roce_dev r)" -g "$(gid r "$v")" -n 200 >/dev/null &
+		wait_until listening r 18515
+		in_ns h1 ibv_rc_pingpong -e -d "$(roce_dev h1)" -g "$(gid h1 "$v")" -n 200 10.0.0.1 \
+			>"$TMP/pingpong" || fail "ibv_rc_pingpong over IPv$v: $(tail -n1 "$TMP/pingpong")"
+		wait $!
+		grep -q '^200 iters in' "$TMP/pingpong" || fail "$(cat "$TMP/pingpong")"
+	done
+}
+declare_test pingpong "R11" "ibv_rc_pingpong -e over a router hop, IPv4 and IPv6"
+
+rping_works()
+{
+	needs_virtual
+	roce_dumbbell 1 1gbit 20us
+	in_ns r timeout 10 rping -s -a 10.0.0.1 -C 20 >/dev/null 2>&1 &
+	sleep 0.2
+	in_ns h1 timeout 10 rping -c -a 10.0.0.1 -C 20 -v >"$TMP/rping" || fail "rping: $(tail -n2 "$TMP/rping")"
+	expect "pings" "$(grep -c '^ping data' "$TMP/rping")" -eq 20
+}
+declare_test rping_works "R11" "rping (RDMA CM, READ and WRITE) over a router hop"
+
+# --- injector --------------------------------------------------------------
+
+# roce_packets FILE: what cnp.py makes of a capture
+roce_packets()
+{
+	python3 "$SELFTESTS/cnp.py" check "$1"
+}
+
+inject()
+{
+	needs_virtual
+	hosts 1
+	capture sw egress "$TMP/in.pcap" "udp port 4791"
+	capture r eth0 "$TMP/out.pcap" "udp port 4791"
+	roce h1 send --messages 50 --size 32
+	roce h1 ud-send --messages 50 --size 32
+	echo 0 >"$PARAM"/inject
+	roce h1 send --messages 50 --size 32
+	echo 1 >"$PARAM"/inject
+	stop_captures
+	roce_packets "$TMP/in.pcap" >"$TMP/in"
+	roce_packets "$TMP/out.pcap" >"$TMP/out"
+	expect "packets" "$(wc -l <"$TMP/in")" -ge 150
+	expect "wrong ICRCs, of the injected and the others" "$(awk '$8 != "ok"' "$TMP/in" "$TMP/out" | wc -l)" -eq 0
+	expect "ECT(0) requests" "$(awk '$2 == "10.0.1.1" && $4 == 2' "$TMP/in" | wc -l)" -eq 100
+	expect "requests while it is off, Not-ECT" "$(awk '$2 == "10.0.1.1" && $4 == 0' "$TMP/in" | wc -l)" -eq 50
+	expect "acknowledgements with ECT(0)" "$(awk '$5 == 17 && $4 == 2' "$TMP/out" | wc -l)" -ge 50
+}
+declare_test inject "R1" "ECT(0) on the packets of data queue pairs, ICRC as it was; can be turned off"
+
+inject_policy()
+{
+	local ports
+
+	needs_virtual
+	hosts 1
+	capture sw egress "$TMP/in.pcap" "udp dst port 4791"
+	roce h1 send --qps 4 --messages 5 --size 32
+	stop_captures
+	ports=$(packets "$TMP/in.pcap" 'ip.src == 10.0.1.1' udp.srcport | sort -nu)
+	expect "UDP source ports of 4 queue pairs" "$(wc -l <<<"$ports")" -ge 2
+	load sport_min="$(head -n1 <<<"$ports")" sport_max="$(head -n1 <<<"$ports")"
+	capture sw egress "$TMP/in2.pcap" "udp dst port 4791"
+	roce h1 send --qps 400 --messages 1 --size 32
+	stop_captures
+	packets "$TMP/in2.pcap" 'ip.src == 10.0.1.1' udp.srcport ip.dsfield.ecn >"$TMP/in2"
+	expect "ECT(0) outside of the range" "$(awk -v p="$(head -n1 <<<"$ports")" '$1 != p && $2 != 0' "$TMP/in2" | wc -l)" -eq 0
+	expect "packets outside of the range" "$(awk -v p="$(head -n1 <<<"$ports")" '$1 != p' "$TMP/in2" | wc -l)" -gt 0
+	load
+}
+declare_test inject_policy "R1" "only flows of the chosen UDP source ports are injected"
+
+# --- notification point ----------------------------------------------------
+
+cnp_format()
+{
+	local v src n
+
+	needs_virtual
+	hosts 1
+	mark_all
+	for v in 4 6; do
+		capture r eth0 "$TMP/r$v.pcap" "udp port 4791"
+		V=$v roce h1 send --messages 4 --size 4096
+		stop_captures
+		roce_packets "$TMP/r$v.pcap" | awk '$5 == 129' >"$TMP/cnps"
+		n=$(wc -l <"$TMP/cnps")
+		src=$(jq -r .qp "$TMP/flow.json")
+		expect "CNPs over IPv$v" "$n" -ge 1
+		expect "CNPs that are wrong in any byte" "$(awk -v want="$(printf '8100ffff40%06x%040d' "$src" 0)" \
+			'$9 != want || $8 != "ok" || $7 != 40 || $4 != 48 * 4 + 1' "$TMP/cnps" | wc -l)" -eq 0
+		expect "CNPs not from the receiver to the sender" "$(awk '$2 !~ /^(10.0.0.1|fd00::1)$/ || $3 !~ /^(10.0.1.1|fd00:1::1)$/' "$TMP/cnps" | wc -l)" -eq 0
+		# ... and as Wireshark's dissector reads them
+		expect "CNPs that tshark knows" "$(count "$TMP/r$v.pcap" "infiniband.bth.opcode == 0x81 && infiniband.bth.destqp == $src && infiniband.bth.p_key == 0xffff && infiniband.bth.psn == 0")" -eq "$n"
+		expect "malformed to tshark" "$(count "$TMP/r$v.pcap" _ws.malformed)" -eq 0
+	done
+	echo 46 >"$PARAM"/cnp_dscp
+	echo 2 >"$PARAM"/cnp_ecn
+	capture r eth0 "$TMP/r.pcap" "udp port 4791"
+	roce h1 send --messages 2 --size 4096
+	stop_captures
+	expect "CNPs with the DSCP and ECN asked for" "$(roce_packets "$TMP/r.pcap" | awk '$5 == 129 && $4 == 46 * 4 + 2' | wc -l)" -ge 1
+	load
+}
+declare_test cnp_format "R3 R5" "CE makes a CNP, right in every byte, by an ICRC of our own and by tshark"
+
+# gaps FILE: the shortest time between two CNPs of a capture for the same queue pair, us
+gaps()
+{
+	roce_packets "$1" | awk '$5 == 129 {
+		split($1, t, ".")
+		us = (t[1] % 100000) * 1000000 + t[2] / 1000
+		if (($3, $6) in last && (!n++ || us - last[$3, $6] < least)) least = us - last[$3, $6]
+		last[$3, $6] = us
+	} END { printf "%.3f\n", n ? least : 0 }'
+}
+
+cnp_coalesced()
+{
+	local us
+
+	needs_virtual
+	hosts 2
+	mark_all
+	echo 400 >"$PARAM"/rate_min_mbps
+	for us in 50 200; do
+		echo "$us" >"$PARAM"/cnp_interval_us
+		capture r eth0 "$TMP/r$us.pcap" "udp port 4791"
+		roce h1 send --qps 3 --duration 10ms &
+		V=6 LOG=flow2 roce h2 ud-send --duration 10ms
+		wait $!
+		stop_captures
+		expect "CNPs" "$(roce_packets "$TMP/r$us.pcap" | awk '$5 == 129' | wc -l)" -ge $((10000 / us))
+		expect "shortest time between CNPs of a queue pair, us" "$(gaps "$TMP/r$us.pcap")" -ge "$us"
+	done
+	# none held back: as many as marks, once the receiver knows whose packets they are
+	load cnp_interval_us=0
+	capture r eth0 "$TMP/r0.pcap" "udp port 4791"
+	roce h1 send --messages 2 --size 8192
+	stop_captures
+	expect "too early to know the sender, of 16 marked packets" "$(counter ce_unknown_qp)" -le 8
+	expect "CNPs, one for each of the others" "$(roce_packets "$TMP/r0.pcap" | awk '$5 == 129' | wc -l)" \
+		-eq $((16 - $(counter ce_unknown_qp)))
+	load
+}
+declare_test cnp_coalesced "R4" "at most one CNP per queue pair in the time asked for"
+
+# --- reaction point --------------------------------------------------------
+
+# The document's 6 to 10: marks for a while, then none. From the capture of what
+# leaves the host: the rate falls, by what the model says, and grows again.
+reaction()
+{
+	needs_virtual
+	load line_rate_mbps=1000 dcqcn_ai_mbps=5 dcqcn_hai_mbps=20
+	hosts 1
+	mark_all
+	capture h1 eth0 "$TMP/h.pcap" "udp port 4791"
+	trace_on roce_rcm/roce_rcm_cut roce_rcm/roce_rcm_free
+	roce h1 send --duration 60ms --depth 8 &
+	sleep 0.02
+	mark_none
+	wait $!
+	trace_off "$TMP/trace"
+	stop_captures
+	# Mb/s in windows of 5 ms from the first data packet
+	packets "$TMP/h.pcap" 'ip.src == 10.0.1.1 && infiniband.bth.opcode <= 4' frame.time_epoch frame.len |
+		awk '{ split($1, t, "."); s = (t[1] % 1000) + t[2] / 1e9; if (!n++) first = s
+			w = int((s - first) / 0.005); b[w] += $2 }
+			END { for (i = 0; i < 12; i++) printf "%d ", b[i] * 8 / 5000; print "" }' >"$TMP/rates"
+	cat "$TMP/rates"
+	expect "cuts" "$(grep -c roce_rcm_cut: "$TMP/trace")" -ge 50
+	expect "the first cut, a half" "$(grep -m1 roce_rcm_cut: "$TMP/trace" | field rate_bps)" -eq 500000000
+	expect "Mb/s from 10 to 15 ms, all marked" "$(cut -d' ' -f3 "$TMP/rates")" -le 100
+	expect "Mb/s from 30 to 35 ms, unmarked for 10 ms" "$(cut -d' ' -f7 "$TMP/rates")" -ge "$(cut -d' ' -f3 "$TMP/rates")"
+	expect "Mb/s from 50 to 55 ms" "$(cut -d' ' -f11 "$TMP/rates")" -ge 900
+	expect "back at the line's rate" "$(grep -c roce_rcm_free: "$TMP/trace")" -ge 1
+	expect "the flow's end" "$(jq -r .status "$TMP/flow.json")" = ok
+	load
+}
+declare_test reaction "R6 R7 R8" "a CNP cuts the rate of its queue pair, which grows when no more come"
+
+# --- incast ----------------------------------------------------------------
+
+# red RATE MIN MAX: bottleneck of RATE with RED, thresholds in bytes
+red()
+{
+	roce_line sw egress "$1"
+	in_ns sw tc qdisc del dev egress parent 1:1 handle 2:
+	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: red limit $(($3 * 8)) min "$2" max "$3" \
+		avpkt 1086 burst $(($2 / 1086 + 1)) bandwidth "$1" probability "${4:-0.1}" ecn
+}
+
+incast()
+{
+	local i pids=() total
+
+	needs_virtual
+	load line_rate_mbps=1000 dcqcn_ai_mbps=2 dcqcn_hai_mbps=10 dcqcn_timer_us=300
+	hosts 4
+	red 1gbit 10000 40000
+	for i in 1 2 3 4; do
+		LOG=flow$i roce "h$i" send --duration 200ms &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	in_ns sw tc -s qdisc show dev egress
+	total=$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | add * 8 / 200000')
+	echo "Mb/s together: $total; $(cat "$TMP"/flow?.json | jq -c .rate_bps | paste -sd' ')"
+	expect "queue pairs that ended well" "$(cat "$TMP"/flow?.json | jq -r .status | grep -cx ok)" -eq 4
+	expect "Mb/s together" "$total" -ge 800
+	expect "marks" "$(queue_counts sw egress | cut -f1)" -ge 100
+	expect "fairness" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))')" -ge 0.9
+	load
+}
+declare_test incast "R2 R6" "four senders share a RED bottleneck"
+
+# --- hostile ---------------------------------------------------------------
+
+# forge [cnp.py send's options]: from h2, as if from r unless told otherwise
+forge()
+{
+	in_ns h2 python3 "$SELFTESTS/cnp.py" send --src 10.0.0.1 --dst 10.0.1.1 \
+		--from-mac "$(mac_of h2 eth0)" --to-mac "$(mac_of sw p2)" --qp "$QP" "$@" ||
+		fail "cnp.py $*"
+}
+
+# known_at ADDR: is a queue pair there known?
+known_at()
+{
+	awk -v a="$1" '$2 == "local" && $3 == a { n = 1 } END { exit !n }' "$DEBUGFS"/qps
+}
+
+hostile()
+{
+	local n=2000
+
+	needs_virtual
+	hosts 2
+	roce h1 send --duration 3s --depth 8 &
+	wait_until known_at ::ffff:10.0.1.1
+	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
+	forge --icrc bad --count "$n" --rate 100000
+	expect "with a wrong ICRC" "$(counter cnp_bad_icrc)" -eq "$n"
+	forge --src 10.0.9.9 --count "$n" --rate 100000
+	expect "from a stranger" "$(counter cnp_wrong_source)" -eq "$n"
+	QP=1000-16777215 forge --count "$n" --rate 100000
+	expect "for queue pairs that are not" "$(counter cnp_unknown_qp)" -eq "$n"
+	forge --tver 3 --count "$n" --rate 100000
+	forge --length 27 --count "$n" --rate 100000
+	forge --length 60 --count "$n" --rate 100000
+	expect "of another version or length" "$(counter cnp_malformed)" -eq $((3 * n))
+	forge --random --count "$n" --rate 100000
+	expect "CNPs that did anything" "$(counter cnp_handled)" -eq 0
+	expect "queue pairs known" "$(counter local_qps)" -le 2
+	wait $!
+	expect "Mb/s of the flow meanwhile" "$(jq '.rate_bps / 1e6' "$TMP/flow.json")" -ge 930
+	expect "packets held back" "$(counter paced)" -eq 0
+	# and the same with nothing wrong does count
+	roce h1 send --duration 1s &
+	sleep 0.5
+	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" && $4 > n { n = $4 } END { print n }' "$DEBUGFS"/qps)
+	forge
+	wait $!
+	expect "handled" "$(counter cnp_handled)" -eq 1
+	load
+}
+declare_test hostile "R12" "forged and malformed CNPs, 100,000 a second, are counted and change nothing"
+
+# --- observing -------------------------------------------------------------
+
+observe()
+{
+	needs_virtual
+	hosts 1
+	mark_all
+	trace_on roce_rcm/roce_rcm_cnp_sent roce_rcm/roce_rcm_cut
+	roce h1 send --duration 500ms &
+	sleep 0.1
+	column -t "$DEBUGFS"/qps >"$TMP/qps"
+	wait $!
+	trace_off "$TMP/trace"
+	cat "$TMP/qps"
+	expect "columns" "$(awk 'NF != 14' "$TMP/qps" | wc -l)" -eq 0
+	awk '$3 == "::ffff:10.0.1.1" && $5 == "::ffff:10.0.0.1" && $7 >= 5 && $7 < 10000 && $9 > 0 && $9 <= 1 && $10 > 0' "$TMP/qps" |
+		grep -q . || fail "no sender with rate, alpha and CNPs in: $(cat "$TMP/qps")"
+	awk '$3 == "::ffff:10.0.0.1" && $11 > 0' "$TMP/qps" | grep -q . || fail "no receiver with CNPs out"
+	expect "packets in the FIFO" "$(awk '$3 == "::ffff:10.0.1.1" { print $12 }' "$TMP/qps")" -gt 0
+	expect "tracepoints: CNPs sent" "$(grep -c 'roce_rcm_cnp_sent: to=::ffff:10.0.1.1 qp=' "$TMP/trace")" -gt 0
+	expect "tracepoints: cuts" "$(grep -c 'roce_rcm_cut: addr=::ffff:10.0.1.1 qp=' "$TMP/trace")" -gt 0
+	load
+}
+declare_test observe "R13" "debugfs and tracepoints: rate, alpha, CNPs in and out, FIFO"
+
+# --- kinds of traffic ------------------------------------------------------
+
+kinds()
+{
+	local op v handled=0 more
+
+	needs_virtual
+	hosts 1
+	roce_serve h1
+	mark_all
+	for v in 4 6; do
+		for op in send write uc-send uc-write ud-send; do
+			V=$v roce h1 "$op" --duration 20ms
+			more=$(counter cnp_handled)
+			expect "CNPs taken: $op over IPv$v" "$more" -gt "$handled"
+			handled=$more
+		done
+		# what comes back is the bulk: r reads from h1
+		V=$v TO_HOST=h1 roce r read --duration 20ms
+		more=$(counter cnp_handled)
+		expect "CNPs taken: read over IPv$v" "$more" -gt "$handled"
+		handled=$more
+	done
+	expect "packets held back" "$(counter paced)" -gt 0
+	expect "packets dropped in FIFOs" "$(counter fifo_dropped)" -eq 0
+	load
+}
+declare_test kinds "R11" "RC SEND, WRITE, READ, UC and UD, IPv4 and IPv6: marked, notified, paced"
+
+# --- life ------------------------------------------------------------------
+
+unload()
+{
+	local i n=100 pids=() paced=0
+
+	needs_virtual
+	load
+	hosts 2
+	mark_all
+	roce_serve h2
+	roce h1 send --duration "$((n * 30))ms" --size 8192 --qps 2 &
+	pids+=($!)
+	TO_HOST=h2 LOG=flow2 roce r read --duration "$((n * 30))ms" &
+	pids+=($!)
+	for ((i = 0; i < n; i++)); do
+		sleep 0.0$((RANDOM % 3))
+		paced=$((paced + ($(counter paced) > 0)))
+		rmmod roce_rcm || fail "cannot unload"
+		modprobe roce_rcm || fail "cannot load"
+	done
+	wait "${pids[@]}"
+	expect "times that packets were held back" "$paced" -ge $((n / 2))
+	expect "queue pairs that ended well" "$(jq -r .status "$TMP/flow.json" "$TMP/flow2.json" | grep -cx ok)" -eq 3
+}
+declare_test unload "R11" "loaded and unloaded a hundred times under traffic that is being paced"
+
+# Everything at once, for the checkers: all kinds of traffic, marks, notifications,
+# forged ones, parameters that change, loads and unloads, a namespace that goes away.
+stress()
+{
+	local i op pids=() tick=0.1
+
+	virtual || tick=0.7
+	load
+	hosts 2
+	mark_all
+	roce_serve h1
+	for op in send uc-write ud-send; do
+		LOG=$op roce h1 "$op" --duration "$(awk -v t="$tick" 'BEGIN { print t * 8 }')s" --qps 2 --size 4096 &
+		pids+=($!)
+	done
+	V=6 TO_HOST=h1 LOG=read roce r read --duration "$(awk -v t="$tick" 'BEGIN { print t * 8 }')s" --size 32768 &
+	pids+=($!)
+	LOG=gone roce h2 send --duration 60s 2>/dev/null &
+	for ((i = 0; i < 6; i++)); do
+		sleep "$tick"
+		grep -q local "$DEBUGFS/qps" || fail "no queue pairs"
+		echo $((i % 2)) >"$PARAM/inject"
+		echo $((i * 10)) >"$PARAM/cnp_interval_us"
+		cat "$DEBUGFS"/qps >/dev/null
+		[ $((i % 2)) -eq 0 ] || load line_rate_mbps=20 rate_min_mbps=5 dcqcn_ai_mbps=1
+	done
+	QP=16-40 forge --random --count 200 --rate 1000
+	QP=16-40 forge --count 100 --rate 1000
+	rdma link del "$(roce_dev h2)"
+	ip netns pids "${NSP}h2" | xargs -r kill -9
+	ip netns del "${NSP}h2"
+	wait "${pids[@]}"
+	expect "RC queue pairs that ended well" "$(jq -r .status "$TMP/send.json" "$TMP/read.json" | grep -cx ok)" -eq 3
+	teardown
+	modprobe -r roce_rcm || fail "cannot unload"
+	modprobe roce_rcm || fail "cannot load"
+}
+declare_test stress "R11 R12" "all kinds of traffic, forged CNPs, loads and unloads, a namespace that goes: nothing breaks"
+
+run_tests "$@"

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fuzzes include/dcqcn_model.h: the input is a set of parameters and a life of time
+ * gone by, bytes sent and CNPs, compared with the paper in floating point after
+ * each step.
+ */
+#include "dcqcn_oracle.h"
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct fuzz_input in = { data, size };
+	struct dcqcn_pair d;
+	u64 period;
+
+	d.p.line = 1 + fold(fuzz_take(&in, 6), DCQCN_RATE_MAX - 1);
+	d.p.floor = 1 + fold(fuzz_take(&in, 6), d.p.line - 1);
+	d.p.ai = fold(fuzz_take(&in, 6), DCQCN_RATE_MAX);
+	d.p.hai = fold(fuzz_take(&in, 6), DCQCN_RATE_MAX);
+	d.p.bytes = 1 + fuzz_take(&in, 4);
+	d.p.alpha_ns = 1 + fold(fuzz_take(&in, 4), 1000000000);
+	d.p.timer_ns = 1 + fold(fuzz_take(&in, 4), 1000000000);
+	d.p.f = fold(fuzz_take(&in, 2), 1000);
+	d.p.shift_g = 1 + fuzz_take(&in, 1) % 16;
+	d.p.cut = fold(fuzz_take(&in, 2), 1024);
+	period = fp_min(d.p.alpha_ns, d.p.timer_ns);
+	dcqcn_pair_init(&d, fuzz_take(&in, 7));
+	while (in.size) {
+		u8 op = fuzz_take(&in, 1) % 3;
+		u64 x = fuzz_take(&in, 4);
+
+		if (op == 0)
+			dcqcn_pair_advance(&d, fold(x, 500 * period));
+		else if (op == 1)
+			dcqcn_pair_sent(&d, fold(x, fp_min(500 * d.p.bytes, FP_ONE(31))));
+		else
+			dcqcn_pair_cnp(&d);
+	}
+	return 0;
+}
