@@ -289,6 +289,11 @@ declare_test incast "R2 R6" "four senders share a RED bottleneck"
 
 # --- hostile ---------------------------------------------------------------
 
+mac_of()
+{
+	in_ns "$1" cat "/sys/class/net/$2/address"
+}
+
 # forge [cnp.py send's options]: from h2, as if from r unless told otherwise
 forge()
 {
