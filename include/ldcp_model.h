@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * LDCP's window as arithmetic on plain values (draft 2.2, 2.3, 3.2). No
+ * connection, no packet, no clock: whoever sends against a window, paced or
+ * counted, can use it.
+ *
+ *	n packets confirmed, not marked:	cw += n * alpha / cw
+ *	n packets confirmed, marked:		cw -= n * beta
+ *	below one packet, not marked:		cw += gamma
+ *	below one packet, marked:		cw = max(gamma, eta * cw)
+ *	once per RTT where nothing confirms packets one by one:
+ *						cw += alpha
+ */
+#ifndef _LOWQ_LDCP_MODEL_H
+#define _LOWQ_LDCP_MODEL_H
+
+#include "fixedpoint.h"
+
+/*
+ * cw's format: packets in Q40, so that a step of alpha / cw at 2^20 packets still
+ * has 2^10 units at the least alpha, and 2^20 packets leave 3 bits to spare.
+ */
+#define LDCP_CW_Q		40
+#define LDCP_CW_ONE		FP_ONE(LDCP_CW_Q)
+#define LDCP_CW_MAX		FP_ONE(LDCP_CW_Q + 20)
+
+/* Units of alpha, beta and eta: 1/1024 */
+#define LDCP_GAIN_Q		10
+#define LDCP_GAIN_ONE		((u32)FP_ONE(LDCP_GAIN_Q))
+
+/* gamma is 2^-shift_gamma: 1/4, 1/8 or 1/16 (draft 2.2) */
+#define LDCP_SHIFT_GAMMA_MIN	2
+#define LDCP_SHIFT_GAMMA_MAX	4
+
+#define LDCP_PACKETS_MAX	65536U	/* more of one confirmation do not count */
+
+/**
+ * struct ldcp_gains - how far one confirmation moves the window
+ * @alpha:	increase, Q10, above 0 and at most 1 packet per RTT
+ * @beta:	decrease, Q10, above 0 and at most 1 packet per marked packet
+ * @eta:	factor of a decrease below one packet, Q10, above 0 and below 1
+ * @shift_gamma: gamma, the step and the least window below one packet, is
+ *		2^-shift_gamma packets; LDCP_SHIFT_GAMMA_MIN to _MAX
+ */
+struct ldcp_gains {
+	u32 alpha;
+	u32 beta;
+	u32 eta;
+	u32 shift_gamma;
+};
+
+/* The least window, packets in Q40 */
+static inline u64 ldcp_model_gamma(const struct ldcp_gains *g)
+{
+	return LDCP_CW_ONE >> g->shift_gamma;
+}
+
+/* @cw: any; what lies outside gamma to 2^20 packets is brought to the nearer end */
+static inline u64 ldcp_model_bound(u64 cw, const struct ldcp_gains *g)
+{
+	return fp_min(fp_max(cw, ldcp_model_gamma(g)), LDCP_CW_MAX);
+}
+
+/*
+ * The window after @n packets were confirmed without a mark (eq. 2, and its rule
+ * below one packet, which counts confirmations and not packets). cw: Q40, within
+ * ldcp_model_bound(), here and below.
+ *
+ * n * alpha is at most 2^26 in Q10; the quotient of that times 2^50 and cw in Q20
+ * is in Q40. One 64-bit division where n * alpha < 16; what cutting cw to Q20
+ * changes is forgotten again as fast as the rule forgets: it never adds up.
+ */
+static inline u64 ldcp_model_clean(u64 cw, u32 n, const struct ldcp_gains *g)
+{
+	u64 step;
+
+	if (!n)
+		return cw;
+	if (cw < LDCP_CW_ONE)
+		return cw + ldcp_model_gamma(g);
+	step = fp_mul_div(fp_min(n, LDCP_PACKETS_MAX) * g->alpha, FP_ONE(50), cw >> 20);
+	return fp_min(cw + step, LDCP_CW_MAX);
+}
+
+/* The window after @n packets were confirmed with a mark, or after as many CNPs. */
+static inline u64 ldcp_model_marked(u64 cw, u32 n, const struct ldcp_gains *g)
+{
+	u64 cut;
+
+	if (!n)
+		return cw;
+	if (cw < LDCP_CW_ONE)
+		cut = cw - ((cw * g->eta) >> LDCP_GAIN_Q);
+	else
+		cut = (fp_min(n, LDCP_PACKETS_MAX) * g->beta) << (LDCP_CW_Q - LDCP_GAIN_Q);
+	return fp_max(fp_sub(cw, cut), ldcp_model_gamma(g));
+}
+
+/* The window after a round trip, where the increase comes once per RTT (draft 3.2). */
+static inline u64 ldcp_model_round(u64 cw, const struct ldcp_gains *g)
+{
+	if (cw < LDCP_CW_ONE)
+		return cw + ldcp_model_gamma(g);
+	return fp_min(cw + ((u64)g->alpha << (LDCP_CW_Q - LDCP_GAIN_Q)), LDCP_CW_MAX);
+}
+
+/* How many packets may be on their way: whole ones, and one at least. */
+static inline u32 ldcp_model_packets(u64 cw)
+{
+	return fp_max(cw >> LDCP_CW_Q, 1);
+}
+
+/*
+ * Below one packet: the time from one packet to the next, RTT / cw; 0 otherwise.
+ * @rtt: any unit, below 2^44; the result has the same.
+ */
+static inline u64 ldcp_model_interval(u64 cw, u64 rtt)
+{
+	return cw < LDCP_CW_ONE ? fp_mul_div(rtt, FP_ONE(20), cw >> 20) : 0;
+}
+
+/*
+ * The rate that the window stands for, bytes per second. @packet: bytes, below
+ * 2^24; @rtt_us: microseconds. cw in Q20 times packet is below 2^64.
+ */
+static inline u64 ldcp_model_rate(u64 cw, u32 packet, u32 rtt_us)
+{
+	return fp_mul_div((cw >> 20) * packet, 1000000, rtt_us) >> (LDCP_CW_Q - 20);
+}
+
+/*
+ * Packets that a path holds: the initial window (draft 2.3). @rate_mbps: Mb/s,
+ * @rtt_us: microseconds; their product, bits, fits 64 bits. @packet: bytes on the
+ * line. Rounded up; 1 at least, 2^20 at most.
+ */
+static inline u32 ldcp_model_bdp(u32 rate_mbps, u32 rtt_us, u32 packet)
+{
+	u64 packets = fp_mul_div((u64)rate_mbps * rtt_us, 1, 8 * (u64)packet);
+	u64 whole = packets * 8 * packet == (u64)rate_mbps * rtt_us ? packets : packets + 1;
+
+	return fp_min(fp_max(whole, 1), LDCP_CW_MAX >> LDCP_CW_Q);
+}
+
+#endif /* _LOWQ_LDCP_MODEL_H */

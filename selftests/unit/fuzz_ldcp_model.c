@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fuzzes include/ldcp_model.h: the input is gains and a window, then what happens
+ * to it: ACKs of some packets with and without ECE, rounds, windows from nowhere.
+ * Each step is compared with the draft in floating point; besides, calls with values
+ * that nobody would come to.
+ */
+#include "ldcp_oracle.h"
+
+enum {
+	ACK,
+	ACK_ECE,
+	ROUND,
+	ANY_WINDOW,
+	ANY_RATE,
+	OPERATIONS,
+};
+
+static void any_rate(struct fuzz_input *in, u64 cw)
+{
+	u32 rtt = fuzz_take(in, 4), packet = fuzz_take(in, 3), mbps = fuzz_take(in, 4);
+	u64 interval = ldcp_model_interval(cw, rtt);
+
+	expect(cw < LDCP_CW_ONE ? interval >= rtt : !interval, "cw %lu rtt %u: %lu", cw, rtt,
+	       interval);
+	expect(interval <= (u64)rtt * 17, "cw %lu rtt %u: %lu", cw, rtt, interval);
+	ldcp_model_rate(cw, packet, rtt);
+	packet = ldcp_model_bdp(mbps, rtt, packet);
+	expect(packet >= 1 && packet <= 1 << 20, "%u", packet);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct fuzz_input in = { data, size };
+	u64 alpha = fuzz_take(&in, 2), beta = fuzz_take(&in, 2), eta = fuzz_take(&in, 2);
+	u64 shift = fuzz_take(&in, 1);
+	struct ldcp_gains g = ldcp_gains_of(alpha, beta, eta, shift);
+	u64 cw = fuzz_take(&in, 8);
+
+	cw = ldcp_model_bound(cw, &g);
+	while (in.size) {
+		unsigned int op = fuzz_take(&in, 1) % OPERATIONS;
+
+		switch (op) {
+		case ACK:
+		case ACK_ECE:
+			cw = ldcp_checked_ack(&g, cw, fold(fuzz_take(&in, 3), LDCP_PACKETS_MAX),
+					      op == ACK_ECE);
+			break;
+		case ROUND:
+			cw = ldcp_model_round(cw, &g);
+			expect(cw == ldcp_model_bound(cw, &g), "%lu", cw);
+			break;
+		case ANY_WINDOW:
+			cw = fuzz_take(&in, 8);
+			cw = ldcp_model_bound(cw, &g);
+			break;
+		case ANY_RATE:
+			any_rate(&in, cw);
+			break;
+		}
+	}
+	return 0;
+}

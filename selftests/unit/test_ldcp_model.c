@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of include/ldcp_model.h, in its order, against the draft in floating
+ * point (ldcp_oracle.h). L3, L5, L6, L7, L16 are the requirements that a test is
+ * about:
+ *
+ *	L3	2.2	n packets confirmed: cw += n * alpha / cw, cw -= n * beta
+ *	L5	2.2	below one packet: cw += gamma, cw = max(gamma, eta * cw)
+ *	L6	2.2	below one packet: a packet every RTT / cw
+ *	L7	2.3	the initial window is the BDP
+ *	L16	3.2	cw += alpha once per RTT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ldcp_oracle.h"
+
+#define ACKS	10000000	/* L3: drift over so many */
+#define DRIFT	0.0001L		/* ... at most this part of cw */
+
+static struct ldcp_gains any_gains(void)
+{
+	u64 alpha = rnd_upto(U32_MAX), beta = rnd_upto(U32_MAX);
+	u64 eta = rnd_upto(U32_MAX), shift = rnd();
+
+	return ldcp_gains_of(alpha, beta, eta, shift);
+}
+
+static u64 any_cw(const struct ldcp_gains *g)
+{
+	u64 cw = rnd_upto(LDCP_CW_MAX);
+
+	return ldcp_model_bound(cw, g);
+}
+
+static void ldcp_model_bound__table(void **state)
+{
+	unsigned int shift;
+
+	(void)state;
+	for (shift = LDCP_SHIFT_GAMMA_MIN; shift <= LDCP_SHIFT_GAMMA_MAX; shift++) {
+		struct ldcp_gains g = { .shift_gamma = shift };
+		u64 least = LDCP_CW_ONE >> shift;
+
+		assert_true(ldcp_model_gamma(&g) == least);
+		assert_true(ldcp_model_bound(0, &g) == least);
+		assert_true(ldcp_model_bound(least - 1, &g) == least);
+		assert_true(ldcp_model_bound(least + 1, &g) == least + 1);
+		assert_true(ldcp_model_bound(LDCP_CW_MAX + 1, &g) == LDCP_CW_MAX);
+		assert_true(ldcp_model_bound(U64_MAX, &g) == LDCP_CW_MAX);
+	}
+}
+
+/* The draft's own numbers, by hand; gains in 1/1024, windows in 1/1024 packets */
+static void ldcp_model_ack__table(void **state)
+{
+	static const struct {
+		u32 alpha, beta, shift, n;
+		bool ece;
+		u64 cw, after;
+	} lines[] = {
+		/* eq. (1) */
+		{ 1024, 512, 4, 1, false, 4096, 4096 + 256 },
+		{ 512, 512, 4, 1, false, 2048, 2048 + 256 },
+		{ 1024, 512, 4, 1, true, 4096, 4096 - 512 },
+		/* eq. (2) */
+		{ 1024, 512, 4, 3, false, 4096, 4096 + 768 },
+		{ 1024, 512, 4, 3, true, 4096, 4096 - 1536 },
+		{ 1024, 1024, 4, 65536, false, 1048576, 1048576 + 65536 },
+		/* below one packet: the packets confirmed do not matter */
+		{ 1024, 512, 4, 1, false, 512, 512 + 64 },
+		{ 1024, 512, 2, 5, false, 512, 512 + 256 },
+		{ 1024, 512, 3, 5, false, 512, 512 + 128 },
+		{ 1024, 512, 4, 1, true, 512, 256 },
+		{ 1024, 512, 4, 7, true, 1023, 511 },	/* 511.5: Q40 has the half */
+		{ 1024, 512, 4, 1, true, 100, 64 },
+		{ 1024, 512, 4, 1, true, 64, 64 },
+		/* from one packet and above to below it, and to the least */
+		{ 1024, 1024, 4, 1, true, 1024, 64 },
+		{ 1024, 512, 4, 1, true, 1024, 512 },
+		{ 1024, 512, 2, 9, true, 4096, 256 },
+		/* up to one packet: gamma, and not alpha / cw */
+		{ 1024, 512, 4, 1, false, 960, 1024 },
+		{ 1024, 512, 2, 1, false, 1023, 1023 + 256 },
+		/* nothing confirmed */
+		{ 1024, 512, 4, 0, false, 4096, 4096 },
+		{ 1024, 512, 4, 0, true, 4096, 4096 },
+		{ 1024, 512, 4, 0, true, 512, 512 },
+		/* the largest */
+		{ 1024, 512, 4, 65536, false, 1048576 * 1024ULL, 1048576 * 1024ULL },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct ldcp_gains g = {
+			.alpha = lines[i].alpha, .beta = lines[i].beta, .eta = 512,
+			.shift_gamma = lines[i].shift,
+		};
+		u64 after = ldcp_model_ack(&g, lines[i].cw << 30, lines[i].n, lines[i].ece);
+
+		expect(after >> 30 == lines[i].after, "line %lu: %lu / 1024", i, after >> 30);
+	}
+}
+
+/* L3: one ACK, from any window, for any n to 2^16 and any gains */
+static void ldcp_model_ack__random(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct ldcp_gains g = any_gains();
+		u64 cw = any_cw(&g), n = rnd_upto(LDCP_PACKETS_MAX);
+
+		ldcp_checked_ack(&g, cw, n, i % 2);
+	}
+}
+
+/* What no peer that is sane would confirm counts as 2^16 packets. */
+static void ldcp_model_ack__too_many(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100000; i++) {
+		struct ldcp_gains g = any_gains();
+		u64 cw = any_cw(&g);
+		u32 n = LDCP_PACKETS_MAX + rnd_upto(U32_MAX - LDCP_PACKETS_MAX);
+		bool ece = i % 2;
+
+		assert_true(ldcp_model_ack(&g, cw, n, ece) ==
+			    ldcp_model_ack(&g, cw, LDCP_PACKETS_MAX, ece));
+	}
+}
+
+/* Which ACK comes with ECE? Around equilibrium at cw, or without regard to it */
+enum pattern {
+	NO_MARKS,
+	EQUILIBRIUM,	/* as many as hold cw where it is, at random */
+	STRONG,		/* every fourth */
+	BURSTS,
+	RANDOM_MARKS,
+	PATTERNS
+};
+
+static bool is_marked(enum pattern pattern, u64 ack, const struct ldcp_draft *d, long double cw)
+{
+	switch (pattern) {
+	case NO_MARKS:
+		return false;
+	case EQUILIBRIUM:
+		/* (1 - p) * alpha / cw = p * beta */
+		return (rnd() >> 11) * ldexpl(1, -53) < d->alpha / (d->alpha + d->beta * cw);
+	case STRONG:
+		return ack % 4 == 3;
+	case BURSTS:
+		return ack % 4000 >= 3900;
+	default:
+		return !(rnd() % 50);
+	}
+}
+
+/*
+ * L3: the same @acks ACKs for the model and the draft; how far apart, as a part of
+ * cw, they are at worst. An ACK confirms at most the window, as nothing else can
+ * be on its way; more would magnify differences, whoever computes.
+ *
+ * The draft's rule has a jump at one packet: where the two come to lie on either
+ * side of it, by less than what is allowed, they go on from the model's value.
+ */
+static long double drift(const struct ldcp_gains *g, enum pattern pattern, u64 cw, u32 most,
+			 int acks)
+{
+	struct ldcp_draft d = ldcp_draft(g);
+	long double real = ldcp_real(cw), worst = 0;
+	int i;
+
+	for (i = 0; i < acks; i++) {
+		u32 n = 1 + fold(rnd(), fp_min(ldcp_model_packets(cw), most) - 1);
+		bool ece = is_marked(pattern, i, &d, real);
+		long double apart;
+
+		cw = ldcp_model_ack(g, cw, n, ece);
+		real = ldcp_draft_ack(&d, real, n, ece);
+		apart = fabsl(ldcp_real(cw) - real) / real;
+		if (apart > worst)
+			worst = apart;
+		if ((cw < LDCP_CW_ONE) != (real < 1) && apart < DRIFT)
+			real = ldcp_real(cw);
+	}
+	return worst;
+}
+
+static void expect_no_drift(const struct ldcp_gains *g, enum pattern pattern, u64 cw, u32 most,
+			    int acks)
+{
+	long double worst = drift(g, pattern, cw, most, acks);
+
+	expect(worst < DRIFT, "alpha %u beta %u, pattern %d, cw %Lf, n up to %u: off by %Lg",
+	       g->alpha, g->beta, pattern, ldcp_real(cw), most, worst);
+}
+
+/* L3: 10^7 ACKs of one packet, from the least and the largest windows */
+static void ldcp_model_ack__drift(void **state)
+{
+	static const struct ldcp_gains gains[] = {
+		{ 1024, 512, 512, 4 }, { 1, 1, 512, 4 }, { 333, 77, 700, 2 },
+	};
+	size_t i;
+	int pattern;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(gains); i++)
+		for (pattern = 0; pattern < PATTERNS; pattern++)
+			expect_no_drift(&gains[i], pattern,
+					i % 2 ? ldcp_model_gamma(&gains[i]) : LDCP_CW_MAX / 2,
+					1, i ? ACKS / 10 : ACKS);
+}
+
+/* The same for windows, gains and packets per ACK of all kinds, shorter */
+static void ldcp_model_ack__random_streams(void **state)
+{
+	int run;
+
+	(void)state;
+	for (run = 0; run < 1000; run++) {
+		struct ldcp_gains g = any_gains();
+		u64 cw = any_cw(&g), most = 1 + rnd_upto(LDCP_PACKETS_MAX - 1);
+
+		expect_no_drift(&g, run % PATTERNS, cw, most, 5000);
+	}
+}
+
+/* At 2^20 packets the least alpha still counts: 2^20 ACKs add alpha. */
+static void ldcp_model_clean__largest(void **state)
+{
+	struct ldcp_gains g = { .alpha = 1, .beta = 1, .eta = 512, .shift_gamma = 4 };
+	u64 cw = LDCP_CW_MAX - LDCP_CW_ONE, before = cw;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 1 << 20; i++)
+		cw = ldcp_model_clean(cw, 1, &g);
+	assert_true(near_rel(ldcp_real(cw - before), 1.0L / 1024, 0.001));
+}
+
+/* L5: at 1/16, one packet of window again after so many ACKs as the rule implies */
+static void ldcp_model_clean__from_the_least(void **state)
+{
+	unsigned int shift;
+
+	(void)state;
+	for (shift = LDCP_SHIFT_GAMMA_MIN; shift <= LDCP_SHIFT_GAMMA_MAX; shift++) {
+		struct ldcp_gains g = { 1024, 512, 512, shift };
+		u64 cw = ldcp_model_gamma(&g);
+		u32 acks = 0;
+
+		for (; cw < LDCP_CW_ONE; acks++)
+			cw = ldcp_model_clean(cw, 1, &g);
+		assert_true(cw == LDCP_CW_ONE);
+		assert_int_equal(acks, (1 << shift) - 1);
+	}
+}
+
+/* L16 */
+static void ldcp_model_round__random(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct ldcp_gains g = any_gains();
+		struct ldcp_draft d = ldcp_draft(&g);
+		u64 cw = any_cw(&g), after = ldcp_model_round(cw, &g);
+		long double step = cw < LDCP_CW_ONE ? d.gamma : d.alpha;
+
+		assert_true(ldcp_real(after) == ldcp_draft_bound(&d, ldcp_real(cw) + step));
+	}
+}
+
+static void ldcp_model_packets__table(void **state)
+{
+	(void)state;
+	assert_int_equal(ldcp_model_packets(LDCP_CW_ONE / 16), 1);
+	assert_int_equal(ldcp_model_packets(LDCP_CW_ONE), 1);
+	assert_int_equal(ldcp_model_packets(2 * LDCP_CW_ONE - 1), 1);
+	assert_int_equal(ldcp_model_packets(2 * LDCP_CW_ONE), 2);
+	assert_int_equal(ldcp_model_packets(LDCP_CW_MAX), 1 << 20);
+}
+
+/* L6 */
+static void ldcp_model_interval__random(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct ldcp_gains g = any_gains();
+		u64 cw = any_cw(&g), rtt = rnd_upto(FP_ONE(44) - 1);
+		u64 got = ldcp_model_interval(cw, rtt);
+		long double want = rtt / ldcp_real(cw);
+
+		if (cw >= LDCP_CW_ONE)
+			assert_int_equal(got, 0);
+		else
+			expect(near_abs(got, want, 1 + want * ldexpl(1, -16)),
+			       "cw %Lf, rtt %lu: %lu", ldcp_real(cw), rtt, got);
+	}
+	assert_int_equal(ldcp_model_interval(LDCP_CW_ONE / 16, 100000), 1600000);
+}
+
+static void ldcp_model_rate__random(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct ldcp_gains g = any_gains();
+		u64 cw = any_cw(&g), packet = rnd_range(64, 65535), rtt = 1 + rnd_upto(10000000);
+		u64 got = ldcp_model_rate(cw, packet, rtt);
+		long double want = ldcp_real(cw) * packet * 1e6L / rtt;
+
+		/* U64_MAX in between where it does not fit: 2^44 bytes per second */
+		want = fminl(want, ldexpl(1, 44) - 1);
+		expect(near_abs(got, want, 1 + want * ldexpl(1, -15)), "cw %Lf, %lu bytes, %lu us: %lu",
+		       ldcp_real(cw), packet, rtt, got);
+	}
+	/* 10 Gb/s, 100 us, 1250 bytes: 100 packets */
+	assert_int_equal(ldcp_model_rate(100 * LDCP_CW_ONE, 1250, 100), 1250000000);
+}
+
+/* L7 */
+static void ldcp_model_bdp__table(void **state)
+{
+	static const struct {
+		u32 mbps, us, packet, want;
+	} lines[] = {
+		{ 10000, 100, 1514, 83 },	/* 125000 bytes, 82.6 packets */
+		{ 10000, 100, 1250, 100 },	/* exactly */
+		{ 10000, 100, 1249, 101 },
+		{ 1000, 100, 1514, 9 },
+		{ 100000, 20, 1514, 166 },
+		{ 100, 10, 1514, 1 },
+		{ 0, 0, 1514, 1 },
+		{ U32_MAX, U32_MAX, 1, 1 << 20 },
+		{ 1, 1, 0, 1 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(lines); i++)
+		assert_int_equal(ldcp_model_bdp(lines[i].mbps, lines[i].us, lines[i].packet),
+				 lines[i].want);
+}
+
+int main(void)
+{
+	const struct CMUnitTest ldcp_model[] = {
+		cmocka_unit_test(ldcp_model_bound__table),
+		cmocka_unit_test(ldcp_model_ack__table),
+		cmocka_unit_test(ldcp_model_ack__random),
+		cmocka_unit_test(ldcp_model_ack__too_many),
+		cmocka_unit_test(ldcp_model_ack__drift),
+		cmocka_unit_test(ldcp_model_ack__random_streams),
+		cmocka_unit_test(ldcp_model_clean__largest),
+		cmocka_unit_test(ldcp_model_clean__from_the_least),
+		cmocka_unit_test(ldcp_model_round__random),
+		cmocka_unit_test(ldcp_model_packets__table),
+		cmocka_unit_test(ldcp_model_interval__random),
+		cmocka_unit_test(ldcp_model_rate__random),
+		cmocka_unit_test(ldcp_model_bdp__table),
+	};
+
+	rnd_seed_from_env();
+	return cmocka_run_group_tests(ldcp_model, NULL, NULL);
+}
