@@ -181,7 +181,7 @@ static long double drift(const struct ldcp_gains *g, enum pattern pattern, u64 c
 
 	for (i = 0; i < acks; i++) {
 		u32 n = 1 + fold(rnd(), fp_min(ldcp_model_packets(cw), most) - 1);
-		bool ece = is_marked(pattern, i, &d, real);
+		bool below, ece = is_marked(pattern, i, &d, real);
 		long double apart;
 
 		cw = ldcp_model_ack(g, cw, n, ece);
@@ -189,7 +189,8 @@ static long double drift(const struct ldcp_gains *g, enum pattern pattern, u64 c
 		apart = fabsl(ldcp_real(cw) - real) / real;
 		if (apart > worst)
 			worst = apart;
-		if ((cw < LDCP_CW_ONE) != (real < 1) && apart < DRIFT)
+		below = cw < LDCP_CW_ONE;
+		if (apart < DRIFT && (below ? real >= 1 : real < 1))
 			real = ldcp_real(cw);
 	}
 	return worst;

@@ -1,0 +1,781 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# tcp_ldcp against the LDCP draft, as its packets show it, and lowq-tc's WRED.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+export LOWQ_STATE_DIR=$TMP/state
+
+SIZE=20M
+virtual || SIZE=4M
+
+modprobe -r tcp_ldcp 2>/dev/null
+modprobe tcp_ldcp || { echo "1..0 # SKIP no module tcp_ldcp"; exit $KSFT_SKIP; }
+
+PARAM=/sys/module/tcp_ldcp/parameters
+
+# Sockets that nobody has any more keep the module until their last retransmission.
+unloaded()
+{
+	local i
+
+	for ((i = 0; i < 200; i++)); do
+		! modprobe -r tcp_ldcp 2>/dev/null || return 0
+		sleep "$(virtual && echo 1 || echo 0.05)"
+	done
+	fail "tcp_ldcp cannot be unloaded"
+}
+
+# load [NAME=VALUE...]: the module anew, as it comes or with parameters
+load()
+{
+	unloaded
+	modprobe tcp_ldcp "$@" || fail "cannot load with $*"
+}
+
+# wred RATE [lowq-tc options]: the bottleneck, a shaper over the two profiles
+wred()
+{
+	virtual || set -- 10mbit "${@:2}"
+	"$LOWQ_TC" ldcp egress -n "${NSP}sw" --rate "$1" --rtt 100us --quiet --no-rehearsal "${@:2}" ||
+		fail "lowq-tc ldcp $*"
+}
+
+shape()
+{
+	virtual || set -- 10mbit
+	in_ns sw tc qdisc add dev egress root handle 1: htb default 1 direct_qlen 100000
+	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate "$1" ceil "$1" \
+		burst 1514 cburst 1514 quantum 1514
+}
+
+# lossy SPEC...: netem in place of a bottleneck; "loss X% ecn" marks, not drops
+lossy()
+{
+	in_ns sw tc qdisc del dev egress root 2>/dev/null
+	in_ns sw tc qdisc add dev egress root netem limit 100000 "$@"
+}
+
+# initial WINDOW: in packets, of h1's routes, both families
+initial()
+{
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd "$1" initrwnd "$((2 * $1))"
+	ip -n "${NSP}h1" -6 route replace default via fd00:1::254 initcwnd "$1"
+	ip -n "${NSP}r" route replace default via 10.0.0.254 initrwnd "$((2 * $1))"
+	ip -n "${NSP}r" -6 route replace default via fd00:0::254 initrwnd "$((2 * $1))"
+	in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 $(($1 * 8000 + 131072)) 6291456"
+}
+
+# send [flowgen options]: one flow h1 -> r, IPv4 unless TO says otherwise
+send()
+{
+	in_ns h1 flowgen long --to "${TO:-10.0.0.1}" --timeout 120s --cc ldcp --size "$SIZE" "$@" \
+		>"$TMP/flow.json" || fail "flow failed: $(head -c 500 "$TMP/flow.json")"
+}
+
+flow_field()
+{
+	jq -rs "map(select(.type == \"flow\"))[0].$1" "$TMP/flow.json"
+}
+
+# ours FILE: the lines of a trace that are the last flow's sender's
+ours()
+{
+	awk -v p="$(flow_field sport)" '$0 ~ "sport=" p " "' "$1"
+}
+
+# --- sender, stable stage ---------------------------------------------------
+
+# Eq. (2) and the rule below one packet on the ACKs of a capture at the sender, in
+# floating point, from a window of W on; prints cw after each ACK that comes while
+# there is new data to send.
+draft_cw()
+{
+	packets "$1" tcp tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.ece tcp.flags.syn |
+	awk -F'\t' -v cw="$2" -v alpha="$3" -v beta="$4" -v gamma=0.0625 -v eta=0.5 -v mss=1448 '
+	BEGIN { n = shown = 0 }
+	function truth(x) { return x == "1" || x == "True" }
+	truth($6) { if ($1 == 5201) una = $2 + 1; next }
+	$1 == 5201 { if ($3) { for (; shown < n; shown++) print line[shown] }; next }
+	$4 > una {
+		acked = int(($4 - una + mss - 1) / mss); una = $4
+		if (cw >= 1) cw += truth($5) ? -acked * beta : acked * alpha / cw
+		else cw = truth($5) ? cw * eta : cw + gamma
+		if (cw < gamma) cw = gamma
+		line[n++] = sprintf("%.9f", cw)
+	}'
+}
+
+window_rule()
+{
+	local n a b
+
+	needs_virtual
+	for v in "1024 512" "300 1024"; do
+		read -r a b <<<"$v"
+		load fast_start=0 alpha="$a" beta="$b"
+		dumbbell 1 1ms
+		shape 100mbit
+		in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 2% ecn
+		serve r --cc ldcp
+		capture h1 eth0 "$TMP/h.pcap" tcp
+		trace_on ldcp/ldcp_ack ldcp/ldcp_window
+		SIZE=8M send
+		trace_off "$TMP/trace"
+		stop_captures
+		draft_cw "$TMP/h.pcap" 10 "$(awk -v x="$a" 'BEGIN { print x / 1024 }')" \
+			"$(awk -v x="$b" 'BEGIN { print x / 1024 }')" >"$TMP/want"
+		ours "$TMP/trace" >"$TMP/ours"
+		grep ldcp_ack "$TMP/ours" | grep -v 'clean=0 marked=0' | field cw_q40 |
+			awk '{ printf "%.9f\n", $1 / 2^40 }' >"$TMP/got"
+		n=$(wc -l <"$TMP/want")
+		echo "ACKs: $n, last cw $(tail -n1 "$TMP/want")"
+		expect "ACKs" "$n" -ge 5000
+		expect "largest difference from the draft's cw" "$(paste "$TMP/got" "$TMP/want" | head -n "$n" |
+			awk '{ d = ($1 - $2) / $2; if (d < 0) d = -d; if (d > m) m = d } END { printf "%.9f", m }')" -le 0.00001
+		# nothing else moves the window: no response once per RTT
+		expect "window set other than per ACK" "$(grep ldcp_window "$TMP/ours" | grep -vc cause=switched)" -eq 0
+		expect "cwnd that is not cw in whole packets" "$(grep ldcp_ack "$TMP/ours" | awk '
+			{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
+			  w = int(v["cw_q40"] / 2^40); if (w < 1) w = 1; if (v["cwnd"] != w) bad++ } END { print bad + 0 }')" -eq 0
+		expect "ACKs with ECE" "$(grep -vc 'marked=0' "$TMP/ours")" -ge 50
+		teardown
+	done
+	load
+}
+declare_test window_rule "L3 L4 L15" "cw is the draft's, ACK by ACK, from the ACKs of a capture, and nothing else moves it"
+
+# What the least window is, and how far apart packets leave there: for seconds,
+# with losses, then how soon the rate is back.
+below_one()
+{
+	local start n
+
+	needs_virtual
+	dumbbell 1 1ms
+	shape 100mbit
+	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 100% ecn
+	in_ns sw tc qdisc add dev egress parent 1:1 netem limit 1000 loss 5%
+	load fast_start=0
+	serve r --cc ldcp
+	capture h1 eth0 "$TMP/h.pcap" "tcp dst port 5201"
+	trace_on ldcp/ldcp_ack
+	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --duration 8s >"$TMP/flow.json" &
+	sleep 5
+	in_ns h1 ss -Htin dport = :5201 >"$TMP/ss"
+	in_ns sw tc qdisc del dev egress parent 1:1
+	sleep 1
+	in_ns h1 tc qdisc del dev eth0 root
+	start=$(date +%s.%N)
+	wait $!
+	trace_off "$TMP/trace"
+	stop_captures
+	grep -q 'cwnd_gain:0.0625' "$TMP/ss" || fail "ss -ti does not show cw = 1/16: $(cat "$TMP/ss")"
+	packets "$TMP/h.pcap" 'tcp.len > 0' frame.time_epoch tcp.seq | awk -v s="$start" -F'\t' '
+		!first { first = $1 }
+		$1 > s { exit }
+		$1 > first + 0.5 { if (t) printf "%.6f %d\n", $1 - t, $2 <= seq; }
+		{ t = $1; if ($2 > seq) seq = $2 }' >"$TMP/gaps"
+	n=$(wc -l <"$TMP/gaps")
+	echo "packets in 5.5 s: $n; $(sort -n "$TMP/gaps" | awk '{ v[NR] = $1 } END { print "least gap " v[1] ", median " v[int(NR / 2) + 1] }')"
+	# RTT / cw = 16 ms, less what srtt may be below a millisecond
+	expect "packets at one RTT / cw" "$(awk '$1 > 0.0158 && $1 < 0.0170' "$TMP/gaps" | wc -l)" -ge 100
+	expect "packets sooner than RTT / cw" "$(awk '$1 < 0.0158' "$TMP/gaps" | wc -l)" -eq 0
+	expect "retransmissions among them" "$(grep -c '1$' "$TMP/gaps")" -ge 3
+	expect "packets later, without a loss before" "$(awk '$1 > 0.0170' "$TMP/gaps" | wc -l)" -le $(($(grep -c '1$' "$TMP/gaps") * 2))
+	expect "least cw in 1/16" "$(field cw_q40 <"$TMP/trace" | sort -n | awk 'NR == 1 { print $1 / 2^36 }')" -eq 1
+	# 15 steps of gamma, RTT / cw each (53 RTT), then one packet per RTT up to 8.3
+	expect "seconds from the last mark to 95 % of the rate" "$(packets "$TMP/h.pcap" 'tcp.len > 0' frame.time_epoch frame.len |
+		awk -F'\t' -v s="$start" '$1 > s { b[int(($1 - s) * 200)] += $2; m = int(($1 - s) * 200) }
+		END { for (i = 0; i < m; i++) if (b[i] * 8 * 200 >= 95e6) { print (i + 1) / 200; exit } print 99 }')" -le 0.085
+	teardown
+	load
+}
+declare_test below_one "L5 L6 L15" "cw = 1/16 for seconds: a packet every RTT / cw, retransmitted or new; back at the rule's pace"
+
+# --- fast start -------------------------------------------------------------
+
+# For each flow of a capture at the sender: how many data packets left before the
+# first ACK of data; how many of them, but for the last, are ECT; the last one's ECN;
+# packets after that which are Not-ECT; retransmissions, and those Not-ECT; segments
+# larger than MSS before the first ACK; values of DSCP
+first_rtt()
+{
+	packets "$1" 'tcp && tcp.flags.reset == 0' tcp.srcport tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.syn \
+		ip.dsfield.ecn ipv6.tclass.ecn ip.dsfield.dscp ipv6.tclass.dscp |
+	awk -F'\t' -v mss="${2:-1448}" -v server="${3:-}" '
+	function truth(x) { return x == "1" || x == "True" }
+	# a server that sends: as if the ports were the other way round
+	server { x = $1; $1 = $2; $2 = x }
+	truth($6) { if ($2 == 5201 && !($1 in start)) { start[$1] = nxt[$1] = $3 + 1; order[++flows] = $1 } next }
+	$2 == 5201 && $4 > 0 {
+		p = $1; ecn = $7 $8
+		if (!((p, $9 $10) in seen)) { seen[p, $9 $10]; dscps[p]++ }
+		if ($3 < nxt[p]) { re[p]++; if (ecn != 2) rebad[p]++; next }
+		nxt[p] = $3 + $4
+		if (acked[p]) { if (ecn != 2) late[p]++; next }
+		if (last[p] == 2) early[p]++
+		first[p]++; last[p] = ecn
+		if ($4 > mss) big[p]++
+		next
+	}
+	$1 == 5201 && $5 > start[$2] { acked[$2] = 1 }
+	END { for (i = 1; i <= flows; i++) { p = order[i]
+		print first[p] + 0, early[p] + 0, last[p], late[p] + 0, re[p] + 0, rebad[p] + 0, big[p] + 0, dscps[p] } }'
+}
+
+# Messages by their number of packets; an initial window of 20
+fast_start_wire()
+{
+	local v i size sizes=(1 3 19 20 21 60 500) first early last late re rebad big dscps mss
+
+	needs_virtual
+	load
+	for v in 4 6 tso; do
+		OFFLOADS=
+		[ "$v" != tso ] || OFFLOADS=1
+		dumbbell 1 1ms
+		initial 20
+		shape 10gbit
+		serve r --cc ldcp
+		capture h1 eth0 "$TMP/h.pcap" tcp
+		mss=1448 TO=10.0.0.1
+		[ "$v" != 6 ] || { mss=1428; TO=fd00:0::1; }
+		for size in "${sizes[@]}"; do
+			# a header of 24 bytes goes before
+			SIZE=$((size * mss - 100)) send --dscp 10
+		done
+		stop_captures
+		first_rtt "$TMP/h.pcap" "$mss" >"$TMP/flows"
+		[ "$v" != tso ] || expect "TSO packets later on" "$(count "$TMP/h.pcap" "tcp.len > $mss")" -ge 1
+		i=0
+		while read -r first early last late re rebad big dscps; do
+			size=${sizes[i++]}
+			echo "$v: $size packets: $first $early $last $late $re $rebad $big $dscps"
+			expect "$v: first-RTT packets of a message of $size" "$first" -eq $((size < 20 ? size : 20))
+			expect "$v: of them ECT before the last, message of $size" "$early" -eq 0
+			expect "$v: ECN of the last first-RTT packet, message of $size" "$last" -eq 2
+			expect "$v: Not-ECT packets after the first RTT, message of $size" "$late" -eq 0
+			expect "$v: segments larger than MSS, message of $size" "$big" -eq 0
+			expect "$v: DSCPs, message of $size" "$dscps" -eq 1
+		done <"$TMP/flows"
+		expect "$v: flows" "$i" -eq ${#sizes[@]}
+		teardown
+	done
+}
+declare_test fast_start_wire "L7 L8 L11" "messages shorter, equal and longer than the window; IPv4, IPv6, TSO: Not-ECT but the last, then ECT"
+
+# A receiver's window of some packets: the last that fits is ECT. And a window so
+# small, beside the message, that the stack sends the write in parts.
+fast_start_rwnd()
+{
+	local first early last late re rebad big dscps n
+
+	needs_virtual
+	load
+	dumbbell 1 1ms
+	shape 10gbit
+	initial 100
+	ip -n "${NSP}r" route replace default via 10.0.0.254
+	for n in 20000 60000 131072; do
+		in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 $n $n"
+		serve r --cc ldcp
+		capture h1 eth0 "$TMP/h.pcap" tcp
+		SIZE=300000 send
+		stop_captures
+		read -r first early last late re rebad big dscps < <(first_rtt "$TMP/h.pcap")
+		echo "rmem $n: $first $early $last $late $re $rebad"
+		expect "rmem $n: first-RTT packets" "$first" -lt 100
+		expect "rmem $n: first-RTT packets" "$first" -ge 5
+		expect "rmem $n: of them ECT before the last" "$early" -eq 0
+		expect "rmem $n: ECN of the last first-RTT packet" "$last" -eq 2
+		expect "rmem $n: Not-ECT packets after the first RTT" "$late" -eq 0
+		ip netns pids "${NSP}r" | xargs -r kill
+		wait_until eval '! listening r 5201'
+	done
+}
+declare_test fast_start_rwnd "L7 L8" "a window limited by the receiver: the last packet that fits is ECT"
+
+# The initial window that parameters make: 1 Gb/s x 1 ms = 83 packets. The server
+# sends: a client's first RTT has to fit the SYN-ACK's window, 64 KB at most.
+fast_start_window()
+{
+	local first early last late re rebad big dscps
+
+	needs_virtual
+	load link_rate_mbps=1000 base_rtt_us=1000
+	dumbbell 1 1ms
+	ip -n "${NSP}r" route replace default via 10.0.0.254 initrwnd 200
+	in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 1000000 6291456"
+	wred 1gbit --k 100 --min 100 --max 200
+	serve h1 --cc ldcp
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	trace_on ldcp/ldcp_window ldcp/ldcp_ack
+	in_ns r flowgen long --pull --to 10.0.1.1 --cc ldcp --size 400k >"$TMP/flow.json" || fail "flow failed"
+	trace_off "$TMP/trace"
+	stop_captures
+	read -r first early last late re rebad big dscps < <(first_rtt "$TMP/h.pcap" 1448 server)
+	echo "$first $early $last $late $re $rebad $big $dscps"
+	expect "first-RTT packets" "$first" -eq 83
+	expect "of them ECT before the last" "$early" -eq 0
+	expect "ECN of the last first-RTT packet" "$last" -eq 2
+	# sent at once: no pacing
+	expect "us from the first packet to the last of the first RTT" "$(packets "$TMP/h.pcap" 'tcp.len > 1000 && tcp.srcport == 5201' frame.time_relative |
+		awk 'NR == 1 { t = $1 } NR == 83 { printf "%.3f", ($1 - t) * 1e6 }')" -le 1
+	# success: a full initial window acknowledged, cw = IW
+	grep 'sport=5201' "$TMP/trace" >"$TMP/ours"
+	expect "cw when all of it was acknowledged" "$(grep cause=full "$TMP/ours" | field cw_q40 | awk '{ print $1 / 2^40 }')" -eq 83
+	expect "packets acknowledged before" "$(awk '/cause=full/ { print n; exit } /ldcp_ack/ { match($0, /clean=[0-9]*/); n += substr($0, RSTART + 6, RLENGTH - 6) }' "$TMP/ours")" -eq 82
+	teardown
+	load
+}
+declare_test fast_start_window "L7 L11" "IW = link rate x base RTT, sent at once; all of it acknowledged: cw = IW"
+
+# First-RTT packets that the WRED drops: cw is what arrived in order before, and the
+# lost ones come again as ECT, through the same queue.
+fast_start_loss()
+{
+	local before got first early last late re rebad big dscps v
+
+	needs_virtual
+	load
+	for v in 4 6; do
+		dumbbell 1 1ms
+		initial 40
+		wred 100mbit --k 7 --max 30
+		serve r --cc ldcp
+		TO=10.0.0.1
+		[ "$v" != 6 ] || TO=fd00:0::1
+		capture h1 eth0 "$TMP/h.pcap" tcp
+		capture r eth0 "$TMP/r.pcap" tcp
+		trace_on ldcp/ldcp_window
+		SIZE=400k send
+		trace_off "$TMP/trace"
+		stop_captures
+		read -r first early last late re rebad big dscps < <(first_rtt "$TMP/h.pcap")
+		expect "first-RTT packets" "$first" -eq 40
+		expect "of them ECT before the last" "$early" -eq 0
+		expect "retransmissions" "$re" -ge 10
+		expect "retransmissions that are Not-ECT" "$rebad" -eq 0
+		expect "later packets that are Not-ECT" "$late" -eq 0
+		# in order before the first hole, seen at the receiver
+		before=$(packets "$TMP/r.pcap" 'tcp.dstport == 5201 && tcp.len > 0' tcp.seq tcp.len |
+			awk 'NR > 1 && $1 != nxt { print NR - 1; exit } { nxt = $1 + $2 }')
+		got=$(ours "$TMP/trace" | grep -m1 -E 'cause=(loss|timeout)' | field cw_q40 | awk '{ print $1 / 2^40 }')
+		echo "IPv$v: in order before the loss: $before, cw: $got, retransmissions: $re"
+		expect "cw after the loss" "$got" -eq "$before"
+		expect "ended by a timeout" "$(ours "$TMP/trace" | grep -c cause=timeout)" -eq 0
+		# the tail is seen, and stable-stage packets are not dropped
+		expect "ECT packets that were dropped" "$(vq_count 1 'forced_drop + .prob_drop + .pdrop')" -eq 0
+		expect "Not-ECT packets that were dropped" "$(vq_count 2 'forced_drop + .prob_drop')" -ge 10
+		teardown
+	done
+}
+declare_test fast_start_loss "L8 L10 L12" "first-RTT packets are dropped: cw = packets in order before, retransmitted as ECT, no timeout"
+
+# vq_count VQ EXPRESSION: of the WRED's counters
+vq_count()
+{
+	in_ns sw tc -s -j qdisc show dev egress |
+		jq --argjson q "$1" "[.[] | select(.kind == \"gred\") | .options.vqs[] | select(.vq == \$q) | .$2] | add"
+}
+
+# --- switch -----------------------------------------------------------------
+
+# Each packet's queue on arrival, in full packets' bytes, from captures on both sides of it, against what
+# became of it
+wred_profiles()
+{
+	needs_virtual
+	dumbbell 2 100us
+	# marks without an answer: the queue is to be seen over its whole range
+	load alpha=1024 beta=1
+	wred 1gbit --min 10 --max 60 --probability 0.5 --k 40 --limit 200
+	serve r --cc ldcp
+	in_ns sw qdelay --live --in p1,p2 --out egress --filter tcp --rate 1gbit \
+		--packets "$TMP/packets" --json "$TMP/q.json" 2>"$TMP/qdelay.err" &
+	wait_until grep -q ready "$TMP/qdelay.err"
+	# one ECT flow, which fills the queue slowly, and Not-ECT ones beside it
+	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --duration 400ms >/dev/null &
+	in_ns h2 flowgen rpc --push --to 10.0.0.1 --cc cubic --size 1k --rate 3000 --duration 400ms >/dev/null 2>&1
+	wait $!
+	sleep 1.2
+	kill -TERM %2
+	wait %2
+	# the queue that a packet met: packets that came before it and left after it came
+	tail -n +2 "$TMP/packets" | awk -F, '$1 { print $1, $2 == "" ? 0 : $2, $6, $7 == "" ? "lost" : $7, $5 }' |
+		sort -n | awk '
+		{ n++; while (head < n - 1 && out[head + 1] <= $1) head++
+		  q = 0; for (i = head + 1; i < n; i++) if (out[i] > $1) q += len[i]
+		  out[n] = $2; len[n] = $5; print q / 1514, $3, $4, $5 }' >"$TMP/met"
+	awk '$4 > 1000 && $2 == 2 { b = int($1 / 10); n[b]++; if ($3 == 3) m[b]++ }
+		END { for (b in n) print b * 10, n[b], m[b] / n[b] }' "$TMP/met" | sort -n | tee "$TMP/marks"
+	expect "ECT packets marked below K_min - 4" "$(awk '$2 == 2 && $1 < 6 && $3 == 3' "$TMP/met" | wc -l)" -eq 0
+	expect "ECT packets not marked above K_max + 4" "$(awk '$2 == 2 && $1 > 64 && $3 == 2' "$TMP/met" | wc -l)" -eq 0
+	expect "ECT packets dropped" "$(awk '$2 == 2 && $3 == "lost"' "$TMP/met" | wc -l)" -eq 0
+	# (the average is late by a packet: when the queue drains, and when a burst comes)
+	expect "Not-ECT packets dropped below K - 8" "$(awk '$2 == 0 && $4 > 60 && $1 < 32 && $3 == "lost"' "$TMP/met" | wc -l)" -le 5
+	expect "Not-ECT packets let pass above K + 8" "$(awk '$2 == 0 && $1 > 48 && $3 != "lost"' "$TMP/met" | wc -l)" -le 5
+	expect "Not-ECT packets that were dropped" "$(awk '$2 == 0 && $3 == "lost"' "$TMP/met" | wc -l)" -ge 10
+	# p = (q - K_min) / (K_max - K_min) * P_max; RED spaces marks by 1 to 1 / p packets,
+	# alike, not independently: it marks 2 p / (1 + p)
+	expect "bins whose marks are off by more than a sixth" "$(awk '$1 >= 20 && $1 < 50 && $2 > 100 {
+		p = ($1 + 5 - 10) / 50 * 0.5; want = 2 * p / (1 + p); d = $3 - want; if (d < 0) d = -d; if (d > want / 6) bad++ } END { print bad + 0 }' "$TMP/marks")" -eq 0
+	expect "bins" "$(awk '$1 >= 20 && $1 < 50 && $2 > 100' "$TMP/marks" | wc -l)" -ge 2
+	teardown
+	load
+}
+declare_test wred_profiles "L1 L9" "ECT is marked by K_min, K_max, P_max and not dropped, Not-ECT dropped from K on"
+
+# --- receiver ---------------------------------------------------------------
+
+# Walks data (as it left the switch) and ACKs (as they entered it). M: packets to
+# an ACK. AccECN: ACE counts marks. Prints: acks, wrong ECE (or ACE), ACKs of more
+# than M packets, marked packets not acknowledged at once, packets, marked
+judge_acks()
+{
+	local ace=(tcp.flags.ace)
+
+	[ "$3" = 1 ] || ace=()
+	packets "$1" 'tcp.flags.reset == 0' frame.time_epoch tcp.dstport tcp.seq tcp.len tcp.ack \
+		ip.dsfield.ecn tcp.flags.ece tcp.flags.syn "${ace[@]}" |
+	awk -F'\t' -v m="$2" -v accecn="$3" '
+	function truth(x) { return x == "1" || x == "True" }
+	BEGIN { ace = 5 }	# where ACE counts from; SYN and pure ACKs count, too
+	$2 == 5201 && $4 == 0 && $6 == 3 { ace++ }
+	truth($8) { next }
+	$2 == 5201 && $4 > 0 {
+		n++; end[n] = $3 + $4; ce[n] = $6 == 3; t[n] = $1; marks += ce[n]; before[n] = marks
+		next
+	}
+	$2 != 5201 && $4 == 0 {
+		new = 0; mixed = 0; first = done + 1
+		while (done < n && end[done + 1] <= $5) { done++; new++; if (ce[done] != ce[first]) mixed = 1 }
+		if (!new) next
+		acks++
+		if (new > m) many++
+		if (accecn) {
+			if ($9 != (ace + before[done]) % 8) wrong++
+		} else if (mixed || truth($7) != ce[done]) {
+			wrong++
+		}
+		if (ce[done] && $1 - t[done] > late) delayed++
+	}
+	END { print acks + 0, wrong + 0, many + 0, delayed + 0, n + 0, marks + 0 }' late="$4"
+}
+
+receiver()
+{
+	local m accecn gro most late acks wrong many delayed n marks
+
+	needs_virtual
+	load fast_start=0	# no Not-ECT packets, which netem would drop
+	BUFFER=500000 dumbbell 1 100us
+	shape 1gbit
+	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 5% ecn
+	[ -e /proc/sys/net/ipv4/tcp_ecn_option ] || echo "this kernel has no Accurate ECN"
+	for gro in off on; do
+		if [ "$gro" = on ]; then
+			# packets come one by one: hold them, to have some to merge; veth does
+			# not where its peer has TSO
+			in_ns sw ethtool -K egress tso off
+			in_ns r ethtool -K eth0 gro on || skip "no GRO on veth"
+			in_ns r sh -c 'echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs; echo 40000 >/sys/class/net/eth0/gro_flush_timeout'
+		else
+			in_ns r ethtool -K eth0 gro off
+		fi
+		late=0.000001
+		[ "$gro" = off ] || late=1	# as long as GRO holds packets
+		for accecn in 0 1; do
+			[ "$accecn" = 0 ] || [ -e /proc/sys/net/ipv4/tcp_ecn_option ] || continue
+			every sysctl -qw net.ipv4.tcp_ecn=$((accecn * 3))
+			for m in 1 2 4; do
+				echo "$m" >"$PARAM"/ack_every
+				serve r --cc ldcp
+				capture sw egress "$TMP/r.pcap" tcp
+				SIZE=2M send
+				stop_captures
+				ip netns pids "${NSP}r" | xargs -r kill
+				wait_until eval '! listening r 5201'
+				# a merged packet is one to the receiver
+				most=$m
+				[ "$gro" = off ] || most=45
+				read -r acks wrong many delayed n marks < <(judge_acks "$TMP/r.pcap" "$most" "$accecn" "$late")
+				echo "GRO $gro AccECN $accecn m=$m: acks=$acks wrong=$wrong many=$many delayed=$delayed packets=$n marks=$marks"
+				expect "GRO $gro, AccECN $accecn, m=$m: marked packets" "$marks" -ge 10
+				expect "GRO $gro, AccECN $accecn, m=$m: ACKs with a wrong mark" "$wrong" -eq 0
+				expect "GRO $gro, AccECN $accecn, m=$m: ACKs of too many packets" "$many" -eq 0
+				expect "GRO $gro, AccECN $accecn, m=$m: marks not acknowledged at once" "$delayed" -eq 0
+				[ "$m" != 1 ] || [ "$gro" = on ] || expect "AccECN $accecn, m=1: packets without an ACK of their own" "$((n - acks))" -eq 0
+				[ "$m" = 1 ] && [ "$gro" = off ] || expect "GRO $gro, AccECN $accecn, m=$m: ACKs" "$acks" -lt $((n * 9 / 10))
+			done
+		done
+	done
+	teardown
+	load
+}
+declare_test receiver "L2 L14" "ECE is each packet's mark, or ACE counts it; at once; GRO on and off, m = 1, 2, 4, AccECN and not"
+
+# A window of one packet, for m = 1, 2, 4: each packet an RTT, no delayed ACK's time
+window_of_one()
+{
+	local m accecn
+
+	needs_virtual
+	load
+	dumbbell 1 1ms
+	shape 1gbit
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 cwnd lock 1 initcwnd 1
+	serve r --cc ldcp
+	for accecn in 0 3; do
+		every sysctl -qw net.ipv4.tcp_ecn="$accecn"
+		for m in 1 2 4; do
+			echo "$m" >"$PARAM"/ack_every
+			SIZE=144k send	# 100 packets
+			echo "m=$m tcp_ecn=$accecn: $(flow_field duration_ns) ns"
+			expect "m=$m, tcp_ecn=$accecn: ms for 100 packets at 1 ms" "$(flow_field 'duration_ns / 1000000')" -le 115
+		done
+	done
+	echo 1 >"$PARAM"/ack_every
+}
+declare_test window_of_one "L2" "a window of one packet takes an RTT per packet, whatever m"
+
+# --- loss, and no ECN ---------------------------------------------------------
+
+loss_recovery()
+{
+	needs_virtual
+	load fast_start=0
+	dumbbell 1 1ms
+	shape 1gbit
+	in_ns sw tc qdisc add dev egress parent 1:1 netem limit 100000 loss 0.5%
+	serve r --cc ldcp
+	trace_on ldcp/ldcp_window ldcp/ldcp_ack
+	SIZE=3M send
+	trace_off "$TMP/trace"
+	ours "$TMP/trace" >"$TMP/ours"
+	expect "losses reacted to" "$(grep -c cause=loss "$TMP/ours")" -ge 3
+	expect "timeouts" "$(grep -c cause=timeout "$TMP/ours")" -eq 0
+	expect "cuts that are not half" "$(awk '/cause=loss/ { for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
+		d = v["cw_q40"] - v["before_q40"] / 2; if (d < -1 || d > 1) bad++ } END { print bad + 0 }' "$TMP/ours")" -eq 0
+	# no growth while it is repaired
+	expect "growth in recovery" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+		/ldcp_ack/ { if (v["ca_state"] == 3 && state == 3 && v["cw_q40"] > cw) bad++; state = v["ca_state"]; cw = v["cw_q40"] }
+		END { print bad + 0 }' "$TMP/ours")" -eq 0
+	teardown
+	load
+}
+declare_test loss_recovery "L13" "loss in the stable stage halves cw, once, and nothing grows until it is repaired"
+
+timeout_loss()
+{
+	local before
+
+	needs_virtual
+	load
+	dumbbell 1 1ms
+	shape 100mbit
+	serve r --cc ldcp
+	trace_on ldcp/ldcp_window ldcp/ldcp_ack
+	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --duration 4s >"$TMP/flow.json" 2>&1 &
+	sleep 0.5
+	before=$(in_ns h1 ss -Htin state established '( dport = :5201 )' | grep -o ' cwnd:[0-9]*' | cut -d: -f2)
+	in_ns sw tc qdisc add dev egress parent 1:1 netem limit 100000 loss 100%
+	sleep 1
+	in_ns h1 ss -Htin state established '( dport = :5201 )' >"$TMP/ss"
+	expect "cwnd before" "$before" -ge 4
+	expect "cwnd after a timeout" "$(grep -o ' cwnd:[0-9]*' "$TMP/ss" | cut -d: -f2)" -eq 1
+	expect "ssthresh after a timeout" "$(grep -o ' ssthresh:[0-9]*' "$TMP/ss" | cut -d: -f2)" -le $((before * 6 / 10))
+	in_ns sw tc qdisc del dev egress parent 1:1
+	wait $!
+	trace_off "$TMP/trace"
+	expect "timeouts" "$(grep -c cause=timeout "$TMP/trace")" -ge 1
+	# slow start up to ssthresh: cw doubles per round trip, not alpha more
+	expect "steps of slow start, a packet per ACK" "$(ours "$TMP/trace" | awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+		/cause=timeout/ { slow = 1 } /ldcp_ack/ { if (slow && v["cw_q40"] - cw == v["clean"] * 2^40) n++; cw = v["cw_q40"] } END { print n + 0 }')" -ge 3
+	expect "goodput after it, Mb/s over all" "$(jq -rs 'map(select(.type == "flow"))[0].goodput_bps / 1e6' "$TMP/flow.json")" -ge 40
+}
+declare_test timeout_loss "L13" "a timeout: one packet, slow start up to half, then the per-ACK rule"
+
+without_ecn()
+{
+	needs_virtual
+	load
+	dumbbell 1 100us
+	shape 1gbit
+	every sysctl -qw net.ipv4.tcp_ecn=0
+	serve r --cc cubic
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	SIZE=500k send
+	stop_captures
+	expect "control in use" "$(flow_field cc)" = ldcp_reno
+	expect "packets that are ECT after the handshake" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5201 && ip.dsfield.ecn != 0')" -eq 0
+}
+declare_test without_ecn "L13" "a peer without ECN: Reno, and Not-ECT packets"
+
+# Counts of Accurate ECN, where a third of the ACKs is lost
+accecn()
+{
+	local marked marks
+
+	needs_virtual
+	[ -e /proc/sys/net/ipv4/tcp_ecn_option ] || skip "this kernel has no Accurate ECN"
+	dumbbell 1 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	shape 100mbit
+	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 2% ecn
+	in_ns r tc qdisc add dev eth0 root netem loss 30% limit 100000
+	load fast_start=0
+	serve r --cc ldcp
+	capture sw egress "$TMP/r.pcap" tcp
+	trace_on ldcp/ldcp_ack
+	SIZE=5M send
+	trace_off "$TMP/trace"
+	stop_captures
+	expect "SYN with AE" "$(count "$TMP/r.pcap" 'tcp.flags.syn == 1 && tcp.dstport == 5201 && tcp.flags.ae == 1')" -ge 1
+	marks=$(count "$TMP/r.pcap" 'tcp.dstport == 5201 && tcp.len > 0 && ip.dsfield.ecn == 3')
+	marked=$(ours "$TMP/trace" | field marked | awk '{ s += $1 } END { print s }')
+	echo "marked $marks, accounted for $marked"
+	expect "packets marked" "$marks" -ge 40
+	expect "marks accounted for, more than there were" "$((marked - marks))" -le 0
+	expect "marks accounted for, short by" "$((marks - marked))" -le 2
+	teardown
+	load
+}
+declare_test accecn "L14" "with Accurate ECN the counts are used, whatever ACKs are lost"
+
+# --- many -------------------------------------------------------------------
+
+many_flows()
+{
+	local i watch
+
+	needs_virtual
+	load
+	load
+	dumbbell 4 100us
+	wred 1gbit --limit 2000
+	serve r --cc ldcp
+	in_ns sw qdelay --live --in p1,p2,p3,p4 --out egress --filter tcp --rate 1gbit --from 400ms \
+		--duration 700ms --json "$TMP/q.json" 2>"$TMP/qdelay.err" &
+	watch=$!
+	wait_until grep -q ready "$TMP/qdelay.err"
+	for i in 1 2 3 4; do
+		in_ns "h$i" flowgen long --to 10.0.0.1 --cc ldcp --flows 500 --stagger 400us --duration 700ms >"$TMP/flows$i" &
+	done
+	wait "$watch"
+	jq -c '{utilisation, dropped_ect0, dropped_not_ect, delay: .delay_us.mean, qlen: .qlen_pkts.mean}' "$TMP/q.json"
+	expect "utilisation" "$(jq .utilisation "$TMP/q.json")" -ge 0.95
+	expect "ECT packets dropped" "$(jq '.dropped_ect0 + .dropped_ce' "$TMP/q.json")" -eq 0
+	# 2000 flows of 1/16 are 125 packets; of one packet each they would be 2000
+	expect "mean queue, packets" "$(jq .qlen_pkts.mean "$TMP/q.json")" -le 300
+}
+declare_test many_flows "L5 L6" "2000 flows through 1 Gb/s: it is full, the queue a fraction of a packet per flow, no drop"
+
+# --- knobs and life -----------------------------------------------------------
+
+# value PARAMETER VALUE: is it taken?
+takes()
+{
+	echo "$2" >"$PARAM/$1" 2>/dev/null
+}
+
+parameters()
+{
+	local bad good name value before
+
+	load
+	for bad in "alpha 0" "alpha 1025" "alpha -1" "alpha x" "beta 0" "beta 1025" "eta 0" "eta 1024" \
+		"shift_gamma 1" "shift_gamma 5" "ack_every 0" "ack_every 65" "link_rate_mbps 1000001" \
+		"base_rtt_us 1000001"; do
+		read -r name value <<<"$bad"
+		before=$(cat "$PARAM/$name")
+		! takes "$name" "$value" || fail "$name=$value was taken"
+		expect "$name" "$(cat "$PARAM/$name")" = "$before"
+		dmesg | grep -q "$name=$value refused" || fail "no reason in the log for $name=$value"
+	done
+	for good in "alpha 1" "alpha 1024" "beta 1" "beta 1024" "eta 1" "eta 1023" "shift_gamma 2" \
+		"shift_gamma 4" "ack_every 64" "link_rate_mbps 1000000" "base_rtt_us 1000000"; do
+		read -r name value <<<"$good"
+		takes "$name" "$value" || fail "$name=$value was refused"
+	done
+	load
+	unloaded
+	! modprobe tcp_ldcp alpha=0 2>/dev/null || fail "loaded with alpha=0"
+	modprobe tcp_ldcp alpha=7 || fail "does not load with good parameters"
+	expect "alpha" "$(cat "$PARAM"/alpha)" -eq 7
+	load
+}
+declare_test parameters "L3 L5" "wrong parameters are refused with a reason, the old value stays"
+
+switch_mid_flow()
+{
+	dumbbell 1 100us
+	wred 1gbit
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	serve r --cc ldcp
+	# every state that a socket can be in, by turns
+	in_ns r iperf3 -s -p 5202 >/dev/null 2>&1 &
+	wait_until listening r 5202
+	in_ns h1 python3 - <<-'END' || fail "a socket that changes its control"
+		import socket
+		s = socket.create_connection(("10.0.0.1", 5202))
+		for i in range(200):
+		    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, (b"ldcp", b"cubic", b"reno", b"dctcp")[i % 4])
+		    s.sendall(b"x" * 20000)
+		s.close()
+	END
+}
+declare_test switch_mid_flow "" "the control changes mid-flow, to and fro"
+
+unload()
+{
+	dumbbell 1 100us
+	wred 1gbit
+	serve r --cc ldcp
+	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --duration 1s >/dev/null &
+	sleep 0.3
+	! rmmod tcp_ldcp 2>/dev/null || fail "unloaded while in use"
+	wait $!
+	teardown
+	unloaded
+	modprobe tcp_ldcp || fail "cannot load again"
+}
+declare_test unload "" "unload is refused while in use, and clean afterwards"
+
+# Everything at once, for the checkers: marks, first-RTT drops, loss, lost ACKs,
+# both families, Accurate ECN, parameters that change, a namespace that goes away.
+stress()
+{
+	local i v
+
+	for i in 0 3; do
+		dumbbell 2 1ms
+		every sysctl -qw net.ipv4.tcp_ecn="$i"
+		initial 40
+		wred 100mbit --k 10
+		in_ns h1 tc qdisc add dev eth0 root netem limit 1000 loss 1%
+		in_ns r tc qdisc add dev eth0 root netem limit 1000 loss 5% duplicate 1% reorder 1% delay 1ms
+		serve r --cc ldcp
+		for v in 10.0.0.1 fd00:0::1; do
+			in_ns h1 flowgen long --to "$v" --flows 5 --cc ldcp --duration 2s >/dev/null 2>&1 &
+			in_ns h2 flowgen rpc --push --to "$v" --size 20k --rate 50 --cc ldcp --duration 2s >/dev/null 2>&1 &
+		done
+		for v in 1 1024 512; do
+			sleep 0.3
+			echo "$v" >"$PARAM"/alpha
+			echo $((v % 64 + 1)) >"$PARAM"/ack_every
+			echo $((1025 - v)) >"$PARAM"/beta
+		done
+		sleep 0.5
+		ip netns pids "${NSP}h2" | xargs -r kill -9
+		ip netns del "${NSP}h2"
+		sleep 0.5
+		teardown
+	done
+	! virtual || load
+}
+declare_test stress "" "marks, drops, loss, parameters, a namespace that goes away: nothing breaks"
+
+run_tests "$@"
