@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Prague alone over DualPI2: 10 to 1000 Mb/s, 2 to 40 ms, one and four flows"
+QUESTION="Is the link full, and how long do packets wait, once the flows have settled?"
+TOPOLOGY='
+ h1..hN  a long flow each  -- sw ==== rate ==== r
+                             (dualpi2, defaults)
+                              base RTT rtt'
+ROWS="prague"
+# opts: module parameters that are not the defaults
+VARIANTS=()
+for rate in 10 100 1000; do
+	for rtt in 2 10 40; do
+		for flows in 1 4; do
+			VARIANTS+=("rate=${rate}mbit rtt=${rtt}ms flows=$flows")
+		done
+	done
+done
+VARIANTS+=("rate=10mbit rtt=2ms flows=1 opts=fractional:1" "rate=10mbit rtt=2ms flows=4 opts=fractional:1"
+	"rate=1000mbit rtt=40ms flows=1 opts=fast_rounds:0")
+PARAMS='{"queue":"dualpi2, the kernels defaults: step 1 ms","counted":"the second half of 40 s, at 1000 Mb/s of 24 s"}'
+COLUMNS_SHOWN='["utilisation","delay_p50_us","delay_p99_us","marks","drops","jain"]'
+GOALS='[
+	{"metric":"delay_p99_us","row":"prague","op":"<=","value":1500,"variant":"*","text":"p99 of the queueing delay <= 1.5 ms"},
+	{"metric":"utilisation","row":"prague","op":">=","value":0.98,"variant":{"rtt":"2ms"},"text":"utilisation >= 98 % at 2 ms"},
+	{"metric":"utilisation","row":"prague","op":">=","value":0.98,"variant":{"rtt":"10ms"},"text":"utilisation >= 98 % at 10 ms"},
+	{"metric":"utilisation","row":"prague","op":">=","value":0.95,"variant":{"rtt":"40ms"},"text":"utilisation >= 95 % at 40 ms"},
+	{"metric":"drops","row":"prague","op":"<=","value":0,"variant":"*","text":"no loss"}]'
+
+run_scenario()
+{
+	local i seconds=40 pids=()
+
+	[ "$rate" != 1000mbit ] || seconds=24
+	# 1000 Mb/s times 40 ms and what slow start adds, in flight
+	BUFFER=33554432
+	modprobe -r tcp_prague
+	modprobe tcp_prague ${opts:+"${opts/:/=}"}
+	dumbbell "$flows" "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	watch_queue "$rate" "$((seconds / 2))s" "${seconds}s" 10ms
+	for ((i = 1; i <= flows; i++)); do
+		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "${seconds}s" \
+			--start "$(((i * 7919 + SEED * 104729) % 20000))us" >"$TMP/long$i" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	watched
+}

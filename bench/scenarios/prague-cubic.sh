@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Prague beside CUBIC over DualPI2: 10 to 1000 Mb/s, 2 to 40 ms"
+QUESTION="Do a Prague flow and a CUBIC flow of the same base RTT get the same rate?"
+TOPOLOGY='
+ h1  prague  --\
+                sw ==== rate ==== r
+ h2  cubic   --/  (dualpi2, defaults)
+                   base RTT rtt'
+ROWS="prague"
+VARIANTS=()
+for rate in 10 100 1000; do
+	for rtt in 2 10 40; do
+		VARIANTS+=("rate=${rate}mbit rtt=${rtt}ms")
+	done
+done
+PARAMS='{"queue":"dualpi2, the kernels defaults","counted":"from 30 s to 90 s, at 1000 Mb/s from 20 s to 60 s"}'
+COLUMNS_SHOWN='["ratio","prague_mbps","cubic_mbps","prague_p99_us","cubic_p99_us","utilisation","drops"]'
+GOALS='[
+	{"metric":"ratio","row":"prague","op":">=","value":0.67,"variant":"*","text":"Prague : CUBIC >= 0.67"},
+	{"metric":"ratio","row":"prague","op":"<=","value":1.5,"variant":"*","text":"Prague : CUBIC <= 1.5 (others: 2.6)"}]'
+
+# of HOST FIELD: of the flow from that host
+of()
+{
+	jq "[.flows[] | select(.flow | startswith(\"10.0.$1.1:\"))][0] | $2" "$OUT/qdelay.json"
+}
+
+run_scenario()
+{
+	local from=30 to=90 p c
+
+	[ "$rate" != 1000mbit ] || from=20 to=60
+	BUFFER=33554432
+	dumbbell 2 "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc prague
+	watch_queue "$rate" "${from}s" "${to}s" 10ms
+	in_ns h1 flowgen long --to 10.0.0.1 --cc prague --duration "${to}s" \
+		--start "$((SEED * 104729 % 20000))us" >"$TMP/long1" &
+	p=$!
+	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --duration "${to}s" \
+		--start "$((SEED * 7919 % 20000))us" >"$TMP/long2" &
+	c=$!
+	wait $p $c
+	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	watched
+	metric prague_mbps "$(of 1 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
+	metric cubic_mbps "$(of 2 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
+	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+	metric prague_p99_us "$(of 1 .delay_us.p99)"
+	metric cubic_p99_us "$(of 2 .delay_us.p99)"
+}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="A link that drops to a fifth of its rate for 2 s: Prague over DualPI2"
+QUESTION="How long do packets wait during the second after the drop, and is the link full again afterwards?"
+TOPOLOGY='
+ h1  prague  -- sw ==== 100, 20, 100 Mb/s ==== r
+               (dualpi2, defaults)
+                base RTT rtt'
+ROWS="prague cubic_l4s"
+# opts: parameters of tcp_prague that are not the defaults
+VARIANTS=("rtt=10ms" "rtt=10ms opts=per_ack:1" "rtt=40ms" "rtt=40ms opts=per_ack:1")
+PARAMS='{"rate":"100mbit, from 10 s to 12 s 20mbit","counted":"from 10 s to 11 s; util_after from 12 s to 16 s"}'
+COLUMNS_SHOWN='["drop_p99_us","drop_max_us","util_after","drops"]'
+GOALS='[{"metric":"drop_p99_us","row":"prague","op":"<=","value":25000,"variant":"*","text":"p99 of the delay in the second after the drop <= 25 ms"}]'
+
+# The rates change 10 s and 12 s after the first packet, to within microseconds.
+after_the_drop()
+{
+	awk -F, 'NR == 1 { next }
+		!first { first = $1 }
+		$1 >= first + 10e9 && $1 < first + 11e9 && $3 != "" { print $3 / 1000 }' "$OUT/packets.csv" | sort -n >"$TMP/delays"
+	metric drop_p99_us "$(awk '{ d[NR] = $1 } END { print d[int(NR * 0.99 + 0.999)] }' "$TMP/delays")"
+	metric drop_max_us "$(tail -n1 "$TMP/delays")"
+	metric util_after "$(awk -F, '$1 >= 12 && $1 < 16 { s += $2; n++ } END { print s / n / 1e8 }' "$OUT/queue.csv")"
+	rm -f "$OUT/packets.csv"
+}
+
+run_scenario()
+{
+	local flow
+
+	if [ "$CONTROL" = prague ]; then
+		modprobe -r tcp_prague
+		modprobe tcp_prague ${opts:+"${opts/:/=}"}
+	fi
+	dumbbell 1 "$rtt"
+	bottleneck 100mbit "$rtt"
+	serve r --cc "$CONTROL"
+	watch_queue 100mbit 0s 16s 10ms --packets "$OUT/packets.csv"
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 16s >"$OUT/flows.jsonl" &
+	flow=$!
+	sleep 10
+	in_ns sw tc class change dev egress classid 10f0:1 htb rate 20mbit ceil 20mbit burst 1514 cburst 1514 quantum 1514 || fail "tc class"
+	sleep 2
+	in_ns sw tc class change dev egress classid 10f0:1 htb rate 100mbit ceil 100mbit burst 1514 cburst 1514 quantum 1514 || fail "tc class"
+	wait $flow
+	watched
+	after_the_drop
+}
