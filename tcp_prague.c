@@ -24,6 +24,9 @@
  * Deviations from the draft:
  *  - A cut takes effect at once and whole. The draft's code takes one packet per
  *    ACK at most, which lets slow start overshoot (2.4.2, 2.4.5).
+ *  - Faster than additive increase, which the draft leaves to the future, is on:
+ *    without it a flow of 1 Gb/s and 40 ms takes more than a minute to fill the link
+ *    after slow start (3.1.2).
  *  - After its recovery a loss has cost what the draft says; during it PRR (RFC
  *    6937) decides, as in the stack's own controls (2.4.1).
  *  - TCP_CONG_NO_FALLBACK_RFC3168 is not set: with it the stack would promise
@@ -72,12 +75,12 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 	 "MAX_BURST_DELAY: longest burst at the pacing rate, microseconds, 10 to 10000 (2.5.2)");
 CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "pace the initial window over half of the handshake's RTT (3.1.1)");
-CC_PARAM(fast_rounds, 0, 0, 1000, 0644, "0 is off",
-	 "faster than additive increase after so many rounds without marks, 0 is off (3.1.2)");
+CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
+	 "faster than additive increase after so many rounds without marks since slow start, and later 16 times as many beyond twice those that the latest cut takes to be made good; 0 is off (3.1.2: off)");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "detect a Classic ECN AQM, and respond to its marks as Reno (3.3)");
 CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
-	 "let the window shrink below two packets, to 1/64, by pacing (3.5)");
+	 "let the window shrink below two packets, to 1/16, by pacing (3.5)");
 
 /*
  * Classic AQMs keep a queue of some milliseconds, those for L4S one of 1 ms or less.
@@ -87,6 +90,9 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 #define CLASSIC_QUEUE_PKTS	4
 #define CLASSIC_SCORE		8	/* so many more than of the others */
 #define CLASSIC_SCORE_MAX	16
+
+#define FAST_STEADY		16	/* times fast_rounds, but after slow start */
+#define NO_MARKS		U16_MAX
 
 #define SUSPECT_PERIODS		2	/* of feedback that contradicts itself */
 #define BLEACHED_PKTS		10	/* acknowledged without a word of any ECT */
@@ -105,6 +111,8 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @loss_ms:	when that was, milliseconds
  * @rounds:	since the start or the latest idle time; saturates
  * @silent:	rounds since the latest mark; saturates
+ * @recovery:	rounds that the latest reduction for marks takes to be made good;
+ *		NO_MARKS if there was none, or a loss since: what drops has the say then
  * @gso_dev:	sk_gso_max_segs as the stack sets it
  * @gso_set:	... as we have set it
  * @score:	0 to CLASSIC_SCORE_MAX, what speaks for a classic AQM
@@ -130,6 +138,7 @@ struct prague {
 	u32 loss_ms;
 	u16 rounds;
 	u16 silent;
+	u16 recovery;
 	u16 gso_dev;
 	u16 gso_set;
 	u8 score;
@@ -268,6 +277,7 @@ static void prague_init(struct sock *sk)
 		return;
 	}
 	prague_model_init(&ca->model, tcp_snd_cwnd(tp));
+	ca->recovery = NO_MARKS;
 	ecn_echo_init(&ca->echo, tp);
 	ca->delivered_ce = tp->delivered_ce;
 	cc_accecn_bytes(tp, INET_ECN_CE, &ca->ce_bytes);
@@ -318,7 +328,7 @@ static void judge_aqm(struct sock *sk)
 	u32 pkts = (srtt(tp) >> 3) / max(tcp_snd_cwnd(tp), 1U) * CLASSIC_QUEUE_PKTS;
 
 	if (!READ_ONCE(classic_fallback.value))
-		ca->score = 0;
+		ca->score = 0;	/* switched off, perhaps while in use */
 	else if (queue > max_t(u32, CLASSIC_QUEUE_US, pkts))
 		ca->score = min(ca->score + 1, CLASSIC_SCORE_MAX);
 	else if (ca->score)
@@ -353,6 +363,8 @@ static void respond_to_mark(struct sock *sk)
 
 	enter_cwr(tp, ca);
 	ca->cubic = false;
+	ca->recovery = min_t(u32, U16_MAX,
+			     prague_recovery(&ca->model, prague_ai(srtt(tp), rtt_virt(tp, ca))));
 	if (ca->classic)
 		prague_reduce(&ca->model, prague_loss_share(&ca->model,
 							    READ_ONCE(loss_cubic.value), false),
@@ -378,6 +390,7 @@ static void respond_to_loss(struct sock *sk, u32 cwnd)
 	ca->cubic = READ_ONCE(loss_cubic.value);
 	ca->w_max = cwnd;
 	ca->loss_ms = now_ms(tp);
+	ca->recovery = NO_MARKS;
 	prague_reduce(&ca->model, prague_loss_share(&ca->model, ca->cubic, combined),
 		      PRAGUE_MIN_CWND);
 	WRITE_ONCE(tp->snd_ssthresh, ca->model.cwnd);
@@ -425,7 +438,8 @@ static void prague_tx_start(struct sock *sk)
 
 	/* marks on pure ACKs say nothing of our data */
 	ca->delivered_ce = tp->delivered_ce;
-	if (idle <= rto || !tp->data_segs_out)
+	/* a window of less than a packet idles between packets */
+	if (idle <= rto || !tp->data_segs_out || ca->model.cwnd < PRAGUE_MIN_CWND)
 		return;
 	ca->rounds = 0;		/* 3.4 */
 	ca->silent = 0;
@@ -497,7 +511,8 @@ static void grow(struct sock *sk, u32 unmarked, u32 virt, const struct rate_samp
 	if (!tcp_is_cwnd_limited(sk) &&
 	    rs->prior_in_flight + max_t(u32, ca->gso_set, 1) < tcp_snd_cwnd(tp))
 		return;
-	if (m->cwnd < tp->snd_ssthresh) {
+	/* a fractional window is no slow start, though ssthresh has no fractions */
+	if (m->cwnd < tp->snd_ssthresh && tp->snd_ssthresh > PRAGUE_MIN_CWND) {
 		u32 step = min(unmarked, tp->snd_ssthresh - m->cwnd);
 
 		m->cwnd += step;
@@ -508,8 +523,14 @@ static void grow(struct sock *sk, u32 unmarked, u32 virt, const struct rate_samp
 
 		ai = prague_cubic_ai(m->cwnd, prague_cubic_window(ca->w_max, t, srtt(tp)));
 	} else {
-		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent,
-				  READ_ONCE(fast_rounds.value));
+		u32 after = READ_ONCE(fast_rounds.value);
+
+		/* in a steady state silence is not that rare: beside CUBIC it lasts seconds */
+		if (ca->recovery && after)
+			after = FAST_STEADY * after + 2 * ca->recovery;
+		if (ca->recovery == NO_MARKS || ca->classic)
+			after = 0;
+		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, after);
 	}
 	prague_increase(m, unmarked, ai);
 }
@@ -535,7 +556,7 @@ static const char *end_period(struct sock *sk, u32 virt)
 	u32 acked = ca->model.acked, marked = ca->model.marked;
 	u64 alpha = ca->model.alpha;
 
-	if (ca->marked)
+	if (marked)
 		judge_aqm(sk);
 	prague_ewma(&ca->model, READ_ONCE(ewma_shift.value));
 	if (READ_ONCE(per_ack.value) || !ca->marked)
@@ -544,6 +565,14 @@ static const char *end_period(struct sock *sk, u32 virt)
 	trace_prague_period(sk, &ca->model, acked, marked, virt, ca->rounds, ca->silent,
 			    ca->classic);
 	return feedback_fault(tp, ca, marked);
+}
+
+/* per_ack: what this ACK's packets take of a cut that goes on for a round */
+static void spread_cut(struct tcp_sock *tp, struct prague *ca, u32 acked, u32 virt)
+{
+	prague_reduce_spread(&ca->model, acked, prague_ratio(srtt(tp), virt), window_floor());
+	if (ca->model.cwnd < tp->snd_ssthresh)
+		WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
 }
 
 static void prague_ack(struct sock *sk, const struct rate_sample *rs)
@@ -583,8 +612,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		if (marked && !ca->cwr && state != TCP_CA_Loss)
 			respond_to_mark(sk);
 		if (ca->cwr && READ_ONCE(per_ack.value) && !ca->classic && !ca->cubic)
-			prague_reduce_spread(&ca->model, acked, prague_ratio(srtt(tp), virt),
-					     window_floor());
+			spread_cut(tp, ca, acked, virt);
 		grow(sk, acked - marked, virt, rs);
 		window_to_stack(tp, ca);
 	}

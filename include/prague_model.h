@@ -27,7 +27,7 @@
 #define PRAGUE_AI_ONE		FP_ONE(PRAGUE_AI_Q)
 
 #define PRAGUE_MIN_CWND		2U	/* packets; MIN_CWND (2.4.2) */
-#define PRAGUE_MIN_FRACTION	(PRAGUE_ONE >> 6)	/* a fractional window's least (3.5) */
+#define PRAGUE_MIN_FRACTION	(PRAGUE_ONE >> 4)	/* a fractional window's least (3.5) */
 
 /* What rtt_virt is (2.4.4, 3.4); @target is 25 ms, or AdditionalRTT */
 enum prague_rtt_mode {
@@ -162,6 +162,26 @@ static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after)
 	return fp_max(ai, fp_min(fp_mul_shr(ai, FP_ONE(doublings), 0), most));
 }
 
+/* What a mark takes: alpha / 2 (2.4.2) */
+static inline u64 prague_ecn_share(const struct prague_model *m)
+{
+	return m->alpha >> 1;
+}
+
+/*
+ * Rounds that additive increase of @ai (Q58, not 0) takes to make good a cut for
+ * marks: silence as long as that is no news. 0 after a cut of more than a quarter,
+ * which is no sawtooth's but the end of slow start, or of another flow's.
+ */
+static inline u32 prague_recovery(const struct prague_model *m, u64 ai)
+{
+	u64 cut16 = fp_mul_shr(prague_ecn_share(m), m->cwnd, PRAGUE_Q - 16);
+
+	if (m->alpha > PRAGUE_ONE / 2)
+		return 0;
+	return fp_min(fp_mul_div(cut16, PRAGUE_AI_ONE >> 16, fp_max(ai, 1)), U32_MAX);
+}
+
 /* Window plus @packets (Q58) */
 static inline void prague_grow(struct prague_model *m, u64 packets)
 {
@@ -172,14 +192,38 @@ static inline void prague_grow(struct prague_model *m, u64 packets)
 	m->frac = frac & (PRAGUE_ONE - 1);
 }
 
+/* The square root of what is below 2^62, rounded down */
+static inline u32 prague_sqrt(u64 x)
+{
+	u64 root = 0;
+	int bit;
+
+	for (bit = 30; bit >= 0; bit--) {
+		u64 r = root | FP_ONE(bit);
+
+		if (r * r <= x)
+			root = r;
+	}
+	return root;
+}
+
 /*
- * Additive increase (2.4.3) for @unmarked packets: @ai (Q58) per round. Below two
- * packets it shrinks with the window (3.5), so that it does not outweigh any cut.
+ * Additive increase (2.4.3) for @unmarked packets: @ai (Q58) per round, 1/cwnd of
+ * it per packet. Below two packets (3.5) 1/sqrt(2 cwnd), which is the same at two,
+ * and at most 1: a packet per round would outweigh any cut, and what is in
+ * proportion to the window would let shares drift.
  */
 static inline void prague_increase(struct prague_model *m, u32 unmarked, u64 ai)
 {
-	u64 each = fp_mul_div(ai, 1, fp_max(m->cwnd, 2));
+	u64 each;
 
+	if (m->cwnd >= 2)
+		each = fp_mul_div(ai, 1, m->cwnd);
+	else
+		/* the root is in Q30, and not below 1 */
+		each = fp_mul_div(ai, FP_ONE(30),
+				  fp_max(prague_sqrt((((u64)m->cwnd << PRAGUE_Q) | m->frac) << 1),
+					 FP_ONE(30)));
 	prague_grow(m, fp_mul_shr(each, unmarked, 0));
 }
 
@@ -208,12 +252,6 @@ static inline void prague_reduce(struct prague_model *m, u64 share, u32 floor)
 		frac = fp_max(frac, PRAGUE_MIN_FRACTION);
 	m->cwnd = cwnd;
 	m->frac = frac;
-}
-
-/* What a mark takes: alpha / 2 (2.4.2) */
-static inline u64 prague_ecn_share(const struct prague_model *m)
-{
-	return m->alpha >> 1;
 }
 
 /*

@@ -10,15 +10,24 @@ modprobe -r tcp_prague 2>/dev/null
 modprobe tcp_prague || { echo "1..0 # SKIP no module tcp_prague"; exit $KSFT_SKIP; }
 
 PARAM=/sys/module/tcp_prague/parameters
+for p in "$PARAM"/*; do
+	[ ! -w "$p" ] || [[ " ect dctcp_feedback " == *" ${p##*/} "* ]] || echo "${p##*/}=$(cat "$p")"
+done >"$TMP/defaults"
 
 # load [NAME=VALUE...]: the module anew, as it comes or with parameters
 load()
 {
-	wait_until modprobe -r tcp_prague
+	local i
+
+	# sockets that nobody has any more give up after their last retransmission
+	for ((i = 0; i < 300; i++)); do
+		! modprobe -r tcp_prague 2>/dev/null || break
+		sleep 1
+	done
 	modprobe tcp_prague "$@" || fail "cannot load with $*"
 }
 
-# set NAME=VALUE...: parameters of the loaded module; the next test has defaults
+# parameter NAME=VALUE...: of the loaded module, until defaults
 parameter()
 {
 	local p
@@ -28,8 +37,10 @@ parameter()
 	done
 }
 
+# Where Accurate ECN is needed the parameters are, too
 needs_accecn()
 {
+	defaults
 	[ -e /proc/sys/net/ipv4/tcp_ecn_option ] || skip "this kernel has no Accurate ECN"
 }
 
@@ -55,10 +66,21 @@ lossy()
 	in_ns sw tc qdisc add dev egress root netem limit 100000 "$@"
 }
 
-# accecn: both ends of the topology speak it
-accecn()
+# path HOSTS RTT...: a dumbbell whose ends all speak Accurate ECN
+path()
 {
+	dumbbell "$@"
 	every sysctl -qw net.ipv4.tcp_ecn=3
+}
+
+# defaults: of all parameters that a test may have changed
+defaults()
+{
+	local p
+
+	while read -r p; do
+		parameter "$p"
+	done <"$TMP/defaults"
 }
 
 # send [flowgen options]: one flow h1 -> r, IPv4 unless TO says otherwise
@@ -75,7 +97,7 @@ flow_field()
 
 # For awk: lines of name=value into v[], with the time stamp as v["t"]
 # shellcheck disable=SC2016 # it is awk's
-VALUES='{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } t = $0; sub(/: prague_.*/, "", t); sub(/.* /, "", t); v["t"] = t + 0 }'
+VALUES='{ for (i = 1; i <= NF; i++) { split($i, kv, "="); v[kv[1]] = kv[2] } t = $0; sub(/: prague_.*/, "", t); sub(/.* /, "", t); v["t"] = t + 0 }'
 
 # --- ECN field -------------------------------------------------------------
 
@@ -211,15 +233,14 @@ negotiation()
 	done <"$TMP/flows"
 	expect "flows" "$(wc -l <"$TMP/flows")" -eq 20
 }
-declare_test negotiation "P1 P3 P4" "client and server, five kinds of peer, v4 and v6: ECT(1) with Accurate ECN only"
+declare_test negotiation "P1 P3 P4 P23" "client and server, five kinds of peer, v4 and v6: ECT(1) with Accurate ECN only"
 
 every_packet()
 {
 	local to
 
 	needs_accecn
-	dumbbell 1 1ms
-	accecn
+	path 1 1ms
 	lossy loss 2%
 	serve r --cc prague
 	capture h1 eth0 "$TMP/h.pcap" tcp
@@ -239,8 +260,7 @@ syn_again()
 {
 	needs_virtual
 	needs_accecn
-	dumbbell 1 1ms
-	accecn
+	path 1 1ms
 	# a path that drops SYNs that ask for ECN
 	in_ns sw tc qdisc add dev egress clsact
 	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp \
@@ -262,8 +282,7 @@ ect0()
 	needs_virtual
 	needs_accecn
 	load ect=0
-	dumbbell 1 1ms
-	accecn
+	path 1 1ms
 	shape 100mbit
 	serve r --cc prague
 	capture h1 eth0 "$TMP/h.pcap" tcp
@@ -280,8 +299,7 @@ ace_later()
 {
 	needs_virtual
 	needs_accecn
-	dumbbell 1 10ms
-	accecn
+	path 1 10ms
 	shape 100mbit dualpi2
 	zero_ace p1 tcp_flags 0x0/0x2
 	serve r --cc prague
@@ -303,8 +321,8 @@ declare_test ace_later "P3" "a path that zeroes ACE after the handshake: seen fr
 # One flow, 100 Mb/s, 10 ms, dualpi2: what many checks read.
 steady_flow()
 {
-	dumbbell 1 10ms
-	accecn
+	path 1 10ms
+	parameter fast_rounds=0
 	shape 100mbit dualpi2
 	serve r --cc prague
 	capture h1 eth0 "$TMP/h.pcap" tcp
@@ -387,6 +405,460 @@ response()
 }
 declare_test response "P5 P6 P10 P11 P12 P13 P15 P24" "first mark, average, cut, growth, once per rtt_virt, D rounds: as the draft's formulas"
 
+# --- loss ------------------------------------------------------------------
+
+# left CAUSE FORMULA: how far what cuts of this cause left is from the formula of
+# alpha (a in awk), as a share; 1 if there was none, or only one
+left()
+{
+	awk "$VALUES"'v["cause"] == "'"$1"'" && v["cwnd"] > 6 { a = v["alpha_q30"] / 2^30
+		d = (v["cwnd_after"] + v["frac_after_q30"] / 2^30) / (v["cwnd"] + v["frac_q30"] / 2^30) - ('"$2"')
+		if (d < 0) d = -d; if (d > m) m = d; n++ }
+		END { printf "%.7f", (n < 2 ? 1 : m) }' "$TMP/trace"
+}
+
+loss()
+{
+	local cubic formula prague other
+
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	lossy loss 0.5%
+	serve r --cc prague
+	for cubic in 0 1; do
+		parameter "loss_cubic=$cubic"
+		formula=0.5 other=reno
+		[ "$cubic" -eq 0 ] || formula=0.7 other=cubic
+		trace_on prague/prague_cut
+		send --duration 20s
+		trace_off "$TMP/trace"
+		prague=$(flow_field goodput_bps)
+		expect "cuts, from the share that is left, loss_cubic=$cubic" "$(left loss "$formula")" -le 0.000001
+		in_ns h1 flowgen long --to 10.0.0.1 --cc "$other" --duration 20s >"$TMP/flow.json"
+		other=$(flow_field goodput_bps)
+		echo "loss_cubic=$cubic: $prague, its model $other b/s"
+		expect "goodput against the conventional control's" "$(awk "BEGIN { print $prague / $other }")" -ge 0.75
+		expect "goodput against the conventional control's" "$(awk "BEGIN { print $prague / $other }")" -le 1.33
+	done
+}
+declare_test loss "P8" "a loss halves (CUBIC: 0.7); at 0.5 % loss the goodput of Reno (CUBIC)"
+
+loss_after_mark()
+{
+	local cubic
+
+	needs_accecn
+	path 1 10ms
+	lossy loss 1%
+	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 5% ecn
+	serve r --cc prague
+	trace_on prague/prague_cut
+	send --size 3M
+	trace_off "$TMP/trace"
+	expect "cuts for marks" "$(grep -c cause=ecn "$TMP/trace")" -ge 10
+	expect "combined cuts without being asked for" "$(grep -c cause=combined "$TMP/trace")" -eq 0
+	expect "a whole cut all the same, from a half" "$(left loss 0.5)" -le 0.000001
+	for cubic in 0 1; do
+		parameter loss_combined=1 "loss_cubic=$cubic"
+		trace_on prague/prague_cut
+		send --size 3M
+		trace_off "$TMP/trace"
+		expect "combined cuts, from (2 + alpha) / $((4 - cubic))" "$(left combined "(2 + a) / $((4 - cubic))")" -le 0.000001
+	done
+}
+declare_test loss_after_mark "P8 P9" "a loss in the round of a cut for marks: another half, or combined (2 + alpha)/4, CUBIC (2 + alpha)/3"
+
+timeout_loss()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	shape 100mbit
+	serve r --cc prague
+	in_ns h1 flowgen long --to 10.0.0.1 --cc prague --duration 3s >/dev/null 2>&1 &
+	sleep 0.5
+	in_ns h1 ss -Htin dport = :5201 >"$TMP/before"
+	lossy loss 100%
+	sleep 1
+	in_ns h1 ss -Htin dport = :5201 >"$TMP/after"
+	expect "cwnd after a timeout" "$(grep -o ' cwnd:[0-9]*' "$TMP/after" | cut -d: -f2)" -eq 1
+	expect "ssthresh after a timeout" "$(grep -o ' ssthresh:[0-9]*' "$TMP/after" | cut -d: -f2)" -le \
+		$(($(grep -o ' cwnd:[0-9]*' "$TMP/before" | cut -d: -f2) * 6 / 10))
+}
+declare_test timeout_loss "P8" "a timeout leaves one segment, and half of the window as ssthresh"
+
+reordering()
+{
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	# out of order by up to 3 ms, less than a quarter of the RTT
+	lossy delay 3ms 1500us
+	serve r --cc prague
+	trace_on prague/prague_cut
+	capture r eth0 "$TMP/r.pcap" 'tcp dst port 5201'
+	send --size 20M
+	trace_off "$TMP/trace"
+	stop_captures
+	expect "packets out of order" "$(packets "$TMP/r.pcap" 'tcp.len > 0' tcp.seq |
+		awk '$1 < max { n++ } $1 > max { max = $1 } END { print n + 0 }')" -ge 500
+	echo "retransmissions $(flow_field retrans), cuts for loss $(grep -c cause=loss "$TMP/trace")"
+	expect "false retransmissions" "$(flow_field retrans)" -le 30
+	expect "cuts for false loss" "$(grep -c cause=loss "$TMP/trace")" -le 2
+}
+declare_test reordering "P7" "packets out of order by less than a quarter of the RTT are not taken for lost"
+
+# --- RTT independence ------------------------------------------------------
+
+# One flow whose first second has marks, so that slow start ends, and then none.
+silence()
+{
+	path 1 "$1"
+	parameter fast_rounds=0
+	lossy loss 3% ecn
+	serve r --cc prague
+	trace_on prague/prague_period
+	(sleep 0.3; in_ns sw tc qdisc change dev egress root netem limit 100000 loss 0%) &
+	send --duration "$2"
+	trace_off "$TMP/trace"
+}
+
+# growth EXPR: mean growth per srtt, over awk's EXPR of srtt (us), in silence
+growth()
+{
+	awk "$VALUES"'
+		{ w = v["cwnd"] + v["frac_q30"] / 2^30 }
+		v["silent"] > 20 && prev { g += w - prev; srtt = v["srtt_us"]; e += (v["t"] - pt) * 1e6 / srtt * ('"$1"') }
+		{ prev = v["silent"] > 20 ? w : 0; pt = v["t"] }
+		END { print (e ? g / e : 0) }' "$TMP/trace"
+}
+
+rtt_modes()
+{
+	needs_virtual
+	needs_accecn
+	# below 128 us: srtt^2 / rtt_virt^2 is 0.000016
+	parameter rtt_rounds=0
+	silence 100us 1500ms
+	echo "100 us: $(growth 'srtt * srtt / 25000 / 25000')"
+	expect "growth at an RTT of 100 us, against (srtt / 25 ms)^2" "$(growth 'srtt * srtt / 25000 / 25000')" -ge 0.95
+	expect "growth at an RTT of 100 us, against (srtt / 25 ms)^2" "$(growth 'srtt * srtt / 25000 / 25000')" -le 1.05
+	expect "EWMA periods at an RTT of 100 us" "$(wc -l <"$TMP/trace")" -le 61
+	teardown
+	parameter rtt_mode=2
+	silence 10ms 3s
+	expect "growth with srtt + target, against (srtt / (srtt + 25 ms))^2" "$(growth 'srtt * srtt / (srtt + 25000) / (srtt + 25000)')" -ge 0.93
+	expect "growth with srtt + target, against (srtt / (srtt + 25 ms))^2" "$(growth 'srtt * srtt / (srtt + 25000) / (srtt + 25000)')" -le 1.07
+	teardown
+	# 3.4: longer RTTs grow faster
+	parameter rtt_mode=3
+	silence 50ms 4s
+	expect "growth at an RTT of 50 ms, for longer RTTs too, against 4" "$(growth 4)" -ge 0.9
+	expect "growth at an RTT of 50 ms, for longer RTTs too, against 4" "$(growth 4)" -le 1.1
+	teardown
+	parameter rtt_mode=0
+	silence 5ms 2s
+	expect "growth with rtt_mode=0, against 1" "$(growth 1)" -ge 0.93
+	expect "growth with rtt_mode=0, against 1" "$(growth 1)" -le 1.07
+}
+declare_test rtt_modes "P12 P14" "every rtt_virt grows as its formula has it, at 100 us, 10 ms and 50 ms"
+
+idle()
+{
+	needs_virtual
+	needs_accecn
+	path 1 2ms
+	shape 100mbit dualpi2
+	in_ns r python3 -c '
+import socket
+s = socket.socket(); s.bind(("", 5202)); s.listen()
+c = s.accept()[0]
+while c.recv(1 << 20): pass' &
+	wait_until listening r 5202
+	trace_on prague/prague_period
+	in_ns h1 python3 - <<-'END' || fail "client"
+		import socket, time
+		s = socket.socket()
+		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"prague")
+		s.connect(("10.0.0.1", 5202))
+		s.sendall(b"x" * 30000000)
+		time.sleep(3)
+		s.sendall(b"x" * 5000000)
+		s.close()
+	END
+	trace_off "$TMP/trace"
+	awk "$VALUES"'
+		{ if (prev && v["t"] - prev > 2) { before = pv; after = v["rounds"]; virt = v["rtt_virt_us"]; srtt = v["srtt_us"] } prev = v["t"]; pv = v["rounds"] }
+		END { print before, after, virt, srtt }' "$TMP/trace" >"$TMP/rounds"
+	cat "$TMP/rounds"
+	expect "rounds before idling" "$(cut -d' ' -f1 "$TMP/rounds")" -ge 500
+	expect "rounds after idling" "$(cut -d' ' -f2 "$TMP/rounds")" -le 3
+	expect "rtt_virt after idling" "$(cut -d' ' -f3 "$TMP/rounds")" -eq "$(cut -d' ' -f4 "$TMP/rounds")"
+}
+declare_test idle "P14" "after idling rounds are counted anew, with the real RTT"
+
+# --- pace ------------------------------------------------------------------
+
+# In each millisecond from the 4th second on: data packets and the most at once
+pacing()
+{
+	needs_virtual
+	needs_accecn
+	# a path that marks now and then and has no bottleneck: gaps are the sender's own
+	path 1 20ms
+	lossy loss 0.5% ecn
+	serve r --cc prague
+	trace_on prague/prague_period
+	capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201'
+	send --duration 8s
+	trace_off "$TMP/trace"
+	stop_captures
+	packets "$TMP/h.pcap" 'tcp.len > 0' frame.time_epoch >"$TMP/sent"
+	# gap of each packet after the 4th second, against srtt / cwnd of its period
+	awk "$VALUES"'
+		FILENAME ~ /trace/ { n++; at[n] = v["t"]; gap[n] = v["srtt_us"] / v["cwnd"]; next }
+		!first { first = $1; i = 1 }
+		{ t = $1 - first + at[1]; while (i < n && at[i] < t) i++
+		  g = ($1 - last) * 1e6; last = $1
+		  if (t < at[1] + 4) next
+		  sum += g; want += gap[i]; c++; if (g < gap[i] * 0.4) short++ }
+		END { print sum / want, short / c, c }' "$TMP/trace" "$TMP/sent" >"$TMP/pace"
+	cat "$TMP/pace"
+	expect "mean gap against srtt / cwnd" "$(cut -d' ' -f1 "$TMP/pace")" -ge 0.93
+	expect "mean gap against srtt / cwnd" "$(cut -d' ' -f1 "$TMP/pace")" -le 1.07
+	expect "share of gaps shorter than 0.4 of that" "$(cut -d' ' -f2 "$TMP/pace")" -le 0.02
+}
+declare_test pacing "P16" "packets leave srtt / cwnd apart"
+
+bursts()
+{
+	local us want got
+
+	needs_virtual
+	needs_accecn
+	# segmentation offload, and an RTT for which the stack allows 64 kB at once
+	OFFLOADS=1 path 1 200us
+	shape 1gbit dualpi2
+	serve r --cc prague
+	for us in 250 50; do
+		parameter "burst_us=$us"
+		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201'
+		send --duration 500ms
+		stop_captures
+		# 1 Gb/s, and 10 % for what the pace is above the line's rate now and then
+		want=$((us * 125 * 110 / 100))
+		got=$(packets "$TMP/h.pcap" 'frame.time_relative > 0.1' tcp.len | sort -n | tail -n1)
+		echo "burst_us=$us: $got bytes, want $want"
+		expect "longest burst, bytes, burst_us=$us" "$got" -le "$want"
+		expect "longest burst, bytes, burst_us=$us" "$got" -ge $((want / 2))
+	done
+}
+declare_test bursts "P17" "no burst is longer than burst_us at the pacing rate, at an RTT of 200 us too"
+
+initial_window()
+{
+	local on
+
+	needs_virtual
+	needs_accecn
+	path 1 40ms
+	serve r --cc prague
+	for on in 0 1; do
+		parameter "iw_paced=$on"
+		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201'
+		send --size 300k
+		stop_captures
+		# from the first to the tenth data packet, in RTTs
+		packets "$TMP/h.pcap" 'tcp.len > 1000' frame.time_epoch |
+			awk 'NR == 1 { t = $1 } NR == 10 { printf "%.4f\n", ($1 - t) / 0.04 }' >"$TMP/iw.$on"
+	done
+	echo "first ten packets, in RTTs: $(cat "$TMP/iw.0") and paced $(cat "$TMP/iw.1")"
+	expect "first ten packets without, RTTs" "$(cat "$TMP/iw.0")" -le 0.05
+	expect "first ten packets paced, RTTs" "$(cat "$TMP/iw.1")" -ge 0.4
+	expect "first ten packets paced, RTTs" "$(cat "$TMP/iw.1")" -le 0.55
+}
+declare_test initial_window "P18" "iw_paced=1: the initial window leaves over half of the handshake's RTT"
+
+# --- options ---------------------------------------------------------------
+
+# A classic AQM, then dualpi2: RTT 20 ms, 50 Mb/s, one flow.
+classic_aqm()
+{
+	local queue
+
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	parameter classic_fallback=1
+	serve r --cc prague
+	for queue in fq_codel "pie limit 1000 ecn" "red limit 600000 min 60000 max 180000 avpkt 1514 burst 60 bandwidth 50mbit probability 0.1 ecn" dualpi2; do
+		# shellcheck disable=SC2086 # words
+		shape 50mbit $queue
+		trace_on prague/prague_mode prague/prague_cut
+		send --duration 10s
+		trace_off "$TMP/trace"
+		echo "$queue: $(grep -c mode=classic "$TMP/trace") times classic, $(grep -c cause=classic "$TMP/trace") cuts as such"
+		if [ "$queue" = dualpi2 ]; then
+			expect "taken for classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+		else
+			expect "taken for classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -ge 1
+			expect "cuts as classic, $queue" "$(grep -c cause=classic "$TMP/trace")" -ge 1
+			expect "of those that are not half, $queue" "$(left classic 0.5)" -le 0.000001
+		fi
+	done
+	parameter classic_fallback=0
+	shape 50mbit fq_codel
+	trace_on prague/prague_mode
+	send --duration 5s
+	trace_off "$TMP/trace"
+	expect "taken for classic without the option" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+}
+declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are found out and met as Reno, dualpi2 is not"
+
+# flows_delay N RATE: N flows; p99 of the queueing delay (us) and utilisation from the 10th to the 20th second
+flows_delay()
+{
+	local i pid pids=() ports=p1
+
+	for ((i = 2; i <= $1; i++)); do
+		ports+=,p$i
+	done
+	ip netns exec "${NSP}sw" qdelay --live --in "$ports" --out egress --filter tcp --rate "$2" --from 10s --to 20s \
+		--json "$TMP/q.json" 2>"$TMP/qdelay.err" &
+	pid=$!
+	wait_until grep -q ready "$TMP/qdelay.err"
+	for ((i = 1; i <= $1; i++)); do
+		in_ns "h$i" flowgen long --to 10.0.0.1 --cc prague --duration 20s --start "${i}0ms" >"$TMP/f$i" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	kill -TERM "$pid"
+	wait "$pid"
+	jq -r '[.delay_us.p99, .utilisation] | @tsv' "$TMP/q.json"
+}
+
+fractional()
+{
+	local whole part wu pu
+
+	needs_virtual
+	needs_accecn
+	path 4 2ms
+	shape 5mbit dualpi2
+	serve r --cc prague
+	read -r whole wu < <(flows_delay 4 5mbit)
+	parameter fractional=1
+	read -r part pu < <(flows_delay 4 5mbit)
+	echo "p99 of the delay: $whole us, fractional $part us; utilisation $wu, $pu"
+	expect "p99 of the delay against that of two packets each" "$part" -le "$(awk "BEGIN { print $whole / 2 }")"
+	expect "utilisation" "$pu" -ge 0.8
+}
+declare_test fractional "P22" "fractional=1: four flows at a BDP below one packet keep half of the queue, or less"
+
+fast_increase()
+{
+	local slow fast
+
+	needs_virtual
+	needs_accecn
+	path 1 40ms
+	shape 200mbit dualpi2
+	serve r --cc prague
+	for slow in 0 4; do
+		parameter "fast_rounds=$slow"
+		send --duration 16s --interval 1s
+		# when goodput first comes to 90 %
+		jq -rs 'map(select(.type == "interval" and .goodput_bps > 171000000)) | if length > 0 then .[0].start_ns else 0 end' \
+			"$TMP/flow.json" >"$TMP/at.$slow"
+		jq -rs 'map(select(.type == "flow"))[0].start_ns' "$TMP/flow.json" >"$TMP/start.$slow"
+	done
+	slow=$((($(cat "$TMP/at.0") - $(cat "$TMP/start.0")) / 1000000))
+	fast=$((($(cat "$TMP/at.4") - $(cat "$TMP/start.4")) / 1000000))
+	[ "$slow" -gt 0 ] || slow=16000	# never
+	echo "90 % after $slow ms, with fast_rounds=4 after $fast ms"
+	expect "ms to 90 %" "$fast" -gt 0
+	expect "ms to 90 %" "$fast" -le $((slow / 2))
+}
+declare_test fast_increase "P19" "fast_rounds: after slow start has ended early, 90 % of the rate in half of the time"
+
+# The window in the round after a mark, with per_ack: no step, alpha / 2 in all.
+per_ack()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	parameter per_ack=1 fast_rounds=0
+	shape 100mbit dualpi2
+	serve r --cc prague
+	trace_on prague/prague_cut prague/prague_period
+	send --duration 8s
+	trace_off "$TMP/trace"
+	expect "cuts that take at once" "$(awk "$VALUES"'/prague_cut/ && (v["cwnd"] != v["cwnd_after"] || v["frac_q30"] != v["frac_after_q30"]) { n++ } END { print n + 0 }' "$TMP/trace")" -eq 0
+	expect "cuts" "$(grep -c prague_cut "$TMP/trace")" -ge 20
+	expect "retransmissions" "$(flow_field retrans)" -eq 0
+	# from a mark's window to that one round later: (1 - alpha / 2), and up to one packet
+	awk "$VALUES"'
+		/prague_cut/ { if (v["rounds"] == "" || 1) { at = v["t"]; w = v["cwnd"] + v["frac_q30"] / 2^30; open = 1 } next }
+		open && v["t"] >= at + v["srtt_us"] / 1e6 && v["t"] < at + 2 * v["srtt_us"] / 1e6 {
+			got = v["cwnd"] + v["frac_q30"] / 2^30; want = w * (1 - v["alpha_q30"] / 2^31)
+			s += got - want; n++; open = 0 }
+		END { print (n ? s / n : 99), n }' "$TMP/trace" >"$TMP/spread"
+	cat "$TMP/spread"
+	expect "window after the round, mean, above (1 - alpha / 2) of that before, packets" "$(cut -d' ' -f1 "$TMP/spread")" -le 2.5
+	expect "window after the round, mean, above (1 - alpha / 2) of that before, packets" "$(cut -d' ' -f1 "$TMP/spread")" -ge -2.5
+	expect "goodput, Mb/s" "$(flow_field goodput_bps | awk '{ print $1 / 1e6 }')" -ge 80
+}
+declare_test per_ack "P20" "per_ack=1: no cut at once, over the round alpha / 2"
+
+dctcp_feedback()
+{
+	needs_virtual
+	load dctcp_feedback=1
+	dumbbell 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	shape 100mbit codel limit 1000 target 50ms interval 500ms ecn ce_threshold 1ms
+	serve r --cc prague
+	trace_on prague/prague_period prague/prague_cut
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 40M
+	trace_off "$TMP/trace"
+	stop_captures
+	expect "control" "$(flow_field cc)" = prague
+	expect "packets that are not ECT(0)" "$(fields "$TMP/h.pcap" | awk '$5 != 2' | wc -l)" -eq 0
+	expect "cuts for marks" "$(grep -c cause=ecn "$TMP/trace")" -ge 5
+	expect "alpha at the end" "$(field alpha_q30 <"$TMP/trace" | tail -n1 | awk '{ print $1 / 2^30 }')" -le 0.5
+	expect "goodput, Mb/s" "$(flow_field goodput_bps | awk '{ print $1 / 1e6 }')" -ge 75
+	teardown
+	load
+}
+declare_test dctcp_feedback "P23" "dctcp_feedback=1 without Accurate ECN: DCTCP's feedback, ECT(0)"
+
+queue_profile()
+{
+	needs_virtual
+	[ -e /proc/sys/net/ipv4/tcp_ecn_option ] || skip "this kernel has no dualpi2"
+	dumbbell 1 10ms
+	"$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --step 500us --json >"$TMP/lt" || fail "lowq-tc prague"
+	expect "queue" "$(in_ns sw tc qdisc show dev egress | grep -c dualpi2)" -eq 1
+	if ! tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh; then
+		expect "options said to be without effect" "$(jq -r '.could_not_honour | length' "$TMP/lt")" -eq 1
+	fi
+	"$LOWQ_TC" reset egress -n "${NSP}sw" -q || fail "lowq-tc reset"
+	expect "queue after reset" "$(in_ns sw tc qdisc show dev egress | grep -c dualpi2)" -eq 0
+	"$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --aqm fq_codel --dry-run -q |
+		grep -q 'fq_codel limit 10240 ecn ce_threshold 1000us ce_threshold_selector 0x01/0x03$' || fail "fq_codel"
+	! "$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --aqm red --dry-run 2>/dev/null || fail "--aqm red was taken"
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=2
+	"$LOWQ_TC" host prague -n "${NSP}r" -q || fail "lowq-tc host prague"
+	expect "tcp_ecn" "$(in_ns r sysctl -n net.ipv4.tcp_ecn)" -eq 3
+	"$LOWQ_TC" host reset -n "${NSP}r" -q || fail "lowq-tc host reset"
+	expect "tcp_ecn after reset" "$(in_ns r sysctl -n net.ipv4.tcp_ecn)" -eq 2
+}
+declare_test queue_profile "" "lowq-tc prague sets dualpi2 or fq_codel, lowq-tc host prague Accurate ECN, and both put back"
+
+# --- the rest --------------------------------------------------------------
+
 parameters()
 {
 	local p
@@ -397,9 +869,7 @@ parameters()
 	done
 	expect "ewma_shift" "$(cat "$PARAM/ewma_shift")" -eq 4
 	dmesg | grep -q 'ewma_shift=11 refused: takes 1 to 10' || fail "no reason in the log"
-	wait_until modprobe -r tcp_prague
-	! modprobe tcp_prague ect=2 2>/dev/null || fail "ect=2 was taken"
-	modprobe tcp_prague
+	! echo 0 2>/dev/null >"$PARAM/ect" || fail "ect was changed in a loaded module"
 }
 declare_test parameters "" "what is out of range is refused, with a reason"
 
@@ -407,8 +877,7 @@ info()
 {
 	needs_virtual
 	needs_accecn
-	dumbbell 1 10ms
-	accecn
+	path 1 10ms
 	shape 100mbit dualpi2
 	serve r --cc prague
 	in_ns h1 flowgen long --to 10.0.0.1 --cc prague --duration 2s >/dev/null &
@@ -423,8 +892,7 @@ declare_test info "P24" "ss -ti shows alpha, marked and acknowledged packets"
 
 switch_mid_flow()
 {
-	dumbbell 1 1ms
-	accecn
+	path 1 1ms
 	in_ns r iperf3 -s -p 5202 >/dev/null 2>&1 &
 	wait_until listening r 5202
 	in_ns h1 python3 - <<-'END' || fail "a socket that changes its control"
@@ -440,8 +908,7 @@ declare_test switch_mid_flow "" "the control changes mid-flow, to and fro"
 
 unload()
 {
-	dumbbell 1 1ms
-	accecn
+	path 1 1ms
 	shape 100mbit
 	serve r --cc prague
 	in_ns h1 flowgen long --to 10.0.0.1 --cc prague --duration 1s >/dev/null &
@@ -453,5 +920,39 @@ unload()
 	modprobe tcp_prague || fail "cannot load again"
 }
 declare_test unload "" "unload is refused while in use, and clean afterwards"
+
+# Everything at once, for the checkers: marks, loss, lost and reordered ACKs, both
+# families, sockets that change their control, parameters that change, a namespace
+# that goes away under traffic.
+stress()
+{
+	local i p
+
+	defaults
+	for i in 3 1; do
+		dumbbell 2 1ms
+		every sysctl -qw net.ipv4.tcp_ecn="$i"
+		shape 100mbit fq_codel ce_threshold 1ms
+		in_ns h1 tc qdisc add dev eth0 root netem limit 1000 loss 1%
+		in_ns r tc qdisc add dev eth0 root netem limit 1000 loss 5% duplicate 1% reorder 1% delay 1ms
+		serve r --cc prague
+		for p in 10.0.0.1 fd00:0::1; do
+			in_ns h1 flowgen long --to "$p" --flows 5 --cc prague --duration 2s >/dev/null 2>&1 &
+			in_ns h2 flowgen rpc --push --to "$p" --size 20k --rate 50 --cc prague --duration 2s >/dev/null 2>&1 &
+		done
+		for p in per_ack=1 fractional=1 classic_fallback=1 loss_cubic=1 loss_combined=1 rtt_rounds=0 \
+			rtt_mode=3 rtt_mode=2 fast_rounds=1 iw_paced=1 burst_us=10 per_ack=0 fractional=0 ewma_shift=10; do
+			sleep 0.1
+			parameter "$p"
+		done
+		sleep 0.2
+		ip netns pids "${NSP}h2" | xargs -r kill -9
+		ip netns del "${NSP}h2"
+		sleep 0.3
+		teardown
+		defaults
+	done
+}
+declare_test stress "" "marks, loss, switches, parameters, a namespace that goes away: nothing breaks"
 
 run_tests "$@"

@@ -272,16 +272,35 @@ static void prague_increase__any(void **state)
 	}
 }
 
-/* Below two packets the increase shrinks with the window. */
+static void prague_sqrt__exact(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u64 x = rnd_upto(FP_ONE(62) - 1), r = prague_sqrt(x);
+
+		expect((u128)r * r <= x && (u128)(r + 1) * (r + 1) > x, "%lu: %lu", x, r);
+	}
+}
+
+/* Below two packets the increase shrinks with the square root of the window. */
 static void prague_increase__fractional(void **state)
 {
-	long double before;
-	struct prague_model m = { .frac = PRAGUE_ONE / 4 };
+	int i;
 
-	before = window_of(&m);
 	(void)state;
-	prague_increase(&m, 1, PRAGUE_AI_ONE);
-	assert_true(near_abs(window_of(&m) - before, 0.5L, 0.000000000001L));
+	for (i = 0; i < 100000; i++) {
+		long double before;
+		struct prague_model m = { .cwnd = rnd_upto(1) };
+
+		m.frac = rnd_range(PRAGUE_MIN_FRACTION, PRAGUE_ONE - 1);
+		before = window_of(&m);
+		prague_increase(&m, 1, PRAGUE_AI_ONE);
+		expect(near_rel(window_of(&m) - before, fminl(1, 1 / sqrtl(2 * before)),
+				0.000001L),
+		       "%Lf: %Lf", before, window_of(&m) - before);
+	}
 }
 
 static void prague_reduce_holds(const u64 v[4])
@@ -575,6 +594,7 @@ int main(void)
 		cmocka_unit_test(prague_increase__is_the_drafts),
 		cmocka_unit_test(prague_increase__adds_up),
 		cmocka_unit_test(prague_increase__any),
+		cmocka_unit_test(prague_sqrt__exact),
 		cmocka_unit_test(prague_increase__fractional),
 		cmocka_unit_test(prague_reduce__random),
 		cmocka_unit_test(prague_reduce__extremes),
