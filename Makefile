@@ -6,7 +6,8 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 DESTDIR ?=
 PREFIX ?= /usr/local
 
-.PHONY: help modules install uninstall tools demo test bench lint clean
+.PHONY: help modules install uninstall dkms-install dkms-remove tools demo test bench lint \
+	matrix deb clean
 
 help:
 	@echo 'in the lab (no root needed, no kernel headers):'
@@ -17,6 +18,10 @@ help:
 	@echo 'on your kernel:'
 	@echo '  make modules [KDIR=...]              build against kernel headers (6.1 to 7.3)'
 	@echo '  sudo make install [KDIR=...] [DESTDIR=...] [PREFIX=...]   and uninstall'
+	@echo '  sudo make dkms-install               built anew for every kernel; and dkms-remove'
+	@echo 'before a release:'
+	@echo '  sudo make matrix [KERNELS=6.12]      Debian'\''s kernels 6.1, 6.12, 7 in QEMU'
+	@echo '  make deb       Debian packages in out/deb, checked by lintian'
 	@echo 'make clean removes what was built here; scripts/lab clean the lab'\''s cache'
 
 modules:
@@ -28,6 +33,12 @@ install: modules tools
 
 uninstall:
 	scripts/install.sh uninstall "$(DESTDIR)" "$(PREFIX)"
+
+dkms-install:
+	scripts/dkms install
+
+dkms-remove:
+	scripts/dkms remove
 
 tools:
 	$(MAKE) -s -C selftests tools
@@ -43,6 +54,12 @@ bench: tools
 
 lint:
 	scripts/lint
+
+matrix:
+	scripts/matrix --dkms $(KERNELS)
+
+deb:
+	scripts/deb
 
 clean:
 	$(MAKE) -C selftests clean

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034 # read by the other parts
-# Shared by the parts of the lab: where things are, how to say what goes wrong,
+# Shared by the parts of the lab and by scripts/matrix: where things are, how to say what goes wrong,
 # which programs are needed.
 
 CACHE=${LOWQ_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lowq}
@@ -9,9 +9,10 @@ DEFAULT_KERNEL=7.3
 # Exit statuses of "lab" itself; a command's own are passed on unchanged.
 readonly EXIT_USAGE=2 EXIT_SPLAT=123 EXIT_TIMEOUT=124 EXIT_LAB=125
 
+# SAYING: the program's name in its messages
 say()
 {
-	printf 'lab: %s\n' "$*" >&2
+	printf '%s: %s\n' "${SAYING:-lab}" "$*" >&2
 }
 
 die()
@@ -22,9 +23,12 @@ die()
 
 usage_error()
 {
-	say "$* (see lab --help)"
+	say "$* (see ${SAYING:-lab} --help)"
 	exit $EXIT_USAGE
 }
+
+# What the kernel says when something is wrong with it.
+readonly SPLATS='WARNING: |BUG: |BUG at |Oops|Kernel panic|general protection|KASAN|UBSAN|INFO: possible|INFO: task|INFO: rcu|INFO: trying|possible (circular|recursive|irq lock)|suspicious RCU|inconsistent lock state|held lock freed|unreferenced object|refcount_t:|unregister_netdevice: waiting|leaked|sleeping function|scheduling while atomic|double free|Call Trace'
 
 # program:package for everything below; checked once, named all at once
 readonly BUILD_TOOLS="gcc:gcc ld:binutils make:make flex:flex bison:bison bc:bc

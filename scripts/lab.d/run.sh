@@ -2,9 +2,6 @@
 # shellcheck shell=bash
 # Boots the lab kernel for one command.
 
-# What the kernel says when something is wrong with it.
-readonly SPLATS='WARNING: |BUG: |BUG at |Oops|Kernel panic|general protection|KASAN|UBSAN|INFO: possible|INFO: task|INFO: rcu|INFO: trying|possible (circular|recursive|irq lock)|suspicious RCU|inconsistent lock state|held lock freed|unreferenced object|refcount_t:|unregister_netdevice: waiting|leaked|sleeping function|scheduling while atomic|double free|Call Trace'
-
 # The kernel's log from the command's start on.
 log_of_command()
 {
