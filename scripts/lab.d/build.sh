@@ -134,10 +134,30 @@ build_tools()
 	printf '%s\n' "$dir"
 }
 
-# The modules' sources: what a change to makes them stale.
+# The modules' sources in DIR: what a change to makes them stale.
+module_sources_in()
+{
+	# shellcheck disable=SC2010 # names are ours
+	(cd "$1" && ls Kbuild ./*.c include/*.h 2>/dev/null | grep -v '\.mod\.c$')
+}
+
 module_sources()
 {
-	(cd "$PROJECT" && ls Kbuild ./*.c include/*.h 2>/dev/null)
+	module_sources_in "$PROJECT"
+}
+
+# copy_sources DIR: there, with a new date where the contents are new: another
+# checkout, with other dates, may have used DIR before
+copy_sources()
+{
+	local file
+
+	(cd "$1" && rm -f ./*.ko && module_sources_in . | (cd "$PROJECT" && while read -r file; do
+		[ -e "$file" ] || echo "$file"
+	done) | xargs -r rm -f)
+	module_sources | while read -r file; do
+		cmp -s "$PROJECT/$file" "$1/$file" || install -D -m 644 "$PROJECT/$file" "$1/$file" || exit
+	done
 }
 
 # build_modules BUILD: prints the directory that belongs at /lib/modules/RELEASE;
@@ -158,7 +178,7 @@ build_modules()
 		if [ ! -d "$out" ]; then
 			work=$base/work
 			mkdir -p "$work"
-			(cd "$PROJECT" && module_sources | cpio -pdmu --quiet "$work") || die "cannot copy the modules' sources"
+			copy_sources "$work" || die "cannot copy the modules' sources"
 			make -C "$build/source" ARCH=um SUBARCH=x86_64 O="$build/build" M="$work" \
 				W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
 				{ cat "$base/log" >&2; die "the modules do not build"; }
@@ -170,10 +190,11 @@ build_modules()
 				cp "$build"/build/modules.{order,builtin,builtin.modinfo} "$base/tmp/lib/modules/$release/" &&
 				depmod -b "$base/tmp" "$release" || die "depmod failed"
 			mv "$base/tmp/lib/modules/$release" "$out"
-			# shellcheck disable=SC2012 # names are ours: hex digits
-			ls -td "$base"/????????/ | tail -n +6 | xargs -r rm -rf
+			# what no run has used for a day
+			find "$base" -mindepth 1 -maxdepth 1 -name '????????' -mtime +0 -exec rm -rf {} +
 		fi
 		flock -u "$lock"
 	fi
+	touch "$out"
 	printf '%s\n' "$out"
 }
