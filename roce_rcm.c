@@ -497,6 +497,7 @@ static struct sk_buff *fifo_take(struct rcm_qp *qp)
  * while a packet is on its way; @sending keeps the order until then.
  */
 static void fifo_send(struct rcm_qp *qp, bool all)
+	__must_hold(&qp->lock)
 {
 	struct dcqcn_params p = qp_params(qp);
 	struct sk_buff *skb;

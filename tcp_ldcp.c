@@ -212,7 +212,7 @@ static void ldcp_go_stable(struct sock *sk, const char *cause, u64 cw)
 /* --- fast start (draft 2.3, 3.1) --- */
 
 /* The route's initcwnd, else what the parameters say, else the stack's. */
-static u32 ldcp_initial_window(const struct sock *sk)
+static u32 ldcp_initial_window(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct dst_entry *dst = __sk_dst_get(sk);
