@@ -124,11 +124,11 @@ static inline void cc_send_ack(struct sock *sk, u32 rcv_nxt)
 static inline struct sock *cc_lookup4(struct net *net, __be32 saddr, __be16 sport,
 				      __be32 daddr, __be16 dport, int dif)
 {
-#ifdef HAVE_LOOKUP_WITHOUT_HASHINFO
-	return __inet_lookup_established(net, saddr, sport, daddr, ntohs(dport), dif, 0);
-#else
+#ifdef HAVE_LOOKUP_HASHINFO
 	return __inet_lookup_established(net, net->ipv4.tcp_death_row.hashinfo, saddr, sport,
 					 daddr, ntohs(dport), dif, 0);
+#else
+	return __inet_lookup_established(net, saddr, sport, daddr, ntohs(dport), dif, 0);
 #endif
 }
 
@@ -137,11 +137,11 @@ static inline struct sock *cc_lookup6(struct net *net, const struct in6_addr *sa
 				      __be16 sport, const struct in6_addr *daddr,
 				      __be16 dport, int dif)
 {
-#ifdef HAVE_LOOKUP_WITHOUT_HASHINFO
-	return __inet6_lookup_established(net, saddr, sport, daddr, ntohs(dport), dif, 0);
-#else
+#ifdef HAVE_LOOKUP_HASHINFO
 	return __inet6_lookup_established(net, net->ipv4.tcp_death_row.hashinfo, saddr, sport,
 					  daddr, ntohs(dport), dif, 0);
+#else
+	return __inet6_lookup_established(net, saddr, sport, daddr, ntohs(dport), dif, 0);
 #endif
 }
 #endif
