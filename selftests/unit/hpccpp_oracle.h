@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * HPCC++ in floating point, written from draft-miao-rtgwg-hpccplus-00 4.2, and what
+ * hpccpp_model.h has to do where the draft is silent: used by test_hpccpp_model.c and by
+ * fuzz_hpccpp_model.c. A port here has counters that never wrap; the model sees what
+ * figure 4 has room for.
+ */
+#ifndef _LOWQ_HPCCPP_ORACLE_H
+#define _LOWQ_HPCCPP_ORACLE_H
+
+#include "hpccpp_model.h"
+#include "int_wire_oracle.h"
+
+/**
+ * struct port - a node's egress port, at the moment a probe leaves
+ * @ns:		the time
+ * @bytes:	sent in all
+ * @queue:	bytes that wait
+ * @speed:	index
+ */
+struct port {
+	u64 ns;
+	u64 bytes;
+	u64 queue;
+	unsigned int speed;
+};
+
+/* What sch_int makes of it */
+static inline struct int_hop port_record(const struct port *p)
+{
+	struct int_hop h = {
+		.ts = p->ns / INT_TS_NS & 0xffffff,
+		.tx = p->bytes / int_tx_unit(p->speed) & 0xfffff,
+		.qlen = fp_min(p->queue / INT_QLEN_BYTES, INT_QLEN_MAX),
+		.speed = p->speed,
+	};
+
+	return h;
+}
+
+/* Bits per nanosecond */
+static inline long double port_rate(const struct port *p)
+{
+	return (long double)int_speed_mbps(p->speed) / 1000;
+}
+
+/* Lines 4 and 5, on the records' resolution: what their units cut off is cut off. */
+static inline long double draft_load(const struct port *old, const struct port *new,
+				     long double t_ns)
+{
+	long double ns = (new->ns / INT_TS_NS - old->ns / INT_TS_NS) * INT_TS_NS;
+	long double unit = int_tx_unit(new->speed);
+	long double bits = (new->bytes / int_tx_unit(new->speed) -
+			    old->bytes / int_tx_unit(old->speed)) * unit * 8;
+	u64 q = fp_min(fp_min(new->queue, old->queue) / INT_QLEN_BYTES, INT_QLEN_MAX);
+
+	return bits / ns / port_rate(new) +
+	       q * INT_QLEN_BYTES * 8.0L / (port_rate(new) * t_ns);
+}
+
+/* U's largest value, and one unit of it */
+#define U_MAX		((long double)U32_MAX / HPCCPP_U_ONE)
+#define U_UNIT		(1.0L / HPCCPP_U_ONE)
+
+/* The model's two quotients are each rounded down by less than a unit. */
+static inline void expect_load(u32 got, long double want)
+{
+	long double u = (long double)got / HPCCPP_U_ONE;
+
+	if (want >= U_MAX)
+		expect(got >= U32_MAX - 2, "%u, not %Lf", got, want);
+	else
+		expect(u <= want + U_UNIT / 16 && want - u < 2.001L * U_UNIT, "%Lf, not %Lf", u,
+		       want);
+}
+
+/* Line 9 */
+static inline long double draft_ewma(long double u_old, long double u, long double tau_ns,
+				     long double t_ns)
+{
+	long double tau = fminl(tau_ns, t_ns);
+
+	return (1 - tau / t_ns) * u_old + tau / t_ns * u;
+}
+
+/**
+ * struct draft - the state of lines 11 to 27, windows in bytes
+ * @wc:		Wc
+ * @stage:	incStage
+ */
+struct draft {
+	long double wc;
+	unsigned int stage;
+};
+
+/* Lines 11 to 20, and the bounds */
+static inline long double draft_compute_wind(struct draft *d, const struct hpccpp_config *c,
+					     long double u, bool update)
+{
+	long double one = FP_ONE(HPCCPP_W_Q), w;
+	long double eta = (long double)c->eta / HPCCPP_U_ONE;
+
+	if (u >= eta || d->stage >= c->max_stage) {
+		w = (d->wc > 0 ? d->wc / (u / eta) : 0) + c->w_ai / one;
+		if (update)
+			d->stage = 0;
+	} else {
+		w = d->wc + c->w_ai / one;
+		if (update)
+			d->stage++;
+	}
+	w = fmaxl(fminl(w, c->w_max / one), c->w_min / one);
+	if (update)
+		d->wc = w;
+	return w;
+}
+
+/* One step of both from the same state: W to a unit of Q8, its quotient rounded down */
+static inline void expect_compute_wind(struct hpccpp_model *m, const struct hpccpp_config *c,
+				       bool update)
+{
+	struct draft d = { .wc = (long double)m->wc / FP_ONE(HPCCPP_W_Q), .stage = m->stage };
+	long double want = draft_compute_wind(&d, c, (long double)m->u / HPCCPP_U_ONE, update);
+	u64 wc = m->wc, w = hpccpp_compute_wind(m, c, update);
+	long double got = (long double)w / FP_ONE(HPCCPP_W_Q);
+
+	expect(fabsl(got - want) <= 1.01L / FP_ONE(HPCCPP_W_Q) + want / 1e15L,
+	       "%Lf, not %Lf: wc %lu u %u", got, want, wc, m->u);
+	expect(w == m->w && w >= c->w_min && (w <= c->w_max || w == c->w_min), "%lu", w);
+	expect(m->wc == (update ? w : wc), "%lu %lu %lu", m->wc, w, wc);
+	expect(m->stage == (u8)d.stage, "%u, not %u", m->stage, d.stage);
+}
+
+#endif /* _LOWQ_HPCCPP_ORACLE_H */

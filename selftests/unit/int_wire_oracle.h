@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Messages of int_wire.h, made up and compared: used by the tests and the fuzzers.
+ */
+#ifndef _LOWQ_INT_WIRE_ORACLE_H
+#define _LOWQ_INT_WIRE_ORACLE_H
+
+#include "int_wire.h"
+#include "oracle.h"
+
+static inline struct int_hop any_hop(void)
+{
+	struct int_hop h;
+
+	h.speed = rnd_upto(15);
+	h.ts = rnd_upto(0xffffff);
+	h.tx = rnd_upto(0xfffff);
+	h.qlen = rnd_upto(INT_QLEN_MAX);
+	return h;
+}
+
+/* Anything that fits the fields */
+static inline struct int_msg any_message(void)
+{
+	struct int_msg m = { .type = 1 };
+	unsigned int i;
+
+	m.type += rnd() % 3;
+	m.room = rnd_upto(INT_HOPS_MAX);
+	m.flags = rnd_upto(255);
+	m.nhop = rnd_upto(15);
+	m.path_id = rnd_upto(0xfff);
+	m.id = rnd_upto(U32_MAX);
+	m.cookie = rnd_upto(U64_MAX);
+	m.options = rnd_upto(INT_OPTION_MAX);
+	for (i = 0; i < m.room && i < m.nhop; i++)
+		m.hop[i] = any_hop();
+	return m;
+}
+
+static inline void int_msg_expect_equal(const struct int_msg *a, const struct int_msg *b)
+{
+	unsigned int i;
+
+	expect(a->type == b->type && a->room == b->room && a->flags == b->flags,
+	       "%u %u %u", b->type, b->room, b->flags);
+	expect(a->id == b->id && a->cookie == b->cookie && a->options == b->options,
+	       "%u %lu %u", b->id, b->cookie, b->options);
+	expect(a->nhop == b->nhop && a->path_id == b->path_id, "%u %u", b->nhop, b->path_id);
+	for (i = 0; i < INT_HOPS_MAX; i++)
+		expect(a->hop[i].speed == b->hop[i].speed && a->hop[i].ts == b->hop[i].ts &&
+		       a->hop[i].tx == b->hop[i].tx && a->hop[i].qlen == b->hop[i].qlen,
+		       "hop %u: %u %u %u %u", i, b->hop[i].speed, b->hop[i].ts, b->hop[i].tx,
+		       b->hop[i].qlen);
+}
+
+#endif /* _LOWQ_INT_WIRE_ORACLE_H */

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of include/hpccpp_model.h against the draft in floating point (hpccpp_oracle.h):
+ * H1 MeasureInflight, H2 ComputeWind, H5 W_ai, H7 a changed path, H16 wraps, zeros,
+ * saturation and staleness.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "hpccpp_oracle.h"
+
+/* A port, and the same port up to @max_ns later, at any load up to its rate */
+static void any_ports(struct port *a, struct port *b, u64 max_ns)
+{
+	u64 ns = rnd_range(INT_TS_NS, max_ns);
+
+	a->speed = 1 + rnd() % (INT_SPEEDS - 1);
+	a->ns = rnd_upto((u64)1 << 60);
+	a->bytes = rnd_upto((u64)1 << 60);
+	a->queue = rnd_upto((u64)1 << 24);
+	b->speed = a->speed;
+	b->ns = a->ns + ns;
+	b->bytes = a->bytes + (u64)(port_rate(a) / 8 * ns * rnd_range(0, 1000) / 1000);
+	b->queue = rnd_upto((u64)1 << 24);
+}
+
+/* Whatever the counters' values are, across their wraps */
+static void hpccpp_link_load__draft(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u32 t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS >> rnd() % 20), u, dt;
+		struct port a, b;
+		struct int_hop old, new;
+
+		any_ports(&a, &b, 30000000);	/* less than the fastest wraps */
+		old = port_record(&a);
+		new = port_record(&b);
+		if (!hpccpp_link_load(&old, &new, t_ns, b.ns - a.ns, &u, &dt)) {
+			expect(a.ns / INT_TS_NS == b.ns / INT_TS_NS, "%lu", b.ns - a.ns);
+			continue;
+		}
+		expect(dt == (b.ns / INT_TS_NS - a.ns / INT_TS_NS) * INT_TS_NS, "%u %lu", dt,
+		       b.ns - a.ns);
+		expect_load(u, draft_load(&a, &b, t_ns));
+	}
+}
+
+/* Neither time nor speed, another speed, no T: nothing that could be computed */
+static void hpccpp_link_load__nonsense(void **state)
+{
+	struct int_hop a = { .ts = 5, .tx = 7, .qlen = 9, .speed = 6 }, b = a;
+	u32 u, dt;
+
+	(void)state;
+	assert_false(hpccpp_link_load(&a, &b, 10000, 0, &u, &dt));	/* no time has passed */
+	b.ts = 6;
+	assert_true(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
+	assert_false(hpccpp_link_load(&a, &b, 0, 64, &u, &dt));
+	b.speed = 7;
+	assert_false(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
+	b.speed = 0;
+	a.speed = 0;
+	assert_false(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));	/* B = 0 */
+	a.speed = 200;
+	b.speed = 200;
+	assert_false(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
+}
+
+/* Older than 3/4 of a wrap of either counter, or time that went backwards: no answer */
+static void hpccpp_link_load__stale(void **state)
+{
+	unsigned int speed;
+
+	(void)state;
+	for (speed = 1; speed < INT_SPEEDS; speed++) {
+		struct port a = { .ns = 1000000, .bytes = 5000000, .speed = speed }, b = a;
+		double wrap = fmin(16777216.0 * 64, 1048576.0 * int_tx_unit(speed) * 8000 /
+						    int_speed_mbps(speed));
+		struct int_hop old = port_record(&a), new;
+		u32 u, dt;
+
+		assert_true(fabs(hpccpp_wrap_ns(speed) - wrap) <= 1);
+		b.ns = a.ns + wrap * 0.74;
+		new = port_record(&b);
+		assert_true(hpccpp_link_load(&old, &new, 10000, wrap * 0.74, &u, &dt));
+		assert_false(hpccpp_link_load(&old, &new, 10000, wrap * 0.76, &u, &dt));
+		assert_false(hpccpp_link_load(&old, &new, 10000, wrap * 1.5, &u, &dt));
+		assert_false(hpccpp_link_load(&old, &new, 10000, (u64)1 << 62, &u, &dt));
+		/* the later one first: its time is 1.07 s less a bit after the other's */
+		assert_false(hpccpp_link_load(&new, &old, 10000, 100000, &u, &dt));
+	}
+}
+
+/* qlen that saturates is still a queue; u' beyond its range is its largest value. */
+static void hpccpp_link_load__saturation(void **state)
+{
+	struct int_hop a = { .ts = 0, .tx = 0, .qlen = 0xffff, .speed = 1 }, b = a;
+	u32 u, dt;
+
+	(void)state;
+	b.ts = 100;
+	assert_true(hpccpp_link_load(&a, &b, 5000, 6400, &u, &dt));
+	assert_int_equal(u, U32_MAX);	/* 5.2 MB at 10 Mb/s are 4 s, T is 5 us */
+	b.ts = 1;
+	b.tx = 0xfffff;
+	b.qlen = 0;
+	assert_true(hpccpp_link_load(&a, &b, 5000, 64, &u, &dt));
+	assert_int_equal(u, U32_MAX);
+}
+
+/* H1: the maximum, its link's tau, and the EWMA over T, against the draft's lines 1 to 10 */
+static void hpccpp_measure__draft(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES / 10; i++) {
+		struct int_msg m1 = { .type = INT_RESPONSE, .room = INT_HOPS_MAX }, m2;
+		u32 t_ns = rnd_range(HPCCPP_T_MIN_NS, 10000000);
+		struct port a[INT_HOPS_MAX], b[INT_HOPS_MAX];
+		struct hpccpp_model m;
+		long double u = 0, tau = 0, want;
+		unsigned int k;
+		u64 elapsed = 0;
+
+		m1.nhop = 1 + rnd() % INT_HOPS_MAX;
+		m1.path_id = rnd() & 0xfff;
+		m2 = m1;
+		for (k = 0; k < m1.nhop; k++) {
+			any_ports(&a[k], &b[k], 20000000);
+			b[k].ns += INT_TS_NS;
+			m1.hop[k] = port_record(&a[k]);
+			m2.hop[k] = port_record(&b[k]);
+			elapsed = fp_max(elapsed, b[k].ns - a[k].ns);
+			if (!k || draft_load(&a[k], &b[k], t_ns) > u + 3 * U_UNIT) {
+				u = draft_load(&a[k], &b[k], t_ns);
+				tau = (b[k].ns / INT_TS_NS - a[k].ns / INT_TS_NS) * INT_TS_NS;
+			} else if (fabsl(draft_load(&a[k], &b[k], t_ns) - u) <= 3 * U_UNIT) {
+				u = -1;		/* as good as equal: either may be taken */
+				break;
+			}
+		}
+		if (u < 0 || u >= U_MAX)
+			continue;
+		hpccpp_model_init(&m, 0);
+		expect(hpccpp_measure(&m, &m1, t_ns, 0) == HPCCPP_BASELINE, "%u", m1.nhop);
+		m.u = rnd_upto(U32_MAX);
+		want = draft_ewma((long double)m.u / HPCCPP_U_ONE, u, tau, t_ns);
+		expect(hpccpp_measure(&m, &m2, t_ns, elapsed) == HPCCPP_MEASURED, "%lu", elapsed);
+		expect(fabsl((long double)m.u / HPCCPP_U_ONE - want) <= 4 * U_UNIT, "%Lf, not %Lf",
+		       (long double)m.u / HPCCPP_U_ONE, want);
+	}
+}
+
+/* H7: another path or another length begins anew; H16: a path that is not whole is not used. */
+static void hpccpp_measure__path(void **state)
+{
+	struct int_msg m = {
+		.room = 5, .nhop = 2, .path_id = 3,
+		.hop = { { .ts = 1, .speed = 6 }, { .ts = 2, .speed = 8 } },
+	};
+	struct hpccpp_model model;
+
+	(void)state;
+	hpccpp_model_init(&model, 0);
+	assert_int_equal(hpccpp_slowest_mbps(&model), 0);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 0), HPCCPP_BASELINE);
+	assert_int_equal(hpccpp_slowest_mbps(&model), 10000);
+	m.hop[0].ts += 200;
+	m.hop[1].ts += 200;
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_MEASURED);
+	m.path_id = 4;
+	m.hop[0].ts += 200;
+	m.hop[1].ts += 200;
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_BASELINE);
+	m.nhop = 1;
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_BASELINE);
+	m.hop[0].ts += 200;
+	m.hop[0].speed = 9;
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_STALE);
+	m.hop[0].ts += 200;
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_MEASURED);
+	m.nhop = 0;
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
+	m.nhop = 6;
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
+	m.nhop = 2;
+	m.hop[1].speed = 0;
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
+	assert_int_equal(model.nhop, 1);	/* and nothing is forgotten for it */
+	hpccpp_model_forget(&model);
+	assert_int_equal(hpccpp_slowest_mbps(&model), 0);
+}
+
+static struct hpccpp_config any_config(void)
+{
+	struct hpccpp_config c;
+
+	c.t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS);
+	c.eta = rnd_range(HPCCPP_U_ONE / 10, HPCCPP_U_ONE);
+	c.max_stage = rnd() % 8;
+	c.w_ai = rnd_upto((u64)1 << 28);
+	c.w_min = rnd_upto((u64)1 << 20);
+	c.w_max = rnd_upto(HPCCPP_W_MAX);
+	return c;
+}
+
+/* H2 */
+static void hpccpp_compute_wind__draft(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct hpccpp_config c = any_config();
+		struct hpccpp_model m;
+
+		hpccpp_model_init(&m, rnd_upto(HPCCPP_W_MAX));
+		m.u = rnd_upto(U32_MAX);
+		m.stage = rnd() % 8;
+		expect_compute_wind(&m, &c, rnd() & 1);
+	}
+}
+
+/* Six updates at U < eta with maxStage 5: five steps, then the jump */
+static void hpccpp_compute_wind__stages(void **state)
+{
+	struct hpccpp_config c = {
+		.eta = HPCCPP_U_ONE / 2, .max_stage = 5, .w_ai = 100, .w_max = HPCCPP_W_MAX,
+	};
+	struct hpccpp_model m;
+	int i;
+
+	(void)state;
+	hpccpp_model_init(&m, 1000);
+	m.u = HPCCPP_U_ONE / 8;
+	for (i = 1; i <= 5; i++) {
+		/* line 26: W alone, as often as one likes */
+		assert_int_equal(hpccpp_compute_wind(&m, &c, false), 900 + i * 100 + 100);
+		assert_int_equal(hpccpp_compute_wind(&m, &c, true), 1000 + i * 100);
+		assert_int_equal(m.stage, i);
+	}
+	assert_int_equal(hpccpp_compute_wind(&m, &c, true), 1500 * 4 + 100);
+	assert_int_equal(m.stage, 0);
+	m.u = HPCCPP_U_ONE;
+	assert_int_equal(hpccpp_compute_wind(&m, &c, true), 3050 + 100);
+	m.u = 0;	/* an idle path: as far as the bound */
+	m.stage = 5;
+	assert_int_equal(hpccpp_compute_wind(&m, &c, true), HPCCPP_W_MAX);
+}
+
+/* Wc between what the bytes were sent under and what the sample would allow */
+static void hpccpp_reference__bounds(void **state)
+{
+	struct hpccpp_config c = { .eta = HPCCPP_U_ONE / 2, .max_stage = 5 };
+	struct hpccpp_model m;
+
+	(void)state;
+	hpccpp_model_init(&m, 1000);
+	m.u = HPCCPP_U_ONE;		/* to be scaled: what was sent */
+	assert_int_equal(hpccpp_reference(&m, &c, 700), 700);
+	m.u = HPCCPP_U_ONE / 4;		/* room for twice that: W stands */
+	assert_int_equal(hpccpp_reference(&m, &c, 700), 1000);
+	assert_int_equal(hpccpp_reference(&m, &c, 300), 600);	/* W is too large */
+	assert_int_equal(hpccpp_reference(&m, &c, 1200), 1200);	/* W is too small */
+	m.stage = 5;
+	assert_int_equal(hpccpp_reference(&m, &c, 700), 700);
+	m.stage = 0;
+	m.u = 0;
+	assert_int_equal(hpccpp_reference(&m, &c, 700), 1000);
+}
+
+/* H5: W_ai = W_init * (1 - eta) / N, and the other products */
+static void hpccpp_bdp__products(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES / 10; i++) {
+		u32 mbps = int_speed_mbps(1 + rnd() % 15);
+		u32 t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS);
+		u32 eta = rnd_upto(HPCCPP_U_ONE), n = 1 + rnd_upto(1000000 - 1);
+		long double bdp = (long double)mbps * t_ns / 8000;
+		u64 got = hpccpp_bdp(mbps, t_ns), w = rnd_upto(HPCCPP_W_MAX);
+
+		expect(near_abs(got / 256.0L, bdp, 1 / 256.0L), "%lu, not %Lf", got, bdp);
+		expect(near_abs(hpccpp_w_ai(got, eta, n),
+				got * (1 - (long double)eta / HPCCPP_U_ONE) / n, 1),
+		       "%lu", hpccpp_w_ai(got, eta, n));
+		expect(near_abs(hpccpp_rate(w, t_ns), w / 256.0L / t_ns * 1e9L, 1.001L), "%lu",
+		       hpccpp_rate(w, t_ns));
+	}
+}
+
+/*
+ * A flow alone on a link, its window the only cause of its load, with one sample per RTT
+ * that tells of the RTT before: converges, and stays. With Wc = W instead it would swing.
+ */
+static void hpccpp_loop__converges(void **state)
+{
+	struct hpccpp_config c = {
+		.eta = HPCCPP_U_ONE * 95 / 100, .max_stage = 0, .w_ai = 62 << HPCCPP_W_Q,
+		.w_max = HPCCPP_W_MAX,
+	};
+	const u64 bdp = 125000 << HPCCPP_W_Q;
+	struct hpccpp_model m;
+	u64 sent;
+	int i;
+
+	(void)state;
+	hpccpp_model_init(&m, bdp / 10);
+	sent = m.w;
+	for (i = 0; i < 50; i++) {
+		u64 measured = sent;
+
+		m.u = measured * HPCCPP_U_ONE / bdp;
+		sent = m.w;
+		m.wc = hpccpp_reference(&m, &c, measured);
+		hpccpp_compute_wind(&m, &c, true);
+		if (i > 4)
+			expect(near_rel(m.w, 0.95L * bdp, 0.01L), "step %d: %lu", i, m.w / 256);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hpccpp_link_load__draft),
+		cmocka_unit_test(hpccpp_link_load__nonsense),
+		cmocka_unit_test(hpccpp_link_load__stale),
+		cmocka_unit_test(hpccpp_link_load__saturation),
+		cmocka_unit_test(hpccpp_measure__draft),
+		cmocka_unit_test(hpccpp_measure__path),
+		cmocka_unit_test(hpccpp_compute_wind__draft),
+		cmocka_unit_test(hpccpp_compute_wind__stages),
+		cmocka_unit_test(hpccpp_reference__bounds),
+		cmocka_unit_test(hpccpp_bdp__products),
+		cmocka_unit_test(hpccpp_loop__converges),
+	};
+
+	rnd_seed_from_env();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
