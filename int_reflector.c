@@ -9,25 +9,41 @@
  * checksum and sequence number are right, and so many per second: a response is as
  * long as its probe, and goes to the peer of a connection or nowhere. The cookie of
  * the probe goes back as it came: with it the sender knows its own.
+ *
+ * Receiver-based HPCC++ (6.3.2), where base_rtt_ns is set here and the probe asks for it:
+ *	U, W as the sender would compute them; the answer is W
+ * The probe says under which window the bytes between it and the one before were sent:
+ * that is Wc, as in tcp_hpccpp. A sample comes once per T, so that each is answered.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/hash.h>
 #include <linux/module.h>
 #include <net/ip6_route.h>
 #include <net/route.h>
 
 #include "cc_param.h"
+#include "hpccpp_model.h"
 #include "int_host.h"
 
 CC_PARAM(dscp, INT_DSCP_DEFAULT, 0, 63, 0644, "a DSCP has 6 bits",
 	 "DSCP of probes and responses, 0 to 63");
 CC_PARAM(max_rate, 4000000, 1, 1000000000, 0644, "0 would answer nothing: unload the module",
 	 "responses per second and network namespace, at most");
+CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 leaves the window to the senders",
+	 "base RTT T of receiver-based HPCC++ in nanoseconds, 0 is off (draft 6.3.2)");
+CC_PARAM(eta_permille, 950, 100, 1000, 0644, "above 1000 queues would be the target",
+	 "receiver-based: target utilisation eta in 1/1000 (draft 5)");
+CC_PARAM(max_stage, 5, 0, 255, 0644, "8 bits",
+	 "receiver-based: additive increases before a multiplicative one (draft 5)");
+CC_PARAM(flows, 100, 1, 1000000, 0644, "W_ai is W_init * (1 - eta) / flows",
+	 "receiver-based: N, flows on a link at which queues are near zero (draft 5)");
 
 enum {
 	REFLECTOR_ANSWERED = INT_COUNT_SHARED,
 	REFLECTOR_RATE,		/* more than max_rate */
 	REFLECTOR_UNSENT,	/* no memory or no route for the answer */
+	REFLECTOR_WINDOW,	/* of the answered: with a window */
 };
 
 static const char * const reflector_counters[] = {
@@ -38,6 +54,7 @@ static const char * const reflector_counters[] = {
 	[REFLECTOR_ANSWERED]	= "Answered",
 	[REFLECTOR_RATE]	= "OverRate",
 	[REFLECTOR_UNSENT]	= "Unsent",
+	[REFLECTOR_WINDOW]	= "Window",
 	NULL
 };
 
@@ -115,6 +132,72 @@ static int send_v6(struct net *net, struct sk_buff *skb, const struct sk_buff *p
 }
 #endif
 
+/* --- receiver-based ------------------------------------------------------------ */
+
+/*
+ * The flows' models. A flow that meets another one's slot takes it over, and both start
+ * anew again and again: such flows, and all whose answer would be no window yet, get the
+ * telemetry itself, which a sender can always use.
+ */
+#define RX_FLOWS_BITS	12
+
+/**
+ * struct rx_flow - a slot
+ * @lock:	for all of it
+ * @sk:		whose it is, for comparison only
+ * @hash:	and of which connection: sockets' addresses are used again
+ * @id:		of the last probe
+ * @probe_ns:	when that came
+ * @model:	the algorithm's state
+ */
+struct rx_flow {
+	spinlock_t lock;	/* one probe at a time */
+	const struct sock *sk;
+	u32 hash;
+	u32 id;
+	u64 probe_ns;
+	struct hpccpp_model model;
+};
+
+static struct rx_flow *rx_flows;
+
+/* W in units of the options, for the probe @m; 0 if there is none. */
+static u32 rx_window(const struct sock *sk, const struct int_msg *m)
+{
+	struct rx_flow *f = &rx_flows[hash_ptr(sk, RX_FLOWS_BITS)];
+	u32 t_ns = max(READ_ONCE(base_rtt_ns.value), HPCCPP_T_MIN_NS);
+	u64 now = ktime_get_ns(), elapsed;
+	struct hpccpp_config c;
+	u64 w = 0;
+
+	spin_lock(&f->lock);
+	elapsed = now - f->probe_ns;
+	if (f->sk != sk || f->hash != sk->sk_hash || elapsed > NSEC_PER_SEC) {
+		f->sk = sk;
+		f->hash = sk->sk_hash;
+		f->id = m->id - 1;
+		hpccpp_model_init(&f->model, 0);
+	}
+	if ((s32)(m->id - f->id) > 0) {
+		/* a probe in between is lost: its window, too */
+		if (m->id - f->id > 1)
+			hpccpp_model_forget(&f->model);
+		f->id = m->id;
+		f->probe_ns = now;
+		if (hpccpp_measure(&f->model, m, t_ns, elapsed) == HPCCPP_MEASURED) {
+			hpccpp_config_set(&c, &f->model, t_ns, t_ns, READ_ONCE(eta_permille.value),
+					  READ_ONCE(max_stage.value), 0, READ_ONCE(flows.value),
+					  READ_ONCE(tcp_sk(sk)->advmss), 0);
+			c.w_ai *= hpccpp_rounds(elapsed, t_ns);
+			f->model.wc = hpccpp_reference(&f->model, &c,
+						       (u64)m->options << INT_OPTION_W_SHIFT);
+			w = hpccpp_compute_wind(&f->model, &c, true);
+		}
+	}
+	spin_unlock(&f->lock);
+	return fp_min(w >> INT_OPTION_W_SHIFT, INT_OPTION_MAX);
+}
+
 static void reflector_take(struct net *net, struct sock *sk, const struct sk_buff *probe,
 			   const struct int_segment *s, const struct int_msg *m)
 {
@@ -126,6 +209,14 @@ static void reflector_take(struct net *net, struct sock *sk, const struct sk_buf
 		return;
 	}
 	answer.type = INT_RESPONSE;
+	answer.options = 0;
+	if (m->flags & INT_FLAG_RECEIVER && READ_ONCE(base_rtt_ns.value))
+		answer.options = rx_window(sk, m);
+	if (answer.options) {
+		answer.type = INT_WINDOW;
+		answer.room = 0;
+		int_host_count(net, REFLECTOR_WINDOW);
+	}
 	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
 			       READ_ONCE(tcp_sk(sk)->snd_una), &answer);
 	if (!skb || (s->ipv6 ? send_v6 : send_v4)(net, skb, probe)) {
@@ -146,12 +237,24 @@ static const struct int_host int_host = {
 
 static int __init int_reflector_init(void)
 {
-	return register_pernet_subsys(&int_host_net_ops);
+	unsigned int i;
+	int err;
+
+	rx_flows = kvcalloc(1 << RX_FLOWS_BITS, sizeof(*rx_flows), GFP_KERNEL);
+	if (!rx_flows)
+		return -ENOMEM;
+	for (i = 0; i < 1 << RX_FLOWS_BITS; i++)
+		spin_lock_init(&rx_flows[i].lock);
+	err = register_pernet_subsys(&int_host_net_ops);
+	if (err)
+		kvfree(rx_flows);
+	return err;
 }
 
 static void __exit int_reflector_exit(void)
 {
 	unregister_pernet_subsys(&int_host_net_ops);
+	kvfree(rx_flows);
 }
 
 module_init(int_reflector_init);

@@ -23,8 +23,8 @@
  *    under which the measured bytes were sent, so that nothing is reacted to twice, as
  *    the draft's Wc. Scaling today's window by yesterday's load instead oscillates,
  *    undamped, with a period of 6 RTTs.
- *  - W is bounded by B * T of the slowest link: the draft's flows cannot send faster
- *    than their own link either.
+ *  - W is bounded by B * T of the slowest link, and W_ai is a part of that: the draft's
+ *    flows cannot send faster than their own link either.
  *  - Loss and ECE (of nodes that do not stamp) halve W, once per window, as in any TCP;
  *    the draft says nothing about them.
  */
@@ -59,7 +59,7 @@ CC_PARAM(w_ai_bytes, 0, 0, 1 << 20, 0644, "0 is the rule of thumb, from flows",
 CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 is the measured minimum",
 	 "base RTT T in nanoseconds, 0 is the measured minimum (draft 4.1)");
 CC_PARAM(line_rate_mbps, 0, 0, 1600000, 0644, "0 starts with the initial window",
-	 "rate in Mb/s at which flows start, 0 is TCP's initial window (draft 5)");
+	 "the host's rate in Mb/s, at which flows start; 0 is TCP's initial window (draft 5)");
 CC_PARAM(probe_rtts, 1, 1, 16, 0644, "1 is once per RTT",
 	 "a probe every so many RTTs, 1 to 16 (draft 6.2.1.2)");
 CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop has 4 bits",
@@ -257,27 +257,14 @@ static u32 base_rtt(const struct sock *sk)
 	return t_ns ? max(t_ns, HPCCPP_T_MIN_NS) : min_rtt_ns(sk);
 }
 
-static u32 eta_q20(void)
-{
-	return ((u64)READ_ONCE(eta_permille.value) << HPCCPP_U_Q) / 1000;
-}
-
 static void config_of(const struct sock *sk, const struct hpccpp_model *m,
 		      struct hpccpp_config *c)
 {
-	/* what a measured minimum is rounded down by */
-	u32 t_ns = max(base_rtt(sk), min_rtt_ns(sk)) + NSEC_PER_USEC;
-	u32 mbps = hpccpp_slowest_mbps(m);
-	u64 bdp = hpccpp_bdp(mbps, t_ns);
-
-	c->t_ns = base_rtt(sk);
-	c->eta = eta_q20();
-	c->max_stage = READ_ONCE(max_stage.value);
-	c->w_ai = (u64)READ_ONCE(w_ai_bytes.value) << HPCCPP_W_Q ?:
-		  hpccpp_w_ai(bdp, c->eta, READ_ONCE(flows.value));
-	c->w_min = mss_q8(sk) >> 4;
-	/* two packets that a delayed ACK holds back */
-	c->w_max = mbps ? fp_min(bdp + 2 * mss_q8(sk), HPCCPP_W_MAX) : HPCCPP_W_MAX;
+	/* a measured minimum is rounded down */
+	hpccpp_config_set(c, m, base_rtt(sk), max(base_rtt(sk), min_rtt_ns(sk)) + NSEC_PER_USEC,
+			  READ_ONCE(eta_permille.value), READ_ONCE(max_stage.value),
+			  READ_ONCE(w_ai_bytes.value), READ_ONCE(flows.value),
+			  max_t(u32, tcp_sk(sk)->mss_cache, 1), READ_ONCE(line_rate_mbps.value));
 }
 
 /*
@@ -370,20 +357,23 @@ static void send_probe(struct sock *sk, u64 now)
 	struct hpccpp_probe *probe;
 	struct int_msg m = { .type = INT_PROBE, .room = READ_ONCE(probe_room.value) };
 	struct sk_buff *skb;
+	const struct hpccpp_probe *before;
 	u8 ds = READ_ONCE(dscp.value) << 2;
 	int err;
 
 	m.id = f->sent_id + 1;
 	m.cookie = cookie_of(sk, m.id);
-	if (READ_ONCE(receiver_based.value)) {
-		m.flags = INT_FLAG_RECEIVER;
-		m.options = min_t(u32, base_rtt(sk) / INT_OPTION_T_NS, INT_OPTION_MAX);
-	}
 	probe = &f->probe[m.id % PROBES_KEPT];
 	probe->sent_ns = now;
 	integrate_window(f, now);
 	probe->integral = f->integral;
 	probe->inflight = inflight;
+	if (READ_ONCE(receiver_based.value)) {
+		before = &f->probe[(m.id - 1) % PROBES_KEPT];
+		m.flags = INT_FLAG_RECEIVER;
+		m.options = min_t(u64, window_between(before, probe) >> INT_OPTION_W_SHIFT,
+				  INT_OPTION_MAX);
+	}
 	f->probe_ns = now;
 	f->unanswered++;
 	spin_lock_bh(&f->lock);
@@ -498,6 +488,23 @@ static void fall_back(struct sock *sk, const char *cause)
 	trace_hpccpp_mode(sk, cause);
 }
 
+/* Receiver-based: the answer is the window itself. */
+static bool on_window(struct sock *sk, const struct int_msg *m, u64 now)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+	struct hpccpp_flow *f = ca->flow;
+	u64 w = (u64)m->options << INT_OPTION_W_SHIFT;
+
+	if (!READ_ONCE(receiver_based.value) || !w)
+		return false;
+	f->telemetry = true;
+	f->partial = 0;
+	integrate_window(f, now);
+	f->model.w = fp_min(fp_max(w, mss_q8(sk) >> 4), HPCCPP_W_MAX);
+	trace_hpccpp_window(sk, "receiver", &f->model, f->model.w, base_rtt(sk));
+	return true;
+}
+
 /* A response has come. Was it telemetry of the whole path? */
 static bool on_response(struct sock *sk, const struct int_msg *m, u64 now)
 {
@@ -512,6 +519,8 @@ static bool on_response(struct sock *sk, const struct int_msg *m, u64 now)
 
 	f->unanswered = 0;
 	f->answer_ns = now;
+	if (m->type == INT_WINDOW)
+		return on_window(sk, m, now);
 	if (!t_ns)
 		return false;
 	if (!f->sample.sent_ns)
@@ -527,6 +536,7 @@ static bool on_response(struct sock *sk, const struct int_msg *m, u64 now)
 	f->partial = 0;
 	if (result == HPCCPP_MEASURED) {
 		config_of(sk, &f->model, &c);
+		c.w_ai *= hpccpp_rounds(elapsed, t_ns);
 		reference = hpccpp_reference(&f->model, &c, window_between(&f->sample, probe));
 		f->model.wc = reference;
 		integrate_window(f, now);
@@ -716,7 +726,7 @@ static size_t hpccpp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_
 		info->bbr.bbr_bw_hi = (u32)(rate >> 32);
 		info->bbr.bbr_min_rtt = base_rtt(sk) / NSEC_PER_USEC;
 		info->bbr.bbr_pacing_gain = ca->flow->model.u >> (HPCCPP_U_Q - 8);
-		info->bbr.bbr_cwnd_gain = eta_q20() >> (HPCCPP_U_Q - 8);
+		info->bbr.bbr_cwnd_gain = fp_fraction(READ_ONCE(eta_permille.value), 1000, 8);
 	}
 	*attr = INET_DIAG_BBRINFO;
 	return sizeof(info->bbr);

@@ -153,6 +153,43 @@ static inline u32 hpccpp_slowest_mbps(const struct hpccpp_model *m)
 	return least;
 }
 
+/*
+ * What follows from what the operator has set and from the path: @eta_permille in 1/1000,
+ * W_ai as @w_ai_bytes or, if that is 0, from @flows; @rtt_ns is T or a longer time that
+ * W has to fill; @mss bytes; @line_mbps Mb/s is the host's own link, 0 if that is not the
+ * slowest: where nodes hide their rates (9.1) it is all that is known.
+ */
+static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccpp_model *m,
+				     u32 t_ns, u32 rtt_ns, u32 eta_permille, u32 max_stage,
+				     u32 w_ai_bytes, u32 flows, u32 mss, u32 line_mbps)
+{
+	u32 mbps = hpccpp_slowest_mbps(m);
+	u64 bdp;
+
+	if (line_mbps && line_mbps < mbps)
+		mbps = line_mbps;
+	bdp = hpccpp_bdp(mbps, rtt_ns);
+	c->t_ns = t_ns;
+	c->eta = fp_fraction(eta_permille, 1000, HPCCPP_U_Q);
+	c->max_stage = max_stage;
+	c->w_ai = (u64)w_ai_bytes << HPCCPP_W_Q;
+	if (!w_ai_bytes)
+		c->w_ai = hpccpp_w_ai(bdp, c->eta, flows);
+	c->w_min = ((u64)mss << HPCCPP_W_Q) / 16;
+	/* two packets that a delayed ACK holds back */
+	c->w_max = mbps ? fp_min(bdp + ((u64)mss << HPCCPP_W_Q) * 2, HPCCPP_W_MAX) :
+			  HPCCPP_W_MAX;
+}
+
+/*
+ * RTTs that a sample stands for, 1 to 64: that many W_ai are due, or flows that sample
+ * less often, because probes are rarer or their windows below a packet, would fall behind.
+ */
+static inline u32 hpccpp_rounds(u64 elapsed_ns, u32 t_ns)
+{
+	return fp_max(fp_min(fp_mul_div(elapsed_ns, 1, t_ns), 64), 1);
+}
+
 /* Throws the records away: the next sample begins anew. */
 static inline void hpccpp_model_forget(struct hpccpp_model *m)
 {

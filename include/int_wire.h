@@ -68,9 +68,11 @@ enum int_type {
 #define INT_TX_BITS		20U	/* in units that depend on the speed, see below */
 #define INT_QLEN_BYTES		80U	/* queue length: 5.2 MB, saturates */
 #define INT_QLEN_MAX		0xffffU
-/* and of the options: T in a probe, W in the answer to it */
-#define INT_OPTION_T_NS		64U
-#define INT_OPTION_W_BYTES	64U
+/*
+ * The options, receiver-based: in a probe the window that the bytes since the probe before
+ * were sent under, in the answer W; bytes in Q8 >> 14, so units of 64 bytes.
+ */
+#define INT_OPTION_W_SHIFT	14U
 #define INT_OPTION_MAX		0xffffffU
 
 /**

@@ -377,6 +377,41 @@ queue_stamped()
 }
 declare_test queue_stamped "H6" "the queue length is what captures on both sides of the port say that waits"
 
+receiver_based()
+{
+	needs_virtual
+	load receiver_based=1 base_rtt_ns=100000
+	echo 100000 >/sys/module/int_reflector/parameters/base_rtt_ns
+	dumbbell 1 99us
+	node sw egress 10gbit
+	serve r
+	watch 10gbit 5ms 30ms
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+	trace_on hpccpp/hpccpp_window
+	send --size 40M
+	trace_off "$TMP/trace"
+	stop_captures
+	look
+	echo 0 >/sys/module/int_reflector/parameters/base_rtt_ns
+	expect "utilisation" "$(seen utilisation)" -ge 0.94
+	expect "utilisation" "$(seen utilisation)" -le 0.96
+	expect "queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
+	# one answer for each probe, once per T, and shorter than that: no telemetry in it
+	expect "windows received" "$(messages "$TMP/h.pcap" 'int.type == 3' int.id | wc -l)" -ge 300
+	expect "lengths of probes and windows" "$(messages "$TMP/h.pcap" 'int.type == 1 || int.type == 3' int.type frame.len | sort -u | paste -sd' ')" = "$(printf '1\t122 3\t82')"
+	expect "windows less than T apart" "$(messages "$TMP/h.pcap" 'int.type == 3' frame.time_epoch | awk 'NR > 1 && $1 - last < 0.000099 { n++ } { last = $1 } END { print n + 0 }')" -eq 0
+	# W is the receiver's word, to its unit
+	messages "$TMP/h.pcap" 'int.type == 3' int.options | awk '{ print $1 * 64 * 256 }' >"$TMP/said"
+	grep cause=receiver "$TMP/trace" | field w_q8 | head -n "$(wc -l <"$TMP/said")" >"$TMP/done"
+	expect "windows that are not what the receiver said" "$(head -n "$(wc -l <"$TMP/done")" "$TMP/said" | diff - "$TMP/done" | grep -c '^[<>]')" -eq 0
+	# a receiver that is not set up for it answers with telemetry, which does as well
+	send --size 10M
+	expect "control" "$(flow_field cc)" = hpccpp
+	teardown
+	load
+}
+declare_test receiver_based "H12" "the receiver computes the window and answers with it once per T"
+
 # --- robustness ---------------------------------------------------------------
 
 # the sample whose result is RESULT (enum hpccpp_sample), in $TMP/trace

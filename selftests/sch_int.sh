@@ -1,0 +1,221 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# sch_int through tc: defaults, options, errors, statistics, children, and what is stamped
+# with options. That stamps are true is shown in hpccpp.sh.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+export TC_LIB_DIR=$BIN		# q_int.so is there
+
+modprobe -r sch_int 2>/dev/null
+for module in sch_int tcp_hpccpp int_reflector; do
+	modprobe "$module" || { echo "1..0 # SKIP no module $module"; exit $KSFT_SKIP; }
+done
+
+# one port, x0 of namespace a
+port()
+{
+	add_ns a
+	add_ns b
+	link a x0 b y0
+}
+
+tca()
+{
+	in_ns a tc "$@"
+}
+
+# option NAME / stat NAME: of the root of x0
+option()
+{
+	tca -j qdisc show dev x0 root | jq -r ".[0].options.$1"
+}
+
+stat()
+{
+	tca -s -j qdisc show dev x0 root | jq -r ".[0].$1"
+}
+
+defaults()
+{
+	port
+	# as a tc without the plugin would do it
+	TC_LIB_DIR=/nonexistent tca qdisc add dev x0 root int || fail "int without options and without the plugin"
+	TC_LIB_DIR=/nonexistent tca qdisc show dev x0 | grep -q '^qdisc int 8' || fail "tc does not show it"
+	expect "rate in use, bytes/s: veth's link speed" "$(stat rate_in_use)" -eq 1250000000
+	expect "rate" "$(option rate)" = link
+	expect "switch ID in use" "$(stat switch_id_in_use)" -ge 1
+	expect "switch ID in use" "$(stat switch_id_in_use)" -le 4095
+	expect "DSCP" "$(option dscp)" -eq 23
+	expect "child" "$(tca -j qdisc show dev x0 invisible | jq -r '[.[] | select(.kind != "int") | .kind] | join(" ")')" = pfifo
+	# by its name, the module comes by itself
+	tca qdisc del dev x0 root
+	wait_until modprobe -r sch_int
+	tca qdisc add dev x0 root int || fail "int does not load its module"
+}
+declare_test defaults "H19" "without options, and without the plugin: link speed, an ID of its own, pfifo"
+
+options()
+{
+	port
+	tca qdisc add dev x0 root handle 1: int rate 100gbit switch-id 7 dscp 40 relative sojourn || fail "options"
+	expect "as text" "$(tca qdisc show dev x0 root | sed 's/ *$//')" = \
+		"qdisc int 1: root refcnt 2 rate 100Gbit switch-id 7 dscp 40 relative sojourn"
+	expect "rate" "$(option rate)" -eq 12500000000
+	expect "relative" "$(option relative)" = true
+	# a change leaves what it does not name
+	tca qdisc change dev x0 root int rate 25gbit || fail "change"
+	expect "after a change" "$(tca qdisc show dev x0 root | sed 's/ *$//')" = \
+		"qdisc int 1: root refcnt 2 rate 25Gbit switch-id 7 dscp 40 relative sojourn"
+	tca qdisc change dev x0 root int norelative nosojourn switch-id 0 rate 0bit || fail "change"
+	expect "after another" "$(tca qdisc show dev x0 root | sed 's/ *$//')" = \
+		"qdisc int 1: root refcnt 2 rate link switch-id default dscp 40"
+	# children come and go, the class is one
+	tca qdisc add dev x0 parent 1:1 handle 2: fq_codel || fail "graft"
+	expect "children" "$(tca -j qdisc show dev x0 | jq -r '[.[] | select(.parent == "1:1") | .kind] | join(" ")')" = fq_codel
+	expect "class" "$(tca class show dev x0 parent 1: | grep -c '^class int 1:1 parent 1: leaf 2:')" -eq 1
+	! tca qdisc add dev x0 parent 1:2 pfifo 2>/dev/null || fail "a child at 1:2 was taken"
+	tca qdisc del dev x0 parent 1:1 || fail "child cannot be deleted"
+	tca qdisc add dev x0 parent 1:1 handle 3: tbf rate 1gbit burst 3000 limit 100000 || fail "tbf"
+	tca qdisc replace dev x0 root handle 9: pfifo || fail "int cannot be replaced"
+}
+declare_test options "H19" "options, changes, children: what tc shows is what was asked for"
+
+# refused TEXT ARGUMENTS...: tc fails and says TEXT
+refused()
+{
+	local text=$1
+
+	shift
+	! tca qdisc add dev x0 root int "$@" >"$TMP/out" 2>&1 || fail "taken: $*"
+	grep -q -- "$text" "$TMP/out" || fail "for $*: $(cat "$TMP/out")"
+	[ -z "$(tca qdisc show dev x0 | grep int)" ] || fail "int is there after: $*"
+}
+
+errors()
+{
+	port
+	# the kernel's own words
+	refused 'rate has to be 10mbit to 1600gbit' rate 1mbit
+	refused 'rate has to be 10mbit to 1600gbit' rate 2000gbit
+	# the plugin's
+	refused 'rate takes a rate' rate lots
+	refused 'rate takes a rate' rate
+	refused 'switch-id takes' switch-id 4096
+	refused 'switch-id takes' switch-id -1
+	refused 'dscp takes' dscp 64
+	refused 'what is "frobnicate"' frobnicate
+	refused 'Usage: ... int' help
+	tca qdisc add dev x0 root int rate 1gbit
+	! tca qdisc change dev x0 root int rate 1mbit 2>/dev/null || fail "a wrong change was taken"
+	expect "rate after a refused change" "$(option rate)" -eq 125000000
+}
+declare_test errors "H19" "wrong options are refused with a reason, and change nothing"
+
+# probes through sw's egress while cubic fills it; leaves $TMP/r.pcap and $TMP/flow.json
+loaded()
+{
+	dumbbell 2 100us
+	in_ns sw tc qdisc add dev egress root handle 1: int "$@" || fail "int $*"
+	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: htb default 1 direct_qlen 100000
+	in_ns sw tc class add dev egress parent 2: classid 2:1 htb rate "${RATE:-1gbit}" ceil "${RATE:-1gbit}" burst 1514 cburst 1514 quantum 1514
+	in_ns sw tc qdisc add dev egress parent 2:1 bfifo limit 20000000
+	serve r
+	trace_on hpccpp/hpccpp_sample
+	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --size 3M >/dev/null &
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --size 500k >"$TMP/flow.json" || fail "flow failed"
+	wait $!
+	trace_off "$TMP/trace"
+}
+
+# U of samples, mean
+mean_u()
+{
+	grep 'result=0' "$TMP/trace" | field u_q20 | awk '{ s += $1 } END { printf "%.4f", s / NR / 2^20 }'
+}
+
+relative()
+{
+	local u
+
+	needs_virtual
+	wait_until modprobe -r tcp_hpccpp
+	# the host's own rate is what W_ai and the bound of W come from, then
+	modprobe tcp_hpccpp line_rate_mbps=25000
+	RATE=25gbit loaded rate 25gbit switch-id 5
+	u=$(mean_u)
+	expect "speed stamped" "$(field mbps <"$TMP/trace" | sort -u)" -eq 25000
+	teardown
+	RATE=25gbit loaded rate 25gbit switch-id 5 relative
+	expect "speed stamped" "$(field mbps <"$TMP/trace" | sort -u)" -eq 100000
+	expect "mean U, relative / absolute" "$(awk -v a="$(mean_u)" -v b="$u" 'BEGIN { print a / b }')" -ge 0.97
+	expect "mean U, relative / absolute" "$(awk -v a="$(mean_u)" -v b="$u" 'BEGIN { print a / b }')" -le 1.03
+	expect "flow's control" "$(jq -rs '.[0].cc' "$TMP/flow.json")" = hpccpp
+	teardown
+	# a rate that the enum does not have: the next lower one, the same load
+	RATE=1300mbit loaded rate 1300mbit switch-id 5
+	expect "speed stamped for 1.3 Gb/s" "$(field mbps <"$TMP/trace" | sort -u)" -eq 1000
+	expect "least U" "$(grep 'result=0 ' "$TMP/trace" | field u_q20 | sort -n | head -n1 | awk '{ print $1 / 2^20 }')" -le 1
+	teardown
+	wait_until modprobe -r tcp_hpccpp
+	modprobe tcp_hpccpp
+}
+declare_test relative "H14" "relative: another rate is shown, the load is the same; rates that the enum lacks"
+
+sojourn()
+{
+	needs_virtual
+	loaded rate 1gbit switch-id 5
+	field qlen <"$TMP/trace" >"$TMP/queue"
+	teardown
+	loaded rate 1gbit switch-id 5 sojourn
+	field qlen <"$TMP/trace" >"$TMP/wait"
+	expect "wrong checksums" "$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Checksum" { print $2 }')" -eq 0
+	# behind one fifo both are the same, but for what came while the probe waited
+	expect "longest wait x rate, units of 80 bytes" "$(sort -n "$TMP/wait" | tail -n1)" -ge 500
+	expect "longest, sojourn / backlog" "$(awk -v a="$(sort -n "$TMP/wait" | tail -n1)" -v b="$(sort -n "$TMP/queue" | tail -n1)" 'BEGIN { print a / b }')" -ge 0.7
+	expect "longest, sojourn / backlog" "$(awk -v a="$(sort -n "$TMP/wait" | tail -n1)" -v b="$(sort -n "$TMP/queue" | tail -n1)" 'BEGIN { print a / b }')" -le 1.3
+	teardown
+	# a queue of its own beside a full one: its probes' wait is short, the backlog is not
+	dumbbell 2 100us
+	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit switch-id 5 sojourn
+	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: htb default 1 direct_qlen 100000
+	in_ns sw tc class add dev egress parent 2: classid 2:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514
+	in_ns sw tc qdisc add dev egress parent 2:1 handle 3: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+	in_ns sw tc filter add dev egress parent 3: protocol ip pref 1 u32 match ip src 10.0.1.1/32 classid 3:1
+	serve r
+	trace_on hpccpp/hpccpp_sample
+	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --size 3M >/dev/null &
+	sleep 0.005
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --size 300k >"$TMP/flow.json" || fail "flow failed"
+	wait $!
+	trace_off "$TMP/trace"
+	expect "longest wait in the queue that goes first, bytes" "$(($(field qlen <"$TMP/trace" | sort -n | tail -n1) * 80))" -le 10000
+}
+declare_test sojourn "H15" "sojourn: the probe's own wait times the rate"
+
+# Many ports, changed and deleted under traffic
+churn()
+{
+	local i
+
+	dumbbell 1 100us
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >/dev/null 2>&1 &
+	for ((i = 0; i < 20; i++)); do
+		in_ns sw tc qdisc replace dev egress root handle $((i % 2 + 1)): int rate $((i + 1))00mbit sojourn
+		in_ns sw tc qdisc replace dev egress parent $((i % 2 + 1)):1 pfifo limit $((i * 10 + 5))
+		[ $((i % 5)) -ne 4 ] || in_ns sw tc qdisc del dev egress root
+		ip -n "${NSP}sw" link set egress mtu $((1500 - i))
+		sleep 0.02
+	done
+	ip -n "${NSP}sw" link set egress down
+	ip -n "${NSP}sw" link set egress up
+	ip -n "${NSP}sw" link del egress
+	wait $!
+}
+declare_test churn "" "ports that are changed, deleted and taken down under traffic"
+
+run_tests "$@"
