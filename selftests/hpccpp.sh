@@ -265,7 +265,7 @@ declare_test line_rate "H4" "a flow starts at line rate, W_init = B * T, and is 
 judge_stamps()
 {
 	# all frames in the order in which they left; for probes the record HOP
-	messages "$2" "eth.src == $(mac_of "$1" egress)" frame.time_epoch frame.len int.type \
+	messages "$2" "eth.src == $(in_ns "$1" cat /sys/class/net/egress/address)" frame.time_epoch frame.len int.type \
 		int.hop.ts int.hop.tx int.hop.mbps |
 	awk -F'\t' -v hop="$3" '
 	{ bytes += $2 }
@@ -672,6 +672,80 @@ two_bottlenecks()
 	expect "mean U at the end" "$(field u_q20 <"$TMP/trace" | tail -n 100 | awk '{ s += $1 } END { printf "%.3f", s / NR / 2^20 }')" -ge 0.93
 }
 declare_test two_bottlenecks "H1" "two bottlenecks in series: the tighter one controls, also when that changes"
+
+# sent TYPE KIND...: by the attacker, in $TMP/hostile
+sent()
+{
+	local type=$1
+
+	shift
+	awk -v t="$type" -v k=" $* " '$1 == t && index(k, " " $2 " ") { n += $3 } END { print n + 0 }' "$TMP/hostile"
+}
+
+# what the counter NS FILE NAME has gained since $TMP/before.NS.FILE
+gained()
+{
+	echo $(($(counter "$1" "$2" "$3") - $(awk -v n="$3" '$1 == n { print $2 }' "$TMP/before.$1.$2")))
+}
+
+hostile()
+{
+	local alone attacked answered
+
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 10gbit
+	serve r
+	send --size 50M
+	alone=$(flow_field goodput_bps)
+	in_ns h1 cat /proc/net/hpccpp >"$TMP/before.h1.hpccpp"
+	in_ns r cat /proc/net/int_reflector >"$TMP/before.r.int_reflector"
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
+	in_ns sw int_hostile 100000 0.045 >"$TMP/hostile" &
+	send --size 50M
+	wait $!
+	stop_captures
+	attacked=$(flow_field goodput_bps)
+	cat "$TMP/hostile"
+	in_ns h1 cat /proc/net/hpccpp
+	in_ns r cat /proc/net/int_reflector
+	expect "forged messages" "$(sent probe replay cookie checksum truncated overlong flow future sequence)" -ge 1500
+	expect "goodput under attack / alone" "$(awk -v a="$attacked" -v b="$alone" 'BEGIN { printf "%.4f", a / b }')" -ge 0.99
+	expect "goodput under attack / alone" "$(awk -v a="$attacked" -v b="$alone" 'BEGIN { printf "%.4f", a / b }')" -le 1.01
+	expect "control under attack" "$(flow_field cc)" = hpccpp
+	# each is counted for what it is. What is forged in time with the real one, and of the
+	# latest when the flow ends, may count otherwise.
+	near "probes with a wrong checksum" "$(gained r int_reflector Checksum)" "$(sent probe checksum)"
+	near "malformed at the receiver" "$(gained r int_reflector Malformed)" "$(sent probe truncated overlong)"
+	near "probes of a wrong flow" "$(gained r int_reflector NoSocket)" "$(sent probe flow)"
+	near "probes out of the window" "$(gained r int_reflector Sequence)" "$(sent probe sequence)"
+	near "responses with a wrong checksum" "$(gained h1 hpccpp Checksum)" "$(sent response checksum)"
+	near "malformed at the sender" "$(gained h1 hpccpp Malformed)" "$(sent response truncated overlong)"
+	near "responses of a wrong flow" "$(gained h1 hpccpp NoSocket)" "$(sent response flow)"
+	# forged probes that were answered come back with a cookie that is none, or too late
+	answered=$(gained r int_reflector Answered)
+	near "wrong cookies" "$(gained h1 hpccpp Cookie)" "$(($(sent response cookie future) + $(sent probe cookie future)))"
+	near "replays" "$(gained h1 hpccpp Stale)" "$(($(sent response replay) + $(sent probe replay)))"
+	expect "responses accepted, of probes sent" "$(gained h1 hpccpp Accepted)" -le "$(gained h1 hpccpp Probes)"
+	# nothing but answers to the flow leaves the receiver, one per probe and no longer
+	expect "responses sent" "$(messages "$TMP/r.pcap" 'int.type == 2 && ip.src == 10.0.0.1' int.id | wc -l)" -eq "$answered"
+	expect "responses to others, or longer than probes" "$(messages "$TMP/r.pcap" 'int.type == 2 && ip.src == 10.0.0.1' ip.dst tcp.srcport tcp.dstport frame.len | sort -u | wc -l)" -eq 1
+	# bounded: one answer in the 1/64 s of the bucket's depth at a rate of 64
+	echo 64 >/sys/module/int_reflector/parameters/max_rate
+	in_ns r cat /proc/net/int_reflector >"$TMP/before.r.int_reflector"
+	send --size 5M
+	echo 4000000 >/sys/module/int_reflector/parameters/max_rate
+	expect "answers in 5 ms at 64 per second" "$(gained r int_reflector Answered)" -le 3
+	expect "refused" "$(gained r int_reflector OverRate)" -ge 1
+}
+declare_test hostile "H9 H13" "100,000 forged messages per second: rejected by reason, the rate does not move, no third party hears of it"
+
+# near WHAT GOT WANT: within 5 % and 5
+near()
+{
+	expect "$1" "$2" -ge $(($3 * 95 / 100 - 5))
+	expect "$1" "$2" -le $(($3 * 105 / 100 + 5))
+}
 
 # --- parameters and life ---------------------------------------------------------
 

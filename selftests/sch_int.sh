@@ -91,7 +91,7 @@ refused()
 	shift
 	! tca qdisc add dev x0 root int "$@" >"$TMP/out" 2>&1 || fail "taken: $*"
 	grep -q -- "$text" "$TMP/out" || fail "for $*: $(cat "$TMP/out")"
-	[ -z "$(tca qdisc show dev x0 | grep int)" ] || fail "int is there after: $*"
+	! tca qdisc show dev x0 | grep -q int || fail "int is there after: $*"
 }
 
 errors()
