@@ -7,7 +7,7 @@ DESTDIR ?=
 PREFIX ?= /usr/local
 
 .PHONY: help modules install uninstall dkms-install dkms-remove tools demo test bench lint \
-	matrix deb clean
+	matrix deb intree clean
 
 help:
 	@echo 'in the lab (no root needed, no kernel headers):'
@@ -21,6 +21,7 @@ help:
 	@echo '  sudo make dkms-install               built anew for every kernel; and dkms-remove'
 	@echo 'before a release:'
 	@echo '  sudo make matrix [KERNELS=6.12]      Debian'\''s kernels 6.1, 6.12, 7 in QEMU'
+	@echo '  make intree KSRC=DIR   patches for a kernel tree in out/intree'
 	@echo '  make deb       Debian packages in out/deb, checked by lintian'
 	@echo 'make clean removes what was built here; scripts/lab clean the lab'\''s cache'
 
@@ -57,6 +58,9 @@ lint:
 
 matrix:
 	scripts/matrix --dkms $(KERNELS)
+
+intree:
+	scripts/intree $(KSRC)
 
 deb:
 	scripts/deb

@@ -18,6 +18,7 @@ config_of()
 
 	cat "$LABD/common.config" "$LABD/$2.config"
 	[ ! -f "$own" ] || cat "$own"
+	[ -z "$OPT_CONFIG" ] || cat "$OPT_CONFIG"
 }
 
 # config_id SERIES FLAVOUR: what a build depends on beside the kernel's version
