@@ -234,6 +234,27 @@ serve()
 	wait_until listening "$ns" 5201
 }
 
+# switch_controls FROM TO CONTROL...: one connection from host FROM to r at address
+# TO changes its control 200 times, with data in between
+switch_controls()
+{
+	local from=$1 to=$2
+
+	shift 2
+	in_ns r python3 -c 'import socket
+c = socket.create_server(("", 5299)).accept()[0]
+while c.recv(65536): pass' &
+	wait_until listening r 5299
+	in_ns "$from" python3 - "$to" "$@" <<-'END'
+		import socket, sys
+		s = socket.create_connection((sys.argv[1], 5299))
+		for i in range(200):
+		    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[2 + i % (len(sys.argv) - 2)].encode())
+		    s.sendall(b"x" * 20000)
+		s.close()
+	END
+}
+
 # Ends what runs in the namespaces, then the namespaces.
 teardown()
 {
