@@ -9,12 +9,8 @@ TOPOLOGY='
 ROWS="prague"
 # opts: module parameters that are not the defaults
 VARIANTS=()
-for rate in 10 100 1000; do
-	for rtt in 2 10 40; do
-		for flows in 1 4; do
-			VARIANTS+=("rate=${rate}mbit rtt=${rtt}ms flows=$flows")
-		done
-	done
+for v in 10mbit\ rtt={2,10,40}ms 100mbit\ rtt={2,10,40}ms 1000mbit\ rtt={2,10,40}ms; do
+	VARIANTS+=("rate=$v flows=1" "rate=$v flows=4")
 done
 VARIANTS+=("rate=10mbit rtt=2ms flows=1 opts=fractional:1" "rate=10mbit rtt=2ms flows=4 opts=fractional:1"
 	"rate=1000mbit rtt=40ms flows=1 opts=fast_rounds:0")

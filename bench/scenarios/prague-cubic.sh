@@ -8,12 +8,7 @@ TOPOLOGY='
  h2  cubic   --/  (dualpi2, defaults)
                    base RTT rtt'
 ROWS="prague"
-VARIANTS=()
-for rate in 10 100 1000; do
-	for rtt in 2 10 40; do
-		VARIANTS+=("rate=${rate}mbit rtt=${rtt}ms")
-	done
-done
+VARIANTS=(rate=10mbit\ rtt={2,10,40}ms rate=100mbit\ rtt={2,10,40}ms rate=1000mbit\ rtt={2,10,40}ms)
 PARAMS='{"queue":"dualpi2, the kernels defaults","counted":"from 30 s to 90 s, at 1000 Mb/s from 20 s to 60 s"}'
 COLUMNS_SHOWN='["ratio","prague_mbps","cubic_mbps","prague_p99_us","cubic_p99_us","utilisation","drops"]'
 GOALS='[
