@@ -27,6 +27,8 @@
  *  - Faster than additive increase, which the draft leaves to the future, is on:
  *    without it a flow of 1 Gb/s and 40 ms takes more than a minute to fill the link
  *    after slow start (3.1.2).
+ *  - After a loss, until the next mark, rtt_virt is srtt: where nothing marks, a flow
+ *    would have less than Reno's share (2.4.4).
  *  - After its recovery a loss has cost what the draft says; during it PRR (RFC
  *    6937) decides, as in the stack's own controls (2.4.1).
  *  - TCP_CONG_NO_FALLBACK_RFC3168 is not set: with it the stack would promise
@@ -76,7 +78,7 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "pace the initial window over half of the handshake's RTT (3.1.1)");
 CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
-	 "faster than additive increase after so many rounds without marks since slow start, and later 16 times as many beyond twice those that the latest cut takes to be made good; 0 is off (3.1.2: off)");
+	 "faster than additive increase after so many rounds without marks since slow start, or since a cut of more than a quarter; 0 is off (3.1.2: off)");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "detect a Classic ECN AQM, and respond to its marks as Reno (3.3)");
 CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
@@ -90,9 +92,6 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 #define CLASSIC_QUEUE_PKTS	4
 #define CLASSIC_SCORE		8	/* so many more than of the others */
 #define CLASSIC_SCORE_MAX	16
-
-#define FAST_STEADY		16	/* times fast_rounds, but after slow start */
-#define NO_MARKS		U16_MAX
 
 #define SUSPECT_PERIODS		2	/* of feedback that contradicts itself */
 #define BLEACHED_PKTS		10	/* acknowledged without a word of any ECT */
@@ -111,8 +110,6 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @loss_ms:	when that was, milliseconds
  * @rounds:	since the start or the latest idle time; saturates
  * @silent:	rounds since the latest mark; saturates
- * @recovery:	rounds that the latest reduction for marks takes to be made good;
- *		NO_MARKS if there was none, or a loss since: what drops has the say then
  * @gso_dev:	sk_gso_max_segs as the stack sets it
  * @gso_set:	... as we have set it
  * @score:	0 to CLASSIC_SCORE_MAX, what speaks for a classic AQM
@@ -124,6 +121,9 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @loss_seen:	CA_EVENT_LOSS has come for this timeout
  * @ect_seen:	the peer has seen ECT on our packets
  * @classic:	the AQM is taken for a classic one
+ * @limited_by_marks: the latest reduction was for a mark, not a loss
+ * @abrupt:	... and so large that it is no sawtooth's: the end of slow start, or
+ *		a link that has lost most of its rate
  */
 struct prague {
 	struct prague_model model;
@@ -138,7 +138,6 @@ struct prague {
 	u32 loss_ms;
 	u16 rounds;
 	u16 silent;
-	u16 recovery;
 	u16 gso_dev;
 	u16 gso_set;
 	u8 score;
@@ -150,6 +149,8 @@ struct prague {
 	bool loss_seen:1;
 	bool ect_seen:1;
 	bool classic:1;
+	bool limited_by_marks:1;
+	bool abrupt:1;
 };
 
 static struct tcp_congestion_ops prague, prague_reno;
@@ -170,10 +171,10 @@ static u32 srtt(const struct tcp_sock *tp)
 	return tp->srtt_us;
 }
 
-/* rtt_virt in 1/8 us */
+/* rtt_virt in 1/8 us. Where losses have the say Prague is Reno, its RTT is the real one. */
 static u32 rtt_virt(const struct tcp_sock *tp, const struct prague *ca)
 {
-	if (ca->classic || ca->rounds < READ_ONCE(rtt_rounds.value))
+	if (ca->classic || !ca->limited_by_marks || ca->rounds < READ_ONCE(rtt_rounds.value))
 		return srtt(tp);
 	return prague_rtt_virt(srtt(tp), READ_ONCE(rtt_mode.value),
 			       READ_ONCE(rtt_target_us.value) << 3);
@@ -184,10 +185,15 @@ static u32 window_floor(void)
 	return READ_ONCE(fractional.value) ? 0 : PRAGUE_MIN_CWND;
 }
 
-/* The window for the stack. Below two packets the pace does the rest. */
+/*
+ * The window for the stack: with its fraction made a whole packet, which the pace
+ * leaves out of account.
+ */
 static u32 whole_window(const struct prague *ca)
 {
-	return max_t(u32, ca->model.cwnd, READ_ONCE(fractional.value) ? PRAGUE_MIN_CWND : 1);
+	u32 cwnd = ca->model.cwnd + (ca->model.frac && ca->model.cwnd < U32_MAX);
+
+	return max_t(u32, cwnd, READ_ONCE(fractional.value) ? PRAGUE_MIN_CWND : 1);
 }
 
 static void window_to_stack(struct tcp_sock *tp, struct prague *ca)
@@ -210,14 +216,14 @@ static void update_pacing(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct prague *ca = inet_csk_ca(sk);
-	u32 cwnd = tcp_snd_cwnd(tp);
+	u32 cwnd = tcp_snd_cwnd(tp), in_flight = tcp_packets_in_flight(tp);
 	u64 rate;
 
-	if (ca->model.cwnd < PRAGUE_MIN_CWND && READ_ONCE(fractional.value))
-		rate = prague_pacing_rate_fraction(&ca->model, tp->mss_cache, srtt(tp));
+	if (in_flight > cwnd || inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery)
+		rate = prague_pacing_rate(tp->mss_cache, max(cwnd, in_flight), 0, srtt(tp), false);
 	else
-		rate = prague_pacing_rate(tp->mss_cache, max(cwnd, tcp_packets_in_flight(tp)),
-					  srtt(tp), cwnd < tp->snd_ssthresh / 2);
+		rate = prague_pacing_rate(tp->mss_cache, ca->model.cwnd, ca->model.frac, srtt(tp),
+					  cwnd < tp->snd_ssthresh / 2);
 	if (rate)
 		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
@@ -277,7 +283,6 @@ static void prague_init(struct sock *sk)
 		return;
 	}
 	prague_model_init(&ca->model, tcp_snd_cwnd(tp));
-	ca->recovery = NO_MARKS;
 	ecn_echo_init(&ca->echo, tp);
 	ca->delivered_ce = tp->delivered_ce;
 	cc_accecn_bytes(tp, INET_ECN_CE, &ca->ce_bytes);
@@ -363,8 +368,8 @@ static void respond_to_mark(struct sock *sk)
 
 	enter_cwr(tp, ca);
 	ca->cubic = false;
-	ca->recovery = min_t(u32, U16_MAX,
-			     prague_recovery(&ca->model, prague_ai(srtt(tp), rtt_virt(tp, ca))));
+	ca->limited_by_marks = true;
+	ca->abrupt = !ca->classic && ca->model.alpha > PRAGUE_ABRUPT;
 	if (ca->classic)
 		prague_reduce(&ca->model, prague_loss_share(&ca->model,
 							    READ_ONCE(loss_cubic.value), false),
@@ -390,7 +395,8 @@ static void respond_to_loss(struct sock *sk, u32 cwnd)
 	ca->cubic = READ_ONCE(loss_cubic.value);
 	ca->w_max = cwnd;
 	ca->loss_ms = now_ms(tp);
-	ca->recovery = NO_MARKS;
+	ca->limited_by_marks = false;
+	ca->abrupt = false;
 	prague_reduce(&ca->model, prague_loss_share(&ca->model, ca->cubic, combined),
 		      PRAGUE_MIN_CWND);
 	WRITE_ONCE(tp->snd_ssthresh, ca->model.cwnd);
@@ -525,10 +531,8 @@ static void grow(struct sock *sk, u32 unmarked, u32 virt, const struct rate_samp
 	} else {
 		u32 after = READ_ONCE(fast_rounds.value);
 
-		/* in a steady state silence is not that rare: beside CUBIC it lasts seconds */
-		if (ca->recovery && after)
-			after = FAST_STEADY * after + 2 * ca->recovery;
-		if (ca->recovery == NO_MARKS || ca->classic)
+		/* in a steady state silence is no news: beside CUBIC it lasts seconds */
+		if (!ca->abrupt)
 			after = 0;
 		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, after);
 	}

@@ -168,19 +168,8 @@ static inline u64 prague_ecn_share(const struct prague_model *m)
 	return m->alpha >> 1;
 }
 
-/*
- * Rounds that additive increase of @ai (Q58, not 0) takes to make good a cut for
- * marks: silence as long as that is no news. 0 after a cut of more than a quarter,
- * which is no sawtooth's but the end of slow start, or of another flow's.
- */
-static inline u32 prague_recovery(const struct prague_model *m, u64 ai)
-{
-	u64 cut16 = fp_mul_shr(prague_ecn_share(m), m->cwnd, PRAGUE_Q - 16);
-
-	if (m->alpha > PRAGUE_ONE / 2)
-		return 0;
-	return fp_min(fp_mul_div(cut16, PRAGUE_AI_ONE >> 16, fp_max(ai, 1)), U32_MAX);
-}
+/* A cut of more than a quarter is no sawtooth's. */
+#define PRAGUE_ABRUPT		(PRAGUE_ONE >> 1)
 
 /* Window plus @packets (Q58) */
 static inline void prague_grow(struct prague_model *m, u64 packets)
@@ -217,8 +206,11 @@ static inline void prague_increase(struct prague_model *m, u32 unmarked, u64 ai)
 {
 	u64 each;
 
-	if (m->cwnd >= 2)
+	if (m->cwnd >= 1024)
 		each = fp_mul_div(ai, 1, m->cwnd);
+	else if (m->cwnd >= 2)
+		/* the fraction, which the pace honours, matters: 10 bits of it */
+		each = fp_mul_div(ai, 1, ((u64)m->cwnd << 10) | (m->frac >> (PRAGUE_Q - 10))) << 10;
 	else
 		/* the root is in Q30, and not below 1 */
 		each = fp_mul_div(ai, FP_ONE(30),
@@ -283,24 +275,16 @@ static inline u64 prague_loss_share(const struct prague_model *m, bool cubic, bo
 }
 
 /*
- * Bytes per second for @packets of @mss bytes per @srtt (1/8 us), twice that in
- * early slow start (2.5.1). 0 while there is no srtt.
+ * Bytes per second for @packets and @frac (Q60) of @mss bytes per @srtt (1/8 us),
+ * twice that in early slow start (2.5.1). 0 while there is no srtt.
  */
-static inline u64 prague_pacing_rate(u32 mss, u32 packets, u32 srtt, bool twice)
+static inline u64 prague_pacing_rate(u32 mss, u32 packets, u64 frac, u32 srtt, bool twice)
 {
-	if (!srtt)
-		return 0;
-	return fp_mul_div((u64)mss * packets, 8000000U << twice, srtt);
-}
-
-/* The same for a window below two packets, with its fraction. */
-static inline u64 prague_pacing_rate_fraction(const struct prague_model *m, u32 mss, u32 srtt)
-{
-	u64 bytes16 = ((u64)mss * m->cwnd << 16) + fp_mul_shr(m->frac, mss, PRAGUE_Q - 16);
+	u64 bytes = (u64)mss * packets + fp_mul_shr(frac, mss, PRAGUE_Q);
 
 	if (!srtt)
 		return 0;
-	return fp_mul_div(bytes16, 8000000U, (u64)srtt << 16);
+	return fp_mul_div(bytes, 8000000U << twice, srtt);
 }
 
 /* Packets of @mss bytes that @rate sends in @burst_us: at least 1 (2.5.2) */

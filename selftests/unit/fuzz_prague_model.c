@@ -70,8 +70,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			srtt = y;
 			break;
 		case OUTPUTS:
-			prague_pacing_rate(x, y, srtt, x & 1);
-			prague_pacing_rate_fraction(&m, x, srtt);
+			prague_pacing_rate(x, y, m.frac, srtt, x & 1);
 			expect(prague_burst(fuzz_take(&in, 8), x, y) >= 1, "%u %u", x, y);
 			prague_cubic_ai(m.cwnd, prague_cubic_window(x, y, srtt));
 			break;
