@@ -12,7 +12,8 @@ usage()
 	usage: scripts/install.sh install|uninstall DESTDIR PREFIX
 
 	install    puts lowq-tc, flowgen, qdelay, man pages and bash completion below
-	           DESTDIR/PREFIX, and tells depmod of the modules
+	           DESTDIR/PREFIX, tc's plugin where tc looks for it, and tells depmod of
+	           the modules
 	uninstall  removes what install has put there, and the modules of all kernels
 	DESTDIR may be empty. Doing either twice does no harm.
 	END
@@ -88,12 +89,23 @@ write_manifest()
 	printf '%s\n' "${MADE[@]}" "${KEPT[@]}" | sort -u >"$DESTDIR$MANIFEST"
 }
 
+# tc_plugins: the directory of tc's own, or ours if this system shows none
+tc_plugins()
+{
+	local dir
+
+	for dir in "/usr/lib/$(uname -m)-linux-gnu/tc" /usr/lib64/tc /usr/lib/tc; do
+		[ ! -d "$dir" ] || { echo "$dir"; return; }
+	done
+	echo "$PREFIX/lib/lowq"
+}
+
 put_files()
 {
 	local file name
 	KEPT=()
 
-	for file in selftests/flowgen selftests/qdelay; do
+	for file in selftests/flowgen selftests/qdelay selftests/q_int.so; do
 		[ -x "$file" ] || die "$file is not there: make tools"
 	done
 	[ ! -f "$DESTDIR$MANIFEST" ] || mapfile -t KEPT <"$DESTDIR$MANIFEST"
@@ -107,6 +119,9 @@ put_files()
 	done
 	put 755 selftests/flowgen "$PREFIX/bin/flowgen"
 	put 755 selftests/qdelay "$PREFIX/bin/qdelay"
+	# tc looks for plugins where it was built to, or in TC_LIB_DIR
+	put 755 selftests/q_int.so "$(tc_plugins)/q_int.so"
+	put 644 scripts/int.lua "$PREFIX/share/lowq/int.lua"
 	put 644 scripts/lowq-tc.bash-completion "$PREFIX/share/bash-completion/completions/lowq-tc"
 	for file in man/*.[1-8]; do
 		name=${file##*/}

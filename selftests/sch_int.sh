@@ -196,6 +196,32 @@ sojourn()
 }
 declare_test sojourn "H15" "sojourn: the probe's own wait times the rate"
 
+profile()
+{
+	local out
+
+	port
+	"$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 10gbit --shape --switch-id 7 >"$TMP/out" 2>&1 || fail "lowq-tc: $(cat "$TMP/out")"
+	expect "queues" "$(tca -j qdisc show dev x0 | jq -r '[.[] | select(.kind != "noqueue") | .kind] | sort | join(" ")')" = "bfifo htb int"
+	expect "rate and ID in use" "$(tca -s -j qdisc show dev x0 | jq -r '.[] | select(.kind == "int") | "\(.rate_in_use) \(.switch_id_in_use)"')" = "1250000000 7"
+	"$LOWQ_TC" -n "${NSP}a" reset x0 >/dev/null || fail "reset"
+	! tca qdisc show dev x0 | grep -q 'qdisc int' || fail "int is there after reset"
+	out=$("$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 25gbit --no-shape --sojourn --relative --dscp 40 --dry-run --json) || fail "dry run"
+	expect "commands" "$(jq -r '.commands[] | select(test(" int "))' <<<"$out")" = \
+		"tc -n ${NSP}a qdisc add dev x0 root handle 10f0: int rate 25gbit dscp 40 relative sojourn"
+	! "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1mbit --shape --dry-run >/dev/null 2>&1 || fail "1mbit was taken"
+	! "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1gbit --shape --switch-id 4096 --dry-run >/dev/null 2>&1 || fail "switch ID 4096 was taken"
+	# without the plugin: refused, in words
+	! TC_LIB_DIR=/nonexistent "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1gbit --shape --dry-run >"$TMP/out" 2>&1 || fail "set without the plugin"
+	grep -q "has no 'rate' for 'int'" "$TMP/out" || fail "does not say what is missing: $(cat "$TMP/out")"
+	"$LOWQ_TC" host hpccpp --dry-run --json | jq -e '.status == "planned"' >/dev/null || fail "host"
+	# several hardware queues: one queue for the port
+	ip -n "${NSP}a" link add m0 numtxqueues 4 type veth peer name m1
+	expect "root of a device with 4 queues" "$("$LOWQ_TC" -n "${NSP}a" hpccpp m0 --rate 10gbit --no-shape --switch-id 3 --dry-run --json |
+		jq -r '[.commands[] | select(test("qdisc add"))] | .[0]')" = "tc -n ${NSP}a qdisc add dev m0 root handle 10f0: int rate 10gbit switch-id 3"
+}
+declare_test profile "H19" "lowq-tc hpccpp: what it sets, puts back, refuses"
+
 # Many ports, changed and deleted under traffic
 churn()
 {
