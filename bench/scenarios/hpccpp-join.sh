@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="HPCC++: a second flow joins and leaves"
+QUESTION="How many RTTs until the total rate is right and the queue gone, and until freed bandwidth is used?"
+TOPOLOGY='
+ h1  a long flow                  --\
+ h2  another, for the second third -- sw ==== rate ==== r
+                                     (stamps, or RED step at RTT*C/7)
+                                      base RTT rtt'
+ROWS="dctcp hpccpp"
+VARIANTS=("rate=10gbit rtt=100us stage=5" "rate=10gbit rtt=100us stage=0"
+	"rate=100gbit rtt=10us stage=5" "rate=100gbit rtt=10us stage=0")
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++","N":16,"joins, leaves":"after 200 and 400 RTTs","joined":"RTTs from the second flow to 5 in a row with the total within 5 % of eta*C and no more than 5 packets waiting","reclaimed":"RTTs from its end to the first with 95 % of eta*C"}'
+COLUMNS_SHOWN='["joined_rtts","reclaimed_rtts","join_queue_max","jain_end","drops"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"joined_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"joined within 5 RTTs"},
+	{"metric":"reclaimed_rtts","row":"hpccpp","op":"<=","value":10,"variant":"*","text":"reclaimed within 10 RTTs"},
+	{"metric":"jain_end","row":"hpccpp","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95 in the last 50 RTTs together"}]'
+
+run_scenario()
+{
+	local us=${rtt%us} gbps=${rate%gbit}
+
+	modprobe int_reflector
+	if [ "$CONTROL" = hpccpp ]; then
+		echo "$stage" >/sys/module/tcp_hpccpp/parameters/max_stage
+		echo 16 >/sys/module/tcp_hpccpp/parameters/flows
+		echo "${us}000" >/sys/module/tcp_hpccpp/parameters/base_rtt_ns
+	fi
+	dumbbell 2 "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	watch_queue "$rate" 0us "$((us * 600))us" "$rtt"
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "$((us * 605))us" >"$TMP/long1" &
+	local a=$!
+	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((us * 200))us" \
+		--duration "$((us * 200))us" >"$TMP/long2" &
+	wait $a $!
+	cat "$TMP"/long? >"$OUT/flows.jsonl"
+	watched
+	# a line per RTT: bin, total, longest queue; what h2 sends
+	awk -F, -v us="$us" 'NR > 1 { print int($1 * 1e6 / us + 0.5), $2, $4 }' "$OUT/queue.csv" >"$TMP/bins"
+	awk -F, -v us="$us" 'NR > 1 && $2 ~ /^10\.0\.2\.1:/ && $3 > 0 { print int($1 * 1e6 / us + 0.5), $3 }' "$OUT/flows.csv" >"$TMP/second"
+	awk -F, -v us="$us" 'NR > 1 && $2 ~ /^10\.0\.1\.1:/ && $3 > 0 { print int($1 * 1e6 / us + 0.5), $3 }' "$OUT/flows.csv" >"$TMP/first"
+	local begin end
+	begin=$(head -n1 "$TMP/second" | cut -d' ' -f1)
+	end=$(tail -n1 "$TMP/second" | cut -d' ' -f1)
+	# "right" for a control without eta is the whole of the link
+	awk -v b="$begin" -v c="${gbps}e9" -v eta="$([ "$CONTROL" = hpccpp ] && echo 0.95 || echo 1)" '
+		$1 >= b { ok = $2 >= 0.95 * eta * c && $2 <= 1.05 * eta * c && $3 <= 5
+			run = ok ? run + 1 : 0
+			if (run == 5) { print $1 - 4 - b; exit } }' "$TMP/bins" >"$TMP/joined"
+	metric joined_rtts "$(cat "$TMP/joined")"
+	metric reclaimed_rtts "$(awk -v e="$end" -v c="${gbps}e9" '$1 > e && $2 >= 0.95 * 0.95 * c { print $1 - e; exit }' "$TMP/bins")"
+	metric join_queue_max "$(awk -v b="$begin" '$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
+	metric jain_end "$(awk -v e="$end" 'FNR == NR { if ($1 > e - 50 && $1 < e) a += $2; next } $1 > e - 50 && $1 < e { b += $2 }
+		END { print (a + b) ^ 2 / (2 * (a * a + b * b)) }' "$TMP/first" "$TMP/second")"
+}

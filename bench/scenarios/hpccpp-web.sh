@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="HPCC++: WebSearch and Hadoop at 50 % load on a leaf-spine of 10 Gb/s"
+QUESTION="How much slower than alone are short flows under realistic loads?"
+TOPOLOGY='
+ a1 a2 a3 a4 -- leaf1 --- spine1 --- leaf2 -- b1 b2 b3 b4
+                     \--- spine2 ---/
+ all links 10 Gb/s, every port on the way stamps (or has a RED step); base RTT 100 us
+ a1..a4 send to b1..b4 at random, 50 % of the hosts'"'"' links'
+ROWS="dctcp hpccpp"
+VARIANTS=("load=websearch stage=5" "load=websearch stage=0" "load=hadoop stage=5" "load=hadoop stage=0")
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++","N":16,"line rate":"10 Gb/s, known","slowdown":"completion time / (RTT + size / 10 Gb/s)","requests":"Poisson, 5 Gb/s from each of 4 hosts for 0.4 s"}'
+COLUMNS_SHOWN='["count_small","slow_p50_small","slow_p99_small","slow_p50_large","slow_p99_large","failed"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"slow_p99_small","row":"hpccpp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"load=websearch stage=5","text":"p99 slowdown of flows under 100 kB at most half of dctcp'"'"'s"},
+	{"metric":"slow_p99_small","row":"hpccpp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"load=websearch stage=0","text":"p99 slowdown of flows under 100 kB at most half of dctcp'"'"'s"}]'
+
+# port NS DEV ID: a port with the row's queue
+port()
+{
+	local words
+
+	read -ra words <<<"$QUEUE"
+	words=("${words[0]}")
+	[ "${words[0]}" != hpccpp ] || words+=(--switch-id "$3")
+	"$LOWQ_TC" "${words[0]}" "$2" -n "$NSP$1" --rate 10gbit --shape --rtt 100us \
+		--no-rehearsal --quiet "${words[@]:1}" || fail "lowq-tc ${words[*]}"
+}
+
+# trunk LEAF SPINE N: a link with addresses 10.9.N.1 and .2
+trunk()
+{
+	link "$1" "$2" "$2" "$1"
+	ip -n "$NSP$1" addr add "10.9.$3.1/24" dev "$2"
+	ip -n "$NSP$2" addr add "10.9.$3.2/24" dev "$1"
+}
+
+run_scenario()
+{
+	local i s id=1 pids=()
+
+	modprobe int_reflector
+	if [ "$CONTROL" = hpccpp ]; then
+		echo "$stage" >/sys/module/tcp_hpccpp/parameters/max_stage
+		echo 16 >/sys/module/tcp_hpccpp/parameters/flows
+		echo 10000 >/sys/module/tcp_hpccpp/parameters/line_rate_mbps
+		echo 102000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns
+	fi
+	roomy
+	for s in leaf1 leaf2 spine1 spine2; do
+		add_ns "$s"
+		in_ns "$s" sysctl -qw net.ipv4.fib_multipath_hash_policy=1
+	done
+	for i in 1 2 3 4; do
+		add_ns "a$i"
+		add_ns "b$i"
+		net "$i" "a$i" eth0 leaf1 "p$i"
+		net "1$i" "b$i" eth0 leaf2 "p$i"
+		port leaf2 "p$i" $((id++))
+		# the way back carries ACKs: its delay is the base RTT's
+		in_ns leaf1 tc qdisc add dev "p$i" root netem delay 100us limit 1000000
+	done
+	trunk leaf1 spine1 1
+	trunk leaf1 spine2 2
+	trunk leaf2 spine1 3
+	trunk leaf2 spine2 4
+	for i in 1 2; do
+		port leaf1 "spine$i" $((id++))
+		port "spine$i" leaf2 $((id++))
+		ip -n "${NSP}spine$i" route add 10.0.0.0/21 via "10.9.$i.1"
+		ip -n "${NSP}spine$i" route add 10.0.8.0/21 via "10.9.$((i + 2)).1"
+	done
+	ip -n "${NSP}leaf1" route add 10.0.8.0/21 nexthop via 10.9.1.2 nexthop via 10.9.2.2
+	ip -n "${NSP}leaf2" route add 10.0.0.0/21 nexthop via 10.9.3.2 nexthop via 10.9.4.2
+	for i in 1 2 3 4; do
+		serve "b$i" --cc "$CONTROL"
+	done
+	for i in 1 2 3 4; do
+		in_ns "a$i" flowgen rpc --push --to 10.0.11.1,10.0.12.1,10.0.13.1,10.0.14.1 --cc "$CONTROL" \
+			--cdf "$SELFTESTS/cdf/$load.cdf" --load 5gbit --duration 400ms --seed $((SEED * 10 + i)) \
+			--timeout 10s >"$TMP/rpc$i" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	cat "$TMP"/rpc? >"$OUT/flows.jsonl"
+	slowdown small 0 100000
+	slowdown large 1000000 1e12
+	metric failed "$(jq -s '[.[] | select(.type == "flow" and .status != "ok")] | length' "$OUT/flows.jsonl")"
+}
+
+# slowdown NAME FROM TO: of flows of these sizes
+slowdown()
+{
+	local q
+
+	jq -r 'select(.type == "flow" and .status == "ok") | "\(.size) \(.duration_ns)"' "$OUT/flows.jsonl" |
+		awk -v a="$2" -v b="$3" '$1 >= a && $1 < b { print $2 / (100000 + $1 * 8 / 10 * 1514 / 1448) }' | sort -n >"$TMP/slow"
+	metric "count_$1" "$(wc -l <"$TMP/slow")"
+	for q in 50 99; do
+		metric "slow_p${q}_$1" "$(awk -v q=$q '{ v[NR] = $1 } END { i = int(NR * q / 100 + 0.9999); if (NR) print v[i > 0 ? i : 1] }' "$TMP/slow")"
+	done
+}
