@@ -36,6 +36,7 @@ roce_dumbbell()
 {
 	local n=$1 rate=$2 rtt=$3 h i
 
+	[[ $(uname -r) != [1-6].* ]] || skip "soft-RoCE knows no network namespaces before 7.x"
 	command -v rdma >/dev/null || skip "no rdma program (iproute2)"
 	[ -d /sys/class/infiniband_verbs ] || modprobe rdma_rxe 2>/dev/null || skip "no soft-RoCE"
 	dumbbell "$n" "$rtt"
@@ -47,9 +48,15 @@ roce_dumbbell()
 	for h in r $(seq -f 'h%g' "$n"); do
 		ip -n "$NSP$h" link set eth0 mtu "${ROCE_MTU:-1500}"
 		roce_line "$h" eth0 "$rate"
-		in_ns "$h" rdma link add "$(roce_dev "$h")" type rxe netdev eth0 ||
-			fail "no soft-RoCE device on $h (6.x has them in the first namespace only)"
+		roce_device "$h"
 	done
+}
+
+# roce_device HOST: a soft-RoCE device over its eth0
+roce_device()
+{
+	in_ns "$1" rdma link add "$(roce_dev "$1")" type rxe netdev eth0 ||
+		fail "no soft-RoCE device on $1"
 }
 
 # roce_dev HOST: the name of its RDMA device
@@ -93,7 +100,7 @@ roce_serve()
 	in_ns "$1" rocegen serve --dev "$(roce_dev "$1")" --gid "$(gid "$1" 4)" 2>"$TMP/roce_serve.$1" &
 	in_ns "$1" rocegen serve --dev "$(roce_dev "$1")" --gid "$(gid "$1" 6)" --port 5306 \
 		2>"$TMP/roce_serve6.$1" &
-	wait_until listening "$1" 5301
+	wait_until listening "$1" 5301	# ... and IPv6 is the next to do so
 	wait_until listening "$1" 5306
 }
 
@@ -111,4 +118,17 @@ roce()
 	virtual || set -- "$@" --timeout 20
 	in_ns "$host" rocegen "$@" --dev "$(roce_dev "$host")" --gid "$(gid "$host" "${V:-4}")" \
 		--to "$addr" --port $port >"$TMP/${LOG:-flow}.json" || fail "rocegen $*"
+}
+
+# roce_tuned RATE: DCQCN's parameters, as options of the module. The defaults are the
+# paper's, for 40 Gb/s, and do at 10; at 1 Gb/s a period of them is six packets long,
+# and all periods are longer.
+roce_tuned()
+{
+	case $1 in
+	1gbit)
+		echo line_rate_mbps=1000 dcqcn_ai_mbps=5 dcqcn_hai_mbps=10 dcqcn_timer_us=500 \
+			dcqcn_alpha_us=500 cnp_interval_us=400 dcqcn_shift_g=4 ;;
+	*) echo line_rate_mbps=$((${1%gbit} * 1000)) ;;
+	esac
 }

@@ -28,14 +28,17 @@ counter()
 	awk -v n="$1" '$1 == n { print $2 }' "$DEBUGFS"/counters
 }
 
-# mark_all: every ECT(0) packet of RoCE that goes to r is marked; mark_none: no more
+# mark_all [DEV]: every ECT(0) packet of RoCE that leaves sw by DEV (egress, to r) is
+# marked; mark_none: no more
 mark_all()
 {
-	in_ns sw tc qdisc add dev egress clsact
-	in_ns sw tc filter add dev egress egress protocol ip pref 1 flower ip_proto udp \
+	local dev=${1:-egress}
+
+	in_ns sw tc qdisc add dev "$dev" clsact
+	in_ns sw tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto udp \
 		dst_port 4791 ip_tos 2/3 action pedit ex munge ip tos set 3 retain 3 pipe \
 		action csum ip4h || skip "no tc flower or pedit"
-	in_ns sw tc filter add dev egress egress protocol ipv6 pref 2 flower ip_proto udp \
+	in_ns sw tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto udp \
 		dst_port 4791 ip_tos 2/3 action pedit ex munge ip6 traffic_class set 3 retain 3 ||
 		skip "no tc flower or pedit"
 }
@@ -276,7 +279,6 @@ incast()
 		pids+=($!)
 	done
 	wait "${pids[@]}"
-	in_ns sw tc -s qdisc show dev egress
 	total=$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | add * 8 / 200000')
 	echo "Mb/s together: $total; $(cat "$TMP"/flow?.json | jq -c .rate_bps | paste -sd' ')"
 	expect "queue pairs that ended well" "$(cat "$TMP"/flow?.json | jq -r .status | grep -cx ok)" -eq 4
@@ -286,6 +288,101 @@ incast()
 	load
 }
 declare_test incast "R2 R6" "four senders share a RED bottleneck"
+
+# lose_cnps: every other CNP that sw forwards, at random
+lose_cnps()
+{
+	in_ns sw nft -f - <<-END || skip "no nft, or not numgen"
+		table inet lose {
+			chain forward {
+				type filter hook forward priority 0
+				udp dport 4791 @th,64,8 0x81 numgen random mod 2 0 counter drop
+			}
+		}
+	END
+}
+
+cnp_loss()
+{
+	local i pids=()
+
+	needs_virtual
+	hosts 4
+	roce_line sw egress 1gbit
+	red 1gbit 10000 40000
+	lose_cnps
+	for i in 1 2 3 4; do
+		LOG=flow$i roce "h$i" send --duration 100ms &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	expect "CNPs lost on the way" $(($(counter cnp_sent) - $(counter cnp_handled))) -ge $(($(counter cnp_sent) / 3))
+	expect "CNPs that arrived" "$(counter cnp_handled)" -ge $(($(counter cnp_sent) / 3))
+	expect "queue pairs that ended well" "$(cat "$TMP"/flow?.json | jq -r .status | grep -cx ok)" -eq 4
+	expect "Mb/s together" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | add * 8 / 100000')" -ge 700
+	expect "fairness" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))')" -ge 0.9
+	load
+}
+declare_test cnp_loss "R6 R7" "with half of the CNPs lost the senders still share the link"
+
+# What lowq-tc sets: RED marks RoCEv2, CNPs have a band of their own, TCP another.
+companion()
+{
+	local rules
+
+	hosts 2
+	"$LOWQ_TC" roce egress -n "${NSP}sw" --rate 20mbit --min 10000b --max 40000b --quiet || fail "lowq-tc roce"
+	in_ns sw tc qdisc del dev p1 root
+	"$LOWQ_TC" roce p1 -n "${NSP}sw" --rate 20mbit --quiet || fail "lowq-tc roce on p1"
+	roce h1 send --duration 300ms --qps 2 &
+	V=6 LOG=flow2 roce h2 send --duration 300ms
+	wait $!
+	in_ns sw tc -s -j qdisc show dev egress >"$TMP/egress"
+	in_ns sw tc -s -j qdisc show dev p1 >"$TMP/p1"
+	expect "marks" "$(jq '[.[] | select(.kind == "red")][0].marked' "$TMP/egress")" -gt 0
+	expect "packets in RED" "$(jq '[.[] | select(.kind == "red")][0].packets' "$TMP/egress")" -ge 200
+	expect "packets of TCP in the rest" "$(jq '[.[] | select(.kind == "bfifo")][1].packets' "$TMP/egress")" -gt 0
+	expect "CNPs in their band, towards h1" "$(jq '[.[] | select(.kind == "bfifo")][0].packets' "$TMP/p1")" -gt 0
+	expect "CNPs in the bands of data" "$(jq '[.[] | select(.kind == "bfifo")][0].packets' "$TMP/egress")" -eq 0
+	"$LOWQ_TC" reset egress -n "${NSP}sw" --quiet || fail "lowq-tc reset"
+	rules=$("$LOWQ_TC" roce egress -n "${NSP}sw" --rate 10gbit --dry-run --json | jq -r .params.max_bytes)
+	expect "K_max at 10 Gb/s, 80 us" "$rules" -eq 100000
+	modprobe -r roce_rcm
+	"$LOWQ_TC" host roce --quiet || fail "lowq-tc host roce"
+	grep -q ^roce_rcm /proc/modules || fail "lowq-tc host roce has not loaded the module"
+	! "$LOWQ_TC" host roce --default 2>/dev/null || fail "lowq-tc host roce --default was not refused"
+	load
+}
+declare_test companion "R2 R9" "lowq-tc: RED for UDP 4791, CNPs first, the rest apart; host roce loads the module"
+
+# CNPs of a queue pair that is itself held back, and CNPs that are marked themselves
+cnp_way()
+{
+	needs_virtual
+	load cnp_ecn=2 line_rate_mbps=1000
+	hosts 1
+	roce_serve h1
+	mark_all
+	mark_all p1
+	capture r eth0 "$TMP/r.pcap" "udp port 4791"
+	roce h1 send --duration 20ms &
+	TO_HOST=h1 LOG=flow2 roce r send --duration 20ms
+	wait $!
+	stop_captures
+	roce_packets "$TMP/r.pcap" >"$TMP/r"
+	expect "packets of r held back" "$(counter paced)" -gt 0
+	# a CNP leaves in the instant in which the marked packet came, not behind data
+	expect "CNPs of r, more than 10 us after any marked packet" "$(awk '{ split($1, t, "."); us = (t[1] % 1000) * 1e6 + t[2] / 1e3 }
+		$2 == "10.0.1.1" && $4 % 4 == 3 { came = us }
+		$2 == "10.0.0.1" && $5 == 129 && us - came > 10 { n++ } END { print n + 0 }' "$TMP/r")" -eq 0
+	expect "CNPs of r" "$(awk '$2 == "10.0.0.1" && $5 == 129' "$TMP/r" | wc -l)" -ge 50
+	expect "CNPs that came marked" "$(awk '$2 == "10.0.1.1" && $5 == 129 && $4 % 4 == 3' "$TMP/r" | wc -l)" -ge 50
+	# ... were taken as CNPs, and not answered
+	expect "answers to CNPs" "$(counter ce_invalid)" -eq 0
+	expect "CNPs taken" $(($(counter cnp_handled) + $(counter cnp_too_soon))) -eq "$(counter cnp_sent)"
+	load
+}
+declare_test cnp_way "R9" "CNPs are not paced, whatever waits, and marked ones are not answered"
 
 # --- hostile ---------------------------------------------------------------
 
@@ -368,6 +465,35 @@ observe()
 	load
 }
 declare_test observe "R13" "debugfs and tracepoints: rate, alpha, CNPs in and out, FIFO"
+
+# Ten thousand queue pairs come and go; then none is known. Beyond max_qps none is
+# taken in, and its traffic goes on without.
+churn()
+{
+	local i most=0 slab
+
+	needs_virtual
+	load idle_s=1
+	hosts 1
+	roce h1 write --qps 1000 --messages 1 --size 32	# what others allocate only once
+	sleep 3
+	slab=$(awk '/^Slab:/ { print $2 }' /proc/meminfo)
+	for ((i = 0; i < 10; i++)); do
+		roce h1 write --qps 1000 --messages 1 --size 32
+		[ "$(counter local_qps)" -le $most ] || most=$(counter local_qps)
+	done
+	expect "queue pairs known at a time" $most -ge 1000
+	sleep 4
+	expect "queue pairs known 4 s later" "$(counter local_qps)" -eq 0
+	expect "kB of slab more than before" $(($(awk '/^Slab:/ { print $2 }' /proc/meminfo) - slab)) -le 4000
+	echo 100 >"$PARAM/max_qps"
+	roce h1 write --qps 500 --messages 2 --size 32
+	expect "queue pairs known, of 100" "$(counter local_qps)" -le 100
+	expect "turned away" "$(counter table_full)" -gt 0
+	expect "messages that arrived anyway" "$(jq -s 'map(select(.status == "ok").messages) | add' "$TMP/flow.json")" -eq 1000
+	load
+}
+declare_test churn "R12" "10,000 queue pairs come and go, and leave nothing; max_qps bounds them"
 
 # --- kinds of traffic ------------------------------------------------------
 
