@@ -480,9 +480,9 @@ churn()
 	slab=$(awk '/^Slab:/ { print $2 }' /proc/meminfo)
 	for ((i = 0; i < 10; i++)); do
 		roce h1 write --qps 1000 --messages 1 --size 32
-		[ "$(counter local_qps)" -le $most ] || most=$(counter local_qps)
+		[ "$(counter local_qps)" -le "$most" ] || most=$(counter local_qps)
 	done
-	expect "queue pairs known at a time" $most -ge 1000
+	expect "queue pairs known at a time" "$most" -ge 1000
 	sleep 4
 	expect "queue pairs known 4 s later" "$(counter local_qps)" -eq 0
 	expect "kB of slab more than before" $(($(awk '/^Slab:/ { print $2 }' /proc/meminfo) - slab)) -le 4000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="RoCEv2: twenty senders at 40 Gb/s"
 QUESTION="DCQCN's paper shows a queue of 76.6 kB at the 90th percentile for 20:1 at 40 Gb/s. What is it here?"
 TOPOLOGY='
@@ -15,13 +15,12 @@ GOALS='[
 	{"metric":"queue_p90_bytes","row":"roce_rcm","op":"<=","value":76600,"variant":"*","text":"queue p90 <= 76.6 kB (the paper)"},
 	{"metric":"utilisation","row":"roce_rcm","op":">=","value":0.9,"variant":"*","text":"utilisation >= 90 %"}]'
 
-# shellcheck source=../../selftests/lib_roce.sh
-. "$SELFTESTS/lib_roce.sh"
-
 run_scenario()
 {
 	local i options pids=()
 
+	# shellcheck source=../../selftests/lib_roce.sh
+	. "$SELFTESTS/lib_roce.sh"
 	read -ra options < <(roce_tuned 40gbit)
 	[ "$ROW" = rxe ] || modprobe roce_rcm "${options[@]}" || fail "no roce_rcm"
 	roce_dumbbell 20 40gbit 20us

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="RoCEv2: four senders, one receiver"
 QUESTION="Soft-RoCE has no congestion control. Does roce_rcm keep an incast of SENDs, and of READs, from dropping, and the link in use?"
 TOPOLOGY='
@@ -17,13 +17,12 @@ GOALS='[
 	{"metric":"jain","row":"roce_rcm","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95"},
 	{"metric":"qlen_p99_over_kmax","row":"roce_rcm","op":"<=","value":1.2,"variant":"*","text":"queue p99 <= K_max + 20 %"}]'
 
-# shellcheck source=../../selftests/lib_roce.sh
-. "$SELFTESTS/lib_roce.sh"
-
 run_scenario()
 {
 	local i h ms=60 kmax options pids=()
 
+	# shellcheck source=../../selftests/lib_roce.sh
+	. "$SELFTESTS/lib_roce.sh"
 	[ "$rate" = 10gbit ] || ms=400
 	read -ra options < <(roce_tuned "$rate")
 	[ "$ROW" = rxe ] || modprobe roce_rcm "${options[@]}" || fail "no roce_rcm"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="RoCEv2: the victim flow"
 QUESTION="The source's first picture: x -> y shares a link with f -> g, which is congested further on. Does x -> y get what f -> g cannot use?"
 TOPOLOGY='
@@ -15,9 +15,6 @@ REFERENCE=rxe
 GOALS='[
 	{"metric":"victim_share","row":"roce_rcm","op":">=","value":0.9,"variant":"*","text":"the victim gets >= 90 % of its solo share"}]'
 
-# shellcheck source=../../selftests/lib_roce.sh
-. "$SELFTESTS/lib_roce.sh"
-
 # queue SWITCH DEV RATE
 queue()
 {
@@ -28,6 +25,8 @@ run_scenario()
 {
 	local h pids=() share=0.9
 
+	# shellcheck source=../../selftests/lib_roce.sh
+	. "$SELFTESTS/lib_roce.sh"
 	[ "$ROW" = rxe ] || modprobe roce_rcm line_rate_mbps=10000 || fail "no roce_rcm"
 	roomy
 	for h in sw1 sw2 h1 h2 h3 h4; do
