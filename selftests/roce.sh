@@ -104,6 +104,7 @@ roce_packets()
 inject()
 {
 	needs_virtual
+	load
 	hosts 1
 	capture sw egress "$TMP/in.pcap" "udp port 4791"
 	capture r eth0 "$TMP/out.pcap" "udp port 4791"
@@ -128,6 +129,7 @@ inject_policy()
 	local ports
 
 	needs_virtual
+	load
 	hosts 1
 	capture sw egress "$TMP/in.pcap" "udp dst port 4791"
 	roce h1 send --qps 4 --messages 5 --size 32
@@ -152,6 +154,7 @@ cnp_format()
 	local v src n
 
 	needs_virtual
+	load
 	hosts 1
 	mark_all
 	for v in 4 6; do
@@ -304,22 +307,23 @@ lose_cnps()
 
 cnp_loss()
 {
-	local i pids=()
+	local i options pids=()
 
 	needs_virtual
+	read -ra options < <(roce_tuned 1gbit)
+	load "${options[@]}"
 	hosts 4
-	roce_line sw egress 1gbit
 	red 1gbit 10000 40000
 	lose_cnps
 	for i in 1 2 3 4; do
-		LOG=flow$i roce "h$i" send --duration 100ms &
+		LOG=flow$i roce "h$i" send --duration 200ms &
 		pids+=($!)
 	done
 	wait "${pids[@]}"
 	expect "CNPs lost on the way" $(($(counter cnp_sent) - $(counter cnp_handled))) -ge $(($(counter cnp_sent) / 3))
 	expect "CNPs that arrived" "$(counter cnp_handled)" -ge $(($(counter cnp_sent) / 3))
 	expect "queue pairs that ended well" "$(cat "$TMP"/flow?.json | jq -r .status | grep -cx ok)" -eq 4
-	expect "Mb/s together" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | add * 8 / 100000')" -ge 700
+	expect "Mb/s together" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | add * 8 / 200000')" -ge 700
 	expect "fairness" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))')" -ge 0.9
 	load
 }
@@ -330,6 +334,7 @@ companion()
 {
 	local rules
 
+	load
 	hosts 2
 	"$LOWQ_TC" roce egress -n "${NSP}sw" --rate 20mbit --min 10000b --max 40000b --quiet || fail "lowq-tc roce"
 	in_ns sw tc qdisc del dev p1 root
@@ -371,10 +376,12 @@ cnp_way()
 	stop_captures
 	roce_packets "$TMP/r.pcap" >"$TMP/r"
 	expect "packets of r held back" "$(counter paced)" -gt 0
-	# a CNP leaves in the instant in which the marked packet came, not behind data
+	# a CNP leaves in the instant in which the marked packet came, not behind what is
+	# held back; the first 3 ms have what had left for the line before the first cut
 	expect "CNPs of r, more than 10 us after any marked packet" "$(awk '{ split($1, t, "."); us = (t[1] % 1000) * 1e6 + t[2] / 1e3 }
+		NR == 1 { first = us }
 		$2 == "10.0.1.1" && $4 % 4 == 3 { came = us }
-		$2 == "10.0.0.1" && $5 == 129 && us - came > 10 { n++ } END { print n + 0 }' "$TMP/r")" -eq 0
+		$2 == "10.0.0.1" && $5 == 129 && us > first + 3000 && us - came > 10 { n++ } END { print n + 0 }' "$TMP/r")" -eq 0
 	expect "CNPs of r" "$(awk '$2 == "10.0.0.1" && $5 == 129' "$TMP/r" | wc -l)" -ge 50
 	expect "CNPs that came marked" "$(awk '$2 == "10.0.1.1" && $5 == 129 && $4 % 4 == 3' "$TMP/r" | wc -l)" -ge 50
 	# ... were taken as CNPs, and not answered
@@ -410,6 +417,7 @@ hostile()
 	local n=2000
 
 	needs_virtual
+	load
 	hosts 2
 	roce h1 send --duration 3s --depth 8 &
 	wait_until known_at ::ffff:10.0.1.1
@@ -446,6 +454,7 @@ declare_test hostile "R12" "forged and malformed CNPs, 100,000 a second, are cou
 observe()
 {
 	needs_virtual
+	load
 	hosts 1
 	mark_all
 	trace_on roce_rcm/roce_rcm_cnp_sent roce_rcm/roce_rcm_cut
@@ -502,6 +511,7 @@ kinds()
 	local op v handled=0 more
 
 	needs_virtual
+	load
 	hosts 1
 	roce_serve h1
 	mark_all
