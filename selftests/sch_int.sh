@@ -27,6 +27,12 @@ tca()
 	in_ns a tc "$@"
 }
 
+# the root of x0 as text
+shown()
+{
+	tca qdisc show dev x0 root | sed 's/refcnt [0-9]* //; s/ *$//'
+}
+
 # option NAME / stat NAME: of the root of x0
 option()
 {
@@ -40,6 +46,7 @@ stat()
 
 defaults()
 {
+	needs_virtual	# tc takes half a second with all checkers on
 	port
 	# as a tc without the plugin would do it
 	TC_LIB_DIR=/nonexistent tca qdisc add dev x0 root int || fail "int without options and without the plugin"
@@ -61,17 +68,17 @@ options()
 {
 	port
 	tca qdisc add dev x0 root handle 1: int rate 100gbit switch-id 7 dscp 40 relative sojourn || fail "options"
-	expect "as text" "$(tca qdisc show dev x0 root | sed 's/ *$//')" = \
-		"qdisc int 1: root refcnt 2 rate 100Gbit switch-id 7 dscp 40 relative sojourn"
+	expect "as text" "$(shown)" = \
+		"qdisc int 1: root rate 100Gbit switch-id 7 dscp 40 relative sojourn"
 	expect "rate" "$(option rate)" -eq 12500000000
 	expect "relative" "$(option relative)" = true
 	# a change leaves what it does not name
 	tca qdisc change dev x0 root int rate 25gbit || fail "change"
-	expect "after a change" "$(tca qdisc show dev x0 root | sed 's/ *$//')" = \
-		"qdisc int 1: root refcnt 2 rate 25Gbit switch-id 7 dscp 40 relative sojourn"
+	expect "after a change" "$(shown)" = \
+		"qdisc int 1: root rate 25Gbit switch-id 7 dscp 40 relative sojourn"
 	tca qdisc change dev x0 root int norelative nosojourn switch-id 0 rate 0bit || fail "change"
-	expect "after another" "$(tca qdisc show dev x0 root | sed 's/ *$//')" = \
-		"qdisc int 1: root refcnt 2 rate link switch-id default dscp 40"
+	expect "after another" "$(shown)" = \
+		"qdisc int 1: root rate link switch-id default dscp 40"
 	# children come and go, the class is one
 	tca qdisc add dev x0 parent 1:1 handle 2: fq_codel || fail "graft"
 	expect "children" "$(tca -j qdisc show dev x0 | jq -r '[.[] | select(.parent == "1:1") | .kind] | join(" ")')" = fq_codel
@@ -96,6 +103,7 @@ refused()
 
 errors()
 {
+	needs_virtual	# tc takes half a second with all checkers on
 	port
 	# the kernel's own words
 	refused 'rate has to be 10mbit to 1600gbit' rate 1mbit
@@ -200,6 +208,7 @@ profile()
 {
 	local out
 
+	needs_virtual	# tc takes half a second with all checkers on
 	port
 	"$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 10gbit --shape --switch-id 7 >"$TMP/out" 2>&1 || fail "lowq-tc: $(cat "$TMP/out")"
 	expect "queues" "$(tca -j qdisc show dev x0 | jq -r '[.[] | select(.kind != "noqueue") | .kind] | sort | join(" ")')" = "bfifo htb int"
