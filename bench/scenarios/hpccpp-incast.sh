@@ -40,5 +40,6 @@ run_scenario()
 	completions
 	metric queue_max_kb "$(awk -F, 'NR > 1 && $6 > m { m = $6 } END { print m / 1000 }' "$OUT/queue.csv")"
 	# qdelay takes probes for retransmissions: their bytes are old. The stack counts its own.
-	metric retrans_real "$(for ((i = 1; i <= 10; i++)); do in_ns "h$i" awk '/^Tcp: [0-9]/ { print $13 }' /proc/net/snmp; done | awk '{ n += $1 } END { print n }')"
+	metric retrans_real "$(for ((i = 1; i <= 10; i++)); do in_ns "h$i" cat /proc/net/snmp; done |
+		awk '/^Tcp: [0-9]/ { n += $13 } END { print n }')"
 }
