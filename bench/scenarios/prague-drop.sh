@@ -6,11 +6,13 @@ TOPOLOGY='
  h1  prague  -- sw ==== 100, 20, 100 Mb/s ==== r
                (dualpi2, defaults)
                 base RTT rtt'
+# What was sent in the RTT before the first mark can come back makes a queue of four
+# RTTs at a fifth of the rate, whatever the control does: bound_us.
 ROWS="prague cubic_l4s"
 # opts: parameters of tcp_prague that are not the defaults
-VARIANTS=("rtt=10ms" "rtt=10ms opts=per_ack:1" "rtt=40ms" "rtt=40ms opts=per_ack:1")
+VARIANTS=("rtt=2ms" "rtt=10ms" "rtt=10ms opts=per_ack:1" "rtt=40ms")
 PARAMS='{"rate":"100mbit, from 10 s to 12 s 20mbit","counted":"from 10 s to 11 s; util_after from 12 s to 16 s"}'
-COLUMNS_SHOWN='["drop_p99_us","drop_max_us","util_after","drops"]'
+COLUMNS_SHOWN='["drop_p99_us","drop_max_us","bound_us","util_after","drops"]'
 GOALS='[{"metric":"drop_p99_us","row":"prague","op":"<=","value":25000,"variant":"*","text":"p99 of the delay in the second after the drop <= 25 ms"}]'
 
 # The rates change 10 s and 12 s after the first packet, to within microseconds.
@@ -20,6 +22,7 @@ after_the_drop()
 		!first { first = $1 }
 		$1 >= first + 10e9 && $1 < first + 11e9 && $3 != "" { print $3 / 1000 }' "$OUT/packets.csv" | sort -n >"$TMP/delays"
 	metric drop_p99_us "$(awk '{ d[NR] = $1 } END { print d[int(NR * 0.99 + 0.999)] }' "$TMP/delays")"
+	metric bound_us "$((${rtt%ms} * 4000))"
 	metric drop_max_us "$(tail -n1 "$TMP/delays")"
 	metric util_after "$(awk -F, '$1 >= 12 && $1 < 16 { s += $2; n++ } END { print s / n / 1e8 }' "$OUT/queue.csv")"
 	rm -f "$OUT/packets.csv"
