@@ -9,7 +9,7 @@ TOPOLOGY='
                    base RTT rtt'
 ROWS="prague"
 VARIANTS=(rate=10mbit\ rtt={2,10,40}ms rate=100mbit\ rtt={2,10,40}ms rate=1000mbit\ rtt={2,10,40}ms)
-PARAMS='{"queue":"dualpi2, the kernels defaults","counted":"from 30 s to 90 s, at 1000 Mb/s from 20 s to 60 s"}'
+PARAMS='{"queue":"dualpi2, the kernels defaults","counted":"from 30 s to 90 s, at 1000 Mb/s from 15 s to 45 s"}'
 COLUMNS_SHOWN='["ratio","prague_mbps","cubic_mbps","prague_p99_us","cubic_p99_us","utilisation","drops"]'
 GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.67,"variant":"*","text":"Prague : CUBIC >= 0.67"},
@@ -25,7 +25,7 @@ run_scenario()
 {
 	local from=30 to=90 p c
 
-	[ "$rate" != 1000mbit ] || from=20 to=60
+	[ "$rate" != 1000mbit ] || from=15 to=45
 	BUFFER=33554432
 	dumbbell 2 "$rtt"
 	bottleneck "$rate" "$rtt"
