@@ -7,7 +7,8 @@
  *	notification point:	a valid packet with CE makes a CNP to its source, at most
  *				one per queue pair and cnp_interval_us
  *	reaction point:		a CNP cuts the rate of the queue pair that it names; the
- *				rate grows with time and bytes since. DCQCN (dcqcn_model.h)
+ *				rate grows with time and bytes since: DCQCN
+ *				(dcqcn_model.h), or LDCP as for adapters (ldcp_model.h)
  *
  * Everything is done in netfilter hooks, in every network namespace:
  *
@@ -32,6 +33,7 @@
  * an ACK must not wait for its own side's bulk data.
  *
  * Deviations from the specification:
+ *  - LDCP's RTT is a parameter: RoCE has no request for it that any peer answers.
  *  - A UD queue pair is paced as a whole, whoever of its destinations is congested:
  *    the CNP names a queue pair.
  */
@@ -62,6 +64,7 @@
 #include "cc_compat.h"
 #include "cc_param.h"
 #include "dcqcn_model.h"
+#include "ldcp_model.h"
 #include "roce_wire.h"
 
 #define CREATE_TRACE_POINTS
@@ -82,6 +85,8 @@ CC_PARAM(line_rate_mbps, 0, 0, 2000000, 0644, "0 asks the device",
 	 "rate of the line, Mb/s, 0 is what the device says");
 CC_PARAM(reduce_gap_us, 4, 0, 1000000, 0644, "microseconds, up to a second",
 	 "a CNP so soon after the last one of its queue pair is ignored, microseconds");
+CC_PARAM(algorithm, 0, 0, 1, 0444, "0 is dcqcn, 1 is ldcp",
+	 "reaction point: 0 is DCQCN, 1 is LDCP (draft 3.2)");
 CC_PARAM(dcqcn_shift_g, 8, 1, 16, 0644, "g is 2^-1 to 2^-16", "DCQCN: g = 2^-dcqcn_shift_g");
 CC_PARAM(dcqcn_cut, 512, 1, 1024, 0644, "1024 is the whole of alpha",
 	 "DCQCN: a CNP cuts by this part of alpha, in 1/1024");
@@ -96,6 +101,12 @@ CC_PARAM(dcqcn_ai_mbps, 40, 1, 1000000, 0644, "1 Mb/s to 1 Tb/s",
 	 "DCQCN: additive increase R_AI, Mb/s");
 CC_PARAM(dcqcn_hai_mbps, 200, 1, 1000000, 0644, "1 Mb/s to 1 Tb/s",
 	 "DCQCN: hyper increase R_HAI, Mb/s");
+CC_PARAM(ldcp_rtt_us, 50, 1, 1000000, 0644, "microseconds, up to a second",
+	 "LDCP: round-trip time of the network, microseconds");
+CC_PARAM(ldcp_alpha, 1024, 1, 1024, 0644, "1024 is a packet",
+	 "LDCP: increase per RTT, packets in 1/1024");
+CC_PARAM(ldcp_beta, 1024, 1, 1024, 0644, "1024 is a packet",
+	 "LDCP: decrease per CNP, packets in 1/1024");
 CC_PARAM(fifo_kb, 8192, 64, 1000000, 0644, "64 kB to 1 GB",
 	 "responses of a queue pair that are held back take at most this memory, kB");
 CC_PARAM(fifo_total_mb, 256, 1, 100000, 0644, "1 MB to 100 GB",
@@ -185,7 +196,9 @@ enum lane { REQUESTS, RESPONSES, LANES };
  * @sending:	a packet is out of the FIFO and not yet with the device
  * @sending_lane: ... of this lane
  * @turn:	the lane that is served next
- * @model:	its rate
+ * @model:	its rate; LDCP uses of it @rate, and @timer_due, when the RTT ends
+ * @cw:		LDCP: window, packets in Q40
+ * @packet:	LDCP: bytes of the largest packet seen
  * @line:	bit/s, what @model was made with; 0 before the device was asked
  * @next_ns:	when the next packet may leave
  * @fifo:	what is held back
@@ -218,6 +231,8 @@ struct rcm_qp {
 	u8 sending_lane;
 	u8 turn;
 	struct dcqcn_model model;
+	u64 cw;
+	u32 packet;
 	u64 line;
 	u64 next_ns;
 	struct sk_buff_head fifo[LANES];
@@ -262,6 +277,79 @@ static struct dcqcn_params qp_params(const struct rcm_qp *qp)
 		.shift_g = READ_ONCE(dcqcn_shift_g.value),
 		.cut = READ_ONCE(dcqcn_cut.value),
 	};
+}
+
+/* --- the algorithms -------------------------------------------------------- */
+
+/* The draft's eta and gamma, below one packet: 1/2 and 1/8 */
+static struct ldcp_gains ldcp_gains(void)
+{
+	return (struct ldcp_gains){
+		.alpha = READ_ONCE(ldcp_alpha.value), .beta = READ_ONCE(ldcp_beta.value),
+		.eta = LDCP_GAIN_ONE / 2, .shift_gamma = 3,
+	};
+}
+
+static void ldcp_set_rate(struct rcm_qp *qp, const struct dcqcn_params *p)
+{
+	u64 rate = 8 * ldcp_model_rate(qp->cw, qp->packet, READ_ONCE(ldcp_rtt_us.value));
+
+	qp->model.rate = clamp(rate, p->floor, p->line);
+	qp->model.target = qp->model.rate;
+}
+
+/* A CNP comes to a queue pair that has the line's rate, whatever that was before. */
+static void rate_from_line(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+{
+	qp->model.rate = p->line;
+	qp->model.target = p->line;
+	if (algorithm.value) {
+		qp->cw = LDCP_CW_ONE * ldcp_model_bdp(div_u64(p->line, 1000000),
+						      READ_ONCE(ldcp_rtt_us.value), qp->packet);
+		qp->model.timer_due = now + READ_ONCE(ldcp_rtt_us.value) * NSEC_PER_USEC;
+	}
+}
+
+static void rate_advance(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+{
+	u64 rtt = READ_ONCE(ldcp_rtt_us.value) * NSEC_PER_USEC, rounds;
+	struct ldcp_gains g = ldcp_gains();
+
+	if (!algorithm.value) {
+		dcqcn_advance(&qp->model, p, now);
+		return;
+	}
+	if (now < qp->model.timer_due || !qp->limited)
+		return;
+	rounds = fp_div(now - qp->model.timer_due, rtt) + 1;
+	qp->model.timer_due += rounds * rtt;
+	for (; rounds && qp->cw < LDCP_CW_ONE; rounds--)
+		qp->cw = ldcp_model_round(qp->cw, &g);
+	/* the others are all alike; 2^20 packets are more than any line holds */
+	rounds = fp_min(rounds, LDCP_CW_MAX >> LDCP_CW_Q);
+	if (rounds)
+		qp->cw = fp_min(ldcp_model_round(qp->cw, &g) +
+				(((rounds - 1) * g.alpha) << (LDCP_CW_Q - LDCP_GAIN_Q)),
+				LDCP_CW_MAX);
+	ldcp_set_rate(qp, p);
+}
+
+static void rate_sent(struct rcm_qp *qp, const struct dcqcn_params *p, u32 bytes)
+{
+	if (!algorithm.value)
+		dcqcn_sent(&qp->model, p, bytes);
+}
+
+static void rate_cnp(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+{
+	struct ldcp_gains g = ldcp_gains();
+
+	if (!algorithm.value) {
+		dcqcn_cnp(&qp->model, p, now);
+		return;
+	}
+	qp->cw = ldcp_model_marked(qp->cw, 1, &g);
+	ldcp_set_rate(qp, p);
 }
 
 /* --- packets ------------------------------------------------------------- */
@@ -447,7 +535,7 @@ static void qp_advance(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
 {
 	u64 before = qp->model.rate;
 
-	dcqcn_advance(&qp->model, p, now);
+	rate_advance(qp, p, now);
 	qp_rate_changed(qp, before, now);
 }
 
@@ -456,7 +544,7 @@ static void qp_charge(struct rcm_qp *qp, const struct dcqcn_params *p, unsigned 
 {
 	len += ETH_HLEN;
 	qp->next_ns = max(qp->next_ns, now) + dcqcn_duration(len, qp->model.rate);
-	dcqcn_sent(&qp->model, p, len);
+	rate_sent(qp, p, len);
 }
 
 /* Wakes up when a packet is due, or when the rate changes before. */
@@ -674,6 +762,8 @@ static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	if (!qp)
 		return NF_ACCEPT;
 	WRITE_ONCE(qp->used, jiffies);
+	if (skb->len + ETH_HLEN > READ_ONCE(qp->packet))
+		WRITE_ONCE(qp->packet, skb->len + ETH_HLEN);
 	qp_learn(qp, &p.daddr, p.bth.dest_qp, ibqp->qp_type != IB_QPT_UD);
 	if (!READ_ONCE(qp->line))
 		ask_core(skb_dst(skb)->dev, state->net, &p.saddr, ibqp->qp_num);
@@ -884,13 +974,11 @@ static void cnp_received(const struct sk_buff *skb, const struct rcm_packet *p,
 	qp->cut_at = now;
 	qp->cnps_in++;
 	params = qp_params(qp);
-	if (!qp->limited) {	/* from the line's rate as it is now */
-		qp->model.rate = params.line;
-		qp->model.target = params.line;
-	}
+	if (!qp->limited)
+		rate_from_line(qp, &params, now);
 	qp_advance(qp, &params, now);
 	before = qp->model.rate;
-	dcqcn_cnp(&qp->model, &params, now);
+	rate_cnp(qp, &params, now);
 	qp_rate_changed(qp, before, now);
 	WRITE_ONCE(qp->limited, true);
 	trace_roce_rcm_cut(&qp->addr, qp->number, before, qp->model.rate, qp->model.alpha,

@@ -258,6 +258,38 @@ reaction()
 }
 declare_test reaction "R6 R7 R8" "a CNP cuts the rate of its queue pair, which grows when no more come"
 
+# The first cut is beta packets per RTT off the line's rate, and one RTT without a CNP
+# gives alpha packets per RTT back; an incast shares its link.
+ldcp()
+{
+	local i pids=()
+
+	needs_virtual
+	load algorithm=1 line_rate_mbps=1000 ldcp_rtt_us=500 ldcp_alpha=128 cnp_interval_us=0 reduce_gap_us=0
+	hosts 4
+	red 1gbit 10000 40000
+	trace_on roce_rcm/roce_rcm_cut
+	for i in 1 2 3 4; do
+		LOG=flow$i roce "h$i" send --duration 200ms &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	trace_off "$TMP/trace"
+	# 1082 + 14 bytes of packet are 17.5 Mb/s of a window's packet; the window is whole
+	head -n 3 "$TMP/trace"
+	expect "Mb/s of a cut, least" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
+		if (v["before_bps"] < 9e8 && v["rate_bps"] > 1.2e7) { d = (v["before_bps"] - v["rate_bps"]) / 1e6; if (!n++ || d < least) least = d } }
+		END { printf "%.2f", least }' "$TMP/trace")" -ge 8.5
+	expect "Mb/s of a cut, most" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
+		if (v["before_bps"] < 9e8 && v["rate_bps"] > 1.2e7) { d = (v["before_bps"] - v["rate_bps"]) / 1e6; if (d > most) most = d } }
+		END { printf "%.2f", most }' "$TMP/trace")" -le 17.7
+	expect "queue pairs that ended well" "$(cat "$TMP"/flow?.json | jq -r .status | grep -cx ok)" -eq 4
+	expect "Mb/s together" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | add * 8 / 200000')" -ge 800
+	expect "fairness" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))')" -ge 0.9
+	load
+}
+declare_test ldcp "R8" "LDCP: a CNP takes beta packets per RTT off the rate, each RTT gives alpha"
+
 # --- incast ----------------------------------------------------------------
 
 # red RATE MIN MAX: bottleneck of RATE with RED, thresholds in bytes
