@@ -815,7 +815,7 @@ per_ack()
 }
 declare_test per_ack "P20" "per_ack=1: no cut at once, over the round alpha / 2"
 
-# As on every kernel before 7.0: nobody has Accurate ECN.
+# As on 6.1 and 6.12: nobody has Accurate ECN.
 without_accecn()
 {
 	needs_virtual
