@@ -6,12 +6,13 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 DESTDIR ?=
 PREFIX ?= /usr/local
 
-.PHONY: help modules install uninstall dkms-install dkms-remove tools demo test bench lint \
+.PHONY: help modules install uninstall dkms-install dkms-remove tools demo demo-roce test bench lint \
 	matrix deb intree clean
 
 help:
 	@echo 'in the lab (no root needed, no kernel headers):'
 	@echo '  make demo      compare congestion controls on one bottleneck: out/demo/index.html'
+	@echo '  make demo-roce the victim flow of RoCEv2, without and with roce_rcm'
 	@echo '  make test      unit tests, kselftests in the lab, conformance check'
 	@echo '  make bench     the published comparisons: bench/results/'
 	@echo '  make lint      checkpatch, sparse, shellcheck, man pages'
@@ -46,6 +47,9 @@ tools:
 
 demo: tools
 	bench/run --demo
+
+demo-roce:
+	bench/run --fresh roce-victim
 
 test:
 	selftests/run
