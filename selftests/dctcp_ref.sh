@@ -624,11 +624,10 @@ iperf()
 	default_control dctcp_ref
 	dumbbell 1 100us
 	step 1gbit 20
+	in_ns r iperf3 -s >/dev/null 2>&1 &
+	wait_until listening r 5201
 	for v in 10.0.0.1 fd00:0::1; do
-		# a server each: one that goes on is not ready at once for the next
-		in_ns r iperf3 -s -1 >/dev/null 2>&1 &
-		wait_until listening r 5201
-		in_ns h1 iperf3 -c "$v" -C dctcp_ref -n 10M -J >"$TMP/iperf.json" || fail "iperf3 to $v"
+		iperf_client h1 -c "$v" -C dctcp_ref -n 10M
 		expect "control that iperf3 reports" "$(jq -r .end.sender_tcp_congestion "$TMP/iperf.json")" = dctcp_ref
 		! virtual || expect "rate, Mb/s" "$(jq '.end.sum_received.bits_per_second / 1e6' "$TMP/iperf.json")" -ge 800
 	done
@@ -647,7 +646,7 @@ switch_mid_flow()
 	wait_until listening r 5202
 	for i in 1 2; do
 		for c in dctcp_ref cubic reno dctcp; do
-			in_ns h1 iperf3 -c 10.0.0.1 -p 5202 -C "$c" -n 500k -J >"$TMP/iperf.json" || fail "iperf3 -C $c"
+			iperf_client h1 -c 10.0.0.1 -p 5202 -C "$c" -n 500k
 			expect "control" "$(jq -r .end.sender_tcp_congestion "$TMP/iperf.json")" = "$c"
 		done
 	done

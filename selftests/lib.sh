@@ -234,6 +234,20 @@ serve()
 	wait_until listening "$ns" 5201
 }
 
+# iperf_client FROM ARGUMENT...: iperf3's client, its JSON in $TMP/iperf.json. Just after a
+# test the server turns the next one away.
+iperf_client()
+{
+	local try
+
+	for try in 1 2 3 4 5; do
+		in_ns "$1" iperf3 -J "${@:2}" >"$TMP/iperf.json"
+		[ -n "$(jq -r '.error // empty' "$TMP/iperf.json")" ] || return 0
+		sleep 0.2
+	done
+	fail "iperf3 ${*:2}, $try times: $(jq -r .error "$TMP/iperf.json")"
+}
+
 # switch_controls FROM TO CONTROL...: one connection from host FROM to r at address
 # TO changes its control 200 times, with data in between
 switch_controls()

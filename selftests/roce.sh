@@ -611,9 +611,9 @@ stress()
 	V=6 TO_HOST=h1 LOG=read roce r read --duration "$(awk -v t="$tick" 'BEGIN { print t * 8 }')s" --size 32768 &
 	pids+=($!)
 	LOG=gone roce h2 send --duration 60s 2>/dev/null &
+	wait_until grep -q local "$DEBUGFS/qps"
 	for ((i = 0; i < 6; i++)); do
 		sleep "$tick"
-		grep -q local "$DEBUGFS/qps" || fail "no queue pairs"
 		echo $((i % 2)) >"$PARAM/inject"
 		echo $((i * 10)) >"$PARAM/cnp_interval_us"
 		cat "$DEBUGFS"/qps >/dev/null
