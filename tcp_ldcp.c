@@ -60,7 +60,7 @@
 #define CREATE_TRACE_POINTS
 #include "ldcp_trace.h"
 
-CC_PARAM(alpha, 1024, 1, 1024, 0644, "1024 is one packet per RTT; 0 would never grow",
+CC_PARAM(alpha, 256, 1, 1024, 0644, "1024 is one packet per RTT; 0 would never grow",
 	 "increase per RTT in 1/1024 packets, 1 to 1024 (draft 2.2)");
 CC_PARAM(beta, 512, 1, 1024, 0644, "1024 is one packet per marked packet; 0 would ignore marks",
 	 "decrease per marked packet in 1/1024 packets, 1 to 1024 (draft 2.2)");

@@ -165,7 +165,8 @@ below_one()
 	shape 100mbit
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 100% ecn
 	in_ns sw tc qdisc add dev egress parent 1:1 netem limit 1000 loss 5%
-	load fast_start=0
+	# one packet per RTT, whatever the default
+	load fast_start=0 alpha=1024
 	serve r --cc ldcp
 	capture h1 eth0 "$TMP/h.pcap" "tcp dst port 5201"
 	trace_on ldcp/ldcp_ack

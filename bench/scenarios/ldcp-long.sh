@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
+TITLE="Long LDCP flows at 10 Gb/s, base RTT 100 us"
+QUESTION="Does a window that moves with each ACK hold the queue steadier and shorter than DCTCP's, and the link as full?"
+TOPOLOGY='
+ h1..hN  a long flow each  -- sw ==== 10 Gb/s ==== r
+                             (ldcp: WRED; dctcp: RED step at K)
+                              base RTT 100 us'
+ROWS="dctcp ldcp"
+VARIANTS=("flows=2 k=65" "flows=8 k=65" "flows=32 k=65" "flows=2 k=12" "flows=8 k=12" "flows=32 k=12")
+PARAMS='{"rate":"10gbit","rtt":"100us","K of dctcp, packets":"65 as its authors recommend; 12 as RFC 8257 computes","counted":"0.1 s to 0.4 s"}'
+COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_stddev_pkts","qlen_p99_pkts","delay_p99_us","marks","drops","jain"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"qlen_stddev_pkts","row":"ldcp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"*","text":"queue standard deviation at most half of dctcp"},
+	{"metric":"qlen_mean_pkts","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":"*","text":"mean queue at most that of dctcp"},
+	{"metric":"utilisation","row":"ldcp","op":">=","value":0.995,"relative_to":"dctcp","variant":"*","text":"utilisation at least that of dctcp less 0.5 %"},
+	{"metric":"jain","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95"}]'
+
+run_scenario()
+{
+	local i pids=()
+
+	dumbbell "$flows" 100us
+	if [ "$ROW" = dctcp ]; then
+		bottleneck 10gbit 100us --k "$k"
+	else
+		bottleneck 10gbit 100us
+	fi
+	serve r --cc "$CONTROL"
+	watch_queue 10gbit 100ms 400ms
+	for ((i = 1; i <= flows; i++)); do
+		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 410ms \
+			--start "$(((i * 7919 + SEED * 104729) % 1000))us" >"$TMP/long$i" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	watched
+}
