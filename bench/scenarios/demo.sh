@@ -7,7 +7,7 @@ TOPOLOGY='
  h2  long flow   ---- sw ==== 10 Gb/s ==== r
  h3  answers requests --/     (the queue)
                        base RTT 100 us'
-ROWS="cubic bbr dctcp dctcp_ref cubic_l4s prague hpccpp"
+ROWS="cubic bbr dctcp dctcp_ref cubic_l4s prague ldcp hpccpp"
 VARIANTS=("")
 COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","marks","drops","jain"]'
 PARAMS='{"rate":"10gbit","rtt":"100us","long flows":2,"requests":"20 kB, Poisson, 2000 per second","counted":"0.1 s to 0.4 s"}'
