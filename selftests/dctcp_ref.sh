@@ -6,58 +6,15 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-SIZE=20M
-virtual || SIZE=4M
-
-modprobe -r tcp_dctcp_ref 2>/dev/null
-modprobe tcp_dctcp_ref || { echo "1..0 # SKIP no module tcp_dctcp_ref"; exit $KSFT_SKIP; }
-
-PARAM=/sys/module/tcp_dctcp_ref/parameters
-
-# load [NAME=VALUE...]: the module anew, as it comes or with parameters
-load()
-{
-	WAIT=150 wait_until modprobe -r tcp_dctcp_ref
-	modprobe tcp_dctcp_ref "$@" || fail "cannot load with $*"
-}
+under_test dctcp_ref
 
 # step RATE K: the bottleneck, a shaper over RED that marks from K packets on
 step()
 {
 	local k=$(($2 * 1514))
 
-	shape "$1"
-	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: red limit $((k * 20)) \
-		min "$k" max $((k + 1514)) avpkt 1514 burst $(($2 + 1)) bandwidth "$1" probability 1 ecn
-}
-
-# With all checkers on a packet takes longer than at the rate asked for: a timer
-# that is always late would leave no CPU to programs.
-shape()
-{
-	virtual || set -- 10mbit
-	in_ns sw tc qdisc add dev egress root handle 1: htb default 1 direct_qlen 100000
-	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate "$1" ceil "$1" \
-		burst 1514 cburst 1514 quantum 1514
-}
-
-# lossy SPEC...: netem in place of a bottleneck; "loss X% ecn" marks, not drops
-lossy()
-{
-	in_ns sw tc qdisc del dev egress root 2>/dev/null
-	in_ns sw tc qdisc add dev egress root netem limit 100000 "$@"
-}
-
-# send [flowgen options]: one flow h1 -> r, IPv4 unless TO says otherwise
-send()
-{
-	in_ns h1 flowgen long --to "${TO:-10.0.0.1}" --timeout 120s --cc dctcp_ref --size "$SIZE" \
-		>"$TMP/flow.json" || fail "flow failed: $(head -c 500 "$TMP/flow.json")"
-}
-
-flow_field()
-{
-	jq -rs "map(select(.type == \"flow\"))[0].$1" "$TMP/flow.json"
+	shape "$1" red limit $((k * 20)) min "$k" max $((k + 1514)) avpkt 1514 \
+		burst $(($2 + 1)) bandwidth "$1" probability 1 ecn
 }
 
 # --- receiver --------------------------------------------------------------
@@ -108,7 +65,7 @@ echo_state()
 	lossy loss 5% ecn
 	serve r --cc dctcp_ref
 	capture r eth0 "$TMP/r.pcap" tcp
-	SIZE=2M send
+	send --size 2M
 	stop_captures
 	read -r acks mixed wrong changes late cc ccw < <(judge_echo "$TMP/r.pcap")
 	echo "acks=$acks mixed=$mixed wrong=$wrong changes=$changes late=$late cwr_ce=$cc/$ccw"
@@ -129,7 +86,7 @@ echo_cwr_with_ce()
 	lossy loss 30% ecn
 	serve r --cc dctcp_ref
 	capture r eth0 "$TMP/r.pcap" tcp
-	SIZE=2M send
+	send --size 2M
 	stop_captures
 	read -r acks mixed wrong changes late cc ccw < <(judge_echo "$TMP/r.pcap")
 	echo "packets with CWR and CE: $cc, answered without ECE: $ccw"
@@ -173,11 +130,11 @@ estimate()
 	serve r --cc dctcp_ref
 	capture h1 eth0 "$TMP/h.pcap" tcp
 	trace_on dctcp_ref/dctcp_ref_window
-	SIZE=5M send
+	send --size 5M
 	trace_off "$TMP/trace"
 	stop_captures
 	rfc_alpha "$TMP/h.pcap" >"$TMP/rfc"
-	awk -v p="$(flow_field sport)" '$0 ~ "sport=" p " "' "$TMP/trace" | field alpha_q30 |
+	ours "$TMP/trace" | field alpha_q30 |
 		awk '{ printf "%.7f\n", $1 / 2^30 }' >"$TMP/got"
 	n=$(wc -l <"$TMP/rfc")
 	echo "windows: $n; last alpha: $(tail -n1 "$TMP/got") RFC: $(tail -n1 "$TMP/rfc")"
@@ -198,13 +155,12 @@ window_cut()
 	serve r --cc dctcp_ref
 	capture h1 eth0 "$TMP/h.pcap" tcp
 	trace_on dctcp_ref/dctcp_ref_cut
-	SIZE=5M send
+	send --size 5M
 	trace_off "$TMP/trace"
 	stop_captures
 	cuts=$(grep -c cause=ecn "$TMP/trace")
 	expect "cuts" "$cuts" -ge 20
-	expect "cuts that are not cwnd * (1 - alpha / 2)" "$(awk '
-		{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+	expect "cuts that are not cwnd * (1 - alpha / 2)" "$(awk "$VALUES"'
 		v["cause"] == "ecn" {
 			cut = v["cwnd"] * v["alpha_q30"] / 2^31; got = v["cwnd"] - v["ssthresh"]
 			owed += cut - got
@@ -243,12 +199,12 @@ growth()
 	every sysctl -qw net.ipv4.tcp_ecn=1
 	shape 1gbit
 	serve r --cc dctcp_ref
-	SIZE=30k send
+	send --size 30k
 	ours=$(flow_field duration_ns)
 	in_ns h1 flowgen long --to 10.0.0.1 --cc reno --size 30k >"$TMP/flow.json"
 	reno=$(flow_field duration_ns)
 	same_time "slow start" "$ours" "$reno"
-	SIZE=3M send
+	send --size 3M
 	ours=$(flow_field duration_ns)
 	in_ns h1 flowgen long --to 10.0.0.1 --cc reno --size 3M >"$TMP/flow.json"
 	reno=$(flow_field duration_ns)
@@ -263,11 +219,10 @@ loss_recovery()
 	lossy loss 0.5%
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_cut
-	SIZE=3M send
+	send --size 3M
 	trace_off "$TMP/trace"
 	expect "losses reacted to" "$(grep -c cause=loss "$TMP/trace")" -ge 3
-	expect "cuts that are not half" "$(awk '
-		{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+	expect "cuts that are not half" "$(awk "$VALUES"'
 		v["cause"] == "loss" { half = int(v["cwnd"] / 2); if (half < 2) half = 2
 			if (v["ssthresh"] != half) bad++ }
 		END { print bad + 0 }' "$TMP/trace")" -eq 0
@@ -304,11 +259,10 @@ loss_after_ecn()
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 4% ecn
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_cut
-	SIZE=3M send
+	send --size 3M
 	trace_off "$TMP/trace"
 	# A loss right after an ECN cut: half of the window before that cut
-	expect "losses in a window that ECN had cut" "$(awk '
-		{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
+	expect "losses in a window that ECN had cut" "$(awk "$VALUES"'
 		v["cause"] == "ecn" { cwnd = v["cwnd"]; next }
 		v["cause"] == "loss" { n++; half = int(cwnd / 2); if (half < 2) half = 2
 			if (v["ssthresh"] != half || v["cwnd"] != cwnd) bad++ }
@@ -328,8 +282,7 @@ ect_on_control()
 	serve r --cc dctcp_ref
 	for v in 10.0.0.1 fd00:0::1; do
 		capture h1 eth0 "$TMP/h.pcap" tcp
-		SIZE=500k TO=$v send
-		SIZE=50k
+		TO=$v send --size 500k
 		# a reset that a socket sends: abort with data in flight
 		in_ns h1 flowgen long --to "$v" --cc dctcp_ref --duration 5ms >/dev/null 2>&1
 		stop_captures
@@ -352,7 +305,7 @@ ce_on_syn()
 		action pedit ex munge ip tos set 3 retain 3 pipe csum ip
 	serve r --cc dctcp_ref
 	capture r eth0 "$TMP/r.pcap" tcp
-	SIZE=500k send
+	send --size 500k
 	stop_captures
 	expect "SYN that came CE" "$(count "$TMP/r.pcap" 'tcp.flags.syn == 1 && tcp.dstport == 5201 && ip.dsfield.ecn == 3')" -eq 1
 	expect "ACKs with ECE" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.flags.syn == 0 && tcp.flags.ece == 1')" -eq 0
@@ -367,8 +320,8 @@ ect_control_off()
 	lossy loss 1%
 	serve r --cc dctcp_ref
 	capture h1 eth0 "$TMP/h.pcap" tcp
-	SIZE=2M send
-	SIZE=2M TO=fd00:0::1 send
+	send --size 2M
+	TO=fd00:0::1 send --size 2M
 	stop_captures
 	expect "new data" "$(count "$TMP/h.pcap" 'tcp.len > 0 && !tcp.analysis.retransmission && !tcp.analysis.out_of_order && (ip.dsfield.ecn == 2 || ipv6.tclass.ecn == 2)')" -ge 1000
 	expect "retransmissions" "$(flow_field retrans)" -ge 1
@@ -397,7 +350,7 @@ without_ecn()
 	every sysctl -qw net.ipv4.tcp_ecn=0
 	serve r --cc cubic
 	capture h1 eth0 "$TMP/h.pcap" tcp
-	SIZE=500k send
+	send --size 500k
 	stop_captures
 	expect "control in use" "$(flow_field cc)" = dctcp_ref_reno
 	expect "packets that are ECT after the handshake" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5201 && ip.dsfield.ecn != 0')" -eq 0
@@ -414,7 +367,7 @@ ways_to_choose()
 	shape 1gbit
 	serve r --cc dctcp_ref
 	# per socket
-	SIZE=100k send
+	send --size 100k
 	expect "per socket" "$(flow_field cc)" = dctcp_ref
 	# per route, both families
 	ip -n "${NSP}h1" route replace default via 10.0.1.254 congctl dctcp_ref
@@ -455,7 +408,7 @@ rtt_gate()
 	step 1gbit 8
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_cut
-	SIZE=3M send
+	send --size 3M
 	trace_off "$TMP/trace"
 	! virtual || expect "below the gate: conventional cuts" "$(grep -c cause=gate "$TMP/trace")" -eq 0
 	! virtual || expect "below the gate: scalable cuts" "$(grep -c cause=ecn "$TMP/trace")" -ge 5
@@ -464,7 +417,7 @@ rtt_gate()
 	trace_off "$TMP/trace"
 	expect "above the gate: conventional cuts" "$(grep -c cause=gate "$TMP/trace")" -ge 1
 	expect "above the gate: scalable cuts" "$(grep -c cause=ecn "$TMP/trace")" -eq 0
-	expect "cuts that are not half" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
+	expect "cuts that are not half" "$(awk "$VALUES"'{
 		half = int(v["cwnd"] / 2); if (half < 2) half = 2; if (v["ssthresh"] != half) bad++ }
 		END { print bad + 0 }' "$TMP/trace")" -eq 0
 	teardown
@@ -482,11 +435,10 @@ alpha_reset()
 	lossy loss 0.3%
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_cut dctcp_ref/dctcp_ref_window
-	SIZE=3M send
+	send --size 3M
 	trace_off "$TMP/trace"
 	# the window after a loss: alpha is 1 * (1 - g) again, no marks having come
-	lost=$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
-		/cause=loss/ { lost = 1; next }
+	lost=$(awk "$VALUES"'/cause=loss/ { lost = 1; next }
 		/dctcp_ref_window/ && lost { n++; if (v["alpha_q30"] == 2^30 * 15 / 16) good++; lost = 0 }
 		END { print n + 0 ":" (n && n == good) }' "$TMP/trace")
 	expect "losses seen, and alpha back at 1 after each" "${lost#*:}" -eq 1
@@ -497,20 +449,11 @@ declare_test alpha_reset "D14" "alpha_reset_on_loss=1 sets alpha back"
 
 parameters()
 {
-	local name bad old
-
-	for pair in shift_g=0 shift_g=11 shift_g=-1 shift_g=x alpha_init=1025 alpha_init=-1 \
-		    rtt_gate_us=10000001 alpha_reset_on_loss=2 shift_g= shift_g=99999999999; do
-		name=${pair%%=*} bad=${pair#*=}
-		old=$(cat "$PARAM"/"$name")
-		! printf '%s\n' "$bad" 2>/dev/null >"$PARAM"/"$name" || fail "$pair was taken"
-		expect "$name after a refused '$bad'" "$(cat "$PARAM"/"$name")" = "$old"
-		dmesg | tail -n 5 | grep -q "$name=.* refused" || fail "no reason in the log for $pair"
-	done
+	refused shift_g=0 shift_g=11 shift_g=-1 shift_g=x alpha_init=1025 alpha_init=-1 \
+		rtt_gate_us=10000001 alpha_reset_on_loss=2 shift_g= shift_g=99999999999
 	[ ! -w "$PARAM"/ect_control ] || ! echo 1 2>/dev/null >"$PARAM"/ect_control || fail "ect_control can be changed"
-	WAIT=150 wait_until modprobe -r tcp_dctcp_ref
-	! modprobe tcp_dctcp_ref shift_g=0 2>/dev/null || fail "loaded with shift_g=0"
-	modprobe tcp_dctcp_ref shift_g=7 alpha_init=0 || fail "does not load with good parameters"
+	refused_at_load shift_g=0
+	load shift_g=7 alpha_init=0
 	expect "shift_g" "$(cat "$PARAM"/shift_g)" -eq 7
 	load
 }
@@ -528,16 +471,13 @@ light_marking()
 	in_ns h1 tc qdisc add dev eth0 root netem limit 1000000 loss 0.25% ecn
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_window
-	SIZE=400M send
+	send --size 400M
 	trace_off "$TMP/trace"
 	echo "windows: $(wc -l <"$TMP/trace")"
-	true_fraction=$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
-		NR > 60 { acked += v["acked"]; marked += v["marked"] } END { print marked / acked }' "$TMP/trace")
+	true_fraction=$(awk "$VALUES"'NR > 60 { acked += v["acked"]; marked += v["marked"] } END { print marked / acked }' "$TMP/trace")
 	# alpha weighs windows alike, the fraction weighs bytes: compare like with like
-	expect "mean alpha / mean fraction" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
-		NR > 60 { alpha += v["alpha_q30"]; m += v["fraction_q30"] } END { printf "%.3f", alpha / m }' "$TMP/trace")" -ge 0.9
-	expect "mean alpha / mean fraction" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
-		NR > 60 { alpha += v["alpha_q30"]; m += v["fraction_q30"] } END { printf "%.3f", alpha / m }' "$TMP/trace")" -le 1.1
+	expect "mean alpha / mean fraction" "$(awk "$VALUES"'NR > 60 { alpha += v["alpha_q30"]; m += v["fraction_q30"] } END { printf "%.3f", alpha / m }' "$TMP/trace")" -ge 0.9
+	expect "mean alpha / mean fraction" "$(awk "$VALUES"'NR > 60 { alpha += v["alpha_q30"]; m += v["fraction_q30"] } END { printf "%.3f", alpha / m }' "$TMP/trace")" -le 1.1
 	expect "alpha at 0, windows" "$(grep -c 'alpha_q30=0 ' "$TMP/trace")" -le 10
 	echo "fraction $true_fraction"
 	# mainline beside it, where its alpha can be read: zero in nearly all samples
@@ -559,13 +499,12 @@ ack_loss()
 	in_ns r tc qdisc add dev eth0 root netem loss 20% limit 100000
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_window
-	SIZE=5M send
+	send --size 5M
 	trace_off "$TMP/trace"
 	expect "alpha above 1, windows" "$(field alpha_q30 <"$TMP/trace" | awk '$1 > 2^30 { n++ } END { print n + 0 }')" -eq 0
 	# bound: the estimate still lies near the fraction that the queue marked
 	expect "mean alpha against the marked fraction, ratio" "$(awk -v f="$(queue_counts sw egress |
-		awk '{ print $1 / (5000000 / 1448) }')" '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
-		NR > 20 { s += v["alpha_q30"]; n++ } END { r = s / n / 2^30 / f; print (r > 1 ? r : 1 / r) }' "$TMP/trace")" -le 3
+		awk '{ print $1 / (5000000 / 1448) }')" "$VALUES"'NR > 20 { s += v["alpha_q30"]; n++ } END { r = s / n / 2^30 / f; print (r > 1 ? r : 1 / r) }' "$TMP/trace")" -le 3
 }
 declare_test ack_loss "D18" "with 20 % of the ACKs lost the estimate stays in bounds"
 
@@ -600,7 +539,7 @@ accecn()
 	serve r --cc dctcp_ref
 	capture h1 eth0 "$TMP/h.pcap" tcp
 	trace_on dctcp_ref/dctcp_ref_window
-	SIZE=10M send
+	send --size 10M
 	trace_off "$TMP/trace"
 	stop_captures
 	expect "SYN with AE" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 1 && tcp.dstport == 5201 && tcp.flags.ae == 1')" -ge 1
@@ -651,7 +590,8 @@ switch_mid_flow()
 		done
 	done
 	# and there and back on one connection
-	switch_controls h1 10.0.0.1 dctcp_ref cubic reno dctcp || fail "a socket that changes its control"
+	sink
+	switch_controls h1 10.0.0.1 dctcp_ref cubic reno dctcp
 }
 declare_test switch_mid_flow "" "the control changes mid-flow, to and fro"
 
@@ -659,16 +599,7 @@ unload()
 {
 	dumbbell 1 100us
 	step 1gbit 8
-	serve r --cc dctcp_ref
-	in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp_ref --duration 1s >/dev/null &
-	sleep 0.3
-	! rmmod tcp_dctcp_ref 2>/dev/null || fail "unloaded while in use"
-	wait $!
-	teardown
-	# before 7.x a namespace's default control is in use until its last socket timed out
-	WAIT=150 wait_until rmmod tcp_dctcp_ref
-	! dmesg | grep -q "tcp_dctcp_ref.*leak" || fail "leak"
-	modprobe tcp_dctcp_ref || fail "cannot load again"
+	in_use
 }
 declare_test unload "" "unload is refused while in use, and clean afterwards"
 
@@ -684,32 +615,17 @@ stress()
 		dumbbell 2 1ms
 		every sysctl -qw net.ipv4.tcp_ecn="$i"
 		step 100mbit 8
-		in_ns h1 tc qdisc add dev eth0 root netem limit 1000 loss 1%
-		in_ns r tc qdisc add dev eth0 root netem limit 1000 loss 5% duplicate 1% reorder 1% delay 1ms
-		serve r --cc dctcp_ref
-		for v in 10.0.0.1 fd00:0::1; do
-			in_ns h1 flowgen long --to "$v" --flows 5 --cc dctcp_ref --duration 2s >/dev/null 2>&1 &
-			in_ns h2 flowgen rpc --push --to "$v" --size 20k --rate 50 --cc dctcp_ref --duration 2s >/dev/null 2>&1 &
-		done
+		storm 5
 		for v in 1 10 4; do
 			sleep 0.3
-			echo "$v" >"$PARAM"/shift_g
-			echo $((v * 100)) >"$PARAM"/rtt_gate_us
+			parameter shift_g="$v" rtt_gate_us=$((v * 100))
 		done
 		sleep 0.5
-		ip netns pids "${NSP}h2" | xargs -r kill -9
-		ip netns del "${NSP}h2"
+		vanish h2
 		sleep 0.5
 		teardown
 	done
-	# sockets that nobody has any more give up after their last retransmission
-	virtual || return 0
-	for ((i = 0; i < 200; i++)); do
-		! modprobe -r tcp_dctcp_ref 2>/dev/null || break
-		sleep 1
-	done
-	expect "seconds until the module could be unloaded" "$i" -lt 200
-	modprobe tcp_dctcp_ref
+	! virtual || load
 }
 declare_test stress "" "marks, loss, switches, parameters, a namespace that goes away: nothing breaks"
 

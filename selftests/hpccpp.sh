@@ -8,13 +8,6 @@
 
 export TC_LIB_DIR=$BIN		# q_int.so is there
 
-# load [NAME=VALUE...]: the sender anew, as it comes or with parameters
-load()
-{
-	wait_until modprobe -r tcp_hpccpp
-	modprobe tcp_hpccpp "$@" || fail "cannot load with $*"
-}
-
 # What a test has taken away is there for the next.
 eval "lib_$(declare -f teardown)"
 teardown()
@@ -23,10 +16,10 @@ teardown()
 	modprobe -a sch_int int_reflector tcp_hpccpp
 }
 
-modprobe -r tcp_hpccpp int_reflector sch_int 2>/dev/null
-for module in tcp_hpccpp int_reflector sch_int; do
-	modprobe "$module" || { echo "1..0 # SKIP no module $module"; exit $KSFT_SKIP; }
-done
+under_test hpccpp
+modprobe -a -r int_reflector sch_int 2>/dev/null
+modprobe -a int_reflector sch_int || { echo "1..0 # SKIP no module int_reflector or sch_int"; exit $KSFT_SKIP; }
+REFLECTOR=/sys/module/int_reflector/parameters
 
 # node NS DEV RATE [INT-OPTIONS...]: a port that stamps, with a shaper below it. With
 # all checkers on a packet takes longer than at the rate asked for.
@@ -41,32 +34,6 @@ node()
 	in_ns "$ns" tc class add dev "$dev" parent 2: classid 2:1 htb rate "$rate" ceil "$rate" \
 		burst 1514 cburst 1514 quantum 1514
 	in_ns "$ns" tc qdisc add dev "$dev" parent 2:1 bfifo limit 20000000
-}
-
-# send [flowgen options]: one flow h1 -> r, IPv4 unless TO says otherwise
-send()
-{
-	in_ns h1 flowgen long --to "${TO:-10.0.0.1}" --timeout 120s --cc hpccpp "$@" \
-		>"$TMP/flow.json" || fail "flow failed: $(head -c 500 "$TMP/flow.json")"
-}
-
-flow_field()
-{
-	jq -rs "map(select(.type == \"flow\"))[0].$1" "$TMP/flow.json"
-}
-
-# sink: r takes what comes to port 5299
-sink()
-{
-	in_ns r python3 -c '
-import socket, threading
-def take(c):
-    while c.recv(1 << 20): pass
-    c.close()
-l = socket.create_server(("", 5299))
-while True:
-    threading.Thread(target=take, args=(l.accept()[0],)).start()' &
-	wait_until listening r 5299
 }
 
 # counter NS FILE NAME: of /proc/net
@@ -340,10 +307,10 @@ over_room()
 	expect "control behind 6 nodes with room for 5" "$(flow_field cc)" = hpccpp_reno
 	expect "partial telemetry, counted" "$(counter h1 hpccpp Partial)" -ge 4
 	expect "over room, by tc" "$(in_ns s6 tc -s -j qdisc show dev egress root | jq '.[0].over_room')" -ge 4
-	echo 6 >/sys/module/tcp_hpccpp/parameters/probe_room
+	parameter probe_room=6
 	send --size 5M
 	expect "control with room for 6" "$(flow_field cc)" = hpccpp
-	echo 5 >/sys/module/tcp_hpccpp/parameters/probe_room
+	parameter probe_room=5
 }
 declare_test over_room "H6 H16 H17" "6 nodes and room for 5: never longer, not used; room for 6: used"
 
@@ -381,7 +348,7 @@ receiver_based()
 {
 	needs_virtual
 	load receiver_based=1 base_rtt_ns=100000
-	echo 100000 >/sys/module/int_reflector/parameters/base_rtt_ns
+	PARAM=$REFLECTOR parameter base_rtt_ns=100000
 	dumbbell 1 99us
 	node sw egress 10gbit
 	serve r
@@ -392,7 +359,7 @@ receiver_based()
 	trace_off "$TMP/trace"
 	stop_captures
 	look
-	echo 0 >/sys/module/int_reflector/parameters/base_rtt_ns
+	PARAM=$REFLECTOR parameter base_rtt_ns=0
 	expect "utilisation" "$(seen utilisation)" -ge 0.94
 	expect "utilisation" "$(seen utilisation)" -le 0.96
 	expect "queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
@@ -731,10 +698,10 @@ hostile()
 	expect "responses sent" "$(messages "$TMP/r.pcap" 'int.type == 2 && ip.src == 10.0.0.1' int.id | wc -l)" -eq "$answered"
 	expect "responses to others, or longer than probes" "$(messages "$TMP/r.pcap" 'int.type == 2 && ip.src == 10.0.0.1' ip.dst tcp.srcport tcp.dstport frame.len | sort -u | wc -l)" -eq 1
 	# bounded: one answer in the 1/64 s of the bucket's depth at a rate of 64
-	echo 64 >/sys/module/int_reflector/parameters/max_rate
+	PARAM=$REFLECTOR parameter max_rate=64
 	in_ns r cat /proc/net/int_reflector >"$TMP/before.r.int_reflector"
 	send --size 5M
-	echo 4000000 >/sys/module/int_reflector/parameters/max_rate
+	PARAM=$REFLECTOR parameter max_rate=4000000
 	expect "answers in 5 ms at 64 per second" "$(gained r int_reflector Answered)" -le 3
 	expect "refused" "$(gained r int_reflector OverRate)" -ge 1
 }
@@ -751,24 +718,13 @@ near()
 
 parameters()
 {
-	local pair name bad old
-
 	needs_virtual	# with all checkers on each refusal takes half a second
-	for pair in eta_permille=99 eta_permille=1001 max_stage=256 flows=0 w_ai_bytes=1048577 base_rtt_ns=1000000001 \
-		    line_rate_mbps=1600001 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=16 probes_lost=0 \
-		    probes_lost=13 reprobe_max_ms=0 dscp=64 receiver_based=2 eta_permille=x dscp=-1; do
-		name=${pair%%=*} bad=${pair#*=}
-		old=$(cat "/sys/module/tcp_hpccpp/parameters/$name")
-		! printf '%s\n' "$bad" 2>/dev/null >"/sys/module/tcp_hpccpp/parameters/$name" || fail "$pair was taken"
-		expect "$name after a refused '$bad'" "$(cat "/sys/module/tcp_hpccpp/parameters/$name")" = "$old"
-		dmesg | tail -n 5 | grep -q "$name=.* refused" || fail "no reason in the log for $pair"
-	done
-	for pair in dscp=64 max_rate=0; do
-		! printf '%s\n' "${pair#*=}" 2>/dev/null >"/sys/module/int_reflector/parameters/${pair%%=*}" || fail "int_reflector: $pair was taken"
-	done
-	wait_until modprobe -r tcp_hpccpp
-	! modprobe tcp_hpccpp eta_permille=0 2>/dev/null || fail "loaded with eta_permille=0"
-	modprobe tcp_hpccpp eta_permille=900 flows=10 || fail "does not load with good parameters"
+	refused eta_permille=99 eta_permille=1001 max_stage=256 flows=0 w_ai_bytes=1048577 base_rtt_ns=1000000001 \
+		line_rate_mbps=1600001 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=16 probes_lost=0 \
+		probes_lost=13 reprobe_max_ms=0 dscp=64 receiver_based=2 eta_permille=x dscp=-1
+	PARAM=$REFLECTOR refused dscp=64 max_rate=0
+	refused_at_load eta_permille=0
+	load eta_permille=900 flows=10
 	load
 }
 declare_test parameters "H5" "wrong parameters are refused with a reason, the old value stays"
@@ -777,7 +733,7 @@ eta_and_pace()
 {
 	needs_virtual
 	load eta_permille=800 base_rtt_ns=100000 probe_rtts=3 dscp=40
-	echo 40 >/sys/module/int_reflector/parameters/dscp
+	PARAM=$REFLECTOR parameter dscp=40
 	dumbbell 1 99us
 	node sw egress 10gbit dscp 40
 	serve r
@@ -791,7 +747,7 @@ eta_and_pace()
 	expect "DSCP" "$(messages "$TMP/h.pcap" int ip.dsfield.dscp | sort -u)" = 40
 	expect "probes less than 3 RTTs apart" "$(messages "$TMP/h.pcap" 'int.type == 1' frame.time_epoch | awk 'NR > 1 && $1 - last < 0.000295 { n++ } { last = $1 } END { print n + 0 }')" -eq 0
 	teardown
-	echo 23 >/sys/module/int_reflector/parameters/dscp
+	PARAM=$REFLECTOR parameter dscp=23
 	load
 }
 declare_test eta_and_pace "H5 H8 H10" "eta 80 %, a probe per 3 RTTs, another DSCP"
@@ -809,7 +765,7 @@ unload()
 	modprobe int_reflector
 	wait $!
 	teardown
-	wait_until rmmod tcp_hpccpp
+	unloaded
 	wait_until rmmod sch_int
 	rmmod int_reflector
 	modprobe -a sch_int int_reflector tcp_hpccpp || fail "cannot load again"
@@ -819,39 +775,24 @@ declare_test unload "" "unload is refused while in use, the reflector's is not, 
 # Everything at once, for the checkers
 stress()
 {
-	local i v
+	local i
 
 	dumbbell 2 1ms
 	every sysctl -qw net.ipv4.tcp_ecn=1
 	node sw egress 100mbit sojourn
-	in_ns h1 tc qdisc add dev eth0 root netem limit 1000 loss 1% duplicate 1%
-	in_ns r tc qdisc add dev eth0 root netem limit 1000 loss 5% duplicate 1% reorder 1% delay 1ms
-	serve r --cc hpccpp
+	storm 3
 	sink
-	for v in 10.0.0.1 fd00:0::1; do
-		in_ns h1 flowgen long --to "$v" --flows 3 --cc hpccpp --duration 1s >/dev/null 2>&1 &
-		in_ns h2 flowgen rpc --push --to "$v" --size 20k --rate 20 --cc hpccpp --duration 1s >/dev/null 2>&1 &
-	done
 	for i in 1 2 3; do
 		sleep 0.3
-		echo $((i % 2)) >/sys/module/tcp_hpccpp/parameters/receiver_based
-		echo $((i * 2)) >/sys/module/tcp_hpccpp/parameters/probe_room
+		parameter receiver_based=$((i % 2)) probe_room=$((i * 2))
 		in_ns sw tc qdisc change dev egress root int rate $((i * 10))mbit switch-id "$i"
 		rmmod int_reflector
 		sleep 0.05
 		modprobe int_reflector
 	done
-	in_ns h1 timeout 20 python3 - <<-'END' || fail "a socket that changes its control"
-		import socket
-		s = socket.create_connection(("10.0.0.1", 5299))
-		for i in range(20):
-		    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, (b"hpccpp", b"cubic", b"reno", b"dctcp")[i % 4])
-		    s.sendall(b"x" * 2000)
-		s.close()
-	END
+	switch_controls h1 10.0.0.1 hpccpp cubic reno dctcp
 	in_ns sw tc qdisc replace dev egress parent 1:1 pfifo limit 10
-	ip netns pids "${NSP}h2" | xargs -r kill -9
-	ip netns del "${NSP}h2"
+	vanish h2
 	sleep 0.3
 	in_ns sw tc qdisc del dev egress root
 	in_ns r cat /proc/net/int_reflector

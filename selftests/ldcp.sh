@@ -7,32 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 export LOWQ_STATE_DIR=$TMP/state
 
-SIZE=20M
-virtual || SIZE=4M
-
-modprobe -r tcp_ldcp 2>/dev/null
-modprobe tcp_ldcp || { echo "1..0 # SKIP no module tcp_ldcp"; exit $KSFT_SKIP; }
-
-PARAM=/sys/module/tcp_ldcp/parameters
-
-# Sockets that nobody has any more keep the module until their last retransmission.
-unloaded()
-{
-	local i
-
-	for ((i = 0; i < 200; i++)); do
-		! modprobe -r tcp_ldcp 2>/dev/null || return 0
-		sleep "$(virtual && echo 1 || echo 0.05)"
-	done
-	fail "tcp_ldcp cannot be unloaded"
-}
-
-# load [NAME=VALUE...]: the module anew, as it comes or with parameters
-load()
-{
-	unloaded
-	modprobe tcp_ldcp "$@" || fail "cannot load with $*"
-}
+under_test ldcp
 
 # wred RATE [lowq-tc options]: the bottleneck, a shaper over the two profiles
 wred()
@@ -40,21 +15,6 @@ wred()
 	virtual || set -- 10mbit "${@:2}"
 	"$LOWQ_TC" ldcp egress -n "${NSP}sw" --rate "$1" --rtt 100us --quiet --no-rehearsal "${@:2}" ||
 		fail "lowq-tc ldcp $*"
-}
-
-shape()
-{
-	virtual || set -- 10mbit
-	in_ns sw tc qdisc add dev egress root handle 1: htb default 1 direct_qlen 100000
-	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate "$1" ceil "$1" \
-		burst 1514 cburst 1514 quantum 1514
-}
-
-# lossy SPEC...: netem in place of a bottleneck; "loss X% ecn" marks, not drops
-lossy()
-{
-	in_ns sw tc qdisc del dev egress root 2>/dev/null
-	in_ns sw tc qdisc add dev egress root netem limit 100000 "$@"
 }
 
 # marking PERCENT: of what h1 sends in packets of 1 KB and more, not of handshakes
@@ -73,24 +33,6 @@ initial()
 	ip -n "${NSP}r" route replace default via 10.0.0.254 initrwnd "$((2 * $1))"
 	ip -n "${NSP}r" -6 route replace default via fd00:0::254 initrwnd "$((2 * $1))"
 	in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 $(($1 * 8000 + 131072)) 6291456"
-}
-
-# send [flowgen options]: one flow h1 -> r, IPv4 unless TO says otherwise
-send()
-{
-	in_ns h1 flowgen long --to "${TO:-10.0.0.1}" --timeout 120s --cc ldcp --size "$SIZE" "$@" \
-		>"$TMP/flow.json" || fail "flow failed: $(head -c 500 "$TMP/flow.json")"
-}
-
-flow_field()
-{
-	jq -rs "map(select(.type == \"flow\"))[0].$1" "$TMP/flow.json"
-}
-
-# ours FILE: the lines of a trace that are the last flow's sender's
-ours()
-{
-	awk -v p="$(flow_field sport)" '$0 ~ "sport=" p " "' "$1"
 }
 
 # --- sender, stable stage ---------------------------------------------------
@@ -129,7 +71,7 @@ window_rule()
 		serve r --cc ldcp
 		capture h1 eth0 "$TMP/h.pcap" tcp
 		trace_on ldcp/ldcp_ack ldcp/ldcp_window
-		SIZE=8M send
+		send --size 8M
 		trace_off "$TMP/trace"
 		stop_captures
 		draft_cw "$TMP/h.pcap" 10 "$(awk -v x="$a" 'BEGIN { print x / 1024 }')" \
@@ -144,9 +86,8 @@ window_rule()
 			awk '{ d = ($1 - $2) / $2; if (d < 0) d = -d; if (d > m) m = d } END { printf "%.9f", m }')" -le 0.00001
 		# nothing else moves the window: no response once per RTT
 		expect "window set other than per ACK" "$(grep ldcp_window "$TMP/ours" | grep -vc cause=switched)" -eq 0
-		expect "cwnd that is not cw in whole packets" "$(grep ldcp_ack "$TMP/ours" | awk '
-			{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
-			  w = int(v["cw_q40"] / 2^40); if (w < 1) w = 1; if (v["cwnd"] != w) bad++ } END { print bad + 0 }')" -eq 0
+		expect "cwnd that is not cw in whole packets" "$(grep ldcp_ack "$TMP/ours" | awk "$VALUES"'{
+			w = int(v["cw_q40"] / 2^40); if (w < 1) w = 1; if (v["cwnd"] != w) bad++ } END { print bad + 0 }')" -eq 0
 		expect "ACKs with ECE" "$(grep -vc 'marked=0' "$TMP/ours")" -ge 50
 		teardown
 	done
@@ -253,7 +194,7 @@ fast_start_wire()
 		[ "$v" != 6 ] || { mss=1428; TO=fd00:0::1; }
 		for size in "${sizes[@]}"; do
 			# a header of 24 bytes goes before
-			SIZE=$((size * mss - 100)) send --dscp 10
+			send --size $((size * mss - 100)) --dscp 10
 		done
 		stop_captures
 		first_rtt "$TMP/h.pcap" "$mss" >"$TMP/flows"
@@ -291,7 +232,7 @@ fast_start_rwnd()
 		in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 $n $n"
 		serve r --cc ldcp
 		capture h1 eth0 "$TMP/h.pcap" tcp
-		SIZE=300000 send
+		send --size 300000
 		stop_captures
 		read -r first early last late re rebad big dscps < <(first_rtt "$TMP/h.pcap")
 		echo "rmem $n: $first $early $last $late $re $rebad"
@@ -359,7 +300,7 @@ fast_start_loss()
 		capture h1 eth0 "$TMP/h.pcap" tcp
 		capture r eth0 "$TMP/r.pcap" tcp
 		trace_on ldcp/ldcp_window
-		SIZE=400k send
+		send --size 400k
 		trace_off "$TMP/trace"
 		stop_captures
 		read -r first early last late re rebad big dscps < <(first_rtt "$TMP/h.pcap")
@@ -501,7 +442,7 @@ receiver()
 				echo "$m" >"$PARAM"/ack_every
 				serve r --cc ldcp
 				capture sw egress "$TMP/r.pcap" tcp
-				SIZE=1M send
+				send --size 1M
 				stop_captures
 				ip netns pids "${NSP}r" | xargs -r kill
 				wait_until eval '! listening r 5201'
@@ -539,7 +480,7 @@ window_of_one()
 		every sysctl -qw net.ipv4.tcp_ecn="$accecn"
 		for m in 1 2 4; do
 			echo "$m" >"$PARAM"/ack_every
-			SIZE=144k send	# 100 packets
+			send --size 144k	# 100 packets
 			echo "m=$m tcp_ecn=$accecn: $(flow_field duration_ns) ns"
 			expect "m=$m, tcp_ecn=$accecn: ms for 100 packets at 1 ms" "$(flow_field 'duration_ns / 1000000')" -le 115
 		done
@@ -559,16 +500,15 @@ loss_recovery()
 	in_ns sw tc qdisc add dev egress parent 1:1 netem limit 100000 loss 0.5%
 	serve r --cc ldcp
 	trace_on ldcp/ldcp_window ldcp/ldcp_ack
-	SIZE=3M send
+	send --size 3M
 	trace_off "$TMP/trace"
 	ours "$TMP/trace" >"$TMP/ours"
 	expect "losses reacted to" "$(grep -c cause=loss "$TMP/ours")" -ge 3
 	expect "timeouts" "$(grep -c cause=timeout "$TMP/ours")" -eq 0
-	expect "cuts that are not half" "$(awk '/cause=loss/ { for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
+	expect "cuts that are not half" "$(awk "$VALUES"'/cause=loss/ {
 		d = v["cw_q40"] - v["before_q40"] / 2; if (d < -1 || d > 1) bad++ } END { print bad + 0 }' "$TMP/ours")" -eq 0
 	# no growth while it is repaired
-	expect "growth in recovery" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
-		/ldcp_ack/ { if (v["ca_state"] == 3 && state == 3 && v["cw_q40"] > cw) bad++; state = v["ca_state"]; cw = v["cw_q40"] }
+	expect "growth in recovery" "$(awk "$VALUES"'/ldcp_ack/ { if (v["ca_state"] == 3 && state == 3 && v["cw_q40"] > cw) bad++; state = v["ca_state"]; cw = v["cw_q40"] }
 		END { print bad + 0 }' "$TMP/ours")" -eq 0
 	teardown
 	load
@@ -599,8 +539,7 @@ timeout_loss()
 	trace_off "$TMP/trace"
 	expect "timeouts" "$(grep -c cause=timeout "$TMP/trace")" -ge 1
 	# slow start up to ssthresh: cw doubles per round trip, not alpha more
-	expect "steps of slow start, a packet per ACK" "$(ours "$TMP/trace" | awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] } }
-		/cause=timeout/ { slow = 1 } /ldcp_ack/ { if (slow && v["cw_q40"] - cw == v["clean"] * 2^40) n++; cw = v["cw_q40"] } END { print n + 0 }')" -ge 3
+	expect "steps of slow start, a packet per ACK" "$(ours "$TMP/trace" | awk "$VALUES"'/cause=timeout/ { slow = 1 } /ldcp_ack/ { if (slow && v["cw_q40"] - cw == v["clean"] * 2^40) n++; cw = v["cw_q40"] } END { print n + 0 }')" -ge 3
 	expect "goodput after it, Mb/s over all" "$(jq -rs 'map(select(.type == "flow"))[0].goodput_bps / 1e6' "$TMP/flow.json")" -ge 40
 }
 declare_test timeout_loss "L13" "a timeout: one packet, slow start up to half, then the per-ACK rule"
@@ -614,7 +553,7 @@ without_ecn()
 	every sysctl -qw net.ipv4.tcp_ecn=0
 	serve r --cc cubic
 	capture h1 eth0 "$TMP/h.pcap" tcp
-	SIZE=500k send
+	send --size 500k
 	stop_captures
 	expect "control in use" "$(flow_field cc)" = ldcp_reno
 	expect "packets that are ECT after the handshake" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5201 && ip.dsfield.ecn != 0')" -eq 0
@@ -640,7 +579,7 @@ accecn()
 	serve r --cc ldcp
 	capture sw egress "$TMP/r.pcap" tcp
 	trace_on ldcp/ldcp_ack
-	SIZE=5M send
+	send --size 5M
 	trace_off "$TMP/trace"
 	stop_captures
 	expect "SYN with AE" "$(count "$TMP/r.pcap" 'tcp.flags.syn == 1 && tcp.dstport == 5201 && tcp.flags.ae == 1')" -ge 1
@@ -663,7 +602,6 @@ many_flows()
 
 	needs_virtual
 	load
-	load
 	dumbbell 4 100us
 	wred 1gbit --limit 2000
 	serve r --cc ldcp
@@ -685,35 +623,15 @@ declare_test many_flows "L5 L6" "2000 flows through 1 Gb/s: it is full, the queu
 
 # --- knobs and life -----------------------------------------------------------
 
-# value PARAMETER VALUE: is it taken?
-takes()
-{
-	echo "$2" >"$PARAM/$1" 2>/dev/null
-}
-
 parameters()
 {
-	local bad good name value before
-
 	load
-	for bad in "alpha 0" "alpha 1025" "alpha -1" "alpha x" "beta 0" "beta 1025" "eta 0" "eta 1024" \
-		"shift_gamma 1" "shift_gamma 5" "ack_every 0" "ack_every 65" "link_rate_mbps 1000001" \
-		"base_rtt_us 1000001"; do
-		read -r name value <<<"$bad"
-		before=$(cat "$PARAM/$name")
-		! takes "$name" "$value" || fail "$name=$value was taken"
-		expect "$name" "$(cat "$PARAM/$name")" = "$before"
-		dmesg | grep -q "$name=$value refused" || fail "no reason in the log for $name=$value"
-	done
-	for good in "alpha 1" "alpha 1024" "beta 1" "beta 1024" "eta 1" "eta 1023" "shift_gamma 2" \
-		"shift_gamma 4" "ack_every 64" "link_rate_mbps 1000000" "base_rtt_us 1000000"; do
-		read -r name value <<<"$good"
-		takes "$name" "$value" || fail "$name=$value was refused"
-	done
-	load
-	unloaded
-	! modprobe tcp_ldcp alpha=0 2>/dev/null || fail "loaded with alpha=0"
-	modprobe tcp_ldcp alpha=7 || fail "does not load with good parameters"
+	refused alpha=0 alpha=1025 alpha=-1 alpha=x beta=0 beta=1025 eta=0 eta=1024 shift_gamma=1 shift_gamma=5 \
+		ack_every=0 ack_every=65 link_rate_mbps=1000001 base_rtt_us=1000001
+	parameter alpha=1 alpha=1024 beta=1 beta=1024 eta=1 eta=1023 shift_gamma=2 shift_gamma=4 ack_every=64 \
+		link_rate_mbps=1000000 base_rtt_us=1000000
+	refused_at_load alpha=0
+	load alpha=7
 	expect "alpha" "$(cat "$PARAM"/alpha)" -eq 7
 	load
 }
@@ -726,7 +644,8 @@ switch_mid_flow()
 	every sysctl -qw net.ipv4.tcp_ecn=1
 	serve r --cc ldcp
 	# every state that a socket can be in, by turns
-	switch_controls h1 10.0.0.1 ldcp cubic reno dctcp || fail "a socket that changes its control"
+	sink
+	switch_controls h1 10.0.0.1 ldcp cubic reno dctcp
 }
 declare_test switch_mid_flow "" "the control changes mid-flow, to and fro"
 
@@ -734,14 +653,7 @@ unload()
 {
 	dumbbell 1 100us
 	wred 1gbit
-	serve r --cc ldcp
-	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --duration 1s >/dev/null &
-	sleep 0.3
-	! rmmod tcp_ldcp 2>/dev/null || fail "unloaded while in use"
-	wait $!
-	teardown
-	unloaded
-	modprobe tcp_ldcp || fail "cannot load again"
+	in_use
 }
 declare_test unload "" "unload is refused while in use, and clean afterwards"
 
@@ -756,22 +668,13 @@ stress()
 		every sysctl -qw net.ipv4.tcp_ecn="$i"
 		initial 40
 		wred 100mbit --k 10
-		in_ns h1 tc qdisc add dev eth0 root netem limit 1000 loss 1%
-		in_ns r tc qdisc add dev eth0 root netem limit 1000 loss 5% duplicate 1% reorder 1% delay 1ms
-		serve r --cc ldcp
-		for v in 10.0.0.1 fd00:0::1; do
-			in_ns h1 flowgen long --to "$v" --flows 5 --cc ldcp --duration 2s >/dev/null 2>&1 &
-			in_ns h2 flowgen rpc --push --to "$v" --size 20k --rate 50 --cc ldcp --duration 2s >/dev/null 2>&1 &
-		done
+		storm 5
 		for v in 1 1024 512; do
 			sleep 0.3
-			echo "$v" >"$PARAM"/alpha
-			echo $((v % 64 + 1)) >"$PARAM"/ack_every
-			echo $((1025 - v)) >"$PARAM"/beta
+			parameter alpha="$v" ack_every=$((v % 64 + 1)) beta=$((1025 - v))
 		done
 		sleep 0.5
-		ip netns pids "${NSP}h2" | xargs -r kill -9
-		ip netns del "${NSP}h2"
+		vanish h2
 		sleep 0.5
 		teardown
 	done

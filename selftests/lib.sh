@@ -65,6 +65,7 @@ run_tests()
 {
 	local entry func ids what n=0 failed=0 rc start
 
+	command -v flowgen qdelay >/dev/null || { echo "Bail out! build flowgen first: make -C selftests tools"; exit 1; }
 	[ "$(id -u)" -eq 0 ] || { echo "1..0 # SKIP needs root (of a namespace or the lab)"; exit $KSFT_SKIP; }
 	echo "TAP version 13"
 	echo "1..${#TESTS[@]}"
@@ -248,18 +249,23 @@ iperf_client()
 	fail "iperf3 ${*:2}, $try times: $(jq -r .error "$TMP/iperf.json")"
 }
 
-# switch_controls FROM TO CONTROL...: one connection from host FROM to r at address
-# TO changes its control 200 times, with data in between
+# sink: r takes what comes to port 5299
+sink()
+{
+	in_ns r python3 -c 'import socket, threading
+def take(c):
+    while c.recv(1 << 20): pass
+    c.close()
+server = socket.create_server(("::", 5299), family=socket.AF_INET6, dualstack_ipv6=True)
+while True: threading.Thread(target=take, args=(server.accept()[0],)).start()' &
+	wait_until listening r 5299
+}
+
+# switch_controls FROM TO CONTROL...: one connection from host FROM to a sink at address TO
+# changes its control 200 times, with data in between
 switch_controls()
 {
-	local from=$1 to=$2
-
-	shift 2
-	in_ns r python3 -c 'import socket
-c = socket.create_server(("", 5299)).accept()[0]
-while c.recv(65536): pass' &
-	wait_until listening r 5299
-	in_ns "$from" python3 - "$to" "$@" <<-'END'
+	in_ns "$1" timeout 60 python3 - "${@:2}" <<-'END' || fail "a socket that changes its control"
 		import socket, sys
 		s = socket.create_connection((sys.argv[1], 5299))
 		for i in range(200):
@@ -280,6 +286,149 @@ teardown()
 	done
 	[ -z "${CONTROL_BEFORE:-}" ] || sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL_BEFORE"
 	wait 2>/dev/null
+}
+
+# --- the control that a script is about --------------------------------------
+
+# under_test CONTROL: its module is loaded anew, as it comes; the rest of this part is
+# about it
+under_test()
+{
+	CC=$1
+	MODULE=tcp_$1
+	PARAM=/sys/module/$MODULE/parameters
+	modprobe -r "$MODULE" 2>/dev/null
+	modprobe "$MODULE" || { echo "1..0 # SKIP no module $MODULE"; exit $KSFT_SKIP; }
+}
+
+# unloaded: the module. Sockets that nobody has any more, and before 7.x a namespace's
+# default control, keep it until their last retransmission.
+unloaded()
+{
+	local i
+
+	for ((i = 0; i < 300; i++)); do
+		! modprobe -r "$MODULE" 2>/dev/null || return 0
+		sleep "$(virtual && echo 1 || echo 0.1)"
+	done
+	fail "$MODULE cannot be unloaded"
+}
+
+# load [NAME=VALUE...]: the module anew, as it comes or with parameters
+load()
+{
+	unloaded
+	modprobe "$MODULE" "$@" || fail "cannot load with $*"
+}
+
+# parameter NAME=VALUE...: of the loaded module
+parameter()
+{
+	local p
+
+	for p; do
+		echo "${p#*=}" 2>/dev/null >"$PARAM/${p%%=*}" || fail "$p was refused"
+	done
+}
+
+# refused NAME=VALUE...: each is, with a reason in the log, and the old value stays
+refused()
+{
+	local p name old
+
+	for p; do
+		name=${p%%=*}
+		old=$(cat "$PARAM/$name")
+		dmesg -C
+		! echo "${p#*=}" 2>/dev/null >"$PARAM/$name" || fail "$p was taken"
+		expect "$name after a refused '$p'" "$(cat "$PARAM/$name")" = "$old"
+		dmesg | grep -q "$name=.* refused" || fail "no reason in the log for $p"
+	done
+}
+
+# refused_at_load NAME=VALUE: the module does not load with it; it is unloaded then
+refused_at_load()
+{
+	unloaded
+	! modprobe "$MODULE" "$1" 2>/dev/null || fail "loaded with $1"
+}
+
+# in_use: with a dumbbell up, a flow keeps the module; without, it goes
+in_use()
+{
+	serve r --cc "$CC"
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CC" --duration 1s >/dev/null &
+	sleep 0.3
+	! rmmod "$MODULE" 2>/dev/null || fail "unloaded while in use"
+	wait $!
+	teardown
+	unloaded
+	! dmesg | grep -q "$MODULE.*leak" || fail "leak"
+	modprobe "$MODULE" || fail "cannot load again"
+}
+
+# storm FLOWS: over a dumbbell of two hosts, for 2 s: loss, lost, doubled and reordered
+# ACKs, long flows and requests, both families
+storm()
+{
+	local to
+
+	in_ns h1 tc qdisc add dev eth0 root netem limit 1000 loss 1%
+	in_ns r tc qdisc add dev eth0 root netem limit 1000 loss 5% duplicate 1% reorder 1% delay 1ms
+	serve r --cc "$CC"
+	for to in 10.0.0.1 fd00:0::1; do
+		in_ns h1 flowgen long --to "$to" --flows "$1" --cc "$CC" --duration 2s >/dev/null 2>&1 &
+		in_ns h2 flowgen rpc --push --to "$to" --size 20k --rate 50 --cc "$CC" --duration 2s >/dev/null 2>&1 &
+	done
+}
+
+# vanish HOST: with all that runs there, under traffic
+vanish()
+{
+	ip netns pids "$NSP$1" | xargs -r kill -9
+	ip netns del "$NSP$1"
+}
+
+# shape RATE [QDISC...]: the bottleneck, over QDISC. With all checkers on a packet takes
+# longer than at the rate asked for: a timer that is always late leaves no CPU to programs.
+shape()
+{
+	local rate=$1
+
+	shift
+	virtual || rate=10mbit
+	in_ns sw tc qdisc del dev egress root 2>/dev/null
+	in_ns sw tc qdisc add dev egress root handle 1: htb default 1 direct_qlen 100000
+	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate "$rate" ceil "$rate" \
+		burst 1514 cburst 1514 quantum 1514
+	[ $# -eq 0 ] || in_ns sw tc qdisc add dev egress parent 1:1 handle 2: "$@"
+}
+
+# lossy SPEC...: netem in place of a bottleneck; "loss X% ecn" marks, not drops
+lossy()
+{
+	in_ns sw tc qdisc del dev egress root 2>/dev/null
+	in_ns sw tc qdisc add dev egress root netem limit 100000 "$@"
+}
+
+# send [flowgen options]: one flow h1 -> r, IPv4 unless TO says otherwise; flow_field NAME
+# tells of it
+send()
+{
+	[[ " $* " == *" --duration "* ]] || set -- --timeout 120s "$@"
+	in_ns h1 flowgen long --to "${TO:-10.0.0.1}" --cc "$CC" "$@" \
+		>"$TMP/flow.json" || fail "flow failed: $(head -c 500 "$TMP/flow.json")"
+}
+
+flow_field()
+{
+	jq -rs "map(select(.type == \"flow\"))[0].$1" "$TMP/flow.json"
+}
+
+# ours FILE: the lines of a trace that are the last flow's sender's
+ours()
+{
+	awk -v p="$(flow_field sport)" '$0 ~ "sport=" p " "' "$1"
 }
 
 # --- looking ---------------------------------------------------------------
@@ -352,6 +501,10 @@ field()
 {
 	sed -n "s/.*\b$1=\([^ ]*\).*/\1/p"
 }
+
+# For awk: the words name=value of a line into v[], a trace's time stamp into v["t"]
+# shellcheck disable=SC2016,SC2034 # it is awk's, for the scripts
+VALUES='{ for (i = 1; i <= NF; i++) { split($i, kv, "="); v[kv[1]] = kv[2] } t = $0; sub(/: [a-z_]*: .*/, "", t); sub(/.* /, "", t); v["t"] = t + 0 }'
 
 # marks NS DEV: CE marks and drops that the queue counts ("marks drops")
 queue_counts()

@@ -80,8 +80,8 @@ picture() {
 	tcn class show dev lq0
 	tcn filter show dev lq0
 	ipn -d -j link show | jq -c '.[] | [.ifname, .txqlen, .gso_max_segs]'
-	ipn route show
-	ipn -6 route show | sed 's/ expires [0-9]*sec//'
+	ipn route show | sed 's/ linkdown//'	# the carrier comes when it comes
+	ipn -6 route show | sed 's/ expires [0-9]*sec//; s/ linkdown//'
 	in_ns sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control
 	sysctl "$allowed_key"
 	find "$LOWQ_STATE_DIR" -name '*.json' -exec cat {} + 2>/dev/null
