@@ -171,19 +171,36 @@ static void ldcp_space(struct sock *sk)
 }
 
 /*
+ * The RTT for ldcp_space(). What the stack says of a retransmission it has from
+ * timestamps, in milliseconds; below one packet it is the only one on its way.
+ */
+static void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
+
+	if (rs->rtt_us > 0 && !rs->is_retrans)
+		ca->rtt_us = rs->rtt_us;
+	else if (confirmed && ca->spaced && ca->data_segs != tp->data_segs_out &&
+		 !tcp_packets_in_flight(tp) && tp->tcp_clock_cache > tp->tcp_wstamp_ns)
+		ca->rtt_us = max_t(u64, tcp_min_rtt(tp),
+				   div_u64(tp->tcp_clock_cache - tp->tcp_wstamp_ns, NSEC_PER_USEC));
+}
+
+/*
  * The rate is for sizing TSO packets and, once a window was below one packet or fq
- * is on the way, for pacing: twice the window's, so that ACKs clock the packets.
+ * is on the way, for pacing: twice the window's on the empty path, so that ACKs
+ * clock the packets.
  */
 static void ldcp_apply(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	const struct ldcp *ca = inet_csk_ca(sk);
-	u32 rtt_us = tp->srtt_us >> 3;
 	u64 rate = ~0UL;
 
 	tcp_snd_cwnd_set(tp, min(ldcp_model_packets(ca->cw), tp->snd_cwnd_clamp));
-	if (ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE && rtt_us)
-		rate = 2 * ldcp_model_rate(ca->cw, tp->mss_cache, rtt_us);
+	if (ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE)
+		rate = 2 * ldcp_model_rate(ca->cw, tp->mss_cache, max(tcp_min_rtt(tp), 1U));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 	ldcp_space(sk);
 }
@@ -305,6 +322,14 @@ static void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
 
 /* --- stable stage (draft 2.2) --- */
 
+/* The stack says so of new data; lost packets may be all that waits, after fast start. */
+static bool ldcp_is_limit(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tcp_is_cwnd_limited(sk) || tp->lost_out > tp->retrans_out;
+}
+
 static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -319,7 +344,7 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 		if (ca->cw < ssthresh)
 			WRITE_ONCE(tp->snd_ssthresh, ldcp_model_packets(ca->cw));
 	}
-	if (!clean || ca->repairing || !tcp_is_cwnd_limited(sk))
+	if (!clean || ca->repairing || !ldcp_is_limit(sk))
 		return;
 	/* slow start, after a timeout: RFC 5681 */
 	if (!marked && ca->cw >= LDCP_CW_ONE && ca->cw < ssthresh)
@@ -442,8 +467,7 @@ static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
 
 	if (ca->stage == LDCP_NEW)	/* the ACK of our SYN */
 		return;
-	if (rs->rtt_us > 0)
-		ca->rtt_us = rs->rtt_us;
+	ldcp_sample_rtt(sk, rs, confirmed);
 	ca->delivered = tp->delivered;
 	ca->delivered_ce = tp->delivered_ce;
 	if (ca->stage == LDCP_STABLE)
@@ -466,15 +490,16 @@ static void ldcp_set_state(struct sock *sk, u8 new_state)
 {
 	const struct ldcp *ca = inet_csk_ca(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
+	bool first = state < TCP_CA_Recovery;	/* else reduced already */
 
-	if (ca->stage == LDCP_NEW)
+	if (ca->stage == LDCP_NEW || new_state < TCP_CA_Recovery)
 		return;
-	if (new_state == TCP_CA_Recovery && state < TCP_CA_Recovery)
-		ldcp_loss(sk, false);
-	else if (new_state == TCP_CA_Loss && state < TCP_CA_Recovery)
-		ldcp_loss(sk, true);
-	else if (new_state == TCP_CA_Loss)	/* reduced already */
+	if (first)
+		ldcp_loss(sk, new_state == TCP_CA_Loss);
+	else if (new_state == TCP_CA_Loss)
 		ldcp_set(sk, "timeout", min(ca->cw, LDCP_CW_ONE), LDCP_STABLE);
+	/* Now: what a timer found lost is sent again before an ACK comes. */
+	ldcp_apply(sk);
 }
 
 static u32 ldcp_undo_cwnd(struct sock *sk)
