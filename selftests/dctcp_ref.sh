@@ -362,41 +362,14 @@ declare_test without_ecn "D13" "a peer without ECN: Reno, and Not-ECT packets"
 ways_to_choose()
 {
 	needs_virtual
-	default_control cubic
-	dumbbell 1 100us
-	shape 1gbit
-	serve r --cc dctcp_ref
-	# per socket
-	send --size 100k
-	expect "per socket" "$(flow_field cc)" = dctcp_ref
-	# per route, both families
-	ip -n "${NSP}h1" route replace default via 10.0.1.254 congctl dctcp_ref
-	in_ns h1 flowgen long --to 10.0.0.1 --size 100k >"$TMP/flow.json"
-	expect "per route" "$(flow_field cc)" = dctcp_ref
-	ip -n "${NSP}h1" -6 route replace default via fd00:1::254 congctl dctcp_ref
-	in_ns h1 flowgen long --to fd00:0::1 --size 100k >"$TMP/flow.json"
-	expect "per route, IPv6" "$(flow_field cc)" = dctcp_ref
-	teardown
-	# by sysctl: a restricted control can be the first namespace's default only,
-	# and namespaces made after that inherit it
-	default_control dctcp_ref
-	dumbbell 1 100us
-	shape 1gbit
-	serve r
-	in_ns h1 flowgen long --to 10.0.0.1 --size 100k >"$TMP/flow.json"
-	expect "by sysctl" "$(flow_field cc)" = dctcp_ref
+	chosen_each_way
 }
 declare_test ways_to_choose "D11" "per socket, by sysctl, per route; IPv4 and IPv6"
 
 restricted()
 {
-	local rc
-
-	load	# having been a default lifts the restriction until then
-	expect "allowed controls" "$(sysctl -n net.ipv4.tcp_allowed_congestion_control | grep -cw dctcp_ref)" -eq 0
-	setpriv --reuid 65534 --regid 65534 --clear-groups flowgen long --to 127.0.0.1 --size 1k --cc dctcp_ref >"$TMP/out" 2>&1
-	rc=$?
-	expect "exit status for an ordinary user" "$rc" -eq 2
+	load
+	only_if_allowed
 }
 declare_test restricted "D11" "restricted: an ordinary user cannot choose it unless allowed"
 
@@ -557,19 +530,11 @@ declare_test accecn "D20" "with Accurate ECN the counts are used, whatever ACKs 
 
 iperf()
 {
-	local v
-
 	needs_virtual
 	default_control dctcp_ref
 	dumbbell 1 100us
 	step 1gbit 20
-	in_ns r iperf3 -s >/dev/null 2>&1 &
-	wait_until listening r 5201
-	for v in 10.0.0.1 fd00:0::1; do
-		iperf_client h1 -c "$v" -C dctcp_ref -n 10M
-		expect "control that iperf3 reports" "$(jq -r .end.sender_tcp_congestion "$TMP/iperf.json")" = dctcp_ref
-		! virtual || expect "rate, Mb/s" "$(jq '.end.sum_received.bits_per_second / 1e6' "$TMP/iperf.json")" -ge 800
-	done
+	iperf_transfers 800
 }
 declare_test iperf "D11" "iperf3 -C dctcp_ref, IPv4 and IPv6"
 

@@ -17,11 +17,12 @@ wred()
 		fail "lowq-tc ldcp $*"
 }
 
-# marking PERCENT: of what h1 sends in packets of 1 KB and more, not of handshakes
-marking()
+# on_data SPEC...: netem for what h1 sends in packets of 1 KB and more, not for handshakes;
+# "loss X% ecn" marks, not drops
+on_data()
 {
 	in_ns h1 tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
-	in_ns h1 tc qdisc add dev eth0 parent 1:1 netem limit 100000 loss "$1%" ecn
+	in_ns h1 tc qdisc add dev eth0 parent 1:1 netem limit 100000 "$@"
 	in_ns h1 tc filter add dev eth0 parent 1: protocol ip u32 match u16 0x0400 0x0400 at 2 classid 1:1
 }
 
@@ -105,13 +106,15 @@ below_one()
 	dumbbell 1 1ms
 	shape 100mbit
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 100% ecn
-	in_ns sw tc qdisc add dev egress parent 1:1 netem limit 1000 loss 5%
 	# one packet per RTT, whatever the default
 	load fast_start=0 alpha=1024
 	serve r --cc ldcp
 	capture h1 eth0 "$TMP/h.pcap" "tcp dst port 5201"
 	trace_on ldcp/ldcp_ack
 	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --duration 8s >"$TMP/flow.json" &
+	# not before: with a lost SYN there would be no ECN
+	wait_until eval 'in_ns h1 ss -Htn state established dport = :5201 | grep -q .'
+	in_ns sw tc qdisc add dev egress parent 1:1 netem limit 1000 loss 5%
 	sleep 5
 	in_ns h1 ss -Htin dport = :5201 >"$TMP/ss"
 	in_ns sw tc qdisc del dev egress parent 1:1
@@ -319,6 +322,12 @@ fast_start_loss()
 		# the tail is seen, and stable-stage packets are not dropped
 		expect "ECT packets that were dropped" "$(vq_count 1 'forced_drop + .prob_drop + .pdrop')" -eq 0
 		expect "Not-ECT packets that were dropped" "$(vq_count 2 'forced_drop + .prob_drop')" -ge 10
+		# nothing new to send: what is sent again is what the window limits
+		trace_on ldcp/ldcp_ack
+		send --size 50k
+		trace_off "$TMP/trace"
+		expect "steps of cw where only lost packets are left" "$(ours "$TMP/trace" | awk "$VALUES"'
+			v["ca_state"] == 3 { if (cw && v["cw_q40"] > cw) up++; cw = v["cw_q40"] } END { print up + 0 }')" -ge 5
 		teardown
 	done
 }
@@ -421,7 +430,7 @@ receiver()
 	load fast_start=0	# no Not-ECT packets, which netem would drop
 	BUFFER=500000 dumbbell 1 100us
 	shape 1gbit
-	marking 5
+	on_data loss 5% ecn
 	[ -e /proc/sys/net/ipv4/tcp_ecn_option ] || echo "this kernel has no Accurate ECN"
 	for gro in off on; do
 		if [ "$gro" = on ]; then
@@ -497,7 +506,7 @@ loss_recovery()
 	load fast_start=0
 	dumbbell 1 1ms
 	shape 1gbit
-	in_ns sw tc qdisc add dev egress parent 1:1 netem limit 100000 loss 0.5%
+	on_data loss 0.5%
 	serve r --cc ldcp
 	trace_on ldcp/ldcp_window ldcp/ldcp_ack
 	send --size 3M
@@ -570,7 +579,7 @@ accecn()
 	dumbbell 1 1ms
 	every sysctl -qw net.ipv4.tcp_ecn=3
 	shape 100mbit
-	marking 2
+	on_data loss 2% ecn
 	# ... of the SYN-ACK aside
 	in_ns r tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
 	in_ns r tc qdisc add dev eth0 parent 1:2 netem loss 30% limit 100000
@@ -621,6 +630,39 @@ many_flows()
 }
 declare_test many_flows "L5 L6" "2000 flows through 1 Gb/s: it is full, the queue a fraction of a packet per flow, no drop"
 
+# Answers that begin together: most first-RTT packets are dropped, the few flows whose
+# windows are not below one packet do not live off the others.
+incast()
+{
+	local to i
+
+	needs_virtual
+	load
+	dumbbell 4 100us
+	for i in 1 2 3 4; do
+		ip -n "${NSP}h$i" route replace default via "10.0.$i.254" initcwnd 87
+		serve "h$i" --cc ldcp
+		to+=${to:+,}10.0.$i.1
+	done
+	ip -n "${NSP}r" route replace default via 10.0.0.254 initrwnd 180
+	in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 1000000 6291456"
+	wred 10gbit --limit 300
+	# 64 of them: 3.5 ms of the link
+	in_ns r flowgen incast --to "$to" --fan 64 --size 64k --cc ldcp --timeout 5s >"$TMP/flows" || fail "incast failed"
+	for i in 1 2 3 4; do
+		in_ns "h$i" nstat -asz TcpExtTCPTimeouts TcpRetransSegs
+	done | awk '$1 ~ /Tcp/ { n[$1] += $2 } END { print n["TcpExtTCPTimeouts"], n["TcpRetransSegs"] }' >"$TMP/counts"
+	jq -s '[.[] | select(.kind == "incast" and .type == "flow") | .duration_ns / 1e6] | sort | .[32], .[63]' "$TMP/flows" >"$TMP/ms"
+	echo "ms: median, last; timeouts, retransmissions:" "$(paste -sd' ' "$TMP/ms" "$TMP/counts")"
+	expect "retransmissions" "$(cut -d' ' -f2 "$TMP/counts")" -ge 1000
+	expect "timeouts" "$(cut -d' ' -f1 "$TMP/counts")" -eq 0
+	# what a timer finds lost is not sent again all at once
+	expect "ECT packets dropped" "$(vq_count 1 'forced_drop + .prob_drop + .pdrop')" -eq 0
+	# 53 RTT from 1/16 to one packet, 30 more to the end
+	expect "ms until the last is done" "$(tail -n1 "$TMP/ms")" -le 20
+}
+declare_test incast "L6 L10 L12" "64 answers at once: no timeout, no ECT packet dropped, windows grow with what is sent again"
+
 # --- knobs and life -----------------------------------------------------------
 
 parameters()
@@ -636,6 +678,79 @@ parameters()
 	load
 }
 declare_test parameters "L3 L5" "wrong parameters are refused with a reason, the old value stays"
+
+ways_to_choose()
+{
+	needs_virtual
+	chosen_each_way
+}
+declare_test ways_to_choose "" "per socket, by sysctl, per route; IPv4 and IPv6"
+
+restricted()
+{
+	load
+	only_if_allowed
+}
+declare_test restricted "" "restricted: an ordinary user cannot choose it unless allowed"
+
+iperf()
+{
+	needs_virtual
+	default_control ldcp
+	dumbbell 1 100us
+	wred 1gbit
+	iperf_transfers 800
+}
+declare_test iperf "" "iperf3 -C ldcp, IPv4 and IPv6"
+
+# sw_queue: the bottleneck's qdiscs, and how many filters there are
+sw_queue()
+{
+	in_ns sw tc -j qdisc show dev egress | jq -r '[.[] | select(.kind != "noqueue") | .kind] | sort | join(" ")'
+	in_ns sw tc filter show dev egress egress | grep -c 'handle'
+}
+
+# picture NS: what lowq-tc host could change there
+picture()
+{
+	in_ns "$1" ip route
+	in_ns "$1" ip -6 route
+	in_ns "$1" sysctl net.ipv4.tcp_rmem net.ipv4.tcp_ecn
+}
+
+companion()
+{
+	local lt="$LOWQ_TC" before v
+
+	needs_virtual	# tc takes half a second with all checkers on
+	dumbbell 1 100us
+	"$lt" ldcp egress -n "${NSP}sw" --rate 10gbit --rtt 100us --json >"$TMP/lt" || fail "lowq-tc ldcp"
+	# the BDP is 83 packets
+	expect "thresholds" "$(jq -r '.params | "\(.min_bytes / 1514) \(.max_bytes / 1514) \(.k_bytes / 1514)"' "$TMP/lt")" = "6 83 83"
+	expect "said to be not honoured" "$(jq -r '.could_not_honour[]' "$TMP/lt" | grep -c 'instantaneous\|independent')" -eq 2
+	expect "queue" "$(sw_queue | paste -sd' ')" = "clsact gred htb 3"
+	"$lt" ldcp egress -n "${NSP}sw" --rate 10gbit --rtt 100us --simple --min 20 --max 70 --quiet || fail "lowq-tc ldcp --simple"
+	expect "queue with --simple" "$(sw_queue | paste -sd' ')" = "htb red 0"
+	expect "red's thresholds" "$(in_ns sw tc -j qdisc show dev egress | jq -r '.[] | select(.kind == "red") | .options | "\(.min / 1514) \(.max / 1514) \(.ecn)"')" = "20 70 true"
+	"$lt" ldcp egress -n "${NSP}sw" --rate 10gbit --rtt 100us --quiet || fail "lowq-tc ldcp again"
+	"$lt" reset egress -n "${NSP}sw" --quiet || fail "lowq-tc reset"
+	expect "queue after reset" "$(sw_queue | paste -sd' ')" = " 0"
+	! "$lt" ldcp egress -n "${NSP}sw" --rate 10gbit --rtt 100us --simple --k 9 --dry-run 2>/dev/null || fail "--simple --k was taken"
+	! "$lt" ldcp egress -n "${NSP}sw" --rate 10gbit --rtt 100us --min 90 --dry-run 2>/dev/null || fail "K_min above K_max was taken"
+
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=2
+	before=$(picture r)
+	"$lt" host ldcp -n "${NSP}r" --quiet || fail "lowq-tc host ldcp"
+	expect "tcp_ecn" "$(in_ns r sysctl -n net.ipv4.tcp_ecn)" -eq 1
+	"$lt" host ldcp -n "${NSP}r" --route default --route 10.0.1.0/24 --initcwnd 87 --quiet || fail "lowq-tc host ldcp --route"
+	for v in default 10.0.1.0/24; do
+		expect "route to $v" "$(in_ns r ip route show "$v" | grep -c 'initcwnd 87 .*initrwnd 176 quickack 1 congctl ldcp')" -eq 1
+	done
+	expect "default receive buffer holds twice the first RTT" "$(in_ns r sysctl -n net.ipv4.tcp_rmem | awk '{ print $2 }')" -ge $((87 * 2 * 1460 * 2))
+	"$lt" host reset -n "${NSP}r" --quiet || fail "lowq-tc host reset"
+	expect "host after reset" "$(picture r)" = "$before"
+}
+declare_test companion "L1 L7 L9" "lowq-tc ldcp, --simple, reset; host ldcp with --route: what they set, say, refuse and put back"
 
 switch_mid_flow()
 {

@@ -367,6 +367,55 @@ in_use()
 	modprobe "$MODULE" || fail "cannot load again"
 }
 
+# chosen_each_way: per socket, per route, by sysctl; IPv4 and IPv6
+chosen_each_way()
+{
+	default_control cubic
+	dumbbell 1 100us
+	shape 1gbit
+	serve r --cc "$CC"
+	send --size 100k
+	expect "per socket" "$(flow_field cc)" = "$CC"
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 congctl "$CC"
+	in_ns h1 flowgen long --to 10.0.0.1 --size 100k >"$TMP/flow.json"
+	expect "per route" "$(flow_field cc)" = "$CC"
+	ip -n "${NSP}h1" -6 route replace default via fd00:1::254 congctl "$CC"
+	in_ns h1 flowgen long --to fd00:0::1 --size 100k >"$TMP/flow.json"
+	expect "per route, IPv6" "$(flow_field cc)" = "$CC"
+	teardown
+	# a restricted control can be the first namespace's default only, and namespaces
+	# made after that inherit it
+	default_control "$CC"
+	dumbbell 1 100us
+	shape 1gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --size 100k >"$TMP/flow.json"
+	expect "by sysctl" "$(flow_field cc)" = "$CC"
+}
+
+# only_if_allowed: may an ordinary user choose it? No. (Having been the default lifts
+# the restriction until the module is loaded anew.)
+only_if_allowed()
+{
+	expect "allowed controls" "$(sysctl -n net.ipv4.tcp_allowed_congestion_control | grep -cw "$CC")" -eq 0
+	setpriv --reuid 65534 --regid 65534 --clear-groups flowgen long --to 127.0.0.1 --size 1k --cc "$CC" >"$TMP/out" 2>&1
+	expect "exit status for an ordinary user" "$?" -eq 2
+}
+
+# iperf_transfers MBPS: iperf3 over a dumbbell where it is the default, IPv4 and IPv6
+iperf_transfers()
+{
+	local to
+
+	in_ns r iperf3 -s >/dev/null 2>&1 &
+	wait_until listening r 5201
+	for to in 10.0.0.1 fd00:0::1; do
+		iperf_client h1 -c "$to" -C "$CC" -n 10M
+		expect "control that iperf3 reports" "$(jq -r .end.sender_tcp_congestion "$TMP/iperf.json")" = "$CC"
+		expect "rate, Mb/s" "$(jq '.end.sum_received.bits_per_second / 1e6' "$TMP/iperf.json")" -ge "$1"
+	done
+}
+
 # storm FLOWS: over a dumbbell of two hosts, for 2 s: loss, lost, doubled and reordered
 # ACKs, long flows and requests, both families
 storm()

@@ -205,21 +205,27 @@ static void expect_no_drift(const struct ldcp_gains *g, enum pattern pattern, u6
 	       g->alpha, g->beta, pattern, ldcp_real(cw), most, worst);
 }
 
-/* L3: 10^7 ACKs of one packet, from the least and the largest windows */
+/*
+ * L3: 10^7 ACKs of one packet and of up to 2^16, from the least and the largest
+ * window, around equilibrium with the defaults; shorter otherwise
+ */
 static void ldcp_model_ack__drift(void **state)
 {
 	static const struct ldcp_gains gains[] = {
-		{ 1024, 512, 512, 4 }, { 1, 1, 512, 4 }, { 333, 77, 700, 2 },
+		{ 256, 512, 512, 4 }, { 1024, 512, 512, 4 }, { 1, 1, 512, 4 }, { 333, 77, 700, 2 },
 	};
 	size_t i;
 	int pattern;
 
 	(void)state;
-	for (i = 0; i < ARRAY_SIZE(gains); i++)
-		for (pattern = 0; pattern < PATTERNS; pattern++)
-			expect_no_drift(&gains[i], pattern,
-					i % 2 ? ldcp_model_gamma(&gains[i]) : LDCP_CW_MAX / 2,
-					1, i ? ACKS / 10 : ACKS);
+	for (i = 0; i < ARRAY_SIZE(gains); i++) {
+		for (pattern = 0; pattern < PATTERNS; pattern++) {
+			int acks = i || pattern != EQUILIBRIUM ? ACKS / 10 : ACKS;
+
+			expect_no_drift(&gains[i], pattern, ldcp_model_gamma(&gains[i]), 1, acks);
+			expect_no_drift(&gains[i], pattern, LDCP_CW_MAX, LDCP_PACKETS_MAX, acks);
+		}
+	}
 }
 
 /* The same for windows, gains and packets per ACK of all kinds, shorter */
