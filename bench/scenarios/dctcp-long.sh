@@ -19,19 +19,10 @@ GOALS='[
 
 run_scenario()
 {
-	local i pids=()
-
 	dumbbell "$flows" 100us
 	bottleneck 10gbit 100us --k 65
 	serve r --cc "$CONTROL"
 	watch_queue 10gbit 100ms 500ms
-	for ((i = 1; i <= flows; i++)); do
-		# not all at one instant: the seed moves the starts by up to 1 ms
-		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 510ms \
-			--start "$(((i * 7919 + SEED * 104729) % 1000))us" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	wait "${pids[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	long_flows "$flows" 510ms
 	watched
 }

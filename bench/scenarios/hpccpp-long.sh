@@ -31,7 +31,7 @@ GOALS='[
 
 run_scenario()
 {
-	local i pids=() ms
+	local ms
 	local -A length=([10gbit-100us]=80 [10gbit-10us]=40 [100gbit-100us]=20 [100gbit-10us]=8)
 
 	ms=${length[$rate-$rtt]}
@@ -45,13 +45,7 @@ run_scenario()
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
 	watch_queue "$rate" $((ms / 2))ms "${ms}ms"
-	for ((i = 1; i <= flows; i++)); do
-		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration $((ms + 1))ms \
-			--start "$(((i * 7919 + SEED * 104729) % 100))us" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	wait "${pids[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	long_flows "$flows" $((ms + 1))ms 100
 	watched
 	probes_share
 }

@@ -19,8 +19,6 @@ GOALS='[
 
 run_scenario()
 {
-	local i pids=()
-
 	dumbbell "$flows" 100us
 	if [ "$ROW" = dctcp ]; then
 		bottleneck 10gbit 100us --k "$k"
@@ -29,12 +27,6 @@ run_scenario()
 	fi
 	serve r --cc "$CONTROL"
 	watch_queue 10gbit 100ms 400ms
-	for ((i = 1; i <= flows; i++)); do
-		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 410ms \
-			--start "$(((i * 7919 + SEED * 104729) % 1000))us" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	wait "${pids[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	long_flows "$flows" 410ms
 	watched
 }

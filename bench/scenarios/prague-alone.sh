@@ -25,7 +25,7 @@ GOALS='[
 
 run_scenario()
 {
-	local i seconds=40 pids=()
+	local seconds=40
 
 	[ "$rate" != 1000mbit ] || seconds=24
 	# 1000 Mb/s times 40 ms and what slow start adds, in flight
@@ -36,12 +36,6 @@ run_scenario()
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
 	watch_queue "$rate" "$((seconds / 2))s" "${seconds}s" 10ms
-	for ((i = 1; i <= flows; i++)); do
-		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "${seconds}s" \
-			--start "$(((i * 7919 + SEED * 104729) % 20000))us" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	wait "${pids[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	long_flows "$flows" "${seconds}s" 20000
 	watched
 }

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
+TITLE="LDCP: answers of one BDP beside a long flow, 10 Gb/s, base RTT 100 us"
+QUESTION="Answers begin at full speed where a long flow fills the link: what does it lose, and how long do they take?"
+TOPOLOGY='
+ h1  a long flow      --\
+                         sw ==== 10 Gb/s ==== r
+ h2  short answers    --/ (ldcp: WRED; dctcp: RED step)
+  10 Gb/s each            base RTT 100 us'
+ROWS="dctcp ldcp"
+VARIANTS=()
+# not named as the settings: those are set when this file is read
+for _l in "size=125000 load=1gbit" "size=125000 load=3gbit" "size=20000 load=1gbit"; do
+	VARIANTS+=("$_l alpha=256 beta=512" "$_l alpha=1024 beta=128")
+done
+PARAMS='{"initial window":"ldcp: 87 packets, the BDP; dctcp: 10","load":"of the answers: Poisson, a new connection each","alpha, beta":"LDCP'"'"'s, in 1/1024 packets: the defaults, and what yields least","counted":"0.1 s to 0.4 s"}'
+COLUMNS_SHOWN='["long_goodput_bps","long_drops","utilisation","qlen_mean_pkts","qlen_p99_pkts","rpc_count","rpc_p50_us","rpc_p99_us","drops","timeouts"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"long_drops","row":"ldcp","op":"<=","value":0,"variant":"*","text":"the long flow loses no packet"},
+	{"metric":"long_goodput_bps","row":"ldcp","op":">=","value":0.95,"relative_to":"dctcp","variant":"*","text":"its goodput at least 95 % of that beside dctcp'"'"'s arrivals"}]'
+
+run_scenario()
+{
+	local answers
+
+	dumbbell 2 100us
+	line_rate 10gbit
+	bottleneck 10gbit 100us
+	if [ "$CONTROL" = ldcp ]; then
+		echo "$alpha" >/sys/module/tcp_ldcp/parameters/alpha
+		echo "$beta" >/sys/module/tcp_ldcp/parameters/beta
+	fi
+	ldcp_hosts 87
+	serve r --cc "$CONTROL"
+	serve h2 --cc "$CONTROL"
+	watch_queue 10gbit 100ms 400ms
+	in_ns r flowgen rpc --to 10.0.2.1 --size "$size" --load "$load" --duration 310ms --start 90ms \
+		--cc "$CONTROL" --seed "$SEED" --timeout 5s >"$TMP/rpc" &
+	answers=$!
+	long_flows 1 410ms
+	wait "$answers"
+	cat "$TMP/rpc" >>"$OUT/flows.jsonl"
+	watched
+	completions
+	metric long_goodput_bps "$(jq '[.flows[] | select(.flow | startswith("10.0.1.1:"))][0].goodput_bps' "$OUT/qdelay.json")"
+	metric long_drops "$(jq '[.flows[] | select(.flow | startswith("10.0.1.1:"))][0].dropped' "$OUT/qdelay.json")"
+	metric timeouts "$(host_counter TCPTimeouts 2)"
+}

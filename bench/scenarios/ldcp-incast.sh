@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
+TITLE="LDCP: incast of 256 x 64 kB at 10 Gb/s, base RTT 100 us"
+QUESTION="256 answers begin at full speed at once: are they through without a timeout, and before DCTCP's?"
+TOPOLOGY='
+ h1..h32  8 x 64 kB each, at one instant -- sw ==== 10 Gb/s ==== r
+  10 Gb/s each                             (ldcp: WRED; dctcp: RED step; 1 MB)
+                                            base RTT 100 us'
+ROWS="dctcp ldcp"
+VARIANTS=("iw=10" "iw=87")
+PARAMS='{"initial window":"ldcp: 87 packets, the BDP; dctcp: iw","K of dctcp":"65 packets","limit":"1 MB","all at full rate":"13.8 ms"}'
+COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","timeouts","stable_drops","first_rtt_drops","qlen_p99_pkts","marks","retrans_real"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"timeouts","row":"ldcp","op":"<=","value":0,"variant":"*","text":"no RTO"},
+	{"metric":"stable_drops","row":"ldcp","op":"<=","value":0,"variant":"*","text":"no ECT packet dropped"},
+	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"*","text":"p99 completion at most half of dctcp'"'"'s"}]'
+
+run_scenario()
+{
+	local i hosts=()
+
+	dumbbell 32 100us
+	line_rate 10gbit
+	if [ "$ROW" = dctcp ]; then
+		bottleneck 10gbit 100us --limit 1000000b --k 65
+	else
+		bottleneck 10gbit 100us --limit 1000000b
+	fi
+	ldcp_hosts 87
+	for ((i = 1; i <= 32; i++)); do
+		[ "$CONTROL" = ldcp ] || ip -n "${NSP}h$i" route replace default via "10.0.$i.254" initcwnd "$iw"
+		serve "h$i" --cc "$CONTROL"
+		hosts+=("10.0.$i.1")
+	done
+	watch_queue 10gbit 0us 100ms 100us
+	in_ns r flowgen incast --to "$(IFS=,; echo "${hosts[*]}")" --fan 256 --size 64k \
+		--cc "$CONTROL" --timeout 5s >"$OUT/flows.jsonl" || fail "incast failed"
+	watched
+	completions
+	metric timeouts "$(host_counter TCPTimeouts 32)"
+	metric retrans_real "$(host_counter RetransSegs 32)"
+	metric stable_drops "$(jq '.dropped_ect0 + .dropped_ce' "$OUT/qdelay.json")"
+	metric first_rtt_drops "$(jq .dropped_not_ect "$OUT/qdelay.json")"
+}

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
+TITLE="LDCP: 1000 and 2000 long flows at 1 Gb/s, base RTT 100 us"
+QUESTION="The path holds 8 packets: how many of those that are too many wait, when windows may be below one packet?"
+TOPOLOGY='
+ h1..h8  as many flows each -- sw ==== 1 Gb/s ==== r
+                              (ldcp: WRED; dctcp: RED step)
+                               base RTT 100 us'
+ROWS="dctcp ldcp"
+VARIANTS=("flows=1000" "flows=2000")
+PARAMS='{"rate":"1gbit","rtt":"100us","limit":"10000 packets","counted":"0.6 s to 1.6 s"}'
+COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_stddev_pkts","qlen_p99_pkts","delay_p99_us","marks","drops","jain"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"qlen_mean_pkts","row":"ldcp","op":"<=","value":0.25,"relative_to":"dctcp","variant":"*","text":"mean queue at most a quarter of dctcp'"'"'s"},
+	{"metric":"utilisation","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"utilisation >= 95 %"}]'
+
+run_scenario()
+{
+	local i pids=()
+
+	dumbbell 8 100us
+	bottleneck 1gbit 100us --limit 10000
+	serve r --cc "$CONTROL"
+	watch_queue 1gbit 600ms 1600ms
+	for ((i = 1; i <= 8; i++)); do
+		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --flows $((flows / 8)) \
+			--start "$(((i * 7919 + SEED * 104729) % 1000))us" --stagger 800us --duration 1700ms >"$TMP/long$i" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	watched
+}

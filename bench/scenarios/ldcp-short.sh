@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
+TITLE="LDCP: answers of up to one BDP on an idle path, 10 Gb/s, base RTT 100 us"
+QUESTION="How much longer than the wire needs does an answer take whose connection is there, but has sent nothing yet?"
+TOPOLOGY='
+ h1  answers, one after the other -- sw ==== 10 Gb/s ==== r  asks
+  10 Gb/s                           (ldcp: WRED; dctcp: RED step)
+                                     base RTT 100 us'
+ROWS="dctcp ldcp"
+VARIANTS=("size=1000" "size=20000" "size=60000" "size=125000")
+PARAMS='{"initial window":"ldcp: 87 packets, the BDP; dctcp: 10","ideal":"RTT + size / rate, without headers","answers":"20, each the first on its connection"}'
+COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","ideal_us","over_ideal"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"over_ideal","row":"ldcp","op":"<=","value":1.1,"variant":"*","text":"p50 at most 1.1 x (RTT + size / rate)"}]'
+
+run_scenario()
+{
+	local i
+
+	dumbbell 1 100us
+	line_rate 10gbit
+	bottleneck 10gbit 100us
+	ldcp_hosts 87
+	serve h1 --cc "$CONTROL"
+	for ((i = 1; i <= 20; i++)); do
+		in_ns r flowgen incast --to 10.0.1.1 --fan 1 --size "$size" --cc "$CONTROL" \
+			--timeout 5s || fail "no answer"
+	done >"$OUT/flows.jsonl"
+	completions
+	metric ideal_us $((100 + size / 1250))
+	metric over_ideal "$(jq -s --argjson size "$size" '[.[] | select(.type == "flow") | .duration_ns / 1000] | sort |
+		.[length / 2 - 1] / (100 + $size / 1250)' "$OUT/flows.jsonl")"
+}
