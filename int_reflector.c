@@ -22,22 +22,14 @@
 #include <net/ip6_route.h>
 #include <net/route.h>
 
-#include "cc_param.h"
 #include "hpccpp_model.h"
+#include "hpccpp_param.h"
 #include "int_host.h"
 
-CC_PARAM(dscp, INT_DSCP_DEFAULT, 0, 63, 0644, "a DSCP has 6 bits",
-	 "DSCP of probes and responses, 0 to 63");
 CC_PARAM(max_rate, 4000000, 1, 1000000000, 0644, "0 would answer nothing: unload the module",
 	 "responses per second and network namespace, at most");
 CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 leaves the window to the senders",
 	 "base RTT T of receiver-based HPCC++ in nanoseconds, 0 is off (draft 6.3.2)");
-CC_PARAM(eta_permille, 950, 100, 1000, 0644, "above 1000 queues would be the target",
-	 "receiver-based: target utilisation eta in 1/1000 (draft 5)");
-CC_PARAM(max_stage, 5, 0, 255, 0644, "8 bits",
-	 "receiver-based: additive increases before a multiplicative one (draft 5)");
-CC_PARAM(flows, 100, 1, 1000000, 0644, "W_ai is W_init * (1 - eta) / flows",
-	 "receiver-based: N, flows on a link at which queues are near zero (draft 5)");
 
 enum {
 	REFLECTOR_ANSWERED = INT_COUNT_SHARED,
@@ -188,9 +180,9 @@ static u32 rx_window(const struct sock *sk, const struct int_msg *m)
 			hpccpp_config_set(&c, &f->model, t_ns, t_ns, READ_ONCE(eta_permille.value),
 					  READ_ONCE(max_stage.value), 0, READ_ONCE(flows.value),
 					  READ_ONCE(tcp_sk(sk)->advmss), 0);
-			c.w_ai *= hpccpp_rounds(elapsed, t_ns);
-			f->model.wc = hpccpp_reference(&f->model, &c,
-						       (u64)m->options << INT_OPTION_W_SHIFT);
+			w = (u64)m->options << INT_OPTION_W_SHIFT;
+			c.w_ai = hpccpp_increase(&c, w, elapsed);
+			f->model.wc = hpccpp_reference(&f->model, &c, w);
 			w = hpccpp_compute_wind(&f->model, &c, true);
 		}
 	}
@@ -230,7 +222,6 @@ static void reflector_take(struct net *net, struct sock *sk, const struct sk_buf
 static const struct int_host int_host = {
 	.name = "int_reflector",
 	.counters = reflector_counters,
-	.dscp = &dscp,
 	.types = BIT(INT_PROBE),
 	.take = reflector_take,
 };

@@ -39,21 +39,15 @@
 #include <net/tcp.h>
 
 #include "cc_compat.h"
-#include "cc_param.h"
 #include "dctcp_model.h"
 #include "ecn_feedback.h"
 #include "hpccpp_model.h"
+#include "hpccpp_param.h"
 #include "int_host.h"
 
 #define CREATE_TRACE_POINTS
 #include "hpccpp_trace.h"
 
-CC_PARAM(eta_permille, 950, 100, 1000, 0644, "above 1000 queues would be the target",
-	 "target utilisation eta in 1/1000, 100 to 1000 (draft 5)");
-CC_PARAM(max_stage, 5, 0, 255, 0644, "8 bits",
-	 "additive increases before a multiplicative one, 0 to 255 (draft 5)");
-CC_PARAM(flows, 100, 1, 1000000, 0644, "W_ai is W_init * (1 - eta) / flows",
-	 "N, flows on a link at which queues are still near zero (draft 5)");
 CC_PARAM(w_ai_bytes, 0, 0, 1 << 20, 0644, "0 is the rule of thumb, from flows",
 	 "additive increase W_ai in bytes, 0 derives it from flows (draft 5)");
 CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 is the measured minimum",
@@ -62,14 +56,14 @@ CC_PARAM(line_rate_mbps, 0, 0, 1600000, 0644, "0 starts with the initial window"
 	 "the host's rate in Mb/s, at which flows start; 0 is TCP's initial window (draft 5)");
 CC_PARAM(probe_rtts, 1, 1, 16, 0644, "1 is once per RTT",
 	 "a probe every so many RTTs, 1 to 16 (draft 6.2.1.2)");
+CC_PARAM(probe_packets, 8, 0, 64, 0644, "0 is once per RTT, however few they are",
+	 "full packets from probe to probe where U is near eta, 0 to 64, at most 8 RTTs");
 CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop has 4 bits",
 	 "nodes on the path that a probe has room for, 1 to 15 (draft 6.1)");
 CC_PARAM(probes_lost, 4, 1, 12, 0644, "so many probes without telemetry end HPCC++",
 	 "unanswered probes after which a connection falls back, 1 to 12");
 CC_PARAM(reprobe_max_ms, 1000, 1, 60000, 0644, "the interval doubles up to it",
 	 "longest interval between probes in fallback, milliseconds");
-CC_PARAM(dscp, INT_DSCP_DEFAULT, 0, 63, 0644, "a DSCP has 6 bits",
-	 "DSCP of probes and responses, 0 to 63 (draft 7.2)");
 CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "let the receiver compute the window (draft 6.3.2)");
 
@@ -430,7 +424,6 @@ static void hpccpp_take(struct net *net, struct sock *sk, const struct sk_buff *
 static const struct int_host int_host = {
 	.name = "hpccpp",
 	.counters = hpccpp_counters,
-	.dscp = &dscp,
 	.types = BIT(INT_RESPONSE) | BIT(INT_WINDOW),
 	.take = hpccpp_take,
 };
@@ -536,7 +529,7 @@ static bool on_response(struct sock *sk, const struct int_msg *m, u64 now)
 	f->partial = 0;
 	if (result == HPCCPP_MEASURED) {
 		config_of(sk, &f->model, &c);
-		c.w_ai *= hpccpp_rounds(elapsed, t_ns);
+		c.w_ai = hpccpp_increase(&c, f->model.w, elapsed);
 		reference = hpccpp_reference(&f->model, &c, window_between(&f->sample, probe));
 		f->model.wc = reference;
 		integrate_window(f, now);
@@ -560,10 +553,18 @@ static const char *telemetry_lost(const struct sock *sk, const struct hpccpp_flo
 	return NULL;
 }
 
-/* Once per base RTT; less often where queues are so long that too many were on the way. */
+/*
+ * Once per base RTT; less often where W is a few packets, or queues are so long that too
+ * many were on the way.
+ */
 static u64 probe_interval(const struct sock *sk)
 {
-	return max3((u64)base_rtt(sk), (u64)min_rtt_ns(sk), srtt_ns(sk) / (PROBES_KEPT / 2)) *
+	const struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+	u64 least = f->telemetry ? mss_q8(sk) * READ_ONCE(probe_packets.value) : 0;
+	u32 eta = fp_fraction(READ_ONCE(eta_permille.value), 1000, HPCCPP_U_Q);
+
+	return max3(hpccpp_probe_ns(&f->model, eta, base_rtt(sk), least),
+		    (u64)min_rtt_ns(sk), srtt_ns(sk) / (PROBES_KEPT / 2)) *
 	       READ_ONCE(probe_rtts.value);
 }
 

@@ -121,7 +121,8 @@ static inline bool hpccpp_link_load(const struct int_hop *old, const struct int_
 	u64 q = old->qlen < new->qlen ? old->qlen : new->qlen;
 	u64 load;
 
-	if (!mbps || new->speed != old->speed || !dt || !t_ns)
+	/* a port's speed may change, and so may the unit that it counts in */
+	if (!mbps || int_tx_shift(new->speed) != int_tx_shift(old->speed) || !dt || !t_ns)
 		return false;
 	/* a quarter of a wrap is left for what queues add to the time between them */
 	if (elapsed_ns > hpccpp_wrap_ns(new->speed) / 4 * 3 ||
@@ -182,12 +183,32 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
 }
 
 /*
- * RTTs that a sample stands for, 1 to 64: that many W_ai are due, or flows that sample
- * less often, because probes are rarer or their windows below a packet, would fall behind.
+ * W_ai for a sample that stands for @elapsed_ns: as many as RTTs, up to 64, or flows that
+ * sample less often, because probes are rarer or their windows below a packet, would fall
+ * behind. But more than one only up to 4 * (1 - eta) * @w: many more flows than the operator
+ * has thought of would else add to a queue that no cut can keep short.
  */
-static inline u32 hpccpp_rounds(u64 elapsed_ns, u32 t_ns)
+static inline u64 hpccpp_increase(const struct hpccpp_config *c, u64 w, u64 elapsed_ns)
 {
-	return fp_max(fp_min(fp_mul_div(elapsed_ns, 1, t_ns), 64), 1);
+	u64 rounds = fp_max(fp_min(fp_mul_div(elapsed_ns, 1, c->t_ns), 64), 1);
+	u64 most = fp_mul_div(w, 4 * (u64)fp_sub(HPCCPP_U_ONE, c->eta), HPCCPP_U_ONE);
+
+	return fp_max(fp_min(fp_mul_div(c->w_ai, rounds, 1), most), c->w_ai);
+}
+
+/*
+ * From probe to probe: T, or while U is within 1/4 of eta the time in which W lets @least
+ * pass (bytes in Q8), at most 8 T. Where windows are a few packets, one more or less in an
+ * RTT is much of a link's load: many flows that react to it each RTT swing, and probes are
+ * too large a part.
+ */
+static inline u64 hpccpp_probe_ns(const struct hpccpp_model *m, u32 eta, u32 t_ns, u64 least)
+{
+	u32 off = m->u > eta ? m->u - eta : eta - m->u;
+
+	if (off > HPCCPP_U_ONE / 4)
+		return t_ns;
+	return fp_max(fp_min(fp_mul_div(t_ns, least, m->w), (u64)t_ns * 8), t_ns);
 }
 
 /* Throws the records away: the next sample begins anew. */

@@ -21,7 +21,11 @@
 #include <net/tcp.h>
 
 #include "cc_compat.h"
+#include "cc_param.h"
 #include "int_packet.h"
+
+CC_PARAM(dscp, INT_DSCP_DEFAULT, 0, 63, 0644, "a DSCP has 6 bits",
+	 "DSCP of probes and responses, 0 to 63 (draft 7.2)");
 
 /* What is counted by both ends; a module's own counters follow. */
 enum {
@@ -38,7 +42,6 @@ enum {
  * struct int_host - what a module does with messages
  * @name:	of the file in /proc/net
  * @counters:	names, INT_COUNT_SHARED first
- * @dscp:	of messages, 0 to 63
  * @types:	bit mask of enum int_type: messages that are the module's
  * @take:	a message, its checksum and sequence number right, for the established
  *		socket @sk, which is neither locked nor for keeps. In softirq
@@ -46,7 +49,6 @@ enum {
 struct int_host {
 	const char *name;
 	const char * const *counters;
-	const struct cc_param *dscp;
 	u32 types;
 	void (*take)(struct net *net, struct sock *sk, const struct sk_buff *skb,
 		     const struct int_segment *s, const struct int_msg *m);
@@ -132,7 +134,7 @@ static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
 
 	if (!int_segment_find(skb, skb_network_offset(skb),
 			      ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP),
-			      READ_ONCE(int_host.dscp->value), &s))
+			      READ_ONCE(dscp.value), &s))
 		return NF_ACCEPT;
 	/* What is no message, or none of a connection here, is the stack's as ever. */
 	if (!int_segment_read(skb, &s, &m)) {

@@ -62,7 +62,11 @@ static void hpccpp_link_load__nonsense(void **state)
 	b.ts = 6;
 	assert_true(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
 	assert_false(hpccpp_link_load(&a, &b, 0, 64, &u, &dt));
-	b.speed = 7;
+	b.speed = 7;	/* twice as fast: the load is that of the new link */
+	b.tx = a.tx + 1;
+	assert_true(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
+	assert_int_equal(u / 16, (HPCCPP_U_ONE * 4 / 5 + 9 * 80 * HPCCPP_U_ONE / 25000) / 16);
+	b.speed = 9;	/* counts in another unit */
 	assert_false(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
 	b.speed = 0;
 	a.speed = 0;
@@ -298,6 +302,133 @@ static void hpccpp_bdp__products(void **state)
 	}
 }
 
+/* H5: what follows from the operator's settings, from the path, and from the host's own link */
+static void hpccpp_config_set__draft(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES / 10; i++) {
+		u32 t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS);
+		u32 rtt_ns = t_ns + rnd_upto(HPCCPP_T_MAX_NS), eta = rnd_range(100, 1000);
+		u32 flows = 1 + rnd_upto(1000000 - 1), mss = 1 + rnd_upto(65000);
+		u32 own = rnd() % 3 ? rnd_upto(1600000) : 0;
+		u32 given = rnd() % 3 ? 0 : rnd_upto(1 << 20);
+		long double mbps = INFINITY, bdp, w_ai;
+		struct hpccpp_model m = { .nhop = 1 + rnd() % INT_HOPS_MAX };
+		struct hpccpp_config c;
+		unsigned int k;
+
+		for (k = 0; k < m.nhop; k++) {
+			m.hop[k].speed = 1 + rnd() % 15;
+			mbps = fminl(mbps, int_speed_mbps(m.hop[k].speed));
+		}
+		if (own)
+			mbps = fminl(mbps, own);
+		bdp = mbps * rtt_ns / 8000;
+		w_ai = given ? given : bdp * (1000 - eta) / 1000 / flows;
+		hpccpp_config_set(&c, &m, t_ns, rtt_ns, eta, i & 0xff, given, flows, mss, own);
+		assert_int_equal(c.t_ns, t_ns);
+		assert_int_equal(c.max_stage, i & 0xff);
+		expect(near_abs((long double)c.eta / HPCCPP_U_ONE, eta / 1000.0L, U_UNIT), "%u",
+		       c.eta);
+		/* eta is rounded to a unit of Q20: so is 1 - eta */
+		expect(near_abs(c.w_ai / 256.0L, w_ai, 2 / 256.0L + bdp * U_UNIT / flows),
+		       "%lu, not %Lf", c.w_ai, w_ai);
+		expect(near_abs(c.w_max / 256.0L, fminl(bdp + 2 * mss, HPCCPP_W_MAX / 256.0L),
+				1 / 256.0L), "%lu, not %Lf", c.w_max, bdp);
+		expect(near_abs(c.w_min / 256.0L, mss / 16.0L, 1 / 256.0L), "%lu", c.w_min);
+	}
+}
+
+/* The host's own link counts where it is the slower one; without records nothing bounds W. */
+static void hpccpp_config_set__own_link(void **state)
+{
+	struct hpccpp_model m = { .nhop = 2, .hop = { { .speed = 11 }, { .speed = 8 } } };
+	struct hpccpp_config c;
+
+	(void)state;
+	hpccpp_config_set(&c, &m, 10000, 10000, 950, 5, 0, 10, 1000, 0);
+	assert_int_equal(c.w_max >> HPCCPP_W_Q, 31250 + 2000);	/* 25 Gb/s * 10 us */
+	assert_int_equal(c.w_ai >> HPCCPP_W_Q, 156);
+	hpccpp_config_set(&c, &m, 10000, 10000, 950, 5, 0, 10, 1000, 10000);
+	assert_int_equal(c.w_max >> HPCCPP_W_Q, 12500 + 2000);
+	assert_int_equal(c.w_ai >> HPCCPP_W_Q, 62);
+	hpccpp_config_set(&c, &m, 10000, 10000, 950, 5, 0, 10, 1000, 400000);
+	assert_int_equal(c.w_max >> HPCCPP_W_Q, 31250 + 2000);
+	m.nhop = 0;
+	hpccpp_config_set(&c, &m, 10000, 10000, 950, 5, 0, 10, 1000, 10000);
+	assert_true(c.w_max == HPCCPP_W_MAX && !c.w_ai);
+}
+
+/* As many W_ai as whole RTTs between samples, 1 to 64; more than one within 4 (1 - eta) W */
+static void hpccpp_increase__rounds(void **state)
+{
+	struct hpccpp_config c = { .t_ns = 10000, .eta = HPCCPP_U_ONE / 20 * 19, .w_ai = 100 };
+	int i;
+
+	(void)state;
+	assert_int_equal(hpccpp_increase(&c, HPCCPP_W_MAX, 0), 100);
+	assert_int_equal(hpccpp_increase(&c, HPCCPP_W_MAX, 19999), 100);
+	assert_int_equal(hpccpp_increase(&c, HPCCPP_W_MAX, 20000), 200);
+	assert_int_equal(hpccpp_increase(&c, HPCCPP_W_MAX, 649999), 6400);
+	assert_int_equal(hpccpp_increase(&c, HPCCPP_W_MAX, U64_MAX), 6400);
+	assert_int_equal(hpccpp_increase(&c, 2500, 50000), 500);
+	assert_int_equal(hpccpp_increase(&c, 2500, 60000), 500);	/* 20 % of W */
+	assert_int_equal(hpccpp_increase(&c, 250, 60000), 100);	/* one W_ai always */
+	for (i = 0; i < CASES; i++) {
+		u64 w = rnd_upto(HPCCPP_W_MAX), elapsed;
+		long double want, most;
+
+		c.t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS);
+		c.eta = rnd_upto(HPCCPP_U_ONE);
+		c.w_ai = rnd_upto(HPCCPP_W_MAX);
+		elapsed = rnd_upto((u64)c.t_ns * 80);
+		want = fminl(fmaxl(floorl((long double)elapsed / c.t_ns), 1), 64) * c.w_ai;
+		most = 4 * (1 - (long double)c.eta / HPCCPP_U_ONE) * w;
+		want = fmaxl(fminl(want, most), c.w_ai);
+		expect(near_abs(hpccpp_increase(&c, w, elapsed), want, 1), "%lu %lu", w, elapsed);
+	}
+}
+
+/* H8: once per RTT, or near eta per so many bytes that W lets pass; at most 8 RTTs apart */
+static void hpccpp_probe_ns__bounds(void **state)
+{
+	const u32 eta = HPCCPP_U_ONE / 100 * 95;
+	struct hpccpp_model m = { .w = 100, .u = eta };
+	int i;
+
+	(void)state;
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, 0), 10000);
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, 99), 10000);
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, 250), 25000);
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, 100000), 80000);
+	m.u = eta + HPCCPP_U_ONE / 4;
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, 250), 25000);
+	m.u++;
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, 250), 10000);
+	m.u = eta - HPCCPP_U_ONE / 4;
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, 250), 25000);
+	m.u--;
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, 250), 10000);
+	m.u = U32_MAX;
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, 250), 10000);
+	m.u = eta;
+	m.w = 0;
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, 1), 80000);
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 0, 1), 0);	/* T is not known yet */
+	for (i = 0; i < CASES; i++) {
+		u32 t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS);
+		u64 least = rnd_upto((u64)64 * 65535 << HPCCPP_W_Q);
+		long double want;
+
+		m.w = 1 + rnd_upto(HPCCPP_W_MAX - 1);
+		want = (long double)t_ns * fminl(fmaxl((long double)least / m.w, 1), 8);
+		expect(near_abs(hpccpp_probe_ns(&m, eta, t_ns, least), want, 1), "%lu %u %lu", m.w,
+		       t_ns, least);
+	}
+}
+
 /*
  * A flow alone on a link, its window the only cause of its load, with one sample per RTT
  * that tells of the RTT before: converges, and stays. With Wc = W instead it would swing.
@@ -341,6 +472,10 @@ int main(void)
 		cmocka_unit_test(hpccpp_compute_wind__stages),
 		cmocka_unit_test(hpccpp_reference__bounds),
 		cmocka_unit_test(hpccpp_bdp__products),
+		cmocka_unit_test(hpccpp_config_set__draft),
+		cmocka_unit_test(hpccpp_config_set__own_link),
+		cmocka_unit_test(hpccpp_increase__rounds),
+		cmocka_unit_test(hpccpp_probe_ns__bounds),
 		cmocka_unit_test(hpccpp_loop__converges),
 	};
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The algorithm's parameters, as both ends have them: the sender, and the receiver that
+ * computes the window for it (draft-miao-rtgwg-hpccplus-00, 5 and 6.3.2).
+ */
+#ifndef _LOWQ_HPCCPP_PARAM_H
+#define _LOWQ_HPCCPP_PARAM_H
+
+#include "cc_param.h"
+
+CC_PARAM(eta_permille, 950, 100, 1000, 0644, "above 1000 queues would be the target",
+	 "target utilisation eta in 1/1000, 100 to 1000 (draft 5)");
+CC_PARAM(max_stage, 5, 0, 255, 0644, "8 bits",
+	 "additive increases before a multiplicative one, 0 to 255 (draft 5)");
+CC_PARAM(flows, 100, 1, 1000000, 0644, "W_ai is W_init * (1 - eta) / flows",
+	 "N, flows on a link at which queues are still near zero (draft 5)");
+
+#endif /* _LOWQ_HPCCPP_PARAM_H */
