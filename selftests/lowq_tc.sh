@@ -899,7 +899,7 @@ t_documented() {
 	[[ -e $man ]] || skip 'no manual here' || return
 	lt --help || fail "--help gave $rc" || return
 	help=$out
-	for o in $("$lowq_tc" list --json | jq -r '.profiles[].options[]' | sort -u) \
+	for o in $("$lowq_tc" list --json | jq -r '(.profiles, .controls)[].options[]' | sort -u) \
 		 dry-run json force quiet no-rehearsal netns all help \
 		 route default allow initcwnd initrwnd quickack; do
 		grep -q -- "^\\.It.*Fl Fl $o\\b" "$man" || fail "--$o is not in the manual" || return

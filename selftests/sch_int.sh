@@ -223,13 +223,73 @@ profile()
 	# without the plugin: refused, in words
 	! TC_LIB_DIR=/nonexistent "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1gbit --shape --dry-run >"$TMP/out" 2>&1 || fail "set without the plugin"
 	grep -q "has no 'rate' for 'int'" "$TMP/out" || fail "does not say what is missing: $(cat "$TMP/out")"
-	"$LOWQ_TC" host hpccpp --dry-run --json | jq -e '.status == "planned"' >/dev/null || fail "host"
 	# several hardware queues: one queue for the port
 	ip -n "${NSP}a" link add m0 numtxqueues 4 type veth peer name m1
 	expect "root of a device with 4 queues" "$("$LOWQ_TC" -n "${NSP}a" hpccpp m0 --rate 10gbit --no-shape --switch-id 3 --dry-run --json |
 		jq -r '[.commands[] | select(test("qdisc add"))] | .[0]')" = "tc -n ${NSP}a qdisc add dev m0 root handle 10f0: int rate 10gbit switch-id 3"
 }
 declare_test profile "H19" "lowq-tc hpccpp: what it sets, puts back, refuses"
+
+# values MODULE.NAME...: their values, one line
+values()
+{
+	local p
+
+	for p; do
+		cat "/sys/module/${p%.*}/parameters/${p#*.}" 2>/dev/null || echo none
+	done | paste -sd' '
+}
+
+host()
+{
+	local all=(tcp_hpccpp.base_rtt_ns tcp_hpccpp.flows int_reflector.flows tcp_hpccpp.line_rate_mbps
+		tcp_hpccpp.dscp int_reflector.dscp) bad wanted=(--rtt 100us --flows 16 --rate 10gbit --dscp 40)
+
+	needs_virtual	# with all checkers on each command takes half a second
+	wait_until modprobe -r tcp_hpccpp int_reflector
+	"$LOWQ_TC" host hpccpp "${wanted[@]}" --dry-run >"$TMP/out" 2>&1 || fail "dry run: $(cat "$TMP/out")"
+	grep -qx 'echo 100000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns' "$TMP/out" || fail "dry run: $(cat "$TMP/out")"
+	expect "modules after a dry run" "$(values "${all[@]}")" = "none none none none none none"
+	# the modules come with it; what they had is known all the same
+	"$LOWQ_TC" host hpccpp "${wanted[@]}" >"$TMP/out" 2>&1 || fail "set: $(cat "$TMP/out")"
+	expect "set" "$(values "${all[@]}")" = "100000 16 16 10000 40 40"
+	"$LOWQ_TC" host hpccpp --rtt 50us >/dev/null || fail "set again"
+	"$LOWQ_TC" host show >"$TMP/out"
+	grep -q 'tcp_hpccpp.base_rtt_ns from 0 to 50000$' "$TMP/out" || fail "show: $(cat "$TMP/out")"
+	grep -q 'int_reflector loaded$' "$TMP/out" || fail "show: $(cat "$TMP/out")"
+	# what is refused changes nothing
+	for bad in "--rtt 2s" "--flows 1000001" "--rate 100kbit" "--dscp 64"; do
+		# shellcheck disable=SC2086 # two words
+		! "$LOWQ_TC" host hpccpp $bad >/dev/null 2>&1 || fail "$bad was taken"
+	done
+	# one of several fails: all are put back
+	mkdir "$TMP/bin"
+	# shellcheck disable=SC2016 # for the script
+	printf '%s\n' '#!/bin/sh' 'case " $* " in *" -w "*) exit 1 ;; esac' "exec $(command -v sysctl)"' "$@"' >"$TMP/bin/sysctl"
+	chmod +x "$TMP/bin/sysctl"
+	! PATH=$TMP/bin:$PATH "$LOWQ_TC" host hpccpp --rtt 70us --flows 17 --default >"$TMP/out" 2>&1 || fail "sysctl fails, lowq-tc does not"
+	grep -q 'rolled back to what was there before' "$TMP/out" || fail "roll back: $(cat "$TMP/out")"
+	expect "after what was refused" "$(values "${all[@]}")" = "50000 16 16 10000 40 40"
+	# another namespace lives off them until it is reset
+	add_ns a
+	"$LOWQ_TC" -n "${NSP}a" host hpccpp --flows 16 >/dev/null || fail "in a namespace"
+	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset: $(cat "$TMP/out")"
+	grep -q 'stays: another namespace' "$TMP/out" || fail "reset: $(cat "$TMP/out")"
+	expect "left to the other namespace" "$(values "${all[@]}")" = "50000 16 16 10000 40 40"
+	"$LOWQ_TC" -n "${NSP}a" host reset >/dev/null || fail "reset in a namespace"
+	# alone: all of it
+	wait_until modprobe -r tcp_hpccpp int_reflector
+	modprobe tcp_hpccpp flows=7
+	rmmod int_reflector 2>/dev/null
+	"$LOWQ_TC" host hpccpp "${wanted[@]}" >/dev/null || fail "set"
+	echo 25 >/sys/module/tcp_hpccpp/parameters/dscp
+	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset: $(cat "$TMP/out")"
+	grep -q 'tcp_hpccpp.dscp was changed by someone else' "$TMP/out" || fail "reset: $(cat "$TMP/out")"
+	expect "after reset" "$(values "${all[@]}")" = "0 7 none 0 25 none"
+	modprobe -r tcp_hpccpp
+	modprobe -a tcp_hpccpp int_reflector
+}
+declare_test host "H5 H19" "lowq-tc host hpccpp: T, N, line rate, DSCP and the reflector; shown, put back, left to others"
 
 # Many ports, changed and deleted under traffic
 churn()

@@ -11,10 +11,34 @@ option dscp dscp
 option relative flag
 option sojourn flag
 
-control hpccpp 'HPCC++ over TCP: probes and a receiver that answers them' host_hpccpp
+option flows count
 
+control hpccpp 'HPCC++ over TCP: probes and a receiver that answers them' host_hpccpp \
+	rtt flows rate dscp
+
+# T, W_ai = W_init * (1 - eta) / N, the rate at which flows start, and the DSCP
 host_hpccpp() {
-	needs_module tcp_hpccpp int_reflector
+	needs_module tcp_hpccpp
+	needs_service int_reflector
+	if has rtt; then
+		((opt[rtt] >= 1000 && opt[rtt] <= 1000000000)) ||
+			refuse "--rtt ${given[rtt]}: must be 1us to 1s"
+		wants_parameter tcp_hpccpp base_rtt_ns "${opt[rtt]}"
+	fi
+	if has flows; then
+		((opt[flows] <= 1000000)) || refuse "--flows ${given[flows]}: must be 1 to 1000000"
+		wants_parameter tcp_hpccpp flows "${opt[flows]}"
+		wants_parameter int_reflector flows "${opt[flows]}"
+	fi
+	if has rate; then
+		((opt[rate] >= 1000000 && opt[rate] <= 1600000000000)) ||
+			refuse "--rate ${given[rate]}: must be 1mbit to 1600gbit"
+		wants_parameter tcp_hpccpp line_rate_mbps $((opt[rate] / 1000000))
+	fi
+	if has dscp; then
+		wants_parameter tcp_hpccpp dscp "${opt[dscp]}"
+		wants_parameter int_reflector dscp "${opt[dscp]}"
+	fi
 }
 
 # A number that may be 0.
@@ -52,7 +76,7 @@ hpccpp_compute() {
 	fi
 	if has dscp; then
 		int_words+=(dscp "${opt[dscp]}")
-		note "the hosts' modules need dscp=${opt[dscp]}, too: tcp_hpccpp and int_reflector"
+		note "the hosts need it, too: lowq-tc host hpccpp --dscp ${given[dscp]}"
 	fi
 	record dscp "${opt[dscp]:-23}"
 	if has relative; then
