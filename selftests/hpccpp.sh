@@ -42,26 +42,7 @@ counter()
 	in_ns "$1" cat "/proc/net/$2" | awk -v n="$3" '$1 == n { print $2 }'
 }
 
-# watch RATE FROM TO: qdelay on both sides of sw, counting from FROM to TO; look
-# ends it and leaves $TMP/q.json
-watch()
-{
-	local ports
-
-	ports=$(ip -n "${NSP}sw" -br link | awk '$1 ~ /^p[0-9]+@/ { sub(/@.*/, "", $1); print $1 }' | paste -sd,)
-	ip netns exec "${NSP}sw" qdelay --live --in "$ports" --out egress --filter tcp --rate "$1" \
-		--from "$2" --to "$3" --bin 1ms --json "$TMP/q.json" 2>"$TMP/q.err" &
-	WATCH=$!
-	wait_until grep -q ready "$TMP/q.err"
-}
-
-look()
-{
-	sleep 0.2
-	kill -TERM "$WATCH"
-	wait "$WATCH" || fail "qdelay: $(tail -n1 "$TMP/q.err")"
-}
-
+# seen NAME: in what observed has left
 seen()
 {
 	jq ".$1" "$TMP/q.json"
@@ -110,13 +91,13 @@ end_to_end()
 	dumbbell 1 100us
 	node sw egress 10gbit switch-id 77
 	serve r
-	watch 10gbit 5ms 30ms
+	observe 10gbit --from 5ms --to 30ms
 	trace_on hpccpp/hpccpp_window hpccpp/hpccpp_sample
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
 	send --size 40M
 	stop_captures
 	trace_off "$TMP/trace"
-	look
+	observed
 	expect "utilisation" "$(seen utilisation)" -ge 0.94
 	expect "utilisation" "$(seen utilisation)" -le 0.96
 	expect "queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
@@ -228,7 +209,7 @@ declare_test line_rate "H4" "a flow starts at line rate, W_init = B * T, and is 
 
 # A port of NS as a capture on it shows it, against the records that it stamped:
 # judge_stamps NS PCAP HOP. Prints: speeds, records, worst difference of time (ns) and of
-# txBytes (units of 128)
+# txBytes (units of 128), bytes captured in all
 judge_stamps()
 {
 	# all frames in the order in which they left; for probes the record HOP
@@ -247,15 +228,16 @@ judge_stamps()
 		}
 		ts0 = ts[hop]; tx0 = tx[hop]; ns0 = ns; bytes0 = bytes; speed[mbps[hop]] = 1
 	}
-	END { for (s in speed) printf "%d ", s; print n, wt, wx }'
+	END { for (s in speed) printf "%d ", s; print n, wt, wx, bytes }'
 }
 
 stamps()
 {
-	local n i id path speed records time bytes rate
+	local n i id path speed records time bytes total rate
 
 	needs_virtual
-	for n in 1 3 5; do
+	for n in 1 3 5 6; do
+		[ "$n" -le 5 ] || parameter probe_room="$n"
 		chain "$n"
 		path=0
 		for ((i = 1; i <= n; i++)); do
@@ -274,21 +256,26 @@ stamps()
 			"$(messages "$TMP/h.pcap" 'int.type == 2' int.path_id int.nhop | sort -u)" = \
 			"$(printf '0x%04x\t%d' "$path" "$n")"
 		for ((i = 1; i <= n; i++)); do
-			read -r speed records time bytes < <(judge_stamps "s$i" "$TMP/s$i.pcap" "$i")
+			read -r speed records time bytes total < <(judge_stamps "s$i" "$TMP/s$i.pcap" "$i")
 			rate=10000
 			[ "$i" -lt "$n" ] || rate=5000
 			expect "node $i of $n: speed" "$speed" -eq "$rate"
 			expect "node $i of $n: records" "$records" -ge 10
 			expect "node $i of $n: time, worst, ns" "$time" -le 64
 			expect "node $i of $n: txBytes, worst, units" "$bytes" -le 1
-			expect "node $i of $n: stamped, by tc" "$(in_ns "s$i" tc -s -j qdisc show dev egress root | jq '.[0].stamped')" -ge "$records"
+			in_ns "s$i" tc -s -j qdisc show dev egress root >"$TMP/tc.json"
+			expect "node $i of $n: stamped, by tc" "$(jq '.[0].stamped' "$TMP/tc.json")" -eq "$records"
+			# by tc: and what the port has told its neighbours before the capture
+			expect "node $i of $n: bytes, by tc" "$(jq '.[0].bytes' "$TMP/tc.json")" -ge "$total"
+			expect "node $i of $n: bytes, by tc" "$(jq '.[0].bytes' "$TMP/tc.json")" -le $((total + 1000))
 		done
 		expect "checksums that are wrong behind $n nodes" "$(counter r int_reflector Checksum)" -eq 0
 		expect "control in use" "$(flow_field cc)" = hpccpp
 		teardown
 	done
+	parameter probe_room=5
 }
-declare_test stamps "H6 H7" "over 1, 3 and 5 nodes: time, bytes, speed and pathID are what captures at the ports show"
+declare_test stamps "H6 H7" "over 1, 3, 5 and 6 nodes: time, bytes, speed and pathID are what captures at the ports and tc show"
 
 over_room()
 {
@@ -352,13 +339,13 @@ receiver_based()
 	dumbbell 1 99us
 	node sw egress 10gbit
 	serve r
-	watch 10gbit 5ms 30ms
+	observe 10gbit --from 5ms --to 30ms
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
 	trace_on hpccpp/hpccpp_window
 	send --size 40M
 	trace_off "$TMP/trace"
 	stop_captures
-	look
+	observed
 	PARAM=$REFLECTOR parameter base_rtt_ns=0
 	expect "utilisation" "$(seen utilisation)" -ge 0.94
 	expect "utilisation" "$(seen utilisation)" -le 0.96
@@ -429,11 +416,11 @@ mtu_and_ipv6()
 			burst $((mtu + 14)) cburst $((mtu + 14)) quantum $((mtu + 14))
 		serve r
 		for to in 10.0.0.1 fd00:0::1; do
-			watch 10gbit 5ms 15ms
+			observe 10gbit --from 5ms --to 15ms
 			SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
 			TO=$to send --size 25M
 			stop_captures
-			look
+			observed
 			expect "MTU $mtu to $to: control" "$(flow_field cc)" = hpccpp
 			expect "MTU $mtu to $to: utilisation" "$(seen utilisation)" -ge 0.93
 			expect "MTU $mtu to $to: utilisation" "$(seen utilisation)" -le 0.97
@@ -721,7 +708,7 @@ parameters()
 	needs_virtual	# with all checkers on each refusal takes half a second
 	refused eta_permille=99 eta_permille=1001 max_stage=256 flows=0 w_ai_bytes=1048577 base_rtt_ns=1000000001 \
 		line_rate_mbps=1600001 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=16 probes_lost=0 \
-		probes_lost=13 reprobe_max_ms=0 dscp=64 receiver_based=2 eta_permille=x dscp=-1
+		probes_lost=13 probe_packets=65 reprobe_max_ms=0 dscp=64 receiver_based=2 eta_permille=x dscp=-1
 	PARAM=$REFLECTOR refused dscp=64 max_rate=0
 	refused_at_load eta_permille=0
 	load eta_permille=900 flows=10
@@ -737,11 +724,11 @@ eta_and_pace()
 	dumbbell 1 99us
 	node sw egress 10gbit dscp 40
 	serve r
-	watch 10gbit 10ms 30ms
+	observe 10gbit --from 10ms --to 30ms
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
 	send --size 40M
 	stop_captures
-	look
+	observed
 	expect "utilisation at eta 80 %" "$(seen utilisation)" -ge 0.79
 	expect "utilisation at eta 80 %" "$(seen utilisation)" -le 0.82
 	expect "DSCP" "$(messages "$TMP/h.pcap" int ip.dsfield.dscp | sort -u)" = 40
@@ -781,6 +768,7 @@ stress()
 	every sysctl -qw net.ipv4.tcp_ecn=1
 	node sw egress 100mbit sojourn
 	storm 3
+	in_ns sw int_hostile 1000 2 >/dev/null &
 	sink
 	for i in 1 2 3; do
 		sleep 0.3

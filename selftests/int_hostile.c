@@ -6,9 +6,9 @@
  *
  * Listens to probes and responses that pass through this host (IPv4), and sends RATE
  * altered copies of the latest ones per second: replayed, with a wrong cookie, a wrong
- * checksum, truncated, over-long, of a wrong flow, with an id of the future, with a
- * sequence number out of the window. Prints how many of each kind, as lines of
- * "TYPE KIND NUMBER".
+ * checksum, truncated, over-long, of a wrong flow (another port, or from a third host),
+ * with an id of the future, with a sequence number out of the window. Prints how many of
+ * each kind, as lines of "TYPE KIND NUMBER".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +111,8 @@ static void listen_to(int fd, struct packet latest[2])
 
 static void alter(struct packet *p, enum kind kind)
 {
-	struct tcphdr *th = (struct tcphdr *)(p->data + sizeof(struct iphdr));
+	struct iphdr *ip = (struct iphdr *)p->data;
+	struct tcphdr *th = (struct tcphdr *)(p->data + sizeof(*ip));
 	u8 *m = p->data + HEADERS;
 
 	switch (kind) {
@@ -126,7 +127,10 @@ static void alter(struct packet *p, enum kind kind)
 		p->len += 1 + rand() % 64;
 		break;
 	case FLOW:
-		th->source = htons(1 + rand() % 1000);
+		if (rand() & 1)
+			th->source = htons(1 + rand() % 1000);
+		else
+			ip->saddr = htonl(ntohl(ip->saddr) ^ (0x200 + (rand() & 0xff)));
 		break;
 	case FUTURE:
 		int_put32(m + 8, int_get32(m + 8) + 1 + rand() % 1000);

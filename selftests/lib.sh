@@ -504,6 +504,26 @@ stop_captures()
 	CAPTURES=()
 }
 
+# observe RATE [QDELAY OPTION...]: qdelay on both sides of sw's egress, until observed, which
+# leaves $TMP/q.json
+observe()
+{
+	local ports
+
+	ports=$(ip -n "${NSP}sw" -br link | awk '$1 ~ /^p[0-9]+@/ { sub(/@.*/, "", $1); print $1 }' | paste -sd,)
+	ip netns exec "${NSP}sw" qdelay --live --in "$ports" --out egress --filter tcp --rate "$1" "${@:2}" \
+		--json "$TMP/q.json" 2>"$TMP/qdelay.err" &
+	OBSERVER=$!
+	wait_until grep -q ready "$TMP/qdelay.err"
+}
+
+observed()
+{
+	sleep 0.2
+	kill -TERM "$OBSERVER"
+	wait "$OBSERVER" || fail "qdelay: $(tail -n1 "$TMP/qdelay.err")"
+}
+
 # packets FILE FILTER FIELD...: tshark's fields, a line per packet, by tabs
 packets()
 {
