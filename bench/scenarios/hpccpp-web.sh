@@ -5,11 +5,16 @@ QUESTION="How much slower than alone are short flows under realistic loads?"
 TOPOLOGY='
  a1 a2 a3 a4 -- leaf1 --- spine1 --- leaf2 -- b1 b2 b3 b4
                      \--- spine2 ---/
- all links 10 Gb/s, every port on the way stamps (or has a RED step); base RTT 100 us
+ all links 10 Gb/s, every port on the way, also of the senders, stamps (or has a RED step); base RTT rtt
  a1..a4 send to b1..b4 at random, 50 % of the hosts'"'"' links'
 ROWS="dctcp hpccpp"
-VARIANTS=("load=websearch stage=5" "load=websearch stage=0" "load=hadoop stage=5" "load=hadoop stage=0")
-PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++","N":16,"line rate":"10 Gb/s, known","slowdown":"completion time / (RTT + size / 10 Gb/s)","requests":"Poisson, 5 Gb/s from each of 4 hosts for 0.4 s"}'
+VARIANTS=()
+for _l in websearch hadoop; do
+	for _t in 100us 20us; do
+		VARIANTS+=("load=$_l rtt=$_t stage=5" "load=$_l rtt=$_t stage=0")
+	done
+done
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++","N":100,"line rate":"10 Gb/s, known","slowdown":"completion time / (RTT + size / 10 Gb/s)","requests":"Poisson, 5 Gb/s from each of 4 hosts for 0.4 s"}'
 COLUMNS_SHOWN='["count_small","slow_p50_small","slow_p99_small","slow_p50_large","slow_p99_large","failed"]'
 REFERENCE=dctcp
 GOALS='[
@@ -23,7 +28,7 @@ port()
 	read -ra words <<<"$QUEUE"
 	words=("${words[0]}")
 	[ "${words[0]}" != hpccpp ] || words+=(--switch-id "$3")
-	"$LOWQ_TC" "${words[0]}" "$2" -n "$NSP$1" --rate 10gbit --shape --rtt 100us \
+	"$LOWQ_TC" "${words[0]}" "$2" -n "$NSP$1" --rate 10gbit --shape --rtt "$rtt" \
 		--no-rehearsal --quiet "${words[@]:1}" || fail "lowq-tc ${words[*]}"
 }
 
@@ -37,14 +42,13 @@ trunk()
 
 run_scenario()
 {
-	local i s id=1 pids=()
+	local i s id=1 pids=() ns=${rtt%us}000
 
 	modprobe int_reflector
 	if [ "$CONTROL" = hpccpp ]; then
 		echo "$stage" >/sys/module/tcp_hpccpp/parameters/max_stage
-		echo 16 >/sys/module/tcp_hpccpp/parameters/flows
 		echo 10000 >/sys/module/tcp_hpccpp/parameters/line_rate_mbps
-		echo 102000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns
+		echo $((ns + 2000)) >/sys/module/tcp_hpccpp/parameters/base_rtt_ns
 	fi
 	roomy
 	for s in leaf1 leaf2 spine1 spine2; do
@@ -56,9 +60,10 @@ run_scenario()
 		add_ns "b$i"
 		net "$i" "a$i" eth0 leaf1 "p$i"
 		net "1$i" "b$i" eth0 leaf2 "p$i"
+		port "a$i" eth0 $((id++))
 		port leaf2 "p$i" $((id++))
 		# the way back carries ACKs: its delay is the base RTT's
-		in_ns leaf1 tc qdisc add dev "p$i" root netem delay 100us limit 1000000
+		in_ns leaf1 tc qdisc add dev "p$i" root netem delay "$rtt" limit 1000000
 	done
 	trunk leaf1 spine1 1
 	trunk leaf1 spine2 2
@@ -94,7 +99,7 @@ slowdown()
 	local q
 
 	jq -r 'select(.type == "flow" and .status == "ok") | "\(.size) \(.duration_ns)"' "$OUT/flows.jsonl" |
-		awk -v a="$2" -v b="$3" '$1 >= a && $1 < b { print $2 / (100000 + $1 * 8 / 10 * 1514 / 1448) }' | sort -n >"$TMP/slow"
+		awk -v a="$2" -v b="$3" -v rtt="${rtt%us}000" '$1 >= a && $1 < b { print $2 / (rtt + $1 * 8 / 10 * 1514 / 1448) }' | sort -n >"$TMP/slow"
 	metric "count_$1" "$(wc -l <"$TMP/slow")"
 	for q in 50 99; do
 		metric "slow_p${q}_$1" "$(awk -v q="$q" '{ v[NR] = $1 } END { i = int(NR * q / 100 + 0.9999); if (i < 1) i = 1; if (NR) print v[i] }' "$TMP/slow")"

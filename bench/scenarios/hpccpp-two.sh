@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="HPCC++: two bottlenecks in series, the tighter one moves"
+QUESTION="How many RTTs until a flow follows the tighter of two links, when that becomes another one?"
+TOPOLOGY='
+ h1  a long flow -- sw: first ==== second ==== r
+                        (stamps, or RED step: each of the two)
+     0 to 200 RTTs       25 Gb/s  10 Gb/s       base RTT 100 us
+     to 400 RTTs          5 Gb/s  25 Gb/s
+     to 600 RTTs         25 Gb/s  10 Gb/s'
+ROWS="dctcp hpccpp"
+VARIANTS=("stage=5" "stage=0")
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++","N":16,"T":"the base RTT, as a parameter","queue":"what waits in both together","followed":"RTTs from the change to the first of 5 in a row with the rate within 5 % of eta*C of the tighter link and no more than 5 packets waiting","K of DCTCP":"of 25 Gb/s, at both"}'
+COLUMNS_SHOWN='["down_rtts","up_rtts","down_queue_max","queue_after_mean","drops"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"down_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"followed within 5 RTTs to the other link, of half the rate"},
+	{"metric":"up_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"followed within 5 RTTs back to the first one"},
+	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss"}]'
+
+# retune DEV RATE: the port's shaper, and what it stamps
+retune()
+{
+	local class parent
+
+	read -r class parent < <(in_ns sw tc class show dev "$1" | awk '$2 == "htb" { print $3, substr($3, 1, index($3, ":")) }')
+	in_ns sw tc class change dev "$1" parent "$parent" classid "$class" htb rate "$2" ceil "$2" \
+		burst 1514 cburst 1514 quantum 1514 || fail "tc class change"
+	[ "$CONTROL" = hpccpp ] || return 0
+	in_ns sw tc qdisc change dev "$1" parent "$class" int rate "$2" || fail "tc qdisc change"
+}
+
+# followed FROM RATE: RTTs, from FROM RTTs after the first packet
+followed()
+{
+	awk -v b="$1" -v c="$2" -v eta="$([ "$CONTROL" = hpccpp ] && echo 0.95 || echo 1)" '
+		$1 >= b { ok = $2 >= 0.95 * eta * c && $2 <= 1.05 * eta * c && $3 <= 5
+			run = ok ? run + 1 : 0
+			if (run == 5) { print $1 - 4 - b; exit } }' "$TMP/bins"
+}
+
+run_scenario()
+{
+	local i mac change=() first_ns flow
+
+	modprobe int_reflector
+	if [ "$CONTROL" = hpccpp ]; then
+		echo "$stage" >/sys/module/tcp_hpccpp/parameters/max_stage
+		echo 16 >/sys/module/tcp_hpccpp/parameters/flows
+		echo 100000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns
+	fi
+	dumbbell 1 100us
+	# what comes from h1 leaves sw by "first", comes back by "second", and leaves by
+	# "egress": both queues are between sw's p1 and egress, and are watched as one
+	link sw first sw second
+	mac=$(in_ns sw cat /sys/class/net/second/address)
+	ip -n "${NSP}sw" neigh add 10.0.0.1 lladdr "$mac" dev first nud permanent
+	ip -n "${NSP}sw" route add default dev first table 100
+	ip -n "${NSP}sw" rule add iif p1 lookup 100
+	bottleneck 25gbit 100us
+	QUEUE=${QUEUE/switch-id 1/switch-id 2} DEV=first bottleneck 25gbit 100us
+	retune egress 10gbit
+	serve r --cc "$CONTROL"
+	watch_queue 25gbit 0us 60ms 100us
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 60ms >"$OUT/flows.jsonl" &
+	flow=$!
+	sleep 0.02
+	change+=("$(date +%s%N)")
+	retune first 5gbit
+	retune egress 25gbit
+	sleep 0.02
+	change+=("$(date +%s%N)")
+	retune egress 10gbit
+	retune first 25gbit
+	wait $flow
+	watched
+	# a line per RTT: bin, rate, longest queue; the changes in bins
+	awk -F, 'NR > 1 { print int($1 * 1e4 + 0.5), $2, $4, $3 }' "$OUT/queue.csv" >"$TMP/bins"
+	first_ns=$(jq .first_ns "$OUT/qdelay.json")
+	for i in 0 1; do
+		change[i]=$(awk -v a="${change[i]}" -v b="$first_ns" 'BEGIN { printf "%.2f", (a % 1e12 - b % 1e12) / 1e5 }')
+	done
+	metric down_rtts "$(followed "${change[0]}" 5e9)"
+	metric up_rtts "$(followed "${change[1]}" 10e9)"
+	metric down_queue_max "$(awk -v b="${change[0]}" '$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
+	metric queue_after_mean "$(awk -v b="${change[0]}" -v e="${change[1]}" '$1 >= b + 20 && $1 < e { s += $4; n++ } END { print s / n }' "$TMP/bins")"
+}
