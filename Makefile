@@ -61,7 +61,7 @@ lint:
 	scripts/lint
 
 matrix:
-	scripts/matrix --dkms $(KERNELS)
+	scripts/matrix $(KERNELS)
 
 intree:
 	scripts/intree $(KSRC)
