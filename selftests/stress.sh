@@ -1,0 +1,248 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# All of lowq's controls under what networks and people do to them. Data have to arrive
+# as they were sent (SHA-256 at both ends), modules have to go when asked to.
+# FULL=1: 10,000 connections per control, and more than 4 GiB in one flow.
+# TABLE=FILE: what was tried, how much, what happened, as rows of a Markdown table.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+CONTROLS=()
+for c in dctcp_ref prague ldcp hpccpp; do
+	! modprobe "tcp_$c" 2>/dev/null || CONTROLS+=("$c")
+done
+[ ${#CONTROLS[@]} -gt 0 ] || { echo "1..0 # SKIP no module"; exit $KSFT_SKIP; }
+
+# connections per control
+if [ "${FULL:-}" ]; then
+	CONNECTIONS=10000
+elif virtual; then
+	CONNECTIONS=1000
+else
+	CONNECTIONS=60
+fi
+
+# row WHAT HOW-MUCH: a line of the table; it is reached only when all went well
+row()
+{
+	echo "$1: $2"
+	[ -z "${TABLE:-}" ] || echo "| $1 | $2 | intact, clean |" >>"$TABLE"
+}
+
+# receiver NS: there, intact.py answers
+receiver()
+{
+	in_ns "$1" python3 "$SELFTESTS/intact.py" serve 5300 2>/dev/null &
+	wait_until listening "$1" 5300
+}
+
+# intact TO [intact.py's options]: from h1 to r, adds to $TMP/said; all has to arrive
+intact()
+{
+	in_ns h1 timeout "${LIMIT:-600}" python3 "$SELFTESTS/intact.py" send "$1" 5300 "${@:2}" >"$TMP/one" ||
+		fail "not intact: $(cat "$TMP/one")"
+	expect "failed connections" "$(jq .failed "$TMP/one")" -eq 0
+	cat "$TMP/one" >>"$TMP/said"
+}
+
+# sum FIELD: of all that intact.py has said in this test
+sum()
+{
+	jq -s "map(.$1) | add" "$TMP/said"
+}
+
+# bottleneck RATE: of sw's way to r; marks, so that each control has something to do
+bottleneck()
+{
+	shape "$1" fq_codel ce_threshold 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=3 2>/dev/null
+}
+
+# all_unload: the modules go, and come again
+all_unload()
+{
+	local c
+
+	for c in "${CONTROLS[@]}"; do
+		MODULE=tcp_$c unloaded
+	done
+	for c in "${CONTROLS[@]}"; do
+		modprobe "tcp_$c" || fail "cannot load tcp_$c again"
+	done
+}
+
+# come_and_go CONTROL: the others' modules, by turns, until $TMP/enough is there
+come_and_go()
+{
+	local c n=0
+
+	until [ -e "$TMP/enough" ]; do
+		for c in "${CONTROLS[@]}"; do
+			[ "$c" != "$1" ] || continue
+			! modprobe -r "tcp_$c" 2>/dev/null || n=$((n + 1))
+			sleep 0.01
+			modprobe "tcp_$c"
+		done
+	done
+	echo "$n" >"$TMP/unloads"
+}
+
+churn()
+{
+	local c churner
+
+	for c in "${CONTROLS[@]}"; do
+		: >"$TMP/said"
+		rm -f "$TMP/enough"
+		dumbbell 1 100us
+		bottleneck 1gbit
+		receiver r
+		come_and_go "$c" &
+		churner=$!
+		intact 10.0.0.1 --connections $((CONNECTIONS / 2)) --parallel 20 --size 3000 --cc "$c"
+		intact fd00:0::1 --connections $((CONNECTIONS / 2)) --parallel 20 --size 140000 --cc "$c" cubic reno
+		touch "$TMP/enough"
+		wait "$churner"
+		teardown
+		expect "connections" "$(sum connections)" -eq "$CONNECTIONS"
+		expect "unloads of other modules meanwhile" "$(cat "$TMP/unloads")" -ge 1
+		row "$c: connections opened and closed, IPv4 and IPv6, while other modules load and unload" \
+			"$(sum connections) connections, $(sum switches) changes of control, $(cat "$TMP/unloads") unloads"
+	done
+	all_unload
+}
+declare_test churn "" "connections by the thousand that change their control, while other modules come and go"
+
+bad_paths()
+{
+	local c spec size=400000
+
+	virtual || size=60000
+	for c in "${CONTROLS[@]}"; do
+		: >"$TMP/said"
+		dumbbell 1 1ms
+		bottleneck 100mbit
+		receiver r
+		for spec in "loss 1%" "loss 10%" "loss 30%" "delay 1ms reorder 30% gap 3" "duplicate 20%" \
+			"corrupt 2%" "loss 5% 50% duplicate 5% corrupt 1% delay 1ms 1ms"; do
+			# shellcheck disable=SC2086 # a list of words
+			in_ns h1 tc qdisc replace dev eth0 root netem limit 10000 $spec
+			intact 10.0.0.1 --size "$size" --cc "$c"
+		done
+		in_ns h1 tc qdisc del dev eth0 root
+		for spec in "loss 10%" "loss 30%"; do
+			# shellcheck disable=SC2086
+			in_ns r tc qdisc replace dev eth0 root netem limit 10000 $spec
+			intact fd00:0::1 --size "$size" --cc "$c"
+		done
+		teardown
+		row "$c: loss 1 to 30 %, reordering, duplicates, corruption, ACK loss 10 and 30 %" "$(sum bytes) bytes"
+	done
+	all_unload
+}
+declare_test bad_paths "" "loss up to 30 %, reordering, duplicates, corruption, lost ACKs"
+
+moving_ground()
+{
+	local c i flow
+
+	for c in "${CONTROLS[@]}"; do
+		: >"$TMP/said"
+		dumbbell 1 1ms
+		bottleneck 100mbit
+		# a second way from h1 to r's side
+		link h1 eth1 sw q1
+		ip -n "${NSP}h1" addr add 10.9.0.1/24 dev eth1
+		ip -n "${NSP}sw" addr add 10.9.0.254/24 dev q1
+		receiver r
+		intact 10.0.0.1 --size 3000000 --cc "$c" &
+		flow=$!
+		for i in 1400 1000 576 1500; do
+			sleep 0.05
+			ip -n "${NSP}h1" link set eth0 mtu "$i"
+			ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.9.0.254 dev eth1
+			sleep 0.05
+			ip -n "${NSP}sw" link set egress mtu "$i"
+			ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.0.1.254 dev eth0
+		done
+		# the receiver stops, its window closes; then it goes on
+		ip netns pids "${NSP}r" | xargs kill -STOP
+		sleep 2
+		ip netns pids "${NSP}r" | xargs kill -CONT
+		wait "$flow" || exit
+		teardown
+		row "$c: MTU and route changed 8 times, the receiver stopped for 2 s, in one flow" "$(sum bytes) bytes"
+	done
+	all_unload
+}
+declare_test moving_ground "" "MTU and routes change, the receiver is stopped and goes on, in mid-flow"
+
+destroyed()
+{
+	local c i times=5
+
+	virtual || times=1
+	for c in "${CONTROLS[@]}"; do
+		for ((i = 0; i < times; i++)); do
+			dumbbell 2 1ms
+			bottleneck 100mbit
+			CC=$c storm 3
+			sleep "0.$((i * 2 + 1))"
+			vanish h2
+			sleep 0.1
+			vanish r
+			sleep 0.1
+			teardown
+		done
+		row "$c: namespaces destroyed under traffic, the sender's and the receiver's" "$((2 * times)) namespaces"
+	done
+	! virtual || all_unload
+}
+declare_test destroyed "" "namespaces destroyed under traffic"
+
+wrap()
+{
+	local c
+
+	[ "${FULL:-}" ] || skip "FULL=1 for 4.3 GB per control"
+	virtual || skip "as fast as it has to be in virtual time only"
+	for c in "${CONTROLS[@]}"; do
+		: >"$TMP/said"
+		OFFLOADS=1 dumbbell 1 100us
+		every sysctl -qw net.ipv4.tcp_ecn=3 2>/dev/null
+		receiver r
+		intact 10.0.0.1 --size 4400000000 --cc "$c"
+		teardown
+		row "$c: the 32-bit sequence wraps" "$(sum bytes) bytes in one flow"
+	done
+}
+declare_test wrap "" "more than 4 GiB in one flow: sequence numbers wrap"
+
+FAILSLAB=/sys/kernel/debug/failslab
+no_memory()
+{
+	local c
+
+	[ -d "$FAILSLAB" ] || skip "this kernel has no fault injection (CONFIG_FAILSLAB)"
+	for c in "${CONTROLS[@]}"; do
+		: >"$TMP/said"
+		dumbbell 1 1ms
+		bottleneck 100mbit
+		receiver r
+		# of those that cannot wait, which are the network's
+		echo Y >"$FAILSLAB/ignore-gfp-wait"
+		echo 0 >"$FAILSLAB/verbose"
+		echo -1 >"$FAILSLAB/times"
+		echo 1 >"$FAILSLAB/probability"		# in a hundred
+		intact 10.0.0.1 --size 200000 --connections 5 --cc "$c" cubic
+		echo 0 >"$FAILSLAB/probability"
+		teardown
+		row "$c: of the network's allocations of memory one in a hundred fails" "$(sum bytes) bytes"
+	done
+	all_unload
+}
+declare_test no_memory "" "allocations that fail: nothing is lost, nothing breaks"
+
+run_tests "$@"
