@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # install.sh - what "make install" does after modules_install, and "make
-# uninstall". Not installed are scripts/lab, scripts/report and bench/run with
-# their man pages: the lab builds the modules from this tree and runs commands in
-# it, and without the lab there is nothing to report on.
+# uninstall". Not installed are scripts/report and bench/run with their man pages:
+# they belong to this tree's scenarios.
 set -eu
 
 usage()
@@ -11,9 +10,9 @@ usage()
 	cat <<-END
 	usage: scripts/install.sh install|uninstall DESTDIR PREFIX
 
-	install    puts lowq-tc, flowgen, qdelay, man pages and bash completion below
-	           DESTDIR/PREFIX, tc's plugin where tc looks for it, and tells depmod of
-	           the modules
+	install    puts lowq-tc, lowq-lab, flowgen, qdelay, man pages and bash completion
+	           below DESTDIR/PREFIX, tc's plugin where tc looks for it, and tells depmod
+	           of the modules
 	uninstall  removes what install has put there, and the modules of all kernels
 	DESTDIR may be empty. Doing either twice does no harm.
 	END
@@ -71,7 +70,7 @@ remove_made()
 		[[ $name == /* && $name/ != */../* ]] || continue
 		case $kind in
 		f)
-			[ -e "$DESTDIR$name" ] || continue
+			[ -e "$DESTDIR$name" ] || [ -L "$DESTDIR$name" ] || continue
 			rm -f "$DESTDIR$name"
 			echo "  REMOVE $DESTDIR$name"
 			;;
@@ -102,7 +101,7 @@ tc_plugins()
 
 put_files()
 {
-	local file name
+	local file name tree
 	KEPT=()
 
 	for file in selftests/flowgen selftests/qdelay selftests/q_int.so; do
@@ -121,12 +120,19 @@ put_files()
 	put 755 selftests/qdelay "$PREFIX/bin/qdelay"
 	# tc looks for plugins where it was built to, or in TC_LIB_DIR
 	put 755 selftests/q_int.so "$(tc_plugins)/q_int.so"
+	# the lab, with the sources that it builds the modules from
+	mapfile -t tree < <(find scripts/lab scripts/lab.d -type f; . scripts/lab.d/build.sh; module_sources_in .)
+	for file in "${tree[@]}"; do
+		put "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$PREFIX/share/lowq/tree/${file#./}"
+	done
+	ln -sfn ../share/lowq/tree/scripts/lab "$DESTDIR$PREFIX/bin/lowq-lab"
+	MADE+=("f $PREFIX/bin/lowq-lab")
 	put 644 scripts/int.lua "$PREFIX/share/lowq/int.lua"
 	put 644 scripts/lowq-tc.bash-completion "$PREFIX/share/bash-completion/completions/lowq-tc"
 	for file in man/*.[1-8]; do
 		name=${file##*/}
 		case $name in
-		lowq-lab.1|lowq-report.1|lowq-bench.1) continue ;;
+		lowq-report.1|lowq-bench.1) continue ;;
 		esac
 		put 644 "$file" "$PREFIX/share/man/man${name##*.}/$name"
 	done

@@ -66,8 +66,9 @@ class Sender:
             if self.args.cc:
                 self.switch(conn, 0)
             conn.connect((self.args.to, self.args.port))
-            for at in range(0, self.args.size, CHUNK):
-                data = (struct.pack("<Q", at) + NOISE)[:min(CHUNK, self.args.size - at)]
+            step = max(1, min(CHUNK, self.args.size // 16))
+            for at in range(0, self.args.size, step):
+                data = (struct.pack("<Q", at) + NOISE)[:min(step, self.args.size - at)]
                 digest.update(data)
                 conn.sendall(data)
                 if len(self.args.cc) > 1:

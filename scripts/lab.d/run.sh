@@ -38,7 +38,8 @@ run_guest()
 	printf '%s\0' "$@" >"$run/argv"
 	printf '%s\0' HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 LOWQ_LAB="$flavour" \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin >"$run/env"
-	printf %s "$PROJECT" >"$run/cwd"
+	# of an installed lab there is only what it needs: nothing to be done in there
+	if [ -f "$PROJECT/Makefile" ]; then printf %s "$PROJECT"; else printf %s "$PWD"; fi >"$run/cwd"
 	[ -z "$modules" ] || printf %s "$modules" >"$run/modules"
 	[ -z "$OPT_OUT" ] || printf %s "$OPT_OUT" >"$run/outdir"
 	[ "$flavour" != debug ] || touch "$run/leaks"
