@@ -7,7 +7,7 @@ DESTDIR ?=
 PREFIX ?= /usr/local
 
 .PHONY: help modules install uninstall dkms-install dkms-remove tools demo demo-roce test bench lint \
-	matrix deb intree clean
+	matrix stress deb intree clean
 
 help:
 	@echo 'in the lab (no root needed, no kernel headers):'
@@ -22,6 +22,7 @@ help:
 	@echo '  sudo make dkms-install               built anew for every kernel; and dkms-remove'
 	@echo 'before a release:'
 	@echo '  sudo make matrix [KERNELS=6.12]      Debian'\''s kernels 6.1, 6.12, 7 in QEMU'
+	@echo '  make stress    10,000 connections per control and worse, in the lab'
 	@echo '  make intree KSRC=DIR   patches for a kernel tree in out/intree'
 	@echo '  make deb       Debian packages in out/deb, checked by lintian'
 	@echo 'make clean removes what was built here; scripts/lab clean the lab'\''s cache'
@@ -62,6 +63,9 @@ lint:
 
 matrix:
 	scripts/matrix $(KERNELS)
+
+stress:
+	scripts/stress
 
 intree:
 	scripts/intree $(KSRC)
