@@ -103,6 +103,11 @@ for rate in ("1gbit", "100mbit", "10gbit"):
 scenario("many", goals=[{"metric": "delay_mean_us", "row": "fast", "op": "<", "value": 6,
                          "variant": {"rate": "1gbit"}}])
 
+for a in (1, 2):
+    for b in (1, 2, 4):
+        put("sweep", {"a": a, "b": b}, "only", 1, {"jain": .5 + a / 10 + b / 100})
+scenario("sweep", conclusion="a is what counts.")
+
 put("odd", {}, "fast", 1, base)
 Path("odd/runs/default/lost/1").mkdir(parents=True)
 scenario("odd")
@@ -173,6 +178,15 @@ variants()
 	test "$(grep -o '^rate=.*' many.txt | xargs)" = "rate=100mbit rate=1gbit rate=10gbit" &&
 		has many.txt 'new_metric' 'met +fast \[rate=1gbit\].*met by 1.0' &&
 		test "$(grep -c ' met ' many.txt)" = 1
+}
+
+# One row: a line per variant, and a plot with a colour per value of the first setting
+one_row()
+{
+	"$report" sweep --format markdown --svg sweep-svg >sweep.md &&
+		has sweep.md '^\| a \| b \| Jain \|$' '^\| 2 \| 4 \| 0\.740 \|$' '^a is what counts\.$' &&
+		test "$(grep -c '^| [12] |' sweep.md)" = 6 &&
+		has sweep-svg/variants.svg 'a=1' 'a=2'
 }
 
 # refused STATUS PATTERN ARGUMENT...: that exit status, one line on stderr with the pattern
@@ -320,7 +334,7 @@ if ! command -v python3 >/dev/null; then
 	echo "1..0 # SKIP python3 is not installed"
 	exit 4
 fi
-echo "1..22"
+echo "1..23"
 
 make_results
 "$report" one >one.txt
@@ -346,6 +360,7 @@ check "Markdown" has one.md '^\| row \| utilisation \(%\) \|' '^\|---\|---:\|' \
 check "CSV" csv_values
 check "JSON" json_values
 check "variants in natural order, unknown metrics, goals of one variant" variants
+check_plot "one row: a table of variants, and a colour per value of the first setting" one_row
 check "gaps in the rate of a flow" gaps
 check "wrong usage: one line, exit 2" usage_errors
 check "broken results: one line, exit 1" data_errors

@@ -14,11 +14,16 @@ for _l in "size=125000 load=1gbit" "size=125000 load=3gbit" "size=20000 load=1gb
 	VARIANTS+=("$_l alpha=256 beta=512" "$_l alpha=1024 beta=128")
 done
 PARAMS='{"initial window":"ldcp: 87 packets, the BDP; dctcp: 10","load":"of the answers: Poisson, a new connection each","alpha, beta":"LDCP'"'"'s, in 1/1024 packets: the defaults, and what yields least","counted":"0.1 s to 0.4 s"}'
-COLUMNS_SHOWN='["long_goodput_bps","long_drops","utilisation","qlen_mean_pkts","qlen_p99_pkts","rpc_count","rpc_p50_us","rpc_p99_us","drops","timeouts"]'
+COLUMNS_SHOWN='["long_gbps","long_drops","utilisation","qlen_mean_pkts","qlen_p99_pkts","rpc_count","rpc_p50_us","rpc_p99_us","drops","timeouts"]'
 REFERENCE=dctcp
 GOALS='[
 	{"metric":"long_drops","row":"ldcp","op":"<=","value":0,"variant":"*","text":"the long flow loses no packet"},
-	{"metric":"long_goodput_bps","row":"ldcp","op":">=","value":0.95,"relative_to":"dctcp","variant":"*","text":"its goodput at least 95 % of that beside dctcp'"'"'s arrivals"}]'
+	{"metric":"long_gbps","row":"ldcp","op":">=","value":0.95,"relative_to":"dctcp","variant":"*","text":"its goodput at least 95 % of that beside dctcp'"'"'s arrivals"}]'
+CONCLUSION="Each answer fills the queue to K for one RTT, and every packet of the long flow that
+is marked meanwhile takes beta off its window; alpha per RTT comes back. How much of its rate a long
+flow that is alone keeps follows from alpha / beta: 1/2, the defaults, keeps a third to two thirds
+of it, and answers are done in half of the time or less; 8 keeps it all but once, for a queue that is
+longer and shares that many flows take longer to even (ldcp-sweep)."
 
 run_scenario()
 {
@@ -43,7 +48,7 @@ run_scenario()
 	cat "$TMP/rpc" >>"$OUT/flows.jsonl"
 	watched
 	completions
-	metric long_goodput_bps "$(jq '[.flows[] | select(.flow | startswith("10.0.1.1:"))][0].goodput_bps' "$OUT/qdelay.json")"
+	metric long_gbps "$(jq '[.flows[] | select(.flow | startswith("10.0.1.1:"))][0].goodput_bps / 1e9' "$OUT/qdelay.json")"
 	metric long_drops "$(jq '[.flows[] | select(.flow | startswith("10.0.1.1:"))][0].dropped' "$OUT/qdelay.json")"
 	metric timeouts "$(host_counter TCPTimeouts 2)"
 }
