@@ -45,6 +45,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		wc = hpccpp_reference(&m, &c, sent);
 		expect(wc >= sent, "%lu %lu", wc, sent);
 		m.wc = fp_min(wc, HPCCPP_W_MAX);
+		wc = hpccpp_increase(&c, m.w, elapsed);
+		expect(wc >= c.w_ai && (wc == c.w_ai || wc <= 4 * m.w), "%lu %lu", wc, m.w);
+		wc = hpccpp_probe_ns(&m, c.eta, c.t_ns, sent);
+		expect(wc >= c.t_ns && wc <= 8 * (u64)c.t_ns, "%lu", wc);
 		expect_compute_wind(&m, &c, fuzz_take(&in, 1) & 1);
 		expect(hpccpp_rate(m.w, c.t_ns) <= ((u64)1 << 31) * 1000000, "%lu", m.w);
 	}
