@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What the tests and the scenarios share: TAP, namespaces, topologies, waiting.
+# What the tests and the scenarios share: namespaces, topologies, waiting, and TAP.
 #
 #	h1 --\                                          hosts h1..hN send,
 #	      sw ==== bottleneck (sw:egress) == r       r receives
@@ -17,83 +17,15 @@ LOWQ_TC=${LOWQ_TC:-$LOWQ_ROOT/scripts/lowq-tc}	# in a kernel tree: the installed
 [ -x "$LOWQ_TC" ] || LOWQ_TC=$(command -v lowq-tc)
 PATH=$BIN:$PATH
 NSP=lowq$$-
-TMP=$(mktemp -d)
-readonly KSFT_SKIP=4
 
-# --- TAP -------------------------------------------------------------------
+# shellcheck source=tap.sh
+. "$SELFTESTS/tap.sh"
 
-TESTS=()	# "function|REQUIREMENT IDS|what is shown"
-
-# declare_test FUNCTION "IDS" "WHAT": adds a test; runs in declared order
-declare_test()
+# before each test
+setup()
 {
-	TESTS+=("$1|$2|$3")
-}
-
-# In a test: fail "why" or skip "why" ends it; else it has passed.
-fail()
-{
-	printf '%s\n' "$*" >"$TMP/why"
-	exit 1
-}
-
-skip()
-{
-	printf '%s\n' "$*" >"$TMP/why"
-	exit $KSFT_SKIP
-}
-
-# expect WHAT GOT OP WANT, OP one of -eq -ne -lt -le -gt -ge (floats too), = !=
-expect()
-{
-	case $3 in
-	=|!=) test "$2" "$3" "$4" ;;
-	*) awk -v a="$2" -v op="$3" -v b="$4" 'BEGIN {
-		if (a !~ /^[-+0-9.eE]+$/) exit 1
-		a += 0; b += 0
-		if (op == "-eq") exit !(a == b)
-		if (op == "-ne") exit !(a != b)
-		if (op == "-lt") exit !(a < b)
-		if (op == "-le") exit !(a <= b)
-		if (op == "-gt") exit !(a > b)
-		exit !(a >= b) }' ;;
-	esac || fail "$1: got '$2', expected $3 '$4'"
-}
-
-# run_tests [FUNCTION...]: all, or the named; prints TAP, exits as kselftest has it
-run_tests()
-{
-	local entry func ids what n=0 failed=0 rc start
-
-	command -v flowgen qdelay >/dev/null || { echo "Bail out! build flowgen first: make -C selftests tools"; exit 1; }
-	[ "$(id -u)" -eq 0 ] || { echo "1..0 # SKIP needs root (of a namespace or the lab)"; exit $KSFT_SKIP; }
-	echo "TAP version 13"
-	echo "1..${#TESTS[@]}"
-	for entry in "${TESTS[@]}"; do
-		IFS='|' read -r func ids what <<<"$entry"
-		n=$((n + 1))
-		: >"$TMP/why"
-		if [ $# -gt 0 ] && [[ " $* " != *" $func "* ]]; then
-			echo "ok $n $func # SKIP not asked for"
-			continue
-		fi
-		start=$(date +%s%N)
-		(trap teardown EXIT; "$func") >"$TMP/log" 2>&1
-		rc=$?
-		printf '# %s took %d ms\n' "$func" $((($(date +%s%N) - start) / 1000000))
-		case $rc in
-		0) echo "ok $n $func [$ids] $what" ;;
-		"$KSFT_SKIP") echo "ok $n $func [$ids] $what # SKIP $(cat "$TMP/why")" ;;
-		*)
-			failed=$((failed + 1))
-			echo "not ok $n $func [$ids] $what"
-			sed 's/^/# /' "$TMP/log" "$TMP/why" | tail -n 40
-			;;
-		esac
-	done
-	rm -rf "$TMP"
-	[ $failed -eq 0 ]
-	exit
+	command -v flowgen qdelay >/dev/null || fail "build flowgen first: make -C selftests tools"
+	[ "$EUID" -eq 0 ] || skip "needs root (of a namespace or the lab)"
 }
 
 # --- namespaces ------------------------------------------------------------
@@ -298,7 +230,7 @@ under_test()
 	MODULE=tcp_$1
 	PARAM=/sys/module/$MODULE/parameters
 	modprobe -r "$MODULE" 2>/dev/null
-	modprobe "$MODULE" || { echo "1..0 # SKIP no module $MODULE"; exit $KSFT_SKIP; }
+	modprobe "$MODULE" || skip_all "no module $MODULE"
 }
 
 # unloaded: the module. Sockets that nobody has any more, and before 7.x a namespace's

@@ -4,39 +4,15 @@
 # scripts/report: tables, aggregation over seeds, failed runs, goals, broken input, the page and
 # the plots, all from results that this test makes up.
 
+# shellcheck source=tap.sh
+. "$(dirname "$0")/tap.sh"
 report=$(realpath "$(dirname "$0")/../scripts/report")
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
+cd "$TMP" || exit 1
 export LC_ALL=C.UTF-8
 
-count=0
-failed=0
-
-# Runs a command and prints its verdict as a line of TAP.
-check()
+needs_gnuplot()
 {
-	local name=$1 output
-	shift
-	count=$((count + 1))
-	if output=$("$@" 2>&1); then
-		echo "ok $count $name"
-	else
-		echo "not ok $count $name"
-		echo "$output" | head -n 20 | sed 's/^/# /'
-		failed=$((failed + 1))
-	fi
-}
-
-# The same, for what needs gnuplot.
-check_plot()
-{
-	if command -v gnuplot >/dev/null; then
-		check "$@"
-	else
-		count=$((count + 1))
-		echo "ok $count $1 # SKIP gnuplot is not installed"
-	fi
+	command -v gnuplot >/dev/null || skip "gnuplot is not installed"
 }
 
 make_results()
@@ -127,18 +103,46 @@ has()
 	done
 }
 
+mean() { has one.txt '^fast <&> label +98\.5 +12\.0 +40\.0 +100 +200 +1000 +0 +1\.000'; }
+declare_test mean "" "mean over the seeds"
+
+extremes() { has one.txt '^ +min +98\.0 +10\.0 ' '^ +max +99\.0 +14\.0 '; }
+declare_test extremes "" "lowest and highest seed"
+
+failed_runs()
+{
+	has one.txt '^slow.* 98\.0 ' '^slow.*FAILED \(seed 2\): out of luck' \
+		'^dead.*FAILED \(seeds 1, 2\): did not start' \
+		'^fast.*FAILED \(seed 3\): cut short'
+}
+declare_test failed_runs "" "failed runs are shown"
+
+lost_run() { has odd.txt 'lost +FAILED .*no result.json'; }
+declare_test lost_run "" "a run without result.json is shown as failed"
+
+goal_met() { has one.txt 'met +fast: full link: 98\.5 %, met by 0\.5 points'; }
+declare_test goal_met "" "a goal that is met"
+
+goal_missed() { has one.txt 'missed +fast: .*<= 0\.1 × slow: 12\.0 µs against 10\.0 µs, missed by 2\.0 µs'; }
+declare_test goal_missed "" "a goal relative to another row, missed"
+
+goal_unknown() { has one.txt 'no data +dead: .*dead has no jain'; }
+declare_test goal_unknown "" "a goal without data"
+
 narrow()
 {
 	for name in one many; do
 		LC_ALL=C "$report" "$name"
 	done | awk 'length > 100 { print "too wide: " $0; bad = 1 } END { exit bad }'
 }
+declare_test narrow "" "tables fit 100 columns"
 
 ascii()
 {
 	LC_ALL=C "$report" one >ascii.txt &&
 		if LC_ALL=C grep -n '[^ -~]' ascii.txt; then return 1; fi
 }
+declare_test ascii "" "plain ASCII where the locale is not UTF-8"
 
 columns()
 {
@@ -146,6 +150,15 @@ columns()
 		has columns.txt '^ +Gb/s +Jain$' 'fast.* 9\.50 +1\.000' &&
 		if grep marks columns.txt; then return 1; fi
 }
+declare_test columns "" "chosen columns"
+
+markdown()
+{
+	has one.md '^\| row \| utilisation \(%\) \|' '^\|---\|---:\|' \
+		'^\| fast <&> label \| 98\.5 \(98\.0–99\.0\) \| 12\.0 \(10\.0–14\.0\) \| 40\.0 \|' \
+		'FAILED \(seed 2\): out of luck' '^- \*\*missed\*\*'
+}
+declare_test markdown "" "Markdown"
 
 csv_values()
 {
@@ -161,6 +174,7 @@ slow = [r for r in rows if r["row"] == "slow"]
 assert [r["status"] for r in slow] == ["ok", "failed: out of luck"], slow
 assert slow[0]["rpc_p99_us"] == "", slow'
 }
+declare_test csv_values "" "CSV"
 
 json_values()
 {
@@ -172,6 +186,7 @@ assert data["rows"][2]["metrics"]["delay_mean_us"] == {"mean": 12, "min": 10, "m
 assert data["rows"][2]["failed"] == [{"seed": "3", "reason": "cut short"}], data
 assert [g["state"] for g in data["goals"]] == ["met", "missed", "no data"], data'
 }
+declare_test json_values "" "JSON"
 
 variants()
 {
@@ -179,15 +194,18 @@ variants()
 		has many.txt 'new_metric' 'met +fast \[rate=1gbit\].*met by 1.0' &&
 		test "$(grep -c ' met ' many.txt)" = 1
 }
+declare_test variants "" "variants in natural order, unknown metrics, goals of one variant"
 
 # One row: a line per variant, and a plot with a colour per value of the first setting
 one_row()
 {
+	needs_gnuplot
 	"$report" sweep --format markdown --svg sweep-svg >sweep.md &&
 		has sweep.md '^\| a \| b \| Jain \|$' '^\| 2 \| 4 \| 0\.740 \|$' '^a is what counts\.$' &&
 		test "$(grep -c '^| [12] |' sweep.md)" = 6 &&
 		has sweep-svg/variants.svg 'a=1' 'a=2'
 }
+declare_test one_row "" "one row: a table of variants, and a colour per value of the first setting"
 
 # refused STATUS PATTERN ARGUMENT...: that exit status, one line on stderr with the pattern
 refused()
@@ -207,6 +225,7 @@ usage_errors()
 		refused 2 'format' one --format xml && refused 2 'unrecognized' one --fo csv &&
 		refused 2 'no such metric: nope' one --metrics jain,nope
 }
+declare_test usage_errors "" "wrong usage: one line, exit 2"
 
 data_errors()
 {
@@ -219,22 +238,25 @@ data_errors()
 		refused 1 'goal 1' broken &&
 		echo '{"a":' >broken/scenario.json && refused 1 'scenario.json: not JSON' broken &&
 		echo '{}' >broken/scenario.json && "$report" broken >/dev/null &&
-		echo '[1]' >$run/result.json && refused 1 "$run/result.json: not a JSON object" broken &&
-		printf '{"status"' >$run/result.json && refused 1 "$run/result.json: not JSON" broken &&
-		printf '\xff\xfe' >$run/result.json && refused 1 "not UTF-8" broken
+		echo '[1]' >"$run"/result.json && refused 1 "$run/result.json: not a JSON object" broken &&
+		printf '{"status"' >"$run"/result.json && refused 1 "$run/result.json: not JSON" broken &&
+		printf '\xff\xfe' >"$run"/result.json && refused 1 "not UTF-8" broken
 }
+declare_test data_errors "" "broken results: one line, exit 1"
 
 series_errors()
 {
 	local run=broken2/runs/default/fast/1 page=(broken2 --html broken2.html)
 
+	needs_gnuplot
 	cp -r one broken2 && rm -r broken2/runs/default/[ds]* &&
-		echo '{"type":' >>$run/flows.jsonl && refused 1 'flows.jsonl: line 504' "${page[@]}" &&
-		rm $run/flows.jsonl && echo '1,1' >>$run/flows.csv &&
+		echo '{"type":' >>"$run"/flows.jsonl && refused 1 'flows.jsonl: line 504' "${page[@]}" &&
+		rm "$run"/flows.jsonl && echo '1,1' >>"$run"/flows.csv &&
 		refused 1 'flows.csv: line 582' "${page[@]}" &&
-		echo 't_s' >$run/queue.csv && refused 1 'queue.csv: no column' "${page[@]}" &&
-		rm $run/*.csv && "$report" "${page[@]}" >/dev/null && test -s broken2.html
+		echo 't_s' >"$run"/queue.csv && refused 1 'queue.csv: no column' "${page[@]}" &&
+		rm "$run"/*.csv && "$report" "${page[@]}" >/dev/null && test -s broken2.html
 }
+declare_test series_errors "" "broken series: one line, exit 1"
 
 # The page: well-formed, no network, no scripts, ids unique, references to them good.
 page()
@@ -270,6 +292,13 @@ assert not re.search(r"<(?:stroke|fill)=.rgb", text)
 PY
 }
 
+pages()
+{
+	needs_gnuplot
+	page one && page many
+}
+declare_test pages "" "the page is complete, well-formed, with unique ids"
+
 # A flow without a line for a time moved nothing then; small flows are counted, not drawn.
 gaps()
 {
@@ -285,13 +314,16 @@ assert others == 1 and list(flows) == ["a", "b"], (flows, others)
 assert flows["a"] == {0: 1, .1: 1, .2: 0, .3: 1} and flows["b"] == {.1: 2, .2: 2}, flows
 PY
 }
+declare_test gaps "" "gaps in the rate of a flow"
 
 # Thinning to a fraction of 200000 samples must keep the one that is 4321.
 peak()
 {
+	needs_gnuplot
 	has one.html 'Queue of slow .*highest 4321 packets' 'Completion|completion' \
 		'3 did not complete' 'Drawn are the largest flows; 20000 smaller' 'FAILED \(seeds 1, 2\): did not start'
 }
+declare_test peak "" "thinning keeps peaks; the page names what is left out"
 
 svgs()
 {
@@ -318,56 +350,29 @@ repeatable()
 	"$report" many --html again.html >/dev/null && cmp many.html again.html
 }
 
+plots()
+{
+	needs_gnuplot
+	svgs && repeatable
+}
+declare_test plots "" "plots as files, and the same input gives the same page"
+
 without_gnuplot()
 {
 	local python
 
 	python=$(python3 -c 'import sys; print(sys.executable)') && mkdir bin &&
-		PATH=$dir/bin "$python" "$report" odd --html bare.html 2>err.txt >/dev/null &&
+		PATH=$TMP/bin "$python" "$report" odd --html bare.html 2>err.txt >/dev/null &&
 		has err.txt gnuplot && has bare.html 'No plots' '<table' &&
-		if PATH=$dir/bin "$python" "$report" odd --svg bare 2>err.txt; then return 1; fi &&
+		if PATH=$TMP/bin "$python" "$report" odd --svg bare 2>err.txt; then return 1; fi &&
 		has err.txt 'needs gnuplot'
 }
+declare_test without_gnuplot "" "without gnuplot: the page has its tables, --svg says why not"
 
-echo "TAP version 13"
-if ! command -v python3 >/dev/null; then
-	echo "1..0 # SKIP python3 is not installed"
-	exit 4
-fi
-echo "1..23"
-
+command -v python3 >/dev/null || skip_all "python3 is not installed"
 make_results
-"$report" one >one.txt
-"$report" many >many.txt
-"$report" odd >odd.txt
+for name in one many odd; do
+	"$report" "$name" >"$name.txt"
+done
 "$report" one --format markdown >one.md
-
-check "mean over the seeds" has one.txt '^fast <&> label +98\.5 +12\.0 +40\.0 +100 +200 +1000 +0 +1\.000'
-check "lowest and highest seed" has one.txt '^ +min +98\.0 +10\.0 ' '^ +max +99\.0 +14\.0 '
-check "failed runs are shown" has one.txt '^slow.* 98\.0 ' '^slow.*FAILED \(seed 2\): out of luck' \
-	'^dead.*FAILED \(seeds 1, 2\): did not start' '^fast.*FAILED \(seed 3\): cut short'
-check "a run without result.json is shown as failed" has odd.txt 'lost +FAILED .*no result.json'
-check "a goal that is met" has one.txt 'met +fast: full link: 98\.5 %, met by 0\.5 points'
-check "a goal relative to another row, missed" \
-	has one.txt 'missed +fast: .*<= 0\.1 × slow: 12\.0 µs against 10\.0 µs, missed by 2\.0 µs'
-check "a goal without data" has one.txt 'no data +dead: .*dead has no jain'
-check "tables fit 100 columns" narrow
-check "plain ASCII where the locale is not UTF-8" ascii
-check "chosen columns" columns
-check "Markdown" has one.md '^\| row \| utilisation \(%\) \|' '^\|---\|---:\|' \
-	'^\| fast <&> label \| 98\.5 \(98\.0–99\.0\) \| 12\.0 \(10\.0–14\.0\) \| 40\.0 \|' \
-	'FAILED \(seed 2\): out of luck' '^- \*\*missed\*\*'
-check "CSV" csv_values
-check "JSON" json_values
-check "variants in natural order, unknown metrics, goals of one variant" variants
-check_plot "one row: a table of variants, and a colour per value of the first setting" one_row
-check "gaps in the rate of a flow" gaps
-check "wrong usage: one line, exit 2" usage_errors
-check "broken results: one line, exit 1" data_errors
-check_plot "broken series: one line, exit 1" series_errors
-check_plot "the page is complete, well-formed, with unique ids" eval "page one && page many"
-check_plot "thinning keeps peaks; the page names what is left out" peak
-check_plot "plots as files, and the same input gives the same page" eval "svgs && repeatable"
-check "without gnuplot: the page has its tables, --svg says why not" without_gnuplot
-
-[ "$failed" -eq 0 ]
+run_tests "$@"

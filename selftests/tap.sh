@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# TAP as kselftest has it, for all test scripts. Tests run in subshells of their own: what
+# they leave behind for others is files.
+
+TMP=$(mktemp -d)
+readonly KSFT_SKIP=4
+
+TESTS=()	# "function|REQUIREMENT IDS|what is shown"
+
+# declare_test FUNCTION "IDS" "WHAT": adds a test; runs in declared order
+declare_test()
+{
+	TESTS+=("$1|$2|$3")
+}
+
+# Before and after each test, whatever came of it; for scripts to define anew
+setup() { :; }
+teardown() { :; }
+
+# In a test: fail "why" or skip "why" ends it; else its status tells.
+fail()
+{
+	printf '%s\n' "$*" >"$TMP/why"
+	exit 1
+}
+
+skip()
+{
+	printf '%s\n' "$*" >"$TMP/why"
+	exit $KSFT_SKIP
+}
+
+# skip_all WHY: instead of run_tests
+skip_all()
+{
+	echo "1..0 # SKIP $*"
+	rm -rf "$TMP"
+	exit $KSFT_SKIP
+}
+
+# expect WHAT GOT OP WANT, OP one of -eq -ne -lt -le -gt -ge (floats too), = !=
+expect()
+{
+	case $3 in
+	=|!=) test "$2" "$3" "$4" ;;
+	*) awk -v a="$2" -v op="$3" -v b="$4" 'BEGIN {
+		if (a !~ /^[-+0-9.eE]+$/) exit 1
+		a += 0; b += 0
+		if (op == "-eq") exit !(a == b)
+		if (op == "-ne") exit !(a != b)
+		if (op == "-lt") exit !(a < b)
+		if (op == "-le") exit !(a <= b)
+		if (op == "-gt") exit !(a > b)
+		exit !(a >= b) }' ;;
+	esac || fail "$1: got '$2', expected $3 '$4'"
+}
+
+# run_tests [FUNCTION...]: all, or the named; prints TAP, exits as kselftest has it
+run_tests()
+{
+	local entry func ids what n=0 passed=0 failed=0 rc start
+
+	echo "TAP version 13"
+	echo "1..${#TESTS[@]}"
+	for entry in "${TESTS[@]}"; do
+		IFS='|' read -r func ids what <<<"$entry"
+		n=$((n + 1))
+		: >"$TMP/why"
+		if [ $# -gt 0 ] && [[ " $* " != *" $func "* ]]; then
+			echo "ok $n $func # SKIP not asked for"
+			continue
+		fi
+		start=$(date +%s%N)
+		(trap teardown EXIT; setup; "$func") >"$TMP/log" 2>&1
+		rc=$?
+		printf '# %s took %d ms\n' "$func" $((($(date +%s%N) - start) / 1000000))
+		what="$func ${ids:+[$ids] }$what"
+		case $rc in
+		0)
+			passed=$((passed + 1))
+			echo "ok $n $what"
+			;;
+		"$KSFT_SKIP") echo "ok $n $what # SKIP $(cat "$TMP/why")" ;;
+		*)
+			failed=$((failed + 1))
+			echo "not ok $n $what"
+			sed 's/^/# /' "$TMP/log" "$TMP/why" | tail -n 40
+			;;
+		esac
+	done
+	rm -rf "$TMP"
+	[ $failed -eq 0 ] || exit 1
+	[ $passed -gt 0 ] || exit $KSFT_SKIP
+	exit 0
+}
