@@ -3,112 +3,71 @@
 #
 # Tests flowgen, the traffic generator.
 #
-#   namespace fgc-$$                    namespace fgs-$$
-#   +----------------------+            +----------------------+
-#   | flowgen long/rpc/... | cl0    sv0 | flowgen serve        |
-#   |         192.0.2.1/24 +------------+ 192.0.2.2/24         |
-#   |      2001:db8::1/64  |  1 Gbit/s  |   2001:db8::2/64     |
-#   +----------------------+  2 x 50 us +----------------------+
+#	c                                      s
+#	flowgen long/rpc/... eth0 ==== eth0 flowgen serve
+#	                    1 Gb/s, 2 x 50 us
 #
 # The rate and the delay are netem's, where the kernel has it. Where namespaces
 # cannot be made, everything runs over the loopback interface instead.
 #
-# FLOWGEN   the program (default: beside this script, else compiled here)
 # CONNS     connections in the test of many (default 1000)
 
-set -u
-HERE=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
 CONNS=${CONNS:-1000}
-KSFT_SKIP=4
-TMP=$(mktemp -d)
-NSC=fgc-$$ NSS=fgs-$$
-SERVERS=()
 PORT=5201
-
-cleanup()
-{
-	local pid
-
-	for pid in "${SERVERS[@]}"; do
-		kill -KILL "$pid" 2>/dev/null
-	done
-	wait 2>/dev/null
-	ip netns del "$NSC" 2>/dev/null
-	ip netns del "$NSS" 2>/dev/null
-	rm -rf "$TMP"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-
-skip_all()
-{
-	echo "1..0 # SKIP $*"
-	exit $KSFT_SKIP
-}
 
 # ---- set-up ------------------------------------------------------------------
 
-find_flowgen()
+# Two servers are for all tests; what a test starts beside them ends with it.
+setup() { SERVERS=(); }
+teardown()
 {
-	FLOWGEN=${FLOWGEN:-$HERE/flowgen}
-	[ -x "$FLOWGEN" ] && return
-	FLOWGEN=$TMP/flowgen
-	"${CC:-cc}" -O2 -o "$FLOWGEN" "$HERE/flowgen.c" -lm 2>"$TMP/err" ||
-		skip_all "no flowgen, and it does not compile here"
+	kill -KILL "${SERVERS[@]}" 2>/dev/null
+	wait 2>/dev/null
+}
+
+cleanup()
+{
+	teardown
+	ip netns del "${NSP}c" 2>/dev/null
+	ip netns del "${NSP}s" 2>/dev/null
+	rm -rf "$TMP"
 }
 
 make_link()
 {
-	ip netns add "$NSC" 2>/dev/null && ip netns add "$NSS" 2>/dev/null &&
-	ip link add cl0 netns "$NSC" type veth peer name sv0 netns "$NSS" 2>/dev/null ||
-		return 1
-	ip -n "$NSC" link set lo up
-	ip -n "$NSS" link set lo up
-	ip -n "$NSC" addr add 192.0.2.1/24 dev cl0
-	ip -n "$NSS" addr add 192.0.2.2/24 dev sv0
-	ip -n "$NSC" addr add 2001:db8::1/64 dev cl0 nodad 2>/dev/null
-	ip -n "$NSS" addr add 2001:db8::2/64 dev sv0 nodad 2>/dev/null
-	ip -n "$NSC" link set cl0 up
-	ip -n "$NSS" link set sv0 up
-	for i in "$NSC cl0" "$NSS sv0"; do
-		tc -n "${i% *}" qdisc add dev "${i#* }" root netem \
+	local ns
+
+	{ add_ns c && add_ns s; } 2>/dev/null || return
+	OFFLOADS=1 net 1 c eth0 s eth0
+	for ns in c s; do
+		in_ns $ns tc qdisc add dev eth0 root netem \
 			delay 50us rate 1gbit limit 100000 2>/dev/null
 	done
-	return 0
+	CLIENT=(ip netns exec "${NSP}c")
+	SERVER=(ip netns exec "${NSP}s")
+	TO=10.0.1.254
+	TO6=fd00:1::254
 }
 
-set_up()
+over_loopback()
 {
-	if make_link; then
-		CLIENT=(ip netns exec "$NSC")
-		SERVER=(ip netns exec "$NSS")
-		TO=192.0.2.2
-		TO6=2001:db8::2
-	else
-		CLIENT=()
-		SERVER=()
-		TO=127.0.0.1
-		TO6=::1
-		PORT=$((20000 + $$ % 10000))
-	fi
-	HAVE6=
-	"${SERVER[@]}" ip -6 addr show to "$TO6" 2>/dev/null | grep -q inet6 && HAVE6=yes
+	CLIENT=()
+	SERVER=()
+	TO=127.0.0.1
+	TO6=::1
+	PORT=$((20000 + $$ % 10000))
 }
 
 # server ARGS...: starts one and waits until it listens; its pid is in $PID.
 server()
 {
-	local i
-
 	: >"$TMP/ready"
-	"${SERVER[@]}" "$FLOWGEN" serve "$@" >"$TMP/ready" 2>>"$TMP/server.err" &
+	"${SERVER[@]}" flowgen serve "$@" >"$TMP/ready" 2>>"$TMP/server.err" &
 	PID=$!
 	SERVERS+=("$PID")
-	for ((i = 0; i < 250; i++)); do
-		grep -q ready "$TMP/ready" && return 0
-		sleep 0.02
-	done
-	why "the server did not come up: $(cat "$TMP/server.err")"
+	wait_until grep -q ready "$TMP/ready"
 }
 
 # ---- one run, and what came of it --------------------------------------------
@@ -118,7 +77,7 @@ client()
 {
 	local mode=$1
 	shift
-	"${CLIENT[@]}" timeout 120 "$FLOWGEN" "$mode" --port "$PORT" "$@" \
+	"${CLIENT[@]}" timeout 120 flowgen "$mode" --port "$PORT" "$@" \
 		>"$TMP/out" 2>"$TMP/err"
 	RC=$?
 }
@@ -132,38 +91,26 @@ field()
 sum() { awk '{ s += $1 } END { printf "%.0f\n", s }'; }
 distinct() { sort -u | wc -l; }
 
-why()
-{
-	FAILED=1
-	echo "# $*"
-}
-
-# expect WHAT GOT WANTED
-expect()
-{
-	[ "$2" = "$3" ] || why "$1: got '$2', expected '$3'"
-}
-
 # between WHAT GOT LOW HIGH
 between()
 {
-	awk -v x="$2" -v lo="$3" -v hi="$4" 'BEGIN { exit !(x != "" && x >= lo && x <= hi) }' ||
-		why "$1: got '$2', expected $3 to $4"
+	expect "$1" "$2" -ge "$3"
+	expect "$1" "$2" -le "$4"
 }
 
 # What every good run has: N flows, all ok, BYTES in all (or any, if not given).
 good_run()
 {
-	expect "exit status" "$RC" 0
-	expect "errors" "$(cat "$TMP/err")" ""
-	expect "flow lines" "$(field flow id | wc -l)" "$1"
-	expect "flows of status ok" "$(field flow status | grep -cx ok)" "$1"
-	expect "distinct ids" "$(field flow id | distinct)" "$1"
+	expect "exit status" "$RC" = 0
+	expect "errors" "$(cat "$TMP/err")" = ""
+	expect "flow lines" "$(field flow id | wc -l)" = "$1"
+	expect "flows of status ok" "$(field flow status | grep -cx ok)" = "$1"
+	expect "distinct ids" "$(field flow id | distinct)" = "$1"
 	expect "summary" "$(field summary flows) $(field summary ok) $(field summary failed)" \
-		"$1 $1 0"
-	expect "summary's bytes" "$(field summary bytes)" "$(field flow size | sum)"
-	expect "last line" "$(tail -n 1 "$TMP/out" | grep -c '"type":"summary"')" 1
-	[ $# -lt 2 ] || expect "bytes" "$(field summary bytes)" "$2"
+		= "$1 $1 0"
+	expect "summary's bytes" "$(field summary bytes)" = "$(field flow size | sum)"
+	expect "last line" "$(tail -n 1 "$TMP/out" | grep -c '"type":"summary"')" = 1
+	[ $# -lt 2 ] || expect "bytes" "$(field summary bytes)" = "$2"
 }
 
 # ---- tests: long -------------------------------------------------------------
@@ -172,21 +119,23 @@ long_push()
 {
 	client long --to "$TO" --flows 3 --size 2M
 	good_run 3 6000000
-	expect "sizes" "$(field flow size | sort -u)" 2000000
-	expect "direction" "$(field flow dir | sort -u)" push
-	expect "retrans is a number" "$(field flow retrans | grep -cE '^[0-9]+$')" 3
-	expect "ports of the server" "$(field flow dport | sort -u)" "$PORT"
-	expect "address of the server" "$(field flow dst | sort -u)" "$TO"
-	expect "ports of the client" "$(field flow sport | distinct)" 3
+	expect "sizes" "$(field flow size | sort -u)" = 2000000
+	expect "direction" "$(field flow dir | sort -u)" = push
+	expect "retrans is a number" "$(field flow retrans | grep -cE '^[0-9]+$')" = 3
+	expect "ports of the server" "$(field flow dport | sort -u)" = "$PORT"
+	expect "address of the server" "$(field flow dst | sort -u)" = "$TO"
+	expect "ports of the client" "$(field flow sport | distinct)" = 3
 }
+declare_test long_push "" "three flows to the server: all bytes, ports, addresses"
 
 long_pull()
 {
 	client long --to "$TO" --flows 3 --size 2Mi --pull
 	good_run 3 6291456
-	expect "direction" "$(field flow dir | sort -u)" pull
-	expect "retrans" "$(field flow retrans | sort -u)" null
+	expect "direction" "$(field flow dir | sort -u)" = pull
+	expect "retrans" "$(field flow retrans | sort -u)" = null
 }
+declare_test long_pull "" "three flows from the server"
 
 long_one_byte()
 {
@@ -195,6 +144,7 @@ long_one_byte()
 	client long --to "$TO" --size 1 --pull
 	good_run 1 1
 }
+declare_test long_one_byte "" "one byte each way"
 
 # The sizes at which the sender or the receiver begins to do things differently.
 sizes_around_limits()
@@ -205,10 +155,11 @@ sizes_around_limits()
 		for dir in "" --pull; do
 			# shellcheck disable=SC2086 # $dir is one word or none
 			client long --to "$TO" --size $size $dir --timeout 30s
-			good_run 1 $size
+			good_run 1 "$size"
 		done
 	done
 }
+declare_test sizes_around_limits "" "sizes around the limits of buffers, each way"
 
 long_timed()
 {
@@ -225,6 +176,7 @@ long_timed()
 	client long --to "$TO" --size 1k
 	good_run 1 1000
 }
+declare_test long_timed "" "by time, each way"
 
 long_stagger()
 {
@@ -236,6 +188,7 @@ long_stagger()
 	last=$(field flow start_ns | sort -n | tail -n 1)
 	between "first to last start" $((last - first)) 149000000 400000000
 }
+declare_test long_stagger "" "starts one after the other"
 
 intervals()
 {
@@ -247,13 +200,14 @@ intervals()
 		good_run 2
 		between "interval lines" "$(field interval id | wc -l)" 10 24
 		expect "bytes of the intervals" "$(field interval bytes | sum)" \
-			"$(field summary bytes)"
+			= "$(field summary bytes)"
 		# shellcheck disable=SC2086
 		client long --to "$TO" --size 5M --interval 5ms $dir
 		good_run 1 5000000
-		expect "bytes of the intervals" "$(field interval bytes | sum)" 5000000
+		expect "bytes of the intervals" "$(field interval bytes | sum)" = 5000000
 	done
 }
+declare_test intervals "" "the bytes of the intervals are all of a flow's"
 
 start_delay()
 {
@@ -264,6 +218,7 @@ start_delay()
 	good_run 1 1000
 	between "start" $(($(field flow start_ns) - begin)) 300000000 3000000000
 }
+declare_test start_delay "" "a start later"
 
 # ---- tests: rpc --------------------------------------------------------------
 
@@ -271,17 +226,19 @@ rpc_pull()
 {
 	client rpc --to "$TO" --size 10k --rate 2000 --requests 100
 	good_run 100 1000000
-	expect "kind" "$(field flow kind | sort -u)" rpc
-	expect "direction" "$(field flow dir | sort -u)" pull
-	expect "connections" "$(field flow sport | distinct)" 100
+	expect "kind" "$(field flow kind | sort -u)" = rpc
+	expect "direction" "$(field flow dir | sort -u)" = pull
+	expect "connections" "$(field flow sport | distinct)" = 100
 }
+declare_test rpc_pull "" "requests for answers"
 
 rpc_push()
 {
 	client rpc --to "$TO" --size 10k --rate 2000 --requests 100 --push
 	good_run 100 1000000
-	expect "direction" "$(field flow dir | sort -u)" push
+	expect "direction" "$(field flow dir | sort -u)" = push
 }
+declare_test rpc_push "" "requests that carry the bytes"
 
 rpc_persist()
 {
@@ -291,23 +248,25 @@ rpc_persist()
 		# shellcheck disable=SC2086
 		client rpc --to "$TO" --size 200k --closed 4 --requests 60 --persist $dir
 		good_run 60 12000000
-		expect "connections$dir" "$(field flow sport | distinct)" 4
+		expect "connections$dir" "$(field flow sport | distinct)" = 4
 	done
 	client rpc --to "$TO" --size 5k --rate 200 --periodic --requests 30 --persist
 	good_run 30 150000
 	between "connections, open loop" "$(field flow sport | distinct)" 1 10
 }
+declare_test rpc_persist "" "over connections that are kept"
 
 rpc_closed()
 {
 	client rpc --to "$TO" --size 3k --closed 5 --requests 200
 	good_run 200 600000
-	expect "connections" "$(field flow sport | distinct)" 200
+	expect "connections" "$(field flow sport | distinct)" = 200
 	client rpc --to "$TO" --size 100k --closed 2 --duration 200ms
 	good_run "$(field summary flows)"
 	between "last start after the first" $(($(field flow start_ns | sort -n | tail -n 1) - \
 		$(field summary start_ns))) 0 200000000
 }
+declare_test rpc_closed "" "a closed loop"
 
 rpc_rate()
 {
@@ -315,27 +274,29 @@ rpc_rate()
 	good_run "$(field summary flows)"
 	between "requests in a second at 400/s" "$(field summary flows)" 340 460
 }
+declare_test rpc_rate "" "a rate of requests"
 
 rpc_cdf()
 {
 	local dir
 
-	client rpc --to "$TO" --cdf "$HERE/cdf/hadoop.cdf" --rate 1000 --requests 60 --seed 2
+	client rpc --to "$TO" --cdf "$SELFTESTS/cdf/hadoop.cdf" --rate 1000 --requests 60 --seed 2
 	good_run 60
 	field flow size | sort -n >"$TMP/sizes"
-	client rpc --to "$TO" --cdf "$HERE/cdf/hadoop.cdf" --rate 1000 --requests 60 --seed 2 \
+	client rpc --to "$TO" --cdf "$SELFTESTS/cdf/hadoop.cdf" --rate 1000 --requests 60 --seed 2 \
 		--plan
 	field plan size | sort -n >"$TMP/planned"
-	expect "sizes as planned" "$(cat "$TMP/sizes")" "$(cat "$TMP/planned")"
+	expect "sizes as planned" "$(cat "$TMP/sizes")" = "$(cat "$TMP/planned")"
 	# Large and small in turn on the same connection.
 	for dir in "" --push; do
 		# shellcheck disable=SC2086
-		client rpc --to "$TO" --cdf "$HERE/cdf/hadoop.cdf" --closed 2 --requests 100 \
+		client rpc --to "$TO" --cdf "$SELFTESTS/cdf/hadoop.cdf" --closed 2 --requests 100 \
 			--persist --timeout 20s $dir
 		good_run 100
-		expect "connections$dir" "$(field flow sport | distinct)" 2
+		expect "connections$dir" "$(field flow sport | distinct)" = 2
 	done
 }
+declare_test rpc_cdf "" "sizes from a distribution, as planned"
 
 rpc_hosts()
 {
@@ -343,31 +304,33 @@ rpc_hosts()
 	good_run 200
 	between "requests to the second" "$(field flow dport | grep -cx $((PORT + 1)))" 60 140
 }
+declare_test rpc_hosts "" "several servers"
 
 # ---- tests: what is drawn ----------------------------------------------------
 
 plan()
 {
 	client rpc --to "$TO" "$@" --plan
-	expect "exit status" "$RC" 0
+	expect "exit status" "$RC" = 0
 }
 
 seeds()
 {
-	plan --cdf "$HERE/cdf/websearch.cdf" --rate 1000 --requests 1000 --seed 7
+	plan --cdf "$SELFTESTS/cdf/websearch.cdf" --rate 1000 --requests 1000 --seed 7
 	cp "$TMP/out" "$TMP/first"
-	plan --cdf "$HERE/cdf/websearch.cdf" --rate 1000 --requests 1000 --seed 7
-	cmp -s "$TMP/out" "$TMP/first" || why "seed 7 twice gave different draws"
-	plan --cdf "$HERE/cdf/websearch.cdf" --rate 1000 --requests 1000 --seed 8
-	cmp -s "$TMP/out" "$TMP/first" && why "seeds 7 and 8 gave the same draws"
-	expect "requests planned" "$(field plan id | distinct)" 1000
+	plan --cdf "$SELFTESTS/cdf/websearch.cdf" --rate 1000 --requests 1000 --seed 7
+	cmp -s "$TMP/out" "$TMP/first" || fail "seed 7 twice gave different draws"
+	plan --cdf "$SELFTESTS/cdf/websearch.cdf" --rate 1000 --requests 1000 --seed 8
+	! cmp -s "$TMP/out" "$TMP/first" || fail "seeds 7 and 8 gave the same draws"
+	expect "requests planned" "$(field plan id | distinct)" = 1000
 	# The draws of a run are those of the plan.
-	client rpc --to "$TO" --cdf "$HERE/cdf/hadoop.cdf" --rate 1000 --requests 40 --seed 7
+	client rpc --to "$TO" --cdf "$SELFTESTS/cdf/hadoop.cdf" --rate 1000 --requests 40 --seed 7
 	paste <(field flow id) <(field flow size) | sort -n >"$TMP/first"
-	client rpc --to "$TO" --cdf "$HERE/cdf/hadoop.cdf" --rate 1000 --requests 40 --seed 7
+	client rpc --to "$TO" --cdf "$SELFTESTS/cdf/hadoop.cdf" --rate 1000 --requests 40 --seed 7
 	paste <(field flow id) <(field flow size) | sort -n >"$TMP/second"
-	cmp -s "$TMP/first" "$TMP/second" || why "two runs of seed 7 had different sizes"
+	cmp -s "$TMP/first" "$TMP/second" || fail "two runs of seed 7 had different sizes"
 }
+declare_test seeds "" "a seed decides what is drawn"
 
 # Exponential: the standard deviation is the mean.
 poisson()
@@ -381,21 +344,24 @@ poisson()
 	between "mean gap (ns)" "$mean" 485000 515000
 	between "deviation over mean" "$cv" 0.96 1.04
 }
+declare_test poisson "" "gaps are exponential"
 
 periodic()
 {
 	plan --size 1k --rate 3 --requests 4 --periodic
-	expect "times" "$(field plan at_ns | tr '\n' ' ')" "0 333333333 666666667 1000000000 "
+	expect "times" "$(field plan at_ns | tr '\n' ' ')" = "0 333333333 666666667 1000000000 "
 }
+declare_test periodic "" "gaps are equal"
 
 load()
 {
 	plan --size 125k --load 100Mbit --duration 10s --periodic
-	expect "requests in 10 s" "$(field plan id | wc -l)" 1000
-	plan --cdf "$HERE/cdf/websearch.cdf" --load 10gbit --duration 40s --seed 4
+	expect "requests in 10 s" "$(field plan id | wc -l)" = 1000
+	plan --cdf "$SELFTESTS/cdf/websearch.cdf" --load 10gbit --duration 40s --seed 4
 	between "load drawn (bit/s)" "$(field plan size |
 		awk '{ s += $1 } END { printf "%.0f", s * 8 / 40 }')" 9.5e9 10.5e9
 }
+declare_test load "" "a load decides the rate"
 
 # The mean of many draws is that of the file (trapezoids).
 cdf_means()
@@ -404,8 +370,8 @@ cdf_means()
 
 	for name in websearch hadoop; do
 		want=$(awk '!/^#/ && NF { if (n++) m += ($2 - f) * ($1 + b) / 2; b = $1; f = $2 }
-			END { print m }' "$HERE/cdf/$name.cdf")
-		plan --cdf "$HERE/cdf/$name.cdf" --rate 1000 --requests 50000 --seed 11
+			END { print m }' "$SELFTESTS/cdf/$name.cdf")
+		plan --cdf "$SELFTESTS/cdf/$name.cdf" --rate 1000 --requests 50000 --seed 11
 		got=$(field plan size | awk '{ s += $1 } END { print s / NR }')
 		between "$name: mean drawn, as part of the file's" \
 			"$(awk -v a="$got" -v b="$want" 'BEGIN { print a / b }')" 0.95 1.05
@@ -413,9 +379,10 @@ cdf_means()
 	# A lump at the first point, and a step.
 	printf '100 0.5\n2000 0.5\n2000 1\n' >"$TMP/step.cdf"
 	plan --cdf "$TMP/step.cdf" --rate 1000 --requests 2000
-	expect "sizes of a step" "$(field plan size | sort -un | tr '\n' ' ')" "100 2000 "
+	expect "sizes of a step" "$(field plan size | sort -un | tr '\n' ' ')" = "100 2000 "
 	between "how many are small" "$(field plan size | grep -cx 100)" 900 1100
 }
+declare_test cdf_means "" "the mean of what is drawn is the distribution's"
 
 # ---- tests: incast -----------------------------------------------------------
 
@@ -423,12 +390,13 @@ incast()
 {
 	client incast --to "$TO" --fan 32 --size 20k --count 3
 	good_run 96 1920000
-	expect "rounds" "$(field round round | tr '\n' ' ')" "0 1 2 "
-	expect "ok in each" "$(field round ok | tr '\n' ' ')" "32 32 32 "
-	expect "connections" "$(field flow sport | distinct)" 32
-	expect "starts" "$(field flow start_ns | distinct)" 3
-	expect "round's bytes" "$(field round bytes | sort -u)" 640000
+	expect "rounds" "$(field round round | tr '\n' ' ')" = "0 1 2 "
+	expect "ok in each" "$(field round ok | tr '\n' ' ')" = "32 32 32 "
+	expect "connections" "$(field flow sport | distinct)" = 32
+	expect "starts" "$(field flow start_ns | distinct)" = 3
+	expect "round's bytes" "$(field round bytes | sort -u)" = 640000
 }
+declare_test incast "" "rounds of answers at the same time"
 
 incast_period()
 {
@@ -436,11 +404,12 @@ incast_period()
 
 	client incast --to "$TO,$TO:$((PORT + 1))" --fan 8 --size 20k --count 3 --period 100ms
 	good_run 24
-	expect "requests to the second" "$(field flow dport | grep -cx $((PORT + 1)))" 12
+	expect "requests to the second" "$(field flow dport | grep -cx $((PORT + 1)))" = 12
 	begin=$(field round start_ns | head -n 1)
 	end=$(field round start_ns | tail -n 1)
 	between "first to third round" $((end - begin)) 199000000 300000000
 }
+declare_test incast_period "" "rounds at equal times, from several servers"
 
 # ---- tests: scale, addresses, options ----------------------------------------
 
@@ -450,40 +419,44 @@ many()
 	good_run "$CONNS" $((CONNS * 10000))
 	client incast --to "$TO" --fan "$CONNS" --size 10k --count 2 --timeout 100s
 	good_run $((CONNS * 2)) $((CONNS * 20000))
-	expect "connections at once" "$(field flow sport | distinct)" "$CONNS"
+	expect "connections at once" "$(field flow sport | distinct)" = "$CONNS"
 }
+declare_test many "" "a thousand connections at once"
 
 ipv6()
 {
 	local to
 
-	[ -n "$HAVE6" ] || return $KSFT_SKIP
+	"${SERVER[@]}" ip -6 addr show to "$TO6" 2>/dev/null | grep -q inet6 || skip "no IPv6"
 	for to in "[$TO6]:$PORT" "[$TO6]" "$TO6"; do
 		client rpc --to "$to" --size 10k --rate 1000 --requests 5
 		good_run 5 50000
-		expect "destination" "$(field flow dst | sort -u)" "$TO6"
+		expect "destination" "$(field flow dst | sort -u)" = "$TO6"
 	done
 	client incast --to "$TO,$TO6" --fan 4 --size 10k
 	good_run 4 40000
-	expect "IPv6 of both" "$(field flow dst | grep -cx "$TO6")" 2
+	expect "IPv6 of both" "$(field flow dst | grep -cx "$TO6")" = 2
 }
+declare_test ipv6 "" "IPv6, in each way of writing an address"
 
 control()
 {
 	client long --to "$TO" --size 1k --cc reno
 	good_run 1
-	expect "control" "$(field flow cc)" reno
+	expect "control" "$(field flow cc)" = reno
 }
+declare_test control "" "the congestion control that was asked for"
 
 options()
 {
 	client rpc --to "$TO" --size 100k --rate 1000 --requests 10 --label 'a "b"' --dscp 8 \
 		--mss 500 --sndbuf 64Ki --rcvbuf 64Ki --out "$TMP/file"
-	expect "stdout with --out" "$(cat "$TMP/out")" ""
+	expect "stdout with --out" "$(cat "$TMP/out")" = ""
 	cp "$TMP/file" "$TMP/out"
 	good_run 10 1000000
-	expect "label" "$(grep -cF '"label":"a \"b\""' "$TMP/out")" 11
+	expect "label" "$(grep -cF '"label":"a \"b\""' "$TMP/out")" = 11
 }
+declare_test options "" "labels, DSCP, MSS, buffers, output to a file"
 
 # ---- tests: what goes wrong --------------------------------------------------
 
@@ -493,11 +466,11 @@ refused()
 	local pattern=$1
 
 	shift
-	"${CLIENT[@]}" timeout 20 "$FLOWGEN" "$@" >"$TMP/out" 2>"$TMP/err"
+	"${CLIENT[@]}" timeout 20 flowgen "$@" >"$TMP/out" 2>"$TMP/err"
 	RC=$?
-	if [ $RC -ne 2 ] || [ -s "$TMP/out" ] || [ "$(wc -l <"$TMP/err")" != 1 ] ||
+	if [ "$RC" -ne 2 ] || [ -s "$TMP/out" ] || [ "$(wc -l <"$TMP/err")" != 1 ] ||
 	   ! grep -q -- "$pattern" "$TMP/err"; then
-		why "'$*': status $RC, said '$(cat "$TMP/err")', expected 2 and '$pattern'"
+		fail "'$*': status $RC, said '$(cat "$TMP/err")', expected 2 and '$pattern'"
 	fi
 }
 
@@ -507,6 +480,7 @@ bad_control()
 	refused "no congestion control 'nosuch'" serve --cc nosuch
 	refused "is not a congestion control's name" serve --cc a_name_that_is_too_long
 }
+declare_test bad_control "" "an unknown congestion control is refused"
 
 bad_cdf()
 {
@@ -523,6 +497,7 @@ bad_cdf()
 			--requests 1
 	done
 }
+declare_test bad_cdf "" "a broken distribution is refused"
 
 bad_units()
 {
@@ -544,6 +519,7 @@ bad_units()
 		refused "--flows" long --to "$TO" --size 1k --flows "$x"
 	done
 }
+declare_test bad_units "" "nonsense for a number is refused"
 
 bad_usage()
 {
@@ -577,13 +553,15 @@ bad_usage()
 	refused "--out" long --to "$TO" --size 1k --out /nosuch/dir/file
 	refused "exclude each other" long --to "$TO" --size 1k -4 -6
 }
+declare_test bad_usage "" "nonsense for an argument is refused"
 
 help_text()
 {
-	"$FLOWGEN" --help >"$TMP/out" 2>"$TMP/err"
-	expect "exit status" $? 0
-	grep -q "^Usage:" "$TMP/out" || why "no usage in --help"
+	flowgen --help >"$TMP/out" 2>"$TMP/err"
+	expect "exit status" $? = 0
+	grep -q "^Usage:" "$TMP/out" || fail "no usage in --help"
 }
+declare_test help_text "" "--help"
 
 # raw SECONDS PAUSE FORMAT...: sends each FORMAT (for printf) over one connection, with
 # PAUSE between them, and counts the bytes that come back within SECONDS.
@@ -606,19 +584,19 @@ garbage()
 {
 	local one='\0\0\0\0\0\0\0\1' big i
 
-	expect "a good request" "$(raw 0.1 0 'LQFG\1\1\0\0'"$one")" 1
-	expect "half a request" "$(raw 0.1 0 'LQFG\1\1')" 0
-	expect "in two halves" "$(raw 0.1 0.05 'LQFG\1\1' '\0\0'"$one")" 1
-	expect "bad magic" "$(raw 0.1 0 'LQFX\1\1\0\0'"$one")" 0
-	expect "bad version" "$(raw 0.1 0 'LQFG\2\1\0\0'"$one")" 0
-	expect "bad operation" "$(raw 0.1 0 'LQFG\1\3\0\0'"$one")" 0
-	expect "bad flags" "$(raw 0.1 0 'LQFG\1\1\2\0'"$one")" 0
-	expect "bad padding" "$(raw 0.1 0 'LQFG\1\1\0\1'"$one")" 0
-	expect "no bytes" "$(raw 0.1 0 'LQFG\1\1\0\0\0\0\0\0\0\0\0\0')" 0
-	expect "too many bytes" "$(raw 0.1 0 'LQFG\1\1\0\0\xff\0\0\0\0\0\0\0')" 0
-	expect "another protocol" "$(raw 0.1 0 'GET / HTTP/1.1\r\n\r\n')" 0
+	expect "a good request" "$(raw 0.1 0 'LQFG\1\1\0\0'"$one")" = 1
+	expect "half a request" "$(raw 0.1 0 'LQFG\1\1')" = 0
+	expect "in two halves" "$(raw 0.1 0.05 'LQFG\1\1' '\0\0'"$one")" = 1
+	expect "bad magic" "$(raw 0.1 0 'LQFX\1\1\0\0'"$one")" = 0
+	expect "bad version" "$(raw 0.1 0 'LQFG\2\1\0\0'"$one")" = 0
+	expect "bad operation" "$(raw 0.1 0 'LQFG\1\3\0\0'"$one")" = 0
+	expect "bad flags" "$(raw 0.1 0 'LQFG\1\1\2\0'"$one")" = 0
+	expect "bad padding" "$(raw 0.1 0 'LQFG\1\1\0\1'"$one")" = 0
+	expect "no bytes" "$(raw 0.1 0 'LQFG\1\1\0\0\0\0\0\0\0\0\0\0')" = 0
+	expect "too many bytes" "$(raw 0.1 0 'LQFG\1\1\0\0\xff\0\0\0\0\0\0\0')" = 0
+	expect "another protocol" "$(raw 0.1 0 'GET / HTTP/1.1\r\n\r\n')" = 0
 	for i in /dev/zero /dev/urandom; do
-		head -c 1M $i >"$TMP/garbage"
+		head -c 1M "$i" >"$TMP/garbage"
 		# shellcheck disable=SC2016
 		"${CLIENT[@]}" timeout 20 bash -c 'cat "$3" >"/dev/tcp/$1/$2"' \
 			- "$TO" "$PORT" "$TMP/garbage" 2>/dev/null
@@ -628,28 +606,30 @@ garbage()
 	# A second request while the first is being answered: 30 MB do not fit into buffers.
 	big='\0\0\0\0\1\xc9\xc3\x80'
 	expect "two requests at once" "$(raw 2 0.05 'LQFG\1\1\0\0'"$big" \
-		'LQFG\1\1\0\0'"$one")" 30000001
+		'LQFG\1\1\0\0'"$one")" = 30000001
 
-	kill -0 "$MAIN" || why "the server is gone"
+	kill -0 "$MAIN" || fail "the server is gone"
 	for i in 1 2 3; do
 		client rpc --to "$TO" --size 10k --rate 1000 --requests 5
 		good_run 5 50000
 	done
-	expect "the server's stdout" "$(cat "$TMP/main.ready")" ready
+	expect "the server's stdout" "$(cat "$TMP/main.ready")" = ready
 }
+declare_test garbage "" "nothing that is sent to the server ends or confuses it"
 
 connection_refused()
 {
 	client rpc --to "$TO:$((PORT + 7))" --size 10k --rate 1000 --requests 3
-	expect "exit status" "$RC" 1
-	expect "status" "$(field flow status | sort -u)" "error: Connection refused"
-	expect "summary" "$(field summary ok) $(field summary failed)" "0 3"
+	expect "exit status" "$RC" = 1
+	expect "status" "$(field flow status | sort -u)" = "error: Connection refused"
+	expect "summary" "$(field summary ok) $(field summary failed)" = "0 3"
 	client rpc --to "$TO:$((PORT + 7))" --size 10k --closed 2 --duration 20ms
-	expect "exit status" "$RC" 1
+	expect "exit status" "$RC" = 1
 	client incast --to "$TO:$((PORT + 7))" --fan 3 --count 2 --size 10k
-	expect "exit status" "$RC" 1
-	expect "failed in each round" "$(field round failed | tr '\n' ' ')" "3 3 "
+	expect "exit status" "$RC" = 1
+	expect "failed in each round" "$(field round failed | tr '\n' ' ')" = "3 3 "
 }
+declare_test connection_refused "" "no server: reported for each flow"
 
 # A server that does not answer: its kernel takes the connection and the data.
 timeouts()
@@ -660,23 +640,24 @@ timeouts()
 	pid=$PID
 	kill -STOP "$pid"
 	client rpc --to "$TO:$((PORT + 2))" --size 1k --rate 1000 --requests 3 --timeout 100ms
-	expect "exit status" "$RC" 1
-	expect "status" "$(field flow status | sort -u)" timeout
+	expect "exit status" "$RC" = 1
+	expect "status" "$(field flow status | sort -u)" = timeout
 	between "duration" "$(field flow duration_ns | head -n 1)" 100000000 2000000000
 	# What was acknowledged is known exactly.
 	client long --to "$TO:$((PORT + 2))" --size 100 --timeout 100ms
-	expect "status" "$(field flow status)" timeout
-	expect "size acknowledged" "$(field flow size)" 100
+	expect "status" "$(field flow status)" = timeout
+	expect "size acknowledged" "$(field flow size)" = 100
 	client incast --to "$TO:$((PORT + 2))" --fan 3 --count 2 --size 1k --timeout 100ms
-	expect "exit status" "$RC" 1
-	expect "failed in each round" "$(field round failed | tr '\n' ' ')" "3 3 "
+	expect "exit status" "$RC" = 1
+	expect "failed in each round" "$(field round failed | tr '\n' ' ')" = "3 3 "
 	kill -CONT "$pid"
 	client rpc --to "$TO:$((PORT + 2))" --size 1k --rate 1000 --requests 3
 	good_run 3
 	kill "$pid"
 	wait "$pid"
-	expect "the server's exit status" $? 0
+	expect "the server's exit status" $? = 0
 }
+declare_test timeouts "" "a server that does not answer: reported, with what was acknowledged"
 
 server_dies()
 {
@@ -684,31 +665,33 @@ server_dies()
 
 	server --port $((PORT + 3))
 	pid=$PID
-	"${CLIENT[@]}" timeout 60 "$FLOWGEN" rpc --to "$TO:$((PORT + 3))" --size 1k --rate 10 \
+	"${CLIENT[@]}" timeout 60 flowgen rpc --to "$TO:$((PORT + 3))" --size 1k --rate 10 \
 		--duration 600ms --persist >"$TMP/out" 2>"$TMP/err" &
 	client=$!
 	sleep 0.2
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null
 	wait "$client"
-	expect "exit status" $? 1
-	expect "last line" "$(tail -n 1 "$TMP/out" | grep -c '"type":"summary"')" 1
+	expect "exit status" $? = 1
+	expect "last line" "$(tail -n 1 "$TMP/out" | grep -c '"type":"summary"')" = 1
 }
+declare_test server_dies "" "a server that dies: the client ends with a summary"
 
 interrupt()
 {
 	local client
 
-	"${CLIENT[@]}" "$FLOWGEN" long --to "$TO" --port "$PORT" --flows 3 --size 1000G \
+	"${CLIENT[@]}" flowgen long --to "$TO" --port "$PORT" --flows 3 --size 1000G \
 		>"$TMP/out" 2>"$TMP/err" &
 	client=$!
 	sleep 0.2
 	kill -TERM "$client"
 	wait "$client"
-	expect "exit status" $? 1
-	expect "status" "$(field flow status | sort -u)" "error: interrupted"
-	expect "failed" "$(field summary failed)" 3
+	expect "exit status" $? = 1
+	expect "status" "$(field flow status | sort -u)" = "error: interrupted"
+	expect "failed" "$(field summary failed)" = 3
 }
+declare_test interrupt "" "an interrupted client tells what it did"
 
 once_idle()
 {
@@ -719,69 +702,42 @@ once_idle()
 	client long --to "$TO:$((PORT + 4))" --size 1M --flows 2
 	good_run 2
 	wait "$pid"
-	expect "the server's exit status" $? 0
+	expect "the server's exit status" $? = 0
 }
+declare_test once_idle "" "a server that ends when it is idle"
 
 ready_fd()
 {
-	"${SERVER[@]}" "$FLOWGEN" serve --port $((PORT + 5)) --ready-fd 9 9>"$TMP/fd" \
+	"${SERVER[@]}" flowgen serve --port $((PORT + 5)) --ready-fd 9 9>"$TMP/fd" \
 		>"$TMP/out" 2>&1 &
 	PID=$!
 	SERVERS+=("$PID")
-	for _ in {1..250}; do
-		[ -s "$TMP/fd" ] && break
-		sleep 0.02
-	done
-	expect "descriptor 9" "$(cat "$TMP/fd")" ready
+	wait_until test -s "$TMP/fd"
+	expect "descriptor 9" "$(cat "$TMP/fd")" = ready
 	client long --to "$TO:$((PORT + 5))" --size 1k
 	kill "$PID"
 	wait "$PID"
-	expect "the server's exit status" $? 0
+	expect "the server's exit status" $? = 0
 	good_run 1
 }
+declare_test ready_fd "" "the server tells when it is ready"
 
 port_in_use()
 {
-	"${SERVER[@]}" timeout 20 "$FLOWGEN" serve --port "$PORT" >"$TMP/out" 2>"$TMP/err"
-	expect "exit status" $? 1
-	grep -q "in use" "$TMP/err" || why "said '$(cat "$TMP/err")'"
-	expect "stdout" "$(cat "$TMP/out")" ""
+	"${SERVER[@]}" timeout 20 flowgen serve --port "$PORT" >"$TMP/out" 2>"$TMP/err"
+	expect "exit status" $? = 1
+	grep -q "in use" "$TMP/err" || fail "said '$(cat "$TMP/err")'"
+	expect "stdout" "$(cat "$TMP/out")" = ""
 }
+declare_test port_in_use "" "a port in use is refused"
 
 # ---- main --------------------------------------------------------------------
 
-TESTS="long_push long_pull long_one_byte sizes_around_limits long_timed long_stagger intervals
-	start_delay rpc_pull rpc_push rpc_persist rpc_closed rpc_rate rpc_cdf rpc_hosts seeds
-	poisson periodic load cdf_means incast incast_period many ipv6 control options
-	bad_control bad_cdf bad_units bad_usage help_text garbage connection_refused timeouts
-	server_dies interrupt once_idle ready_fd port_in_use"
-
-echo "TAP version 13"
-find_flowgen
-set_up
-# shellcheck disable=SC2086
-set -- $TESTS
-echo "1..$#"
-
-FAILED=
+command -v flowgen >/dev/null || skip_all "no flowgen: make -C selftests tools"
+trap cleanup EXIT
+make_link || over_loopback
 server --port "$((PORT + 1))"
 server --port "$PORT" --cc reno
 MAIN=$PID
 mv "$TMP/ready" "$TMP/main.ready"
-[ -z "$FAILED" ] || { echo "Bail out! no server"; exit 1; }
-
-n=0 failures=0
-for t in "$@"; do
-	n=$((n + 1))
-	FAILED=
-	"$t"
-	if [ $? -eq $KSFT_SKIP ] && [ -z "$FAILED" ]; then
-		echo "ok $n $t # SKIP"
-	elif [ -z "$FAILED" ]; then
-		echo "ok $n $t"
-	else
-		echo "not ok $n $t"
-		failures=$((failures + 1))
-	fi
-done
-[ $failures -eq 0 ]
+run_tests "$@"

@@ -18,10 +18,12 @@ declare_test()
 setup() { :; }
 teardown() { :; }
 
-# In a test: fail "why" or skip "why" ends it; else its status tells.
+# In a test: fail "why" or skip "why" ends it; else its status tells. Before the tests fail
+# ends them all.
 fail()
 {
 	printf '%s\n' "$*" >"$TMP/why"
+	[ "$BASH_SUBSHELL" -gt 0 ] || echo "Bail out! $*"
 	exit 1
 }
 
