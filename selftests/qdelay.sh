@@ -4,169 +4,73 @@
 # qdelay against captures whose content is known to the byte, and live against
 # the counters of real queues.
 #
-#   qdelay.sh [-v] [TEST...]
-#
-# $QDELAY and $QDELAY_PCAP name the programs; else they are looked for next to
-# this script (and in unit/).  Live tests need root, iproute2 and ping; each
-# kind of queue that the kernel does not have is skipped.
-#
-# Functions are called by name; "a && b || c" is meant: no b here fails.
-# shellcheck disable=SC2317,SC2015
+# Live tests need root, iproute2 and ping; each kind of queue that the kernel does
+# not have is skipped.
 
-set -u
 export LC_ALL=C
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-verbose=
-failures=0
-skips=0
-number=0
-why=
-tmp=
-pid=
-spaces=
+setup() { :; }	# only live tests need more
+declare -A JSON	# the last result, by path: .flows[0].packets
 
-# ---- the programs ----
-
-find_program()	# NAME VALUE-OF-VARIABLE
+# got [FILE]: a result of qdelay, and what tc says of queues in FILE, as .tc.KIND
+got()
 {
-	local p
+	local path value
 
-	for p in "$2" "$here/$1" "$here/unit/$1"; do
-		[ -n "$p" ] && [ -x "$p" ] && [ ! -d "$p" ] && { echo "$p"; return 0; }
-	done
-	return 1
+	JSON=()
+	while IFS='=' read -r path value; do
+		JSON[$path]=$value
+	done < <(jq -rs '.[0] + {tc: (.[1] // [] | INDEX(.kind))} |
+		paths(type != "object" and type != "array") as $p |
+		($p | map(if type == "number" then "[\(.)]" else ".\(.)" end) | add) +
+		"=\(getpath($p))"' "$TMP/json" "$@")
 }
 
-cleanup()
-{
-	local n
-
-	[ -n "$pid" ] && kill "$pid" 2>/dev/null
-	for n in $spaces; do
-		ip netns pids "$n" 2>/dev/null | xargs -r kill 2>/dev/null
-		ip netns del "$n" 2>/dev/null
-	done
-	[ -n "$tmp" ] && rm -rf "$tmp"
-}
-
-skip_all()
-{
-	echo "TAP version 13"
-	echo "1..0 # SKIP $*"
-	exit 4
-}
-
-# ---- checks: each adds to $why ----
-
-fail()
-{
-	why="$why${why:+; }$*"
-}
-
-# JSON on standard input to lines "path=value": .flows[0].packets=3
-flat()
-{
-	awk '
-	function val(path,   i, key) {
-		tok()
-		if (t == "{") {
-			tok()
-			while (t != "}") {
-				key = substr(t, 2, length(t) - 2)
-				tok()			# :
-				val(path "." key)
-				tok()
-				if (t == ",")
-					tok()
-			}
-		} else if (t == "[") {
-			i = 0
-			sub(/^[ \t]+/, "", s)
-			if (substr(s, 1, 1) == "]") {
-				tok()
-				return
-			}
-			do {
-				val(path "[" i++ "]")
-				tok()
-			} while (t == ",")
-		} else {
-			if (substr(t, 1, 1) == "\"")
-				t = substr(t, 2, length(t) - 2)
-			print path "=" t
-		}
-	}
-	function tok() {
-		if (!match(s, /^[ \t]*("[^"]*"|[-+.0-9a-zA-Z]+|[][{}:,])/)) {
-			print "broken=" substr(s, 1, 20)
-			exit
-		}
-		t = substr(s, 1, RLENGTH)
-		s = substr(s, RLENGTH + 1)
-		sub(/^[ \t]+/, "", t)
-	}
-	{ s = s $0 " " }
-	END { val("") }'
-}
-
-# Runs qdelay; JSON goes flat to $tmp/flat.  Wanted exit status first.
+# run STATUS [qdelay options]: that is its exit status
 run()
 {
-	local want=$1 got
+	local want=$1 rc
 
 	shift
-	"$qdelay" "$@" >"$tmp/json" 2>"$tmp/err"
-	got=$?
-	[ "$got" = "$want" ] ||
-		fail "exit status $got, not $want ($(head -c 200 "$tmp/err"))"
-	if [ -s "$tmp/json" ]; then
-		flat <"$tmp/json" >"$tmp/flat"
-	else
-		: >"$tmp/flat"
-	fi
-}
-
-get()	# PATH
-{
-	awk -v p="$1=" 'index($0, p) == 1 { print substr($0, length(p) + 1); exit }' \
-		"$tmp/flat"
+	qdelay "$@" >"$TMP/json" 2>"$TMP/err"
+	rc=$?
+	[ "$rc" = "$want" ] || fail "exit status $rc, not $want ($(head -c 200 "$TMP/err"))"
+	JSON=()
+	[ ! -s "$TMP/json" ] || got
 }
 
 # want PATH=VALUE...: as numbers if both are
 want()
 {
-	local w got
+	local w is
 
-	for w in "$@"; do
-		got=$(get "${w%%=*}")
-		awk -v a="$got" -v b="${w#*=}" 'BEGIN { exit !(a == b) }' \
-			</dev/null || fail "${w%%=*} is '$got', not '${w#*=}'"
+	for w; do
+		is=${JSON[${w%%=*}]-}
+		[ "$is" = "${w#*=}" ] ||
+			awk -v a="$is" -v b="${w#*=}" 'BEGIN { exit !(a == b) }' ||
+			fail "${w%%=*} is '$is', not '${w#*=}'"
 	done
 }
 
 # near PATH VALUE RELATIVE-ERROR
 near()
 {
-	awk -v a="$(get "$1")" -v b="$2" -v e="$3" \
-		'BEGIN { d = a - b; exit !(a != "" && d <= e * b && -d <= e * b) }' \
-		</dev/null || fail "$1 is $(get "$1"), not $2"
-}
-
-same()	# WHAT GOT WANTED
-{
-	[ "$2" = "$3" ] || fail "$1 is '$2', not '$3'"
+	awk -v a="${JSON[$1]-}" -v b="$2" -v e="$3" \
+		'BEGIN { d = a - b; exit !(a != "" && d <= e * b && -d <= e * b) }' ||
+		fail "$1 is ${JSON[$1]-}, not $2"
 }
 
 says()	# STRING: on standard error, in one line
 {
-	grep -qF -- "$1" "$tmp/err" || fail "no '$1' but '$(head -c 200 "$tmp/err")'"
+	grep -qF -- "$1" "$TMP/err" || fail "no '$1' but '$(head -c 200 "$TMP/err")'"
 }
 
 silent()	# no result
 {
-	[ -s "$tmp/json" ] && fail "a result in spite of the error"
-	[ "$(wc -l <"$tmp/err")" = 1 ] || fail "not one line of error"
+	[ ! -s "$TMP/json" ] || fail "a result in spite of the error"
+	[ "$(wc -l <"$TMP/err")" = 1 ] || fail "not one line of error"
 }
 
 mk()	# NAME [OPTIONS]: packets on standard input
@@ -174,7 +78,7 @@ mk()	# NAME [OPTIONS]: packets on standard input
 	local name=$1
 
 	shift
-	"$mkpcap" "$@" "$tmp/$name" || fail "cannot make $name"
+	qdelay_pcap "$@" "$TMP/$name" || fail "cannot make $name"
 }
 
 A='10.0.0.1:1000>10.0.0.9:80'
@@ -199,7 +103,7 @@ t_basic()
 		3000 tcp $A id=4 seq=5380 len=1460 ecn=3 ttl=63
 		8000 tcp $A id=5 seq=6840 len=1460 ecn=0 ttl=63
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out" --rate 10gbit --overhead 24
+	run 0 --in "$TMP/in" --out "$TMP/out" --rate 10gbit --overhead 24
 	# 4 * 1538 * 8 bits in 8 us
 	want .packets_in=5 .packets_out=4 .bytes_out=6152 .matched=4 .dropped=1 \
 		.unresolved=0 .unmatched_out=0 .queued_at_start=0 .segmented=0 \
@@ -221,9 +125,10 @@ t_basic()
 		.flows[0].marked=2 .flows[0].dropped=1 \
 		.flows[0].retransmitted=0 .flows[0].delay_us.mean=2 \
 		.flows[0].delay_us.p99=3 .flows[1].flow=
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	want .utilisation=null .bytes_out=6056
 }
+declare_test t_basic "" "packets, delays, queue lengths, marks, a drop: known to the byte"
 
 t_ipv6()
 {
@@ -243,7 +148,7 @@ t_ipv6()
 		4000 udp [fd00::1]:5>[fd00::9]:6 len=500 ecn=1 fill=3 ttl=63
 		5000 58 [fd00::1]:0>[fd00::9]:0 len=64 fill=0x80 ttl=63
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	want .packets_in=6 .matched=5 .dropped=1 .dropped_ect1=1 .marked=2 \
 		.ignored=1 .delay_us.min=1 .delay_us.max=4.5 .delay_us.p50=2.8 \
 		.delay_us.mean=2.76 ".flows[0].flow=$A6" .flows[0].packets=2 \
@@ -252,6 +157,7 @@ t_ipv6()
 		.flows[1].dropped=1 .flows[1].packets=2 \
 		.flows[2].proto=icmp6 '.flows[2].flow=[fd00::1]:0>[fd00::9]:0'
 }
+declare_test t_ipv6 "" "IPv6, extension headers, ICMPv6"
 
 # A loss, its retransmission, one that was not needed, a new connection
 # between the same ports, and sequence numbers that wrap.
@@ -280,12 +186,13 @@ t_retransmission()
 		1800 tcp $A id=8 seq=500 flags=2
 		2000 tcp $A id=9 seq=501 len=1000
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	# 5000 bytes of 6000 are new; 2 us
 	want .matched=9 .dropped=1 .flows[0].retransmitted=3 \
 		.flows[0].payload_bytes=6000 .flows[0].goodput_bps=20000000000 \
 		.delay_us.max=1.1 .delay_us.min=1 .flows[1].flow=
 }
+declare_test t_retransmission "" "a loss, retransmissions, a new connection, numbers that wrap"
 
 # Parts of holes filled: from below, above, within, across.
 t_holes()
@@ -301,12 +208,13 @@ t_holes()
 		7 tcp $A id=8 seq=0 len=2100
 		8 tcp $A id=9 seq=0 len=2100
 	E
-	cp "$tmp/in" "$tmp/out"
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	cp "$TMP/in" "$TMP/out"
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	# 5 overlaps a part of 6; 8 brings what was missing, 9 nothing
 	want .matched=9 .flows[0].retransmitted=3 .flows[0].goodput_bps=2100000000000 \
 		.flows[0].payload_bytes=4900 .delay_us.max=0 .qlen_pkts.max=0
 }
+declare_test t_holes "" "parts of holes filled"
 
 # Packets that look the same pair in the order in which they came.
 t_duplicates()
@@ -324,12 +232,13 @@ t_duplicates()
 		8000  udp $B len=100
 		10000 udp $A len=100
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out" --packets "$tmp/p"
+	run 0 --in "$TMP/in" --out "$TMP/out" --packets "$TMP/p"
 	# which of three equal ones was lost cannot be told: the youngest
 	want .matched=4 .dropped=0 .unresolved=1 .unmatched_out=0 .delay_us.max=8
-	same packets "$(cut -d, -f1-3 "$tmp/p" | sed 's/17000000000000//g' | tr '\n' ' ')" \
+	expect "packets" "$(cut -d, -f1-3 "$TMP/p" | sed 's/17000000000000//g' | tr '\n' ' ')" = \
 		"t_in_ns,t_out_ns,delay_ns 00000,05000,5000 01000,06000,5000 03000,08000,5000 02000,10000,8000 "
 }
+declare_test t_duplicates "" "packets that look the same"
 
 # A retransmission that looks like the segment that was lost (IPv6 has no id):
 # what is older than the flow's last packet out does not come any more ...
@@ -346,7 +255,7 @@ t_alike()
 		6000 tcp $A6 seq=0 len=100 ts=5
 		7000 tcp $A6 seq=200 len=100 ts=5
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	want .matched=3 .dropped=1 .delay_us.max=1 .delay_us.min=1 \
 		.flows[0].retransmitted=1 .qlen_pkts.max=1
 	# ... unless it does after all
@@ -356,9 +265,10 @@ t_alike()
 		7000 tcp $A6 seq=200 len=100 ts=5
 		8000 tcp $A6 seq=0 len=100 ts=5
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	want .matched=4 .dropped=0 .unmatched_out=0 .delay_us.max=8
 }
+declare_test t_alike "" "a retransmission that looks like what was lost"
 
 # B overtakes A, as in a queue with two bands; shares of the rate.
 t_two_flows()
@@ -379,7 +289,7 @@ t_two_flows()
 		8000  tcp $A id=2 seq=1000 len=1000
 		10000 tcp 10.0.0.3:1>10.0.0.9:80 id=1 seq=5 len=0
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	# (2 + 3)^2 / (2 * (4 + 9)): who sends no data does not count
 	want .matched=6 .dropped=0 .jain=0.961538 ".flows[0].flow=$A" \
 		".flows[1].flow=$B" .flows[0].delay_us.mean=6.5 \
@@ -387,6 +297,7 @@ t_two_flows()
 		.flows[1].goodput_bps=2400000000 .qlen_pkts.max=4 \
 		.qlen_pkts.mean=2.5
 }
+declare_test t_two_flows "" "two flows, shares of the rate"
 
 # What queues, routers and captures change does not matter.
 t_link_types()
@@ -407,12 +318,13 @@ t_link_types()
 	done
 	for l in eth vlan qinq sll sll2 raw; do
 		for m in eth vlan qinq sll sll2 raw; do
-			run 0 --in "$tmp/in.$l" --out "$tmp/out.$m"
+			run 0 --in "$TMP/in.$l" --out "$TMP/out.$m"
 			want .matched=3 .unmatched_out=0 .marked=1 .delay_us.max=0.3
 		done
 	done
 	want .bytes_out=2170	# 40 + 12 + 1000, 60 + 12 + 1000, 28 + 9 + 9, raw
 }
+declare_test t_link_types "" "every link type against every other"
 
 # ... but the rest does.
 t_key()
@@ -427,21 +339,22 @@ t_key()
 		 "${p/ack=6/ack=4}" "${p/16/24}" "${p/ts=7/ts=8}" \
 		 "${p/ts=7/}" "${p/len=10/len=11}"; do
 		mk out <<<"1 $q"
-		"$qdelay" --in "$tmp/in" --out "$tmp/out" 2>&1 |
+		qdelay --in "$TMP/in" --out "$TMP/out" 2>&1 |
 			grep -q '"unmatched_out":1' || fail "'$q' taken for '$p'"
 	done
 	for q in "label=2 len=10" "label=1 len=9"; do
 		mk out <<<"1 tcp $A6 $q"
-		"$qdelay" --in "$tmp/in6" --out "$tmp/out" 2>&1 |
+		qdelay --in "$TMP/in6" --out "$TMP/out" 2>&1 |
 			grep -q '"unmatched_out":1' || fail "IPv6: '$q'"
 	done
 	mk out <<<"1 udp $A id=0 len=10 fill=2"
-	run 0 --in "$tmp/inu" --out "$tmp/out"
+	run 0 --in "$TMP/inu" --out "$TMP/out"
 	want .unmatched_out=1 .unresolved=1
 	says "1 packets came out that did not go in"
-	run 0 --in "$tmp/inu" --out "$tmp/out" --prefix 0
+	run 0 --in "$TMP/inu" --out "$TMP/out" --prefix 0
 	want .unmatched_out=0 .matched=1
 }
+declare_test t_key "" "packets that differ are not taken for each other"
 
 t_snaplen()
 {
@@ -452,47 +365,49 @@ t_snaplen()
 			echo "${#i}000 tcp $A id=1 seq=0 len=1000 ts=5"
 			echo "${#i}000 udp $A6 len=1000 fill=7"
 			echo "${#i}000 udp $A6 len=10 fill=7"
-		} >"$tmp/$i.txt"
-		mk "$i" <"$tmp/$i.txt"
-		mk "$i.96" -s 96 <"$tmp/$i.txt"
-		mk "$i.110" -s 110 -l vlan <"$tmp/$i.txt"
-		mk "$i.cut" -S 90 <"$tmp/$i.txt"
-		mk "$i.60" -s 60 <"$tmp/$i.txt"
+		} >"$TMP/$i.txt"
+		mk "$i" <"$TMP/$i.txt"
+		mk "$i.96" -s 96 <"$TMP/$i.txt"
+		mk "$i.110" -s 110 -l vlan <"$TMP/$i.txt"
+		mk "$i.cut" -S 90 <"$TMP/$i.txt"
+		mk "$i.60" -s 60 <"$TMP/$i.txt"
 	done
 	for i in "in out.96" "in.96 out" "in.110 out" "in.96 out.110"; do
-		run 0 --in "$tmp/${i% *}" --out "$tmp/${i#* }"
+		run 0 --in "$TMP/${i% *}" --out "$TMP/${i#* }"
 		want .matched=3 .delay_us.mean=1
 	done
 	# lengths are those on the wire: 14 + 52 + 1000, 14 + 48 + 1000, 14 + 58
-	run 0 --in "$tmp/in.110" --out "$tmp/out.96"
+	run 0 --in "$TMP/in.110" --out "$TMP/out.96"
 	want .matched=3 .bytes_out=2200 .delay_us.mean=1
-	run 1 --in "$tmp/in" --out "$tmp/out.cut"
+	run 1 --in "$TMP/in" --out "$TMP/out.cut"
 	silent
 	says "out.cut: packet 2 has only 90 of its 1062 bytes"
-	run 0 --in "$tmp/in" --out "$tmp/out.cut" --snaplen 90
+	run 0 --in "$TMP/in" --out "$TMP/out.cut" --snaplen 90
 	want .matched=3
-	run 1 --in "$tmp/in" --out "$tmp/out.60"
+	run 1 --in "$TMP/in" --out "$TMP/out.60"
 	silent
 	says "out.60: snapshot length too small: at least 82"
 }
+declare_test t_snaplen "" "captures cut short"
 
 t_formats()
 {
-	cat >"$tmp/txt" <<-E
+	cat >"$TMP/txt" <<-E
 		1000 tcp $A id=1 seq=0 len=1000
 		3000 tcp $A id=2 seq=1000 len=1000
 	E
-	mk in -u <"$tmp/txt"
-	mk in.ng -g <"$tmp/txt"
-	mk in.ngu -g -u <"$tmp/txt"
-	sed 's/000 tcp/123 tcp/' "$tmp/txt" | mk out -g
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	mk in -u <"$TMP/txt"
+	mk in.ng -g <"$TMP/txt"
+	mk in.ngu -g -u <"$TMP/txt"
+	sed 's/000 tcp/123 tcp/' "$TMP/txt" | mk out -g
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	want .matched=2 .delay_us.max=0.123
-	run 0 --in "$tmp/in.ng" --out "$tmp/out"
+	run 0 --in "$TMP/in.ng" --out "$TMP/out"
 	want .matched=2 .delay_us.max=0.123
-	run 0 --in "$tmp/in.ngu" --out - <"$tmp/out"
+	run 0 --in "$TMP/in.ngu" --out - <"$TMP/out"
 	want .matched=2 .delay_us.max=0.123
 }
+declare_test t_formats "" "pcap and pcapng, us and ns, standard input"
 
 t_several_in()
 {
@@ -513,11 +428,12 @@ t_several_in()
 		4000 tcp $B id=2 seq=1000 len=1000
 		5000 tcp $B id=2 seq=1000 len=1000
 	E
-	run 0 --in "$tmp/in1,$tmp/in2" --in "$tmp/in3" --out "$tmp/out"
+	run 0 --in "$TMP/in1,$TMP/in2" --in "$TMP/in3" --out "$TMP/out"
 	want .packets_in=4 .matched=4 .unmatched_out=1 .delay_us.min=0 \
 		.delay_us.mean=1.5 .qlen_pkts.max=2 .qlen_pkts.mean=1.2
 	says "1 packets came out that did not go in"
 }
+declare_test t_several_in "" "several ways in"
 
 t_window()
 {
@@ -534,20 +450,21 @@ t_window()
 		4500 tcp $A id=4 seq=3000 len=1000 ecn=3
 		6000 tcp $A id=5 seq=4000 len=1000 ecn=3
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out" --from 1us --to 4us
+	run 0 --in "$TMP/in" --out "$TMP/out" --from 1us --to 4us
 	want .packets_in=3 .matched=2 .packets_out=2 .dropped=1 .marked=2 \
 		.duration_ns=3000 .delay_us.min=1 .delay_us.max=1.5 \
 		.flows[0].dropped=1 .ecn.in.ect0=3 .ecn.out.ce=1 \
 		.flows[0].payload_bytes=2000
 	# [1,1.5): 2, [1.5,2): 1, [2,3): 0, [3,4): 1
 	want .qlen_pkts.max=2 .qlen_pkts.mean=0.833333
-	run 0 --in "$tmp/in" --out "$tmp/out" --from 5us
+	run 0 --in "$TMP/in" --out "$TMP/out" --from 5us
 	want .packets_in=0 .packets_out=1 .matched=0 .delay_us.mean=null \
 		.duration_ns=1000 .mark_fraction=null .qlen_pkts.max=1
-	run 0 --in "$tmp/in" --out "$tmp/out" --from 1s --to 2s
+	run 0 --in "$TMP/in" --out "$TMP/out" --from 1s --to 2s
 	want .packets_in=0 .packets_out=0 .throughput_bps=null .jain=null \
 		.qlen_pkts.mean=null .flows[0].flow=
 }
+declare_test t_window "" "a part of the time"
 
 t_csv()
 {
@@ -562,23 +479,23 @@ t_csv()
 		1500 tcp $B id=9 seq=0 len=946 ecn=3
 		3600 udp $A id=3 len=58
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out" --bin 1us --packets "$tmp/p" \
-		--series "$tmp/s" --flow-series "$tmp/f"
-	cat >"$tmp/p.want" <<-E
+	run 0 --in "$TMP/in" --out "$TMP/out" --bin 1us --packets "$TMP/p" \
+		--series "$TMP/s" --flow-series "$TMP/f"
+	cat >"$TMP/p.want" <<-E
 		t_in_ns,t_out_ns,delay_ns,flow,len,ecn_in,ecn_out,seq,payload
 		1700000000000000000,1700000000000001000,1000,$A,1000,2,2,7,946
 		1700000000000000500,1700000000000001500,1000,$B,1000,1,3,0,946
 		1700000000000002600,1700000000000003600,1000,$A,100,0,0,3,58
 		1700000000000000600,,,$A,1000,2,,953,946
 	E
-	cat >"$tmp/s.want" <<-E
+	cat >"$TMP/s.want" <<-E
 		t_s,throughput_bps,qlen_pkts_mean,qlen_pkts_max,qlen_bytes_mean,qlen_bytes_max,delay_us_mean,delay_us_max,marked,dropped
 		0.000000000,0.000,1.500000,2,1500.000,2000,,,0,1
 		0.000001000,16000000000.000,0.500000,1,500.000,1000,1.000000,1.000,1,0
 		0.000002000,0.000,0.400000,1,40.000,100,,,0,0
 		0.000003000,800000000.000,1.000000,1,100.000,100,1.000000,1.000,0,0
 	E
-	cat >"$tmp/f.want" <<-E
+	cat >"$TMP/f.want" <<-E
 		t_s,flow,throughput_bps
 		0.000001000,$A,8000000000.000
 		0.000001000,$B,8000000000.000
@@ -587,15 +504,16 @@ t_csv()
 	local f
 
 	for f in p s f; do
-		cmp -s "$tmp/$f" "$tmp/$f.want" ||
-			fail "$f: $(diff "$tmp/$f.want" "$tmp/$f" | head -3 | tr '\n' ' ')"
+		cmp -s "$TMP/$f" "$TMP/$f.want" ||
+			fail "$f: $(diff "$TMP/$f.want" "$TMP/$f" | head -3 | tr '\n' ' ')"
 	done
-	run 0 --in "$tmp/in" --out "$tmp/out" --json "$tmp/j" --packets -
-	cmp -s "$tmp/json" "$tmp/p.want" || fail "--packets - differs"
-	[ -s "$tmp/j" ] || fail "no --json FILE"
-	run 1 --in "$tmp/in" --out "$tmp/out" --bin 1ns --series /dev/full
+	run 0 --in "$TMP/in" --out "$TMP/out" --json "$TMP/j" --packets -
+	cmp -s "$TMP/json" "$TMP/p.want" || fail "--packets - differs"
+	[ -s "$TMP/j" ] || fail "no --json FILE"
+	run 1 --in "$TMP/in" --out "$TMP/out" --bin 1ns --series /dev/full
 	says "cannot write"
 }
+declare_test t_csv "" "packets and series as CSV"
 
 t_gaps()
 {
@@ -611,12 +529,13 @@ t_gaps()
 		3600 tcp $B id=1 seq=0 len=100
 		6000 tcp $A id=3 seq=200 len=100
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out" --gaps
+	run 0 --in "$TMP/in" --out "$TMP/out" --gaps
 	want .flows[0].gap_us.mean=2 .flows[0].gap_us.p50=1.5 \
 		.flows[0].gap_us.p99=2.5 .flows[0].gap_us.max=2.5 \
 		.flows[0].gap_us.min=1.5 .flows[0].gap_in_us.mean=1 \
 		.flows[0].gap_in_us.max=1 .flows[1].gap_us.mean=null
 }
+declare_test t_gaps "" "gaps between a flow's packets"
 
 # Where a capture begins and ends, and what lies in the queue then.
 t_edges()
@@ -634,15 +553,16 @@ t_edges()
 		3500 tcp $A id=3 seq=200 len=100
 		4500 tcp $A id=5 seq=400 len=100
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	want .queued_at_start=2 .unmatched_out=0 .matched=2 .dropped=1 \
 		.unresolved=2 .flows[0].unmatched_out=0
 	# older than --gap: lost
-	run 0 --in "$tmp/in" --out "$tmp/out" --gap 1400ns
+	run 0 --in "$TMP/in" --out "$TMP/out" --gap 1400ns
 	want .matched=0 .unmatched_out=4 .dropped=4 .unresolved=1
-	run 0 --in "$tmp/in" --out "$tmp/out" --gap 0
+	run 0 --in "$TMP/in" --out "$TMP/out" --gap 0
 	want .dropped=5
 }
+declare_test t_edges "" "where a capture begins and ends"
 
 # A queue of segments on one side, of super-packets on the other.
 t_segmented()
@@ -659,11 +579,12 @@ t_segmented()
 		1200 tcp $A id=3 seq=1461 len=1460
 		1300 tcp $B id=2 seq=1461 len=1460
 	E
-	run 1 --in "$tmp/in" --out "$tmp/out"
+	run 1 --in "$TMP/in" --out "$TMP/out"
 	want .segmented=2 .unmatched_out=2 .dropped=null .flows[0].dropped=null \
 		.flows[1].dropped=1 .matched=2
 	says "turn offloads off"
 }
+declare_test t_segmented "" "segments on one side, super-packets on the other"
 
 # Captures with several CPUs are a little out of order; a clock that steps
 # back must not break the arithmetic.
@@ -679,10 +600,10 @@ t_out_of_order()
 		10000 tcp $A id=2 seq=100 len=100
 		3000  tcp $A id=3 seq=200 len=100
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	want .matched=3 .delay_us.max=1 .delay_us.min=1 .qlen_pkts.max=1 \
 		.qlen_pkts.mean=0.333333 .duration_ns=9000
-	same warnings "$(cat "$tmp/err")" ""
+	expect "warnings" "$(cat "$TMP/err")" = ""
 	mk in <<-E
 		1000000  tcp $A id=1 seq=0 len=100
 		9000000  tcp $A id=2 seq=100 len=100
@@ -695,12 +616,13 @@ t_out_of_order()
 		13000000 tcp $A id=3 seq=200 len=100
 		3000000  tcp $A id=4 seq=300 len=100
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out" --series "$tmp/s"
+	run 0 --in "$TMP/in" --out "$TMP/out" --series "$TMP/s"
 	want .matched=4 .delay_us.max=1000 .delay_us.min=1000 .packets_out=4
-	awk -v q="$(get .qlen_pkts.max)" 'BEGIN { exit !(q >= 1 && q <= 2) }' \
-		</dev/null || fail "queue length $(get .qlen_pkts.max)"
+	expect "queue length" "${JSON[.qlen_pkts.max]}" -ge 1
+	expect "queue length" "${JSON[.qlen_pkts.max]}" -le 2
 	says "1 packets are out of order by more than 1 ms"
 }
+declare_test t_out_of_order "" "captures that are out of order"
 
 t_other_protocols()
 {
@@ -722,16 +644,17 @@ t_other_protocols()
 		1050 47 10.0.0.1:0>10.0.0.9:0 len=64 ttl=9
 		1070 udp $A id=9 len=1400 ttl=9
 	E
-	run 0 --in "$tmp/in" --out "$tmp/out"
+	run 0 --in "$TMP/in" --out "$TMP/out"
 	want .packets_in=6 .matched=6 .dropped=0 .ignored=2 .delay_us.max=1 \
 		.flows[0].proto=icmp .flows[1].proto=udp .flows[1].packets=2 \
 		.flows[2].proto=udp .flows[3].proto=47
-	run 0 --in "$tmp/in" --out "$tmp/out" --filter 'udp port 80'
+	run 0 --in "$TMP/in" --out "$TMP/out" --filter 'udp port 80'
 	want .packets_in=2 .matched=2
-	run 1 --in "$tmp/in" --out "$tmp/out" --filter 'tcp'
+	run 1 --in "$TMP/in" --out "$TMP/out" --filter 'tcp'
 	silent
 	says "no packets that pass --filter"
 }
+declare_test t_other_protocols "" "fragments, ICMP, GRE, ARP, a filter"
 
 t_bad_captures()
 {
@@ -739,36 +662,36 @@ t_bad_captures()
 
 	for n in 1 2 3; do
 		echo "${n}000 tcp $A id=$n seq=$n len=1000"
-	done >"$tmp/txt"
-	mk in <"$tmp/txt"
-	mk in.ng -g <"$tmp/txt"
+	done >"$TMP/txt"
+	mk in <"$TMP/txt"
+	mk in.ng -g <"$TMP/txt"
 	: | mk none
 	echo "0 arp" | mk arp
-	: >"$tmp/zero"
-	echo "this is no capture" >"$tmp/text"
-	head -c -500 "$tmp/in" >"$tmp/cut"
-	head -c -500 "$tmp/in.ng" >"$tmp/cut.ng"
+	: >"$TMP/zero"
+	echo "this is no capture" >"$TMP/text"
+	head -c -500 "$TMP/in" >"$TMP/cut"
+	head -c -500 "$TMP/in.ng" >"$TMP/cut.ng"
 	# link type 105: IEEE 802.11
-	{ head -c 20 "$tmp/in"; printf '\151\0\0\0'; tail -c +25 "$tmp/in"; } \
-		>"$tmp/wifi"
+	{ head -c 20 "$TMP/in"; printf '\151\0\0\0'; tail -c +25 "$TMP/in"; } \
+		>"$TMP/wifi"
 	for n in "none:no packets" "arp:none of 1 packets is IP" \
 		 "zero:empty file" "text:unknown file format" \
 		 "cut:after 2 packets: truncated" \
 		 "cut.ng:after 2 packets: truncated" \
 		 "missing:No such file" "wifi:link type IEEE802_11"; do
-		run 1 --in "$tmp/in" --out "$tmp/${n%%:*}" --series "$tmp/s" \
-			--packets "$tmp/p" --flow-series "$tmp/f"
+		run 1 --in "$TMP/in" --out "$TMP/${n%%:*}" --series "$TMP/s" \
+			--packets "$TMP/p" --flow-series "$TMP/f"
 		silent
 		says "${n#*:}"
 		says "/${n%%:*}: "
-		run 1 --in "$tmp/${n%%:*}" --out "$tmp/in"
+		run 1 --in "$TMP/${n%%:*}" --out "$TMP/in"
 		silent
 		says "${n#*:}"
-		[ "$n" != "${n#cut}" ] && [ -e "$tmp/s$tmp/p$tmp/f" ] &&
-			fail "${n%%:*}: half a result stays"
+		[[ $n != cut* || ! -e $TMP/s$TMP/p$TMP/f ]] || fail "${n%%:*}: half a result stays"
 	done
-	[ -e "$tmp/s" ] && fail "half a series stays"
+	[ ! -e "$TMP/s" ] || fail "half a series stays"
 }
+declare_test t_bad_captures "" "what is no capture is refused"
 
 # Whatever is cut or broken anywhere: an answer or one line, never a crash.
 t_corrupt()
@@ -778,27 +701,28 @@ t_corrupt()
 	for n in 1 2 3 4; do
 		echo "${n}000 tcp $A id=$n seq=$n len=40 ts=$n"
 		echo "${n}100 udp $A6 len=30 ext=1"
-	done >"$tmp/txt"
-	mk in <"$tmp/txt"
-	mk in.ng -g <"$tmp/txt"
-	mk out -l vlan <"$tmp/txt"
+	done >"$TMP/txt"
+	mk in <"$TMP/txt"
+	mk in.ng -g <"$TMP/txt"
+	mk out -l vlan <"$TMP/txt"
 	for i in in in.ng; do
-		size=$(wc -c <"$tmp/$i")
+		size=$(wc -c <"$TMP/$i")
 		for ((n = 0; n < size; n += 11)); do
-			head -c "$n" "$tmp/$i" >"$tmp/a"
-			"$qdelay" --in "$tmp/a" --out "$tmp/out" >"$tmp/json" \
-				2>"$tmp/err"
+			head -c "$n" "$TMP/$i" >"$TMP/a"
+			qdelay --in "$TMP/a" --out "$TMP/out" >"$TMP/json" \
+				2>"$TMP/err"
 			st=$?
 			[ "$st" -le 1 ] || fail "$i cut to $n: exit status $st"
-			{ head -c "$n" "$tmp/$i"; printf '\377'
-			  tail -c +$((n + 2)) "$tmp/$i"; } >"$tmp/a"
-			"$qdelay" --in "$tmp/a" --out "$tmp/out" --series "$tmp/s" \
-				--packets "$tmp/p" --gaps >"$tmp/json" 2>"$tmp/err"
+			{ head -c "$n" "$TMP/$i"; printf '\377'
+			  tail -c +$((n + 2)) "$TMP/$i"; } >"$TMP/a"
+			qdelay --in "$TMP/a" --out "$TMP/out" --series "$TMP/s" \
+				--packets "$TMP/p" --gaps >"$TMP/json" 2>"$TMP/err"
 			st=$?
 			[ "$st" -le 1 ] || fail "$i broken at $n: exit status $st"
 		done
 	done
 }
+declare_test t_corrupt "" "broken captures: an answer or one line"
 
 t_usage()
 {
@@ -807,7 +731,7 @@ t_usage()
 	mk in <<<"0 udp $A len=1"
 	while read -r a; do
 		# shellcheck disable=SC2086 # words
-		run 2 ${a//IN/$tmp/in}
+		run 2 ${a//IN/$TMP/in}
 		silent
 	done <<-E
 
@@ -833,14 +757,15 @@ t_usage()
 		--in IN --out IN --series - --packets -
 		--in IN --out IN --filter (
 	E
-	run 0 --in "$tmp/in" --out "$tmp/in" --rate 1.5gbit --bin 1.5us --gap 1s
-	"$qdelay" --help | grep -q -- --overhead || fail "no --help"
+	run 0 --in "$TMP/in" --out "$TMP/in" --rate 1.5gbit --bin 1.5us --gap 1s
+	qdelay --help | grep -q -- --overhead || fail "no --help"
 }
+declare_test t_usage "" "nonsense for an argument is refused"
 
 # A queue with random traffic, and the same numbers worked out the slow way.
 t_random()
 {
-	awk -v A="$A" -v B="$B" -v in_="$tmp/in.txt" -v out="$tmp/out.txt" '
+	awk -v A="$A" -v B="$B" -v in_="$TMP/in.txt" -v out="$TMP/out.txt" '
 	function rnd(n) {
 		x = (x * 16807) % 2147483647
 		return x % n
@@ -867,8 +792,8 @@ t_random()
 			print busy, p, "ttl=63 ecn=" (q >= 20 ? 3 : 2) >out
 		}
 	}' </dev/null
-	mk in <"$tmp/in.txt"
-	mk out <"$tmp/out.txt"
+	mk in <"$TMP/in.txt"
+	mk out <"$TMP/out.txt"
 	# delays by sorting, queue lengths by sorting events
 	awk '
 	NR == FNR { out[$3 $5] = $1; ce[$3 $5] = $NF == "ecn=3"; next }
@@ -883,12 +808,12 @@ t_random()
 			print "mark" >"/dev/stderr"
 		print $1, 1, l[2] + 54, "in"
 		print out[k], -1, -(l[2] + 54), "out", out[k] - $1
-	}' "$tmp/out.txt" "$tmp/in.txt" 2>"$tmp/counts" | sort -n >"$tmp/ev"
-	run 0 --in "$tmp/in" --out "$tmp/out"
-	want ".dropped=$(grep -c drop "$tmp/counts")" \
-		".marked=$(grep -c mark "$tmp/counts")" \
-		".matched=$(grep -c out "$tmp/ev")" .packets_in=20000
-	awk '$4 == "out" { print $5 }' "$tmp/ev" | sort -n | awk '
+	}' "$TMP/out.txt" "$TMP/in.txt" 2>"$TMP/counts" | sort -n >"$TMP/ev"
+	run 0 --in "$TMP/in" --out "$TMP/out"
+	want ".dropped=$(grep -c drop "$TMP/counts")" \
+		".marked=$(grep -c mark "$TMP/counts")" \
+		".matched=$(grep -c out "$TMP/ev")" .packets_in=20000
+	awk '$4 == "out" { print $5 }' "$TMP/ev" | sort -n | awk '
 		function pct(p,   r) {
 			r = int(n * p / 1000)
 			return v[r + (r < n * p / 1000)] / 1000
@@ -898,10 +823,10 @@ t_random()
 			printf ".delay_us.mean=%.6f .delay_us.max=%.3f ", s / n / 1000, v[n] / 1000
 			printf ".delay_us.min=%.3f .delay_us.p50=%.3f .delay_us.p90=%.3f ", v[1] / 1000, pct(500), pct(900)
 			printf ".delay_us.p99=%.3f .delay_us.p999=%.3f\n", pct(990), pct(999)
-		}' >"$tmp/wants"
+		}' >"$TMP/wants"
 	# shellcheck disable=SC2046 # words
-	want $(cat "$tmp/wants")
-	awk -v first="$(head -1 "$tmp/in.txt")" '
+	want $(cat "$TMP/wants")
+	awk -v first="$(head -1 "$TMP/in.txt")" '
 		function state(d) {
 			if (!d)
 				return
@@ -920,154 +845,89 @@ t_random()
 			printf ".qlen_pkts.stddev %.6f 1e-6\n", sqrt(sp2 / total - (sp / total) ^ 2)
 			printf ".qlen_bytes.stddev %.6f 1e-6\n", sqrt(sb2 / total - (sb / total) ^ 2)
 			printf ".qlen_pkts.p99 %d 0\n", i - 1
-		}' "$tmp/ev" >"$tmp/wants"
+		}' "$TMP/ev" >"$TMP/wants"
 	local p v e
 
 	while read -r p v e; do
 		near "$p" "$v" "$e"
-	done <"$tmp/wants"
+	done <"$TMP/wants"
 	# the histogram in place of exact percentiles: per flow, over 256 packets
 	awk -v A="$A" 'NR == FNR { t[$3 $5] = $1; next }
-		$3 == A { print $1 - t[$3 $5] }' "$tmp/in.txt" "$tmp/out.txt" |
+		$3 == A { print $1 - t[$3 $5] }' "$TMP/in.txt" "$TMP/out.txt" |
 		sort -n | awk '{ v[++n] = $1 }
 			END { r = int(n * 0.99); r += r < n * 0.99; print v[r] / 1000 }' \
-		>"$tmp/wants"
-	near .flows[0].delay_us.p99 "$(cat "$tmp/wants")" 0.001
+		>"$TMP/wants"
+	near .flows[0].delay_us.p99 "$(cat "$TMP/wants")" 0.001
 }
+declare_test t_random "" "random traffic, against numbers worked out the slow way"
 
 # ---- live ----
 
-in_s() { ip netns exec "$ns" "$@"; }
-in_r() { ip netns exec "$nr" "$@"; }
-in_d() { ip netns exec "$nd" "$@"; }
-
-# A device that sends each packet as it is, and an address on it
-device()	# NETNS DEV MAC ADDRESS
-{
-	ip -n "$1" link set "$2" address "$3"
-	ip -n "$1" link set "$2" gso_max_segs 1 gso_max_size 1514 2>/dev/null
-	ip netns exec "$1" ethtool -K "$2" tso off gso off gro off \
-		>/dev/null 2>&1
-	ip -n "$1" addr add "$4/24" dev "$2"
-	ip -n "$1" link set "$2" up
-}
-
-neighbour()	# NETNS DEV ADDRESS MAC
-{
-	ip -n "$1" neigh replace "$3" lladdr "$4" dev "$2" nud permanent
-}
-
-# s -- (veth) -- r -- (veth, the queue) -- d, nothing but our own packets
-topology()
-{
-	local n mac=02:00:00:00:00
-
-	[ -n "$spaces" ] && return 0
-	ns=qd-s-$$ nr=qd-r-$$ nd=qd-d-$$
-	for n in $ns $nr $nd; do
-		ip netns add "$n" 2>"$tmp/err" || return 1
-		spaces="$spaces $n"
-		# without IPv6 it is not there
-		ip netns exec "$n" sh -c '
-			echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
-			echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6' \
-			2>/dev/null
-		ip -n "$n" link set lo up
-	done
-	ip -n "$nr" link add r0 type veth peer name s0 netns "$ns" \
-		2>"$tmp/err" || return 1
-	ip -n "$nr" link add r1 type veth peer name d0 netns "$nd" \
-		2>"$tmp/err" || return 1
-	in_r sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
-	device "$ns" s0 "$mac:01" 10.77.0.1
-	device "$nr" r0 "$mac:02" 10.77.0.2
-	device "$nr" r1 "$mac:03" 10.77.1.2
-	device "$nd" d0 "$mac:04" 10.77.1.1
-	ip -n "$ns" route add default via 10.77.0.2
-	ip -n "$nd" route add default via 10.77.1.2
-	neighbour "$ns" s0 10.77.0.2 "$mac:02"
-	neighbour "$nr" r0 10.77.0.1 "$mac:01"
-	neighbour "$nr" r1 10.77.1.1 "$mac:04"
-	neighbour "$nd" d0 10.77.1.2 "$mac:03"
-}
-
+# h1 -- sw -- (the queue) -- r, nothing but our own packets
 need_live()
 {
-	[ "$(id -u)" = 0 ] || { skip="not root"; return 1; }
-	command -v ip >/dev/null && command -v tc >/dev/null ||
-		{ skip="no iproute2"; return 1; }
-	command -v ping >/dev/null || { skip="no ping"; return 1; }
-	topology || { skip="no namespaces: $(head -1 "$tmp/err")"; return 1; }
-	in_r tc qdisc del dev r1 root 2>/dev/null
-	return 0
+	[ "$EUID" -eq 0 ] || skip "not root"
+	command -v ip >/dev/null && command -v tc >/dev/null || skip "no iproute2"
+	command -v ping >/dev/null || skip "no ping"
+	ip netns add "${NSP}try" 2>"$TMP/err" || skip "no namespaces: $(head -1 "$TMP/err")"
+	dumbbell 1 0
+	# without IPv6 it is not there
+	every sh -c 'echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6' 2>/dev/null
 }
 
-qdisc()	# ARGUMENTS of tc qdisc add: false and $skip if the kernel has it not
+qdisc()	# ARGUMENTS of tc qdisc add: the test is skipped if the kernel has it not
 {
-	in_r tc qdisc add dev r1 "$@" 2>"$tmp/err" && return 0
-	skip="no $(echo "$*" | grep -owE 'htb|tbf|red|netem|pfifo'): $(head -1 "$tmp/err")"
-	return 1
+	in_ns sw tc qdisc add dev egress "$@" 2>"$TMP/err" ||
+		skip "no $(echo "$*" | grep -owE 'htb|tbf|red|netem|pfifo'): $(head -1 "$TMP/err")"
 }
 
 begin()	# OPTIONS of qdelay
 {
-	local i
-
-	: >"$tmp/err"
-	rm -f "$tmp/json"
-	ip netns exec "$nr" "$qdelay" --live --in r0 --out r1 \
-		--json "$tmp/json" "$@" 2>"$tmp/err" &
+	: >"$TMP/err"
+	rm -f "$TMP/json"
+	ip netns exec "${NSP}sw" qdelay --live --in p1 --out egress --json "$TMP/json" "$@" \
+		2>"$TMP/err" &
 	pid=$!
-	for ((i = 0; i < 400; i++)); do
-		grep -qx ready "$tmp/err" && return 0
-		kill -0 "$pid" 2>/dev/null || break
-		sleep 0.05
-	done
-	fail "qdelay is not ready: $(cat "$tmp/err")"
-	return 1
+	WAIT=20 wait_until grep -qx ready "$TMP/err"
 }
 
-end()	# SIGNAL: $tmp/flat from qdelay, $tmp/tc from the queue's counters
+# end SIGNAL: what qdelay and the queue's counters tell
+end()
 {
 	kill "-$1" "$pid" 2>/dev/null
 	wait "$pid"
-	same "exit status" $? 0
-	pid=
-	flat <"$tmp/json" >"$tmp/flat"
-	in_r tc -s -j qdisc show dev r1 | flat >"$tmp/tc"
+	expect "exit status" $? = 0
+	in_ns sw tc -s -j qdisc show dev egress >"$TMP/tc"
+	got "$TMP/tc"
 }
 
-# Counter KEY of the first qdisc of KIND
-counter()
+wakeups()
 {
-	awk -v kind="$1" -v key="$2" -F= '
-		{ i = substr($1, 1, index($1, "]")); k = substr($1, length(i) + 2) }
-		k == "kind" { hit = $2 == kind }
-		hit && k == key { print $2; exit }' "$tmp/tc"
+	awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "/proc/$pid/status"
 }
 
 # A burst of N pings with the ECN field of $2; replies may fail to come.
 burst()
 {
-	in_s ping -q -n -c "$1" -l "$1" -s 1000 -Q "$2" -W 2 10.77.1.1 \
+	in_ns h1 ping -q -n -c "$1" -l "$1" -s 1000 -Q "$2" -W 2 10.0.0.1 \
 		>/dev/null 2>&1
 }
 
 counters_agree()	# KIND
 {
-	want ".packets_out=$(counter "$1" packets)" \
-		".bytes_out=$(counter "$1" bytes)" \
-		".dropped=$(counter "$1" drops)" .unmatched_out=0 .unresolved=0 \
+	want ".packets_out=${JSON[.tc.$1.packets]}" \
+		".bytes_out=${JSON[.tc.$1.bytes]}" \
+		".dropped=${JSON[.tc.$1.drops]}" .unmatched_out=0 .unresolved=0 \
 		.capture_drops=0 .queued_at_start=0
-	same "packets in the queue" "$(counter "$1" qlen)" 0
+	expect "packets in the queue" "${JSON[.tc.$1.qlen]}" = 0
 }
 
 t_live_drops()
 {
-	need_live || return
+	need_live
 	# 50 packets of 1042 bytes; one burst is ten packets of them
-	qdisc root handle 1: tbf rate 20mbit burst 10420 limit 52100 || return
-	begin --gap 400ms --rate 20mbit || return
+	qdisc root handle 1: tbf rate 20mbit burst 10420 limit 52100
+	begin --gap 400ms --rate 20mbit
 	burst 150 2
 	burst 20 0
 	sleep 0.5
@@ -1075,187 +935,129 @@ t_live_drops()
 	counters_agree tbf
 	want .packets_in=170 .ecn.in.ect0=150 .ecn.in.not_ect=20 .marked=0 \
 		.flows[0].proto=icmp .flows[1].flow=
-	[ "$(counter tbf drops)" != 0 ] ||
-		{ skip="too slow to fill the queue"; return; }
-	awk -v d="$(get .dropped)" 'BEGIN { exit !(d > 0 && d <= 100) }' \
-		</dev/null || fail "dropped $(get .dropped) of 150"
+	[ "${JSON[.tc.tbf.drops]}" != 0 ] || skip "too slow to fill the queue"
+	expect "dropped of 150" "${JSON[.dropped]}" -gt 0
+	expect "dropped of 150" "${JSON[.dropped]}" -le 100
 	# 50 packets of 417 us wait; real time may be late but not early
-	awk -v d="$(get .delay_us.max)" 'BEGIN { exit !(d >= 20000 && d < 1e6) }' \
-		</dev/null || fail "delay $(get .delay_us.max) us"
-	awk -v q="$(get .qlen_pkts.max)" 'BEGIN { exit !(q >= 50 && q <= 51) }' \
-		</dev/null || fail "queue length $(get .qlen_pkts.max)"
+	expect "delay, us" "${JSON[.delay_us.max]}" -ge 20000
+	expect "delay, us" "${JSON[.delay_us.max]}" -lt 1e6
+	expect "queue length" "${JSON[.qlen_pkts.max]}" -ge 50
+	expect "queue length" "${JSON[.qlen_pkts.max]}" -le 51
 }
+declare_test t_live_drops "" "live: drops of tbf"
 
 t_live_marks()
 {
-	need_live || return
-	qdisc root handle 1: htb default 1 || return
-	in_r tc class add dev r1 parent 1: classid 1:1 htb rate 20mbit \
+	need_live
+	qdisc root handle 1: htb default 1
+	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate 20mbit \
 		burst 1042 cburst 1042 quantum 1514
 	qdisc parent 1:1 handle 10: red limit 200k min 10420 max 10421 avpkt 1042 \
-		burst 11 bandwidth 20mbit probability 1.0 ecn || return
-	begin --gap 400ms --rate 20mbit || return
+		burst 11 bandwidth 20mbit probability 1.0 ecn
+	begin --gap 400ms --rate 20mbit
 	burst 100 2
 	burst 60 1
 	burst 60 0
 	sleep 0.5
 	end TERM
 	counters_agree red
-	want ".marked=$(counter red marked)" .ecn.in.ect0=100 .ecn.in.ect1=60 \
-		".dropped_not_ect=$(get .dropped)" \
-		".ecn.out.ce=$(counter red marked)"
-	[ "$(counter red marked)" != 0 ] || skip="too slow to fill the queue"
+	want ".marked=${JSON[.tc.red.marked]}" .ecn.in.ect0=100 .ecn.in.ect1=60 \
+		".dropped_not_ect=${JSON[.dropped]}" \
+		".ecn.out.ce=${JSON[.tc.red.marked]}"
+	[ "${JSON[.tc.red.marked]}" != 0 ] || skip "too slow to fill the queue"
 }
+declare_test t_live_marks "" "live: marks of red"
 
 t_live_delay()
 {
-	need_live || return
-	qdisc root handle 1: netem delay 5ms limit 1000 || return
-	begin --gap 400ms || return
+	need_live
+	qdisc root handle 1: netem delay 5ms limit 1000
+	begin --gap 400ms
 	burst 50 0
 	sleep 0.1
 	end INT
 	counters_agree netem
 	want .packets_in=50 .matched=50
-	awk -v q="$(get .qlen_pkts.max)" 'BEGIN { exit !(q >= 1 && q <= 50) }' \
-		</dev/null || fail "queue length $(get .qlen_pkts.max)"
-	awk -v a="$(get .delay_us.min)" 'BEGIN { exit !(a >= 5000) }' </dev/null ||
-		fail "shortest delay $(get .delay_us.min) us"
+	expect "queue length" "${JSON[.qlen_pkts.max]}" -ge 1
+	expect "queue length" "${JSON[.qlen_pkts.max]}" -le 50
+	expect "shortest delay, us" "${JSON[.delay_us.min]}" -ge 5000
 }
+declare_test t_live_delay "" "live: a delay of netem"
 
 # Bulk TCP at many packets per wakeup
 t_live_tcp()
 {
-	local i wakeups
+	local wakeups slow=
 
-	need_live || return
-	command -v iperf3 >/dev/null || { skip="no iperf3"; return; }
-	qdisc root handle 1: htb default 1 || return
-	in_r tc class add dev r1 parent 1: classid 1:1 htb rate 200mbit \
+	need_live
+	command -v iperf3 >/dev/null || skip "no iperf3"
+	qdisc root handle 1: htb default 1
+	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate 200mbit \
 		burst 3028 cburst 3028 quantum 1514
-	qdisc parent 1:1 handle 10: pfifo limit 60 || return
-	in_d iperf3 -s -1 >/dev/null 2>&1 &
-	for ((i = 0; i < 200; i++)); do
-		in_d ss -Hltn "sport = :5201" | grep -q . && break
-		sleep 0.05
-	done
-	begin --gap 400ms --rate 200mbit --gaps || return
-	in_s timeout 60 iperf3 -c 10.77.1.1 -n 20M -P 2 >"$tmp/iperf" 2>&1 ||
-		skip="too slow: $(tail -1 "$tmp/iperf")"
+	qdisc parent 1:1 handle 10: pfifo limit 60
+	in_ns r iperf3 -s -1 >/dev/null 2>&1 &
+	wait_until listening r 5201
+	begin --gap 400ms --rate 200mbit --gaps
+	in_ns h1 timeout 60 iperf3 -c 10.0.0.1 -n 20M -P 2 >"$TMP/iperf" 2>&1 ||
+		slow="too slow: $(tail -1 "$TMP/iperf")"
 	sleep 0.5
-	wakeups=$(awk '$1 == "voluntary_ctxt_switches:" { print $2 }' \
-		"/proc/$pid/status")
+	wakeups=$(wakeups)
 	end TERM
 	counters_agree htb
 	want .segmented=0
 	# two devices, 20 times a second each, and full blocks
-	awk -v w="$wakeups" -v p="$(get .packets_out)" -v t="$(get .duration_ns)" \
-		'BEGIN { exit !(w < p / 20 + 60 * (t / 1e9 + 1)) }' </dev/null ||
-		fail "$wakeups wakeups for $(get .packets_out) packets"
-	[ -n "$skip" ] && return
-	[ "$(get .packets_out)" -gt 13000 ] || fail "only $(get .packets_out) packets"
-	awk -v u="$(get .utilisation)" 'BEGIN { exit !(u > 0 && u < 1.01) }' \
-		</dev/null || fail "utilisation $(get .utilisation)"
-	wait
+	awk -v w="$wakeups" -v p="${JSON[.packets_out]}" -v t="${JSON[.duration_ns]}" \
+		'BEGIN { exit !(w < p / 20 + 60 * (t / 1e9 + 1)) }' ||
+		fail "$wakeups wakeups for ${JSON[.packets_out]} packets"
+	[ -z "$slow" ] || skip "$slow"
+	expect "packets" "${JSON[.packets_out]}" -gt 13000
+	expect "utilisation" "${JSON[.utilisation]}" -gt 0
+	expect "utilisation" "${JSON[.utilisation]}" -lt 1.01
 }
+declare_test t_live_tcp "" "live: TCP in bulk, at many packets per wakeup"
 
 # What the kernel could not hand over must not be taken for drops of the queue
 t_live_capture_loss()
 {
-	need_live || return
-	begin --buffer 1 || return
+	need_live
+	begin --buffer 1
 	kill -STOP "$pid"
 	burst 10000 0
 	kill -CONT "$pid"
 	kill -TERM "$pid"
 	wait "$pid"
-	same "exit status" $? 1
-	pid=
-	says "r0: the kernel lost"
-	flat <"$tmp/json" >"$tmp/flat"
-	[ "$(get .capture_drops)" -gt 0 ] || fail "no capture_drops"
+	expect "exit status" $? = 1
+	says "p1: the kernel lost"
+	got
+	expect "capture_drops" "${JSON[.capture_drops]}" -gt 0
 }
+declare_test t_live_capture_loss "" "live: what the kernel could not hand over is no drop"
 
 # Nothing to see: hardly a wakeup, and a clear end
 t_live_idle()
 {
 	local wakeups
 
-	need_live || return
-	begin || return
+	need_live
+	begin
 	sleep 1
-	wakeups=$(awk '$1 == "voluntary_ctxt_switches:" { print $2 }' \
-		"/proc/$pid/status")
+	wakeups=$(wakeups)
 	[ "$wakeups" -lt 30 ] || fail "$wakeups wakeups while idle"
 	kill -TERM "$pid"
 	wait "$pid"
-	same "exit status" $? 1
-	pid=
-	says "r0: no packets"
-	[ -s "$tmp/json" ] && fail "a result"
-	in_r "$qdelay" --live --in r0 --out r1 --duration 100ms >"$tmp/json" \
-		2>"$tmp/err"
-	same "exit status" $? 1
-	says "r0: no packets"
-	in_r "$qdelay" --live --in nosuchdev --out r1 >"$tmp/json" 2>"$tmp/err"
-	same "exit status" $? 1
+	expect "exit status" $? = 1
+	says "p1: no packets"
+	[ ! -s "$TMP/json" ] || fail "a result"
+	in_ns sw qdelay --live --in p1 --out egress --duration 100ms >"$TMP/json" \
+		2>"$TMP/err"
+	expect "exit status" $? = 1
+	says "p1: no packets"
+	in_ns sw qdelay --live --in nosuchdev --out egress >"$TMP/json" 2>"$TMP/err"
+	expect "exit status" $? = 1
 	silent
 	says "nosuchdev: "
 }
+declare_test t_live_idle "" "live: nothing to see"
 
-# ---- main ----
-
-tests="basic ipv6 retransmission holes duplicates alike two_flows link_types key
-	snaplen formats several_in window csv gaps edges segmented
-	out_of_order other_protocols bad_captures corrupt usage random
-	live_drops live_marks live_delay live_tcp
-	live_capture_loss live_idle"
-
-while getopts v opt; do
-	case $opt in
-	v) verbose=1 ;;
-	*) echo "usage: qdelay.sh [-v] [TEST...]" >&2; exit 2 ;;
-	esac
-done
-shift $((OPTIND - 1))
-[ $# -gt 0 ] && tests=$*
-
-qdelay=$(find_program qdelay "${QDELAY-}") || skip_all "qdelay is not built"
-mkpcap=$(find_program qdelay_pcap "${QDELAY_PCAP-}") ||
-	skip_all "qdelay_pcap is not built"
-
-trap cleanup EXIT
-trap 'exit 1' INT TERM HUP
-tmp=$(mktemp -d) || exit 1
-
-echo "TAP version 13"
-# shellcheck disable=SC2086 # words
-set -- $tests
-echo "1..$#"
-for name; do
-	number=$((number + 1))
-	why=
-	skip=
-	declare -F "t_$name" >/dev/null || fail "no such test"
-	[ -z "$why" ] && "t_$name"
-	if [ -n "$pid" ]; then
-		kill "$pid" 2>/dev/null
-		wait "$pid" 2>/dev/null
-		pid=
-	fi
-	if [ -n "$why" ]; then
-		echo "not ok $number $name"
-		echo "# $why"
-		[ -n "$verbose" ] && sed 's/^/#   /' "$tmp/flat"
-		failures=$((failures + 1))
-	elif [ -n "$skip" ]; then
-		echo "ok $number $name # SKIP $skip"
-		skips=$((skips + 1))
-	else
-		echo "ok $number $name"
-	fi
-done
-echo "# $((number - failures - skips)) passed, $failures failed, $skips skipped"
-[ "$failures" = 0 ] || exit 1
-[ "$skips" = "$number" ] && exit 4
-exit 0
+command -v qdelay >/dev/null && command -v qdelay_pcap >/dev/null || skip_all "qdelay is not built"
+run_tests "$@"
