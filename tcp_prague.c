@@ -13,15 +13,26 @@
  *		  on a loss,	     as Reno
  *		  paced,	     packet * max(cwnd, inflight) / srtt
  *
- * rtt_virt is max(srtt, 25 ms) from the 500th round on, and srtt before: flows of
- * short RTTs come to no larger share than those of 25 ms. Arithmetic is in
- * prague_model.h, the ECN field of packets in ecn_egress.h.
+ * rtt_virt is srtt + 25 ms, at most 65 ms, from the 500th round on, and srtt before:
+ * how much a flow gets depends little on its RTT. Arithmetic is in prague_model.h, the
+ * ECN field of packets in ecn_egress.h.
  *
  * A connection whose handshake did not agree on Accurate ECN, or whose feedback
  * turns out to be garbled, is Reno (the stack's own, "prague_reno") for the rest
  * of its life, and none of its packets is ECT(1).
  *
- * Deviations from the draft:
+ * Deviations from the draft. Those of defaults are parameters; bench/results/prague-*
+ * have the numbers that decided:
+ *  - rtt_virt is the second of the draft's two examples, srtt + AdditionalRTT, in place
+ *    of max(srtt, 25 ms), as it is for a classic flow beside us, whose RTT has the queue's
+ *    15 ms in it. It ends at 65 ms: marks that come in bursts, as a step makes them,
+ *    favour short RTTs more than pure AIMD does (2.4.4, 3.4).
+ *  - The gain is 1/8, not 1/16. Marks of a queue that CUBIC fills come in waves of a
+ *    second or two, which an average of 16 periods follows too late: alpha is small while
+ *    they come, and large when they are over (2.3.2).
+ *  - Losses are met as CUBIC, not as Reno: in long drop-tail queues Reno gets less than
+ *    half of what CUBIC does (2.4.1 has both).
+ *  - Rounds are counted anew after an abrupt cut, as after idling (3.4).
  *  - A cut takes effect at once and whole. The draft's code takes one packet per
  *    ACK at most, which lets slow start overshoot (2.4.2, 2.4.5).
  *  - Faster than additive increase, which the draft leaves to the future, is on:
@@ -58,18 +69,20 @@ CC_PARAM(ect, 1, 0, 1, 0444, "0 is ECT(0), 1 is ECT(1)",
 	 "which ECT packets carry: 1, or 0 for private networks (2.2)");
 CC_PARAM(dctcp_feedback, 0, 0, 1, 0444, "0 is off, 1 is on",
 	 "without Accurate ECN, on kernels that lack it: DCTCP's feedback and ECT(0), between two ends that both have this on; private networks only");
-CC_PARAM(ewma_shift, 4, 1, 10, 0644, "0 would be g = 1, no smoothing; beyond 10 alpha hardly moves",
+CC_PARAM(ewma_shift, 3, 1, 10, 0644, "0 would be g = 1, no smoothing; beyond 10 alpha hardly moves",
 	 "gain of alpha's average, g = 2^-ewma_shift, 1 to 10 (2.3.2: 1/16)");
 CC_PARAM(per_ack, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "average with every ACK and spread a cut over the round that follows (3.1.3)");
-CC_PARAM(rtt_mode, PRAGUE_RTT_MAX, 0, PRAGUE_RTT_MODES - 1, 0644,
+CC_PARAM(rtt_mode, PRAGUE_RTT_EXTRA, 0, PRAGUE_RTT_MODES - 1, 0644,
 	 "0 is off, 1 max(srtt, target), 2 srtt + target, 3 target for longer RTTs too",
 	 "rtt_virt: 0 srtt, 1 max(srtt, rtt_target_us), 2 srtt + rtt_target_us, 3 rtt_target_us (2.4.4, 3.4)");
 CC_PARAM(rtt_target_us, 25000, 100, 1000000, 0644, "100 us to 1 s",
 	 "RTT_VIRT_MIN, or AdditionalRTT, microseconds, 100 to 1000000 (2.4.4)");
+CC_PARAM(rtt_limit_us, 65000, 0, 1000000, 0644, "0 is none, up to 1 s",
+	 "longest rtt_virt, for longer RTTs too, microseconds, 0 (none) to 1000000 (3.4: none)");
 CC_PARAM(rtt_rounds, 500, 0, 65535, 0644, "0 is from the start",
-	 "rounds before rtt_virt replaces srtt, and again after idling, 0 to 65535 (2.4.4, 3.4)");
-CC_PARAM(loss_cubic, 0, 0, 1, 0644, "0 is Reno, 1 is CUBIC",
+	 "rounds before rtt_virt replaces srtt, and again after idling and abrupt cuts, 0 to 65535 (2.4.4, 3.4)");
+CC_PARAM(loss_cubic, 1, 0, 1, 0644, "0 is Reno, 1 is CUBIC",
 	 "response to loss: 0 Reno, 1 CUBIC, growth until the next mark or loss included (2.4.1)");
 CC_PARAM(loss_combined, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "a loss less than a round after a cut for marks: (2 + alpha)/4, CUBIC (2 + alpha)/3, instead of another whole cut (3.2.1)");
@@ -93,6 +106,7 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 #define CLASSIC_SCORE		8	/* so many more than of the others */
 #define CLASSIC_SCORE_MAX	16
 
+#define ABRUPT_CWND		8	/* packets, before an abrupt cut of a long-running flow */
 #define SUSPECT_PERIODS		2	/* of feedback that contradicts itself */
 #define BLEACHED_PKTS		10	/* acknowledged without a word of any ECT */
 
@@ -177,7 +191,8 @@ static u32 rtt_virt(const struct tcp_sock *tp, const struct prague *ca)
 	if (ca->classic || !ca->limited_by_marks || ca->rounds < READ_ONCE(rtt_rounds.value))
 		return srtt(tp);
 	return prague_rtt_virt(srtt(tp), READ_ONCE(rtt_mode.value),
-			       READ_ONCE(rtt_target_us.value) << 3);
+			       READ_ONCE(rtt_target_us.value) << 3,
+			       READ_ONCE(rtt_limit_us.value) << 3);
 }
 
 static u32 window_floor(void)
@@ -370,6 +385,9 @@ static void respond_to_mark(struct sock *sk)
 	ca->cubic = false;
 	ca->limited_by_marks = true;
 	ca->abrupt = !ca->classic && ca->model.alpha > PRAGUE_ABRUPT;
+	/* what was converged to is gone; in a steady state so many marks leave no such window */
+	if (ca->abrupt && ca->model.cwnd >= ABRUPT_CWND)
+		ca->rounds = 0;
 	if (ca->classic)
 		prague_reduce(&ca->model, prague_loss_share(&ca->model,
 							    READ_ONCE(loss_cubic.value), false),

@@ -29,7 +29,7 @@
 #define PRAGUE_MIN_CWND		2U	/* packets; MIN_CWND (2.4.2) */
 #define PRAGUE_MIN_FRACTION	(PRAGUE_ONE >> 4)	/* a fractional window's least (3.5) */
 
-/* What rtt_virt is (2.4.4, 3.4); @target is 25 ms, or AdditionalRTT */
+/* What rtt_virt is (2.4.4, 3.4); @target is RTT_VIRT_MIN, or AdditionalRTT */
 enum prague_rtt_mode {
 	PRAGUE_RTT_OFF,		/* srtt */
 	PRAGUE_RTT_MAX,		/* max(srtt, target) */
@@ -115,19 +115,28 @@ static inline void prague_ewma_ack(struct prague_model *m, u32 acked, u32 marked
 	m->alpha = fp_min(fp_sub(m->alpha + up, down), PRAGUE_ONE);
 }
 
-/* rtt_virt in the unit of @srtt and @target */
-static inline u32 prague_rtt_virt(u32 srtt, enum prague_rtt_mode mode, u32 target)
+/*
+ * rtt_virt in the unit of @srtt, @target and @limit, which is the longest (3.4: longer
+ * RTTs, too); 0 is none.
+ */
+static inline u32 prague_rtt_virt(u32 srtt, enum prague_rtt_mode mode, u32 target, u32 limit)
 {
+	u64 virt;
+
 	switch (mode) {
 	case PRAGUE_RTT_MAX:
-		return fp_max(srtt, target);
+		virt = fp_max(srtt, target);
+		break;
 	case PRAGUE_RTT_EXTRA:
-		return fp_min((u64)srtt + target, U32_MAX);
+		virt = (u64)srtt + target;
+		break;
 	case PRAGUE_RTT_FIXED:
-		return target;
+		virt = target;
+		break;
 	default:
 		return srtt;
 	}
+	return fp_min(virt, limit ? limit : U32_MAX);
 }
 
 /* srtt / rtt_virt, 1/M: Q29, below 8.0. A rtt_virt of 0 is as @srtt. */

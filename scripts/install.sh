@@ -104,7 +104,7 @@ put_files()
 	local file name tree
 	KEPT=()
 
-	for file in selftests/flowgen selftests/qdelay selftests/q_int.so; do
+	for file in selftests/{flowgen,qdelay,q_int.so,q_dualpi2.so}; do
 		[ -x "$file" ] || die "$file is not there: make tools"
 	done
 	[ ! -f "$DESTDIR$MANIFEST" ] || mapfile -t KEPT <"$DESTDIR$MANIFEST"
@@ -120,6 +120,8 @@ put_files()
 	put 755 selftests/qdelay "$PREFIX/bin/qdelay"
 	# tc looks for plugins where it was built to, or in TC_LIB_DIR
 	put 755 selftests/q_int.so "$(tc_plugins)/q_int.so"
+	# ... and would prefer this one to its own, where it has one: lowq-tc asks for it
+	put 755 selftests/q_dualpi2.so "$PREFIX/lib/lowq/q_dualpi2.so"
 	# the lab, with the sources that it builds the modules from
 	mapfile -t tree < <(find scripts/lab scripts/lab.d -type f; . scripts/lab.d/build.sh; module_sources_in .)
 	for file in "${tree[@]}"; do

@@ -421,6 +421,7 @@ capture()
 	local log
 
 	log=$TMP/tcpdump.$(basename "$3")
+	: >"$log"	# an earlier capture's says "listening", too
 	ip netns exec "$NSP$1" tcpdump -i "$2" -Z root -s "${SNAPLEN:-128}" -B 65536 -n \
 		--time-stamp-precision=nano -w "$3" ${4:+"$4"} 2>"$log" &
 	CAPTURES+=($!)

@@ -300,7 +300,7 @@ response()
 
 	# P5: alpha, from the marks and packets of each period
 	expect "largest difference of alpha from the draft's" "$(awk "$VALUES"'
-		BEGIN { g = 1 / 16 }
+		BEGIN { g = 1 / 8 }
 		!seen && v["marked"] > 0 { alpha = 1; seen = 1 }
 		seen { alpha += g * (v["marked"] / v["acked"] - alpha)
 			d = alpha - v["alpha_q30"] / 2^30; if (d < 0) d = -d; if (d > m) m = d }
@@ -311,7 +311,7 @@ response()
 		{ d = (v["cwnd"] + v["frac_q30"] / 2^30) * (1 - v["alpha_q30"] / 2^31) - (v["cwnd_after"] + v["frac_after_q30"] / 2^30)
 		if (d < 0) d = -d; if (d > m) m = d } END { printf "%.7f", m }' "$TMP/cuts")" -le 0.000001
 
-	# P10, P12, P13: once per srtt for 500 rounds, then once per 25 ms
+	# P10, P12, P13: once per srtt for 500 rounds, then once per srtt + 25 ms
 	awk "$VALUES"'FILENAME ~ /periods/ { if (v["rounds"] < 500) change = v["t"]; else if (!begin) begin = v["t"]; next }
 		prev && v["t"] <= change { if (!e || v["t"] - prev < e) e = v["t"] - prev }
 		prev > begin { if (!l || v["t"] - prev < l) l = v["t"] - prev }
@@ -319,17 +319,17 @@ response()
 	cat "$TMP/gaps"
 	expect "shortest time between cuts in the first 500 rounds" "$(cut -d' ' -f1 "$TMP/gaps")" -ge 0.0099
 	expect "the same" "$(cut -d' ' -f1 "$TMP/gaps")" -le 0.024
-	expect "shortest time between cuts afterwards" "$(cut -d' ' -f2 "$TMP/gaps")" -ge 0.025
+	expect "shortest time between cuts afterwards" "$(cut -d' ' -f2 "$TMP/gaps")" -ge 0.035
 	expect "when the 500th round was, seconds after the start" "$(awk "$VALUES"'
 		!b { b = v["t"] } v["rounds"] >= 500 { print v["t"] - b; exit }' "$TMP/periods")" -ge 4.8
 
-	# P11: without marks a window grows by 1 per srtt, then by (srtt / 25 ms)^2
+	# P11: without marks a window grows by 1 per srtt, then by (srtt / (srtt + 25 ms))^2
 	awk "$VALUES"'
 		{ w = v["cwnd"] + v["frac_q30"] / 2^30 }
 		prev && v["marked"] == 0 && prevm == 0 && v["silent"] > 2 && v["t"] - pt > 0 {
 			per = (w - prev) / ((v["t"] - pt) * 1e6 / v["srtt_us"])
 			if (v["rounds"] > 100 && v["rounds"] < 490) { x += per; xn++ }
-			if (v["rounds"] > 510) { want = v["srtt_us"] * v["srtt_us"] / 25000 / 25000; y += per / want; yn++ } }
+			if (v["rounds"] > 510) { want = (v["srtt_us"] / (v["srtt_us"] + 25000)) ^ 2; y += per / want; yn++ } }
 		{ prev = w; prevm = v["marked"]; pt = v["t"] }
 		END { print x / xn, y / yn, xn, yn }' "$TMP/periods" >"$TMP/growth"
 	cat "$TMP/growth"
@@ -393,6 +393,7 @@ loss_after_mark()
 	lossy loss 1%
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 5% ecn
 	serve r --cc prague
+	parameter loss_cubic=0
 	trace_on prague/prague_cut
 	send --size 3M
 	trace_off "$TMP/trace"
@@ -424,9 +425,9 @@ timeout_loss()
 	in_ns h1 ss -Htin dport = :5201 >"$TMP/after"
 	expect "cwnd after a timeout" "$(grep -o ' cwnd:[0-9]*' "$TMP/after" | cut -d: -f2)" -eq 1
 	expect "ssthresh after a timeout" "$(grep -o ' ssthresh:[0-9]*' "$TMP/after" | cut -d: -f2)" -le \
-		$(($(grep -o ' cwnd:[0-9]*' "$TMP/before" | cut -d: -f2) * 6 / 10))
+		$(($(grep -o ' cwnd:[0-9]*' "$TMP/before" | cut -d: -f2) * 8 / 10))
 }
-declare_test timeout_loss "P8" "a timeout leaves one segment, and half of the window as ssthresh"
+declare_test timeout_loss "P8" "a timeout leaves one segment, and 0.7 of the window as ssthresh"
 
 reordering()
 {
@@ -480,7 +481,7 @@ rtt_modes()
 	needs_virtual
 	needs_accecn
 	# below 128 us: srtt^2 / rtt_virt^2 is 0.000016
-	parameter rtt_rounds=0
+	parameter rtt_rounds=0 rtt_mode=1
 	silence 100us 1500ms
 	echo "100 us: $(growth 'srtt * srtt / 25000 / 25000')"
 	expect "growth at an RTT of 100 us, against (srtt / 25 ms)^2" "$(growth 'srtt * srtt / 25000 / 25000')" -ge 0.95
@@ -492,7 +493,12 @@ rtt_modes()
 	expect "growth with srtt + target, against (srtt / (srtt + 25 ms))^2" "$(growth 'srtt * srtt / (srtt + 25000) / (srtt + 25000)')" -ge 0.93
 	expect "growth with srtt + target, against (srtt / (srtt + 25 ms))^2" "$(growth 'srtt * srtt / (srtt + 25000) / (srtt + 25000)')" -le 1.07
 	teardown
-	# 3.4: longer RTTs grow faster
+	# 3.4: longer RTTs grow faster, by a limit or altogether
+	parameter rtt_limit_us=30000
+	silence 50ms 3s
+	expect "growth at an RTT of 50 ms, limit 30 ms, against (50 / 30)^2" "$(growth 2.78)" -ge 0.9
+	expect "growth at an RTT of 50 ms, limit 30 ms, against (50 / 30)^2" "$(growth 2.78)" -le 1.1
+	teardown
 	parameter rtt_mode=3
 	silence 50ms 4s
 	expect "growth at an RTT of 50 ms, for longer RTTs too, against 4" "$(growth 4)" -ge 0.9
@@ -538,6 +544,36 @@ while c.recv(1 << 20): pass' &
 	expect "rtt_virt after idling" "$(cut -d' ' -f3 "$TMP/rounds")" -eq "$(cut -d' ' -f4 "$TMP/rounds")"
 }
 declare_test idle "P14" "after idling rounds are counted anew, with the real RTT"
+
+# capacity_is RATE: of the link that shape made
+capacity_is()
+{
+	in_ns sw tc class change dev egress classid 1:1 htb rate "$1" ceil "$1" burst 1514 cburst 1514 quantum 1514
+}
+
+capacity()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	shape 100mbit dualpi2
+	serve r --cc prague
+	trace_on prague/prague_period
+	(sleep 8; capacity_is 20mbit; sleep 2; capacity_is 100mbit) &
+	send --duration 14s --interval 500ms
+	trace_off "$TMP/trace"
+	# rounds just before, and the least of them afterwards
+	awk "$VALUES"'!begin { begin = v["t"] }
+		v["t"] < begin + 7.9 { before = v["rounds"]; after = before; next }
+		v["rounds"] < after { after = v["rounds"] }
+		END { print before, after }' "$TMP/trace" >"$TMP/rounds"
+	cat "$TMP/rounds"
+	expect "rounds before the drop" "$(cut -d' ' -f1 "$TMP/rounds")" -ge 500
+	expect "rounds after it" "$(cut -d' ' -f2 "$TMP/rounds")" -le 10
+	expect "goodput of the last 2 s, Mb/s" "$(jq -s 'map(select(.type == "interval"))[-4:] | map(.goodput_bps) | add / length / 1e6' \
+		"$TMP/flow.json")" -ge 85
+}
+declare_test capacity "P13 P19" "a link that loses most of its rate for 2 s: rounds are counted anew, and it is full again soon"
 
 # --- pace ------------------------------------------------------------------
 
@@ -645,7 +681,7 @@ classic_aqm()
 		else
 			expect "taken for classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -ge 1
 			expect "cuts as classic, $queue" "$(grep -c cause=classic "$TMP/trace")" -ge 1
-			expect "of those that are not half, $queue" "$(left classic 0.5)" -le 0.000001
+			expect "of those that do not leave 0.7, $queue" "$(left classic 0.7)" -le 0.000001
 		fi
 	done
 	parameter classic_fallback=0
@@ -655,7 +691,7 @@ classic_aqm()
 	trace_off "$TMP/trace"
 	expect "taken for classic without the option" "$(grep -c mode=classic "$TMP/trace")" -eq 0
 }
-declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are found out and met as Reno, dualpi2 is not"
+declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are found out and met as a loss, dualpi2 is not"
 
 # flows_delay N RATE: N flows; p99 of the queueing delay (us) and utilisation from the 10th to the 20th second
 flows_delay()
@@ -809,6 +845,17 @@ queue_profile()
 	if ! tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh; then
 		expect "options said to be without effect" "$(jq -r '.could_not_honour | length' "$TMP/lt")" -eq 1
 	fi
+	# tc's plugin, for one that is too old: its words are the kernel's again
+	if [ -e "$BIN/q_dualpi2.so" ]; then
+		"$LOWQ_TC" reset egress -n "${NSP}sw" -q || fail "lowq-tc reset"
+		TC_LIB_DIR=$BIN "$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --step 500us --step-min 1 \
+			--target 20ms --coupling 3 --json >"$TMP/lt" || fail "lowq-tc prague with the plugin"
+		expect "options said to be without effect" "$(jq -r '.could_not_honour | length' "$TMP/lt")" -eq 0
+		TC_LIB_DIR=$BIN in_ns sw tc qdisc show dev egress >"$TMP/shown"
+		grep -q 'limit 10000 target 20000us step_thresh 500us min_qlen_step 1 coupling_factor 3' "$TMP/shown" ||
+			fail "tc shows: $(grep dualpi2 "$TMP/shown")"
+		! TC_LIB_DIR=$BIN in_ns sw tc qdisc change dev egress root dualpi2 coupling_factor 256 2>/dev/null || fail "coupling_factor 256 was taken"
+	fi
 	"$LOWQ_TC" reset egress -n "${NSP}sw" -q || fail "lowq-tc reset"
 	expect "queue after reset" "$(in_ns sw tc qdisc show dev egress | grep -c dualpi2)" -eq 0
 	"$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --aqm fq_codel --dry-run -q |
@@ -826,7 +873,7 @@ declare_test queue_profile "" "lowq-tc prague sets dualpi2 or fq_codel, lowq-tc 
 
 parameters()
 {
-	refused ewma_shift=0 ewma_shift=11 rtt_mode=4 rtt_target_us=99 rtt_rounds=65536 burst_us=9 \
+	refused ewma_shift=0 ewma_shift=11 rtt_mode=4 rtt_target_us=99 rtt_limit_us=1000001 rtt_rounds=65536 burst_us=9 \
 		loss_cubic=2 fast_rounds=1001 per_ack=x fractional=-1 classic_fallback=2 iw_paced=2 loss_combined=7
 	! echo 0 2>/dev/null >"$PARAM/ect" || fail "ect was changed in a loaded module"
 	refused_at_load ewma_shift=0

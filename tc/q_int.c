@@ -1,74 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * q_int - tc's plugin for sch_int: q_int.so, which tc loads when it meets "int".
- *
- * tc finds plugins by a symbol, int_qdisc_util, and the plugin finds tc's own functions
- * among the symbols that the program exports. Neither has a header that is packaged:
- * what is used of both is declared here. The layout is that of iproute2 since 4.16.
- */
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-
+/* q_int - tc's plugin for sch_int: q_int.so, which tc loads when it meets "int" */
 #include "int_sched.h"
-
-/* Room for the options in tc's request, which has 16 KB and more since 4.16 */
-#define REQUEST_MAX	1024
-
-enum output_type {
-	PRINT_FP = 1,
-	PRINT_JSON = 2,
-	PRINT_ANY = 4,
-};
-
-enum color_attr {
-	COLOR_NONE = 6,
-};
-
-/**
- * struct qdisc_util - what tc wants to know of a kind of qdisc
- * @next:	tc's own
- * @id:		the kind
- * @parse_qopt:	options on the command line, into the request
- * @print_qopt:	options in the kernel's answer
- * @print_xstats: statistics there
- * @parse_copt:	the same for classes
- * @print_copt:	likewise
- * @has_block:	shared filter blocks
- */
-struct qdisc_util {
-	struct qdisc_util *next;
-	const char *id;
-	int (*parse_qopt)(const struct qdisc_util *qu, int argc, char **argv,
-			  struct nlmsghdr *n, const char *dev);
-	int (*print_qopt)(const struct qdisc_util *qu, FILE *f, struct rtattr *opt);
-	int (*print_xstats)(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats);
-	int (*parse_copt)(const struct qdisc_util *qu, int argc, char **argv,
-			  struct nlmsghdr *n, const char *dev);
-	int (*print_copt)(const struct qdisc_util *qu, FILE *f, struct rtattr *opt);
-	int (*has_block)(const struct qdisc_util *qu, struct rtattr *opt, bool *has);
-};
-
-/* tc's */
-int get_rate64(__u64 *rate, const char *text);
-int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int alen);
-struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
-int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
-int parse_rtattr(struct rtattr *tb[], int max, struct rtattr *rta, int len);
-int print_color_u64(enum output_type t, enum color_attr color, const char *key,
-		    const char *fmt, uint64_t value);
-int print_color_uint(enum output_type t, enum color_attr color, const char *key,
-		     const char *fmt, unsigned int value);
-int print_color_bool(enum output_type t, enum color_attr color, const char *key,
-		     const char *fmt, bool value);
-int print_color_string(enum output_type t, enum color_attr color, const char *key,
-		       const char *fmt, const char *value);
+#include "tc_plugin.h"
 
 static void explain(void)
 {

@@ -7,14 +7,16 @@ TOPOLOGY='
                              (dualpi2, defaults)
                               base RTT rtt'
 ROWS="prague"
-# opts: module parameters that are not the defaults
 VARIANTS=()
 for v in 10mbit\ rtt={2,10,40}ms 100mbit\ rtt={2,10,40}ms 1000mbit\ rtt={2,10,40}ms; do
 	VARIANTS+=("rate=$v flows=1" "rate=$v flows=4")
 done
 VARIANTS+=("rate=10mbit rtt=2ms flows=1 opts=fractional:1" "rate=10mbit rtt=2ms flows=4 opts=fractional:1"
+	"rate=10mbit rtt=2ms flows=4 step=300us opts=fractional:1" "rate=10mbit rtt=10ms flows=4 step=300us"
+	"rate=10mbit rtt=40ms flows=4 step=300us"
+	"rate=10mbit rtt=40ms flows=1 opts=rtt_target_us:100000,rtt_limit_us:0,rtt_rounds:100"
 	"rate=1000mbit rtt=40ms flows=1 opts=fast_rounds:0")
-PARAMS='{"queue":"dualpi2, the kernels defaults: step 1 ms","counted":"the second half of 40 s, at 1000 Mb/s of 24 s"}'
+PARAMS='{"queue":"dualpi2, the kernels defaults but for step: 1 ms","counted":"the second half of 40 s, at 1000 Mb/s of 24 s"}'
 COLUMNS_SHOWN='["utilisation","delay_p50_us","delay_p99_us","marks","drops","jain"]'
 GOALS='[
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":1500,"variant":"*","text":"p99 of the queueing delay <= 1.5 ms"},
@@ -30,9 +32,8 @@ run_scenario()
 	[ "$rate" != 1000mbit ] || seconds=24
 	# 1000 Mb/s times 40 ms and what slow start adds, in flight
 	BUFFER=33554432
-	modprobe -r tcp_prague
-	modprobe tcp_prague ${opts:+"${opts/:/=}"}
 	dumbbell "$flows" "$rtt"
+	QUEUE+=${step:+ --step $step}
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
 	watch_queue "$rate" "$((seconds / 2))s" "${seconds}s" 10ms

@@ -9,8 +9,7 @@ TOPOLOGY='
 # What was sent in the RTT before the first mark can come back makes a queue of four
 # RTTs at a fifth of the rate, whatever the control does: bound_us.
 ROWS="prague cubic_l4s"
-# opts: parameters of tcp_prague that are not the defaults
-VARIANTS=("rtt=2ms" "rtt=10ms" "rtt=10ms opts=per_ack:1" "rtt=40ms")
+VARIANTS=("rtt=2ms" "rtt=5ms" "rtt=10ms" "rtt=10ms opts=per_ack:1" "rtt=40ms")
 PARAMS='{"rate":"100mbit, from 10 s to 12 s 20mbit","counted":"from 10 s to 11 s; util_after from 12 s to 16 s"}'
 COLUMNS_SHOWN='["drop_p99_us","drop_max_us","bound_us","util_after","drops"]'
 GOALS='[{"metric":"drop_p99_us","row":"prague","op":"<=","value":25000,"variant":"*","text":"p99 of the delay in the second after the drop <= 25 ms"}]'
@@ -32,10 +31,6 @@ run_scenario()
 {
 	local flow
 
-	if [ "$CONTROL" = prague ]; then
-		modprobe -r tcp_prague
-		modprobe tcp_prague ${opts:+"${opts/:/=}"}
-	fi
 	dumbbell 1 "$rtt"
 	bottleneck 100mbit "$rtt"
 	serve r --cc "$CONTROL"

@@ -9,18 +9,13 @@ TOPOLOGY='
                    base RTT rtt'
 ROWS="prague"
 VARIANTS=("rtt=10ms limit=84 first=prague" "rtt=40ms limit=333 first=prague"
+	"rtt=40ms limit=333 first=prague opts=loss_cubic:0"
 	"rtt=10ms limit=84 first=reno" "rtt=40ms limit=333 first=reno")
 PARAMS='{"rate":"100mbit","queue":"pfifo, limit packets","counted":"from 20 s to 80 s"}'
 COLUMNS_SHOWN='["ratio","first_mbps","cubic_mbps","utilisation","delay_p99_us","drops"]'
 GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.5,"variant":{"first":"prague"},"text":"Prague : CUBIC >= 0.5"},
 	{"metric":"ratio","row":"prague","op":"<=","value":2,"variant":{"first":"prague"},"text":"Prague : CUBIC <= 2"}]'
-
-# of HOST FIELD: of the flow from that host
-of()
-{
-	jq "[.flows[] | select(.flow | startswith(\"10.0.$1.1:\"))][0] | $2" "$OUT/qdelay.json"
-}
 
 run_scenario()
 {

@@ -7,36 +7,20 @@ TOPOLOGY='
                        sw ==== 100 Mb/s ==== r
  h2  prague, other  --/  (dualpi2, defaults)'
 ROWS="prague"
-VARIANTS=("other=20ms" "other=80ms" "other=80ms opts=rtt_mode:3" "other=20ms opts=rtt_mode:0")
+VARIANTS=("other=20ms" "other=80ms" "other=80ms opts=rtt_limit_us:0" "other=80ms opts=rtt_mode:3" "other=20ms opts=rtt_mode:0")
 PARAMS='{"rate":"100mbit","counted":"from 80 s to 160 s"}'
 COLUMNS_SHOWN='["ratio","short_mbps","long_mbps","utilisation","delay_p99_us","drops"]'
 GOALS='[
 	{"metric":"ratio","row":"prague","op":"<=","value":1.3,"variant":{"other":"20ms"},"text":"10 ms : 20 ms <= 1.3 (others: 1.9)"},
 	{"metric":"ratio","row":"prague","op":"<=","value":3,"variant":{"other":"80ms"},"text":"10 ms : 80 ms <= 3 (others: 29 at 160 ms)"}]'
 
-# of HOST FIELD: of the flow from that host
-of()
-{
-	jq "[.flows[] | select(.flow | startswith(\"10.0.$1.1:\"))][0] | $2" "$OUT/qdelay.json"
-}
-
 run_scenario()
 {
-	local i pids=()
-
-	modprobe -r tcp_prague
-	modprobe tcp_prague ${opts:+"${opts/:/=}"}
 	dumbbell 2 10ms "$other"
 	bottleneck 100mbit 10ms
 	serve r --cc prague
 	watch_queue 100mbit 80s 160s 10ms
-	for i in 1 2; do
-		in_ns "h$i" flowgen long --to 10.0.0.1 --cc prague --duration 160s \
-			--start "$(((i * 7919 + SEED * 104729) % 20000))us" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	wait "${pids[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	long_flows 2 160s 20000
 	watched
 	metric short_mbps "$(of 1 '.payload_bytes * 8 / 1e6 / 80')"
 	metric long_mbps "$(of 2 '.payload_bytes * 8 / 1e6 / 80')"

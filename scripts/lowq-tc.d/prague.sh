@@ -6,10 +6,11 @@
 # flow (fq_codel).
 
 profile prague 'L4S: ECT(1) marked at 1 ms or less, the rest apart (RFC 9332)' \
-	limit aqm step target coupling
+	limit aqm step step-min target coupling
 
 option aqm word
 option step time
+option step-min count
 option target time
 option coupling count
 
@@ -39,11 +40,16 @@ prague_compute() {
 	fi
 	# A tc that does not know dualpi2 can still add it, as it comes.
 	known=$(tc qdisc add dev lo root dualpi2 help 2>&1)
+	if [[ $known != *step_thresh* && -e $here/../lib/lowq/q_dualpi2.so ]]; then
+		export TC_LIB_DIR=$here/../lib/lowq
+		known=$(tc qdisc add dev lo root dualpi2 help 2>&1)
+		note "tc knows dualpi2's options by a plugin: TC_LIB_DIR=$TC_LIB_DIR"
+	fi
 	if [[ $known == *step_thresh* ]]; then
 		prague_dualpi2
 		return
 	fi
-	for name in limit step target coupling; do
+	for name in limit step step-min target coupling; do
 		! has "$name" || not_honoured "--$name ${given[$name]}: this tc ($(tc -V 2>&1 | sed 's/.*iproute2-//; s/,.*//')) does not know dualpi2's options; it has the kernel's"
 	done
 	explain "dualpi2 as the kernel sets it: ECT(1) marked above 1 ms, target 15 ms for the rest, coupling factor 2, limit 10000 packets"
@@ -59,6 +65,7 @@ prague_dualpi2() {
 		prague_words+=(limit "$packets")
 	fi
 	! has step || prague_words+=(step_thresh "$((opt[step] / 1000))us")
+	! has step-min || prague_words+=(min_qlen_step "${opt[step-min]}")
 	! has target || prague_words+=(target "$((opt[target] / 1000))us")
 	! has coupling || prague_words+=(coupling_factor "${opt[coupling]}")
 	explain "dualpi2${prague_words[*]:+, ${prague_words[*]}}; what is not given is the kernel's"
@@ -68,6 +75,7 @@ prague_fq_codel() {
 	local step=${opt[step]:-1000000} packets=10240
 
 	! has coupling || refuse "--coupling goes with --aqm dualpi2"
+	! has step-min || refuse "--step-min goes with --aqm dualpi2"
 	tc_offers fq_codel ce_threshold_selector
 	if has limit; then
 		to_bytes limit

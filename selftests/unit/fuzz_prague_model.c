@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct fuzz_input in = { data, size };
 	unsigned int shift = 1 + fuzz_take(&in, 1) % 10;
 	u32 floor = fuzz_take(&in, 1) % 3;
-	u32 srtt = fuzz_take(&in, 4), target = fuzz_take(&in, 4);
+	u32 srtt = fuzz_take(&in, 4), target = fuzz_take(&in, 4), limit = fuzz_take(&in, 4);
 	enum prague_rtt_mode mode = fuzz_take(&in, 1) % PRAGUE_RTT_MODES;
 	struct prague_model m;
 
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	while (in.size) {
 		unsigned int op = fuzz_take(&in, 1) % OPERATIONS;
 		u32 x = fuzz_take(&in, 4), y = fuzz_take(&in, 4);
-		u32 virt = prague_rtt_virt(srtt, mode, target);
+		u32 virt = prague_rtt_virt(srtt, mode, target, limit);
 		u32 cwnd = m.cwnd;
 		u64 alpha = m.alpha, ai;
 

@@ -171,13 +171,21 @@ static void prague_count__saturates(void **state)
 
 static void prague_rtt_virt__modes(void **state)
 {
+	const u32 most = US(65000);
+
 	(void)state;
-	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_OFF, US(25000)), US(5000));
-	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_MAX, US(25000)), US(25000));
-	assert_int_equal(prague_rtt_virt(US(26000), PRAGUE_RTT_MAX, US(25000)), US(26000));
-	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_EXTRA, US(25000)), US(30000));
-	assert_int_equal(prague_rtt_virt(U32_MAX, PRAGUE_RTT_EXTRA, US(25000)), U32_MAX);
-	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_FIXED, US(25000)), US(25000));
+	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_OFF, US(25000), 0), US(5000));
+	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_MAX, US(25000), 0), US(25000));
+	assert_int_equal(prague_rtt_virt(US(26000), PRAGUE_RTT_MAX, US(25000), 0), US(26000));
+	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_EXTRA, US(25000), 0), US(30000));
+	assert_int_equal(prague_rtt_virt(U32_MAX, PRAGUE_RTT_EXTRA, US(25000), 0), U32_MAX);
+	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_FIXED, US(25000), 0), US(25000));
+	/* no longer than the limit, whatever the mode that has a target */
+	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_EXTRA, US(25000), most), US(30000));
+	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_EXTRA, US(25000), most), most);
+	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_MAX, US(25000), most), most);
+	assert_int_equal(prague_rtt_virt(U32_MAX, PRAGUE_RTT_EXTRA, US(25000), most), most);
+	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_OFF, US(25000), most), US(80000));
 }
 
 static void prague_ai__is_one_over_m_squared(void **state)
@@ -188,7 +196,7 @@ static void prague_ai__is_one_over_m_squared(void **state)
 	for (i = 0; i < CASES; i++) {
 		long double want;
 		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST), target = rnd_log(US(100), US(100000));
-		u32 virt = prague_rtt_virt(srtt, PRAGUE_RTT_MAX, target);
+		u32 virt = prague_rtt_virt(srtt, PRAGUE_RTT_MAX, target, 0);
 
 		want = draft_ai(srtt, virt);
 		expect(near_rel(q(prague_ai(srtt, virt), PRAGUE_AI_Q), want, 0.0001L),
@@ -228,7 +236,7 @@ static void prague_increase__is_the_drafts(void **state)
 	for (i = 0; i < CASES; i++) {
 		long double before, want;
 		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST);
-		u32 virt = prague_rtt_virt(srtt, PRAGUE_RTT_MAX, US(25000));
+		u32 virt = prague_rtt_virt(srtt, PRAGUE_RTT_MAX, US(25000), 0);
 		struct prague_model m = { .cwnd = rnd_log(2, CWND_MOST),
 					  .frac = rnd_upto(PRAGUE_ONE - 1) };
 		u32 unmarked = rnd_range(0, fp_min(m.cwnd, 64));
