@@ -420,6 +420,7 @@ capture()
 {
 	local log
 
+	command -v tshark >/dev/null || skip "no tshark to read captures with"
 	log=$TMP/tcpdump.$(basename "$3")
 	: >"$log"	# an earlier capture's says "listening", too
 	ip netns exec "$NSP$1" tcpdump -i "$2" -Z root -s "${SNAPLEN:-128}" -B 65536 -n \
