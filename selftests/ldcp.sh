@@ -264,7 +264,7 @@ fast_start_window()
 	needs_virtual
 	# there, a receiver grants 64 KB at first in any case
 	[[ $(uname -r) != 6.1.* ]] || iw=42 rtt=500
-	load link_rate_mbps=1000 base_rtt_us=$rtt
+	load link_rate_mbps=1000 base_rtt_us="$rtt"
 	dumbbell 1 1ms
 	ip -n "${NSP}r" route replace default via 10.0.0.254 initrwnd 200
 	in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 1000000 6291456"
@@ -277,15 +277,15 @@ fast_start_window()
 	stop_captures
 	read -r first early last late re rebad big dscps < <(first_rtt "$TMP/h.pcap" 1448 server)
 	echo "$first $early $last $late $re $rebad $big $dscps"
-	expect "first-RTT packets" "$first" -eq $iw
+	expect "first-RTT packets" "$first" -eq "$iw"
 	expect "of them ECT before the last" "$early" -eq 0
 	expect "ECN of the last first-RTT packet" "$last" -eq 2
 	# sent at once: no pacing
 	expect "us from the first packet to the last of the first RTT" "$(packets "$TMP/h.pcap" 'tcp.len > 1000 && tcp.srcport == 5201' frame.time_relative |
-		awk -v iw=$iw 'NR == 1 { t = $1 } NR == iw { printf "%.3f", ($1 - t) * 1e6 }')" -le 1
+		awk -v iw="$iw" 'NR == 1 { t = $1 } NR == iw { printf "%.3f", ($1 - t) * 1e6 }')" -le 1
 	# success: a full initial window acknowledged, cw = IW
 	grep 'sport=5201' "$TMP/trace" >"$TMP/ours"
-	expect "cw when all of it was acknowledged" "$(grep cause=full "$TMP/ours" | field cw_q40 | awk '{ print $1 / 2^40 }')" -eq $iw
+	expect "cw when all of it was acknowledged" "$(grep cause=full "$TMP/ours" | field cw_q40 | awk '{ print $1 / 2^40 }')" -eq "$iw"
 	expect "packets acknowledged before" "$(awk '/cause=full/ { print n; exit } /ldcp_ack/ { match($0, /clean=[0-9]*/); n += substr($0, RSTART + 6, RLENGTH - 6) }' "$TMP/ours")" -eq $((iw - 1))
 	teardown
 	load
