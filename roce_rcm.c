@@ -43,6 +43,7 @@
 #include <linux/ethtool.h>
 #include <linux/hashtable.h>
 #include <linux/hrtimer.h>
+#include <linux/inet.h>
 #include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/netfilter.h>
@@ -115,6 +116,106 @@ CC_PARAM(max_qps, 16384, 1, 1000000, 0644, "1 to 1000000",
 	 "queue pairs that are known at a time, local and remote ones each");
 CC_PARAM(idle_s, 10, 1, 3600, 0644, "1 s to an hour",
 	 "what was not heard of for so long is forgotten, seconds");
+
+/* Destinations whose packets are injected, as prefixes; none is all */
+#define PREFIXES	16
+
+/**
+ * struct prefixes - a list of prefixes
+ * @n:		how many
+ * @addr:	IPv4's as ::ffff:a.b.c.d
+ * @bits:	of @addr that count
+ */
+struct prefixes {
+	int n;
+	struct in6_addr addr[PREFIXES];
+	u8 bits[PREFIXES];
+};
+
+/* One is in use, the other is written: by one at a time, who has the parameters' lock */
+static struct prefixes destination_lists[2];
+static struct prefixes __rcu *destinations = RCU_INITIALIZER(&destination_lists[0]);
+
+/* "10.0.0.0/8", "fd00::1": one prefix, up to the end or a comma */
+static bool prefix_parse(const char *text, const char **end, struct in6_addr *addr, u8 *bits)
+{
+	unsigned int most = 128, len;
+	int used = 0;
+	u8 v4[4];
+
+	if (in4_pton(text, -1, v4, -1, end)) {
+		most = 32;
+		ipv6_addr_set_v4mapped(get_unaligned((__be32 *)v4), addr);
+	} else if (!in6_pton(text, -1, addr->s6_addr, -1, end)) {
+		return false;
+	}
+	if (sscanf(*end, "/%3u%n", &len, &used) < 1)
+		len = most;
+	*end += used;
+	*bits = 128 - most + len;
+	return len <= most;
+}
+
+static int destinations_set(const char *val, const struct kernel_param *kp)
+{
+	struct prefixes *now = rcu_dereference_protected(destinations, 1);
+	struct prefixes *list = &destination_lists[now == &destination_lists[0]];
+	const char *at = skip_spaces(val);
+
+	for (list->n = 0; *at && *at != '\n'; list->n++) {
+		if (list->n == PREFIXES ||
+		    !prefix_parse(at, &at, &list->addr[list->n], &list->bits[list->n]) ||
+		    !strchr(",\n", *at)) {
+			pr_err("%s=%.*s refused: takes up to %d prefixes, such as 10.0.0.0/8,fd00::/64; stays as it was\n",
+			       kp->name, (int)strcspn(val, "\n"), val, PREFIXES);
+			return -EINVAL;
+		}
+		if (*at == ',')
+			at++;
+	}
+	rcu_assign_pointer(destinations, list);
+	synchronize_rcu();	/* the other can be written from now on */
+	return 0;
+}
+
+static int destinations_get(char *buffer, const struct kernel_param *kp)
+{
+	const struct prefixes *list = rcu_dereference_protected(destinations, 1);
+	int i, len = 0;
+
+	for (i = 0; i < list->n; i++) {
+		const struct in6_addr *a = &list->addr[i];
+
+		if (ipv6_addr_v4mapped(a) && list->bits[i] >= 96)
+			len += sysfs_emit_at(buffer, len, "%s%pI4/%d", i ? "," : "",
+					     &a->s6_addr32[3], list->bits[i] - 96);
+		else
+			len += sysfs_emit_at(buffer, len, "%s%pI6c/%d", i ? "," : "", a,
+					     list->bits[i]);
+	}
+	return len + sysfs_emit_at(buffer, len, "\n");
+}
+
+static const struct kernel_param_ops destinations_ops = {
+	.set = destinations_set,
+	.get = destinations_get,
+};
+
+module_param_cb(destinations, &destinations_ops, NULL, 0644);
+MODULE_PARM_DESC(destinations,
+		 "flows to these prefixes, by commas, are injected, marked and paced (default all)");
+
+/* Under RCU. */
+static bool is_destination(const struct in6_addr *addr)
+{
+	const struct prefixes *list = rcu_dereference(destinations);
+	int i;
+
+	for (i = 0; i < list->n; i++)
+		if (ipv6_prefix_equal(&list->addr[i], addr, list->bits[i]))
+			return true;
+	return !list->n;
+}
 
 /* What debugfs' file counters says */
 enum {
@@ -355,36 +456,28 @@ static void rate_cnp(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
 /* --- packets ------------------------------------------------------------- */
 
 /**
- * struct rcm_packet - a RoCEv2 packet, parsed
- * @bth:	its transport header
+ * struct rcm_packet - a packet and its addresses
+ * @roce:	from the UDP header on
  * @saddr:	source; IPv4's as ::ffff:a.b.c.d
  * @daddr:	destination, likewise
- * @source_qp:	UD: the sender's queue pair
  * @ip_bytes:	of the IP header
- * @ib_bytes:	from the BTH to the end of the ICRC
- * @sport:	UDP source port
  * @ecn:	the ECN field
  */
 struct rcm_packet {
-	struct roce_bth bth;
+	struct roce_packet roce;
 	struct in6_addr saddr;
 	struct in6_addr daddr;
-	u32 source_qp;
 	u16 ip_bytes;
-	u16 ib_bytes;
-	u16 sport;
 	u8 ecn;
 };
 
 /* Is @skb, at its IP header, RoCEv2? Then *@p is filled in. */
 static bool parse(const struct sk_buff *skb, u8 pf, struct rcm_packet *p)
 {
-	u8 buf[ROCE_UDP_BYTES + ROCE_BTH_BYTES + ROCE_DETH_BYTES];
 	int at = skb_network_offset(skb);
-	const struct udphdr *udp;
-	unsigned int have;
-	const u8 *b;
-	u16 len;
+	u8 buf[ROCE_READ_BYTES];
+	unsigned int left;
+	const u8 *udp;
 
 	if (pf == NFPROTO_IPV4) {
 		const struct iphdr *ip = ip_hdr(skb);
@@ -398,28 +491,10 @@ static bool parse(const struct sk_buff *skb, u8 pf, struct rcm_packet *p)
 		p->ip_bytes = sizeof(struct ipv6hdr);
 	}
 	at += p->ip_bytes;
-	have = min_t(unsigned int, sizeof(buf), skb->len > at ? skb->len - at : 0);
-	if (have < ROCE_UDP_BYTES)
+	left = skb->len > at ? skb->len - at : 0;
+	udp = skb_header_pointer(skb, at, min_t(unsigned int, sizeof(buf), left), buf);
+	if (!udp || !roce_read(&p->roce, udp, left))
 		return false;
-	b = skb_header_pointer(skb, at, have, buf);
-	if (!b)
-		return false;
-	udp = (const struct udphdr *)b;
-	if (udp->dest != htons(ROCE_UDP_PORT))
-		return false;
-	len = ntohs(udp->len);
-	if (have < ROCE_UDP_BYTES + ROCE_BTH_BYTES || len > skb->len - at ||
-	    len < ROCE_UDP_BYTES + ROCE_BTH_BYTES + ROCE_ICRC_BYTES)
-		return false;
-	p->sport = ntohs(udp->source);
-	p->ib_bytes = len - ROCE_UDP_BYTES;
-	roce_bth_read(&p->bth, b + ROCE_UDP_BYTES);
-	p->source_qp = 0;
-	if (ROCE_TRANSPORT(p->bth.opcode) == ROCE_UD) {
-		if (have < sizeof(buf))
-			return false;
-		p->source_qp = roce_deth_source_qp(b + ROCE_UDP_BYTES + ROCE_BTH_BYTES);
-	}
 	if (pf == NFPROTO_IPV4) {
 		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &p->saddr);
 		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &p->daddr);
@@ -438,7 +513,7 @@ static bool icrc_ok(const struct sk_buff *skb, const struct rcm_packet *p)
 	u8 buf[256];
 	u8 want[ROCE_ICRC_BYTES];
 	int at = skb_network_offset(skb);
-	int left = p->ib_bytes - ROCE_BTH_BYTES - ROCE_ICRC_BYTES;
+	int left = p->roce.ib_bytes - ROCE_BTH_BYTES - ROCE_ICRC_BYTES;
 	u32 crc;
 
 	if (skb_copy_bits(skb, at, buf, p->ip_bytes + ROCE_UDP_BYTES + ROCE_BTH_BYTES))
@@ -744,12 +819,17 @@ static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	struct rcm_packet p;
 	struct rcm_qp *qp;
 
-	if (!skb->sk || !parse(skb, state->pf, &p) || p.bth.opcode == ROCE_OPCODE_CNP)
+	if (!skb->sk || !parse(skb, state->pf, &p) || p.roce.bth.opcode == ROCE_OPCODE_CNP)
 		return NF_ACCEPT;
 	ibqp = rxe_qp(skb);
-	if (!ibqp || ibqp->qp_type == IB_QPT_GSI || p.sport < READ_ONCE(sport_min.value) ||
-	    p.sport > READ_ONCE(sport_max.value))
+	if (!ibqp || ibqp->qp_type == IB_QPT_GSI)
 		return NF_ACCEPT;
+	if (p.roce.sport < READ_ONCE(sport_min.value) || p.roce.sport > READ_ONCE(sport_max.value) ||
+	    !is_destination(&p.daddr)) {
+		/* what is held back since it was chosen leaves first */
+		qp = qp_find(state->net, &p.saddr, ibqp->qp_num, false);
+		return qp && READ_ONCE(qp->limited) ? qp_pace(qp, skb, p.roce.bth.opcode) : NF_ACCEPT;
+	}
 	if (READ_ONCE(inject.value)) {
 		/* The headers of a packet that leaves are its own: no copy is needed. */
 		if (state->pf == NFPROTO_IPV4)
@@ -764,12 +844,12 @@ static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	WRITE_ONCE(qp->used, jiffies);
 	if (skb->len + ETH_HLEN > READ_ONCE(qp->packet))
 		WRITE_ONCE(qp->packet, skb->len + ETH_HLEN);
-	qp_learn(qp, &p.daddr, p.bth.dest_qp, ibqp->qp_type != IB_QPT_UD);
+	qp_learn(qp, &p.daddr, p.roce.bth.dest_qp, ibqp->qp_type != IB_QPT_UD);
 	if (!READ_ONCE(qp->line))
 		ask_core(skb_dst(skb)->dev, state->net, &p.saddr, ibqp->qp_num);
 	if (!READ_ONCE(qp->limited))
 		return NF_ACCEPT;
-	return qp_pace(qp, skb, p.bth.opcode);
+	return qp_pace(qp, skb, p.roce.bth.opcode);
 }
 
 /* --- notification point -------------------------------------------------- */
@@ -867,7 +947,7 @@ static void cnp_send(struct net *net, u8 pf, const struct rcm_packet *p, u32 num
 	}
 	skb_set_transport_header(skb, skb->len);
 	udp = skb_put(skb, ROCE_CNP_UDP_BYTES);
-	udp->source = htons(p->sport);
+	udp->source = htons(p->roce.sport);
 	udp->dest = htons(ROCE_UDP_PORT);
 	udp->len = htons(ROCE_CNP_UDP_BYTES);
 	udp->check = 0;
@@ -891,28 +971,28 @@ static void cnp_send(struct net *net, u8 pf, const struct rcm_packet *p, u32 num
 static void ce_received(struct sk_buff *skb, const struct rcm_packet *p,
 			const struct nf_hook_state *state)
 {
-	u8 transport = ROCE_TRANSPORT(p->bth.opcode);
+	u8 transport = ROCE_TRANSPORT(p->roce.bth.opcode);
 	bool ud = transport == ROCE_UD;
 	struct rcm_qp *qp;
 	u32 number;
 	u64 now;
 
 	count(COUNT_ce_received);
-	if (p->bth.tver || (transport != ROCE_RC && transport != ROCE_UC && !ud)) {
+	if (p->roce.bth.tver || (transport != ROCE_RC && transport != ROCE_UC && !ud)) {
 		count(COUNT_ce_invalid);
 		return;
 	}
-	qp = ud ? qp_get(state->net, &p->saddr, p->source_qp, true) :
-		  qp_find(state->net, &p->daddr, p->bth.dest_qp, false);
+	qp = ud ? qp_get(state->net, &p->saddr, p->roce.source_qp, true) :
+		  qp_find(state->net, &p->daddr, p->roce.bth.dest_qp, false);
 	if (!qp || (!ud && !READ_ONCE(qp->peers))) {
 		count(COUNT_ce_unknown_qp);
 		if (!ud)
-			ask_core(skb->dev, state->net, &p->daddr, p->bth.dest_qp);
+			ask_core(skb->dev, state->net, &p->daddr, p->roce.bth.dest_qp);
 		return;
 	}
 	now = ktime_get_ns();
 	spin_lock_bh(&qp->lock);
-	number = ud ? p->source_qp : qp->peer_qp;
+	number = ud ? p->roce.source_qp : qp->peer_qp;
 	if (!ud && (!qp->connected || !is_peer(qp, &p->saddr))) {
 		count(COUNT_ce_wrong_source);
 		goto out;
@@ -945,11 +1025,11 @@ static void cnp_received(const struct sk_buff *skb, const struct rcm_packet *p,
 	u64 before, now;
 
 	count(COUNT_cnp_received);
-	if (p->ib_bytes != ROCE_CNP_UDP_BYTES - ROCE_UDP_BYTES || p->bth.tver) {
+	if (p->roce.ib_bytes != ROCE_CNP_UDP_BYTES - ROCE_UDP_BYTES || p->roce.bth.tver) {
 		count(COUNT_cnp_malformed);
 		return;
 	}
-	qp = qp_find(state->net, &p->daddr, p->bth.dest_qp, false);
+	qp = qp_find(state->net, &p->daddr, p->roce.bth.dest_qp, false);
 	if (!qp) {
 		count(COUNT_cnp_unknown_qp);
 		return;
@@ -995,7 +1075,7 @@ static unsigned int rcm_in(void *priv, struct sk_buff *skb, const struct nf_hook
 
 	if (!parse(skb, state->pf, &p))
 		return NF_ACCEPT;
-	if (p.bth.opcode == ROCE_OPCODE_CNP) {
+	if (p.roce.bth.opcode == ROCE_OPCODE_CNP) {
 		/* rdma_rxe would only look for what to do with it, and drop it */
 		cnp_received(skb, &p, state);
 		return NF_DROP;

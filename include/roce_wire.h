@@ -63,6 +63,11 @@ struct roce_bth {
 	bool becn;
 };
 
+static inline u16 roce_get16(const u8 *b)
+{
+	return b[0] << 8 | b[1];
+}
+
 static inline u32 roce_get24(const u8 *b)
 {
 	return (u32)b[0] << 16 | (u32)b[1] << 8 | b[2];
@@ -77,10 +82,48 @@ static inline void roce_bth_read(struct roce_bth *bth, const u8 b[ROCE_BTH_BYTES
 	bth->psn = roce_get24(b + 9);
 }
 
-/* The source's queue pair, of a datagram header (UD) behind the BTH */
-static inline u32 roce_deth_source_qp(const u8 deth[ROCE_DETH_BYTES])
+/**
+ * struct roce_packet - what of a RoCEv2 packet matters here
+ * @bth:	its transport header
+ * @source_qp:	UD: the sender's queue pair, of the datagram header; else 0
+ * @sport:	UDP source port
+ * @ib_bytes:	from the BTH to the end of the ICRC
+ */
+struct roce_packet {
+	struct roce_bth bth;
+	u32 source_qp;
+	u16 sport;
+	u16 ib_bytes;
+};
+
+/* roce_read() looks no further than this */
+#define ROCE_READ_BYTES		(ROCE_UDP_BYTES + ROCE_BTH_BYTES + ROCE_DETH_BYTES)
+
+/*
+ * Is what begins with the UDP header @udp RoCEv2, and all there? Then *@p is filled
+ * in. @left: bytes of it that came; @udp has those, or the first ROCE_READ_BYTES.
+ */
+static inline bool roce_read(struct roce_packet *p, const u8 *udp, unsigned int left)
 {
-	return roce_get24(deth + 5);
+	const u8 *bth = udp + ROCE_UDP_BYTES;
+	unsigned int len;
+
+	if (left < ROCE_UDP_BYTES + ROCE_BTH_BYTES + ROCE_ICRC_BYTES ||
+	    roce_get16(udp + 2) != ROCE_UDP_PORT)
+		return false;
+	len = roce_get16(udp + 4);
+	if (len > left || len < ROCE_UDP_BYTES + ROCE_BTH_BYTES + ROCE_ICRC_BYTES)
+		return false;
+	roce_bth_read(&p->bth, bth);
+	p->source_qp = 0;
+	if (ROCE_TRANSPORT(p->bth.opcode) == ROCE_UD) {
+		if (len < ROCE_READ_BYTES + ROCE_ICRC_BYTES)
+			return false;
+		p->source_qp = roce_get24(bth + ROCE_BTH_BYTES + 5);
+	}
+	p->sport = roce_get16(udp);
+	p->ib_bytes = len - ROCE_UDP_BYTES;
+	return true;
 }
 
 /* From responder to requester: a sequence of its own (A17 has no say in it) */
@@ -110,9 +153,9 @@ static inline void roce_cnp_write(u8 b[ROCE_BTH_BYTES + ROCE_CNP_RESERVED], u32 
 	b[2] = 0xff;	/* the default partition */
 	b[3] = 0xff;
 	b[4] = 0x40;	/* BECN */
-	b[5] = qp >> 16;
-	b[6] = qp >> 8;
-	b[7] = qp;
+	b[5] = qp >> 16 & 0xff;
+	b[6] = qp >> 8 & 0xff;
+	b[7] = qp & 0xff;
 }
 
 /* CRC of the eight 0xff that stand for InfiniBand's own link header */
@@ -151,9 +194,9 @@ static inline u32 roce_icrc_headers(const u8 *ip, unsigned int ip_bytes)
 static inline void roce_icrc_write(u8 b[ROCE_ICRC_BYTES], u32 crc)
 {
 	crc = ~crc;
-	b[0] = crc;
-	b[1] = crc >> 8;
-	b[2] = crc >> 16;
+	b[0] = crc & 0xff;
+	b[1] = crc >> 8 & 0xff;
+	b[2] = crc >> 16 & 0xff;
 	b[3] = crc >> 24;
 }
 

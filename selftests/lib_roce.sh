@@ -120,15 +120,49 @@ roce()
 		--to "$addr" --port $port >"$TMP/${LOG:-flow}.json" || fail "rocegen $*"
 }
 
-# roce_tuned RATE: DCQCN's parameters, as options of the module. The defaults are the
-# paper's, for 40 Gb/s, and do at 10; at 1 Gb/s a period of them is six packets long,
-# and all periods are longer.
+# roce_tuned RATE [dcqcn|ldcp]: the algorithm's parameters, as options of the module.
+# DCQCN's defaults are the paper's, for 40 Gb/s, and do at 10; at 1 Gb/s a period of
+# them is six packets long, and all periods are longer. LDCP counts every marked
+# packet; its RTT is the network's while the queue is at K_max.
 roce_tuned()
 {
-	case $1 in
-	1gbit)
-		echo line_rate_mbps=1000 dcqcn_ai_mbps=5 dcqcn_hai_mbps=10 dcqcn_timer_us=500 \
-			dcqcn_alpha_us=500 cnp_interval_us=400 dcqcn_shift_g=4 ;;
-	*) echo line_rate_mbps=$((${1%gbit} * 1000)) ;;
+	local words=("line_rate_mbps=$((${1%gbit} * 1000))")
+
+	case ${2:-dcqcn},$1 in
+	dcqcn,1gbit)
+		words+=(dcqcn_ai_mbps=5 dcqcn_hai_mbps=10 dcqcn_timer_us=500 dcqcn_alpha_us=500
+			cnp_interval_us=400 dcqcn_shift_g=4) ;;
+	ldcp,1gbit)
+		words+=(algorithm=1 cnp_interval_us=0 reduce_gap_us=0 ldcp_alpha=256 ldcp_rtt_us=400) ;;
+	ldcp,*)
+		words+=(algorithm=1 cnp_interval_us=0 reduce_gap_us=0 ldcp_alpha=256 ldcp_rtt_us=100) ;;
 	esac
+	echo "${words[@]}"
+}
+
+# roce_row RATE [NAME=VALUE...]: loads what $ROW of bench/rows stands for
+roce_row()
+{
+	local options=()
+
+	case $ROW in
+	rxe) return ;;
+	roce_rcm) read -ra options < <(roce_tuned "$1" dcqcn) ;;
+	roce_ldcp) read -ra options < <(roce_tuned "$1" ldcp) ;;
+	*) fail "no row of RoCE: $ROW" ;;
+	esac
+	modprobe roce_rcm "${options[@]}" "${@:2}" || fail "no roce_rcm"
+}
+
+# lose_cnps: every other CNP that sw forwards, at random
+lose_cnps()
+{
+	in_ns sw nft -f - <<-END || skip "no nft, or not numgen"
+		table inet lose {
+			chain forward {
+				type filter hook forward priority 0
+				udp dport 4791 @th,64,8 0x81 numgen random mod 2 0 counter drop
+			}
+		}
+	END
 }

@@ -93,6 +93,74 @@ rping_works()
 }
 declare_test rping_works "R11" "rping (RDMA CM, READ and WRITE) over a router hop"
 
+# perftest PROGRAM [OPTION...]: h1 to r. It tells no rates in the lab, whose processor
+# has no frequency.
+perftest()
+{
+	local args=("$@" -F -u 20)
+
+	in_ns r timeout 60 "${args[@]}" -d "$(roce_dev r)" -x "$(gid r)" >"$TMP/server" 2>&1 &
+	wait_until listening r 18515
+	in_ns h1 timeout 60 "${args[@]}" -d "$(roce_dev h1)" -x "$(gid h1)" 10.0.0.1 \
+		>"$TMP/client" 2>&1 || fail "$*: $(tail -n3 "$TMP/client")"
+	wait $! || fail "$*, server: $(tail -n3 "$TMP/server")"
+}
+
+# sent HOST: bytes that its device has sent so far
+sent()
+{
+	in_ns "$1" cat /sys/class/net/eth0/statistics/tx_bytes
+}
+
+perftest_sleeps()
+{
+	local cuts=0 before bytes host
+
+	command -v ib_send_bw >/dev/null || skip "no perftest"
+	needs_virtual
+	load
+	hosts 1
+	mark_all
+	mark_all p1
+	while read -r host bytes args; do
+		before=$(sent "$host")
+		read -ra args <<<"$args"
+		perftest "${args[@]}" -e
+		expect "bytes of ${args[*]}" $(($(sent "$host") - before)) -ge "$bytes"
+		[ "$bytes" -gt 100000 ] || continue
+		expect "CNPs taken: ${args[*]}" "$(counter cnp_handled)" -gt "$cuts"
+		cuts=$(counter cnp_handled)
+	done <<-END
+		h1 409600 ib_send_bw -n 100 -s 4096
+		h1 409600 ib_send_bw -n 100 -s 4096 -c UC
+		h1 102400 ib_send_bw -n 100 -s 1024 -c UD
+		h1 819200 ib_send_bw -n 50 -s 4096 -q 4
+		r 819200 ib_send_bw -n 200 -s 4096 -b
+		r 409600 ib_read_bw -n 100 -s 4096
+		r 1 ib_read_lat -n 100
+		h1 1 ib_atomic_bw -n 100
+	END
+	load
+}
+declare_test perftest_sleeps "R11" "perftest's programs that sleep (-e): SEND over RC, UC, UD, READ, atomics, marked and paced"
+
+# These poll whatever they are asked, so that virtual time would stand still.
+perftest_polls()
+{
+	local program
+
+	! virtual || skip "polls: no end in virtual time"
+	command -v ib_write_bw >/dev/null || skip "no perftest"
+	load
+	hosts 1
+	mark_all
+	for program in ib_write_bw ib_send_lat ib_write_lat; do
+		perftest "$program" -n 20 -s 2048
+	done
+	load
+}
+declare_test perftest_polls "R11" "perftest's programs that poll, in real time: WRITE, latencies"
+
 # --- injector --------------------------------------------------------------
 
 # roce_packets FILE: what cnp.py makes of a capture
@@ -124,28 +192,67 @@ inject()
 }
 declare_test inject "R1" "ECT(0) on the packets of data queue pairs, ICRC as it was; can be turned off"
 
+# ect FILE: destination, UDP source port and ECN field of what h1 sent, a line per packet
+ect()
+{
+	packets "$1" 'ip.src == 10.0.1.1 || ipv6.src == fd00:1::1' ip.dst ipv6.dst udp.srcport \
+		ip.dsfield.ecn ipv6.tclass.ecn | awk '{ print $1, $2, $3 }'
+}
+
 inject_policy()
 {
-	local ports
+	local ports v to
 
 	needs_virtual
 	load
-	hosts 1
-	capture sw egress "$TMP/in.pcap" "udp dst port 4791"
+	hosts 2
+	roce_serve h2
+	capture h1 eth0 "$TMP/in.pcap" "udp dst port 4791"
 	roce h1 send --qps 4 --messages 5 --size 32
 	stop_captures
-	ports=$(packets "$TMP/in.pcap" 'ip.src == 10.0.1.1' udp.srcport | sort -nu)
-	expect "UDP source ports of 4 queue pairs" "$(wc -l <<<"$ports")" -ge 2
-	load sport_min="$(head -n1 <<<"$ports")" sport_max="$(head -n1 <<<"$ports")"
-	capture sw egress "$TMP/in2.pcap" "udp dst port 4791"
+	ect "$TMP/in.pcap" | awk '{ print $2 }' | sort -nu >"$TMP/ports"
+	expect "UDP source ports of 4 queue pairs" "$(wc -l <"$TMP/ports")" -ge 2
+	ports=$(head -n1 "$TMP/ports")
+	load sport_min="$ports" sport_max="$ports"
+	capture h1 eth0 "$TMP/in2.pcap" "udp dst port 4791"
 	roce h1 send --qps 400 --messages 1 --size 32
 	stop_captures
-	packets "$TMP/in2.pcap" 'ip.src == 10.0.1.1' udp.srcport ip.dsfield.ecn >"$TMP/in2"
-	expect "ECT(0) outside of the range" "$(awk -v p="$(head -n1 <<<"$ports")" '$1 != p && $2 != 0' "$TMP/in2" | wc -l)" -eq 0
-	expect "packets outside of the range" "$(awk -v p="$(head -n1 <<<"$ports")" '$1 != p' "$TMP/in2" | wc -l)" -gt 0
+	ect "$TMP/in2.pcap" >"$TMP/in2"
+	expect "ECT(0) outside of the range" "$(awk -v p="$ports" '$2 != p && $3 != 0' "$TMP/in2" | wc -l)" -eq 0
+	expect "packets outside of the range" "$(awk -v p="$ports" '$2 != p' "$TMP/in2" | wc -l)" -gt 0
+	# by destination: r over IPv4, h2 over IPv6
+	load destinations=10.0.0.0/24,fd00:2::1
+	expect "destinations, read back" "$(cat "$PARAM/destinations")" = 10.0.0.0/24,fd00:2::1/128
+	capture h1 eth0 "$TMP/in3.pcap" "udp dst port 4791"
+	for to in r h2; do
+		for v in 4 6; do
+			TO_HOST=$to V=$v roce h1 send --messages 20 --size 32
+			TO_HOST=$to V=$v roce h1 ud-send --messages 20 --size 32
+		done
+	done
+	stop_captures
+	ect "$TMP/in3.pcap" | sort | awk '{ n[$1 " " $3]++ } END { for (i in n) print i, n[i] }' | sort >"$TMP/in3"
+	expect "destinations and ECN fields" "$(awk '$3 >= 40 { print $1, $2 }' "$TMP/in3" | paste -sd,)" = \
+		"10.0.0.1 2,10.0.2.1 0,fd00:2::1 2,fd00::1 0"
+	expect "other combinations" "$(wc -l <"$TMP/in3")" -eq 4
+	for v in 10.0.0.0/33 fd00::/129 10.0.0 '10.0.0.0/8;' /8 \
+		"$(seq -f '10.%g.0.0/16' 17 | paste -sd,)"; do
+		! echo "$v" 2>/dev/null >"$PARAM/destinations" || fail "destinations=$v was taken"
+	done
+	expect "destinations after refusals" "$(cat "$PARAM/destinations")" = 10.0.0.0/24,fd00:2::1/128
+	echo >"$PARAM/destinations"
+	expect "destinations, all" "$(cat "$PARAM/destinations")" = ""
+	# chosen no more while it is held back: in order, so that nothing is sent again
+	mark_all
+	roce h1 send --duration 40ms &
+	sleep 0.02
+	expect "packets held back" "$(counter paced)" -gt 0
+	echo 192.0.2.0/24 >"$PARAM/destinations"
+	wait $!
+	expect "retries" "$(cat "/sys/class/infiniband/$(roce_dev h1)/ports/1/hw_counters/completer_retry_err")" -eq 0
 	load
 }
-declare_test inject_policy "R1" "only flows of the chosen UDP source ports are injected"
+declare_test inject_policy "R1" "only flows to the chosen destinations, or of the chosen UDP source ports, are injected"
 
 # --- notification point ----------------------------------------------------
 
@@ -323,19 +430,6 @@ incast()
 	load
 }
 declare_test incast "R2 R6" "four senders share a RED bottleneck"
-
-# lose_cnps: every other CNP that sw forwards, at random
-lose_cnps()
-{
-	in_ns sw nft -f - <<-END || skip "no nft, or not numgen"
-		table inet lose {
-			chain forward {
-				type filter hook forward priority 0
-				udp dport 4791 @th,64,8 0x81 numgen random mod 2 0 counter drop
-			}
-		}
-	END
-}
 
 cnp_loss()
 {

@@ -4,16 +4,16 @@ TITLE="RoCEv2: the victim flow"
 QUESTION="The source's first picture: x -> y shares a link with f -> g, which is congested further on. Does x -> y get what f -> g cannot use?"
 TOPOLOGY='
  f --\                    /-- 1 Gb/s -- g    f -> g  UC WRITEs, as fast as f can
-      sw1 == 10 Gb/s == sw2                  x -> y  the victim, RC SENDs
+      sw  == 10 Gb/s == sw2                  x -> y  the victim, RC SENDs
  x --/                    \-- 10 Gb/s - y    (RED for UDP 4791 at all three)
       lines of 10 Gb/s'
-ROWS="rxe roce_rcm"
+ROWS="rxe roce_rcm roce_ldcp"
 VARIANTS=("with=nothing" "with=f")
 PARAMS='{"MTU of RoCE":1024,"counted":"payload over 100 ms","solo share":"9 of 10 Gb/s, when f -> g has its 1 Gb/s"}'
 COLUMNS_SHOWN='["victim_mbps","congested_mbps","victim_share"]'
 REFERENCE=rxe
-GOALS='[
-	{"metric":"victim_share","row":"roce_rcm","op":">=","value":0.9,"variant":"*","text":"the victim gets >= 90 % of its solo share"}]'
+GOALS=$(jq -n '[("roce_rcm", "roce_ldcp") as $row | {metric: "victim_share", row: $row, op: ">=", value: 0.9,
+	variant: "*", text: "the victim gets >= 90 % of its solo share"}]')
 
 # queue SWITCH DEV RATE
 queue()
@@ -27,25 +27,26 @@ run_scenario()
 
 	# shellcheck source=../../selftests/lib_roce.sh
 	. "$SELFTESTS/lib_roce.sh"
-	[ "$ROW" = rxe ] || modprobe roce_rcm line_rate_mbps=10000 || fail "no roce_rcm"
+	roce_row 10gbit
 	roomy
-	for h in sw1 sw2 h1 h2 h3 h4; do
+	for h in sw sw2 h1 h2 h3 h4; do
 		add_ns "$h"
 	done
-	net 1 h1 eth0 sw1 p1	# f
-	net 2 h2 eth0 sw1 p2	# x
+	net 1 h1 eth0 sw p1	# f
+	net 2 h2 eth0 sw p2	# x
 	net 3 h3 eth0 sw2 p3	# g
 	net 4 h4 eth0 sw2 p4	# y
-	net 9 sw1 trunk sw2 trunk
+	net 9 sw egress sw2 trunk
 	ip -n "${NSP}sw2" route add default via 10.0.9.1
 	for h in h1 h2 h3 h4; do
 		roce_line "$h" eth0 10gbit
 		roce_device "$h"
 		roce_serve "$h"
 	done
-	queue sw1 trunk 10gbit
+	queue sw egress 10gbit
 	queue sw2 p3 1gbit
 	queue sw2 p4 10gbit
+	watch_queue 10gbit 0ms 100ms 1ms --filter "udp dst port 4791"
 	if [ "$with" = f ]; then
 		TO_HOST=h3 LOG=flow1 roce h1 uc-write --duration 100ms &
 		pids+=($!)
@@ -54,6 +55,7 @@ run_scenario()
 	pids+=($!)
 	wait "${pids[@]}"
 	cat "$TMP"/flow?.json >"$OUT/flows.jsonl"
+	watched
 	[ "$with" = f ] || share=1
 	metric victim_mbps "$(jq '.rate_bps / 1e6' "$TMP/flow2.json")"
 	metric congested_mbps "$([ "$with" != f ] || jq '.rate_bps / 1e6' "$TMP/flow1.json")"

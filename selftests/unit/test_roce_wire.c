@@ -12,21 +12,7 @@
 #include <cmocka.h>
 
 #include "oracle.h"
-
-/* The reflected CRC-32, a bit at a time, as the kernel's crc32_le() */
-static u32 crc32_le(u32 crc, const void *p, size_t len)
-{
-	const u8 *b = p;
-	int k;
-
-	for (; len; len--) {
-		crc ^= *b++;
-		for (k = 0; k < 8; k++)
-			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-	}
-	return crc;
-}
-
+#include "crc32_oracle.h"
 #include "roce_wire.h"
 
 static void roce_icrc_headers__seed(void **state)
@@ -91,6 +77,37 @@ static void roce_cnp_write__bytes(void **state)
 	assert_true(bth.becn);
 }
 
+/* A datagram of each length that UDP's header and the link can tell */
+static void roce_read__lengths(void **state)
+{
+	static const u8 opcodes[] = { 4, 0x24, 0x64, ROCE_OPCODE_CNP };
+	u8 b[80] = { 0xc0, 0x00, ROCE_UDP_PORT >> 8, ROCE_UDP_PORT & 0xff };
+	struct roce_packet p;
+	unsigned int o, len, left;
+
+	(void)state;
+	for (o = 0; o < ARRAY_SIZE(opcodes); o++)
+		for (len = 0; len < sizeof(b); len++)
+			for (left = 0; left < sizeof(b); left++) {
+				unsigned int least = opcodes[o] == 0x64 ? 32 : 24;
+
+				b[5] = len;
+				b[8] = opcodes[o];
+				memcpy(b + 13, "\x12\x34\x56", 3);
+				memcpy(b + 25, "\xab\xcd\xef", 3);
+				expect(roce_read(&p, b, left) == (len >= least && len <= left),
+				       "opcode %x, length %u of %u", opcodes[o], len, left);
+				if (len < least || len > left)
+					continue;
+				assert_int_equal(p.bth.dest_qp, 0x123456);
+				assert_int_equal(p.source_qp, least == 32 ? 0xabcdef : 0);
+				assert_int_equal(p.sport, 0xc000);
+				assert_int_equal(p.ib_bytes, len - 8);
+			}
+	b[3]++;
+	assert_false(roce_read(&p, b, sizeof(b)));
+}
+
 static void roce_icrc_ok__round_trip(void **state)
 {
 	u8 b[4];
@@ -134,6 +151,7 @@ int main(void)
 		cmocka_unit_test(roce_icrc_headers__seed),
 		cmocka_unit_test(roce_icrc_headers__variant_fields),
 		cmocka_unit_test(roce_cnp_write__bytes),
+		cmocka_unit_test(roce_read__lengths),
 		cmocka_unit_test(roce_icrc_ok__round_trip),
 		cmocka_unit_test(roce_is_response__opcodes),
 	};
