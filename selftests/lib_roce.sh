@@ -15,19 +15,49 @@
 eval "$(declare -f teardown | sed '1s/teardown/teardown_namespaces/')"
 teardown()
 {
-	local dev
+	local dev h
 
+	for h in h1 r; do	# of roce_pair: names of the first namespace, and not to be emptied
+		[ "/run/netns/$NSP$h" -ef /proc/self/ns/net ] || continue
+		! rdma link show "$(roce_dev "$h")" >/dev/null 2>&1 || rdma link del "$(roce_dev "$h")"
+		ip netns del "$NSP$h"
+	done
 	for dev in $(rdma link show 2>/dev/null | awk -v p="^$NSP" '$2 ~ p { sub("/.*", "", $2); print $2 }'); do
 		ip netns pids "$dev" 2>/dev/null | xargs -r kill -9 2>/dev/null
 		rdma link del "$dev"
 	done
 	wait_until no_devices
+	[ ! -e /sys/class/net/roce_r ] || roce_pair_off
 	teardown_namespaces
+}
+
+# what roce_pair did to the first namespace
+roce_pair_off()
+{
+	local family pref job
+
+	for job in $(jobs -p); do
+		pkill -P "$job"
+	done
+	for family in -4 -6; do
+		ip "$family" rule add pref 0 lookup local
+		for pref in 10 11 30; do
+			while ip "$family" rule del pref $pref 2>/dev/null; do :; done
+		done
+	done
+	ip link del roce_h1
+	ip link del roce_r
 }
 
 no_devices()
 {
 	! compgen -G "/sys/class/infiniband/$NSP*"
+}
+
+roce_kernel()
+{
+	command -v rdma >/dev/null || skip "no rdma program (iproute2)"
+	[ -d /sys/class/infiniband_verbs ] || modprobe rdma_rxe 2>/dev/null || skip "no soft-RoCE"
 }
 
 # roce_dumbbell HOSTS RATE RTT: lines of RATE from every host; the bottleneck's queue
@@ -37,8 +67,7 @@ roce_dumbbell()
 	local n=$1 rate=$2 rtt=$3 h i
 
 	[[ $(uname -r) != [1-6].* ]] || skip "soft-RoCE knows no network namespaces before 7.x"
-	command -v rdma >/dev/null || skip "no rdma program (iproute2)"
-	[ -d /sys/class/infiniband_verbs ] || modprobe rdma_rxe 2>/dev/null || skip "no soft-RoCE"
+	roce_kernel
 	dumbbell "$n" "$rtt"
 	every sysctl -qw net.ipv4.conf.all.rp_filter=0
 	for ((i = 1; i <= n; i++)); do
@@ -52,10 +81,52 @@ roce_dumbbell()
 	done
 }
 
-# roce_device HOST: a soft-RoCE device over its eth0
+# roce_pair RATE: h1 and r alone, over sw, for kernels whose soft-RoCE works in the first
+# namespace only: both are names of that. Rules make them talk over their links.
+roce_pair()
+{
+	local h
+
+	[ "${LOWQ_LAB:-}" ] || skip "changes the machine's own routes"
+	roce_kernel
+	roomy
+	add_ns sw
+	for h in h1 r; do
+		ip netns attach "$NSP$h" $$ || skip "ip cannot name the first namespace"
+	done
+	net 1 h1 roce_h1 sw p1 2>/dev/null
+	net 0 r roce_r sw egress 2>/dev/null
+	sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.roce_h1.accept_local=1 \
+		net.ipv4.conf.roce_r.accept_local=1
+	for h in "" -6; do
+		ip $h rule add pref 30 lookup local
+		ip $h rule del pref 0
+	done
+	roce_way h1 10.0.1.1 10.0.0.1 10.0.1.254
+	roce_way r 10.0.0.1 10.0.1.1 10.0.0.254
+	roce_way h1 fd00:1::1 fd00::1 fd00:1::254
+	roce_way r fd00::1 fd00:1::1 fd00::254
+	for h in h1 r; do
+		roce_line "$h" "roce_$h" "$1"
+		roce_device "$h" "roce_$h"
+	done
+}
+
+# roce_way HOST FROM TO VIA: from one of its own addresses to another by the router
+roce_way()
+{
+	local family=(-4) table=10
+
+	[ "$1" = h1 ] || table=11
+	[[ $2 != *:* ]] || family=(-6)
+	ip "${family[@]}" rule add pref $table iif lo from "$2" to "$3" lookup $table
+	ip "${family[@]}" route add default via "$4" dev "roce_$1" table $table
+}
+
+# roce_device HOST [NETDEV]: a soft-RoCE device over its eth0
 roce_device()
 {
-	in_ns "$1" rdma link add "$(roce_dev "$1")" type rxe netdev eth0 ||
+	in_ns "$1" rdma link add "$(roce_dev "$1")" type rxe netdev "${2:-eth0}" ||
 		fail "no soft-RoCE device on $1"
 }
 

@@ -660,6 +660,43 @@ kinds()
 }
 declare_test kinds "R11" "RC SEND, WRITE, READ, UC and UD, IPv4 and IPv6: marked, notified, paced"
 
+# All of it where soft-RoCE knows no namespaces: both hosts are the first one's.
+first_namespace()
+{
+	local op v i more handled=0
+
+	load rate_min_mbps=100
+	roce_pair 1gbit
+	roce_serve r
+	mark_all
+	mark_all p1
+	capture sw egress "$TMP/egress.pcap" "udp port 4791"
+	for v in 4 6; do
+		for op in send write read uc-write ud-send; do
+			V=$v LOG=$op$v roce h1 "$op" --messages 20 --size 16384
+			more=$(counter cnp_handled)
+			expect "CNPs taken: $op over IPv$v" "$more" -gt "$handled"
+			handled=$more
+		done
+	done
+	stop_captures
+	roce_packets "$TMP/egress.pcap" >"$TMP/egress"
+	expect "packets with a wrong ICRC" "$(awk '$8 == "bad"' "$TMP/egress" | wc -l)" -eq 0
+	expect "requests that came marked" "$(awk '$2 ~ /^(10.0.1.1|fd00:1::1)$/ && $4 % 4 == 3' "$TMP/egress" | wc -l)" -ge 200
+	expect "CNPs of r" "$(awk '$5 == 129 && $2 ~ /^(10.0.0.1|fd00::1)$/' "$TMP/egress" | wc -l)" -ge 10
+	expect "packets held back" "$(counter paced)" -gt 0
+	roce h1 send --duration 1s --size 8192 &
+	for ((i = 0; i < 10; i++)); do
+		sleep 0.05
+		rmmod roce_rcm || fail "cannot unload"
+		modprobe roce_rcm || fail "cannot load"
+	done
+	wait $!
+	expect "queue pairs that ended well" "$(cat "$TMP"/*[46].json "$TMP/flow.json" | jq -r .status | grep -cx ok)" -eq 11
+	load
+}
+declare_test first_namespace "R11" "both hosts in the first namespace, as before 7.x: all kinds of traffic, loads and unloads"
+
 # --- life ------------------------------------------------------------------
 
 unload()
