@@ -151,18 +151,17 @@ roce_line()
 # gid HOST [4|6]: index of the host's address in its device's table of GIDs
 gid()
 {
-	local dev want i g
+	local dir want at=() file
 
-	dev=$(roce_dev "$1")
+	dir=/sys/class/infiniband/$(roce_dev "$1")/ports/1/gids
 	case ${2:-4} in
 	4) want=0000:0000:0000:0000:0000:ffff:0a00: ;;
 	6) want=fd00: ;;
 	esac
-	for i in 0 1 2 3 4 5 6 7; do
-		read -r g <"/sys/class/infiniband/$dev/ports/1/gids/$i" || continue
-		[[ $g != "$want"* ]] || { echo "$i"; return; }
-	done 2>/dev/null
-	fail "no GID $want on $dev"
+	[ -d "$dir" ] || at=(ip netns exec "$NSP$1")	# exclusive
+	file=$("${at[@]}" grep -l "^$want" "$dir"/{0,1,2,3,4,5,6,7} 2>/dev/null)
+	[ -n "$file" ] || fail "no GID $want on $(roce_dev "$1")"
+	head -n1 <<<"${file##*/}"
 }
 
 # roce_serve HOST: a rocegen server in the background, ready

@@ -63,6 +63,39 @@ hosts()
 	roce_serve r
 }
 
+# --- namespaces ------------------------------------------------------------
+
+# Each namespace with its own devices. The kernel makes all of them in the first one;
+# the namespace is the second step. The mode can change while there are no others:
+# the first test.
+exclusive()
+{
+	local h op
+
+	needs_virtual
+	[[ $(uname -r) != [1-6].* ]] || skip "soft-RoCE knows no network namespaces before 7.x"
+	load
+	wait_until rdma system set netns exclusive
+	trap 'teardown; wait_until rdma system set netns shared' EXIT
+	dumbbell 1 20us
+	for h in r h1; do
+		roce_line "$h" eth0 1gbit
+		roce_device "$h"
+		rdma dev set "$(roce_dev "$h")" netns "$NSP$h" || fail "no device of its own for $h"
+	done
+	expect "devices that h1 has" "$(in_ns h1 rdma link | awk '{ print $2 }')" = "$(roce_dev h1)/1"
+	roce_serve r
+	mark_all
+	for op in send uc-write ud-send; do
+		roce h1 "$op" --duration 20ms
+		V=6 LOG="$op" roce h1 "$op" --duration 20ms
+	done
+	expect "flows that ended well" "$(cat "$TMP"/*.json | jq -r .status | grep -cx ok)" -eq 4
+	expect "CNPs taken" "$(counter cnp_handled)" -ge 100
+	expect "packets held back" "$(counter paced)" -gt 0
+}
+declare_test exclusive "R11" "RDMA devices that only their own network namespace sees (rdma system: exclusive)"
+
 # --- programs --------------------------------------------------------------
 
 pingpong()
@@ -154,12 +187,12 @@ perftest_polls()
 	load
 	hosts 1
 	mark_all
-	for program in ib_write_bw ib_send_lat ib_write_lat; do
+	for program in ib_write_bw ib_send_lat; do
 		perftest "$program" -n 20 -s 2048
 	done
 	load
 }
-declare_test perftest_polls "R11" "perftest's programs that poll, in real time: WRITE, latencies"
+declare_test perftest_polls "R11" "perftest's programs that poll, in real time: WRITE, latency"
 
 # --- injector --------------------------------------------------------------
 
@@ -460,6 +493,7 @@ companion()
 {
 	local rules
 
+	needs_virtual
 	load
 	hosts 2
 	"$LOWQ_TC" roce egress -n "${NSP}sw" --rate 20mbit --min 10000b --max 40000b --quiet || fail "lowq-tc roce"
@@ -516,6 +550,47 @@ cnp_way()
 	load
 }
 declare_test cnp_way "R9" "CNPs are not paced, whatever waits, and marked ones are not answered"
+
+# --- pause -----------------------------------------------------------------
+
+# stop_and_go HOST: what HOST sends waits up to a millisecond, as behind pause frames
+stop_and_go()
+{
+	in_ns "$1" tc qdisc replace dev eth0 root netem slot 1ms 1ms limit 100000 ||
+		fail "no netem slot"
+}
+
+# paused: another 50 ms of a flow from h1; nothing is lost, sent again or out of order
+paused()
+{
+	roce h1 send --duration 50ms
+	expect "the flow's end" "$(jq -r .status "$TMP/flow.json")" = ok
+	expect "sent again, or out of sequence" "$(cat "/sys/class/infiniband/$(roce_dev h1)/ports/1/hw_counters/completer_retry_err" \
+		"/sys/class/infiniband/$(roce_dev r)/ports/1/hw_counters/out_of_seq_request" | awk '{ n += $1 } END { print n }')" -eq 0
+	expect "packets dropped in FIFOs" "$(counter fifo_dropped)" -eq 0
+}
+
+pause()
+{
+	needs_virtual
+	load line_rate_mbps=1000
+	hosts 1
+	stop_and_go h1
+	paused
+	# 64 packets of a queue pair in a millisecond
+	expect "Mb/s while h1 is stopped again and again" "$(jq '.rate_bps / 1e6' "$TMP/flow.json")" -ge 400
+	expect "packets held back for no mark" "$(counter paced)" -eq 0
+	mark_all
+	paused
+	expect "CNPs taken by h1" "$(counter cnp_handled)" -ge 20
+	expect "packets of h1 held back" "$(counter paced)" -gt 0
+	stop_and_go r	# CNPs and ACKs come by the millisecond
+	paused
+	roce_line h1 eth0 1gbit
+	paused
+	load
+}
+declare_test pause "R10" "lines that stop and go as pause frames make them: no cut for it, nothing lost, CNPs count"
 
 # --- hostile ---------------------------------------------------------------
 
@@ -665,6 +740,7 @@ first_namespace()
 {
 	local op v i more handled=0
 
+	needs_virtual
 	load rate_min_mbps=100
 	roce_pair 1gbit
 	roce_serve r
@@ -692,7 +768,7 @@ first_namespace()
 		modprobe roce_rcm || fail "cannot load"
 	done
 	wait $!
-	expect "queue pairs that ended well" "$(cat "$TMP"/*[46].json "$TMP/flow.json" | jq -r .status | grep -cx ok)" -eq 11
+	expect "queue pairs that ended well" "$(cat "$TMP"/{send,write,read,uc-write,ud-send}[46].json "$TMP/flow.json" | jq -r .status | grep -cx ok)" -eq 11
 	load
 }
 declare_test first_namespace "R11" "both hosts in the first namespace, as before 7.x: all kinds of traffic, loads and unloads"
@@ -748,8 +824,15 @@ stress()
 		echo $((i % 2)) >"$PARAM/inject"
 		echo $((i * 10)) >"$PARAM/cnp_interval_us"
 		cat "$DEBUGFS"/qps >/dev/null
-		[ $((i % 2)) -eq 0 ] || load line_rate_mbps=20 rate_min_mbps=5 dcqcn_ai_mbps=1
+		case $i in
+		1) load line_rate_mbps=20 rate_min_mbps=5 dcqcn_ai_mbps=1 idle_s=1 fifo_kb=64 ;;
+		2) LOG=many roce h1 write --qps 50 --messages 1 --size 32 & pids+=($!) ;;
+		3) load line_rate_mbps=20 rate_min_mbps=5 algorithm=1 ldcp_rtt_us=20000 max_qps=8 ;;
+		4) echo 10.0.0.0/24,fd00::/16 >"$PARAM/destinations" ;;
+		5) load line_rate_mbps=20 rate_min_mbps=5 dcqcn_ai_mbps=1 destinations=192.0.2.0/24 ;;
+		esac
 	done
+	echo >"$PARAM/destinations"
 	QP=16-40 forge --random --count 200 --rate 1000
 	QP=16-40 forge --count 100 --rate 1000
 	rdma link del "$(roce_dev h2)"
