@@ -813,6 +813,13 @@ static void qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
 static void ask_core(const struct net_device *dev, struct net *net, const struct in6_addr *addr,
 		     u32 number);
 
+/* Is its flow one that takes part? Under RCU. */
+static bool is_chosen(const struct rcm_packet *p)
+{
+	return p->roce.sport >= READ_ONCE(sport_min.value) &&
+	       p->roce.sport <= READ_ONCE(sport_max.value) && is_destination(&p->daddr);
+}
+
 static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	const struct ib_qp *ibqp;
@@ -824,11 +831,12 @@ static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	ibqp = rxe_qp(skb);
 	if (!ibqp || ibqp->qp_type == IB_QPT_GSI)
 		return NF_ACCEPT;
-	if (p.roce.sport < READ_ONCE(sport_min.value) || p.roce.sport > READ_ONCE(sport_max.value) ||
-	    !is_destination(&p.daddr)) {
-		/* what is held back since it was chosen leaves first */
+	if (!is_chosen(&p)) {
+		/* what has been held back since it was leaves first */
 		qp = qp_find(state->net, &p.saddr, ibqp->qp_num, false);
-		return qp && READ_ONCE(qp->limited) ? qp_pace(qp, skb, p.roce.bth.opcode) : NF_ACCEPT;
+		if (!qp)
+			return NF_ACCEPT;
+		goto pace;
 	}
 	if (READ_ONCE(inject.value)) {
 		/* The headers of a packet that leaves are its own: no copy is needed. */
@@ -847,6 +855,7 @@ static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	qp_learn(qp, &p.daddr, p.roce.bth.dest_qp, ibqp->qp_type != IB_QPT_UD);
 	if (!READ_ONCE(qp->line))
 		ask_core(skb_dst(skb)->dev, state->net, &p.saddr, ibqp->qp_num);
+pace:
 	if (!READ_ONCE(qp->limited))
 		return NF_ACCEPT;
 	return qp_pace(qp, skb, p.roce.bth.opcode);

@@ -145,37 +145,28 @@ sent()
 	in_ns "$1" cat /sys/class/net/eth0/statistics/tx_bytes
 }
 
+# A program of perftest first measures the processor's clock, which takes real seconds:
+# two of those that sleep. The others, ib_read_lat and ib_atomic_bw, do, too.
 perftest_sleeps()
 {
-	local cuts=0 before bytes host
+	local before
 
 	command -v ib_send_bw >/dev/null || skip "no perftest"
 	needs_virtual
 	load
 	hosts 1
 	mark_all
-	mark_all p1
-	while read -r host bytes args; do
-		before=$(sent "$host")
-		read -ra args <<<"$args"
-		perftest "${args[@]}" -e
-		expect "bytes of ${args[*]}" $(($(sent "$host") - before)) -ge "$bytes"
-		[ "$bytes" -gt 100000 ] || continue
-		expect "CNPs taken: ${args[*]}" "$(counter cnp_handled)" -gt "$cuts"
-		cuts=$(counter cnp_handled)
-	done <<-END
-		h1 409600 ib_send_bw -n 100 -s 4096
-		h1 409600 ib_send_bw -n 100 -s 4096 -c UC
-		h1 102400 ib_send_bw -n 100 -s 1024 -c UD
-		h1 819200 ib_send_bw -n 50 -s 4096 -q 4
-		r 819200 ib_send_bw -n 200 -s 4096 -b
-		r 409600 ib_read_bw -n 100 -s 4096
-		r 1 ib_read_lat -n 100
-		h1 1 ib_atomic_bw -n 100
-	END
+	before=$(sent h1)
+	perftest ib_send_bw -e -n 100 -s 4096 -q 2
+	expect "bytes of ib_send_bw" $(($(sent h1) - before)) -ge 819200
+	expect "CNPs taken" "$(counter cnp_handled)" -ge 20
+	expect "packets held back" "$(counter paced)" -gt 0
+	before=$(sent r)
+	perftest ib_read_bw -e -n 100 -s 4096
+	expect "bytes of ib_read_bw" $(($(sent r) - before)) -ge 409600
 	load
 }
-declare_test perftest_sleeps "R11" "perftest's programs that sleep (-e): SEND over RC, UC, UD, READ, atomics, marked and paced"
+declare_test perftest_sleeps "R11" "perftest's programs that sleep (-e): ib_send_bw, marked and paced, and ib_read_bw"
 
 # These poll whatever they are asked, so that virtual time would stand still.
 perftest_polls()

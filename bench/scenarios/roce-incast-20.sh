@@ -33,7 +33,7 @@ run_scenario()
 	[ "$marked" = 1% ] || most=0.1
 	if [ "$increase" = small ]; then
 		ai=5 us=300
-		small=(dcqcn_ai_mbps=$ai dcqcn_hai_mbps=25 dcqcn_timer_us=$us ldcp_alpha=32)
+		small=(dcqcn_ai_mbps=5 dcqcn_hai_mbps=25 dcqcn_timer_us=300 ldcp_alpha=32)
 	fi
 	roce_row 40gbit "${small[@]}"
 	roce_dumbbell 20 40gbit 20us
