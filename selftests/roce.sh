@@ -132,9 +132,9 @@ perftest()
 {
 	local args=("$@" -F -u 20)
 
-	in_ns r timeout 60 "${args[@]}" -d "$(roce_dev r)" -x "$(gid r)" >"$TMP/server" 2>&1 &
+	in_ns r timeout 300 "${args[@]}" -d "$(roce_dev r)" -x "$(gid r)" >"$TMP/server" 2>&1 &
 	wait_until listening r 18515
-	in_ns h1 timeout 60 "${args[@]}" -d "$(roce_dev h1)" -x "$(gid h1)" 10.0.0.1 \
+	in_ns h1 timeout 300 "${args[@]}" -d "$(roce_dev h1)" -x "$(gid h1)" 10.0.0.1 \
 		>"$TMP/client" 2>&1 || fail "$*: $(tail -n3 "$TMP/client")"
 	wait $! || fail "$*, server: $(tail -n3 "$TMP/server")"
 }
