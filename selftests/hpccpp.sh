@@ -18,7 +18,7 @@ teardown()
 
 under_test hpccpp
 modprobe -a -r int_reflector sch_int 2>/dev/null
-modprobe -a int_reflector sch_int || { echo "1..0 # SKIP no module int_reflector or sch_int"; exit $KSFT_SKIP; }
+modprobe -a int_reflector sch_int || skip_all "no module int_reflector or sch_int"
 REFLECTOR=/sys/module/int_reflector/parameters
 
 # node NS DEV RATE [INT-OPTIONS...]: a port that stamps, with a shaper below it. With

@@ -11,9 +11,9 @@
 DEBUGFS=/sys/kernel/debug/roce_rcm
 PARAM=/sys/module/roce_rcm/parameters
 
-command -v rocegen >/dev/null || { echo "1..0 # SKIP no rocegen (needs libibverbs-dev)"; exit "$KSFT_SKIP"; }
+command -v rocegen >/dev/null || skip_all "no rocegen (needs libibverbs-dev)"
 modprobe -r roce_rcm 2>/dev/null
-modprobe roce_rcm || { echo "1..0 # SKIP no module roce_rcm"; exit $KSFT_SKIP; }
+modprobe roce_rcm || skip_all "no module roce_rcm"
 
 # load [NAME=VALUE...]: the module anew, as it comes or with parameters
 load()

@@ -11,7 +11,7 @@ export TC_LIB_DIR=$BIN		# q_int.so is there
 
 modprobe -r sch_int 2>/dev/null
 for module in sch_int tcp_hpccpp int_reflector; do
-	modprobe "$module" || { echo "1..0 # SKIP no module $module"; exit $KSFT_SKIP; }
+	modprobe "$module" || skip_all "no module $module"
 done
 
 # one port, x0 of namespace a

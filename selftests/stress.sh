@@ -14,7 +14,7 @@ CONTROLS=()
 for c in dctcp_ref prague ldcp hpccpp; do
 	! modprobe "tcp_$c" 2>/dev/null || CONTROLS+=("$c")
 done
-[ ${#CONTROLS[@]} -gt 0 ] || { echo "1..0 # SKIP no module"; exit $KSFT_SKIP; }
+[ ${#CONTROLS[@]} -gt 0 ] || skip_all "no module"
 
 # connections per control
 if [ "${FULL:-}" ] && [ "${LOWQ_LAB:-}" != debug ]; then
