@@ -24,6 +24,9 @@ GOALS='[
 	{"metric":"utilisation","row":"prague","op":">=","value":0.98,"variant":{"rtt":"10ms"},"text":"utilisation >= 98 % at 10 ms"},
 	{"metric":"utilisation","row":"prague","op":">=","value":0.95,"variant":{"rtt":"40ms"},"text":"utilisation >= 95 % at 40 ms"},
 	{"metric":"drops","row":"prague","op":"<=","value":0,"variant":"*","text":"no loss"}]'
+CONCLUSION="At 10 Mb/s a packet lasts 1.2 ms, longer than the step: four flows cannot wait less than 1.5 ms
+at p99 at 98 % load, as even four perfectly paced flows of random phase wait 2.6 ms. A step of
+300 us and fractional windows come nearest, for some of the rate."
 
 run_scenario()
 {
