@@ -52,7 +52,7 @@ picture() {
 	tcn filter show dev lq0
 	ipn -d -o link show | grep -oE '^[0-9]+: [^:]+|qlen [0-9]+|gso_max_segs [0-9]+'
 	ipn route show | sed 's/ linkdown//'	# the carrier comes when it comes
-	ipn -6 route show | sed 's/ expires [0-9]*sec//; s/ linkdown//'
+	ipn -6 route show | sed '/^fe80::/d; s/ expires [0-9]*sec//; s/ linkdown//'
 	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control
 	sysctl "$allowed_key"
 	find "$LOWQ_STATE_DIR" -name '*.json' -exec cat {} + 2>/dev/null

@@ -403,7 +403,9 @@ loss_after_mark()
 	for cubic in 0 1; do
 		parameter loss_combined=1 "loss_cubic=$cubic"
 		trace_on prague/prague_cut
-		send --size 3M
+		for _ in 1 2 3; do
+			send --size 3M
+		done
 		trace_off "$TMP/trace"
 		expect "combined cuts, from (2 + alpha) / $((4 - cubic))" "$(left combined "(2 + a) / $((4 - cubic))")" -le 0.000001
 	done
