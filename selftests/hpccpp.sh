@@ -58,7 +58,7 @@ messages()
 		args+=(-e "$f")
 	done
 	tshark -X "lua_script:$LOWQ_ROOT/scripts/int.lua" -r "$file" -n -Y "$filter" \
-		-o tcp.relative_sequence_numbers:FALSE -T fields "${args[@]}" 2>/dev/null
+		-o tcp.relative_sequence_numbers:TRUE -T fields "${args[@]}" 2>/dev/null
 }
 
 # chain N [RTT]: h1 -- s1 -- ... -- sN -- r; s1 delays what goes back to h1. Every
@@ -454,7 +454,7 @@ offloads()
 	# arrives between the same data segments as it was sent
 	expect "probes that another segment has overtaken" "$(for side in h r; do
 		tshark -X "lua_script:$LOWQ_ROOT/scripts/int.lua" -r "$TMP/$side.pcap" -n -Y 'tcp.dstport == 5201' \
-			-o tcp.relative_sequence_numbers:FALSE -T fields -e int.id -e tcp.seq -e tcp.len 2>/dev/null |
+			-o tcp.relative_sequence_numbers:TRUE -T fields -e int.id -e tcp.seq -e tcp.len 2>/dev/null |
 			awk -F'\t' '$1 { print $1, end; next } $3 > 0 && $2 + $3 > end { end = $2 + $3 }' >"$TMP/order.$side"
 		done; diff "$TMP/order.h" "$TMP/order.r" | grep -c '^>')" -eq 0
 	expect "control" "$(flow_field cc)" = hpccpp

@@ -467,7 +467,7 @@ packets()
 	for f; do
 		args+=(-e "$f")
 	done
-	tshark -r "$file" -n -o tcp.relative_sequence_numbers:FALSE \
+	tshark -r "$file" -n -o tcp.relative_sequence_numbers:TRUE \
 		-Y "$filter" -T fields "${args[@]}" 2>/dev/null
 }
 
