@@ -9,6 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
+#include <linux/sysfs.h>
 
 /**
  * struct cc_param - an unsigned parameter and what it may be

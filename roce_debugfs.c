@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/* roce_rcm: what can be seen of it, in debugfs' roce_rcm: counters and queue pairs. */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+
+#include "roce_rcm.h"
+
+atomic_long_t rcm_counters[RCM_COUNTERS];
+
+static const char * const counter_names[] = {
+	[RCM_ECT_SET] = "ect_set",
+	[RCM_PACED] = "paced",
+	[RCM_FIFO_DROPPED] = "fifo_dropped",
+	[RCM_CE_RECEIVED] = "ce_received",
+	[RCM_CE_INVALID] = "ce_invalid",
+	[RCM_CE_BAD_ICRC] = "ce_bad_icrc",
+	[RCM_CE_UNKNOWN_QP] = "ce_unknown_qp",
+	[RCM_CE_WRONG_SOURCE] = "ce_wrong_source",
+	[RCM_CE_COALESCED] = "ce_coalesced",
+	[RCM_CNP_SENT] = "cnp_sent",
+	[RCM_CNP_UNSENT] = "cnp_unsent",
+	[RCM_CNP_RECEIVED] = "cnp_received",
+	[RCM_CNP_HANDLED] = "cnp_handled",
+	[RCM_CNP_MALFORMED] = "cnp_malformed",
+	[RCM_CNP_UNKNOWN_QP] = "cnp_unknown_qp",
+	[RCM_CNP_WRONG_SOURCE] = "cnp_wrong_source",
+	[RCM_CNP_BAD_ICRC] = "cnp_bad_icrc",
+	[RCM_CNP_TOO_SOON] = "cnp_too_soon",
+	[RCM_TABLE_FULL] = "table_full",
+	[RCM_ASKED] = "asked",
+};
+
+static struct dentry *dir;
+
+static int counters_show(struct seq_file *m, void *v)
+{
+	int i;
+
+	for (i = 0; i < RCM_COUNTERS; i++)
+		seq_printf(m, "%s %lu\n", counter_names[i], atomic_long_read(&rcm_counters[i]));
+	seq_printf(m, "local_qps %u\nremote_qps %u\nfifo_bytes %ld\n", rcm_qps_known(false),
+		   rcm_qps_known(true), rcm_pace_memory());
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(counters);
+
+/* A line per queue pair; the file's position is the hash table's. */
+static void *qps_start(struct seq_file *m, loff_t *pos)
+{
+	if (!*pos)
+		return SEQ_START_TOKEN;
+	return *pos <= HASH_SIZE(rcm_qp_table) ? &rcm_qp_table[*pos - 1] : NULL;
+}
+
+static void *qps_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	++*pos;
+	return qps_start(m, pos);
+}
+
+static void qps_stop(struct seq_file *m, void *v)
+{
+}
+
+static int qps_show(struct seq_file *m, void *v)
+{
+	struct hlist_head *bucket = v;
+	struct rcm_qp *qp;
+
+	if (v == SEQ_START_TOKEN) {
+		seq_puts(m, "netns side addr qp peer peer_qp rate_mbps target_mbps alpha cnps_in cnps_out fifo_packets fifo_kb dropped\n");
+		return 0;
+	}
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(qp, bucket, node) {
+		struct dcqcn_params p;
+
+		spin_lock_bh(&qp->lock);
+		rcm_rate_params(&p, qp);
+		if (qp->limited)
+			rcm_pace_advance(qp, &p, ktime_get_ns());
+		seq_printf(m, "%u %s %pI6c %u ", qp->netns, qp->remote ? "remote" : "local",
+			   &qp->addr, qp->number);
+		if (qp->remote)
+			seq_puts(m, "- - - - -");
+		else
+			seq_printf(m, "%pI6c %u %llu %llu %llu.%03llu", &qp->peer_addr[0],
+				   qp->connected ? qp->peer_qp : 0,
+				   div_u64(qp->limited ? qp->model.rate : p.line, 1000000),
+				   div_u64(qp->limited ? qp->model.target : p.line, 1000000),
+				   (u64)qp->model.alpha >> DCQCN_ALPHA_Q,
+				   ((u64)qp->model.alpha * 1000 >> DCQCN_ALPHA_Q) % 1000);
+		seq_printf(m, " %llu %llu %u %llu %llu\n", qp->cnps_in, qp->cnps_out,
+			   rcm_pace_waiting(qp), qp->fifo_bytes >> 10, qp->dropped);
+		spin_unlock_bh(&qp->lock);
+	}
+	rcu_read_unlock();
+	return 0;
+}
+
+static const struct seq_operations qps_sops = {
+	.start = qps_start,
+	.next = qps_next,
+	.stop = qps_stop,
+	.show = qps_show,
+};
+DEFINE_SEQ_ATTRIBUTE(qps);
+
+void rcm_debugfs_init(void)
+{
+	dir = debugfs_create_dir("roce_rcm", NULL);
+	debugfs_create_file("counters", 0444, dir, NULL, &counters_fops);
+	debugfs_create_file("qps", 0444, dir, NULL, &qps_fops);
+}
+
+void rcm_debugfs_exit(void)
+{
+	debugfs_remove(dir);
+}

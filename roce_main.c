@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * roce_rcm - RoCEv2 congestion management for soft-RoCE (InfiniBand Architecture
+ * Specification, annex A17.9.3), without a change to rdma_rxe.
+ *
+ *	injector:		ECT(0) on the packets of data queue pairs
+ *	notification point:	a valid packet with CE makes a CNP to its source, at most
+ *				one per queue pair and cnp_interval_us
+ *	reaction point:		a CNP cuts the rate of the queue pair that it names; the
+ *				rate grows with time and bytes since: DCQCN
+ *				(dcqcn_model.h), or LDCP as for adapters (ldcp_model.h)
+ *
+ * Everything is done in netfilter hooks, in every network namespace:
+ *
+ *	LOCAL_OUT	sees each packet of rdma_rxe with its queue pair: learns who
+ *			talks to whom, sets ECT(0), holds back what is too early
+ *	LOCAL_IN	sees CE marks before they are lost, and CNPs, which rdma_rxe
+ *			does not know
+ *
+ * This file has the hooks; roce_rcm.h says where they lead.
+ *
+ * Deviations from the specification:
+ *  - LDCP's RTT is a parameter: RoCE has no request for it that any peer answers.
+ *  - A UD queue pair is paced as a whole, whoever of its destinations is congested:
+ *    the CNP names a queue pair.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/if_ether.h>
+#include <linux/module.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <net/dsfield.h>
+#include <net/dst.h>
+#include <net/inet_ecn.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_verbs.h>
+
+#include "cc_param.h"
+#include "roce_rcm.h"
+
+#define CREATE_TRACE_POINTS
+#include "roce_rcm_trace.h"
+
+CC_PARAM(inject, 1, 0, 1, 0644, "0 is off, 1 is on", "set ECT(0) on data queue pairs' packets");
+
+bool rcm_stopping;
+
+/* The headers of a packet that leaves are its own: no copy is needed. */
+static void set_ect(struct sk_buff *skb, u8 pf)
+{
+	if (pf == NFPROTO_IPV4)
+		ipv4_change_dsfield(ip_hdr(skb), ~INET_ECN_MASK, INET_ECN_ECT_0);
+	else
+		ipv6_change_dsfield(ipv6_hdr(skb), ~INET_ECN_MASK, INET_ECN_ECT_0);
+	rcm_count(RCM_ECT_SET);
+}
+
+/* @skb, which is *@p, leaves @ibqp. Returns what is known of that; NULL if there is no room. */
+static struct rcm_qp *learn(struct sk_buff *skb, const struct rcm_packet *p,
+			    const struct ib_qp *ibqp, struct net *net)
+{
+	struct rcm_qp *qp = rcm_qp_get(net, &p->saddr, ibqp->qp_num, false);
+
+	if (!qp)
+		return NULL;
+	WRITE_ONCE(qp->used, jiffies);
+	if (skb->len + ETH_HLEN > READ_ONCE(qp->packet))
+		WRITE_ONCE(qp->packet, skb->len + ETH_HLEN);
+	rcm_qp_learn(qp, &p->daddr, p->roce.bth.dest_qp, ibqp->qp_type != IB_QPT_UD);
+	if (!READ_ONCE(qp->line))
+		rcm_rxe_ask(skb_dst(skb)->dev, net, &p->saddr, ibqp->qp_num);
+	return qp;
+}
+
+static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	const struct ib_qp *ibqp;
+	struct rcm_packet p;
+	struct rcm_qp *qp;
+
+	if (!skb->sk || !rcm_packet_read(&p, skb, state->pf) ||
+	    p.roce.bth.opcode == ROCE_OPCODE_CNP)
+		return NF_ACCEPT;
+	ibqp = rcm_rxe_qp(skb);
+	if (!ibqp || ibqp->qp_type == IB_QPT_GSI)
+		return NF_ACCEPT;
+	if (rcm_takes_part(&p)) {
+		if (READ_ONCE(inject.value))
+			set_ect(skb, state->pf);
+		qp = learn(skb, &p, ibqp, state->net);
+	} else {
+		/* what has been held back since it did leaves first */
+		qp = rcm_qp_find(state->net, &p.saddr, ibqp->qp_num, false);
+	}
+	if (!qp || !READ_ONCE(qp->limited))
+		return NF_ACCEPT;
+	return rcm_pace(qp, skb, p.roce.bth.opcode);
+}
+
+static unsigned int rcm_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	struct rcm_packet p;
+
+	if (!rcm_packet_read(&p, skb, state->pf))
+		return NF_ACCEPT;
+	if (p.roce.bth.opcode == ROCE_OPCODE_CNP) {
+		/* rdma_rxe would only look for what to do with it, and drop it */
+		rcm_cnp_received(skb, &p, state);
+		return NF_DROP;
+	}
+	if (p.ecn == INET_ECN_CE)
+		rcm_cnp_for(skb, &p, state);
+	return NF_ACCEPT;
+}
+
+/* IPv4 and IPv6 */
+static const struct nf_hook_ops hooks[] = {
+	{
+		.hook = rcm_out,
+		.pf = NFPROTO_INET,
+		.hooknum = NF_INET_LOCAL_OUT,
+		.priority = NF_IP_PRI_LAST,
+	},
+	{
+		.hook = rcm_in,
+		.pf = NFPROTO_INET,
+		.hooknum = NF_INET_LOCAL_IN,
+		.priority = NF_IP_PRI_LAST,
+	},
+};
+
+static int __net_init rcm_net_init(struct net *net)
+{
+	return nf_register_net_hooks(net, hooks, ARRAY_SIZE(hooks));
+}
+
+/* Before the grace period: a hook that still runs may take in another queue pair. */
+static void __net_exit rcm_net_pre_exit(struct net *net)
+{
+	rcm_qps_drain(net);
+	nf_unregister_net_hooks(net, hooks, ARRAY_SIZE(hooks));
+}
+
+static void __net_exit rcm_net_exit(struct net *net)
+{
+	rcm_qps_forget(net);
+}
+
+static struct pernet_operations rcm_net_ops = {
+	.init = rcm_net_init,
+	.pre_exit = rcm_net_pre_exit,
+	.exit = rcm_net_exit,
+};
+
+static int __init rcm_init(void)
+{
+	int err;
+
+	rcm_qps_init();
+	err = register_pernet_subsys(&rcm_net_ops);
+	if (err) {
+		rcm_qps_exit();
+		return err;
+	}
+	rcm_debugfs_init();
+	return 0;
+}
+
+static void __exit rcm_exit(void)
+{
+	/* no CNP is taken once all hooks have seen this */
+	WRITE_ONCE(rcm_stopping, true);
+	synchronize_net();
+	rcm_debugfs_exit();
+	rcm_qps_exit();
+	rcm_rxe_exit();
+	unregister_pernet_subsys(&rcm_net_ops);
+}
+
+module_init(rcm_init);
+module_exit(rcm_exit);
+
+MODULE_AUTHOR("The lowq authors");
+MODULE_DESCRIPTION("RoCEv2 congestion management for soft-RoCE");
+MODULE_LICENSE("GPL");

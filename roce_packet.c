@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+/* roce_rcm: what an skb holds of a RoCEv2 packet, and whether its ICRC is right. */
+#include <linux/netfilter.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+
+#include "roce_rcm.h"
+
+/* Is @skb, at its IP header, RoCEv2? Then *@p is filled in. */
+bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf)
+{
+	unsigned int at = skb_network_offset(skb), left;
+	u8 buf[ROCE_READ_BYTES];
+	const u8 *udp;
+
+	if (pf == NFPROTO_IPV4) {
+		const struct iphdr *ip = ip_hdr(skb);
+
+		if (ip->protocol != IPPROTO_UDP || ip->ihl != 5 || ip_is_fragment(ip))
+			return false;
+		p->ip_bytes = sizeof(*ip);
+	} else {
+		if (ipv6_hdr(skb)->nexthdr != IPPROTO_UDP)
+			return false;
+		p->ip_bytes = sizeof(struct ipv6hdr);
+	}
+	at += p->ip_bytes;
+	left = skb->len > at ? skb->len - at : 0;
+	udp = skb_header_pointer(skb, at, min_t(unsigned int, sizeof(buf), left), buf);
+	if (!udp || !roce_read(&p->roce, udp, left))
+		return false;
+	if (pf == NFPROTO_IPV4) {
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &p->saddr);
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &p->daddr);
+		p->ecn = ip_hdr(skb)->tos & INET_ECN_MASK;
+	} else {
+		p->saddr = ipv6_hdr(skb)->saddr;
+		p->daddr = ipv6_hdr(skb)->daddr;
+		p->ecn = ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
+	}
+	return true;
+}
+
+/* Is the ICRC that @skb, which holds *@p, ends with the right one? */
+bool rcm_packet_icrc_ok(const struct rcm_packet *p, const struct sk_buff *skb)
+{
+	u8 buf[256];
+	u8 want[ROCE_ICRC_BYTES];
+	int at = skb_network_offset(skb);
+	int left = p->roce.ib_bytes - ROCE_BTH_BYTES - ROCE_ICRC_BYTES;
+	u32 crc;
+
+	if (skb_copy_bits(skb, at, buf, p->ip_bytes + ROCE_UDP_BYTES + ROCE_BTH_BYTES))
+		return false;
+	crc = roce_icrc_headers(buf, p->ip_bytes);
+	at += p->ip_bytes + ROCE_UDP_BYTES + ROCE_BTH_BYTES;
+	while (left > 0) {
+		int n = min_t(int, left, sizeof(buf));
+
+		if (skb_copy_bits(skb, at, buf, n))
+			return false;
+		crc = crc32_le(crc, buf, n);
+		at += n;
+		left -= n;
+	}
+	return !skb_copy_bits(skb, at, want, sizeof(want)) && roce_icrc_ok(want, crc);
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * roce_rcm: the rate of a queue pair, by DCQCN (dcqcn_model.h) or by LDCP as for
+ * adapters (ldcp_model.h). All of it under the queue pair's lock.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "cc_param.h"
+#include "ldcp_model.h"
+#include "roce_rcm.h"
+
+CC_PARAM(rate_min_mbps, 10, 1, 1000000, 0644,
+	 "below 10 Mb/s retransmission timeouts of 64 packets come near",
+	 "no CNP cuts below this rate, Mb/s");
+CC_PARAM(line_rate_mbps, 0, 0, 2000000, 0644, "0 asks the device",
+	 "rate of the line, Mb/s, 0 is what the device says");
+CC_PARAM(algorithm, 0, 0, 1, 0444, "0 is dcqcn, 1 is ldcp",
+	 "reaction point: 0 is DCQCN, 1 is LDCP (draft 3.2)");
+CC_PARAM(dcqcn_shift_g, 8, 1, 16, 0644, "g is 2^-1 to 2^-16", "DCQCN: g = 2^-dcqcn_shift_g");
+CC_PARAM(dcqcn_cut, 512, 1, 1024, 0644, "1024 is the whole of alpha",
+	 "DCQCN: a CNP cuts by this part of alpha, in 1/1024");
+CC_PARAM(dcqcn_alpha_us, 55, 1, 1000000, 0644, "microseconds, up to a second",
+	 "DCQCN: K, period of alpha, microseconds");
+CC_PARAM(dcqcn_timer_us, 55, 1, 1000000, 0644, "microseconds, up to a second",
+	 "DCQCN: T, period of the rate, microseconds");
+CC_PARAM(dcqcn_bytes_kb, 10000, 1, 4000000, 0644, "1 kB to 4 GB",
+	 "DCQCN: B, byte counter, kB");
+CC_PARAM(dcqcn_f, 5, 1, 1000, 0644, "1 to 1000", "DCQCN: F, counts of fast recovery");
+CC_PARAM(dcqcn_ai_mbps, 40, 1, 1000000, 0644, "1 Mb/s to 1 Tb/s",
+	 "DCQCN: additive increase R_AI, Mb/s");
+CC_PARAM(dcqcn_hai_mbps, 200, 1, 1000000, 0644, "1 Mb/s to 1 Tb/s",
+	 "DCQCN: hyper increase R_HAI, Mb/s");
+CC_PARAM(ldcp_rtt_us, 50, 1, 1000000, 0644, "microseconds, up to a second",
+	 "LDCP: round-trip time of the network, microseconds");
+CC_PARAM(ldcp_alpha, 1024, 1, 1024, 0644, "1024 is a packet",
+	 "LDCP: increase per RTT, packets in 1/1024");
+CC_PARAM(ldcp_beta, 1024, 1, 1024, 0644, "1024 is a packet",
+	 "LDCP: decrease per CNP, packets in 1/1024");
+
+static u64 mbps(const struct cc_param *p)
+{
+	return READ_ONCE(p->value) * 1000000ULL;
+}
+
+/* What holds for @qp now. */
+void rcm_rate_params(struct dcqcn_params *p, const struct rcm_qp *qp)
+{
+	u64 line = mbps(&line_rate_mbps) ?: READ_ONCE(qp->line) ?: RCM_LINE_UNKNOWN;
+
+	*p = (struct dcqcn_params){
+		.line = line,
+		.floor = min(mbps(&rate_min_mbps), line),
+		.ai = mbps(&dcqcn_ai_mbps),
+		.hai = mbps(&dcqcn_hai_mbps),
+		.bytes = READ_ONCE(dcqcn_bytes_kb.value) * 1000ULL,
+		.alpha_ns = READ_ONCE(dcqcn_alpha_us.value) * NSEC_PER_USEC,
+		.timer_ns = READ_ONCE(dcqcn_timer_us.value) * NSEC_PER_USEC,
+		.f = READ_ONCE(dcqcn_f.value),
+		.shift_g = READ_ONCE(dcqcn_shift_g.value),
+		.cut = READ_ONCE(dcqcn_cut.value),
+	};
+}
+
+/* --- LDCP ------------------------------------------------------------------ */
+
+/* The draft's eta and gamma, below one packet: 1/2 and 1/8 */
+static struct ldcp_gains ldcp_gains(void)
+{
+	return (struct ldcp_gains){
+		.alpha = READ_ONCE(ldcp_alpha.value), .beta = READ_ONCE(ldcp_beta.value),
+		.eta = LDCP_GAIN_ONE / 2, .shift_gamma = 3,
+	};
+}
+
+static void ldcp_set_rate(struct rcm_qp *qp, const struct dcqcn_params *p)
+{
+	u64 rate = 8 * ldcp_model_rate(qp->cw, READ_ONCE(qp->packet),
+				       READ_ONCE(ldcp_rtt_us.value));
+
+	qp->model.rate = clamp(rate, p->floor, p->line);
+	qp->model.target = qp->model.rate;
+}
+
+static void ldcp_from_line(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+{
+	u32 rtt_us = READ_ONCE(ldcp_rtt_us.value);
+
+	qp->cw = LDCP_CW_ONE * ldcp_model_bdp(div_u64(p->line, 1000000), rtt_us,
+					      READ_ONCE(qp->packet));
+	qp->model.timer_due = now + rtt_us * NSEC_PER_USEC;
+}
+
+static void ldcp_advance(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+{
+	u64 rtt = READ_ONCE(ldcp_rtt_us.value) * NSEC_PER_USEC, rounds;
+	struct ldcp_gains g = ldcp_gains();
+
+	if (now < qp->model.timer_due || !qp->limited)
+		return;
+	rounds = fp_div(now - qp->model.timer_due, rtt) + 1;
+	qp->model.timer_due += rounds * rtt;
+	for (; rounds && qp->cw < LDCP_CW_ONE; rounds--)
+		qp->cw = ldcp_model_round(qp->cw, &g);
+	/* the others are all alike; 2^20 packets are more than any line holds */
+	rounds = fp_min(rounds, LDCP_CW_MAX >> LDCP_CW_Q);
+	if (rounds)
+		qp->cw = fp_min(ldcp_model_round(qp->cw, &g) +
+				(((rounds - 1) * g.alpha) << (LDCP_CW_Q - LDCP_GAIN_Q)),
+				LDCP_CW_MAX);
+	ldcp_set_rate(qp, p);
+}
+
+static void ldcp_cnp(struct rcm_qp *qp, const struct dcqcn_params *p)
+{
+	struct ldcp_gains g = ldcp_gains();
+
+	qp->cw = ldcp_model_marked(qp->cw, 1, &g);
+	ldcp_set_rate(qp, p);
+}
+
+/* --- either ---------------------------------------------------------------- */
+
+/* A queue pair that has just been connected. */
+void rcm_rate_init(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+{
+	dcqcn_init(&qp->model, p, now);
+}
+
+/* A CNP comes to a queue pair that has the line's rate, whatever that was before. */
+void rcm_rate_from_line(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+{
+	qp->model.rate = p->line;
+	qp->model.target = p->line;
+	if (algorithm.value)
+		ldcp_from_line(qp, p, now);
+}
+
+/* Time has gone by, up to @now. */
+void rcm_rate_advance(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+{
+	if (algorithm.value)
+		ldcp_advance(qp, p, now);
+	else
+		dcqcn_advance(&qp->model, p, now);
+}
+
+/* @bytes have left. */
+void rcm_rate_sent(struct rcm_qp *qp, const struct dcqcn_params *p, u32 bytes)
+{
+	if (!algorithm.value)
+		dcqcn_sent(&qp->model, p, bytes);
+}
+
+/* A CNP has come at @now; rcm_rate_advance() has been there. */
+void rcm_rate_cnp(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+{
+	if (algorithm.value)
+		ldcp_cnp(qp, p);
+	else
+		dcqcn_cnp(&qp->model, p, now);
+}
