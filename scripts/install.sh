@@ -111,10 +111,10 @@ put_files()
 	directory "${MANIFEST%/*}"
 	trap write_manifest EXIT
 
-	# It looks for its profiles in ../share/lowq/lowq-tc.d.
+	# It looks for its parts and its profiles in ../share/lowq/lowq-tc.d.
 	put 755 scripts/lowq-tc "$PREFIX/sbin/lowq-tc"
-	for file in scripts/lowq-tc.d/*.sh; do
-		put 644 "$file" "$PREFIX/share/lowq/lowq-tc.d/${file##*/}"
+	for file in scripts/lowq-tc.d/{,lib/}*.sh; do
+		put 644 "$file" "$PREFIX/share/lowq/${file#scripts/}"
 	done
 	put 755 selftests/flowgen "$PREFIX/bin/flowgen"
 	put 755 selftests/qdelay "$PREFIX/bin/qdelay"
