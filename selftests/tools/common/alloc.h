@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory, or the end of the program with exit status 1. */
+#ifndef TOOLS_ALLOC_H
+#define TOOLS_ALLOC_H
+
+#include <err.h>
+#include <stdlib.h>
+
+static inline void *xcalloc(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (!p)
+		err(1, "memory");
+	return p;
+}
+
+static inline void *xreallocarray(void *p, size_t n, size_t size)
+{
+	p = reallocarray(p, n, size);
+	if (!p)
+		err(1, "memory");
+	return p;
+}
+
+#endif

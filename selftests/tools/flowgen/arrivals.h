@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef FLOWGEN_ARRIVALS_H
+#define FLOWGEN_ARRIVALS_H
+
+/* --plan: prints the arrivals as they are drawn. Nothing is sent. */
+void arrivals_plan(void);
+
+#endif

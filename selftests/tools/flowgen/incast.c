@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pattern of incast. Each round: PREPARE makes the connections that are missing (all, the
+ * first time), WAIT is for the round's time, RUN is the round itself.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "../common/alloc.h"
+#include "../common/events.h"
+#include "flow.h"
+#include "report.h"
+
+#define HANDSHAKES	256		/* under way at once when connections are made ahead */
+
+static struct {
+	enum { PREPARE, WAIT, RUN, OVER } phase;
+	struct flow **slot;
+	const char **why;		/* per slot: why there is no connection */
+	unsigned int next;		/* PREPARE: slot to look at next */
+	unsigned int busy;		/* PREPARE: handshakes; RUN: requests */
+	u64 rounds;			/* how many in all */
+	u64 round;
+	u64 t0;
+	u64 base;			/* the first round's time */
+	u64 due;			/* WAIT */
+	u64 start, bytes, ok;		/* RUN */
+} inc;
+
+static void incast_init(u64 t0)
+{
+	inc.t0 = t0;
+	inc.rounds = cfg.count;
+	inc.slot = xcalloc(cfg.fan, sizeof(*inc.slot));
+	inc.why = xcalloc(cfg.fan, sizeof(*inc.why));
+}
+
+static void incast_prepare(void)
+{
+	if (inc.phase != PREPARE)
+		return;
+	while (inc.busy < HANDSHAKES && inc.next < cfg.fan) {
+		unsigned int i = inc.next++;
+		struct flow *f = inc.slot[i];
+
+		if (f && f->fd >= 0)
+			continue;
+		if (f)
+			flow_drop(f);
+		f = flow_new(i % cfg.hosts, i);
+		inc.slot[i] = f;
+		f->connect_only = true;
+		inc.busy++;
+		flow_start(f, now_ns());
+	}
+	if (!inc.busy && inc.next == cfg.fan) {
+		inc.phase = WAIT;
+		if (!inc.round) {
+			inc.base = now_ns();
+			if (inc.base < inc.t0)
+				inc.base = inc.t0;
+		}
+		inc.due = inc.base + inc.round * cfg.period;
+	}
+}
+
+static u64 incast_due(void)
+{
+	return inc.phase == WAIT ? inc.due : NEVER;
+}
+
+static void round_over(u64 end)
+{
+	struct json j = report_line("round");
+
+	json_int(&j, "round", inc.round);
+	json_int(&j, "fan", cfg.fan);
+	json_int(&j, "size", cfg.size);
+	json_int(&j, "ok", inc.ok);
+	json_int(&j, "failed", cfg.fan - inc.ok);
+	json_int(&j, "bytes", inc.bytes);
+	report_span(&j, inc.start, end, inc.bytes);
+	report_line_end(&j);
+	inc.phase = ++inc.round < inc.rounds ? PREPARE : OVER;
+	inc.next = 0;
+	inc.busy = 0;
+}
+
+/* May run inside incast_prepare(), which then goes on. */
+static void incast_flow_over(struct flow *f, const struct verdict *v)
+{
+	inc.busy--;
+	if (f->connect_only) {
+		f->connect_only = false;
+		inc.why[f->slot] = v->what == TIMEOUT ? strerror(ETIMEDOUT) : v->why;
+		return;
+	}
+	if (v->what == OK) {
+		inc.ok++;
+		inc.bytes += f->size;
+	}
+	if (!inc.busy)
+		round_over(totals.last_end);
+}
+
+static void incast_run(u64 now)
+{
+	if (incast_due() > now)
+		return;
+	if (cfg.period)
+		report_late(now, inc.due);
+	inc.phase = RUN;
+	inc.start = now;
+	inc.bytes = 0;
+	inc.ok = 0;
+	/* One more than there are, so that the round is not over before all have begun. */
+	inc.busy = cfg.fan + 1;
+	for (unsigned int i = 0; i < cfg.fan; i++) {
+		struct flow *f = inc.slot[i];
+
+		f->id = inc.round * cfg.fan + i;
+		f->size = cfg.size;
+		if (f->fd >= 0)
+			flow_start(f, now);
+		else
+			flow_stillborn(f, now, inc.why[i] ? inc.why[i] : "closed by the server");
+	}
+	if (!--inc.busy)
+		round_over(totals.last_end);
+}
+
+static bool incast_finished(void)
+{
+	return inc.phase == OVER;
+}
+
+static void incast_stop(void)
+{
+	inc.rounds = 0;
+}
+
+const struct pattern incast = {
+	.init = incast_init,
+	.prepare = incast_prepare,
+	.due = incast_due,
+	.run = incast_run,
+	.flow_over = incast_flow_over,
+	.finished = incast_finished,
+	.stop = incast_stop,
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Lines of JSON. */
+#ifndef FLOWGEN_REPORT_H
+#define FLOWGEN_REPORT_H
+
+#include "../common/json.h"
+#include "flow.h"
+
+/* Opens the output: @path, or stdout if that is NULL. */
+void report_open(const char *path);
+/* Returns -1 if not all could be written. */
+int report_close(void);
+
+/* A line: its type, label and kind; then fields; then its end. */
+struct json report_line(const char *type);
+void report_span(struct json *j, u64 start, u64 end, u64 bytes);
+void report_line_end(struct json *j);
+
+/* The lines of more than one pattern. @moved: bytes of the request */
+void report_interval(struct flow *f, u64 now, const struct tcp_info *info, u64 moved);
+/* @s: totals at the end, NULL if not known */
+void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *s,
+		 const struct verdict *v);
+/* @t0: when the run began */
+void report_summary(u64 t0);
+
+/* Over all lines of flows. */
+struct totals {
+	u64 ok, failed, bytes;
+	u64 first_start, last_end;	/* ns; NEVER and 0 if there was none */
+	u64 late_max;			/* ns, of a flow's start */
+};
+
+extern struct totals totals;
+
+/* A flow that was due at @due starts at @now. */
+void report_late(u64 now, u64 due);
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <err.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "socket.h"
+#include "transfer.h"
+
+struct send_buffer send_buffer;
+
+int set_int(int fd, int level, int opt, int val)
+{
+	return setsockopt(fd, level, opt, &val, sizeof(val));
+}
+
+int get_int(int fd, int level, int opt)
+{
+	int val = 0;
+	socklen_t len = sizeof(val);
+
+	return getsockopt(fd, level, opt, &val, &len) ? -1 : val;
+}
+
+void set_buf(int fd, int force, int opt, int val)
+{
+	if (set_int(fd, SOL_SOCKET, force, val))
+		set_int(fd, SOL_SOCKET, opt, val);
+}
+
+const char *socket_options(int fd, int family)
+{
+	if (cfg.cc && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cfg.cc, strlen(cfg.cc)))
+		return "--cc";
+	if (cfg.mss && set_int(fd, IPPROTO_TCP, TCP_MAXSEG, cfg.mss))
+		return "--mss";
+	if (cfg.tos >= 0 && (family == AF_INET6 ?
+			     set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, cfg.tos) :
+			     set_int(fd, IPPROTO_IP, IP_TOS, cfg.tos)))
+		return "--tos";
+	if (cfg.sndbuf)
+		set_buf(fd, SO_SNDBUFFORCE, SO_SNDBUF, cfg.sndbuf);
+	if (cfg.rcvbuf)
+		set_buf(fd, SO_RCVBUFFORCE, SO_RCVBUF, cfg.rcvbuf);
+	return NULL;
+}
+
+static void probe_sndbuf(int fd)
+{
+	FILE *fp = fopen("/proc/sys/net/ipv4/tcp_wmem", "re");
+
+	send_buffer.autotuned = UINT_MAX;
+	if (fp) {
+		if (fscanf(fp, "%*u %*u %u", &send_buffer.autotuned) != 1)
+			send_buffer.autotuned = UINT_MAX;
+		fclose(fp);
+	}
+	if (!cfg.sndbuf)
+		send_buffer.fresh = get_int(fd, SOL_SOCKET, SO_SNDBUF);
+	set_buf(fd, SO_SNDBUFFORCE, SO_SNDBUF, 2 * TX_LOWAT_MAX);
+	send_buffer.most = get_int(fd, SOL_SOCKET, SO_SNDBUF);
+	/* Linux before 5.15 cannot lift the lock. */
+	if (set_int(fd, SOL_SOCKET, SO_BUF_LOCK, 0))
+		send_buffer.fresh = 0;
+}
+
+void probe_options(int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const char *bad;
+	int got;
+
+	if (fd < 0)
+		err(1, "socket");
+	probe_sndbuf(fd);
+	bad = socket_options(fd, family);
+	if (bad && errno == ENOENT)
+		errx(2, "%s: no congestion control '%s' in this kernel", bad, cfg.cc);
+	if (bad && errno == EPERM)
+		errx(2, "%s: '%s' is not for this user (net.ipv4.tcp_allowed_congestion_control)",
+		     bad, cfg.cc);
+	if (bad)
+		err(2, "%s", bad);
+	/* The kernel keeps double of what is asked, to allow for its own overhead. */
+	got = get_int(fd, SOL_SOCKET, SO_SNDBUF);
+	if (cfg.sndbuf && got < 2 * cfg.sndbuf)
+		warnx("--sndbuf: the kernel gives %d only (net.core.wmem_max)", got / 2);
+	got = get_int(fd, SOL_SOCKET, SO_RCVBUF);
+	if (cfg.rcvbuf && got < 2 * cfg.rcvbuf)
+		warnx("--rcvbuf: the kernel gives %d only (net.core.rmem_max)", got / 2);
+	close(fd);
+}
+
+void raise_file_limit(unsigned int connections)
+{
+	struct rlimit lim = { .rlim_cur = 1 << 20, .rlim_max = 1 << 20 };
+
+	if (setrlimit(RLIMIT_NOFILE, &lim)) {
+		getrlimit(RLIMIT_NOFILE, &lim);
+		lim.rlim_cur = lim.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &lim);
+	}
+	getrlimit(RLIMIT_NOFILE, &lim);
+	if (connections + 16 > lim.rlim_cur)
+		errx(2, "%u connections need more open files than the limit of %llu",
+		     connections, (u64)lim.rlim_cur);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Socket options: those of the command line, and how large a send buffer may be made. */
+#ifndef FLOWGEN_SOCKET_H
+#define FLOWGEN_SOCKET_H
+
+#ifndef SO_BUF_LOCK		/* Linux 5.15 */
+#define SO_BUF_LOCK	72
+#endif
+
+/* As setsockopt() and getsockopt(); get_int() returns -1 on an error. */
+int set_int(int fd, int level, int opt, int val);
+int get_int(int fd, int level, int opt);
+/* @force: the option that needs CAP_NET_ADMIN and knows no limit, tried before @opt */
+void set_buf(int fd, int force, int opt, int val);
+
+/*
+ * What was asked for on the command line. Must come before connect() or listen(): whether the
+ * handshake negotiates ECN depends on the congestion control. The name of what failed, or NULL.
+ */
+const char *socket_options(int fd, int family);
+
+/*
+ * Tries it all on a socket that goes nowhere, so that a mistake shows before anything is done,
+ * and fills send_buffer. What cannot be set ends the program with exit status 2.
+ */
+void probe_options(int family);
+
+/* Send buffers, in bytes as SO_SNDBUF reads. */
+struct send_buffer {
+	unsigned int fresh;		/* a new socket's; 0: leave send buffers alone */
+	unsigned int most;		/* what SO_SNDBUF can raise it to */
+	unsigned int autotuned;		/* what the kernel may let it grow to by itself */
+};
+
+extern struct send_buffer send_buffer;
+
+/* Files enough for so many connections, or the end of the program with exit status 2. */
+void raise_file_limit(unsigned int connections);
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <arpa/inet.h>
+#include <search.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../common/alloc.h"
+#include "flow.h"
+
+#define MAX_FLOWS	(1U << 20)	/* beyond: lumped into one */
+
+struct flow **flows;
+u32 nflows;
+
+static int cmp_key(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct flow_key));
+}
+
+static struct flow *flow_new(const struct flow_key *key)
+{
+	struct flow *f = xcalloc(1, sizeof(*f));
+
+	f->key = *key;
+	f->first = NEVER;
+	f->last_in = NEVER;
+	f->last_out = NEVER;
+	dist_init(&f->delay, 9, 256);
+	dist_init(&f->gap_in, 9, 256);
+	dist_init(&f->gap_out, 9, 256);
+	if (!(nflows & (nflows - 1)))	/* is as large as a power of two */
+		flows = xreallocarray(flows, nflows ? 2 * nflows : 1, sizeof(*flows));
+	flows[nflows++] = f;
+	return f;
+}
+
+struct flow *flow_find(const struct flow_key *key)
+{
+	static const struct flow_key other;
+	static struct flow *recent;
+	static void *tree;
+	struct flow **node;
+
+	if (recent && !cmp_key(&recent->key, key))
+		return recent;
+	if (nflows >= MAX_FLOWS && !tfind(key, &tree, cmp_key))
+		key = &other;
+	/* A flow begins with its key: either is as good for the tree. */
+	node = tsearch(key, &tree, cmp_key);
+	if (!node)
+		err(1, "memory");
+	if ((const void *)*node == key)
+		*node = flow_new(key);
+	recent = *node;
+	return recent;
+}
+
+const char *flow_name(struct flow *f)
+{
+	char a[INET6_ADDRSTRLEN], b[INET6_ADDRSTRLEN];
+	const struct flow_key *k = &f->key;
+	int n;
+
+	if (f->name)
+		return f->name;
+	if (!k->family) {
+		n = asprintf(&f->name, "other");
+	} else {
+		int af = k->family == 4 ? AF_INET : AF_INET6;
+
+		inet_ntop(af, k->src, a, sizeof(a));
+		inet_ntop(af, k->dst, b, sizeof(b));
+		n = asprintf(&f->name, k->family == 4 ? "%s:%u>%s:%u" :
+			     "[%s]:%u>[%s]:%u", a, k->sport, b, k->dport);
+	}
+	if (n < 0)
+		err(1, "memory");
+	return f->name;
+}
+
+static int cmp_flow(const void *a, const void *b)
+{
+	struct flow *x = *(struct flow **)a, *y = *(struct flow **)b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return strcmp(flow_name(x), flow_name(y));
+}
+
+void flows_sort(void)
+{
+	qsort(flows, nflows, sizeof(*flows), cmp_flow);
+}

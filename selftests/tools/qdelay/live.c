@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Captures of interfaces. */
+#include <assert.h>
+#include <err.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_packet.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../common/alloc.h"
+#include "../common/events.h"
+#include "account.h"
+#include "capture.h"
+#include "options.h"
+#include "source.h"
+
+#define TIMEOUT_MS	50		/* the kernel hands a block over */
+#define LIVE_LAG	(2 * NSEC)	/* at the latest then */
+
+/* Not where not all sources watched yet, or any more; CLOCK_REALTIME. */
+static u64 start_ns, stop_ns = NEVER;
+
+/*
+ * Throws the other direction away before it is copied.  libpcap does that in
+ * user space, and its "inbound" must not be used: it runs a new filter there
+ * too for what may have been captured before, where a packet's direction is
+ * not known and the first block is lost.  What was captured before this
+ * filter is too old to count (start_ns).
+ */
+static void set_kernel_filter(struct source *s)
+{
+	const struct sock_filter head[] = {
+		{ BPF_LD | BPF_B | BPF_ABS, 0, 0, SKF_AD_OFF + SKF_AD_PKTTYPE },
+		{ BPF_JMP | BPF_JEQ | BPF_K, s->out, !s->out, PACKET_OUTGOING },
+		{ BPF_RET | BPF_K, 0, 0, 0 },
+	};
+	struct sock_fprog all;
+	struct bpf_program prog;
+
+	static_assert(sizeof(*all.filter) == sizeof(*prog.bf_insns),
+		      "one layout of instructions");
+	source_compile(s, &prog);
+	all.len = ARRAY_SIZE(head) + prog.bf_len;
+	all.filter = xreallocarray(NULL, all.len, sizeof(*all.filter));
+	memcpy(all.filter, head, sizeof(head));
+	memcpy(all.filter + ARRAY_SIZE(head), prog.bf_insns,
+	       prog.bf_len * sizeof(*prog.bf_insns));
+	if (setsockopt(pcap_fileno(s->pcap), SOL_SOCKET, SO_ATTACH_FILTER,
+		       &all, sizeof(all)))
+		err(1, "%s: cannot set the filter", s->name);
+	free(all.filter);
+	pcap_freecode(&prog);
+}
+
+static void open_live(struct source *s)
+{
+	char err[PCAP_ERRBUF_SIZE];
+	int r;
+
+	s->pcap = pcap_create(s->name, err);
+	if (!s->pcap)
+		errx(1, "%s: %s", s->name, err);
+	pcap_set_snaplen(s->pcap, opt.snaplen ? opt.snaplen : 128);
+	pcap_set_promisc(s->pcap, 0);
+	pcap_set_timeout(s->pcap, TIMEOUT_MS);
+	pcap_set_immediate_mode(s->pcap, 0);
+	pcap_set_buffer_size(s->pcap, opt.buffer_mb << 20);
+	if (pcap_set_tstamp_precision(s->pcap, PCAP_TSTAMP_PRECISION_NANO))
+		errx(1, "%s: no time stamps in nanoseconds", s->name);
+	r = pcap_activate(s->pcap);
+	if (r < 0)
+		errx(1, "%s: %s%s%s", s->name, pcap_statustostr(r),
+		     *pcap_geterr(s->pcap) ? ": " : "", pcap_geterr(s->pcap));
+	source_opened(s);
+	if (s->dlt == DLT_LINUX_SLL || s->dlt == DLT_LINUX_SLL2) {
+		if (pcap_setdirection(s->pcap, s->out ? PCAP_D_OUT : PCAP_D_IN))
+			errx(1, "%s: %s", s->name, pcap_geterr(s->pcap));
+		source_set_filter(s);
+	} else {
+		set_kernel_filter(s);
+	}
+	if (pcap_setnonblock(s->pcap, 1, err) < 0)
+		errx(1, "%s: %s", s->name, err);
+}
+
+static void live_packet(u8 *user, const struct pcap_pkthdr *h, const u8 *data)
+{
+	struct source *s = (struct source *)user;
+
+	u64 t = (u64)h->ts.tv_sec * NSEC + h->ts.tv_usec;
+
+	s->got++;
+	if (t > stop_ns && t > s->newest)
+		s->newest = t;
+	if (t >= start_ns && t <= stop_ns)
+		source_take(s, h, data);
+}
+
+/*
+ * The kernel counts a packet when it puts it into a block, and hands the block
+ * over later.  So the counter tells whether there is more than what was read;
+ * if not, what comes has a time after the last look.
+ */
+static void look(struct source *s, u64 now)
+{
+	struct pcap_stat st;
+	u64 t;
+
+	if (pcap_stats(s->pcap, &st))
+		errx(1, "%s: %s", s->name, pcap_geterr(s->pcap));
+	s->drops = st.ps_drop;
+	t = now - ((u32)s->got == st.ps_recv - st.ps_drop ? REORDER : LIVE_LAG);
+	if (t > s->clear)
+		s->clear = t;
+}
+
+void live_open(void)
+{
+	struct source *s;
+
+	for_each_source(s)
+		open_live(s);
+}
+
+/* True if there may be more at once. */
+static bool drain(void)
+{
+	const int batch = 16384;
+	struct source *s;
+	bool more = false;
+	/* once for all: the lab charges for it, and links stand still */
+	u64 now = clock_ns(CLOCK_REALTIME);
+	int r;
+
+	for_each_source(s) {
+		r = pcap_dispatch(s->pcap, batch, live_packet, (u8 *)s);
+		if (r < 0)
+			errx(1, "%s: after %llu packets: %s", s->name, s->packets,
+			     pcap_geterr(s->pcap));
+		if (r >= batch)
+			more = true;
+		else
+			look(s, now);
+	}
+	sources_merge(NULL);
+	return more;
+}
+
+/* All that came before the stop is here. */
+static bool all_here(void)
+{
+	struct source *s;
+
+	for_each_source(s) {
+		if (source_complete(s) <= stop_ns)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Sleeps until the kernel hands over a block of packets: edge-triggered, so
+ * that there is no way to spin.
+ */
+void live_run(void)
+{
+	int ep = epoll_create1(EPOLL_CLOEXEC), sig = open_signals(), timer = open_timer(), i, n;
+	bool over = false, more = false;
+	struct signalfd_siginfo si;
+	struct epoll_event ev[8];
+	struct source *s;
+	u64 ticks;
+
+	if (ep < 0)
+		err(1, "epoll_create");
+	watch(ep, EPOLL_CTL_ADD, sig, EPOLLIN, &sig);
+	watch(ep, EPOLL_CTL_ADD, timer, EPOLLIN, &timer);
+	for_each_source(s)
+		watch(ep, EPOLL_CTL_ADD, pcap_get_selectable_fd(s->pcap), EPOLLIN | EPOLLET, s);
+	if (opt.duration)
+		set_timer(timer, 0, opt.duration);
+	start_ns = clock_ns(CLOCK_REALTIME);
+	fprintf(stderr, "ready\n");
+
+	while (!over) {
+		bool sig_hit = false, timer_hit = false;
+
+		n = epoll_wait(ep, ev, ARRAY_SIZE(ev), more ? 0 : -1);
+		if (n < 0 && errno != EINTR)
+			err(1, "epoll_wait");
+		for (i = 0; i < n; i++) {
+			if (ev[i].data.ptr == &sig)
+				sig_hit = read(sig, &si, sizeof(si)) > 0;
+			else if (ev[i].data.ptr == &timer)
+				timer_hit = read(timer, &ticks, sizeof(ticks)) > 0;
+		}
+		more = drain();
+		if (stop_ns == NEVER && (sig_hit || timer_hit)) {
+			stop_ns = clock_ns(CLOCK_REALTIME);
+		} else if (stop_ns != NEVER) {
+			/* blocks that the kernel still fills: wait for them */
+			over = sig_hit || all_here() ||
+			       clock_ns(CLOCK_REALTIME) > stop_ns + LIVE_LAG;
+		}
+		if (stop_ns != NEVER && !over)
+			set_timer(timer, 0, TIMEOUT_MS * 1000000ULL);
+	}
+	for_each_source(s)
+		s->eof = true;
+	sources_merge(NULL);
+	account_time(stop_ns);
+}

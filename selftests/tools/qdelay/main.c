@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * qdelay - what a queue did to each packet
+ *
+ * Reads the packets seen before and after a bottleneck queue, from capture files or live from two
+ * sides of a forwarding node, pairs them, and reports delay, queue length, marks, drops and rates.
+ * See man/qdelay.1.
+ *
+ * The way of a packet:
+ *
+ *   file.c, live.c   take it from libpcap
+ *   packet.c         reads its headers: struct pkt, of a struct flow (flow.c)
+ *   source.c         merges the sources in the order of time
+ *   account.c        in:  a rec in the table (match.c), and an entry of the ring `ins`
+ *                    out: finds the oldest rec of the same fingerprint, settles its entry, adds
+ *                    one to the ring `outs`; all is counted here
+ *   timeline.c       is told both rings in the order of time, no further than the oldest packet
+ *                    whose fate is not known yet; it alone knows how long the queue was
+ *   report.c         the result (dist.c: distributions, output.c: files)
+ *
+ * Memory: one rec and two ring entries per packet in the queue, or per packet that came in during
+ * the last --gap after a drop.
+ */
+#include "capture.h"
+#include "options.h"
+#include "output.h"
+#include "report.h"
+
+int main(int argc, char **argv)
+{
+	read_options(argc, argv);
+	if (opt.live)
+		live_open();
+	else
+		files_open();
+	outputs_open();
+	if (opt.live)
+		live_run();
+	else
+		files_run();
+	return report();
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the command line says. options.c writes it, all others read. */
+#ifndef QDELAY_OPTIONS_H
+#define QDELAY_OPTIONS_H
+
+#include <err.h>
+
+#include "../common/types.h"
+
+struct options {
+	bool live;
+	bool gaps;
+	const char *filter;	/* NULL: all */
+	double rate;		/* bit/s; 0: not given */
+	u32 overhead;		/* bytes per packet */
+	u32 prefix;		/* bytes of payload that identify a packet other than TCP */
+	u32 snaplen;		/* bytes; 0: not given */
+	u32 buffer_mb;		/* MiB per device */
+	u64 bin;		/* ns */
+	u64 from, to;		/* ns from the first packet; to: NEVER if not given */
+	u64 gap;		/* ns */
+	u64 duration;		/* ns; 0: not given */
+};
+
+extern struct options opt;
+
+/*
+ * Reads the command line, with the sources and output files that it names; what is wrong with it
+ * ends the program with exit status 2.
+ */
+void read_options(int argc, char **argv);
+
+#define usage_error(fmt, ...) \
+	errx(2, fmt " (see qdelay --help)", ##__VA_ARGS__)
+
+#endif
