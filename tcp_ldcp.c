@@ -435,9 +435,8 @@ static void ldcp_received(struct sock *sk, bool ce)
 
 	ca->arrived_us = tp->tcp_mstamp;
 	/* asked for, and put off while a program has the socket: not to be merged */
-	if ((inet_csk(sk)->icsk_ack.pending & ICSK_ACK_NOW) &&
-	    before(tp->rcv_wup, ca->echo.rcv_nxt) && !cc_ecn_accecn(tp))
-		cc_send_ack(sk, ca->echo.rcv_nxt);
+	if ((inet_csk(sk)->icsk_ack.pending & ICSK_ACK_NOW) && !cc_ecn_accecn(tp))
+		ecn_echo_flush(sk, &ca->echo);
 	ecn_echo_event(sk, &ca->echo, ce);
 	ca->unacked++;
 	if (ce || ca->unacked >= READ_ONCE(ack_every.value) || gap >= tcp_min_rtt(tp) / 2) {

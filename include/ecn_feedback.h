@@ -59,8 +59,7 @@ static inline struct ecn_sample ecn_feedback_update(struct ecn_feedback *fb,
 
 /**
  * struct ecn_echo - the receiver's state (RFC 8257 3.2)
- * @rcv_nxt:	RCV.NXT before the latest packet: what an ACK of the packets in
- *		the old state may cover
+ * @rcv_nxt:	RCV.NXT with the latest packet: what an ACK in its state may cover
  * @ce:		DCTCP.CE: did the latest packet come marked?
  */
 struct ecn_echo {
@@ -82,14 +81,24 @@ static inline void ecn_echo_set(struct tcp_sock *tp, bool ece)
 		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
 }
 
+/* Acknowledges what came before the latest packet, in the state it came in. */
+static inline void ecn_echo_flush(struct sock *sk, const struct ecn_echo *echo)
+{
+	ecn_echo_set(tcp_sk(sk), echo->ce);
+	cc_send_ack(sk, echo->rcv_nxt);
+	inet_csk(sk)->icsk_ack.pending &= ~ICSK_ACK_NOW;
+}
+
 /*
- * To be called from cwnd_event for a packet that came marked (@ce) or clean,
- * before it is counted in RCV.NXT. CWR on the same packet has been processed by
- * then: CWR first, CE second. With Accurate ECN the stack does all of this.
+ * To be called from cwnd_event for a packet that came marked (@ce) or clean.
+ * CWR on the same packet has been processed by then: CWR first, CE second. With
+ * Accurate ECN the stack does all of this.
  *
- * On a change, a delayed ACK that is still due goes out in the old state for
- * what came before (the RFC's MAY of two ACKs), and the packet itself is
- * acknowledged at once in the new one (its MUST).
+ * On a change, an ACK that is still due goes out in the old state for what came
+ * before (the RFC's MAY of two ACKs), and the packet itself is acknowledged at
+ * once in the new one (its MUST). Due is one that waits for its timer, and one
+ * that was asked for and put off: while a program has the socket, all packets of
+ * its backlog are processed before the first of their ACKs leaves.
  */
 static inline void ecn_echo_event(struct sock *sk, struct ecn_echo *echo, bool ce)
 {
@@ -99,10 +108,9 @@ static inline void ecn_echo_event(struct sock *sk, struct ecn_echo *echo, bool c
 	if (cc_ecn_accecn(tp))
 		return;
 	if (echo->ce != ce) {
-		if (icsk->icsk_ack.pending & ICSK_ACK_TIMER) {
-			ecn_echo_set(tp, echo->ce);
-			cc_send_ack(sk, echo->rcv_nxt);
-		}
+		if ((icsk->icsk_ack.pending & (ICSK_ACK_TIMER | ICSK_ACK_NOW)) ||
+		    before(tp->rcv_wup, echo->rcv_nxt))
+			ecn_echo_flush(sk, echo);
 		icsk->icsk_ack.pending |= ICSK_ACK_NOW;
 	}
 	echo->rcv_nxt = tp->rcv_nxt;
