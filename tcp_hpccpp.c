@@ -39,6 +39,7 @@
 #include <net/tcp.h>
 
 #include "cc_compat.h"
+#include "cc_timeout.h"
 #include "dctcp_model.h"
 #include "ecn_feedback.h"
 #include "hpccpp_model.h"
@@ -481,6 +482,40 @@ static void fall_back(struct sock *sk, const char *cause)
 	trace_hpccpp_mode(sk, cause);
 }
 
+static struct hpccpp_flow *new_flow(struct sock *sk)
+{
+	struct hpccpp_flow *f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!f)
+		return NULL;
+	f->sk = sk;
+	spin_lock_init(&f->lock);
+	f->sent_id = get_random_u32();
+	f->got_id = f->sent_id;
+	if (rhashtable_insert_fast(&hpccpp_flows, &f->node, hpccpp_flows_params)) {
+		kfree(f);
+		return NULL;
+	}
+	return f;
+}
+
+/* With the first data; with an ACK where data was in flight when we were chosen. */
+static void begin_flow(struct sock *sk, u64 now)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+	u32 mbps = READ_ONCE(line_rate_mbps.value), t_ns = base_rtt(sk);
+
+	ca->flow = new_flow(sk);
+	if (!ca->flow) {
+		fall_back(sk, "no memory");
+		return;
+	}
+	start_flow(sk, ca->flow, mbps && t_ns ? hpccpp_bdp(mbps, t_ns) :
+		   tcp_snd_cwnd(tcp_sk(sk)) * mss_q8(sk), now);
+	apply_window(sk);
+	send_probe(sk, now);
+}
+
 /* Receiver-based: the answer is the window itself. */
 static bool on_window(struct sock *sk, const struct int_msg *m, u64 now)
 {
@@ -577,8 +612,11 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	u64 now = ktime_get_ns();
 	struct int_msg m;
 
-	if (!f)
-		return;		/* nothing has been sent yet */
+	if (!f) {
+		if (inet_csk(sk)->icsk_ca_initialized)	/* no SYN's ACK */
+			begin_flow(sk, now);
+		return;
+	}
 	if (take_mail(f, &m))
 		on_response(sk, &m, now);
 	/* Before the first telemetry, and with no line rate to start at: slow start. */
@@ -623,46 +661,19 @@ static void hpccpp_release(struct sock *sk)
 	kfree_rcu(f, rcu);
 }
 
-static struct hpccpp_flow *new_flow(struct sock *sk)
-{
-	struct hpccpp_flow *f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
-
-	if (!f)
-		return NULL;
-	f->sk = sk;
-	spin_lock_init(&f->lock);
-	f->sent_id = get_random_u32();
-	f->got_id = f->sent_id;
-	if (rhashtable_insert_fast(&hpccpp_flows, &f->node, hpccpp_flows_params)) {
-		kfree(f);
-		return NULL;
-	}
-	return f;
-}
-
 /* The first packet of a burst is about to leave, with nothing in flight. */
 static void hpccpp_tx_start(struct sock *sk)
 {
-	struct hpccpp *ca = inet_csk_ca(sk);
+	const struct hpccpp *ca = inet_csk_ca(sk);
 	u64 now = ktime_get_ns();
-	u32 mbps = READ_ONCE(line_rate_mbps.value), t_ns = base_rtt(sk);
 
 	if (!ca->flow) {
-		ca->flow = new_flow(sk);
-		if (!ca->flow) {
-			fall_back(sk, "no memory");
-			return;
-		}
-		start_flow(sk, ca->flow, mbps && t_ns ? hpccpp_bdp(mbps, t_ns) :
-			   tcp_snd_cwnd(tcp_sk(sk)) * mss_q8(sk), now);
-		apply_window(sk);
-	} else {
-		if (now - ca->flow->probe_ns < probe_interval(sk))
-			return;
+		begin_flow(sk, now);
+	} else if (now - ca->flow->probe_ns >= probe_interval(sk)) {
 		/* what was not answered before the pause says nothing about now */
 		ca->flow->answer_ns = now;
+		send_probe(sk, now);
 	}
-	send_probe(sk, now);
 }
 
 static void hpccpp_set_window(struct sock *sk, u64 w, const char *cause)
@@ -701,34 +712,44 @@ static u32 hpccpp_undo_cwnd(struct sock *sk)
 	return max(tcp_snd_cwnd(tp), tp->prior_cwnd);
 }
 
-static void hpccpp_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
+static void hpccpp_set_state(struct sock *sk, u8 new_state)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 
-	if (ev == CA_EVENT_LOSS && ca->flow)	/* a timeout: the loss window */
+	if (ca->flow && cc_timed_out(sk, new_state))	/* the loss window */
 		hpccpp_set_window(sk, 0, "timeout");
-#ifndef HAVE_CWND_EVENT_TX_START
-	if (ev == CA_EVENT_TX_START)
-		hpccpp_tx_start(sk);
-#endif
 }
 
-/* ss -ti, in BBR's words: bw is W / T, mrtt is T, pacing_gain is U, cwnd_gain eta. */
+#ifndef HAVE_CWND_EVENT_TX_START
+static void hpccpp_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
+{
+	if (ev == CA_EVENT_TX_START)
+		hpccpp_tx_start(sk);
+}
+#endif
+
+/*
+ * ss -ti, in BBR's words: bw is W / T, mrtt is T, pacing_gain is U, cwnd_gain eta. The
+ * socket is not locked: it may be another control's by now, and so may its private area.
+ */
 static size_t hpccpp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
-	const struct hpccpp *ca = inet_csk_ca(sk);
+	const struct hpccpp_flow *f;
 	u64 rate = READ_ONCE(sk->sk_pacing_rate);
 
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
 	memset(&info->bbr, 0, sizeof(info->bbr));
-	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops) == &hpccpp && ca->flow) {
+	rcu_read_lock();
+	f = rhashtable_lookup(&hpccpp_flows, &sk, hpccpp_flows_params);
+	if (f && READ_ONCE(inet_csk(sk)->icsk_ca_ops) == &hpccpp) {
 		info->bbr.bbr_bw_lo = (u32)rate;
 		info->bbr.bbr_bw_hi = (u32)(rate >> 32);
 		info->bbr.bbr_min_rtt = base_rtt(sk) / NSEC_PER_USEC;
-		info->bbr.bbr_pacing_gain = ca->flow->model.u >> (HPCCPP_U_Q - 8);
+		info->bbr.bbr_pacing_gain = READ_ONCE(f->model.u) >> (HPCCPP_U_Q - 8);
 		info->bbr.bbr_cwnd_gain = fp_fraction(READ_ONCE(eta_permille.value), 1000, 8);
 	}
+	rcu_read_unlock();
 	*attr = INET_DIAG_BBRINFO;
 	return sizeof(info->bbr);
 }
@@ -738,10 +759,12 @@ static struct tcp_congestion_ops hpccpp __read_mostly = {
 	.release	= hpccpp_release,
 	.cong_control	= hpccpp_cong_control,
 	.ssthresh	= hpccpp_ssthresh,
+	.set_state	= hpccpp_set_state,
 	.undo_cwnd	= hpccpp_undo_cwnd,
-	.cwnd_event	= hpccpp_cwnd_event,
 #ifdef HAVE_CWND_EVENT_TX_START
 	.cwnd_event_tx_start = hpccpp_tx_start,
+#else
+	.cwnd_event	= hpccpp_cwnd_event,
 #endif
 	.get_info	= hpccpp_get_info,
 	.owner		= THIS_MODULE,
@@ -793,24 +816,13 @@ static u32 hpccpp_reno_ssthresh(struct sock *sk)
 }
 
 /* What ECN has cut by less, loss halves. */
-static void hpccpp_reno_loss(struct sock *sk)
+static void hpccpp_reno_set_state(struct sock *sk, u8 new_state)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, max(ca->prior_cwnd / 2, 2U)));
-}
-
-static void hpccpp_reno_set_state(struct sock *sk, u8 new_state)
-{
-	if (new_state == TCP_CA_Recovery)
-		hpccpp_reno_loss(sk);
-}
-
-static void hpccpp_reno_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
-{
-	if (ev == CA_EVENT_LOSS)
-		hpccpp_reno_loss(sk);
+	if (new_state == TCP_CA_Recovery || cc_timed_out(sk, new_state))
+		WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, max(ca->prior_cwnd / 2, 2U)));
 }
 
 static u32 hpccpp_reno_undo_cwnd(struct sock *sk)
@@ -827,7 +839,6 @@ static struct tcp_congestion_ops hpccpp_reno __read_mostly = {
 	.cong_avoid	= tcp_reno_cong_avoid,
 	.ssthresh	= hpccpp_reno_ssthresh,
 	.set_state	= hpccpp_reno_set_state,
-	.cwnd_event	= hpccpp_reno_cwnd_event,
 	.undo_cwnd	= hpccpp_reno_undo_cwnd,
 	.get_info	= hpccpp_get_info,
 	.owner		= THIS_MODULE,

@@ -701,6 +701,73 @@ near()
 	expect "$1" "$2" -le $(($3 * 105 / 100 + 5))
 }
 
+# --- when a flow begins, and losses ------------------------------------------------
+
+# A flow begins with its first data; that may have left with the SYN, or under another
+# control
+begins_late()
+{
+	needs_virtual
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	every sysctl -qw net.ipv4.tcp_fastopen=0x607
+	sink
+	in_ns h1 python3 - <<-'END' || fail "data in a SYN"
+		import socket, time
+		s = socket.socket()
+		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hpccpp")
+		s.sendto(b"x" * 1000, socket.MSG_FASTOPEN, ("10.0.0.1", 5299))
+		for i in range(20):
+		    s.sendall(b"x" * 1000)
+		    time.sleep(0.01)
+		s.shutdown(socket.SHUT_WR)
+		s.recv(1)
+	END
+	expect "data in the SYN, taken" "$(in_ns h1 nstat -saz TcpExtTCPFastOpenActive | awk '/Active/ { print $2 }')" -eq 1
+	expect "probes" "$(counter h1 hpccpp Probes)" -ge 19
+	expect "responses" "$(counter h1 hpccpp Accepted)" -ge 18
+	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
+	trace_on hpccpp/hpccpp_window
+	in_ns h1 python3 - <<-'END' || fail "data under way"
+		import socket
+		s = socket.create_connection(("10.0.0.1", 5299))
+		for control in b"cubic", b"hpccpp":
+		    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
+		    s.sendall(b"x" * 20000000)
+		s.shutdown(socket.SHUT_WR)
+		s.recv(1)
+	END
+	trace_off "$TMP/trace"
+	expect "windows after a change in mid-flow" "$(grep -c cause=telemetry "$TMP/trace")" -ge 50
+	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
+}
+declare_test begins_late "H8" "data in the SYN, or in flight when the control is chosen: the flow has probes, and its window"
+
+timeout_in_recovery()
+{
+	needs_virtual
+	parameter probes_lost=12
+	dumbbell 1 10ms
+	node sw egress 100mbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 2s >/dev/null 2>&1 &
+	sleep 0.2
+	trace_on hpccpp/hpccpp_window tcp/tcp_cong_state_set
+	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 20%
+	sleep 0.3
+	in_ns h1 tc qdisc change dev eth0 root netem limit 100000 loss 100%
+	sleep 0.5
+	in_ns h1 tc qdisc del dev eth0 root
+	wait $!
+	trace_off "$TMP/trace"
+	parameter probes_lost=4
+	expect "timeouts in mid-recovery" "$(field cong_state <"$TMP/trace" | uniq | paste -sd' ' | grep -c '3 4')" -ge 1
+	expect "timeouts that do not leave the least window" "$(awk "$VALUES"'
+		v["cong_state"] == 4 { n++; getline; if (/cause=timeout/ && / w_q8='$((2 * 1448 * 256))' /) n-- }
+		{ delete v } END { print n + 0 }' "$TMP/trace")" -eq 0
+}
+declare_test timeout_in_recovery "" "a timeout in mid-recovery leaves the least window, too"
+
 # --- parameters and life ---------------------------------------------------------
 
 parameters()

@@ -194,16 +194,27 @@ while True: threading.Thread(target=take, args=(server.accept()[0],)).start()' &
 }
 
 # switch_controls FROM TO CONTROL...: one connection from host FROM to a sink at address TO
-# changes its control 200 times, with data in between
+# changes its control 200 times, from each to each, with data in between, while another
+# process asks for their state, as ss does, without a lock
 switch_controls()
 {
 	in_ns "$1" timeout 60 python3 - "${@:2}" <<-'END' || fail "a socket that changes its control"
-		import socket, sys
+		import os, random, signal, socket, sys, time
+		TCP_CC_INFO = 26
 		s = socket.create_connection((sys.argv[1], 5299))
+		looks = os.fork()
+		if not looks:
+		    while True:
+		        for i in range(50):
+		            s.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
+		        time.sleep(0.0001)
+		random.seed(1)
 		for i in range(200):
-		    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[2 + i % (len(sys.argv) - 2)].encode())
+		    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, random.choice(sys.argv[2:]).encode())
 		    s.sendall(b"x" * 20000)
-		s.close()
+		os.kill(looks, signal.SIGKILL)
+		s.shutdown(socket.SHUT_WR)
+		s.recv(1)
 	END
 }
 

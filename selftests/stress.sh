@@ -124,6 +124,22 @@ churn()
 }
 declare_test churn "" "connections by the thousand that change their control, while other modules come and go"
 
+every_pair()
+{
+	local to
+
+	dumbbell 1 1ms
+	bottleneck 100mbit
+	sink
+	for to in 10.0.0.1 fd00:0::1; do
+		switch_controls h1 "$to" "${CONTROLS[@]}" cubic reno dctcp bbr
+	done
+	teardown
+	all_unload
+	row "every control into every other and into CUBIC, Reno, DCTCP and BBR, in one flow, while ss looks on" "400 changes"
+}
+declare_test every_pair "" "a flow changes from each control to each, in mid-flow"
+
 bad_paths()
 {
 	local c spec size=400000
