@@ -36,6 +36,7 @@
 
 #include "cc_compat.h"
 #include "cc_param.h"
+#include "cc_timeout.h"
 #include "dctcp_model.h"
 #include "ecn_egress.h"
 #include "ecn_feedback.h"
@@ -168,7 +169,7 @@ static void dctcp_ref_set_state(struct sock *sk, u8 new_state)
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
 	if ((new_state == TCP_CA_Recovery && state < TCP_CA_Recovery) ||
-	    (new_state == TCP_CA_Loss && state == TCP_CA_CWR))
+	    (state == TCP_CA_CWR && cc_timed_out(sk, new_state)))
 		react_to_loss(sk);
 }
 

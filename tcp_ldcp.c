@@ -53,6 +53,7 @@
 
 #include "cc_compat.h"
 #include "cc_param.h"
+#include "cc_timeout.h"
 #include "ecn_egress.h"
 #include "ecn_feedback.h"
 #include "ldcp_model.h"
@@ -195,10 +196,12 @@ static void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs, u32 c
 static void ldcp_apply(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	const struct ldcp *ca = inet_csk_ca(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
 	u64 rate = ~0UL;
 
-	tcp_snd_cwnd_set(tp, min(ldcp_model_packets(ca->cw), tp->snd_cwnd_clamp));
+	if (ldcp_model_packets(ca->cw) > tp->snd_cwnd_clamp)
+		ca->cw = (u64)tp->snd_cwnd_clamp << LDCP_CW_Q;
+	tcp_snd_cwnd_set(tp, ldcp_model_packets(ca->cw));
 	if (ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE)
 		rate = 2 * ldcp_model_rate(ca->cw, tp->mss_cache, max(tcp_min_rtt(tp), 1U));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
@@ -490,12 +493,13 @@ static void ldcp_set_state(struct sock *sk, u8 new_state)
 	const struct ldcp *ca = inet_csk_ca(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 	bool first = state < TCP_CA_Recovery;	/* else reduced already */
+	bool timeout = cc_timed_out(sk, new_state);
 
-	if (ca->stage == LDCP_NEW || new_state < TCP_CA_Recovery)
+	if (ca->stage == LDCP_NEW || (new_state != TCP_CA_Recovery && !timeout))
 		return;
 	if (first)
-		ldcp_loss(sk, new_state == TCP_CA_Loss);
-	else if (new_state == TCP_CA_Loss)
+		ldcp_loss(sk, timeout);
+	else if (timeout)
 		ldcp_set(sk, "timeout", min(ca->cw, LDCP_CW_ONE), LDCP_STABLE);
 	/* Now: what a timer found lost is sent again before an ACK comes. */
 	ldcp_apply(sk);

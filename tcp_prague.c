@@ -56,6 +56,7 @@
 
 #include "cc_compat.h"
 #include "cc_param.h"
+#include "cc_timeout.h"
 #include "ecn_egress.h"
 #include "ecn_feedback.h"
 #include "prague_model.h"
@@ -444,7 +445,7 @@ static void prague_set_state(struct sock *sk, u8 new_state)
 		tp->prr_out = 0;
 	} else if (new_state == TCP_CA_Loss) {
 		/* a timeout in CWR: the window is gone by now, its size is not */
-		if (!ca->loss_seen && state == TCP_CA_CWR)
+		if (!ca->loss_seen && state == TCP_CA_CWR && cc_timed_out(sk, new_state))
 			respond_to_loss(sk, tp->prior_cwnd);
 		ca->loss_seen = false;
 	} else if (state == TCP_CA_Recovery && new_state < TCP_CA_Recovery) {

@@ -560,6 +560,45 @@ timeout_loss()
 }
 declare_test timeout_loss "L13" "a timeout: one packet, slow start up to half, then the per-ACK rule"
 
+# The path's MTU shrinks: what is too long is sent again, and nothing was lost to congestion
+smaller_mtu()
+{
+	needs_virtual
+	load
+	dumbbell 1 1ms
+	shape 100mbit
+	serve r --cc ldcp
+	trace_on ldcp/ldcp_window
+	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --duration 1s >"$TMP/flow.json" 2>&1 &
+	sleep 0.5
+	ip -n "${NSP}sw" link set egress mtu 1000
+	wait $!
+	trace_off "$TMP/trace"
+	expect "path MTU" "$(ip -n "${NSP}h1" route get 10.0.0.1 | grep -o 'mtu [0-9]*')" = "mtu 1000"
+	expect "reductions" "$(grep -cE 'cause=(timeout|loss)' "$TMP/trace")" -eq 0
+}
+declare_test smaller_mtu "L13" "packets that have become too long for the path are no loss"
+
+# A route's limit of the window: what cw would be beyond it, marks would have to take off
+# before they are felt
+clamp()
+{
+	needs_virtual
+	load
+	dumbbell 1 1ms
+	ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.0.1.254 cwnd lock 12
+	serve r --cc ldcp
+	# the stack takes it from what it remembers of the peer
+	in_ns h1 sysctl -qw net.ipv4.tcp_no_metrics_save=0
+	in_ns h1 bash -c ": >/dev/tcp/10.0.0.1/5201"
+	wait_until in_ns h1 sh -c "ip tcp_metrics show | grep -q ."
+	trace_on ldcp/ldcp_ack
+	send --duration 1s
+	trace_off "$TMP/trace"
+	expect "cw at the end, whole packets" "$(ours "$TMP/trace" | tail -n1 | field cw_q40 | awk '{ print int($1 / 2^40) }')" -eq 12
+}
+declare_test clamp "" "cw grows no further than the route lets cwnd"
+
 without_ecn()
 {
 	needs_virtual
