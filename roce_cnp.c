@@ -84,11 +84,14 @@ static struct sk_buff *answer4(struct net *net, const struct rcm_packet *p, u8 t
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-static struct sk_buff *answer6(struct net *net, const struct rcm_packet *p, u8 tos)
+/* @dev: where @p came in; a link-local address means nothing without */
+static struct sk_buff *answer6(struct net *net, const struct net_device *dev,
+			       const struct rcm_packet *p, u8 tos)
 {
 	struct flowi6 fl6 = {
 		.daddr = p->saddr,
 		.saddr = p->daddr,
+		.flowi6_oif = rt6_need_strict(&p->saddr) ? dev->ifindex : 0,
 		.flowi6_proto = IPPROTO_UDP,
 	};
 	struct dst_entry *dst = ip6_route_output(net, NULL, &fl6);
@@ -112,19 +115,21 @@ static struct sk_buff *answer6(struct net *net, const struct rcm_packet *p, u8 t
 	return skb;
 }
 #else
-static struct sk_buff *answer6(struct net *net, const struct rcm_packet *p, u8 tos)
+static struct sk_buff *answer6(struct net *net, const struct net_device *dev,
+			       const struct rcm_packet *p, u8 tos)
 {
 	return NULL;
 }
 #endif
 
-/* A CNP to the sender of @p, for its queue pair @number. */
-static void cnp_send(const struct nf_hook_state *state, const struct rcm_packet *p, u32 number)
+/* A CNP to the sender of @p, which came in by @dev, for its queue pair @number. */
+static void cnp_send(const struct net_device *dev, const struct nf_hook_state *state,
+		     const struct rcm_packet *p, u32 number)
 {
 	u8 tos = READ_ONCE(cnp_dscp.value) << 2 | READ_ONCE(cnp_ecn.value);
 	bool ipv4 = state->pf == NFPROTO_IPV4;
 	struct net *net = state->net;
-	struct sk_buff *skb = ipv4 ? answer4(net, p, tos) : answer6(net, p, tos);
+	struct sk_buff *skb = ipv4 ? answer4(net, p, tos) : answer6(net, dev, p, tos);
 	struct udphdr *udp;
 	u8 *bth;
 	u32 crc;
@@ -156,8 +161,8 @@ static void cnp_send(const struct nf_hook_state *state, const struct rcm_packet 
 }
 
 /*
- * The queue pair that CNPs for @p are counted by: of UD the sender's, else the one that
- * it came for. NULL if that is not known.
+ * The queue pair that CNPs for @p are counted by: of UD the sender's, which a forged
+ * packet does not bring in; else the one that it came for. NULL if that is not known.
  */
 static struct rcm_qp *counted_by(struct net *net, const struct sk_buff *skb,
 				 const struct rcm_packet *p, bool ud)
@@ -165,6 +170,13 @@ static struct rcm_qp *counted_by(struct net *net, const struct sk_buff *skb,
 	struct rcm_qp *qp;
 
 	if (ud) {
+		qp = rcm_qp_find(net, &p->saddr, p->roce.source_qp, true);
+		if (qp)
+			return qp;
+		if (!rcm_packet_icrc_ok(p, skb)) {
+			rcm_count(RCM_CE_BAD_ICRC);
+			return NULL;
+		}
 		qp = rcm_qp_get(net, &p->saddr, p->roce.source_qp, true);
 	} else {
 		qp = rcm_qp_find(net, &p->daddr, p->roce.bth.dest_qp, false);
@@ -215,7 +227,7 @@ void rcm_cnp_for(const struct sk_buff *skb, const struct rcm_packet *p,
 	qp->cnp_at = now;
 	qp->cnps_out++;
 	spin_unlock_bh(&qp->lock);
-	cnp_send(state, p, number);
+	cnp_send(skb->dev, state, p, number);
 	return;
 out:
 	spin_unlock_bh(&qp->lock);

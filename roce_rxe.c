@@ -46,6 +46,7 @@ static struct {
 	u32 number;
 } question = { .lock = __SPIN_LOCK_UNLOCKED(question.lock) };
 
+/* bit/s; a virtual device may say anything */
 static u64 line_of(struct net_device *dev)
 {
 	struct ethtool_link_ksettings link = {};
@@ -56,7 +57,7 @@ static u64 line_of(struct net_device *dev)
 	rtnl_unlock();
 	if (err || !link.base.speed || link.base.speed == (u32)SPEED_UNKNOWN)
 		return RCM_LINE_UNKNOWN;
-	return link.base.speed * 1000000ULL;
+	return min(link.base.speed * 1000000ULL, DCQCN_RATE_MAX);
 }
 
 /* The peer of connected queue pair @number on @dev. Returns 0 and fills in, or an error. */
@@ -81,7 +82,9 @@ static int peer_of(struct net_device *dev, u32 number, struct in6_addr *addr, u3
 	init = kzalloc_obj(*init, GFP_KERNEL);
 	if (attr && init)
 		err = ib_query_qp(ibqp, attr, IB_QP_STATE | IB_QP_AV | IB_QP_DEST_QPN, init);
-	if (!err && (ibqp->qp_type != IB_QPT_RC && ibqp->qp_type != IB_QPT_UC))
+	/* before it is ready to receive it has no peer, whatever it says */
+	if (!err && ((ibqp->qp_type != IB_QPT_RC && ibqp->qp_type != IB_QPT_UC) ||
+		     attr->qp_state < IB_QPS_RTR))
 		err = -EINVAL;
 	if (!err) {
 		memcpy(addr, &attr->ah_attr.grh.dgid, sizeof(*addr));

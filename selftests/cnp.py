@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""cnp.py - RoCEv2 packets for tests: checks those of a capture, sends made-up CNPs
+"""cnp.py - RoCEv2 packets for tests: checks those of a capture, sends made-up ones
 
     cnp.py check FILE           a line per RoCEv2 packet of a pcap: time source
                                 destination tos opcode qp length icrc(ok|bad|cut)
                                 and the BTH and what follows as hex, for CNPs
-    cnp.py send OPTIONS         CNPs, right or wrong, from any address
+    cnp.py send OPTIONS         CNPs (or what --opcode says), right or wrong, from any
+                                address
 
 The ICRC is computed here from the specification (zlib's CRC-32 over eight bytes of
 ones and the packet with what routers change as ones), and shares no code with the
@@ -81,22 +82,25 @@ def check(path):
               p[ip + 8:end - 4].hex() if opcode == 0x81 else '-')
 
 
-def cnp(a, qp, rng):
-    body = bytearray(struct.pack('>BBHII', 0x81, a.tver, 0xffff, 0x40000000 | qp, 0) + bytes(16))
+def made_up(a, qp, rng):
+    """A packet for queue pair @qp; what is behind its BTH is, of UD, also from one."""
+    becn = 0x40000000 if a.opcode == 0x81 else 0
+    body = bytearray(struct.pack('>BBHII', a.opcode, a.tver, 0xffff, becn | qp, 0))
+    body += struct.pack('>IIQ', 0, qp if a.opcode >> 5 == 3 else 0, 0)
     if a.length is not None:
         body = (body + bytes(2000))[:a.length]
     if a.random:
         body = bytearray(rng.randbytes(rng.randrange(0, 60)))
         if body:
-            body[0] = 0x81
+            body[0] = a.opcode
     udp = struct.pack('>HHHH', 49152, 4791, 8 + len(body) + 4, 0)
     src, dst = (socket.inet_pton(a.family, x) for x in (a.src, a.dst))
     if a.family == socket.AF_INET:
-        ip = struct.pack('>BBHHHBBH', 0x45, 0xc1, 20 + len(udp) + len(body) + 4, 0, 0x4000, 64, 17, 0)
+        ip = struct.pack('>BBHHHBBH', 0x45, a.tos, 20 + len(udp) + len(body) + 4, 0, 0x4000, 64, 17, 0)
         ip += src + dst
         ip = ip[:10] + struct.pack('>H', checksum(ip)) + ip[12:]
     else:
-        ip = struct.pack('>IHBB', 0x6c100000, len(udp) + len(body) + 4, 17, 64) + src + dst
+        ip = struct.pack('>IHBB', 0x60000000 | a.tos << 20, len(udp) + len(body) + 4, 17, 64) + src + dst
     crc = icrc(ip + udp + bytes(body) + bytes(12)[:max(0, 12 - len(body))])
     if a.icrc == 'bad':
         crc = bytes(b ^ 0x55 for b in crc)
@@ -114,7 +118,7 @@ def send(a):
     batch = max(1, a.rate // 1000)
     for i in range(a.count):
         qp = rng.randint(int(first), int(last or first))
-        s.send(mac[0] + mac[1] + kind + cnp(a, qp, rng))
+        s.send(mac[0] + mac[1] + kind + made_up(a, qp, rng))
         if (i + 1) % batch == 0:
             time.sleep(batch / a.rate)
 
@@ -133,6 +137,8 @@ def main():
     p.add_argument('--count', type=int, default=1)
     p.add_argument('--rate', type=int, default=1000, help='per second')
     p.add_argument('--icrc', choices=('good', 'bad'), default='good')
+    p.add_argument('--opcode', type=lambda x: int(x, 0), default=0x81)
+    p.add_argument('--tos', type=lambda x: int(x, 0), default=0xc1)
     p.add_argument('--tver', type=int, default=0)
     p.add_argument('--length', type=int, help='bytes from the BTH on, without the ICRC; 28 is right')
     p.add_argument('--random', action='store_true', help='random bytes behind the opcode')

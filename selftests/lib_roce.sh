@@ -148,7 +148,7 @@ roce_line()
 	in_ns "$1" tc qdisc replace dev "$2" parent 1:1 handle 2: pfifo limit 100000
 }
 
-# gid HOST [4|6]: index of the host's address in its device's table of GIDs
+# gid HOST [4|6|link]: index of the host's address in its device's table of GIDs
 gid()
 {
 	local dir want at=() file
@@ -157,6 +157,7 @@ gid()
 	case ${2:-4} in
 	4) want=0000:0000:0000:0000:0000:ffff:0a00: ;;
 	6) want=fd00: ;;
+	link) want=fe80: ;;
 	esac
 	[ -d "$dir" ] || at=(ip netns exec "$NSP$1")	# exclusive
 	file=$("${at[@]}" grep -l "^$want" "$dir"/{0,1,2,3,4,5,6,7} 2>/dev/null)

@@ -28,17 +28,17 @@ counter()
 	awk -v n="$1" '$1 == n { print $2 }' "$DEBUGFS"/counters
 }
 
-# mark_all [DEV]: every ECT(0) packet of RoCE that leaves sw by DEV (egress, to r) is
-# marked; mark_none: no more
+# mark_all [DEV [NS]]: every ECT(0) packet of RoCE that leaves NS (sw) by DEV (egress, to
+# r) is marked; mark_none: no more
 mark_all()
 {
-	local dev=${1:-egress}
+	local dev=${1:-egress} ns=${2:-sw}
 
-	in_ns sw tc qdisc add dev "$dev" clsact
-	in_ns sw tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto udp \
+	in_ns "$ns" tc qdisc add dev "$dev" clsact
+	in_ns "$ns" tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto udp \
 		dst_port 4791 ip_tos 2/3 action pedit ex munge ip tos set 3 retain 3 pipe \
 		action csum ip4h || skip "no tc flower or pedit"
-	in_ns sw tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto udp \
+	in_ns "$ns" tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto udp \
 		dst_port 4791 ip_tos 2/3 action pedit ex munge ip6 traffic_class set 3 retain 3 ||
 		skip "no tc flower or pedit"
 }
@@ -309,6 +309,30 @@ cnp_format()
 	load
 }
 declare_test cnp_format "R3 R5" "CE makes a CNP, right in every byte, by an ICRC of our own and by tshark"
+
+# Link-local addresses: the way back is the link that the marked packet came by.
+cnp_link_local()
+{
+	local op
+
+	needs_virtual
+	load
+	hosts 1
+	roce_device sw p1
+	mark_all eth0 h1
+	in_ns sw rocegen serve --dev "$(roce_dev sw)" --gid "$(gid sw link)" 2>"$TMP/roce_serve.sw" &
+	wait_until listening sw 5301
+	for op in send ud-send; do
+		in_ns h1 rocegen "$op" --dev "$(roce_dev h1)" --gid "$(gid h1 link)" --to 10.0.1.254 \
+			--duration 5ms >"$TMP/flow.json" || fail "rocegen $op"
+		sleep 0.1
+		expect "CNPs sent for $op" "$(counter cnp_sent)" -ge 1
+		expect "CNPs that came, of those" "$(counter cnp_received)" -eq "$(counter cnp_sent)"
+	done
+	expect "packets held back" "$(counter paced)" -gt 0
+	load
+}
+declare_test cnp_link_local "R3" "CNPs to link-local addresses leave by the link that the marked packets came by"
 
 # gaps FILE: the shortest time between two CNPs of a capture for the same queue pair, us
 gaps()
@@ -634,13 +658,51 @@ hostile()
 	forge
 	wait $!
 	expect "handled" "$(counter cnp_handled)" -eq 1
+	load max_qps=100
+	# marked datagrams: who sent those with a wrong ICRC takes no room, others up to 100
+	QP=1000-16777215 forge --opcode 0x64 --tos 3 --icrc bad --count "$n" --rate 100000
+	expect "marked datagrams with a wrong ICRC" "$(counter ce_bad_icrc)" -eq "$n"
+	expect "senders known by them" "$(counter remote_qps)" -eq 0
+	QP=1000-16777215 forge --opcode 0x64 --tos 3 --count "$n" --rate 100000
+	expect "senders known" "$(counter remote_qps)" -eq 100
 	load
 }
 declare_test hostile "R12" "forged and malformed CNPs, 100,000 a second, are counted and change nothing"
 
+# half_open: a client of r that has its server make a UC queue pair, whose number it prints
+# (--gid as the server's), and then says no more for 2 s
+half_open()
+{
+	in_ns h1 python3 - <<-'END'
+		import socket, struct, sys, time
+		s = socket.create_connection(("10.0.0.1", 5301))
+		s.sendall(struct.pack("<QIIIII4x", 0x726f636567656e31, 3, 1, 65536, 4, 3))
+		print(struct.unpack_from("<I", s.recv(40, socket.MSG_WAITALL), 16)[0], flush=True)
+		time.sleep(2)
+	END
+}
+
+# A marked packet for a queue pair that nobody is connected to yet: the RDMA core, asked
+# for its peer, has none to tell.
+too_early()
+{
+	needs_virtual
+	load
+	hosts 2
+	half_open >"$TMP/half_open" &
+	wait_until test -s "$TMP/half_open"
+	QP=$(cat "$TMP/half_open") forge --src 10.0.1.1 --dst 10.0.0.1 --opcode 0x24 --tos 3 --count 3
+	sleep 0.5
+	expect "questions asked" "$(counter asked)" -ge 1
+	expect "queue pairs known, of one without a peer" "$(counter local_qps)" -eq 0
+	expect "marked packets for it" "$(counter ce_unknown_qp)" -eq 3
+	load
+}
+declare_test too_early "R12" "a marked packet for a queue pair that is not connected yet teaches no peer"
+
 # --- observing -------------------------------------------------------------
 
-observe()
+observability()
 {
 	needs_virtual
 	load
@@ -662,7 +724,7 @@ observe()
 	expect "tracepoints: cuts" "$(grep -c 'roce_rcm_cut: addr=::ffff:10.0.1.1 qp=' "$TMP/trace")" -gt 0
 	load
 }
-declare_test observe "R13" "debugfs and tracepoints: rate, alpha, CNPs in and out, FIFO"
+declare_test observability "R13" "debugfs and tracepoints: rate, alpha, CNPs in and out, FIFO"
 
 # Ten thousand queue pairs come and go; then none is known. Beyond max_qps none is
 # taken in, and its traffic goes on without.
