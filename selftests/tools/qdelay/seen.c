@@ -36,7 +36,7 @@ u32 seen_add(struct seen *s, u32 seq, u32 n, bool syn)
 	}
 	a = s->top + (int)(seq - (u32)s->top);
 	b = a + n;
-	if (a > s->top && n) {
+	if (a > s->top) {
 		hole_add(s, s->holes, s->top, a);
 		s->top = a;
 	}

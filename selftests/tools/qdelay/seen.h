@@ -19,8 +19,8 @@ struct seen {
 };
 
 /*
- * Adds [seq, seq + n) to what was seen; returns how much of it is new. @syn: it begins a
- * connection, and the sequence space anew, unless it repeats the last one
+ * Adds [seq, seq + n) to what was seen; returns how much of it is new. @n: 1 or more.
+ * @syn: it begins a connection, and the sequence space anew, unless it repeats the last one
  */
 u32 seen_add(struct seen *s, u32 seq, u32 n, bool syn);
 
