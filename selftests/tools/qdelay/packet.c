@@ -147,135 +147,178 @@ static bool link_control(u8 proto, const u8 *d, u32 n)
 	       ((d[0] >= 130 && d[0] <= 137) || d[0] == 143);
 }
 
+/* What an IP header says. */
+struct ip {
+	struct flow_key key;	/* without ports */
+	u32 l4, l4len;		/* bytes in front of, and in what follows all headers of IP */
+	u32 id, label;
+	u32 frag;		/* as in the header of IPv4 */
+	u8 ecn;
+};
+
+#define FRAG_OFFSET	0x1fff	/* of ip.frag */
+
+static bool read_ipv4(struct view *v, struct ip *ip)
+{
+	const u8 *d = v->d;
+	u32 total;
+
+	ip->l4 = (d[0] & 15) * 4;
+	if (ip->l4 < 20 || !have(v, 20))
+		return false;
+	total = be16(d + 2);
+	if (!total)		/* longer than 64 KiB */
+		total = v->wire;
+	if (total < ip->l4)
+		return false;
+	ip->l4len = total - ip->l4;
+	ip->ecn = d[1] & 3;
+	ip->id = be16(d + 4);
+	ip->frag = be16(d + 6);
+	ip->key.proto = d[9];
+	memcpy(ip->key.src, d + 12, 4);
+	memcpy(ip->key.dst, d + 16, 4);
+	ip->key.family = 4;
+	return true;
+}
+
+/* Extension headers, as far as they can be seen. */
+static void skip_extensions(struct view *v, struct ip *ip)
+{
+	u8 *proto = &ip->key.proto;
+	u32 n;
+
+	for (int i = 0; i < 8; i++) {
+		const u8 *d = v->d + ip->l4;
+
+		if (*proto != IPPROTO_HOPOPTS && *proto != IPPROTO_ROUTING &&
+		    *proto != IPPROTO_DSTOPTS && *proto != IPPROTO_FRAGMENT)
+			return;
+		if (ip->l4len < 8 || !have(v, ip->l4 + 8))
+			return;
+		if (*proto == IPPROTO_FRAGMENT) {
+			ip->frag = be16(d + 2);
+			ip->frag = ip->frag >> 3 | (ip->frag & 1) << 13;
+			ip->id = be32(d + 4);
+			n = 8;
+		} else {
+			n = (d[1] + 1) * 8;
+		}
+		if (n > ip->l4len)
+			return;
+		*proto = d[0];
+		ip->l4 += n;
+		ip->l4len -= n;
+		if (ip->frag & FRAG_OFFSET)
+			return;
+	}
+}
+
+static bool read_ipv6(struct view *v, struct ip *ip)
+{
+	const u8 *d = v->d;
+
+	if (!have(v, 40))
+		return false;
+	ip->ecn = d[1] >> 4 & 3;
+	ip->label = be32(d) & 0xfffff;
+	ip->l4 = 40;
+	ip->l4len = be16(d + 4);
+	if (!ip->l4len && v->wire > 40)		/* jumbogram */
+		ip->l4len = v->wire - 40;
+	ip->key.proto = d[6];
+	memcpy(ip->key.src, d + 8, 16);
+	memcpy(ip->key.dst, d + 24, 16);
+	ip->key.family = 6;
+	skip_extensions(v, ip);
+	return true;
+}
+
+static bool read_ip(struct view *v, struct ip *ip)
+{
+	switch (v->d[0] >> 4) {
+	case 4:
+		return read_ipv4(v, ip);
+	case 6:
+		return read_ipv6(v, ip);
+	}
+	return false;
+}
+
+/* Length of a header of TCP or UDP, 0 if there is none. */
+static u32 l4_header(struct view *v, const struct ip *ip)
+{
+	u32 n;
+
+	if (ip->frag & FRAG_OFFSET)
+		return 0;
+	if (ip->key.proto == IPPROTO_TCP && ip->l4len >= 20 && have(v, ip->l4 + 20)) {
+		n = (v->d[ip->l4 + 12] >> 4) * 4;
+		return n >= 20 && n <= ip->l4len ? n : 0;
+	}
+	if (ip->key.proto == IPPROTO_UDP && ip->l4len >= 8 && have(v, ip->l4 + 8))
+		return 8;
+	return 0;
+}
+
+/* @d: TCP's header, @n bytes of its options to look at */
+static void read_tcp(struct pkt *p, const u8 *d, u32 n)
+{
+	u16 flags = be16(d + 12) & 0xfff;
+
+	p->tcp = true;
+	p->seq = be32(d + 4);
+	p->syn = flags & 2;
+	p->seqspace = p->syn + (flags & 1);
+	fp_add(p->fp, (u64)p->seq << 32 | be32(d + 8));
+	fp_add(p->fp, flags);
+	/* timestamps, SACK: tell copies of a segment apart */
+	fp_bytes(p->fp, d + 20, n);
+}
+
 enum parsed packet_parse(struct pkt *p, int dlt, u32 reach, const u8 *data, u32 caplen, u32 len)
 {
-	u32 l4, l4len, id = 0, frag = 0, label = 0, total, hdr, n, i;
-	struct flow_key key;
-	struct view v = { 0 };
-	const u8 *d;
-	int off;
-	u8 proto;
+	int off = link_skip(dlt, data, caplen);
+	struct ip ip = { 0 };
+	struct view v;
+	const u8 *l4;
+	u32 header;
 
-	off = link_skip(dlt, data, caplen);
 	if (off < 0 || (u32)off >= caplen)
 		return NO_PACKET;
-	d = data + off;
-	v.d = d;
-	v.end = caplen - off < reach ? caplen - off : reach;
-	v.wire = len - off;
-	v.reach = reach;
-	memset(&key, 0, sizeof(key));
-	memset(p, 0, sizeof(*p));
-	p->len = len + opt.overhead;
-
-	switch (d[0] >> 4) {
-	case 4:
-		l4 = (d[0] & 15) * 4;
-		if (l4 < 20 || !have(&v, 20))
-			goto no;
-		total = be16(d + 2);
-		if (!total)		/* longer than 64 KiB */
-			total = v.wire;
-		if (total < l4)
-			goto no;
-		l4len = total - l4;
-		p->ecn = d[1] & 3;
-		id = be16(d + 4);
-		frag = be16(d + 6);
-		proto = d[9];
-		memcpy(key.src, d + 12, 4);
-		memcpy(key.dst, d + 16, 4);
-		key.family = 4;
-		break;
-	case 6:
-		if (!have(&v, 40))
-			goto no;
-		p->ecn = d[1] >> 4 & 3;
-		label = be32(d) & 0xfffff;
-		l4len = be16(d + 4);
-		proto = d[6];
-		if (!l4len && v.wire > 40)	/* jumbogram */
-			l4len = v.wire - 40;
-		memcpy(key.src, d + 8, 16);
-		memcpy(key.dst, d + 24, 16);
-		key.family = 6;
-		l4 = 40;
-		for (i = 0; i < 8; i++) {
-			if (proto != IPPROTO_HOPOPTS &&
-			    proto != IPPROTO_ROUTING &&
-			    proto != IPPROTO_DSTOPTS &&
-			    proto != IPPROTO_FRAGMENT)
-				break;
-			if (l4len < 8 || !have(&v, l4 + 8))
-				break;
-			if (proto == IPPROTO_FRAGMENT) {
-				frag = be16(d + l4 + 2);
-				/* same shape as in IPv4 */
-				frag = frag >> 3 | (frag & 1) << 13;
-				id = be32(d + l4 + 4);
-				n = 8;
-			} else {
-				n = (d[l4 + 1] + 1) * 8;
-			}
-			if (n > l4len)
-				break;
-			proto = d[l4];
-			l4 += n;
-			l4len -= n;
-			if (frag & 0x1fff)
-				break;
-		}
-		break;
-	default:
-		return NO_PACKET;
+	v = (struct view) {
+		.d = data + off,
+		.end = caplen - off < reach ? caplen - off : reach,
+		.wire = len - off,
+		.reach = reach,
+	};
+	if (!read_ip(&v, &ip))
+		return v.cut ? CUT : NO_PACKET;
+	l4 = v.d + ip.l4;
+	if (!(ip.frag & FRAG_OFFSET) &&
+	    link_control(ip.key.proto, l4, part(&v, ip.l4, ip.l4len ? 1 : 0)))
+		return v.cut ? CUT : NO_PACKET;
+	header = l4_header(&v, &ip);
+	if (header) {
+		ip.key.sport = be16(l4);
+		ip.key.dport = be16(l4 + 2);
 	}
-
-	key.proto = proto;
-	p->payload = l4len;
-	p->seq = id;
-	hdr = 0;
-	if (!(frag & 0x1fff)) {
-		if (link_control(proto, d + l4, part(&v, l4, l4len ? 1 : 0)))
-			goto no;
-		if (proto == IPPROTO_TCP && l4len >= 20 && have(&v, l4 + 20)) {
-			hdr = (d[l4 + 12] >> 4) * 4;
-			if (hdr < 20 || hdr > l4len)
-				hdr = 0;
-			else
-				p->tcp = true;
-		} else if (proto == IPPROTO_UDP && l4len >= 8 &&
-			   have(&v, l4 + 8)) {
-			hdr = 8;
-		}
-	}
-	if (hdr) {
-		key.sport = be16(d + l4);
-		key.dport = be16(d + l4 + 2);
-		p->payload = l4len - hdr;
-	}
-	p->flow = flow_find(&key);
-
-	fp_bytes(p->fp, (const u8 *)&key, sizeof(key));
-	fp_add(p->fp, (u64)id << 32 | frag << 16);
-	fp_add(p->fp, (u64)label << 32 | p->payload);
-	if (p->tcp) {
-		u16 flags = be16(d + l4 + 12) & 0xfff;
-
-		p->seq = be32(d + l4 + 4);
-		p->syn = flags & 2;
-		p->seqspace = p->syn + (flags & 1);
-		fp_add(p->fp, (u64)p->seq << 32 | be32(d + l4 + 8));
-		fp_add(p->fp, flags);
-		/* timestamps, SACK: tell copies of a segment apart */
-		n = part(&v, l4 + 20, hdr - 20);
-		fp_bytes(p->fp, d + l4 + 20, n);
-	} else {
-		n = p->payload < opt.prefix ? p->payload : opt.prefix;
-		n = part(&v, l4 + hdr, n);
-		fp_bytes(p->fp, d + l4 + hdr, n);
-	}
+	*p = (struct pkt) {
+		.flow = flow_find(&ip.key),
+		.len = len + opt.overhead,
+		.payload = ip.l4len - header,
+		.seq = ip.id,
+		.ecn = ip.ecn,
+	};
+	fp_bytes(p->fp, (const u8 *)&ip.key, sizeof(ip.key));
+	fp_add(p->fp, (u64)ip.id << 32 | ip.frag << 16);
+	fp_add(p->fp, (u64)ip.label << 32 | p->payload);
+	if (header && ip.key.proto == IPPROTO_TCP)
+		read_tcp(p, l4, part(&v, ip.l4 + 20, header - 20));
+	else
+		fp_bytes(p->fp, l4 + header,
+			 part(&v, ip.l4 + header,
+			      p->payload < opt.prefix ? p->payload : opt.prefix));
 	p->fp[0] = mix64(p->fp[0]);
 	return v.cut ? CUT : PACKET;
-no:
-	return v.cut ? CUT : NO_PACKET;
 }
