@@ -41,6 +41,14 @@ run()
 	[ ! -s "$TMP/json" ] || got
 }
 
+PAIR=(--in "$TMP/in" --out "$TMP/out")
+
+# measure [qdelay options]: of the captures that traffic made
+measure()
+{
+	run 0 "${PAIR[@]}" "$@"
+}
+
 # want PATH=VALUE...: as numbers if both are
 want()
 {
@@ -81,6 +89,31 @@ mk()	# NAME [OPTIONS]: packets on standard input
 	qdelay_pcap "$@" "$TMP/$name" || fail "cannot make $name"
 }
 
+# traffic: the captures in and out, of packets on standard input: TIME-IN TIME-OUT PACKET, a
+# time - if it was not seen there, A>B in a value for what the queue has changed. What goes out
+# has passed a router, too: its TTL is 63.
+traffic()
+{
+	awk -v in_="$TMP/in.txt" -v out="$TMP/out.txt" '
+		BEGIN { printf "" >in_; printf "" >out }
+		{
+			before = after = ""
+			for (i = 3; i <= NF; i++) {
+				was = is = $i
+				if ($i ~ /=.*>/) {
+					sub(/>.*/, "", was)
+					sub(/=.*>/, "=", is)
+				}
+				before = before " " was
+				after = after " " is
+			}
+			if ($1 != "-") print $1 before >in_
+			if ($2 != "-") print $2 after " ttl=63" >out
+		}'
+	mk in <"$TMP/in.txt"
+	sort -ns "$TMP/out.txt" | mk out
+}
+
 A='10.0.0.1:1000>10.0.0.9:80'
 B='10.0.0.2:2000>10.0.0.9:80'
 A6='[fd00::1]:1000>[fd00::9]:80'
@@ -90,20 +123,14 @@ A6='[fd00::1]:1000>[fd00::9]:80'
 # 1500 bytes of IP, 1514 on Ethernet; the queue takes 1 us per packet.
 t_basic()
 {
-	mk in <<-E
-		0    tcp $A id=1 seq=1000 len=1460 ecn=2
-		0    tcp $A id=2 seq=2460 len=1460 ecn=2
-		0    tcp $A id=3 seq=3920 len=1460 ecn=2
-		0    tcp $A id=4 seq=5380 len=1460 ecn=1
-		6000 tcp $A id=5 seq=6840 len=1460 ecn=0
+	traffic <<-E
+		0    1000 tcp $A id=1 seq=1000 len=1460 ecn=2
+		0    2000 tcp $A id=2 seq=2460 len=1460 ecn=2>3
+		0    -    tcp $A id=3 seq=3920 len=1460 ecn=2
+		0    3000 tcp $A id=4 seq=5380 len=1460 ecn=1>3
+		6000 8000 tcp $A id=5 seq=6840 len=1460 ecn=0
 	E
-	mk out <<-E
-		1000 tcp $A id=1 seq=1000 len=1460 ecn=2 ttl=63
-		2000 tcp $A id=2 seq=2460 len=1460 ecn=3 ttl=63
-		3000 tcp $A id=4 seq=5380 len=1460 ecn=3 ttl=63
-		8000 tcp $A id=5 seq=6840 len=1460 ecn=0 ttl=63
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out" --rate 10gbit --overhead 24
+	measure --rate 10gbit --overhead 24
 	# 4 * 1538 * 8 bits in 8 us
 	want .packets_in=5 .packets_out=4 .bytes_out=6152 .matched=4 .dropped=1 \
 		.unresolved=0 .unmatched_out=0 .queued_at_start=0 .segmented=0 \
@@ -125,30 +152,23 @@ t_basic()
 		.flows[0].marked=2 .flows[0].dropped=1 \
 		.flows[0].retransmitted=0 .flows[0].delay_us.mean=2 \
 		.flows[0].delay_us.p99=3 .flows[1].flow=
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	want .utilisation=null .bytes_out=6056
 }
 declare_test t_basic "" "packets, delays, queue lengths, marks, a drop: known to the byte"
 
 t_ipv6()
 {
-	mk in <<-E
-		0    tcp $A6 label=0x12345 seq=1 len=1000 ecn=2 ttl=64
-		100  tcp $A6 label=0x12345 seq=1001 len=1000 ecn=2 ttl=64 ext=1
-		200  udp [fd00::1]:5>[fd00::9]:6 len=500 ecn=1 fill=1
-		300  udp [fd00::1]:5>[fd00::9]:6 len=500 ecn=1 fill=2
-		400  udp [fd00::1]:5>[fd00::9]:6 len=500 ecn=1 fill=3
-		500  58 [fd00::1]:0>[fd00::9]:0 len=64 fill=0x80
-		600  58 [fe80::1]:0>[ff02::1]:0 len=24 fill=0x87
+	traffic <<-E
+		0   1000 tcp $A6 label=0x12345 seq=1 len=1000 ecn=2>3
+		100 2000 tcp $A6 label=0x12345 seq=1001 len=1000 ecn=2 ext=1
+		200 3000 udp [fd00::1]:5>[fd00::9]:6 len=500 ecn=1>3 fill=1
+		300 -    udp [fd00::1]:5>[fd00::9]:6 len=500 ecn=1 fill=2
+		400 4000 udp [fd00::1]:5>[fd00::9]:6 len=500 ecn=1 fill=3
+		500 5000 58 [fd00::1]:0>[fd00::9]:0 len=64 fill=0x80
+		600 -    58 [fe80::1]:0>[ff02::1]:0 len=24 fill=0x87
 	E
-	mk out <<-E
-		1000 tcp $A6 label=0x12345 seq=1 len=1000 ecn=3 ttl=63
-		2000 tcp $A6 label=0x12345 seq=1001 len=1000 ecn=2 ttl=63 ext=1
-		3000 udp [fd00::1]:5>[fd00::9]:6 len=500 ecn=3 fill=1 ttl=63
-		4000 udp [fd00::1]:5>[fd00::9]:6 len=500 ecn=1 fill=3 ttl=63
-		5000 58 [fd00::1]:0>[fd00::9]:0 len=64 fill=0x80 ttl=63
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	want .packets_in=6 .matched=5 .dropped=1 .dropped_ect1=1 .marked=2 \
 		.ignored=1 .delay_us.min=1 .delay_us.max=4.5 .delay_us.p50=2.8 \
 		.delay_us.mean=2.76 ".flows[0].flow=$A6" .flows[0].packets=2 \
@@ -163,30 +183,19 @@ declare_test t_ipv6 "" "IPv6, extension headers, ICMPv6"
 # between the same ports, and sequence numbers that wrap.
 t_retransmission()
 {
-	mk in <<-E
-		0    tcp $A id=1 seq=0xfffffc17 flags=2
-		100  tcp $A id=2 seq=0xfffffc18 len=1000
-		200  tcp $A id=3 seq=0 len=1000
-		300  tcp $A id=4 seq=1000 len=1000
-		400  tcp $A id=5 seq=0 len=1000
-		500  tcp $A id=6 seq=1000 len=1000
-		600  tcp $A id=7 seq=2000 len=1000 flags=0x11
-		700  tcp $A id=8 seq=500 flags=2
-		800  tcp $A id=8 seq=500 flags=2
-		900  tcp $A id=9 seq=501 len=1000
+	traffic <<-E
+		0   1000 tcp $A id=1 seq=0xfffffc17 flags=2
+		100 1100 tcp $A id=2 seq=0xfffffc18 len=1000
+		200 -    tcp $A id=3 seq=0 len=1000
+		300 1300 tcp $A id=4 seq=1000 len=1000
+		400 1400 tcp $A id=5 seq=0 len=1000
+		500 1500 tcp $A id=6 seq=1000 len=1000
+		600 1600 tcp $A id=7 seq=2000 len=1000 flags=0x11
+		700 1700 tcp $A id=8 seq=500 flags=2
+		800 1800 tcp $A id=8 seq=500 flags=2
+		900 2000 tcp $A id=9 seq=501 len=1000
 	E
-	mk out <<-E
-		1000 tcp $A id=1 seq=0xfffffc17 flags=2
-		1100 tcp $A id=2 seq=0xfffffc18 len=1000
-		1300 tcp $A id=4 seq=1000 len=1000
-		1400 tcp $A id=5 seq=0 len=1000
-		1500 tcp $A id=6 seq=1000 len=1000
-		1600 tcp $A id=7 seq=2000 len=1000 flags=0x11
-		1700 tcp $A id=8 seq=500 flags=2
-		1800 tcp $A id=8 seq=500 flags=2
-		2000 tcp $A id=9 seq=501 len=1000
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	# 5000 bytes of 6000 are new; 2 us
 	want .matched=9 .dropped=1 .flows[0].retransmitted=3 \
 		.flows[0].payload_bytes=6000 .flows[0].goodput_bps=20000000000 \
@@ -209,7 +218,7 @@ t_holes()
 		8 tcp $A id=9 seq=0 len=2100
 	E
 	cp "$TMP/in" "$TMP/out"
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	# 5 overlaps a part of 6; 8 brings what was missing, 9 nothing
 	want .matched=9 .flows[0].retransmitted=3 .flows[0].goodput_bps=2100000000000 \
 		.flows[0].payload_bytes=4900 .delay_us.max=0 .qlen_pkts.max=0
@@ -219,20 +228,14 @@ declare_test t_holes "" "parts of holes filled"
 # Packets that look the same pair in the order in which they came.
 t_duplicates()
 {
-	mk in <<-E
-		0    udp $A len=100
-		1000 udp $A len=100
-		2000 udp $A len=100
-		3000 udp $B len=100
-		9000 udp $A len=100
+	traffic <<-E
+		0    5000  udp $A len=100
+		1000 6000  udp $A len=100
+		2000 10000 udp $A len=100
+		3000 8000  udp $B len=100
+		9000 -     udp $A len=100
 	E
-	mk out <<-E
-		5000  udp $A len=100
-		6000  udp $A len=100
-		8000  udp $B len=100
-		10000 udp $A len=100
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out" --packets "$TMP/p"
+	measure --packets "$TMP/p"
 	# which of three equal ones was lost cannot be told: the youngest
 	want .matched=4 .dropped=0 .unresolved=1 .unmatched_out=0 .delay_us.max=8
 	expect "packets" "$(cut -d, -f1-3 "$TMP/p" | sed 's/17000000000000//g' | tr '\n' ' ')" = \
@@ -244,28 +247,23 @@ declare_test t_duplicates "" "packets that look the same"
 # what is older than the flow's last packet out does not come any more ...
 t_alike()
 {
-	mk in <<-E
-		0    tcp $A6 seq=0 len=100 ts=5
-		1000 tcp $A6 seq=100 len=100 ts=5
-		5000 tcp $A6 seq=0 len=100 ts=5
-		6000 tcp $A6 seq=200 len=100 ts=5
+	traffic <<-E
+		0    -    tcp $A6 seq=0 len=100 ts=5
+		1000 2000 tcp $A6 seq=100 len=100 ts=5
+		5000 6000 tcp $A6 seq=0 len=100 ts=5
+		6000 7000 tcp $A6 seq=200 len=100 ts=5
 	E
-	mk out <<-E
-		2000 tcp $A6 seq=100 len=100 ts=5
-		6000 tcp $A6 seq=0 len=100 ts=5
-		7000 tcp $A6 seq=200 len=100 ts=5
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	want .matched=3 .dropped=1 .delay_us.max=1 .delay_us.min=1 \
 		.flows[0].retransmitted=1 .qlen_pkts.max=1
 	# ... unless it does after all
-	mk out <<-E
-		2000 tcp $A6 seq=100 len=100 ts=5
-		6000 tcp $A6 seq=0 len=100 ts=5
-		7000 tcp $A6 seq=200 len=100 ts=5
-		8000 tcp $A6 seq=0 len=100 ts=5
+	traffic <<-E
+		0    8000 tcp $A6 seq=0 len=100 ts=5
+		1000 2000 tcp $A6 seq=100 len=100 ts=5
+		5000 6000 tcp $A6 seq=0 len=100 ts=5
+		6000 7000 tcp $A6 seq=200 len=100 ts=5
 	E
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	want .matched=4 .dropped=0 .unmatched_out=0 .delay_us.max=8
 }
 declare_test t_alike "" "a retransmission that looks like what was lost"
@@ -273,23 +271,15 @@ declare_test t_alike "" "a retransmission that looks like what was lost"
 # B overtakes A, as in a queue with two bands; shares of the rate.
 t_two_flows()
 {
-	mk in <<-E
-		0    tcp $A id=1 seq=0 len=1000
-		1000 tcp $B id=1 seq=0 len=1000
-		2000 tcp $A id=2 seq=1000 len=1000
-		3000 tcp $B id=2 seq=1000 len=1000
-		4000 tcp $B id=3 seq=2000 len=1000
-		5000 tcp 10.0.0.3:1>10.0.0.9:80 id=1 seq=5 len=0
+	traffic <<-E
+		0    7000  tcp $A id=1 seq=0 len=1000
+		1000 4000  tcp $B id=1 seq=0 len=1000
+		2000 8000  tcp $A id=2 seq=1000 len=1000
+		3000 5000  tcp $B id=2 seq=1000 len=1000
+		4000 6000  tcp $B id=3 seq=2000 len=1000
+		5000 10000 tcp 10.0.0.3:1>10.0.0.9:80 id=1 seq=5 len=0
 	E
-	mk out <<-E
-		4000  tcp $B id=1 seq=0 len=1000
-		5000  tcp $B id=2 seq=1000 len=1000
-		6000  tcp $B id=3 seq=2000 len=1000
-		7000  tcp $A id=1 seq=0 len=1000
-		8000  tcp $A id=2 seq=1000 len=1000
-		10000 tcp 10.0.0.3:1>10.0.0.9:80 id=1 seq=5 len=0
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	# (2 + 3)^2 / (2 * (4 + 9)): who sends no data does not count
 	want .matched=6 .dropped=0 .jain=0.961538 ".flows[0].flow=$A" \
 		".flows[1].flow=$B" .flows[0].delay_us.mean=6.5 \
@@ -400,12 +390,14 @@ t_formats()
 	mk in.ng -g <"$TMP/txt"
 	mk in.ngu -g -u <"$TMP/txt"
 	sed 's/000 tcp/123 tcp/' "$TMP/txt" | mk out -g
-	run 0 --in "$TMP/in" --out "$TMP/out"
-	want .matched=2 .delay_us.max=0.123
-	run 0 --in "$TMP/in.ng" --out "$TMP/out"
-	want .matched=2 .delay_us.max=0.123
-	run 0 --in "$TMP/in.ngu" --out - <"$TMP/out"
-	want .matched=2 .delay_us.max=0.123
+	local i
+
+	for i in in in.ng in.ngu; do
+		run 0 --in "$TMP/$i" --out - <"$TMP/out"
+		want .matched=2 .delay_us.max=0.123
+		run 0 --in "$TMP/$i" --out "$TMP/out"
+		want .matched=2 .delay_us.max=0.123
+	done
 }
 declare_test t_formats "" "pcap and pcapng, us and ns, standard input"
 
@@ -437,30 +429,24 @@ declare_test t_several_in "" "several ways in"
 
 t_window()
 {
-	mk in <<-E
-		0    tcp $A id=1 seq=0 len=1000
-		1000 tcp $A id=2 seq=1000 len=1000 ecn=2
-		2000 tcp $A id=3 seq=2000 len=1000 ecn=2
-		3000 tcp $A id=4 seq=3000 len=1000 ecn=2
-		4000 tcp $A id=5 seq=4000 len=1000 ecn=2
+	traffic <<-E
+		0    1500 tcp $A id=1 seq=0 len=1000
+		1000 2000 tcp $A id=2 seq=1000 len=1000 ecn=2>3
+		2000 -    tcp $A id=3 seq=2000 len=1000 ecn=2
+		3000 4500 tcp $A id=4 seq=3000 len=1000 ecn=2>3
+		4000 6000 tcp $A id=5 seq=4000 len=1000 ecn=2>3
 	E
-	mk out <<-E
-		1500 tcp $A id=1 seq=0 len=1000
-		2000 tcp $A id=2 seq=1000 len=1000 ecn=3
-		4500 tcp $A id=4 seq=3000 len=1000 ecn=3
-		6000 tcp $A id=5 seq=4000 len=1000 ecn=3
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out" --from 1us --to 4us
+	measure --from 1us --to 4us
 	want .packets_in=3 .matched=2 .packets_out=2 .dropped=1 .marked=2 \
 		.duration_ns=3000 .delay_us.min=1 .delay_us.max=1.5 \
 		.flows[0].dropped=1 .ecn.in.ect0=3 .ecn.out.ce=1 \
 		.flows[0].payload_bytes=2000
 	# [1,1.5): 2, [1.5,2): 1, [2,3): 0, [3,4): 1
 	want .qlen_pkts.max=2 .qlen_pkts.mean=0.833333
-	run 0 --in "$TMP/in" --out "$TMP/out" --from 5us
+	measure --from 5us
 	want .packets_in=0 .packets_out=1 .matched=0 .delay_us.mean=null \
 		.duration_ns=1000 .mark_fraction=null .qlen_pkts.max=1
-	run 0 --in "$TMP/in" --out "$TMP/out" --from 1s --to 2s
+	measure --from 1s --to 2s
 	want .packets_in=0 .packets_out=0 .throughput_bps=null .jain=null \
 		.qlen_pkts.mean=null .flows[0].flow=
 }
@@ -468,18 +454,13 @@ declare_test t_window "" "a part of the time"
 
 t_csv()
 {
-	mk in <<-E
-		0    tcp $A id=1 seq=7 len=946 ecn=2
-		500  tcp $B id=9 seq=0 len=946 ecn=1
-		600  tcp $A id=2 seq=953 len=946 ecn=2
-		2600 udp $A id=3 len=58
+	traffic <<-E
+		0    1000 tcp $A id=1 seq=7 len=946 ecn=2
+		500  1500 tcp $B id=9 seq=0 len=946 ecn=1>3
+		600  -    tcp $A id=2 seq=953 len=946 ecn=2
+		2600 3600 udp $A id=3 len=58
 	E
-	mk out <<-E
-		1000 tcp $A id=1 seq=7 len=946 ecn=2
-		1500 tcp $B id=9 seq=0 len=946 ecn=3
-		3600 udp $A id=3 len=58
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out" --bin 1us --packets "$TMP/p" \
+	measure --bin 1us --packets "$TMP/p" \
 		--series "$TMP/s" --flow-series "$TMP/f"
 	cat >"$TMP/p.want" <<-E
 		t_in_ns,t_out_ns,delay_ns,flow,len,ecn_in,ecn_out,seq,payload
@@ -507,29 +488,23 @@ t_csv()
 		cmp -s "$TMP/$f" "$TMP/$f.want" ||
 			fail "$f: $(diff "$TMP/$f.want" "$TMP/$f" | head -3 | tr '\n' ' ')"
 	done
-	run 0 --in "$TMP/in" --out "$TMP/out" --json "$TMP/j" --packets -
+	measure --json "$TMP/j" --packets -
 	cmp -s "$TMP/json" "$TMP/p.want" || fail "--packets - differs"
 	[ -s "$TMP/j" ] || fail "no --json FILE"
-	run 1 --in "$TMP/in" --out "$TMP/out" --bin 1ns --series /dev/full
+	run 1 "${PAIR[@]}" --bin 1ns --series /dev/full
 	says "cannot write"
 }
 declare_test t_csv "" "packets and series as CSV"
 
 t_gaps()
 {
-	mk in <<-E
-		0    tcp $A id=1 seq=0 len=100
-		1000 tcp $A id=2 seq=100 len=100
-		1500 tcp $B id=1 seq=0 len=100
-		2000 tcp $A id=3 seq=200 len=100
+	traffic <<-E
+		0    2000 tcp $A id=1 seq=0 len=100
+		1000 3500 tcp $A id=2 seq=100 len=100
+		1500 3600 tcp $B id=1 seq=0 len=100
+		2000 6000 tcp $A id=3 seq=200 len=100
 	E
-	mk out <<-E
-		2000 tcp $A id=1 seq=0 len=100
-		3500 tcp $A id=2 seq=100 len=100
-		3600 tcp $B id=1 seq=0 len=100
-		6000 tcp $A id=3 seq=200 len=100
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out" --gaps
+	measure --gaps
 	want .flows[0].gap_us.mean=2 .flows[0].gap_us.p50=1.5 \
 		.flows[0].gap_us.p99=2.5 .flows[0].gap_us.max=2.5 \
 		.flows[0].gap_us.min=1.5 .flows[0].gap_in_us.mean=1 \
@@ -540,26 +515,22 @@ declare_test t_gaps "" "gaps between a flow's packets"
 # Where a capture begins and ends, and what lies in the queue then.
 t_edges()
 {
-	mk in <<-E
-		1000 tcp $A id=3 seq=200 len=100
-		2000 tcp $A id=4 seq=300 len=100
-		2500 tcp $A id=5 seq=400 len=100
-		3000 tcp $A id=6 seq=500 len=100
-		4000 tcp $A id=7 seq=600 len=100
+	traffic <<-E
+		1000 3500 tcp $A id=3 seq=200 len=100
+		2000 -    tcp $A id=4 seq=300 len=100
+		2500 4500 tcp $A id=5 seq=400 len=100
+		3000 -    tcp $A id=6 seq=500 len=100
+		4000 -    tcp $A id=7 seq=600 len=100
+		-    500  tcp $A id=1 seq=0 len=100
+		-    1500 tcp $A id=2 seq=100 len=100
 	E
-	mk out <<-E
-		500  tcp $A id=1 seq=0 len=100
-		1500 tcp $A id=2 seq=100 len=100
-		3500 tcp $A id=3 seq=200 len=100
-		4500 tcp $A id=5 seq=400 len=100
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	want .queued_at_start=2 .unmatched_out=0 .matched=2 .dropped=1 \
 		.unresolved=2 .flows[0].unmatched_out=0
 	# older than --gap: lost
-	run 0 --in "$TMP/in" --out "$TMP/out" --gap 1400ns
+	measure --gap 1400ns
 	want .matched=0 .unmatched_out=4 .dropped=4 .unresolved=1
-	run 0 --in "$TMP/in" --out "$TMP/out" --gap 0
+	measure --gap 0
 	want .dropped=5
 }
 declare_test t_edges "" "where a capture begins and ends"
@@ -567,19 +538,15 @@ declare_test t_edges "" "where a capture begins and ends"
 # A queue of segments on one side, of super-packets on the other.
 t_segmented()
 {
-	mk in <<-E
-		0    tcp $A id=1 seq=0 flags=2
-		100  tcp $A id=2 seq=1 len=2920
-		200  tcp $B id=1 seq=1 len=1460
-		300  tcp $B id=2 seq=1461 len=1460
+	traffic <<-E
+		0   1000 tcp $A id=1 seq=0 flags=2
+		100 -    tcp $A id=2 seq=1 len=2920
+		200 -    tcp $B id=1 seq=1 len=1460
+		300 1300 tcp $B id=2 seq=1461 len=1460
+		-   1100 tcp $A id=2 seq=1 len=1460
+		-   1200 tcp $A id=3 seq=1461 len=1460
 	E
-	mk out <<-E
-		1000 tcp $A id=1 seq=0 flags=2
-		1100 tcp $A id=2 seq=1 len=1460
-		1200 tcp $A id=3 seq=1461 len=1460
-		1300 tcp $B id=2 seq=1461 len=1460
-	E
-	run 1 --in "$TMP/in" --out "$TMP/out"
+	run 1 "${PAIR[@]}"
 	want .segmented=2 .unmatched_out=2 .dropped=null .flows[0].dropped=null \
 		.flows[1].dropped=1 .matched=2
 	says "turn offloads off"
@@ -600,7 +567,7 @@ t_out_of_order()
 		10000 tcp $A id=2 seq=100 len=100
 		3000  tcp $A id=3 seq=200 len=100
 	E
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	want .matched=3 .delay_us.max=1 .delay_us.min=1 .qlen_pkts.max=1 \
 		.qlen_pkts.mean=0.333333 .duration_ns=9000
 	expect "warnings" "$(cat "$TMP/err")" = ""
@@ -616,7 +583,7 @@ t_out_of_order()
 		13000000 tcp $A id=3 seq=200 len=100
 		3000000  tcp $A id=4 seq=300 len=100
 	E
-	run 0 --in "$TMP/in" --out "$TMP/out" --series "$TMP/s"
+	measure --series "$TMP/s"
 	want .matched=4 .delay_us.max=1000 .delay_us.min=1000 .packets_out=4
 	expect "queue length" "${JSON[.qlen_pkts.max]}" -ge 1
 	expect "queue length" "${JSON[.qlen_pkts.max]}" -le 2
@@ -626,31 +593,23 @@ declare_test t_out_of_order "" "captures that are out of order"
 
 t_other_protocols()
 {
-	mk in <<-E
-		0   arp
-		10  1 10.0.0.1:0>10.0.0.9:0 id=7 len=64 fill=8
-		20  1 10.0.0.1:0>10.0.0.9:0 id=7 len=64 fill=9
-		30  udp $A id=8 frag=0x2000 len=1472
-		40  udp $A id=8 frag=0x00b9 len=500
-		50  47 10.0.0.1:0>10.0.0.9:0 len=64
-		60  2 10.0.0.1:0>224.0.0.22:0 len=8
-		70  udp $A id=9 len=1400
+	traffic <<-E
+		0  -    arp
+		10 1010 1 10.0.0.1:0>10.0.0.9:0 id=7 len=64 fill=8
+		20 1020 1 10.0.0.1:0>10.0.0.9:0 id=7 len=64 fill=9
+		30 1030 udp $A id=8 frag=0x2000 len=1472
+		40 1040 udp $A id=8 frag=0x00b9 len=500
+		50 1050 47 10.0.0.1:0>10.0.0.9:0 len=64
+		60 -    2 10.0.0.1:0>224.0.0.22:0 len=8
+		70 1070 udp $A id=9 len=1400
 	E
-	mk out <<-E
-		1010 1 10.0.0.1:0>10.0.0.9:0 id=7 len=64 fill=8 ttl=9
-		1020 1 10.0.0.1:0>10.0.0.9:0 id=7 len=64 fill=9 ttl=9
-		1030 udp $A id=8 frag=0x2000 len=1472 ttl=64
-		1040 udp $A id=8 frag=0x00b9 len=500 ttl=9
-		1050 47 10.0.0.1:0>10.0.0.9:0 len=64 ttl=9
-		1070 udp $A id=9 len=1400 ttl=9
-	E
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	want .packets_in=6 .matched=6 .dropped=0 .ignored=2 .delay_us.max=1 \
 		.flows[0].proto=icmp .flows[1].proto=udp .flows[1].packets=2 \
 		.flows[2].proto=udp .flows[3].proto=47
-	run 0 --in "$TMP/in" --out "$TMP/out" --filter 'udp port 80'
+	measure --filter 'udp port 80'
 	want .packets_in=2 .matched=2
-	run 1 --in "$TMP/in" --out "$TMP/out" --filter 'tcp'
+	run 1 "${PAIR[@]}" --filter 'tcp'
 	silent
 	says "no packets that pass --filter"
 }
@@ -809,7 +768,7 @@ t_random()
 		print $1, 1, l[2] + 54, "in"
 		print out[k], -1, -(l[2] + 54), "out", out[k] - $1
 	}' "$TMP/out.txt" "$TMP/in.txt" 2>"$TMP/counts" | sort -n >"$TMP/ev"
-	run 0 --in "$TMP/in" --out "$TMP/out"
+	measure
 	want ".dropped=$(grep -c drop "$TMP/counts")" \
 		".marked=$(grep -c mark "$TMP/counts")" \
 		".matched=$(grep -c out "$TMP/ev")" .packets_in=20000
@@ -881,6 +840,14 @@ qdisc()	# ARGUMENTS of tc qdisc add: the test is skipped if the kernel has it no
 		skip "no $(echo "$*" | grep -owE 'htb|tbf|red|netem|pfifo'): $(head -1 "$TMP/err")"
 }
 
+# shape RATE BURST: a rate, for one queue below it, class 1:1
+shape()
+{
+	qdisc root handle 1: htb default 1
+	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate "$1" \
+		burst "$2" cburst "$2" quantum 1514
+}
+
 begin()	# OPTIONS of qdelay
 {
 	: >"$TMP/err"
@@ -891,12 +858,18 @@ begin()	# OPTIONS of qdelay
 	WAIT=20 wait_until grep -qx ready "$TMP/err"
 }
 
-# end SIGNAL: what qdelay and the queue's counters tell
-end()
+# stop SIGNAL STATUS: with that exit status
+stop()
 {
 	kill "-$1" "$pid" 2>/dev/null
 	wait "$pid"
-	expect "exit status" $? = 0
+	expect "exit status" $? = "$2"
+}
+
+# end SIGNAL: what qdelay and the queue's counters tell
+end()
+{
+	stop "$1" 0
 	in_ns sw tc -s -j qdisc show dev egress >"$TMP/tc"
 	got "$TMP/tc"
 }
@@ -949,9 +922,7 @@ declare_test t_live_drops "" "live: drops of tbf"
 t_live_marks()
 {
 	need_live
-	qdisc root handle 1: htb default 1
-	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate 20mbit \
-		burst 1042 cburst 1042 quantum 1514
+	shape 20mbit 1042
 	qdisc parent 1:1 handle 10: red limit 200k min 10420 max 10421 avpkt 1042 \
 		burst 11 bandwidth 20mbit probability 1.0 ecn
 	begin --gap 400ms --rate 20mbit
@@ -991,9 +962,7 @@ t_live_tcp()
 
 	need_live
 	command -v iperf3 >/dev/null || skip "no iperf3"
-	qdisc root handle 1: htb default 1
-	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate 200mbit \
-		burst 3028 cburst 3028 quantum 1514
+	shape 200mbit 3028
 	qdisc parent 1:1 handle 10: pfifo limit 60
 	in_ns r iperf3 -s -1 >/dev/null 2>&1 &
 	wait_until listening r 5201
@@ -1024,9 +993,7 @@ t_live_capture_loss()
 	kill -STOP "$pid"
 	burst 10000 0
 	kill -CONT "$pid"
-	kill -TERM "$pid"
-	wait "$pid"
-	expect "exit status" $? = 1
+	stop TERM 1
 	says "p1: the kernel lost"
 	got
 	expect "capture_drops" "${JSON[.capture_drops]}" -gt 0
@@ -1043,9 +1010,7 @@ t_live_idle()
 	sleep 1
 	wakeups=$(wakeups)
 	[ "$wakeups" -lt 30 ] || fail "$wakeups wakeups while idle"
-	kill -TERM "$pid"
-	wait "$pid"
-	expect "exit status" $? = 1
+	stop TERM 1
 	says "p1: no packets"
 	[ ! -s "$TMP/json" ] || fail "a result"
 	in_ns sw qdelay --live --in p1 --out egress --duration 100ms >"$TMP/json" \
