@@ -743,6 +743,12 @@ begins_late()
 }
 declare_test begins_late "H8" "data in the SYN, or in flight when the control is chosen: the flow has probes, and its window"
 
+# recovering: the flow that is traced is in recovery just now
+recovering()
+{
+	[ "$(field cong_state </sys/kernel/tracing/trace | tail -n1)" = 3 ]
+}
+
 timeout_in_recovery()
 {
 	needs_virtual
@@ -754,7 +760,7 @@ timeout_in_recovery()
 	sleep 0.2
 	trace_on hpccpp/hpccpp_window tcp/tcp_cong_state_set
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 20%
-	sleep 0.3
+	wait_until recovering
 	in_ns h1 tc qdisc change dev eth0 root netem limit 100000 loss 100%
 	sleep 0.5
 	in_ns h1 tc qdisc del dev eth0 root

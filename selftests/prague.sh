@@ -370,11 +370,11 @@ loss()
 		formula=0.5 other=reno
 		[ "$cubic" -eq 0 ] || formula=0.7 other=cubic
 		trace_on prague/prague_cut
-		send --duration 40s
+		send --duration 160s
 		trace_off "$TMP/trace"
 		prague=$(flow_field goodput_bps)
 		expect "cuts, from the share that is left, loss_cubic=$cubic" "$(left loss "$formula")" -le 0.000001
-		in_ns h1 flowgen long --to 10.0.0.1 --cc "$other" --duration 40s >"$TMP/flow.json"
+		in_ns h1 flowgen long --to 10.0.0.1 --cc "$other" --duration 160s >"$TMP/flow.json"
 		other=$(flow_field goodput_bps)
 		echo "loss_cubic=$cubic: $prague, its model $other b/s"
 		expect "goodput against the conventional control's" "$(awk "BEGIN { print $prague / $other }")" -ge 0.75
