@@ -126,28 +126,20 @@ ldcp_filters() {
 }
 
 ldcp_tree() {	# PLACE HANDLE
-	local place
-
 	if has simple; then
 		red_queue "$1" "$2" "$limit" "$ldcp_min" "$ldcp_max" "${param[probability]}" step ecn
 		return
 	fi
-	read -ra place <<<"$1"
 	add_qdisc "$1" "$2" gred setup vqs 3 default 1 grio limit "$limit"
-	ldcp_vq "${place[*]}" "$2" 1 "$ldcp_min" "$ldcp_max" "${param[probability]}" ecn
-	ldcp_vq "${place[*]}" "$2" 2 "$ldcp_k" "$ldcp_k" 1
+	ldcp_vq "$1" "$2" 1 "$ldcp_min" "$ldcp_max" "${param[probability]}" ecn
+	ldcp_vq "$1" "$2" 2 "$ldcp_k" "$ldcp_k" 1
 }
 
-# A virtual queue; burst * avpkt = min makes tc choose the least EWMA weight.
 ldcp_vq() {	# PLACE HANDLE VQ MIN MAX PROBABILITY FLAGS...
-	local place burst=$(($4 / frame)) probability=$6 bandwidth=${rate/#0/1000000000}
+	local place
 
 	read -ra place <<<"$1"
-	((burst)) || burst=1
-	((bandwidth <= 34000000000)) || bandwidth=34000000000
-	fmt_rate "$bandwidth"
-	[[ $probability != 1 ]] || (($4 == $5)) || probability=0.99999999
-	plan tc qdisc change dev "$dev" "${place[@]}" handle "$2:" gred vq "$3" prio 1 limit "$limit" \
-		min "$4" max "$5" avpkt $((($4 + burst - 1) / burst)) burst "$burst" \
-		bandwidth "$REPLY" probability "$probability" "${@:7}"
+	red_parameters "$limit" "${@:4:3}" step
+	plan tc qdisc change dev "$dev" "${place[@]}" handle "$2:" gred vq "$3" prio 1 \
+		"${red_words[@]}" "${@:7}"
 }

@@ -6,24 +6,16 @@
 # Takes the device back to CLEAN-DEVICE plus the commands given; what is not
 # there any more does not count as a failure.
 roll_back() {
-	local c failed=0
+	local c
 
-	interrupted=0
-	trap '' INT TERM HUP
 	for c in "${undo[@]}" "tc qdisc del dev $dev root"; do
 		run "$c" || :
 	done
-	for c in "$@"; do
-		if ! run "$c"; then
-			complain "rolling back failed at '$c': $REPLY"
-			failed=1
-		fi
-	done
-	return $failed
+	take_back "$@"
 }
 
 apply() {
-	local profile=$1 previous restore exact=true commands=() c old_state said before=()
+	local profile=$1 previous restore exact=true commands=() c old_state before=()
 	local original
 
 	only_options "$profile" "$frame_options ${profile_options[$profile]}"
@@ -64,8 +56,7 @@ apply() {
 		original="{\"txqlen\":$txqlen,\"gso_max_segs\":$gso_segs}"
 		before=("${remade[@]}")
 	fi
-	root_qdisc
-	[[ ! $REPLY || $REPLY == *" 0:" ]] || commands+=("tc qdisc del dev $dev root")
+	[[ ! $root_is || $root_is == *" 0:" ]] || commands+=("tc qdisc del dev $dev root")
 	commands+=("${build[@]}")
 	record previous_exact "$exact"
 
@@ -83,19 +74,7 @@ apply() {
 	write_state "$REPLY"
 	trap 'interrupted=1' INT TERM HUP
 	for c in "${commands[@]}"; do
-		run "$c" && continue
-		said=$REPLY
-		if roll_back "${before[@]}"; then
-			if [[ $old_state == null ]]; then
-				drop_state
-			else
-				write_state "$old_state"
-			fi
-			complain "'$c' failed: $said; rolled back to what was there before"
-		else
-			complain "'$c' failed: $said; rolled back only in part"
-		fi
-		exit 1
+		run "$c" || give_up "$c" "$REPLY" "$old_state" roll_back "${before[@]}"
 	done
 	trap - INT TERM HUP
 	new_state "$profile" "$previous" "$original" "$exact" "$restore" false

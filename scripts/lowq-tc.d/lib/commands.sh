@@ -76,6 +76,26 @@ run() {
 	return 1
 }
 
+# Runs all, whatever becomes of each.
+run_all() {	# COMMANDS...
+	local c failed=0
+
+	for c; do
+		run "$c" || { complain "'$c' failed: $REPLY"; failed=1; }
+	done
+	return $failed
+}
+
+# The same on the way back from what has failed.
+take_back() {	# COMMANDS...
+	local c failed=0
+
+	for c; do
+		run "$c" || { complain "rolling back failed at '$c': $REPLY"; failed=1; }
+	done
+	return $failed
+}
+
 # Runs the commands on a device of the same name, MTU and number of queues in a
 # network namespace that nobody else sees and that goes with the process.
 # 0: they work, REPLY is the JSON of the outcome; 1: REPLY says what did not;

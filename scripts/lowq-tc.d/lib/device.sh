@@ -10,7 +10,7 @@ ifindex=0 address='' mtu=0 kind='' frame=0 queues=1
 txqlen=0 gso_size=0 gso_segs=0 link_rate=0 bql=''
 software=0	# no line of its own behind it: veth, bridge, vlan ...
 qdiscs='[]'	# what is there now, without ingress and clsact
-root_is=	# kind and handle of the root among them
+root_is=	# "KIND HANDLE" of the root among them, or nothing
 
 tc_() { tc ${netns:+-n "$netns"} "$@"; }
 ip_() { ip ${netns:+-n "$netns"} "$@"; }
@@ -33,10 +33,6 @@ read_qdiscs() {
 			| del(.refcnt, .offloaded, .dev))' 2>/dev/null)
 	[[ $qdiscs ]] || qdiscs='[]'
 	root_is=$(jq -r '.[] | select(.root) | "\(.kind) \(.handle)"' <<<"$qdiscs")
-}
-
-root_qdisc() {	# -> "KIND HANDLE", or nothing
-	REPLY=$root_is
 }
 
 read_link() {

@@ -4,7 +4,7 @@
 # lowq-tc host
 
 host_apply() {
-	local c=$1 available i said record old_state
+	local c=$1 available i record old_state loads
 
 	only_options "host $c" "$host_options ${control_options[$c]:-}"
 	[[ $c =~ ^[A-Za-z0-9_]+$ ]] || refuse "'$c' is not the name of a congestion control"
@@ -67,30 +67,19 @@ host_apply() {
 		return
 	fi
 	old_state=$state
+	loads=$((${#build[@]} - ${#items[@]}))	# commands before those of items
 	host_record "$c"
 	record=$REPLY
 	# What is one for all namespaces and was there already is ours to live off, too.
 	((${#items[@]} + ${#services[@]} + ${#parameters[@]} == 0)) || write_state "$record"
 	trap 'interrupted=1' INT TERM HUP
 	for ((i = 0; i < ${#build[@]}; i++)); do
-		if learn_old $((i - (${#build[@]} - ${#items[@]}))); then
+		if learn_old $((i - loads)); then
 			host_record "$c"
 			record=$REPLY
 			write_state "$record"
 		fi
-		run "${build[i]}" && continue
-		said=$REPLY
-		if host_roll_back $((i - (${#build[@]} - ${#items[@]}))); then
-			if [[ $old_state == null ]]; then
-				drop_state
-			else
-				write_state "$old_state"
-			fi
-			complain "'${build[i]}' failed: $said; rolled back to what was there before"
-		else
-			complain "'${build[i]}' failed: $said; rolled back only in part"
-		fi
-		exit 1
+		run "${build[i]}" || give_up "${build[i]}" "$REPLY" "$old_state" host_roll_back $((i - loads))
 	done
 	trap - INT TERM HUP
 	# How the kernel shows the routes now, to know them again.
@@ -106,7 +95,7 @@ host_apply() {
 }
 
 host_reset() {
-	local all=() i failed=0
+	local all=() i
 
 	only_options 'host reset' ''
 	begin_change
@@ -128,10 +117,7 @@ host_reset() {
 		present host reset "host: would run" planned "${all[@]}"
 		return
 	fi
-	for i in "${all[@]}"; do
-		run "$i" || { complain "'$i' failed: $REPLY"; failed=1; }
-	done
-	if ((failed)); then
+	if ! run_all "${all[@]}"; then
 		complain "the host is put back only in part; what was recorded is kept"
 		exit 1
 	fi

@@ -116,17 +116,11 @@ host_record() {	# CONTROL
 
 # Takes back the first N items of this call, last first.
 host_roll_back() {
-	local n=$1 j failed=0
+	local j failed=0
 
-	interrupted=0
-	trap '' INT TERM HUP
-	for ((j = n - 1; j >= 0; j--)); do
+	for ((j = $1 - 1; j >= 0; j--)); do
 		item_undo "$(jq -c 'if .back then .undo = .back else . end' <<<"${items[j]}")"
-		((${#list[@]})) || continue
-		if ! run "${list[0]}"; then
-			complain "rolling back failed at '${list[0]}': $REPLY"
-			failed=1
-		fi
+		take_back "${list[@]}" || failed=1
 	done
 	return $failed
 }

@@ -62,7 +62,6 @@ def say:
 		+ word("delay"; "\(.delay)s")
 		+ (if (.options.delay.jitter // 0) == 0 then []
 		   else ["\(.options.delay.jitter)s"] end)
-	elif .kind == "mq" then only([]) | []
 	else error("a kind lowq-tc does not know to make again") end;
 (map(select(.root)) | .[0]) as $root
 | map(select(.root | not)) as $children
@@ -80,8 +79,7 @@ remake_qdiscs() {
 	local text place handle args default
 
 	remade=()
-	root_qdisc
-	if [[ $REPLY == *" 0:" ]]; then
+	if [[ $root_is == *" 0:" ]]; then
 		# The kernel's own choice comes back by itself, if it still is
 		# what the kernel would choose. Readable in the first namespace only.
 		default=$(cat /proc/sys/net/core/default_qdisc 2>/dev/null)
@@ -95,14 +93,14 @@ remake_qdiscs() {
 		fi
 		return 0
 	fi
-	[[ $REPLY ]] || return 0
+	[[ $root_is ]] || return 0
 	if ! text=$(jq -r "$remake" <<<"$qdiscs" 2>&1); then
 		text=${text##*: }
-		REPLY="'${REPLY% *}' (${text})"
+		REPLY="'${root_is% *}' (${text})"
 		return 1
 	fi
 	if [[ $(tc_ filter show dev "$dev" 2>/dev/null) ]]; then
-		REPLY="'${REPLY% *}' (its filters)"
+		REPLY="'${root_is% *}' (its filters)"
 		return 1
 	fi
 	while IFS=$'\t' read -r place handle args; do
@@ -114,19 +112,11 @@ remake_qdiscs() {
 	fi
 	rehearse "${remade[@]}"
 	case $? in
-	0)
-		[[ $(comparable <<<"$qdiscs") == "$(comparable <<<"$REPLY")" ]] && return 0
-		root_qdisc
-		REPLY="'${REPLY% *}' (would not come out the same)"
-		return 1
-		;;
-	1)
-		root_qdisc
-		REPLY="'${REPLY% *}' (would not come out the same)"
-		return 1
-		;;
+	0) [[ $(comparable <<<"$qdiscs") != "$(comparable <<<"$REPLY")" ]] || return 0 ;;
+	2) return 0 ;;
 	esac
-	return 0
+	REPLY="'${root_is% *}' (would not come out the same)"
+	return 1
 }
 
 comparable() {

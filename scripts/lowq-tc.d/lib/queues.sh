@@ -30,11 +30,12 @@ settle_limit() {	# THRESHOLD-BYTES WHAT
 	record limit_bytes "$limit"
 }
 
-# red as stock tc can set it. tc picks the weight of the average from min, avpkt
-# and burst: with avpkt * burst = min it is 1/2, the smallest that it can.
-# BURST is in packets, or "step" for that, or "auto".
-red_queue() {	# PLACE HANDLE LIMIT MIN MAX PROBABILITY BURST FLAGS...
-	local min=$4 max=$5 probability=$6 burst=$7 avpkt=$frame bandwidth
+# What red and gred take, as stock tc can set it, into `red_words`. tc picks the
+# weight of the average from min, avpkt and burst: with avpkt * burst = min it is
+# 1/2, the smallest that it can. BURST is in packets, or "step" for that, or "auto".
+red_words=()
+red_parameters() {	# LIMIT MIN MAX PROBABILITY BURST
+	local min=$2 max=$3 probability=$4 burst=$5 avpkt=$frame bandwidth
 
 	if [[ $burst == step ]]; then
 		burst=$((min / frame))
@@ -53,12 +54,16 @@ red_queue() {	# PLACE HANDLE LIMIT MIN MAX PROBABILITY BURST FLAGS...
 	((bandwidth <= 34000000000)) || bandwidth=34000000000
 	((bandwidth <= avpkt * 62500000)) || bandwidth=$((avpkt * 62500000))
 	fmt_rate "$bandwidth"
-	bandwidth=$REPLY
 	# tc turns a probability of 1 into 2^32, which is 0 in 32 bits; the kernel
 	# then takes something between 1/2 and 1.
 	[[ $probability != 1 ]] || ((min == max)) || probability=0.99999999
-	add_qdisc "$1" "$2" red limit "$3" min "$min" max "$max" avpkt "$avpkt" \
-		burst "$burst" bandwidth "$bandwidth" probability "$probability" "${@:8}"
+	red_words=(limit "$1" min "$min" max "$max" avpkt "$avpkt" burst "$burst"
+		bandwidth "$REPLY" probability "$probability")
+}
+
+red_queue() {	# PLACE HANDLE LIMIT MIN MAX PROBABILITY BURST FLAGS...
+	red_parameters "${@:3:5}"
+	add_qdisc "$1" "$2" red "${red_words[@]}" "${@:8}"
 }
 
 # What Floyd recommends, (2 min + max) / 3, or as much of it as the kernel has

@@ -4,7 +4,7 @@
 # lowq-tc reset
 
 reset_device() {
-	local commands=() c failed=0 exact profile
+	local commands=() c exact profile
 
 	begin_change
 	undo=()
@@ -20,20 +20,18 @@ reset_device() {
 	read_device
 	read_device_state
 	if [[ $state == null ]]; then
-		has dry-run || { state_file; rm -f "$REPLY"; } 2>/dev/null
+		has dry-run || drop_state 2>/dev/null
 		present reset '' "$dev: nothing to undo" unchanged
 		return
 	fi
 	if ((!ours)) && ! jq -e .pending <<<"$state" >/dev/null; then
-		root_qdisc
-		has force || refuse "the queue of $dev was changed by someone else since (it is '${REPLY% *}' now): left alone; --force puts back what was there before"
+		has force || refuse "the queue of $dev was changed by someone else since (it is '${root_is% *}' now): left alone; --force puts back what was there before"
 	fi
 	profile=$(jq -r .profile <<<"$state")
 	exact=$(jq -r .exact <<<"$state")
 	state_list .undo
 	commands=("${list[@]}")
-	root_qdisc
-	[[ ! $REPLY || $REPLY == *" 0:" ]] || commands+=("tc qdisc del dev $dev root")
+	[[ ! $root_is || $root_is == *" 0:" ]] || commands+=("tc qdisc del dev $dev root")
 	state_list .restore
 	commands+=("${list[@]}")
 	c=$(jq -r '.original.txqlen' <<<"$state")
@@ -44,12 +42,7 @@ reset_device() {
 		present reset "$profile" "$dev: would run" planned "${commands[@]}"
 		return
 	fi
-	for c in "${commands[@]}"; do
-		run "$c" && continue
-		complain "'$c' failed: $REPLY"
-		failed=1
-	done
-	if ((failed)); then
+	if ! run_all "${commands[@]}"; then
 		complain "$dev is put back only in part; what was recorded is kept"
 		exit 1
 	fi

@@ -54,8 +54,7 @@ read_device_state() {
 		state=null
 		return
 	fi
-	root_qdisc
-	[[ $REPLY != *" $root_handle:" ]] || ours=1
+	[[ $root_is != *" $root_handle:" ]] || ours=1
 }
 
 write_state() {	# JSON
@@ -68,6 +67,23 @@ write_state() {	# JSON
 drop_state() {
 	state_file
 	rm -f "$REPLY"
+}
+
+# A command has failed: takes back what ran before it, by ROLL-BACK, and ends.
+give_up() {	# COMMAND SAID OLD-STATE ROLL-BACK...
+	interrupted=0
+	trap '' INT TERM HUP
+	if "${@:4}"; then
+		if [[ $3 == null ]]; then
+			drop_state
+		else
+			write_state "$3"
+		fi
+		complain "'$1' failed: $2; rolled back to what was there before"
+	else
+		complain "'$1' failed: $2; rolled back only in part"
+	fi
+	exit 1
 }
 
 # Reads a JSON array of strings, .PATH of the state, into the array `list`.
