@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The scenario's goals, held against what was measured."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Sequence
+
+from metrics import metric, rough, show
+from results import Block, fail, variant_name
+
+
+class Verdict(NamedTuple):
+    """One goal in one variant."""
+    goal: int
+    state: str              # "met", "missed" or "no data"
+    row: str
+    variant: str
+    text: str
+    measured: float | None
+    limit: float | None
+    detail: str
+
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    ">=": lambda a, b: a >= b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
+    "<": lambda a, b: a < b, "==": lambda a, b: a == b}
+
+
+def judge(number: int, goal: dict[str, Any], block: Block) -> Verdict:
+    """`goal` held against the means of `block`."""
+    key, row, value, other = goal["metric"], goal["row"], goal["value"], goal.get("relative_to")
+    how = metric(key)
+    unit = f" {how.unit}" if how.unit else ""
+    wanted = f"{value:g} × {other}" if other else show(key, value) + unit
+    text = goal.get("text") or f"{how.name} {goal['op']} {wanted}"
+    means = {r.row: r.metrics[key].mean for r in block.results if key in r.metrics}
+    for need in (row, other or row):
+        if need not in means:
+            return Verdict(number, "no data", row, block.name, text, None, None,
+                           f"{need} has no {key}")
+    measured, limit = means[row], value * (means[other] if other else 1)
+    state = "met" if OPERATORS[goal["op"]](measured, limit) else "missed"
+    gap = abs(measured - limit)
+    against = f" against {show(key, limit)}{unit}" if other else ""
+    detail = f"{show(key, measured)}{unit}{against}, {state}"
+    if how.style == "percent" and gap:
+        detail += f" by {rough(gap * how.scale)} points"
+    elif gap:
+        share = f" ({rough(100 * gap / abs(limit))} %)" if limit else ""
+        detail += f" by {rough(gap * how.scale)}{unit}{share}"
+    else:
+        detail += " exactly"
+    return Verdict(number, state, row, block.name, text, measured, limit, detail)
+
+
+def judge_all(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[Verdict]:
+    """Every goal in every variant it is meant for."""
+    verdicts = []
+    for number, goal in enumerate(scenario.get("goals") or [], 1):
+        good = (isinstance(goal, dict) and goal.get("op") in OPERATORS
+                and isinstance(goal.get("value"), (int, float))
+                and all(isinstance(goal.get(k), str) for k in ("metric", "row"))
+                and all(isinstance(goal.get(k) or "", str) for k in ("relative_to", "text")))
+        if not good:
+            fail(1, f"scenario.json: goal {number} needs metric, row, op (one of "
+                    f"{' '.join(OPERATORS)}) and a number as value")
+        want = goal.get("variant", "*")
+        want = want if isinstance(want, dict) else {}
+        fits = [b for b in blocks if all(str(b.variant.get(k)) == str(v) for k, v in want.items())]
+        verdicts += [judge(number, goal, b) for b in fits]
+        if not fits:
+            verdicts.append(Verdict(number, "no data", goal["row"], variant_name(want),
+                                    goal.get("text") or goal["metric"], None, None,
+                                    "no such variant was run"))
+    return verdicts

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A results directory of the lab, read: runs, rows, variants."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from pathlib import Path
+from typing import Any, Iterable, NamedTuple, NoReturn, Sequence
+
+from metrics import EXTRA, METRICS
+
+
+class Run(NamedTuple):
+    """One result.json."""
+    place: Path
+    variant_dir: str
+    variant: dict[str, Any] | None
+    row: str
+    label: str
+    control: str
+    queue: str
+    seed: str
+    failure: str            # "" if the run is fine
+    metrics: dict[str, float]
+
+
+class Spread(NamedTuple):
+    """One metric over the seeds."""
+    mean: float
+    low: float
+    high: float
+
+
+class Result(NamedTuple):
+    """All seeds of one row in one variant."""
+    row: str
+    label: str
+    colour: int
+    control: str
+    queue: str
+    good: list[Run]
+    bad: list[Run]
+    metrics: dict[str, Spread]
+
+
+class Block(NamedTuple):
+    """One variant of the scenario."""
+    variant: dict[str, Any]
+    name: str
+    results: list[Result]
+
+
+def fail(status: int, message: str) -> NoReturn:
+    """One line to stderr and out: 2 for wrong usage, 1 for wrong data."""
+    print("report: " + " ".join(message.split()), file=sys.stderr)
+    sys.exit(status)
+
+
+def read_text(path: Path) -> str:
+    """The text of `path`."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        fail(1, f"{path}: {error.strerror}")
+    except UnicodeDecodeError:
+        fail(1, f"{path}: not UTF-8 text")
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in `path`."""
+    try:
+        data = json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        fail(1, f"{path}: not JSON: {error}")
+    if not isinstance(data, dict):
+        fail(1, f"{path}: not a JSON object")
+    return data
+
+
+def order(value: Any) -> tuple[Any, ...]:
+    """A key that sorts 2 before 10, 100mbit before 1gbit and 50us before 1ms."""
+    text = str(value).lower()
+    units = {"": 1, "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12,
+             "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "k": 1e3, "m": 1e6, "g": 1e9}
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text)
+    if found and found[2] in units:
+        return (0, float(found[1]) * units[found[2]], text)
+    parts = re.split(r"(\d+)", text)
+    return (1, tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts), text)
+
+
+def read_run(place: Path) -> Run:
+    """The run in directory `place`, which is runs/VARIANT/ROW/SEED."""
+    variant_dir, row, seed = place.parts[-3:]
+    path = place / "result.json"
+    if not path.exists():
+        return Run(place, variant_dir, None, row, row, "", "", seed, "no result.json", {})
+    data = read_object(path)
+    variant, status = data.get("variant", {}), data.get("status")
+    numbers = data.get("metrics") or {}
+    if not isinstance(variant, dict) or not isinstance(numbers, dict):
+        fail(1, f"{path}: variant and metrics must be JSON objects")
+    failure = ""
+    if status != "ok":
+        failure = re.sub(r"^failed:?\s*", "", str(status or "no status")) or "no reason given"
+    name = str(data.get("row") or row)
+    metrics = {str(k): float(v) for k, v in numbers.items()
+               if isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v)}
+    return Run(place, variant_dir, variant, name, str(data.get("label") or name),
+               str(data.get("control") or ""), str(data.get("queue") or ""),
+               str(data.get("seed", seed)), failure, metrics)
+
+
+def spread(runs: Iterable[Run]) -> dict[str, Spread]:
+    """Mean, lowest and highest of each metric, in the order of first appearance."""
+    values: dict[str, list[float]] = {}
+    for run in runs:
+        for key, value in run.metrics.items():
+            values.setdefault(key, []).append(value)
+    return {k: Spread(math.fsum(v) / len(v), min(v), max(v)) for k, v in values.items()}
+
+
+def variant_name(variant: dict[str, Any]) -> str:
+    """`variant` in one line."""
+    return " ".join(f"{k}={v}" for k, v in variant.items())
+
+
+def read_results(top: Path) -> tuple[dict[str, Any], list[Block]]:
+    """The scenario and its variants, each with its rows in the order of display."""
+    scenario = read_object(top / "scenario.json")
+    for key in ("goals", "rows", "metrics"):
+        if not isinstance(scenario.get(key, []), list):
+            fail(1, f"{top}/scenario.json: {key} must be a list")
+    places = sorted(p for p in top.glob("runs/*/*/*") if p.is_dir())
+    if not places:
+        fail(1, f"{top}: no runs (expected {top}/runs/VARIANT/ROW/SEED/result.json)")
+    runs = sorted((read_run(p) for p in places), key=lambda r: order(r.seed))
+
+    first = scenario.get("rows") or [scenario.get("reference_row")]
+    rows = sorted({r.row for r in runs},
+                  key=lambda r: (first.index(r) if r in first else len(first), order(r)))
+    colours = {row: number for number, row in enumerate(rows, 1)}
+    blocks = []
+    for directory in dict.fromkeys(r.variant_dir for r in runs):
+        here = [r for r in runs if r.variant_dir == directory]
+        variant = next((r.variant for r in here if r.variant is not None), {"variant": directory})
+        results = []
+        for row in rows:
+            mine = [r for r in here if r.row == row]
+            if not mine:
+                continue
+            good = [r for r in mine if not r.failure]
+            best = next((r for r in good + mine if r.variant is not None), mine[0])
+            results.append(Result(row, best.label, colours[row], best.control, best.queue, good,
+                                  [r for r in mine if r.failure], spread(good)))
+        blocks.append(Block(variant, variant_name(variant), results))
+    blocks.sort(key=lambda b: [order(v) for v in b.variant.values()])
+    return scenario, blocks
+
+
+def all_metrics(blocks: Sequence[Block]) -> list[str]:
+    """Every metric present: known ones first, in their order."""
+    found = dict.fromkeys(k for b in blocks for r in b.results for k in r.metrics)
+    return [k for k in METRICS if k in found] + [k for k in found if k not in METRICS]
+
+
+def main_metrics(blocks: Sequence[Block]) -> list[str]:
+    """The columns of a table nobody chose columns for, the expendable ones last."""
+    found = all_metrics(blocks)
+    return [k for k in found if k not in EXTRA] + [k for k in found if k in EXTRA]
+
+
+def all_seeds(blocks: Sequence[Block]) -> list[str]:
+    """The seeds of all runs."""
+    return sorted({r.seed for b in blocks for x in b.results for r in x.good + x.bad}, key=order)
+
+
+def only_row(blocks: Sequence[Block]) -> bool:
+    """Whether variants are all there is to compare."""
+    return len(blocks) > 1 and len({r.row for b in blocks for r in b.results}) == 1
