@@ -233,6 +233,9 @@ teardown()
 
 # --- the control that a script is about --------------------------------------
 
+LOADED=		# with parameters, in a test
+CHANGED=()	# in a test: FILE=VALUE, as it was
+
 # under_test CONTROL: its module is loaded anew, as it comes; the rest of this part is
 # about it
 under_test()
@@ -257,21 +260,39 @@ unloaded()
 	fail "$MODULE cannot be unloaded"
 }
 
-# load [NAME=VALUE...]: the module anew, as it comes or with parameters
+# load [NAME=VALUE...]: the module anew, as it comes, or with parameters until the test is over
+# shellcheck disable=SC2120 # the scripts give parameters
 load()
 {
 	unloaded
 	modprobe "$MODULE" "$@" || fail "cannot load with $*"
+	LOADED=$*${CHANGED[*]}
 }
 
-# parameter NAME=VALUE...: of the loaded module
+# parameter NAME=VALUE...: of the loaded module, until the test is over
 parameter()
+{
+	local p file
+
+	for p; do
+		file=$PARAM/${p%%=*}
+		CHANGED=("$file=$(cat "$file")" "${CHANGED[@]}")
+		echo "${p#*=}" 2>/dev/null >"$file" || fail "$p was refused"
+	done
+}
+
+# After a test: the module and its parameters as they come
+put_back()
 {
 	local p
 
-	for p; do
-		echo "${p#*=}" 2>/dev/null >"$PARAM/${p%%=*}" || fail "$p was refused"
+	[ "${MODULE:-}" ] || return 0
+	for p in "${CHANGED[@]}"; do
+		[ ! -w "${p%%=*}" ] || echo "${p#*=}" >"${p%%=*}"
 	done
+	CHANGED=()
+	# shellcheck disable=SC2119
+	[ -z "$LOADED" ] && [ -d "$PARAM" ] || load
 }
 
 # refused NAME=VALUE...: each is, with a reason in the log, and the old value stays
@@ -359,6 +380,20 @@ iperf_transfers()
 	done
 }
 
+# reno_without_ecn: where the peer has no ECN, Reno and Not-ECT packets
+reno_without_ecn()
+{
+	dumbbell 1 100us
+	shape 1gbit
+	every sysctl -qw net.ipv4.tcp_ecn=0
+	serve r --cc cubic
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 500k
+	stop_captures
+	expect "control in use" "$(flow_field cc)" = "${CC}_reno"
+	expect "packets that are ECT after the handshake" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5201 && ip.dsfield.ecn != 0')" -eq 0
+}
+
 # storm FLOWS: over a dumbbell of two hosts, for 2 s: loss, lost, doubled and reordered
 # ACKs, long flows and requests, both families
 storm()
@@ -381,6 +416,25 @@ vanish()
 	ip netns del "$NSP$1"
 }
 
+# shaper NS DEV RATE [PLACE... handle H:]: htb with one class, a packet at a time; at the root
+shaper()
+{
+	local place=("${@:4}")
+
+	[ $# -gt 3 ] || place=(root handle 1:)
+	in_ns "$1" tc qdisc add dev "$2" "${place[@]}" htb default 1 direct_qlen 100000
+	set_rate "$1" "$2" "${place[-1]}1" "$3"
+}
+
+# set_rate NS DEV CLASS RATE [FRAME]: of a shaper's class
+set_rate()
+{
+	local frame=${5:-1514}
+
+	in_ns "$1" tc class replace dev "$2" parent "${3%:*}:" classid "$3" htb rate "$4" ceil "$4" \
+		burst "$frame" cburst "$frame" quantum "$frame" || fail "no rate of $4 at $1's $2"
+}
+
 # shape RATE [QDISC...]: the bottleneck, over QDISC. With all checkers on a packet takes
 # longer than at the rate asked for: a timer that is always late leaves no CPU to programs.
 shape()
@@ -390,9 +444,7 @@ shape()
 	shift
 	virtual || rate=10mbit
 	in_ns sw tc qdisc del dev egress root 2>/dev/null
-	in_ns sw tc qdisc add dev egress root handle 1: htb default 1 direct_qlen 100000
-	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate "$rate" ceil "$rate" \
-		burst 1514 cburst 1514 quantum 1514
+	shaper sw egress "$rate"
 	[ $# -eq 0 ] || in_ns sw tc qdisc add dev egress parent 1:1 handle 2: "$@"
 }
 
@@ -415,6 +467,12 @@ send()
 flow_field()
 {
 	jq -rs "map(select(.type == \"flow\"))[0].$1" "$TMP/flow.json"
+}
+
+# ss_field NAME: a number in what ss -ti shows, from standard input
+ss_field()
+{
+	sed -n "s/.*[ (,]$1:\([0-9]*\).*/\1/p"
 }
 
 # ours FILE: the lines of a trace that are the last flow's sender's
@@ -469,6 +527,8 @@ observed()
 	wait "$OBSERVER" || fail "qdelay: $(tail -n1 "$TMP/qdelay.err")"
 }
 
+DISSECTOR=()	# tshark's options for one
+
 # packets FILE FILTER FIELD...: tshark's fields, a line per packet, by tabs
 packets()
 {
@@ -478,7 +538,7 @@ packets()
 	for f; do
 		args+=(-e "$f")
 	done
-	tshark -r "$file" -n -o tcp.relative_sequence_numbers:TRUE \
+	tshark "${DISSECTOR[@]}" -r "$file" -n -o tcp.relative_sequence_numbers:TRUE \
 		-Y "$filter" -T fields "${args[@]}" 2>/dev/null
 }
 
@@ -533,6 +593,16 @@ queue_counts()
 virtual()
 {
 	[ "${LOWQ_LAB:-}" = virtual ]
+}
+
+has_accecn()
+{
+	[ -e /proc/sys/net/ipv4/tcp_ecn_option ]
+}
+
+needs_accecn()
+{
+	has_accecn || skip "this kernel has no Accurate ECN"
 }
 
 needs_virtual()

@@ -136,6 +136,10 @@ t_formula() {
 
 # --- dry run ----------------------------------------------------------------
 
+# How every tree on lq0 at 1 Gb/s begins
+readonly shaped="tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
+tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514"
+
 dry() {	# WHAT EXPECTED ARGUMENTS...
 	must "${@:3}" --dry-run -q
 	same "$2" "$out" "$1"
@@ -155,8 +159,7 @@ tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: red limit 500000 min 1000
 
 declare_test t_dry_engines "" 'dry run: dctcp on codel, fq_codel and fq, exact text'
 t_dry_engines() {
-	local frame="tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
-tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514
+	local frame="$shaped
 tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1:"
 
 	dry codel "$frame codel limit 1000 target 5000us interval 100000us ecn ce_threshold 243us" \
@@ -169,8 +172,7 @@ tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1:"
 
 declare_test t_dry_red "" 'dry run: red and fifo, exact text'
 t_dry_red() {
-	local frame="tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
-tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514
+	local frame="$shaped
 tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1:"
 
 	dry red "$frame red limit 1514000 min 15140 max 45420 avpkt 1514 burst 17 bandwidth 1gbit probability 0.1 ecn" \
@@ -199,17 +201,14 @@ tc -n $ns qdisc add dev lqm parent 10f0:1 handle 10f1: pfifo limit 1000" \
 
 declare_test t_dry_segregate "D17" 'dry run: a queue for one DSCP, IPv4 and IPv6, exact text'
 t_dry_segregate() {
-	local frame="tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
-tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514"
-
-	dry segregate "$frame
+	dry segregate "$shaped
 tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: ets bands 2 quanta 4542 1514 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
 tc -n $ns qdisc add dev lq0 parent 10f1:1 red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
 tc -n $ns qdisc add dev lq0 parent 10f1:2 bfifo limit 757000
 tc -n $ns filter add dev lq0 parent 10f1: protocol ip pref 1 u32 match ip dsfield 0x28 0xfc classid 10f1:1
 tc -n $ns filter add dev lq0 parent 10f1: protocol ipv6 pref 2 u32 match ip6 priority 0x28 0xfc classid 10f1:1" \
 		segregate lq0 --rate 1gbit --k 20 --share 75% --rest-limit 500
-	dry 'segregate, prio, ef' "$frame
+	dry 'segregate, prio, ef' "$shaped
 tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
 tc -n $ns qdisc add dev lq0 parent 10f1:1 red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
 tc -n $ns qdisc add dev lq0 parent 10f1:2 bfifo limit 1514000

@@ -53,8 +53,7 @@ defaults()
 	TC_LIB_DIR=/nonexistent tca qdisc show dev x0 | grep -q '^qdisc int 8' || fail "tc does not show it"
 	expect "rate in use, bytes/s: veth's link speed" "$(stat rate_in_use)" -eq 1250000000
 	expect "rate" "$(option rate)" = link
-	expect "switch ID in use" "$(stat switch_id_in_use)" -ge 1
-	expect "switch ID in use" "$(stat switch_id_in_use)" -le 4095
+	between "switch ID in use" "$(stat switch_id_in_use)" 1 4095
 	expect "DSCP" "$(option dscp)" -eq 23
 	expect "child" "$(tca -j qdisc show dev x0 invisible | jq -r '[.[] | select(.kind != "int") | .kind] | join(" ")')" = pfifo
 	# by its name, the module comes by itself
@@ -127,8 +126,7 @@ loaded()
 {
 	dumbbell 2 100us
 	in_ns sw tc qdisc add dev egress root handle 1: int "$@" || fail "int $*"
-	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: htb default 1 direct_qlen 100000
-	in_ns sw tc class add dev egress parent 2: classid 2:1 htb rate "${RATE:-1gbit}" ceil "${RATE:-1gbit}" burst 1514 cburst 1514 quantum 1514
+	shaper sw egress "${RATE:-1gbit}" parent 1:1 handle 2:
 	in_ns sw tc qdisc add dev egress parent 2:1 bfifo limit 20000000
 	serve r
 	trace_on hpccpp/hpccpp_sample
@@ -158,8 +156,7 @@ relative()
 	teardown
 	RATE=25gbit loaded rate 25gbit switch-id 5 relative
 	expect "speed stamped" "$(field mbps <"$TMP/trace" | sort -u)" -eq 100000
-	expect "mean U, relative / absolute" "$(awk -v a="$(mean_u)" -v b="$u" 'BEGIN { print a / b }')" -ge 0.97
-	expect "mean U, relative / absolute" "$(awk -v a="$(mean_u)" -v b="$u" 'BEGIN { print a / b }')" -le 1.03
+	between "mean U, relative / absolute" "$(awk -v a="$(mean_u)" -v b="$u" 'BEGIN { print a / b }')" 0.97 1.03
 	expect "flow's control" "$(jq -rs '.[0].cc' "$TMP/flow.json")" = hpccpp
 	teardown
 	# a rate that the enum does not have: the next lower one, the same load
@@ -183,14 +180,12 @@ sojourn()
 	expect "wrong checksums" "$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Checksum" { print $2 }')" -eq 0
 	# behind one fifo both are the same, but for what came while the probe waited
 	expect "longest wait x rate, units of 80 bytes" "$(sort -n "$TMP/wait" | tail -n1)" -ge 500
-	expect "longest, sojourn / backlog" "$(awk -v a="$(sort -n "$TMP/wait" | tail -n1)" -v b="$(sort -n "$TMP/queue" | tail -n1)" 'BEGIN { print a / b }')" -ge 0.7
-	expect "longest, sojourn / backlog" "$(awk -v a="$(sort -n "$TMP/wait" | tail -n1)" -v b="$(sort -n "$TMP/queue" | tail -n1)" 'BEGIN { print a / b }')" -le 1.3
+	between "longest, sojourn / backlog" "$(awk -v a="$(sort -n "$TMP/wait" | tail -n1)" -v b="$(sort -n "$TMP/queue" | tail -n1)" 'BEGIN { print a / b }')" 0.7 1.3
 	teardown
 	# a queue of its own beside a full one: its probes' wait is short, the backlog is not
 	dumbbell 2 100us
 	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit switch-id 5 sojourn
-	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: htb default 1 direct_qlen 100000
-	in_ns sw tc class add dev egress parent 2: classid 2:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514
+	shaper sw egress 1gbit parent 1:1 handle 2:
 	in_ns sw tc qdisc add dev egress parent 2:1 handle 3: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
 	in_ns sw tc filter add dev egress parent 3: protocol ip pref 1 u32 match ip src 10.0.1.1/32 classid 3:1
 	serve r

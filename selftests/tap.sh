@@ -14,9 +14,10 @@ declare_test()
 	TESTS+=("$1|$2|$3")
 }
 
-# Before and after each test, whatever came of it; for scripts to define anew
+# Before and after each test, whatever came of it, and last; for scripts to define anew
 setup() { :; }
 teardown() { :; }
+put_back() { :; }
 
 # In a test: fail "why" or skip "why" ends it; else its status tells. Before the tests fail
 # ends them all.
@@ -58,6 +59,13 @@ expect()
 	esac || fail "$1: got '$2', expected $3 '$4'"
 }
 
+# between WHAT GOT LEAST MOST
+between()
+{
+	expect "$1" "$2" -ge "$3"
+	expect "$1" "$2" -le "$4"
+}
+
 # run_tests [FUNCTION...]: all, or the named; prints TAP, exits as kselftest has it
 run_tests()
 {
@@ -74,7 +82,7 @@ run_tests()
 			continue
 		fi
 		start=$(date +%s%N)
-		(trap teardown EXIT; setup; "$func") >"$TMP/log" 2>&1
+		(trap 'teardown; put_back' EXIT; setup; "$func") >"$TMP/log" 2>&1
 		rc=$?
 		printf '# %s took %d ms\n' "$func" $((($(date +%s%N) - start) / 1000000))
 		what="$func ${ids:+[$ids] }$what"

@@ -22,7 +22,7 @@ record() {	# NAME VALUE
 	param[$1]=$2
 }
 
-# JSON is written here and read with jq.
+# JSON is read with jq, but written here: a jq per array would take longer than tc does.
 json_string() {
 	local t=${1//\\/\\\\}
 
