@@ -20,12 +20,13 @@
  *  - Nothing polls. All waiting is in epoll_wait() without a timeout; a timerfd with absolute
  *    expiry (no timer slack) wakes it. The clock is read when a flow starts and when it ends.
  *
- *	options.c   the command line	-> cfg	(cdf.c: a file of flow sizes)
- *	serve.c     the server
- *	client.c    the client's loop
+ *	options.c, cdf.c	the command line, a file of flow sizes: struct config cfg
+ *	serve.c			the server
+ *	client.c		the client's loop
  *	arrivals.c, incast.c	which requests there are, and when
- *	flow.c      one request, from connect() to its report	(report.c: lines of JSON)
- *	transfer.c  moves bytes, for both sides	(socket.c: socket options)
+ *	flow.c			one request, from connect() to its report
+ *	report.c		lines of JSON
+ *	transfer.c, socket.c	moving bytes, for both sides; socket options
  */
 #include <err.h>
 

@@ -16,8 +16,8 @@
  * server makes a process for each client. Both are the same program on hosts of the
  * same byte order.
  */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <err.h>
 #include <errno.h>
 #include <getopt.h>
 #include <infiniband/verbs.h>
@@ -25,7 +25,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,8 +32,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "common/alloc.h"
+#include "common/events.h"
+#include "common/json.h"
+#include "common/units.h"
 
 #define MAGIC		0x726f636567656e31ULL
 #define DEFAULT_PORT	"5301"
@@ -43,7 +46,6 @@
 #define MAX_DEPTH	1024
 #define GRH		40	/* room that a received datagram leaves in front */
 #define UD_QKEY		0x11111111
-#define NSEC		1000000000ULL
 
 enum op { SEND, WRITE, READ, UC_SEND, UC_WRITE, UD_SEND, OPS };
 static const char * const op_names[] = {
@@ -99,42 +101,12 @@ static struct {
 	.h = { .magic = MAGIC, .qps = 1, .size = 65536, .depth = 4 },
 };
 
-__attribute__((format(printf, 1, 2)))
-static _Noreturn void die(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("rocegen: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	exit(1);
-}
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * NSEC + ts.tv_nsec;
-}
-
-static void *xcalloc(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	if (!p)
-		die("no memory");
-	return p;
-}
-
 /* ---- TCP ------------------------------------------------------------------------------- */
 
 static void put(int fd, const void *buf, size_t len)
 {
 	if (send(fd, buf, len, MSG_NOSIGNAL) != (ssize_t)len)
-		die("the other side is gone");
+		errx(1, "the other side is gone");
 }
 
 static bool get(int fd, void *buf, size_t len)
@@ -169,10 +141,10 @@ static void open_device(struct side *s)
 		if (!strcmp(ibv_get_device_name(*d), cfg.dev))
 			s->ctx = ibv_open_device(*d);
 	if (!s->ctx)
-		die("no RDMA device '%s'", cfg.dev);
+		errx(1, "no RDMA device '%s'", cfg.dev);
 	ibv_free_device_list(list);
 	if (ibv_query_port(s->ctx, 1, &port))
-		die("cannot query '%s'", cfg.dev);
+		errx(1, "cannot query '%s'", cfg.dev);
 	if (s->client)
 		s->h.mtu = port.active_mtu;
 }
@@ -185,7 +157,7 @@ static void post_recv(struct side *s, uint32_t i)
 	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	if (ibv_post_recv(s->qp[i], &wr, &bad))
-		die("cannot post a receive request");
+		errx(1, "cannot post a receive request");
 }
 
 static void post_send(struct side *s, uint32_t i)
@@ -211,7 +183,7 @@ static void post_send(struct side *s, uint32_t i)
 		wr.wr.rdma.rkey = s->peer[i].rkey;
 	}
 	if (ibv_post_send(s->qp[i], &wr, &bad))
-		die("cannot post a send request");
+		errx(1, "cannot post a send request");
 }
 
 static void make_qps(struct side *s, struct qp_info *mine)
@@ -222,19 +194,19 @@ static void make_qps(struct side *s, struct qp_info *mine)
 
 	open_device(s);
 	if (ibv_query_gid(s->ctx, 1, cfg.gid, &gid))
-		die("no GID %d", cfg.gid);
+		errx(1, "no GID %d", cfg.gid);
 	s->pd = ibv_alloc_pd(s->ctx);
 	s->channel = ibv_create_comp_channel(s->ctx);
 	if (!s->pd || !s->channel)
-		die("no protection domain or completion channel");
+		errx(1, "no protection domain or completion channel");
 	s->cq = ibv_create_cq(s->ctx, n * s->h.depth, NULL, s->channel, 0);
 	s->buf = xcalloc(1, s->h.size + GRH);
 	if (!s->cq || ibv_req_notify_cq(s->cq, 0))
-		die("no completion queue of %u", n * s->h.depth);
+		errx(1, "no completion queue of %u", n * s->h.depth);
 	s->mr = ibv_reg_mr(s->pd, s->buf, s->h.size + GRH, IBV_ACCESS_LOCAL_WRITE |
 			   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 	if (!s->mr)
-		die("cannot register %u bytes of memory", s->h.size);
+		errx(1, "cannot register %u bytes of memory", s->h.size);
 	s->qp = xcalloc(n, sizeof(*s->qp));
 	s->ah = xcalloc(n, sizeof(*s->ah));
 	s->peer = xcalloc(n, sizeof(*s->peer));
@@ -254,7 +226,7 @@ static void make_qps(struct side *s, struct qp_info *mine)
 
 		s->qp[i] = ibv_create_qp(s->pd, &init);
 		if (!s->qp[i] || ibv_modify_qp(s->qp[i], &attr, mask))
-			die("no queue pair %u: %s", i, strerror(errno));
+			err(1, "no queue pair %u", i);
 		if (!s->client && takes_recv(s))
 			for (d = 0; d < s->h.depth; d++)
 				post_recv(s, i);
@@ -296,11 +268,11 @@ static void connect_qps(struct side *s, const struct qp_info *mine)
 		} else {
 			s->ah[i] = ibv_create_ah(s->pd, &ah);
 			if (!s->ah[i])
-				die("no address handle");
+				errx(1, "no address handle");
 		}
 		if (ibv_modify_qp(s->qp[i], &rtr, rtr_mask) ||
 		    ibv_modify_qp(s->qp[i], &rts, rts_mask))
-			die("cannot connect queue pair %u: %s", i, strerror(errno));
+			err(1, "cannot connect queue pair %u", i);
 	}
 }
 
@@ -313,11 +285,11 @@ static void exchange(struct side *s, int fd)
 	make_qps(s, mine);
 	put(fd, mine, len);
 	if (!get(fd, s->peer, len))
-		die("the other side cannot: see what it says");
+		errx(1, "the other side cannot: see what it says");
 	connect_qps(s, mine);
 	put(fd, &ready, 1);
 	if (!get(fd, &ready, 1))
-		die("the other side is not ready");
+		errx(1, "the other side is not ready");
 	free(mine);
 }
 
@@ -332,13 +304,13 @@ static bool wait_completion(struct side *s, int fd)
 
 	while (poll(p, 2, -1) < 0)
 		if (errno != EINTR)
-			die("poll: %s", strerror(errno));
+			err(1, "poll");
 	if (p[0].revents) {
 		if (ibv_get_cq_event(s->channel, &cq, &context))
-			die("no event on the completion channel");
+			errx(1, "no event on the completion channel");
 		ibv_ack_cq_events(cq, 1);
 		if (ibv_req_notify_cq(s->cq, 0))
-			die("no notification");
+			errx(1, "no notification");
 	}
 	return p[1].revents;
 }
@@ -349,7 +321,7 @@ static void tear_down(struct side *s)
 
 	for (i = 0; i < s->h.qps; i++) {
 		if (ibv_destroy_qp(s->qp[i]))
-			die("cannot destroy a queue pair");
+			errx(1, "cannot destroy a queue pair");
 		if (s->ah[i])
 			ibv_destroy_ah(s->ah[i]);
 	}
@@ -372,7 +344,7 @@ static void serve_client(int fd)
 
 	if (!get(fd, &s.h, sizeof(s.h)) || s.h.magic != MAGIC || s.h.op >= OPS || !s.h.qps ||
 	    s.h.qps > MAX_QPS || s.h.size > MAX_SIZE || !s.h.depth || s.h.depth > MAX_DEPTH)
-		die("a client that does not speak as we do");
+		errx(1, "a client that does not speak as we do");
 	exchange(&s, fd);
 	while (!over) {
 		over = wait_completion(&s, fd);
@@ -381,7 +353,7 @@ static void serve_client(int fd)
 				if (wc[i].status == IBV_WC_WR_FLUSH_ERR)
 					continue;
 				if (wc[i].status != IBV_WC_SUCCESS)
-					die("receiving: %s", ibv_wc_status_str(wc[i].status));
+					errx(1, "receiving: %s", ibv_wc_status_str(wc[i].status));
 				s.received[wc[i].wr_id] += wc[i].byte_len - (is_ud(&s) ? GRH : 0);
 				post_recv(&s, wc[i].wr_id);
 			}
@@ -400,12 +372,12 @@ static int serve(void)
 	int fd, one = 1, zero = 0;
 
 	if (getaddrinfo(NULL, cfg.port, &hints, &ai))
-		die("no port '%s'", cfg.port);
+		errx(1, "no port '%s'", cfg.port);
 	fd = socket(ai->ai_family, ai->ai_socktype, 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
 	if (bind(fd, ai->ai_addr, ai->ai_addrlen) || listen(fd, 100))
-		die("port %s: %s", cfg.port, strerror(errno));
+		err(1, "port %s", cfg.port);
 	freeaddrinfo(ai);
 	signal(SIGCHLD, SIG_IGN);
 	for (;;) {
@@ -428,10 +400,10 @@ static int dial(void)
 	int fd, one = 1;
 
 	if (getaddrinfo(cfg.to, cfg.port, &hints, &ai))
-		die("no address '%s' port '%s'", cfg.to, cfg.port);
+		errx(1, "no address '%s' port '%s'", cfg.to, cfg.port);
 	fd = socket(ai->ai_family, ai->ai_socktype, 0);
 	if (connect(fd, ai->ai_addr, ai->ai_addrlen))
-		die("%s: %s", cfg.to, strerror(errno));
+		err(1, "%s", cfg.to);
 	freeaddrinfo(ai);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return fd;
@@ -452,7 +424,7 @@ static int timer_in(uint64_t ns)
 	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
 
 	if (fd < 0 || (ns && timerfd_settime(fd, 0, &t, NULL)))
-		die("no timer");
+		errx(1, "no timer");
 	return fd;
 }
 
@@ -471,7 +443,7 @@ static bool post_more(struct side *s, struct flow *f, uint32_t i, bool over)
 static void transfer(struct side *s, struct flow *flows)
 {
 	int timer = timer_in(cfg.duration), n, k;
-	uint64_t start = now(CLOCK_MONOTONIC);
+	uint64_t start = now_ns();
 	uint32_t i, flying = 0;
 	struct ibv_wc wc[64];
 	bool over = false;
@@ -487,7 +459,7 @@ static void transfer(struct side *s, struct flow *flows)
 		/* the timer stays readable once it has run out */
 		if (wait_completion(s, over ? -1 : timer))
 			over = true;
-		t = now(CLOCK_MONOTONIC);
+		t = now_ns();
 		while ((n = ibv_poll_cq(s->cq, 64, wc)) > 0)
 			for (k = 0; k < n; k++) {
 				struct flow *f = &flows[wc[k].wr_id];
@@ -503,6 +475,28 @@ static void transfer(struct side *s, struct flow *flows)
 			}
 	}
 	close(timer);
+}
+
+static void report(const struct side *s, uint32_t i, const struct flow *f)
+{
+	uint64_t ns = f->end - f->start, bytes = f->done * s->h.size;
+	struct json j = { .file = stdout };
+
+	json_open(&j, NULL, '{');
+	json_str(&j, "type", "flow");
+	json_str(&j, "label", cfg.label);
+	json_str(&j, "kind", op_names[s->h.op]);
+	json_int(&j, "qp", s->qp[i]->qp_num);
+	json_int(&j, "size", s->h.size);
+	json_int(&j, "messages", f->done);
+	json_int(&j, "bytes", bytes);
+	json_int(&j, "received", s->received[i]);
+	json_int(&j, "start_ns", f->start);
+	json_int(&j, "duration_ns", ns);
+	json_real(&j, "rate_bps", 0, ns ? bytes * 8e9 / ns : 0);
+	json_str(&j, "status", f->status ? ibv_wc_status_str(f->status) : "ok");
+	json_close(&j, '}');
+	putchar('\n');
 }
 
 static int client(void)
@@ -528,23 +522,18 @@ static int client(void)
 		uint64_t n;
 
 		if (read(t, &n, sizeof(n)) < 0)
-			die("timer");
+			errx(1, "timer");
 		close(t);
 	}
-	real_minus_mono = now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC);
+	real_minus_mono = clock_ns(CLOCK_REALTIME) - now_ns();
 	transfer(&s, flows);
 	put(fd, &done, 1);
 	if (!get(fd, s.received, s.h.qps * sizeof(*s.received)))
-		die("the server ended early");
+		errx(1, "the server ended early");
 	for (i = 0; i < s.h.qps; i++) {
-		uint64_t ns = flows[i].end - flows[i].start;
-		uint64_t bytes = flows[i].done * s.h.size;
-
-		printf("{\"type\":\"flow\",\"label\":\"%s\",\"kind\":\"%s\",\"qp\":%u,\"size\":%u,\"messages\":%lu,\"bytes\":%lu,\"received\":%lu,\"start_ns\":%lu,\"duration_ns\":%lu,\"rate_bps\":%.0f,\"status\":\"%s\"}\n",
-		       cfg.label, op_names[s.h.op], s.qp[i]->qp_num, s.h.size, flows[i].done, bytes,
-		       s.received[i], flows[i].start + real_minus_mono, ns,
-		       ns ? bytes * 8e9 / ns : 0,
-		       flows[i].status ? ibv_wc_status_str(flows[i].status) : "ok");
+		flows[i].start += real_minus_mono;
+		flows[i].end += real_minus_mono;
+		report(&s, i, &flows[i]);
 		failed |= flows[i].status != IBV_WC_SUCCESS;
 	}
 	tear_down(&s);
@@ -561,26 +550,8 @@ static _Noreturn void usage(int status)
 		"               [--gid N] [--port P] [--qps N] [--size BYTES] [--depth N]\n"
 		"               [--duration TIME | --messages N] [--start TIME] [--timeout N]\n"
 		"               [--label TEXT]\n"
-		"TIME is such as 20ms, BYTES such as 64k. --timeout is 4.096 us * 2^N.\n");
+		"TIME is such as 20ms, BYTES such as 64Ki. --timeout is 4.096 us * 2^N.\n");
 	exit(status);
-}
-
-static uint64_t number(const char *name, const char *text, const char *units)
-{
-	char *end;
-	double x = strtod(text, &end);
-	double factor = 0;
-
-	if (!strcmp(units, "time"))
-		factor = !strcmp(end, "ns") ? 1 : !strcmp(end, "us") ? 1e3 :
-			 !strcmp(end, "ms") ? 1e6 : !strcmp(end, "s") ? 1e9 : 0;
-	else
-		factor = !*end ? 1 : !strcmp(end, "k") ? 1024 : !strcmp(end, "M") ? 1048576 : 0;
-	if (end == text || !factor || x < 0) {
-		fprintf(stderr, "rocegen: --%s %s: not a %s\n", name, text, units);
-		exit(2);
-	}
-	return x * factor;
 }
 
 int main(int argc, char **argv)
@@ -593,6 +564,7 @@ int main(int argc, char **argv)
 		{ "timeout", 1, NULL, 'T' }, { "label", 1, NULL, 'l' }, { "help", 0, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
 	};
+	u64 size = cfg.h.size;
 	const char *what;
 	int c, i;
 
@@ -602,7 +574,7 @@ int main(int argc, char **argv)
 			cfg.dev = optarg;
 			break;
 		case 'g':
-			cfg.gid = number("gid", optarg, "number");
+			cfg.gid = parse_int("--gid", optarg, 0, 255);
 			break;
 		case 'p':
 			cfg.port = optarg;
@@ -611,25 +583,25 @@ int main(int argc, char **argv)
 			cfg.to = optarg;
 			break;
 		case 'q':
-			cfg.h.qps = number("qps", optarg, "number");
+			cfg.h.qps = parse_int("--qps", optarg, 1, MAX_QPS);
 			break;
 		case 's':
-			cfg.h.size = number("size", optarg, "number of bytes");
+			size = parse_size("--size", optarg);
 			break;
 		case 'n':
-			cfg.h.depth = number("depth", optarg, "number");
+			cfg.h.depth = parse_int("--depth", optarg, 1, MAX_DEPTH);
 			break;
 		case 'D':
-			cfg.duration = number("duration", optarg, "time");
+			cfg.duration = parse_time("--duration", optarg);
 			break;
 		case 'm':
-			cfg.messages = number("messages", optarg, "number");
+			cfg.messages = parse_int("--messages", optarg, 1, UINT64_MAX);
 			break;
 		case 'S':
-			cfg.start = number("start", optarg, "time");
+			cfg.start = parse_time("--start", optarg);
 			break;
 		case 'T':
-			cfg.timeout = number("timeout", optarg, "number");
+			cfg.timeout = parse_int("--timeout", optarg, 0, 31);
 			break;
 		case 'l':
 			cfg.label = optarg;
@@ -647,9 +619,9 @@ int main(int argc, char **argv)
 		return serve();
 	for (i = 0; i < OPS && strcmp(what, op_names[i]); i++)
 		;
-	if (i == OPS || !cfg.to || !cfg.h.qps || cfg.h.qps > MAX_QPS || cfg.h.size > MAX_SIZE ||
-	    !cfg.h.depth || cfg.h.depth > MAX_DEPTH || !cfg.duration == !cfg.messages)
+	if (i == OPS || !cfg.to || size > MAX_SIZE || !cfg.duration == !cfg.messages)
 		usage(2);
 	cfg.h.op = i;
+	cfg.h.size = size;
 	return client();
 }
