@@ -532,6 +532,61 @@ companion()
 }
 declare_test companion "R2 R9" "lowq-tc: RED for UDP 4791, CNPs first, the rest apart; host roce loads the module"
 
+# What lowq-tc could have changed of the switch and of the machine
+picture()
+{
+	local dev
+
+	for dev in egress p1; do
+		in_ns sw tc -d qdisc show dev "$dev" | sed 's/ refcnt [0-9]*//'
+		in_ns sw tc class show dev "$dev"
+		in_ns sw tc filter show dev "$dev"
+		ip -n "${NSP}sw" -d -o link show "$dev"
+	done
+	every ip route show
+	every ip -6 route show
+	every sysctl net
+	sysctl net
+	grep -o ^roce_rcm /proc/modules
+	find "$LOWQ_STATE_DIR" -name '*.json'
+}
+
+# Set and taken back while a flow is being paced: after it the switch is as before, the
+# module is gone, and the flow has noticed nothing.
+undone()
+{
+	local before flow
+
+	needs_virtual
+	modprobe -r roce_rcm
+	export LOWQ_STATE_DIR=$TMP/state
+	mkdir "$LOWQ_STATE_DIR"
+	hosts 1
+	in_ns sw tc qdisc replace dev p1 root handle 7: pfifo limit 77
+	before=$(picture)
+	"$LOWQ_TC" host roce --quiet || fail "lowq-tc host roce"
+	"$LOWQ_TC" roce egress -n "${NSP}sw" --rate 200mbit --quiet || fail "lowq-tc roce egress"
+	"$LOWQ_TC" roce p1 -n "${NSP}sw" --rate 1gbit --quiet || fail "lowq-tc roce p1"
+	[ "$(picture)" != "$before" ] || fail "nothing has changed"
+	roce h1 send --duration 2s &
+	flow=$!
+	sleep 0.3
+	expect "CNPs taken" "$(counter cnp_handled)" -gt 0
+	expect "packets held back" "$(counter paced)" -gt 0
+	"$LOWQ_TC" host reset --quiet || fail "lowq-tc host reset"
+	"$LOWQ_TC" reset --all -n "${NSP}sw" --quiet || fail "lowq-tc reset"
+	picture >"$TMP/picture"
+	diff - "$TMP/picture" <<<"$before" || fail "something is left"
+	wait "$flow"
+	expect "the flow's end" "$(jq -r .status "$TMP/flow.json")" = ok
+	# a module that was there already stays
+	modprobe roce_rcm
+	"$LOWQ_TC" host roce --quiet || fail "lowq-tc host roce, loaded"
+	"$LOWQ_TC" host reset --quiet || fail "lowq-tc host reset, loaded"
+	[ -d "$DEBUGFS" ] || fail "a module that lowq-tc did not load is gone"
+}
+declare_test undone "R2 R11" "lowq-tc reset and host reset: queues, settings and module as before, the flow goes on"
+
 # CNPs of a queue pair that is itself held back, and CNPs that are marked themselves
 cnp_way()
 {

@@ -16,7 +16,7 @@ host_roce() {
 		! has "$o" || refuse "--$o does not go with 'host roce': it is no control of TCP"
 	done
 	no_tcp_control
-	needs_module roce_rcm
+	needs_service roce_rcm	# it works while it is loaded
 }
 
 readonly roce_port=4791 roce_cnp=0x81	# a CNP is known by its opcode, never by its ECN field

@@ -10,7 +10,7 @@ host_apply() {
 	[[ $c =~ ^[A-Za-z0-9_]+$ ]] || refuse "'$c' is not the name of a congestion control"
 	begin_change
 	"${control_function[$c]:-host_plain}"
-	((${#modules[@]})) || needs_module "tcp_$c"
+	((${#modules[@]})) || [[ ! $tcp_control ]] || needs_module "tcp_$c"
 
 	get_sysctl net.ipv4.tcp_available_congestion_control ||
 		refuse "this kernel shows no net.ipv4.tcp_available_congestion_control"
