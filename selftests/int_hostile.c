@@ -2,13 +2,14 @@
 /*
  * int_hostile - an attacker on the path of HPCC++'s telemetry, for tests.
  *
- *	int_hostile RATE SECONDS
+ *	int_hostile [-6] RATE SECONDS
  *
- * Listens to probes and responses that pass through this host (IPv4), and sends RATE
- * altered copies of the latest ones per second: replayed, with a wrong cookie, a wrong
- * checksum, truncated, over-long, of a wrong flow (another port, or from a third host),
- * with an id of the future, with a sequence number out of the window. Prints how many of
- * each kind, as lines of "TYPE KIND NUMBER".
+ * Listens to probes and responses that pass through this host, of IPv4 or IPv6, and
+ * sends RATE altered copies of the latest ones per second: replayed, with a wrong cookie,
+ * a wrong checksum, truncated, over-long, of a wrong flow (another port, or from a third
+ * host), with an id of the future, with a sequence number out of the window, replayed
+ * behind IP options (IPv6: an extension header), or as a fragment. Prints how many of each
+ * kind, as lines of "TYPE KIND NUMBER".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <netinet/ip.h>
+#include <netinet/ip6.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -36,20 +38,26 @@ enum kind {
 	FLOW,
 	FUTURE,
 	SEQUENCE,
+	OPTIONS,
+	FRAGMENT,
 	KINDS,
 };
 
 static const char * const kind_name[KINDS] = {
 	"replay", "cookie", "checksum", "truncated", "overlong", "flow", "future", "sequence",
+	"options", "fragment",
 };
 
-#define HEADERS		(sizeof(struct iphdr) + sizeof(struct tcphdr))
+#define SPARE		64U
 
 /* An IP packet with a message, and room for a longer one */
 struct packet {
 	size_t len;	/* 0: none yet */
-	u8 data[HEADERS + INT_MAX_LEN + 64];
+	size_t th;	/* where the TCP header is */
+	u8 data[sizeof(struct ip6_hdr) + sizeof(struct tcphdr) + INT_MAX_LEN + SPARE];
 };
+
+static bool ipv6;
 
 static void die(const char *what)
 {
@@ -68,17 +76,32 @@ static u32 sum16(const u8 *p, size_t len, u32 sum)
 	return sum;
 }
 
+static struct tcphdr *tcp(struct packet *p)
+{
+	return (struct tcphdr *)(p->data + p->th);
+}
+
+static u8 *message(struct packet *p)
+{
+	return p->data + p->th + sizeof(struct tcphdr);
+}
+
 /* Length and checksums as they would be right */
 static void mend(struct packet *p)
 {
 	struct iphdr *ip = (struct iphdr *)p->data;
-	struct tcphdr *th = (struct tcphdr *)(p->data + sizeof(*ip));
-	size_t tcp_len = p->len - sizeof(*ip);
+	struct ip6_hdr *ip6 = (struct ip6_hdr *)p->data;
+	struct tcphdr *th = tcp(p);
+	size_t tcp_len = p->len - p->th;
 	u32 sum;
 
-	ip->tot_len = htons(p->len);
+	if (ipv6)
+		ip6->ip6_plen = htons(p->len - sizeof(*ip6));
+	else
+		ip->tot_len = htons(p->len);
 	th->check = 0;
-	sum = sum16((u8 *)&ip->saddr, 8, IPPROTO_TCP + tcp_len);
+	sum = sum16(ipv6 ? (u8 *)&ip6->ip6_src : (u8 *)&ip->saddr, ipv6 ? 32 : 8,
+		    IPPROTO_TCP + tcp_len);
 	sum = sum16((u8 *)th, tcp_len, sum);
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
@@ -88,16 +111,18 @@ static void mend(struct packet *p)
 /* Takes what has passed by; keeps the latest probe and response. */
 static void listen_to(int fd, struct packet latest[2])
 {
-	struct packet p;
+	struct packet p = { .th = ipv6 ? sizeof(struct ip6_hdr) : sizeof(struct iphdr) };
 	ssize_t n;
 
 	while ((n = recv(fd, p.data, sizeof(p.data), MSG_DONTWAIT | MSG_TRUNC)) >= 0) {
 		const struct iphdr *ip = (struct iphdr *)p.data;
-		const u8 *m = p.data + HEADERS;
+		const struct ip6_hdr *ip6 = (struct ip6_hdr *)p.data;
+		const u8 *m = message(&p);
 
-		if ((size_t)n < HEADERS + INT_HEAD_LEN || (size_t)n > sizeof(p.data) - 64 ||
-		    ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_TCP ||
-		    p.data[sizeof(*ip) + 13] != 0x08 || !int_head_valid(m, n - HEADERS))
+		if (n < m + INT_HEAD_LEN - p.data || (size_t)n > sizeof(p.data) - SPARE ||
+		    (ipv6 ? ip6->ip6_nxt : ip->protocol) != IPPROTO_TCP ||
+		    (!ipv6 && ip->ihl != 5) || p.data[p.th + 13] != 0x08 ||
+		    !int_head_valid(m, p.data + n - m))
 			continue;
 		p.len = n;
 		if (m[4] == INT_PROBE)
@@ -109,26 +134,47 @@ static void listen_to(int fd, struct packet latest[2])
 		die("recv");
 }
 
-static void alter(struct packet *p, enum kind kind)
+/* @len bytes at @from between the IP header and TCP's; IPv6: a header of @type */
+static void insert(struct packet *p, u8 type, const void *from, size_t len)
 {
 	struct iphdr *ip = (struct iphdr *)p->data;
-	struct tcphdr *th = (struct tcphdr *)(p->data + sizeof(*ip));
-	u8 *m = p->data + HEADERS;
+	struct ip6_hdr *ip6 = (struct ip6_hdr *)p->data;
+
+	memmove(p->data + p->th + len, p->data + p->th, p->len - p->th);
+	memcpy(p->data + p->th, from, len);
+	if (ipv6)
+		ip6->ip6_nxt = type;
+	else
+		ip->ihl += len / 4;
+	p->th += len;
+	p->len += len;
+}
+
+static void alter(struct packet *p, enum kind kind)
+{
+	static const u8 nops[4] = { 1, 1, 1, 1 }, padded[8] = { IPPROTO_TCP, 0, 1, 4 },
+		first[8] = { IPPROTO_TCP, 0, 0, 1, 1, 2, 3, 4 };
+	struct iphdr *ip = (struct iphdr *)p->data;
+	struct ip6_hdr *ip6 = (struct ip6_hdr *)p->data;
+	struct tcphdr *th = tcp(p);
+	u8 *m = message(p);
 
 	switch (kind) {
 	case COOKIE:
 		m[12 + rand() % 8] ^= 1 + rand() % 255;
 		break;
 	case TRUNCATED:
-		p->len = HEADERS + rand() % (p->len - HEADERS);
+		p->len = m - p->data + rand() % (p->data + p->len - m);
 		break;
 	case OVERLONG:
-		memset(p->data + p->len, rand(), 64);
-		p->len += 1 + rand() % 64;
+		memset(p->data + p->len, rand(), SPARE);
+		p->len += 1 + rand() % SPARE;
 		break;
 	case FLOW:
 		if (rand() & 1)
 			th->source = htons(1 + rand() % 1000);
+		else if (ipv6)
+			ip6->ip6_src.s6_addr[14] ^= 1 + rand() % 255;
 		else
 			ip->saddr = htonl(ntohl(ip->saddr) ^ (0x200 + (rand() & 0xff)));
 		break;
@@ -137,6 +183,18 @@ static void alter(struct packet *p, enum kind kind)
 		break;
 	case SEQUENCE:
 		th->seq = htonl(ntohl(th->seq) + (1u << 30) + rand());
+		break;
+	case OPTIONS:
+		if (ipv6)
+			insert(p, IPPROTO_DSTOPTS, padded, sizeof(padded));
+		else
+			insert(p, 0, nops, sizeof(nops));
+		break;
+	case FRAGMENT:
+		if (ipv6)
+			insert(p, IPPROTO_FRAGMENT, first, sizeof(first));
+		else
+			ip->frag_off = htons(IP_MF);
 		break;
 	default:
 		break;
@@ -148,25 +206,33 @@ static void alter(struct packet *p, enum kind kind)
 
 int main(int argc, char **argv)
 {
-	long rate = argc == 3 ? atol(argv[1]) : 0, count[2][KINDS] = { { 0 } };
-	double seconds = argc == 3 ? atof(argv[2]) : 0;
+	long rate, count[2][KINDS] = { { 0 } };
 	struct packet latest[2] = { { 0 } };
 	struct timespec next;
+	double seconds;
 	int in, out, t, k;
 	long i;
 
+	if (argc > 1 && !strcmp(argv[1], "-6")) {
+		ipv6 = true;
+		argc--;
+		argv++;
+	}
+	rate = argc == 3 ? atol(argv[1]) : 0;
+	seconds = argc == 3 ? atof(argv[2]) : 0;
 	if (rate < 1 || rate > 1000000000 || seconds <= 0) {
-		fprintf(stderr, "usage: int_hostile RATE SECONDS\n");
+		fprintf(stderr, "usage: int_hostile [-6] RATE SECONDS\n");
 		return 2;
 	}
-	in = socket(AF_PACKET, SOCK_DGRAM, htons(ETH_P_IP));
-	out = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
+	in = socket(AF_PACKET, SOCK_DGRAM, htons(ipv6 ? ETH_P_IPV6 : ETH_P_IP));
+	out = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_RAW, IPPROTO_RAW);
 	if (in < 0 || out < 0)
 		die("socket");
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (i = 0; i < rate * seconds; i++) {
 		enum kind kind = i / 2 % KINDS;
 		struct sockaddr_in to = { .sin_family = AF_INET };
+		struct sockaddr_in6 to6 = { .sin6_family = AF_INET6 };
 		struct packet p;
 
 		next.tv_nsec += 1000000000 / rate;
@@ -181,7 +247,10 @@ int main(int argc, char **argv)
 			continue;
 		alter(&p, kind);
 		to.sin_addr.s_addr = ((struct iphdr *)p.data)->daddr;
-		if (sendto(out, p.data, p.len, 0, (struct sockaddr *)&to, sizeof(to)) < 0)
+		to6.sin6_addr = ((struct ip6_hdr *)p.data)->ip6_dst;
+		if (sendto(out, p.data, p.len, 0,
+			   ipv6 ? (struct sockaddr *)&to6 : (struct sockaddr *)&to,
+			   ipv6 ? sizeof(to6) : sizeof(to)) < 0)
 			die("sendto");
 		count[i % 2][kind]++;
 	}
