@@ -128,8 +128,10 @@ static void int_arrived(struct sk_buff *skb, const struct int_sched_data *q)
 	unsigned int nhop;
 	u8 *p;
 
+	if (!q->speed)	/* there will be no record that it becomes part of */
+		return;
 	if (!int_segment_find(skb, skb_network_offset(skb), skb_protocol(skb, true), q->dscp, &s) ||
-	    skb_ensure_writable(skb, s.payload + s.len))
+	    s.len > INT_MAX_LEN || skb_ensure_writable(skb, s.payload + s.len))
 		return;
 	p = skb->data + s.payload;
 	if (!int_head_valid(p, s.len) || p[4] != INT_PROBE)
@@ -506,4 +508,3 @@ MODULE_AUTHOR("The lowq authors");
 MODULE_DESCRIPTION("In-band network telemetry for HPCC++: stamps probes as they leave a queue");
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("net-sch-int");
-MODULE_ALIAS("sch_int");

@@ -199,6 +199,33 @@ sojourn()
 }
 declare_test sojourn "H15" "sojourn: the probe's own wait times the rate"
 
+# A port whose rate nobody knows: what passes it unstamped is what came, its checksum
+# included; copies go there
+no_rate()
+{
+	local option
+
+	needs_virtual
+	command -v tshark >/dev/null || skip "no tshark to read captures with"
+	for option in nosojourn sojourn; do
+		dumbbell 1 100us
+		in_ns sw ip link add d0 type dummy
+		in_ns sw ip link set d0 up
+		in_ns sw tc qdisc add dev d0 root int switch-id 5 "$option" || fail "int $option"
+		in_ns sw tc qdisc add dev p1 clsact
+		in_ns sw tc filter add dev p1 ingress matchall action mirred egress mirror dev d0
+		serve r
+		SNAPLEN=0 capture sw d0 "$TMP/d.pcap" tcp
+		in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --size 100k >"$TMP/flow.json" || fail "flow failed"
+		stop_captures
+		expect "rate" "$(in_ns sw tc -s -j qdisc show dev d0 root | jq '.[0].rate_in_use')" -eq 0
+		expect "probes that pass, $option" "$(in_ns sw tc -s -j qdisc show dev d0 root | jq '.[0].no_rate')" -ge 2
+		expect "wrong checksums of probes, $option" "$(tshark -r "$TMP/d.pcap" -n -o tcp.check_checksum:TRUE -Y 'tcp.flags == 8' -T fields -e tcp.checksum.status 2>/dev/null | sort | uniq -c | awk '$2 != 1 { n += $1 } $2 == 1 { g += $1 } END { print (g ? n + 0 : "no probe") }')" = 0
+		teardown
+	done
+}
+declare_test no_rate "H15 H19" "a port without a rate leaves probes as they were"
+
 profile()
 {
 	local out
