@@ -50,16 +50,18 @@ static const char * const reflector_counters[] = {
 	NULL
 };
 
-/* With the addresses of @probe turned round. */
-static int send_v4(struct net *net, struct sk_buff *skb, const struct sk_buff *probe)
+/* With the addresses of @probe turned round, by the way of @sk's own packets. */
+static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)
 {
+	struct net *net = sock_net(sk);
 	const struct iphdr *from = ip_hdr(probe);
 	struct flowi4 fl4;
 	struct rtable *rt;
 	struct iphdr *iph;
 
-	rt = ip_route_output_ports(net, &fl4, NULL, from->saddr, from->daddr,
-				   tcp_hdr(skb)->dest, tcp_hdr(skb)->source, IPPROTO_TCP, 0, 0);
+	rt = ip_route_output_ports(net, &fl4, sk, from->saddr, from->daddr,
+				   tcp_hdr(skb)->dest, tcp_hdr(skb)->source, IPPROTO_TCP, 0,
+				   READ_ONCE(sk->sk_bound_dev_if));
 	if (IS_ERR(rt))
 		return PTR_ERR(rt);
 	skb_dst_set(skb, &rt->dst);
@@ -81,22 +83,25 @@ static int send_v4(struct net *net, struct sk_buff *skb, const struct sk_buff *p
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-static int send_v6(struct net *net, struct sk_buff *skb, const struct sk_buff *probe)
+static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)
 {
 	const struct ipv6hdr *from = ipv6_hdr(probe);
+	struct net *net = sock_net(sk);
 	struct flowi6 fl6 = {
 		.flowi6_proto = IPPROTO_TCP,
 		.saddr = from->daddr,
 		.daddr = from->saddr,
 		.fl6_sport = tcp_hdr(skb)->source,
 		.fl6_dport = tcp_hdr(skb)->dest,
+		.flowi6_mark = READ_ONCE(sk->sk_mark),
+		.flowi6_oif = READ_ONCE(sk->sk_bound_dev_if),
 	};
 	struct dst_entry *dst;
 	struct ipv6hdr *ip6h;
 
-	if (ipv6_addr_type(&fl6.daddr) & IPV6_ADDR_LINKLOCAL)
+	if (!fl6.flowi6_oif && ipv6_addr_type(&fl6.daddr) & IPV6_ADDR_LINKLOCAL)
 		fl6.flowi6_oif = probe->dev->ifindex;
-	dst = ip6_route_output(net, NULL, &fl6);
+	dst = ip6_route_output(net, sk, &fl6);
 	if (dst->error) {
 		int err = dst->error;
 
@@ -118,7 +123,7 @@ static int send_v6(struct net *net, struct sk_buff *skb, const struct sk_buff *p
 	return 0;
 }
 #else
-static int send_v6(struct net *net, struct sk_buff *skb, const struct sk_buff *probe)
+static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)
 {
 	return -EAFNOSUPPORT;
 }
@@ -211,7 +216,9 @@ static void reflector_take(struct net *net, struct sock *sk, const struct sk_buf
 	}
 	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
 			       READ_ONCE(tcp_sk(sk)->snd_una), &answer);
-	if (!skb || (s->ipv6 ? send_v6 : send_v4)(net, skb, probe)) {
+	if (skb)
+		skb->mark = READ_ONCE(sk->sk_mark);
+	if (!skb || (s->ipv6 ? send_v6 : send_v4)(sk, skb, probe)) {
 		kfree_skb(skb);
 		int_host_count(net, REFLECTOR_UNSENT);
 		return;

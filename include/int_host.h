@@ -77,11 +77,14 @@ static inline void int_host_count(struct net *net, unsigned int counter)
 static inline bool int_host_within_rate(struct net *net, u32 per_s)
 {
 	atomic64_t *next_ns = &int_host_net(net)->next_ns;
-	s64 now = ktime_get_ns(), old = atomic64_read(next_ns);
-	s64 from = max_t(s64, old, now - NSEC_PER_SEC / 64);
+	s64 now = ktime_get_ns(), old = atomic64_read(next_ns), from;
 
-	return from <= now &&
-	       atomic64_try_cmpxchg(next_ns, &old, from + NSEC_PER_SEC / per_s);
+	do {
+		from = max_t(s64, old, now - NSEC_PER_SEC / 64);
+		if (from > now)
+			return false;
+	} while (!atomic64_try_cmpxchg(next_ns, &old, from + NSEC_PER_SEC / per_s));
+	return true;
 }
 
 /* The connection that a segment came for, with a reference; NULL if there is none. */

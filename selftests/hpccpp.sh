@@ -577,6 +577,37 @@ path_change()
 }
 declare_test path_change "H7 H18" "ECMP: probes take the flow's path; a changed path begins anew and is filled"
 
+# The receiver's way back is for sockets with a mark only
+policy_route()
+{
+	local v to
+
+	needs_virtual
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	for v in -4 -6; do
+		ip "$v" -n "${NSP}r" rule add fwmark 5 table 100
+		ip "$v" -n "${NSP}r" route del default
+	done
+	ip -n "${NSP}r" route add default via 10.0.0.254 table 100
+	ip -n "${NSP}r" route add default via fd00:0::254 table 100
+	MARK=5 sink
+	for to in 10.0.0.1 fd00:0::1; do
+		in_ns h1 python3 - "$to" <<-'END' || fail "transfer to $to"
+			import socket, sys
+			s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
+			s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hpccpp")
+			s.connect((sys.argv[1], 5299))
+			s.sendall(b"x" * 1000000)
+			s.shutdown(socket.SHUT_WR)
+			s.recv(1)
+		END
+		expect "answers without a way, $to" "$(counter r int_reflector Unsent)" -eq 0
+	done
+	expect "responses" "$(counter h1 hpccpp Accepted)" -ge 10
+}
+declare_test policy_route "H9" "answers take the way of the connection's own packets, where that depends on a mark"
+
 two_bottlenecks()
 {
 	needs_virtual

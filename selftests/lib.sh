@@ -184,11 +184,12 @@ iperf_client()
 # sink: r takes what comes to port 5299
 sink()
 {
-	in_ns r python3 -c 'import socket, threading
+	in_ns r python3 -c 'import os, socket, threading
 def take(c):
     while c.recv(1 << 20): pass
     c.close()
 server = socket.create_server(("::", 5299), family=socket.AF_INET6, dualstack_ipv6=True)
+server.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, int(os.environ.get("MARK", "0")))
 while True: threading.Thread(target=take, args=(server.accept()[0],)).start()' &
 	wait_until listening r 5299
 }
