@@ -12,7 +12,6 @@
 
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
-#include <linux/netfilter_ipv6.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/net_namespace.h>
@@ -82,31 +81,22 @@ static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
 	return ecn_egress_set(skb, state->pf, ecn);
 }
 
-static const struct nf_hook_ops ecn_egress_hooks[] = {
-	{
-		.hook = ecn_egress_hook,
-		.pf = NFPROTO_IPV4,
-		.hooknum = NF_INET_LOCAL_OUT,
-		.priority = NF_IP_PRI_LAST,
-	},
-#if IS_ENABLED(CONFIG_IPV6)
-	{
-		.hook = ecn_egress_hook,
-		.pf = NFPROTO_IPV6,
-		.hooknum = NF_INET_LOCAL_OUT,
-		.priority = NF_IP6_PRI_LAST,
-	},
-#endif
+/* INET: IPv4 and IPv6, whose priorities have the same numbers */
+static const struct nf_hook_ops ecn_egress_hook_ops = {
+	.hook = ecn_egress_hook,
+	.pf = NFPROTO_INET,
+	.hooknum = NF_INET_LOCAL_OUT,
+	.priority = NF_IP_PRI_LAST,
 };
 
 static int __net_init ecn_egress_net_init(struct net *net)
 {
-	return nf_register_net_hooks(net, ecn_egress_hooks, ARRAY_SIZE(ecn_egress_hooks));
+	return nf_register_net_hook(net, &ecn_egress_hook_ops);
 }
 
 static void __net_exit ecn_egress_net_exit(struct net *net)
 {
-	nf_unregister_net_hooks(net, ecn_egress_hooks, ARRAY_SIZE(ecn_egress_hooks));
+	nf_unregister_net_hook(net, &ecn_egress_hook_ops);
 }
 
 static struct pernet_operations ecn_egress_net_ops = {

@@ -12,7 +12,6 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter_ipv4.h>
-#include <linux/netfilter_ipv6.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <net/ip6_checksum.h>
@@ -164,21 +163,12 @@ static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
 	return NF_DROP;
 }
 
-static const struct nf_hook_ops int_host_hooks[] = {
-	{
-		.hook = int_host_hook,
-		.pf = NFPROTO_IPV4,
-		.hooknum = NF_INET_PRE_ROUTING,
-		.priority = NF_IP_PRI_RAW,
-	},
-#if IS_ENABLED(CONFIG_IPV6)
-	{
-		.hook = int_host_hook,
-		.pf = NFPROTO_IPV6,
-		.hooknum = NF_INET_PRE_ROUTING,
-		.priority = NF_IP6_PRI_RAW,
-	},
-#endif
+/* INET: IPv4 and IPv6, whose priorities have the same numbers */
+static const struct nf_hook_ops int_host_hook_ops = {
+	.hook = int_host_hook,
+	.pf = NFPROTO_INET,
+	.hooknum = NF_INET_PRE_ROUTING,
+	.priority = NF_IP_PRI_RAW,
 };
 
 static int int_host_show(struct seq_file *seq, void *v)
@@ -198,7 +188,7 @@ static int __net_init int_host_net_init(struct net *net)
 
 	if (!proc_create_net_single(int_host.name, 0444, net->proc_net, int_host_show, NULL))
 		return -ENOMEM;
-	err = nf_register_net_hooks(net, int_host_hooks, ARRAY_SIZE(int_host_hooks));
+	err = nf_register_net_hook(net, &int_host_hook_ops);
 	if (err)
 		remove_proc_entry(int_host.name, net->proc_net);
 	return err;
@@ -207,7 +197,7 @@ static int __net_init int_host_net_init(struct net *net)
 /* Before the grace period: a hook that still runs counts in what is freed after it. */
 static void __net_exit int_host_net_pre_exit(struct net *net)
 {
-	nf_unregister_net_hooks(net, int_host_hooks, ARRAY_SIZE(int_host_hooks));
+	nf_unregister_net_hook(net, &int_host_hook_ops);
 }
 
 static void __net_exit int_host_net_exit(struct net *net)
