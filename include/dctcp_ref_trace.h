@@ -55,7 +55,7 @@ TRACE_EVENT(dctcp_ref_cut,
 	TP_STRUCT__entry(
 		__field(u16, sport)
 		__field(u16, dport)
-		__field(const char *, cause)
+		__array(char, cause, 12)
 		__field(u32, alpha)
 		__field(u32, cwnd)
 		__field(u32, ssthresh)
@@ -63,7 +63,7 @@ TRACE_EVENT(dctcp_ref_cut,
 	TP_fast_assign(
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->cause = cause;
+		strscpy(__entry->cause, cause, sizeof(__entry->cause));
 		__entry->alpha = alpha;
 		__entry->cwnd = cwnd;
 		__entry->ssthresh = ssthresh;

@@ -69,7 +69,7 @@ TRACE_EVENT(hpccpp_window,
 	TP_STRUCT__entry(
 		__field(u16, sport)
 		__field(u16, dport)
-		__field(const char *, cause)
+		__array(char, cause, 12)
 		__field(u64, reference)
 		__field(u64, w)
 		__field(u32, u)
@@ -80,7 +80,7 @@ TRACE_EVENT(hpccpp_window,
 	TP_fast_assign(
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->cause = cause;
+		strscpy(__entry->cause, cause, sizeof(__entry->cause));
 		__entry->reference = reference;
 		__entry->w = m->w;
 		__entry->u = m->u;
@@ -100,13 +100,13 @@ TRACE_EVENT(hpccpp_mode,
 	TP_STRUCT__entry(
 		__field(u16, sport)
 		__field(u16, dport)
-		__field(const char *, cause)
+		__array(char, cause, 12)
 		__field(u32, cwnd)
 	),
 	TP_fast_assign(
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->cause = cause;
+		strscpy(__entry->cause, cause, sizeof(__entry->cause));
 		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));
 	),
 	TP_printk("sport=%u dport=%u cause=%s cwnd=%u",

@@ -61,7 +61,7 @@ TRACE_EVENT(ldcp_window,
 	TP_STRUCT__entry(
 		__field(u16, sport)
 		__field(u16, dport)
-		__field(const char *, cause)
+		__array(char, cause, 12)
 		__field(u64, before)
 		__field(u64, after)
 		__field(u32, ssthresh)
@@ -70,7 +70,7 @@ TRACE_EVENT(ldcp_window,
 	TP_fast_assign(
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->cause = cause;
+		strscpy(__entry->cause, cause, sizeof(__entry->cause));
 		__entry->before = before;
 		__entry->after = after;
 		__entry->ssthresh = tcp_sk(sk)->snd_ssthresh;

@@ -69,7 +69,7 @@ TRACE_EVENT(prague_cut,
 	TP_STRUCT__entry(
 		__field(u16, sport)
 		__field(u16, dport)
-		__field(const char *, cause)
+		__array(char, cause, 12)
 		__field(u32, alpha)
 		__field(u32, cwnd)
 		__field(u32, frac)
@@ -80,7 +80,7 @@ TRACE_EVENT(prague_cut,
 	TP_fast_assign(
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->cause = cause;
+		strscpy(__entry->cause, cause, sizeof(__entry->cause));
 		__entry->alpha = before->alpha >> (PRAGUE_Q - 30);
 		__entry->cwnd = before->cwnd;
 		__entry->frac = before->frac >> (PRAGUE_Q - 30);
@@ -104,16 +104,16 @@ TRACE_EVENT(prague_mode,
 	TP_STRUCT__entry(
 		__field(u16, sport)
 		__field(u16, dport)
-		__field(const char *, mode)
-		__field(const char *, reason)
+		__array(char, mode, 12)
+		__array(char, reason, 12)
 		__field(u32, srtt_us)
 		__field(u32, min_rtt_us)
 	),
 	TP_fast_assign(
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->mode = mode;
-		__entry->reason = reason;
+		strscpy(__entry->mode, mode, sizeof(__entry->mode));
+		strscpy(__entry->reason, reason, sizeof(__entry->reason));
 		__entry->srtt_us = tcp_sk(sk)->srtt_us >> 3;
 		__entry->min_rtt_us = tcp_min_rtt(tcp_sk(sk));
 	),

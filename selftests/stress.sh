@@ -140,6 +140,18 @@ every_pair()
 }
 declare_test every_pair "" "a flow changes from each control to each, in mid-flow"
 
+# What trace-cmd and perf read of an event is the event: a pointer in it tells them nothing
+traces()
+{
+	local c events=/sys/kernel/tracing/events
+
+	for c in "${CONTROLS[@]}"; do
+		expect "events of $c" "$(cat "$events/$c"/*/format | grep -c '^name:')" -ge 2
+		expect "pointers in them" "$(cat "$events/$c"/*/format | grep -c 'field:.*\*')" -eq 0
+	done
+}
+declare_test traces "" "events hold what they say, and no pointers to it"
+
 bad_paths()
 {
 	local c spec size=400000
