@@ -258,9 +258,8 @@ inject_policy()
 	expect "other combinations" "$(wc -l <"$TMP/in3")" -eq 4
 	for v in 10.0.0.0/33 fd00::/129 10.0.0 '10.0.0.0/8;' /8 \
 		"$(seq -f '10.%g.0.0/16' 17 | paste -sd,)"; do
-		! echo "$v" 2>/dev/null >"$PARAM/destinations" || fail "destinations=$v was taken"
+		refused "destinations=$v"
 	done
-	expect "destinations after refusals" "$(cat "$PARAM/destinations")" = 10.0.0.0/24,fd00:2::1/128
 	echo >"$PARAM/destinations"
 	expect "destinations, all" "$(cat "$PARAM/destinations")" = ""
 	# chosen no more while it is held back: in order, so that nothing is sent again
@@ -410,34 +409,45 @@ reaction()
 }
 declare_test reaction "R6 R7 R8" "a CNP cuts the rate of its queue pair, which grows when no more come"
 
-# The first cut is beta packets per RTT off the line's rate, and one RTT without a CNP
-# gives alpha packets per RTT back; an incast shares its link.
-ldcp()
+# four_send: h1 to h4 to r, for 200 ms
+four_send()
 {
 	local i pids=()
 
-	needs_virtual
-	load algorithm=1 line_rate_mbps=1000 ldcp_rtt_us=500 ldcp_alpha=128 cnp_interval_us=0 reduce_gap_us=0
-	hosts 4
-	red 1gbit 10000 40000
-	trace_on roce_rcm/roce_rcm_cut
 	for i in 1 2 3 4; do
 		LOG=flow$i roce "h$i" send --duration 200ms &
 		pids+=($!)
 	done
 	wait "${pids[@]}"
+}
+
+# four_shared MBPS: all ended well, with so much together, and even shares
+four_shared()
+{
+	jq -c .rate_bps "$TMP"/flow?.json
+	expect "queue pairs that ended well" "$(jq -r .status "$TMP"/flow?.json | grep -cx ok)" -eq 4
+	expect "Mb/s together" "$(jq -s 'map(.bytes) | add * 8 / 200000' "$TMP"/flow?.json)" -ge "$1"
+	expect "fairness" "$(jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))' "$TMP"/flow?.json)" -ge 0.9
+}
+
+# The first cut is beta packets per RTT off the line's rate, and one RTT without a CNP
+# gives alpha packets per RTT back; an incast shares its link.
+ldcp()
+{
+	needs_virtual
+	load algorithm=1 line_rate_mbps=1000 ldcp_rtt_us=500 ldcp_alpha=128 cnp_interval_us=0 reduce_gap_us=0
+	hosts 4
+	red 1gbit 10000 40000
+	trace_on roce_rcm/roce_rcm_cut
+	four_send
 	trace_off "$TMP/trace"
 	# 1082 + 14 bytes of packet are 17.5 Mb/s of a window's packet; the window is whole
 	head -n 3 "$TMP/trace"
-	expect "Mb/s of a cut, least" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
-		if (v["before_bps"] < 9e8 && v["rate_bps"] > 1.2e7) { d = (v["before_bps"] - v["rate_bps"]) / 1e6; if (!n++ || d < least) least = d } }
-		END { printf "%.2f", least }' "$TMP/trace")" -ge 8.5
-	expect "Mb/s of a cut, most" "$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); v[a[1]] = a[2] }
-		if (v["before_bps"] < 9e8 && v["rate_bps"] > 1.2e7) { d = (v["before_bps"] - v["rate_bps"]) / 1e6; if (d > most) most = d } }
-		END { printf "%.2f", most }' "$TMP/trace")" -le 17.7
-	expect "queue pairs that ended well" "$(cat "$TMP"/flow?.json | jq -r .status | grep -cx ok)" -eq 4
-	expect "Mb/s together" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | add * 8 / 200000')" -ge 800
-	expect "fairness" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))')" -ge 0.9
+	awk "$VALUES"'v["before_bps"] < 9e8 && v["rate_bps"] > 1.2e7 { print (v["before_bps"] - v["rate_bps"]) / 1e6 }' \
+		"$TMP/trace" | sort -n >"$TMP/cuts"
+	expect "Mb/s of a cut, least" "$(head -n1 "$TMP/cuts")" -ge 8.5
+	expect "Mb/s of a cut, most" "$(tail -n1 "$TMP/cuts")" -le 17.7
+	four_shared 800
 	load
 }
 declare_test ldcp "R8" "LDCP: a CNP takes beta packets per RTT off the rate, each RTT gives alpha"
@@ -455,30 +465,20 @@ red()
 
 incast()
 {
-	local i pids=() total
-
 	needs_virtual
 	load line_rate_mbps=1000 dcqcn_ai_mbps=2 dcqcn_hai_mbps=10 dcqcn_timer_us=300
 	hosts 4
 	red 1gbit 10000 40000
-	for i in 1 2 3 4; do
-		LOG=flow$i roce "h$i" send --duration 200ms &
-		pids+=($!)
-	done
-	wait "${pids[@]}"
-	total=$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | add * 8 / 200000')
-	echo "Mb/s together: $total; $(cat "$TMP"/flow?.json | jq -c .rate_bps | paste -sd' ')"
-	expect "queue pairs that ended well" "$(cat "$TMP"/flow?.json | jq -r .status | grep -cx ok)" -eq 4
-	expect "Mb/s together" "$total" -ge 800
+	four_send
+	four_shared 800
 	expect "marks" "$(queue_counts sw egress | cut -f1)" -ge 100
-	expect "fairness" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))')" -ge 0.9
 	load
 }
 declare_test incast "R2 R6" "four senders share a RED bottleneck"
 
 cnp_loss()
 {
-	local i options pids=()
+	local options
 
 	needs_virtual
 	read -ra options < <(roce_tuned 1gbit)
@@ -486,16 +486,10 @@ cnp_loss()
 	hosts 4
 	red 1gbit 10000 40000
 	lose_cnps
-	for i in 1 2 3 4; do
-		LOG=flow$i roce "h$i" send --duration 200ms &
-		pids+=($!)
-	done
-	wait "${pids[@]}"
+	four_send
 	expect "CNPs lost on the way" $(($(counter cnp_sent) - $(counter cnp_handled))) -ge $(($(counter cnp_sent) / 3))
 	expect "CNPs that arrived" "$(counter cnp_handled)" -ge $(($(counter cnp_sent) / 3))
-	expect "queue pairs that ended well" "$(cat "$TMP"/flow?.json | jq -r .status | grep -cx ok)" -eq 4
-	expect "Mb/s together" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | add * 8 / 200000')" -ge 700
-	expect "fairness" "$(cat "$TMP"/flow?.json | jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))')" -ge 0.9
+	four_shared 700
 	load
 }
 declare_test cnp_loss "R6 R7" "with half of the CNPs lost the senders still share the link"
