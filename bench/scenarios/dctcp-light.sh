@@ -25,9 +25,7 @@ run_scenario()
 	modprobe tcp_dctcp_ref alpha_init=0
 	echo 0 >/sys/module/tcp_dctcp/parameters/dctcp_alpha_on_init
 	dumbbell 1 1ms
-	in_ns sw tc qdisc add dev egress root handle 1: htb default 1 direct_qlen 100000
-	in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate 10gbit ceil 10gbit \
-		burst 1514 cburst 1514 quantum 1514
+	shape 10gbit
 	in_ns h1 tc qdisc add dev eth0 root netem limit 1000000 \
 		loss "$(awk -v n="$one_in" 'BEGIN { print 100 / n }')%" ecn
 	serve r --cc "$CONTROL"

@@ -17,29 +17,20 @@ GOALS='[
 
 run_scenario()
 {
-	local i hosts=()
+	local i
 
-	modprobe int_reflector
 	dumbbell 10 10us
 	bottleneck 100gbit 10us --limit 2000000b
-	if [ "$CONTROL" = hpccpp ]; then
-		echo "$stage" >/sys/module/tcp_hpccpp/parameters/max_stage
-		echo 10000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns
-		for ((i = 1; i <= 10; i++)); do
-			ip -n "${NSP}h$i" route replace default via "10.0.$i.254" initcwnd "$iw"
-		done
-	fi
+	hpccpp_hosts max_stage="$stage" base_rtt_ns=10000
 	for ((i = 1; i <= 10; i++)); do
+		[ "$CONTROL" != hpccpp ] || ip -n "${NSP}h$i" route replace default via "10.0.$i.254" initcwnd "$iw"
 		serve "h$i" --cc "$CONTROL"
-		hosts+=("10.0.$i.1")
 	done
 	watch_queue 100gbit 0us 10ms 10us
-	in_ns r flowgen incast --to "$(IFS=,; echo "${hosts[*]}")" --fan 60 --size 500k \
-		--cc "$CONTROL" --timeout 5s >"$OUT/flows.jsonl" || fail "incast failed"
+	incast 10 60 500k >"$OUT/flows.jsonl"
 	watched
 	completions
 	metric queue_max_kb "$(awk -F, 'NR > 1 && $6 > m { m = $6 } END { print m / 1000 }' "$OUT/queue.csv")"
 	# qdelay takes probes for retransmissions: their bytes are old. The stack counts its own.
-	metric retrans_real "$(for ((i = 1; i <= 10; i++)); do in_ns "h$i" cat /proc/net/snmp; done |
-		awk '/^Tcp: [0-9]/ { n += $13 } END { print n }')"
+	metric retrans_real "$(host_counter RetransSegs 10)"
 }

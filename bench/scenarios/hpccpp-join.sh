@@ -22,12 +22,7 @@ run_scenario()
 {
 	local us=${rtt%us} gbps=${rate%gbit}
 
-	modprobe int_reflector
-	if [ "$CONTROL" = hpccpp ]; then
-		echo "$stage" >/sys/module/tcp_hpccpp/parameters/max_stage
-		echo 16 >/sys/module/tcp_hpccpp/parameters/flows
-		echo "${us}000" >/sys/module/tcp_hpccpp/parameters/base_rtt_ns
-	fi
+	hpccpp_hosts max_stage="$stage" flows=16 base_rtt_ns="${us}000"
 	dumbbell 2 "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
@@ -46,12 +41,7 @@ run_scenario()
 	local begin end
 	begin=$(head -n1 "$TMP/second" | cut -d' ' -f1)
 	end=$(tail -n1 "$TMP/second" | cut -d' ' -f1)
-	# "right" for a control without eta is the whole of the link
-	awk -v b="$begin" -v c="${gbps}e9" -v eta="$([ "$CONTROL" = hpccpp ] && echo 0.95 || echo 1)" '
-		$1 >= b { ok = $2 >= 0.95 * eta * c && $2 <= 1.05 * eta * c && $3 <= 5
-			run = ok ? run + 1 : 0
-			if (run == 5) { print $1 - 4 - b; exit } }' "$TMP/bins" >"$TMP/joined"
-	metric joined_rtts "$(cat "$TMP/joined")"
+	metric joined_rtts "$(followed "$begin" "${gbps}e9")"
 	metric reclaimed_rtts "$(awk -v e="$end" -v c="${gbps}e9" '$1 > e && $2 >= 0.95 * 0.95 * c { print $1 - e; exit }' "$TMP/bins")"
 	metric join_queue_max "$(awk -v b="$begin" '$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
 	metric jain_end "$(awk -v e="$end" 'FNR == NR { if ($1 > e - 50 && $1 < e) a += $2; next } $1 > e - 50 && $1 < e { b += $2 }

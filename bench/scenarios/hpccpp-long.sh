@@ -31,11 +31,7 @@ run_scenario()
 	local -A length=([10gbit-100us]=80 [10gbit-10us]=40 [100gbit-100us]=20 [100gbit-10us]=8)
 
 	ms=${length[$rate-$rtt]}
-	modprobe int_reflector
-	if [ "$CONTROL" = hpccpp ]; then
-		echo "$stage" >/sys/module/tcp_hpccpp/parameters/max_stage
-		echo "${rtt%us}000" >/sys/module/tcp_hpccpp/parameters/base_rtt_ns
-	fi
+	hpccpp_hosts max_stage="$stage" base_rtt_ns="${rtt%us}000"
 	dumbbell "$flows" "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"

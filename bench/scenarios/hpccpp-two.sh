@@ -21,34 +21,19 @@ GOALS='[
 # retune DEV RATE: the port's shaper, and what it stamps
 retune()
 {
-	local class parent
+	local class
 
-	read -r class parent < <(in_ns sw tc class show dev "$1" | awk '$2 == "htb" { print $3, substr($3, 1, index($3, ":")) }')
-	in_ns sw tc class change dev "$1" parent "$parent" classid "$class" htb rate "$2" ceil "$2" \
-		burst 1514 cburst 1514 quantum 1514 || fail "tc class change"
+	class=$(in_ns sw tc class show dev "$1" | awk '$2 == "htb" { print $3 }')
+	set_rate sw "$1" "$class" "$2"
 	[ "$CONTROL" = hpccpp ] || return 0
 	in_ns sw tc qdisc change dev "$1" parent "$class" int rate "$2" || fail "tc qdisc change"
-}
-
-# followed FROM RATE: RTTs, from FROM RTTs after the first packet
-followed()
-{
-	awk -v b="$1" -v c="$2" -v eta="$([ "$CONTROL" = hpccpp ] && echo 0.95 || echo 1)" '
-		$1 >= b { ok = $2 >= 0.95 * eta * c && $2 <= 1.05 * eta * c && $3 <= 5
-			run = ok ? run + 1 : 0
-			if (run == 5) { print $1 - 4 - b; exit } }' "$TMP/bins"
 }
 
 run_scenario()
 {
 	local i mac change=() first_ns flow
 
-	modprobe int_reflector
-	if [ "$CONTROL" = hpccpp ]; then
-		echo "$stage" >/sys/module/tcp_hpccpp/parameters/max_stage
-		echo 16 >/sys/module/tcp_hpccpp/parameters/flows
-		echo 100000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns
-	fi
+	hpccpp_hosts max_stage="$stage" flows=16 base_rtt_ns=100000
 	dumbbell 1 100us
 	# what comes from h1 leaves sw by "first", comes back by "second", and leaves by
 	# "egress": both queues are between sw's p1 and egress, and are watched as one

@@ -44,12 +44,7 @@ run_scenario()
 {
 	local i s id=1 pids=() ns=${rtt%us}000
 
-	modprobe int_reflector
-	if [ "$CONTROL" = hpccpp ]; then
-		echo "$stage" >/sys/module/tcp_hpccpp/parameters/max_stage
-		echo 10000 >/sys/module/tcp_hpccpp/parameters/line_rate_mbps
-		echo $((ns + 2000)) >/sys/module/tcp_hpccpp/parameters/base_rtt_ns
-	fi
+	hpccpp_hosts max_stage="$stage" line_rate_mbps=10000 base_rtt_ns=$((ns + 2000))
 	roomy
 	for s in leaf1 leaf2 spine1 spine2; do
 		add_ns "$s"

@@ -32,10 +32,7 @@ run_scenario()
 	dumbbell 2 100us
 	line_rate 10gbit
 	bottleneck 10gbit 100us
-	if [ "$CONTROL" = ldcp ]; then
-		echo "$alpha" >/sys/module/tcp_ldcp/parameters/alpha
-		echo "$beta" >/sys/module/tcp_ldcp/parameters/beta
-	fi
+	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta"
 	ldcp_hosts 87
 	serve r --cc "$CONTROL"
 	serve h2 --cc "$CONTROL"
@@ -48,7 +45,7 @@ run_scenario()
 	cat "$TMP/rpc" >>"$OUT/flows.jsonl"
 	watched
 	completions
-	metric long_gbps "$(jq '[.flows[] | select(.flow | startswith("10.0.1.1:"))][0].goodput_bps / 1e9' "$OUT/qdelay.json")"
-	metric long_drops "$(jq '[.flows[] | select(.flow | startswith("10.0.1.1:"))][0].dropped' "$OUT/qdelay.json")"
+	metric long_gbps "$(of 1 '.goodput_bps / 1e9')"
+	metric long_drops "$(of 1 .dropped)"
 	metric timeouts "$(host_counter TCPTimeouts 2)"
 }

@@ -34,8 +34,7 @@ run_scenario()
 	local rate rtt flows from us
 
 	IFS=, read -r rate rtt flows <<<"$path"
-	echo "$alpha" >/sys/module/tcp_ldcp/parameters/alpha
-	echo "$beta" >/sys/module/tcp_ldcp/parameters/beta
+	parameter alpha="$alpha" beta="$beta"
 	us=${rtt%us} from=500
 	[ "$rtt" != 1ms ] || us=1000 from=200
 	dumbbell "$flows" "$rtt"

@@ -29,7 +29,7 @@ more than half of the link, and opts=fractional:1 is the way below it."
 
 run_scenario()
 {
-	local from=30 to=90 p c
+	local from=30 to=90
 
 	case $rate-$rtt in
 	# after slow start the shares need a minute
@@ -42,14 +42,7 @@ run_scenario()
 	bottleneck "$rate" "$rtt"
 	serve r --cc prague
 	watch_queue "$rate" "${from}s" "${to}s" 10ms
-	in_ns h1 flowgen long --to 10.0.0.1 --cc prague --duration "${to}s" \
-		--start "$((SEED * 104729 % 20000))us" >"$TMP/long1" &
-	p=$!
-	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --duration "${to}s" \
-		--start "$((SEED * 7919 % 20000))us" >"$TMP/long2" &
-	c=$!
-	wait $p $c
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	two_flows prague cubic "$to"
 	watched
 	metric prague_mbps "$(of 1 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
 	metric cubic_mbps "$(of 2 ".payload_bytes * 8 / 1e6 / ($to - $from)")"

@@ -41,9 +41,9 @@ run_scenario()
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 16s >"$OUT/flows.jsonl" &
 	flow=$!
 	sleep 10
-	in_ns sw tc class change dev egress classid 10f0:1 htb rate 20mbit ceil 20mbit burst 1514 cburst 1514 quantum 1514 || fail "tc class"
+	set_rate sw egress 10f0:1 20mbit
 	sleep 2
-	in_ns sw tc class change dev egress classid 10f0:1 htb rate 100mbit ceil 100mbit burst 1514 cburst 1514 quantum 1514 || fail "tc class"
+	set_rate sw egress 10f0:1 100mbit
 	wait $flow
 	watched
 	after_the_drop

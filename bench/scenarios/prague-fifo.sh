@@ -22,21 +22,12 @@ seeds (--seeds 3)."
 
 run_scenario()
 {
-	local p c
-
 	dumbbell 2 "$rtt"
 	QUEUE="fifo --limit ${limit}p"
 	bottleneck 100mbit "$rtt"
 	serve r --cc prague
 	watch_queue 100mbit 20s 80s 10ms
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$first" --duration 80s \
-		--start "$((SEED * 104729 % 20000))us" >"$TMP/long1" &
-	p=$!
-	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --duration 80s \
-		--start "$((SEED * 7919 % 20000))us" >"$TMP/long2" &
-	c=$!
-	wait $p $c
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	two_flows "$first" cubic 80
 	watched
 	metric first_mbps "$(of 1 '.payload_bytes * 8 / 1e6 / 60')"
 	metric cubic_mbps "$(of 2 '.payload_bytes * 8 / 1e6 / 60')"
