@@ -24,7 +24,7 @@
 
 #include "hpccpp_model.h"
 #include "hpccpp_param.h"
-#include "int_host.h"
+#include "int_host_impl.h"
 
 CC_PARAM(max_rate, 4000000, 1, 1000000000, 0644, "0 would answer nothing: unload the module",
 	 "responses per second and network namespace, at most");

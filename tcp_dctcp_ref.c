@@ -38,7 +38,7 @@
 #include "cc_param.h"
 #include "cc_timeout.h"
 #include "dctcp_model.h"
-#include "ecn_egress.h"
+#include "ecn_egress_impl.h"
 #include "ecn_feedback.h"
 
 #define CREATE_TRACE_POINTS

@@ -44,7 +44,7 @@
 #include "ecn_feedback.h"
 #include "hpccpp_model.h"
 #include "hpccpp_param.h"
-#include "int_host.h"
+#include "int_host_impl.h"
 
 #define CREATE_TRACE_POINTS
 #include "hpccpp_trace.h"

@@ -19,7 +19,7 @@
  *			as it is; a loss: with cw = packets acknowledged before it
  *
  * The window is arithmetic in ldcp_model.h; the receiver's echo is in
- * ecn_feedback.h, the ECN field of single packets in ecn_egress.h. Without ECN a
+ * ecn_feedback.h, the ECN field of single packets in ecn_egress_impl.h. Without ECN a
  * connection is Reno, and its packets leave as Not-ECT.
  *
  * Only for networks that one administration controls, switches included: the
@@ -54,7 +54,7 @@
 #include "cc_compat.h"
 #include "cc_param.h"
 #include "cc_timeout.h"
-#include "ecn_egress.h"
+#include "ecn_egress_impl.h"
 #include "ecn_feedback.h"
 #include "ldcp_model.h"
 

@@ -15,7 +15,7 @@
  *
  * rtt_virt is srtt + 25 ms, at most 65 ms, from the 500th round on, and srtt before:
  * how much a flow gets depends little on its RTT. Arithmetic is in prague_model.h, the
- * ECN field of packets in ecn_egress.h.
+ * ECN field of packets in ecn_egress_impl.h.
  *
  * A connection whose handshake did not agree on Accurate ECN, or whose feedback
  * turns out to be garbled, is Reno (the stack's own, "prague_reno") for the rest
@@ -57,7 +57,7 @@
 #include "cc_compat.h"
 #include "cc_param.h"
 #include "cc_timeout.h"
-#include "ecn_egress.h"
+#include "ecn_egress_impl.h"
 #include "ecn_feedback.h"
 #include "prague_model.h"
 

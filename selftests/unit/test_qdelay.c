@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of what selftests/tools/qdelay works out by itself: percentiles (dist.c) against sorted
+ * Tests of what tools/qdelay works out by itself: percentiles (dist.c) against sorted
  * values, sequence space (seen.c) against a byte map.
  */
 #define _GNU_SOURCE
@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../tools/qdelay/dist.c"
-#include "../tools/qdelay/seen.c"
+#include "../../tools/qdelay/dist.c"
+#include "../../tools/qdelay/seen.c"
 
 #define VALUES	20000
 

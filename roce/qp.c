@@ -5,7 +5,7 @@
  * A data packet names only the queue pair that it is for. Whose it is, where a CNP
  * has to go, is learned from what the local queue pair sends (RC acknowledges, so
  * that the first ACK tells), from the datagram header (UD), or else asked of the
- * RDMA core, from a work item (UC; roce_rxe.c).
+ * RDMA core, from a work item (UC; rxe.c).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

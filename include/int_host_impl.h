@@ -6,8 +6,8 @@
  *
  * One user per module: the state below is the including file's own.
  */
-#ifndef _LOWQ_INT_HOST_H
-#define _LOWQ_INT_HOST_H
+#ifndef _LOWQ_INT_HOST_IMPL_H
+#define _LOWQ_INT_HOST_IMPL_H
 
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_conntrack_common.h>
@@ -260,4 +260,4 @@ static inline void int_host_checksum6(struct sk_buff *skb, const struct in6_addr
 }
 #endif
 
-#endif /* _LOWQ_INT_HOST_H */
+#endif /* _LOWQ_INT_HOST_IMPL_H */

@@ -7,8 +7,8 @@
  *
  * One user per module: the state below is the including file's own.
  */
-#ifndef _LOWQ_ECN_EGRESS_H
-#define _LOWQ_ECN_EGRESS_H
+#ifndef _LOWQ_ECN_EGRESS_IMPL_H
+#define _LOWQ_ECN_EGRESS_IMPL_H
 
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
@@ -127,4 +127,4 @@ static inline void ecn_egress_unregister(void)
 	unregister_pernet_subsys(&ecn_egress_net_ops);
 }
 
-#endif /* _LOWQ_ECN_EGRESS_H */
+#endif /* _LOWQ_ECN_EGRESS_IMPL_H */

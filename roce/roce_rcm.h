@@ -2,15 +2,15 @@
 /*
  * What the parts of roce_rcm share. Each calls those below it alone:
  *
- *	roce_main.c	the hooks; loading, unloading, namespaces
- *	roce_debugfs.c	what can be seen of it: counters and queue pairs
- *	roce_cnp.c	CNPs: those for packets that come marked, and those that come
- *	roce_policy.c	which flows take part
- *	roce_rxe.c	what only rdma_rxe, the RDMA core and the device know
- *	roce_qp.c	the queue pairs that are known
- *	roce_pace.c	holds back what is too early for its queue pair's rate
- *	roce_rate.c	that rate: DCQCN or LDCP
- *	roce_packet.c	a packet's headers and its ICRC
+ *	main.c		the hooks; loading, unloading, namespaces
+ *	debugfs.c	what can be seen of it: counters and queue pairs
+ *	cnp.c		CNPs: those for packets that come marked, and those that come
+ *	policy.c	which flows take part
+ *	rxe.c		what only rdma_rxe, the RDMA core and the device know
+ *	qp.c		the queue pairs that are known
+ *	pace.c		holds back what is too early for its queue pair's rate
+ *	rate.c		that rate: DCQCN or LDCP
+ *	packet.c	a packet's headers and its ICRC
  */
 #ifndef _LOWQ_ROCE_RCM_H
 #define _LOWQ_ROCE_RCM_H
@@ -31,7 +31,7 @@ struct ib_qp;
 /* The module is going: no rate is cut any more, and nothing asked. */
 extern bool rcm_stopping;
 
-/* --- counters: roce_debugfs.c ---------------------------------------------- */
+/* --- counters: debugfs.c ---------------------------------------------- */
 
 enum rcm_counter {
 	RCM_ECT_SET,		/* packets made ECT(0) */
@@ -67,7 +67,7 @@ static inline void rcm_count(enum rcm_counter what)
 void rcm_debugfs_init(void);
 void rcm_debugfs_exit(void);
 
-/* --- packets: roce_packet.c ------------------------------------------------ */
+/* --- packets: packet.c ------------------------------------------------ */
 
 /**
  * struct rcm_packet - a packet and its addresses
@@ -88,7 +88,7 @@ struct rcm_packet {
 bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf);
 bool rcm_packet_icrc_ok(const struct rcm_packet *p, const struct sk_buff *skb);
 
-/* --- queue pairs: roce_qp.c ------------------------------------------------ */
+/* --- queue pairs: qp.c ------------------------------------------------ */
 
 /*
  * Requests and responses have a lane each. Their sequence numbers are separate, and
@@ -185,7 +185,7 @@ void rcm_qps_forget(const struct net *net);
 void rcm_qps_init(void);
 void rcm_qps_exit(void);
 
-/* --- pacing: roce_pace.c --------------------------------------------------- */
+/* --- pacing: pace.c --------------------------------------------------- */
 
 /* Packets in the FIFO; under the lock. */
 static inline u32 rcm_pace_waiting(const struct rcm_qp *qp)
@@ -207,7 +207,7 @@ void rcm_pace_drain(struct rcm_qp *qp);
 void rcm_pace_stop(struct rcm_qp *qp);
 long rcm_pace_memory(void);
 
-/* --- rates: roce_rate.c, under the queue pair's lock ----------------------- */
+/* --- rates: rate.c, under the queue pair's lock ----------------------- */
 
 /* bit/s, for a device that has no speed to tell, and for as long as it is not asked */
 #define RCM_LINE_UNKNOWN	10000000000ULL
@@ -221,16 +221,16 @@ void rcm_rate_cnp(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now);
 
 /* --- the rest -------------------------------------------------------------- */
 
-/* roce_policy.c. Under RCU. */
+/* policy.c. Under RCU. */
 bool rcm_takes_part(const struct rcm_packet *p);
 
-/* roce_rxe.c */
+/* rxe.c */
 const struct ib_qp *rcm_rxe_qp(const struct sk_buff *skb);
 void rcm_rxe_ask(struct net_device *dev, struct net *net, const struct in6_addr *addr,
 		 u32 number);
 void rcm_rxe_exit(void);
 
-/* roce_cnp.c. Under RCU. */
+/* cnp.c. Under RCU. */
 void rcm_cnp_for(const struct sk_buff *skb, const struct rcm_packet *p,
 		 const struct nf_hook_state *state);
 void rcm_cnp_received(const struct sk_buff *skb, const struct rcm_packet *p,

@@ -71,7 +71,7 @@ TRACE_EVENT(roce_rcm_free,
 #endif /* _LOWQ_ROCE_RCM_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH .
+#define TRACE_INCLUDE_PATH ../roce
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_FILE roce_rcm_trace
 #include <trace/define_trace.h>
