@@ -28,13 +28,18 @@ help:
 	@echo 'make clean removes what was built here; scripts/lab clean the lab'\''s cache'
 
 modules:
+	@KDIR=$(KDIR) scripts/packages modules
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-install: modules tools
+# what is missing is said or installed before anything is compiled
+install:
+	@KDIR=$(KDIR) scripts/packages install
+	$(MAKE) modules tools
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
 	scripts/install.sh install "$(DESTDIR)" "$(PREFIX)"
 
 uninstall:
+	@scripts/packages uninstall
 	scripts/install.sh uninstall "$(DESTDIR)" "$(PREFIX)"
 
 dkms-install:
@@ -44,9 +49,10 @@ dkms-remove:
 	scripts/dkms remove
 
 tools:
+	@scripts/packages tools
 	$(MAKE) -s -C selftests tools
 
-demo: tools
+demo:
 	bench/run --demo
 
 demo-roce:
@@ -55,7 +61,7 @@ demo-roce:
 test:
 	selftests/run
 
-bench: tools
+bench:
 	bench/run --all
 
 lint:

@@ -7,6 +7,7 @@
 BENCH=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 ROOT=$(cd "$BENCH/.." && pwd)
 LAB=$ROOT/scripts/lab
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin	# not in an ordinary user's
 export LC_ALL=C
 
 die()
@@ -20,26 +21,11 @@ say()
 	printf '%s: %s\n' "$NAME" "$*" >&2
 }
 
-# need PROGRAM_OR_FILE:PACKAGE...: installs what is missing when root, else names it
-need()
-{
-	local pair missing=()
-
-	for pair; do
-		command -v "${pair%%:*}" >/dev/null || [ -e "${pair%%:*}" ] || missing+=("${pair##*:}")
-	done
-	[ ${#missing[@]} -eq 0 ] && return
-	[ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null ||
-		die "missing packages: apt-get install ${missing[*]}"
-	say "installing ${missing[*]}"
-	{ apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
-		--no-install-recommends "${missing[@]}"; } >/dev/null 2>&1 ||
-		die "apt-get cannot install: ${missing[*]}"
-}
-
-# The lab's kernel and the tools, built before anything is timed.
+# ready_lab TARGET: the packages of TARGET, the lab's kernel and the tools, before anything
+# is timed
 ready_lab()
 {
+	"$ROOT/scripts/packages" "$1" || exit
 	make -s -C "$ROOT" tools || die "the tools do not build (make tools)"
 	"$LAB" build && "$LAB" run -- true || die "the lab does not run (scripts/lab run -- true)"
 }

@@ -123,7 +123,7 @@ put_files()
 	# ... and would prefer this one to its own, where it has one: lowq-tc asks for it
 	put 755 selftests/q_dualpi2.so "$PREFIX/lib/lowq/q_dualpi2.so"
 	# the lab, with the sources that it builds the modules from
-	mapfile -t tree < <(find scripts/lab scripts/lab.d -type f; . scripts/lab.d/build.sh; module_sources_in .)
+	mapfile -t tree < <(find scripts/lab scripts/lab.d scripts/packages -type f; . scripts/lab.d/build.sh; module_sources_in .)
 	for file in "${tree[@]}"; do
 		put "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$PREFIX/share/lowq/tree/${file#./}"
 	done

@@ -90,7 +90,7 @@ build_kernel()
 	exec {lock}>"$CACHE/lock"
 	flock -n "$lock" || { say "waiting for another build"; flock "$lock"; }
 	! current_build "$series" "$flavour" >/dev/null || return 0
-	need_tools "$BUILD_TOOLS"
+	need_packages lab-build
 	case $series in
 	*/*) src=$(from_path "$series") ;;
 	*) src=$(from_debian "$series") ;;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034 # read by the other parts
-# Shared by the parts of the lab and by scripts/matrix: where things are, how to say what goes wrong,
-# which programs are needed.
+# Shared by the parts of the lab, scripts/matrix and scripts/deb: where things are, how to say
+# what goes wrong, which packages are needed. Who sources this has set PROJECT.
 
 CACHE=${LOWQ_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lowq}
 DEFAULT_KERNEL=7.3
@@ -30,29 +30,14 @@ usage_error()
 # What the kernel says when something is wrong with it.
 readonly SPLATS='WARNING: |BUG: |BUG at |Oops|Kernel panic|general protection|KASAN|UBSAN|INFO: possible|INFO: task|INFO: rcu|INFO: trying|possible (circular|recursive|irq lock)|suspicious RCU|inconsistent lock state|held lock freed|unreferenced object|refcount_t:|unregister_netdevice: waiting|leaked|sleeping function|scheduling while atomic|double free|Call Trace'
 
-# program:package for everything below; checked once, named all at once
-readonly BUILD_TOOLS="gcc:gcc ld:binutils make:make flex:flex bison:bison bc:bc
-	xz:xz-utils patch:patch depmod:kmod cpio:cpio"
-readonly RUN_TOOLS="setarch:util-linux bwrap:bubblewrap ip:iproute2"
+# An ordinary user's PATH has no sbin directories in Debian, where depmod and tc are.
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
-# need_tools "PROGRAM:PACKAGE ...": installs what is missing when root, else
+# need_packages TARGET...: of scripts/packages. Installs what is missing when root, else
 # names it and stops.
-need_tools()
+need_packages()
 {
-	local pair missing=()
-
-	for pair in $1; do
-		command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
-	done
-	[ ${#missing[@]} -eq 0 ] && return
-	[ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null ||
-		die "missing packages: install them with: apt-get install ${missing[*]}"
-	say "installing ${missing[*]}"
-	{ DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
-		--no-install-recommends "${missing[@]}" ||
-	  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
-		--no-install-recommends "${missing[@]}"; }; } >/dev/null 2>&1 ||
-		die "apt-get cannot install: ${missing[*]}"
+	"$PROJECT/scripts/packages" "$@" || exit
 }
 
 # need_space DIR MIB WHAT

@@ -45,7 +45,6 @@ use_suite()
 {
 	local dir=$CACHE/apt key=/usr/share/keyrings/debian-archive-keyring.gpg url
 
-	[ -r $key ] || die "missing $key: apt-get install debian-archive-keyring"
 	url=$(mirror) || exit
 	rm -rf "$dir"
 	mkdir -p "$dir"/state/lists/partial "$dir"/cache/archives/partial
