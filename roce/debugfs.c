@@ -62,6 +62,36 @@ static void qps_stop(struct seq_file *m, void *v)
 {
 }
 
+/*
+ * A line about @qp. The rate is what it has grown to by now, computed on a copy: reading
+ * leaves the queue pair's own state as it is.
+ */
+static void qp_show(struct seq_file *m, struct rcm_qp *qp)
+{
+	struct dcqcn_params p;
+	struct rcm_rate rate;
+
+	spin_lock_bh(&qp->lock);
+	rcm_rate_params(&p, READ_ONCE(qp->line));
+	rate = qp->rate;
+	if (qp->limited)
+		rcm_rate_advance(&rate, &p, ktime_get_ns());
+	seq_printf(m, "%u %s %pI6c %u ", qp->netns, qp->remote ? "remote" : "local",
+		   &qp->addr, qp->number);
+	if (qp->remote)
+		seq_puts(m, "- - - - -");
+	else
+		seq_printf(m, "%pI6c %u %llu %llu %llu.%03llu", &qp->peer_addr[0],
+			   qp->connected ? qp->peer_qp : 0,
+			   div_u64(qp->limited ? rate.model.rate : p.line, 1000000),
+			   div_u64(qp->limited ? rate.model.target : p.line, 1000000),
+			   (u64)rate.model.alpha >> DCQCN_ALPHA_Q,
+			   ((u64)rate.model.alpha * 1000 >> DCQCN_ALPHA_Q) % 1000);
+	seq_printf(m, " %llu %llu %u %llu %llu\n", qp->cnps_in, qp->cnps_out,
+		   rcm_pace_waiting(qp), qp->fifo_bytes >> 10, qp->dropped);
+	spin_unlock_bh(&qp->lock);
+}
+
 static int qps_show(struct seq_file *m, void *v)
 {
 	struct hlist_head *bucket = v;
@@ -72,28 +102,8 @@ static int qps_show(struct seq_file *m, void *v)
 		return 0;
 	}
 	rcu_read_lock();
-	hlist_for_each_entry_rcu(qp, bucket, node) {
-		struct dcqcn_params p;
-
-		spin_lock_bh(&qp->lock);
-		rcm_rate_params(&p, qp);
-		if (qp->limited)
-			rcm_pace_advance(qp, &p, ktime_get_ns());
-		seq_printf(m, "%u %s %pI6c %u ", qp->netns, qp->remote ? "remote" : "local",
-			   &qp->addr, qp->number);
-		if (qp->remote)
-			seq_puts(m, "- - - - -");
-		else
-			seq_printf(m, "%pI6c %u %llu %llu %llu.%03llu", &qp->peer_addr[0],
-				   qp->connected ? qp->peer_qp : 0,
-				   div_u64(qp->limited ? qp->model.rate : p.line, 1000000),
-				   div_u64(qp->limited ? qp->model.target : p.line, 1000000),
-				   (u64)qp->model.alpha >> DCQCN_ALPHA_Q,
-				   ((u64)qp->model.alpha * 1000 >> DCQCN_ALPHA_Q) % 1000);
-		seq_printf(m, " %llu %llu %u %llu %llu\n", qp->cnps_in, qp->cnps_out,
-			   rcm_pace_waiting(qp), qp->fifo_bytes >> 10, qp->dropped);
-		spin_unlock_bh(&qp->lock);
-	}
+	hlist_for_each_entry_rcu(qp, bucket, node)
+		qp_show(m, qp);
 	rcu_read_unlock();
 	return 0;
 }

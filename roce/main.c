@@ -65,8 +65,8 @@ static struct rcm_qp *learn(struct sk_buff *skb, const struct rcm_packet *p,
 	if (!qp)
 		return NULL;
 	WRITE_ONCE(qp->used, jiffies);
-	if (skb->len + ETH_HLEN > READ_ONCE(qp->packet))
-		WRITE_ONCE(qp->packet, skb->len + ETH_HLEN);
+	if (skb->len + ETH_HLEN > READ_ONCE(qp->rate.packet_bytes))
+		WRITE_ONCE(qp->rate.packet_bytes, skb->len + ETH_HLEN);
 	rcm_qp_learn(qp, &p->daddr, p->roce.bth.dest_qp, ibqp->qp_type != IB_QPT_UD);
 	if (!READ_ONCE(qp->line))
 		rcm_rxe_ask(skb_dst(skb)->dev, net, &p->saddr, ibqp->qp_num);

@@ -36,16 +36,16 @@ long rcm_pace_memory(void)
 /* A wait that has begun goes on at the new rate. */
 static void rate_changed(struct rcm_qp *qp, u64 before, u64 now)
 {
-	if (qp->model.rate != before && qp->next_ns > now)
-		qp->next_ns = now + fp_mul_div(qp->next_ns - now, before, qp->model.rate);
+	if (qp->rate.model.rate != before && qp->next_ns > now)
+		qp->next_ns = now + fp_mul_div(qp->next_ns - now, before, qp->rate.model.rate);
 }
 
 /* Time has gone by, up to @now. Under the lock. */
-void rcm_pace_advance(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+static void advance_to(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
 {
-	u64 before = qp->model.rate;
+	u64 before = qp->rate.model.rate;
 
-	rcm_rate_advance(qp, p, now);
+	rcm_rate_advance(&qp->rate, p, now);
 	rate_changed(qp, before, now);
 }
 
@@ -53,8 +53,8 @@ void rcm_pace_advance(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
 static void charge(struct rcm_qp *qp, const struct dcqcn_params *p, unsigned int len, u64 now)
 {
 	len += ETH_HLEN;
-	qp->next_ns = max(qp->next_ns, now) + dcqcn_duration(len, qp->model.rate);
-	rcm_rate_sent(qp, p, len);
+	qp->next_ns = max(qp->next_ns, now) + dcqcn_duration(len, qp->rate.model.rate);
+	rcm_rate_sent(&qp->rate, p, len);
 }
 
 /* Wakes up when a packet is due, or when the rate changes before. */
@@ -62,15 +62,15 @@ static void arm(struct rcm_qp *qp, const struct dcqcn_params *p)
 {
 	u64 at = qp->next_ns;
 
-	if (dcqcn_limited(&qp->model, p))
-		at = min(at, qp->model.timer_due);
+	if (dcqcn_limited(&qp->rate.model, p))
+		at = min(at, qp->rate.model.timer_due);
 	hrtimer_start(&qp->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
 /* Is it free again? */
 static void settle(struct rcm_qp *qp, const struct dcqcn_params *p)
 {
-	if (!qp->limited || dcqcn_limited(&qp->model, p) || !rcm_pace_idle(qp))
+	if (!qp->limited || dcqcn_limited(&qp->rate.model, p) || !rcm_pace_idle(qp))
 		return;
 	WRITE_ONCE(qp->limited, false);
 	trace_roce_rcm_free(&qp->addr, qp->number);
@@ -105,7 +105,7 @@ static void fifo_send(struct rcm_qp *qp, const struct dcqcn_params *p, bool all)
 	for (;;) {
 		u64 now = ktime_get_ns();
 
-		rcm_pace_advance(qp, p, now);
+		advance_to(qp, p, now);
 		if (!all && qp->next_ns > now)
 			break;
 		skb = fifo_take(qp);
@@ -128,7 +128,7 @@ static enum hrtimer_restart release(struct hrtimer *timer)
 
 	spin_lock(&qp->lock);
 	if (!qp->sending) {
-		rcm_rate_params(&p, qp);
+		rcm_rate_params(&p, READ_ONCE(qp->line));
 		fifo_send(qp, &p, false);
 		if (rcm_pace_waiting(qp))
 			arm(qp, &p);
@@ -170,9 +170,9 @@ unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, u8 opcode)
 	u64 now;
 
 	spin_lock_bh(&qp->lock);
-	rcm_rate_params(&p, qp);
+	rcm_rate_params(&p, READ_ONCE(qp->line));
 	now = ktime_get_ns();
-	rcm_pace_advance(qp, &p, now);
+	advance_to(qp, &p, now);
 	settle(qp, &p);
 	if (may_leave(qp, lane, opcode, now)) {
 		charge(qp, &p, skb->len, now);
@@ -220,15 +220,15 @@ void rcm_pace_cut(struct rcm_qp *qp, u64 now)
 	struct dcqcn_params p;
 	u64 before;
 
-	rcm_rate_params(&p, qp);
+	rcm_rate_params(&p, READ_ONCE(qp->line));
 	if (!qp->limited)
-		rcm_rate_from_line(qp, &p, now);
-	rcm_pace_advance(qp, &p, now);
-	before = qp->model.rate;
-	rcm_rate_cnp(qp, &p, now);
+		rcm_rate_from_line(&qp->rate, &p, now);
+	advance_to(qp, &p, now);
+	before = qp->rate.model.rate;
+	rcm_rate_cnp(&qp->rate, &p, now);
 	rate_changed(qp, before, now);
 	WRITE_ONCE(qp->limited, true);
-	trace_roce_rcm_cut(&qp->addr, qp->number, before, qp->model.rate, qp->model.alpha,
+	trace_roce_rcm_cut(&qp->addr, qp->number, before, qp->rate.model.rate, qp->rate.model.alpha,
 			   rcm_pace_waiting(qp));
 	if (!qp->sending && rcm_pace_waiting(qp))
 		arm(qp, &p);
@@ -245,7 +245,7 @@ void rcm_pace_drain(struct rcm_qp *qp)
 		hrtimer_cancel(&qp->timer);
 		spin_lock_bh(&qp->lock);
 	}
-	rcm_rate_params(&p, qp);
+	rcm_rate_params(&p, READ_ONCE(qp->line));
 	fifo_send(qp, &p, true);
 	WRITE_ONCE(qp->limited, false);
 	spin_unlock_bh(&qp->lock);

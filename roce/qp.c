@@ -72,7 +72,7 @@ struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 numb
 	qp->number = number;
 	qp->remote = remote;
 	qp->used = jiffies;
-	qp->packet = ETH_ZLEN;
+	qp->rate.packet_bytes = ETH_ZLEN;
 	spin_lock_init(&qp->lock);
 	rcm_pace_init(qp);
 
@@ -114,8 +114,8 @@ static void qp_connect(struct rcm_qp *qp, const struct in6_addr *addr, u32 numbe
 	WRITE_ONCE(qp->peers, 1);
 	if (!rcm_pace_idle(qp))
 		return;
-	rcm_rate_params(&p, qp);
-	rcm_rate_init(qp, &p, ktime_get_ns());
+	rcm_rate_params(&p, READ_ONCE(qp->line));
+	rcm_rate_init(&qp->rate, &p, ktime_get_ns());
 	qp->next_ns = 0;
 	WRITE_ONCE(qp->limited, false);
 }

@@ -42,10 +42,10 @@ static u64 mbps(const struct cc_param *p)
 	return READ_ONCE(p->value) * 1000000ULL;
 }
 
-/* What holds for @qp now. */
-void rcm_rate_params(struct dcqcn_params *p, const struct rcm_qp *qp)
+/* The parameters as they are now, for a line of @device_line bit/s; 0 if that is unknown. */
+void rcm_rate_params(struct dcqcn_params *p, u64 device_line)
 {
-	u64 line = mbps(&line_rate_mbps) ?: READ_ONCE(qp->line) ?: RCM_LINE_UNKNOWN;
+	u64 line = mbps(&line_rate_mbps) ?: device_line ?: RCM_LINE_UNKNOWN;
 
 	*p = (struct dcqcn_params){
 		.line = line,
@@ -72,90 +72,90 @@ static struct ldcp_gains ldcp_gains(void)
 	};
 }
 
-static void ldcp_set_rate(struct rcm_qp *qp, const struct dcqcn_params *p)
+static void ldcp_set_rate(struct rcm_rate *rate, const struct dcqcn_params *p)
 {
-	u64 rate = 8 * ldcp_model_rate(qp->cw, READ_ONCE(qp->packet),
-				       READ_ONCE(ldcp_rtt_us.value));
+	u64 bps = 8 * ldcp_model_rate(rate->cw, READ_ONCE(rate->packet_bytes),
+				      READ_ONCE(ldcp_rtt_us.value));
 
-	qp->model.rate = clamp(rate, p->floor, p->line);
-	qp->model.target = qp->model.rate;
+	rate->model.rate = clamp(bps, p->floor, p->line);
+	rate->model.target = rate->model.rate;
 }
 
-static void ldcp_from_line(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+static void ldcp_from_line(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
 	u32 rtt_us = READ_ONCE(ldcp_rtt_us.value);
 
-	qp->cw = LDCP_CW_ONE * ldcp_model_bdp(div_u64(p->line, 1000000), rtt_us,
-					      READ_ONCE(qp->packet));
-	qp->model.timer_due = now + rtt_us * NSEC_PER_USEC;
+	rate->cw = LDCP_CW_ONE * ldcp_model_bdp(div_u64(p->line, 1000000), rtt_us,
+						READ_ONCE(rate->packet_bytes));
+	rate->model.timer_due = now + rtt_us * NSEC_PER_USEC;
 }
 
-static void ldcp_advance(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+static void ldcp_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
 	u64 rtt = READ_ONCE(ldcp_rtt_us.value) * NSEC_PER_USEC, rounds;
 	struct ldcp_gains g = ldcp_gains();
 
-	if (now < qp->model.timer_due || !qp->limited)
+	if (now < rate->model.timer_due)
 		return;
-	rounds = fp_div(now - qp->model.timer_due, rtt) + 1;
-	qp->model.timer_due += rounds * rtt;
-	for (; rounds && qp->cw < LDCP_CW_ONE; rounds--)
-		qp->cw = ldcp_model_round(qp->cw, &g);
+	rounds = fp_div(now - rate->model.timer_due, rtt) + 1;
+	rate->model.timer_due += rounds * rtt;
+	for (; rounds && rate->cw < LDCP_CW_ONE; rounds--)
+		rate->cw = ldcp_model_round(rate->cw, &g);
 	/* the others are all alike; 2^20 packets are more than any line holds */
 	rounds = fp_min(rounds, LDCP_CW_MAX >> LDCP_CW_Q);
 	if (rounds)
-		qp->cw = fp_min(ldcp_model_round(qp->cw, &g) +
+		rate->cw = fp_min(ldcp_model_round(rate->cw, &g) +
 				(((rounds - 1) * g.alpha) << (LDCP_CW_Q - LDCP_GAIN_Q)),
 				LDCP_CW_MAX);
-	ldcp_set_rate(qp, p);
+	ldcp_set_rate(rate, p);
 }
 
-static void ldcp_cnp(struct rcm_qp *qp, const struct dcqcn_params *p)
+static void ldcp_cnp(struct rcm_rate *rate, const struct dcqcn_params *p)
 {
 	struct ldcp_gains g = ldcp_gains();
 
-	qp->cw = ldcp_model_marked(qp->cw, 1, &g);
-	ldcp_set_rate(qp, p);
+	rate->cw = ldcp_model_marked(rate->cw, 1, &g);
+	ldcp_set_rate(rate, p);
 }
 
 /* --- either ---------------------------------------------------------------- */
 
 /* A queue pair that has just been connected. */
-void rcm_rate_init(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+void rcm_rate_init(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
-	dcqcn_init(&qp->model, p, now);
+	dcqcn_init(&rate->model, p, now);
 }
 
 /* A CNP comes to a queue pair that has the line's rate, whatever that was before. */
-void rcm_rate_from_line(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+void rcm_rate_from_line(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
-	qp->model.rate = p->line;
-	qp->model.target = p->line;
+	rate->model.rate = p->line;
+	rate->model.target = p->line;
 	if (algorithm.value)
-		ldcp_from_line(qp, p, now);
+		ldcp_from_line(rate, p, now);
 }
 
 /* Time has gone by, up to @now. */
-void rcm_rate_advance(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+void rcm_rate_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
 	if (algorithm.value)
-		ldcp_advance(qp, p, now);
+		ldcp_advance(rate, p, now);
 	else
-		dcqcn_advance(&qp->model, p, now);
+		dcqcn_advance(&rate->model, p, now);
 }
 
 /* @bytes have left. */
-void rcm_rate_sent(struct rcm_qp *qp, const struct dcqcn_params *p, u32 bytes)
+void rcm_rate_sent(struct rcm_rate *rate, const struct dcqcn_params *p, u32 bytes)
 {
 	if (!algorithm.value)
-		dcqcn_sent(&qp->model, p, bytes);
+		dcqcn_sent(&rate->model, p, bytes);
 }
 
 /* A CNP has come at @now; rcm_rate_advance() has been there. */
-void rcm_rate_cnp(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+void rcm_rate_cnp(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
 	if (algorithm.value)
-		ldcp_cnp(qp, p);
+		ldcp_cnp(rate, p);
 	else
-		dcqcn_cnp(&qp->model, p, now);
+		dcqcn_cnp(&rate->model, p, now);
 }

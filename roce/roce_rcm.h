@@ -88,6 +88,30 @@ struct rcm_packet {
 bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf);
 bool rcm_packet_icrc_ok(const struct rcm_packet *p, const struct sk_buff *skb);
 
+/* --- rates: rate.c ---------------------------------------------------- */
+
+/* bit/s, assumed for a device that reports no speed, and until it has been asked */
+#define RCM_LINE_UNKNOWN	10000000000ULL
+
+/**
+ * struct rcm_rate - the rate of a queue pair
+ * @model:	DCQCN's state; LDCP uses its @rate, @target and @timer_due (end of the RTT)
+ * @cw:		LDCP: congestion window, packets in Q40
+ * @packet_bytes: LDCP: size of the largest packet seen, bytes, above 0
+ */
+struct rcm_rate {
+	struct dcqcn_model model;
+	u64 cw;
+	u32 packet_bytes;
+};
+
+void rcm_rate_params(struct dcqcn_params *p, u64 device_line);
+void rcm_rate_init(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
+void rcm_rate_from_line(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
+void rcm_rate_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
+void rcm_rate_sent(struct rcm_rate *rate, const struct dcqcn_params *p, u32 bytes);
+void rcm_rate_cnp(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
+
 /* --- queue pairs: qp.c ------------------------------------------------ */
 
 /*
@@ -120,9 +144,7 @@ enum rcm_lane { RCM_REQUESTS, RCM_RESPONSES, RCM_LANES };
  * @sending:	a packet is out of the FIFO and not yet with the device
  * @sending_lane: ... of this lane
  * @turn:	the lane that is served next
- * @model:	its rate; LDCP uses of it @rate, and @timer_due, when the RTT ends
- * @cw:		LDCP: window, packets in Q40
- * @packet:	LDCP: bytes of the largest packet seen, above 0
+ * @rate:	its rate
  * @line:	bit/s, its device's; 0 before that was asked
  * @next_ns:	when the next packet may leave
  * @fifo:	what is held back
@@ -155,9 +177,7 @@ struct rcm_qp {
 	bool sending;
 	u8 sending_lane;
 	u8 turn;
-	struct dcqcn_model model;
-	u64 cw;
-	u32 packet;
+	struct rcm_rate rate;
 	u64 line;
 	u64 next_ns;
 	struct sk_buff_head fifo[RCM_LANES];
@@ -201,23 +221,10 @@ static inline bool rcm_pace_idle(const struct rcm_qp *qp)
 
 void rcm_pace_init(struct rcm_qp *qp);
 unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, u8 opcode);
-void rcm_pace_advance(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now);
 void rcm_pace_cut(struct rcm_qp *qp, u64 now);
 void rcm_pace_drain(struct rcm_qp *qp);
 void rcm_pace_stop(struct rcm_qp *qp);
 long rcm_pace_memory(void);
-
-/* --- rates: rate.c, under the queue pair's lock ----------------------- */
-
-/* bit/s, for a device that has no speed to tell, and for as long as it is not asked */
-#define RCM_LINE_UNKNOWN	10000000000ULL
-
-void rcm_rate_params(struct dcqcn_params *p, const struct rcm_qp *qp);
-void rcm_rate_init(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now);
-void rcm_rate_from_line(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now);
-void rcm_rate_advance(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now);
-void rcm_rate_sent(struct rcm_qp *qp, const struct dcqcn_params *p, u32 bytes);
-void rcm_rate_cnp(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now);
 
 /* --- the rest -------------------------------------------------------------- */
 

@@ -775,6 +775,60 @@ observability()
 }
 declare_test observability "R13" "debugfs and tracepoints: rate, alpha, CNPs in and out, FIFO"
 
+# look FILE: reads it 20 times in 42 ms
+look()
+{
+	local i
+
+	for ((i = 0; i < 20; i++)); do
+		cat "$1" >/dev/null
+		sleep 0.0021
+	done
+}
+
+# alpha_between COMMAND: alpha (Q30) of the second of two cuts, 100 ms apart, with COMMAND
+# in between. The sender is stopped meanwhile, so that nothing else looks at its rate.
+alpha_between()
+{
+	local pid
+
+	load dcqcn_alpha_us=1000 line_rate_mbps=1000
+	trace_on roce_rcm/roce_rcm_cut
+	roce h1 send --duration 400ms --depth 1 --size 1024 &
+	wait_until known_at ::ffff:10.0.1.1
+	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
+	sleep 0.1
+	pid=$(ip netns pids "${NSP}h1")
+	kill -STOP "$pid"
+	sleep 0.01
+	forge
+	sleep 0.0105
+	"$@"
+	sleep 0.05
+	kill -CONT "$pid"
+	sleep 0.0052
+	forge
+	wait $!
+	trace_off "$TMP/trace"
+	expect "cuts" "$(grep -c roce_rcm_cut: "$TMP/trace")" -eq 2
+	tail -n1 "$TMP/trace" | field alpha_q30
+}
+
+# Alpha is rounded whenever its clock advances: more often, and its last bits differ.
+reading()
+{
+	local alone looked_at
+
+	needs_virtual
+	load
+	hosts 2
+	alone=$(alpha_between look /dev/null) || fail "$(cat "$TMP/why")"
+	looked_at=$(alpha_between look "$DEBUGFS"/qps) || fail "$(cat "$TMP/why")"
+	expect "alpha, read 20 times in between" "$looked_at" = "$alone"
+	load
+}
+declare_test reading "R13" "reading debugfs changes nothing of what is read"
+
 # Ten thousand queue pairs come and go; then none is known. Beyond max_qps none is
 # taken in, and its traffic goes on without.
 churn()
