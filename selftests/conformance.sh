@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# docs/conformance.md against the tests: every row's tests exist, every requirement
-# that a test names has a row, and the test that a row names names the row.
+# Checks docs/conformance.md against the tests and the code: the files, functions and
+# tests that a row names exist, every requirement that a test names has a row, and
+# row and test name each other.
 set -u
 
 cd "$(dirname "$0")" || exit
@@ -58,6 +59,33 @@ check_ref()
 	esac
 }
 
+# Where a function or parameter can stand that a row names without a file.
+mapfile -t SOURCES < <(cd .. && ls ./*.c include/*.h roce/*.[ch] tc/*.[ch])
+
+# check_where TEXT: prints what is wrong with the column "Where". `path` is a file of the
+# project. A word with an underscore is a name in the code: in the file named before it,
+# up to a comma or semicolon, else in any source. Other words are prose.
+check_where()
+{
+	local part word file
+
+	while read -r part; do
+		file=
+		for word in $part; do
+			if [[ $word =~ ^\`(.*)\`$ ]]; then
+				file=${BASH_REMATCH[1]}
+				[ -f "../$file" ] || echo "no file $file"
+			elif [[ $word =~ ^[[:alpha:]][[:alnum:]]*_[[:alnum:]_]*$ ]]; then
+				if [ "$file" ]; then
+					grep -qsw "$word" "../$file" || echo "$file has no $word"
+				else
+					(cd .. && grep -qsw "$word" "${SOURCES[@]}") || echo "no $word in the code"
+				fi
+			fi
+		done
+	done < <(tr ',;=' '\n' <<<"$1")
+}
+
 echo "TAP version 13"
 while IFS='|' read -r _ id level what where shown state _; do
 	id=${id// /}
@@ -66,6 +94,7 @@ while IFS='|' read -r _ id level what where shown state _; do
 		[ -n "$ref" ] || continue
 		wrong+=$(check_ref "$id" "$ref")
 	done < <(tr ';' '\n' <<<"$shown" | sed 's/^ *//; s/ *$//')
+	wrong+=$(check_where "$where")
 	[[ $state =~ ^\ *(done|deviates:|n/a:|open:) ]] || wrong+="state is '$state'"
 	[ -n "${shown// /}" ] || [[ $state =~ ^\ *(n/a|open): ]] || wrong+="nothing shows it"
 	[ -n "${where// /}" ] && [ -n "${what// /}" ] && [ -n "${level// /}" ] || wrong+="a column is empty"
