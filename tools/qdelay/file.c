@@ -36,7 +36,7 @@ static void refill(struct source *s)
 	int r = pcap_next_ex(s->pcap, &h, &data);
 
 	if (r == 1)
-		source_take(s, h, data);
+		source_add_packet(s, h, data);
 	else if (r == PCAP_ERROR_BREAK)
 		s->eof = true;
 	else

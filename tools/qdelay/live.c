@@ -96,7 +96,7 @@ static void live_packet(u8 *user, const struct pcap_pkthdr *h, const u8 *data)
 	if (t > stop_ns && t > s->newest)
 		s->newest = t;
 	if (t >= start_ns && t <= stop_ns)
-		source_take(s, h, data);
+		source_add_packet(s, h, data);
 }
 
 /*

@@ -6,7 +6,6 @@
 #include "../common/units.h"
 #include "options.h"
 #include "output.h"
-#include "source.h"
 
 struct options opt = {
 	.prefix = 32,
@@ -74,17 +73,30 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+/* Adds the names in @list, which commas separate; @option is for messages. */
+static void add_sources(const char *option, char *list)
+{
+	char *name;
+
+	while ((name = strsep(&list, ",")) != NULL) {
+		if (!*name)
+			usage_error("%s: empty name", option);
+		if (opt.nsources == MAX_SOURCES)
+			usage_error("more than %d captures", MAX_SOURCES);
+		opt.source[opt.nsources++] = name;
+	}
+}
+
 void read_options(int argc, char **argv)
 {
-	char *in = NULL, *out = NULL;
+	char *out = NULL;
 	u32 i, to_stdout = 0;
 	int c;
 
 	while ((c = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
 		switch (c) {
 		case OPT_IN:
-			sources_add(optarg, false);
-			in = optarg;
+			add_sources("--in", optarg);
 			break;
 		case OPT_OUT:
 			if (out)
@@ -156,12 +168,12 @@ void read_options(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		usage_error("'%s': what is it?", argv[optind]);
-	if (!in || !out)
+		usage_error("unexpected argument '%s'", argv[optind]);
+	if (!opt.nsources || !out)
 		usage_error("--in and --out are needed");
 	if (strchr(out, ','))
 		usage_error("--out: only one");
-	sources_add(out, true);		/* after all that comes in */
+	add_sources("--out", out);
 	if (opt.from >= opt.to)
 		usage_error("--from must be before --to");
 	if (opt.duration && !opt.live)

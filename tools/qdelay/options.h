@@ -7,7 +7,11 @@
 
 #include "../common/types.h"
 
+#define MAX_SOURCES	64
+
 struct options {
+	char *source[MAX_SOURCES];	/* names: those of --in, then that of --out */
+	u32 nsources;
 	bool live;
 	bool gaps;
 	const char *filter;	/* NULL: all */
@@ -24,10 +28,7 @@ struct options {
 
 extern struct options opt;
 
-/*
- * Reads the command line, with the sources and output files that it names; what is wrong with it
- * ends the program with exit status 2.
- */
+/* Reads the command line and sets outfile[]. A wrong one ends the program with exit status 2. */
 void read_options(int argc, char **argv);
 
 #define usage_error(fmt, ...) \

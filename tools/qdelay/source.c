@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <err.h>
-#include <string.h>
 
 #include "account.h"
 #include "options.h"
 #include "source.h"
 
-#define MAX_SOURCES	64
-
 struct source source[MAX_SOURCES];
-u32 nsources;
 
 static u32 reach;	/* bytes from the IP header on that all sources show */
 
-void sources_add(char *list, bool out)
+void sources_init(void)
 {
-	char *name;
+	u32 i;
 
-	while ((name = strsep(&list, ",")) != NULL) {
-		if (!*name)
-			usage_error("--%s: empty name", out ? "out" : "in");
-		if (nsources == MAX_SOURCES)
-			usage_error("more than %d captures", MAX_SOURCES);
-		source[nsources].name = name;
-		source[nsources++].out = out;
+	for (i = 0; i < opt.nsources; i++) {
+		source[i].name = opt.source[i];
+		source[i].out = i == opt.nsources - 1;
 	}
 }
 
@@ -70,8 +62,8 @@ void source_opened(struct source *s)
 }
 
 /*
- * To its place by time.  On a machine with several CPUs a packet may get its
- * time stamp before another one and its place in the capture after it.
+ * Sorted by time: with several CPUs a packet can get an earlier time stamp than another
+ * and still be captured after it.
  */
 static void enqueue(struct source *s, const struct pkt *p)
 {
@@ -91,7 +83,7 @@ static void enqueue(struct source *s, const struct pkt *p)
 		s->late++;
 }
 
-void source_take(struct source *s, const struct pcap_pkthdr *h, const u8 *data)
+void source_add_packet(struct source *s, const struct pcap_pkthdr *h, const u8 *data)
 {
 	u32 len = h->len < h->caplen ? h->caplen : h->len;
 	u32 caplen = h->caplen;
@@ -108,7 +100,7 @@ void source_take(struct source *s, const struct pcap_pkthdr *h, const u8 *data)
 		     s->name, s->packets);
 	if (opt.snaplen && caplen > opt.snaplen)
 		caplen = opt.snaplen;
-	t = h->ts.tv_sec * NSEC + h->ts.tv_usec;	/* it is nanoseconds */
+	t = h->ts.tv_sec * NSEC + h->ts.tv_usec;	/* tv_usec holds nanoseconds */
 	switch (packet_parse(&p, s->dlt, reach, data, caplen, len)) {
 	case PACKET:
 		p.t = t;

@@ -8,48 +8,48 @@
 #include "packet.h"
 #include "ring.h"
 
-#define REORDER		1000000ULL	/* ns; a capture may be out of order by that */
+#define REORDER		1000000ULL	/* ns; a capture may be out of order by this much */
 
 struct source {
 	const char *name;	/* of a file or a device */
-	bool out;		/* behind the queue, not before it */
+	bool out;		/* captured after the queue, not before it */
 	pcap_t *pcap;
 	int dlt;		/* its link type, DLT_ of libpcap */
 	struct ring q;		/* struct pkt, parsed, by time, not merged yet */
 	u64 packets, ignored;
 	u64 late;		/* packets too old for their place */
-	u64 newest, merged;	/* times: read, given away */
-	u64 clear;		/* live: nothing older is to come */
+	u64 newest;		/* time of the newest packet read */
+	u64 merged;		/* time of the newest packet handed to account.c */
+	u64 clear;		/* live: no packet older than this will follow */
 	u64 got;		/* live: packets from the kernel */
 	u64 drops;		/* live: packets that the kernel lost */
 	bool eof;
 };
 
-/* Those before the queue, then the one behind it. */
+/* opt.nsources of them: those before the queue, then the one behind it. */
 extern struct source source[];
-extern u32 nsources;
 
 #define for_each_source(s) \
-	for ((s) = source; (s) < source + nsources; (s)++)
+	for ((s) = source; (s) < source + opt.nsources; (s)++)
 
-/* For the command line. @list: names with commas, chopped up */
-void sources_add(char *list, bool out);
+/* Sets up source[] from the options. */
+void sources_init(void);
 
-/* After opening: what both sides are sure to show. */
+/* To be called for each source once it is open: finds out which bytes all sources show. */
 void source_opened(struct source *s);
-/* --filter, as a program for the source. Free it with pcap_freecode(). */
+/* Compiles --filter for the source. Free @prog with pcap_freecode(). */
 void source_compile(struct source *s, struct bpf_program *prog);
 void source_set_filter(struct source *s);
 
-/* A packet of a capture, to the source's own queue. */
-void source_take(struct source *s, const struct pcap_pkthdr *h, const u8 *data);
-/* All packets of the source that are older than this time are in its queue. */
+/* Parses a captured packet and adds it to the source's own queue. */
+void source_add_packet(struct source *s, const struct pcap_pkthdr *h, const u8 *data);
+/* Every packet of the source before this time is in its queue already. */
 u64 source_complete(const struct source *s);
 
 /*
- * Hands the oldest packet of all sources to account_packet() as long as none older can come. At
- * equal times what comes in comes first (sources are sorted so). @refill: reads on where more is
- * needed; NULL: what is there has to do
+ * Hands packets to account_packet(), oldest first, as long as no older one can follow. At equal
+ * times a packet before the queue goes first, because source[] is sorted so. @refill reads more
+ * of a source; NULL: only merge what has been read.
  */
 void sources_merge(void (*refill)(struct source *s));
 
