@@ -507,4 +507,5 @@ module_exit(int_module_exit);
 MODULE_AUTHOR("The lowq authors");
 MODULE_DESCRIPTION("In-band network telemetry for HPCC++: stamps probes as they leave a queue");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(LOWQ_VERSION);
 MODULE_ALIAS("net-sch-int");

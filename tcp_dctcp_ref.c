@@ -287,3 +287,4 @@ module_exit(dctcp_ref_module_exit);
 MODULE_AUTHOR("The lowq authors");
 MODULE_DESCRIPTION("Data Center TCP (RFC 8257), reference implementation");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(LOWQ_VERSION);

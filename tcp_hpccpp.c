@@ -886,3 +886,4 @@ MODULE_DESCRIPTION("HPCC++ over TCP: the data sender");
 /* the peer's probes are answered, too */
 MODULE_SOFTDEP("post: int_reflector");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(LOWQ_VERSION);

@@ -590,3 +590,4 @@ module_exit(ldcp_module_exit);
 MODULE_AUTHOR("The lowq authors");
 MODULE_DESCRIPTION("LDCP (PFC-free low delay control protocol) over TCP");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(LOWQ_VERSION);

@@ -779,3 +779,4 @@ module_exit(prague_module_exit);
 MODULE_AUTHOR("The lowq authors");
 MODULE_DESCRIPTION("Prague congestion control for L4S");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(LOWQ_VERSION);

@@ -184,3 +184,4 @@ module_exit(rcm_exit);
 MODULE_AUTHOR("The lowq authors");
 MODULE_DESCRIPTION("RoCEv2 congestion management for soft-RoCE");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(LOWQ_VERSION);

@@ -550,6 +550,7 @@ static _Noreturn void usage(int status)
 		"               [--gid N] [--port P] [--qps N] [--size BYTES] [--depth N]\n"
 		"               [--duration TIME | --messages N] [--start TIME] [--timeout N]\n"
 		"               [--label TEXT]\n"
+		"       rocegen --version\n"
 		"TIME is such as 20ms, BYTES such as 64Ki. --timeout is 4.096 us * 2^N.\n");
 	exit(status);
 }
@@ -562,6 +563,7 @@ int main(int argc, char **argv)
 		{ "depth", 1, NULL, 'n' }, { "duration", 1, NULL, 'D' },
 		{ "messages", 1, NULL, 'm' }, { "start", 1, NULL, 'S' },
 		{ "timeout", 1, NULL, 'T' }, { "label", 1, NULL, 'l' }, { "help", 0, NULL, 'h' },
+		{ "version", 0, NULL, 'V' },
 		{ NULL, 0, NULL, 0 }
 	};
 	u64 size = cfg.h.size;
@@ -608,6 +610,9 @@ int main(int argc, char **argv)
 			break;
 		case 'h':
 			usage(0);
+		case 'V':
+			puts("rocegen " LOWQ_VERSION);
+			return 0;
 		default:
 			usage(2);
 		}

@@ -94,6 +94,7 @@ static void help(void)
 	"                 [--requests N] [--duration T] [--persist] [--push] [--plan]\n"
 	"                 [client] [common]\n"
 	"  flowgen incast --to HOSTS --fan N --size B [--count K] [--period T] [client] [common]\n"
+	"  flowgen --version\n"
 	"\n"
 	"serve: answer requests until SIGTERM or SIGINT; prints \"ready\" when listening\n"
 	"  --ready-fd N      write \"ready\" to this descriptor instead of stdout\n"
@@ -417,6 +418,10 @@ void read_options(int argc, char **argv)
 		errx(2, "say what to do: serve, long, rpc or incast (see flowgen --help)");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		help();
+		exit(0);
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("flowgen " LOWQ_VERSION);
 		exit(0);
 	}
 	parse_mode(argv[1]);

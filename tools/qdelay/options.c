@@ -38,7 +38,7 @@ static const char help[] =
 "  --series FILE       CSV: one line per bin\n"
 "  --flow-series FILE  CSV: one line per bin and flow\n"
 "  --packets FILE      CSV: one line per packet\n"
-"  --help\n"
+"  --help, --version\n"
 "T: ns, us, ms, s.  R: bit, kbit, mbit, gbit per second.\n"
 "Exit status: 0, 1 if a capture is unusable or incomplete, 2 if called wrong.\n";
 
@@ -46,7 +46,7 @@ enum {
 	OPT_IN = 256, OPT_OUT, OPT_LIVE, OPT_DURATION, OPT_BUFFER, OPT_FILTER,
 	OPT_SNAPLEN, OPT_PREFIX, OPT_RATE, OPT_OVERHEAD, OPT_FROM, OPT_TO,
 	OPT_GAP, OPT_BIN, OPT_GAPS, OPT_JSON, OPT_SERIES, OPT_FLOW_SERIES,
-	OPT_PACKETS, OPT_HELP,
+	OPT_PACKETS, OPT_HELP, OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -70,6 +70,7 @@ static const struct option long_options[] = {
 	{ "flow-series", required_argument, NULL, OPT_FLOW_SERIES },
 	{ "packets", required_argument, NULL, OPT_PACKETS },
 	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -160,6 +161,9 @@ void read_options(int argc, char **argv)
 			break;
 		case OPT_HELP:
 			fputs(help, stdout);
+			exit(0);
+		case OPT_VERSION:
+			puts("qdelay " LOWQ_VERSION);
 			exit(0);
 		case ':':
 			usage_error("%s needs a value", argv[optind - 1]);
