@@ -38,29 +38,9 @@ initial()
 
 # --- sender, stable stage ---------------------------------------------------
 
-# Eq. (2) and the rule below one packet on the ACKs of a capture at the sender, in
-# floating point, from a window of W on; prints cw after each ACK that comes while
-# there is new data to send.
-draft_cw()
-{
-	packets "$1" tcp tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.ece tcp.flags.syn |
-	awk -F'\t' -v cw="$2" -v alpha="$3" -v beta="$4" -v gamma=0.0625 -v eta=0.5 -v mss=1448 '
-	BEGIN { n = shown = 0 }
-	function truth(x) { return x == "1" || x == "True" }
-	truth($6) { if ($1 == 5201) una = $2 + 1; next }
-	$1 == 5201 { if ($3) { for (; shown < n; shown++) print line[shown] }; next }
-	$4 > una {
-		acked = int(($4 - una + mss - 1) / mss); una = $4
-		if (cw >= 1) cw += truth($5) ? -acked * beta : acked * alpha / cw
-		else cw = truth($5) ? cw * eta : cw + gamma
-		if (cw < gamma) cw = gamma
-		line[n++] = sprintf("%.9f", cw)
-	}'
-}
-
 window_rule()
 {
-	local n a b
+	local v a b
 
 	needs_virtual
 	for v in "1024 512" "300 1024"; do
@@ -75,21 +55,14 @@ window_rule()
 		send --size 8M
 		trace_off "$TMP/trace"
 		stop_captures
-		draft_cw "$TMP/h.pcap" 10 "$(awk -v x="$a" 'BEGIN { print x / 1024 }')" \
-			"$(awk -v x="$b" 'BEGIN { print x / 1024 }')" >"$TMP/want"
-		ours "$TMP/trace" >"$TMP/ours"
-		grep ldcp_ack "$TMP/ours" | grep -v 'clean=0 marked=0' | field cw_q40 |
-			awk '{ printf "%.9f\n", $1 / 2^40 }' >"$TMP/got"
-		n=$(wc -l <"$TMP/want")
-		echo "ACKs: $n, last cw $(tail -n1 "$TMP/want")"
-		expect "ACKs" "$n" -ge 5000
-		expect "largest difference from the draft's cw" "$(paste "$TMP/got" "$TMP/want" | head -n "$n" |
-			awk '{ d = ($1 - $2) / $2; if (d < 0) d = -d; if (d > m) m = d } END { printf "%.9f", m }')" -le 0.00001
+		judge ldcp-window "$TMP/h.pcap" "$TMP/trace" "$(flow_field sport)" --alpha "$a" --beta "$b" |
+			tee "$TMP/judged"
+		expect "ACKs" "$(field acks <"$TMP/judged")" -ge 5000
+		expect "largest difference from the draft's cw" "$(field difference <"$TMP/judged")" -le 0.00001
 		# nothing else moves the window: no response once per RTT
-		expect "window set other than per ACK" "$(grep ldcp_window "$TMP/ours" | grep -vc cause=switched)" -eq 0
-		expect "cwnd that is not cw in whole packets" "$(grep ldcp_ack "$TMP/ours" | awk "$VALUES"'{
-			w = int(v["cw_q40"] / 2^40); if (w < 1) w = 1; if (v["cwnd"] != w) bad++ } END { print bad + 0 }')" -eq 0
-		expect "ACKs with ECE" "$(grep -vc 'marked=0' "$TMP/ours")" -ge 50
+		expect "window set other than per ACK" "$(field set_otherwise <"$TMP/judged")" -eq 0
+		expect "cwnd that is not cw in whole packets" "$(field not_whole <"$TMP/judged")" -eq 0
+		expect "ACKs with ECE" "$(field marked <"$TMP/judged")" -ge 50
 		teardown
 	done
 }
@@ -99,7 +72,7 @@ declare_test window_rule "L3 L4 L15" "cw is the draft's, ACK by ACK, from the AC
 # with losses, then how soon the rate is back.
 below_one()
 {
-	local start n
+	local start again
 
 	needs_virtual
 	dumbbell 1 1ms
@@ -124,18 +97,13 @@ below_one()
 	trace_off "$TMP/trace"
 	stop_captures
 	grep -q 'cwnd_gain:0.0625' "$TMP/ss" || fail "ss -ti does not show cw = 1/16: $(cat "$TMP/ss")"
-	packets "$TMP/h.pcap" 'tcp.len > 0' frame.time_epoch tcp.seq | awk -v s="$start" -F'\t' '
-		!first { first = $1 }
-		$1 > s { exit }
-		$1 > first + 0.5 { if (t) printf "%.6f %d\n", $1 - t, $2 <= seq; }
-		{ t = $1; if ($2 > seq) seq = $2 }' >"$TMP/gaps"
-	n=$(wc -l <"$TMP/gaps")
-	echo "packets in 5.5 s: $n; $(sort -n "$TMP/gaps" | awk '{ v[NR] = $1 } END { print "least gap " v[1] ", median " v[int(NR / 2) + 1] }')"
 	# RTT / cw = 16 ms, less what srtt may be below a millisecond
-	expect "packets at one RTT / cw" "$(awk '$1 > 0.0158 && $1 < 0.0170' "$TMP/gaps" | wc -l)" -ge 100
-	expect "packets sooner than RTT / cw" "$(awk '$1 < 0.0158' "$TMP/gaps" | wc -l)" -eq 0
-	expect "retransmissions among them" "$(grep -c '1$' "$TMP/gaps")" -ge 3
-	expect "packets later, without a loss before" "$(awk '$1 > 0.0170' "$TMP/gaps" | wc -l)" -le $(($(grep -c '1$' "$TMP/gaps") * 2))
+	judge gaps "$TMP/h.pcap" 15800 17000 --start 0.5 --until "$start" | tee "$TMP/judged"
+	again=$(field retransmitted <"$TMP/judged")
+	expect "packets at one RTT / cw" "$(field within <"$TMP/judged")" -ge 100
+	expect "packets sooner than RTT / cw" "$(field sooner <"$TMP/judged")" -eq 0
+	expect "retransmissions among them" "$again" -ge 3
+	expect "packets later, without a loss before" "$(field later <"$TMP/judged")" -le $((again * 2))
 	expect "least cw in 1/16" "$(field cw_q40 <"$TMP/trace" | sort -n | awk 'NR == 1 { print $1 / 2^36 }')" -eq 1
 	# 15 steps of gamma, RTT / cw each (53 RTT), then one packet per RTT up to 8.3
 	expect "seconds from the last mark to 95 % of the rate" "$(packets "$TMP/h.pcap" 'tcp.len > 0' frame.time_epoch frame.len |
@@ -146,39 +114,10 @@ declare_test below_one "L5 L6 L15" "cw = 1/16 for seconds: a packet every RTT / 
 
 # --- fast start -------------------------------------------------------------
 
-# For each flow of a capture at the sender: how many data packets left before the
-# first ACK of data; how many of them, but for the last, are ECT; the last one's ECN;
-# packets after that which are Not-ECT; retransmissions, and those Not-ECT; segments
-# larger than MSS before the first ACK; values of DSCP
-first_rtt()
-{
-	packets "$1" 'tcp && tcp.flags.reset == 0' tcp.srcport tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.syn \
-		ip.dsfield.ecn ipv6.tclass.ecn ip.dsfield.dscp ipv6.tclass.dscp |
-	awk -F'\t' -v mss="${2:-1448}" -v server="${3:-}" '
-	function truth(x) { return x == "1" || x == "True" }
-	# a server that sends: as if the ports were the other way round
-	server { x = $1; $1 = $2; $2 = x }
-	truth($6) { if ($2 == 5201 && !($1 in start)) { start[$1] = nxt[$1] = $3 + 1; order[++flows] = $1 } next }
-	$2 == 5201 && $4 > 0 {
-		p = $1; ecn = $7 $8
-		if (!((p, $9 $10) in seen)) { seen[p, $9 $10]; dscps[p]++ }
-		if ($3 < nxt[p]) { re[p]++; if (ecn != 2) rebad[p]++; next }
-		nxt[p] = $3 + $4
-		if (acked[p]) { if (ecn != 2) late[p]++; next }
-		if (last[p] == 2) early[p]++
-		first[p]++; last[p] = ecn
-		if ($4 > mss) big[p]++
-		next
-	}
-	$1 == 5201 && $5 > start[$2] { acked[$2] = 1 }
-	END { for (i = 1; i <= flows; i++) { p = order[i]
-		print first[p] + 0, early[p] + 0, last[p], late[p] + 0, re[p] + 0, rebad[p] + 0, big[p] + 0, dscps[p] } }'
-}
-
 # Messages by their number of packets; an initial window of 20
 fast_start_wire()
 {
-	local v i size sizes=(1 3 19 20 21 60 500) first early last late re rebad big dscps mss
+	local v i size sizes=(1 3 19 20 21 60 500) flow mss
 
 	needs_virtual
 	for v in 4 6 tso; do
@@ -196,7 +135,7 @@ fast_start_wire()
 			send --size $((size * mss - 100)) --dscp 10
 		done
 		stop_captures
-		first_rtt "$TMP/h.pcap" "$mss" >"$TMP/flows"
+		judge first-rtt "$TMP/h.pcap" --mss "$mss" >"$TMP/flows"
 		if [ "$v" = tso ]; then
 			capture h1 eth0 "$TMP/h.pcap" tcp
 			in_ns h1 flowgen rpc --push --persist --closed 1 --requests 2 --size 20k --to 10.0.0.1 --cc ldcp >/dev/null
@@ -204,15 +143,15 @@ fast_start_wire()
 			expect "TSO packets of a second message" "$(count "$TMP/h.pcap" "tcp.len > $mss")" -ge 1
 		fi
 		i=0
-		while read -r first early last late re rebad big dscps; do
+		while read -r flow; do
 			size=${sizes[i++]}
-			echo "$v: $size packets: $first $early $last $late $re $rebad $big $dscps"
-			expect "$v: first-RTT packets of a message of $size" "$first" -eq $((size < 20 ? size : 20))
-			expect "$v: of them ECT before the last, message of $size" "$early" -eq 0
-			expect "$v: ECN of the last first-RTT packet, message of $size" "$last" -eq 2
-			expect "$v: Not-ECT packets after the first RTT, message of $size" "$late" -eq 0
-			expect "$v: segments larger than MSS, message of $size" "$big" -eq 0
-			expect "$v: DSCPs, message of $size" "$dscps" -eq 1
+			echo "$v: $size packets: $flow"
+			expect "$v: first-RTT packets of a message of $size" "$(field first <<<"$flow")" -eq $((size < 20 ? size : 20))
+			expect "$v: of them ECT before the last, message of $size" "$(field early <<<"$flow")" -eq 0
+			expect "$v: ECN of the last first-RTT packet, message of $size" "$(field last <<<"$flow")" -eq 2
+			expect "$v: Not-ECT packets after the first RTT, message of $size" "$(field late <<<"$flow")" -eq 0
+			expect "$v: segments larger than MSS, message of $size" "$(field big <<<"$flow")" -eq 0
+			expect "$v: DSCPs, message of $size" "$(field dscps <<<"$flow")" -eq 1
 		done <"$TMP/flows"
 		expect "$v: flows" "$i" -eq ${#sizes[@]}
 		teardown
@@ -224,7 +163,7 @@ declare_test fast_start_wire "L7 L8 L11" "messages shorter, equal and longer tha
 # small, beside the message, that the stack sends the write in parts.
 fast_start_rwnd()
 {
-	local first early last late re rebad big dscps n
+	local flow n
 
 	needs_virtual
 	dumbbell 1 1ms
@@ -237,13 +176,12 @@ fast_start_rwnd()
 		capture h1 eth0 "$TMP/h.pcap" tcp
 		send --size 300000
 		stop_captures
-		read -r first early last late re rebad big dscps < <(first_rtt "$TMP/h.pcap")
-		echo "rmem $n: $first $early $last $late $re $rebad"
-		expect "rmem $n: first-RTT packets" "$first" -lt 100
-		expect "rmem $n: first-RTT packets" "$first" -ge 5
-		expect "rmem $n: of them ECT before the last" "$early" -eq 0
-		expect "rmem $n: ECN of the last first-RTT packet" "$last" -eq 2
-		expect "rmem $n: Not-ECT packets after the first RTT" "$late" -eq 0
+		flow=$(judge first-rtt "$TMP/h.pcap")
+		echo "rmem $n: $flow"
+		between "rmem $n: first-RTT packets" "$(field first <<<"$flow")" 5 99
+		expect "rmem $n: of them ECT before the last" "$(field early <<<"$flow")" -eq 0
+		expect "rmem $n: ECN of the last first-RTT packet" "$(field last <<<"$flow")" -eq 2
+		expect "rmem $n: Not-ECT packets after the first RTT" "$(field late <<<"$flow")" -eq 0
 		ip netns pids "${NSP}r" | xargs -r kill
 		wait_until eval '! listening r 5201'
 	done
@@ -254,7 +192,7 @@ declare_test fast_start_rwnd "L7 L8" "a window limited by the receiver: the last
 # sends: a client's first RTT has to fit the SYN-ACK's window, 64 KB at most.
 fast_start_window()
 {
-	local iw=83 rtt=1000 first early last late re rebad big dscps
+	local iw=83 rtt=1000 flow
 
 	needs_virtual
 	# there, a receiver grants 64 KB at first in any case
@@ -270,11 +208,11 @@ fast_start_window()
 	in_ns r flowgen long --pull --to 10.0.1.1 --cc ldcp --size 400k >"$TMP/flow.json" || fail "flow failed"
 	trace_off "$TMP/trace"
 	stop_captures
-	read -r first early last late re rebad big dscps < <(first_rtt "$TMP/h.pcap" 1448 server)
-	echo "$first $early $last $late $re $rebad $big $dscps"
-	expect "first-RTT packets" "$first" -eq "$iw"
-	expect "of them ECT before the last" "$early" -eq 0
-	expect "ECN of the last first-RTT packet" "$last" -eq 2
+	flow=$(judge first-rtt "$TMP/h.pcap" --server)
+	echo "$flow"
+	expect "first-RTT packets" "$(field first <<<"$flow")" -eq "$iw"
+	expect "of them ECT before the last" "$(field early <<<"$flow")" -eq 0
+	expect "ECN of the last first-RTT packet" "$(field last <<<"$flow")" -eq 2
 	# sent at once: no pacing
 	expect "us from the first packet to the last of the first RTT" "$(packets "$TMP/h.pcap" 'tcp.len > 1000 && tcp.srcport == 5201' frame.time_relative |
 		awk -v iw="$iw" 'NR == 1 { t = $1 } NR == iw { printf "%.3f", ($1 - t) * 1e6 }')" -le 1
@@ -289,7 +227,7 @@ declare_test fast_start_window "L7 L11" "IW = link rate x base RTT, sent at once
 # lost ones come again as ECT, through the same queue.
 fast_start_loss()
 {
-	local before got first early last late re rebad big dscps v
+	local before got flow v
 
 	needs_virtual
 	for v in 4 6; do
@@ -305,17 +243,17 @@ fast_start_loss()
 		send --size 400k
 		trace_off "$TMP/trace"
 		stop_captures
-		read -r first early last late re rebad big dscps < <(first_rtt "$TMP/h.pcap")
-		expect "first-RTT packets" "$first" -eq 40
-		expect "of them ECT before the last" "$early" -eq 0
-		expect "retransmissions" "$re" -ge 10
-		expect "retransmissions that are Not-ECT" "$rebad" -eq 0
-		expect "later packets that are Not-ECT" "$late" -eq 0
+		flow=$(judge first-rtt "$TMP/h.pcap")
+		expect "first-RTT packets" "$(field first <<<"$flow")" -eq 40
+		expect "of them ECT before the last" "$(field early <<<"$flow")" -eq 0
+		expect "retransmissions" "$(field again <<<"$flow")" -ge 10
+		expect "retransmissions that are Not-ECT" "$(field again_not_ect <<<"$flow")" -eq 0
+		expect "later packets that are Not-ECT" "$(field late <<<"$flow")" -eq 0
 		# in order before the first hole, seen at the receiver
 		before=$(packets "$TMP/r.pcap" 'tcp.dstport == 5201 && tcp.len > 0' tcp.seq tcp.len |
 			awk 'NR > 1 && $1 != nxt { print NR - 1; exit } { nxt = $1 + $2 }')
 		got=$(ours "$TMP/trace" | grep -m1 -E 'cause=(loss|timeout)' | field cw_q40 | awk '{ print $1 / 2^40 }')
-		echo "IPv$v: in order before the loss: $before, cw: $got, retransmissions: $re"
+		echo "IPv$v: in order before the loss: $before, cw: $got; $flow"
 		expect "cw after the loss" "$got" -eq "$before"
 		expect "ended by a timeout" "$(ours "$TMP/trace" | grep -c cause=timeout)" -eq 0
 		# the tail is seen, and stable-stage packets are not dropped
@@ -384,42 +322,9 @@ declare_test wred_profiles "L1 L9" "ECT is marked by K_min, K_max, P_max and not
 
 # --- receiver ---------------------------------------------------------------
 
-# Walks data (as it left the switch) and ACKs (as they entered it). M: packets to
-# an ACK. AccECN: ACE counts marks. Prints: acks, wrong ECE (or ACE), ACKs of more
-# than M packets, marked packets not acknowledged at once, packets, marked
-judge_acks()
-{
-	local ace=(tcp.flags.ace)
-
-	[ "$3" = 1 ] || ace=()
-	packets "$1" 'tcp.flags.reset == 0' frame.time_epoch tcp.dstport tcp.seq tcp.len tcp.ack \
-		ip.dsfield.ecn tcp.flags.ece tcp.flags.syn "${ace[@]}" |
-	awk -F'\t' -v m="$2" -v accecn="$3" '
-	function truth(x) { return x == "1" || x == "True" }
-	truth($8) { next }
-	$2 == 5201 && $4 > 0 {
-		n++; end[n] = $3 + $4; ce[n] = $6 == 3; t[n] = $1; marks += ce[n]; before[n] = marks
-		next
-	}
-	$2 != 5201 && $4 == 0 {
-		new = 0; mixed = 0; first = done + 1
-		while (done < n && end[done + 1] <= $5) { done++; new++; if (ce[done] != ce[first]) mixed = 1 }
-		if (!new) next
-		acks++
-		if (new > m) many++
-		if (accecn) {
-			if ($9 != (5 + before[done]) % 8) wrong++
-		} else if (mixed || truth($7) != ce[done]) {
-			wrong++
-		}
-		if (ce[done] && $1 - t[done] > late) delayed++
-	}
-	END { print acks + 0, wrong + 0, many + 0, delayed + 0, n + 0, marks + 0 }' late="$4"
-}
-
 receiver()
 {
-	local m accecn gro most late acks wrong many delayed n marks
+	local m accecn gro most late what flags acks n
 
 	needs_virtual
 	load fast_start=0	# no Not-ECT packets, which netem would drop
@@ -437,8 +342,8 @@ receiver()
 		else
 			in_ns r ethtool -K eth0 gro off
 		fi
-		late=0.000001
-		[ "$gro" = off ] || late=1	# as long as GRO holds packets
+		late=1
+		[ "$gro" = off ] || late=1000000	# as long as GRO holds packets
 		for accecn in 0 1; do
 			[ "$accecn" = 0 ] || has_accecn || continue
 			every sysctl -qw net.ipv4.tcp_ecn=$((accecn * 3))
@@ -453,14 +358,18 @@ receiver()
 				# a merged packet is one to the receiver
 				most=$m
 				[ "$gro" = off ] || most=45
-				read -r acks wrong many delayed n marks < <(judge_acks "$TMP/r.pcap" "$most" "$accecn" "$late")
-				echo "GRO $gro AccECN $accecn m=$m: acks=$acks wrong=$wrong many=$many delayed=$delayed packets=$n marks=$marks"
-				expect "GRO $gro, AccECN $accecn, m=$m: marked packets" "$marks" -ge 10
-				expect "GRO $gro, AccECN $accecn, m=$m: ACKs with a wrong mark" "$wrong" -eq 0
-				expect "GRO $gro, AccECN $accecn, m=$m: ACKs of too many packets" "$many" -eq 0
-				expect "GRO $gro, AccECN $accecn, m=$m: marks not acknowledged at once" "$delayed" -eq 0
-				[ "$m" != 1 ] || [ "$gro" = on ] || expect "AccECN $accecn, m=1: packets without an ACK of their own" "$((n - acks))" -eq 0
-				[ "$m" = 1 ] && [ "$gro" = off ] || expect "GRO $gro, AccECN $accecn, m=$m: ACKs" "$acks" -lt $((n * 9 / 10))
+				what="GRO $gro, AccECN $accecn, m=$m"
+				flags=()
+				[ "$accecn" = 0 ] || flags=(--accecn)
+				judge acks "$TMP/r.pcap" "$most" --late "$late" "${flags[@]}" >"$TMP/judged"
+				echo "$what: $(cat "$TMP/judged")"
+				acks=$(field acks <"$TMP/judged") n=$(field packets <"$TMP/judged")
+				expect "$what: marked packets" "$(field marks <"$TMP/judged")" -ge 10
+				expect "$what: ACKs with a wrong mark" "$(field wrong <"$TMP/judged")" -eq 0
+				expect "$what: ACKs of too many packets" "$(field many <"$TMP/judged")" -eq 0
+				expect "$what: marks not acknowledged at once" "$(field delayed <"$TMP/judged")" -eq 0
+				[ "$m" != 1 ] || [ "$gro" = on ] || expect "$what: packets without an ACK of their own" "$((n - acks))" -eq 0
+				[ "$m" = 1 ] && [ "$gro" = off ] || expect "$what: ACKs" "$acks" -lt $((n * 9 / 10))
 			done
 		done
 	done

@@ -528,6 +528,12 @@ observed()
 	wait "$OBSERVER" || fail "qdelay: $(tail -n1 "$TMP/qdelay.err")"
 }
 
+# judge CHECK ARGUMENT...: what a capture or a trace shows, as name=value words (judge.py --help)
+judge()
+{
+	python3 "$SELFTESTS/judge.py" "$@" || fail "judge $*"
+}
+
 DISSECTOR=()	# tshark's options for one
 
 # packets FILE FILTER FIELD...: tshark's fields, a line per packet, by tabs
