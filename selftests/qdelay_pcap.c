@@ -15,7 +15,7 @@
  *
  * with [v6]:port for IPv6, ports 0 where the protocol has none.  Keys: len
  * (payload), ecn (0 not, 1 ECT(1), 2 ECT(0), 3 CE), ttl, id, frag (16 bits),
- * label, seq, ack, flags, ts, fill (what the payload says), pad (after the
+ * label, seq, ack, flags, ts, mss, fill (what the payload says), pad (after the
  * packet), ext (IPv6: a hop-by-hop header if 1).
  */
 #include <arpa/inet.h>
@@ -33,7 +33,7 @@ struct desc {
 	unsigned long proto, sport, dport;
 	bool v6, arp;
 	unsigned char src[16], dst[16];
-	unsigned long len, ecn, ttl, id, frag, label, seq, ack, flags, ts;
+	unsigned long len, ecn, ttl, id, frag, label, seq, ack, flags, ts, mss;
 	unsigned long fill, pad, ext;
 };
 
@@ -129,10 +129,12 @@ static unsigned char *put_l4(unsigned char *p, const struct desc *d)
 	if (d->proto == 6) {
 		p = put16(put16(p, d->sport), d->dport);
 		p = put32(put32(p, d->seq), d->ack);
-		p = put16(p, (d->ts ? 8U : 5U) << 12 | d->flags);
+		p = put16(p, ((d->ts ? 8U : 5U) + (d->mss ? 1 : 0)) << 12 | d->flags);
 		p = put16(put32(p, 0x12340000), 0);
 		if (d->ts)
 			p = put32(put32(put32(p, 0x0101080a), d->ts), 1);
+		if (d->mss)
+			p = put16(put16(p, 0x0204), d->mss);
 	} else if (d->proto == 17) {
 		p = put16(put16(p, d->sport), d->dport);
 		p = put16(put16(p, d->len + 8), d->ttl * 257);
@@ -142,7 +144,7 @@ static unsigned char *put_l4(unsigned char *p, const struct desc *d)
 
 static size_t build(unsigned char *buf, const struct desc *d)
 {
-	unsigned char *p, l4[40];
+	unsigned char *p, l4[44];
 	size_t n = put_l4(l4, d) - l4, i;
 
 	if (d->arp) {
@@ -187,7 +189,7 @@ static void set(struct desc *d, char *word)
 		{ "len", &d->len }, { "ecn", &d->ecn }, { "ttl", &d->ttl },
 		{ "id", &d->id }, { "frag", &d->frag }, { "label", &d->label },
 		{ "seq", &d->seq }, { "ack", &d->ack }, { "flags", &d->flags },
-		{ "ts", &d->ts }, { "fill", &d->fill }, { "pad", &d->pad },
+		{ "ts", &d->ts }, { "mss", &d->mss }, { "fill", &d->fill }, { "pad", &d->pad },
 		{ "ext", &d->ext },
 	};
 	size_t i;

@@ -61,7 +61,7 @@ run_scenario()
 	watched
 	# a line per RTT: bin, rate, longest queue; the changes in bins
 	awk -F, 'NR > 1 { print int($1 * 1e4 + 0.5), $2, $4, $3 }' "$OUT/queue.csv" >"$TMP/bins"
-	first_ns=$(jq .first_ns "$OUT/qdelay.json")
+	first_ns=$(jq -r .first_ns "$OUT/qdelay.json")
 	for i in 0 1; do
 		change[i]=$(awk -v a="${change[i]}" -v b="$first_ns" 'BEGIN { printf "%.2f", (a % 1e12 - b % 1e12) / 1e5 }')
 	done

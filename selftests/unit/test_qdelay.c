@@ -124,7 +124,7 @@ static void dist__empty(void **state)
 
 #define SPACE	20000
 
-/* Segments in any order; what was before the first one is taken for seen. The numbers wrap. */
+/* Segments in any order, also below the first one. The numbers wrap. */
 static void seen__byte_map(void **state)
 {
 	(void)state;
@@ -134,7 +134,6 @@ static void seen__byte_map(void **state)
 		bool map[SPACE] = { false };
 		struct seen s = { 0 };
 
-		memset(map, true, start);
 		for (u32 i = 0; i < 300; i++) {
 			u32 n = 1 + random() % longest, at = i ? random() % (SPACE - n) : start;
 			u32 want = 0, is;
@@ -145,7 +144,9 @@ static void seen__byte_map(void **state)
 				want += !map[k];
 				map[k] = true;
 			}
+			assert_int_equal(seen_has(&s, base + at, n), !want);
 			is = seen_add(&s, base + at, n, false);
+			assert_true(seen_has(&s, base + at, n));
 			if (is != want)
 				fail_msg("round %u, [%u, %u): %u new, not %u", round, at, at + n,
 					 is, want);
@@ -154,7 +155,7 @@ static void seen__byte_map(void **state)
 	}
 }
 
-/* A SYN begins anew, but for the same SYN again. */
+/* A SYN starts a new connection, unless it repeats the last SYN. */
 static void seen__syn(void **state)
 {
 	struct seen s = { 0 };
@@ -166,6 +167,20 @@ static void seen__syn(void **state)
 	assert_int_equal(seen_add(&s, 1001, 100, false), 0);
 	assert_int_equal(seen_add(&s, 500, 1, true), 1);
 	assert_int_equal(seen_add(&s, 501, 100, false), 100);
+	/* nothing precedes a SYN */
+	assert_int_equal(seen_add(&s, 400, 100, false), 0);
+}
+
+/* Without a SYN: far below the first segment is another connection's past, not reordering. */
+static void seen__far_below(void **state)
+{
+	struct seen s = { 0 };
+
+	(void)state;
+	assert_int_equal(seen_add(&s, 1U << 30, 1, false), 1);
+	assert_int_equal(seen_add(&s, (1U << 30) - REORDER_BYTES - 1, 10, false), 0);
+	assert_int_equal(seen_add(&s, (1U << 30) - REORDER_BYTES, 10, false), 10);
+	free(s.hole);
 }
 
 int main(void)
@@ -176,6 +191,7 @@ int main(void)
 		cmocka_unit_test(dist__empty),
 		cmocka_unit_test(seen__byte_map),
 		cmocka_unit_test(seen__syn),
+		cmocka_unit_test(seen__far_below),
 	};
 
 	srandom(1);

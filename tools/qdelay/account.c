@@ -6,26 +6,32 @@
 #include "ring.h"
 #include "timeline.h"
 
-/* Fate of a packet in ins: a rec while open. */
+/* Fate of a packet in ins: the number of its rec while it is open. */
 #define FATE_GONE	0xffffffffU	/* matched */
 #define FATE_DROPPED	0xfffffffeU
-#define FATE_OPEN	0xfffffffdU	/* not known at the end of the run */
+#define FATE_OPEN	0xfffffffdU	/* still unknown at the end of the run */
 #define FATE_MIN	FATE_OPEN
+
+/* Payload that no frame has, not even a jumbo frame: several segments, bytes. */
+#define SUPER_PAYLOAD	9216
 
 /* A packet that came in. */
 struct in_ev {
-	u64 t;			/* never before that of the entry before */
-	u32 len;
-	u32 rec;
+	u64 t;			/* never before the entry before it */
+	u32 len;		/* bytes */
+	u32 segs;
+	u32 rec;		/* or a fate */
 };
 
 struct totals totals;
 
-static struct ring ins, outs;	/* struct in_ev, struct out_ev: what the timeline waits for */
+static struct ring ins, outs;	/* struct in_ev, struct out_ev that the timeline has not got yet */
 static bool started;
-static u64 now, last;		/* times: of all, and of packets */
+static u64 now;			/* time of the newest event */
+static u64 last;		/* time of the newest packet */
 static u64 from, to;		/* the window: [from, to) */
-static u64 last_matched_in;	/* past the in time of the youngest that went out */
+static u64 last_matched_in;	/* one past the arrival of the newest packet that left, ns */
+static u64 next_pos;		/* one past the number of that packet among those in */
 
 static bool in_window(u64 t)
 {
@@ -45,9 +51,9 @@ static void lose(struct in_ev *e)
 
 	rec_remove(i);
 	if (in_window(p->t)) {
-		totals.dropped++;
-		totals.dropped_ecn[p->ecn]++;
-		p->flow->dropped++;
+		totals.dropped += p->segs;
+		totals.dropped_ecn[p->ecn] += p->segs;
+		p->flow->dropped += p->segs;
 	}
 	line(p, NULL);
 	e->rec = FATE_DROPPED;
@@ -55,9 +61,8 @@ static void lose(struct in_ev *e)
 }
 
 /*
- * Goes on as far as every packet's fate is known.  What comes later happens
- * at now or after.  At the same time, in goes before out: a state that does
- * not last does not count, and no packet goes out before it came in.
+ * Hands events to the timeline up to the first packet whose fate is open. Later events happen
+ * at now or after. At equal times arrivals go first, so that no packet leaves before it came.
  */
 static void sweep(void)
 {
@@ -83,9 +88,9 @@ static void sweep(void)
 		if (!in || in->rec < FATE_MIN)
 			return;
 		if (in->rec == FATE_GONE)
-			timeline_in(in->t, in->len);
+			timeline_in(in->t, in->segs, in->len);
 		else if (in->rec == FATE_DROPPED)
-			timeline_drop(in->t);
+			timeline_drop(in->t, in->segs);
 		else
 			timeline_to(in->t);
 		ins.head++;
@@ -102,7 +107,7 @@ static void start(u64 t)
 	timeline_start(t, from, to);
 }
 
-/* From a packet to the next one at @t. */
+/* Adds the time from the packet before to the one at @t. */
 static void add_gap(struct dist *gaps, u64 *before, u64 t)
 {
 	if (!opt.gaps)
@@ -117,36 +122,39 @@ static void on_in(const struct pkt *p)
 	struct flow *f = p->flow;
 	u64 pos = ins.tail;
 	struct in_ev *e;
-	u32 n = p->payload + p->seqspace;
-	bool again = false;
+	u32 n = p->payload + p->seqspace, again = 0;
 
 	e = ring_push(&ins, struct in_ev);
 	e->t = now;
 	e->len = p->len;
+	e->segs = p->segs;
 	e->rec = rec_new(p, pos);
-	if (p->tcp && n)
-		again = seen_add(&f->in, p->seq, n, p->syn) < n;
+	if (p->stream && n)
+		again = n - seen_add(&f->in, p->seq, n, p->syn);
 	if (p->payload > f->max_in)
 		f->max_in = p->payload;
 	if (!in_window(p->t))
 		return;
-	totals.in++;
-	totals.ecn_in[p->ecn]++;
-	f->packets_in++;
-	f->retrans += again;
+	totals.in += p->segs;
+	totals.ecn_in[p->ecn] += p->segs;
+	f->packets_in += p->segs;
+	if (again)
+		f->retrans += p->segs > 1 ? (again + f->gso_size - 1) / f->gso_size : 1;
 	add_gap(&f->gap_in, &f->last_in, p->t);
 }
 
-/* All that went out before the first match was in the queue already. */
+/* Packets that left before the first match were in the queue from the start. */
 static void first_match(void)
 {
 	totals.queued_at_start = totals.unmatched_out;
 	totals.unmatched_out = 0;
-	for (u32 i = 0; i < nflows; i++)
+	for (u32 i = 0; i < nflows; i++) {
 		flows[i]->unmatched_out = 0;
+		flows[i]->split_out = 0;
+	}
 }
 
-/* What came in as @rec went out as @p. */
+/* The packet that came in as @rec left as @p. */
 static void matched(const struct rec *rec, const struct pkt *p, struct out_ev *e)
 {
 	const struct pkt *in = &rec->p;
@@ -156,6 +164,8 @@ static void matched(const struct rec *rec, const struct pkt *p, struct out_ev *e
 		first_match();
 	if (in->t >= last_matched_in)
 		last_matched_in = in->t + 1;
+	if (rec->pos >= next_pos)
+		next_pos = rec->pos + 1;
 	if (rec->pos >= f->matched_pos)
 		f->matched_pos = rec->pos + 1;
 	e->matched = true;
@@ -164,23 +174,25 @@ static void matched(const struct rec *rec, const struct pkt *p, struct out_ev *e
 	e->delay = p->t > in->t ? p->t - in->t : 0;
 	ring_at(&ins, struct in_ev, rec->pos)->rec = FATE_GONE;
 	if (in_window(in->t)) {
-		totals.matched++;
-		dist_add(&totals.delay, e->delay);
-		dist_add(&f->delay, e->delay);
-		totals.marked += e->marked;
-		f->marked += e->marked;
+		totals.matched += in->segs;
+		for (u32 i = 0; i < in->segs; i++) {
+			dist_add(&totals.delay, e->delay);
+			dist_add(&f->delay, e->delay);
+		}
+		totals.marked += e->marked ? in->segs : 0;
+		f->marked += e->marked ? in->segs : 0;
 	}
 }
 
 static void on_out(const struct pkt *p)
 {
 	struct flow *f = p->flow;
-	u32 i = rec_match(p), n = p->payload + p->seqspace, fresh;
+	u32 i = rec_match(p, next_pos), n = p->payload + p->seqspace, fresh;
 	struct out_ev *e = ring_push(&outs, struct out_ev);
 
-	*e = (struct out_ev) { .t = now, .len = p->len, .flow = f };
-	fresh = n;
-	if (p->tcp && n)
+	*e = (struct out_ev) { .t = now, .len = p->len, .segs = p->segs, .flow = f };
+	fresh = p->tcp ? 0 : n;
+	if (p->stream && n)
 		fresh = seen_add(&f->out, p->seq, n, p->syn);
 	if (fresh > p->payload)
 		fresh = p->payload;
@@ -193,25 +205,63 @@ static void on_out(const struct pkt *p)
 		rec_free(i);
 	} else {
 		if (in_window(p->t)) {
-			totals.unmatched_out++;
-			f->unmatched_out++;
+			totals.unmatched_out += p->segs;
+			f->unmatched_out += p->segs;
+			if (!p->tcp || (p->stream && n && seen_has(&f->in, p->seq, n)))
+				f->split_out += p->segs;
 		}
 		line(NULL, p);
 	}
 	if (!in_window(p->t))
 		return;
-	totals.out++;
+	totals.out += p->segs;
+	totals.super_out += p->segs > 1;
 	totals.bytes_out += p->len;
-	totals.ecn_out[p->ecn]++;
-	f->packets++;
+	totals.ecn_out[p->ecn] += p->segs;
+	f->packets += p->segs;
 	f->bytes += p->len;
 	f->payload += p->payload;
 	f->fresh += fresh;
 	add_gap(&f->gap_out, &f->last_out, p->t);
 }
 
-void account_packet(bool out, const struct pkt *p)
+/*
+ * The most payload that the sender puts into a segment of @p's flow, bytes: its MSS less the TCP
+ * options. 0: unknown, because no SYN was captured and --mss is not given.
+ */
+static u32 gso_size(const struct pkt *p)
 {
+	const struct flow *back = flow_reverse(p->flow);
+	u32 mss = p->flow->mss_option;
+
+	if (back && back->mss_option && (!mss || back->mss_option < mss))
+		mss = back->mss_option;
+	if (opt.mss)
+		mss = opt.mss;
+	return mss > p->options ? mss - p->options : 0;
+}
+
+/* Counts a super-packet as the segments that the wire carries, each with all headers. */
+static void count_segments(struct pkt *p)
+{
+	struct flow *f = p->flow;
+
+	if (p->mss)
+		f->mss_option = p->mss;
+	if (!p->stream || !p->payload)
+		return;
+	f->gso_size = gso_size(p);
+	if (f->gso_size && p->payload > f->gso_size) {
+		p->segs = (p->payload + f->gso_size - 1) / f->gso_size;
+		p->len += (p->segs - 1) * p->header;
+	} else if (!f->gso_size && p->payload > SUPER_PAYLOAD) {
+		f->uncounted++;
+	}
+}
+
+void account_packet(bool out, struct pkt *p)
+{
+	count_segments(p);
 	if (!started)
 		start(p->t);
 	account_time(p->t);
@@ -234,10 +284,11 @@ void account_time(u64 t)
 
 void account_end(void)
 {
+	u64 end = opt.to == NEVER || last > to ? last : to;
 	struct in_ev *e;
 	u64 i;
 
-	/* whatever overtook it: it is not coming any more */
+	/* a packet that was overtaken, by any other, is lost */
 	for (i = ins.head; i != ins.tail; i++) {
 		e = ring_at(&ins, struct in_ev, i);
 		if (e->rec >= FATE_MIN)
@@ -247,11 +298,13 @@ void account_end(void)
 			lose(e);
 			continue;
 		}
-		totals.unresolved += in_window(e->t);
+		if (in_window(e->t))
+			totals.unresolved += e->segs;
 		e->rec = FATE_OPEN;
 	}
 	sweep();
-	timeline_end(last);
-	if (last > from)
-		totals.duration = (last < to ? last : to) - from;
+	/* an empty end of a given window counts, too: the link is idle there */
+	timeline_end(end);
+	if (started && last >= from)
+		totals.duration = (end < to ? end : to) - from;
 }

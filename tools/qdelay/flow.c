@@ -7,7 +7,7 @@
 #include "../common/alloc.h"
 #include "flow.h"
 
-#define MAX_FLOWS	(1U << 20)	/* beyond: lumped into one */
+#define MAX_FLOWS	(1U << 20)	/* all further flows are counted as one */
 
 struct flow **flows;
 u32 nflows;
@@ -28,24 +28,25 @@ static struct flow *flow_new(const struct flow_key *key)
 	dist_init(&f->delay, 9, 256);
 	dist_init(&f->gap_in, 9, 256);
 	dist_init(&f->gap_out, 9, 256);
-	if (!(nflows & (nflows - 1)))	/* is as large as a power of two */
+	if (!(nflows & (nflows - 1)))	/* the room is a power of two: full */
 		flows = xreallocarray(flows, nflows ? 2 * nflows : 1, sizeof(*flows));
 	flows[nflows++] = f;
 	return f;
 }
 
+static void *tree;		/* of struct flow, by key */
+
 struct flow *flow_find(const struct flow_key *key)
 {
 	static const struct flow_key other;
 	static struct flow *recent;
-	static void *tree;
 	struct flow **node;
 
 	if (recent && !cmp_key(&recent->key, key))
 		return recent;
 	if (nflows >= MAX_FLOWS && !tfind(key, &tree, cmp_key))
 		key = &other;
-	/* A flow begins with its key: either is as good for the tree. */
+	/* A flow starts with its key, so the tree can hold either. */
 	node = tsearch(key, &tree, cmp_key);
 	if (!node)
 		err(1, "memory");
@@ -53,6 +54,19 @@ struct flow *flow_find(const struct flow_key *key)
 		*node = flow_new(key);
 	recent = *node;
 	return recent;
+}
+
+struct flow *flow_reverse(const struct flow *f)
+{
+	struct flow_key key = f->key;
+	struct flow **node;
+
+	memcpy(key.src, f->key.dst, sizeof(key.src));
+	memcpy(key.dst, f->key.src, sizeof(key.dst));
+	key.sport = f->key.dport;
+	key.dport = f->key.sport;
+	node = tfind(&key, &tree, cmp_key);
+	return node ? *node : NULL;
 }
 
 const char *flow_name(struct flow *f)

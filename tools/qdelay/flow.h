@@ -10,22 +10,27 @@ struct flow_key {
 	u8 src[16], dst[16];
 	u16 sport, dport;
 	u8 proto;		/* IPPROTO_ */
-	u8 family;		/* 4, 6, or 0 for all beyond the most that are told apart */
+	u8 family;		/* 4, 6, or 0 for the flow that collects all beyond MAX_FLOWS */
 	u8 zero[2];
 };
 
 struct flow {
-	struct flow_key key;	/* first: what flows are found by */
-	char *name;		/* NULL until somebody asks */
-	u64 first;		/* ns; NEVER until there is a packet */
-	/* on out; bytes are those on the wire, and payload; fresh: of TCP, not seen before */
+	struct flow_key key;	/* first: the tree compares it */
+	char *name;		/* NULL until it is asked for */
+	u64 first;		/* time of its first packet, ns; NEVER before that */
+	/* after the queue: segments, bytes on the wire, payload, and payload seen for the first time */
 	u64 packets, bytes, payload, fresh;
+	/* before the queue, segments; marked, dropped and retransmitted ones among them */
 	u64 packets_in, retrans, marked, dropped;
 	u64 unmatched_out;
+	u64 split_out;		/* of these: their bytes came in, in a packet of other size */
 	u32 max_in, max_out;	/* the largest payload, bytes */
-	u64 matched_pos;	/* past the youngest that went out: number among those in */
+	u16 mss_option;		/* of its SYN, bytes; 0: not captured */
+	u32 gso_size;		/* most payload of a segment, bytes; 0: not known yet */
+	u64 uncounted;		/* super-packets whose segments could not be counted */
+	u64 matched_pos;	/* one past the newest packet that left: number among those in */
 	u64 last_in, last_out;	/* ns, for the gaps; NEVER at first */
-	u64 bin_bytes;		/* on out, in the series' present bin */
+	u64 bin_bytes;		/* after the queue, in the current bin of the series */
 	bool segmented;		/* on one side only */
 	struct seen in, out;
 	struct dist delay, gap_in, gap_out;	/* ns */
@@ -34,11 +39,13 @@ struct flow {
 extern struct flow **flows;
 extern u32 nflows;
 
-/* The flow of @key, a new one if need be. */
+/* The flow of @key; makes a new one if there is none. */
 struct flow *flow_find(const struct flow_key *key);
+/* The flow in the other direction, or NULL. */
+struct flow *flow_reverse(const struct flow *f);
 /* SRC:SPORT>DST:DPORT, or "other" */
 const char *flow_name(struct flow *f);
-/* Puts flows in the order of their first packets. */
+/* Sorts flows by the time of their first packets. */
 void flows_sort(void);
 
 #endif

@@ -4,7 +4,7 @@
 #include "../common/alloc.h"
 #include "match.h"
 
-/* A queue of recs with the same lower bits in fp[0]: oldest first; 0: none. */
+/* A list of recs with the same lower bits in fp[0], oldest first; 0: none. */
 struct bucket {
 	u32 head, tail;
 };
@@ -88,32 +88,32 @@ static void tab_remove(struct bucket *b, u32 i, u32 prev)
 	open_recs--;
 }
 
-u32 rec_match(const struct pkt *p)
+u32 rec_match(const struct pkt *p, u64 next_pos)
 {
 	u64 after = p->flow->matched_pos;
-	u32 i, prev = 0, oldest = 0, oldest_prev = 0, tries = 16;
+	u32 i, prev = 0, best = 0, best_prev = 0, best_rank = 0, tries = 16;
 	struct bucket *b;
 
 	if (!tabsize)
 		return 0;
 	b = bucket(p);
-	for (i = b->head; i && tries; prev = i, i = rec[i].next) {
+	for (i = b->head; i && tries && best_rank < 3; prev = i, i = rec[i].next) {
+		u32 rank;
+
 		if (rec[i].p.fp[0] != p->fp[0] ||
 		    rec[i].p.fp[1] != p->fp[1])
 			continue;
-		if (rec[i].pos >= after) {
-			tab_remove(b, i, prev);
-			return i;
-		}
-		if (!oldest) {
-			oldest = i;
-			oldest_prev = prev;
+		rank = 1 + (rec[i].pos >= after) + (rec[i].pos >= next_pos);
+		if (rank > best_rank) {
+			best_rank = rank;
+			best = i;
+			best_prev = prev;
 		}
 		tries--;
 	}
-	if (oldest)
-		tab_remove(b, oldest, oldest_prev);
-	return oldest;
+	if (best)
+		tab_remove(b, best, best_prev);
+	return best;
 }
 
 void rec_remove(u32 want)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Packets that came in and did not go out so far, by their fingerprints. */
+/* Packets that came in and have not left yet, found by fingerprint. */
 #ifndef QDELAY_MATCH_H
 #define QDELAY_MATCH_H
 
@@ -8,21 +8,22 @@
 struct rec {
 	struct pkt p;
 	u64 pos;		/* number of the packet among those that came in */
-	u32 next;		/* younger one in the same hash bucket */
+	u32 next;		/* newer one in the same hash bucket */
 };
 
-/* Recs are known by numbers from 1 on: the pool moves when it grows. */
+/* Recs are known by numbers from 1 on, because the pool moves when it grows. */
 struct rec *rec_get(u32 i);
 u32 rec_new(const struct pkt *p, u64 pos);
 /*
- * The oldest rec that is like *p, 0 if there is none. But a flow stays in order as a rule: one
- * that is older than what already went out (a lost segment, of which *p is the retransmission)
- * comes last. It is not found again.
+ * Finds and takes the rec that left as *p; 0 if there is none. Of several copies the first lost
+ * one looks like its retransmission, so the oldest copy is chosen that nothing has overtaken:
+ * no packet of any flow, else none of its own flow, else the oldest of all. @next_pos: one past
+ * the newest packet of any flow that has left.
  */
-u32 rec_match(const struct pkt *p);
-/* Not to be found again. */
+u32 rec_match(const struct pkt *p, u64 next_pos);
+/* Takes rec @i out of the table. */
 void rec_remove(u32 i);
-/* After rec_match() or rec_remove(). */
+/* Gives rec @i back, after rec_match() or rec_remove(). */
 void rec_free(u32 i);
 
 #endif

@@ -31,7 +31,8 @@ static const char help[] =
 "  --rate R            rate of the link, for the utilisation\n"
 "  --overhead N        bytes that the link adds to each packet (0)\n"
 "  --from T, --to T    count only packets between these times from the first one\n"
-"  --gap T             not out after T: lost (1s)\n"
+"  --mss N             MSS of all flows, to count segments of super-packets (from SYNs)\n"
+"  --gap T             a packet that has not left after T is lost (1s)\n"
 "  --bin T             width of a bin of the series (1ms)\n"
 "  --gaps              time between packets, per flow\n"
 "  --json FILE         result (-: standard output, the default)\n"
@@ -45,7 +46,7 @@ static const char help[] =
 enum {
 	OPT_IN = 256, OPT_OUT, OPT_LIVE, OPT_DURATION, OPT_BUFFER, OPT_FILTER,
 	OPT_SNAPLEN, OPT_PREFIX, OPT_RATE, OPT_OVERHEAD, OPT_FROM, OPT_TO,
-	OPT_GAP, OPT_BIN, OPT_GAPS, OPT_JSON, OPT_SERIES, OPT_FLOW_SERIES,
+	OPT_MSS, OPT_GAP, OPT_BIN, OPT_GAPS, OPT_JSON, OPT_SERIES, OPT_FLOW_SERIES,
 	OPT_PACKETS, OPT_HELP, OPT_VERSION,
 };
 
@@ -62,6 +63,7 @@ static const struct option long_options[] = {
 	{ "overhead", required_argument, NULL, OPT_OVERHEAD },
 	{ "from", required_argument, NULL, OPT_FROM },
 	{ "to", required_argument, NULL, OPT_TO },
+	{ "mss", required_argument, NULL, OPT_MSS },
 	{ "gap", required_argument, NULL, OPT_GAP },
 	{ "bin", required_argument, NULL, OPT_BIN },
 	{ "gaps", no_argument, NULL, OPT_GAPS },
@@ -135,6 +137,9 @@ void read_options(int argc, char **argv)
 			break;
 		case OPT_TO:
 			opt.to = parse_time("--to", optarg);
+			break;
+		case OPT_MSS:
+			opt.mss = parse_int("--mss", optarg, 88, 65495);
 			break;
 		case OPT_GAP:
 			opt.gap = parse_time("--gap", optarg);

@@ -17,6 +17,7 @@ struct options {
 	const char *filter;	/* NULL: all */
 	double rate;		/* bit/s; 0: not given */
 	u32 overhead;		/* bytes per packet */
+	u32 mss;		/* MSS of all flows, bytes; 0: by the SYNs */
 	u32 prefix;		/* bytes of payload that identify a packet other than TCP */
 	u32 snaplen;		/* bytes; 0: not given */
 	u32 buffer_mb;		/* MiB per device */

@@ -15,7 +15,7 @@ static inline u64 mix64(u64 h)
 	return h ^ (h >> 33);
 }
 
-/* Two unlike 64-bit hashes in one: taken for the packet itself. */
+/* Two different 64-bit hashes: equal fingerprints are taken for equal packets. */
 static inline void fp_add(u64 fp[2], u64 w)
 {
 	fp[0] = (fp[0] ^ w) * 0x9e3779b97f4a7c15ULL;
@@ -102,12 +102,12 @@ static int link_skip(int dlt, const u8 *d, u32 n)
 	return type == 0x0800 || type == 0x86dd ? (int)off : -1;
 }
 
-/* What is visible of an IP packet. */
+/* The visible part of an IP packet. */
 struct view {
 	const u8 *d;
-	u32 end;		/* bytes to look at */
-	u32 wire;		/* bytes that there were */
-	u32 reach;		/* bytes that both sides have if there were so many */
+	u32 end;		/* bytes that may be read */
+	u32 wire;		/* bytes on the wire */
+	u32 reach;		/* bytes that both sides have, unless the packet is shorter */
 	bool cut;
 };
 
@@ -120,7 +120,7 @@ static inline bool have(struct view *v, u32 n)
 	return false;
 }
 
-/* How many of the bytes [off, off + n) to look at. */
+/* How many of the bytes [off, off + n) may be read. */
 static inline u32 part(struct view *v, u32 off, u32 n)
 {
 	u32 want = off + n;
@@ -138,7 +138,7 @@ static inline u32 part(struct view *v, u32 off, u32 n)
 	return want - off;
 }
 
-/* Between neighbours only, never through a router: not the queue's. */
+/* Between neighbours only: never forwarded, so never in the queue. */
 static bool link_control(u8 proto, const u8 *d, u32 n)
 {
 	if (proto == IPPROTO_IGMP)
@@ -147,10 +147,10 @@ static bool link_control(u8 proto, const u8 *d, u32 n)
 	       ((d[0] >= 130 && d[0] <= 137) || d[0] == 143);
 }
 
-/* What an IP header says. */
+/* The fields of an IP header. */
 struct ip {
 	struct flow_key key;	/* without ports */
-	u32 l4, l4len;		/* bytes in front of, and in what follows all headers of IP */
+	u32 l4, l4len;		/* offset and length of what follows the IP headers, bytes */
 	u32 id, label;
 	u32 frag;		/* as in the header of IPv4 */
 	u8 ecn;
@@ -182,7 +182,7 @@ static bool read_ipv4(struct view *v, struct ip *ip)
 	return true;
 }
 
-/* Extension headers, as far as they can be seen. */
+/* Skips the extension headers that were captured. */
 static void skip_extensions(struct view *v, struct ip *ip)
 {
 	u8 *proto = &ip->key.proto;
@@ -261,18 +261,41 @@ static u32 l4_header(struct view *v, const struct ip *ip)
 	return 0;
 }
 
-/* @d: TCP's header, @n bytes of its options to look at */
+/* The MSS option of a SYN with @n bytes of options; 0 if it has none. */
+static u16 mss_option(const u8 *d, u32 n)
+{
+	u32 i = 0;
+
+	while (i + 1 < n && d[i]) {
+		if (d[i] == 1) {	/* no-operation has no length */
+			i++;
+			continue;
+		}
+		if (d[i] == 2 && d[i + 1] == 4 && i + 4 <= n)
+			return be16(d + i + 2);
+		if (d[i + 1] < 2)
+			return 0;
+		i += d[i + 1];
+	}
+	return 0;
+}
+
+/* @d: the TCP header; @n bytes of its options may be read */
 static void read_tcp(struct pkt *p, const u8 *d, u32 n)
 {
 	u16 flags = be16(d + 12) & 0xfff;
 
 	p->tcp = true;
+	p->stream = flags & 0x12;
 	p->seq = be32(d + 4);
 	p->syn = flags & 2;
 	p->seqspace = p->syn + (flags & 1);
+	p->options = (d[12] >> 4) * 4 - 20;
+	if (p->syn)
+		p->mss = mss_option(d + 20, n);
 	fp_add(p->fp, (u64)p->seq << 32 | be32(d + 8));
 	fp_add(p->fp, flags);
-	/* timestamps, SACK: tell copies of a segment apart */
+	/* timestamps and SACK distinguish copies of a segment */
 	fp_bytes(p->fp, d + 20, n);
 }
 
@@ -307,9 +330,11 @@ enum parsed packet_parse(struct pkt *p, int dlt, u32 reach, const u8 *data, u32 
 		.flow = flow_find(&ip.key),
 		.len = len + opt.overhead,
 		.payload = ip.l4len - header,
+		.segs = 1,
 		.seq = ip.id,
 		.ecn = ip.ecn,
 	};
+	p->header = p->len > p->payload ? p->len - p->payload : 0;
 	fp_bytes(p->fp, (const u8 *)&ip.key, sizeof(ip.key));
 	fp_add(p->fp, (u64)ip.id << 32 | ip.frag << 16);
 	fp_add(p->fp, (u64)ip.label << 32 | p->payload);

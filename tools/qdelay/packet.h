@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a captured frame says, as far as a queue leaves it alone. */
+/* A captured frame: those of its headers that a queue does not change. */
 #ifndef QDELAY_PACKET_H
 #define QDELAY_PACKET_H
 
@@ -9,17 +9,22 @@ enum { NOT_ECT, ECT1, ECT0, CE };	/* the ECN field */
 
 struct pkt {
 	u64 t;			/* ns since 1970 */
-	u64 fp[2];		/* fingerprint of all that a queue leaves alone */
+	u64 fp[2];		/* fingerprint of all that a queue does not change */
 	struct flow *flow;
-	u32 len;		/* bytes on the wire, and --overhead */
+	u32 len;		/* bytes on the wire of all its segments, each with --overhead */
+	u32 header;		/* bytes of @len that each segment has: all but the payload */
 	u32 payload;		/* bytes */
 	u32 seq;		/* TCP's, else the IP id */
+	u32 segs;		/* segments; more than 1: a super-packet of TSO or GRO */
+	u16 mss;		/* option of a SYN, bytes; 0: none */
+	u8 options;		/* bytes of TCP options */
 	u8 ecn;
-	u8 seqspace;		/* SYN, FIN: take one number each */
+	u8 seqspace;		/* SYN and FIN take one number each */
 	bool tcp, syn;
+	bool stream;		/* TCP with SYN or ACK: part of the byte stream. HPCC++'s probes are not */
 };
 
-/* The most bytes that can be in front of an IP header, or -1: unknown. @dlt: DLT_ of libpcap */
+/* The most bytes that can precede an IP header; -1: link type @dlt (DLT_ of libpcap) unknown. */
 int link_room(int dlt);
 
 enum parsed {
@@ -29,9 +34,9 @@ enum parsed {
 };
 
 /*
- * Fills *p but for its time. @caplen: bytes of @data, @len: bytes that there were on the wire.
- * Both sides must look at the same bytes, so nothing beyond @reach bytes from the IP header on
- * is used even if it was captured, and something below that was not captured is CUT.
+ * Fills *p except its time. @caplen: bytes of @data; @len: bytes on the wire. Both sides must look
+ * at the same bytes: bytes beyond @reach from the IP header are not used even if captured, and
+ * the result is CUT if a byte before that is needed and was not captured.
  */
 enum parsed packet_parse(struct pkt *p, int dlt, u32 reach, const u8 *data, u32 caplen, u32 len);
 

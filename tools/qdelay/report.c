@@ -11,7 +11,7 @@
 #include "source.h"
 #include "timeline.h"
 
-/* @all: not just mean and p99 */
+/* @all: all percentiles, not only mean and p99 */
 static void put_us(struct json *j, const char *key, struct dist *d, bool all)
 {
 	json_open(j, key, '{');
@@ -67,10 +67,10 @@ static const char *proto_name(u8 proto)
 	return num;
 }
 
-/* A count that segmentation between the captures makes meaningless, or null then. */
-static void put_dropped(struct json *j, u64 dropped, bool segmented)
+/* Segmentation between the captures makes counts of drops meaningless: null. */
+static void put_dropped(struct json *j, const char *key, u64 dropped, bool segmented)
 {
-	json_real(j, "dropped", 0, segmented ? NAN : (double)dropped);
+	json_real(j, key, 0, segmented ? NAN : (double)dropped);
 }
 
 static void put_flow(struct json *j, struct flow *f)
@@ -84,7 +84,7 @@ static void put_flow(struct json *j, struct flow *f)
 	json_int(j, "payload_bytes", f->payload);
 	json_real(j, "goodput_bps", 3, (double)f->fresh * 8 * NSEC / totals.duration);
 	json_int(j, "marked", f->marked);
-	put_dropped(j, f->dropped, f->segmented);
+	put_dropped(j, "dropped", f->dropped, f->segmented);
 	json_int(j, "unmatched_out", f->unmatched_out);
 	json_int(j, "retransmitted", f->retrans);
 	put_us(j, "delay_us", &f->delay, false);
@@ -124,31 +124,35 @@ static void put_flows(struct json *j)
 	json_close(j, ']');
 }
 
-/* @segmented, @lost: packets of all flows, of all sources */
+/* @segmented: packets segmented on one side only; @lost: packets that the captures lost */
 static void put_result(u64 segmented, u64 lost)
 {
 	struct json j = { .file = outfile[OUT_JSON].f };
 	long double bps = (long double)totals.bytes_out * 8 * NSEC / totals.duration;
 	struct source *s;
+	char first[24];
 	u64 ignored = 0;
 
 	for_each_source(s)
 		ignored += s->ignored;
+	/* a string, because numbers of JSON are exact up to 2^53 only */
+	snprintf(first, sizeof(first), "%llu", totals.first);
 
 	json_open(&j, NULL, '{');
 	json_int(&j, "packets_in", totals.in);
 	json_int(&j, "packets_out", totals.out);
 	json_int(&j, "bytes_out", totals.bytes_out);
 	json_int(&j, "matched", totals.matched);
-	put_dropped(&j, totals.dropped, segmented);
+	put_dropped(&j, "dropped", totals.dropped, segmented);
 	json_int(&j, "unresolved", totals.unresolved);
 	json_int(&j, "unmatched_out", totals.unmatched_out);
 	json_int(&j, "queued_at_start", totals.queued_at_start);
 	json_int(&j, "segmented", segmented);
+	json_int(&j, "super_packets", totals.super_out);
 	json_int(&j, "ignored", ignored);
 	json_int(&j, "capture_drops", lost);
 	json_int(&j, "duration_ns", totals.duration);
-	json_int(&j, "first_ns", totals.first);
+	json_str(&j, "first_ns", first);
 	json_real(&j, "utilisation", 6, bps / opt.rate);	/* NAN or infinite without a rate */
 	json_real(&j, "throughput_bps", 3, bps);
 	put_us(&j, "delay_us", &totals.delay, true);
@@ -160,17 +164,17 @@ static void put_result(u64 segmented, u64 lost)
 	json_close(&j, '}');
 	json_int(&j, "marked", totals.marked);
 	json_real(&j, "mark_fraction", 9, (double)totals.marked / totals.matched);
-	json_int(&j, "dropped_not_ect", totals.dropped_ecn[NOT_ECT]);
-	json_int(&j, "dropped_ect0", totals.dropped_ecn[ECT0]);
-	json_int(&j, "dropped_ect1", totals.dropped_ecn[ECT1]);
-	json_int(&j, "dropped_ce", totals.dropped_ecn[CE]);
+	put_dropped(&j, "dropped_not_ect", totals.dropped_ecn[NOT_ECT], segmented);
+	put_dropped(&j, "dropped_ect0", totals.dropped_ecn[ECT0], segmented);
+	put_dropped(&j, "dropped_ect1", totals.dropped_ecn[ECT1], segmented);
+	put_dropped(&j, "dropped_ce", totals.dropped_ecn[CE], segmented);
 	json_real(&j, "jain", 6, jain());
 	put_flows(&j);
 	json_close(&j, '}');
 	fputc('\n', j.file);
 }
 
-/* Is there anything to tell at all? */
+/* Ends the program where a side has no packets to measure. */
 static void check_empty(bool out)
 {
 	const char *name = NULL;
@@ -191,7 +195,16 @@ static void check_empty(bool out)
 	errx(1, "%s: no packets%s", name, opt.filter ? " that pass --filter" : "");
 }
 
-/* Finds out which flows are; returns how many of their packets have no match. */
+/* Ends the program where the segments of super-packets cannot be counted. */
+static void check_super(void)
+{
+	for (u32 i = 0; i < nflows; i++)
+		if (flows[i]->uncounted)
+			errx(1, "%s: %llu packets larger than any frame, and no SYN says the MSS: capture from the start, say --mss, or turn offloads off (ethtool -K DEV tso off gso off gro off)",
+			     flow_name(flows[i]), flows[i]->uncounted);
+}
+
+/* Marks the flows segmented on one side only; returns how many of their packets left unmatched. */
 static u64 check_segmented(void)
 {
 	u64 packets = 0;
@@ -199,9 +212,9 @@ static u64 check_segmented(void)
 	for (u32 i = 0; i < nflows; i++) {
 		struct flow *f = flows[i];
 
-		f->segmented = f->unmatched_out && f->max_in != f->max_out;
+		f->segmented = f->split_out && f->max_in != f->max_out;
 		if (f->segmented)
-			packets += f->unmatched_out;
+			packets += f->split_out;
 	}
 	return packets;
 }
@@ -213,7 +226,10 @@ int report(void)
 
 	check_empty(false);
 	check_empty(true);
+	check_super();
 	account_end();
+	if (!totals.in && !totals.out)
+		errx(1, "no packets between --from and --to");
 	segmented = check_segmented();
 	for_each_source(s) {
 		lost += s->drops;
@@ -224,16 +240,22 @@ int report(void)
 	put_result(segmented, lost);
 	outputs_close();
 
+	if (totals.super_out)
+		warnx("note: %llu super-packets (TSO, GSO or GRO) counted as segments of their flows' MSS",
+		      totals.super_out);
+	if (timeline_rows_left_out())
+		warnx("the series has no more than 2000000 rows; %llu are left out: take a longer --bin",
+		      timeline_rows_left_out());
 	if (segmented)
 		warnx("%llu packets unmatched because segmented on one side only: turn offloads off (ethtool -K DEV tso off gso off gro off)",
 		      segmented);
 	else if (totals.unmatched_out)
-		warnx("warning: %llu packets came out that did not go in: other traffic, changed on the way, or longer in the queue than --gap",
+		warnx("warning: %llu packets left that had not come in: other traffic, changed in between, or longer in the queue than --gap",
 		      totals.unmatched_out);
 	for_each_source(s) {
 		if (s->drops)
 			warnx("%s: the kernel lost %llu packets of the capture: take a larger --buffer",
 			      s->name, s->drops);
 	}
-	return segmented || lost;
+	return segmented || lost || timeline_rows_left_out();
 }

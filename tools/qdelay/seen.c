@@ -4,7 +4,9 @@
 #include "../common/alloc.h"
 #include "seen.h"
 
-#define MAX_HOLES	65536		/* more are taken for seen */
+#define MAX_HOLES	65536		/* further ones count as seen */
+/* Without a SYN: how far below the first segment earlier, reordered ones may start, bytes. */
+#define REORDER_BYTES	(1U << 20)
 
 static void hole_add(struct seen *s, u32 at, u64 a, u64 b)
 {
@@ -21,21 +23,53 @@ static void hole_add(struct seen *s, u32 at, u64 a, u64 b)
 	s->holes++;
 }
 
+/* The first hole that ends after @a, or s->holes. */
+static u32 hole_after(const struct seen *s, u64 a)
+{
+	u32 lo = 0, hi = s->holes, mid;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (s->hole[mid].b > a)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+bool seen_has(const struct seen *s, u32 seq, u32 n)
+{
+	u64 a = s->top + (int)(seq - (u32)s->top), b = a + n;
+	u32 i;
+
+	if (!s->init || a < s->base || b > s->top)
+		return false;
+	i = hole_after(s, a);
+	return i == s->holes || s->hole[i].a >= b;
+}
+
 u32 seen_add(struct seen *s, u32 seq, u32 n, bool syn)
 {
-	u32 fresh = 0, lo, hi, mid;
+	u32 fresh = 0, lo;
 	u64 a, b, x, y;
 
 	if (!s->init || (syn && !(s->syn && s->isn == seq))) {
-		/* the first, or a new connection between the same ports */
+		/* the first segment, or a new connection between the same ports */
 		s->init = true;
-		s->top = (1ULL << 32) + seq;
+		s->base = (1ULL << 32) + seq;
+		s->top = s->base;
 		s->holes = 0;
 		s->syn = syn;
 		s->isn = seq;
 	}
 	a = s->top + (int)(seq - (u32)s->top);
 	b = a + n;
+	if (!s->syn && a < s->base && s->base - a <= REORDER_BYTES) {
+		/* the capture began in mid-flow, with a segment that overtook this one */
+		hole_add(s, 0, a, s->base);
+		s->base = a;
+	}
 	if (a > s->top) {
 		hole_add(s, s->holes, s->top, a);
 		s->top = a;
@@ -48,14 +82,7 @@ u32 seen_add(struct seen *s, u32 seq, u32 n, bool syn)
 	}
 	if (a >= b || !s->holes)
 		return fresh;
-	/* the first hole that ends after a */
-	for (lo = 0, hi = s->holes; lo < hi;) {
-		mid = (lo + hi) / 2;
-		if (s->hole[mid].b > a)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
+	lo = hole_after(s, a);
 	while (lo < s->holes && s->hole[lo].a < b) {
 		struct range h = s->hole[lo];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which part of a TCP sequence space went by on one side. */
+/* The part of a TCP sequence space that one side has seen. */
 #ifndef QDELAY_SEEN_H
 #define QDELAY_SEEN_H
 
@@ -11,17 +11,20 @@ struct range {
 
 struct seen {
 	bool init;
-	u32 isn;		/* of the SYN, if there was one */
+	u32 isn;		/* of the SYN, if @syn */
 	bool syn;
-	u64 top;		/* end of all that was seen */
-	struct range *hole;	/* what is missing below, sorted */
+	u64 base;		/* start of what was seen */
+	u64 top;		/* end of what was seen */
+	struct range *hole;	/* what is missing in between, sorted */
 	u32 holes, cap;
 };
 
 /*
  * Adds [seq, seq + n) to what was seen; returns how much of it is new. @n: 1 or more.
- * @syn: it begins a connection, and the sequence space anew, unless it repeats the last one
+ * @syn: starts a new connection and forgets the old one, unless it repeats the last SYN
  */
 u32 seen_add(struct seen *s, u32 seq, u32 n, bool syn);
+/* True if all of [seq, seq + n) has been seen. */
+bool seen_has(const struct seen *s, u32 seq, u32 n);
 
 #endif

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <err.h>
-
 #include "../common/alloc.h"
 #include "options.h"
 #include "output.h"
 #include "timeline.h"
 
-#define MAX_ROWS	2000000ULL	/* of a series */
+#define MAX_ROWS	2000000ULL	/* of a series; further ones are left out */
 
 struct dist queue_packets, queue_bytes;
 
@@ -16,15 +14,16 @@ struct bin {
 	u64 bytes, delay_n, delay_max, marked, dropped;
 	u64 time;			/* ns of it that have passed */
 	long double delay_sum;
-	long double packets, octets;	/* queue lengths, times ns */
+	long double packets, octets;	/* queue length * ns */
 	u64 packets_max, octets_max;
 };
 
 static u64 from, to;			/* the window */
-static u64 now;				/* as far as the queue's length is known */
-static u64 packets, octets;		/* in the queue now */
+static u64 now;				/* the queue length is known up to here */
+static u64 packets, octets;		/* in the queue now; packets are segments */
 static struct bin bin;
-/* Flows that have something in the bin. */
+static u64 rows_left_out;
+/* Flows with packets in the bin. */
 static struct flow **touched;
 static u32 ntouched, touchedcap;
 
@@ -55,7 +54,7 @@ static void series_row(FILE *f, double t)
 		fprintf(f, "%.6f,%.3f,", (double)(bin.delay_sum / bin.delay_n) / 1e3,
 			bin.delay_max / 1e3);
 	else
-		fputs(",,", f);		/* nothing came out */
+		fputs(",,", f);		/* no packet left */
 	fprintf(f, "%llu,%llu\n", bin.marked, bin.dropped);
 }
 
@@ -81,11 +80,18 @@ static u64 bin_end(void)
 	return from + (bin.i + 1) * opt.bin;
 }
 
-static void bin_check(u64 t)
+/* False if @t is beyond the last row that the series may have. */
+static bool bin_allowed(u64 t)
 {
-	if (t > from && (t - from) / opt.bin >= MAX_ROWS)
-		errx(1, "the series gets more than %llu rows: take a longer --bin",
-		     MAX_ROWS);
+	if (t <= from || (t - from) / opt.bin < MAX_ROWS)
+		return true;
+	rows_left_out = (t - from) / opt.bin - MAX_ROWS + 1;
+	return false;
+}
+
+u64 timeline_rows_left_out(void)
+{
+	return rows_left_out;
 }
 
 void timeline_to(u64 t)
@@ -101,7 +107,11 @@ void timeline_to(u64 t)
 	dist_add_weighted(&queue_bytes, octets, end - a);
 	if (!series_wanted())
 		return;
-	bin_check(end);
+	if (!bin_allowed(end)) {
+		end = from + MAX_ROWS * opt.bin;
+		if (a >= end)
+			return;
+	}
 	for (; a < end; a = b) {
 		while (a >= bin_end())
 			bin_flush();
@@ -116,29 +126,28 @@ void timeline_to(u64 t)
 	}
 }
 
-/* True if somebody wants to know of an event at t; then the bin is its. */
+/* True if the series has a row for @t; then bin is that row. */
 static bool bin_of(u64 t)
 {
-	if (!series_wanted() || t < from || t >= to)
+	if (!series_wanted() || t < from || t >= to || !bin_allowed(t))
 		return false;
-	bin_check(t);
 	while (t >= bin_end())
 		bin_flush();
 	return true;
 }
 
-void timeline_in(u64 t, u32 len)
+void timeline_in(u64 t, u32 segs, u32 len)
 {
 	timeline_to(t);
-	packets++;
+	packets += segs;
 	octets += len;
 }
 
-void timeline_drop(u64 t)
+void timeline_drop(u64 t, u32 segs)
 {
 	timeline_to(t);
 	if (bin_of(t))
-		bin.dropped++;
+		bin.dropped += segs;
 }
 
 static void touch(struct flow *f, u32 len)
@@ -157,16 +166,16 @@ void timeline_out(const struct out_ev *e)
 {
 	timeline_to(e->t);
 	if (e->matched) {
-		packets--;
+		packets -= e->segs;
 		octets -= e->len_in;
 	}
 	if (!bin_of(e->t))
 		return;
 	bin.bytes += e->len;
-	bin.marked += e->marked;
+	bin.marked += e->marked ? e->segs : 0;
 	if (e->matched) {
-		bin.delay_n++;
-		bin.delay_sum += e->delay;
+		bin.delay_n += e->segs;
+		bin.delay_sum += (long double)e->delay * e->segs;
 		if (e->delay > bin.delay_max)
 			bin.delay_max = e->delay;
 	}
