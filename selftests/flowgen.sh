@@ -276,6 +276,33 @@ rpc_rate()
 }
 declare_test rpc_rate "" "a rate of requests"
 
+# A client that stands still for 200 ms starts what was due meanwhile later. From its start a
+# request is quick; who waited for it waited from the time it was due.
+rpc_due()
+{
+	local pid
+
+	client rpc --to "$TO" --size 1k --rate 400 --duration 200ms --periodic
+	good_run "$(field summary flows)"
+	jq -se '[.[] | select(.type == "flow")] | all(.since_due_ns >= .duration_ns)' "$TMP/out" \
+		>/dev/null || fail "due after the start"
+	"${CLIENT[@]}" flowgen rpc --port "$PORT" --to "$TO" --size 1k --rate 400 \
+		--duration 500ms --periodic >"$TMP/out" 2>"$TMP/err" &
+	pid=$!
+	sleep 0.1
+	pkill -STOP -f 'flowgen rpc .*--rate 400 --duration 500ms' || fail "no client to stop"
+	sleep 0.2
+	pkill -CONT -f 'flowgen rpc .*--rate 400 --duration 500ms'
+	wait $pid
+	RC=$?
+	good_run "$(field summary flows)"
+	between "ms later than due, at most" "$(jq -s '[.[] | select(.type == "flow") |
+		(.since_due_ns - .duration_ns) / 1e6] | max' "$TMP/out")" 150 450
+	between "... on the whole" "$(jq -s '[.[] | select(.type == "flow") |
+		select(.since_due_ns - .duration_ns > 1e6)] | length' "$TMP/out")" 40 140
+}
+declare_test rpc_due "" "times from the instant at which a request was due"
+
 rpc_cdf()
 {
 	local dir

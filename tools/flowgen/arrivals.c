@@ -23,7 +23,7 @@ static struct {
 	struct flow_stack *idle;	/* per host: connections kept by --persist */
 	/* rpc --closed */
 	u64 issued;
-	struct flow_queue waiting;	/* for flow->due, in order, as all wait equally long */
+	struct flow_queue waiting;	/* for flow->retry_at, in order, as all wait equally long */
 } gen;
 
 static u64 draw_size(void)
@@ -60,7 +60,7 @@ static void wait_until(u32 slot, u64 due)
 {
 	struct flow *f = flow_new(slot % cfg.hosts, slot);
 
-	f->due = due;
+	f->retry_at = due;
 	STAILQ_INSERT_TAIL(&gen.waiting, f, waiting);
 }
 
@@ -84,7 +84,7 @@ static u64 arrivals_due(void)
 		return NEVER;
 	if (!cfg.closed)
 		return gen.t0 + (u64)(gen.at + 0.5);
-	return STAILQ_EMPTY(&gen.waiting) ? NEVER : STAILQ_FIRST(&gen.waiting)->due;
+	return STAILQ_EMPTY(&gen.waiting) ? NEVER : STAILQ_FIRST(&gen.waiting)->retry_at;
 }
 
 static void closed_start(struct flow *f, u64 now)
@@ -98,7 +98,7 @@ static void closed_start(struct flow *f, u64 now)
 	f->id = gen.issued++;
 	f->size = draw_size();
 	gen.active++;
-	flow_start(f, now);
+	flow_start(f, now, now);
 }
 
 /* A connection that --persist has kept and the server has not closed, or NULL. */
@@ -118,16 +118,17 @@ static struct flow *pop_idle(u32 host)
 static void open_start(u64 now)
 {
 	struct flow *f = pop_idle(gen.host);
+	u64 due = arrivals_due();
 
 	if (!f)
 		f = flow_new(gen.host, 0);
 	f->id = gen.n;
 	f->size = gen.size;
-	report_late(now, arrivals_due());
+	report_late(now, due);
 	gen.n++;
 	draw();
 	gen.active++;
-	flow_start(f, now);
+	flow_start(f, now, due);
 }
 
 static void arrivals_run(u64 now)

@@ -218,11 +218,12 @@ static const char *flow_socket(struct flow *f)
 	return NULL;
 }
 
-void flow_start(struct flow *f, u64 now)
+void flow_start(struct flow *f, u64 now, u64 due)
 {
 	const char *bad;
 
 	f->start = now;
+	f->due = due < now ? due : now;
 	f->mark_ns = now;
 	TAILQ_INSERT_TAIL(&active_flows, f, active);
 	if (f->fd >= 0) {
@@ -238,6 +239,7 @@ void flow_start(struct flow *f, u64 now)
 void flow_stillborn(struct flow *f, u64 now, const char *why)
 {
 	f->start = now;
+	f->due = now;
 	TAILQ_INSERT_TAIL(&active_flows, f, active);
 	flow_over(f, now, (struct verdict) { ERROR, why });
 }

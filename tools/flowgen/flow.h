@@ -40,7 +40,8 @@ struct flow {
 	u32 slot;			/* rpc --closed, incast */
 	u64 id;
 	u64 size;			/* asked for */
-	u64 due;			/* ns; rpc --closed: next start after a failure */
+	u64 retry_at;			/* ns; rpc --closed: next start after a failure */
+	u64 due;			/* ns; when the arrival process asked for it; at most start */
 	u64 start;			/* ns */
 	u64 tx_before;			/* bytes of earlier requests on this connection */
 	u64 rx_before;
@@ -94,9 +95,12 @@ void flows_reap(void);
 struct flow *flow_new(u32 host, u32 slot);
 /* Not under way any more. Its memory rests until flows_reap(). */
 void flow_drop(struct flow *f);
-/* @now: fresh, and what counts as the flow's start. Connects if need be. */
-void flow_start(struct flow *f, u64 now);
-/* A flow that cannot start: its beginning and end in one. */
+/*
+ * Starts the flow, and connects if it is not connected. @now: just read; the flow's start. @due:
+ * when it should have started, which is earlier if this program was busy or the host was.
+ */
+void flow_start(struct flow *f, u64 now, u64 due);
+/* Reports a flow that cannot start. */
 void flow_stillborn(struct flow *f, u64 now, const char *why);
 /* @events: as of epoll_wait() */
 void flow_event(struct flow *f, u32 events);

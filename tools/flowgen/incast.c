@@ -51,7 +51,7 @@ static void incast_prepare(void)
 		inc.slot[i] = f;
 		f->connect_only = true;
 		inc.busy++;
-		flow_start(f, now_ns());
+		flow_start(f, now_ns(), NEVER);
 	}
 	if (!inc.busy && inc.next == cfg.fan) {
 		inc.phase = WAIT;
@@ -121,7 +121,7 @@ static void incast_run(u64 now)
 		f->id = inc.round * cfg.fan + i;
 		f->size = cfg.size;
 		if (f->fd >= 0)
-			flow_start(f, now);
+			flow_start(f, now, cfg.period ? inc.due : now);
 		else
 			flow_stillborn(f, now, inc.why[i] ? inc.why[i] : "closed by the server");
 	}

@@ -118,6 +118,7 @@ void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *
 	json_str(&j, "dir", cfg.pull ? "pull" : "push");
 	json_int(&j, "size", moved);
 	report_span(&j, f->start, now, moved);
+	json_int(&j, "since_due_ns", now - f->due);
 	if (s) {
 		json_int(&j, "retrans", s->retrans - f->before.retrans);
 		json_int(&j, "rwnd_limited_us", s->rwnd_limited - f->before.rwnd_limited);
