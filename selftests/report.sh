@@ -6,9 +6,15 @@
 
 # shellcheck source=tap.sh
 . "$(dirname "$0")/tap.sh"
+root=$(realpath "$(dirname "$0")/..")
 report=$(realpath "$(dirname "$0")/../scripts/report")
 cd "$TMP" || exit 1
 export LC_ALL=C.UTF-8
+
+in_project()
+{
+	[ -d "$root/bench/results" ]
+}
 
 needs_gnuplot()
 {
@@ -84,6 +90,28 @@ for a in (1, 2):
         put("sweep", {"a": a, "b": b}, "only", 1, {"jain": .5 + a / 10 + b / 100})
 scenario("sweep", conclusion="a is what counts.")
 
+for seed in range(1, 6):
+    put("seeds", {}, "sure", seed, {"utilisation": .99, "delay_mean_us": 30})
+    put("seeds", {}, "slow", seed, {"delay_mean_us": 40})
+    put("seeds", {}, "noisy", seed, {"delay_mean_us": 8 + 2 * seed, "delay_p99_us": 1})
+    put("seeds", {}, "even", seed, {"delay_mean_us": 11.6 + .5 * seed})
+    put("seeds", {}, "never", seed, {"joined_rtts": 3 if seed == 1 else None})
+    if seed == 1:
+        put("seeds", {}, "crashed", 1, {"utilisation": .99})
+    else:
+        put("seeds", {}, "crashed", seed, {}, "failed: crashed")
+def goal(metric, row, op, value, text, **more):
+    return {"metric": metric, "row": row, "op": op, "value": value, "text": text} | more
+scenario("seeds", answer="The delay is {range delay_mean_us noisy} to {max delay_mean_us slow}.", goals=[
+    goal("utilisation", "sure", ">=", .9, "full"),
+    goal("delay_mean_us", "sure", "<=", .5, "", relative_to="slow"),
+    goal("utilisation", "crashed", ">=", .9, "full"),
+    goal("joined_rtts", "never", "<=", 5, "joined"),
+    goal("utilisation", "sure", ">=", .5, "half", relative_to="crashed"),
+    goal("delay_mean_us", "noisy", "<=", 13, "low"),
+    goal("delay_mean_us", "noisy", "<=", 1.03, "no more", relative_to="even"),
+    goal("delay_mean_us", "noisy", "<=", 20, "far")])
+
 put("odd", {}, "fast", 1, base)
 Path("odd/runs/default/lost/1").mkdir(parents=True)
 scenario("odd")
@@ -106,8 +134,9 @@ has()
 mean() { has one.txt '^fast <&> label +98\.5 +12\.0 +40\.0 +100 +200 +1000 +0 +1\.000'; }
 declare_test mean "" "mean over the seeds"
 
-extremes() { has one.txt '^ +min +98\.0 +10\.0 ' '^ +max +99\.0 +14\.0 '; }
-declare_test extremes "" "lowest and highest seed"
+# two seeds: half of the interval is 12.706 * s / sqrt(2), for 10 and 14: 25.4
+interval() { has one.txt '^ +95 % ± +6\.4 +25\.4 +0 '; }
+declare_test interval "" "the 95 % confidence interval over the seeds, Student's t"
 
 failed_runs()
 {
@@ -120,11 +149,33 @@ declare_test failed_runs "" "failed runs are shown"
 lost_run() { has odd.txt 'lost +FAILED .*no result.json'; }
 declare_test lost_run "" "a run without result.json is shown as failed"
 
-goal_met() { has one.txt 'met +fast: full link: 98\.5 %, met by 0\.5 points'; }
+goal_met() { has seeds.txt 'met +sure: full: 99\.0 %, met by 9\.0 points'; }
 declare_test goal_met "" "a goal that is met"
 
-goal_missed() { has one.txt 'missed +fast: .*<= 0\.1 × slow: 12\.0 µs against 10\.0 µs, missed by 2\.0 µs'; }
+goal_missed()
+{
+	has seeds.txt 'missed +sure: .*<= 0\.5 × slow: 30\.0 µs against 20\.0 µs, missed by 10 µs'
+}
 declare_test goal_missed "" "a goal relative to another row, missed"
+
+# 4 of 5 seeds failed, or gave null: the one that is left cannot meet the goal alone
+goal_failed_seeds()
+{
+	has seeds.txt 'missed +crashed: full: 99\.0 %, but 4 of 5 seeds of crashed gave no value' \
+		'missed +never: joined: 3 RTTs, but 4 of 5 seeds of never gave no value' \
+		'no data +sure: half: .*but 4 of 5 seeds of crashed gave no value' &&
+		has one.txt 'missed +fast: full link: 98\.5 %, but 1 of 3 seeds of fast gave no value'
+}
+declare_test goal_failed_seeds "" "a goal with failed or null seeds is not met"
+
+# 10, 12, 14, 16, 18 against 13: mean 14, interval 3.9; against slow's 40, both have one
+goal_tie()
+{
+	has seeds.txt 'tie +noisy: low: 14\.0 µs: no difference, the 95 % interval is ±3\.93 µs' \
+		'tie +noisy: no more: 14\.0 µs against 13\.5 µs: no difference' \
+		'met +noisy: far: 14\.0 µs, met by 6\.0 µs'
+}
+declare_test goal_tie "" "a limit inside the confidence interval is a tie"
 
 goal_unknown() { has one.txt 'no data +dead: .*dead has no jain'; }
 declare_test goal_unknown "" "a goal without data"
@@ -155,8 +206,9 @@ declare_test columns "" "chosen columns"
 markdown()
 {
 	has one.md '^\| row \| utilisation \(%\) \|' '^\|---\|---:\|' \
-		'^\| fast <&> label \| 98\.5 \(98\.0–99\.0\) \| 12\.0 \(10\.0–14\.0\) \| 40\.0 \|' \
-		'FAILED \(seed 2\): out of luck' '^- \*\*missed\*\*'
+		'^\| fast <&> label \| 98\.5 ± 6\.4 \| 12\.0 ± 25\.4 \| 40\.0 \|' \
+		'FAILED \(seed 2\): out of luck' '\| \*\*missed\*\*: full link' \
+		'^\| full link \| fast \| 0 of 1 \(1 missed\) \|'
 }
 declare_test markdown "" "Markdown"
 
@@ -166,10 +218,8 @@ csv_values()
 import csv, sys
 rows = list(csv.DictReader(sys.stdin))
 fast = [r for r in rows if r["row"] == "fast" and r["status"] == "ok"]
-assert len(fast) == 1 and fast[0]["seeds"] == "1 2", rows
-want = {"delay_mean_us": "12", "delay_mean_us_min": "10", "delay_mean_us_max": "14",
-        "utilisation": "0.985"}
-assert want.items() <= fast[0].items(), fast
+assert [(r["seed"], r["delay_mean_us"], r["utilisation"], r["kernel"]) for r in fast] == \
+    [("1", "10", "0.98", "Linux x"), ("2", "14", "0.99", "Linux x")], fast
 slow = [r for r in rows if r["row"] == "slow"]
 assert [r["status"] for r in slow] == ["ok", "failed: out of luck"], slow
 assert slow[0]["rpc_p99_us"] == "", slow'
@@ -182,9 +232,11 @@ json_values()
 import json, sys
 data = json.load(sys.stdin)
 assert [r["row"] for r in data["rows"]] == ["slow", "dead", "fast"], data
-assert data["rows"][2]["metrics"]["delay_mean_us"] == {"mean": 12, "min": 10, "max": 14}, data
+delay = data["rows"][2]["metrics"]["delay_mean_us"]
+assert round(delay.pop("ci95"), 3) == 25.412, delay
+assert delay == {"mean": 12, "min": 10, "max": 14, "seeds": 2}, delay
 assert data["rows"][2]["failed"] == [{"seed": "3", "reason": "cut short"}], data
-assert [g["state"] for g in data["goals"]] == ["met", "missed", "no data"], data'
+assert [g["state"] for g in data["goals"]] == ["missed", "missed", "no data"], data'
 }
 declare_test json_values "" "JSON"
 
@@ -201,7 +253,7 @@ one_row()
 {
 	needs_gnuplot
 	"$report" sweep --format markdown --svg sweep-svg >sweep.md &&
-		has sweep.md '^\| a \| b \| Jain \|$' '^\| 2 \| 4 \| 0\.740 \|$' '^a is what counts\.$' &&
+		has sweep.md '^\| a \| b \| row \| Jain \|$' '^\| 2 \| 4 \| only <&> label \| 0\.740 \|$' &&
 		test "$(grep -c '^| [12] |' sweep.md)" = 6 &&
 		has sweep-svg/variants.svg 'a=1' 'a=2'
 }
@@ -262,13 +314,15 @@ declare_test series_errors "" "broken series: one line, exit 1"
 page()
 {
 	"$report" "$1" --html "$1.html" >/dev/null && python3 - "$1.html" <<'PY'
-import html.parser, re, sys
+import html.parser, sys
+import xml.etree.ElementTree as ET
+from urllib.parse import unquote
 
 text = open(sys.argv[1], encoding="utf-8").read()
 assert len(text.encode()) < 2_000_000, len(text)
-for bad in ("http:", "https:", "<script", "@import", "url(", "gnuplot_"):
+for bad in ("http:", "https:", "<script", "@import", "url("):
     assert bad not in text, bad
-void, stack, ids, references, tags = {"meta", "link", "br"}, [], [], [], []
+void, stack, ids, references, tags = {"meta", "link", "br", "img"}, [], [], [], []
 
 class Parser(html.parser.HTMLParser):
     def handle_starttag(self, tag, attributes):
@@ -276,7 +330,9 @@ class Parser(html.parser.HTMLParser):
         attributes = dict(attributes)
         ids.extend([attributes["id"]] if "id" in attributes else [])
         references.extend(attributes.get("aria-labelledby", "").split())
-        references.extend([attributes["href"][1:]] if tag == "use" else [])
+        if tag == "img":
+            assert attributes["src"].startswith("data:image/svg+xml,") and attributes["alt"]
+            ET.fromstring(unquote(attributes["src"].partition(",")[2]))
         assert tag != "th" or attributes.get("scope"), self.getpos()
         if tag not in void:
             stack.append(tag)
@@ -287,8 +343,7 @@ Parser(convert_charrefs=True).feed(text)
 assert not stack, stack
 assert len(ids) == len(set(ids)), sorted(i for i in ids if ids.count(i) > 1)
 assert set(references) <= set(ids), set(references) - set(ids)
-assert tags.count("svg") >= 5 and tags.count("table") >= 2, tags
-assert not re.search(r"<(?:stroke|fill)=.rgb", text)
+assert tags.count("img") >= 4 and tags.count("table") >= 2, tags
 PY
 }
 
@@ -343,7 +398,7 @@ for name in sys.argv[1:]:
     ids = [e.get("id") for e in root.iter() if e.get("id")]
     assert len(ids) == len(set(ids)), name
     kinds = {e.tag.split("}")[1] for e in root.iter()}
-    assert {"title", "desc"} <= kinds and "script" not in kinds, (name, kinds)
+    assert "text" in kinds and "script" not in kinds, (name, kinds)
 PY
 }
 
@@ -359,6 +414,74 @@ plots()
 }
 declare_test plots "" "plots as files, and the same input gives the same page"
 
+# A page from its runs, and the same page from its results.csv alone; with all its links
+republished()
+{
+	needs_gnuplot
+	"$report" --publish pub/many many && has pub/many/README.md '^# A <title>$' \
+		'^\*\*Question\.\*\* Is it & how\?$' '^!\[.*\]\(variants\.svg\)$' '^make demo$' \
+		'^\| 1gbit \| fast <&> label \| .* \| met \|$' '^- kernel: Linux x$' &&
+		mkdir again && cp pub/many/results.csv many/scenario.json again/ &&
+		"$report" --publish again again && cmp pub/many/README.md again/README.md &&
+		cmp pub/many/variants.svg again/variants.svg && cmp pub/many/results.csv again/results.csv
+}
+declare_test republished "" "a page made from results.csv is the page made from the runs"
+
+answer()
+{
+	needs_gnuplot
+	"$report" --publish pub/seeds seeds &&
+		has pub/seeds/README.md '^\*\*Answer\.\*\* The delay is 14\.0 µs to 40\.0 µs\.$' \
+		'^\| never .*\*\*missed\*\*: joined' '^\| full \| crashed \| 0 of 1 \(1 missed\) \|$'
+}
+declare_test answer "" "the answer takes its numbers from the runs; a miss stands in its row"
+
+# The published pages: the index has every scenario, every file is linked, every link exists.
+published()
+{
+	in_project || skip "not in the project's own tree"
+	python3 - "$root" <<'PY'
+import re, sys
+from pathlib import Path
+from urllib.parse import unquote
+
+root = Path(sys.argv[1])
+results, problems = root / "bench/results", []
+linked = {results / "README.md"}
+for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted(results.rglob("*.md")),
+             *sorted(root.glob("docs/*.md"))]:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:|#", target):
+            continue
+        path = (page.parent / unquote(target.split("#")[0])).resolve()
+        linked.add(path)
+        if not path.exists():
+            problems.append(f"{page.relative_to(root)}: no {target}")
+for path in results.rglob("*"):
+    if path.is_file() and path.resolve() not in {p.resolve() for p in linked}:
+        problems.append(f"{path.relative_to(root)} is linked from nowhere")
+index = (results / "README.md").read_text(encoding="utf-8")
+for scenario in (root / "bench/scenarios").glob("*.sh"):
+    name = scenario.stem
+    if not name.startswith("demo") and f"({name}/README.md)" not in index:
+        problems.append(f"the index has no {name}")
+print("\n".join(problems))
+sys.exit(bool(problems))
+PY
+}
+declare_test published "" "results: the index is complete, every file is linked, every link exists"
+
+# The pages in the tree are what their results.csv and the scenarios' texts give today.
+up_to_date()
+{
+	in_project || skip "not in the project's own tree"
+	needs_gnuplot
+	cp -r "$root/bench" "$root/scripts" "$root/dkms.conf" . || return
+	bench/run --republish dctcp-light >/dev/null && diff -r -x "*.svg" "$root/bench/results" bench/results
+}
+declare_test up_to_date "" "results: the index and a page are what --republish writes"
+
 without_gnuplot()
 {
 	local python
@@ -373,7 +496,7 @@ declare_test without_gnuplot "" "without gnuplot: the page has its tables, --svg
 
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 make_results
-for name in one many odd; do
+for name in one many odd seeds; do
 	"$report" "$name" >"$name.txt"
 done
 "$report" one --format markdown >one.md

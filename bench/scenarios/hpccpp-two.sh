@@ -17,6 +17,10 @@ GOALS='[
 	{"metric":"down_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"followed within 5 RTTs to the other link, of half the rate"},
 	{"metric":"up_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"followed within 5 RTTs back to the first one"},
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss"}]'
+ANSWER="HPCC++ follows a drop of the tighter link in {range down_rtts hpccpp} and a rise in {range up_rtts hpccpp}; DCTCP needs {range up_rtts dctcp} for the rise and does not reach the rate after the drop with less than 5 packets queued."
+CONCLUSION="The tighter of the two links changes from one port to the other. HPCC++ takes the maximum of both
+links' loads, so it follows the right one. stage=0 reacts to the rise faster, stage=5 to the drop;
+neither meets both goals of 5 RTTs."
 
 # retune DEV RATE: the port's shaper, and what it stamps
 retune()

@@ -19,11 +19,12 @@ REFERENCE=dctcp
 GOALS='[
 	{"metric":"long_drops","row":"ldcp","op":"<=","value":0,"variant":"*","text":"the long flow loses no packet"},
 	{"metric":"long_gbps","row":"ldcp","op":">=","value":0.95,"relative_to":"dctcp","variant":"*","text":"its goodput at least 95 % of that beside dctcp'"'"'s arrivals"}]'
-CONCLUSION="Each answer fills the queue to K for one RTT, and every packet of the long flow that
-is marked meanwhile takes beta off its window; alpha per RTT comes back. How much of its rate a long
-flow that is alone keeps follows from alpha / beta: 1/2, the defaults, keeps a third to two thirds
-of it, and answers are done in half of the time or less; 8 keeps it all but once, for a queue that is
-longer and shares that many flows take longer to even (ldcp-sweep)."
+ANSWER="Beside LDCP's arrivals the long flow loses {range long_drops ldcp} packets, and answers take {range rpc_p99_us ldcp} at p99; beside DCTCP's it loses {range long_drops dctcp} and answers take {range rpc_p99_us dctcp}."
+CONCLUSION="Each answer fills the queue up to K for one RTT, and every packet of the long flow that is marked
+meanwhile reduces its window by beta; it regains alpha per RTT. The share that a lone long flow
+keeps follows from alpha / beta. With 1/2, the defaults, it keeps a third to two thirds of its rate,
+and answers take half the time or less. With 8 it keeps nearly all of it, for a longer queue and
+slower convergence to equal shares (see ldcp-sweep)."
 
 run_scenario()
 {

@@ -13,6 +13,9 @@ COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","ideal_us","over_ideal"]'
 REFERENCE=dctcp
 GOALS='[
 	{"metric":"over_ideal","row":"ldcp","op":"<=","value":1.1,"variant":"*","text":"p50 at most 1.1 x (RTT + size / rate)"}]'
+ANSWER="LDCP's answers take {range over_ideal ldcp} times what the wire needs; DCTCP's {range over_ideal dctcp}."
+CONCLUSION="LDCP sends one BDP in the first RTT at once; DCTCP starts from 10 packets, so an answer of one BDP
+takes it three more rounds. Answers of 1 kB fit in any first window: there is no difference."
 
 run_scenario()
 {

@@ -21,13 +21,14 @@ COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_stddev_pkts","qlen_p99_pkts
 GOALS='[
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.99,"variant":{"alpha":256,"beta":512},"text":"the defaults: utilisation >= 99 %"},
 	{"metric":"jain","row":"ldcp","op":">=","value":0.99,"variant":{"alpha":256,"beta":512},"text":"the defaults: Jain >= 0.99"}]'
-CONCLUSION="What holds the queue is alpha / beta: twice the ratio is a longer queue, and twice the
-steps a less steady one. Shares are even (Jain >= 0.99) on every path at 1/8 and 1/4, 1/4 and 1/4,
-1/4 and 1/2 alone: with a smaller beta they take longer to become so than the 1000 RTTs here, and
-with a larger alpha flows that marks have brought below one packet (32 flows) do not get back against the
-others. Of the three, 1/4 and 1/2 keep the shortest queue at a full link, and grow no slower than
-any: they are the defaults. 99.4 % is all that the shaper lets through at 40 Gb/s. What the
-defaults cost beside bursts is in ldcp-arrive."
+ANSWER="With the defaults alpha 1/4 and beta 1/2 the link is used to {range utilisation ldcp alpha=256 beta=512}, the mean queue is {range qlen_mean_pkts ldcp alpha=256 beta=512} and Jain's index {range jain ldcp alpha=256 beta=512}."
+CONCLUSION="alpha / beta sets the length of the queue: twice the ratio makes a longer queue, and twice both
+steps a less steady one. Three pairs share evenly (Jain >= 0.99) on every path: 1/8 and 1/4, 1/4 and
+1/4, 1/4 and 1/2. With a smaller beta, shares take longer to become equal than the 1000 RTTs counted
+here. With a larger alpha, flows below one packet (32 flows) do not recover against the others. Of
+the three pairs, 1/4 and 1/2 have the shortest queue at a full link and grow as fast as any: they
+are the defaults. At 40 Gb/s the shaper itself passes only 99.4 %. What the defaults cost beside
+bursts is in ldcp-arrive."
 
 run_scenario()
 {

@@ -20,12 +20,14 @@ COLUMNS_SHOWN='["ratio","prague_mbps","cubic_mbps","prague_p99_us","cubic_p99_us
 GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.67,"variant":"*","text":"Prague : CUBIC >= 0.67"},
 	{"metric":"ratio","row":"prague","op":"<=","value":1.5,"variant":"*","text":"Prague : CUBIC <= 1.5 (others: 2.6)"}]'
-CONCLUSION="Cuts begin with a mark and are a round apart: a Prague flow on random marks of share p
-settles at W = 2.7 / p, not 2 / p. CUBIC's queue marks in waves of 1 to 2 s, which an average
-over 1/16 follows too late: 1/8 is the default. At 10 Mb/s one packet of CUBIC ahead takes longer
-than the step of 1 ms and every packet of Prague is marked: min=1 (lowq-tc prague --step-min 1)
-marks only behind another packet of Prague's own queue; at 2 ms the least window of two packets is
-more than half of the link, and opts=fractional:1 is the way below it."
+ANSWER="At 100 Mb/s Prague gets {range ratio prague rate=100mbit opts=} times CUBIC's rate at 2 to 80 ms, while its packets wait {range prague_p99_us prague rate=100mbit opts=} at p99 and CUBIC's {range cubic_p99_us prague rate=100mbit opts=}."
+CONCLUSION="The share follows from three things. A Prague flow that is cut once per round settles at W = 2.7 / p
+under random marks of share p, not at 2 / p. CUBIC's queue marks in waves of 1 to 2 s, which an
+average with gain 1/16 follows too late: 1/8 is the default. At 10 Mb/s a single CUBIC packet ahead
+takes longer than the 1 ms threshold, so that every Prague packet is marked; min=1 (lowq-tc prague
+--step-min 1) marks only behind another packet of Prague's own queue. At 10 Mb/s and 2 ms the least
+window of two packets is more than half of the link; opts=fractional:1 allows less. The rows with
+rtt_mode, rtt_limit_us and ewma_shift are the draft's own defaults."
 
 run_scenario()
 {

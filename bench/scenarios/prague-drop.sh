@@ -13,9 +13,11 @@ VARIANTS=("rtt=2ms" "rtt=5ms" "rtt=10ms" "rtt=10ms opts=per_ack:1" "rtt=40ms")
 PARAMS='{"rate":"100mbit, from 10 s to 12 s 20mbit","counted":"from 10 s to 11 s; util_after from 12 s to 16 s"}'
 COLUMNS_SHOWN='["drop_p99_us","drop_max_us","bound_us","util_after","drops"]'
 GOALS='[{"metric":"drop_p99_us","row":"prague","op":"<=","value":25000,"variant":"*","text":"p99 of the delay in the second after the drop <= 25 ms"}]'
-CONCLUSION="What is in flight when the rate drops, and what is sent until its first mark is back, is four
-RTTs of queue at a fifth of the rate: bound_us. Beyond 6 ms of base RTT no control that learns of
-the rate from marks can meet the goal."
+ANSWER="In the second after the drop Prague's packets wait {range drop_p99_us prague rtt=2ms} at p99 with a base RTT of 2 ms and {range drop_p99_us prague rtt=40ms} with 40 ms; CUBIC's {range drop_p99_us cubic_l4s rtt=2ms} and {range drop_p99_us cubic_l4s rtt=40ms}."
+CONCLUSION="When the rate drops to a fifth, the queue gets what is in flight and what is sent until the first
+mark is back: four RTTs of delay at the new rate (least possible). Above a base RTT of 6 ms no
+control that learns of the rate from marks can meet 25 ms. CUBIC waits in its own queue of DualPI2,
+and longer at every RTT."
 
 # The rates change 10 s and 12 s after the first packet, to within microseconds.
 after_the_drop()

@@ -16,9 +16,10 @@ COLUMNS_SHOWN='["ratio","first_mbps","cubic_mbps","utilisation","delay_p99_us","
 GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.5,"variant":{"first":"prague"},"text":"Prague : CUBIC >= 0.5"},
 	{"metric":"ratio","row":"prague","op":"<=","value":2,"variant":{"first":"prague"},"text":"Prague : CUBIC <= 2"}]'
-CONCLUSION="Where nothing marks, Prague after a loss is CUBIC by default: as Reno (loss_cubic:0) it falls
-behind at 40 ms, where CUBIC has left its Reno-friendly range. So does Linux's own Reno, with some
-seeds (--seeds 3)."
+ANSWER="Prague gets {range ratio prague first=prague opts=} times CUBIC's rate, Linux's Reno {range ratio prague first=reno}."
+CONCLUSION="Where nothing marks, Prague reacts to a loss as CUBIC does, by default. With loss_cubic:0 it reacts
+as Reno and falls behind at 40 ms, where CUBIC is no longer in its Reno-friendly range. Linux's own
+Reno does the same with some seeds (--seeds 3)."
 
 run_scenario()
 {

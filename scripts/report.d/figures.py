@@ -211,7 +211,7 @@ def metric_figure(blocks: Sequence[Block], keys: Sequence[str]) -> Figure | None
         for i, who in enumerate(curves):
             colour = colours[who]
             points = [(labels.index(at) + (i - (len(curves) - 1) / 2) * shift,
-                       *(v * how.scale for v in s))
+                       *(v * how.scale for v in (s.mean, s.mean - s.half, s.mean + s.half)))
                       for at, r in points_of[who] if (s := r.metrics.get(key))]
             if points:
                 if len(names) == 1:
@@ -233,8 +233,8 @@ def metric_figure(blocks: Sequence[Block], keys: Sequence[str]) -> Figure | None
                           size, x, y, series))
     if not plots:
         return None
-    text = "One plot per metric; bars, where there are any, run from the lowest to the highest " \
-           "seed."
+    text = "One plot per metric; bars, where there are any, are the 95 % confidence interval " \
+           "over the seeds."
     legend = [(who, colours[who], "marks") for who in curves]
     return Figure("variants", "Across the variants", text, legend, plots)
 

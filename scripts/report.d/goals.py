@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, NamedTuple, Sequence
 
 from metrics import metric, rough, show
@@ -12,7 +13,7 @@ from results import Block, fail, variant_name
 class Verdict(NamedTuple):
     """One goal in one variant."""
     goal: int
-    state: str              # "met", "missed" or "no data"
+    state: str              # "met", "missed", "tie" or "no data"
     row: str
     variant: str
     text: str
@@ -26,21 +27,35 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 
 def judge(number: int, goal: dict[str, Any], block: Block) -> Verdict:
-    """`goal` held against the means of `block`."""
+    """`goal` held against `block`: all seeds must have a value, and a limit inside the 95 %
+    confidence interval is a tie."""
     key, row, value, other = goal["metric"], goal["row"], goal["value"], goal.get("relative_to")
     how = metric(key)
     unit = f" {how.unit}" if how.unit else ""
     wanted = f"{value:g} × {other}" if other else show(key, value) + unit
     text = goal.get("text") or f"{how.name} {goal['op']} {wanted}"
-    means = {r.row: r.metrics[key].mean for r in block.results if key in r.metrics}
+    have = {r.row: r for r in block.results if key in r.metrics}
     for need in (row, other or row):
-        if need not in means:
+        if need not in have:
             return Verdict(number, "no data", row, block.name, text, None, None,
                            f"{need} has no {key}")
-    measured, limit = means[row], value * (means[other] if other else 1)
-    state = "met" if OPERATORS[goal["op"]](measured, limit) else "missed"
-    gap = abs(measured - limit)
+    mine = have[row].metrics[key]
+    reference = have[other].metrics[key] if other else None
+    measured, limit = mine.mean, value * (reference.mean if reference else 1)
     against = f" against {show(key, limit)}{unit}" if other else ""
+    for need in (row, other or row):
+        seeds, count = len(have[need].good + have[need].bad), have[need].metrics[key].count
+        if count < seeds:   # a seed that failed, or never got there, is not averaged away
+            return Verdict(number, "missed" if need == row else "no data", row, block.name, text,
+                           measured, limit, f"{show(key, measured)}{unit}{against}, but "
+                           f"{seeds - count} of {seeds} seeds of {need} gave no value")
+    gap = abs(measured - limit)
+    half = math.hypot(mine.half, value * reference.half) if reference else mine.half
+    state = "met" if OPERATORS[goal["op"]](measured, limit) else "missed"
+    if half and gap <= half:
+        return Verdict(number, "tie", row, block.name, text, measured, limit,
+                       f"{show(key, measured)}{unit}{against}: no difference, the 95 % interval "
+                       f"is ±{show(key, half)}{unit}")
     detail = f"{show(key, measured)}{unit}{against}, {state}"
     if how.style == "percent" and gap:
         detail += f" by {rough(gap * how.scale)} points"
@@ -72,3 +87,10 @@ def judge_all(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[Verdict
                                     goal.get("text") or goal["metric"], None, None,
                                     "no such variant was run"))
     return verdicts
+
+
+def counted(verdicts: Sequence[Verdict]) -> str:
+    """How many of `verdicts` are met: "3 of 4", and what the others are."""
+    states = [v.state for v in verdicts]
+    rest = [f"{states.count(s)} {s}" for s in ("missed", "tie", "no data") if s in states]
+    return f"{states.count('met')} of {len(states)}" + (f" ({', '.join(rest)})" if rest else "")

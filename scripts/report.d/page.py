@@ -6,17 +6,21 @@ from __future__ import annotations
 import html
 import shutil
 import string
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any, Sequence
+from urllib.parse import quote
 
-from metrics import EXTRA, metric, show
-from results import all_metrics, all_seeds, Block, main_metrics, read_text
+from metrics import metric, show
+from results import all_metrics, all_seeds, Block, command, provenance, read_text
 from goals import Verdict
-from tables import failures, varies
-from plots import colour_number, Figure, WIDE
+from tables import failures
+from markdown import fill, page_metrics
+from plots import colour_of, DASHES, Figure, WIDE
 from figures import metric_figure, own_figures
-from drawing import plot_css, render, sample
+from drawing import draw_panels
+
+# scenario, its variants, its verdicts, the columns that were asked for
+Part = tuple[dict[str, Any], Sequence[Block], Sequence[Verdict], Sequence[str] | None]
 
 TEMPLATES = Path(__file__).resolve().parent
 PAGE_BYTES = 1_900_000      # a page stays below this: plots are thinned until it fits
@@ -43,15 +47,14 @@ def html_table(blocks: Sequence[Block], keys: Sequence[str], caption: str,
                        f"<span>{esc(block.name)}</span></th></tr>")
         for r in block.results:
             tag = " <small>reference</small>" if r.row == reference else ""
-            mark = f'<i class="dot b-c{colour_number(r.colour)}"></i>'
-            head = f'<th scope="row">{mark}{esc(r.label)}{tag}</th>'
+            head = f'<th scope="row">{dot(r.colour)}{esc(r.label)}{tag}</th>'
             if r.good:
                 cells = []
                 for key in keys:
                     s = r.metrics.get(key)
                     text = "–" if s is None else show(key, s.mean)
-                    if s and varies(s, key):
-                        text += f"<small>{show(key, s.low)} – {show(key, s.high)}</small>"
+                    if s and s.half:
+                        text += f"<small>± {show(key, s.half)}</small>"
                     cells.append(f"<td>{text}</td>")
                 out.append(f"<tr>{head}{''.join(cells)}</tr>")
             for text in failures(r):
@@ -68,30 +71,43 @@ def html_goals(verdicts: Sequence[Verdict]) -> str:
     items = []
     for number in dict.fromkeys(v.goal for v in verdicts):
         mine = [v for v in verdicts if v.goal == number]
-        worst = next((s for s in ("missed", "no data") if any(v.state == s for v in mine)), "met")
+        worst = next((s for s in ("missed", "no data", "tie") if any(v.state == s for v in mine)),
+                     "met")
         details = "".join(f"<em>{esc(f'{v.variant}: ' if v.variant else '')}{esc(v.detail)}</em>"
                           for v in mine)
         items.append(f'<li class="{worst.replace(" ", "-")}"><b>{worst}</b><div>'
                      f"<span>{esc(mine[0].row)}: {esc(mine[0].text)}</span>{details}</div></li>")
     met = sum(i.startswith('<li class="met"') for i in items)
-    return f'<section><h2>Goals: {met} of {len(items)} met</h2><ul class="goals">' \
+    return f'<section><h3>Goals: {met} of {len(items)} met</h3><ul class="goals">' \
            f"{''.join(items)}</ul></section>"
 
 
-def html_figure(figure: Figure, drawings: Sequence[ET.Element], level: int) -> str:
-    """A figure as a section of the page."""
-    def svg(element: ET.Element) -> str:
-        return ET.tostring(element, encoding="unicode")
+def sample(number: int, style: str) -> str:
+    """A piece of line, or a dot, for a legend."""
+    colour = colour_of(number)
+    dash = f' stroke-dasharray="{DASHES[style]}"' if style in DASHES else ""
+    shape = f'<circle cx="13" cy="5" r="4" fill="{colour}"/>' if style == "marks" \
+        else f'<path d="M0,5H26" stroke="{colour}" stroke-width="2.5"{dash}/>'
+    return f'<svg viewBox="0 0 26 10" width="26" height="10" aria-hidden="true">{shape}</svg>'
 
-    legend = "".join(f"<li>{svg(sample(colour, style))}{esc(label)}</li>"
-                     for label, colour, style in figure.legend)
+
+def dot(number: int) -> str:
+    """A row's colour beside its name."""
+    return f'<i class="dot" style="background:{colour_of(number)}"></i>'
+
+
+def html_figure(figure: Figure, drawings: Sequence[str], level: int) -> str:
+    """A figure as a section of the page."""
+    legend = "".join(f"<li>{sample(number, style)}{esc(label)}</li>"
+                     for label, number, style in figure.legend)
     panels = []
-    for plot, drawing in zip(figure.plots, drawings):
-        dot = f'<i class="dot b-c{colour_number(plot.colour)}"></i>' if plot.colour else ""
+    for plot, svg in zip(figure.plots, drawings):
         extra = f"<small>{esc(plot.note)}</small>" if plot.note else ""
-        caption = f"<figcaption>{dot}<b>{esc(plot.caption)}</b>{extra}</figcaption>" \
-            if plot.caption else ""
-        panels.append(f"<figure>{caption}{svg(drawing)}</figure>")
+        caption = f"<figcaption>{dot(plot.colour) if plot.colour else ''}" \
+            f"<b>{esc(plot.caption)}</b>{extra}</figcaption>" if plot.caption else ""
+        source = "data:image/svg+xml," + quote(svg, safe=" '=/,;()[]{}!$*+@~|^?-_.&")
+        panels.append(f'<figure>{caption}<img alt="{esc(plot.desc)}" width="{plot.size[0]}" '
+                      f'height="{plot.size[1]}" src="{esc(source)}"></figure>')
     kind = "single" if len(panels) == 1 and not figure.plots[0].caption else "panels"
     kind += " wide" if figure.plots[0].size == WIDE else ""
     return f"<section><h{level}>{esc(figure.heading)}</h{level}><p>{esc(figure.text)}</p>" \
@@ -99,18 +115,18 @@ def html_figure(figure: Figure, drawings: Sequence[ET.Element], level: int) -> s
            + f'<div class="{kind}">{"".join(panels)}</div></section>'
 
 
-def html_figures(figures: Sequence[Figure], prefix: str, level: int = 2) -> str:
-    """`figures` as sections; `prefix` makes their ids unique in the page."""
+def html_figures(figures: Sequence[Figure], level: int) -> str:
+    """`figures` as sections."""
     return "".join(html_figure(figure, drawings, level)
-                   for figure, drawings in zip(figures, render(figures, prefix)))
+                   for figure, drawings in zip(figures, draw_panels(figures)))
 
 
 def html_over_time(blocks: Sequence[Block], bins: int, room: int) -> tuple[str, int]:
     """Figures of each variant, folded away if there are several, in at most `room` bytes; how
     many variants were left out for that."""
     bodies = []
-    for number, block in enumerate(blocks, 1):
-        body = html_figures(own_figures(block, bins), f"p{number}-", 3 if len(blocks) > 1 else 2)
+    for block in blocks:
+        body = html_figures(own_figures(block, bins), 3)
         if len(blocks) > 1 and body:
             body = f"<details><summary>{esc(block.name)}</summary>{body}</details>"
         room -= len(body.encode())
@@ -119,7 +135,7 @@ def html_over_time(blocks: Sequence[Block], bins: int, room: int) -> tuple[str, 
         bodies.append(body)
     left_out = len(blocks) - len(bodies)
     if len(blocks) > 1 and any(bodies):
-        bodies.insert(0, "<h2>Over time, by variant</h2>")
+        bodies.insert(0, "<h3>Over time, by variant</h3>")
     if left_out:
         bodies.append(f"<p>Left out to keep this page small: plots over time of {left_out} more "
                       "variants; --svg writes them all.</p>")
@@ -155,9 +171,9 @@ def html_reading(blocks: Sequence[Block], keys: Sequence[str], scenario: dict[st
             "same traffic. A good row has a full link (utilisation near 100 %), short queueing "
             "delay, short request times and no drops."]
     if len(seeds) > 1:
-        text.append("Numbers are means over the seeds, with the lowest and the highest seed in "
-                    "small type where they differ; plots over time show the first seed that "
-                    "did not fail, completion times all seeds.")
+        text.append("Numbers are means over the seeds, with half of the 95 % confidence interval "
+                    "in small type; plots over time show the first seed that did not fail, "
+                    "completion times all seeds.")
     if any(r.bad for b in blocks for r in b.results):
         text.append("A row that says FAILED did not give a result; its reason stands beside it.")
     if scenario.get("lab_seed_note"):
@@ -165,41 +181,56 @@ def html_reading(blocks: Sequence[Block], keys: Sequence[str], scenario: dict[st
     return "".join(f"<p>{esc(t)}</p>" for t in text) + f'<dl class="words">{"".join(items)}</dl>'
 
 
-def page(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequence[Verdict],
-         chosen: Sequence[str] | None) -> str:
-    """The page, complete in one file."""
+def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
+    """One scenario of the page; how many variants were left out for lack of room."""
+    scenario, blocks, verdicts, chosen = part
     everything = all_metrics(blocks)
-    keys = list(chosen or [k for k in main_metrics(blocks) if k not in EXTRA] or everything)
-    title = str(scenario.get("title") or scenario.get("name") or "Results")
-    topology = scenario.get("topology") or ""
-    topology = "\n".join(map(str, topology)) if isinstance(topology, list) \
-        else str(topology).strip("\n")
+    keys = list(chosen or page_metrics(blocks))
+    topology = str(scenario.get("topology") or "").strip("\n")
     reference = scenario.get("reference_row")
+    draw = shutil.which("gnuplot") is not None
+    across = metric_figure(blocks, keys) if draw else None
     more = ""
     if len(everything) > len(keys):
         more = "<details><summary>All metrics</summary>" \
                + html_table(blocks, everything, "All metrics", reference) + "</details>"
-    across = metric_figure(blocks, keys)
-    draw = shutil.which("gnuplot") is not None
-    variants = html_figures([across], "a-") if across and draw else ""
-    over_time = "<!-- plots -->" if draw else "<p>No plots: made without gnuplot.</p>"
-    seeds = all_seeds(blocks)
-    made = [("command", f"<code>{esc(str(scenario.get('command') or '–'))}</code>"),
-            ("kernel", esc(str(scenario.get("kernel") or "–"))),
-            ("seed" if len(seeds) == 1 else "seeds", esc(", ".join(seeds)))]
-    topology = f'<pre tabindex="0" aria-label="Topology">{esc(topology)}</pre>' if topology else ""
-    text = string.Template(read_text(TEMPLATES / "page.html")).substitute(
-        style=plot_css() + read_text(TEMPLATES / "style.css"), title=esc(title),
-        name=esc(str(scenario.get("name") or "")), topology=topology,
-        question=esc(str(scenario.get("question") or "")), params=html_params(scenario),
-        table=html_table(blocks, keys, "Results", reference) + more,
-        goals=html_goals(verdicts), variants=variants, over_time=over_time, rows=html_rows(blocks),
-        reading=html_reading(blocks, keys, scenario),
-        made="".join(f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in made))
-    if not draw:
-        return text
-    for bins in BINS:
-        figures, left_out = html_over_time(blocks, bins, PAGE_BYTES - len(text.encode()))
-        if not left_out:
-            break
-    return text.replace(over_time, figures)
+    made = {"command": f"<code>{esc(command(scenario, blocks) or '–')}</code>",
+            "seeds": esc(", ".join(all_seeds(blocks))),
+            **{k: esc(v) for k, v in provenance(blocks).items()}}
+    before = f"<h2>{esc(str(scenario.get('title') or scenario.get('name') or 'Results'))}</h2>" \
+        f'<p class="question">{esc(str(scenario.get("question") or ""))}</p>' \
+        + (f'<p><b>{esc(fill(str(scenario["answer"]), blocks))}</b></p>'
+           if scenario.get("answer") else "") \
+        + '<section class="setting">' \
+        + (f'<pre tabindex="0" aria-label="Topology">{esc(topology)}</pre>' if topology else "") \
+        + html_params(scenario) + "</section>" \
+        + (html_figures([across], 3) if across else "") \
+        + "<section><h3>Results</h3>" + html_table(blocks, keys, "Results", reference) + more \
+        + "</section>" \
+        + (f'<section><h3>What to see</h3><p>{esc(fill(str(scenario["conclusion"]), blocks))}</p>'
+           "</section>" if scenario.get("conclusion") else "") + html_goals(verdicts)
+    after = '<section class="reading"><h3>How to read this</h3>' \
+        + html_reading(blocks, keys, scenario) + "</section>" \
+        + '<section><h3>How it was made</h3><dl class="made">' \
+        + "".join(f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in made.items()) + "</dl>" \
+        + html_rows(blocks) + "</section>"
+    over_time, left_out = "<p>No plots: made without gnuplot.</p>", 0
+    if draw:
+        over_time, left_out = html_over_time(blocks, bins, room - len((before + after).encode()))
+    return f"<article>{before}{over_time}{after}</article>", left_out
+
+
+def page(parts: Sequence[Part]) -> str:
+    """The page of all `parts`, complete in one file."""
+    title = ": ".join(dict.fromkeys(str(p[0].get("title") or p[0].get("name") or "Results")
+                                    for p in parts)) if len(parts) == 1 else "lowq: results"
+    room = PAGE_BYTES // len(parts)
+    bodies = []
+    for part in parts:
+        for bins in BINS:
+            body, left_out = html_part(part, bins, room)
+            if not left_out:
+                break
+        bodies.append(body)
+    return string.Template(read_text(TEMPLATES / "page.html")).substitute(
+        style=read_text(TEMPLATES / "style.css"), title=esc(title), body="".join(bodies))

@@ -47,24 +47,20 @@ class Figure(NamedTuple):
     plots: list[Plot]
 
 
-# shapes of points: gnuplot's number, a path for the legend
-MARKS = ((7, "M9.5,5a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0z"), (5, "M9.7,1.7h6.6v6.6h-6.6z"),
-         (9, "M13,0.5L17.5,8.5H8.5z"), (13, "M13,0L18,5L13,10L8,5z"), (11, "M13,9.5L17.5,1.5H8.5z"),
-         (15, "M13,0.5L17.4,3.7L15.7,9H10.3L8.6,3.7z"))
+# shapes of points, by their numbers in gnuplot
+MARKS = (7, 5, 9, 13, 11, 15)
 PANEL, SINGLE, WIDE = (400, 210), (450, 290), (600, 290)
 DASHES = {"dash1": "7 3", "dash2": "2 2.5", "dash3": "8 3 2 3"}
-# (light, dark). Okabe and Ito's hues, moved until each has a contrast of 3 to its background
-# and no two look alike with protanopia, deuteranopia or tritanopia; entry 0 is neutral
-PALETTE = (("#6b6b6b", "#9a9a9a"), ("#0059ab", "#4a9df2"), ("#d55e00", "#ff8540"),
-           ("#00805f", "#1bbf93"), ("#cf62ac", "#f195ca"), ("#6e5600", "#f0dc52"),
-           ("#3597de", "#8fdcf8"), ("#6a1b6e", "#9d5acb"), ("#1f2937", "#f2f4f7"))
-INK = {"text": ("#333333", "#d2d5da"), "frame": ("#8a8f98", "#737983"),
-       "grid": ("#e2e5ea", "#33373e"), "paper": ("#ffffff", "#16181c")}
+# Okabe and Ito's hues, moved until each has a contrast of 3 to white and no two look alike with
+# protanopia, deuteranopia or tritanopia; entry 0 is neutral
+PALETTE = ("#6b6b6b", "#0059ab", "#d55e00", "#00805f", "#cf62ac", "#6e5600", "#3597de", "#6a1b6e",
+           "#1f2937")
+INK = {"text": "#333333", "frame": "#8a8f98", "grid": "#e2e5ea", "paper": "#ffffff"}
 
 
-def colour_number(row: int) -> int:
-    """The palette's entry for a row; more rows than colours begin anew."""
-    return (row - 1) % (len(PALETTE) - 1) + 1 if row else 0
+def colour_of(row: int) -> str:
+    """A row's colour; with more rows than colours they repeat, with other dashes."""
+    return PALETTE[(row - 1) % (len(PALETTE) - 1) + 1 if row else 0]
 
 
 def line_style(row: int) -> str:

@@ -3,14 +3,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
+import statistics
 import sys
 from pathlib import Path
 from typing import Any, Iterable, NamedTuple, NoReturn, Sequence
 
 from metrics import EXTRA, METRICS
+
+# what made a run: columns of results.csv, keys of scenario.json and result.json
+PROVENANCE = ("commit", "kernel", "compiler", "tools")
+RUN_COLUMNS = ("row", "label", "control", "queue", "seed", "status")
+# Student's t for 95 %, two-sided, by degrees of freedom from 1 on
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
+           2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
+           2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
 
 
 class Run(NamedTuple):
@@ -25,6 +36,7 @@ class Run(NamedTuple):
     seed: str
     failure: str            # "" if the run is fine
     metrics: dict[str, float]
+    made: dict[str, str]    # what made it: PROVENANCE
 
 
 class Spread(NamedTuple):
@@ -32,6 +44,8 @@ class Spread(NamedTuple):
     mean: float
     low: float
     high: float
+    half: float             # the mean's 95 % confidence interval is mean ± half
+    count: int              # seeds that have a value
 
 
 class Result(NamedTuple):
@@ -92,12 +106,12 @@ def order(value: Any) -> tuple[Any, ...]:
     return (1, tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts), text)
 
 
-def read_run(place: Path) -> Run:
+def read_run(place: Path, scenario: dict[str, Any]) -> Run:
     """The run in directory `place`, which is runs/VARIANT/ROW/SEED."""
     variant_dir, row, seed = place.parts[-3:]
     path = place / "result.json"
     if not path.exists():
-        return Run(place, variant_dir, None, row, row, "", "", seed, "no result.json", {})
+        return Run(place, variant_dir, None, row, row, "", "", seed, "no result.json", {}, {})
     data = read_object(path)
     variant, status = data.get("variant", {}), data.get("status")
     numbers = data.get("metrics") or {}
@@ -111,16 +125,50 @@ def read_run(place: Path) -> Run:
                if isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v)}
     return Run(place, variant_dir, variant, name, str(data.get("label") or name),
                str(data.get("control") or ""), str(data.get("queue") or ""),
-               str(data.get("seed", seed)), failure, metrics)
+               str(data.get("seed", seed)), failure, metrics,
+               {k: str(v) for k in PROVENANCE if (v := data.get(k) or scenario.get(k))})
+
+
+def read_published(path: Path) -> list[Run]:
+    """The runs in a results.csv, which tables.csv_table() wrote."""
+    reader = csv.DictReader(io.StringIO(read_text(path)))
+    absent = [c for c in RUN_COLUMNS if c not in (reader.fieldnames or ())]
+    if absent:
+        fail(1, f"{path}: no column {', '.join(absent)}")
+    runs = []
+    for line in reader:
+        variant = {k.removeprefix("variant."): v for k, v in line.items()
+                   if k.startswith("variant.") and v}
+        known = (*RUN_COLUMNS, *PROVENANCE)
+        try:
+            metrics = {k: float(v) for k, v in line.items()
+                       if v and k not in known and not k.startswith("variant.")}
+        except (ValueError, TypeError):
+            fail(1, f"{path}: line {reader.line_num}: a value is no number")
+        failure = "" if line["status"] == "ok" else line["status"].removeprefix("failed: ")
+        runs.append(Run(path.parent, variant_name(variant), variant, line["row"], line["label"],
+                        line["control"], line["queue"], line["seed"], failure, metrics,
+                        {k: v for k in PROVENANCE if (v := line.get(k))}))
+    return runs
+
+
+def half_interval(values: Sequence[float]) -> float:
+    """Half of the 95 % confidence interval of the mean (Student's t); 0 for one value."""
+    freedom = len(values) - 1
+    if not freedom:
+        return 0.0
+    t = STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96
+    return t * statistics.stdev(values) / math.sqrt(len(values))
 
 
 def spread(runs: Iterable[Run]) -> dict[str, Spread]:
-    """Mean, lowest and highest of each metric, in the order of first appearance."""
+    """Each metric over the seeds, in the order of first appearance."""
     values: dict[str, list[float]] = {}
     for run in runs:
         for key, value in run.metrics.items():
             values.setdefault(key, []).append(value)
-    return {k: Spread(math.fsum(v) / len(v), min(v), max(v)) for k, v in values.items()}
+    return {k: Spread(math.fsum(v) / len(v), min(v), max(v), half_interval(v), len(v))
+            for k, v in values.items()}
 
 
 def variant_name(variant: dict[str, Any]) -> str:
@@ -135,9 +183,15 @@ def read_results(top: Path) -> tuple[dict[str, Any], list[Block]]:
         if not isinstance(scenario.get(key, []), list):
             fail(1, f"{top}/scenario.json: {key} must be a list")
     places = sorted(p for p in top.glob("runs/*/*/*") if p.is_dir())
-    if not places:
+    if places:
+        runs = [read_run(p, scenario) for p in places]
+    elif (top / "results.csv").exists():
+        runs = read_published(top / "results.csv")
+    else:
+        runs = []
+    if not runs:
         fail(1, f"{top}: no runs (expected {top}/runs/VARIANT/ROW/SEED/result.json)")
-    runs = sorted((read_run(p) for p in places), key=lambda r: order(r.seed))
+    runs.sort(key=lambda r: order(r.seed))
 
     first = scenario.get("rows") or [scenario.get("reference_row")]
     rows = sorted({r.row for r in runs},
@@ -176,6 +230,20 @@ def main_metrics(blocks: Sequence[Block]) -> list[str]:
 def all_seeds(blocks: Sequence[Block]) -> list[str]:
     """The seeds of all runs."""
     return sorted({r.seed for b in blocks for x in b.results for r in x.good + x.bad}, key=order)
+
+
+def provenance(blocks: Sequence[Block]) -> dict[str, str]:
+    """What made the runs: each key with its values, which are several after a resumed sweep."""
+    runs = [run for b in blocks for r in b.results for run in r.good + r.bad]
+    values = {k: list(dict.fromkeys(run.made[k] for run in runs if k in run.made))
+              for k in PROVENANCE}
+    return {k: ", ".join(v) for k, v in values.items() if v}
+
+
+def command(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
+    """The command that repeats the runs."""
+    text, seeds = str(scenario.get("command") or ""), len(all_seeds(blocks))
+    return f"{text} --seeds {seeds}" if text.startswith("bench/run") and seeds > 1 else text
 
 
 def only_row(blocks: Sequence[Block]) -> bool:

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is printed: tables for a terminal, Markdown, CSV, JSON."""
+"""What is printed: tables for a terminal, CSV, JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import re
 import shutil
 import sys
 import textwrap
 from typing import Any, Iterable, Sequence
 
 from metrics import metric, show
-from results import all_metrics, all_seeds, Block, main_metrics, only_row, Result, Spread
+from results import (
+    all_metrics, all_seeds, Block, command, main_metrics, PROVENANCE, provenance, Result,
+    RUN_COLUMNS, Spread)
 from goals import Verdict
 
 TEXT_WIDTH = 100            # columns of a table that does not go to a terminal
@@ -28,9 +29,10 @@ def failures(result: Result) -> list[str]:
             for reason, names in seeds.items()]
 
 
-def varies(spread_: Spread, key: str) -> bool:
-    """Whether the seeds differ in the digits that are shown."""
-    return show(key, spread_.low) != show(key, spread_.high)
+def shown(key: str, value: Spread) -> str:
+    """The mean, with the interval where there is one."""
+    text = show(key, value.mean)
+    return f"{text} ± {show(key, value.half)}" if value.half else text
 
 
 def text_grid(results: Sequence[Result], keys: Sequence[str]) -> list[tuple[str, list[str], str]]:
@@ -38,11 +40,12 @@ def text_grid(results: Sequence[Result], keys: Sequence[str]) -> list[tuple[str,
     lines: list[tuple[str, list[str], str]] = []
     for r in results:
         have = [k for k in keys if k in r.metrics]
-        parts = [(r.label, 0)] if r.good else []
-        if any(varies(r.metrics[k], k) for k in have):
-            parts += [("    min", 1), ("    max", 2)]
-        lines += [(name, [show(k, r.metrics[k][part]) if k in have else "–" for k in keys], "")
-                  for name, part in parts]
+        if r.good:
+            lines.append((r.label, [show(k, r.metrics[k].mean) if k in have else "–"
+                                    for k in keys], ""))
+        if any(r.metrics[k].half for k in have):
+            lines.append(("    95 % ±", [show(k, r.metrics[k].half) if k in have else "–"
+                                         for k in keys], ""))
         lines += [(r.label, [], message) for message in failures(r)]
     return lines
 
@@ -96,77 +99,25 @@ def origin(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
     """What made the numbers, in one line."""
     seeds = all_seeds(blocks)
     parts = [f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}"]
-    for key in ("command", "kernel"):
-        if scenario.get(key):
-            parts.append(f"{key} {scenario[key]}" if key == "kernel" else str(scenario[key]))
-    return "; ".join(parts)
-
-
-def markdown_table(scenario: dict[str, Any], blocks: Sequence[Block],
-                   verdicts: Sequence[Verdict], keys: Sequence[str]) -> str:
-    """Tables for a README."""
-    def line(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(re.sub(r"\s+", " ", c).replace("|", "\\|") for c in cells) + " |"
-
-    def cells(result: Result) -> list[str]:
-        texts = []
-        for key in keys:
-            s = result.metrics.get(key)
-            text = "–" if s is None else show(key, s.mean)
-            if s and varies(s, key):
-                text += f" ({show(key, s.low)}–{show(key, s.high)})"
-            texts.append(text)
-        return texts
-
-    def table(first: Sequence[str], lines: Iterable[tuple[Sequence[str], Result]]) -> list[str]:
-        text = [line([*first, *heads]), "|" + "---|" * len(first) + "---:|" * len(keys)]
-        for start, result in lines:
-            if result.good:
-                text.append(line([*start, *cells(result)]))
-            text += [line([*start, failure] + [""] * (len(keys) - 1))
-                     for failure in failures(result)]
-        return text + [""]
-
-    out: list[str] = []
-    keys = keys or [""]
-    heads = [f"{metric(k).name} ({metric(k).unit})" if metric(k).unit else metric(k).name
-             for k in keys]
-    if only_row(blocks):
-        names = list(dict.fromkeys(k for b in blocks for k in b.variant))
-        out += [f"{blocks[0].results[0].label}:", ""]
-        out += table(names, (([str(b.variant.get(n, "–")) for n in names], b.results[0])
-                             for b in blocks))
-    else:
-        for block in blocks:
-            if block.name:
-                out += [f"### {block.name}", ""]
-            out += table(["row"], (([r.label], r) for r in block.results))
-    for v in verdicts:
-        where = f" ({v.variant})" if v.variant else ""
-        out.append(f"- **{v.state}**: {v.row}{where}: {v.text}: {v.detail}")
-    out += [""] if verdicts else []
-    out += [*textwrap.wrap(str(scenario["conclusion"]), 100), ""] if "conclusion" in scenario else []
-    return "\n".join(out + [origin(scenario, blocks)]) + "\n"
+    parts += [command(scenario, blocks)] if scenario.get("command") else []
+    return "; ".join(parts + [f"{k} {v}" for k, v in provenance(blocks).items()])
 
 
 def csv_table(blocks: Sequence[Block], keys: Sequence[str]) -> str:
-    """One line per row and variant in the units of result.json, one more per failed run."""
+    """One line per run, failed ones too, in the units of result.json; read_published() in
+    results.py reads it again."""
     names = list(dict.fromkeys(k for b in blocks for k in b.variant))
+    runs = [(b, run) for b in blocks for r in b.results for run in r.good + r.bad]
+    made = [k for k in PROVENANCE if any(k in run.made for _, run in runs)]
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    table.writerow([f"variant.{n}" for n in names]
-                   + ["row", "label", "control", "queue", "seeds", "status"]
-                   + [k + part for k in keys for part in ("", "_min", "_max")])
-    for block in blocks:
-        for r in block.results:
-            start = [block.variant.get(n, "") for n in names] + [r.row, r.label, r.control, r.queue]
-            if r.good:
-                cells = [f"{v:.10g}" if v is not None else ""
-                         for k in keys for v in r.metrics.get(k, (None, None, None))]
-                table.writerow(start + [" ".join(x.seed for x in r.good), "ok"] + cells)
-            for run in r.bad:
-                table.writerow(start + [run.seed, f"failed: {run.failure}"]
-                               + [""] * (3 * len(keys)))
+    table.writerow([f"variant.{n}" for n in names] + [*RUN_COLUMNS, *keys, *made])
+    for block, run in runs:
+        status = f"failed: {run.failure}" if run.failure else "ok"
+        table.writerow([block.variant.get(n, "") for n in names]
+                       + [run.row, run.label, run.control, run.queue, run.seed, status]
+                       + [f"{run.metrics[k]:.10g}" if k in run.metrics else "" for k in keys]
+                       + [run.made.get(k, "") for k in made])
     return out.getvalue()
 
 
@@ -176,10 +127,11 @@ def json_table(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequ
     rows = [{"variant": b.variant, "row": r.row, "label": r.label, "control": r.control,
              "queue": r.queue, "seeds": [x.seed for x in r.good],
              "failed": [{"seed": x.seed, "reason": x.failure} for x in r.bad],
-             "metrics": {k: {"mean": s.mean, "min": s.low, "max": s.high}
+             "metrics": {k: {"mean": s.mean, "min": s.low, "max": s.high, "ci95": s.half,
+                             "seeds": s.count}
                          for k in keys if (s := r.metrics.get(k))}}
             for b in blocks for r in b.results]
     data = {"name": scenario.get("name"), "title": scenario.get("title"),
-            "command": scenario.get("command"), "kernel": scenario.get("kernel"),
+            "command": command(scenario, blocks), **provenance(blocks),
             "rows": rows, "goals": [v._asdict() for v in verdicts]}
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A scenario's published page, and the index of all pages, as Markdown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Iterable, Sequence
+
+from metrics import EXTRA, metric, show
+from results import (
+    all_metrics, all_seeds, Block, command, fail, main_metrics, provenance, read_text, Result)
+from goals import counted, Verdict
+from tables import failures, shown
+
+# the index's sections, by the first word of a scenario's name
+SECTIONS = {"dctcp": "DCTCP", "prague": "Prague", "ldcp": "LDCP", "hpccpp": "HPCC++",
+            "roce": "RoCEv2"}
+OTHERS = "The modules and the lab themselves"
+
+
+def line(cells: Iterable[str]) -> str:
+    """A line of a table."""
+    return "| " + " | ".join(re.sub(r"\s+", " ", c).replace("|", "\\|") for c in cells) + " |"
+
+
+def fill(text: str, blocks: Sequence[Block]) -> str:
+    """`text` with measured values in place of {HOW METRIC ROW SETTING=VALUE...}, where HOW is
+    min, max or range over the variants that have those settings."""
+    def value(found: re.Match[str]) -> str:
+        how, key, row, *settings = found[1].split()
+        want = dict(s.split("=", 1) for s in settings)
+        means = [r.metrics[key].mean for b in blocks
+                 if all(str(b.variant.get(k, "")) == v for k, v in want.items())
+                 for r in b.results if r.row == row and key in r.metrics]
+        if not means:
+            return "(no data)"
+        low, high = show(key, min(means)), show(key, max(means))
+        unit = f" {metric(key).unit}" if metric(key).unit not in ("", "×") else ""
+        return {"min": low, "max": high}.get(how, low if low == high else f"{low} to {high}") + unit
+    return re.sub(r"\{((?:min|max|range) [^{}]+)\}", value, text)
+
+
+def goal_cell(block: Block, result: Result, verdicts: Sequence[Verdict]) -> str:
+    """The goals of one row in one variant: each that was not met, with its numbers."""
+    mine = [v for v in verdicts if v.row == result.row and v.variant == block.name]
+    if not mine:
+        return ""
+    unmet = [f"**{v.state}**: {v.text} ({v.detail})" for v in mine if v.state != "met"]
+    return "; ".join(unmet) or "met"
+
+
+def results_table(blocks: Sequence[Block], verdicts: Sequence[Verdict],
+                  keys: Sequence[str]) -> list[str]:
+    """One table of all variants and rows; what a row missed is in its last column."""
+    names = list(dict.fromkeys(k for b in blocks for k in b.variant))
+    judged = any(goal_cell(b, r, verdicts) for b in blocks for r in b.results)
+    heads = [f"{metric(k).name} ({metric(k).unit})" if metric(k).unit else metric(k).name
+             for k in keys]
+    out = [line([*names, "row", *heads, *(["goals"] if judged else [])]),
+           "|" + "---|" * (len(names) + 1) + "---:|" * len(keys) + "---|" * judged]
+    for block in blocks:
+        start = [str(block.variant.get(n, "–")) for n in names]
+        for r in block.results:
+            cells = ["–" if (s := r.metrics.get(k)) is None else shown(k, s) for k in keys]
+            if r.good:
+                out.append(line([*start, r.label, *cells,
+                                 *([goal_cell(block, r, verdicts)] if judged else [])]))
+            out += [line([*start, r.label, text, *[""] * (len(keys) - 1 + judged)])
+                    for text in failures(r)]
+    return out
+
+
+def goals_table(verdicts: Sequence[Verdict]) -> list[str]:
+    """One line for each goal, over its variants."""
+    out = [line(["goal", "for", "met in"]), "|---|---|---|"]
+    for number in dict.fromkeys(v.goal for v in verdicts):
+        mine = [v for v in verdicts if v.goal == number]
+        out.append(line([mine[0].text, mine[0].row, counted(mine)]))
+    return out
+
+
+def made_by(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[str]:
+    """What made the numbers, as a list."""
+    seeds = all_seeds(blocks)
+    facts = {"command": f"`{command(scenario, blocks)}`" if scenario.get("command") else "",
+             "seed" if len(seeds) == 1 else "seeds": ", ".join(seeds), **provenance(blocks)}
+    return [f"- {name}: {value}" for name, value in facts.items() if value]
+
+
+def markdown(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequence[Verdict],
+             keys: Sequence[str]) -> str:
+    """The table and the goals, for a document of your own."""
+    out = results_table(blocks, verdicts, keys)
+    if verdicts:
+        out += ["", *goals_table(verdicts)]
+    return "\n".join([*out, "", *made_by(scenario, blocks)]) + "\n"
+
+
+def scenario_page(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequence[Verdict],
+                  keys: Sequence[str], plot: str) -> str:
+    """The published page of a scenario; `plot` is the name of the drawing beside it, or ""."""
+    name = str(scenario.get("name") or "")
+    out = [f"# {scenario.get('title') or name}", "",
+           f"**Question.** {scenario.get('question')}", ""]
+    if scenario.get("answer"):
+        out += [f"**Answer.** {fill(str(scenario['answer']), blocks)}", ""]
+    out += ["```text", str(scenario.get("topology") or "").strip("\n"), "```", ""]
+    params = scenario.get("params")
+    if isinstance(params, dict) and params:
+        out += [*(f"- {k}: {v}" for k, v in params.items()), ""]
+    if scenario.get("command"):
+        out += ["```sh", command(scenario, blocks), "```", ""]
+    if plot:
+        out += [f"![{scenario.get('title') or name}: each metric in each variant]({plot})", ""]
+    out += ["## Numbers", "", *results_table(blocks, verdicts, keys), "",
+            *(f"- *{metric(k).name}*: {metric(k).what}." for k in keys if metric(k).what), ""]
+    if len(all_seeds(blocks)) > 1:
+        out += ["Values are means over the seeds ± half of the 95 % confidence interval "
+                "(Student's t). A limit inside the interval is a tie: no difference.", ""]
+    if scenario.get("conclusion"):
+        out += ["## What to see", "", fill(" ".join(str(scenario["conclusion"]).split()), blocks),
+                ""]
+    if verdicts:
+        out += ["## Goals", "", *goals_table(verdicts), ""]
+    out += ["## How it was made", "", *made_by(scenario, blocks),
+            "- data: [results.csv](results.csv), one line per run", ""]
+    if scenario.get("command"):
+        out += ["The command also writes plots over time: "
+                f"`out/bench/{name}/index.html`.", ""]
+    return "\n".join(out).rstrip("\n") + "\n"
+
+
+def index_line(name: str, question: str, answer: str, goals: str) -> str:
+    """A line of the index."""
+    return line([f"[{name}]({name}/README.md)", question, answer, goals])
+
+
+def other_page(path: Path) -> str:
+    """The index's line for a page that another program wrote: it holds lines that begin with
+    **Question.**, **Answer.** and **Goal.**"""
+    found = dict(re.findall(r"^\*\*(Question|Answer|Goal)\.\*\* (.+?)(?=\n\n|\Z)",
+                            read_text(path), re.M | re.S))
+    if "Question" not in found or "Answer" not in found:
+        fail(1, f"{path}: no line that begins with **Question.** and one with **Answer.**")
+    return index_line(path.parent.name, found["Question"], found["Answer"],
+                      found.get("Goal", "–"))
+
+
+def index(parts: Sequence[tuple[dict[str, Any], list[Block], list[Verdict]]],
+          others: Sequence[Path]) -> str:
+    """The index of all published pages."""
+    sections: dict[str, list[str]] = {title: [] for title in (*SECTIONS.values(), OTHERS)}
+    for scenario, blocks, verdicts in parts:
+        name = str(scenario.get("name"))
+        missed = counted(verdicts)
+        sections[SECTIONS.get(name.split("-")[0], OTHERS)].append(index_line(
+            name, str(scenario.get("question")), fill(str(scenario.get("answer") or "–"), blocks),
+            "–" if not verdicts else "met" if all(v.state == "met" for v in verdicts)
+            else f"**missed**: met in {missed}"))
+    sections[OTHERS] += [other_page(path) for path in others]
+    out = ["# Results", "",
+           "What was measured in the lab, a page per question. Each page has the drawing of the "
+           "network,", "the command that repeats it, the plot, the table, and every goal that was "
+           "missed.", "`bench/run --republish` writes this index and the pages from the "
+           "`results.csv` files.", ""]
+    for title, lines in sections.items():
+        if lines:
+            out += [f"## {title}", "", line(["page", "question", "answer", "goals"]),
+                    "|---|---|---|---|", *lines, ""]
+    return "\n".join(out).rstrip("\n") + "\n"
+
+
+def page_metrics(blocks: Sequence[Block]) -> list[str]:
+    """The columns of a page whose scenario names none."""
+    return [k for k in main_metrics(blocks) if k not in EXTRA] or all_metrics(blocks)
