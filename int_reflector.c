@@ -2,18 +2,18 @@
 /*
  * int_reflector - the data receiver of HPCC++: answers telemetry probes.
  *
- *	probe, stamped by the nodes on its way -> a response with what they stamped
+ *	probe with the records of the nodes on its way -> response with these records
  *
  * Source: draft-miao-rtgwg-hpccplus-00, sections 6.2.2.2, 6.3 and 7.2; the format is
- * int_wire.h. Probes are answered for established connections of this host only, if
- * checksum and sequence number are right, and so many per second: a response is as
- * long as its probe, and goes to the peer of a connection or nowhere. The cookie of
- * the probe goes back as it came: with it the sender knows its own.
+ * int_wire.h. A probe is answered only if it belongs to an established connection of this
+ * host, and its checksum and sequence number are valid; a rate limit bounds the answers.
+ * A response is never longer than its probe, and goes to the connection's peer only. It
+ * returns the probe's cookie, by which the sender recognises its own probes.
  *
- * Receiver-based HPCC++ (6.3.2), where base_rtt_ns is set here and the probe asks for it:
- *	U, W as the sender would compute them; the answer is W
- * The probe says under which window the bytes between it and the one before were sent:
- * that is Wc, as in tcp_hpccpp. A sample comes once per T, so that each is answered.
+ * Receiver-based HPCC++ (6.3.2), if base_rtt_ns is set here and the probe asks for it:
+ *	compute U and W as the sender would; the response is W
+ * The probe reports the window under which the bytes since the previous probe were sent:
+ * that is Wc, as in tcp_hpccpp. Probes come once per T, so each gets an answer.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,9 +33,9 @@ CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 leaves the window to the s
 
 enum {
 	REFLECTOR_ANSWERED = INT_COUNT_SHARED,
-	REFLECTOR_RATE,		/* more than max_rate */
-	REFLECTOR_UNSENT,	/* no memory or no route for the answer */
-	REFLECTOR_WINDOW,	/* of the answered: with a window */
+	REFLECTOR_RATE,		/* above max_rate */
+	REFLECTOR_UNSENT,	/* no memory or no route for the response */
+	REFLECTOR_WINDOW,	/* answered with a window; also counted as answered */
 };
 
 static const char * const reflector_counters[] = {
@@ -50,7 +50,7 @@ static const char * const reflector_counters[] = {
 	NULL
 };
 
-/* With the addresses of @probe turned round, by the way of @sk's own packets. */
+/* To the source of @probe, by the route of @sk's own packets. */
 static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)
 {
 	struct net *net = sock_net(sk);
@@ -132,19 +132,19 @@ static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 /* --- receiver-based ------------------------------------------------------------ */
 
 /*
- * The flows' models. A flow that meets another one's slot takes it over, and both start
- * anew again and again: such flows, and all whose answer would be no window yet, get the
- * telemetry itself, which a sender can always use.
+ * The flows' models, by hash. Two flows in one slot reset each other's model on every
+ * probe; they, and all flows without a window yet, get the telemetry itself as a response,
+ * from which a sender computes its window.
  */
 #define RX_FLOWS_BITS	12
 
 /**
  * struct rx_flow - a slot
- * @lock:	for all of it
- * @sk:		whose it is, for comparison only
- * @hash:	and of which connection: sockets' addresses are used again
- * @id:		of the last probe
- * @probe_ns:	when that came
+ * @lock:	protects all fields
+ * @sk:		the slot's connection, for comparison only
+ * @hash:	hash of its addresses and ports: a new socket may have the address @sk
+ * @id:		id of the latest probe
+ * @probe_ns:	when that probe arrived
  * @model:	the algorithm's state
  */
 struct rx_flow {
@@ -158,14 +158,33 @@ struct rx_flow {
 
 static struct rx_flow *rx_flows;
 
-/* W in units of the options, for the probe @m; 0 if there is none. */
+/* Updates the model with the probe @m; 0 if that measured no window. */
+static u64 rx_flow_step(struct rx_flow *f, const struct sock *sk, const struct int_msg *m,
+			u64 elapsed_ns)
+{
+	u32 t_ns = max(READ_ONCE(base_rtt_ns.value), HPCCPP_T_MIN_NS);
+	const struct hpccpp_sample sample = {
+		.msg = m,
+		.elapsed_ns = elapsed_ns,
+		.sent_w = (u64)m->options << INT_OPTION_W_SHIFT,
+		.settings = {
+			.t_ns = t_ns,
+			.fill_ns = t_ns,
+			.eta_permille = READ_ONCE(eta_permille.value),
+			.max_stage = READ_ONCE(max_stage.value),
+			.flows = READ_ONCE(flows.value),
+			.mss = READ_ONCE(tcp_sk(sk)->advmss),
+		},
+	};
+
+	return hpccpp_step(&f->model, &sample) == HPCCPP_MEASURED ? f->model.w : 0;
+}
+
+/* W for the sender of the probe @m, in units of the options; 0 if there is none. */
 static u32 rx_window(const struct sock *sk, const struct int_msg *m)
 {
 	struct rx_flow *f = &rx_flows[hash_ptr(sk, RX_FLOWS_BITS)];
-	u32 t_ns = max(READ_ONCE(base_rtt_ns.value), HPCCPP_T_MIN_NS);
-	u64 now = ktime_get_ns(), elapsed;
-	struct hpccpp_config c;
-	u64 w = 0;
+	u64 now = ktime_get_ns(), elapsed, w = 0;
 
 	spin_lock(&f->lock);
 	elapsed = now - f->probe_ns;
@@ -173,30 +192,22 @@ static u32 rx_window(const struct sock *sk, const struct int_msg *m)
 		f->sk = sk;
 		f->hash = sk->sk_hash;
 		f->id = m->id - 1;
-		hpccpp_model_init(&f->model, 0);
+		hpccpp_model_init(&f->model, (u64)m->options << INT_OPTION_W_SHIFT);
 	}
 	if ((s32)(m->id - f->id) > 0) {
-		/* a probe in between is lost: its window, too */
+		/* A probe was lost, and with it the window that it reported. */
 		if (m->id - f->id > 1)
 			hpccpp_model_forget(&f->model);
 		f->id = m->id;
 		f->probe_ns = now;
-		if (hpccpp_measure(&f->model, m, t_ns, elapsed) == HPCCPP_MEASURED) {
-			hpccpp_config_set(&c, &f->model, t_ns, t_ns, READ_ONCE(eta_permille.value),
-					  READ_ONCE(max_stage.value), 0, READ_ONCE(flows.value),
-					  READ_ONCE(tcp_sk(sk)->advmss), 0);
-			w = (u64)m->options << INT_OPTION_W_SHIFT;
-			c.w_ai = hpccpp_increase(&c, w, elapsed);
-			f->model.wc = hpccpp_reference(&f->model, &c, w);
-			w = hpccpp_compute_wind(&f->model, &c, true);
-		}
+		w = rx_flow_step(f, sk, m, elapsed);
 	}
 	spin_unlock(&f->lock);
 	return fp_min(w >> INT_OPTION_W_SHIFT, INT_OPTION_MAX);
 }
 
-static void reflector_take(struct net *net, struct sock *sk, const struct sk_buff *probe,
-			   const struct int_segment *s, const struct int_msg *m)
+static void reflector_answer(struct net *net, struct sock *sk, const struct sk_buff *probe,
+			     const struct int_segment *s, const struct int_msg *m)
 {
 	struct int_msg answer = *m;
 	struct sk_buff *skb;
@@ -230,7 +241,7 @@ static const struct int_host int_host = {
 	.name = "int_reflector",
 	.counters = reflector_counters,
 	.types = BIT(INT_PROBE),
-	.take = reflector_take,
+	.handle_message = reflector_answer,
 };
 
 static int __init int_reflector_init(void)

@@ -106,8 +106,8 @@ static void int_set_scale(struct int_sched_data *q)
 	q->bytes_per_ns = fp_mul_div(rate, FP_ONE(32), NSEC_PER_SEC);
 }
 
-static void int_replace(struct sk_buff *skb, const struct int_segment *s, unsigned int offset,
-			u32 to)
+static void int_replace_word(struct sk_buff *skb, const struct int_segment *s,
+			     unsigned int offset, u32 to)
 {
 	struct tcphdr *th = (struct tcphdr *)(skb->data + s->th);
 	u8 *p = skb->data + s->payload + offset;
@@ -121,7 +121,7 @@ static void int_replace(struct sk_buff *skb, const struct int_segment *s, unsign
  * here, and which its sender has set to 0. The checksum is that of the zeros until
  * then, and that is what the final value replaces.
  */
-static void int_arrived(struct sk_buff *skb, const struct int_sched_data *q)
+static void int_note_arrival(struct sk_buff *skb, const struct int_sched_data *q)
 {
 	struct int_segment s;
 	u64 now = ktime_get_ns();
@@ -131,7 +131,7 @@ static void int_arrived(struct sk_buff *skb, const struct int_sched_data *q)
 	if (!q->speed)	/* there will be no record that it becomes part of */
 		return;
 	if (!int_segment_find(skb, skb_network_offset(skb), skb_protocol(skb, true), q->dscp, &s) ||
-	    s.len > INT_MAX_LEN || skb_ensure_writable(skb, s.payload + s.len))
+	    s.len > INT_MSG_LEN_MAX || skb_ensure_writable(skb, s.payload + s.len))
 		return;
 	p = skb->data + s.payload;
 	if (!int_head_valid(p, s.len) || p[4] != INT_PROBE)
@@ -147,7 +147,7 @@ static void int_arrived(struct sk_buff *skb, const struct int_sched_data *q)
 }
 
 /* Bytes that wait, or what the probe's wait stands for. */
-static u64 int_qlen(const struct int_sched_data *q, u8 *record, u64 now)
+static u64 int_bytes_waiting(const struct int_sched_data *q, u8 *record, u64 now)
 {
 	u64 came, wait;
 
@@ -162,7 +162,7 @@ static u64 int_qlen(const struct int_sched_data *q, u8 *record, u64 now)
 	return fp_mul_shr(wait, q->bytes_per_ns, 32);
 }
 
-static void int_stamp(struct sk_buff *skb, struct int_sched_data *q)
+static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 {
 	struct int_segment s;
 	struct int_hop hop;
@@ -173,7 +173,7 @@ static void int_stamp(struct sk_buff *skb, struct int_sched_data *q)
 
 	if (!int_segment_find(skb, skb_network_offset(skb), skb_protocol(skb, true), q->dscp, &s))
 		return;
-	if (s.len > INT_MAX_LEN || skb_ensure_writable(skb, s.payload + s.len)) {
+	if (s.len > INT_MSG_LEN_MAX || skb_ensure_writable(skb, s.payload + s.len)) {
 		q->st.malformed++;
 		return;
 	}
@@ -197,25 +197,25 @@ static void int_stamp(struct sk_buff *skb, struct int_sched_data *q)
 		hop.speed = q->speed;
 		hop.ts = div_u64(now, INT_TS_NS);
 		hop.tx = q->tx >> 32;
-		hop.qlen = fp_min(fp_mul_shr(int_qlen(q, p + record, now), q->qlen_per_byte, 32),
-				  INT_QLEN_MAX);
-		int_replace(skb, &s, record, int_hop_word0(&hop));
-		int_replace(skb, &s, record + 4, int_hop_word1(&hop));
+		hop.qlen = fp_min(fp_mul_shr(int_bytes_waiting(q, p + record, now),
+					     q->qlen_per_byte, 32), INT_QLEN_MAX);
+		int_replace_word(skb, &s, record, int_hop_word0(&hop));
+		int_replace_word(skb, &s, record + 4, int_hop_word1(&hop));
 		q->st.stamped++;
 	} else {
 		q->st.over_room++;
 	}
-	int_replace(skb, &s, INT_BASE_OFFSET, int_base_next(base, q->switch_id));
+	int_replace_word(skb, &s, INT_BASE_OFFSET, int_base_next(base, q->switch_id));
 }
 
-static int int_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+static int int_sched_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
 	int ret;
 
 	if (q->flags & INT_SCHED_SOJOURN)
-		int_arrived(skb, q);
+		int_note_arrival(skb, q);
 	ret = qdisc_enqueue(skb, q->qdisc, to_free);
 	if (ret != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(ret))
@@ -227,7 +227,7 @@ static int int_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 	return NET_XMIT_SUCCESS;
 }
 
-static struct sk_buff *int_dequeue(struct Qdisc *sch)
+static struct sk_buff *int_sched_dequeue(struct Qdisc *sch)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb = qdisc_dequeue_peeked(q->qdisc);
@@ -238,11 +238,11 @@ static struct sk_buff *int_dequeue(struct Qdisc *sch)
 	qdisc_qstats_backlog_dec(sch, skb);
 	sch->q.qlen--;
 	q->tx += qdisc_pkt_len(skb) * q->tx_per_byte;
-	int_stamp(skb, q);
+	int_stamp_probe(skb, q);
 	return skb;
 }
 
-static void int_reset(struct Qdisc *sch)
+static void int_sched_reset(struct Qdisc *sch)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 
@@ -265,7 +265,7 @@ static u16 default_switch_id(const struct net_device *dev)
 	return hash % INT_SWITCH_ID_MAX + 1;
 }
 
-static int int_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+static int int_sched_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_INT_MAX + 1];
@@ -309,7 +309,7 @@ static u64 link_rate(struct net_device *dev)
 	return (u64)link.base.speed * 1000000 / 8;
 }
 
-static int int_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+static int int_sched_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 	struct net_device *dev = qdisc_dev(sch);
@@ -322,7 +322,7 @@ static int int_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	INIT_LIST_HEAD(&q->list);
 	int_set_scale(q);
 	if (opt) {
-		int err = int_change(sch, opt, extack);
+		int err = int_sched_change(sch, opt, extack);
 
 		if (err)
 			return err;
@@ -340,7 +340,7 @@ static int int_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	return 0;
 }
 
-static void int_destroy(struct Qdisc *sch)
+static void int_sched_destroy(struct Qdisc *sch)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 
@@ -354,7 +354,7 @@ static void int_destroy(struct Qdisc *sch)
 		qdisc_put(q->qdisc);
 }
 
-static int int_dump(struct Qdisc *sch, struct sk_buff *skb)
+static int int_sched_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
@@ -371,7 +371,7 @@ static int int_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return nla_nest_end(skb, nest);
 }
 
-static int int_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+static int int_sched_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 	struct tc_int_xstats st = q->st;
@@ -383,8 +383,8 @@ static int int_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 
 /* --- one class, the child's ------------------------------------------------- */
 
-static int int_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
-		     struct Qdisc **old, struct netlink_ext_ack *extack)
+static int int_sched_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
+			   struct Qdisc **old, struct netlink_ext_ack *extack)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 
@@ -392,20 +392,20 @@ static int int_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
 	return 0;
 }
 
-static struct Qdisc *int_leaf(struct Qdisc *sch, unsigned long arg)
+static struct Qdisc *int_sched_leaf(struct Qdisc *sch, unsigned long arg)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 
 	return q->qdisc;
 }
 
-static unsigned long int_find(struct Qdisc *sch, u32 classid)
+static unsigned long int_sched_find(struct Qdisc *sch, u32 classid)
 {
 	return TC_H_MIN(classid) == 1;
 }
 
-static int int_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
-			  struct tcmsg *tcm)
+static int int_sched_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
+				struct tcmsg *tcm)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 
@@ -414,7 +414,7 @@ static int int_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *s
 	return 0;
 }
 
-static void int_walk(struct Qdisc *sch, struct qdisc_walker *walker)
+static void int_sched_walk(struct Qdisc *sch, struct qdisc_walker *walker)
 {
 	if (walker->stop)
 		return;
@@ -426,26 +426,26 @@ static void int_walk(struct Qdisc *sch, struct qdisc_walker *walker)
 }
 
 static const struct Qdisc_class_ops int_class_ops = {
-	.graft		= int_graft,
-	.leaf		= int_leaf,
-	.find		= int_find,
-	.walk		= int_walk,
-	.dump		= int_dump_class,
+	.graft		= int_sched_graft,
+	.leaf		= int_sched_leaf,
+	.find		= int_sched_find,
+	.walk		= int_sched_walk,
+	.dump		= int_sched_dump_class,
 };
 
 static struct Qdisc_ops int_qdisc_ops __read_mostly = {
 	.cl_ops		= &int_class_ops,
 	.id		= "int",
 	.priv_size	= sizeof(struct int_sched_data),
-	.enqueue	= int_enqueue,
-	.dequeue	= int_dequeue,
+	.enqueue	= int_sched_enqueue,
+	.dequeue	= int_sched_dequeue,
 	.peek		= qdisc_peek_dequeued,
-	.init		= int_init,
-	.reset		= int_reset,
-	.destroy	= int_destroy,
-	.change		= int_change,
-	.dump		= int_dump,
-	.dump_stats	= int_dump_stats,
+	.init		= int_sched_init,
+	.reset		= int_sched_reset,
+	.destroy	= int_sched_destroy,
+	.change		= int_sched_change,
+	.dump		= int_sched_dump,
+	.dump_stats	= int_sched_dump_stats,
 	.owner		= THIS_MODULE,
 };
 

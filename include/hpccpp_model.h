@@ -29,16 +29,18 @@
 /**
  * struct hpccpp_model - one flow's view of its path
  * @wc:		reference window Wc, bytes in Q8
+ * @reference:	Wc from which the latest update computed W, bytes in Q8
  * @w:		window W, bytes in Q8
  * @u:		U, normalised inflight bytes of the busiest link, Q20
  * @stage:	incStage
- * @nhop:	records in @hop; 0 is none yet
- * @path_id:	of the records
- * @busiest:	index of the link that the last measurement chose
- * @hop:	L, the records of the sample before
+ * @nhop:	number of records in @hop; 0: none yet
+ * @path_id:	pathID of the records
+ * @busiest:	index of the link that the latest measurement chose
+ * @hop:	L, the records of the previous sample
  */
 struct hpccpp_model {
 	u64 wc;
+	u64 reference;
 	u64 w;
 	u32 u;
 	u8 stage;
@@ -49,13 +51,36 @@ struct hpccpp_model {
 };
 
 /**
- * struct hpccpp_config - what the operator has set
+ * struct hpccpp_settings - the operator's parameters, and what the end host knows
+ * @t_ns:	T, base RTT, HPCCPP_T_MIN_NS to HPCCPP_T_MAX_NS
+ * @fill_ns:	time that the largest window has to fill: T, or longer where T is rounded
+ * @eta_permille: target utilisation in 1/1000, 100 to 1000
+ * @max_stage:	maxStage, 0 to 255
+ * @w_ai_bytes:	W_ai in bytes; 0: derived from @flows
+ * @flows:	N of section 5, at least 1
+ * @mss:	bytes, at least 1
+ * @line_mbps:	the host's own link, Mb/s; 0: unknown. Where nodes hide their rates (9.1)
+ *		it is the only rate that is known
+ */
+struct hpccpp_settings {
+	u32 t_ns;
+	u32 fill_ns;
+	u32 eta_permille;
+	u32 max_stage;
+	u32 w_ai_bytes;
+	u32 flows;
+	u32 mss;
+	u32 line_mbps;
+};
+
+/**
+ * struct hpccpp_config - the algorithm's constants on a given path
  * @t_ns:	T, base RTT, HPCCPP_T_MIN_NS to HPCCPP_T_MAX_NS
  * @eta:	target utilisation, Q20, above 0
  * @max_stage:	maxStage
  * @w_ai:	W_ai, bytes in Q8
- * @w_min:	least and ...
- * @w_max:	... largest window, bytes in Q8, at most HPCCPP_W_MAX
+ * @w_min:	smallest window, bytes in Q8
+ * @w_max:	largest window, bytes in Q8, at most HPCCPP_W_MAX
  */
 struct hpccpp_config {
 	u32 t_ns;
@@ -66,12 +91,26 @@ struct hpccpp_config {
 	u64 w_max;
 };
 
+/**
+ * struct hpccpp_sample - one response (or probe) and how its bytes were sent
+ * @msg:	the telemetry
+ * @elapsed_ns:	time since the previous sample
+ * @sent_w:	window under which the bytes between the two samples were sent, bytes in Q8
+ * @settings:	see there
+ */
+struct hpccpp_sample {
+	const struct int_msg *msg;
+	u64 elapsed_ns;
+	u64 sent_w;
+	struct hpccpp_settings settings;
+};
+
 /* What a sample was good for. */
-enum hpccpp_sample {
-	HPCCPP_MEASURED,	/* U is new */
-	HPCCPP_BASELINE,	/* the first, or another path: the records begin anew */
-	HPCCPP_STALE,		/* older than a wrap of a counter, or odd: begin anew */
-	HPCCPP_PARTIAL,		/* no records, or more nodes than room: nothing done */
+enum hpccpp_result {
+	HPCCPP_MEASURED,	/* U was updated */
+	HPCCPP_BASELINE,	/* the first sample of a path: its records are kept */
+	HPCCPP_STALE,		/* a counter wrapped since, or is odd: the records are kept */
+	HPCCPP_PARTIAL,		/* no records, or not of all nodes: ignored */
 };
 
 /* @w: initial window, bytes in Q8 */
@@ -95,7 +134,7 @@ static inline u64 hpccpp_w_ai(u64 w_init, u32 eta, u32 n)
 	return fp_mul_div(w_init, fp_sub(HPCCPP_U_ONE, eta), (u64)n << HPCCPP_U_Q);
 }
 
-/* How long two records of a port of this speed can be told apart, ns. */
+/* Time after which a counter in the records of a port of this speed wraps, ns. */
 static inline u64 hpccpp_wrap_ns(unsigned int speed)
 {
 	u32 mbps = int_speed_mbps(speed);
@@ -108,9 +147,9 @@ static inline u64 hpccpp_wrap_ns(unsigned int speed)
 }
 
 /*
- * Lines 4 and 5 for one link: u' in Q20, saturated; *@dt_ns is d(ts). @elapsed_ns is
- * the receiver of the samples' own time between the two: the counters wrap, and it
- * says how often. False if the records cannot be compared.
+ * Lines 4 and 5 for one link: u' in Q20, saturated; *@dt_ns is d(ts). @elapsed_ns is the
+ * time between the two samples by the clock of the host that compares them: it shows
+ * whether a counter may have wrapped. Returns false if the records cannot be compared.
  */
 static inline bool hpccpp_link_load(const struct int_hop *old, const struct int_hop *new,
 				    u32 t_ns, u64 elapsed_ns, u32 *u, u32 *dt_ns)
@@ -121,10 +160,10 @@ static inline bool hpccpp_link_load(const struct int_hop *old, const struct int_
 	u64 q = old->qlen < new->qlen ? old->qlen : new->qlen;
 	u64 load;
 
-	/* a port's speed may change, and so may the unit that it counts in */
+	/* the unit of txBytes depends on the port's speed, which may have changed */
 	if (!mbps || int_tx_shift(new->speed) != int_tx_shift(old->speed) || !dt || !t_ns)
 		return false;
-	/* a quarter of a wrap is left for what queues add to the time between them */
+	/* a quarter of a wrap is the margin for queueing between the two probes */
 	if (elapsed_ns > hpccpp_wrap_ns(new->speed) / 4 * 3 ||
 	    (u64)dt * INT_TS_NS > elapsed_ns + HPCCPP_TS_WRAP_NS / 4)
 		return false;
@@ -139,7 +178,7 @@ static inline bool hpccpp_link_load(const struct int_hop *old, const struct int_
 	return true;
 }
 
-/* The smallest speed on the path, Mb/s; 0 if there are no records. */
+/* The speed of the slowest link on the path, Mb/s; 0 if there are no records. */
 static inline u32 hpccpp_slowest_mbps(const struct hpccpp_model *m)
 {
 	u32 least = 0;
@@ -154,39 +193,33 @@ static inline u32 hpccpp_slowest_mbps(const struct hpccpp_model *m)
 	return least;
 }
 
-/*
- * What follows from what the operator has set and from the path: @eta_permille in 1/1000,
- * W_ai as @w_ai_bytes or, if that is 0, from @flows; @rtt_ns is T or a longer time that
- * W has to fill; @mss bytes; @line_mbps Mb/s is the host's own link, 0 if that is not the
- * slowest: where nodes hide their rates (9.1) it is all that is known.
- */
+/* The constants for the path of @m's records and the settings @s. */
 static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccpp_model *m,
-				     u32 t_ns, u32 rtt_ns, u32 eta_permille, u32 max_stage,
-				     u32 w_ai_bytes, u32 flows, u32 mss, u32 line_mbps)
+				     const struct hpccpp_settings *s)
 {
 	u32 mbps = hpccpp_slowest_mbps(m);
-	u64 bdp;
+	u64 bdp, mss = (u64)s->mss << HPCCPP_W_Q;
 
-	if (line_mbps && line_mbps < mbps)
-		mbps = line_mbps;
-	bdp = hpccpp_bdp(mbps, rtt_ns);
-	c->t_ns = t_ns;
-	c->eta = fp_fraction(eta_permille, 1000, HPCCPP_U_Q);
-	c->max_stage = max_stage;
-	c->w_ai = (u64)w_ai_bytes << HPCCPP_W_Q;
-	if (!w_ai_bytes)
-		c->w_ai = hpccpp_w_ai(bdp, c->eta, flows);
-	c->w_min = ((u64)mss << HPCCPP_W_Q) / 16;
-	/* two packets that a delayed ACK holds back */
-	c->w_max = mbps ? fp_min(bdp + ((u64)mss << HPCCPP_W_Q) * 2, HPCCPP_W_MAX) :
-			  HPCCPP_W_MAX;
+	if (s->line_mbps && s->line_mbps < mbps)
+		mbps = s->line_mbps;
+	bdp = hpccpp_bdp(mbps, s->fill_ns);
+	c->t_ns = s->t_ns;
+	c->eta = fp_fraction(s->eta_permille, 1000, HPCCPP_U_Q);
+	c->max_stage = s->max_stage;
+	c->w_ai = (u64)s->w_ai_bytes << HPCCPP_W_Q;
+	if (!s->w_ai_bytes)
+		c->w_ai = hpccpp_w_ai(bdp, c->eta, s->flows);
+	c->w_min = mss / 16;
+	/* A delayed ACK may cover two packets: W has to let them wait. */
+	c->w_max = mbps ? fp_min(bdp + mss * 2, HPCCPP_W_MAX) : HPCCPP_W_MAX;
 }
 
 /*
- * W_ai for a sample that stands for @elapsed_ns: as many as RTTs, up to 64, or flows that
- * sample less often, because probes are rarer or their windows below a packet, would fall
- * behind. But more than one only up to 4 * (1 - eta) * @w: many more flows than the operator
- * has thought of would else add to a queue that no cut can keep short.
+ * The additive increase for a sample that covers @elapsed_ns: one W_ai per RTT, at most 64.
+ * Without this, flows that sample less often (rare probes, windows below a packet) would
+ * fall behind. Above one W_ai the sum is limited to 4 * (1 - eta) * @w. Without the limit,
+ * far more flows than W_ai was sized for would grow the queue faster than the
+ * multiplicative decrease drains it.
  */
 static inline u64 hpccpp_increase(const struct hpccpp_config *c, u64 w, u64 elapsed_ns)
 {
@@ -197,10 +230,10 @@ static inline u64 hpccpp_increase(const struct hpccpp_config *c, u64 w, u64 elap
 }
 
 /*
- * From probe to probe: T, or while U is within 1/4 of eta the time in which W lets @least
- * pass (bytes in Q8), at most 8 T. Where windows are a few packets, one more or less in an
- * RTT is much of a link's load: many flows that react to it each RTT swing, and probes are
- * too large a part.
+ * Time between probes: T; while U is within 1/4 of eta, the time in which W sends @least
+ * bytes (Q8), if that is longer, up to 8 T. Where windows are a few packets, one packet more
+ * or less per RTT changes a link's load a lot: many flows that react to it every RTT
+ * oscillate, and their probes are too large a part of the traffic.
  */
 static inline u64 hpccpp_probe_ns(const struct hpccpp_model *m, u32 eta, u32 t_ns, u64 least)
 {
@@ -211,22 +244,22 @@ static inline u64 hpccpp_probe_ns(const struct hpccpp_model *m, u32 eta, u32 t_n
 	return fp_max(fp_min(fp_mul_div(t_ns, least, m->w), (u64)t_ns * 8), t_ns);
 }
 
-/* Throws the records away: the next sample begins anew. */
+/* Drops the records: the next sample is the first of its path. */
 static inline void hpccpp_model_forget(struct hpccpp_model *m)
 {
 	m->nhop = 0;
 }
 
 /*
- * MeasureInflight (lines 1 to 10): takes the records of @msg, and if they go on from
- * those before, updates U. A path is whole, or it is not used: the node that
- * found no room may be the congested one.
+ * MeasureInflight (lines 1 to 10): keeps the records of @msg, and updates U if they can be
+ * compared with the previous ones. A path without the records of all its nodes is not
+ * used: the node that found no room may be the congested one.
  */
-static inline enum hpccpp_sample hpccpp_measure(struct hpccpp_model *m,
+static inline enum hpccpp_result hpccpp_measure(struct hpccpp_model *m,
 						const struct int_msg *msg, u32 t_ns,
 						u64 elapsed_ns)
 {
-	enum hpccpp_sample result = HPCCPP_MEASURED;
+	enum hpccpp_result result = HPCCPP_MEASURED;
 	u32 u = 0, tau = 0, load, dt;
 	unsigned int i;
 
@@ -259,11 +292,9 @@ static inline enum hpccpp_sample hpccpp_measure(struct hpccpp_model *m,
 }
 
 /*
- * Wc for a sample of traffic that was sent under window @sent, before W was set to what
- * it is (both bytes in Q8): W as far as the sample bears it out. With the load U that
- * @sent made, windows from @sent to @sent / (U / eta) are none too large; beyond the
- * one and below the other, the sample knows better than W. Where it is to be scaled, it
- * is @sent.
+ * The reference window Wc: W clamped to the range that this sample supports. The sample
+ * was produced by window @sent and measured load U, so any window between @sent and
+ * @sent / (U / eta) is plausible. Where W is to be scaled by U, Wc is @sent.
  */
 static inline u64 hpccpp_reference(const struct hpccpp_model *m, const struct hpccpp_config *c,
 				   u64 sent)
@@ -294,6 +325,26 @@ static inline u64 hpccpp_compute_wind(struct hpccpp_model *m, const struct hpccp
 		m->wc = w;
 	m->w = w;
 	return w;
+}
+
+/*
+ * Procedure NewAck (lines 21 to 27), or NewINT at the receiver (lines 28 to 34): one sample
+ * updates U, and then W. Every sample updates Wc, because there is one per T.
+ */
+static inline enum hpccpp_result hpccpp_step(struct hpccpp_model *m,
+					     const struct hpccpp_sample *s)
+{
+	enum hpccpp_result result = hpccpp_measure(m, s->msg, s->settings.t_ns, s->elapsed_ns);
+	struct hpccpp_config c;
+
+	if (result != HPCCPP_MEASURED)
+		return result;
+	hpccpp_config_set(&c, m, &s->settings);
+	c.w_ai = hpccpp_increase(&c, m->w, s->elapsed_ns);
+	m->reference = hpccpp_reference(m, &c, s->sent_w);
+	m->wc = m->reference;
+	hpccpp_compute_wind(m, &c, true);
+	return result;
 }
 
 /* R = W / T, bytes per second (line 27); 2^39 * 1e9 may not fit, but fp_mul_div() does */

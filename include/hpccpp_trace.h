@@ -16,8 +16,8 @@
 #include "hpccpp_model.h"
 
 /*
- * A response, as it was taken: result is enum hpccpp_sample; the record is that of the
- * busiest link of a measured sample, else of the first.
+ * An accepted response. result is enum hpccpp_result; the record is the busiest link's if
+ * the result is HPCCPP_MEASURED, else the first link's.
  */
 TRACE_EVENT(hpccpp_sample,
 	TP_PROTO(const struct sock *sk, const struct hpccpp_model *m, const struct int_msg *msg,
@@ -61,11 +61,11 @@ TRACE_EVENT(hpccpp_sample,
 		  __entry->ts, __entry->tx, __entry->qlen, __entry->elapsed_ns, __entry->u)
 );
 
-/* A new window: by telemetry, by the receiver's word, or by a loss. */
+/* A new window: from telemetry, from the receiver, or after a loss. */
 TRACE_EVENT(hpccpp_window,
 	TP_PROTO(const struct sock *sk, const char *cause, const struct hpccpp_model *m,
-		 u64 reference, u32 t_ns),
-	TP_ARGS(sk, cause, m, reference, t_ns),
+		 u32 t_ns),
+	TP_ARGS(sk, cause, m, t_ns),
 	TP_STRUCT__entry(
 		__field(u16, sport)
 		__field(u16, dport)
@@ -81,7 +81,7 @@ TRACE_EVENT(hpccpp_window,
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		strscpy(__entry->cause, cause, sizeof(__entry->cause));
-		__entry->reference = reference;
+		__entry->reference = m->reference;
 		__entry->w = m->w;
 		__entry->u = m->u;
 		__entry->stage = m->stage;
@@ -93,7 +93,7 @@ TRACE_EVENT(hpccpp_window,
 		  __entry->w, __entry->u, __entry->stage, __entry->t_ns, __entry->inflight)
 );
 
-/* Telemetry is lost ("unanswered", "partial", "no memory") or back ("telemetry"). */
+/* Telemetry was lost ("unanswered", "partial", "no memory") or is back ("telemetry"). */
 TRACE_EVENT(hpccpp_mode,
 	TP_PROTO(const struct sock *sk, const char *cause),
 	TP_ARGS(sk, cause),

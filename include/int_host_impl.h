@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the two ends of a connection share for in-band telemetry: a hook that takes
- * messages out of what arrives, before connection tracking sees them; counters of
- * what became of them, in /proc/net; and the segments that carry messages.
+ * In-band telemetry at the two ends of a connection: a hook that takes messages out of
+ * the arriving packets before connection tracking sees them; counters of accepted and
+ * rejected messages in /proc/net; and the segments that carry messages.
  *
- * One user per module: the state below is the including file's own.
+ * Each module that includes this file has its own copy of the state below.
  */
 #ifndef _LOWQ_INT_HOST_IMPL_H
 #define _LOWQ_INT_HOST_IMPL_H
@@ -26,12 +26,12 @@
 CC_PARAM(dscp, INT_DSCP_DEFAULT, 0, 63, 0644, "a DSCP has 6 bits",
 	 "DSCP of probes and responses, 0 to 63 (draft 7.2)");
 
-/* What is counted by both ends; a module's own counters follow. */
+/* Counters of both ends; a module's own counters follow. */
 enum {
-	INT_COUNT_MALFORMED,	/* looks like a message, but is none */
+	INT_COUNT_MALFORMED,	/* headers of a message, but no valid message */
 	INT_COUNT_CHECKSUM,	/* wrong TCP checksum */
-	INT_COUNT_NO_SOCKET,	/* no such connection here */
-	INT_COUNT_SEQUENCE,	/* sequence number that its flow would not have sent */
+	INT_COUNT_NO_SOCKET,	/* no such connection on this host */
+	INT_COUNT_SEQUENCE,	/* a sequence number that the peer would not have used */
 	INT_COUNT_SHARED,
 };
 
@@ -40,17 +40,17 @@ enum {
 /**
  * struct int_host - what a module does with messages
  * @name:	of the file in /proc/net
- * @counters:	names, INT_COUNT_SHARED first
- * @types:	bit mask of enum int_type: messages that are the module's
- * @take:	a message, its checksum and sequence number right, for the established
- *		socket @sk, which is neither locked nor for keeps. In softirq
+ * @counters:	names of the counters; the shared ones (INT_COUNT_...) first
+ * @types:	bit mask of enum int_type: the messages that the module handles
+ * @handle_message: called in softirq for each message with valid checksum and sequence
+ *		number. @sk is established, not locked, and valid during the call only
  */
 struct int_host {
 	const char *name;
 	const char * const *counters;
 	u32 types;
-	void (*take)(struct net *net, struct sock *sk, const struct sk_buff *skb,
-		     const struct int_segment *s, const struct int_msg *m);
+	void (*handle_message)(struct net *net, struct sock *sk, const struct sk_buff *skb,
+			       const struct int_segment *s, const struct int_msg *m);
 };
 
 static const struct int_host int_host;
@@ -72,7 +72,7 @@ static inline void int_host_count(struct net *net, unsigned int counter)
 	atomic64_inc(&int_host_net(net)->count[counter]);
 }
 
-/* At most @per_s in a second, and 1/64 of that at once. */
+/* A token bucket: @per_s per second, with bursts of up to 1/64 of that. */
 static inline bool int_host_within_rate(struct net *net, u32 per_s)
 {
 	atomic64_t *next_ns = &int_host_net(net)->next_ns;
@@ -86,7 +86,7 @@ static inline bool int_host_within_rate(struct net *net, u32 per_s)
 	return true;
 }
 
-/* The connection that a segment came for, with a reference; NULL if there is none. */
+/* The connection that a segment belongs to, with a reference; NULL if there is none. */
 static inline struct sock *int_host_socket(struct net *net, const struct sk_buff *skb,
 					   const struct int_segment *s)
 {
@@ -113,8 +113,8 @@ static inline struct sock *int_host_socket(struct net *net, const struct sk_buff
 }
 
 /*
- * A message ends right below its sender's SND.UNA, which is no more than a window below
- * our RCV.NXT. Not locked: both may be a few segments old.
+ * A message ends just below its sender's SND.UNA, and SND.UNA is at most a window below our
+ * RCV.NXT. The socket is not locked, so both may be a few segments old.
  */
 static inline bool int_host_sequence_fits(const struct sock *sk, u32 seq, u32 len)
 {
@@ -138,7 +138,7 @@ static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
 			      ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP),
 			      READ_ONCE(dscp.value), &s))
 		return NF_ACCEPT;
-	/* What is no message, or none of a connection here, is the stack's as ever. */
+	/* Packets that are not messages for a connection of this host go on to the stack. */
 	if (!int_segment_read(skb, &s, &m)) {
 		int_host_count(state->net, INT_COUNT_MALFORMED);
 		return NF_ACCEPT;
@@ -156,14 +156,14 @@ static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
 	}
 	th = skb_header_pointer(skb, s.th, sizeof(_th), &_th);
 	if (int_host_sequence_fits(sk, ntohl(th->seq), s.len))
-		int_host.take(state->net, sk, skb, &s, &m);
+		int_host.handle_message(state->net, sk, skb, &s, &m);
 	else
 		int_host_count(state->net, INT_COUNT_SEQUENCE);
 	sock_gen_put(sk);
 	return NF_DROP;
 }
 
-/* INET: IPv4 and IPv6, whose priorities have the same numbers */
+/* INET is IPv4 and IPv6: both define the same numbers for priorities */
 static const struct nf_hook_ops int_host_hook_ops = {
 	.hook = int_host_hook,
 	.pf = NFPROTO_INET,
@@ -194,7 +194,7 @@ static int __net_init int_host_net_init(struct net *net)
 	return err;
 }
 
-/* Before the grace period: a hook that still runs counts in what is freed after it. */
+/* Before the grace period: a hook that is still running uses counters that exit() frees. */
 static void __net_exit int_host_net_pre_exit(struct net *net)
 {
 	nf_unregister_net_hook(net, &int_host_hook_ops);
@@ -214,9 +214,10 @@ static struct pernet_operations int_host_net_ops = {
 };
 
 /*
- * A segment with @m for the flow from @sport to @dport whose SND.UNA is @una: no stack
- * takes data from it, neither for its flags nor for its sequence number. No IP header
- * yet, no checksum; not tracked as a connection, never split or merged. May be NULL.
+ * A segment with @m for the flow from @sport to @dport whose SND.UNA is @una. Its flags and
+ * its sequence number each keep any stack from taking data from it. It has no IP header and
+ * no checksum yet, is not tracked by conntrack, and is never split or merged. NULL if there
+ * is no memory.
  */
 static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 una,
 					       const struct int_msg *m)
@@ -236,7 +237,7 @@ static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 u
 	th->seq = htonl(una - len - 1);
 	th->doff = sizeof(*th) / 4;
 	th->psh = 1;
-	th->window = htons(65535);	/* a window of 0 would alarm those who watch */
+	th->window = htons(65535);	/* monitoring tools report a window of 0 as a fault */
 	int_build(skb_put(skb, len), m);
 	skb_set_nfct(skb, IP_CT_UNTRACKED);
 	skb->ip_summed = CHECKSUM_NONE;

@@ -17,11 +17,11 @@
 #include "int_wire.h"
 
 /**
- * struct int_segment - where in a packet a message is; offsets from skb->data
- * @th:		of the TCP header
- * @payload:	of the message
- * @len:	of the message, as the IP header says
- * @ipv6:	or IPv4
+ * struct int_segment - position of a message in a packet; offsets from skb->data
+ * @th:		offset of the TCP header
+ * @payload:	offset of the message
+ * @len:	length of the message, according to the IP header
+ * @ipv6:	true for IPv6, false for IPv4
  */
 struct int_segment {
 	unsigned int th;
@@ -31,8 +31,8 @@ struct int_segment {
 };
 
 /*
- * Has the packet, whose network header is at @nhoff and of @proto (ETH_P_), the outward
- * signs of a message? Looks at headers only, changes nothing.
+ * Does the packet have the headers of a message? Its network header is at @nhoff and of
+ * type @proto (ETH_P_). Reads headers only.
  */
 static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhoff,
 				    __be16 proto, u8 dscp, struct int_segment *s)
@@ -74,11 +74,11 @@ static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhof
 	return true;
 }
 
-/* The message itself; false if it is odd. */
+/* Parses the message; false if it is not valid. */
 static inline bool int_segment_read(const struct sk_buff *skb, const struct int_segment *s,
 				    struct int_msg *m)
 {
-	u8 buf[INT_MAX_LEN];
+	u8 buf[INT_MSG_LEN_MAX];
 	const u8 *p;
 
 	if (s->len > sizeof(buf))

@@ -47,7 +47,7 @@
 
 #define INT_HOPS_MAX		15U		/* nHop has 4 bits */
 #define INT_HOPS_DEFAULT	5U		/* draft 6.1: "no more than 5" */
-#define INT_MAX_LEN		(INT_HOPS_OFFSET + INT_HOPS_MAX * INT_HOP_LEN + INT_OPTIONS_LEN)
+#define INT_MSG_LEN_MAX		(INT_HOPS_OFFSET + INT_HOPS_MAX * INT_HOP_LEN + INT_OPTIONS_LEN)
 
 /* From the pool for local use (RFC 2474, xxxx11) */
 #define INT_DSCP_DEFAULT	23

@@ -54,7 +54,7 @@ static const char * const kind_name[KINDS] = {
 struct packet {
 	size_t len;	/* 0: none yet */
 	size_t th;	/* where the TCP header is */
-	u8 data[sizeof(struct ip6_hdr) + sizeof(struct tcphdr) + INT_MAX_LEN + SPARE];
+	u8 data[sizeof(struct ip6_hdr) + sizeof(struct tcphdr) + INT_MSG_LEN_MAX + SPARE];
 };
 
 static bool ipv6;

@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	u8 *bytes = malloc(size ? size : 1), again[INT_MAX_LEN];
+	u8 *bytes = malloc(size ? size : 1), again[INT_MSG_LEN_MAX];
 	struct int_msg m, back;
 
 	/* of that length exactly, so that a byte too many is seen */

@@ -310,12 +310,13 @@ static void hpccpp_config_set__draft(void **state)
 	(void)state;
 	for (i = 0; i < CASES / 10; i++) {
 		u32 t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS);
-		u32 rtt_ns = t_ns + rnd_upto(HPCCPP_T_MAX_NS), eta = rnd_range(100, 1000);
+		u32 fill_ns = t_ns + rnd_upto(HPCCPP_T_MAX_NS), eta = rnd_range(100, 1000);
 		u32 flows = 1 + rnd_upto(1000000 - 1), mss = 1 + rnd_upto(65000);
 		u32 own = rnd() % 3 ? rnd_upto(1600000) : 0;
 		u32 given = rnd() % 3 ? 0 : rnd_upto(1 << 20);
 		long double mbps = INFINITY, bdp, w_ai;
 		struct hpccpp_model m = { .nhop = 1 + rnd() % INT_HOPS_MAX };
+		struct hpccpp_settings set;
 		struct hpccpp_config c;
 		unsigned int k;
 
@@ -325,9 +326,14 @@ static void hpccpp_config_set__draft(void **state)
 		}
 		if (own)
 			mbps = fminl(mbps, own);
-		bdp = mbps * rtt_ns / 8000;
+		bdp = mbps * fill_ns / 8000;
 		w_ai = given ? given : bdp * (1000 - eta) / 1000 / flows;
-		hpccpp_config_set(&c, &m, t_ns, rtt_ns, eta, i & 0xff, given, flows, mss, own);
+		set = (struct hpccpp_settings){
+			.t_ns = t_ns, .fill_ns = fill_ns, .eta_permille = eta,
+			.max_stage = i & 0xff, .w_ai_bytes = given, .flows = flows, .mss = mss,
+			.line_mbps = own,
+		};
+		hpccpp_config_set(&c, &m, &set);
 		assert_int_equal(c.t_ns, t_ns);
 		assert_int_equal(c.max_stage, i & 0xff);
 		expect(near_abs((long double)c.eta / HPCCPP_U_ONE, eta / 1000.0L, U_UNIT), "%u",
@@ -345,19 +351,26 @@ static void hpccpp_config_set__draft(void **state)
 static void hpccpp_config_set__own_link(void **state)
 {
 	struct hpccpp_model m = { .nhop = 2, .hop = { { .speed = 11 }, { .speed = 8 } } };
+	struct hpccpp_settings set = {
+		.t_ns = 10000, .fill_ns = 10000, .eta_permille = 950, .max_stage = 5,
+		.flows = 10, .mss = 1000,
+	};
 	struct hpccpp_config c;
 
 	(void)state;
-	hpccpp_config_set(&c, &m, 10000, 10000, 950, 5, 0, 10, 1000, 0);
+	hpccpp_config_set(&c, &m, &set);
 	assert_int_equal(c.w_max >> HPCCPP_W_Q, 31250 + 2000);	/* 25 Gb/s * 10 us */
 	assert_int_equal(c.w_ai >> HPCCPP_W_Q, 156);
-	hpccpp_config_set(&c, &m, 10000, 10000, 950, 5, 0, 10, 1000, 10000);
+	set.line_mbps = 10000;
+	hpccpp_config_set(&c, &m, &set);
 	assert_int_equal(c.w_max >> HPCCPP_W_Q, 12500 + 2000);
 	assert_int_equal(c.w_ai >> HPCCPP_W_Q, 62);
-	hpccpp_config_set(&c, &m, 10000, 10000, 950, 5, 0, 10, 1000, 400000);
+	set.line_mbps = 400000;
+	hpccpp_config_set(&c, &m, &set);
 	assert_int_equal(c.w_max >> HPCCPP_W_Q, 31250 + 2000);
+	set.line_mbps = 10000;
 	m.nhop = 0;
-	hpccpp_config_set(&c, &m, 10000, 10000, 950, 5, 0, 10, 1000, 10000);
+	hpccpp_config_set(&c, &m, &set);
 	assert_true(c.w_max == HPCCPP_W_MAX && !c.w_ai);
 }
 
@@ -429,6 +442,52 @@ static void hpccpp_probe_ns__bounds(void **state)
 	}
 }
 
+/* Two records of one port, 10 us apart at 10 Gb/s, with this many bytes sent in between */
+static void two_samples(struct int_msg *first, struct int_msg *second, u32 bytes)
+{
+	*first = (struct int_msg){ .room = 5, .nhop = 1, .hop = { { .ts = 1, .speed = 6 } } };
+	*second = *first;
+	second->hop[0].ts += 10000 / INT_TS_NS;
+	second->hop[0].tx = bytes / int_tx_unit(6);
+}
+
+/* H3: a sample is measured, W is computed from the window that it was sent under */
+static void hpccpp_step__window(void **state)
+{
+	struct hpccpp_sample s = {
+		.elapsed_ns = 10000, .sent_w = 12500 << HPCCPP_W_Q,
+		.settings = {
+			.t_ns = 10000, .fill_ns = 10000, .eta_permille = 950, .flows = 100,
+			.mss = 1000,
+		},
+	};
+	struct int_msg first, second;
+	struct hpccpp_config c;
+	struct hpccpp_model m;
+	long double u;
+	u64 w_ai;
+
+	(void)state;
+	two_samples(&first, &second, 12480);
+	hpccpp_model_init(&m, 25000 << HPCCPP_W_Q);
+	s.msg = &first;
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
+	assert_int_equal(m.w, 25000 << HPCCPP_W_Q);	/* nothing measured: W stands */
+	m.u = 0;
+	s.msg = &second;
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_MEASURED);
+	u = (long double)m.u / HPCCPP_U_ONE;
+	expect(near_abs(u, 0.999L, 0.01L), "%Lf", u);
+	hpccpp_config_set(&c, &m, &s.settings);
+	w_ai = hpccpp_increase(&c, 25000 << HPCCPP_W_Q, s.elapsed_ns);
+	assert_int_equal(m.reference, s.sent_w);	/* not the present W */
+	expect(near_abs(m.w, s.sent_w / (u / 0.95L) + w_ai, 16), "%lu", m.w);
+	assert_true(m.wc == m.w);
+	/* the same telemetry again: no time has passed on the node */
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_STALE);
+	assert_true(m.wc == m.w);
+}
+
 /*
  * A flow alone on a link, its window the only cause of its load, with one sample per RTT
  * that tells of the RTT before: converges, and stays. With Wc = W instead it would swing.
@@ -476,6 +535,7 @@ int main(void)
 		cmocka_unit_test(hpccpp_config_set__own_link),
 		cmocka_unit_test(hpccpp_increase__rounds),
 		cmocka_unit_test(hpccpp_probe_ns__bounds),
+		cmocka_unit_test(hpccpp_step__window),
 		cmocka_unit_test(hpccpp_loop__converges),
 	};
 

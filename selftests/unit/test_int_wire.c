@@ -16,8 +16,8 @@ static void int_length__sizes(void **state)
 	(void)state;
 	assert_int_equal(int_length(0), 28);
 	assert_int_equal(int_length(INT_HOPS_DEFAULT), 68);
-	assert_int_equal(int_length(INT_HOPS_MAX), INT_MAX_LEN);
-	assert_int_equal(INT_MAX_LEN, 148);
+	assert_int_equal(int_length(INT_HOPS_MAX), INT_MSG_LEN_MAX);
+	assert_int_equal(INT_MSG_LEN_MAX, 148);
 	assert_true(INT_HOPS_DEFAULT >= 5);
 }
 
@@ -42,7 +42,7 @@ static void int_build__figure_4(void **state)
 			{ .speed = 11, .ts = 0xffffff, .tx = 1, .qlen = 2 },
 		},
 	}, back;
-	u8 got[INT_MAX_LEN];
+	u8 got[INT_MSG_LEN_MAX];
 
 	(void)state;
 	assert_int_equal(sizeof(want), int_length(2));
@@ -59,7 +59,7 @@ static void int_parse__any(void **state)
 	(void)state;
 	for (i = 0; i < CASES / 10; i++) {
 		struct int_msg m = any_message(), back;
-		u8 buf[INT_MAX_LEN];
+		u8 buf[INT_MSG_LEN_MAX];
 
 		int_build(buf, &m);
 		expect(int_parse(&back, buf, int_length(m.room)), "room %u", m.room);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state of a connection under HPCC++: struct hpccpp in the socket's private area,
+ * struct hpccpp_flow beside it, and the table in which the hook for responses finds
+ * flows. One user: tcp_hpccpp.
+ */
+#ifndef _LOWQ_HPCCPP_FLOW_IMPL_H
+#define _LOWQ_HPCCPP_FLOW_IMPL_H
+
+#include <linux/random.h>
+#include <linux/rhashtable.h>
+#include <net/tcp.h>
+
+#include "cc_param.h"
+#include "dctcp_model.h"
+#include "ecn_feedback.h"
+#include "hpccpp_model.h"
+
+CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 is the measured minimum",
+	 "base RTT T in nanoseconds, 0 is the measured minimum (draft 4.1)");
+
+#define HPCCPP_PROBES_KEPT	16U	/* a power of 2 */
+
+/**
+ * struct hpccpp_probe - a probe, as the sender remembers it
+ * @sent_ns:	when it was sent; 0: no probe
+ * @integral:	integral of W over time until then, bytes * ns; wraps
+ * @inflight:	bytes in flight then, Q8
+ */
+struct hpccpp_probe {
+	u64 sent_ns;
+	u64 integral;
+	u64 inflight;
+};
+
+/**
+ * struct hpccpp_flow - a connection from its first data on
+ * @node:	in hpccpp_flows
+ * @sk:		the key in hpccpp_flows
+ * @rcu:	frees the flow after the hook's readers
+ * @lock:	protects the fields from @sent_id to @response
+ * @sent_id:	id of the latest probe
+ * @got_id:	id of the latest accepted response
+ * @full:	@response has not been read yet
+ * @response:	the mailbox: the latest accepted response
+ *
+ * The socket's lock protects the rest:
+ * @model:	the algorithm's state
+ * @probe:	the latest probes, by id modulo HPCCPP_PROBES_KEPT
+ * @prior_w:	W before the latest loss, for undo, bytes in Q8
+ * @integral:	integral of W over time until @integral_ns, bytes * ns; wraps
+ * @integral_ns: when @integral was last updated
+ * @sample:	the probe of the previous sample
+ * @probe_ns:	when the latest probe was sent
+ * @answer_ns:	when the latest response was read, or the wait for one began
+ * @retry_ns:	fallback: time between probes
+ * @unanswered:	probes sent since the latest response
+ * @partial:	responses since the latest one with the records of all nodes
+ * @telemetry:	telemetry has arrived since the connection began or fell back
+ */
+struct hpccpp_flow {
+	struct rhash_head node;
+	const struct sock *sk;
+	struct rcu_head rcu;
+
+	spinlock_t lock;	/* between the hook and the socket */
+	u32 sent_id;
+	u32 got_id;
+	bool full;
+	struct int_msg response;
+
+	struct hpccpp_model model;
+	struct hpccpp_probe probe[HPCCPP_PROBES_KEPT];
+	u64 prior_w;
+	u64 integral;
+	u64 integral_ns;
+	struct hpccpp_probe sample;
+	u64 probe_ns;
+	u64 answer_ns;
+	u64 retry_ns;
+	u32 unanswered;
+	u32 partial;
+	bool telemetry;
+};
+
+/**
+ * struct hpccpp - a connection's private area
+ * @flow:	NULL before the first data, or if there was no memory for it
+ * @dctcp:	fallback with ECN: the estimate of marked bytes
+ * @fb:		fallback with ECN: the feedback counted so far
+ * @prior_cwnd:	fallback: cwnd before the latest reduction, packets
+ * @ece:	fallback: the ACK being processed reports marks
+ */
+struct hpccpp {
+	struct hpccpp_flow *flow;
+	struct dctcp_model dctcp;
+	struct ecn_feedback fb;
+	u32 prior_cwnd;
+	bool ece;
+};
+
+static struct rhashtable hpccpp_flows;
+static const struct rhashtable_params hpccpp_flows_params = {
+	.key_len = sizeof(const struct sock *),
+	.key_offset = offsetof(struct hpccpp_flow, sk),
+	.head_offset = offsetof(struct hpccpp_flow, node),
+	.automatic_shrinking = true,
+};
+
+/* The caller holds the RCU read lock. */
+static inline struct hpccpp_flow *hpccpp_flow_find(const struct sock *sk)
+{
+	return rhashtable_lookup(&hpccpp_flows, &sk, hpccpp_flows_params);
+}
+
+/* NULL if there is no memory */
+static inline struct hpccpp_flow *hpccpp_flow_new(const struct sock *sk)
+{
+	struct hpccpp_flow *f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!f)
+		return NULL;
+	f->sk = sk;
+	spin_lock_init(&f->lock);
+	f->sent_id = get_random_u32();
+	f->got_id = f->sent_id;
+	if (rhashtable_insert_fast(&hpccpp_flows, &f->node, hpccpp_flows_params)) {
+		kfree(f);
+		return NULL;
+	}
+	return f;
+}
+
+static inline void hpccpp_flow_free(struct hpccpp_flow *f)
+{
+	rhashtable_remove_fast(&hpccpp_flows, &f->node, hpccpp_flows_params);
+	kfree_rcu(f, rcu);
+}
+
+/* --- quantities of the connection ---------------------------------------------- */
+
+static inline u64 hpccpp_mss_q8(const struct sock *sk)
+{
+	return (u64)max_t(u32, tcp_sk(sk)->mss_cache, 1) << HPCCPP_W_Q;
+}
+
+static inline u64 hpccpp_srtt_ns(const struct sock *sk)
+{
+	return (u64)(tcp_sk(sk)->srtt_us >> 3) * NSEC_PER_USEC;
+}
+
+/* The smallest RTT measured; 0 before the first measurement */
+static inline u32 hpccpp_min_rtt_ns(const struct sock *sk)
+{
+	u32 us = tcp_min_rtt(tcp_sk(sk));
+
+	return us == ~0U ? 0 : clamp_t(u64, (u64)us * NSEC_PER_USEC, HPCCPP_T_MIN_NS,
+				       HPCCPP_T_MAX_NS);
+}
+
+/* T; 0 while it is unknown */
+static inline u32 hpccpp_base_rtt_ns(const struct sock *sk)
+{
+	u32 t_ns = READ_ONCE(base_rtt_ns.value);
+
+	return t_ns ? max(t_ns, HPCCPP_T_MIN_NS) : hpccpp_min_rtt_ns(sk);
+}
+
+/* --- W over time ----------------------------------------------------------------- */
+
+/* To be called before W changes */
+static inline void hpccpp_integrate_window(struct hpccpp_flow *f, u64 now)
+{
+	f->integral += (f->model.w >> HPCCPP_W_Q) * (now - f->integral_ns);
+	f->integral_ns = now;
+}
+
+/*
+ * The window under which the bytes between two probes were sent: the mean of W between
+ * them. After a cut of W, more than W may still be in flight: then the smaller of the two
+ * probes' bytes in flight counts.
+ */
+static inline u64 hpccpp_window_between(const struct hpccpp_probe *a,
+					const struct hpccpp_probe *b)
+{
+	u64 mean = div64_u64(b->integral - a->integral, max_t(u64, b->sent_ns - a->sent_ns, 1));
+
+	return max(mean << HPCCPP_W_Q, min(a->inflight, b->inflight));
+}
+
+#endif /* _LOWQ_HPCCPP_FLOW_IMPL_H */

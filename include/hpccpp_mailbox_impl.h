@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Responses to probes. The hook (int_host_impl.h) checks each response and puts it into
+ * its flow's mailbox, in softirq and without the socket's lock; the flow's next ACK reads
+ * it. A later response replaces an earlier one. One user: tcp_hpccpp.
+ */
+#ifndef _LOWQ_HPCCPP_MAILBOX_IMPL_H
+#define _LOWQ_HPCCPP_MAILBOX_IMPL_H
+
+#include <linux/siphash.h>
+#include <net/ipv6.h>
+
+#include "hpccpp_flow_impl.h"
+#include "int_host_impl.h"
+
+enum {
+	HPCCPP_COUNT_PROBES = INT_COUNT_SHARED,
+	HPCCPP_COUNT_UNSENT,	/* no memory or no route for a probe */
+	HPCCPP_COUNT_ACCEPTED,
+	HPCCPP_COUNT_NOT_OURS,	/* the connection has no flow under this control */
+	HPCCPP_COUNT_COOKIE,	/* not the cookie of its probe */
+	HPCCPP_COUNT_OLD_ID,	/* replayed, overtaken, or of a probe that was not sent */
+	HPCCPP_COUNT_PARTIAL,	/* no records, or not of all nodes */
+	HPCCPP_COUNT_FALLBACKS,
+	HPCCPP_COUNT_RETURNS,
+};
+
+static const char * const hpccpp_counters[] = {
+	[INT_COUNT_MALFORMED]	= "Malformed",
+	[INT_COUNT_CHECKSUM]	= "Checksum",
+	[INT_COUNT_NO_SOCKET]	= "NoSocket",
+	[INT_COUNT_SEQUENCE]	= "Sequence",
+	[HPCCPP_COUNT_PROBES]	= "Probes",
+	[HPCCPP_COUNT_UNSENT]	= "Unsent",
+	[HPCCPP_COUNT_ACCEPTED]	= "Accepted",
+	[HPCCPP_COUNT_NOT_OURS]	= "NotOurs",
+	[HPCCPP_COUNT_COOKIE]	= "Cookie",
+	[HPCCPP_COUNT_OLD_ID]	= "Stale",
+	[HPCCPP_COUNT_PARTIAL]	= "Partial",
+	[HPCCPP_COUNT_FALLBACKS] = "Fallbacks",
+	[HPCCPP_COUNT_RETURNS]	= "Returns",
+	NULL
+};
+
+static siphash_key_t hpccpp_cookie_key __read_mostly;
+
+static inline bool hpccpp_is_v4(const struct sock *sk)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	return sk->sk_family == AF_INET || ipv6_addr_v4mapped(&sk->sk_v6_daddr);
+#else
+	return true;
+#endif
+}
+
+/* A keyed hash over flow and probe id, with a key per boot: nobody else can compute it. */
+static inline u64 hpccpp_cookie(const struct sock *sk, u32 id)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	struct {
+		struct in6_addr saddr;
+		struct in6_addr daddr;
+		__be16 sport;
+		__be16 dport;
+		u32 id;
+	} flow = { .sport = inet->inet_sport, .dport = inet->inet_dport, .id = id };
+
+	if (hpccpp_is_v4(sk)) {
+		ipv6_addr_set_v4mapped(inet->inet_saddr, &flow.saddr);
+		ipv6_addr_set_v4mapped(inet->inet_daddr, &flow.daddr);
+#if IS_ENABLED(CONFIG_IPV6)
+	} else {
+		flow.saddr = inet6_sk(sk)->saddr;
+		flow.daddr = sk->sk_v6_daddr;
+#endif
+	}
+	return siphash(&flow, sizeof(flow), &hpccpp_cookie_key);
+}
+
+/* Is it the response to a recent probe, newer than the latest accepted one? */
+static inline bool hpccpp_id_expected(const struct hpccpp_flow *f, u32 id)
+{
+	return (s32)(id - f->got_id) > 0 && (s32)(f->sent_id - id) >= 0 &&
+	       f->sent_id - id < HPCCPP_PROBES_KEPT;
+}
+
+/* The hook's: accepts the response @m for @sk, or counts why not. In softirq. */
+static void hpccpp_handle_response(struct net *net, struct sock *sk, const struct sk_buff *skb,
+				   const struct int_segment *s, const struct int_msg *m)
+{
+	unsigned int verdict = HPCCPP_COUNT_ACCEPTED;
+	struct hpccpp_flow *f;
+
+	rcu_read_lock();
+	f = hpccpp_flow_find(sk);
+	if (!f) {
+		verdict = HPCCPP_COUNT_NOT_OURS;
+	} else if (m->cookie != hpccpp_cookie(sk, m->id)) {
+		verdict = HPCCPP_COUNT_COOKIE;
+	} else {
+		spin_lock(&f->lock);
+		if (hpccpp_id_expected(f, m->id)) {
+			f->response = *m;
+			f->got_id = m->id;
+			f->full = true;
+		} else {
+			verdict = HPCCPP_COUNT_OLD_ID;
+		}
+		spin_unlock(&f->lock);
+	}
+	rcu_read_unlock();
+	int_host_count(net, verdict);
+}
+
+static const struct int_host int_host = {
+	.name = "hpccpp",
+	.counters = hpccpp_counters,
+	.types = BIT(INT_RESPONSE) | BIT(INT_WINDOW),
+	.handle_message = hpccpp_handle_response,
+};
+
+/* Moves the response out of the mailbox into @m; false if there is none. */
+static inline bool hpccpp_read_response(struct hpccpp_flow *f, struct int_msg *m)
+{
+	bool full;
+
+	if (!READ_ONCE(f->full))
+		return false;
+	spin_lock_bh(&f->lock);
+	full = f->full;
+	*m = f->response;
+	f->full = false;
+	spin_unlock_bh(&f->lock);
+	return full;
+}
+
+#endif /* _LOWQ_HPCCPP_MAILBOX_IMPL_H */

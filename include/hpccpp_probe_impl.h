@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Probes (draft-miao-rtgwg-hpccplus-00, 6.2.1.2 and 7.2): when the next one is due, what
+ * the sender remembers of it, and how it is sent. One user: tcp_hpccpp.
+ */
+#ifndef _LOWQ_HPCCPP_PROBE_IMPL_H
+#define _LOWQ_HPCCPP_PROBE_IMPL_H
+
+#include "hpccpp_mailbox_impl.h"
+#include "hpccpp_param.h"
+
+CC_PARAM(probe_rtts, 1, 1, 16, 0644, "1 is once per RTT",
+	 "RTTs between probes, 1 to 16 (draft 6.2.1.2)");
+CC_PARAM(probe_packets, 8, 0, 64, 0644, "0 is once per RTT, however few packets that is",
+	 "full packets between probes where U is near eta, 0 to 64, at most 8 RTTs");
+CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop has 4 bits",
+	 "nodes on the path that a probe has room for, 1 to 15 (draft 6.1)");
+CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
+	 "let the receiver compute the window (draft 6.3.2)");
+
+/*
+ * Time until the next probe. T, or longer where W is a few packets; but never so short
+ * that more probes are in flight than the sender remembers.
+ */
+static inline u64 hpccpp_probe_interval(const struct sock *sk)
+{
+	const struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+	u64 least = f->telemetry ? hpccpp_mss_q8(sk) * READ_ONCE(probe_packets.value) : 0;
+	u32 eta = fp_fraction(READ_ONCE(eta_permille.value), 1000, HPCCPP_U_Q);
+
+	return max3(hpccpp_probe_ns(&f->model, eta, hpccpp_base_rtt_ns(sk), least),
+		    (u64)hpccpp_min_rtt_ns(sk), hpccpp_srtt_ns(sk) / (HPCCPP_PROBES_KEPT / 2)) *
+	       READ_ONCE(probe_rtts.value);
+}
+
+static inline int hpccpp_xmit4(struct sock *sk, struct sk_buff *skb, u8 tos)
+{
+	struct inet_sock *inet = inet_sk(sk);
+
+	int_host_checksum4(skb, inet->inet_saddr, inet->inet_daddr);
+	return __ip_queue_xmit(sk, skb, &inet->cork.fl, tos);
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+/* By the route that the data takes. */
+static inline int hpccpp_xmit6(struct sock *sk, struct sk_buff *skb, u8 tclass)
+{
+	struct ipv6_pinfo *np = inet6_sk(sk);
+	struct flowi6 fl6 = {
+		.flowi6_proto = IPPROTO_TCP,
+		.saddr = np->saddr,
+		.daddr = sk->sk_v6_daddr,
+		.flowlabel = np->flow_label,
+		.flowi6_oif = sk->sk_bound_dev_if,
+		.fl6_sport = inet_sk(sk)->inet_sport,
+		.fl6_dport = inet_sk(sk)->inet_dport,
+	};
+	struct dst_entry *dst = __sk_dst_check(sk, np->dst_cookie);
+	int err;
+
+	if (!dst) {
+		kfree_skb(skb);
+		return -EHOSTUNREACH;
+	}
+	int_host_checksum6(skb, &np->saddr, &sk->sk_v6_daddr);
+	rcu_read_lock();
+	skb_dst_set_noref(skb, dst);
+	err = ip6_xmit(sk, skb, &fl6, sk->sk_mark, rcu_dereference(np->opt), tclass,
+		       sk->sk_priority);
+	rcu_read_unlock();
+	return err;
+}
+#endif
+
+/* Gives the next probe its id, and remembers it together with W and the bytes in flight. */
+static inline void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+	struct hpccpp_flow *f = ca->flow;
+	const struct hpccpp_probe *previous;
+	struct hpccpp_probe *probe;
+
+	m->id = f->sent_id + 1;
+	m->cookie = hpccpp_cookie(sk, m->id);
+	m->room = READ_ONCE(probe_room.value);
+	hpccpp_integrate_window(f, now);
+	probe = &f->probe[m->id % HPCCPP_PROBES_KEPT];
+	probe->sent_ns = now;
+	probe->integral = f->integral;
+	/* Two packets may have arrived already: their ACK is delayed. */
+	probe->inflight = fp_sub(tcp_packets_in_flight(tcp_sk(sk)), 2) * hpccpp_mss_q8(sk);
+	if (READ_ONCE(receiver_based.value)) {
+		previous = &f->probe[(m->id - 1) % HPCCPP_PROBES_KEPT];
+		m->flags = INT_FLAG_RECEIVER;
+		m->options = fp_min(hpccpp_window_between(previous, probe) >> INT_OPTION_W_SHIFT,
+				    INT_OPTION_MAX);
+	}
+	f->probe_ns = now;
+	f->unanswered++;
+	spin_lock_bh(&f->lock);
+	f->sent_id = m->id;
+	spin_unlock_bh(&f->lock);
+}
+
+/* The socket is locked by its user or by softirq. */
+static inline void hpccpp_send_probe(struct sock *sk, u64 now)
+{
+	struct int_msg m = { .type = INT_PROBE };
+	u8 ds = READ_ONCE(dscp.value) << 2;
+	struct sk_buff *skb;
+	int err;
+
+	hpccpp_fill_probe(sk, &m, now);
+	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
+			       tcp_sk(sk)->snd_una, &m);
+	if (!skb) {
+		int_host_count(sock_net(sk), HPCCPP_COUNT_UNSENT);
+		return;
+	}
+	/* Owner, hash and ECN field are the data's, so that the queues are the same. */
+	skb_set_owner_w(skb, sk);
+	skb_set_hash_from_sk(skb, sk);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (!hpccpp_is_v4(sk))
+		err = hpccpp_xmit6(sk, skb, ds | (inet6_sk(sk)->tclass & INET_ECN_MASK));
+	else
+#endif
+		err = hpccpp_xmit4(sk, skb, ds | (inet_sk(sk)->tos & INET_ECN_MASK));
+	int_host_count(sock_net(sk), err ? HPCCPP_COUNT_UNSENT : HPCCPP_COUNT_PROBES);
+}
+
+#endif /* _LOWQ_HPCCPP_PROBE_IMPL_H */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * hpccpp_reno: the control of a connection without telemetry. Reno; with ECN the reduction
+ * is DCTCP's (RFC 8257). It sends probes at growing intervals, and the connection returns
+ * to HPCC++ as soon as they are answered. One user: tcp_hpccpp.
+ */
+#ifndef _LOWQ_HPCCPP_RENO_IMPL_H
+#define _LOWQ_HPCCPP_RENO_IMPL_H
+
+#include "cc_compat.h"
+#include "cc_timeout.h"
+#include "hpccpp_probe_impl.h"
+
+CC_PARAM(reprobe_max_ms, 1000, 1, 60000, 0644, "the interval doubles up to it",
+	 "longest interval between probes in fallback, milliseconds");
+
+/* Of the including file, which has included hpccpp_trace.h: */
+static struct tcp_congestion_ops hpccpp;
+static void hpccpp_start_flow(struct sock *sk, struct hpccpp_flow *f, u64 w, u64 now);
+static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now);
+static void hpccpp_release(struct sock *sk);
+static size_t hpccpp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
+
+static struct tcp_congestion_ops hpccpp_reno;
+
+/* From HPCC++ to hpccpp_reno. @cause is for the log and the tracepoint. */
+static void hpccpp_fall_back(struct sock *sk, const char *cause)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct hpccpp_flow *f = ca->flow;
+
+	pr_info_once("no telemetry on a connection (%s): it runs as Reno until telemetry arrives; see /proc/net/hpccpp\n",
+		     cause);
+	/* A window found by telemetry is a fair one. Without it, slow start continues. */
+	if (f && f->telemetry)
+		WRITE_ONCE(tp->snd_ssthresh, max(tcp_snd_cwnd(tp), 2U));
+	if (f) {
+		f->telemetry = false;
+		f->retry_ns = max_t(u64, 16 * hpccpp_srtt_ns(sk), NSEC_PER_MSEC);
+	}
+	dctcp_model_init(&ca->dctcp, DCTCP_ALPHA_ONE, tp->snd_una);
+	ecn_feedback_init(&ca->fb, tp);
+	ca->prior_cwnd = tcp_snd_cwnd(tp);
+	ca->ece = false;
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp_reno);
+	int_host_count(sock_net(sk), HPCCPP_COUNT_FALLBACKS);
+	trace_hpccpp_mode(sk, cause);
+}
+
+static void hpccpp_reno_update_ecn(struct sock *sk, u32 flags)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ecn_sample s = ecn_feedback_update(&ca->fb, tp, flags);
+
+	dctcp_model_ack(&ca->dctcp, s.acked, s.marked);
+	if (dctcp_model_window_ended(&ca->dctcp, tp->snd_una))
+		dctcp_model_window(&ca->dctcp, DCTCP_SHIFT_G_DEFAULT, tp->snd_nxt);
+	ca->ece = s.marked;
+}
+
+static void hpccpp_reno_in_ack_event(struct sock *sk, u32 flags)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct hpccpp_flow *f = ca->flow;
+	u64 now = ktime_get_ns();
+	struct int_msg m;
+
+	if (cc_ecn_any(tp))
+		hpccpp_reno_update_ecn(sk, flags);
+	if (!f)
+		return;
+	if (hpccpp_read_response(f, &m)) {
+		hpccpp_start_flow(sk, f, tcp_snd_cwnd(tp) * hpccpp_mss_q8(sk), now);
+		if (hpccpp_on_response(sk, &m, now)) {
+			WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp);
+			int_host_count(sock_net(sk), HPCCPP_COUNT_RETURNS);
+			trace_hpccpp_mode(sk, "telemetry");
+			return;
+		}
+	}
+	if (tp->packets_out && now - f->probe_ns >= f->retry_ns) {
+		f->retry_ns = min(2 * f->retry_ns, (u64)READ_ONCE(reprobe_max_ms.value) *
+						   NSEC_PER_MSEC);
+		hpccpp_send_probe(sk, now);
+	}
+}
+
+static u32 hpccpp_reno_ssthresh(struct sock *sk)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+
+	ca->prior_cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	return ca->ece ? dctcp_model_cut(&ca->dctcp, ca->prior_cwnd) : tcp_reno_ssthresh(sk);
+}
+
+/* Loss halves, also where ECN has just reduced by less (RFC 8257 3.5). */
+static void hpccpp_reno_set_state(struct sock *sk, u8 new_state)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (new_state == TCP_CA_Recovery || cc_timed_out(sk, new_state))
+		WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, max(ca->prior_cwnd / 2, 2U)));
+}
+
+static u32 hpccpp_reno_undo_cwnd(struct sock *sk)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+
+	return max(tcp_snd_cwnd(tcp_sk(sk)), ca->prior_cwnd);
+}
+
+/* Never registered: connections are switched to it. */
+static struct tcp_congestion_ops hpccpp_reno __read_mostly = {
+	.release	= hpccpp_release,
+	.in_ack_event	= hpccpp_reno_in_ack_event,
+	.cong_avoid	= tcp_reno_cong_avoid,
+	.ssthresh	= hpccpp_reno_ssthresh,
+	.set_state	= hpccpp_reno_set_state,
+	.undo_cwnd	= hpccpp_reno_undo_cwnd,
+	.get_info	= hpccpp_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "hpccpp_reno",
+};
+
+#endif /* _LOWQ_HPCCPP_RENO_IMPL_H */
