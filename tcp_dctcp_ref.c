@@ -35,6 +35,7 @@
 #include <net/tcp.h>
 
 #include "cc_compat.h"
+#include "cc_handshake.h"
 #include "cc_param.h"
 #include "cc_timeout.h"
 #include "dctcp_model.h"
@@ -66,12 +67,14 @@ CC_PARAM(ect_control, 1, 0, 1, 0444, "0 is off, 1 is on",
  * @echo:	receiver: DCTCP.CE
  * @prior_cwnd:	packets: cwnd when the last reduction began, for loss in the same
  *		window and for undo
+ * @cwr_una:	SND.UNA when the stack last entered TCP_CA_CWR
  */
 struct dctcp_ref {
 	struct dctcp_model model;
 	struct ecn_feedback fb;
 	struct ecn_echo echo;
 	u32 prior_cwnd;
+	u32 cwr_una;
 };
 
 static struct tcp_congestion_ops dctcp_ref_reno;
@@ -90,7 +93,7 @@ static void dctcp_ref_init(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dctcp_ref *ca = inet_csk_ca(sk);
 
-	if (!cc_ecn_any(tp) && !((1 << sk->sk_state) & (TCPF_LISTEN | TCPF_CLOSE))) {
+	if (!cc_handshake_pending(sk) && !cc_ecn_any(tp)) {
 		pr_info_once("a connection did not negotiate ECN: it is Reno (see also net.ipv4.tcp_ecn, and set the control before connect)\n");
 		/* RFC 8257 4.2: on top of Reno. NEEDS_ECN has made us ECT: undo. */
 		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &dctcp_ref_reno);
@@ -111,8 +114,7 @@ static void dctcp_ref_in_ack_event(struct sock *sk, u32 flags)
 	u32 acked, marked, fraction;
 	struct ecn_sample s;
 
-	/* Before 7.x the SYN-ACK is reported, too, before init. */
-	if (!inet_csk(sk)->icsk_ca_initialized)
+	if (cc_before_init(sk))
 		return;
 	s = ecn_feedback_update(&ca->fb, tp, flags);
 	dctcp_model_ack(&ca->model, s.acked, s.marked);
@@ -166,11 +168,28 @@ static void react_to_loss(struct sock *sk)
  */
 static void dctcp_ref_set_state(struct sock *sk, u8 new_state)
 {
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
-	if ((new_state == TCP_CA_Recovery && state < TCP_CA_Recovery) ||
-	    (state == TCP_CA_CWR && cc_timed_out(sk, new_state)))
+	if (cc_recovery_starts(sk, new_state) ||
+	    (state == TCP_CA_CWR && cc_timed_out(sk, new_state))) {
 		react_to_loss(sk);
+	} else if (new_state == TCP_CA_CWR) {
+		ca->cwr_una = tp->snd_una;
+	} else if (cc_probe_repaired(sk, new_state, ca->cwr_una)) {
+		/* the stack has set cwnd to what ssthresh() returned */
+		react_to_loss(sk);
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), tp->snd_ssthresh));
+	}
+}
+
+/* Sending starts with nothing in flight: earlier marks were on pure ACKs. */
+static void dctcp_ref_tx_start(struct sock *sk)
+{
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+
+	ecn_feedback_restart(&ca->fb, tcp_sk(sk));
 }
 
 static void dctcp_ref_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
@@ -186,6 +205,8 @@ static void dctcp_ref_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 		react_to_loss(sk);
 		break;
 	default:
+		if (cc_event_is_tx_start(ev))
+			dctcp_ref_tx_start(sk);
 		break;
 	}
 }
@@ -240,6 +261,7 @@ static struct tcp_congestion_ops dctcp_ref __read_mostly = {
 	.ssthresh	= dctcp_ref_ssthresh,
 	.set_state	= dctcp_ref_set_state,
 	.cwnd_event	= dctcp_ref_cwnd_event,
+	CC_CWND_EVENT_TX_START(dctcp_ref_tx_start)
 	.undo_cwnd	= dctcp_ref_undo_cwnd,
 	.get_info	= dctcp_ref_get_info,
 	.flags		= TCP_CONG_NEEDS_ECN,
@@ -257,6 +279,11 @@ static struct tcp_congestion_ops dctcp_ref_reno __read_mostly = {
 	.name		= "dctcp_ref_reno",
 };
 
+static const struct ecn_egress dctcp_ref_egress = {
+	.ops	= &dctcp_ref,
+	.choose	= dctcp_ref_egress_ecn,
+};
+
 static int __init dctcp_ref_module_init(void)
 {
 	int err;
@@ -264,7 +291,7 @@ static int __init dctcp_ref_module_init(void)
 	BUILD_BUG_ON(sizeof(struct dctcp_ref) > ICSK_CA_PRIV_SIZE);
 
 	if (!ect_control.value) {
-		err = ecn_egress_register(&dctcp_ref, dctcp_ref_egress_ecn);
+		err = ecn_egress_register(&dctcp_ref_egress);
 		if (err)
 			return err;
 	}

@@ -560,6 +560,11 @@ static struct tcp_congestion_ops ldcp_reno __read_mostly = {
 	.name		= "ldcp_reno",
 };
 
+static const struct ecn_egress ldcp_egress = {
+	.ops	= &ldcp,
+	.choose	= ldcp_egress_ecn,
+};
+
 static int __init ldcp_module_init(void)
 {
 	int err;
@@ -567,7 +572,7 @@ static int __init ldcp_module_init(void)
 	BUILD_BUG_ON(sizeof(struct ldcp) > ICSK_CA_PRIV_SIZE);
 
 	if (fast_start.value) {
-		err = ecn_egress_register(&ldcp, ldcp_egress_ecn);
+		err = ecn_egress_register(&ldcp_egress);
 		if (err)
 			return err;
 	}

@@ -55,6 +55,7 @@
 #include <net/tcp.h>
 
 #include "cc_compat.h"
+#include "cc_handshake.h"
 #include "cc_param.h"
 #include "cc_timeout.h"
 #include "ecn_egress_impl.h"
@@ -109,20 +110,26 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 
 #define ABRUPT_CWND		8	/* packets, before an abrupt cut of a long-running flow */
 #define SUSPECT_PERIODS		2	/* of feedback that contradicts itself */
-#define BLEACHED_PKTS		10	/* acknowledged without a word of any ECT */
+#define BLEACHED_PKTS		10	/* acknowledged, and no ECT was reported */
 
 /**
  * struct prague - one connection
  * @model:	window, alpha and the counts of this EWMA period
- * @echo:	receiver, DCTCP's feedback: DCTCP.CE
+ * @echo:	DCTCP's feedback: the receiver's DCTCP.CE
+ * @ce_bytes:	Accurate ECN: bytes marked, from its options, that are accounted for
+ * @start_seq:	Accurate ECN: SND.NXT when this control took over
  * @delivered_ce: tp->delivered_ce up to which marks are accounted for, packets
- * @ce_bytes:	the same in bytes, from AccECN options
  * @period_us:	when this EWMA period began, low 32 bits of tcp_mstamp
  * @cwr_us:	when the latest reduction was, likewise
  * @round_end:	SND.NXT when this round (of the real RTT) began
  * @prior_cwnd:	packets: window before the latest reduction, for undo
- * @w_max:	packets: the same before the latest loss, for CUBIC
- * @loss_ms:	when that was, milliseconds
+ * @w_max:	packets: window before the latest loss, for CUBIC
+ * @cubic_ms:	time since that loss in which the window was the limit, milliseconds
+ * @prior_w_max: @w_max before the latest loss, for undo
+ * @prior_cubic_ms: @cubic_ms, likewise
+ * @cubic_at_ms: time up to which @cubic_ms is counted, milliseconds
+ * @una:	SND.UNA after the latest ACK
+ * @cwr_una:	SND.UNA when the stack last entered TCP_CA_CWR
  * @rounds:	since the start or the latest idle time; saturates
  * @silent:	rounds since the latest mark; saturates
  * @gso_dev:	sk_gso_max_segs as the stack sets it
@@ -133,6 +140,8 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @round_marked: there was one in this round
  * @cwr:	a reduction is less than rtt_virt ago
  * @cubic:	CUBIC's growth, after a loss
+ * @prior_cubic: @cubic before the latest loss, for undo
+ * @prior_limited_by_marks: @limited_by_marks, likewise
  * @loss_seen:	CA_EVENT_LOSS has come for this timeout
  * @ect_seen:	the peer has seen ECT on our packets
  * @classic:	the AQM is taken for a classic one
@@ -142,15 +151,25 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  */
 struct prague {
 	struct prague_model model;
-	struct ecn_echo echo;
+	union {
+		struct ecn_echo echo;
+		struct {
+			u32 ce_bytes;
+			u32 start_seq;
+		};
+	};
 	u32 delivered_ce;
-	u32 ce_bytes;
 	u32 period_us;
 	u32 cwr_us;
 	u32 round_end;
 	u32 prior_cwnd;
 	u32 w_max;
-	u32 loss_ms;
+	u32 cubic_ms;
+	u32 cubic_at_ms;
+	u32 prior_w_max;
+	u32 prior_cubic_ms;
+	u32 una;
+	u32 cwr_una;
 	u16 rounds;
 	u16 silent;
 	u16 gso_dev;
@@ -161,6 +180,8 @@ struct prague {
 	bool round_marked:1;
 	bool cwr:1;
 	bool cubic:1;
+	bool prior_cubic:1;
+	bool prior_limited_by_marks:1;
 	bool loss_seen:1;
 	bool ect_seen:1;
 	bool classic:1;
@@ -214,7 +235,7 @@ static u32 whole_window(const struct prague *ca)
 
 static void window_to_stack(struct tcp_sock *tp, struct prague *ca)
 {
-	if (ca->model.cwnd > tp->snd_cwnd_clamp)
+	if (ca->model.cwnd >= tp->snd_cwnd_clamp)
 		prague_set_window(&ca->model, tp->snd_cwnd_clamp);
 	tcp_snd_cwnd_set(tp, max(whole_window(ca), 1U));
 }
@@ -269,6 +290,22 @@ static void prague_release(struct sock *sk)
 		sk->sk_gso_max_segs = ca->gso_dev;
 }
 
+/*
+ * Paces the initial window (3.1.1). The stack does not pace the first ten segments, yet
+ * sends no packet before tcp_wstamp_ns: move that on by each packet's time. The sender
+ * holds the socket's lock. A VRF hands us a packet twice: the second time its stamp is no
+ * longer the socket's latest.
+ */
+static void pace_initial_window(struct sock *sk, const struct sk_buff *skb, u32 payload)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 rate = READ_ONCE(sk->sk_pacing_rate);
+
+	if (READ_ONCE(iw_paced.value) && payload && tp->data_segs_out < 10 && rate &&
+	    skb->tstamp == tp->tcp_wstamp_ns)
+		tp->tcp_wstamp_ns += div64_u64((u64)payload * NSEC_PER_SEC, rate);
+}
+
 /* --- what a connection may be ---------------------------------------------- */
 
 static void fall_back(struct sock *sk, const char *reason)
@@ -281,8 +318,9 @@ static void fall_back(struct sock *sk, const char *reason)
 }
 
 /*
- * Called after the handshake, on a change of the control, and on some kernels for
- * listeners and unconnected sockets: those ask for Accurate ECN later.
+ * Called after the handshake, on a change of the control, and, before there was a
+ * handshake, for sockets that ask for Accurate ECN later. A server whose SYN-ACK was
+ * retransmitted is Reno: the path may drop ECT(1) or Accurate ECN's flags.
  */
 static void prague_init(struct sock *sk)
 {
@@ -290,8 +328,12 @@ static void prague_init(struct sock *sk)
 	struct prague *ca = inet_csk_ca(sk);
 
 	memset(ca, 0, sizeof(*ca));
-	if ((1 << sk->sk_state) & (TCPF_LISTEN | TCPF_CLOSE))
+	if (cc_handshake_pending(sk))
 		return;
+	if (sk->sk_state == TCP_SYN_RECV && tp->total_retrans && !dctcp_feedback.value) {
+		fall_back(sk, "synack");
+		return;
+	}
 	if (!cc_accecn_works(tp) &&
 	    !(dctcp_feedback.value && cc_ecn_any(tp) && !cc_ecn_accecn(tp))) {
 		pr_info_once("a connection has no Accurate ECN: it is Reno, and not ECT(1) (see also net.ipv4.tcp_ecn on the server)\n");
@@ -299,12 +341,17 @@ static void prague_init(struct sock *sk)
 		return;
 	}
 	prague_model_init(&ca->model, tcp_snd_cwnd(tp));
-	ecn_echo_init(&ca->echo, tp);
+	if (cc_ecn_accecn(tp)) {
+		cc_accecn_bytes(tp, INET_ECN_CE, &ca->ce_bytes);
+		ca->start_seq = tp->snd_nxt;
+	} else {
+		ecn_echo_init(&ca->echo, tp);
+	}
 	ca->delivered_ce = tp->delivered_ce;
-	cc_accecn_bytes(tp, INET_ECN_CE, &ca->ce_bytes);
 	ca->period_us = now_us(tp);
 	ca->cwr_us = now_us(tp);
 	ca->round_end = tp->snd_nxt;
+	ca->una = tp->snd_una;
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 	update_pacing(sk);
@@ -316,17 +363,18 @@ static void prague_init(struct sock *sk)
  */
 static const char *feedback_fault(const struct tcp_sock *tp, struct prague *ca, u32 marked)
 {
+	u8 ect_sent = ect.value && !dctcp_feedback.value ? INET_ECN_ECT_1 : INET_ECN_ECT_0;
 	u32 ce_bytes, ect_bytes, news;
 
 	if (!cc_ecn_accecn(tp))
 		return NULL;
 	if (!cc_accecn_bytes(tp, INET_ECN_CE, &ce_bytes))
 		return NULL;
-	cc_accecn_bytes(tp, ect.value ? INET_ECN_ECT_1 : INET_ECN_ECT_0, &ect_bytes);
+	cc_accecn_bytes(tp, ect_sent, &ect_bytes);
 	if (!ca->ect_seen) {
 		if (ce_bytes || ect_bytes)
 			ca->ect_seen = true;
-		else if (tp->bytes_acked > (u64)BLEACHED_PKTS * tp->mss_cache)
+		else if (after(tp->snd_una, ca->start_seq + BLEACHED_PKTS * tp->mss_cache))
 			return "bleached";
 	}
 	/* options count marked bytes, ACE no marked packets */
@@ -399,6 +447,7 @@ static void respond_to_mark(struct sock *sk)
 	trace_prague_cut(sk, ca->classic ? "classic" : "ecn", &before, &ca->model);
 }
 
+/* A loss with a window of @cwnd packets. */
 static void respond_to_loss(struct sock *sk, u32 cwnd)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -411,9 +460,14 @@ static void respond_to_loss(struct sock *sk, u32 cwnd)
 		prague_set_window(&ca->model, cwnd);
 	before = ca->model;
 	enter_cwr(tp, ca);
+	ca->prior_cubic = ca->cubic;
+	ca->prior_limited_by_marks = ca->limited_by_marks;
+	ca->prior_w_max = ca->w_max;
+	ca->prior_cubic_ms = ca->cubic_ms;
 	ca->cubic = READ_ONCE(loss_cubic.value);
 	ca->w_max = cwnd;
-	ca->loss_ms = now_ms(tp);
+	ca->cubic_ms = 0;
+	ca->cubic_at_ms = now_ms(tp);
 	ca->limited_by_marks = false;
 	ca->abrupt = false;
 	prague_reduce(&ca->model, prague_loss_share(&ca->model, ca->cubic, combined),
@@ -423,8 +477,8 @@ static void respond_to_loss(struct sock *sk, u32 cwnd)
 }
 
 /*
- * The stack asks when it enters CWR, where cong_control has the say, and before it
- * knows us to be told of a loss; that response follows below.
+ * Called when the stack enters CWR, where prague_ack() sets the window, and on a loss,
+ * whose response follows in prague_set_state().
  */
 static u32 prague_ssthresh(struct sock *sk)
 {
@@ -437,23 +491,31 @@ static void prague_set_state(struct sock *sk, u8 new_state)
 	struct prague *ca = inet_csk_ca(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
-	if (new_state == TCP_CA_Recovery && state < TCP_CA_Recovery) {
+	if (cc_recovery_starts(sk, new_state)) {
 		respond_to_loss(sk, tcp_snd_cwnd(tp));
-		/* coming from CWR the stack has not begun to count anew */
+		/* entered from CWR, the stack has not reset its counts */
 		tp->prior_cwnd = ca->prior_cwnd;
 		tp->prr_delivered = 0;
 		tp->prr_out = 0;
+	} else if (new_state == TCP_CA_CWR) {
+		ca->cwr_una = tp->snd_una;
+	} else if (cc_probe_repaired(sk, new_state, ca->cwr_una)) {
+		respond_to_loss(sk, tcp_snd_cwnd(tp));
+		window_to_stack(tp, ca);
 	} else if (new_state == TCP_CA_Loss) {
-		/* a timeout in CWR: the window is gone by now, its size is not */
+		/* a timeout in CWR: the stack's window is gone, the model's is still there */
 		if (!ca->loss_seen && state == TCP_CA_CWR && cc_timed_out(sk, new_state))
-			respond_to_loss(sk, tp->prior_cwnd);
+			respond_to_loss(sk, whole_window(ca));
 		ca->loss_seen = false;
 	} else if (state == TCP_CA_Recovery && new_state < TCP_CA_Recovery) {
 		window_to_stack(tp, ca);
 	}
 }
 
-/* All was acknowledged, and now there is data again. */
+/*
+ * Sending starts with nothing in flight. The stack reports a retransmission after a
+ * timeout as such a start, too: that is no idle time.
+ */
 static void prague_tx_start(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -461,8 +523,11 @@ static void prague_tx_start(struct sock *sk)
 	s32 idle = tcp_jiffies32 - tp->lsndtime, rto = inet_csk(sk)->icsk_rto;
 	u32 cwnd = tcp_snd_cwnd(tp), restart = min_t(u32, TCP_INIT_CWND, cwnd);
 
+	if (tp->packets_out)
+		return;
 	/* marks on pure ACKs say nothing of our data */
 	ca->delivered_ce = tp->delivered_ce;
+	ca->cubic_at_ms = now_ms(tp);	/* RFC 9438 4.2: idle time does not count */
 	/* a window of less than a packet idles between packets */
 	if (idle <= rto || !tp->data_segs_out || ca->model.cwnd < PRAGUE_MIN_CWND)
 		return;
@@ -475,6 +540,7 @@ static void prague_tx_start(struct sock *sk)
 	while ((idle -= rto) > 0 && cwnd > restart)
 		cwnd >>= 1;
 	tcp_snd_cwnd_set(tp, max(cwnd, restart));
+	window_from_stack(tp, ca);
 	update_pacing(sk);
 }
 
@@ -491,51 +557,65 @@ static void prague_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 		respond_to_loss(sk, tcp_snd_cwnd(tcp_sk(sk)));
 		ca->loss_seen = true;
 		break;
-#ifndef HAVE_CWND_EVENT_TX_START
-	case CA_EVENT_TX_START:
-		prague_tx_start(sk);
-		break;
-#endif
 	default:
+		if (cc_event_is_tx_start(ev))
+			prague_tx_start(sk);
 		break;
 	}
 }
 
+/*
+ * No packet was lost: the window and the way it grows are as before (RFC 9438 4.9). With
+ * the curve of the false loss it would not grow until time K.
+ */
 static u32 prague_undo_cwnd(struct sock *sk)
 {
 	struct prague *ca = inet_csk_ca(sk);
 
 	prague_set_window(&ca->model, max(tcp_snd_cwnd(tcp_sk(sk)), ca->prior_cwnd));
+	ca->cubic = ca->prior_cubic;
+	ca->limited_by_marks = ca->prior_limited_by_marks;
+	ca->w_max = ca->prior_w_max;
+	ca->cubic_ms = ca->prior_cubic_ms;
 	return whole_window(ca);
 }
 
-/* RFC 6937: in recovery the window follows what arrives, towards ssthresh. */
-static void recover(struct tcp_sock *tp, const struct rate_sample *rs)
+/*
+ * RFC 6937: in recovery the window follows what arrives, towards ssthresh. An ACK that
+ * delivers nothing sends nothing; one more packet than delivered may leave only when
+ * SND.UNA advances and nothing more is lost.
+ */
+static void recovery_window(struct tcp_sock *tp, const struct rate_sample *rs, bool una_advanced)
 {
 	s32 in_flight = tcp_packets_in_flight(tp), gap = tp->snd_ssthresh - in_flight, out;
 
+	if (rs->acked_sacked <= 0)
+		return;
 	tp->prr_delivered += rs->acked_sacked;
 	if (gap < 0)
 		out = DIV_ROUND_UP_ULL((u64)tp->snd_ssthresh * tp->prr_delivered,
 				       max(tp->prior_cwnd, 1U)) - tp->prr_out;
 	else
 		out = min_t(s32, gap, max_t(s32, tp->prr_delivered - tp->prr_out,
-					    rs->acked_sacked) + 1);
+					    rs->acked_sacked) + (una_advanced && !rs->losses));
 	out = max(out, tp->prr_out ? 0 : 1);
 	tcp_snd_cwnd_set(tp, max(in_flight + out, 1));
 }
 
-static void grow(struct sock *sk, u32 unmarked, u32 virt, const struct rate_sample *rs)
+static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 	struct prague_model *m = &ca->model;
+	u32 passed = now_ms(tp) - ca->cubic_at_ms;
 	u64 ai;
 
+	ca->cubic_at_ms += passed;
 	/* The pace may leave up to a burst of the window unused, and yet it is the limit. */
 	if (!tcp_is_cwnd_limited(sk) &&
 	    rs->prior_in_flight + max_t(u32, ca->gso_set, 1) < tcp_snd_cwnd(tp))
 		return;
+	ca->cubic_ms += passed;	/* RFC 9438 5.8: only while the window is the limit */
 	/* a fractional window is no slow start, though ssthresh has no fractions */
 	if (m->cwnd < tp->snd_ssthresh && tp->snd_ssthresh > PRAGUE_MIN_CWND) {
 		u32 step = min(unmarked, tp->snd_ssthresh - m->cwnd);
@@ -544,7 +624,7 @@ static void grow(struct sock *sk, u32 unmarked, u32 virt, const struct rate_samp
 		unmarked -= step;
 	}
 	if (ca->cubic) {
-		u32 t = now_ms(tp) - ca->loss_ms + (srtt(tp) >> 3) / USEC_PER_MSEC;
+		u32 t = ca->cubic_ms + (srtt(tp) >> 3) / USEC_PER_MSEC;
 
 		ai = prague_cubic_ai(m->cwnd, prague_cubic_window(ca->w_max, t, srtt(tp)));
 	} else {
@@ -559,7 +639,7 @@ static void grow(struct sock *sk, u32 unmarked, u32 virt, const struct rate_samp
 }
 
 /* Counts rounds; true at the end of an EWMA period. */
-static bool clock(const struct tcp_sock *tp, struct prague *ca, u32 virt)
+static bool update_round(const struct tcp_sock *tp, struct prague *ca, u32 virt)
 {
 	if (!before(tp->snd_una, ca->round_end)) {
 		ca->round_end = tp->snd_nxt;
@@ -577,13 +657,14 @@ static const char *end_period(struct sock *sk, u32 virt)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 	u32 acked = ca->model.acked, marked = ca->model.marked;
-	u64 alpha = ca->model.alpha;
 
 	if (marked)
 		judge_aqm(sk);
-	prague_ewma(&ca->model, READ_ONCE(ewma_shift.value));
-	if (READ_ONCE(per_ack.value) || !ca->marked)
-		ca->model.alpha = alpha;
+	/* before the first mark alpha says nothing; with per_ack each ACK has updated it */
+	if (ca->marked && !READ_ONCE(per_ack.value))
+		prague_ewma(&ca->model, READ_ONCE(ewma_shift.value));
+	else
+		prague_clear_counts(&ca->model);
 	ca->period_us = now_us(tp);
 	trace_prague_period(sk, &ca->model, acked, marked, virt, ca->rounds, ca->silent,
 			    ca->classic);
@@ -605,13 +686,17 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	u8 state = inet_csk(sk)->icsk_ca_state;
 	u32 virt = rtt_virt(tp, ca);
 	u32 acked = rs->acked_sacked, marked = min(tp->delivered_ce - ca->delivered_ce, acked);
+	bool una_advanced = ca->una != tp->snd_una;
 	const char *fault = NULL;
 
+	if (cc_before_init(sk))
+		return;
 	if (cc_ecn_accecn(tp) && !cc_accecn_works(tp)) {
 		fall_back(sk, "ace");
 		return;
 	}
 	ca->delivered_ce = tp->delivered_ce;
+	ca->una = tp->snd_una;
 	if (state != TCP_CA_Recovery)
 		window_from_stack(tp, ca);
 
@@ -626,17 +711,17 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		prague_ewma_ack(&ca->model, acked, marked,
 				fp_mul_div(tcp_snd_cwnd(tp), virt, srtt(tp)),
 				READ_ONCE(ewma_shift.value));
-	if (clock(tp, ca, virt))
+	if (update_round(tp, ca, virt))
 		fault = end_period(sk, virt);
 
 	if (state == TCP_CA_Recovery) {
-		recover(tp, rs);
+		recovery_window(tp, rs, una_advanced);
 	} else {
 		if (marked && !ca->cwr && state != TCP_CA_Loss)
 			respond_to_mark(sk);
 		if (ca->cwr && READ_ONCE(per_ack.value) && !ca->classic && !ca->cubic)
 			spread_cut(tp, ca, acked, virt);
-		grow(sk, acked - marked, virt, rs);
+		increase_window(sk, acked - marked, virt, rs);
 		window_to_stack(tp, ca);
 	}
 	update_pacing(sk);
@@ -649,20 +734,6 @@ CC_DEFINE_CONG_CONTROL(prague_cong_control, prague_ack)
 /* --- ECN field ------------------------------------------------------------- */
 
 /*
- * The initial window's pace (3.1.1): the stack does not pace the first ten segments,
- * but sends none before tcp_wstamp_ns. The 10th is paced by the stack. The socket is
- * locked by who sends.
- */
-static void pace_initial_window(struct sock *sk, u32 payload)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u64 rate = READ_ONCE(sk->sk_pacing_rate);
-
-	if (READ_ONCE(iw_paced.value) && payload && tp->data_segs_out < 10 && rate)
-		tp->tcp_wstamp_ns += div64_u64((u64)payload * NSEC_PER_SEC, rate);
-}
-
-/*
  * ECT(1) on everything once Accurate ECN is agreed on, and before that on a SYN that
  * asks for it: one that is sent again is Not-ECT, as the first may have been lost
  * for that.
@@ -671,7 +742,6 @@ static int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u
 {
 	const struct tcphdr *th = tcp_hdr(skb);
 
-	pace_initial_window(skb->sk, payload);
 	if (!ect.value || dctcp_feedback.value)
 		return ECN_EGRESS_KEEP;
 	if (th->syn && !th->ack)
@@ -682,9 +752,17 @@ static int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u
 	return INET_ECN_NOT_ECT;
 }
 
-static int prague_synack_ecn(const struct request_sock *req)
+/*
+ * A SYN-ACK is ECT(1) if it agrees on Accurate ECN and is the first: a retransmission is
+ * Not-ECT, as the first may have been lost for its field. The request counts
+ * retransmissions after they are sent, yet keeps the first one's time.
+ */
+static int prague_synack_ecn(const struct request_sock *req, const struct sk_buff *skb)
 {
-	if (ect.value && !dctcp_feedback.value && !cc_accecn_request(req))
+	bool again = req->num_timeout || req->num_retrans ||
+		     tcp_skb_timestamp_us(skb) > tcp_rsk(req)->snt_synack;
+
+	if (ect.value && !dctcp_feedback.value && (again || !cc_accecn_request(req)))
 		return INET_ECN_NOT_ECT;
 	return ECN_EGRESS_KEEP;
 }
@@ -715,9 +793,7 @@ static struct tcp_congestion_ops prague __read_mostly = {
 	.ssthresh	= prague_ssthresh,
 	.set_state	= prague_set_state,
 	.cwnd_event	= prague_cwnd_event,
-#ifdef HAVE_CWND_EVENT_TX_START
-	.cwnd_event_tx_start = prague_tx_start,
-#endif
+	CC_CWND_EVENT_TX_START(prague_tx_start)
 	.undo_cwnd	= prague_undo_cwnd,
 	.min_tso_segs	= prague_min_tso_segs,
 	.get_info	= prague_get_info,
@@ -738,18 +814,17 @@ static struct tcp_congestion_ops prague_reno __read_mostly = {
 /* What the handshake asks for. Fit for the open Internet but with DCTCP's feedback. */
 static u32 prague_flags(void)
 {
-	u32 flags = 0;
-
 	if (dctcp_feedback.value)
 		return TCP_CONG_NEEDS_ECN;
-	flags |= TCP_CONG_NON_RESTRICTED;
-#ifdef HAVE_TCP_ACCECN
-	flags |= TCP_CONG_NEEDS_ECN | TCP_CONG_NEEDS_ACCECN;
-	if (ect.value)
-		flags |= TCP_CONG_ECT_1_NEGOTIATION;
-#endif
-	return flags;
+	return TCP_CONG_NON_RESTRICTED | cc_accecn_flags(ect.value);
 }
+
+static const struct ecn_egress prague_egress = {
+	.ops	= &prague,
+	.choose	= prague_egress_ecn,
+	.synack	= prague_synack_ecn,
+	.sent	= pace_initial_window,
+};
 
 static int __init prague_module_init(void)
 {
@@ -758,7 +833,7 @@ static int __init prague_module_init(void)
 	BUILD_BUG_ON(sizeof(struct prague) > ICSK_CA_PRIV_SIZE);
 
 	prague.flags = prague_flags();
-	err = ecn_egress_register_synack(&prague, prague_egress_ecn, prague_synack_ecn);
+	err = ecn_egress_register(&prague_egress);
 	if (err)
 		return err;
 	err = tcp_register_congestion_control(&prague);

@@ -70,6 +70,7 @@ static inline bool cc_accecn_bytes(const struct tcp_sock *tp, u8 ecn, u32 *bytes
 	return tp->saw_accecn_opt == TCP_ACCECN_OPT_COUNTER_SEEN &&
 	       !tcp_accecn_opt_fail_recv(tp);
 #else
+	*bytes = 0;
 	return false;
 #endif
 }
@@ -91,6 +92,36 @@ static inline bool cc_accecn_request(const struct request_sock *req)
 	return tcp_rsk(req)->accecn_ok;
 #else
 	return false;
+#endif
+}
+
+/* Flags of a control whose handshake asks for Accurate ECN, with ECT(1) if @ect_1. */
+static inline u32 cc_accecn_flags(bool ect_1)
+{
+#ifdef HAVE_TCP_ACCECN
+	return TCP_CONG_NEEDS_ECN | TCP_CONG_NEEDS_ACCECN |
+	       (ect_1 ? TCP_CONG_ECT_1_NEGOTIATION : 0);
+#else
+	return 0;
+#endif
+}
+
+/*
+ * "Data is sent with nothing in flight" is an event (.cwnd_event) in older kernels and a
+ * callback in newer ones: name the function in the ops, and call it for the event.
+ */
+#ifdef HAVE_CWND_EVENT_TX_START
+#define CC_CWND_EVENT_TX_START(_f)	.cwnd_event_tx_start = (_f),
+#else
+#define CC_CWND_EVENT_TX_START(_f)
+#endif
+
+static inline bool cc_event_is_tx_start(enum tcp_ca_event ev)
+{
+#ifdef HAVE_CWND_EVENT_TX_START
+	return false;
+#else
+	return ev == CA_EVENT_TX_START;
 #endif
 }
 

@@ -1,21 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Was it a timeout? For controls that have to tell, in set_state. */
+/*
+ * Which changes of the stack's congestion state mean a loss? For a control's
+ * set_state, which is called before the state changes.
+ */
 #ifndef _LOWQ_CC_TIMEOUT_H
 #define _LOWQ_CC_TIMEOUT_H
 
 #include <net/tcp.h>
 
 /*
- * The stack enters TCP_CA_Loss after a timeout; and with no loss at all, to send again
- * what the path's MTU has become too small for, or what a SYN carried in vain. Only the
- * timeout has set the window, to a packet more than what it still takes to be in flight.
- * CA_EVENT_LOSS tells of some timeouts only: not of those in CWR or in Recovery.
+ * TCP_CA_Loss does not always mean a timeout: the stack also enters it to retransmit
+ * after the path MTU shrank, or when a Fast Open SYN's data was not accepted. Only a
+ * timeout sets cwnd to packets_in_flight + 1, so that is what we test. CA_EVENT_LOSS
+ * cannot be used: it is not sent for timeouts in CWR or Recovery.
  */
 static inline bool cc_timed_out(const struct sock *sk, u8 new_state)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	return new_state == TCP_CA_Loss && tcp_snd_cwnd(tp) == tcp_packets_in_flight(tp) + 1;
+}
+
+/*
+ * Does a recovery start? The stack enters it from TCP_CA_Loss, too, when a packet
+ * retransmitted after the timeout is lost again: that is a new loss (RFC 5681 4.3).
+ */
+static inline bool cc_recovery_starts(const struct sock *sk, u8 new_state)
+{
+	return new_state == TCP_CA_Recovery && inet_csk(sk)->icsk_ca_state != TCP_CA_Recovery;
+}
+
+/*
+ * Did a tail loss probe repair a loss (RFC 8985 7.4.2)? The stack then enters CWR and
+ * leaves it on the same ACK. A reduction for ECN leaves CWR on a later ACK, one that
+ * acknowledges more. @cwr_una is SND.UNA when set_state last had CWR as the new state.
+ */
+static inline bool cc_probe_repaired(const struct sock *sk, u8 new_state, u32 cwr_una)
+{
+	return inet_csk(sk)->icsk_ca_state == TCP_CA_CWR && new_state < TCP_CA_CWR &&
+	       tcp_sk(sk)->snd_una == cwr_una;
 }
 
 #endif /* _LOWQ_CC_TIMEOUT_H */

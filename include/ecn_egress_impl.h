@@ -2,8 +2,13 @@
 /*
  * Rewrites the ECN field of single packets on their way out, for the sockets of
  * one module. The stack decides the field per socket; some controls need to
- * decide it per packet. A LOCAL_OUT netfilter hook is the way in that a module
- * has: it sees every packet with its socket, before queues and taps.
+ * decide it per packet. A module can do that in a LOCAL_OUT netfilter hook, which
+ * sees every packet with its socket, before queues and taps.
+ *
+ * Only the socket's own TCP packet is changed. A tunnel (GRE, VXLAN, ESP, WireGuard)
+ * keeps skb->sk and passes LOCAL_OUT again with its outer header, whose field is the
+ * tunnel's (RFC 6040). VRF and IPVLAN devices bring the TCP packet itself here a
+ * second time, after a queue that may have marked it: CE is never changed.
  *
  * One user per module: the state below is the including file's own.
  */
@@ -14,71 +19,102 @@
 #include <linux/netfilter_ipv4.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
+#include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
 #define ECN_EGRESS_KEEP	(-1)
 
 /**
- * ecn_egress_choose_t - the ECN field for one packet
- * @sk:	a full TCP socket whose control is the registered one
- * @skb:	the packet; its headers are in place, its data is not to be touched
- * @payload:	bytes of TCP payload
+ * struct ecn_egress - a control that chooses ECN fields
+ * @ops:	the control; sockets with another one are left alone
+ * @choose:	the ECN field for one packet of @sk: INET_ECN_NOT_ECT, _ECT_0, _ECT_1, or
+ *		ECN_EGRESS_KEEP. @sk is a full TCP socket, @skb's headers are in place,
+ *		@payload is in bytes
+ * @synack:	the same for a SYN-ACK that answers @req, whose listener's control is @ops.
+ *		With SYN cookies there is no request, and no call. NULL: the stack's choice
+ * @sent:	called after @choose for what else the control does with a packet that
+ *		leaves; may be called twice for a packet (see above). NULL: nothing
  *
- * Runs for every packet of the module's sockets, in softirq or process context.
- * Return: INET_ECN_NOT_ECT, _ECT_0, _ECT_1, or ECN_EGRESS_KEEP.
+ * All run in softirq or process context.
  */
-typedef int (*ecn_egress_choose_t)(const struct sock *sk, const struct sk_buff *skb,
-				   u32 payload);
+struct ecn_egress {
+	const struct tcp_congestion_ops *ops;
+	int (*choose)(const struct sock *sk, const struct sk_buff *skb, u32 payload);
+	int (*synack)(const struct request_sock *req, const struct sk_buff *skb);
+	void (*sent)(struct sock *sk, const struct sk_buff *skb, u32 payload);
+};
 
-/**
- * ecn_egress_synack_t - the ECN field for a SYN-ACK
- * @req:	the request that it answers; its listener's control is the
- *		registered one. With SYN cookies there is none, and no call
- *
- * Return: as of ecn_egress_choose_t.
- */
-typedef int (*ecn_egress_synack_t)(const struct request_sock *req);
+static const struct ecn_egress *ecn_egress;
 
-static const struct tcp_congestion_ops *ecn_egress_ops;
-static ecn_egress_choose_t ecn_egress_choose;
-static ecn_egress_synack_t ecn_egress_synack;	/* NULL: SYN-ACKs are left alone */
+/* Is this a TCP packet, whose headers are the first in @skb? */
+static bool ecn_egress_is_tcp(const struct sk_buff *skb, u8 pf)
+{
+	u8 protocol;
+	int offset;
+
+	if (pf == NFPROTO_IPV4) {
+		protocol = ip_hdr(skb)->protocol;
+		offset = ip_hdrlen(skb);
+#if IS_ENABLED(CONFIG_IPV6)
+	} else if (pf == NFPROTO_IPV6) {
+		__be16 frag_off;
+
+		protocol = ipv6_hdr(skb)->nexthdr;
+		offset = ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &protocol, &frag_off);
+#endif
+	} else {
+		return false;
+	}
+	return protocol == IPPROTO_TCP && offset == skb_transport_offset(skb);
+}
 
 /* The headers of a packet that leaves are its own: no copy is needed. */
-static unsigned int ecn_egress_set(struct sk_buff *skb, u8 pf, int ecn)
+static void ecn_egress_set(struct sk_buff *skb, u8 pf, int ecn)
 {
 	if (ecn == ECN_EGRESS_KEEP)
-		return NF_ACCEPT;
-	if (pf == NFPROTO_IPV4)
-		ipv4_change_dsfield(ip_hdr(skb), ~INET_ECN_MASK, ecn);
-	else
-		ipv6_change_dsfield(ipv6_hdr(skb), ~INET_ECN_MASK, ecn);
-	return NF_ACCEPT;
+		return;
+	if (pf == NFPROTO_IPV4) {
+		if (!INET_ECN_is_ce(ipv4_get_dsfield(ip_hdr(skb))))
+			ipv4_change_dsfield(ip_hdr(skb), ~INET_ECN_MASK, ecn);
+	} else {
+		if (!INET_ECN_is_ce(ipv6_get_dsfield(ipv6_hdr(skb))))
+			ipv6_change_dsfield(ipv6_hdr(skb), ~INET_ECN_MASK, ecn);
+	}
+}
+
+static void ecn_egress_synack(struct sk_buff *skb, u8 pf)
+{
+	const struct request_sock *req = inet_reqsk(skb->sk);
+	const struct sock *listener = READ_ONCE(req->rsk_listener);
+
+	if (ecn_egress->synack && listener &&
+	    READ_ONCE(inet_csk(listener)->icsk_ca_ops) == ecn_egress->ops)
+		ecn_egress_set(skb, pf, ecn_egress->synack(req, skb));
 }
 
 static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
 				    const struct nf_hook_state *state)
 {
-	const struct sock *sk = skb->sk;
-	u32 header;
-	int ecn;
+	struct sock *sk = skb->sk;
+	u32 header, payload;
 
-	if (sk && ecn_egress_synack && sk->sk_state == TCP_NEW_SYN_RECV) {
-		const struct request_sock *req = inet_reqsk(sk);
-		const struct sock *listener = READ_ONCE(req->rsk_listener);
-
-		if (!listener || READ_ONCE(inet_csk(listener)->icsk_ca_ops) != ecn_egress_ops)
-			return NF_ACCEPT;
-		return ecn_egress_set(skb, state->pf, ecn_egress_synack(req));
+	if (!sk || !ecn_egress_is_tcp(skb, state->pf))
+		return NF_ACCEPT;
+	if (sk->sk_state == TCP_NEW_SYN_RECV) {
+		ecn_egress_synack(skb, state->pf);
+		return NF_ACCEPT;
 	}
 	/* The stack's own RSTs and ACKs come from raw sockets of protocol TCP. */
-	if (!sk || !sk_fullsock(sk) || sk->sk_type != SOCK_STREAM ||
-	    sk->sk_protocol != IPPROTO_TCP ||
-	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress_ops)
+	if (!sk_fullsock(sk) || sk->sk_type != SOCK_STREAM || sk->sk_protocol != IPPROTO_TCP ||
+	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress->ops)
 		return NF_ACCEPT;
 	header = skb_transport_offset(skb) + tcp_hdrlen(skb);
-	ecn = ecn_egress_choose(sk, skb, skb->len - min(header, skb->len));
-	return ecn_egress_set(skb, state->pf, ecn);
+	payload = skb->len - min(header, skb->len);
+	ecn_egress_set(skb, state->pf, ecn_egress->choose(sk, skb, payload));
+	if (ecn_egress->sent)
+		ecn_egress->sent(sk, skb, payload);
+	return NF_ACCEPT;
 }
 
 /* INET: IPv4 and IPv6, whose priorities have the same numbers */
@@ -104,22 +140,11 @@ static struct pernet_operations ecn_egress_net_ops = {
 	.exit = ecn_egress_net_exit,
 };
 
-/* In every namespace, those to come included. May sleep. */
-static inline int ecn_egress_register(const struct tcp_congestion_ops *ops,
-				      ecn_egress_choose_t choose)
+/* In every namespace, those to come included. @user stays valid. May sleep. */
+static inline int ecn_egress_register(const struct ecn_egress *user)
 {
-	ecn_egress_ops = ops;
-	ecn_egress_choose = choose;
+	ecn_egress = user;
 	return register_pernet_subsys(&ecn_egress_net_ops);
-}
-
-/* The same, for SYN-ACKs too. */
-static inline int ecn_egress_register_synack(const struct tcp_congestion_ops *ops,
-					     ecn_egress_choose_t choose,
-					     ecn_egress_synack_t synack)
-{
-	ecn_egress_synack = synack;
-	return ecn_egress_register(ops, choose);
 }
 
 static inline void ecn_egress_unregister(void)

@@ -17,19 +17,22 @@
 /**
  * struct ecn_feedback - what the sender has already accounted for
  * @una:	SND.UNA
+ * @delivered:	tp->delivered, packets that have arrived
  * @delivered_ce: tp->delivered_ce, packets that the peer says came marked
+ * @ce_bytes:	bytes of payload that the peer's AccECN options say came marked
  */
 struct ecn_feedback {
 	u32 una;
+	u32 delivered;
 	u32 delivered_ce;
+	u32 ce_bytes;
 };
 
 /**
  * struct ecn_sample - what one ACK added
  * @acked:	bytes newly acknowledged cumulatively; SACK is ignored
- * @marked:	bytes of them, as far as the feedback tells, that were marked. With
- *		Accurate ECN marks may come ahead of the bytes they belong to (on
- *		packets that were only SACKed): compare sums, not single samples
+ * @marked:	how many of them the feedback says were marked. With Accurate ECN an ACK
+ *		may tell of a few marks more than @acked, or less: compare sums
  */
 struct ecn_sample {
 	u32 acked;
@@ -39,7 +42,44 @@ struct ecn_sample {
 static inline void ecn_feedback_init(struct ecn_feedback *fb, const struct tcp_sock *tp)
 {
 	fb->una = tp->snd_una;
+	fb->delivered = tp->delivered;
 	fb->delivered_ce = tp->delivered_ce;
+	cc_accecn_bytes(tp, INET_ECN_CE, &fb->ce_bytes);
+}
+
+/*
+ * To be called when sending starts with nothing in flight (CA_EVENT_TX_START). Marks
+ * that came since the last data was acknowledged were on pure ACKs. The stack reports
+ * a retransmission after a timeout as such a start, too: that one is ignored.
+ */
+static inline void ecn_feedback_restart(struct ecn_feedback *fb, const struct tcp_sock *tp)
+{
+	if (!tp->packets_out)
+		ecn_feedback_init(fb, tp);
+}
+
+/*
+ * Accurate ECN: how many of @acked bytes were marked. AccECN options count bytes of
+ * payload; what they count too much on the way they take back later. Without options ACE
+ * counts packets, pure ACKs too: their share of the packets that arrived.
+ */
+static inline u32 ecn_feedback_accecn(struct ecn_feedback *fb, const struct tcp_sock *tp,
+				      u32 acked)
+{
+	u32 packets = tp->delivered - fb->delivered;
+	u32 marked = min(tp->delivered_ce - fb->delivered_ce, packets);
+	u32 ce_bytes;
+	s32 news;
+
+	fb->delivered = tp->delivered;
+	fb->delivered_ce = tp->delivered_ce;
+	if (!cc_accecn_bytes(tp, INET_ECN_CE, &ce_bytes))
+		return packets ? div_u64((u64)acked * marked, packets) : 0;
+	news = ce_bytes - fb->ce_bytes;
+	if (news <= 0)
+		return 0;
+	fb->ce_bytes = ce_bytes;
+	return news;
 }
 
 /* To be called from in_ack_event with its @flags, once per ACK. */
@@ -47,13 +87,13 @@ static inline struct ecn_sample ecn_feedback_update(struct ecn_feedback *fb,
 						    const struct tcp_sock *tp, u32 flags)
 {
 	struct ecn_sample s = { .acked = tp->snd_una - fb->una };
-	u32 ce = tp->delivered_ce - fb->delivered_ce;
 
-	if (cc_ecn_accecn(tp))
-		s.marked = min_t(u64, (u64)ce * tp->mss_cache, U32_MAX);
+	/* marks on packets that were only SACKed wait for an ACK that covers bytes */
+	if (cc_ecn_accecn(tp) && s.acked)
+		s.marked = ecn_feedback_accecn(fb, tp, s.acked);
 	else if (flags & CA_ACK_ECE)
 		s.marked = s.acked;
-	ecn_feedback_init(fb, tp);
+	fb->una = tp->snd_una;
 	return s;
 }
 

@@ -62,11 +62,17 @@ static inline void prague_set_window(struct prague_model *m, u32 cwnd)
 	m->frac = 0;
 }
 
+/* Begins an EWMA period. */
+static inline void prague_clear_counts(struct prague_model *m)
+{
+	m->acked = 0;
+	m->marked = 0;
+}
+
 static inline void prague_model_init(struct prague_model *m, u32 cwnd)
 {
 	m->alpha = 0;
-	m->acked = 0;
-	m->marked = 0;
+	prague_clear_counts(m);
 	prague_set_window(m, cwnd);
 }
 
@@ -78,8 +84,8 @@ static inline void prague_count(struct prague_model *m, u32 acked, u32 marked)
 }
 
 /*
- * The end of an EWMA period: alpha += g * (frac - alpha) with g = 2^-shift,
- * shift 1 to 10. Returns frac, Q30. A period without packets says nothing.
+ * At the end of an EWMA period: alpha += g * (frac - alpha) with g = 2^-shift,
+ * shift 1 to 10. Returns frac, Q30. A period without packets leaves alpha as it is.
  */
 static inline u32 prague_ewma(struct prague_model *m, unsigned int shift)
 {
@@ -93,8 +99,7 @@ static inline u32 prague_ewma(struct prague_model *m, unsigned int shift)
 		else
 			m->alpha -= fp_max((m->alpha - frac) >> shift, 1);
 	}
-	m->acked = 0;
-	m->marked = 0;
+	prague_clear_counts(m);
 	return frac30;
 }
 
