@@ -34,6 +34,7 @@ run_scenario()
 	in_ns h1 tc qdisc add dev eth0 root netem limit 1000000 \
 		loss "$(awk -v n="$one_in" 'BEGIN { print 100 / n }')%" ecn
 	serve r --cc "$CONTROL"
+	fixed_start
 	trace_on dctcp_ref/dctcp_ref_window
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --size 400M >"$OUT/flows.jsonl" &
 	for ((i = 0; i < 300; i++)); do

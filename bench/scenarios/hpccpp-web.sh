@@ -79,6 +79,7 @@ run_scenario()
 	for i in 1 2 3 4; do
 		serve "b$i" --cc "$CONTROL"
 	done
+	fixed_start
 	for i in 1 2 3 4; do
 		in_ns "a$i" flowgen rpc --push --to 10.0.11.1,10.0.12.1,10.0.13.1,10.0.14.1 --cc "$CONTROL" \
 			--cdf "$SELFTESTS/cdf/$load.cdf" --load 5gbit --duration 400ms --seed $((SEED * 10 + i)) \

@@ -26,6 +26,7 @@ run_scenario()
 	bottleneck 10gbit 100us
 	ldcp_hosts 87
 	serve h1 --cc "$CONTROL"
+	fixed_start
 	for ((i = 1; i <= 20; i++)); do
 		incast 1 1 "$size"
 	done >"$OUT/flows.jsonl"

@@ -7,7 +7,7 @@
 #   kernel/SERIES-FLAVOUR             link to the build in use for that name
 #   kernel/VERSION-FLAVOUR-CONFIG/    the build; "complete" is its last file
 #   modules/BUILD/SOURCES/            the project's modules for that build
-#   tools/SOURCES/                    init and seed.so
+#   tools/SOURCES/                    init, lab-start and seed.so
 # A name is made from the contents it stands for, and gets its last file or its
 # place only when whole: what an interrupted build leaves is gone on with.
 
@@ -87,7 +87,7 @@ build_kernel()
 	fi
 	mkdir -p "$CACHE/kernel" "$CACHE/src" 2>/dev/null ||
 		die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
-	exec {lock}>"$CACHE/lock"
+	exec {lock}>"$CACHE/kernel/lock"
 	flock -n "$lock" || { say "waiting for another build"; flock "$lock"; }
 	! current_build "$series" "$flavour" >/dev/null || return 0
 	need_packages lab-build
@@ -120,16 +120,17 @@ build_kernel()
 	say "kernel $version ($flavour) built in $((SECONDS - start)) s"
 }
 
-# build_tools: prints the directory with the guest's init and the seed library
+# build_tools: prints the directory with the guest's init, lab-start and the seed library
 build_tools()
 {
-	local dir
+	local dir flags=(-O2 -Wall -Wextra)
 
-	dir=$CACHE/tools/$(hash_of "$LABD/init.c" "$LABD/seed.c")
+	dir=$CACHE/tools/$(hash_of "$LABD/init.c" "$LABD/seed.c" "$LABD/start.c")
 	if [ ! -f "$dir/seed.so" ]; then
 		mkdir -p "$dir" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
-		gcc -O2 -Wall -Wextra -o "$dir/init" "$LABD/init.c" &&
-			gcc -O2 -Wall -Wextra -shared -fPIC -o "$dir/seed.tmp" "$LABD/seed.c" &&
+		gcc "${flags[@]}" -o "$dir/init" "$LABD/init.c" &&
+			gcc "${flags[@]}" -o "$dir/lab-start" "$LABD/start.c" &&
+			gcc "${flags[@]}" -shared -fPIC -o "$dir/seed.tmp" "$LABD/seed.c" &&
 			mv "$dir/seed.tmp" "$dir/seed.so" || die "the lab's own tools do not compile"
 	fi
 	printf '%s\n' "$dir"

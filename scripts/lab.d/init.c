@@ -13,8 +13,10 @@
  *   DIR/argv     the command, each word ended by a NUL
  *   DIR/env      its environment, likewise
  *   DIR/cwd      where to run it
- *   DIR/modules  a link to the tree for /lib/modules/RELEASE, where there is one
- *   DIR/outdir   the path of the --out directory, where there is one
+ *   DIR/project  the project's path on the host; the guest also sees it as /lowq
+ *   DIR/tools    the path of this program; its directory is also /run/lab
+ *   DIR/modules  the path of the tree for /lib/modules/RELEASE, where there is one
+ *   DIR/outdir   the path of the --out directory, where there is one; also /out
  *   DIR/leaks    present: ask kmemleak before powering off
  *   DIR/status   written: the command's exit status as a shell would see it
  */
@@ -35,6 +37,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #define STAGE	"/tmp"			/* where the new root is put together */
@@ -42,6 +45,12 @@
 #define ROOT	STAGE "/root"		/* the new root, before it becomes one */
 #define ARGS	4096			/* words of the command or environment */
 #define KMEMLEAK_AGE_S	6		/* kmemleak ignores objects younger than 5 s */
+
+/*
+ * When the command starts, or later. Booting takes no virtual time, and TCP takes the instant 0
+ * for "never".
+ */
+static const struct timespec start_at = { .tv_sec = 1 };
 
 #define STATUS_INIT	125		/* init itself failed */
 #define STATUS_NOEXEC	126
@@ -120,6 +129,22 @@ static char *slurp(const char *name, size_t *len)
 	return buf;
 }
 
+/* Mounts the directory that RUN/name holds the path of at @target as well, if there is one. */
+static void bind_to(const char *name, const char *target)
+{
+	char source[PATH_MAX], *dir;
+	size_t len;
+
+	dir = slurp(name, &len);
+	if (!dir)
+		return;
+	snprintf(source, sizeof(source), ROOT "%s", dir);
+	mkdir(target, 0755);
+	if (mount(source, target, NULL, MS_BIND, NULL))
+		die(target);
+	free(dir);
+}
+
 /* Splits a NUL-separated file into a NULL-ended vector. */
 static char **words(const char *name)
 {
@@ -186,22 +211,19 @@ static void build_root(const char *rundir)
 	}
 }
 
-static void bind_modules(void)
+/* What a command sees does not depend on where the project lies on the host. */
+static void bind_fixed_paths(void)
 {
-	char target[PATH_MAX], source[PATH_MAX], *dir;
+	char target[PATH_MAX];
 	struct utsname uts;
-	size_t len;
 
-	dir = slurp("modules", &len);
-	if (!dir)
-		return;
 	uname(&uts);
 	snprintf(target, sizeof(target), ROOT "/lib/modules/%s", uts.release);
-	snprintf(source, sizeof(source), ROOT "%s", dir);
 	mkdirs(target);
-	if (mount(source, target, NULL, MS_BIND, NULL))
-		die(target);
-	free(dir);
+	bind_to("modules", target);
+	bind_to("project", ROOT "/lowq");
+	bind_to("tools", ROOT "/run/lab");
+	bind_to("outdir", ROOT "/out");
 }
 
 static void loopback_up(void)
@@ -313,7 +335,7 @@ int main(void)
 		die("no lab= on the command line");
 	}
 	build_root(rundir);
-	bind_modules();
+	bind_fixed_paths();
 	argv = words("argv");
 	env = words("env");
 	cwd = slurp("cwd", &len);
@@ -329,6 +351,7 @@ int main(void)
 	if (leaks)
 		forget_old_leaks();
 
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &start_at, NULL);
 	kmsg("lab: command starts\n");
 	status = wait_for(start(argv, env, cwd));
 	kill(-1, SIGKILL);

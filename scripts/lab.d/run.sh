@@ -8,19 +8,20 @@ log_of_command()
 	sed -n '/lab: command starts/,$p' "$1"
 }
 
-# The wall around the guest: the host's files read-only but for the run and the
-# --out directories, and everything it starts dies with it. The run directory has
-# the same name in every run: the kernel stirs its command line into its
-# randomness. Sets WALL, and INSIDE: the run directory as the guest's kernel sees it.
+# sandbox RUN TOOLS [OUT]: the wall around the guest. The host's files are read-only, except
+# the run and the --out directories, and everything the guest starts dies with it. The run and
+# tools directories have the same names in every run: they are in the kernel's command line,
+# which the kernel mixes into its randomness. Sets WALL, and INSIDE and TOOLS: both directories
+# as the guest's kernel sees them.
 sandbox()
 {
-	INSIDE=/dev/lowq-lab
+	INSIDE=/dev/lowq-lab TOOLS=/dev/lowq-tools
 	WALL=(bwrap --ro-bind / / --dev /dev --proc /proc --unshare-pid --die-with-parent
-		--bind "$1" "$INSIDE")
-	[ -z "$2" ] || WALL+=(--bind "$2" "$2")
+		--bind "$1" "$INSIDE" --ro-bind "$2" "$TOOLS")
+	[ -z "${3:-}" ] || WALL+=(--bind "$3" "$3")
 	if ! "${WALL[@]}" true 2>/dev/null; then
 		say "note: bubblewrap cannot run here: the guest's root sees the host read-only, but could mount it otherwise, and a seed does not repeat a run to the bit"
-		INSIDE=$1
+		INSIDE=$1 TOOLS=$2
 		WALL=()
 	fi
 }
@@ -29,6 +30,7 @@ sandbox()
 run_guest()
 {
 	local build=$1 flavour=$2 tools modules run status=$EXIT_LAB pid readers=() time boot
+	local path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	shift 2
 
 	tools=$(build_tools) || exit
@@ -36,10 +38,16 @@ run_guest()
 	run=$(mktemp -d "${TMPDIR:-/tmp}/lowq-lab.XXXXXX") || die "no temporary directory"
 	RUNDIR=$run
 	printf '%s\0' "$@" >"$run/argv"
-	printf '%s\0' HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 LOWQ_LAB="$flavour" \
-		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin >"$run/env"
-	# of an installed lab there is only what it needs: nothing to be done in there
-	if [ -f "$PROJECT/Makefile" ]; then printf %s "$PROJECT"; else printf %s "$PWD"; fi >"$run/cwd"
+	printf '%s\0' HOME=/root TERM=dumb LANG=C.UTF-8 LOWQ_LAB="$flavour" LOWQ_SEED="$OPT_SEED" \
+		PATH="$path:/run/lab" >"$run/env"
+	# An installed lab has no project to run the command in.
+	if [ -f "$PROJECT/Makefile" ]; then
+		printf /lowq >"$run/cwd"
+		printf %s "$PROJECT" >"$run/project"
+	else
+		printf %s "$PWD" >"$run/cwd"
+	fi
+	printf %s "$tools" >"$run/tools"
 	[ -z "$modules" ] || printf %s "$modules" >"$run/modules"
 	[ -z "$OPT_OUT" ] || printf %s "$OPT_OUT" >"$run/outdir"
 	[ "$flavour" != debug ] || touch "$run/leaks"
@@ -54,13 +62,14 @@ run_guest()
 
 	time=(time-travel=inf-cpu time-travel-start=1893456000000000000)
 	[ -z "$OPT_REALTIME" ] || time=()
-	sandbox "$run" "$OPT_OUT"
+	sandbox "$run" "$tools" "$OPT_OUT"
 	boot=("$build/build/linux" mem="$OPT_MEM" root=/dev/root rootfstype=hostfs rootflags=/ ro
-		init="$tools/init" lab="$INSIDE" "${time[@]}" seccomp=on ncpus="$OPT_SMP"
+		init="$TOOLS/init" lab="$INSIDE" "${time[@]}" seccomp=on ncpus="$OPT_SMP"
 		con=null "con0=null,fd:3" "con1=null,fd:4" "con2=null,fd:5" console=tty2
 		panic=-1 uml_dir="$INSIDE" umid=guest)
-	setsid env -i HOME=/root PATH="$PATH" LOWQ_SEED="$OPT_SEED" LD_PRELOAD="$tools/seed.so" \
-		setarch -R timeout -k 2 "$OPT_TIMEOUT" "${WALL[@]}" "${boot[@]}" \
+	setsid env -i HOME=/root PATH="$path" LOWQ_SEED="$OPT_SEED" \
+		setarch -R timeout -k 2 "$OPT_TIMEOUT" "${WALL[@]}" \
+		env LD_PRELOAD="$TOOLS/seed.so" "${boot[@]}" \
 		</dev/null 3>"$run/fifo.1" 4>"$run/fifo.2" 5>"$run/fifo.3" >"$run/uml.log" 2>&1 &
 	pid=$!
 	GUEST=$pid
