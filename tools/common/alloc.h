@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory, or the end of the program with exit status 1. */
+/* Allocation; a failure ends the program with exit status 1. */
 #ifndef TOOLS_ALLOC_H
 #define TOOLS_ALLOC_H
 

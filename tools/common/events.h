@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Waiting: what a program sleeps on, and the clock. What fails ends it with exit status 1. */
+/* Waiting and clocks. A failure ends the program with exit status 1. */
 #ifndef TOOLS_EVENTS_H
 #define TOOLS_EVENTS_H
 
@@ -10,19 +10,19 @@
 
 u64 clock_ns(clockid_t id);
 
-/* By CLOCK_MONOTONIC: a step of the wall clock does not bend a duration. */
+/* CLOCK_MONOTONIC, so that steps of the wall clock do not change durations. */
 static inline u64 now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* @op, @events: as of epoll_ctl(). @who: comes back in data.ptr */
+/* @op, @events: as for epoll_ctl(). @who: returned in data.ptr */
 void watch(int epfd, int op, int fd, u32 events, void *who);
 
-/* A descriptor that is readable after SIGINT or SIGTERM, which end nothing any more. */
+/* A descriptor that becomes readable on SIGINT or SIGTERM; they no longer end the program. */
 int open_signals(void);
 
-/* A timer by CLOCK_MONOTONIC. @flags: TFD_TIMER_ABSTIME, or 0 if @ns is from now on */
+/* Sets a CLOCK_MONOTONIC timer. @flags: TFD_TIMER_ABSTIME; 0: @ns from now */
 int open_timer(void);
 void set_timer(int fd, int flags, u64 ns);
 

@@ -26,7 +26,7 @@ static void comma(struct json *j)
 	j->comma = false;
 }
 
-/* Comma and key of a value, which follows at once. */
+/* Writes comma and key; the value must follow. */
 static void begin(struct json *j, const char *key)
 {
 	comma(j);

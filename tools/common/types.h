@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Names that the kernel has and C has not. Times are in nanoseconds everywhere. */
+/* The kernel's type names, for user space. All times are in nanoseconds. */
 #ifndef TOOLS_TYPES_H
 #define TOOLS_TYPES_H
 
@@ -13,7 +13,7 @@ typedef __u32 u32;
 typedef __u64 u64;
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define NSEC		1000000000ULL	/* of a second */
-#define NEVER		(~0ULL)		/* a time that does not come */
+#define NSEC		1000000000ULL	/* per second */
+#define NEVER		(~0ULL)		/* a time that never comes */
 
 #endif

@@ -24,12 +24,12 @@ static const struct unit time_units[] = {
 };
 
 static const struct unit rate_units[] = {
-	{ "", 1 },	/* the first: left out where a unit has to be given */
+	{ "", 1 },	/* first, so that it can be skipped where a unit is required */
 	{ "bit", 1 }, { "kbit", 1e3 }, { "mbit", 1e6 }, { "gbit", 1e9 }, { "tbit", 1e12 },
 	{ NULL, 0 },
 };
 
-/* The leading decimal number of @s; *@end is what follows. No sign, exponent, hex, inf, nan. */
+/* Parses the leading decimal number of @s and sets *@end. No sign, exponent, hex, inf, nan. */
 static bool parse_decimal(const char *s, double *val, const char **end)
 {
 	size_t digits = strspn(s, "0123456789.");
@@ -68,7 +68,7 @@ u64 parse_size(const char *opt, const char *s)
 	size_t len = strlen(s);
 	double val;
 
-	/* A final B is decoration: 20kB, 4MiB. */
+	/* A final B is ignored: 20kB, 4MiB. */
 	if (len > 1 && len < sizeof(buf) && s[len - 1] == 'B') {
 		memcpy(buf, s, len - 1);
 		buf[len - 1] = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Numbers of a command line. Each function takes the option's name, for its message, and
- * what was given; what is no such number ends the program with a line and exit status 2.
+ * Numbers on the command line. Each function takes the option's name, for its message, and its
+ * value. A wrong value ends the program with one line and exit status 2.
  * Numbers are decimal and may have a fraction, but no sign and no exponent.
  */
 #ifndef TOOLS_UNITS_H
@@ -16,7 +16,7 @@ u64 parse_size(const char *opt, const char *s);
 /* Nanoseconds, 0 to 1e17: 10us, 1.5ms, 2s, and 0. */
 u64 parse_time(const char *opt, const char *s);
 
-/* Bits per second, 1 to 1e15: 800kbit, 2.5Gbit. @bare: bits need not be called bits. */
+/* Bits per second, 1 to 1e15: 800kbit, 2.5Gbit. @bare: a plain number is allowed. */
 double parse_rate(const char *opt, const char *s, bool bare);
 
 /* A number of something per second, 1e-6 to 1e9, without a unit. */

@@ -14,12 +14,12 @@ union addr {
 };
 
 /*
- * The first address of @host, of @family, or of any if that is AF_UNSPEC. If there is none,
- * the program ends with exit status 2; @opt is the option to blame.
+ * The first address of @host of family @family; AF_UNSPEC: of any family. If there is none,
+ * the program ends with exit status 2; @opt is the option that the message names.
  */
 void addr_resolve(union addr *a, int family, const char *host, u16 port, const char *opt);
 
-/* Any address of @family. */
+/* The wildcard address of @family. */
 void addr_any(union addr *a, int family, u16 port);
 
 socklen_t addr_len(const union addr *a);

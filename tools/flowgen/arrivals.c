@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The patterns of long and rpc: flows arrive one by one. */
+/* The arrival process of long and rpc: flows start one by one. */
 #include <math.h>
 
 #include "../common/alloc.h"
@@ -14,8 +14,8 @@
 static struct {
 	u64 t0;
 	struct rng gap_rng, size_rng, host_rng;
-	u64 n;				/* flows drawn so far, less the pending one */
-	double at;			/* of the pending flow, ns after t0 */
+	u64 n;				/* flows drawn so far, without the pending one */
+	double at;			/* arrival of the pending flow, ns after t0 */
 	u64 size;
 	u32 host;
 	bool over;			/* no more arrivals */
@@ -23,7 +23,7 @@ static struct {
 	struct flow_stack *idle;	/* per host: connections kept by --persist */
 	/* rpc --closed */
 	u64 issued;
-	struct flow_queue waiting;	/* for flow->retry_at, in order, as all wait equally long */
+	struct flow_queue waiting;	/* sorted by retry_at, because all wait equally long */
 } gen;
 
 static u64 draw_size(void)
@@ -36,7 +36,7 @@ static u32 draw_host(void)
 	return cfg.hosts > 1 ? (u32)(rng_unit(&gen.host_rng) * cfg.hosts) : 0;
 }
 
-/* Draw the pending flow, number gen.n. */
+/* Draws the pending flow, number gen.n. */
 static void draw(void)
 {
 	if (cfg.mode == LONG) {
@@ -156,11 +156,11 @@ static void arrivals_flow_over(struct flow *f, const struct verdict *v)
 			SLIST_INSERT_HEAD(&gen.idle[f->host], f, spare);
 		return;
 	}
-	/* Never the same memory again for a new connection: events may still name the old one. */
+	/* A new connection gets new memory: pending events may still point to the old one. */
 	if (cfg.closed && v->what == OK)
 		closed_start(flow_new(f->host, f->slot), now_ns());
 	else if (cfg.closed)
-		/* Try again, but not at once: the failure may take no time. */
+		/* Retry later, because a failure may take no time at all. */
 		wait_until(f->slot, now_ns() + RETRY_NS);
 	flow_drop(f);
 }

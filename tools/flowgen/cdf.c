@@ -40,7 +40,7 @@ void cdf_load(struct cdf *c, const char *path)
 		}
 		c->bytes[c->n] = b;
 		c->frac[c->n] = f;
-		/* The first point, if above 0, is a lump of flows of that size. */
+		/* If the first fraction is above 0, that many flows have exactly this size. */
 		c->mean += c->n ? (f - c->frac[c->n - 1]) * (b + c->bytes[c->n - 1]) / 2 : f * b;
 		c->n++;
 	}

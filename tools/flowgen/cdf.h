@@ -8,7 +8,7 @@
 struct cdf {
 	size_t n;		/* points */
 	double *bytes;
-	double *frac;		/* of the flows that are no larger: 0 to 1 */
+	double *frac;		/* fraction of flows of at most this size, 0 to 1 */
 	double mean;		/* bytes */
 };
 
@@ -18,7 +18,7 @@ struct cdf {
  */
 void cdf_load(struct cdf *c, const char *path);
 
-/* The size, 1 byte or more, that a fraction @u of [0, 1) of the flows do not exceed. */
+/* The @u quantile of the sizes, 1 byte or more; @u is in [0, 1). */
 u64 cdf_draw(const struct cdf *c, double u);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The client's loop: events of connections, and the times at which something is due. */
+/* The client's loop: waits for events of connections and for the next timer. */
 #include <err.h>
 #include <errno.h>
 #include <sys/timerfd.h>
@@ -9,7 +9,7 @@
 #include "flow.h"
 #include "report.h"
 
-#define EVENTS		256		/* taken from epoll at a time */
+#define EVENTS		256		/* read from epoll at once */
 
 static struct {
 	const struct pattern *pattern;
@@ -25,7 +25,7 @@ static u64 flow_deadline(const struct flow *f)
 	return cl.deadline == NEVER ? NEVER : f->start + cl.deadline;
 }
 
-/* Flows whose time is up: the proper end of a timed long flow, a timeout of any other. */
+/* Ends flows whose time is up: a timed long flow ends normally, any other times out. */
 static void check_deadlines(u64 now)
 {
 	struct flow *f;
@@ -37,7 +37,7 @@ static void check_deadlines(u64 now)
 	}
 }
 
-/* --interval: at the same times for all flows, so that their lines can be added up. */
+/* --interval: the same instants for all flows, so that their lines can be summed. */
 static void check_tick(u64 now)
 {
 	struct tcp_info info;
@@ -60,7 +60,7 @@ static void arm_timer(void)
 		next = flow_deadline(oldest);
 	if (cl.tick < next)
 		next = cl.tick;
-	/* Set for something earlier that is no longer wanted: then it wakes us once in vain. */
+	/* A timer set for an earlier event stays: one useless wake-up costs less than setting it. */
 	if (next == NEVER || cl.armed <= next)
 		return;
 	cl.armed = next;
@@ -86,7 +86,7 @@ int client(void)
 	if (epfd < 0)
 		err(1, "epoll_create");
 	watch(epfd, EPOLL_CTL_ADD, sig, EPOLLIN, &sig);
-	/* Edge-triggered: setting it anew clears it, so it need not be read. */
+	/* Edge-triggered: setting the timer again clears it, so it need not be read. */
 	cl.timer = open_timer();
 	watch(epfd, EPOLL_CTL_ADD, cl.timer, EPOLLIN | EPOLLET, &cl.timer);
 	cl.armed = NEVER;

@@ -2,7 +2,7 @@
 #ifndef FLOWGEN_CLIENT_H
 #define FLOWGEN_CLIENT_H
 
-/* Asks for what cfg says; returns the exit status. */
+/* Runs the requests that cfg describes; returns the exit status. */
 int client(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the command line says. options.c writes it, all others read. */
+/* The values of the command line. options.c writes them, all other files read them. */
 #ifndef FLOWGEN_CONFIG_H
 #define FLOWGEN_CONFIG_H
 
@@ -18,13 +18,13 @@ struct config {
 	int family;			/* AF_UNSPEC, AF_INET, AF_INET6 */
 	u16 port;
 	const char *cc;
-	int tos;			/* -1: leave */
-	int mss;			/* bytes; 0: leave, as for the two buffers */
+	int tos;			/* -1: the default */
+	int mss;			/* bytes; 0: the default, also for the two buffers */
 	int sndbuf, rcvbuf;		/* bytes */
 	/* serve */
 	int ready_fd;			/* -1: stdout */
 	bool once_idle;
-	u64 idle_ns;			/* --once-idle: for so long */
+	u64 idle_ns;			/* --once-idle: how long */
 	/* clients */
 	union addr *host;
 	unsigned int hosts;
@@ -48,7 +48,7 @@ struct config {
 
 extern struct config cfg;
 
-/* Reads the command line; what is wrong with it ends the program with exit status 2. */
+/* Reads the command line. A wrong one ends the program with exit status 2. */
 void read_options(int argc, char **argv);
 
 #endif

@@ -77,7 +77,7 @@ u64 flow_moved(const struct flow *f, const struct tcp_info *info)
 	if (cfg.pull) {
 		n = info->tcpi_bytes_received;
 		before = f->rx_before;
-	} else {	/* our SYN counts as one byte */
+	} else {	/* the SYN counts as one byte */
 		n = info->tcpi_bytes_acked;
 		before = f->tx_before + 1 + sizeof(struct wire);
 	}
@@ -104,7 +104,7 @@ static void flow_report(struct flow *f, u64 now, const struct verdict *v)
 		.rwnd_limited = info.tcpi_rwnd_limited,
 		.sndbuf_limited = info.tcpi_sndbuf_limited,
 	};
-	/* A control may change in the handshake (a fallback for want of ECN), not after. */
+	/* The control can change during the handshake (fallback without ECN), not later. */
 	if (f->fd >= 0 && !f->cc[0]) {
 		len = sizeof(f->cc) - 1;
 		if (getsockopt(f->fd, IPPROTO_TCP, TCP_CONGESTION, f->cc, &len))
@@ -149,7 +149,7 @@ static void flow_watch(struct flow *f, int op, bool out)
 	watch(epfd, op, f->fd, EPOLLIN | EPOLLRDHUP | EPOLLET | (out ? EPOLLOUT : 0), f);
 }
 
-/* The connection stands: send the request, and what belongs to it. */
+/* The connection is established: sends the request and its data. */
 static void flow_send(struct flow *f)
 {
 	int r = tx_pump(f->fd, &f->tx, &f->head, &f->head_left);
@@ -280,7 +280,7 @@ void flow_event(struct flow *f, u32 events)
 			flow_over(f, now_ns(), (struct verdict) { OK, NULL });
 		return;
 	case F_IDLE:
-		/* Nothing should come. The server has gone, or talks out of turn. */
+		/* No data is expected: the server has closed, or breaks the protocol. */
 		if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 			flow_close(f);
 		return;

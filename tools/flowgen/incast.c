@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pattern of incast. Each round: PREPARE makes the connections that are missing (all, the
- * first time), WAIT is for the round's time, RUN is the round itself.
+ * The pattern of incast. Each round: PREPARE opens the missing connections (in the first round
+ * all), WAIT waits for the round's start, RUN is the round itself.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "flow.h"
 #include "report.h"
 
-#define HANDSHAKES	256		/* under way at once when connections are made ahead */
+#define HANDSHAKES	256		/* at most so many at once while connections are opened */
 
 static struct {
 	enum { PREPARE, WAIT, RUN, OVER } phase;
@@ -86,7 +86,7 @@ static void round_over(u64 end)
 	inc.busy = 0;
 }
 
-/* May run inside incast_prepare(), which then goes on. */
+/* May be called from incast_prepare(), which then continues. */
 static void incast_flow_over(struct flow *f, const struct verdict *v)
 {
 	inc.busy--;
@@ -113,7 +113,7 @@ static void incast_run(u64 now)
 	inc.start = now;
 	inc.bytes = 0;
 	inc.ok = 0;
-	/* One more than there are, so that the round is not over before all have begun. */
+	/* One more than there are, so that the round cannot end before all have started. */
 	inc.busy = cfg.fan + 1;
 	for (unsigned int i = 0; i < cfg.fan; i++) {
 		struct flow *f = inc.slot[i];

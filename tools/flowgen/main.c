@@ -3,27 +3,26 @@
  * flowgen - traffic source and sink for measuring congestion controls
  *
  *	flowgen serve			answers requests
- *	flowgen long | rpc | incast	asks for them, one line of JSON per finished flow
+ *	flowgen long | rpc | incast	makes requests; prints one line of JSON per finished flow
  *
- * One process, one epoll, no threads. What it costs per megabyte matters more than usual: in a
- * simulation where the kernel runs in virtual time, a system call or a wake-up is what costs
- * real time. Hence:
+ * One process, one epoll, no threads. Its cost per megabyte matters more than usual: where the
+ * kernel runs in virtual time, system calls and wake-ups are what takes real time. Hence:
  *
  *  - The receiver sleeps until SO_RCVLOWAT bytes are queued (or all that is missing, if that is
  *    less), then discards them with one recv(MSG_TRUNC), which copies nothing.
  *  - The sender hands over megabytes with one sendmsg() of one small buffer repeated, and sleeps
- *    until TCP_NOTSENT_LOWAT says that half of it has left.
+ *    until half of it has left (TCP_NOTSENT_LOWAT).
  *  - Sockets are registered edge-triggered, once. A short read or a short write means "empty" or
- *    "full"; there is no second call to hear EAGAIN.
- *    (User-Mode Linux in virtual time also lets 1 us pass whenever a call returns an error. The
- *    one that cannot be avoided is the EINPROGRESS of connect().)
+ *    "full"; no second call is made to get EAGAIN.
+ *    (In virtual time, User-Mode Linux also lets 1 us pass whenever a call returns an error. Only
+ *    the EINPROGRESS of connect() cannot be avoided.)
  *  - Nothing polls. All waiting is in epoll_wait() without a timeout; a timerfd with absolute
  *    expiry (no timer slack) wakes it. The clock is read when a flow starts and when it ends.
  *
  *	options.c, cdf.c	the command line, a file of flow sizes: struct config cfg
  *	serve.c			the server
  *	client.c		the client's loop
- *	arrivals.c, incast.c	which requests there are, and when
+ *	arrivals.c, incast.c	decide which requests there are, and when
  *	flow.c			one request, from connect() to its report
  *	report.c		lines of JSON
  *	transfer.c, socket.c	moving bytes, for both sides; socket options

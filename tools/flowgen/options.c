@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The command line: options that belong together are checked together, after all are read. */
+/* The command line. Options that depend on each other are checked after all are read. */
 #include <err.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -44,7 +44,7 @@ enum {
 static const struct {
 	const char *name;
 	int has_arg;
-	unsigned int modes;		/* that it belongs to */
+	unsigned int modes;		/* in which the option is allowed */
 } option_table[OPTIONS] = {
 	[O_HELP] = { "help", no_argument, ANY },
 	[O_PORT] = { "port", required_argument, ANY },
@@ -137,7 +137,7 @@ static void help(void)
 	"Exit status: 0 all flows ok, 1 a flow failed, 2 bad usage.\n", stdout);
 }
 
-/* HOST, HOST:PORT, [ADDR], [ADDR]:PORT, or an IPv6 address as it is. @s is chopped up. */
+/* HOST, HOST:PORT, [ADDR], [ADDR]:PORT, or a bare IPv6 address. @s is modified. */
 static void parse_host(char *s)
 {
 	u16 port = cfg.port;
@@ -180,7 +180,7 @@ static void parse_hosts(const char *list)
 	free(copy);
 }
 
-/* What was given, for the checks that involve more than one option. */
+/* Options given, for checks that involve more than one. */
 static struct {
 	const char *to, *cdf;
 	double load;

@@ -80,7 +80,7 @@ void report_interval(struct flow *f, u64 now, const struct tcp_info *info, u64 m
 	f->mark_ns = now;
 }
 
-/* Into the totals; called once for each flow line. */
+/* Adds a flow to the totals; to be called once per flow line. */
 static void count_flow(u64 start, u64 end, u64 bytes, bool ok)
 {
 	if (ok)

@@ -8,15 +8,15 @@
 
 /* Opens the output: @path, or stdout if that is NULL. */
 void report_open(const char *path);
-/* Returns -1 if not all could be written. */
+/* Returns -1 if something could not be written. */
 int report_close(void);
 
-/* A line: its type, label and kind; then fields; then its end. */
+/* Starts a line with its type, label and kind. Fields follow, then report_line_end(). */
 struct json report_line(const char *type);
 void report_span(struct json *j, u64 start, u64 end, u64 bytes);
 void report_line_end(struct json *j);
 
-/* The lines of more than one pattern. @moved: bytes of the request */
+/* Lines that several patterns have. @moved: bytes of the request that arrived */
 void report_interval(struct flow *f, u64 now, const struct tcp_info *info, u64 moved);
 /* @s: totals at the end, NULL if not known */
 void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *s,
@@ -24,7 +24,7 @@ void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *
 /* @t0: when the run began */
 void report_summary(u64 t0);
 
-/* Over all lines of flows. */
+/* Sums over all flow lines. */
 struct totals {
 	u64 ok, failed, bytes;
 	u64 first_start, last_end;	/* ns; NEVER and 0 if there was none */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* splitmix64: what a seed draws must never change, so it is no library's. */
+/* splitmix64. Not from a library, because the draws of a seed must never change. */
 #ifndef FLOWGEN_RNG_H
 #define FLOWGEN_RNG_H
 
 #include "../common/types.h"
 
-/* One stream for each use, so that drawing more of one does not change another. */
+/* One stream per use: drawing more from one does not change another. */
 struct rng {
 	u64 state;
 };

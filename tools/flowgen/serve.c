@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server. Requests on one connection follow one another; they do not overlap. A header that
- * is not exactly right ends its connection.
+ * The server. Requests on one connection do not overlap. A header that is not exactly right
+ * closes its connection.
  */
 #include <endian.h>
 #include <err.h>
@@ -20,18 +20,18 @@
 #include "socket.h"
 #include "transfer.h"
 
-#define EVENTS		256		/* taken from epoll at a time */
+#define EVENTS		256		/* read from epoll at once */
 #define COMPLAINTS	10		/* about bad requests */
 
 enum { S_HEAD, S_RECV, S_SEND };
 
 struct conn {
 	SLIST_ENTRY(conn) dead;
-	int fd;				/* -1: closed, events of this batch are stale */
+	int fd;				/* -1: closed; ignore its events of this batch */
 	u8 state;
 	u8 got;				/* bytes of head */
 	bool out_watched;
-	bool in_missed;			/* input came while sending; edge-triggered, so noted */
+	bool in_missed;			/* input arrived while sending: remember it, epoll is edge-triggered */
 	bool last;
 	struct rx rx;
 	struct tx tx;
@@ -39,9 +39,9 @@ struct conn {
 };
 
 static struct {
-	SLIST_HEAD(, conn) dead;	/* freed when this batch of events is through */
+	SLIST_HEAD(, conn) dead;	/* freed after this batch of events */
 	int epfd;
-	int fd[2];			/* that listen */
+	int fd[2];			/* listening sockets */
 	int fds;
 	bool stalled;			/* out of files or memory: not accepting */
 	bool served;
@@ -72,7 +72,7 @@ static void conn_reap(void)
 	}
 }
 
-/* Whatever came as a header: act on it only if every field is one of ours. */
+/* The header may be anything: act on it only if every field is valid. */
 static bool conn_request(struct conn *c)
 {
 	const struct wire *w = &c->head;
@@ -193,7 +193,7 @@ static void srv_accept(int listener)
 	connections_open++;
 }
 
-/* @optional: the address family need not be there */
+/* @optional: no error if the host lacks this address family */
 static void srv_listen(int family, bool optional)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -17,16 +17,16 @@
 /* Wake-ups: fewer with larger values, and with larger RX_LOWAT_MAX and TX_LOWAT_MAX. */
 #define LOWAT_MIN	(64U << 10)
 #define SHARED_BYTES	(131072U << 10)
-#define RX_UNTUNED	(32U << 10)	/* a new socket's receive buffer is good for this */
-#define TX_UNTUNED	(64U << 10)	/* less than this is one sendmsg(), or nearly */
+#define RX_UNTUNED	(32U << 10)	/* fits into a new socket's receive buffer */
+#define TX_UNTUNED	(64U << 10)	/* below this one sendmsg() is about enough */
 #define ONE_SEGMENT	1400U
 
 #define TX_VECS		64
-static char tx_data[128 << 10];		/* zeros, named many times over by the vector */
+static char tx_data[128 << 10];		/* zeros; the vector points to it many times */
 
 unsigned int connections_open, connections_planned;
 
-/* One connection's part of SHARED_BYTES. */
+/* One connection's share of SHARED_BYTES. */
 static u32 shared(u32 max)
 {
 	unsigned int n = connections_open;
@@ -52,9 +52,9 @@ void rx_lowat(int fd, struct rx *rx, u32 bytes)
 }
 
 /*
- * The kernel sizes the receive buffer by what is read per round trip. Of a reader that sleeps
- * through many round trips it gets a wrong idea, and the window would hold the sender up. So open
- * it at once as far as net.ipv4.tcp_rmem allows: setting a mark enlarges the buffer to fit it.
+ * The kernel sizes the receive buffer by the bytes read per round trip. A reader that sleeps
+ * through many round trips misleads it, and the window would limit the sender. So open the window
+ * at once as far as net.ipv4.tcp_rmem allows: setting SO_RCVLOWAT enlarges the buffer.
  */
 static void rx_open(int fd, struct rx *rx)
 {
@@ -69,7 +69,7 @@ static void rx_open(int fd, struct rx *rx)
 }
 
 /*
- * The low-water mark stays well below what the receive buffer holds, else the window would close
+ * The low-water mark stays well below the size of the receive buffer, or the window would close
  * while the reader sleeps.
  */
 void rx_expect(int fd, struct rx *rx, u64 n)
@@ -110,9 +110,9 @@ int rx_drain(int fd, struct rx *rx)
 }
 
 /*
- * A large transfer needs few wake-ups: let much be queued and not sent, and enlarge the send
- * buffer to hold that. SO_SNDBUF stops the kernel's own growth of the buffer, so lift that lock
- * again where the kernel could grow it further than this.
+ * A large transfer needs few wake-ups if much unsent data is queued: enlarge the send buffer to
+ * hold it. SO_SNDBUF disables the kernel's autotuning, so it is enabled again where the kernel
+ * could grow the buffer further.
  */
 void tx_tune(int fd, struct tx *tx)
 {

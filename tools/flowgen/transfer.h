@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Moving bytes that mean nothing, with few system calls and few wake-ups. */
+/* Transfers meaningless bytes with few system calls and wake-ups. */
 #ifndef FLOWGEN_TRANSFER_H
 #define FLOWGEN_TRANSFER_H
 
@@ -28,24 +28,24 @@ struct wire {
 
 enum { OP_PULL = 1, OP_PUSH = 2 };
 
-/* All connections together queue about 128 MiB: how many are open, and will be. */
+/* All connections together queue about 128 MiB: numbers of open and of expected ones. */
 extern unsigned int connections_open, connections_planned;
 
-/* What became of a transfer. BROKEN leaves the reason in errno. */
+/* State of a transfer. BROKEN leaves the reason in errno. */
 enum { BROKEN = -2, CLOSED = -1, BLOCKED = 0, DONE = 1 };
 
-/* Receiving: bytes are expected and thrown away. */
+/* Receiving: bytes are discarded. */
 struct rx {
 	u64 left;
-	u32 lowat;		/* SO_RCVLOWAT, in force on the socket */
-	u32 room;		/* an eighth of the receive buffer; 0 if it is as it came */
+	u32 lowat;		/* SO_RCVLOWAT now set on the socket */
+	u32 room;		/* an eighth of the receive buffer; 0: buffer not enlarged */
 };
 
-/* @n bytes are to come. */
+/* Expects @n bytes. */
 void rx_expect(int fd, struct rx *rx, u64 n);
-/* Takes what is there. */
+/* Reads all that is queued. */
 int rx_drain(int fd, struct rx *rx);
-/* @bytes: wake up for so many */
+/* @bytes: wake up once so many are queued */
 void rx_lowat(int fd, struct rx *rx, u32 bytes);
 
 /* Sending. */

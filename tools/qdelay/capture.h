@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Opens all sources and reads them to their end: files, or devices. */
+/* Opens all sources, files or devices, and reads them to their end. */
 #ifndef QDELAY_CAPTURE_H
 #define QDELAY_CAPTURE_H
 
 void files_open(void);
 void files_run(void);
 
-/* Until SIGINT, SIGTERM or --duration; says "ready" on stderr when it begins. */
+/* Runs until SIGINT, SIGTERM or --duration; prints "ready" on stderr when it starts. */
 void live_open(void);
 void live_run(void);
 

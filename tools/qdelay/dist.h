@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A distribution. Values are kept as they are up to `exact` of them. Then, or from the start
- * with weights, they go to a log-linear histogram: 2^bits buckets per octave, every value below
- * 2^(bits + 1) has its own. A percentile is the middle of its bucket: off by at most
+ * A distribution. The first `exact` values are kept unchanged. With more values, or with weights,
+ * it becomes a log-linear histogram: 2^bits buckets per octave, one for each value below
+ * 2^(bits + 1). A percentile is then the middle of its bucket, with a relative error of at most
  * 2^-(bits + 1).
  */
 #ifndef QDELAY_DIST_H
@@ -17,20 +17,20 @@ struct dist {
 	u64 *val;
 	u32 nval, cap, exact;
 	u32 bits;
-	u64 **octave;		/* of buckets; NULL as long as there is no histogram */
+	u64 **octave;		/* buckets; NULL until there is a histogram */
 };
 
 void dist_init(struct dist *d, u32 bits, u32 exact);
 void dist_add(struct dist *d, u64 v);
-/* For distributions with exact = 0. */
+/* Only for distributions with exact = 0. */
 void dist_add_weighted(struct dist *d, u64 v, u64 weight);
 
-/* NAN if there are no values, all of them. */
+/* All of these return NAN if there are no values. */
 double dist_mean(const struct dist *d);
 double dist_stddev(const struct dist *d);
 double dist_min(const struct dist *d);
 double dist_max(const struct dist *d);
-/* Nearest rank: the smallest value that num/den of all do not exceed. Sorts what is exact. */
+/* Nearest rank: the smallest value that num/den of all values do not exceed. Sorts d->val. */
 double dist_percentile(struct dist *d, u32 num, u32 den);
 
 #endif

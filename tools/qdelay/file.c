@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Captures in files. */
+/* Captures from files. */
 #include <err.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ static void open_file(struct source *s)
 							  PCAP_TSTAMP_PRECISION_NANO,
 							  err);
 	if (!s->pcap) {
-		/* libpcap says the name itself if the file is not there */
+		/* the message of libpcap names a missing file itself */
 		if (!strncmp(err, s->name, strlen(s->name)))
 			errx(1, "%s", err);
 		errx(1, "%s: %s", s->name, err);

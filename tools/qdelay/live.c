@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Captures of interfaces. */
+/* Live captures on interfaces. */
 #include <assert.h>
 #include <err.h>
 #include <errno.h>
@@ -17,18 +17,16 @@
 #include "options.h"
 #include "source.h"
 
-#define TIMEOUT_MS	50		/* the kernel hands a block over */
-#define LIVE_LAG	(2 * NSEC)	/* at the latest then */
+#define TIMEOUT_MS	50		/* after which the kernel hands over a block */
+#define LIVE_LAG	(2 * NSEC)	/* the longest that this can take */
 
-/* Not where not all sources watched yet, or any more; CLOCK_REALTIME. */
+/* Packets count between these times, when all sources capture; CLOCK_REALTIME, ns. */
 static u64 start_ns, stop_ns = NEVER;
 
 /*
- * Throws the other direction away before it is copied.  libpcap does that in
- * user space, and its "inbound" must not be used: it runs a new filter there
- * too for what may have been captured before, where a packet's direction is
- * not known and the first block is lost.  What was captured before this
- * filter is too old to count (start_ns).
+ * A kernel filter that drops packets of the other direction before they are copied. libpcap's
+ * pcap_setdirection() and "inbound" filter in user space, where a packet's direction is unknown,
+ * and lose the first block. Packets captured before this filter are too old to count (start_ns).
  */
 static void set_kernel_filter(struct source *s)
 {
@@ -100,9 +98,8 @@ static void live_packet(u8 *user, const struct pcap_pkthdr *h, const u8 *data)
 }
 
 /*
- * The kernel counts a packet when it puts it into a block, and hands the block
- * over later.  So the counter tells whether there is more than what was read;
- * if not, what comes has a time after the last look.
+ * The kernel counts a packet when it puts it into a block, and hands the block over later. If
+ * its counter equals the packets read, every later packet is newer than this look.
  */
 static void look(struct source *s, u64 now)
 {
@@ -125,13 +122,13 @@ void live_open(void)
 		open_live(s);
 }
 
-/* True if there may be more at once. */
+/* True if more can be read without waiting. */
 static bool drain(void)
 {
 	const int batch = 16384;
 	struct source *s;
 	bool more = false;
-	/* once for all: the lab charges for it, and links stand still */
+	/* one read of the clock for all: in the lab each one takes virtual time */
 	u64 now = clock_ns(CLOCK_REALTIME);
 	int r;
 
@@ -149,7 +146,7 @@ static bool drain(void)
 	return more;
 }
 
-/* All that came before the stop is here. */
+/* True if all packets from before the stop have been read. */
 static bool all_here(void)
 {
 	struct source *s;
@@ -162,8 +159,8 @@ static bool all_here(void)
 }
 
 /*
- * Sleeps until the kernel hands over a block of packets: edge-triggered, so
- * that there is no way to spin.
+ * Sleeps until the kernel hands over a block of packets. Edge-triggered, so that it cannot
+ * spin.
  */
 void live_run(void)
 {
@@ -201,7 +198,7 @@ void live_run(void)
 		if (stop_ns == NEVER && (sig_hit || timer_hit)) {
 			stop_ns = clock_ns(CLOCK_REALTIME);
 		} else if (stop_ns != NEVER) {
-			/* blocks that the kernel still fills: wait for them */
+			/* wait for the blocks that the kernel is still filling */
 			over = sig_hit || all_here() ||
 			       clock_ns(CLOCK_REALTIME) > stop_ns + LIVE_LAG;
 		}

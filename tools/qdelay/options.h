@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the command line says. options.c writes it, all others read. */
+/* The values of the command line. options.c writes them, all other files read them. */
 #ifndef QDELAY_OPTIONS_H
 #define QDELAY_OPTIONS_H
 

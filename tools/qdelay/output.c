@@ -16,7 +16,7 @@ static const char *const heading[OUTFILES] = {
 	[OUT_PACKETS] = "t_in_ns,t_out_ns,delay_ns,flow,len,ecn_in,ecn_out,seq,payload\n",
 };
 
-/* At exit: what is still open is half a result. */
+/* At exit: removes files that are still open, because they hold half a result. */
 static void discard(void)
 {
 	for (struct outfile *o = outfile; o < outfile + OUTFILES; o++) {
@@ -69,7 +69,7 @@ void outputs_close(void)
 	}
 }
 
-/* Or nothing, where the packet was not seen. */
+/* Writes nothing for a side that did not see the packet. */
 static void put(FILE *f, bool seen, u64 val)
 {
 	if (seen)

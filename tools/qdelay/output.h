@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The files that results go to. If the program fails, none that is not closed stays. */
+/* The output files. If the program fails, files that are not closed yet are removed. */
 #ifndef QDELAY_OUTPUT_H
 #define QDELAY_OUTPUT_H
 
@@ -17,11 +17,11 @@ enum { OUT_JSON, OUT_SERIES, OUT_FLOW_SERIES, OUT_PACKETS, OUTFILES };
 
 extern struct outfile outfile[OUTFILES];
 
-/* With the first lines of those that are CSV. */
+/* Opens all files and writes the header lines of CSV files. */
 void outputs_open(void);
 void outputs_close(void);
 
-/* A line of --packets; @in or @out may be NULL: not seen there. */
+/* Writes a line of --packets; @in or @out is NULL if that side did not see the packet. */
 void packet_line(const struct pkt *in, const struct pkt *out);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef QDELAY_REPORT_H
 #define QDELAY_REPORT_H
 
-/* Writes the result, and what is wrong with it to stderr; returns the exit status. */
+/* Writes the result, and warnings to stderr; returns the exit status. */
 int report(void);
 
 #endif

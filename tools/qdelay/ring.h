@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A queue in memory: a ring that grows. Entries are numbered as they come, for ever. */
+/* A FIFO in memory: a ring that grows. Entries are numbered in order, without wrap. */
 #ifndef QDELAY_RING_H
 #define QDELAY_RING_H
 
@@ -11,7 +11,7 @@ struct ring {
 	u64 cap;		/* entries; a power of two, or 0 */
 };
 
-/* @size: of an entry, in bytes. Makes room for twice as many. */
+/* Doubles the room. @size: bytes per entry */
 void ring_grow(struct ring *r, size_t size);
 
 static inline bool ring_empty(const struct ring *r)
@@ -22,7 +22,7 @@ static inline bool ring_empty(const struct ring *r)
 #define ring_at(r, type, i)	((type *)(r)->buf + ((i) & ((r)->cap - 1)))
 #define ring_front(r, type)	ring_at(r, type, (r)->head)
 
-/* A new last entry, with anything in it. */
+/* Adds an uninitialised last entry. */
 #define ring_push(r, type) ({					\
 	struct ring *_r = (r);					\
 	if (_r->tail - _r->head == _r->cap)			\
