@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# install.sh - what "make install" does after modules_install, and "make
-# uninstall". Not installed are scripts/report and bench/run with their man pages:
-# they belong to this tree's scenarios.
+# install.sh - what "make install" does after modules_install, and "make uninstall".
+# scripts/report, bench/run and their man pages are not installed: they need the scenarios
+# of this tree.
 set -eu
 
 usage()
@@ -10,11 +10,10 @@ usage()
 	cat <<-END
 	usage: scripts/install.sh install|uninstall DESTDIR PREFIX
 
-	install    puts lowq-tc, lowq-lab, flowgen, qdelay, man pages and bash completion
-	           below DESTDIR/PREFIX, tc's plugin where tc looks for it, and tells depmod
-	           of the modules
-	uninstall  removes what install has put there, and the modules of all kernels
-	DESTDIR may be empty. Doing either twice does no harm.
+	install    installs lowq-tc, lowq-lab, flowgen, qdelay, man pages and bash completion
+	           below DESTDIR/PREFIX and tc's plugin where tc looks for it, and runs depmod
+	uninstall  removes the files that install has written, and the modules of all kernels
+	DESTDIR may be empty. Running either twice does no harm.
 	END
 }
 
@@ -32,18 +31,18 @@ esac
 [ $# -eq 3 ] || { usage >&2; exit 2; }
 DESTDIR=${2%/} PREFIX=${3%/}
 [[ $PREFIX/ == /* && $PREFIX != *[$'\n']* && $PREFIX/ != */../* ]] ||
-	die "PREFIX is an absolute path, not '$3'"
+	die "PREFIX must be an absolute path, not '$3'"
 [[ -z $DESTDIR || $DESTDIR == /* ]] || DESTDIR=$PWD/$DESTDIR
 cd "$(dirname "$(readlink -f "$0")")/.."
 
-# What install has made, a line each, without DESTDIR: "f FILE" or "d DIRECTORY".
+# What install has created, one line each, without DESTDIR: "f FILE" or "d DIRECTORY".
 MANIFEST=$PREFIX/share/lowq/manifest
 
 # --- files ------------------------------------------------------------------
 
 MADE=()
 
-# directory DIR: makes it, and notes what was not there
+# directory DIR: creates it and its parents, and notes which of them are new
 directory()
 {
 	[ ! -d "$DESTDIR$1" ] || return 0
@@ -61,7 +60,7 @@ put()
 	echo "  INSTALL $DESTDIR$3"
 }
 
-# remove_made: reads lines of a manifest, files before directories
+# remove_made: reads lines of a manifest; removes the files, then the empty directories
 remove_made()
 {
 	local kind name
@@ -79,8 +78,8 @@ remove_made()
 	done
 }
 
-# Also when an install breaks off, so that uninstall finds what is there.
-# Directories that an earlier install made are still ours.
+# Written even if an install fails half-way, so that uninstall finds what is there.
+# It also keeps the directories that an earlier install has created.
 write_manifest()
 {
 	[ -d "$DESTDIR${MANIFEST%/*}" ] || return 0
@@ -88,7 +87,7 @@ write_manifest()
 	printf '%s\n' "${MADE[@]}" "${KEPT[@]}" | sort -u >"$DESTDIR$MANIFEST"
 }
 
-# tc_plugins: the directory of tc's own, or ours if this system shows none
+# tc_plugins: tc's own plugin directory, or ours if this system has none
 tc_plugins()
 {
 	local dir
@@ -105,24 +104,24 @@ put_files()
 	KEPT=()
 
 	for file in selftests/{flowgen,qdelay,q_int.so,q_dualpi2.so}; do
-		[ -x "$file" ] || die "$file is not there: make tools"
+		[ -x "$file" ] || die "$file is missing: run make tools"
 	done
 	[ ! -f "$DESTDIR$MANIFEST" ] || mapfile -t KEPT <"$DESTDIR$MANIFEST"
 	directory "${MANIFEST%/*}"
 	trap write_manifest EXIT
 
-	# It looks for its parts and its profiles in ../share/lowq/lowq-tc.d.
+	# lowq-tc looks for its parts and profiles in ../share/lowq/lowq-tc.d.
 	put 755 scripts/lowq-tc "$PREFIX/sbin/lowq-tc"
 	for file in scripts/lowq-tc.d/{,lib/}*.sh; do
 		put 644 "$file" "$PREFIX/share/lowq/${file#scripts/}"
 	done
 	put 755 selftests/flowgen "$PREFIX/bin/flowgen"
 	put 755 selftests/qdelay "$PREFIX/bin/qdelay"
-	# tc looks for plugins where it was built to, or in TC_LIB_DIR
+	# tc looks for plugins in its built-in directory, or in TC_LIB_DIR
 	put 755 selftests/q_int.so "$(tc_plugins)/q_int.so"
-	# ... and would prefer this one to its own, where it has one: lowq-tc asks for it
+	# Not there: tc would prefer it to its own dualpi2, if it has one. lowq-tc asks for it.
 	put 755 selftests/q_dualpi2.so "$PREFIX/lib/lowq/q_dualpi2.so"
-	# the lab, with the sources that it builds the modules from
+	# the lab, and the sources from which it builds the modules
 	mapfile -t tree < <(find scripts/lab scripts/lab.d scripts/packages -type f; . scripts/lab.d/build.sh; module_sources_in .)
 	for file in "${tree[@]}"; do
 		put "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$PREFIX/share/lowq/tree/${file#./}"
@@ -139,7 +138,7 @@ put_files()
 		put 644 "$file" "$PREFIX/share/man/man${name##*.}/$name"
 	done
 
-	# What an older version had and this one has not goes.
+	# Remove files that only an older version had.
 	comm -23 <(printf '%s\n' "${KEPT[@]}" | grep '^f ' | sort) \
 		<(printf '%s\n' "${MADE[@]}" "f $MANIFEST" | sort) | remove_made
 	mapfile -t KEPT < <(printf '%s\n' "${KEPT[@]}" | grep '^d ')
@@ -161,8 +160,8 @@ modules()
 	sed -n 's/^obj-[^=]*=//p' Kbuild | grep -oE '[[:alnum:]_-]+\.o\b' | sed 's/\.o$//' | sort -u
 }
 
-# installed_modules: their files. modules_install has put them into updates/ or,
-# before Linux 5.16 or by INSTALL_MOD_DIR, extra/; those of dkms are its own.
+# installed_modules: their files. modules_install puts them into updates/, or into extra/
+# before Linux 5.16 or with INSTALL_MOD_DIR. Those in updates/dkms belong to DKMS.
 installed_modules()
 {
 	local name file
@@ -174,14 +173,14 @@ installed_modules()
 	done
 }
 
-# of_kernels: the kernels of module files, a line each
+# of_kernels: reads names of module files; prints their kernels, one line each
 of_kernels()
 {
 	sed "s|^$DESTDIR/lib/modules/\([^/]*\)/.*|\1|" | sort -u
 }
 
-# index_modules KERNEL...: modules_install leaves that out where the kernel's
-# build directory has no System.map, as with Debian's headers.
+# index_modules KERNEL...: modules_install does not run depmod if the kernel's build
+# directory has no System.map, as is the case with Debian's headers.
 index_modules()
 {
 	local kernel
@@ -209,7 +208,7 @@ remove_modules()
 	[ -z "$DESTDIR" ] || return 0
 	for name in $(modules); do
 		[ ! -d "/sys/module/$name" ] ||
-			echo "$name is still loaded: modprobe -r $name, once nothing uses it"
+			echo "$name is still loaded; once it is unused: modprobe -r $name"
 	done
 }
 

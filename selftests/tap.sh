@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# TAP as kselftest has it, for all test scripts. Tests run in subshells of their own: what
-# they leave behind for others is files.
+# TAP as kselftest prints it, for all test scripts. Each test runs in its own subshell: it
+# can leave only files for a later one.
 
 TMP=$(mktemp -d)
 readonly KSFT_SKIP=4
 
 TESTS=()	# "function|REQUIREMENT IDS|what is shown"
 
-# declare_test FUNCTION "IDS" "WHAT": adds a test; runs in declared order
+# declare_test FUNCTION "IDS" "WHAT": adds a test; they run in the order of declaration
 declare_test()
 {
 	TESTS+=("$1|$2|$3")
 }
 
-# Before and after each test, whatever came of it, and last; for scripts to define anew
+# For scripts to redefine: setup runs before each test, teardown and put_back after it,
+# whether it passed or not.
 setup() { :; }
 teardown() { :; }
 put_back() { :; }
 
-# In a test: fail "why" or skip "why" ends it; else its status tells. Before the tests fail
-# ends them all.
+# In a test, fail "why" or skip "why" ends it; otherwise its exit status decides. Outside a
+# test, fail ends the script.
 fail()
 {
 	printf '%s\n' "$*" >"$TMP/why"
@@ -66,7 +67,7 @@ between()
 	expect "$1" "$2" -le "$4"
 }
 
-# run_tests [FUNCTION...]: all, or the named; prints TAP, exits as kselftest has it
+# run_tests [FUNCTION...]: runs all or the named tests, prints TAP, exits as kselftest expects
 run_tests()
 {
 	local entry func ids what n=0 passed=0 failed=0 rc start
