@@ -60,6 +60,18 @@ put()
 	echo "  INSTALL $DESTDIR$3"
 }
 
+# compile DIRECTORY: Python's compiled files, which make lowq-tc start faster. Packages leave
+# them to the machine that they are installed on.
+compile()
+{
+	local file
+
+	command -v python3 >/dev/null && python3 -m compileall -q "$1" || return 0
+	while read -r file; do
+		MADE+=("f $file" "d ${file%/*}")
+	done < <(find "$1" -path '*/__pycache__/*.pyc')
+}
+
 # remove_made: reads lines of a manifest; removes the files, then the empty directories
 remove_made()
 {
@@ -110,11 +122,12 @@ put_files()
 	directory "${MANIFEST%/*}"
 	trap write_manifest EXIT
 
-	# lowq-tc looks for its parts and profiles in ../share/lowq/lowq-tc.d.
+	# The program looks for its package in ../share/lowq.
 	put 755 scripts/lowq-tc "$PREFIX/sbin/lowq-tc"
-	for file in scripts/lowq-tc.d/{,lib/}*.sh; do
+	for file in scripts/lowq_tc/{,profiles/}*.py; do
 		put 644 "$file" "$PREFIX/share/lowq/${file#scripts/}"
 	done
+	[ -n "$DESTDIR" ] || compile "$PREFIX/share/lowq/lowq_tc"
 	put 755 selftests/flowgen "$PREFIX/bin/flowgen"
 	put 755 selftests/qdelay "$PREFIX/bin/qdelay"
 	# tc looks for plugins in its built-in directory, or in TC_LIB_DIR

@@ -271,6 +271,17 @@ refused_so() {	# the same without looking at the picture
 	[[ $err == *"$want"* ]] || fail "$*: '$err' does not say '$want'"
 }
 
+# Something stays because someone else changed it: status 1, one line, all as it was
+left() {	# EXPECTED-PART ARGUMENTS...
+	local want=$1
+
+	shift
+	! lt "$@" || fail "$*: says that all is put back"
+	[[ $rc == 1 ]] || fail "$*: exit status $rc"
+	[[ $err && $err != *$'\n'* ]] || fail "$*: not one line: $err"
+	[[ $err == *"$want"* ]] || fail "$*: '$err' does not say '$want'"
+}
+
 # A table of them: EXPECTED-PART | ARGUMENTS
 refused_all() {	# TABLE
 	local before qdiscs want line
@@ -562,7 +573,7 @@ t_foreign() {
 	tcn qdisc add dev lq0 root handle 5: pfifo limit 55
 	must show lq0
 	[[ $out == *"someone else changed it"* ]] || fail "show: $out"
-	refused "changed by someone else" reset lq0
+	left "changed by someone else" reset lq0
 	# a new profile takes what is there now for what was there before
 	must fifo lq0 --rate 2gbit
 	must reset lq0
@@ -816,9 +827,11 @@ t_host_foreign() {
 	must host reno --route 10.71.0.0/24
 	in_ns a sysctl -q -w net.ipv4.tcp_congestion_control=cubic
 	ipn route replace 10.71.0.0/24 dev lq0 proto kernel scope link src 10.71.0.1 mtu 1300
-	must host reset
-	[[ $out == *"changed by someone else"*"changed by someone else"* ]] || fail "host reset: $out"
+	left "changed by someone else" host reset
+	[[ $err == *"changed by someone else"*"changed by someone else"* ]] || fail "host reset: $err"
 	[[ $(ipn route show exact 10.71.0.0/24) == *"mtu 1300"* ]] || fail 'the route was touched'
+	must host reset --force
+	[[ $(ipn route show exact 10.71.0.0/24) != *"mtu 1300"* ]] || fail '--force left the route'
 }
 
 declare_test t_host_dctcp "D11" 'host dctcp: ECN asked for, allowed for all, per route, put back'
@@ -849,7 +862,7 @@ t_installed() {
 
 	mkdir -p "$TMP/usr/bin" "$TMP/usr/share/lowq"
 	cp "$LOWQ_TC" "$TMP/usr/bin/lowq-tc"
-	cp -r "${LOWQ_TC%/*}/lowq-tc.d" "$TMP/usr/share/lowq/" 2>/dev/null ||
+	cp -r "${LOWQ_TC%/*}/lowq_tc" "$TMP/usr/share/lowq/" 2>/dev/null ||
 		skip 'profiles are elsewhere'
 	ln -s "$TMP/usr/bin/lowq-tc" "$TMP/link"
 	out=$("$TMP/usr/bin/lowq-tc" list)

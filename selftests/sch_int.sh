@@ -305,10 +305,11 @@ host()
 	rmmod int_reflector 2>/dev/null
 	"$LOWQ_TC" host hpccpp "${wanted[@]}" >/dev/null || fail "set"
 	echo 25 >/sys/module/tcp_hpccpp/parameters/dscp
-	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset: $(cat "$TMP/out")"
+	! "$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "says that all is put back: $(cat "$TMP/out")"
 	grep -q 'tcp_hpccpp.dscp was changed by someone else' "$TMP/out" || fail "reset: $(cat "$TMP/out")"
 	expect "after reset" "$(values "${all[@]}")" = "0 7 none 0 25 none"
 	modprobe -r tcp_hpccpp
+	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset without the module: $(cat "$TMP/out")"
 	modprobe -a tcp_hpccpp int_reflector
 }
 declare_test host "H5 H19" "lowq-tc host hpccpp: T, N, line rate, DSCP and the reflector; shown, put back, left to others"

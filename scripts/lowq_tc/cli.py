@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which parts a command line needs, and what is said about it.
+
+Exit status: 0 done, 1 a command failed and was rolled back or something is left as it was
+found, 2 refused with nothing changed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from .errors import Failed, Refused
+from .options import FRAME, RESET, Options, parse
+
+if TYPE_CHECKING:
+    from .command import Json
+    from .device import Result
+
+
+def complain(text: str) -> None:
+    print("lowq-tc:", text, file=sys.stderr)
+
+
+def print_json(made: Json) -> None:
+    print(json.dumps(made, indent=2))
+
+
+def as_json(result: Result, space: str | None) -> Json:
+    made: dict[str, Json] = {"action": result.action, "status": result.status}
+    if result.device:
+        made["device"] = result.device
+    if space:
+        made["netns"] = space
+    if result.action == "host":
+        made["control"] = result.profile
+    elif result.profile:
+        made["profile"] = result.profile
+    made |= result.report.to_json()
+    made["commands"] = [command.text(space) for command in result.commands]
+    return made
+
+
+def present(result: Result, options: Options) -> None:
+    space = options.get("netns")
+    if options.has("json"):
+        print_json(as_json(result, space))
+    elif options.has("dry-run"):
+        if not options.has("quiet"):
+            print(result.report.text(result.headline), file=sys.stderr)
+        for command in result.commands:
+            print(command.text(space))
+    elif not options.has("quiet"):
+        print(result.report.text(result.headline))
+
+
+def do_list(options: Options) -> int:
+    from . import texts
+
+    options.only("list")
+    options.expect_words(1, "list")
+    if options.has("json"):
+        print_json(texts.listed())
+    else:
+        print(texts.list_text())
+    return 0
+
+
+def do_show(options: Options) -> int:
+    from . import show
+    from .inspect import Namespace
+    from .journal import Journal
+
+    options.only("show")
+    shown, wrong = show.show(Namespace(options.get("netns")), Journal(), options.words[1:])
+    for text in wrong:
+        complain(text)
+    if options.has("json"):
+        print_json(shown)
+    else:
+        for one in shown:
+            print(show.text(one))
+        if not shown and len(options.words) == 1:
+            print("nothing set by lowq-tc on the devices of this namespace")
+    return 0
+
+
+def do_reset(options: Options) -> int:
+    from . import device
+    from .inspect import Namespace
+    from .journal import Journal
+
+    options.only("reset", *RESET)
+    options.expect_words(2, "reset")
+    results, errors = device.reset(Namespace(options.get("netns")), Journal(), options)
+    if options.has("json") and (options.has("all") or not results):
+        print_json({
+            "action": "reset", "status": "failed" if errors else "planned" if options.has("dry-run") else "applied",
+            "devices": [as_json(result, options.get("netns")) for result in results], "errors": errors,
+        })
+    else:
+        for result in results:
+            present(result, options)
+    for text in errors:
+        complain(text)
+    return 1 if errors else 0
+
+
+def do_host(options: Options) -> int:
+    from . import host
+    from .inspect import Namespace
+    from .journal import Journal
+
+    options.expect_words(2, "host")
+    if len(options.words) < 2:
+        raise Refused("host: which congestion control? (or show, reset)")
+    space, journal, what = Namespace(options.get("netns")), Journal(), options.words[1]
+    if what == "show":
+        options.only("host show")
+        shown = host.show(space, journal)
+        if options.has("json"):
+            print_json(shown)
+        else:
+            print(host.show_text(shown))
+        return 0
+    if what == "reset":
+        present(host.reset(space, journal, options), options)
+    else:
+        present(host.apply(space, journal, what, options), options)
+    return 0
+
+
+def do_profile(options: Options) -> int:
+    from .profiles import PROFILES
+
+    name = options.words[0]
+    if name not in PROFILES:
+        raise Refused(f"unknown profile '{name}'; lowq-tc list shows them")
+    if len(options.words) < 2:
+        raise Refused(f"{name}: on which device?")
+    options.expect_words(2, name)
+    from . import device
+    from .inspect import Namespace
+    from .journal import Journal
+
+    options.only(name, *FRAME, *PROFILES[name].options)
+    result = device.apply(Namespace(options.get("netns")), Journal(), name, options.words[1], options)
+    present(result, options)
+    return 0
+
+
+def dispatch(argv: list[str]) -> int:
+    if argv[:1] == ["--complete"]:
+        from .texts import completions
+
+        print("\n".join(completions(argv[1:])))
+        return 0
+    options = parse(argv)
+    if options.has("help"):
+        from .texts import help_text
+
+        print(help_text())
+        return 0
+    if options.has("version"):
+        from .version import version
+
+        print("lowq-tc", version())
+        return 0
+    if not options.words:
+        raise Refused("what to do? lowq-tc --help says what there is")
+    actions = {"list": do_list, "show": do_show, "reset": do_reset, "host": do_host}
+    return actions.get(options.words[0], do_profile)(options)
+
+
+def main(argv: list[str]) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="surrogateescape")  # names of devices may hold any byte
+    try:
+        status = dispatch(argv)
+        sys.stdout.flush()
+        return status
+    except Refused as error:
+        complain(str(error))
+        return 2
+    except Failed as error:
+        complain(str(error))
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1

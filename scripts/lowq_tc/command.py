@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A command as it will run, and as a person would type it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+Json = Any
+
+
+def quoted(word: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_./:=@%+,-]+", word, re.ASCII):
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+class Command(NamedTuple):
+    argv: tuple[str, ...]
+    everywhere: bool = False  # not of one network namespace: modules, their parameters
+    file: str = ""  # write argv[0] into this file instead of running anything
+
+    def located(self, namespace: str | None) -> tuple[str, ...]:
+        """argv with the namespace where the command belongs"""
+        if namespace is None or self.everywhere:
+            return self.argv
+        words = list(self.argv)
+        at = 2 if words[0] == "env" else 0
+        if words[at] in ("tc", "ip"):
+            return (*words[: at + 1], "-n", namespace, *words[at + 1:])
+        return ("ip", "netns", "exec", namespace, *words)
+
+    def text(self, namespace: str | None) -> str:
+        if self.file:
+            return f"echo {quoted(self.argv[0])} >{self.file}"
+        return " ".join(quoted(word) for word in self.located(namespace))
+
+    def on_device(self, names: dict[str, str]) -> Command:
+        """the same for devices that were renamed: old name -> new name"""
+        words = [
+            names.get(word, word) if at and self.argv[at - 1] == "dev" else word
+            for at, word in enumerate(self.argv)
+        ]
+        return self._replace(argv=tuple(words))
+
+    def to_json(self) -> Json:
+        made: dict[str, Json] = {"argv": list(self.argv)}
+        if self.everywhere:
+            made["everywhere"] = True
+        if self.file:
+            made["file"] = self.file
+        return made
+
+    @staticmethod
+    def from_json(made: Json) -> Command:
+        return Command(tuple(made["argv"]), bool(made.get("everywhere")), made.get("file", ""))
+
+
+def tc(*words: object) -> Command:
+    return Command(("tc", *map(str, words)))

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: GPL-2.0
+"""lowq-tc PROFILE DEV, and lowq-tc reset: from the journal, through steps, to the journal."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple
+
+from . import inspect
+from .aspects import CLSACT, SEGMENTS, TREE, Gone, Place, same_qdisc, same_tree
+from .command import Command, Json
+from .errors import Failed, Refused
+from .execute import CommandFailed, Interrupted, Runner, back, rehearsal_error, rehearse
+from .inspect import Link, Namespace, handle_of
+from .journal import PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step
+from .options import Options
+from .plan import Present, device_facts, device_steps, lose, wanted, wanted_at_all
+from .profiles import PROFILES
+from .profiles.base import Profile, Tc
+from .profiles.queues import ROOT
+from .report import Report
+
+
+class Result(NamedTuple):
+    """What an action did, for cli to print."""
+
+    action: str
+    status: str  # planned, applied, unchanged, failed
+    device: str
+    profile: str
+    headline: str
+    report: Report
+    commands: list[Command]
+
+
+def the_link(space: Namespace, links: list[Link], name: str) -> Link:
+    link = inspect.find_link(links, name)
+    if link is None:
+        raise Refused(f"no device '{name}'{space.suffix}")
+    return link
+
+
+def tc_facts(profile: Profile, options: Options, report: Report) -> tuple[Tc, str]:
+    """What this tc can do, and the folder of plugins that it needs for that, if any."""
+    offers = {probe: inspect.tc_offers(*probe) for probe in profile.probes(options)}
+    plugins = ""
+    missing = ("dualpi2", "step_thresh")
+    if offers.get(missing) is False and os.path.exists(f"{inspect.PLUGINS}/q_dualpi2.so"):
+        plugins = inspect.PLUGINS
+        offers[missing] = inspect.tc_offers(*missing, plugins)
+        report.note(f"tc knows dualpi2's options by a plugin: TC_LIB_DIR={plugins}")
+    return Tc(inspect.tc_version() if offers and not all(offers.values()) else "", offers), plugins
+
+
+def with_plugins(commands: list[Command], plugins: str) -> list[Command]:
+    """The same with the environment that tc needs, so that they run as printed."""
+    if not plugins:
+        return commands
+    return [
+        command._replace(argv=("env", f"TC_LIB_DIR={plugins}", *command.argv)) if "dualpi2" in command.argv else command
+        for command in commands
+    ]
+
+
+def apply(space: Namespace, journal: Journal, profile_name: str, name: str, options: Options) -> Result:
+    profile = PROFILES[profile_name]
+    report = Report()
+    dry = options.has("dry-run")
+    if not dry:
+        journal.begin()
+    link = the_link(space, inspect.links(space), name)
+    place = Place(space, link)
+    try:
+        old = journal.device(space.cookie, link.ifindex)
+    except Damaged as error:
+        raise Failed(f"{error}; 'lowq-tc reset {link.name} --forget' drops it and changes nothing else") from None
+
+    first: list[Command] = []  # what puts back an earlier call that was cut short
+    assumed: dict[str, Json] = {}
+    if old and not old.complete:
+        report.note("an earlier lowq-tc was cut short: what it did is put back first")
+        for outcome in back(Runner(place, journal.lock_file, lambda: None), old.steps, dry=True):
+            if not outcome.done:
+                raise Failed(f"{link.name}: {outcome.said}")
+            first += outcome.commands
+            assumed[outcome.step.aspect] = outcome.step.before.state
+        if not dry:
+            put_back(place, journal, old, force=False)
+            link = place.refresh()
+            first, assumed = [], {}
+        old = None
+    states = {SEGMENTS: link.gso_segs, TREE: inspect.read_tree(space, link), CLSACT: inspect.read_clsact(space, link)}
+    states.update(assumed)
+    present = Present(states, inspect.sysctl_everywhere("net.core.default_qdisc") if space.own else None)
+    standing = next((step for step in old.steps if step.aspect == SEGMENTS), None) if old else None
+    gso_segs = standing.before.state if standing and place.ours(standing, link.gso_segs) else link.gso_segs
+    facts = device_facts(link, inspect.hardware(space, link), states[TREE], gso_segs)
+    tc, plugins = tc_facts(profile, options, report)
+    want = wanted(profile, facts, options, tc, report)
+    want = want._replace(tree=with_plugins(want.tree, plugins))
+    steps = device_steps(place, link, want, present, old, options.has("force"), report)
+    tree = next(step for step in steps if step.aspect == TREE)
+    if not dry and not options.has("no-rehearsal"):
+        rehearsed(link, facts.queues, tree, steps, options.has("force"), report)
+    report.params["previous_exact"] = not tree.lost
+    commands = first + [command for step in steps for command in step.commands]
+    if dry:
+        return Result("apply", "planned", link.name, profile_name, f"{profile_name} on {link.name}: would run",
+                      report, commands)
+
+    record = DeviceRecord(
+        space.cookie, space.inode, space.name, link.ifindex, link.name, link.address,
+        link.permanent or ("" if link.kind else link.address), link.kind, profile_name, report.to_json(), steps,
+        earlier=old.to_json() if old else None,
+    )
+    forward(place, journal, record, old)
+    record.steps = [step for step in steps if wanted_at_all(step, want)]
+    for step in record.steps:
+        step.earlier = None
+    record.earlier, record.complete = None, True
+    journal.save_device(record)
+    return Result("apply", "applied", link.name, profile_name, f"{profile_name} on {link.name}: set", report, commands)
+
+
+def rehearsed(link: Link, queues: int, tree: Step, steps: list[Step], force: bool, report: Report) -> None:
+    """Tries what will run, and whether the user's queue would come back the same."""
+    made = [c for step in steps if step.aspect in (TREE, CLSACT) for c in step.commands
+            if c.argv[:3] != ("tc", "qdisc", "del")]
+    stages = [made]
+    check = bool(tree.before.commands) and tree.earlier is None
+    if check:
+        stages.insert(0, tree.before.commands)
+    result = rehearse(link, queues, stages)
+    if not result.tried:
+        return
+    if check:
+        came = result.trees[0] if result.trees else None
+        if came is None or not same_made(tree.before.state, came):
+            root = next(qdisc for qdisc in tree.before.state["qdiscs"] if qdisc.get("root"))
+            reason = f"'{root['kind']}' (would not come out the same)"
+            if not force:
+                raise Refused(
+                    f"the root qdisc of {link.name}, {reason}, cannot be put back exactly by 'reset';"
+                    " --force replaces it all the same"
+                )
+            lose(tree, tree.before.state, reason, report)
+            if came is None:
+                return
+    if result.failed:
+        raise Refused(f"{rehearsal_error(result.failed)}; nothing was changed")
+
+
+def same_made(one: Json, two: Json) -> bool:
+    trees = [[qdisc for qdisc in tree["qdiscs"] if handle_of(qdisc) != "0:"] for tree in (one, two)]
+    return len(trees[0]) == len(trees[1]) and all(map(same_qdisc, *trees))
+
+
+def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRecord | None) -> None:
+    runner = Runner(place, journal.lock_file, lambda: journal.save_device(record))
+    before = json.loads(json.dumps(old.to_json())) if old else None
+    Interrupted.catch()
+    journal.save_device(record)
+    try:
+        runner.forward(record.steps)
+    except CommandFailed as error:
+        Interrupted.ignore()
+        failed = f"'{error.command.text(place.space.name)}' failed: {error.said}"
+        left = [outcome.said for outcome in back(runner, record.steps, to_earlier=True) if not outcome.done]
+        if left:
+            raise Failed(f"{failed}; rolled back only in part: {'; '.join(left)}") from None
+        if before:
+            journal.write(journal.device_file(record.cookie, record.ifindex), before)
+        else:
+            journal.drop(journal.device_file(record.cookie, record.ifindex))
+        tree = next(step for step in record.steps if step.aspect == TREE)
+        if tree.lost and not tree.earlier and not same_tree(tree.before.state, place.look(tree)):
+            raise Failed(f"{failed}; rolled back, but what --force gave up is lost: {tree.lost}") from None
+        raise Failed(f"{failed}; rolled back to what was there before") from None
+    finally:
+        Interrupted.release()
+
+
+# --- reset ------------------------------------------------------------------------------
+
+
+def put_back(place: Place, journal: Journal, record: DeviceRecord, force: bool) -> list[Command]:
+    """Undoes what a record holds, and drops it once all of it is undone."""
+    runner = Runner(place, journal.lock_file, lambda: journal.save_device(record))
+    commands: list[Command] = []
+    left: list[str] = []
+    Interrupted.ignore()
+    try:
+        for outcome in back(runner, record.steps, force):
+            commands += outcome.commands
+            if outcome.said:
+                left.append(outcome.said)
+    finally:
+        Interrupted.release()
+    kept = [step for step in record.steps if step.state != UNDONE and (step.state != PLANNED or step.earlier)]
+    if kept:
+        journal.save_device(record)
+        raise Failed("; ".join(left))
+    journal.drop(journal.device_file(record.cookie, record.ifindex))
+    return commands
+
+
+def reset_one(space: Namespace, journal: Journal, links: list[Link], record: DeviceRecord, options: Options) -> Result:
+    link = record.link(links)
+    dry = options.has("dry-run")
+    report = Report()
+    file = journal.device_file(record.cookie, record.ifindex)
+    if options.has("forget"):
+        if not dry:
+            journal.drop(file)
+        gone = "gone" if link is None else "left as it is"
+        return Result("reset", "applied", record.name, record.profile, f"{record.name} is {gone}: forgotten", report, [])
+    if link is None:
+        again = inspect.find_link(links, record.name)
+        if again:
+            report.note(f"there is another device '{record.name}' now, which lowq-tc did not set")
+        return Result(
+            "reset", "unchanged", record.name, record.profile,
+            f"{record.name} is gone, and its queue with it; 'lowq-tc reset {record.name} --forget' drops the record",
+            report, [],
+        )
+    name = link.name
+    if name != record.name:
+        report.note(f"{record.name} is called {name} by now")
+    for step in record.steps:
+        if step.lost:
+            report.note(f"the kernel's default is back; what was there before could not be made again: {step.lost}")
+    place = Place(space, link)
+    if dry:
+        commands: list[Command] = []
+        for outcome in back(Runner(place, -1, lambda: None), record.steps, options.has("force"), dry=True):
+            if not outcome.done:
+                raise Failed(f"{name}: {outcome.said}")
+            commands += outcome.commands
+        return Result("reset", "planned", name, record.profile, f"{name}: would run", report, commands)
+    try:
+        commands = put_back(place, journal, record, options.has("force"))
+    except Failed as error:
+        raise Failed(f"{name}: {error}") from None
+    except Gone:
+        raise Failed(f"{name} is gone") from None
+    return Result("reset", "applied", name, record.profile, f"{name}: put back", report, commands)
+
+
+def stray(space: Namespace, name: str) -> str | None:
+    """A queue with our handle and without a record: what to do about it"""
+    for qdisc in inspect.qdiscs(space, name):
+        if qdisc.get("root") and handle_of(qdisc) == ROOT + ":":
+            remove = Command(("tc", "qdisc", "del", "dev", name, "root")).text(space.name)
+            return (
+                f"{name} has a queue with lowq-tc's handle {ROOT}: but there is no record of it: what was there"
+                f" before is not known; '{remove}' removes it"
+            )
+    return None
+
+
+class Reset(NamedTuple):
+    results: list[Result]
+    errors: list[str]
+
+
+def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
+    if options.has("all"):
+        if len(options.words) > 1:
+            raise Refused("reset: --all, or a device, not both")
+    elif len(options.words) < 2:
+        raise Refused("reset: which device? (or --all)")
+    if not options.has("dry-run"):
+        journal.begin()
+    links = inspect.links(space)
+    records, wrong = journal.devices(space)
+    results: list[Result] = []
+    errors: list[str] = []
+    if options.has("all"):
+        if options.has("forget"):
+            records = [record for record in records if record.link(links) is None]
+            if not options.has("dry-run"):
+                forget_dead(journal)
+        errors += [f"{text}; 'lowq-tc reset DEV --forget' drops it" for text in wrong]
+        covered = set()
+        for record in records:
+            link = record.link(links)
+            covered.add(link.ifindex if link else 0)
+            try:
+                results.append(reset_one(space, journal, links, record, options))
+            except (Failed, Refused) as error:
+                errors.append(str(error))
+        roots = {q.get("dev") for q in inspect.qdiscs(space) if q.get("root") and handle_of(q) == ROOT + ":"}
+        for link in links:
+            if link.name in roots and link.ifindex not in covered:
+                said = stray(space, link.name)
+                if said:
+                    errors.append(said)
+        return Reset(results, errors)
+
+    name = options.words[1]
+    found = inspect.find_link(links, name)
+    mine = [record for record in records if found and record.link(links) == found]
+    if not mine and not found:
+        # by the name that it had: renamed since, or gone
+        mine = [record for record in records if record.name == name]
+    if not mine and found:
+        file = journal.device_file(space.cookie, found.ifindex)
+        if options.has("forget") and wrong and not options.has("dry-run"):
+            journal.drop(file)
+            return Reset([Result("reset", "applied", name, "", f"{name}: its record is dropped", Report(), [])], [])
+        damaged = [text for text in wrong if file in text]
+        if damaged:
+            return Reset([], [f"{damaged[0]}; 'lowq-tc reset {name} --forget' drops it and changes nothing else"])
+        said = stray(space, found.name)
+        if said:
+            return Reset([], [said])
+        mine = [record for record in records if record.name == name and record.link(links) is None]
+    if not mine:
+        if not found:
+            raise Refused(f"no device '{name}'{space.suffix}")
+        return Reset([Result("reset", "unchanged", name, "", f"{name}: nothing to undo", Report(), [])], [])
+    for record in mine:
+        try:
+            results.append(reset_one(space, journal, links, record, options))
+        except Failed as error:
+            errors.append(str(error))
+    return Reset(results, errors)
+
+
+def forget_dead(journal: Journal) -> None:
+    """Drops the records of namespaces that are gone."""
+    spaces: dict[str, tuple[int, int]] = {}
+    for file in journal.device_files():
+        try:
+            record = journal.parsed_device(file, journal.read(file))
+        except Damaged:
+            continue
+        if record:
+            spaces[file] = (record.cookie, record.inode)
+        else:
+            journal.drop(file)  # of an earlier boot
+    living = inspect.alive(dict(spaces.values()))
+    for file, (cookie, _) in spaces.items():
+        if cookie not in living:
+            journal.drop(file)

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Steps forward, and steps back: reset, and what takes back a set that failed, are the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import Callable, Iterator, NamedTuple
+
+from . import inspect
+from .aspects import Gone, Place, difference
+from .command import Command
+from .errors import Refused
+from .journal import BEGUN, DONE, PLANNED, UNDOING, UNDONE, Step, Way
+
+
+class CommandFailed(Exception):
+    def __init__(self, command: Command, said: str):
+        super().__init__(said)
+        self.command = command
+        self.said = said
+
+
+class Interrupted:
+    """INT, TERM and HUP end a set between two commands, which is then taken back."""
+
+    by = 0
+
+    @classmethod
+    def catch(cls) -> None:
+        def note(number: int, frame: object) -> None:
+            cls.by = number
+
+        cls.by = 0
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, note)
+
+    @classmethod
+    def ignore(cls) -> None:
+        cls.by = 0
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+
+    @classmethod
+    def release(cls) -> None:
+        cls.by = 0
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+
+
+def run(command: Command, space: inspect.Namespace, lock: int) -> None:
+    """The only place where anything of the machine is changed. The child keeps the lock: if
+    this process is killed, nobody else begins before the command has ended."""
+    if command.file:
+        try:
+            with open(command.file, "w", encoding="ascii") as file:
+                file.write(command.argv[0])
+        except OSError as error:
+            raise CommandFailed(command, error.strerror or str(error)) from None
+        return
+    argv = command.located(space.name)
+    try:
+        path = inspect.program(argv[0])
+    except Refused as error:
+        raise CommandFailed(command, str(error)) from None
+    done = subprocess.run(
+        [path, *argv[1:]], env=inspect.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, pass_fds=[lock] if lock >= 0 else [], check=False,
+        encoding="utf-8", errors="surrogateescape", start_new_session=True,
+    )
+    if done.returncode:
+        raise CommandFailed(command, one_line(done.stdout))
+
+
+def one_line(said: str) -> str:
+    lines = [line for line in said.splitlines() if line.strip() and "We have an error talking" not in line]
+    return "; ".join(lines) or "no reason given"
+
+
+class Runner:
+    def __init__(self, place: Place, lock: int, save: Callable[[], None]):
+        self.place = place
+        self.lock = lock
+        self.save = save  # writes the record with the steps' present states
+
+    def mark(self, step: Step, state: str) -> None:
+        step.state = state
+        self.save()
+
+    def forward(self, steps: list[Step]) -> None:
+        for step in steps:
+            if step.state != PLANNED:
+                continue
+            if step.before.state is None:
+                # A parameter of a module that an earlier step has just loaded
+                self.learn(step)
+            self.mark(step, BEGUN)
+            for number, command in enumerate(step.commands):
+                try:
+                    if Interrupted.by:
+                        raise CommandFailed(command, "interrupted")
+                    if not self.place.same_device():
+                        raise CommandFailed(command, "the device was removed or renamed meanwhile")
+                    run(command, self.place.space, self.lock)
+                except CommandFailed:
+                    if number == 0:
+                        step.state = PLANNED  # it has changed nothing
+                    raise
+            try:
+                step.after = self.place.look(step)
+            except (Gone, Refused) as error:
+                raise CommandFailed(step.commands[-1], str(error) or "the device is gone") from None
+            self.mark(step, DONE)
+
+    def learn(self, step: Step) -> None:
+        value = self.place.look(step)
+        if step.aspect == "parameter" and value is not None:
+            step.before.state = value
+            step.before.commands = [Command((value,), True, inspect.parameter_path(step.target))]
+
+
+class Outcome(NamedTuple):
+    step: Step
+    done: bool  # is it as it was?
+    said: str  # what is to be told, if anything
+    commands: list[Command]
+
+
+def back(runner: Runner, steps: list[Step], force: bool = False, dry: bool = False,
+         to_earlier: bool = False) -> Iterator[Outcome]:
+    """Takes steps back, the last one first. Each is looked at first: it may be as before
+    already, be as lowq-tc left it, or be something else, which is left alone."""
+    place = runner.place
+    for step in reversed(steps):
+        # Nothing that was never begun is undone; but an earlier call may have done it.
+        if step.state == UNDONE or (step.state == PLANNED and (to_earlier or not step.earlier)):
+            continue
+        way = step.earlier if to_earlier and step.earlier else step.before
+        try:
+            yield one_back(runner, step, way, force, dry)
+        except Gone:
+            yield Outcome(step, False, f"{place.link.name if place.link else 'the device'} is gone", [])
+
+
+def one_back(runner: Runner, step: Step, way: Way, force: bool, dry: bool) -> Outcome:
+    place = runner.place
+    name = {"queue": "the queue", "clsact": "clsact", "gso_max_segs": "gso_max_segs"}.get(step.aspect, step.target)
+    now = place.look(step)
+    if place.as_before(way, step, now):
+        if not dry:
+            step.state = UNDONE
+        return Outcome(step, True, "", [])
+    forced = False
+    if not place.ours(step, now):
+        expected = step.after if step.after is not None else way.state
+        if not force:
+            return Outcome(
+                step, False,
+                f"{name} was changed by someone else since: {difference(step, expected, now)};"
+                " left alone (--force puts it back)", [],
+            )
+        forced = True
+    commands = place.commands_back(step, way, now)
+    if dry:
+        return Outcome(step, True, "", commands)
+    runner.mark(step, UNDOING)
+    for command in commands:
+        try:
+            run(command, place.space, runner.lock)
+        except CommandFailed as error:
+            text = command.text(place.space.name)
+            return Outcome(step, False, f"'{text}' failed: {error.said}", commands)
+    now = place.look(step)
+    if not place.as_before(way, step, now) and not step.lost:
+        said = f"{name} is not as it was: {difference(step, way.state, now)}"
+        if not forced:
+            return Outcome(step, False, said, commands)
+        runner.mark(step, UNDONE)
+        return Outcome(step, True, said, commands)
+    runner.mark(step, UNDONE)
+    return Outcome(step, True, "", commands)
+
+
+# --- rehearsal --------------------------------------------------------------------------
+
+
+class Rehearsal(NamedTuple):
+    tried: bool  # False: no veth, or no right to make a namespace
+    failed: CommandFailed | None
+    trees: list[object]  # what each list of commands made
+
+
+def rehearse(link: inspect.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:
+    """Runs lists of commands, each on a clean device of the same name, MTU and number of
+    queues, in a network namespace that ends with this function."""
+    import ctypes
+    import pickle
+
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read_end)
+        result = Rehearsal(False, None, [])
+        try:
+            if inspect.c_library().unshare(ctypes.c_int(inspect.CLONE_NEWNET)) == 0:
+                result = rehearse_here(link, queues, stages)
+        except (Refused, Gone, OSError):
+            pass
+        finally:
+            failed = (result.failed.command, result.failed.said) if result.failed else None
+            with os.fdopen(write_end, "wb") as out:
+                pickle.dump((result.tried, failed, result.trees), out)
+            os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    if not text:
+        return Rehearsal(False, None, [])
+    tried, failed, trees = pickle.loads(text)
+    return Rehearsal(tried, CommandFailed(*failed) if failed else None, trees)
+
+
+def rehearse_here(link: inspect.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:
+    space = inspect.Namespace()
+    add = ["ip", "link", "add", "name", link.name, "mtu", str(link.mtu), "numtxqueues", str(queues),
+           "type", "veth", "peer", "name", "lowq-peer"]
+    up = [["ip", "link", "set", "dev", name, "up"] for name in (link.name, "lowq-peer")]
+    for argv in [add, *up]:
+        if inspect.output(argv)[0]:
+            return Rehearsal(False, None, [])
+    trees: list[object] = []
+    for commands in stages:
+        for command in commands:
+            try:
+                run(command, space, -1)
+            except CommandFailed as error:
+                return Rehearsal(True, error, trees)
+        here = inspect.find_link(inspect.links(space), link.name)
+        assert here
+        trees.append(inspect.read_tree(space, here))
+        inspect.output(["tc", "qdisc", "del", "dev", link.name, "root"])
+    return Rehearsal(True, None, trees)
+
+
+def rehearsal_error(error: CommandFailed) -> str:
+    words = list(error.command.argv)
+    if "kind is unknown" in error.said or "Unknown qdisc" in error.said or "classifier not found" in error.said:
+        sort = "filter" if "filter" in words else "qdisc"
+        skip = {"root": 1, "parent": 2, "handle": 2, "protocol": 2, "pref": 2, "egress": 1}
+        at = words.index("dev") + 2
+        while words[at] in skip:
+            at += skip[words[at]]
+        if sort == "filter":
+            return f"this kernel has no '{words[at]}' classifier (cls_{words[at]})"
+        return f"this kernel has no '{words[at]}' queue (sch_{words[at]})"
+    return f"'{error.command.text(None)}' would fail: {error.said}"

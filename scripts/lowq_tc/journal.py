@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What was changed and how to undo it, on disk before anything changes.
+
+One file per network namespace and device, and host.json for the settings of hosts, in
+/run/lowq or LOWQ_STATE_DIR. A file is replaced whole: written beside it, synced, renamed.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import stat
+import time
+from dataclasses import dataclass, field
+
+from .command import Command, Json
+from .errors import Failed, Refused
+from .inspect import Link, Namespace, boot_id
+
+VERSION = 1
+LOCK_WAIT = 10.0  # seconds
+CAP_NET_ADMIN = 12
+
+PLANNED, BEGUN, DONE, UNDOING, UNDONE = "planned", "begun", "done", "undoing", "undone"
+
+
+@dataclass
+class Way:
+    """A state that a step can go back to, and the commands that lead there."""
+
+    state: Json  # as aspects.look() reads it
+    commands: list[Command]
+
+    def to_json(self) -> Json:
+        return {"state": self.state, "commands": [one.to_json() for one in self.commands]}
+
+    @staticmethod
+    def from_json(made: Json) -> Way:
+        return Way(made["state"], [Command.from_json(one) for one in made["commands"]])
+
+
+@dataclass
+class Step:
+    """One thing that is changed: by which commands, and what it was before."""
+
+    aspect: str  # what kind of thing: aspects.py
+    target: str  # which one: the name of a sysctl, a route's prefix ...
+    commands: list[Command]
+    before: Way  # what was there before lowq-tc first changed it
+    earlier: Way | None = None  # what an earlier call left, until this one is complete
+    after: Json = None  # what is there once all commands have run
+    state: str = PLANNED
+    lost: str = ""  # what cannot be put back: --force gave it up
+    users: dict[str, int] = field(default_factory=dict)  # of a shared setting: cookie -> inode
+    control: str = ""
+
+    def to_json(self) -> Json:
+        made = {
+            "aspect": self.aspect, "target": self.target, "state": self.state,
+            "commands": [one.to_json() for one in self.commands],
+            "before": self.before.to_json(), "after": self.after,
+        }
+        if self.earlier:
+            made["earlier"] = self.earlier.to_json()
+        if self.lost:
+            made["lost"] = self.lost
+        if self.users:
+            made["users"] = self.users
+        if self.control:
+            made["control"] = self.control
+        return made
+
+    @staticmethod
+    def from_json(made: Json) -> Step:
+        return Step(
+            made["aspect"], made["target"], [Command.from_json(one) for one in made["commands"]],
+            Way.from_json(made["before"]),
+            Way.from_json(made["earlier"]) if "earlier" in made else None,
+            made["after"], made["state"], made.get("lost", ""), made.get("users", {}), made.get("control", ""),
+        )
+
+
+@dataclass
+class DeviceRecord:
+    cookie: int
+    inode: int
+    namespace: str | None
+    ifindex: int
+    name: str
+    address: str
+    permanent: str  # its permanent address, "" if it has none that is known
+    kind: str
+    profile: str
+    report: Json
+    steps: list[Step]
+    complete: bool = False
+    earlier: Json = None  # the whole record that this one replaces, until it is complete
+
+    def to_json(self) -> Json:
+        return {
+            "version": VERSION, "boot": boot_id(),
+            "namespace": {"cookie": self.cookie, "inode": self.inode, "name": self.namespace},
+            "device": {"ifindex": self.ifindex, "name": self.name, "address": self.address,
+                       "permanent": self.permanent, "kind": self.kind},
+            "profile": self.profile, "report": self.report, "complete": self.complete,
+            "steps": [step.to_json() for step in self.steps], "earlier": self.earlier,
+        }
+
+    @staticmethod
+    def from_json(made: Json) -> DeviceRecord:
+        space, device = made["namespace"], made["device"]
+        return DeviceRecord(
+            space["cookie"], space["inode"], space["name"], device["ifindex"], device["name"],
+            device["address"], device["permanent"], device["kind"], made["profile"], made["report"],
+            [Step.from_json(one) for one in made["steps"]], made["complete"], made["earlier"],
+        )
+
+    def link(self, all_links: list[Link]) -> Link | None:
+        """The device, whatever its name and address are by now."""
+        for link in all_links:
+            if link.ifindex == self.ifindex:
+                # A permanent address that is another one: the index was given again.
+                if self.permanent and link.permanent and link.permanent != self.permanent:
+                    break
+                return link
+        for link in all_links:
+            if self.permanent and self.permanent in (link.permanent, link.address) and not link.kind \
+                    and self.name in (link.name, *link.altnames):
+                return link
+        return None
+
+
+@dataclass
+class HostRecord:
+    """Settings of the hosts: per namespace (by cookie), and those shared by all of them."""
+
+    own: dict[str, Json] = field(default_factory=dict)  # cookie -> {"inode", "name", "controls"}
+    steps: dict[str, list[Step]] = field(default_factory=dict)  # cookie -> its steps
+    shared: list[Step] = field(default_factory=list)
+
+    def to_json(self) -> Json:
+        return {
+            "version": VERSION, "boot": boot_id(),
+            "namespaces": {
+                cookie: {**space, "steps": [step.to_json() for step in self.steps.get(cookie, [])]}
+                for cookie, space in self.own.items()
+            },
+            "shared": [step.to_json() for step in self.shared],
+        }
+
+    @staticmethod
+    def from_json(made: Json) -> HostRecord:
+        record = HostRecord()
+        for cookie, space in made["namespaces"].items():
+            record.own[cookie] = {key: space[key] for key in ("inode", "name", "controls")}
+            record.steps[cookie] = [Step.from_json(one) for one in space["steps"]]
+        record.shared = [Step.from_json(one) for one in made["shared"]]
+        return record
+
+    @property
+    def empty(self) -> bool:
+        return not self.own and not self.shared
+
+
+class Damaged(Failed):
+    """A record that cannot be read."""
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.folder = os.path.abspath(os.environ.get("LOWQ_STATE_DIR") or "/run/lowq")
+        self.lock_file = -1
+
+    # --- the folder -----------------------------------------------------------
+
+    def begin(self) -> None:
+        """Before anything is read that is to be changed: may we, and is nobody else at it?"""
+        status = open("/proc/self/status", encoding="ascii").read()
+        capable = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff"))
+        if not int(capable, 16) >> CAP_NET_ADMIN & 1:
+            raise Refused("needs the right to administer the network (root); --dry-run does not")
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise Refused(f"cannot make {self.folder}: {error.strerror}") from None
+        self.check()
+        try:
+            self.lock_file = os.open(f"{self.folder}/lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise Refused(f"cannot write to {self.folder}: {error.strerror}") from None
+        end = time.monotonic() + LOCK_WAIT
+        while True:
+            try:
+                fcntl.flock(self.lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN):
+                    return  # a file system without locks
+            if time.monotonic() > end:
+                raise Refused("another lowq-tc is at work")
+            time.sleep(0.02)
+
+    def check(self) -> None:
+        """Records are run as root: nobody else may be able to write them."""
+        path = os.path.realpath(self.folder)
+        while True:
+            found = os.stat(path)
+            loose = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            if path != os.path.realpath(self.folder) and found.st_mode & stat.S_ISVTX:
+                loose = 0
+            if loose or found.st_uid not in (0, os.geteuid()):
+                raise Refused(f"{self.folder}: another user can write to {path}: records there are not trusted")
+            if path == "/":
+                return
+            path = os.path.dirname(path)
+
+    # --- files ------------------------------------------------------------------
+
+    def read(self, name: str) -> Json:
+        """The content of a file, or None where there is none."""
+        path = f"{self.folder}/{name}"
+        try:
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
+                owner = os.fstat(file.fileno())
+                if owner.st_uid not in (0, os.geteuid()) or owner.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                    raise Damaged(f"the record {path} can be written by another user: not trusted")
+                made = json.load(file)
+        except FileNotFoundError:
+            return None
+        except PermissionError:
+            return None
+        except OSError as error:
+            raise Damaged(f"cannot read the record {path}: {error.strerror}") from None
+        except ValueError:
+            raise Damaged(f"the record {path} is damaged") from None
+        if not isinstance(made, dict) or made.get("version") != VERSION:
+            raise Damaged(f"the record {path} is of another version of lowq-tc")
+        # Cookies and indices begin again with each boot.
+        return made if made.get("boot") == boot_id() else None
+
+    def write(self, name: str, made: Json) -> None:
+        path = f"{self.folder}/{name}"
+        try:
+            file = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+            with open(file, "w", encoding="utf-8") as out:
+                json.dump(made, out)
+                out.write("\n")
+                out.flush()
+                os.fsync(out.fileno())
+            os.rename(path + ".new", path)
+            self.sync()
+        except OSError as error:
+            raise Refused(f"cannot write the record {path}: {error.strerror}") from None
+
+    def drop(self, name: str) -> None:
+        for path in (f"{self.folder}/{name}", f"{self.folder}/{name}.new"):
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise Failed(f"cannot remove the record {path}: {error.strerror}") from None
+        self.sync()
+
+    def sync(self) -> None:
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    # --- devices ------------------------------------------------------------------
+
+    @staticmethod
+    def device_file(cookie: int, ifindex: int) -> str:
+        return f"device-{cookie}-{ifindex}.json"
+
+    def device(self, cookie: int, ifindex: int) -> DeviceRecord | None:
+        name = self.device_file(cookie, ifindex)
+        return self.parsed_device(name, self.read(name))
+
+    def parsed_device(self, name: str, made: Json) -> DeviceRecord | None:
+        try:
+            return DeviceRecord.from_json(made) if made else None
+        except (KeyError, TypeError, AttributeError):
+            raise Damaged(f"the record {self.folder}/{name} is damaged") from None
+
+    def save_device(self, record: DeviceRecord) -> None:
+        self.write(self.device_file(record.cookie, record.ifindex), record.to_json())
+
+    def device_files(self) -> list[str]:
+        try:
+            names = os.listdir(self.folder)
+        except OSError:
+            return []
+        return sorted(name for name in names if name.startswith("device-") and name.endswith(".json"))
+
+    def devices(self, space: Namespace) -> tuple[list[DeviceRecord], list[str]]:
+        """The records of a namespace, and what is wrong with those that cannot be read."""
+        found: list[DeviceRecord] = []
+        wrong: list[str] = []
+        for name in self.device_files():
+            if not name.startswith(f"device-{space.cookie}-"):
+                continue
+            try:
+                record = self.parsed_device(name, self.read(name))
+            except Damaged as error:
+                wrong.append(str(error))
+                continue
+            if record and record.cookie == space.cookie:
+                found.append(record)
+        return found, wrong
+
+    # --- the host -------------------------------------------------------------------
+
+    HOST = "host.json"
+
+    def host(self) -> HostRecord:
+        made = self.read(self.HOST)
+        try:
+            return HostRecord.from_json(made) if made else HostRecord()
+        except (KeyError, TypeError, AttributeError):
+            raise Damaged(f"the record {self.folder}/{self.HOST} is damaged") from None
+
+    def save_host(self, record: HostRecord) -> None:
+        if record.empty:
+            self.drop(self.HOST)
+        else:
+            self.write(self.HOST, record.to_json())

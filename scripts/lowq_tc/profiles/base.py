@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a profile and a control are: data in, wanted settings out. Nothing here reads or
+changes the machine."""
+
+from __future__ import annotations
+
+from typing import Callable, Mapping, NamedTuple
+
+from ..command import Command
+from ..errors import Refused
+from ..options import Options
+from ..report import Report
+from ..units import Line
+
+Place = tuple[str, ...]  # ("root",) or ("parent", "10f0:1")
+
+
+class Device(NamedTuple):
+    """What a profile needs to know of the device."""
+
+    name: str
+    mtu: int
+    frame: int  # bytes: MTU and link header
+    queues: int
+    software: bool  # no line of its own: veth, bridge, VLAN, bond ...
+    kind: str  # as ip shows it, "software" if it shows none
+    link_rate: int  # bit/s, 0 if the device reports none
+    gso_size: int  # bytes
+    gso_segs: int
+    queue_limits: str  # byte queue limits of the first queue: bytes, or "none"
+
+
+class Tc(NamedTuple):
+    """What this tc can do."""
+
+    version: str
+    offers: Mapping[tuple[str, str], bool]  # (kind, word of its help)
+
+    def require(self, kind: str, word: str) -> None:
+        if not self.offers.get((kind, word)):
+            raise Refused(f"this tc ({self.version}) has no '{word}' for '{kind}'")
+
+
+class Context:
+    def __init__(self, device: Device, options: Options, line: Line, shape: bool, tc: Tc, report: Report):
+        self.device = device
+        self.options = options
+        self.line = line
+        self.shape = shape
+        self.tc = tc
+        self.report = report
+
+    def size(self, name: str) -> int:
+        """--name, a length of queue, in bytes"""
+        return self.line.to_bytes(name, self.options.given[name], self.options.values[name])
+
+    def record(self, **values: object) -> None:
+        self.report.params.update(values)
+
+    def qdisc(self, place: Place, handle: str, *words: object) -> Command:
+        own = ("handle", handle + ":") if handle else ()
+        return Command(("tc", "qdisc", "add", "dev", self.device.name, *place, *own, *map(str, words)))
+
+    def filter(self, *words: object) -> Command:
+        return Command(("tc", "filter", "add", "dev", self.device.name, *map(str, words)))
+
+
+class Queue(NamedTuple):
+    """The wanted queue: how to make it at a place, with the handle of its top."""
+
+    tree: Callable[[Place, str], list[Command]]
+    egress: tuple[Command, ...] = ()  # filters at clsact
+    single: bool = False  # one for the device, also if that has several queues
+
+
+class Profile(NamedTuple):
+    name: str
+    about: str
+    options: tuple[str, ...]
+    compute: Callable[[Context], Queue]
+    probes: Callable[[Options], list[tuple[str, str]]] = lambda options: []
+    aqm: tuple[str, ...] = ()  # what --aqm may be
+
+
+class Host:
+    """What a control needs of its host. Facts come in as functions, needs go out as lists."""
+
+    def __init__(self, options: Options, sysctl: Callable[[str], str | None]):
+        self.options = options
+        self.sysctl = sysctl
+        self.tcp = True  # a control that sockets can choose
+        self.modules: list[str] = []  # stay loaded
+        self.services: list[str] = []  # reset unloads them
+        self.parameters: list[tuple[str, str, str]] = []  # module, name, value
+        self.ecn: tuple[int, ...] = ()  # net.ipv4.tcp_ecn: wanted, and also fine
+        self.sysctls: list[tuple[str, str]] = []
+        self.route_words: list[str] = []
+        self.route_features: list[str] = []
+
+
+class Control(NamedTuple):
+    name: str
+    about: str
+    options: tuple[str, ...]
+    needs: Callable[[Host], None]

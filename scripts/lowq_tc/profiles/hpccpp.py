@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0
+"""hpccpp: a port that stamps telemetry into probes (sch_int), over a drop-tail queue."""
+
+from __future__ import annotations
+
+from ..command import Command
+from ..errors import Refused
+from ..units import rate_text
+from .base import Context, Control, Host, Place, Profile, Queue
+from .queues import settle_limit
+
+
+def compute(context: Context) -> Queue:
+    device, options, report, line = context.device, context.options, context.report, context.line
+    if not line.rate:
+        raise Refused(f"{device.name} tells no link speed: give --rate")
+    if line.rate < 10_000_000:
+        given = options.given.get("rate", rate_text(line.rate))
+        raise Refused(f"--rate {given}: sch_int stamps 10mbit to 1600gbit")
+    # The counters are a port's: one queue for all of it, not one for each of the NIC's.
+    if device.queues > 1:
+        report.note(
+            f"one queue in place of {device.name}'s {device.queues}: what is stamped is the whole"
+            " port's load, and probes wait where data waits"
+        )
+    context.record(rate_bps=line.rate)
+    words: list[object] = ["rate", rate_text(line.rate)]
+    text = f"stamps as a port of {rate_text(line.rate)}"
+    if options.has("switch-id"):
+        number = options.values["switch-id"]
+        if not 1 <= number <= 4095:
+            raise Refused(f"--switch-id {options.given['switch-id']}: must be 1 to 4095")
+        words += ["switch-id", number]
+        context.record(switch_id=number)
+        text += f", switch ID {number}"
+    else:
+        report.note(
+            f"no --switch-id: one is made from the address of {device.name}; two equal IDs on a path"
+            " hide a change of path"
+        )
+    if options.has("dscp"):
+        words += ["dscp", options.values["dscp"]]
+        report.note(f"the hosts need it, too: lowq-tc host hpccpp --dscp {options.given['dscp']}")
+    context.record(dscp=options.get("dscp", 23))
+    if options.has("relative"):
+        words.append("relative")
+        text += ", its real rate hidden"
+    if options.has("sojourn"):
+        words.append("sojourn")
+        text += ", queue as the wait of the probe"
+    report.explain(f"{text}; probes have DSCP {options.get('dscp', 23)}")
+    context.tc.require("int", "rate")
+    limit = settle_limit(context, max(line.bytes_in(10_000), line.frame), "10 us at the rate")
+    if not context.shape and not device.software:
+        report.note(
+            f"packets in the ring of {device.name} are not in the queue that is stamped: make the ring"
+            " short, or shape a little below the line rate (--shape)"
+        )
+
+    def tree(place: Place, handle: str) -> list[Command]:
+        return [
+            context.qdisc(place, handle, "int", *words),
+            context.qdisc(("parent", handle + ":1"), "", "bfifo", "limit", limit),
+        ]
+
+    return Queue(tree, single=True)
+
+
+def needs(host: Host) -> None:
+    """T, W_ai = W_init * (1 - eta) / N, the rate at which flows start, and the DSCP"""
+    options = host.options
+    host.modules.append("tcp_hpccpp")
+    host.services.append("int_reflector")
+
+    def checked(name: str, low: int, high: int, says: str) -> int:
+        value: int = options.values[name]
+        if not low <= value <= high:
+            raise Refused(f"--{name} {options.given[name]}: must be {says}")
+        return value
+
+    if options.has("rtt"):
+        base = checked("rtt", 1000, 1_000_000_000, "1us to 1s")
+        host.parameters.append(("tcp_hpccpp", "base_rtt_ns", str(base)))
+    if options.has("flows"):
+        flows = str(checked("flows", 1, 1_000_000, "1 to 1000000"))
+        host.parameters += [("tcp_hpccpp", "flows", flows), ("int_reflector", "flows", flows)]
+    if options.has("rate"):
+        rate = checked("rate", 1_000_000, 1_600_000_000_000, "1mbit to 1600gbit")
+        host.parameters.append(("tcp_hpccpp", "line_rate_mbps", str(rate // 1_000_000)))
+    if options.has("dscp"):
+        dscp = str(options.values["dscp"])
+        host.parameters += [("tcp_hpccpp", "dscp", dscp), ("int_reflector", "dscp", dscp)]
+
+
+PROFILE = Profile(
+    "hpccpp", "telemetry for HPCC++: the port stamps its load into probes (sch_int)",
+    ("rtt", "limit", "switch-id", "dscp", "relative", "sojourn"), compute,
+    lambda options: [("int", "rate")],
+)
+CONTROLS = (
+    Control("hpccpp", "HPCC++ over TCP: probes and a receiver that answers them",
+            ("rtt", "flows", "rate", "dscp"), needs),
+)

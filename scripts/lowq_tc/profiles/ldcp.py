@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+"""ldcp: one queue with two profiles (LDCP draft 2.1 and 2.3).
+
+ECT packets are marked with a probability that grows from --min to --max, and dropped only
+when the queue is full. Not-ECT packets, those of a first RTT, are dropped from --k on.
+
+Made of stock parts: gred in WRED mode, whose virtual queues share one backlog when they
+have the same prio, and filters that pick the virtual queue by the ECN field.
+"""
+
+from __future__ import annotations
+
+from ..command import Command
+from ..errors import Refused
+from .base import Context, Control, Host, Place, Profile, Queue
+from .dctcp import asks_for_ecn
+from .queues import MAX_RED, advise, red, red_words, settle_limit
+
+
+def threshold(context: Context, option: str, bdp: int, divisor: int, least: int, name: str, formula: str) -> int:
+    """As given, or as a part of the BDP (in packets), at least so many packets. -> bytes"""
+    if context.options.has(option):
+        size = context.size(option)
+        context.report.explain(f"{name} = {context.line.queue_text(size)}, as given")
+    else:
+        if not bdp:
+            raise Refused(f"give --rtt, from which {name} is computed, or --{option}")
+        size = max(least, (bdp + divisor - 1) // divisor) * context.line.frame
+        context.report.explain(
+            f"{name} = {context.line.queue_text(size)} ({formula}, at least {least} packets)"
+        )
+    context.report.params[option + "_bytes"] = size
+    return size
+
+
+def compute(context: Context) -> Queue:
+    line, options, report = context.line, context.options, context.report
+    context.record(rate_bps=line.rate, frame_bytes=line.frame)
+    bdp = 0
+    if line.rate and options.has("rtt"):
+        context.record(rtt_ns=options.values["rtt"])
+        bdp = line.packets(line.bytes_in(options.values["rtt"]))
+    low = threshold(context, "min", bdp, 16, 4, "K_min", "BDP / 16")
+    high = threshold(context, "max", bdp, 1, 64, "K_max", "the BDP")
+    if low >= high:
+        raise Refused(f"--min ({low} bytes) must be below --max ({high} bytes)")
+    if high >= MAX_RED:
+        raise Refused("--max: red takes less than 512 MB")
+    probability: str = options.get("probability", "1")
+    context.record(probability=float(probability) if probability != "1" else 1)
+    report.explain(f"P_max = {probability}")
+    queue = simple(context, low, high, probability) if options.has("simple") else wred(context, low, high, probability)
+    report.not_honoured(
+        "thresholds on the instantaneous queue: tc halves the distance to it with every packet (EWMA weight 1/2)"
+    )
+    report.not_honoured(
+        "marks independent of each other: RED spaces them by 1 to 1 / p packets, alike, which marks 2p / (1 + p)"
+    )
+    advise(context, low)
+    return queue
+
+
+def simple(context: Context, low: int, high: int, probability: str) -> Queue:
+    if context.options.has("k"):
+        raise Refused("--k is of the profile for Not-ECT, which --simple leaves out")
+    context.report.explain("one profile: red, which drops Not-ECT packets where it marks ECT ones")
+    limit = settle_limit(context, high, "K_max")
+    return Queue(lambda place, handle: [
+        red(context, place, handle, limit, low, high, probability, "step", "ecn")
+    ])
+
+
+def wred(context: Context, low: int, high: int, probability: str) -> Queue:
+    k = context.size("k") if context.options.has("k") else high
+    if k >= MAX_RED:
+        raise Refused("--k: red takes less than 512 MB")
+    context.record(k_bytes=k)
+    context.report.explain(f"K = {context.line.queue_text(k)}: Not-ECT packets that find so much are dropped")
+    limit = settle_limit(context, max(k, high), "K and K_max")
+    context.report.explain(
+        "gred in WRED mode: virtual queue 1 for ECT and what is not IP, 2 for Not-ECT, chosen by filters at clsact"
+    )
+    filters = [
+        context.filter("egress", "protocol", protocol, "pref", pref, "flower", "ip_tos", "0x0/0x3", "classid", ":2")
+        for protocol, pref in (("ip", 1), ("ipv6", 2))
+    ]
+    filters.append(context.filter("egress", "protocol", "all", "pref", 3, "matchall", "classid", ":1"))
+
+    def virtual(place: Place, handle: str, number: int, words: list[str], *flags: str) -> Command:
+        return Command((
+            "tc", "qdisc", "change", "dev", context.device.name, *place, "handle", handle + ":",
+            "gred", "vq", str(number), "prio", "1", *words, *flags,
+        ))
+
+    def tree(place: Place, handle: str) -> list[Command]:
+        return [
+            context.qdisc(place, handle, "gred", "setup", "vqs", 3, "default", 1, "grio", "limit", limit),
+            virtual(place, handle, 1, red_words(context, limit, low, high, probability, "step"), "ecn"),
+            virtual(place, handle, 2, red_words(context, limit, k, k, "1", "step")),
+        ]
+
+    return Queue(tree, tuple(filters))
+
+
+def needs(host: Host) -> None:
+    """Both ends: ECN, an ACK per packet, and a receive window that holds a first RTT. A
+    sender pushes what is longer than half of that window in parts: so it is twice that."""
+    options = host.options
+    host.modules.append("tcp_ldcp")
+    asks_for_ecn(host)
+    if not options.has("route"):
+        return
+    if not options.has("quickack"):
+        host.route_words += ["quickack", "1"]
+    if not options.has("initcwnd"):
+        return
+    window = 2 * options.values["initcwnd"] + 2
+    if not options.has("initrwnd"):
+        host.route_words += ["initrwnd", str(window)]
+    # The default receive buffer has to hold that window: twice the bytes, as half of a
+    # buffer counts for overhead at the default tcp_adv_win_scale.
+    buffers = host.sysctl("net.ipv4.tcp_rmem")
+    if buffers:
+        least, middle, most = (int(value) for value in buffers.split())
+        wanted = 2 * window * 1460
+        if middle < wanted:
+            host.sysctls.append(("net.ipv4.tcp_rmem", f"{least} {wanted} {max(most, wanted)}"))
+
+
+PROFILE = Profile(
+    "ldcp", "WRED: ECT is marked from --min to --max, Not-ECT dropped from --k on (LDCP)",
+    ("rtt", "min", "max", "probability", "k", "limit", "simple"), compute,
+)
+CONTROLS = (Control("ldcp", "LDCP", (), needs),)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0
+"""prague: a queue for L4S. ECT(1) is marked at a very short delay; the rest has a queue and
+a law of its own, coupled to it (dualpi2, RFC 9332), or of its flow (fq_codel)."""
+
+from __future__ import annotations
+
+from ..errors import Refused
+from ..options import Options
+from ..units import time_text
+from .base import Context, Control, Host, Profile, Queue
+
+AQM = ("dualpi2", "fq_codel")
+
+
+def compute(context: Context) -> Queue:
+    aqm = context.options.get("aqm", "dualpi2")
+    if aqm not in AQM:
+        raise Refused(f"--aqm {aqm}: dualpi2 or fq_codel")
+    context.record(aqm=aqm, rate_bps=context.line.rate)
+    words = fq_codel(context) if aqm == "fq_codel" else dualpi2(context)
+    return Queue(lambda place, handle: [context.qdisc(place, handle, aqm, *words)])
+
+
+def whole_us(options: Options, name: str) -> int:
+    ns: int = options.values[name]
+    if ns % 1000:
+        raise Refused(f"--{name} {options.given[name]}: tc sets whole microseconds")
+    return ns // 1000
+
+
+def packets(context: Context, name: str) -> int:
+    return context.line.packets(context.size(name))
+
+
+def dualpi2(context: Context) -> list[object]:
+    options, report = context.options, context.report
+    words: list[object] = []
+    if options.has("limit"):
+        words += ["limit", packets(context, "limit")]
+    if options.has("step"):
+        words += ["step_thresh", f"{whole_us(options, 'step')}us"]
+    if options.has("step-min"):
+        words += ["min_qlen_step", options.values["step-min"]]
+    if options.has("target"):
+        words += ["target", f"{whole_us(options, 'target')}us"]
+    if options.has("coupling"):
+        if options.values["coupling"] > 255:
+            raise Refused(f"--coupling {options.given['coupling']}: must be 1 to 255")
+        words += ["coupling_factor", options.values["coupling"]]
+    if context.tc.offers.get(("dualpi2", "step_thresh")):
+        text = "".join(", " + " ".join(map(str, words)) for _ in words[:1])
+        report.explain(f"dualpi2{text}; what is not given is the kernel's")
+        return words
+    # A tc that does not know dualpi2 can still add it, with the kernel's options.
+    for name in ("limit", "step", "step-min", "target", "coupling"):
+        if options.has(name):
+            report.not_honoured(
+                f"--{name} {options.given[name]}: this tc ({context.tc.version}) does not know"
+                " dualpi2's options; it has the kernel's"
+            )
+    report.explain(
+        "dualpi2 as the kernel sets it: ECT(1) marked above 1 ms, target 15 ms for the rest,"
+        " coupling factor 2, limit 10000 packets"
+    )
+    return []
+
+
+def fq_codel(context: Context) -> list[object]:
+    options, report = context.options, context.report
+    for name in ("coupling", "step-min"):
+        if options.has(name):
+            raise Refused(f"--{name} goes with --aqm dualpi2")
+    context.tc.require("fq_codel", "ce_threshold_selector")
+    step = whole_us(options, "step") if options.has("step") else 1000
+    limit = packets(context, "limit") if options.has("limit") else 10240
+    words: list[object] = ["limit", limit, "ecn", "ce_threshold", f"{step}us", "ce_threshold_selector", "0x01/0x03"]
+    if options.has("target"):
+        target = whole_us(options, "target")
+        words += ["target", f"{target}us", "interval", f"{20 * target}us"]
+    context.record(step_ns=step * 1000)
+    report.explain(
+        f"fq_codel: a queue for each flow; ECT(1) that waited longer than {time_text(step * 1000)} is"
+        " marked, CoDel's law above that"
+    )
+    report.note("CoDel's law marks ECT(1) too, when its target is missed for long")
+    return words
+
+
+def probes(options: Options) -> list[tuple[str, str]]:
+    if options.get("aqm", "dualpi2") == "fq_codel":
+        return [("fq_codel", "ce_threshold_selector")]
+    return [("dualpi2", "step_thresh")]
+
+
+def needs(host: Host) -> None:
+    """Accurate ECN in both directions: the module asks for it as a client, but a server
+    agrees for other controls only if the sysctl does."""
+    host.modules.append("tcp_prague")
+    host.ecn = (3, 4, 5)
+    host.sysctls += [("net.ipv4.tcp_ecn_option", "2"), ("net.ipv4.tcp_ecn_fallback", "1")]
+
+
+PROFILE = Profile(
+    "prague", "L4S: ECT(1) marked at 1 ms or less, the rest apart (RFC 9332)",
+    ("limit", "aqm", "step", "step-min", "target", "coupling"), compute, probes, AQM,
+)
+CONTROLS = (Control("prague", "Prague for L4S", (), needs),)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""roce: the congestion point of RoCEv2 congestion management. CNPs go first, RoCEv2 (UDP
+4791) goes through RED, and all the rest through a drop-tail queue."""
+
+from __future__ import annotations
+
+from ..command import Command
+from ..errors import Refused
+from .base import Context, Control, Host, Place, Profile, Queue
+from .queues import MAX_RED, TO_REST, advise, quanta, red, rest_limit, settle_limit
+
+PORT = 4791
+CNP = "0x81"  # a CNP is known by its opcode, never by its ECN field
+
+
+def compute(context: Context) -> Queue:
+    line, options, report = context.line, context.options, context.report
+    how = ""
+    # 16 and 80 us, tried with DCQCN's defaults at 10 Gb/s; at least 8 and 32 packets
+    if options.has("min"):
+        low = context.size("min")
+    else:
+        if not line.rate:
+            raise Refused("roce: give --rate, or --min and --max")
+        low, how = max(line.bytes_in(16_000), 8 * line.frame), " (default)"
+    if options.has("max"):
+        high = context.size("max")
+    else:
+        if not line.rate:
+            raise Refused("roce: give --rate, or --min and --max")
+        high, how = max(line.bytes_in(80_000), 4 * low), " (default)"
+    if low > high:
+        raise Refused(f"--min {low} is above --max {high} bytes")
+    if high >= MAX_RED:
+        raise Refused("--max: red takes less than 512 MB")
+    probability: str = options.get("probability", "0.1")
+    context.record(rate_bps=line.rate, frame_bytes=line.frame, min_bytes=low, max_bytes=high)
+    context.record(probability=float(probability) if probability != "1" else 1)
+    report.explain(
+        f"RED for UDP {PORT}: min {line.queue_text(low)}, max {line.queue_text(high)}{how},"
+        f" probability up to {probability}"
+    )
+    limit = settle_limit(context, high, "--max")
+    share: int = options.get("share", 50)
+    context.record(share_percent=share)
+    report.explain(f"CNPs go first; RoCEv2 has at least {share} % of the link while both wait")
+    rest = rest_limit(context, limit)
+    advise(context, low)
+
+    def tree(place: Place, handle: str) -> list[Command]:
+        made = [
+            context.qdisc(place, handle, "ets", "bands", 3, "strict", 1, "quanta", *quanta(line.frame, share),
+                          "priomap", *TO_REST[3]),
+            context.qdisc(("parent", handle + ":1"), "", "bfifo", "limit", 100 * line.frame),
+            red(context, ("parent", handle + ":2"), "", limit, low, high, probability, "step", "ecn", "nodrop"),
+            context.qdisc(("parent", handle + ":3"), "", "bfifo", "limit", rest),
+        ]
+        # the opcode is the first byte behind IP and UDP headers
+        for family, protocol, pref, at in (("ip", "ip", 1, 28), ("ipv6", "ip6", 3, 48)):
+            match = ("u32", "match", protocol, "protocol", 17, "0xff", "match", protocol, "dport", PORT, "0xffff")
+            to = ("parent", handle + ":", "protocol", family, "pref")
+            made.append(context.filter(*to, pref, *match, "match", "u8", CNP, "0xff", "at", at,
+                                       "classid", handle + ":1"))
+            made.append(context.filter(*to, pref + 1, *match, "classid", handle + ":2"))
+        return made
+
+    return Queue(tree)
+
+
+def needs(host: Host) -> None:
+    for name in ("route", "default", "allow", "initcwnd", "initrwnd", "quickack"):
+        if host.options.has(name):
+            raise Refused(f"--{name} does not go with 'host roce': it is not a control of TCP")
+    host.tcp = False
+    host.services.append("roce_rcm")  # it works while it is loaded
+
+
+PROFILE = Profile(
+    "roce", "RED for RoCEv2, CNPs first, drop-tail for the rest (DCQCN)",
+    ("min", "max", "probability", "limit", "share", "rest-limit"), compute,
+)
+CONTROLS = (Control("roce", "soft-RoCE: injector, notification and reaction point", (), needs),)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+"""lowq-tc show: per device what was set, what marks now, what was counted, what differs."""
+
+from __future__ import annotations
+
+from . import inspect
+from .aspects import Gone, Place, difference
+from .command import Json
+from .device import stray, the_link
+from .errors import Refused
+from .inspect import Link, Namespace
+from .journal import DONE, DeviceRecord, Journal
+
+
+def counted(qdisc: Json) -> Json:
+    options = qdisc.get("options") if isinstance(qdisc.get("options"), dict) else {}
+    marked = sum(qdisc.get(name) or 0 for name in ("marked", "ce_mark", "ecn_mark"))
+    marked += sum(one.get("prob_mark", 0) + one.get("forced_mark", 0) for one in (options or {}).get("vqs", []))
+    return {
+        "kind": qdisc["kind"], "place": qdisc.get("parent", "root"), "handle": inspect.handle_of(qdisc),
+        "packets": qdisc.get("packets", 0), "bytes": qdisc.get("bytes", 0), "marked": marked,
+        "dropped": qdisc.get("drops", 0), "backlog_bytes": qdisc.get("backlog", 0),
+        "backlog_packets": qdisc.get("qlen", 0),
+    }
+
+
+def device(space: Namespace, link: Link, record: DeviceRecord | None) -> Json:
+    live = [one for one in inspect.qdiscs(space, link.name, counters=True) if one["kind"] not in ("ingress", "clsact")]
+    queues = sorted(map(counted, live), key=lambda one: (one["place"] != "root", one["place"], one["handle"]))
+    differs = differences(space, link, record) if record else []
+    shown: Json = {"netns": space.name} if space.name else {}
+    shown |= {"device": link.name, "set": bool(record and record.complete and not differs)}
+    if record:
+        tree = next((step for step in record.steps if step.aspect == "queue"), None)
+        shown |= {
+            "profile": record.profile, **record.report,
+            "previous": tree.before.state["qdiscs"] if tree else [],
+            "previous_exact": not (tree and tree.lost),
+            "changed_since": bool(record.complete and differs), "differs": differs, "cut_short": not record.complete,
+        }
+    else:
+        said = stray(space, link.name)
+        if said:
+            shown["differs"] = [said]
+    marks = sorted({one["kind"] for one in queues if one["marked"]})
+    shown |= {
+        "queues": queues, "marked": sum(one["marked"] for one in queues), "marking": marks,
+        "dropped": next((one["dropped"] for one in queues if one["place"] == "root"), 0),
+    }
+    return shown
+
+
+def differences(space: Namespace, link: Link, record: DeviceRecord) -> list[str]:
+    """What is not as lowq-tc left it"""
+    place = Place(space, link)
+    found = []
+    for step in record.steps:
+        if step.state != DONE:
+            continue
+        try:
+            now = place.look(step)
+        except Gone:
+            continue
+        if not place.matches(step, step.after, now):
+            name = "the queue" if step.aspect == "queue" else step.aspect
+            found.append(f"{name} was changed: {difference(step, step.after, now)}")
+    return found
+
+
+def text(shown: Json) -> str:
+    name = shown["device"]
+    if shown.get("cut_short"):
+        lines = [f"{name}: {shown['profile']}, cut short while it was being set"]
+    elif shown["set"]:
+        lines = [f"{name}: {shown['profile']}"]
+    elif shown.get("profile"):
+        lines = [f"{name}: {shown['profile']} was set, but someone else changed it since"]
+    else:
+        lines = [f"{name}: not set by lowq-tc"]
+    lines += ["  differs: " + one for one in shown.get("differs", [])]
+    if shown["set"]:
+        lines += ["  " + one for one in shown["explanation"]]
+        lines += ["  could not honour: " + one for one in shown["could_not_honour"]]
+        lines += ["  note: " + one for one in shown["notes"]]
+    for one in shown["queues"]:
+        lines.append(
+            f"  {one['kind']} at {one['place']}: {one['packets']} packets, {one['marked']} marked,"
+            f" {one['dropped']} dropped, {one['backlog_packets']} packets ({one['backlog_bytes']} bytes) waiting"
+        )
+    return "\n".join(lines)
+
+
+def show(space: Namespace, journal: Journal, names: list[str]) -> tuple[list[Json], list[str]]:
+    """-> the devices, and what is wrong with records"""
+    links = inspect.links(space)
+    records, wrong = journal.devices(space)
+    by_index = {link.ifindex: record for record in records for link in [record.link(links)] if link}
+    if names:
+        chosen = [the_link(space, links, name) for name in names]
+    else:
+        chosen = [link for link in links if link.ifindex in by_index]
+        roots = {q.get("dev") for q in inspect.qdiscs(space) if q.get("root") and inspect.handle_of(q) == "10f0:"}
+        chosen += [link for link in links if link.name in roots and link.ifindex not in by_index]
+        for record in records:
+            if record.link(links) is None:
+                wrong.append(
+                    f"{record.name} is gone; its record is kept: 'lowq-tc reset {record.name} --forget' drops it"
+                )
+    shown = []
+    for link in chosen:
+        try:
+            shown.append(device(space, link, by_index.get(link.ifindex)))
+        except Refused:
+            if names:
+                raise
+    return shown, wrong
