@@ -19,7 +19,7 @@ PORT=5201
 
 # ---- set-up ------------------------------------------------------------------
 
-# Two servers are for all tests; what a test starts beside them ends with it.
+# All tests share two servers; servers that a test starts end with it.
 setup() { SERVERS=(); }
 teardown()
 {
@@ -70,7 +70,7 @@ server()
 	wait_until grep -q ready "$TMP/ready"
 }
 
-# ---- one run, and what came of it --------------------------------------------
+# ---- one run and its result --------------------------------------------
 
 # client MODE ARGS...: output in $TMP/out, status in $RC.
 client()
@@ -146,7 +146,7 @@ long_one_byte()
 }
 declare_test long_one_byte "" "one byte each way"
 
-# The sizes at which the sender or the receiver begins to do things differently.
+# Sizes around which the sender or the receiver changes its method.
 sizes_around_limits()
 {
 	local size dir
@@ -172,7 +172,7 @@ long_timed()
 		between "duration$dir" "$(field flow duration_ns | head -n 1)" 200000000 400000000
 		between "bytes$dir" "$(field summary bytes)" 1000000 1e12
 	done
-	# The server goes on.
+	# The server continues.
 	client long --to "$TO" --size 1k
 	good_run 1 1000
 }
@@ -276,8 +276,8 @@ rpc_rate()
 }
 declare_test rpc_rate "" "a rate of requests"
 
-# A client that stands still for 200 ms starts what was due meanwhile later. From its start a
-# request is quick; who waited for it waited from the time it was due.
+# A client that is stopped for 200 ms starts the requests due meanwhile late. From its start each
+# is quick, but its user has waited since it was due.
 rpc_due()
 {
 	local pid
@@ -333,7 +333,7 @@ rpc_hosts()
 }
 declare_test rpc_hosts "" "several servers"
 
-# ---- tests: what is drawn ----------------------------------------------------
+# ---- tests: random draws ----------------------------------------------------
 
 plan()
 {
@@ -357,7 +357,7 @@ seeds()
 	paste <(field flow id) <(field flow size) | sort -n >"$TMP/second"
 	cmp -s "$TMP/first" "$TMP/second" || fail "two runs of seed 7 had different sizes"
 }
-declare_test seeds "" "a seed decides what is drawn"
+declare_test seeds "" "a seed decides all draws"
 
 # Exponential: the standard deviation is the mean.
 poisson()
@@ -409,7 +409,7 @@ cdf_means()
 	expect "sizes of a step" "$(field plan size | sort -un | tr '\n' ' ')" = "100 2000 "
 	between "how many are small" "$(field plan size | grep -cx 100)" 900 1100
 }
-declare_test cdf_means "" "the mean of what is drawn is the distribution's"
+declare_test cdf_means "" "the mean of the draws is the distribution's"
 
 # ---- tests: incast -----------------------------------------------------------
 
@@ -485,7 +485,7 @@ options()
 }
 declare_test options "" "labels, DSCP, MSS, buffers, output to a file"
 
-# ---- tests: what goes wrong --------------------------------------------------
+# ---- tests: errors --------------------------------------------------
 
 # refused PATTERN MODE ARGS...: exit 2, one line on stderr that matches, nothing else.
 refused()
@@ -642,7 +642,7 @@ garbage()
 	done
 	expect "the server's stdout" "$(cat "$TMP/main.ready")" = ready
 }
-declare_test garbage "" "nothing that is sent to the server ends or confuses it"
+declare_test garbage "" "no input ends or confuses the server"
 
 connection_refused()
 {
@@ -670,7 +670,7 @@ timeouts()
 	expect "exit status" "$RC" = 1
 	expect "status" "$(field flow status | sort -u)" = timeout
 	between "duration" "$(field flow duration_ns | head -n 1)" 100000000 2000000000
-	# What was acknowledged is known exactly.
+	# The acknowledged bytes are known exactly.
 	client long --to "$TO:$((PORT + 2))" --size 100 --timeout 100ms
 	expect "status" "$(field flow status)" = timeout
 	expect "size acknowledged" "$(field flow size)" = 100
@@ -684,7 +684,7 @@ timeouts()
 	wait "$pid"
 	expect "the server's exit status" $? = 0
 }
-declare_test timeouts "" "a server that does not answer: reported, with what was acknowledged"
+declare_test timeouts "" "a server that does not answer: reported, with the acknowledged bytes"
 
 server_dies()
 {
@@ -718,7 +718,7 @@ interrupt()
 	expect "status" "$(field flow status | sort -u)" = "error: interrupted"
 	expect "failed" "$(field summary failed)" = 3
 }
-declare_test interrupt "" "an interrupted client tells what it did"
+declare_test interrupt "" "an interrupted client reports what it did"
 
 once_idle()
 {
@@ -747,7 +747,7 @@ ready_fd()
 	expect "the server's exit status" $? = 0
 	good_run 1
 }
-declare_test ready_fd "" "the server tells when it is ready"
+declare_test ready_fd "" "the server says when it is ready"
 
 port_in_use()
 {

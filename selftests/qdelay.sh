@@ -90,8 +90,8 @@ mk()	# NAME [OPTIONS]: packets on standard input
 }
 
 # traffic: the captures in and out, of packets on standard input: TIME-IN TIME-OUT PACKET, a
-# time - if it was not seen there, A>B in a value for what the queue has changed. What goes out
-# has passed a router, too: its TTL is 63.
+# time - if it was not seen there, A>B in a value for what the queue has changed. Packets that
+# go out have passed a router, so their TTL is 63.
 traffic()
 {
 	awk -v in_="$TMP/in.txt" -v out="$TMP/out.txt" '
@@ -219,7 +219,7 @@ t_holes()
 	E
 	cp "$TMP/in" "$TMP/out"
 	measure
-	# 5 overlaps a part of 6; 8 brings what was missing, 9 nothing
+	# 5 overlaps a part of 6; 8 fills the hole, 9 adds nothing
 	want .matched=9 .flows[0].retransmitted=2 .flows[0].goodput_bps=2100000000000 \
 		.flows[0].payload_bytes=4900 .delay_us.max=0 .qlen_pkts.max=0
 }
@@ -244,7 +244,7 @@ t_duplicates()
 declare_test t_duplicates "" "packets that look the same"
 
 # A retransmission that looks like the segment that was lost (IPv6 has no id):
-# what is older than the flow's last packet out does not come any more ...
+# packets older than the flow's last packet out are lost ...
 t_alike()
 {
 	traffic <<-E
@@ -266,7 +266,7 @@ t_alike()
 	measure
 	want .matched=4 .dropped=0 .unmatched_out=0 .delay_us.max=8
 }
-declare_test t_alike "" "a retransmission that looks like what was lost"
+declare_test t_alike "" "a retransmission that looks like the lost segment"
 
 # A lost last segment looks like its retransmission; another flow's packet overtook it.
 t_alike_tail()
@@ -293,7 +293,7 @@ t_two_flows()
 		5000 10000 tcp 10.0.0.3:1>10.0.0.9:80 id=1 seq=5 len=0
 	E
 	measure
-	# (2 + 3)^2 / (2 * (4 + 9)): who sends no data does not count
+	# (2 + 3)^2 / (2 * (4 + 9)): a flow without data does not count
 	want .matched=6 .dropped=0 .jain=0.961538 ".flows[0].flow=$A" \
 		".flows[1].flow=$B" .flows[0].delay_us.mean=6.5 \
 		.flows[0].delay_us.p99=7 .flows[1].delay_us.mean=2.333333 \
@@ -533,7 +533,7 @@ t_gaps()
 }
 declare_test t_gaps "" "gaps between a flow's packets"
 
-# Where a capture begins and ends, and what lies in the queue then.
+# The start and the end of a capture, with packets in the queue.
 t_edges()
 {
 	traffic <<-E
@@ -554,7 +554,7 @@ t_edges()
 	measure --gap 0
 	want .dropped=5
 }
-declare_test t_edges "" "where a capture begins and ends"
+declare_test t_edges "" "packets in the queue when a capture starts or ends"
 
 # A queue of segments on one side, of super-packets on the other.
 t_segmented()
@@ -640,7 +640,7 @@ t_probes()
 	measure
 	want .flows[0].retransmitted=0 .flows[0].packets=4 .flows[0].goodput_bps=400000000
 }
-# A capture that begins in mid-flow, with a segment that overtook another one.
+# A capture that starts in mid-flow, with a segment that overtook another one.
 t_mid_flow()
 {
 	traffic <<-E
@@ -767,7 +767,7 @@ t_bad_captures()
 	done
 	[ ! -e "$TMP/s" ] || fail "half a series stays"
 }
-declare_test t_bad_captures "" "what is no capture is refused"
+declare_test t_bad_captures "" "files that are no captures are refused"
 
 # Whatever is cut or broken anywhere: an answer or one line, never a crash.
 t_corrupt()
@@ -1102,7 +1102,7 @@ t_live_tcp()
 }
 declare_test t_live_tcp "" "live: TCP in bulk, at many packets per wakeup"
 
-# What the kernel could not hand over must not be taken for drops of the queue
+# Packets that the capture lost must not count as drops of the queue
 t_live_capture_loss()
 {
 	need_live
@@ -1115,7 +1115,7 @@ t_live_capture_loss()
 	got
 	expect "capture_drops" "${JSON[.capture_drops]}" -gt 0
 }
-declare_test t_live_capture_loss "" "live: what the kernel could not hand over is no drop"
+declare_test t_live_capture_loss "" "live: packets that the capture lost are no drops"
 
 # Nothing to see: hardly a wakeup, and a clear end
 t_live_idle()

@@ -15,7 +15,7 @@
  *
  * with [v6]:port for IPv6, ports 0 where the protocol has none.  Keys: len
  * (payload), ecn (0 not, 1 ECT(1), 2 ECT(0), 3 CE), ttl, id, frag (16 bits),
- * label, seq, ack, flags, ts, mss, fill (what the payload says), pad (after the
+ * label, seq, ack, flags, ts, mss, fill (bytes of the payload), pad (after the
  * packet), ext (IPv6: a hop-by-hop header if 1).
  */
 #include <arpa/inet.h>

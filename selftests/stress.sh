@@ -3,7 +3,7 @@
 # All of lowq's controls under what networks and people do to them. Data have to arrive
 # as they were sent (SHA-256 at both ends), modules have to go when asked to.
 # FULL=1: 10,000 connections per control, and more than 4 GiB in one flow.
-# TABLE=FILE: what was tried, how much, what happened, as rows of a Markdown table.
+# TABLE=FILE: writes the tests, their amounts and results as rows of a Markdown table.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=lib.sh
@@ -203,7 +203,7 @@ moving_ground()
 			ip -n "${NSP}sw" link set egress mtu "$i"
 			ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.0.1.254 dev eth0
 		done
-		# the receiver stops, its window closes; then it goes on
+		# stop the receiver until its window closes, then let it continue
 		ip netns pids "${NSP}r" | xargs kill -STOP
 		sleep 2
 		ip netns pids "${NSP}r" | xargs kill -CONT
@@ -213,7 +213,7 @@ moving_ground()
 	done
 	all_unload
 }
-declare_test moving_ground "" "MTU and routes change, the receiver is stopped and goes on, in mid-flow"
+declare_test moving_ground "" "MTU and routes change, the receiver is stopped and continued, in mid-flow"
 
 destroyed()
 {

@@ -252,7 +252,7 @@ static inline u64 ewma_steps_to_zero(unsigned int bits, unsigned int shift)
 }
 
 /**
- * struct ewma_pair - fp_ewma and what it stands for, step by step
+ * struct ewma_pair - fp_ewma and its floating-point model, step by step
  * @real:	in floating point, from the same samples and the same start
  * @avg:	of fp_ewma
  * @shift:	up to 16, for the error of @real to be negligible: 2^-32 a step

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the user-space tests and fuzz targets of this folder share: wide and
+ * Shared by the user-space tests and fuzz targets of this folder: wide and
  * floating-point types to compare with, random and extreme inputs, and expect(),
  * which fails the test under cmocka and aborts under libFuzzer.
  *
@@ -186,7 +186,7 @@ static inline void check_random(const struct check *c)
 	}
 }
 
-/* What is left of a fuzz target's input. */
+/* The rest of a fuzz target's input. */
 struct fuzz_input {
 	const u8 *data;
 	size_t size;

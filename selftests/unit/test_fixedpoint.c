@@ -20,7 +20,7 @@ static void name(void **state)				\
 	check_##inputs(c);				\
 }
 
-/* A line of a table: the inputs and what is to come out. */
+/* A line of a table: inputs and expected result. */
 struct line {
 	u64 a, b, c;
 	u64 want;
@@ -245,7 +245,7 @@ static void fp_ewma__table(void **state)
 		{ .a = U32_MAX, .b = U32_MAX, .c = 0, .want = U32_MAX },
 		{ .a = U32_MAX, .b = U32_MAX, .c = 4, .want = U32_MAX },
 		{ .a = U32_MAX, .b = U32_MAX, .c = 31, .want = U32_MAX },
-		/* what is too small for a shift is 0 in the end */
+		/* a value too small for the shift decays to 0 */
 		{ .a = 1, .b = 0, .c = 1, .want = 0 },
 		{ .a = 1, .b = 0, .c = 31, .want = 0 },
 	};
@@ -386,7 +386,7 @@ static void fp_ewma__error_adversarial(void **state)
 
 static void fp_carry__table(void **state)
 {
-	/* a: what is added, b: the fraction, c: n */
+	/* a: the addend, b: the fraction, c: n */
 	static const struct line lines[] = {
 		{ .a = 0, .b = 0, .c = 30, .want = 0 },
 		{ .a = 0, .b = (1 << 30) - 1, .c = 30, .want = 0 },
@@ -438,7 +438,7 @@ static void fp_carry__loses_nothing(void **state)
 	}
 }
 
-/* What is added is always less than 1.0: the sum comes out all the same. */
+/* Every addend is less than 1.0, and the sum is exact all the same. */
 static void fp_carry__small_amounts_add_up(void **state)
 {
 	u32 frac = 0, third = fp_fraction(1, 3, 30);

@@ -13,8 +13,8 @@ struct cdf {
 };
 
 /*
- * From a file of two columns, bytes and the fraction of flows that are no larger; straight
- * lines between. What is wrong with it ends the program with exit status 2.
+ * Reads a file of two columns: bytes, and the fraction of flows of at most that size, linear in
+ * between. A wrong file ends the program with exit status 2.
  */
 void cdf_load(struct cdf *c, const char *path);
 

@@ -35,7 +35,7 @@ struct config {
 	const char *label;
 	u64 start, timeout, interval;	/* ns; 0: none */
 	u64 duration;			/* ns; 0: not given */
-	u64 flows;			/* long: how many; rpc: how many requests, or NEVER */
+	u64 flows;			/* long: number of flows; rpc: number of requests, or NEVER */
 	u64 stagger;			/* ns */
 	double rate;			/* rpc: requests per second */
 	bool periodic, persist, plan;

@@ -161,8 +161,8 @@ static void flow_send(struct flow *f)
 	} else {
 		f->state = F_RECV;
 		/*
-		 * Data that comes between two reads leaves an event behind. With nothing to read
-		 * it would still wake us, to say that the socket is writable.
+		 * Do not watch EPOLLOUT here: each arrival would also report that the socket is
+		 * writable, and wake us without data.
 		 */
 		if (f->rx.left > RX_LOWAT_MAX)
 			flow_watch(f, EPOLL_CTL_MOD, false);

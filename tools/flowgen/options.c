@@ -102,7 +102,7 @@ static void help(void)
 	"long: bulk transfers, this side sends\n"
 	"  --flows N         how many (1); flow i goes to host i modulo their number\n"
 	"  --stagger T       start one every T\n"
-	"  --duration T      end each T after its start; its size is what was acknowledged\n"
+	"  --duration T      end each flow T after its start; its size: the acknowledged bytes\n"
 	"  --size B          or end each after B bytes\n"
 	"  --pull            the server sends\n"
 	"  --interval T      progress lines as well\n"

@@ -88,7 +88,7 @@ void probe_options(int family)
 		     bad, cfg.cc);
 	if (bad)
 		err(2, "%s", bad);
-	/* The kernel keeps double of what is asked, to allow for its own overhead. */
+	/* The kernel doubles the value, to allow for its own overhead. */
 	got = get_int(fd, SOL_SOCKET, SO_SNDBUF);
 	if (cfg.sndbuf && got < 2 * cfg.sndbuf)
 		warnx("--sndbuf: the kernel gives %d only (net.core.wmem_max)", got / 2);

@@ -14,7 +14,7 @@ int get_int(int fd, int level, int opt);
 void set_buf(int fd, int force, int opt, int val);
 
 /*
- * What was asked for on the command line. Must come before connect() or listen(): whether the
+ * Sets the socket options of the command line. Call it before connect() or listen(): whether the
  * handshake negotiates ECN depends on the congestion control. The name of what failed, or NULL.
  */
 const char *socket_options(int fd, int family);
@@ -29,7 +29,7 @@ void probe_options(int family);
 struct send_buffer {
 	unsigned int fresh;		/* a new socket's; 0: leave send buffers alone */
 	unsigned int most;		/* what SO_SNDBUF can raise it to */
-	unsigned int autotuned;		/* what the kernel may let it grow to by itself */
+	unsigned int autotuned;		/* limit of the kernel's autotuning, bytes */
 };
 
 extern struct send_buffer send_buffer;
