@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * roce_rcm: Congestion Notification Packets. The notification point answers a packet
- * that came with CE with a CNP to its source, at most one per queue pair and
- * cnp_interval_us; the reaction point takes one that came, and the queue pair that it
- * names is slowed down.
+ * that carries CE with a CNP to its source, at most one per queue pair and
+ * cnp_interval_us. The reaction point handles a CNP that arrives: it cuts the rate of the
+ * queue pair that the CNP names.
+ *
+ * Anybody can send marked packets and CNPs, with any source address. So a marked packet is
+ * answered only if its ICRC is right and it came, unicast, for a local queue pair, from
+ * that one's peer if it has one; and all CNPs of a namespace together are limited.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -11,6 +15,8 @@
 #include <net/ip.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
+#include <net/netns/generic.h>
 #include <net/route.h>
 
 #include "cc_param.h"
@@ -19,12 +25,17 @@
 
 CC_PARAM(cnp_interval_us, 50, 0, 1000000, 0644, "microseconds, up to a second",
 	 "one CNP per queue pair in this time, microseconds, 0 is one per marked packet");
+CC_PARAM(cnp_limit, 200000, 1, 10000000, 0644, "1 to 10 million",
+	 "CNPs that a network namespace sends per second at most");
 CC_PARAM(cnp_dscp, 48, 0, 63, 0644, "a DSCP", "DSCP of CNPs");
 CC_PARAM(cnp_ecn, 1, 0, 3, 0644, "an ECN field; 1 is 01", "ECN field of CNPs");
 CC_PARAM(reduce_gap_us, 4, 0, 1000000, 0644, "microseconds, up to a second",
-	 "a CNP so soon after the last one of its queue pair is ignored, microseconds");
+	 "a CNP is ignored for this time after the last one of its queue pair, microseconds");
 
-/* Less than @us since @then, if that ever was? */
+/* A burst of CNPs may use up the limit of this time at once. */
+#define CNP_BURST_NS	(10 * NSEC_PER_MSEC)
+
+/* Is @now less than @us after @then? @then is 0 if there was no such time. */
 static bool within(u64 now, u64 then, const struct cc_param *us)
 {
 	return then && now - then < READ_ONCE(us->value) * NSEC_PER_USEC;
@@ -33,8 +44,8 @@ static bool within(u64 now, u64 then, const struct cc_param *us)
 /* --- notification point ---------------------------------------------------- */
 
 /*
- * An skb for a CNP by way of @dst, which it takes over: room for the device, an IP
- * header of @ip_bytes zeros, room for the rest. NULL if there is no memory.
+ * Returns an skb for a CNP to @dst, whose reference it takes over: room for the device,
+ * an IP header of @ip_bytes zeros, room for the rest. NULL if there is no memory.
  */
 static struct sk_buff *cnp_alloc(struct dst_entry *dst, unsigned int ip_bytes, __be16 protocol)
 {
@@ -53,12 +64,17 @@ static struct sk_buff *cnp_alloc(struct dst_entry *dst, unsigned int ip_bytes, _
 	return skb;
 }
 
-/* ... to the sender of @p, routed, its IP header in place */
-static struct sk_buff *answer4(struct net *net, const struct rcm_packet *p, u8 tos)
+/*
+ * Returns an skb to the sender of @p, which is @in, with its IP header filled in. It is
+ * routed in the VRF by which @in came, if any.
+ */
+static struct sk_buff *answer4(struct net *net, const struct sk_buff *in,
+			       const struct rcm_packet *p, u8 tos)
 {
 	struct flowi4 fl4 = {
 		.daddr = p->saddr.s6_addr32[3],
 		.saddr = p->daddr.s6_addr32[3],
+		.flowi4_oif = l3mdev_master_ifindex_rcu(in->dev),
 		.flowi4_proto = IPPROTO_UDP,
 	};
 	struct rtable *rt = ip_route_output_key(net, &fl4);
@@ -84,14 +100,15 @@ static struct sk_buff *answer4(struct net *net, const struct rcm_packet *p, u8 t
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-/* @dev: where @p came in; a link-local address means nothing without */
-static struct sk_buff *answer6(struct net *net, const struct net_device *dev,
+/* Likewise. A link-local address needs the interface by which @in came. */
+static struct sk_buff *answer6(struct net *net, const struct sk_buff *in,
 			       const struct rcm_packet *p, u8 tos)
 {
 	struct flowi6 fl6 = {
 		.daddr = p->saddr,
 		.saddr = p->daddr,
-		.flowi6_oif = rt6_need_strict(&p->saddr) ? dev->ifindex : 0,
+		.flowi6_oif = rt6_need_strict(&p->saddr) ? inet6_iif(in) :
+				l3mdev_master_ifindex_rcu(in->dev),
 		.flowi6_proto = IPPROTO_UDP,
 	};
 	struct dst_entry *dst = ip6_route_output(net, NULL, &fl6);
@@ -115,21 +132,21 @@ static struct sk_buff *answer6(struct net *net, const struct net_device *dev,
 	return skb;
 }
 #else
-static struct sk_buff *answer6(struct net *net, const struct net_device *dev,
+static struct sk_buff *answer6(struct net *net, const struct sk_buff *in,
 			       const struct rcm_packet *p, u8 tos)
 {
 	return NULL;
 }
 #endif
 
-/* A CNP to the sender of @p, which came in by @dev, for its queue pair @number. */
-static void cnp_send(const struct net_device *dev, const struct nf_hook_state *state,
+/* Sends a CNP to the sender of @p, which is @in, for its queue pair @number. */
+static void cnp_send(const struct sk_buff *in, const struct nf_hook_state *state,
 		     const struct rcm_packet *p, u32 number)
 {
 	u8 tos = READ_ONCE(cnp_dscp.value) << 2 | READ_ONCE(cnp_ecn.value);
 	bool ipv4 = state->pf == NFPROTO_IPV4;
 	struct net *net = state->net;
-	struct sk_buff *skb = ipv4 ? answer4(net, p, tos) : answer6(net, dev, p, tos);
+	struct sk_buff *skb = ipv4 ? answer4(net, in, p, tos) : answer6(net, in, p, tos);
 	struct udphdr *udp;
 	u8 *bth;
 	u32 crc;
@@ -160,34 +177,104 @@ static void cnp_send(const struct net_device *dev, const struct nf_hook_state *s
 #endif
 }
 
+/* May another CNP leave @net? A burst of CNP_BURST_NS worth is allowed. */
+static bool cnp_within_limit(struct net *net, u64 now)
+{
+	struct rcm_net *rn = net_generic(net, rcm_net_id);
+	u64 each = div_u64(NSEC_PER_SEC, READ_ONCE(cnp_limit.value));
+	bool ok;
+
+	spin_lock_bh(&rn->lock);
+	ok = rn->cnp_ready_ns <= now + CNP_BURST_NS;
+	if (ok)
+		rn->cnp_ready_ns = max(rn->cnp_ready_ns, now) + each;
+	spin_unlock_bh(&rn->lock);
+	return ok;
+}
+
 /*
- * The queue pair that CNPs for @p are counted by: of UD the sender's, which a forged
- * packet does not bring in; else the one that it came for. NULL if that is not known.
+ * Was @skb sent from one host to this one alone? An answer to a multicast would come from
+ * every host on the link.
  */
-static struct rcm_qp *counted_by(struct net *net, const struct sk_buff *skb,
-				 const struct rcm_packet *p, bool ud)
+static bool is_unicast(const struct sk_buff *skb, const struct rcm_packet *p, u8 pf)
+{
+	const struct dst_entry *dst = skb_dst(skb);
+	__be32 saddr = p->saddr.s6_addr32[3];
+
+	if (skb->pkt_type != PACKET_HOST || !dst)
+		return false;
+	if (pf == NFPROTO_IPV4)
+		return skb_rtable(skb)->rt_type == RTN_LOCAL && !ipv4_is_multicast(saddr) &&
+		       !ipv4_is_zeronet(saddr) && !ipv4_is_lbcast(saddr);
+	return ipv6_addr_type(&p->saddr) & IPV6_ADDR_UNICAST &&
+	       ipv6_addr_type(&p->daddr) & IPV6_ADDR_UNICAST &&
+	       !ipv6_anycast_destination(dst, &p->daddr);
+}
+
+/*
+ * The queue pair whose CNPs are counted together with one for @p, which came for @local: of
+ * UD the sender's, or, where the table has no room for that, @local itself. NULL if the
+ * packet is not valid: a forged one must not enter a sender into the table.
+ */
+static struct rcm_qp *coalesced_by(struct net *net, const struct sk_buff *skb,
+				   const struct rcm_packet *p, struct rcm_qp *local)
 {
 	struct rcm_qp *qp;
 
-	if (ud) {
-		qp = rcm_qp_find(net, &p->saddr, p->roce.source_qp, true);
-		if (qp)
-			return qp;
-		if (!rcm_packet_icrc_ok(p, skb)) {
-			rcm_count(RCM_CE_BAD_ICRC);
-			return NULL;
-		}
-		qp = rcm_qp_get(net, &p->saddr, p->roce.source_qp, true);
-	} else {
-		qp = rcm_qp_find(net, &p->daddr, p->roce.bth.dest_qp, false);
-		if (qp && READ_ONCE(qp->peers))
-			return qp;
-		qp = NULL;
-		rcm_rxe_ask(skb->dev, net, &p->daddr, p->roce.bth.dest_qp);
+	if (local->kind == RCM_CONNECTED)
+		return local;
+	qp = rcm_qp_find(net, &p->saddr, p->roce.source_qp, true);
+	if (qp)
+		return qp;
+	if (!rcm_packet_icrc_ok(p, skb)) {
+		rcm_count(RCM_CE_BAD_ICRC);
+		return NULL;
 	}
+	return rcm_qp_get(net, &p->saddr, p->roce.source_qp, true) ?: local;
+}
+
+/*
+ * Does a CNP have to be sent for @p, which came for @local? Then *@number is the queue pair
+ * that it is for.
+ */
+static bool cnp_due(struct net *net, const struct sk_buff *skb, const struct rcm_packet *p,
+		    struct rcm_qp *local, u32 *number)
+{
+	bool ud = ROCE_TRANSPORT(p->roce.bth.opcode) == ROCE_UD, valid, due = false;
+	u8 kind = READ_ONCE(local->kind);
+	u64 now = ktime_get_ns();
+	struct rcm_qp *qp;
+
+	spin_lock_bh(&local->lock);
+	*number = kind == RCM_CONNECTED ? local->peer_qp : p->roce.source_qp;
+	if (kind == RCM_CONNECTED)
+		valid = !ud && rcm_qp_is_peer(local, &p->saddr);
+	else
+		valid = ud;
+	spin_unlock_bh(&local->lock);
+	if (!valid) {
+		rcm_count(RCM_CE_WRONG_SOURCE);
+		return false;
+	}
+	qp = coalesced_by(net, skb, p, local);
 	if (!qp)
-		rcm_count(RCM_CE_UNKNOWN_QP);
-	return qp;
+		return false;
+	spin_lock_bh(&qp->lock);
+	if (qp->remote)
+		qp->used = jiffies;
+	if (within(now, qp->cnp_at, &cnp_interval_us)) {
+		rcm_count(RCM_CE_COALESCED);
+	} else if (!rcm_packet_icrc_ok(p, skb)) {
+		rcm_count(RCM_CE_BAD_ICRC);
+	} else if (!cnp_within_limit(net, now)) {
+		rcm_count(RCM_CNP_LIMITED);
+	} else {
+		qp->cnp_at = now;
+		qp->cnps_out++;
+		due = true;
+	}
+	spin_unlock_bh(&qp->lock);
+	return due;
 }
 
 /* @skb came with CE. */
@@ -195,42 +282,29 @@ void rcm_cnp_for(const struct sk_buff *skb, const struct rcm_packet *p,
 		 const struct nf_hook_state *state)
 {
 	u8 transport = ROCE_TRANSPORT(p->roce.bth.opcode);
-	bool ud = transport == ROCE_UD;
-	struct rcm_qp *qp;
+	struct rcm_qp *local;
 	u32 number;
-	u64 now;
 
 	rcm_count(RCM_CE_RECEIVED);
-	if (p->roce.bth.tver || (transport != ROCE_RC && transport != ROCE_UC && !ud)) {
+	if (!is_unicast(skb, p, state->pf)) {
+		rcm_count(RCM_CE_NOT_UNICAST);
+		return;
+	}
+	if (p->roce.bth.tver ||
+	    (transport != ROCE_RC && transport != ROCE_UC && transport != ROCE_UD)) {
 		rcm_count(RCM_CE_INVALID);
 		return;
 	}
-	qp = counted_by(state->net, skb, p, ud);
-	if (!qp)
-		return;
-	now = ktime_get_ns();
-	spin_lock_bh(&qp->lock);
-	number = ud ? p->roce.source_qp : qp->peer_qp;
-	if (!ud && (!qp->connected || !rcm_qp_is_peer(qp, &p->saddr))) {
-		rcm_count(RCM_CE_WRONG_SOURCE);
-		goto out;
-	}
-	qp->used = jiffies;
-	if (within(now, qp->cnp_at, &cnp_interval_us)) {
-		rcm_count(RCM_CE_COALESCED);
-		goto out;
-	}
-	if (!rcm_packet_icrc_ok(p, skb)) {
+	local = rcm_qp_find(state->net, &p->daddr, p->roce.bth.dest_qp, false);
+	if (local && READ_ONCE(local->kind) != RCM_KIND_UNKNOWN) {
+		if (cnp_due(state->net, skb, p, local, &number))
+			cnp_send(skb, state, p, number);
+	} else if (!rcm_packet_icrc_ok(p, skb)) {
 		rcm_count(RCM_CE_BAD_ICRC);
-		goto out;
+	} else {
+		rcm_count(RCM_CE_UNKNOWN_QP);
+		rcm_rxe_ask_qp(skb->dev, state->net, &p->daddr, p->roce.bth.dest_qp);
 	}
-	qp->cnp_at = now;
-	qp->cnps_out++;
-	spin_unlock_bh(&qp->lock);
-	cnp_send(skb->dev, state, p, number);
-	return;
-out:
-	spin_unlock_bh(&qp->lock);
 }
 
 /* --- reaction point -------------------------------------------------------- */
@@ -260,9 +334,13 @@ void rcm_cnp_received(const struct sk_buff *skb, const struct rcm_packet *p,
 		rcm_count(RCM_CNP_BAD_ICRC);
 	} else if (within(now, qp->cut_at, &reduce_gap_us)) {
 		rcm_count(RCM_CNP_TOO_SOON);
+	} else if (!READ_ONCE(qp->data_sent)) {
+		/* it may be stopped by earlier cuts: another one has nothing to slow down */
+		rcm_count(RCM_CNP_NOTHING_SENT);
 	} else if (!qp->dead && !READ_ONCE(rcm_stopping)) {
 		rcm_count(RCM_CNP_HANDLED);
 		qp->cut_at = now;
+		WRITE_ONCE(qp->data_sent, false);
 		qp->cnps_in++;
 		rcm_pace_cut(qp, now);
 	}

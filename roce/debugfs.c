@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* roce_rcm: what can be seen of it, in debugfs' roce_rcm: counters and queue pairs. */
+/* roce_rcm: counters and queue pairs in debugfs, directory roce_rcm */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 
@@ -10,14 +10,18 @@ atomic_long_t rcm_counters[RCM_COUNTERS];
 static const char * const counter_names[] = {
 	[RCM_ECT_SET] = "ect_set",
 	[RCM_PACED] = "paced",
+	[RCM_HELD_TOO_LONG] = "held_too_long",
+	[RCM_LET_GO] = "let_go",
 	[RCM_FIFO_DROPPED] = "fifo_dropped",
 	[RCM_CE_RECEIVED] = "ce_received",
+	[RCM_CE_NOT_UNICAST] = "ce_not_unicast",
 	[RCM_CE_INVALID] = "ce_invalid",
 	[RCM_CE_BAD_ICRC] = "ce_bad_icrc",
 	[RCM_CE_UNKNOWN_QP] = "ce_unknown_qp",
 	[RCM_CE_WRONG_SOURCE] = "ce_wrong_source",
 	[RCM_CE_COALESCED] = "ce_coalesced",
 	[RCM_CNP_SENT] = "cnp_sent",
+	[RCM_CNP_LIMITED] = "cnp_limited",
 	[RCM_CNP_UNSENT] = "cnp_unsent",
 	[RCM_CNP_RECEIVED] = "cnp_received",
 	[RCM_CNP_HANDLED] = "cnp_handled",
@@ -26,8 +30,10 @@ static const char * const counter_names[] = {
 	[RCM_CNP_WRONG_SOURCE] = "cnp_wrong_source",
 	[RCM_CNP_BAD_ICRC] = "cnp_bad_icrc",
 	[RCM_CNP_TOO_SOON] = "cnp_too_soon",
+	[RCM_CNP_NOTHING_SENT] = "cnp_nothing_sent",
 	[RCM_TABLE_FULL] = "table_full",
 	[RCM_ASKED] = "asked",
+	[RCM_ASKED_LINE] = "asked_line",
 };
 
 static struct dentry *dir;
@@ -44,7 +50,7 @@ static int counters_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(counters);
 
-/* A line per queue pair; the file's position is the hash table's. */
+/* One line per queue pair. The position in the file is the bucket of the hash table. */
 static void *qps_start(struct seq_file *m, loff_t *pos)
 {
 	if (!*pos)
@@ -82,7 +88,7 @@ static void qp_show(struct seq_file *m, struct rcm_qp *qp)
 		seq_puts(m, "- - - - -");
 	else
 		seq_printf(m, "%pI6c %u %llu %llu %llu.%03llu", &qp->peer_addr[0],
-			   qp->connected ? qp->peer_qp : 0,
+			   qp->kind == RCM_CONNECTED ? qp->peer_qp : 0,
 			   div_u64(qp->limited ? rate.model.rate : p.line, 1000000),
 			   div_u64(qp->limited ? rate.model.target : p.line, 1000000),
 			   (u64)rate.model.alpha >> DCQCN_ALPHA_Q,

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * roce_rcm - RoCEv2 congestion management for soft-RoCE (InfiniBand Architecture
- * Specification, annex A17.9.3), without a change to rdma_rxe.
+ * Specification, annex A17.9.3). rdma_rxe itself is not changed.
  *
- *	injector:		ECT(0) on the packets of data queue pairs
- *	notification point:	a valid packet with CE makes a CNP to its source, at most
- *				one per queue pair and cnp_interval_us
+ *	injector:		sets ECT(0) on the packets of data queue pairs
+ *	notification point:	answers a valid packet that carries CE with a CNP to its
+ *				source, at most one per queue pair and cnp_interval_us
  *	reaction point:		a CNP cuts the rate of the queue pair that it names; the
- *				rate grows with time and bytes since: DCQCN
- *				(dcqcn_model.h), or LDCP as for adapters (ldcp_model.h)
+ *				rate grows again with time and bytes sent: DCQCN
+ *				(dcqcn_model.h), or LDCP for adapters (ldcp_model.h)
  *
- * Everything is done in netfilter hooks, in every network namespace:
+ * All of it is done in netfilter hooks, in every network namespace:
  *
- *	LOCAL_OUT	sees each packet of rdma_rxe with its queue pair: learns who
- *			talks to whom, sets ECT(0), holds back what is too early
- *	LOCAL_IN	sees CE marks before they are lost, and CNPs, which rdma_rxe
+ *	LOCAL_OUT	sees each packet of rdma_rxe with its queue pair: learns the peer,
+ *			sets ECT(0), holds back packets that are too early
+ *	LOCAL_IN	sees CE, which rdma_rxe does not read, and CNPs, which rdma_rxe
  *			does not know
  *
- * This file has the hooks; roce_rcm.h says where they lead.
+ * This file contains the hooks; roce_rcm.h lists the other files.
  *
  * Deviations from the specification:
- *  - LDCP's RTT is a parameter: RoCE has no request for it that any peer answers.
- *  - A UD queue pair is paced as a whole, whoever of its destinations is congested:
- *    the CNP names a queue pair.
+ *  - LDCP's RTT is a parameter: RoCE has no message for measuring it that peers answer.
+ *  - A UD queue pair is paced as a whole, even if only one of its destinations is
+ *    congested: the CNP names a queue pair, not a destination.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,6 +34,7 @@
 #include <net/dst.h>
 #include <net/inet_ecn.h>
 #include <net/net_namespace.h>
+#include <net/netns/generic.h>
 #include <rdma/ib_verbs.h>
 
 #include "cc_param.h"
@@ -45,8 +46,9 @@
 CC_PARAM(inject, 1, 0, 1, 0644, "0 is off, 1 is on", "set ECT(0) on data queue pairs' packets");
 
 bool rcm_stopping;
+unsigned int rcm_net_id;
 
-/* The headers of a packet that leaves are its own: no copy is needed. */
+/* Headers of outgoing packets are not shared: no copy is needed. */
 static void set_ect(struct sk_buff *skb, u8 pf)
 {
 	if (pf == NFPROTO_IPV4)
@@ -56,20 +58,28 @@ static void set_ect(struct sk_buff *skb, u8 pf)
 	rcm_count(RCM_ECT_SET);
 }
 
-/* @skb, which is *@p, leaves @ibqp. Returns what is known of that; NULL if there is no room. */
-static struct rcm_qp *learn(struct sk_buff *skb, const struct rcm_packet *p,
-			    const struct ib_qp *ibqp, struct net *net)
+/*
+ * Learns what @skb, which is *@p and comes from @ibqp, shows of its queue pair. Returns that
+ * one's entry in the table; NULL if there is no room.
+ */
+static struct rcm_qp *learn_from_sent(struct sk_buff *skb, const struct rcm_packet *p,
+				      const struct ib_qp *ibqp, struct net *net)
 {
 	struct rcm_qp *qp = rcm_qp_get(net, &p->saddr, ibqp->qp_num, false);
+	u64 line;
 
 	if (!qp)
 		return NULL;
 	WRITE_ONCE(qp->used, jiffies);
 	if (skb->len + ETH_HLEN > READ_ONCE(qp->rate.packet_bytes))
 		WRITE_ONCE(qp->rate.packet_bytes, skb->len + ETH_HLEN);
-	rcm_qp_learn(qp, &p->daddr, p->roce.bth.dest_qp, ibqp->qp_type != IB_QPT_UD);
-	if (!READ_ONCE(qp->line))
-		rcm_rxe_ask(skb_dst(skb)->dev, net, &p->saddr, ibqp->qp_num);
+	rcm_qp_learn(qp, &p->daddr, p->roce.bth.dest_qp,
+		     ibqp->qp_type == IB_QPT_UD ? RCM_DATAGRAM : RCM_CONNECTED);
+	if (!READ_ONCE(qp->line)) {
+		line = rcm_rxe_line(skb_dst(skb)->dev, net);
+		if (line)
+			WRITE_ONCE(qp->line, line);
+	}
 	return qp;
 }
 
@@ -88,14 +98,18 @@ static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	if (rcm_takes_part(&p)) {
 		if (READ_ONCE(inject.value))
 			set_ect(skb, state->pf);
-		qp = learn(skb, &p, ibqp, state->net);
+		qp = learn_from_sent(skb, &p, ibqp, state->net);
 	} else {
-		/* what has been held back since it did leaves first */
+		/* packets that were held back while it did leave first */
 		qp = rcm_qp_find(state->net, &p.saddr, ibqp->qp_num, false);
 	}
-	if (!qp || !READ_ONCE(qp->limited))
+	if (!qp)
 		return NF_ACCEPT;
-	return rcm_pace(qp, skb, p.roce.bth.opcode);
+	if (READ_ONCE(qp->limited))
+		return rcm_pace(qp, skb, ibqp, p.roce.bth.opcode);
+	if (!roce_is_bare(p.roce.bth.opcode) && !READ_ONCE(qp->data_sent))
+		WRITE_ONCE(qp->data_sent, true);
+	return NF_ACCEPT;
 }
 
 static unsigned int rcm_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
@@ -105,7 +119,7 @@ static unsigned int rcm_in(void *priv, struct sk_buff *skb, const struct nf_hook
 	if (!rcm_packet_read(&p, skb, state->pf))
 		return NF_ACCEPT;
 	if (p.roce.bth.opcode == ROCE_OPCODE_CNP) {
-		/* rdma_rxe would only look for what to do with it, and drop it */
+		/* rdma_rxe does not know CNPs and would drop it */
 		rcm_cnp_received(skb, &p, state);
 		return NF_DROP;
 	}
@@ -132,10 +146,13 @@ static const struct nf_hook_ops hooks[] = {
 
 static int __net_init rcm_net_init(struct net *net)
 {
+	struct rcm_net *rn = net_generic(net, rcm_net_id);
+
+	spin_lock_init(&rn->lock);
 	return nf_register_net_hooks(net, hooks, ARRAY_SIZE(hooks));
 }
 
-/* Before the grace period: a hook that still runs may take in another queue pair. */
+/* Before the grace period: a hook that still runs may add another queue pair. */
 static void __net_exit rcm_net_pre_exit(struct net *net)
 {
 	rcm_qps_drain(net);
@@ -151,6 +168,8 @@ static struct pernet_operations rcm_net_ops = {
 	.init = rcm_net_init,
 	.pre_exit = rcm_net_pre_exit,
 	.exit = rcm_net_exit,
+	.id = &rcm_net_id,
+	.size = sizeof(struct rcm_net),
 };
 
 static int __init rcm_init(void)
@@ -169,7 +188,7 @@ static int __init rcm_init(void)
 
 static void __exit rcm_exit(void)
 {
-	/* no CNP is taken once all hooks have seen this */
+	/* no CNP is handled once all hooks have seen this */
 	WRITE_ONCE(rcm_stopping, true);
 	synchronize_net();
 	rcm_debugfs_exit();

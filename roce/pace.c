@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * roce_rcm: holds back what is too early for its queue pair's rate.
+ * roce_rcm: holds back packets that are too early for their queue pair's rate.
  *
- * rdma_rxe must not see it: an error on transmission ends its queue pair. Early
- * packets are taken out of the stack's hands (NF_STOLEN, which rdma_rxe takes for
- * success) into a FIFO of their queue pair, and a timer puts them back. Requests
- * keep their reference to the queue pair there: rdma_rxe stops by itself when 64 of
- * its packets are on their way. Responses have no such limit: they are let go of,
- * and bounded by fifo_kb.
+ * rdma_rxe must not notice: an error on transmission ends its queue pair. The hook
+ * returns NF_STOLEN for an early packet, which rdma_rxe takes for success, and puts it
+ * into a FIFO of its queue pair; a timer sends it later.
+ *
+ * Requests keep their reference to the queue pair while they are held: rdma_rxe stops
+ * by itself at 64 packets. But a queue pair that is being destroyed waits for these
+ * references, for 200 jiffies on older kernels, and is then freed regardless. So
+ *  - a request is held for hold_ms at most,
+ *  - once the queue pair is being destroyed, its requests are sent at once,
+ *  - a packet is never due later than the duration of one packet at the current rate.
+ * Responses have no limit of 64: they give up their reference, and fifo_kb limits them.
+ *
+ * Packets without payload (ACKs, READ requests) are not charged: they are few bytes, and
+ * the peer's own data decides how many there are. Charging them, with no limit on the
+ * debt, once kept a queue pair that both sends and receives from sending data at all.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,9 +29,17 @@
 #include "roce_rcm_trace.h"
 
 CC_PARAM(fifo_kb, 8192, 64, 1000000, 0644, "64 kB to 1 GB",
-	 "responses of a queue pair that are held back take at most this memory, kB");
+	 "memory limit of a queue pair's responses that are held back, kB");
 CC_PARAM(fifo_total_mb, 256, 1, 100000, 0644, "1 MB to 100 GB",
-	 "all that is held back takes at most this memory, MB");
+	 "memory limit of all packets that are held back, MB");
+CC_PARAM(hold_ms, 100, 1, 150, 0644, "1 to 150 ms: rdma_rxe frees a queue pair after 200",
+	 "a request is held back for at most this time, ms");
+
+/* Requests of a queue pair after which rdma_rxe waits for one to be freed */
+#define RXE_REQUESTS	64
+
+/* Changes of the rate that are followed one by one until the next packet */
+#define RATE_STEPS	64
 
 static atomic_long_t fifo_total;	/* bytes in all FIFOs */
 
@@ -33,42 +50,103 @@ long rcm_pace_memory(void)
 
 /* --- when ------------------------------------------------------------------ */
 
-/* A wait that has begun goes on at the new rate. */
-static void rate_changed(struct rcm_qp *qp, u64 before, u64 now)
+/* A packet that is due at @due, after @now: when is it due if the rate changes now? */
+static u64 due_at_new_rate(u64 due, u64 now, u64 before, u64 after)
 {
-	if (qp->rate.model.rate != before && qp->next_ns > now)
-		qp->next_ns = now + fp_mul_div(qp->next_ns - now, before, qp->rate.model.rate);
+	if (due <= now || before == after)
+		return due;
+	return now + fp_mul_div(due - now, before, after);
 }
 
-/* Time has gone by, up to @now. Under the lock. */
+/*
+ * Lets @rate grow until @now or until @due has come, whichever is first, step by step.
+ * Returns the new @due: the bits still to wait for stay the same, their rate grows. With
+ * more than RATE_STEPS steps to go, *@more is set.
+ */
+static u64 grow_until_due(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now, u64 due,
+			  bool *more)
+{
+	int i;
+
+	*more = false;
+	for (i = 0; rate->model.timer_due < due && rate->model.timer_due <= now &&
+	     dcqcn_limited(&rate->model, p); i++) {
+		u64 before = rate->model.rate, at = rate->model.timer_due;
+
+		if (i == RATE_STEPS) {
+			*more = true;
+			break;
+		}
+		rcm_rate_advance(rate, p, at);
+		due = due_at_new_rate(due, at, before, rate->model.rate);
+	}
+	return due;
+}
+
+/* Brings the rate of @qp, and when its next packet is due, up to @now. Under the lock. */
 static void advance_to(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
 {
-	u64 before = qp->rate.model.rate;
+	u64 before;
+	bool more;
 
+	qp->next_ns = grow_until_due(&qp->rate, p, now, qp->next_ns, &more);
+	before = qp->rate.model.rate;
 	rcm_rate_advance(&qp->rate, p, now);
-	rate_changed(qp, before, now);
+	qp->next_ns = due_at_new_rate(qp->next_ns, now, before, qp->rate.model.rate);
 }
 
-/* A packet of @len bytes leaves. */
-static void charge(struct rcm_qp *qp, const struct dcqcn_params *p, unsigned int len, u64 now)
+/* When the next packet of @qp may leave if its rate grows as it will without a CNP */
+static u64 next_release(const struct rcm_qp *qp, const struct dcqcn_params *p)
 {
-	len += ETH_HLEN;
-	qp->next_ns = max(qp->next_ns, now) + dcqcn_duration(len, qp->rate.model.rate);
-	rcm_rate_sent(&qp->rate, p, len);
+	struct rcm_rate rate = qp->rate;
+	bool more;
+	u64 due;
+
+	due = grow_until_due(&rate, p, qp->next_ns, qp->next_ns, &more);
+	return more ? rate.model.timer_due : due;
 }
 
-/* Wakes up when a packet is due, or when the rate changes before. */
+static u64 hold_ns(void)
+{
+	return READ_ONCE(hold_ms.value) * NSEC_PER_MSEC;
+}
+
+/*
+ * A packet of @len bytes leaves; it was due at @due. Requests leave fast enough for all that
+ * rdma_rxe sends at a time to leave within hold_ms.
+ */
+static void charge(struct rcm_qp *qp, const struct dcqcn_params *p, enum rcm_lane lane,
+		   unsigned int len, u64 due)
+{
+	u64 ns;
+
+	len += ETH_HLEN;
+	ns = dcqcn_duration(len, qp->rate.model.rate);
+	if (lane == RCM_REQUESTS)
+		ns = min(ns, hold_ns() / RXE_REQUESTS);
+	qp->next_ns = due + ns;
+	rcm_rate_sent(&qp->rate, p, len);
+	WRITE_ONCE(qp->data_sent, true);
+}
+
+/* When the request that has waited longest must leave */
+static u64 hold_ends(const struct rcm_qp *qp)
+{
+	const struct sk_buff *skb = skb_peek(&qp->fifo[RCM_REQUESTS]);
+
+	return skb ? ktime_to_ns(skb->tstamp) + hold_ns() : U64_MAX;
+}
+
+/* Sets the timer for the next packet that leaves the FIFO. */
 static void arm(struct rcm_qp *qp, const struct dcqcn_params *p)
 {
-	u64 at = qp->next_ns;
+	u64 at = qp->destroyed ? 0 : min(next_release(qp, p), hold_ends(qp));
 
-	if (dcqcn_limited(&qp->rate.model, p))
-		at = min(at, qp->rate.model.timer_due);
 	hrtimer_start(&qp->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Is it free again? */
-static void settle(struct rcm_qp *qp, const struct dcqcn_params *p)
+/* Ends pacing when the rate is the line's again and nothing is held back. */
+static void end_pacing_if_free(struct rcm_qp *qp, const struct dcqcn_params *p)
 {
 	if (!qp->limited || dcqcn_limited(&qp->rate.model, p) || !rcm_pace_idle(qp))
 		return;
@@ -78,23 +156,61 @@ static void settle(struct rcm_qp *qp, const struct dcqcn_params *p)
 
 /* --- what ------------------------------------------------------------------ */
 
-static struct sk_buff *fifo_take(struct rcm_qp *qp)
+static struct sk_buff *fifo_take(struct rcm_qp *qp, enum rcm_lane lane)
 {
-	struct sk_buff *skb;
+	struct sk_buff *skb = __skb_dequeue(&qp->fifo[lane]);
 
-	qp->sending_lane = skb_queue_empty(&qp->fifo[qp->turn]) ? !qp->turn : qp->turn;
-	skb = __skb_dequeue(&qp->fifo[qp->sending_lane]);
 	if (skb) {
-		qp->turn = !qp->sending_lane;
 		qp->fifo_bytes -= skb->truesize;
 		atomic_long_sub(skb->truesize, &fifo_total);
+		skb->tstamp = 0;	/* else a time of departure to fq */
 	}
 	return skb;
 }
 
 /*
- * Sends what is due, or, with @all, everything. Under the lock, which is let go of
- * while a packet is on its way; @sending keeps the order until then.
+ * The next packet to leave at @now, or NULL; with @all none waits. The lanes take turns;
+ * a request that was held for too long comes first.
+ */
+static struct sk_buff *fifo_next(struct rcm_qp *qp, u64 now, bool all)
+{
+	bool late = hold_ends(qp) <= now;
+
+	if (!all && qp->next_ns > now && !late)
+		return NULL;
+	if (late)
+		qp->sending_lane = RCM_REQUESTS;
+	else
+		qp->sending_lane = skb_queue_empty(&qp->fifo[qp->turn]) ? !qp->turn : qp->turn;
+	if (late && qp->next_ns > now)
+		rcm_count(RCM_HELD_TOO_LONG);
+	qp->turn = !qp->sending_lane;
+	return fifo_take(qp, qp->sending_lane);
+}
+
+static void fifo_purge(struct rcm_qp *qp, enum rcm_lane lane)
+{
+	struct sk_buff *skb;
+
+	while ((skb = fifo_take(qp, lane))) {
+		qp->dropped++;
+		rcm_count(RCM_FIFO_DROPPED);
+		kfree_skb(skb);
+	}
+}
+
+/* Is the queue pair of the requests in the FIFO being destroyed? Then none is held. */
+static bool requests_orphaned(const struct rcm_qp *qp)
+{
+	const struct sk_buff *skb = skb_peek(&qp->fifo[RCM_REQUESTS]);
+	const struct ib_qp *ibqp = skb ? rcm_rxe_qp(skb) : NULL;
+
+	return ibqp && rcm_rxe_destroyed(ibqp);
+}
+
+/*
+ * Sends what is due; with @all, or when the queue pair is being destroyed, everything.
+ * Under the lock, which is released while a packet is sent: @sending keeps the order.
  */
 static void fifo_send(struct rcm_qp *qp, const struct dcqcn_params *p, bool all)
 	__must_hold(&qp->lock)
@@ -105,27 +221,33 @@ static void fifo_send(struct rcm_qp *qp, const struct dcqcn_params *p, bool all)
 	for (;;) {
 		u64 now = ktime_get_ns();
 
+		if (!qp->destroyed && requests_orphaned(qp))
+			qp->destroyed = true;
+		if (qp->destroyed)	/* no peer waits for these any more */
+			fifo_purge(qp, RCM_RESPONSES);
 		advance_to(qp, p, now);
-		if (!all && qp->next_ns > now)
-			break;
-		skb = fifo_take(qp);
+		skb = fifo_next(qp, now, all || qp->destroyed);
 		if (!skb)
 			break;
+		if (qp->destroyed)
+			rcm_count(RCM_LET_GO);
 		/* from when it was due: a timer that is late costs no rate */
-		charge(qp, p, skb->len, qp->next_ns);
+		charge(qp, p, qp->sending_lane, skb->len, min(qp->next_ns, now));
 		spin_unlock(&qp->lock);
+		skb->dev = skb_dst(skb)->dev;	/* the one before may be gone */
 		dst_output(qp->net, skb->sk, skb);
 		spin_lock(&qp->lock);
 	}
 	qp->sending = false;
 }
 
-/* Softirq. */
-static enum hrtimer_restart release(struct hrtimer *timer)
+/* The timer of a queue pair, in softirq */
+static enum hrtimer_restart roce_rcm_release(struct hrtimer *timer)
 {
 	struct rcm_qp *qp = container_of(timer, struct rcm_qp, timer);
 	struct dcqcn_params p;
 
+	rcu_read_lock();
 	spin_lock(&qp->lock);
 	if (!qp->sending) {
 		rcm_rate_params(&p, READ_ONCE(qp->line));
@@ -133,26 +255,27 @@ static enum hrtimer_restart release(struct hrtimer *timer)
 		if (rcm_pace_waiting(qp))
 			arm(qp, &p);
 		else
-			settle(qp, &p);
+			end_pacing_if_free(qp, &p);
 	}
 	spin_unlock(&qp->lock);
+	rcu_read_unlock();
 	return HRTIMER_NORESTART;
 }
 
 /*
- * May @skb, a packet of @qp, leave now, past what waits? A packet without payload
- * waits for its own lane only: then there is an order to keep.
+ * May @skb, a packet of @qp, leave now, ahead of those that wait? A packet without
+ * payload waits only behind others of its lane, to keep their order.
  */
-static bool may_leave(const struct rcm_qp *qp, enum rcm_lane lane, u8 opcode, u64 now)
+static bool may_leave(const struct rcm_qp *qp, enum rcm_lane lane, bool bare, u64 now)
 {
 	if (qp->dead || !qp->limited)
 		return true;
 	if (!skb_queue_empty(&qp->fifo[lane]) || (qp->sending && qp->sending_lane == lane))
 		return false;
-	return roce_is_bare(opcode) || (!rcm_pace_waiting(qp) && qp->next_ns <= now);
+	return bare || qp->destroyed || (!rcm_pace_waiting(qp) && qp->next_ns <= now);
 }
 
-/* Is there room in the FIFO for one more? */
+/* Is there room in the FIFO for one more packet? */
 static bool fifo_room(const struct rcm_qp *qp, enum rcm_lane lane)
 {
 	if (lane == RCM_RESPONSES && qp->fifo_bytes > READ_ONCE(fifo_kb.value) * 1024ULL)
@@ -160,28 +283,33 @@ static bool fifo_room(const struct rcm_qp *qp, enum rcm_lane lane)
 	return rcm_pace_memory() <= READ_ONCE(fifo_total_mb.value) * 1048576ULL;
 }
 
-/* The verdict for @skb: it may leave now, or else is in the FIFO, or gone. Under RCU. */
-unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, u8 opcode)
+/*
+ * The verdict for @skb, a packet of @ibqp: it may leave now, or it was taken, into the
+ * FIFO or dropped. Under RCU.
+ */
+unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp *ibqp, u8 opcode)
 {
 	enum rcm_lane lane = roce_is_response(opcode) ? RCM_RESPONSES : RCM_REQUESTS;
+	bool bare = roce_is_bare(opcode), first;
 	unsigned int verdict = NF_STOLEN;
 	struct dcqcn_params p;
-	bool first;
 	u64 now;
 
 	spin_lock_bh(&qp->lock);
 	rcm_rate_params(&p, READ_ONCE(qp->line));
 	now = ktime_get_ns();
 	advance_to(qp, &p, now);
-	settle(qp, &p);
-	if (may_leave(qp, lane, opcode, now)) {
-		charge(qp, &p, skb->len, now);
+	end_pacing_if_free(qp, &p);
+	qp->destroyed = rcm_rxe_destroyed(ibqp);
+	if (may_leave(qp, lane, bare, now)) {
+		if (!bare)
+			charge(qp, &p, lane, skb->len, now);
 		verdict = NF_ACCEPT;
 		goto out;
 	}
 	/*
-	 * rdma_rxe counts requests itself, until they are freed. It does not wait
-	 * for responses: what holds the queue pair back would be its own requests.
+	 * rdma_rxe counts its requests until they are freed. It would count responses as
+	 * well, and then hold back the queue pair's own requests because of them.
 	 */
 	if (lane == RCM_RESPONSES)
 		skb_orphan(skb);
@@ -192,11 +320,12 @@ unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, u8 opcode)
 		goto out;
 	}
 	rcm_count(RCM_PACED);
-	first = !rcm_pace_waiting(qp);
+	first = !rcm_pace_waiting(qp) || (lane == RCM_REQUESTS && skb_queue_empty(&qp->fifo[lane]));
+	skb->tstamp = ns_to_ktime(now);
 	qp->fifo_bytes += skb->truesize;
 	atomic_long_add(skb->truesize, &fifo_total);
 	__skb_queue_tail(&qp->fifo[lane], skb);
-	if (first && !qp->sending)
+	if ((first || qp->destroyed) && !qp->sending)
 		arm(qp, &p);
 out:
 	spin_unlock_bh(&qp->lock);
@@ -211,10 +340,10 @@ void rcm_pace_init(struct rcm_qp *qp)
 
 	for (i = 0; i < RCM_LANES; i++)
 		__skb_queue_head_init(&qp->fifo[i]);
-	cc_hrtimer_setup(&qp->timer, release, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	cc_hrtimer_setup(&qp->timer, roce_rcm_release, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 }
 
-/* A CNP has come at @now: a lower rate from now on. Under the lock. */
+/* A CNP has come at @now: the rate is cut. Under the lock. */
 void rcm_pace_cut(struct rcm_qp *qp, u64 now)
 {
 	struct dcqcn_params p;
@@ -226,21 +355,21 @@ void rcm_pace_cut(struct rcm_qp *qp, u64 now)
 	advance_to(qp, &p, now);
 	before = qp->rate.model.rate;
 	rcm_rate_cnp(&qp->rate, &p, now);
-	rate_changed(qp, before, now);
+	qp->next_ns = due_at_new_rate(qp->next_ns, now, before, qp->rate.model.rate);
 	WRITE_ONCE(qp->limited, true);
-	trace_roce_rcm_cut(&qp->addr, qp->number, before, qp->rate.model.rate, qp->rate.model.alpha,
-			   rcm_pace_waiting(qp));
+	trace_roce_rcm_cut(&qp->addr, qp->number, before, qp->rate.model.rate,
+			   qp->rate.model.alpha, rcm_pace_waiting(qp));
 	if (!qp->sending && rcm_pace_waiting(qp))
 		arm(qp, &p);
 }
 
-/* Lets go of everything that is held back, in order, and paces nothing from then on. */
+/* Sends everything that is held back, in order, and ends pacing. */
 void rcm_pace_drain(struct rcm_qp *qp)
 {
 	struct dcqcn_params p;
 
 	spin_lock_bh(&qp->lock);
-	while (qp->sending) {	/* release(), on another processor */
+	while (qp->sending) {	/* roce_rcm_release(), on another processor */
 		spin_unlock_bh(&qp->lock);
 		hrtimer_cancel(&qp->timer);
 		spin_lock_bh(&qp->lock);
@@ -251,14 +380,14 @@ void rcm_pace_drain(struct rcm_qp *qp)
 	spin_unlock_bh(&qp->lock);
 }
 
-/* What is held back of @qp, which is dead, is dropped, and its timer never runs again. */
+/* Drops what is held back of @qp, which is dead; its timer never runs again. */
 void rcm_pace_stop(struct rcm_qp *qp)
 {
-	struct sk_buff *skb;
+	int lane;
 
 	hrtimer_cancel(&qp->timer);
 	spin_lock_bh(&qp->lock);
-	while ((skb = fifo_take(qp)))
-		kfree_skb(skb);
+	for (lane = 0; lane < RCM_LANES; lane++)
+		fifo_purge(qp, lane);
 	spin_unlock_bh(&qp->lock);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * roce_rcm: the queue pairs that are known, and with whom they talk.
+ * roce_rcm: the table of queue pairs, and who their peers are.
  *
- * A data packet names only the queue pair that it is for. Whose it is, where a CNP
- * has to go, is learned from what the local queue pair sends (RC acknowledges, so
- * that the first ACK tells), from the datagram header (UD), or else asked of the
- * RDMA core, from a work item (UC; rxe.c).
+ * A data packet names its destination queue pair only. The queue pair that a CNP must
+ * name is learned from packets of the local queue pair (RC: the first ACK shows its
+ * peer), read from the datagram header (UD), or the RDMA core is asked for it (UC), from
+ * a work item in rxe.c. The RDMA core also tells that a UD queue pair exists.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,9 +23,9 @@
 #include "roce_rcm.h"
 
 CC_PARAM(max_qps, 16384, 1, 1000000, 0644, "1 to 1000000",
-	 "queue pairs that are known at a time, local and remote ones each");
+	 "size of the table of queue pairs, of local and of remote ones each");
 CC_PARAM(idle_s, 10, 1, 3600, 0644, "1 s to an hour",
-	 "what was not heard of for so long is forgotten, seconds");
+	 "a queue pair that was not used for this time is forgotten, seconds");
 
 DEFINE_HASHTABLE(rcm_qp_table, RCM_QP_TABLE_BITS);
 static DEFINE_SPINLOCK(table_lock);	/* additions to and removals from rcm_qp_table */
@@ -56,7 +56,7 @@ struct rcm_qp *rcm_qp_find(const struct net *net, const struct in6_addr *addr, u
 	return NULL;
 }
 
-/* Finds it or takes it in; NULL if there is no room. Under RCU, in any context but hardirq's. */
+/* Finds it or adds it; NULL if there is no room. Under RCU, not in hardirq. */
 struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 number, bool remote)
 {
 	struct rcm_qp *qp = rcm_qp_find(net, addr, number, remote), *other;
@@ -102,12 +102,13 @@ bool rcm_qp_is_peer(const struct rcm_qp *qp, const struct in6_addr *addr)
 	return false;
 }
 
-/* It begins anew, with the line's rate, if nothing of what it was is held back. */
-static void qp_connect(struct rcm_qp *qp, const struct in6_addr *addr, u32 number, bool connected)
+/* A new peer. Restart at line rate if no packet of this queue pair is held back. */
+static void qp_connect(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
+		       enum rcm_kind kind)
 {
 	struct dcqcn_params p;
 
-	qp->connected = connected;
+	qp->kind = kind;
 	qp->peer_qp = number;
 	qp->peer_addr[0] = *addr;
 	qp->peer_next = 1;
@@ -121,19 +122,24 @@ static void qp_connect(struct rcm_qp *qp, const struct in6_addr *addr, u32 numbe
 }
 
 /*
- * @qp sends to @addr; @connected: to queue pair @number there. With another peer a
- * connected one is new.
+ * @qp, of @kind, sends to @addr; if connected, to queue pair @number there. A connected
+ * queue pair with another peer is a new one.
  */
-void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number, bool connected)
+void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
+		  enum rcm_kind kind)
 {
-	/* Mostly it is as before. Who reads half of a change takes the lock, next time. */
+	bool connected = kind == RCM_CONNECTED;
+
+	/*
+	 * Usually nothing has changed. A reader that sees half of a change goes on to
+	 * take the lock.
+	 */
 	if (READ_ONCE(qp->peers) && ipv6_addr_equal(&qp->peer_addr[0], addr) &&
-	    READ_ONCE(qp->connected) == connected &&
-	    (!connected || READ_ONCE(qp->peer_qp) == number))
+	    READ_ONCE(qp->kind) == kind && (!connected || READ_ONCE(qp->peer_qp) == number))
 		return;
 	spin_lock_bh(&qp->lock);
-	if (!qp->peers || connected || qp->connected) {
-		qp_connect(qp, addr, number, connected);
+	if (!qp->peers || connected || qp->kind == RCM_CONNECTED) {
+		qp_connect(qp, addr, number, kind);
 	} else if (!rcm_qp_is_peer(qp, addr)) {
 		qp->peer_addr[qp->peer_next] = *addr;
 		qp->peers = max(qp->peers, qp->peer_next + 1);
@@ -142,11 +148,11 @@ void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number, bo
 	spin_unlock_bh(&qp->lock);
 }
 
-/* --- how they go ----------------------------------------------------------- */
+/* --- removal ----------------------------------------------------------- */
 
 /*
- * Takes out of the table all of @net, or, if that is NULL, whatever was not used for
- * @idle jiffies.
+ * Removes all queue pairs of @net from the table, or, if that is NULL, those that were not
+ * used for @idle jiffies.
  */
 static void forget(const struct net *net, unsigned long idle)
 {
@@ -178,13 +184,13 @@ static void forget(const struct net *net, unsigned long idle)
 	}
 }
 
-/* All of @net, which no hook sees any more. */
+/* Removes all of @net, which no hook uses any more. */
 void rcm_qps_forget(const struct net *net)
 {
 	forget(net, 0);
 }
 
-/* Lets go of everything of @net that is held back, and paces nothing from then on. */
+/* Sends everything of @net that is held back, and ends pacing there. */
 void rcm_qps_drain(const struct net *net)
 {
 	struct rcm_qp *qp;
@@ -206,14 +212,14 @@ static void age(struct work_struct *work)
 	schedule_delayed_work(&age_work, HZ);
 }
 
-/* Before the first of them comes. */
+/* Called before there are queue pairs. */
 void rcm_qps_init(void)
 {
 	hash_seed = get_random_u32();
 	schedule_delayed_work(&age_work, HZ);
 }
 
-/* None ages any more. */
+/* Stops removing idle queue pairs. */
 void rcm_qps_exit(void)
 {
 	cancel_delayed_work_sync(&age_work);

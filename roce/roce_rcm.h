@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the parts of roce_rcm share. Each calls those below it alone:
+ * Shared by the files of roce_rcm. Each file calls only those below it:
  *
- *	main.c		the hooks; loading, unloading, namespaces
- *	debugfs.c	what can be seen of it: counters and queue pairs
- *	cnp.c		CNPs: those for packets that come marked, and those that come
+ *	main.c		netfilter hooks; loading, unloading, namespaces
+ *	debugfs.c	shows counters and queue pairs
+ *	cnp.c		answers marked packets with CNPs, and handles CNPs that arrive
  *	policy.c	which flows take part
- *	rxe.c		what only rdma_rxe, the RDMA core and the device know
- *	qp.c		the queue pairs that are known
- *	pace.c		holds back what is too early for its queue pair's rate
+ *	qp.c		the table of queue pairs
+ *	rxe.c		asks rdma_rxe, the RDMA core and the network device
+ *	pace.c		holds back packets that are too early for their queue pair's rate
  *	rate.c		that rate: DCQCN or LDCP
- *	packet.c	a packet's headers and its ICRC
+ *	packet.c	reads a packet's headers and checks its ICRC
  */
 #ifndef _LOWQ_ROCE_RCM_H
 #define _LOWQ_ROCE_RCM_H
@@ -28,32 +28,50 @@
 
 struct ib_qp;
 
-/* The module is going: no rate is cut any more, and nothing asked. */
+/* Set while the module is unloaded: no rate is cut, no question asked. */
 extern bool rcm_stopping;
+
+/**
+ * struct rcm_net - the module's state in a network namespace
+ * @lock:		protects @cnp_ready_ns
+ * @cnp_ready_ns:	when the CNPs sent so far are paid for at cnp_limit per second
+ */
+struct rcm_net {
+	spinlock_t lock;	/* protects @cnp_ready_ns */
+	u64 cnp_ready_ns;
+};
+
+extern unsigned int rcm_net_id;
 
 /* --- counters: debugfs.c ---------------------------------------------- */
 
 enum rcm_counter {
-	RCM_ECT_SET,		/* packets made ECT(0) */
+	RCM_ECT_SET,		/* packets set to ECT(0) */
 	RCM_PACED,		/* packets held back */
-	RCM_FIFO_DROPPED,	/* ... and dropped: fifo_kb, fifo_total_mb */
-	RCM_CE_RECEIVED,	/* packets that came with CE */
-	RCM_CE_INVALID,		/* ... malformed, or of no data transport */
+	RCM_HELD_TOO_LONG,	/* requests sent early because of hold_ms */
+	RCM_LET_GO,		/* requests sent early: their queue pair is being destroyed */
+	RCM_FIFO_DROPPED,	/* packets dropped: fifo_kb, fifo_total_mb, queue pair gone */
+	RCM_CE_RECEIVED,	/* packets received with CE */
+	RCM_CE_NOT_UNICAST,	/* ... not from one host to one host */
+	RCM_CE_INVALID,		/* ... malformed, or not of a data transport */
 	RCM_CE_BAD_ICRC,	/* ... with a wrong ICRC */
-	RCM_CE_UNKNOWN_QP,	/* ... for a queue pair not known (yet) */
-	RCM_CE_WRONG_SOURCE,	/* ... not from its peer */
+	RCM_CE_UNKNOWN_QP,	/* ... for a queue pair that is not known (yet) */
+	RCM_CE_WRONG_SOURCE,	/* ... not from its peer, or of another transport */
 	RCM_CE_COALESCED,	/* ... within cnp_interval_us */
 	RCM_CNP_SENT,
-	RCM_CNP_UNSENT,		/* no route or memory */
-	RCM_CNP_RECEIVED,	/* CNPs that came, of any kind */
-	RCM_CNP_HANDLED,	/* ... and cut a rate */
+	RCM_CNP_LIMITED,	/* CNPs not sent: cnp_limit */
+	RCM_CNP_UNSENT,		/* CNPs not sent: no route, no memory */
+	RCM_CNP_RECEIVED,	/* CNPs received */
+	RCM_CNP_HANDLED,	/* ... that cut a rate */
 	RCM_CNP_MALFORMED,	/* ... of wrong length or version */
 	RCM_CNP_UNKNOWN_QP,
 	RCM_CNP_WRONG_SOURCE,
 	RCM_CNP_BAD_ICRC,
 	RCM_CNP_TOO_SOON,	/* ... within reduce_gap_us */
-	RCM_TABLE_FULL,		/* a queue pair not taken in: max_qps */
-	RCM_ASKED,		/* questions to the RDMA core */
+	RCM_CNP_NOTHING_SENT,	/* ... for a queue pair that sent no data since its last cut */
+	RCM_TABLE_FULL,		/* queue pairs not entered into the table: max_qps */
+	RCM_ASKED,		/* questions to the RDMA core about a queue pair */
+	RCM_ASKED_LINE,		/* questions to a network device about its speed */
 	RCM_COUNTERS
 };
 
@@ -70,12 +88,12 @@ void rcm_debugfs_exit(void);
 /* --- packets: packet.c ------------------------------------------------ */
 
 /**
- * struct rcm_packet - a packet and its addresses
+ * struct rcm_packet - what is read of a RoCEv2 packet
  * @roce:	from the UDP header on
- * @saddr:	source; IPv4's as ::ffff:a.b.c.d
- * @daddr:	destination, likewise
- * @ip_bytes:	of the IP header
- * @ecn:	the ECN field
+ * @saddr:	source address; IPv4 as ::ffff:a.b.c.d
+ * @daddr:	destination address, likewise
+ * @ip_bytes:	length of the IP header
+ * @ecn:	ECN field
  */
 struct rcm_packet {
 	struct roce_packet roce;
@@ -115,46 +133,51 @@ void rcm_rate_cnp(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
 /* --- queue pairs: qp.c ------------------------------------------------ */
 
 /*
- * Requests and responses have a lane each. Their sequence numbers are separate, and
- * an ACK must not wait for its own side's bulk data.
+ * Requests and responses have a FIFO each. Their sequence numbers are separate, and
+ * an ACK must not wait behind the data of its own side.
  */
 enum rcm_lane { RCM_REQUESTS, RCM_RESPONSES, RCM_LANES };
 
-/* The destinations that a UD queue pair is known to send to */
+/* Destinations that are remembered of a UD queue pair */
 #define RCM_UD_PEERS	8
 
+/* Kinds of local queue pairs. UNKNOWN: the RDMA core has not been asked yet. */
+enum rcm_kind { RCM_KIND_UNKNOWN, RCM_CONNECTED, RCM_DATAGRAM };
+
 /**
- * struct rcm_qp - a local queue pair, or one that sends datagrams to a local one
- * @node:	in rcm_qp_table, readers under RCU
- * @dying:	taken out of it, readers may still be there
- * @net:	key: its network namespace; gone before the last reader under RCU is
- * @netns:	number of @net
- * @addr:	key: its address; IPv4's as ::ffff:a.b.c.d
- * @number:	key: its number
- * @remote:	key: is it the peer's (UD)? Then it has @cnp_at alone
- * @lock:	of what follows
- * @timer:	runs out when the next packet of the FIFO may leave
- * @peer_addr:	whom it sends to; RC and UC use the first, UD all, oldest replaced
- * @peers:	how many of them are known
- * @peer_next:	UD: the one to be replaced next
- * @peer_qp:	RC, UC: number of the peer's queue pair
- * @connected:	RC or UC
- * @dead:	no longer in the table
- * @limited:	below line rate, or with packets in the FIFO; read without the lock
- * @sending:	a packet is out of the FIFO and not yet with the device
- * @sending_lane: ... of this lane
- * @turn:	the lane that is served next
+ * struct rcm_qp - a local queue pair, or a remote one that sends datagrams to a local one
+ * @node:	in rcm_qp_table; readers under RCU
+ * @dying:	in a list of those removed from the table; readers may still see it
+ * @net:	key: network namespace; exists until no reader under RCU is left
+ * @netns:	number of @net, for debugfs
+ * @addr:	key: address of its host; IPv4 as ::ffff:a.b.c.d
+ * @number:	key: queue pair number
+ * @remote:	key: it is remote (UD only); then only @cnp_at and @cnps_out are used
+ * @lock:	protects all fields below
+ * @timer:	expires when the next packet in the FIFO may leave
+ * @peer_addr:	where it sends to; connected: the first entry, UD: all, the oldest replaced
+ * @peers:	number of entries of @peer_addr in use
+ * @peer_next:	UD: index of the entry to replace next
+ * @peer_qp:	connected: number of the peer's queue pair
+ * @kind:	enum rcm_kind
+ * @dead:	removed from the table
+ * @destroyed:	the RDMA core is destroying the queue pair: nothing is held back any more
+ * @limited:	paced: below line rate, or with packets in the FIFO; read without the lock
+ * @data_sent:	data has left since the last cut; set without the lock
+ * @sending:	a packet has left the FIFO and is on its way to the device
+ * @sending_lane: lane of that packet
+ * @turn:	lane to serve next
  * @rate:	its rate
- * @line:	bit/s, its device's; 0 before that was asked
+ * @line:	bit/s: speed of its device; 0 before the device was asked
  * @next_ns:	when the next packet may leave
- * @fifo:	what is held back
- * @fifo_bytes:	memory of it
- * @cnp_at:	ns: when the last CNP because of it was sent
- * @cut_at:	ns: when the last CNP for it was taken
- * @used:	jiffies, last sign of life
+ * @fifo:	packets held back
+ * @fifo_bytes:	memory of @fifo
+ * @cnp_at:	ns: when the last CNP was sent because of this queue pair
+ * @cut_at:	ns: when the last CNP cut its rate
+ * @used:	jiffies: when a packet of it was last seen
  * @cnps_in:	CNPs that cut its rate
- * @cnps_out:	CNPs sent because of packets for it (local) or from it (remote)
- * @dropped:	packets that found no room in the FIFO
+ * @cnps_out:	CNPs sent because of packets to it (local) or from it (remote)
+ * @dropped:	packets dropped because the FIFO was full or the queue pair gone
  * @rcu:	for kfree_rcu()
  */
 struct rcm_qp {
@@ -165,15 +188,17 @@ struct rcm_qp {
 	struct in6_addr addr;
 	u32 number;
 	bool remote;
-	spinlock_t lock;	/* of all below */
+	spinlock_t lock;	/* protects all fields below */
 	struct hrtimer timer;
 	struct in6_addr peer_addr[RCM_UD_PEERS];
 	u8 peers;
 	u8 peer_next;
 	u32 peer_qp;
-	bool connected;
+	u8 kind;
 	bool dead;
+	bool destroyed;
 	bool limited;
+	bool data_sent;
 	bool sending;
 	u8 sending_lane;
 	u8 turn;
@@ -198,7 +223,8 @@ struct rcm_qp *rcm_qp_find(const struct net *net, const struct in6_addr *addr, u
 			   bool remote);
 struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 number, bool remote);
 bool rcm_qp_is_peer(const struct rcm_qp *qp, const struct in6_addr *addr);
-void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number, bool connected);
+void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
+		  enum rcm_kind kind);
 unsigned int rcm_qps_known(bool remote);
 void rcm_qps_drain(const struct net *net);
 void rcm_qps_forget(const struct net *net);
@@ -207,20 +233,20 @@ void rcm_qps_exit(void);
 
 /* --- pacing: pace.c --------------------------------------------------- */
 
-/* Packets in the FIFO; under the lock. */
+/* Number of packets in the FIFO. Under the lock. */
 static inline u32 rcm_pace_waiting(const struct rcm_qp *qp)
 {
 	return qp->fifo[RCM_REQUESTS].qlen + qp->fifo[RCM_RESPONSES].qlen;
 }
 
-/* None there, and none on its way from there to the device; under the lock. */
+/* No packet is in the FIFO or on its way from there to the device. Under the lock. */
 static inline bool rcm_pace_idle(const struct rcm_qp *qp)
 {
 	return !rcm_pace_waiting(qp) && !qp->sending;
 }
 
 void rcm_pace_init(struct rcm_qp *qp);
-unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, u8 opcode);
+unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp *ibqp, u8 opcode);
 void rcm_pace_cut(struct rcm_qp *qp, u64 now);
 void rcm_pace_drain(struct rcm_qp *qp);
 void rcm_pace_stop(struct rcm_qp *qp);
@@ -233,8 +259,11 @@ bool rcm_takes_part(const struct rcm_packet *p);
 
 /* rxe.c */
 const struct ib_qp *rcm_rxe_qp(const struct sk_buff *skb);
-void rcm_rxe_ask(struct net_device *dev, struct net *net, const struct in6_addr *addr,
-		 u32 number);
+bool rcm_rxe_destroyed(const struct ib_qp *ibqp);
+bool rcm_rxe_has_device(struct net_device *dev);
+void rcm_rxe_ask_qp(struct net_device *dev, struct net *net, const struct in6_addr *addr,
+		    u32 number);
+u64 rcm_rxe_line(struct net_device *dev, struct net *net);
 void rcm_rxe_exit(void);
 
 /* cnp.c. Under RCU. */

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""cnp.py - RoCEv2 packets for tests: checks those of a capture, sends made-up ones
+"""cnp.py - RoCEv2 packets for tests: checks those in a capture, sends forged ones
 
     cnp.py check FILE           a line per RoCEv2 packet of a pcap: time source
                                 destination tos opcode qp length icrc(ok|bad|cut)
                                 and the BTH and what follows as hex, for CNPs
-    cnp.py send OPTIONS         CNPs (or what --opcode says), right or wrong, from any
-                                address
+    cnp.py send OPTIONS         sends CNPs (or packets of --opcode), valid or not, from
+                                any address
 
 The ICRC is computed here from the specification (zlib's CRC-32 over eight bytes of
-ones and the packet with what routers change as ones), and shares no code with the
-module."""
+ones and the packet, with the fields that routers change set to ones) and shares no code
+with the module."""
 import argparse
 import random
 import socket
@@ -18,10 +18,11 @@ import struct
 import sys
 import time
 import zlib
+from collections.abc import Iterator
 
 
-def icrc(packet):
-    """Of a packet from its IP header to before the ICRC."""
+def icrc(packet: bytes) -> bytes:
+    """The ICRC of a packet, given from its IP header up to where the ICRC begins."""
     p = bytearray(packet)
     if p[0] >> 4 == 4:
         ip = 20
@@ -37,15 +38,16 @@ def icrc(packet):
     return struct.pack('<I', zlib.crc32(b'\xff' * 8 + bytes(p)))
 
 
-def checksum(header):
+def checksum(header: bytes) -> int:
+    """Checksum of an IPv4 header."""
     s = sum(struct.unpack('>%dH' % (len(header) // 2), header))
     while s >> 16:
         s = (s & 0xffff) + (s >> 16)
     return ~s & 0xffff
 
 
-def frames(path):
-    """Time and bytes from the IP header on, and whether they are all there."""
+def frames(path: str) -> Iterator[tuple[str, bytes, bool]]:
+    """Of each frame: time, bytes from the IP header on, and whether it is complete."""
     with open(path, 'rb') as f:
         head = f.read(24)
         if struct.unpack('<I', head[:4])[0] != 0xa1b23c4d:
@@ -60,7 +62,8 @@ def frames(path):
                 yield '%d.%09d' % (sec, nsec), data[14:], have == length
 
 
-def check(path):
+def check(path: str) -> None:
+    """Prints a line per RoCEv2 packet."""
     for when, p, whole in frames(path):
         v4 = p[0] >> 4 == 4
         ip = 20 if v4 else 40
@@ -82,11 +85,14 @@ def check(path):
               p[ip + 8:end - 4].hex() if opcode == 0x81 else '-')
 
 
-def made_up(a, qp, rng):
-    """A packet for queue pair @qp; what is behind its BTH is, of UD, also from one."""
+def forged(a: argparse.Namespace, qp: int, rng: random.Random) -> bytes:
+    """An IP packet for queue pair qp. UD's source queue pair is a.source_qp, or also qp."""
     becn = 0x40000000 if a.opcode == 0x81 else 0
     body = bytearray(struct.pack('>BBHII', a.opcode, a.tver, 0xffff, becn | qp, 0))
-    body += struct.pack('>IIQ', 0, qp if a.opcode >> 5 == 3 else 0, 0)
+    source = 0
+    if a.opcode >> 5 == 3:
+        source = number(a.source_qp, rng) if a.source_qp else qp
+    body += struct.pack('>IIQ', 0, source, 0)
     if a.length is not None:
         body = (body + bytes(2000))[:a.length]
     if a.random:
@@ -107,23 +113,47 @@ def made_up(a, qp, rng):
     return ip + udp + bytes(body) + crc
 
 
-def send(a):
+def fragments(packet: bytes, ident: int) -> list[bytes]:
+    """An IPv4 packet in two fragments, the first with 24 bytes of payload."""
+    parts = []
+    for start, end, flags in ((20, 44, 0x2000), (44, len(packet), 3)):
+        ip = bytearray(packet[:20])
+        ip[2:4] = struct.pack('>H', 20 + end - start)
+        ip[4:8] = struct.pack('>HH', ident & 0xffff, flags)
+        ip[10:12] = bytes(2)
+        ip[10:12] = struct.pack('>H', checksum(bytes(ip)))
+        parts.append(bytes(ip) + packet[start:end])
+    return parts
+
+
+def number(text: str, rng: random.Random) -> int:
+    """N, or a random number of N-M."""
+    first, _, last = text.partition('-')
+    return rng.randint(int(first), int(last or first))
+
+
+def send(a: argparse.Namespace) -> None:
+    """Sends a.count frames at a.rate."""
     a.family = socket.AF_INET6 if ':' in a.dst else socket.AF_INET
     rng = random.Random(a.seed)
     mac = [bytes.fromhex(x.replace(':', '')) for x in (a.to_mac, a.from_mac)]
     kind = b'\x08\x00' if a.family == socket.AF_INET else b'\x86\xdd'
+    tags = [struct.pack('>HH', 0x8100 if i + 1 == len(a.vlan) else 0x88a8, vlan)
+            for i, vlan in enumerate(a.vlan)]
+    head = mac[0] + mac[1] + b''.join(tags) + kind
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     s.bind((a.dev, 0))
-    first, _, last = a.qp.partition('-')
     batch = max(1, a.rate // 1000)
     for i in range(a.count):
-        qp = rng.randint(int(first), int(last or first))
-        s.send(mac[0] + mac[1] + kind + made_up(a, qp, rng))
+        packet = forged(a, number(a.qp, rng), rng)
+        for part in fragments(packet, i) if a.fragment else [packet]:
+            s.send(head + part[:a.truncate])
         if (i + 1) % batch == 0:
             time.sleep(batch / a.rate)
 
 
-def main():
+def main() -> None:
+    """Reads the command line."""
     parser = argparse.ArgumentParser(usage=__doc__)
     sub = parser.add_subparsers(dest='what', required=True)
     sub.add_parser('check').add_argument('file')
@@ -140,8 +170,12 @@ def main():
     p.add_argument('--opcode', type=lambda x: int(x, 0), default=0x81)
     p.add_argument('--tos', type=lambda x: int(x, 0), default=0xc1)
     p.add_argument('--tver', type=int, default=0)
-    p.add_argument('--length', type=int, help='bytes from the BTH on, without the ICRC; 28 is right')
-    p.add_argument('--random', action='store_true', help='random bytes behind the opcode')
+    p.add_argument('--length', type=int, help='bytes from the BTH on, without the ICRC; 28 is valid')
+    p.add_argument('--source-qp', help="N or N-M: UD's source queue pair")
+    p.add_argument('--vlan', type=int, action='append', default=[], help='a tag; twice is QinQ')
+    p.add_argument('--fragment', action='store_true', help='IPv4: in two fragments')
+    p.add_argument('--truncate', type=int, help='only so many bytes from the IP header on')
+    p.add_argument('--random', action='store_true', help='random bytes after the opcode')
     p.add_argument('--seed', type=int, default=1)
     a = parser.parse_args()
     if a.what == 'check':

@@ -10,6 +10,9 @@
 # everywhere, its packets still come and go in its own network namespace. A drop on
 # the sender's own qdisc ends an RC connection: queues that drop belong on sw.
 
+RCM_DEBUGFS=/sys/kernel/debug/roce_rcm
+RCM_PARAM=/sys/module/roce_rcm/parameters
+
 # The kernel refuses new network namespaces while an RDMA device is on its way out
 # (ENODEV): devices go, and have gone, before the namespaces that they are in.
 eval "$(declare -f teardown | sed '1s/teardown/teardown_namespaces/')"
@@ -236,4 +239,70 @@ lose_cnps()
 			}
 		}
 	END
+}
+
+# rcm_counter NAME: one of debugfs' counters
+rcm_counter()
+{
+	awk -v n="$1" '$1 == n { print $2 }' "$RCM_DEBUGFS"/counters
+}
+
+# mark_all [DEV [NS]]: every ECT(0) packet of RoCE that leaves NS (sw) by DEV (egress, to
+# r) is marked; mark_none: no more
+mark_all()
+{
+	local dev=${1:-egress} ns=${2:-sw}
+
+	in_ns "$ns" tc qdisc add dev "$dev" clsact
+	in_ns "$ns" tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto udp \
+		dst_port 4791 ip_tos 2/3 action pedit ex munge ip tos set 3 retain 3 pipe \
+		action csum ip4h || skip "no tc flower or pedit"
+	in_ns "$ns" tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto udp \
+		dst_port 4791 ip_tos 2/3 action pedit ex munge ip6 traffic_class set 3 retain 3 ||
+		skip "no tc flower or pedit"
+}
+
+mark_none()
+{
+	in_ns sw tc qdisc del dev egress clsact
+}
+
+# hosts N: N hosts that send to r, lines of 1 Gb/s, no queue but the lines. With all
+# checkers on, in real time, lines and rates are a fiftieth.
+hosts()
+{
+	local rate=1gbit
+
+	if ! virtual; then
+		rate=20mbit
+		echo 20 >"$RCM_PARAM"/line_rate_mbps
+		echo 5 >"$RCM_PARAM"/rate_min_mbps
+	fi
+	roce_dumbbell "$1" "$rate" "${RTT:-20us}"
+	roce_serve r
+}
+
+mac_of()
+{
+	in_ns "$1" cat "/sys/class/net/$2/address"
+}
+
+# forge [cnp.py send's options]: from h2, as if from r unless told otherwise
+forge()
+{
+	in_ns h2 python3 "$SELFTESTS/cnp.py" send --src 10.0.0.1 --dst 10.0.1.1 \
+		--from-mac "$(mac_of h2 eth0)" --to-mac "$(mac_of sw p2)" --qp "$QP" "$@" ||
+		fail "cnp.py $*"
+}
+
+# known_at ADDR: is a queue pair there known?
+known_at()
+{
+	awk -v a="$1" '$2 == "local" && $3 == a { n = 1 } END { exit !n }' "$RCM_DEBUGFS"/qps
+}
+
+# held_at ADDR: packets in the FIFOs of the queue pairs there
+held_at()
+{
+	awk -v a="$1" '$2 == "local" && $3 == a { n += $12 } END { print n + 0 }' "$RCM_DEBUGFS"/qps
 }

@@ -8,8 +8,8 @@
 # shellcheck source=lib_roce.sh
 . "$(dirname "$0")/lib_roce.sh"
 
-DEBUGFS=/sys/kernel/debug/roce_rcm
-PARAM=/sys/module/roce_rcm/parameters
+DEBUGFS=$RCM_DEBUGFS
+PARAM=$RCM_PARAM
 
 command -v rocegen >/dev/null || skip_all "no rocegen (needs libibverbs-dev)"
 modprobe -r roce_rcm 2>/dev/null
@@ -20,47 +20,6 @@ load()
 {
 	modprobe -r roce_rcm || fail "cannot unload"
 	modprobe roce_rcm "$@" || fail "cannot load with $*"
-}
-
-# counter NAME: of debugfs' counters
-counter()
-{
-	awk -v n="$1" '$1 == n { print $2 }' "$DEBUGFS"/counters
-}
-
-# mark_all [DEV [NS]]: every ECT(0) packet of RoCE that leaves NS (sw) by DEV (egress, to
-# r) is marked; mark_none: no more
-mark_all()
-{
-	local dev=${1:-egress} ns=${2:-sw}
-
-	in_ns "$ns" tc qdisc add dev "$dev" clsact
-	in_ns "$ns" tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto udp \
-		dst_port 4791 ip_tos 2/3 action pedit ex munge ip tos set 3 retain 3 pipe \
-		action csum ip4h || skip "no tc flower or pedit"
-	in_ns "$ns" tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto udp \
-		dst_port 4791 ip_tos 2/3 action pedit ex munge ip6 traffic_class set 3 retain 3 ||
-		skip "no tc flower or pedit"
-}
-
-mark_none()
-{
-	in_ns sw tc qdisc del dev egress clsact
-}
-
-# hosts N: N hosts that send to r, lines of 1 Gb/s, no queue but the lines. With all
-# checkers on, in real time, lines and rates are a fiftieth.
-hosts()
-{
-	local rate=1gbit
-
-	if ! virtual; then
-		rate=20mbit
-		echo 20 >"$PARAM"/line_rate_mbps
-		echo 5 >"$PARAM"/rate_min_mbps
-	fi
-	roce_dumbbell "$1" "$rate" "${RTT:-20us}"
-	roce_serve r
 }
 
 # --- namespaces ------------------------------------------------------------
@@ -91,8 +50,8 @@ exclusive()
 		V=6 LOG="$op" roce h1 "$op" --duration 20ms
 	done
 	expect "flows that ended well" "$(cat "$TMP"/*.json | jq -r .status | grep -cx ok)" -eq 4
-	expect "CNPs taken" "$(counter cnp_handled)" -ge 100
-	expect "packets held back" "$(counter paced)" -gt 0
+	expect "CNPs taken" "$(rcm_counter cnp_handled)" -ge 100
+	expect "packets held back" "$(rcm_counter paced)" -gt 0
 }
 declare_test exclusive "R11" "RDMA devices that only their own network namespace sees (rdma system: exclusive)"
 
@@ -159,8 +118,8 @@ perftest_sleeps()
 	before=$(sent h1)
 	perftest ib_send_bw -e -n 100 -s 4096 -q 2
 	expect "bytes of ib_send_bw" $(($(sent h1) - before)) -ge 819200
-	expect "CNPs taken" "$(counter cnp_handled)" -ge 20
-	expect "packets held back" "$(counter paced)" -gt 0
+	expect "CNPs taken" "$(rcm_counter cnp_handled)" -ge 20
+	expect "packets held back" "$(rcm_counter paced)" -gt 0
 	before=$(sent r)
 	perftest ib_read_bw -e -n 100 -s 4096
 	expect "bytes of ib_read_bw" $(($(sent r) - before)) -ge 409600
@@ -266,7 +225,7 @@ inject_policy()
 	mark_all
 	roce h1 send --duration 40ms &
 	sleep 0.02
-	expect "packets held back" "$(counter paced)" -gt 0
+	expect "packets held back" "$(rcm_counter paced)" -gt 0
 	echo 192.0.2.0/24 >"$PARAM/destinations"
 	wait $!
 	expect "retries" "$(cat "/sys/class/infiniband/$(roce_dev h1)/ports/1/hw_counters/completer_retry_err")" -eq 0
@@ -325,10 +284,10 @@ cnp_link_local()
 		in_ns h1 rocegen "$op" --dev "$(roce_dev h1)" --gid "$(gid h1 link)" --to 10.0.1.254 \
 			--duration 5ms >"$TMP/flow.json" || fail "rocegen $op"
 		sleep 0.1
-		expect "CNPs sent for $op" "$(counter cnp_sent)" -ge 1
-		expect "CNPs that came, of those" "$(counter cnp_received)" -eq "$(counter cnp_sent)"
+		expect "CNPs sent for $op" "$(rcm_counter cnp_sent)" -ge 1
+		expect "CNPs that came, of those" "$(rcm_counter cnp_received)" -eq "$(rcm_counter cnp_sent)"
 	done
-	expect "packets held back" "$(counter paced)" -gt 0
+	expect "packets held back" "$(rcm_counter paced)" -gt 0
 	load
 }
 declare_test cnp_link_local "R3" "CNPs to link-local addresses leave by the link that the marked packets came by"
@@ -367,9 +326,9 @@ cnp_coalesced()
 	capture r eth0 "$TMP/r0.pcap" "udp port 4791"
 	roce h1 send --messages 2 --size 8192
 	stop_captures
-	expect "too early to know the sender, of 16 marked packets" "$(counter ce_unknown_qp)" -le 8
+	expect "too early to know the sender, of 16 marked packets" "$(rcm_counter ce_unknown_qp)" -le 8
 	expect "CNPs, one for each of the others" "$(roce_packets "$TMP/r0.pcap" | awk '$5 == 129' | wc -l)" \
-		-eq $((16 - $(counter ce_unknown_qp)))
+		-eq $((16 - $(rcm_counter ce_unknown_qp)))
 	load
 }
 declare_test cnp_coalesced "R4" "at most one CNP per queue pair in the time asked for"
@@ -452,6 +411,157 @@ ldcp()
 }
 declare_test ldcp "R8" "LDCP: a CNP takes beta packets per RTT off the rate, each RTT gives alpha"
 
+# windows FILE SOURCE: data packets that SOURCE sent, in whole windows of 50 ms from 100 ms
+# after the first on
+windows()
+{
+	packets "$1" "ip.src == $2 && infiniband.bth.opcode <= 11" frame.time_epoch |
+		awk '{ split($1, t, "."); s = (t[1] % 1000) + t[2] / 1e9; if (!n++) first = s
+			w = int((s - first) / 0.05); count[w]++; last = w }
+			END { for (i = 2; i < last; i++) print count[i] + 0 }'
+}
+
+# One queue pair sends and receives: its ACKs, as many as the other side's data, are not
+# charged to the rate of its own data.
+both_ways()
+{
+	needs_virtual
+	load line_rate_mbps=1000 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000
+	hosts 1
+	mark_all
+	capture h1 eth0 "$TMP/h.pcap" "udp port 4791"
+	roce h1 write --both --duration 500ms --size 1024 --depth 64
+	stop_captures
+	windows "$TMP/h.pcap" 10.0.1.1 >"$TMP/windows"
+	paste -sd' ' "$TMP/windows"
+	# 10 Mb/s, the least rate, are 57 packets of 1096 bytes in 50 ms
+	expect "windows" "$(wc -l <"$TMP/windows")" -ge 5
+	expect "data packets in the poorest window" "$(sort -n "$TMP/windows" | head -n1)" -ge 50
+	expect "the flow's end" "$(jq -r .status "$TMP/flow.json")" = ok
+	load
+}
+declare_test both_ways "R6" "a queue pair that sends and receives data is never slowed below rate_min_mbps"
+
+# The peer of a queue pair, or somebody who forges its address, sends CNPs to keep it at the
+# least rate, and the client is killed while its packets are held back.
+killed()
+{
+	local op pid i
+
+	needs_virtual
+	for op in write uc-write; do
+		load line_rate_mbps=1000 rate_min_mbps=1 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000
+		hosts 2
+		(fail() { :; }; roce h1 "$op" --both --duration 60s) &
+		wait_until known_at ::ffff:10.0.1.1
+		QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
+		forge --count 10400 --rate 8000	# 1.3 s
+		expect "packets held back when the client is killed ($op)" "$(held_at ::ffff:10.0.1.1)" -ge 10
+		pid=$(ip netns pids "${NSP}h1")
+		kill -9 "$pid"
+		for ((i = 0; i < 60; i++)); do
+			[ -d "/proc/$pid" ] && [ "$(awk '/^State/ { print $2 }' "/proc/$pid/status")" != Z ] || break
+			sleep 0.05
+		done
+		expect "tenths of a second until it is gone ($op)" $((i / 2)) -le 4
+		expect "requests let go ($op)" "$(rcm_counter let_go)" -gt 0
+		expect "packets held back after it ($op)" "$(held_at ::ffff:10.0.1.1)" -eq 0
+		teardown
+	done
+	load
+}
+declare_test killed "R11" "a client killed while its packets are held back at 1 Mb/s is gone in 0.4 s, RC and UC"
+
+# No request is held for more than hold_ms, whatever the rate: 64 packets in 100 ms.
+hold()
+{
+	local least
+
+	needs_virtual
+	load line_rate_mbps=1000 rate_min_mbps=1 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000
+	ROCE_MTU=4200 hosts 1
+	mark_all
+	capture h1 eth0 "$TMP/h.pcap" "udp port 4791"
+	roce h1 send --duration 1s --depth 8
+	stop_captures
+	windows "$TMP/h.pcap" 10.0.1.1 >"$TMP/windows"
+	paste -sd' ' "$TMP/windows"
+	# at 1 Mb/s there would be 1.5
+	least=$(sort -n "$TMP/windows" | head -n1)
+	expect "data packets in the poorest window of 50 ms" "$least" -ge 20
+	expect "packets held back" "$(rcm_counter paced)" -ge 100
+	refused hold_ms=0 hold_ms=151
+	load
+}
+declare_test hold "R6" "a request is held back for at most hold_ms"
+
+# Who sends nothing is not slowed down: CNPs from somebody else's packets, or forged.
+nothing_sent()
+{
+	local pid
+
+	needs_virtual
+	load line_rate_mbps=1000
+	hosts 2
+	roce h1 send --duration 300ms --depth 1 --size 1024 &
+	wait_until known_at ::ffff:10.0.1.1
+	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
+	pid=$(ip netns pids "${NSP}h1")
+	kill -STOP "$pid"
+	sleep 0.01
+	forge --count 1000 --rate 8000
+	kill -CONT "$pid"
+	wait $!
+	expect "CNPs that cut the rate" "$(rcm_counter cnp_handled)" -eq 1
+	expect "CNPs that did not" "$(rcm_counter cnp_nothing_sent)" -ge 900
+	load
+}
+declare_test nothing_sent "R6 R12" "a queue pair that has sent no data since its last cut is not cut again"
+
+# timers FILE: how often a queue pair's timer has expired in a trace
+timers()
+{
+	grep -c 'hrtimer_expire_entry:.*function=roce_rcm_release' "$1"
+}
+
+# timers_per_packet N SECONDS: of N queue pairs of h1, SECONDS after the beginning
+timers_per_packet()
+{
+	local flow sent
+
+	hosts 1
+	mark_all
+	(fail() { :; }; roce h1 send --duration "$(awk -v s="$2" 'BEGIN { print s + 0.1 }')s" --qps "$1" \
+		--size 8192 --timeout 20) &
+	flow=$!
+	sleep "$2"
+	expect "queue pairs that wait" "$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" && $12 > 0' "$DEBUGFS"/qps | wc -l)" -ge $(($1 * 9 / 10))
+	capture h1 eth0 "$TMP/h.pcap" "udp port 4791 and src host 10.0.1.1"
+	trace_on timer/hrtimer_expire_entry
+	sleep 0.03
+	trace_off "$TMP/trace"
+	stop_captures
+	wait "$flow"
+	sent=$(packets "$TMP/h.pcap" 'infiniband.bth.opcode <= 4' frame.number | wc -l)
+	echo "$1 queue pairs: $(timers "$TMP/trace") timers, $sent packets"
+	expect "packets sent, of $1 queue pairs" "$sent" -ge 30
+	expect "timers per packet, of $1 queue pairs" "$(awk -v t="$(timers "$TMP/trace")" -v s="$sent" 'BEGIN { print t / s }')" -le 1.2
+	teardown
+}
+
+# One timer per packet, for the time at which the growing rate lets it leave.
+wakeups()
+{
+	needs_virtual
+	load line_rate_mbps=1000
+	timers_per_packet 1 0.02
+	load line_rate_mbps=1000 rate_min_mbps=1 dcqcn_timer_us=5000 dcqcn_alpha_us=5000
+	timers_per_packet 50 0.3
+	[ -z "${FULL:-}" ] || timers_per_packet 1000 3
+	load
+}
+declare_test wakeups "R6" "at most 1.2 timers per packet sent, with one queue pair and with many"
+
 # --- incast ----------------------------------------------------------------
 
 # red RATE MIN MAX: bottleneck of RATE with RED, thresholds in bytes
@@ -487,8 +597,8 @@ cnp_loss()
 	red 1gbit 10000 40000
 	lose_cnps
 	four_send
-	expect "CNPs lost on the way" $(($(counter cnp_sent) - $(counter cnp_handled))) -ge $(($(counter cnp_sent) / 3))
-	expect "CNPs that arrived" "$(counter cnp_handled)" -ge $(($(counter cnp_sent) / 3))
+	expect "CNPs lost on the way" $(($(rcm_counter cnp_sent) - $(rcm_counter cnp_handled))) -ge $(($(rcm_counter cnp_sent) / 3))
+	expect "CNPs that arrived" "$(rcm_counter cnp_handled)" -ge $(($(rcm_counter cnp_sent) / 3))
 	four_shared 700
 	load
 }
@@ -565,8 +675,8 @@ undone()
 	roce h1 send --duration 2s &
 	flow=$!
 	sleep 0.3
-	expect "CNPs taken" "$(counter cnp_handled)" -gt 0
-	expect "packets held back" "$(counter paced)" -gt 0
+	expect "CNPs taken" "$(rcm_counter cnp_handled)" -gt 0
+	expect "packets held back" "$(rcm_counter paced)" -gt 0
 	"$LOWQ_TC" host reset --quiet || fail "lowq-tc host reset"
 	"$LOWQ_TC" reset --all -n "${NSP}sw" --quiet || fail "lowq-tc reset"
 	picture >"$TMP/picture"
@@ -596,7 +706,7 @@ cnp_way()
 	wait $!
 	stop_captures
 	roce_packets "$TMP/r.pcap" >"$TMP/r"
-	expect "packets of r held back" "$(counter paced)" -gt 0
+	expect "packets of r held back" "$(rcm_counter paced)" -gt 0
 	# a CNP leaves in the instant in which the marked packet came, not behind what is
 	# held back; the first 3 ms have what had left for the line before the first cut
 	expect "CNPs of r, more than 10 us after any marked packet" "$(awk '{ split($1, t, "."); us = (t[1] % 1000) * 1e6 + t[2] / 1e3 }
@@ -606,8 +716,9 @@ cnp_way()
 	expect "CNPs of r" "$(awk '$2 == "10.0.0.1" && $5 == 129' "$TMP/r" | wc -l)" -ge 50
 	expect "CNPs that came marked" "$(awk '$2 == "10.0.1.1" && $5 == 129 && $4 % 4 == 3' "$TMP/r" | wc -l)" -ge 50
 	# ... were taken as CNPs, and not answered
-	expect "answers to CNPs" "$(counter ce_invalid)" -eq 0
-	expect "CNPs taken" $(($(counter cnp_handled) + $(counter cnp_too_soon))) -eq "$(counter cnp_sent)"
+	expect "answers to CNPs" "$(rcm_counter ce_invalid)" -eq 0
+	expect "CNPs taken" $(($(rcm_counter cnp_handled) + $(rcm_counter cnp_too_soon) +
+		$(rcm_counter cnp_nothing_sent))) -eq "$(rcm_counter cnp_sent)"
 	load
 }
 declare_test cnp_way "R9" "CNPs are not paced, whatever waits, and marked ones are not answered"
@@ -628,7 +739,7 @@ paused()
 	expect "the flow's end" "$(jq -r .status "$TMP/flow.json")" = ok
 	expect "sent again, or out of sequence" "$(cat "/sys/class/infiniband/$(roce_dev h1)/ports/1/hw_counters/completer_retry_err" \
 		"/sys/class/infiniband/$(roce_dev r)/ports/1/hw_counters/out_of_seq_request" | awk '{ n += $1 } END { print n }')" -eq 0
-	expect "packets dropped in FIFOs" "$(counter fifo_dropped)" -eq 0
+	expect "packets dropped in FIFOs" "$(rcm_counter fifo_dropped)" -eq 0
 }
 
 pause()
@@ -640,11 +751,11 @@ pause()
 	paused
 	# 64 packets of a queue pair in a millisecond
 	expect "Mb/s while h1 is stopped again and again" "$(jq '.rate_bps / 1e6' "$TMP/flow.json")" -ge 400
-	expect "packets held back for no mark" "$(counter paced)" -eq 0
+	expect "packets held back for no mark" "$(rcm_counter paced)" -eq 0
 	mark_all
 	paused
-	expect "CNPs taken by h1" "$(counter cnp_handled)" -ge 20
-	expect "packets of h1 held back" "$(counter paced)" -gt 0
+	expect "CNPs taken by h1" "$(rcm_counter cnp_handled)" -ge 20
+	expect "packets of h1 held back" "$(rcm_counter paced)" -gt 0
 	stop_and_go r	# CNPs and ACKs come by the millisecond
 	paused
 	roce_line h1 eth0 1gbit
@@ -654,25 +765,6 @@ pause()
 declare_test pause "R10" "lines that stop and go as pause frames make them: no cut for it, nothing lost, CNPs count"
 
 # --- hostile ---------------------------------------------------------------
-
-mac_of()
-{
-	in_ns "$1" cat "/sys/class/net/$2/address"
-}
-
-# forge [cnp.py send's options]: from h2, as if from r unless told otherwise
-forge()
-{
-	in_ns h2 python3 "$SELFTESTS/cnp.py" send --src 10.0.0.1 --dst 10.0.1.1 \
-		--from-mac "$(mac_of h2 eth0)" --to-mac "$(mac_of sw p2)" --qp "$QP" "$@" ||
-		fail "cnp.py $*"
-}
-
-# known_at ADDR: is a queue pair there known?
-known_at()
-{
-	awk -v a="$1" '$2 == "local" && $3 == a { n = 1 } END { exit !n }' "$DEBUGFS"/qps
-}
 
 hostile()
 {
@@ -685,35 +777,36 @@ hostile()
 	wait_until known_at ::ffff:10.0.1.1
 	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
 	forge --icrc bad --count "$n" --rate 100000
-	expect "with a wrong ICRC" "$(counter cnp_bad_icrc)" -eq "$n"
+	expect "with a wrong ICRC" "$(rcm_counter cnp_bad_icrc)" -eq "$n"
 	forge --src 10.0.9.9 --count "$n" --rate 100000
-	expect "from a stranger" "$(counter cnp_wrong_source)" -eq "$n"
+	expect "from a stranger" "$(rcm_counter cnp_wrong_source)" -eq "$n"
 	QP=1000-16777215 forge --count "$n" --rate 100000
-	expect "for queue pairs that are not" "$(counter cnp_unknown_qp)" -eq "$n"
+	expect "for queue pairs that are not" "$(rcm_counter cnp_unknown_qp)" -eq "$n"
 	forge --tver 3 --count "$n" --rate 100000
 	forge --length 27 --count "$n" --rate 100000
 	forge --length 60 --count "$n" --rate 100000
-	expect "of another version or length" "$(counter cnp_malformed)" -eq $((3 * n))
+	expect "of another version or length" "$(rcm_counter cnp_malformed)" -eq $((3 * n))
 	forge --random --count "$n" --rate 100000
-	expect "CNPs that did anything" "$(counter cnp_handled)" -eq 0
-	expect "queue pairs known" "$(counter local_qps)" -le 2
+	expect "CNPs that did anything" "$(rcm_counter cnp_handled)" -eq 0
+	expect "queue pairs known" "$(rcm_counter local_qps)" -le 2
 	wait $!
 	expect "Mb/s of the flow meanwhile" "$(jq '.rate_bps / 1e6' "$TMP/flow.json")" -ge 930
-	expect "packets held back" "$(counter paced)" -eq 0
+	expect "packets held back" "$(rcm_counter paced)" -eq 0
 	# and the same with nothing wrong does count
 	roce h1 send --duration 1s &
 	sleep 0.5
 	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" && $4 > n { n = $4 } END { print n }' "$DEBUGFS"/qps)
 	forge
 	wait $!
-	expect "handled" "$(counter cnp_handled)" -eq 1
+	expect "handled" "$(rcm_counter cnp_handled)" -eq 1
 	load max_qps=100
-	# marked datagrams: who sent those with a wrong ICRC takes no room, others up to 100
+	# marked datagrams for queue pairs that do not exist enter no sender into the table
 	QP=1000-16777215 forge --opcode 0x64 --tos 3 --icrc bad --count "$n" --rate 100000
-	expect "marked datagrams with a wrong ICRC" "$(counter ce_bad_icrc)" -eq "$n"
-	expect "senders known by them" "$(counter remote_qps)" -eq 0
+	expect "marked datagrams with a wrong ICRC" "$(rcm_counter ce_bad_icrc)" -eq "$n"
+	expect "senders known by them" "$(rcm_counter remote_qps)" -eq 0
 	QP=1000-16777215 forge --opcode 0x64 --tos 3 --count "$n" --rate 100000
-	expect "senders known" "$(counter remote_qps)" -eq 100
+	expect "senders known by those with a right ICRC" "$(rcm_counter remote_qps)" -eq 0
+	expect "CNPs for them" "$(rcm_counter cnp_sent)" -eq 0
 	load
 }
 declare_test hostile "R12" "forged and malformed CNPs, 100,000 a second, are counted and change nothing"
@@ -742,9 +835,9 @@ too_early()
 	wait_until test -s "$TMP/half_open"
 	QP=$(cat "$TMP/half_open") forge --src 10.0.1.1 --dst 10.0.0.1 --opcode 0x24 --tos 3 --count 3
 	sleep 0.5
-	expect "questions asked" "$(counter asked)" -ge 1
-	expect "queue pairs known, of one without a peer" "$(counter local_qps)" -eq 0
-	expect "marked packets for it" "$(counter ce_unknown_qp)" -eq 3
+	expect "questions asked" "$(rcm_counter asked)" -ge 1
+	expect "queue pairs known, of one without a peer" "$(rcm_counter local_qps)" -eq 0
+	expect "marked packets for it" "$(rcm_counter ce_unknown_qp)" -eq 3
 	load
 }
 declare_test too_early "R12" "a marked packet for a queue pair that is not connected yet teaches no peer"
@@ -843,16 +936,16 @@ churn()
 	slab=$(awk '/^Slab:/ { print $2 }' /proc/meminfo)
 	for ((i = 0; i < 10; i++)); do
 		roce h1 write --qps 1000 --messages 1 --size 32
-		[ "$(counter local_qps)" -le "$most" ] || most=$(counter local_qps)
+		[ "$(rcm_counter local_qps)" -le "$most" ] || most=$(rcm_counter local_qps)
 	done
 	expect "queue pairs known at a time" "$most" -ge 1000
 	sleep 4
-	expect "queue pairs known 4 s later" "$(counter local_qps)" -eq 0
+	expect "queue pairs known 4 s later" "$(rcm_counter local_qps)" -eq 0
 	expect "kB of slab more than before" $(($(awk '/^Slab:/ { print $2 }' /proc/meminfo) - slab)) -le 4000
 	echo 100 >"$PARAM/max_qps"
 	roce h1 write --qps 500 --messages 2 --size 32
-	expect "queue pairs known, of 100" "$(counter local_qps)" -le 100
-	expect "turned away" "$(counter table_full)" -gt 0
+	expect "queue pairs known, of 100" "$(rcm_counter local_qps)" -le 100
+	expect "turned away" "$(rcm_counter table_full)" -gt 0
 	expect "messages that arrived anyway" "$(jq -s 'map(select(.status == "ok").messages) | add' "$TMP/flow.json")" -eq 1000
 	load
 }
@@ -872,18 +965,18 @@ kinds()
 	for v in 4 6; do
 		for op in send write uc-send uc-write ud-send; do
 			V=$v roce h1 "$op" --duration 20ms
-			more=$(counter cnp_handled)
+			more=$(rcm_counter cnp_handled)
 			expect "CNPs taken: $op over IPv$v" "$more" -gt "$handled"
 			handled=$more
 		done
 		# what comes back is the bulk: r reads from h1
 		V=$v TO_HOST=h1 roce r read --duration 20ms
-		more=$(counter cnp_handled)
+		more=$(rcm_counter cnp_handled)
 		expect "CNPs taken: read over IPv$v" "$more" -gt "$handled"
 		handled=$more
 	done
-	expect "packets held back" "$(counter paced)" -gt 0
-	expect "packets dropped in FIFOs" "$(counter fifo_dropped)" -eq 0
+	expect "packets held back" "$(rcm_counter paced)" -gt 0
+	expect "packets dropped in FIFOs" "$(rcm_counter fifo_dropped)" -eq 0
 	load
 }
 declare_test kinds "R11" "RC SEND, WRITE, READ, UC and UD, IPv4 and IPv6: marked, notified, paced"
@@ -903,7 +996,7 @@ first_namespace()
 	for v in 4 6; do
 		for op in send write read uc-write ud-send; do
 			V=$v LOG=$op$v roce h1 "$op" --messages 20 --size 16384
-			more=$(counter cnp_handled)
+			more=$(rcm_counter cnp_handled)
 			expect "CNPs taken: $op over IPv$v" "$more" -gt "$handled"
 			handled=$more
 		done
@@ -913,7 +1006,7 @@ first_namespace()
 	expect "packets with a wrong ICRC" "$(awk '$8 == "bad"' "$TMP/egress" | wc -l)" -eq 0
 	expect "requests that came marked" "$(awk '$2 ~ /^(10.0.1.1|fd00:1::1)$/ && $4 % 4 == 3' "$TMP/egress" | wc -l)" -ge 200
 	expect "CNPs of r" "$(awk '$5 == 129 && $2 ~ /^(10.0.0.1|fd00::1)$/' "$TMP/egress" | wc -l)" -ge 10
-	expect "packets held back" "$(counter paced)" -gt 0
+	expect "packets held back" "$(rcm_counter paced)" -gt 0
 	roce h1 send --duration 1s --size 8192 &
 	for ((i = 0; i < 10; i++)); do
 		sleep 0.05
@@ -943,7 +1036,7 @@ unload()
 	pids+=($!)
 	for ((i = 0; i < n; i++)); do
 		sleep 0.0$((RANDOM % 3))
-		paced=$((paced + ($(counter paced) > 0)))
+		paced=$((paced + ($(rcm_counter paced) > 0)))
 		rmmod roce_rcm || fail "cannot unload"
 		modprobe roce_rcm || fail "cannot load"
 	done

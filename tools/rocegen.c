@@ -59,6 +59,7 @@ struct hello {
 	uint32_t size;
 	uint32_t depth;
 	uint32_t mtu;
+	uint32_t both;		/* the server sends as well, on the same queue pairs */
 };
 
 struct qp_info {
@@ -332,6 +333,16 @@ static void tear_down(struct side *s)
 	ibv_close_device(s->ctx);
 }
 
+/* The server's own requests, with --both: as many as the client's */
+static void post_all(struct side *s)
+{
+	uint32_t i, d;
+
+	for (i = 0; i < s->h.qps; i++)
+		for (d = 0; d < s->h.depth; d++)
+			post_send(s, i);
+}
+
 /* ---- server ---------------------------------------------------------------------------- */
 
 static void serve_client(int fd)
@@ -343,9 +354,12 @@ static void serve_client(int fd)
 	int n, i;
 
 	if (!get(fd, &s.h, sizeof(s.h)) || s.h.magic != MAGIC || s.h.op >= OPS || !s.h.qps ||
-	    s.h.qps > MAX_QPS || s.h.size > MAX_SIZE || !s.h.depth || s.h.depth > MAX_DEPTH)
-		errx(1, "a client that does not speak as we do");
+	    s.h.qps > MAX_QPS || s.h.size > MAX_SIZE || !s.h.depth || s.h.depth > MAX_DEPTH ||
+	    (s.h.both && s.h.op != WRITE && s.h.op != UC_WRITE))
+		errx(1, "unknown request from a client: is it another version of rocegen?");
 	exchange(&s, fd);
+	if (s.h.both)
+		post_all(&s);
 	while (!over) {
 		over = wait_completion(&s, fd);
 		while ((n = ibv_poll_cq(s.cq, 64, wc)) > 0)
@@ -354,6 +368,11 @@ static void serve_client(int fd)
 					continue;
 				if (wc[i].status != IBV_WC_SUCCESS)
 					errx(1, "receiving: %s", ibv_wc_status_str(wc[i].status));
+				if (s.h.both) {
+					if (!over)
+						post_send(&s, wc[i].wr_id);
+					continue;
+				}
 				s.received[wc[i].wr_id] += wc[i].byte_len - (is_ud(&s) ? GRH : 0);
 				post_recv(&s, wc[i].wr_id);
 			}
@@ -549,7 +568,7 @@ static _Noreturn void usage(int status)
 		"       rocegen send|write|read|uc-send|uc-write|ud-send --dev DEV --to ADDR\n"
 		"               [--gid N] [--port P] [--qps N] [--size BYTES] [--depth N]\n"
 		"               [--duration TIME | --messages N] [--start TIME] [--timeout N]\n"
-		"               [--label TEXT]\n"
+		"               [--both] [--label TEXT]\n"
 		"       rocegen --version\n"
 		"TIME is such as 20ms, BYTES such as 64Ki. --timeout is 4.096 us * 2^N.\n");
 	exit(status);
@@ -562,8 +581,8 @@ int main(int argc, char **argv)
 		{ "to", 1, NULL, 't' }, { "qps", 1, NULL, 'q' }, { "size", 1, NULL, 's' },
 		{ "depth", 1, NULL, 'n' }, { "duration", 1, NULL, 'D' },
 		{ "messages", 1, NULL, 'm' }, { "start", 1, NULL, 'S' },
-		{ "timeout", 1, NULL, 'T' }, { "label", 1, NULL, 'l' }, { "help", 0, NULL, 'h' },
-		{ "version", 0, NULL, 'V' },
+		{ "timeout", 1, NULL, 'T' }, { "label", 1, NULL, 'l' }, { "both", 0, NULL, 'b' },
+		{ "help", 0, NULL, 'h' }, { "version", 0, NULL, 'V' },
 		{ NULL, 0, NULL, 0 }
 	};
 	u64 size = cfg.h.size;
@@ -608,6 +627,9 @@ int main(int argc, char **argv)
 		case 'l':
 			cfg.label = optarg;
 			break;
+		case 'b':
+			cfg.h.both = 1;
+			break;
 		case 'h':
 			usage(0);
 		case 'V':
@@ -626,6 +648,8 @@ int main(int argc, char **argv)
 		;
 	if (i == OPS || !cfg.to || size > MAX_SIZE || !cfg.duration == !cfg.messages)
 		usage(2);
+	if (cfg.h.both && i != WRITE && i != UC_WRITE)
+		errx(2, "--both takes write or uc-write");
 	cfg.h.op = i;
 	cfg.h.size = size;
 	return client();

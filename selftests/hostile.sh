@@ -1,0 +1,277 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Hostile input, by module: what anybody on the network can send, and everything that can
+# go away while packets are held. Nothing may break, answer more than was asked, or slow
+# down a flow that goes on meanwhile. FULL=1 takes longer, with more of each.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_roce.sh
+. "$(dirname "$0")/lib_roce.sh"
+
+# A hostile host sends 100,000 packets a second for this time
+if [ "${FULL:-}" ]; then
+	FLOOD=1000000 FLOOD_S=10 AWAY=1000
+else
+	FLOOD=20000 FLOOD_S=0.2 AWAY=20
+fi
+
+# --- roce_rcm --------------------------------------------------------------
+#
+# h1 and r talk, h2 is hostile. It sends packets that are marked CE, and CNPs.
+
+# roce_fresh [NAME=VALUE...]: the module, loaded again
+roce_fresh()
+{
+	command -v rocegen >/dev/null || skip "no rocegen (needs libibverbs-dev)"
+	[ ! -d "$RCM_PARAM" ] || rmmod roce_rcm || fail "cannot unload roce_rcm"
+	modprobe roce_rcm "$@" || fail "cannot load roce_rcm $*"
+}
+
+# flood_from NS DEV TO_MAC [cnp.py send's options]: to r, as if from h1 unless told otherwise
+flood_from()
+{
+	in_ns "$1" python3 "$SELFTESTS/cnp.py" send --src 10.0.1.1 --dst 10.0.0.1 --tos 3 \
+		--dev "$2" --from-mac "$(mac_of "$1" "$2")" --to-mac "$3" --rate 100000 "${@:4}" ||
+		fail "cnp.py ${*:4}"
+}
+
+# flood [cnp.py send's options]: from h2, by way of the router
+flood()
+{
+	flood_from h2 eth0 "$(mac_of sw p2)" "$@"
+}
+
+# on_link MAC [cnp.py send's options]: from the router, on r's own link
+on_link()
+{
+	flood_from sw egress "$@"
+}
+
+# answers: packets of RoCEv2 that r has sent so far, by nftables
+answers()
+{
+	in_ns r nft -j list counter inet answers sent | jq '.nftables[] | .counter? | select(. != null).packets'
+}
+
+count_answers()
+{
+	in_ns r nft -f - <<-END || skip "no nft"
+		table inet answers {
+			counter sent { }
+			chain out {
+				type filter hook postrouting priority 0
+				udp dport 4791 counter name sent
+			}
+		}
+	END
+}
+
+# ud_serve: r has a UD queue pair that receives; its number is in QP
+ud_serve()
+{
+	(fail() { :; }; roce h1 ud-send --duration 30s) &
+	wait_until known_at ::ffff:10.0.1.1
+	QP=$(rdma res show qp link "$(roce_dev r)/1" | sed -n 's/.* lqpn \([0-9]*\) .*type UD .*/\1/p' | tail -n1)
+	[ -n "$QP" ] || fail "r has no UD queue pair: $(rdma res show qp)"
+}
+
+# A host without a soft-RoCE device answers nothing, asks nobody, and takes no RTNL.
+roce_no_device()
+{
+	local opcode
+
+	needs_virtual
+	roce_fresh
+	dumbbell 2 20us
+	count_answers
+	for opcode in 0x64 0x24 0x04; do
+		flood --qp 2-16777215 --opcode $opcode --count "$FLOOD"
+		flood --qp 17 --opcode $opcode --icrc bad --count 500
+	done
+	expect "marked packets that came" "$(rcm_counter ce_received)" -ge $((FLOOD * 3))
+	expect "answers" "$(answers)" -eq 0
+	expect "questions about queue pairs" "$(rcm_counter asked)" -eq 0
+	expect "questions about a line, with RTNL" "$(rcm_counter asked_line)" -eq 0
+	expect "entries in the table" $(($(rcm_counter local_qps) + $(rcm_counter remote_qps))) -eq 0
+}
+declare_test roce_no_device "R12" "roce_rcm: no answer, no question, no RTNL on a host without a soft-RoCE device"
+
+# Spoofed datagrams are answered if they are for a UD queue pair that exists, within
+# cnp_limit in all, whatever their sources.
+roce_reflection()
+{
+	local sent most
+
+	needs_virtual
+	roce_fresh
+	hosts 2
+	count_answers
+	flood --src 10.0.2.1 --qp 1000-16777215 --opcode 0x64 --count "$FLOOD"
+	expect "answers for queue pairs that do not exist" "$(answers)" -eq 0
+	expect "questions in $FLOOD_S s" "$(rcm_counter asked)" -le "$(awk -v s="$FLOOD_S" 'BEGIN { print s * 1100 + 10 }')"
+	ud_serve
+	most=$(answers)
+	flood --src 10.0.2.1 --qp "$QP" --source-qp 5 --opcode 0x64 --count 200
+	expect "answers for one that does" "$(($(answers) - most))" -gt 0
+	echo 1000 >"$RCM_PARAM/cnp_limit"
+	sleep 0.05
+	sent=$(rcm_counter cnp_sent)
+	flood --src 10.0.2.1 --qp "$QP" --source-qp 1000-16777215 --opcode 0x64 --count "$FLOOD"
+	# the flow of h1 is not marked; a burst of 10 ms is allowed
+	expect "CNPs in $FLOOD_S s, of 1000 a second" $(($(rcm_counter cnp_sent) - sent)) -le \
+		"$(awk -v s="$FLOOD_S" 'BEGIN { print int(s * 1050 + 15) }')"
+	expect "CNPs that the limit stopped" "$(rcm_counter cnp_limited)" -gt $((FLOOD / 2))
+}
+declare_test roce_reflection "R12" "roce_rcm: spoofed datagrams are answered for an existing UD queue pair only, up to cnp_limit"
+
+# Only what was sent to r alone is answered.
+roce_not_unicast()
+{
+	local before mac
+
+	needs_virtual
+	roce_fresh cnp_interval_us=0
+	hosts 2
+	ud_serve
+	mac=$(mac_of r eth0)
+	on_link "$mac" --qp "$QP" --opcode 0x64 --count 300
+	before=$(rcm_counter cnp_sent)
+	expect "CNPs for unicast" "$before" -gt 0
+	# after roce_rcm's hook: rdma_rxe of 7.3 crashes on what is not for an address of its own
+	in_ns r nft -f - <<-END || skip "no nft"
+		table inet guard {
+			chain in {
+				type filter hook input priority 2147483647
+				meta pkttype != host udp dport 4791 drop
+				ip daddr != 10.0.0.1 udp dport 4791 drop
+				ip6 daddr != fd00::1 udp dport 4791 drop
+			}
+		}
+	END
+	on_link 33:33:00:00:00:01 --src fd00:1::1 --dst ff02::1 --qp "$QP" --opcode 0x64 --count 300
+	on_link "$mac" --src fd00:1::1 --dst fd00:: --qp "$QP" --opcode 0x64 --count 300
+	on_link 01:00:5e:00:00:01 --dst 224.0.0.1 --qp "$QP" --opcode 0x64 --count 300
+	on_link ff:ff:ff:ff:ff:ff --dst 255.255.255.255 --qp "$QP" --opcode 0x64 --count 300
+	on_link ff:ff:ff:ff:ff:ff --dst 10.0.0.255 --qp "$QP" --opcode 0x64 --count 300
+	on_link ff:ff:ff:ff:ff:ff --qp "$QP" --opcode 0x64 --count 300
+	expect "CNPs for the others" $(($(rcm_counter cnp_sent) - before)) -eq 0
+	expect "counted" "$(rcm_counter ce_not_unicast)" -ge 1200
+}
+declare_test roce_not_unicast "R12" "roce_rcm: multicast, anycast and broadcast are not answered"
+
+# solo_mbps: of a flow from h1 to r for as long as the flood
+solo_mbps()
+{
+	roce h1 send --duration "$1"
+	jq '.rate_bps / 1e6' "$TMP/flow.json"
+}
+
+# A flood of packets that are wrong in some way leaves a flow at its rate, and is not
+# answered.
+roce_flood()
+{
+	local solo kind time=$FLOOD_S before asked flow
+
+	needs_virtual
+	roce_fresh
+	hosts 2
+	count_answers
+	solo=$(solo_mbps "${time}s")
+	for kind in "--icrc bad" "--truncate 30" "--truncate 45" "--vlan 7" "--vlan 7 --vlan 8" \
+		"--fragment --qp 5000" "--tver 3" "--random" "--length 20" "--opcode 0x81 --icrc bad" \
+		"--opcode 0x81 --length 60" "--opcode 0x81" "--opcode 0x24" "--opcode 0x04"; do
+		asked=$(rcm_counter asked)
+		before=$(rcm_counter cnp_sent)
+		roce h1 send --duration "${time}s" &
+		flow=$!
+		# shellcheck disable=SC2086 # options
+		flood --qp 1000000-16777215 --opcode 0x64 --count "$FLOOD" $kind
+		wait "$flow"
+		expect "flow's rate, of $solo Mb/s alone ($kind)" "$(jq '.rate_bps / 1e6' "$TMP/flow.json")" -ge \
+			"$(awk -v s="$solo" 'BEGIN { print s * 0.99 }')"
+		expect "CNPs ($kind)" $(($(rcm_counter cnp_sent) - before)) -eq 0
+		expect "questions ($kind)" $(($(rcm_counter asked) - asked)) -le \
+			"$(awk -v s="$time" 'BEGIN { print s * 1100 + 10 }')"
+	done
+	expect "rates cut" "$(rcm_counter cnp_handled)" -eq 0
+	expect "questions about a line, with RTNL" "$(rcm_counter asked_line)" -le 60
+}
+declare_test roce_flood "R12" "roce_rcm: 100,000 wrong packets a second: no answer, and a flow keeps 99 % of its rate"
+
+# The same packet again and again is one packet, to CNPs and to answers.
+roce_replay()
+{
+	local before
+
+	needs_virtual
+	roce_fresh line_rate_mbps=1000
+	hosts 2
+	ud_serve
+	flood --qp "$QP" --source-qp 5 --opcode 0x64 --count 200
+	sleep 0.01
+	before=$(rcm_counter cnp_sent)
+	flood --qp "$QP" --source-qp 5 --opcode 0x64 --count "$FLOOD"
+	expect "CNPs in $FLOOD_S s, one per 50 us" $(($(rcm_counter cnp_sent) - before)) -le \
+		"$(awk -v s="$FLOOD_S" 'BEGIN { print int(s * 21000 + 5) }')"
+}
+declare_test roce_replay "R4 R12" "roce_rcm: a replayed packet is answered once per cnp_interval_us"
+
+# roce_held: h1 sends at about 1 Mb/s from now on, and packets of it are held back
+roce_held()
+{
+	local op=$1
+
+	(fail() { :; }; roce h1 "$op" --duration 60s --timeout 17 2>/dev/null) &
+	wait_until known_at ::ffff:10.0.1.1
+	for _ in $(seq 100); do
+		[ "$(held_at ::ffff:10.0.1.1)" -eq 0 ] || return 0
+		sleep 0.01
+	done
+	fail "nothing is held back ($op)"
+}
+
+# no_clients: h1 has none any more; those that it has are killed
+no_clients()
+{
+	ip netns pids "${NSP}h1" | xargs -r kill -9
+	[ -z "$(ip netns pids "${NSP}h1")" ]
+}
+
+# Clients, the module, devices and namespaces go away while packets are held back.
+roce_away()
+{
+	local i ops=(send write uc-write ud-send)
+
+	roce_kernel
+	roce_fresh rate_min_mbps=1 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000 idle_s=1
+	hosts 1
+	mark_all
+	for ((i = 0; i < AWAY; i++)); do
+		roce_held "${ops[i % 4]}"
+		case $((i % 5)) in
+		0|1) ip netns pids "${NSP}h1" | xargs -r kill -9 ;;
+		2)
+			rmmod roce_rcm || fail "cannot unload"
+			modprobe roce_rcm rate_min_mbps=1 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000 idle_s=1 ||
+				fail "cannot load"
+			;;
+		3)
+			rdma link del "$(roce_dev h1)"
+			roce_device h1
+			;;
+		4)
+			teardown
+			hosts 1
+			mark_all
+			;;
+		esac
+		wait_until no_clients
+	done
+	teardown
+	rmmod roce_rcm || fail "cannot unload"
+}
+declare_test roce_away "R11 R12" "roce_rcm: clients, devices, namespaces and the module go away while packets are held back"
+
+run_tests "$@"
