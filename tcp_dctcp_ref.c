@@ -2,8 +2,8 @@
 /*
  * dctcp_ref - Data Center TCP as RFC 8257 writes it.
  *
- *	switch:   marks packets (CE) that meet a queue above a threshold K
- *	receiver: ECE on an ACK says whether the packets it covers came marked;
+ *	switch:   marks packets (CE) that arrive at a queue above a threshold K
+ *	receiver: ECE on an ACK says whether the packets it covers were marked;
  *		  a change is acknowledged at once
  *	sender:   once per window,   M = bytes marked / bytes acknowledged
  *				     alpha = (1 - g) * alpha + g * M
@@ -18,15 +18,15 @@
  * control is restricted (net.ipv4.tcp_allowed_congestion_control).
  *
  * Deviations from RFC 8257:
- *  - cwnd is counted in packets, as the stack does; the part of a packet that a
- *    cut leaves over is carried to the next (3.3, step 9).
- *  - A loss in a window that ECN has already cut tops that cut up to the halving
- *    that a conventional TCP would have made, and goes no further: loss keeps
- *    its conventional effect, yet no window is reduced twice (3.3, 3.4).
- *  - A clean packet that is Not-ECT (a retransmission by an RFC 3168 sender) does
- *    not end DCTCP.CE: the stack tells modules about ECT and CE packets only (3.2).
- *  - RST answers to segments that belong to no socket are sent by the stack
- *    itself, Not-ECT (3.3); those that a socket sends are ECT.
+ *  - cwnd is counted in packets, as the stack does; a reduction carries its fraction of
+ *    a packet over to the next one (3.3, step 9).
+ *  - A loss in a window that ECN has already reduced extends that reduction to the half
+ *    that a conventional TCP would have left, and no further: a loss has its conventional
+ *    effect, and no window is reduced twice (3.3, 3.4).
+ *  - A Not-ECT packet (a retransmission by an RFC 3168 sender) does not end DCTCP.CE: the
+ *    stack reports only ECT and CE packets to modules (3.2).
+ *  - A RST that answers a segment without a socket is sent by the stack itself, Not-ECT
+ *    (3.3); one that a socket sends is ECT.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -45,7 +45,7 @@
 #define CREATE_TRACE_POINTS
 #include "dctcp_ref_trace.h"
 
-/* alpha as users meet it, in ss and in parameters: 1024 is 1.0, as in mainline */
+/* alpha in ss and in parameters: 1024 is 1.0, as in mainline */
 #define ALPHA_USER_Q	10
 
 CC_PARAM(shift_g, DCTCP_SHIFT_G_DEFAULT, DCTCP_SHIFT_G_MIN, DCTCP_SHIFT_G_MAX, 0644,
@@ -63,7 +63,7 @@ CC_PARAM(ect_control, 1, 0, 1, 0444, "0 is off, 1 is on",
 /**
  * struct dctcp_ref - one connection
  * @model:	sender: the estimate
- * @fb:		sender: what of the peer's feedback is accounted for
+ * @fb:		sender: how far the peer's feedback is accounted for
  * @echo:	receiver: DCTCP.CE
  * @prior_cwnd:	packets: cwnd when the last reduction began, for loss in the same
  *		window and for undo
@@ -85,8 +85,8 @@ static u32 alpha_init_q30(void)
 }
 
 /*
- * Called after the handshake, on a change of the control, and, before there was
- * a handshake, for listeners and unconnected sockets: those ask for ECN later.
+ * Called after the handshake, on a change of the control, and, before there was a
+ * handshake, for sockets that ask for ECN later.
  */
 static void dctcp_ref_init(struct sock *sk)
 {
@@ -134,7 +134,7 @@ static bool gate_shut(const struct tcp_sock *tp)
 	return gate && tp->srtt_us >> 3 > gate;
 }
 
-/* The stack asks before it knows us to be told the cause; loss follows below. */
+/* Called on ECE and on loss alike; dctcp_ref_set_state() knows which, and corrects. */
 static u32 dctcp_ref_ssthresh(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -163,8 +163,8 @@ static void react_to_loss(struct sock *sk)
 }
 
 /*
- * Loss from an open or disordered state has just called ssthresh(); loss in the
- * window of an ECN reduction (CWR) has not, and prior_cwnd is still that one's.
+ * A loss in TCP_CA_Open or Disorder has just called ssthresh(). A loss in the window of
+ * an ECN reduction (CWR) has not: prior_cwnd is still the window before that reduction.
  */
 static void dctcp_ref_set_state(struct sock *sk, u8 new_state)
 {
@@ -218,7 +218,7 @@ static u32 dctcp_ref_undo_cwnd(struct sock *sk)
 	return max(tcp_snd_cwnd(tcp_sk(sk)), ca->prior_cwnd);
 }
 
-/* ss -ti. Vegas' request bit stands for all "info" kinds there are room for. */
+/* ss -ti. ss asks for every control's record with Vegas' bit, too. */
 static size_t dctcp_ref_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct dctcp_ref *ca = inet_csk_ca(sk);
@@ -239,9 +239,9 @@ static size_t dctcp_ref_get_info(struct sock *sk, u32 ext, int *attr, union tcp_
 }
 
 /*
- * ect_control=0: as RFC 3168 has it, only new data (and, as RFC 8257 3.5 has it,
- * what opens and resets a connection) is ECT. A retransmission lies below
- * SND.NXT: new data raises that only once it has been sent.
+ * ect_control=0: only new data is ECT (RFC 3168), and packets that open and reset a
+ * connection (RFC 8257 3.5). A retransmission lies below SND.NXT: the stack raises that
+ * after it has sent new data.
  */
 static int dctcp_ref_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u32 payload)
 {
@@ -269,7 +269,7 @@ static struct tcp_congestion_ops dctcp_ref __read_mostly = {
 	.name		= "dctcp_ref",
 };
 
-/* A connection without ECN: never registered, only switched to. */
+/* For connections without ECN. Not registered: only dctcp_ref_init() selects it. */
 static struct tcp_congestion_ops dctcp_ref_reno __read_mostly = {
 	.cong_avoid	= tcp_reno_cong_avoid,
 	.ssthresh	= tcp_reno_ssthresh,

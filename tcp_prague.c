@@ -13,40 +13,40 @@
  *		  on a loss,	     as Reno
  *		  paced,	     packet * max(cwnd, inflight) / srtt
  *
- * rtt_virt is srtt + 25 ms, at most 65 ms, from the 500th round on, and srtt before:
- * how much a flow gets depends little on its RTT. Arithmetic is in prague_model.h, the
- * ECN field of packets in ecn_egress_impl.h.
+ * rtt_virt is srtt before the 500th round, then srtt + 25 ms, at most 65 ms: with it a
+ * flow's share depends little on its RTT. The arithmetic is in prague_model.h, the ECN
+ * field of packets in ecn_egress_impl.h.
  *
  * A connection whose handshake did not agree on Accurate ECN, or whose feedback
- * turns out to be garbled, is Reno (the stack's own, "prague_reno") for the rest
- * of its life, and none of its packets is ECT(1).
+ * turns out to be garbled, is Reno (the stack's own, "prague_reno") until it ends, and
+ * none of its packets is ECT(1).
  *
- * Deviations from the draft. Those of defaults are parameters; bench/results/prague-*
- * have the numbers that decided:
- *  - rtt_virt is the second of the draft's two examples, srtt + AdditionalRTT, in place
- *    of max(srtt, 25 ms), as it is for a classic flow beside us, whose RTT has the queue's
- *    15 ms in it. It ends at 65 ms: marks that come in bursts, as a step makes them,
+ * Deviations from the draft. Deviating defaults are parameters; bench/results/prague-*
+ * has the measurements behind them:
+ *  - rtt_virt is the second of the draft's two examples, srtt + AdditionalRTT, not
+ *    max(srtt, 25 ms): a classic flow in the other queue also has that queue's 15 ms in
+ *    its RTT. It is limited to 65 ms: marks in bursts, as a step threshold makes them,
  *    favour short RTTs more than pure AIMD does (2.4.4, 3.4).
- *  - The gain is 1/8, not 1/16. Marks of a queue that CUBIC fills come in waves of a
- *    second or two, which an average of 16 periods follows too late: alpha is small while
- *    they come, and large when they are over (2.3.2).
- *  - Losses are met as CUBIC, not as Reno: in long drop-tail queues Reno gets less than
- *    half of what CUBIC does (2.4.1 has both).
- *  - Rounds are counted anew after an abrupt cut, as after idling (3.4).
- *  - A cut takes effect at once and whole. The draft's code takes one packet per
- *    ACK at most, which lets slow start overshoot (2.4.2, 2.4.5).
- *  - Faster than additive increase, which the draft leaves to the future, is on:
+ *  - The gain is 1/8, not 1/16. In a queue that CUBIC fills, marks come in waves of a
+ *    second or two. An average over 16 periods lags behind them: alpha is small during
+ *    a wave and large after it (2.3.2).
+ *  - The response to loss is CUBIC's, not Reno's: in long drop-tail queues Reno gets less
+ *    than half of CUBIC's rate (2.4.1 allows both).
+ *  - An abrupt reduction resets the count of rounds, as idle time does (3.4).
+ *  - A reduction takes effect at once. The draft's code reduces by one packet per ACK at
+ *    most, with which slow start overshoots (2.4.2, 2.4.5).
+ *  - Faster than additive increase, which the draft leaves for the future, is on:
  *    without it a flow of 1 Gb/s and 40 ms takes more than a minute to fill the link
  *    after slow start (3.1.2).
- *  - After a loss, until the next mark, rtt_virt is srtt: where nothing marks, a flow
- *    would have less than Reno's share (2.4.4).
- *  - After its recovery a loss has cost what the draft says; during it PRR (RFC
- *    6937) decides, as in the stack's own controls (2.4.1).
+ *  - After a loss, until the next mark, rtt_virt is srtt: in a queue that does not mark,
+ *    a flow would get less than Reno's share (2.4.4).
+ *  - During a recovery the window is that of PRR (RFC 6937), as in the stack's own
+ *    controls; after it, the draft's (2.4.1).
  *  - TCP_CONG_NO_FALLBACK_RFC3168 is not set: with it the stack would promise
- *    RFC 3168 feedback in a SYN-ACK and then not give it. A peer with RFC 3168
- *    alone gets RFC 3168, with ECT(0) and Reno.
+ *    RFC 3168 feedback in a SYN-ACK and then not give it. A peer that only knows
+ *    RFC 3168 gets ECT(0) and Reno.
  *  - SYN-ACKs with SYN cookies, and packets that the stack sends for connections
- *    in TIME-WAIT or for none, belong to no socket: their field is the stack's.
+ *    in TIME-WAIT or for none, belong to no socket: the stack chooses their field.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -100,12 +100,12 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "let the window shrink below two packets, to 1/16, by pacing (3.5)");
 
 /*
- * Classic AQMs keep a queue of some milliseconds, those for L4S one of 1 ms or less.
- * A period with marks and a queue above either of these is one more for classic.
+ * Classic AQMs keep a queue of several milliseconds, those for L4S one of 1 ms or less.
+ * A period with marks and a queue longer than both of these counts for a classic one.
  */
 #define CLASSIC_QUEUE_US	3000
 #define CLASSIC_QUEUE_PKTS	4
-#define CLASSIC_SCORE		8	/* so many more than of the others */
+#define CLASSIC_SCORE		8	/* such periods minus others */
 #define CLASSIC_SCORE_MAX	16
 
 #define ABRUPT_CWND		8	/* packets, before an abrupt cut of a long-running flow */
@@ -134,20 +134,20 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @silent:	rounds since the latest mark; saturates
  * @gso_dev:	sk_gso_max_segs as the stack sets it
  * @gso_set:	... as we have set it
- * @score:	0 to CLASSIC_SCORE_MAX, what speaks for a classic AQM
+ * @score:	0 to CLASSIC_SCORE_MAX, evidence for a classic AQM, in periods
  * @suspect:	periods in a row in which ACE and AccECN options contradict each other
- * @marked:	there has been a mark: alpha stands for something
+ * @marked:	there has been a mark: alpha is valid
  * @round_marked: there was one in this round
  * @cwr:	a reduction is less than rtt_virt ago
  * @cubic:	CUBIC's growth, after a loss
  * @prior_cubic: @cubic before the latest loss, for undo
  * @prior_limited_by_marks: @limited_by_marks, likewise
- * @loss_seen:	CA_EVENT_LOSS has come for this timeout
+ * @loss_seen:	CA_EVENT_LOSS has already handled this timeout
  * @ect_seen:	the peer has seen ECT on our packets
- * @classic:	the AQM is taken for a classic one
+ * @classic:	the AQM is judged to be a classic one
  * @limited_by_marks: the latest reduction was for a mark, not a loss
- * @abrupt:	... and so large that it is no sawtooth's: the end of slow start, or
- *		a link that has lost most of its rate
+ * @abrupt:	... and larger than those of a steady state: slow start ended, or the link
+ *		lost most of its rate
  */
 struct prague {
 	struct prague_model model;
@@ -207,7 +207,7 @@ static u32 srtt(const struct tcp_sock *tp)
 	return tp->srtt_us;
 }
 
-/* rtt_virt in 1/8 us. Where losses have the say Prague is Reno, its RTT is the real one. */
+/* rtt_virt in 1/8 us: the real RTT while losses limit the window. */
 static u32 rtt_virt(const struct tcp_sock *tp, const struct prague *ca)
 {
 	if (ca->classic || !ca->limited_by_marks || ca->rounds < READ_ONCE(rtt_rounds.value))
@@ -222,10 +222,7 @@ static u32 window_floor(void)
 	return READ_ONCE(fractional.value) ? 0 : PRAGUE_MIN_CWND;
 }
 
-/*
- * The window for the stack: with its fraction made a whole packet, which the pace
- * leaves out of account.
- */
+/* The window for the stack, in whole packets, rounded up. Pacing uses the exact one. */
 static u32 whole_window(const struct prague *ca)
 {
 	u32 cwnd = ca->model.cwnd + (ca->model.frac && ca->model.cwnd < U32_MAX);
@@ -240,7 +237,7 @@ static void window_to_stack(struct tcp_sock *tp, struct prague *ca)
 	tcp_snd_cwnd_set(tp, max(whole_window(ca), 1U));
 }
 
-/* After timeouts, undo and probes of the MTU the stack has set another window. */
+/* The stack sets the window after timeouts, undo and MTU probes: take it over. */
 static void window_from_stack(const struct tcp_sock *tp, struct prague *ca)
 {
 	if (tcp_snd_cwnd(tp) != whole_window(ca))
@@ -266,8 +263,8 @@ static void update_pacing(struct sock *sk)
 }
 
 /*
- * Asked before each burst. The stack's own allowance (1 ms, and more below an RTT of
- * 3 ms) is only limited by sk_gso_max_segs, so that is where the limit goes.
+ * Called before each burst. Only sk_gso_max_segs limits the stack's own burst size (1 ms
+ * at the pacing rate, more below an RTT of 3 ms), so that is where the limit goes.
  */
 static u32 prague_min_tso_segs(struct sock *sk)
 {
@@ -306,7 +303,7 @@ static void pace_initial_window(struct sock *sk, const struct sk_buff *skb, u32 
 		tp->tcp_wstamp_ns += div64_u64((u64)payload * NSEC_PER_SEC, rate);
 }
 
-/* --- what a connection may be ---------------------------------------------- */
+/* --- Prague or Reno ---------------------------------------------- */
 
 static void fall_back(struct sock *sk, const char *reason)
 {
@@ -358,8 +355,9 @@ static void prague_init(struct sock *sk)
 }
 
 /*
- * Feedback that says nothing, or that contradicts itself, would leave a queue to
- * grow: marks on our way would not slow us down. At the end of each EWMA period.
+ * Called at the end of each EWMA period: the reason why feedback cannot be trusted, or
+ * NULL. With feedback that is missing or contradicts itself marks would not slow us down,
+ * and the queue would grow.
  */
 static const char *feedback_fault(const struct tcp_sock *tp, struct prague *ca, u32 marked)
 {
@@ -377,7 +375,7 @@ static const char *feedback_fault(const struct tcp_sock *tp, struct prague *ca, 
 		else if (after(tp->snd_una, ca->start_seq + BLEACHED_PKTS * tp->mss_cache))
 			return "bleached";
 	}
-	/* options count marked bytes, ACE no marked packets */
+	/* AccECN options report marked bytes, yet ACE reports no marked packets */
 	news = ce_bytes - ca->ce_bytes;
 	ca->ce_bytes = ce_bytes;
 	if (!marked && news >= tp->mss_cache && news < FP_ONE(23))
@@ -387,17 +385,17 @@ static const char *feedback_fault(const struct tcp_sock *tp, struct prague *ca, 
 	return ca->suspect >= SUSPECT_PERIODS ? "ace" : NULL;
 }
 
-/* P21: what the queue during a period with marks says of the AQM (3.3). */
+/* Judges the kind of AQM by the queue in a period with marks (3.3). */
 static void judge_aqm(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 	u32 queue = (srtt(tp) >> 3) - min(srtt(tp) >> 3, tcp_min_rtt(tp));
-	/* what so many packets take at our own rate: a slow link is no classic AQM */
+	/* the time of these packets at our own rate: a slow link is no classic AQM */
 	u32 pkts = (srtt(tp) >> 3) / max(tcp_snd_cwnd(tp), 1U) * CLASSIC_QUEUE_PKTS;
 
 	if (!READ_ONCE(classic_fallback.value))
-		ca->score = 0;	/* switched off, perhaps while in use */
+		ca->score = 0;	/* the parameter may change during a connection */
 	else if (queue > max_t(u32, CLASSIC_QUEUE_US, pkts))
 		ca->score = min(ca->score + 1, CLASSIC_SCORE_MAX);
 	else if (ca->score)
@@ -434,7 +432,7 @@ static void respond_to_mark(struct sock *sk)
 	ca->cubic = false;
 	ca->limited_by_marks = true;
 	ca->abrupt = !ca->classic && ca->model.alpha > PRAGUE_ABRUPT;
-	/* what was converged to is gone; in a steady state so many marks leave no such window */
+	/* no longer converged: a steady state with so many marks has a smaller window */
 	if (ca->abrupt && ca->model.cwnd >= ABRUPT_CWND)
 		ca->rounds = 0;
 	if (ca->classic)
@@ -528,12 +526,12 @@ static void prague_tx_start(struct sock *sk)
 	/* marks on pure ACKs say nothing of our data */
 	ca->delivered_ce = tp->delivered_ce;
 	ca->cubic_at_ms = now_ms(tp);	/* RFC 9438 4.2: idle time does not count */
-	/* a window of less than a packet idles between packets */
+	/* a window below two packets has such gaps while it sends */
 	if (idle <= rto || !tp->data_segs_out || ca->model.cwnd < PRAGUE_MIN_CWND)
 		return;
 	ca->rounds = 0;		/* 3.4 */
 	ca->silent = 0;
-	/* RFC 2861, which the stack leaves to those who own the window */
+	/* RFC 2861: the stack leaves it to controls that set the window themselves */
 	if (!READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
 		return;
 	WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
@@ -611,7 +609,7 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	u64 ai;
 
 	ca->cubic_at_ms += passed;
-	/* The pace may leave up to a burst of the window unused, and yet it is the limit. */
+	/* with pacing up to a burst of the window may be unused although it is the limit */
 	if (!tcp_is_cwnd_limited(sk) &&
 	    rs->prior_in_flight + max_t(u32, ca->gso_set, 1) < tcp_snd_cwnd(tp))
 		return;
@@ -630,7 +628,7 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	} else {
 		u32 after = READ_ONCE(fast_rounds.value);
 
-		/* in a steady state silence is no news: beside CUBIC it lasts seconds */
+		/* beside CUBIC seconds without marks are part of the steady state */
 		if (!ca->abrupt)
 			after = 0;
 		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, after);
@@ -671,7 +669,7 @@ static const char *end_period(struct sock *sk, u32 virt)
 	return feedback_fault(tp, ca, marked);
 }
 
-/* per_ack: what this ACK's packets take of a cut that goes on for a round */
+/* per_ack: this ACK's share of a reduction that is spread over a round */
 static void spread_cut(struct tcp_sock *tp, struct prague *ca, u32 acked, u32 virt)
 {
 	prague_reduce_spread(&ca->model, acked, prague_ratio(srtt(tp), virt), window_floor());
@@ -735,8 +733,7 @@ CC_DEFINE_CONG_CONTROL(prague_cong_control, prague_ack)
 
 /*
  * ECT(1) on everything once Accurate ECN is agreed on, and before that on a SYN that
- * asks for it: one that is sent again is Not-ECT, as the first may have been lost
- * for that.
+ * asks for it. A retransmitted SYN is Not-ECT: the first may have been lost for its field.
  */
 static int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u32 payload)
 {
@@ -767,7 +764,7 @@ static int prague_synack_ecn(const struct request_sock *req, const struct sk_buf
 	return ECN_EGRESS_KEEP;
 }
 
-/* ss -ti: DCTCP's record, the nearest there is. Counts are packets. */
+/* ss -ti shows DCTCP's record. Counts are packets. */
 static size_t prague_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct prague *ca = inet_csk_ca(sk);
@@ -801,7 +798,7 @@ static struct tcp_congestion_ops prague __read_mostly = {
 	.name		= "prague",
 };
 
-/* A connection without Accurate ECN: never registered, only switched to. */
+/* For connections without Accurate ECN. Not registered: only fall_back() selects it. */
 static struct tcp_congestion_ops prague_reno __read_mostly = {
 	.cong_avoid	= tcp_reno_cong_avoid,
 	.ssthresh	= tcp_reno_ssthresh,
@@ -811,7 +808,7 @@ static struct tcp_congestion_ops prague_reno __read_mostly = {
 	.name		= "prague_reno",
 };
 
-/* What the handshake asks for. Fit for the open Internet but with DCTCP's feedback. */
+/* What the handshake asks for. With DCTCP's feedback unfit for the open Internet. */
 static u32 prague_flags(void)
 {
 	if (dctcp_feedback.value)

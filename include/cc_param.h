@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Module parameters with a range: a value outside is refused with -EINVAL and a
- * reason in the log, and the old one stays.
+ * Module parameters with a range. A value outside it is refused with -EINVAL and a
+ * reason in the log; the old value stays.
  */
 #ifndef _LOWQ_CC_PARAM_H
 #define _LOWQ_CC_PARAM_H
@@ -12,11 +12,11 @@
 #include <linux/sysfs.h>
 
 /**
- * struct cc_param - an unsigned parameter and what it may be
+ * struct cc_param - an unsigned parameter and its range
  * @value:	the parameter; read with READ_ONCE()
- * @min:	the smallest value taken
+ * @min:	the smallest value allowed
  * @max:	the largest
- * @why:	what is wrong beyond, for the log
+ * @why:	what is wrong with values outside, for the log
  */
 struct cc_param {
 	unsigned int value;

@@ -3,11 +3,11 @@
  * Feedback about ECN marks, both ends of it.
  *
  * Sender (struct ecn_feedback): how much of what an ACK newly covers was marked.
- *	With Accurate ECN the peer counts marked packets exactly; without it, an
- *	ACK with ECE says that all it covers was marked, one without that nothing
- *	was, provided that the peer echoes as below.
+ *	With Accurate ECN the peer counts marks exactly. Without it, ECE on an ACK
+ *	means that all it covers was marked, no ECE that nothing was: the peer has
+ *	to echo as below.
  * Receiver (struct ecn_echo): ECE on an ACK says whether the packets it covers
- *	came marked (RFC 8257 3.2), in place of RFC 3168's "until CWR".
+ *	were marked (RFC 8257 3.2), not RFC 3168's "until CWR".
  */
 #ifndef _LOWQ_ECN_FEEDBACK_H
 #define _LOWQ_ECN_FEEDBACK_H
@@ -60,8 +60,8 @@ static inline void ecn_feedback_restart(struct ecn_feedback *fb, const struct tc
 
 /*
  * Accurate ECN: how many of @acked bytes were marked. AccECN options count bytes of
- * payload; what they count too much on the way they take back later. Without options ACE
- * counts packets, pure ACKs too: their share of the packets that arrived.
+ * payload; the stack corrects its estimates between options later. Without options ACE
+ * counts packets, pure ACKs too: then the share of the packets that arrived counts.
  */
 static inline u32 ecn_feedback_accecn(struct ecn_feedback *fb, const struct tcp_sock *tp,
 				      u32 acked)
@@ -121,7 +121,7 @@ static inline void ecn_echo_set(struct tcp_sock *tp, bool ece)
 		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
 }
 
-/* Acknowledges what came before the latest packet, in the state it came in. */
+/* Acknowledges the packets before the latest one, with their CE state. */
 static inline void ecn_echo_flush(struct sock *sk, const struct ecn_echo *echo)
 {
 	ecn_echo_set(tcp_sk(sk), echo->ce);
@@ -134,11 +134,11 @@ static inline void ecn_echo_flush(struct sock *sk, const struct ecn_echo *echo)
  * CWR on the same packet has been processed by then: CWR first, CE second. With
  * Accurate ECN the stack does all of this.
  *
- * On a change, an ACK that is still due goes out in the old state for what came
- * before (the RFC's MAY of two ACKs), and the packet itself is acknowledged at
- * once in the new one (its MUST). Due is one that waits for its timer, and one
- * that was asked for and put off: while a program has the socket, all packets of
- * its backlog are processed before the first of their ACKs leaves.
+ * On a change, an ACK that is still due is sent first, in the old state (the RFC's MAY
+ * of two ACKs), and the packet itself is acknowledged at once in the new state (its
+ * MUST). An ACK is due if it waits for its timer, or if it was requested and deferred:
+ * while a program holds the socket, all packets of the backlog are processed before the
+ * first of their ACKs leaves.
  */
 static inline void ecn_echo_event(struct sock *sk, struct ecn_echo *echo, bool ce)
 {

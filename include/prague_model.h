@@ -8,10 +8,10 @@
  *	on an ACK:		cwnd += unmarked * (srtt / rtt_virt)^2 / cwnd
  *	pacing:			rate = packet * max(cwnd, inflight) / srtt
  *
- * The window has a whole part, which the stack sees, and a fraction that is
- * carried from ACK to ACK and from cut to cut: nothing is rounded away but what
- * lies below 2^-60 packets. Round-trip times are in the stack's unit, 1/8 us, so
- * that those below 128 us have their full precision.
+ * The window has a whole part, which the stack sees, and a fraction that is carried
+ * from ACK to ACK and from cut to cut: only what lies below 2^-60 packets is rounded
+ * away. Round-trip times are in the stack's unit, 1/8 us, so that those below 128 us
+ * have their full precision.
  */
 #ifndef _LOWQ_PRAGUE_MODEL_H
 #define _LOWQ_PRAGUE_MODEL_H
@@ -104,7 +104,7 @@ static inline u32 prague_ewma(struct prague_model *m, unsigned int shift)
 }
 
 /*
- * The same a little with every ACK (3.1.3), where @round packets make a period:
+ * The same in small steps, with every ACK (3.1.3); @round packets make a period:
  * alpha += g * (marked - alpha * acked) / round.
  */
 static inline void prague_ewma_ack(struct prague_model *m, u32 acked, u32 marked, u64 round,
@@ -176,13 +176,13 @@ static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after)
 	return fp_max(ai, fp_min(fp_mul_shr(ai, FP_ONE(doublings), 0), most));
 }
 
-/* What a mark takes: alpha / 2 (2.4.2) */
+/* Reduction for a mark: alpha / 2 (2.4.2) */
 static inline u64 prague_ecn_share(const struct prague_model *m)
 {
 	return m->alpha >> 1;
 }
 
-/* A cut of more than a quarter is no sawtooth's. */
+/* Above this alpha a cut is more than a quarter: larger than in a steady state. */
 #define PRAGUE_ABRUPT		(PRAGUE_ONE >> 1)
 
 /* Window plus @packets (Q58) */
@@ -261,9 +261,9 @@ static inline void prague_reduce(struct prague_model *m, u64 share, u32 floor)
 }
 
 /*
- * What an acknowledged packet takes in the round after a mark when the response is
- * spread over it (3.1.3): alpha / 2 of a packet, 1/M of that where a round of
- * rtt_virt has M times the window's packets. @packets of them, @ratio in Q29.
+ * Spreads the response to a mark over the round that follows it (3.1.3): each of
+ * @packets acknowledged takes alpha / 2 of a packet, or 1/M of that if a round of rtt_virt
+ * has M times the window's packets. @ratio is 1/M in Q29.
  */
 static inline void prague_reduce_spread(struct prague_model *m, u32 packets, u32 ratio,
 					u32 floor)
@@ -277,8 +277,8 @@ static inline void prague_reduce_spread(struct prague_model *m, u32 packets, u32
 }
 
 /*
- * What a loss takes: half as Reno, 3/10 as CUBIC. After a cut for marks in the
- * same round the combined factors (2 + alpha)/4 and (2 + alpha)/3 (3.2.1).
+ * Reduction for a loss: half as Reno, 3/10 as CUBIC. After a cut for marks in the same
+ * round it is smaller, so that (2 + alpha)/4 or (2 + alpha)/3 is left (3.2.1).
  */
 static inline u64 prague_loss_share(const struct prague_model *m, bool cubic, bool combined)
 {
