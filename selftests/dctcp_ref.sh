@@ -268,6 +268,35 @@ loss_after_ecn()
 }
 declare_test loss_after_ecn "D7 D9" "loss in a window that ECN has cut: halved in all, not twice"
 
+tail_loss()
+{
+	needs_virtual
+	dumbbell 1 10ms
+	tail_losses dctcp_ref/dctcp_ref_cut
+	echo "tail losses repaired by a probe: $REPAIRED"
+	expect "tail losses repaired by a probe" "$REPAIRED" -ge 10
+	expect "reductions for them" "$(grep -c cause=loss "$TMP/trace")" -eq "$REPAIRED"
+	expect "reductions that do not halve" "$(awk "$VALUES"'
+		v["cause"] == "loss" { half = int(v["cwnd"] / 2); if (half < 2) half = 2; if (v["ssthresh"] != half) bad++ }
+		END { print bad + 0 }' "$TMP/trace")" -eq 0
+}
+declare_test tail_loss "D9" "a loss that a tail loss probe repairs halves, too"
+
+lost_retransmission()
+{
+	local n bad
+
+	needs_virtual
+	dumbbell 1 10ms
+	lossy loss 0%
+	lost_again dctcp_ref/dctcp_ref_cut
+	read -r n bad <"$TMP/again"
+	echo "from Loss to Recovery: $n times, without a reduction for loss $bad"
+	expect "from Loss to Recovery" "$n" -ge 1
+	expect "of those without a reduction for loss" "$bad" -eq 0
+}
+declare_test lost_retransmission "D9" "a retransmission lost after a timeout halves again"
+
 # --- ECN field -------------------------------------------------------------
 
 ect_on_control()
@@ -344,6 +373,26 @@ without_ecn()
 	reno_without_ecn
 }
 declare_test without_ecn "D13" "a peer without ECN: Reno, and Not-ECT packets"
+
+early_choice()
+{
+	needs_virtual
+	dumbbell 1 10ms
+	sink
+	chosen_early during 1 0 dctcp_ref_reno
+	expect "packets after the handshake that are ECT" \
+		"$(count "$TMP/early.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5299 && ip.dsfield.ecn != 0')" -eq 0
+	chosen_early during 1 1 dctcp_ref
+	expect "data packets that are not ECT(0)" \
+		"$(count "$TMP/early.pcap" 'tcp.len > 0 && tcp.dstport == 5299 && ip.dsfield.ecn != 2')" -eq 0
+	has_sock_ops || return 0
+	chosen_early bpf 0 0 dctcp_ref_reno
+	expect "packets after the handshake that are ECT, BPF" \
+		"$(count "$TMP/early.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5299 && ip.dsfield.ecn != 0')" -eq 0
+	has_accecn || return 0
+	chosen_early bpf 3 3 dctcp_ref
+}
+declare_test early_choice "D11 D13" "chosen during connect() or by BPF: Reno and Not-ECT, or DCTCP, by what the handshake shows"
 
 # --- knobs -----------------------------------------------------------------
 
@@ -505,6 +554,68 @@ accecn()
 	between "packets' worth of marked bytes, accounted for" "$marked" 95 185
 }
 declare_test accecn "D20" "with Accurate ECN the counts are used, whatever ACKs are lost"
+
+small_segments()
+{
+	local option
+
+	needs_virtual
+	needs_accecn
+	load alpha_init=0
+	dumbbell 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	lossy loss 5% ecn
+	sink dctcp_ref
+	for option in 2 0; do
+		every sysctl -qw net.ipv4.tcp_ecn_option="$option"
+		trace_on dctcp_ref/dctcp_ref_window
+		client 10.0.0.1 writes=8000,100,0.0005 drain
+		trace_off "$TMP/trace"
+		# 100-byte segments, 5 % of them marked
+		between "mean alpha, tcp_ecn_option=$option" "$(awk "$VALUES"'NR > 60 { s += v["alpha_q30"] / 2^30; n++ }
+			END { printf "%.4f", s / n }' "$TMP/trace")" 0.04 0.065
+	done
+}
+declare_test small_segments "D6 D20" "with Accurate ECN and 100-byte segments alpha is the marked fraction"
+
+pure_ack_marks()
+{
+	needs_virtual
+	needs_accecn
+	load alpha_init=0
+	dumbbell 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	# the sender's pure ACKs come marked, its requests do not
+	in_ns sw tc qdisc add dev egress root netem limit 100000 loss 0%
+	in_ns r python3 -c '
+import socket
+s = socket.create_server(("", 5299)); c = s.accept()[0]
+while c.recv(1 << 16): c.sendall(b"x" * 400000)' &
+	wait_until listening r 5299
+	trace_on dctcp_ref/dctcp_ref_window
+	in_ns h1 timeout 60 python3 - "$NSP" <<-'END' || fail "requests"
+		import socket, subprocess, sys, time
+		def marks(percent):
+		    subprocess.run(f"tc -n {sys.argv[1]}sw qdisc change dev egress root netem limit 100000 loss {percent}", shell=True, check=True)
+		s = socket.socket()
+		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dctcp_ref")
+		s.connect(("10.0.0.1", 5299))
+		for i in range(20):
+		    marks("0%")
+		    s.sendall(b"?" * 4000)
+		    time.sleep(0.011)
+		    marks("100% ecn")
+		    left = 400000
+		    while left: left -= len(s.recv(left))
+		    time.sleep(0.05)
+		s.close()
+	END
+	trace_off "$TMP/trace"
+	expect "windows of the requests" "$(wc -l <"$TMP/trace")" -ge 15
+	expect "mean marked fraction of the requests, none of which was marked" "$(awk "$VALUES"'v["dport"] == 5299 {
+		s += v["fraction_q30"] / 2^30; n++ } END { printf "%.4f", s / n }' "$TMP/trace")" -le 0.02
+}
+declare_test pure_ack_marks "D20" "marks on pure ACKs are not counted against the next data"
 
 # --- life ------------------------------------------------------------------
 

@@ -181,16 +181,17 @@ iperf_client()
 	fail "iperf3 ${*:2}, $try times: $(jq -r .error "$TMP/iperf.json")"
 }
 
-# sink: r takes what comes to port 5299
+# sink [CONTROL]: r takes what comes to port 5299
 sink()
 {
-	in_ns r python3 -c 'import os, socket, threading
+	in_ns r python3 -c 'import os, socket, sys, threading
 def take(c):
     while c.recv(1 << 20): pass
     c.close()
 server = socket.create_server(("::", 5299), family=socket.AF_INET6, dualstack_ipv6=True)
 server.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, int(os.environ.get("MARK", "0")))
-while True: threading.Thread(target=take, args=(server.accept()[0],)).start()' &
+if sys.argv[1:]: server.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
+while True: threading.Thread(target=take, args=(server.accept()[0],)).start()' "$@" &
 	wait_until listening r 5299
 }
 
@@ -356,6 +357,87 @@ chosen_each_way()
 	serve r
 	in_ns h1 flowgen long --to 10.0.0.1 --size 100k >"$TMP/flow.json"
 	expect "by sysctl" "$(flow_field cc)" = "$CC"
+}
+
+# client [tcp_client.py's options and steps]: a connection from h1 to r's sink with the
+# control under test; what "info" steps print is in $TMP/client
+client()
+{
+	in_ns h1 timeout 300 "$SELFTESTS/tcp_client.py" --cc "$CC" "$@" >"$TMP/client" ||
+		fail "tcp_client.py $*"
+}
+
+# tail_losses EVENT: twelve bursts whose last packet is lost and repaired by a tail loss
+# probe, no marks. REPAIRED is how many the stack repaired so; the trace of EVENT is in
+# $TMP/trace. RTT 10 ms.
+tail_losses()
+{
+	local steps=() i
+
+	for ((i = 0; i < 12; i++)); do
+		# what ends a write has PSH; the probe comes two RTTs after it
+		steps+=("run=tc -n ${NSP}sw filter add dev egress egress protocol ip pref 1 flower ip_proto tcp tcp_flags 0x8/0x8 action drop"
+			send=10000 sleep=0.014 "run=tc -n ${NSP}sw filter del dev egress egress pref 1" drain sleep=0.05)
+	done
+	in_ns sw tc qdisc add dev egress clsact
+	sink "$CC"
+	trace_on "$1"
+	client 10.0.0.1 send=100000 drain sleep=0.1 "${steps[@]}"
+	trace_off "$TMP/trace"
+	# shellcheck disable=SC2034 # for the scripts
+	REPAIRED=$(in_ns h1 cat /proc/net/netstat | awk '$1 == "TcpExt:" {
+		if (!n) { for (n = 2; n <= NF; n++) if ($n == "TCPLossProbeRecovery") at = n }
+		else print $at }')
+}
+
+# lost_again EVENT: a flow whose retransmissions after timeouts are lost, too. $TMP/again has
+# how often the stack went from CA_Loss to Recovery, and after how many of these the trace
+# has no cut for loss. RTT 10 ms.
+lost_again()
+{
+	local i
+
+	sink "$CC"
+	trace_on "$1" tcp/tcp_cong_state_set
+	for i in 1 2 3 4; do
+		client 10.0.0.1 send=300000 "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 100%" \
+			send=100000 sleep=0.3 "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 25%" \
+			sleep=1 "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 0%" send=200000 drain
+	done
+	trace_off "$TMP/trace"
+	awk "$VALUES"'
+		/tcp_cong_state_set/ && v["dport"] == 5299 {
+			if (due) bad++
+			due = v["cong_state"] == 3 && state == 4
+			n += due
+			state = v["cong_state"] }
+		/_cut/ && v["cause"] == "loss" { due = 0 }
+		END { print n + 0, bad + due + 0 }' "$TMP/trace" >"$TMP/again"
+}
+
+# Can BPF choose a control here? It needs cgroup v2.
+has_sock_ops()
+{
+	grep -qw cgroup2 /proc/filesystems
+}
+
+# chosen_early HOW CLIENT SERVER WANT: the control is chosen before the handshake is done: HOW
+# is during (setsockopt) or bpf (when connect() starts). CLIENT and SERVER are tcp_ecn of the
+# two ends. WANT is the control that the connection has then; $TMP/early.pcap is its capture
+chosen_early()
+{
+	local run=() args=(--cc "$CC" --when during)
+
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn="$2"
+	in_ns r sysctl -qw net.ipv4.tcp_ecn="$3"
+	if [ "$1" = bpf ]; then
+		run=("$SELFTESTS/sock_ops.py" "$CC") args=()
+	fi
+	capture h1 eth0 "$TMP/early.pcap" tcp
+	in_ns h1 timeout 60 "${run[@]}" "$SELFTESTS/tcp_client.py" "${args[@]}" 10.0.0.1 send=300000 drain info \
+		>"$TMP/client" || fail "chosen early, $1"
+	stop_captures
+	expect "control chosen early, $1, tcp_ecn $2 to $3" "$(field cc <"$TMP/client")" = "$4"
 }
 
 # only_if_allowed: may an ordinary user choose it? No. (Having been the default lifts

@@ -153,16 +153,19 @@ declare_test negotiation "P1 P3 P4 P23" "client and server, five kinds of peer, 
 
 every_packet()
 {
-	local to size=2M
+	local to size=2M rate=100mbit wait=0.01
 
 	needs_accecn
-	virtual || size=300k
+	virtual || { size=300k rate=2mbit wait=0.3; }
 	path 1 1ms
-	lossy loss 3%
 	serve r --cc prague
 	capture h1 eth0 "$TMP/h.pcap" tcp
 	for to in 10.0.0.1 fd00:0::1; do
+		# a SYN that is lost and sent again asks for no Accurate ECN: losses begin after it
+		lossy rate "$rate"
+		(sleep "$wait"; in_ns sw tc qdisc change dev egress root netem limit 100000 rate "$rate" loss 3%) &
 		TO=$to send --size "$size"
+		wait $!
 	done
 	stop_captures
 	expect "retransmissions" "$(flow_field retrans)" -ge 1
@@ -170,8 +173,7 @@ every_packet()
 	fields "$TMP/h.pcap" 'tcp.flags.reset == 0 || tcp.flags.ack == 1' >"$TMP/h"
 	expect "data packets" "$(awk '$4 > 0' "$TMP/h" | wc -l)" -ge 400
 	expect "pure ACKs" "$(awk '$4 == 0 && !$3 && $1 == 5201' "$TMP/h" | wc -l)" -ge 80
-	# a SYN that was lost is sent again without
-	expect "packets that are not ECT(1)" "$(awk '$3 && syn[$1 " " $2]++ { next } $5 != 1' "$TMP/h" | wc -l)" -eq 0
+	expect "packets that are not ECT(1)" "$(awk '$5 != 1' "$TMP/h" | wc -l)" -eq 0
 }
 declare_test every_packet "P1" "ECT(1) on data, retransmissions, pure ACKs, SYN, SYN-ACK and resets"
 
@@ -195,6 +197,166 @@ syn_again()
 	expect "ECT(1) after the first SYN" "$(tail -n +2 "$TMP/h" | awk '$5 == 1' | wc -l)" -eq 0
 }
 declare_test syn_again "P1 P3" "a SYN sent again without asking for Accurate ECN, and all after it, is not ECT(1)"
+
+synack_again()
+{
+	needs_virtual
+	needs_accecn
+	path 1 1ms
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
+	# a path that drops what is ECT(1)
+	in_ns sw tc qdisc add dev p1 clsact
+	in_ns sw tc filter add dev p1 egress protocol ip flower ip_proto tcp ip_tos 0x1/0x3 action drop
+	serve r --cc prague
+	capture r eth0 "$TMP/r.pcap" tcp
+	in_ns h1 flowgen long --pull --to 10.0.0.1 --cc cubic --timeout 20s --size 200k \
+		>"$TMP/flow.json" || fail "no connection over a path that drops ECT(1)"
+	stop_captures
+	fields "$TMP/r.pcap" | awk '$1 == 5201' >"$TMP/r"
+	expect "first SYN-ACK" "$(awk '$3 { print $5; exit }' "$TMP/r")" -eq 1
+	expect "SYN-ACKs" "$(awk '$3' "$TMP/r" | wc -l)" -ge 2
+	expect "ECT(1) after the first SYN-ACK" "$(tail -n +2 "$TMP/r" | awk '$5 == 1' | wc -l)" -eq 0
+}
+declare_test synack_again "P1 P3" "a SYN-ACK sent again, and all after it, is not ECT(1): a path that drops ECT(1) is usable"
+
+# outer_fields FILE: how many data packets of h1 there are, how many have an outermost field
+# that is neither ECT(1) nor CE, and the marks
+outer_fields()
+{
+	packets "$1" 'frame.len > 1000 && (ip.src == 10.0.1.0/24 || ipv6.src == fd00:1::/64)' \
+		frame.number ip.version ip.dsfield.ecn ipv6.tclass.ecn |
+		awk -F'\t' '{ split($3, v4, ","); split($4, v6, ","); n++
+			e = (index($2, "4") == 1 || v6[1] == "") ? v4[1] : v6[1]
+			if (e == 3) ce++; else if (e != 1) bad++ }
+			END { print n + 0, bad + 0, ce + 0 }'
+}
+
+# over_tunnel KIND ADDRESS: a flow at ADDRESS, over a bottleneck that marks. RFC 6040: the
+# outer field is the inner one's, and marks on it reach the flow.
+over_tunnel()
+{
+	local n bad ce cuts
+
+	capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24 or src net fd00:1::/64'
+	trace_on prague/prague_cut
+	client "${@:3}" "$2" send=3000000 drain info
+	trace_off "$TMP/trace"
+	stop_captures
+	read -r n bad _ < <(outer_fields "$TMP/h.pcap")
+	cuts=$(grep -c cause=ecn "$TMP/trace")
+	echo "$1 $2: data packets $n, outer field not ECT(1) $bad, reductions for marks $cuts, $(cat "$TMP/client")"
+	expect "control, $1, $2" "$(field cc <"$TMP/client")" = prague
+	expect "data packets, $1, $2" "$n" -ge 1800
+	expect "data packets whose outer field is not ECT(1), $1, $2" "$bad" -eq 0
+	expect "reductions for marks on the outer header, $1, $2" "$cuts" -ge 3
+	expect "retransmissions, $1, $2" "$(field retrans <"$TMP/client")" -eq 0
+}
+
+# The TCP packet itself passes the hook twice, or its ESP does.
+devices()
+{
+	local key mode to n bad ce
+
+	needs_virtual
+	needs_accecn
+	path 1 2ms
+	lossy loss 0.5% ecn
+	sink
+	key=0x$(printf '%040d' 7)
+	for to in h1 r; do
+		for mode in 10.0.1.1/10.0.0.1/1 10.0.0.1/10.0.1.1/2 fd00:1::1/fd00:0::1/3 fd00:0::1/fd00:1::1/4; do
+			IFS=/ read -r n bad ce <<<"$mode"
+			ip -n "$NSP$to" xfrm state add src "$n" dst "$bad" proto esp spi "$ce" mode transport \
+				aead 'rfc4106(gcm(aes))' "$key" 128
+			mode=out
+			[[ $to$n = h1*:1::1 || $to$n = h1*.1.1 || $to$n = r*:0::1 || $to$n = r*.0.1 ]] || mode=in
+			ip -n "$NSP$to" xfrm policy add src "$n" dst "$bad" proto tcp dir "$mode" \
+				tmpl src "$n" dst "$bad" proto esp mode transport || fail "xfrm policy"
+		done
+	done
+	over_tunnel "ESP transport" 10.0.0.1
+	over_tunnel "ESP transport" fd00:0::1
+	every ip xfrm policy flush
+	every ip xfrm state flush
+
+	add_ns c1
+	for mode in "macvlan mode bridge" "ipvlan mode l2" "ipvlan mode l3"; do
+		# shellcheck disable=SC2086 # words
+		ip -n "${NSP}h1" link add link eth0 name c0 type $mode || fail "$mode"
+		ip -n "${NSP}h1" link set c0 netns "${NSP}c1"
+		ip -n "${NSP}c1" addr add 10.0.1.2/24 dev c0
+		ip -n "${NSP}c1" link set c0 up
+		ip -n "${NSP}c1" route replace default via 10.0.1.254
+		every sysctl -qw net.ipv4.tcp_ecn=3
+		capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24'
+		in_ns c1 timeout 60 "$SELFTESTS/tcp_client.py" --cc prague 10.0.0.1 send=2000000 drain info >"$TMP/client" || fail "$mode"
+		stop_captures
+		read -r n bad _ < <(outer_fields "$TMP/h.pcap")
+		echo "$mode: $n packets, not ECT(1) $bad, $(cat "$TMP/client")"
+		expect "data packets, $mode" "$n" -ge 1300
+		expect "data packets that are not ECT(1), $mode" "$bad" -eq 0
+		expect "control, $mode" "$(field cc <"$TMP/client")" = prague
+		ip -n "${NSP}c1" link del c0
+	done
+
+	# VRF: its queue marks before the packet passes the hook the second time
+	ip -n "${NSP}h1" link add v0 type vrf table 100 || fail vrf
+	ip -n "${NSP}h1" link set v0 up
+	ip -n "${NSP}h1" link set eth0 master v0
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 table 100
+	in_ns h1 tc qdisc replace dev v0 root netem limit 100000 loss 1% ecn || fail "no queue on a VRF"
+	lossy loss 0%
+	capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24'
+	in_ns h1 timeout 60 "$SELFTESTS/tcp_client.py" --cc prague --device v0 10.0.0.1 send=3000000 drain info >"$TMP/client" || fail vrf
+	stop_captures
+	read -r n bad ce < <(outer_fields "$TMP/h.pcap")
+	echo "vrf: $n packets, not ECT(1) $bad, CE $ce, $(cat "$TMP/client")"
+	expect "data packets, VRF" "$n" -ge 1800
+	expect "data packets that are not ECT(1), VRF" "$bad" -eq 0
+	expect "marks of the VRF's queue that are left" "$ce" -ge 5
+}
+declare_test devices "P1" "ESP transport, MACVLAN, IPVLAN, VRF: ECT(1), and marks stay"
+
+early_choice()
+{
+	local how
+
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	sink
+	for how in during $(has_sock_ops && echo bpf); do
+		chosen_early "$how" 3 3 prague
+		expect "data packets that are not ECT(1), $how" \
+			"$(fields "$TMP/early.pcap" 'tcp.dstport == 5299 && tcp.len > 0' | awk '$5 != 1' | wc -l)" -eq 0
+		chosen_early "$how" 3 0 prague_reno
+		expect "packets after the handshake that are ECT, $how" \
+			"$(fields "$TMP/early.pcap" 'tcp.dstport == 5299' | awk '!$3 && $5 != 0' | wc -l)" -eq 0
+	done
+}
+declare_test early_choice "P3 P4" "chosen during connect() or by BPF: Prague where Accurate ECN was agreed, else Reno"
+
+chosen_late()
+{
+	local i
+
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	sink
+	# cubic with Accurate ECN sent ECT(0) until then
+	for i in 1 2 3; do
+		client --cc cubic 10.0.0.1 send=$((i * 1000000)) cc=prague send=3000000 drain info
+		expect "control after a change from cubic" "$(field cc <"$TMP/client")" = prague
+	done
+	teardown
+	load dctcp_feedback=1
+	path 1 10ms
+	sink
+	client 10.0.0.1 send=1000000 drain info
+	expect "control, dctcp_feedback=1 with Accurate ECN" "$(field cc <"$TMP/client")" = prague
+}
+declare_test chosen_late "P3 P23" "a change from cubic in mid-flow, and dctcp_feedback=1, is not taken for bleaching"
 
 ect0()
 {
@@ -404,6 +566,22 @@ timeout_loss()
 		$(($(ss_field cwnd <"$TMP/before") * 8 / 10))
 }
 declare_test timeout_loss "P8" "a timeout leaves one segment, and 0.7 of the window as ssthresh"
+
+lost_retransmission()
+{
+	local n bad
+
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	lossy loss 0%
+	lost_again prague/prague_cut
+	read -r n bad <"$TMP/again"
+	echo "from Loss to Recovery: $n times, without a reduction for loss $bad"
+	expect "from Loss to Recovery" "$n" -ge 1
+	expect "of those without a reduction for loss" "$bad" -eq 0
+}
+declare_test lost_retransmission "P8" "a retransmission lost after a timeout reduces again"
 
 reordering()
 {
