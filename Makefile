@@ -6,7 +6,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 DESTDIR ?=
 PREFIX ?= /usr/local
 
-.PHONY: help modules install uninstall dkms-install dkms-remove tools demo demo-roce test bench lint \
+.PHONY: help modules install uninstall dkms-install dkms-remove tools demo demo-roce test bench bench-check lint \
 	matrix stress deb intree clean
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo '  make demo-roce the victim flow of RoCEv2, without and with roce_rcm'
 	@echo '  make test      unit tests, kselftests in the lab, conformance check'
 	@echo '  make bench     the published comparisons: bench/results/'
+	@echo '  make bench-check   one row of each published comparison again, and compare'
 	@echo '  make lint      checkpatch, sparse, shellcheck, man pages'
 	@echo 'on your kernel:'
 	@echo '  make modules [KDIR=...]              build against kernel headers (6.1 to 7.3)'
@@ -63,6 +64,9 @@ test:
 
 bench:
 	bench/run --all
+
+bench-check:
+	scripts/packages bench && bench/check
 
 lint:
 	scripts/lint
