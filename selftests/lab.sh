@@ -129,6 +129,74 @@ same_seed()
 }
 declare_test same_seed "" "the same seed gives the same bits, another seed does not"
 
+# clone DIR: the project without what was built, and a cache of its own that shares only the
+# kernel; builds modules and programs
+clone()
+{
+	mkdir -p "$1/cache" "$1/lowq"
+	tar -C "$LOWQ_ROOT" --exclude=./out --exclude=./.git --exclude='*.o' --exclude='*.ko' -cf - . |
+		tar -C "$1/lowq" -xf -
+	make -s -C "$1/lowq/selftests" clean
+	ln -s "$KERNELS" "$1/cache/kernel"
+	make -s -C "$1/lowq/selftests" tools &&
+		LOWQ_CACHE=$1/cache "$1/lowq/scripts/lab" run -- true
+}
+
+# bench_row DIR SCENARIO VARIANT ROW: a run of that clone, in DIR/SCENARIO
+bench_row()
+{
+	mkdir -p "$1/$2"
+	LOWQ_CACHE=$1/cache "$1/lowq/scripts/lab" run --mem 4G --out "$1/$2" -- \
+		bench/guest "$2" "$3" "$4" 1 /out >"$1/$2.log" 2>&1 ||
+		{ tail -n 3 "$1/$2.log"; return 1; }
+}
+
+# same_file PATH: in both clones
+same_file()
+{
+	cmp "$A/$1" "$B/$1" || fail "$1 is not the same: $(cmp "$A/$1" "$B/$1" 2>&1)"
+}
+
+two_clones()
+{
+	local A=$TMP/a B=$TMP/clone/at/a/path/much/longer/than/that/of/the/other KERNELS f busy
+	local rows=(demo "" prague ldcp-short size=20000 dctcp) i
+
+	KERNELS=$(dirname "$(dirname "$(readlink -f "$("$LAB" kdir)")")")
+	clone "$A" >"$TMP/a.log" 2>&1 &
+	clone "$B" >"$TMP/b.log" 2>&1 || fail "the second clone: $(tail -n 3 "$TMP/b.log")"
+	wait $! || fail "the first clone: $(tail -n 3 "$TMP/a.log")"
+	for f in flowgen qdelay q_int.so; do
+		same_file "lowq/selftests/$f"
+	done
+	for f in "$A"/cache/modules/*/*/updates/*.ko; do
+		same_file "${f#"$A/"}"
+	done
+	# the second clone's runs: a busy machine, another environment and umask, and a set-up
+	# that fails, draws randomness and sleeps
+	# shellcheck disable=SC2016 # the guest expands
+	sed -i '0,/^fixed_start$/s||for i in 1 2 3; do ls /absent; head -c 99 /dev/urandom >/dev/null; done\nsleep 0.0123456\nfixed_start|' \
+		"$B/lowq/bench/guest"
+	! cmp -s "$A/lowq/bench/guest" "$B/lowq/bench/guest" || fail "bench/guest is not disturbed"
+	(while :; do :; done) & busy=$!
+	for ((i = 0; i < ${#rows[@]}; i += 3)); do
+		bench_row "$A" "${rows[@]:i:3}" || fail "the first clone's run of ${rows[i]}"
+		(
+			umask 077
+			# shellcheck disable=SC2030 # for this run alone
+			export FILLER TERM=xterm-256color
+			FILLER=$(head -c 100000 /dev/zero | tr '\0' x)
+			bench_row "$B" "${rows[@]:i:3}"
+		) || fail "the second clone's run of ${rows[i]}"
+		for f in "$A/${rows[i]}"/*.*; do
+			[ "${f##*/}" = kernel.log ] || same_file "${f#"$A/"}"
+		done
+		expect "status of ${rows[i]}" "$(jq -r .status "$A/${rows[i]}/result.json")" = ok
+	done
+	kill $busy
+}
+declare_test two_clones "" "clones at other paths, in other surroundings, build the same files and print the same digits"
+
 fast_link()
 {
 	# htb's 100 Gb/s with one packet of burst, filled by reno flows over drop-tail
@@ -166,7 +234,7 @@ as_nobody()
 	rm -rf "$cache/modules/$(basename "$build")/work"
 	# this checkout may lie where others have no access, as below /root
 	mkdir "$TMP/project"
-	cp -r "$LOWQ_ROOT"/{scripts,include,Kbuild,*.c} "$TMP/project/"
+	cp -r "$LOWQ_ROOT"/{scripts,include,roce,Kbuild,*.c} "$TMP/project/"
 	chmod -R a+rX "$TMP/project"
 	chmod 755 "$TMP"
 	chown -R nobody "$cache"

@@ -105,6 +105,7 @@ build_kernel()
 			KCONFIG_ALLCONFIG="$dir/fragment" allnoconfig >"$dir/log" 2>&1 ||
 			die "kernel $version cannot be configured: $(tail -n1 "$dir/log")"
 		check_config "$dir/build" "$src" "$dir/fragment"
+		rm -f "$dir/build/.version"	# the number of builds, which uname -v shows
 		# shellcheck disable=SC2094 # tee appends, nothing reads
 		make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" -j"$(nproc)" \
 			KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=lowq KBUILD_BUILD_HOST=lab \
@@ -167,22 +168,26 @@ copy_sources()
 # several kernels never meet in one tree.
 build_modules()
 {
-	local build=$1 base work id release out lock
+	local build=$1 base work id release out lock source flags
 
 	[ -f "$PROJECT/Kbuild" ] || return 0
 	base=$CACHE/modules/$(basename "$build")
-	id=$(cd "$PROJECT" && module_sources | xargs cat /dev/null | sha256sum | cut -c1-8)
+	source=$(readlink -f "$build/source")
+	work=$base/work
+	# the same modules wherever the cache is: no path of it in what they print
+	flags=(-ffile-prefix-map="$source/=" -ffile-prefix-map="$work/=")
+	id=$( (cd "$PROJECT" && module_sources | xargs cat /dev/null; echo prefix-map) |
+		sha256sum | cut -c1-8)
 	out=$base/$id
 	if [ ! -d "$out" ]; then
 		mkdir -p "$base" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
 		exec {lock}>"$base/lock"
 		flock "$lock"
 		if [ ! -d "$out" ]; then
-			work=$base/work
 			mkdir -p "$work"
 			copy_sources "$work" || die "cannot copy the modules' sources"
 			make -C "$build/source" ARCH=um SUBARCH=x86_64 O="$build/build" M="$work" \
-				W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
+				KCFLAGS="${flags[*]}" W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
 				{ cat "$base/log" >&2; die "the modules do not build"; }
 			grep -E 'warning:|WARNING' "$base/log" >&2
 			release=$(cat "$build/release")
