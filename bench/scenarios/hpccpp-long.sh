@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
 TITLE="HPCC++: long flows at 10 and 100 Gb/s, base RTT 10 and 100 us"
-QUESTION="Does HPCC++ use 95 % of the link with a queue near zero, where DCTCP keeps one of K packets?"
+QUESTION="Does HPCC++ use 95 % of the link with a queue near zero, where DCTCP keeps a queue of K packets?"
 TOPOLOGY='
  h1..hN  a long flow each  -- sw ==== rate ==== r
                              (stamps, or RED step at RTT*C/7)

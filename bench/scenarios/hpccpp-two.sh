@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
 TITLE="HPCC++: two bottlenecks in series, the tighter one moves"
-QUESTION="How many RTTs until a flow follows the tighter of two links, when that becomes another one?"
+QUESTION="When another of two links becomes the tighter one, how many RTTs until the flow follows it?"
 TOPOLOGY='
  h1  a long flow -- sw: first ==== second ==== r
                         (stamps, or RED step: each of the two)

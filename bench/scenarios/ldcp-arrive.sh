@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="LDCP: answers of one BDP beside a long flow, 10 Gb/s, base RTT 100 us"
-QUESTION="Answers begin at full speed where a long flow fills the link: what does it lose, and how long do they take?"
+QUESTION="Answers start at full speed while a long flow fills the link: what does the long flow lose, and how long do the answers take?"
 TOPOLOGY='
  h1  a long flow      --\
                          sw ==== 10 Gb/s ==== r

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="LDCP: incast of 256 x 64 kB at 10 Gb/s, base RTT 100 us"
-QUESTION="256 answers begin at full speed at once: are they through without a timeout, and before DCTCP's?"
+QUESTION="256 answers start at full speed at once: do they complete without a timeout, and sooner than with DCTCP?"
 TOPOLOGY='
  h1..h32  8 x 64 kB each, at one instant -- sw ==== 10 Gb/s ==== r
   10 Gb/s each                             (ldcp: WRED; dctcp: RED step; 1 MB)

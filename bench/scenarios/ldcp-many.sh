@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="LDCP: 1000 and 2000 long flows at 1 Gb/s, base RTT 100 us"
-QUESTION="The path holds 8 packets: how many of those that are too many wait, when windows may be below one packet?"
+QUESTION="The path holds 8 packets: how long is the queue of 1000 flows when windows may be below one packet?"
 TOPOLOGY='
  h1..h8  as many flows each -- sw ==== 1 Gb/s ==== r
                               (ldcp: WRED; dctcp: RED step)

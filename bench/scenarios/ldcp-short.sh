@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="LDCP: answers of up to one BDP on an idle path, 10 Gb/s, base RTT 100 us"
-QUESTION="How much longer than the wire needs does an answer take whose connection is there, but has sent nothing yet?"
+QUESTION="How much longer than the wire needs does the first answer on an established connection take?"
 TOPOLOGY='
  h1  answers, one after the other -- sw ==== 10 Gb/s ==== r  asks
   10 Gb/s                           (ldcp: WRED; dctcp: RED step)

@@ -6,8 +6,8 @@ TOPOLOGY='
  h1  prague  -- sw ==== 100, 20, 100 Mb/s ==== r
                (dualpi2, defaults)
                 base RTT rtt'
-# What was sent in the RTT before the first mark can come back makes a queue of four
-# RTTs at a fifth of the rate, whatever the control does: bound_us.
+# What is sent before the first mark can return makes a queue of four RTTs at a fifth of the
+# rate, whatever the control does: bound_us.
 ROWS="prague cubic_l4s"
 VARIANTS=("rtt=2ms" "rtt=5ms" "rtt=10ms" "rtt=10ms opts=per_ack:1" "rtt=40ms")
 PARAMS='{"rate":"100mbit, from 10 s to 12 s 20mbit","counted":"from 10 s to 11 s; util_after from 12 s to 16 s"}'

@@ -6,9 +6,9 @@
 #	p = cbrt(R_AI N^2 / (K C^2) * (1 / B + N / (T C))^2)
 #
 # of the packets are marked (Zhu et al., ECN or Delay, CoNEXT 2016; rates and B in
-# packets). With 20 senders and R_AI = 40 Mb/s per 55 us that is 2.1 %, and RED that
-# goes up to 1 % has no such point below K_max, where it marks everything: all senders
-# are cut at once, and come back at once. queue_at_rest is where RED marks p.
+# packets). With 20 senders and R_AI = 40 Mb/s per 55 us that is 2.1 %. RED up to 1 % has
+# no such point below K_max, where it marks everything: all senders are cut together and
+# recover together. queue_at_rest is the queue at which RED marks p.
 TITLE="RoCEv2: twenty senders at 40 Gb/s"
 QUESTION="DCQCN's paper shows a queue of 76.6 kB at the 90th percentile for 20:1 at 40 Gb/s. What is it here, and which constants reach it?"
 TOPOLOGY='

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="RoCEv2: the victim flow"
-QUESTION="The source's first picture: x -> y shares a link with f -> g, which is congested further on. Does x -> y get what f -> g cannot use?"
+QUESTION="x -> y shares a link with f -> g, which is congested further on. Does x -> y get what f -> g cannot use?"
 TOPOLOGY='
  f --\                    /-- 1 Gb/s -- g    f -> g  UC WRITEs, as fast as f can
       sw  == 10 Gb/s == sw2                  x -> y  the victim, RC SENDs
