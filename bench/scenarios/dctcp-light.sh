@@ -41,7 +41,7 @@ run_scenario()
 		sleep 0.001
 		in_ns h1 ss -Htin dport = :5201 | grep -o 'alpha:[0-9]*'
 	done | cut -d: -f2 >"$OUT/alpha.ss"
-	wait $!
+	all_done $!
 	trace_off "$OUT/trace"
 	fraction=$(awk -v n="$one_in" 'BEGIN { print 1 / n }')
 	if [ "$CONTROL" = dctcp_ref ]; then

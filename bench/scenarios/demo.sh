@@ -19,6 +19,7 @@ run_scenario()
 	bottleneck 10gbit 100us
 	serve r --cc "$CONTROL"
 	serve h3 --cc "$CONTROL"
+	LONG_FLOWS=2
 	watch_queue 10gbit 100ms 400ms
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 400ms >"$TMP/long1" &
 	local a=$!
@@ -26,7 +27,7 @@ run_scenario()
 	local b=$!
 	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size 20k --rate 2000 \
 		--start 100ms --duration 300ms --seed "$SEED" --timeout 5s >"$TMP/rpc" || fail "requests failed"
-	wait $a $b
+	all_done $a $b
 	cat "$TMP"/long? "$TMP/rpc" >"$OUT/flows.jsonl"
 	watched
 	completions

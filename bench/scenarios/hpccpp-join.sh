@@ -31,12 +31,13 @@ run_scenario()
 	dumbbell 2 "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
+	LONG_FLOWS=2
 	watch_queue "$rate" 0us "$((us * 900))us" "$rtt"
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "$((us * 905))us" >"$TMP/long1" &
 	local a=$!
 	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((us * 200))us" \
 		--duration "$((us * 500))us" >"$TMP/long2" &
-	wait $a $!
+	all_done $a $!
 	cat "$TMP"/long? >"$OUT/flows.jsonl"
 	watched
 	# a line per RTT: bin, total, longest queue; what h2 sends

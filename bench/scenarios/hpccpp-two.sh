@@ -61,7 +61,7 @@ run_scenario()
 	change+=("$(date +%s%N)")
 	retune egress 10gbit
 	retune first 25gbit
-	wait $flow
+	all_done $flow
 	watched
 	# a line per RTT: bin, rate, longest queue; the changes in bins
 	awk -F, 'NR > 1 { print int($1 * 1e4 + 0.5), $2, $4, $3 }' "$OUT/queue.csv" >"$TMP/bins"

@@ -86,7 +86,7 @@ run_scenario()
 			--timeout 10s >"$TMP/rpc$i" &
 		pids+=($!)
 	done
-	wait "${pids[@]}"
+	requests_done "${pids[@]}"
 	cat "$TMP"/rpc? >"$OUT/flows.jsonl"
 	slowdown small 0 100000
 	slowdown large 1000000 1e12

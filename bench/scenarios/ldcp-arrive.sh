@@ -42,7 +42,7 @@ run_scenario()
 		--cc "$CONTROL" --seed "$SEED" --timeout 5s >"$TMP/rpc" &
 	answers=$!
 	long_flows 1 410ms
-	wait "$answers"
+	requests_done "$answers"
 	cat "$TMP/rpc" >>"$OUT/flows.jsonl"
 	watched
 	completions

@@ -26,13 +26,15 @@ run_scenario()
 	dumbbell 8 100us
 	bottleneck 1gbit 100us --limit 10000
 	serve r --cc "$CONTROL"
+	LONG_FLOWS=$flows
 	watch_queue 1gbit 600ms 1600ms
 	for ((i = 1; i <= 8; i++)); do
 		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --flows $((flows / 8)) \
 			--start "$(((i * 7919 + SEED * 104729) % 1000))us" --stagger 800us --duration 1700ms >"$TMP/long$i" &
 		pids+=($!)
 	done
-	wait "${pids[@]}"
+	requests_done "${pids[@]}"
 	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	metric failed "$(jq -s '[.[] | select(.type == "flow" and .status != "ok")] | length' "$OUT/flows.jsonl")"
 	watched
 }

@@ -46,7 +46,7 @@ run_scenario()
 	set_rate sw egress 10f0:1 20mbit
 	sleep 2
 	set_rate sw egress 10f0:1 100mbit
-	wait $flow
+	all_done $flow
 	watched
 	after_the_drop
 }

@@ -51,7 +51,7 @@ run_scenario()
 		LOG=flow$i roce "h$i" send --duration 130ms &
 		pids+=($!)
 	done
-	wait "${pids[@]}"
+	all_done "${pids[@]}"
 	cat "$TMP"/flow*.json >"$OUT/flows.jsonl"
 	watched
 	# what waits, in bytes: the wait at the link's rate

@@ -49,7 +49,7 @@ run_scenario()
 		fi
 		pids+=($!)
 	done
-	wait "${pids[@]}"
+	all_done "${pids[@]}"
 	cat "$TMP"/flow?.json >"$OUT/flows.jsonl"
 	watched
 	metric qlen_p99_over_kmax "$(jq --argjson k "$kmax" '.qlen_bytes.p99 / $k' "$OUT/qdelay.json")"

@@ -58,7 +58,7 @@ run_scenario()
 	fi
 	TO_HOST=h4 LOG=flow2 roce h2 send --duration 100ms &
 	pids+=($!)
-	wait "${pids[@]}"
+	all_done "${pids[@]}"
 	cat "$TMP"/flow?.json >"$OUT/flows.jsonl"
 	watched
 	[ "$with" = f ] || share=1
