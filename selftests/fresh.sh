@@ -93,7 +93,8 @@ as()
 	local path=$USER_PATH home=/home/tester ids=(--reuid 1000 --regid 1000 --clear-groups) more=()
 
 	if [ "$1" = root ]; then
-		path=$ROOT_PATH ids=() home=/root more=(DEBIAN_FRONTEND=noninteractive)
+		# the headers bring a kernel's image, which needs no initial RAM disk here
+		path=$ROOT_PATH ids=() home=/root more=(DEBIAN_FRONTEND=noninteractive INITRD=No)
 	fi
 	contain "$ROOT" setpriv "${ids[@]}" env -i HOME=$home PATH="/opt/as-booted:$path" LANG=C.UTF-8 \
 		TERM=dumb "${more[@]}" bash -c 'cd "$1" && eval "$2"' as "$CLONE" "$2" </dev/null
