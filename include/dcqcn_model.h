@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * DCQCN's reaction point as arithmetic on plain values (Zhu et al., Congestion
- * Control for Large-Scale RDMA Deployments, SIGCOMM 2015, section 3.1). No queue
- * pair, no packet, no clock of its own: times are the caller's.
+ * Control for Large-Scale RDMA Deployments, SIGCOMM 2015, section 3.1). It knows no
+ * queue pair, no packet and no clock: the caller passes the time.
  *
  *	on a CNP:		R_T = R_C; R_C *= 1 - alpha / 2
- *				alpha = (1 - g) * alpha + g; both counters from 0
+ *				alpha = (1 - g) * alpha + g; both counters = 0
  *	K without a CNP:	alpha = (1 - g) * alpha
- *	every T, every B bytes:	count it, then
+ *	every T, every B bytes:	add 1 to its counter, then
  *	    max(counts) < F	fast recovery
  *	    min(counts) > F	hyper increase:		R_T += R_HAI
  *	    else		additive increase:	R_T += R_AI
  *				in each:		R_C = (R_T + R_C) / 2
  *
- * Timers are evaluated when somebody looks: dcqcn_advance() makes up for any number
- * of them at once, in closed form where there are many.
+ * Timers are not run but caught up with: dcqcn_advance() applies all periods that have
+ * ended since the last call, in closed form if there are many.
  */
 #ifndef _LOWQ_DCQCN_MODEL_H
 #define _LOWQ_DCQCN_MODEL_H
@@ -26,21 +26,21 @@
 #define DCQCN_CUT_Q		10	/* of @cut; 1/2 is the paper's */
 #define DCQCN_RATE_MAX		FP_ONE(41)	/* bit/s, 2.2 Tb/s */
 
-/* With so many events gone by one by one, what R_C was before no longer matters. */
+/* After this many events, one by one, R_C no longer depends on its value before. */
 #define DCQCN_EXACT_EVENTS	64U
 
 /**
- * struct dcqcn_params - what holds for all queue pairs of a device
- * @line:	bit/s: rate of the line, where everything begins; 1 to DCQCN_RATE_MAX
- * @floor:	bit/s: no cut goes below; 1 to @line
+ * struct dcqcn_params - parameters, common to all queue pairs of a device
+ * @line:	bit/s: rate of the line, the initial rate; 1 to DCQCN_RATE_MAX
+ * @floor:	bit/s: lower limit of the rate; 1 to @line
  * @ai:		bit/s: R_AI, at most DCQCN_RATE_MAX
  * @hai:	bit/s: R_HAI, at most DCQCN_RATE_MAX
- * @bytes:	B of the byte counter, at least 1
- * @alpha_ns:	K, at least 1
- * @timer_ns:	T, at least 1
+ * @bytes:	B, period of the byte counter, bytes, at least 1
+ * @alpha_ns:	K, ns, at least 1
+ * @timer_ns:	T, ns, at least 1
  * @f:		F, counts of fast recovery; at most 1000
  * @shift_g:	g = 2^-shift_g, 1 to 16
- * @cut:	Q10: the part of alpha by which a CNP cuts, 512 is alpha / 2; at most 1.0
+ * @cut:	Q10: a CNP cuts the rate by this part of alpha; 512 is alpha / 2; at most 1.0
  */
 struct dcqcn_params {
 	u64 line;
@@ -56,15 +56,15 @@ struct dcqcn_params {
 };
 
 /**
- * struct dcqcn_model - one queue pair
+ * struct dcqcn_model - state of one queue pair
  * @rate:	R_C, bit/s, @floor to @line
  * @target:	R_T, bit/s, at most @line
  * @alpha_due:	ns: when alpha's period ends
  * @timer_due:	ns: when the rate's period ends
- * @sent:	bytes towards the next count of the byte counter, below @bytes
+ * @sent:	bytes sent since the last event of the byte counter, below @bytes
  * @alpha:	Q30, 0 to DCQCN_ALPHA_ONE
- * @timer_count: T's events since the last CNP; saturates
- * @byte_count:	the byte counter's events since the last CNP; saturates
+ * @timer_count: events of T since the last CNP; saturates
+ * @byte_count:	events of the byte counter since the last CNP; saturates
  */
 struct dcqcn_model {
 	u64 rate;
@@ -89,13 +89,13 @@ static inline void dcqcn_init(struct dcqcn_model *m, const struct dcqcn_params *
 	m->timer_due = now + p->timer_ns;
 }
 
-/* Is there anything to pace? */
+/* Is the rate below the line's? */
 static inline bool dcqcn_limited(const struct dcqcn_model *m, const struct dcqcn_params *p)
 {
 	return m->rate < p->line;
 }
 
-/* x^n, Q63, at most 1.0; off by n * 2^-61 of itself at most: squarings double errors */
+/* x^n, Q63, at most 1.0. Relative error at most n * 2^-61, as squaring doubles it. */
 static inline u64 dcqcn_power(u64 x, u64 n)
 {
 	u64 result = FP_ONE(63);
@@ -107,9 +107,9 @@ static inline u64 dcqcn_power(u64 x, u64 n)
 }
 
 /*
- * @n increase events of one of the counters, *@count. Once that is beyond F all
- * events are alike: all but the last DCQCN_EXACT_EVENTS only move R_T, and R_C,
- * which halves its distance with each, forgets in the rest where it came from.
+ * Applies @n increase events of one of the counters, *@count. Beyond F all events do the
+ * same: all but the last DCQCN_EXACT_EVENTS are applied to R_T alone, at once. R_C halves
+ * its distance to R_T with each of the last, so its earlier value does not matter.
  */
 static inline void dcqcn_increase(struct dcqcn_model *m, const struct dcqcn_params *p,
 				  u32 *count, u64 n)
@@ -127,18 +127,18 @@ static inline void dcqcn_increase(struct dcqcn_model *m, const struct dcqcn_para
 			step = p->hai;
 		else if (most >= p->f)
 			step = p->ai;
-		/* as many steps as it takes from 0 to the line are enough */
+		/* no more steps than from 0 to the line, or the product overflows */
 		if (step && times > DCQCN_RATE_MAX / step)
 			m->target = p->line;
 		else
 			m->target = fp_min(m->target + step * times, p->line);
-		if (times == 1)	/* rounded up, or R_T would never be reached */
+		if (times == 1)	/* rounded up: otherwise R_C never reaches R_T */
 			m->rate = (m->target + m->rate + 1) >> 1;
 		n -= times;
 	}
 }
 
-/* Everything that was due up to @now, which is not before any earlier time given. */
+/* Applies all events that are due up to @now. @now never decreases. */
 static inline void dcqcn_advance(struct dcqcn_model *m, const struct dcqcn_params *p, u64 now)
 {
 	u64 n;
@@ -156,7 +156,7 @@ static inline void dcqcn_advance(struct dcqcn_model *m, const struct dcqcn_param
 	}
 }
 
-/* @bytes have left. */
+/* @bytes have been sent. */
 static inline void dcqcn_sent(struct dcqcn_model *m, const struct dcqcn_params *p, u64 bytes)
 {
 	u64 n;
@@ -169,7 +169,7 @@ static inline void dcqcn_sent(struct dcqcn_model *m, const struct dcqcn_params *
 	dcqcn_increase(m, p, &m->byte_count, n);
 }
 
-/* A CNP has come at @now; dcqcn_advance() has been there. */
+/* A CNP arrives at @now, up to which dcqcn_advance() has been called. */
 static inline void dcqcn_cnp(struct dcqcn_model *m, const struct dcqcn_params *p, u64 now)
 {
 	u64 cut = fp_mul_shr(m->rate, (u64)m->alpha * p->cut, DCQCN_ALPHA_Q + DCQCN_CUT_Q);
@@ -185,7 +185,7 @@ static inline void dcqcn_cnp(struct dcqcn_model *m, const struct dcqcn_params *p
 	m->timer_due = now + p->timer_ns;
 }
 
-/* ns that @bytes take at @rate bit/s, rounded up; @bytes below 2^28 */
+/* Time that @bytes take at @rate bit/s, ns, rounded up; @bytes below 2^28 */
 static inline u64 dcqcn_duration(u64 bytes, u64 rate)
 {
 	return fp_div(bytes * 8 * 1000000000ULL + rate - 1, rate);

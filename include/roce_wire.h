@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * RoCEv2 on the wire, as far as congestion management needs it: Base Transport
+ * RoCEv2's wire format, the part that congestion management needs: Base Transport
  * Header, Congestion Notification Packet, invariant CRC (InfiniBand Architecture
  * Specification, volume 1, 9.2 and annex A17).
  *
  *	IP | UDP to 4791 | BTH 12 | further headers and payload | ICRC 4
  *	CNP:		   BTH 12 | 16 reserved bytes, 0	| ICRC 4
  *
- * Works on bytes: no alignment and no byte order is assumed. In user space the
- * includer brings crc32_le().
+ * All functions work on bytes: they assume no alignment and no byte order. In user
+ * space, the file that includes this one provides crc32_le().
  */
 #ifndef _LOWQ_ROCE_WIRE_H
 #define _LOWQ_ROCE_WIRE_H
@@ -27,7 +27,7 @@
 #define ROCE_DETH_BYTES		8
 #define ROCE_ICRC_BYTES		4
 #define ROCE_CNP_RESERVED	16
-/* a CNP's UDP datagram, header and all */
+/* a CNP's UDP datagram, including the UDP header */
 #define ROCE_CNP_UDP_BYTES	(ROCE_UDP_BYTES + ROCE_BTH_BYTES + ROCE_CNP_RESERVED + \
 				 ROCE_ICRC_BYTES)
 
@@ -37,7 +37,7 @@
 #define ROCE_RC			0
 #define ROCE_UC			1
 #define ROCE_UD			3
-/* the lower five: 13 to 18 go from the responder back to the requester */
+/* the lower five: the operation; 13 to 18 are sent by the responder */
 #define ROCE_OPERATION(opcode)	((opcode) & 0x1f)
 #define ROCE_READ_FIRST		13
 #define ROCE_READ_ONLY		16
@@ -48,8 +48,8 @@
 #define ROCE_FETCH_ADD		20
 
 /**
- * struct roce_bth - what of a BTH matters here
- * @dest_qp:	number of the queue pair that it is for, 24 bits
+ * struct roce_bth - fields of a BTH
+ * @dest_qp:	number of the destination queue pair, 24 bits
  * @psn:	packet sequence number, 24 bits
  * @opcode:	transport and operation
  * @tver:	transport header version, 0
@@ -83,9 +83,9 @@ static inline void roce_bth_read(struct roce_bth *bth, const u8 b[ROCE_BTH_BYTES
 }
 
 /**
- * struct roce_packet - what of a RoCEv2 packet matters here
- * @bth:	its transport header
- * @source_qp:	UD: the sender's queue pair, of the datagram header; else 0
+ * struct roce_packet - fields of a RoCEv2 packet
+ * @bth:	transport header
+ * @source_qp:	UD: the sender's queue pair, from the datagram header; else 0
  * @sport:	UDP source port
  * @ib_bytes:	from the BTH to the end of the ICRC
  */
@@ -96,12 +96,13 @@ struct roce_packet {
 	u16 ib_bytes;
 };
 
-/* roce_read() looks no further than this */
+/* roce_read() reads no more bytes than this */
 #define ROCE_READ_BYTES		(ROCE_UDP_BYTES + ROCE_BTH_BYTES + ROCE_DETH_BYTES)
 
 /*
- * Is what begins with the UDP header @udp RoCEv2, and all there? Then *@p is filled
- * in. @left: bytes of it that came; @udp has those, or the first ROCE_READ_BYTES.
+ * Is the datagram that begins with the UDP header @udp a complete RoCEv2 packet? If so,
+ * fills in *@p. @left: bytes received of it; @udp holds those, or the first
+ * ROCE_READ_BYTES.
  */
 static inline bool roce_read(struct roce_packet *p, const u8 *udp, unsigned int left)
 {
@@ -126,7 +127,7 @@ static inline bool roce_read(struct roce_packet *p, const u8 *udp, unsigned int 
 	return true;
 }
 
-/* From responder to requester: a sequence of its own (A17 has no say in it) */
+/* Is it sent by the responder to the requester? Those have their own sequence numbers. */
 static inline bool roce_is_response(u8 opcode)
 {
 	return ROCE_TRANSPORT(opcode) == ROCE_RC &&
@@ -134,7 +135,7 @@ static inline bool roce_is_response(u8 opcode)
 	       ROCE_OPERATION(opcode) <= ROCE_ATOMIC_ACK;
 }
 
-/* Nothing but headers: an ACK, or a request for data */
+/* Has it no payload? ACKs and requests for data have headers only. */
 static inline bool roce_is_bare(u8 opcode)
 {
 	u8 operation = ROCE_OPERATION(opcode);
@@ -145,7 +146,7 @@ static inline bool roce_is_bare(u8 opcode)
 		operation == ROCE_FETCH_ADD);
 }
 
-/* A CNP for @qp: BTH and reserved bytes. The ICRC is the caller's. */
+/* Writes BTH and reserved bytes of a CNP for @qp. The caller adds the ICRC. */
 static inline void roce_cnp_write(u8 b[ROCE_BTH_BYTES + ROCE_CNP_RESERVED], u32 qp)
 {
 	memset(b, 0, ROCE_BTH_BYTES + ROCE_CNP_RESERVED);
@@ -158,13 +159,13 @@ static inline void roce_cnp_write(u8 b[ROCE_BTH_BYTES + ROCE_CNP_RESERVED], u32 
 	b[7] = qp & 0xff;
 }
 
-/* CRC of the eight 0xff that stand for InfiniBand's own link header */
+/* CRC of eight bytes 0xff, which take the place of InfiniBand's link header */
 #define ROCE_ICRC_SEED		0xdebb20e3
 
 /*
- * The part of the ICRC over the headers, from the IP header, of @ip_bytes (20 or
- * 40, which says the version), to the BTH's end. What routers change counts as
- * ones: TOS, TTL, flow label, checksums, and the BTH's FECN and BECN byte.
+ * CRC of the headers, from the IP header to the end of the BTH. @ip_bytes: length of
+ * the IP header, 20 for IPv4, 40 for IPv6. Fields that routers change are replaced by
+ * ones: TOS, TTL, flow label, checksums, and the byte with FECN and BECN.
  */
 static inline u32 roce_icrc_headers(const u8 *ip, unsigned int ip_bytes)
 {
@@ -190,7 +191,7 @@ static inline u32 roce_icrc_headers(const u8 *ip, unsigned int ip_bytes)
 	return crc32_le(ROCE_ICRC_SEED, h, all);
 }
 
-/* The bytes of an ICRC from the CRC over everything before it */
+/* Writes the ICRC; @crc: of all bytes before it */
 static inline void roce_icrc_write(u8 b[ROCE_ICRC_BYTES], u32 crc)
 {
 	crc = ~crc;

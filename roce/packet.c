@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* roce_rcm: what an skb holds of a RoCEv2 packet, and whether its ICRC is right. */
+/* roce_rcm: reads a RoCEv2 packet from an skb and checks its ICRC. */
 #include <linux/netfilter.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
@@ -8,7 +8,7 @@
 
 #include "roce_rcm.h"
 
-/* Is @skb, at its IP header, RoCEv2? Then *@p is filled in. */
+/* Is @skb, whose data begins at the IP header, RoCEv2? If so, fills in *@p. */
 bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf)
 {
 	unsigned int at = skb_network_offset(skb), left;
@@ -43,7 +43,7 @@ bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf)
 	return true;
 }
 
-/* Is the ICRC that @skb, which holds *@p, ends with the right one? */
+/* Does @skb, which is *@p, end with the right ICRC? */
 bool rcm_packet_icrc_ok(const struct rcm_packet *p, const struct sk_buff *skb)
 {
 	u8 buf[256];

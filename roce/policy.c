@@ -10,17 +10,17 @@
 #include "roce_rcm.h"
 
 CC_PARAM(sport_min, 0, 0, 65535, 0644, "a UDP port",
-	 "flows from this UDP source port on are injected, marked and paced");
-CC_PARAM(sport_max, 65535, 0, 65535, 0644, "a UDP port", "... up to this one");
+	 "only flows from UDP source ports from this one on are injected and paced");
+CC_PARAM(sport_max, 65535, 0, 65535, 0644, "a UDP port", "... and up to this one");
 
-/* Destinations, as prefixes; none is all */
+/* Most destination prefixes in the list; an empty list means all destinations */
 #define PREFIXES	16
 
 /**
  * struct prefixes - a list of prefixes
- * @n:		how many
- * @addr:	IPv4's as ::ffff:a.b.c.d
- * @bits:	of @addr that count
+ * @n:		number of prefixes
+ * @addr:	the addresses; IPv4 as ::ffff:a.b.c.d
+ * @bits:	length of each prefix, bits of @addr
  */
 struct prefixes {
 	int n;
@@ -28,11 +28,11 @@ struct prefixes {
 	u8 bits[PREFIXES];
 };
 
-/* One is in use, the other is written: by one at a time, who has the parameters' lock */
+/* One list is in use, the other is for writing, under the lock of the parameters */
 static struct prefixes destination_lists[2];
 static struct prefixes __rcu *destinations = RCU_INITIALIZER(&destination_lists[0]);
 
-/* "10.0.0.0/8", "fd00::1": one prefix, up to the end or a comma */
+/* Reads one prefix, such as "10.0.0.0/8" or "fd00::1", up to a comma or the end. */
 static bool prefix_parse(const char *text, const char **end, struct in6_addr *addr, u8 *bits)
 {
 	unsigned int most = 128, len;
@@ -70,7 +70,7 @@ static int destinations_set(const char *val, const struct kernel_param *kp)
 			at++;
 	}
 	rcu_assign_pointer(destinations, list);
-	synchronize_rcu();	/* the other can be written from now on */
+	synchronize_rcu();	/* after this no reader uses the other list */
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static const struct kernel_param_ops destinations_ops = {
 
 module_param_cb(destinations, &destinations_ops, NULL, 0644);
 MODULE_PARM_DESC(destinations,
-		 "flows to these prefixes, by commas, are injected, marked and paced (default all)");
+		 "only flows to these prefixes, separated by commas, are injected and paced (default all)");
 
 /* Under RCU. */
 static bool is_destination(const struct in6_addr *addr)
@@ -113,7 +113,7 @@ static bool is_destination(const struct in6_addr *addr)
 	return !list->n;
 }
 
-/* Does the flow of @p? Under RCU. */
+/* Does the flow of @p take part in congestion management? Under RCU. */
 bool rcm_takes_part(const struct rcm_packet *p)
 {
 	return p->roce.sport >= READ_ONCE(sport_min.value) &&

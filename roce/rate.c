@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * roce_rcm: the rate of a queue pair, by DCQCN (dcqcn_model.h) or by LDCP as for
- * adapters (ldcp_model.h). All of it under the queue pair's lock.
+ * roce_rcm: the rate of a queue pair, by DCQCN (dcqcn_model.h) or LDCP for adapters
+ * (ldcp_model.h). All functions are called under the queue pair's lock.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -10,15 +10,15 @@
 #include "roce_rcm.h"
 
 CC_PARAM(rate_min_mbps, 10, 1, 1000000, 0644,
-	 "below 10 Mb/s retransmission timeouts of 64 packets come near",
-	 "no CNP cuts below this rate, Mb/s");
+	 "below 10 Mb/s, 64 packets may take longer than a retransmission timeout",
+	 "no CNP cuts a rate below this, Mb/s");
 CC_PARAM(line_rate_mbps, 0, 0, 2000000, 0644, "0 asks the device",
-	 "rate of the line, Mb/s, 0 is what the device says");
+	 "rate of the line, Mb/s, 0 is the speed that the device reports");
 CC_PARAM(algorithm, 0, 0, 1, 0444, "0 is dcqcn, 1 is ldcp",
 	 "reaction point: 0 is DCQCN, 1 is LDCP (draft 3.2)");
 CC_PARAM(dcqcn_shift_g, 8, 1, 16, 0644, "g is 2^-1 to 2^-16", "DCQCN: g = 2^-dcqcn_shift_g");
 CC_PARAM(dcqcn_cut, 512, 1, 1024, 0644, "1024 is the whole of alpha",
-	 "DCQCN: a CNP cuts by this part of alpha, in 1/1024");
+	 "DCQCN: a CNP cuts the rate by this part of alpha, in 1/1024");
 CC_PARAM(dcqcn_alpha_us, 55, 1, 1000000, 0644, "microseconds, up to a second",
 	 "DCQCN: K, period of alpha, microseconds");
 CC_PARAM(dcqcn_timer_us, 55, 1, 1000000, 0644, "microseconds, up to a second",
@@ -63,7 +63,7 @@ void rcm_rate_params(struct dcqcn_params *p, u64 device_line)
 
 /* --- LDCP ------------------------------------------------------------------ */
 
-/* The draft's eta and gamma, below one packet: 1/2 and 1/8 */
+/* For windows below one packet: the draft's eta = 1/2 and gamma = 1/8 */
 static struct ldcp_gains ldcp_gains(void)
 {
 	return (struct ldcp_gains){
@@ -101,7 +101,7 @@ static void ldcp_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u6
 	rate->model.timer_due += rounds * rtt;
 	for (; rounds && rate->cw < LDCP_CW_ONE; rounds--)
 		rate->cw = ldcp_model_round(rate->cw, &g);
-	/* the others are all alike; 2^20 packets are more than any line holds */
+	/* above one packet every round adds the same; 2^20 packets exceed any line */
 	rounds = fp_min(rounds, LDCP_CW_MAX >> LDCP_CW_Q);
 	if (rounds)
 		rate->cw = fp_min(ldcp_model_round(rate->cw, &g) +
@@ -118,15 +118,15 @@ static void ldcp_cnp(struct rcm_rate *rate, const struct dcqcn_params *p)
 	ldcp_set_rate(rate, p);
 }
 
-/* --- either ---------------------------------------------------------------- */
+/* --- both algorithms ---------------------------------------------------------------- */
 
-/* A queue pair that has just been connected. */
+/* The rate of a queue pair that has just been connected */
 void rcm_rate_init(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
 	dcqcn_init(&rate->model, p, now);
 }
 
-/* A CNP comes to a queue pair that has the line's rate, whatever that was before. */
+/* The first CNP for a queue pair that is not paced: its rate has been the line's. */
 void rcm_rate_from_line(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
 	rate->model.rate = p->line;
@@ -135,7 +135,7 @@ void rcm_rate_from_line(struct rcm_rate *rate, const struct dcqcn_params *p, u64
 		ldcp_from_line(rate, p, now);
 }
 
-/* Time has gone by, up to @now. */
+/* Brings @rate up to @now. */
 void rcm_rate_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
 	if (algorithm.value)
@@ -144,14 +144,14 @@ void rcm_rate_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u64 n
 		dcqcn_advance(&rate->model, p, now);
 }
 
-/* @bytes have left. */
+/* @bytes have been sent. */
 void rcm_rate_sent(struct rcm_rate *rate, const struct dcqcn_params *p, u32 bytes)
 {
 	if (!algorithm.value)
 		dcqcn_sent(&rate->model, p, bytes);
 }
 
-/* A CNP has come at @now; rcm_rate_advance() has been there. */
+/* A CNP arrives at @now, to which rcm_rate_advance() has brought @rate. */
 void rcm_rate_cnp(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
 	if (algorithm.value)

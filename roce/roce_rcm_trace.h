@@ -12,7 +12,7 @@
 #include <linux/in6.h>
 #include <linux/tracepoint.h>
 
-/* Notification point: a CNP for queue pair @qp of @to has left. */
+/* Notification point: a CNP for queue pair @qp of @to is sent. */
 TRACE_EVENT(roce_rcm_cnp_sent,
 	TP_PROTO(const struct in6_addr *to, u32 qp),
 	TP_ARGS(to, qp),

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Soft-RoCE hosts in namespaces, beside lib.sh.
+# Soft-RoCE hosts in namespaces; needs lib.sh.
 #
 #	h1 --\                                           every host has a soft-RoCE
 #	      sw ==== bottleneck (sw:egress) == r        device, named like its
 #	hN --/                                           namespace
 #
-# RDMA's own namespaces stay shared (the default): every host's device is seen from
-# everywhere, its packets still come and go in its own network namespace. A drop on
-# the sender's own qdisc ends an RC connection: queues that drop belong on sw.
+# RDMA devices are shared by all namespaces (the default): each device is visible
+# everywhere, its packets use its own network namespace. A drop in the sender's own
+# qdisc ends an RC connection: queues that drop belong on sw.
 
 RCM_DEBUGFS=/sys/kernel/debug/roce_rcm
 RCM_PARAM=/sys/module/roce_rcm/parameters
 
-# The kernel refuses new network namespaces while an RDMA device is on its way out
-# (ENODEV): devices go, and have gone, before the namespaces that they are in.
+# The kernel refuses to create network namespaces (ENODEV) while an RDMA device is being
+# removed: remove the devices, and wait, before their namespaces.
 eval "$(declare -f teardown | sed '1s/teardown/teardown_namespaces/')"
 teardown()
 {
@@ -34,7 +34,7 @@ teardown()
 	teardown_namespaces
 }
 
-# what roce_pair did to the first namespace
+# roce_pair_off: undoes what roce_pair changed in the first namespace
 roce_pair_off()
 {
 	local family pref job
@@ -63,8 +63,8 @@ roce_kernel()
 	[ -d /sys/class/infiniband_verbs ] || modprobe rdma_rxe 2>/dev/null || skip "no soft-RoCE"
 }
 
-# roce_dumbbell HOSTS RATE RTT: lines of RATE from every host; the bottleneck's queue
-# is the caller's. ROCE_MTU is the links' (1500: RoCE's is 1024; 4200: 4096).
+# roce_dumbbell HOSTS RATE RTT: every host has a line of RATE; the caller sets the
+# bottleneck's queue. ROCE_MTU is the links' MTU (1500: RoCE uses 1024; 4200: 4096).
 roce_dumbbell()
 {
 	local n=$1 rate=$2 rtt=$3 h i
@@ -84,8 +84,9 @@ roce_dumbbell()
 	done
 }
 
-# roce_pair RATE: h1 and r alone, over sw, for kernels whose soft-RoCE works in the first
-# namespace only: both are names of that. Rules make them talk over their links.
+# roce_pair RATE: only h1 and r, over sw, for kernels whose soft-RoCE works in the first
+# namespace only: both names stand for that namespace. Rules route packets between them
+# over their links.
 roce_pair()
 {
 	local h
@@ -115,7 +116,7 @@ roce_pair()
 	done
 }
 
-# roce_way HOST FROM TO VIA: from one of its own addresses to another by the router
+# roce_way HOST FROM TO VIA: routes packets from one local address to another by a router
 roce_way()
 {
 	local family=(-4) table=10
@@ -139,8 +140,8 @@ roce_dev()
 	echo "$NSP$1"
 }
 
-# roce_line NS DEV RATE: a line that never drops: a qdisc that does would end RC
-# connections of soft-RoCE on the same host
+# roce_line NS DEV RATE: a line that never drops; a drop would end RC connections of
+# soft-RoCE on the same host
 roce_line()
 {
 	local frame=$((${ROCE_MTU:-1500} + 14))
@@ -168,13 +169,13 @@ gid()
 	head -n1 <<<"${file##*/}"
 }
 
-# roce_serve HOST: a rocegen server in the background, ready
+# roce_serve HOST: starts rocegen servers (IPv4, IPv6) and waits until they listen
 roce_serve()
 {
 	in_ns "$1" rocegen serve --dev "$(roce_dev "$1")" --gid "$(gid "$1" 4)" 2>"$TMP/roce_serve.$1" &
 	in_ns "$1" rocegen serve --dev "$(roce_dev "$1")" --gid "$(gid "$1" 6)" --port 5306 \
 		2>"$TMP/roce_serve6.$1" &
-	wait_until listening "$1" 5301	# ... and IPv6 is the next to do so
+	wait_until listening "$1" 5301
 	wait_until listening "$1" 5306
 }
 
@@ -194,10 +195,10 @@ roce()
 		--to "$addr" --port $port >"$TMP/${LOG:-flow}.json" || fail "rocegen $*"
 }
 
-# roce_tuned RATE [dcqcn|ldcp]: the algorithm's parameters, as options of the module.
-# DCQCN's defaults are the paper's, for 40 Gb/s, and do at 10; at 1 Gb/s a period of
-# them is six packets long, and all periods are longer. LDCP counts every marked
-# packet; its RTT is the network's while the queue is at K_max.
+# roce_tuned RATE [dcqcn|ldcp]: prints the algorithm's parameters, as options of the module.
+# DCQCN's defaults are the paper's, for 40 Gb/s, and also work at 10; at 1 Gb/s its periods
+# are six packets long, so all periods are made longer. LDCP counts every marked packet;
+# its RTT is the network's with the queue at K_max.
 roce_tuned()
 {
 	local words=("line_rate_mbps=$((${1%gbit} * 1000))")
@@ -214,7 +215,7 @@ roce_tuned()
 	echo "${words[@]}"
 }
 
-# roce_row RATE [NAME=VALUE...]: loads what $ROW of bench/rows stands for
+# roce_row RATE [NAME=VALUE...]: loads the module for the row $ROW of bench/rows
 roce_row()
 {
 	local options=()
@@ -228,7 +229,7 @@ roce_row()
 	modprobe roce_rcm "${options[@]}" "${@:2}" || fail "no roce_rcm"
 }
 
-# lose_cnps: every other CNP that sw forwards, at random
+# lose_cnps: sw drops half of the CNPs that it forwards, at random
 lose_cnps()
 {
 	in_ns sw nft -f - <<-END || skip "no nft, or not numgen"
@@ -247,8 +248,8 @@ rcm_counter()
 	awk -v n="$1" '$1 == n { print $2 }' "$RCM_DEBUGFS"/counters
 }
 
-# mark_all [DEV [NS]]: every ECT(0) packet of RoCE that leaves NS (sw) by DEV (egress, to
-# r) is marked; mark_none: no more
+# mark_all [DEV [NS]]: marks every ECT(0) packet of RoCE that leaves NS (sw) by DEV (egress,
+# to r); mark_none: ends that
 mark_all()
 {
 	local dev=${1:-egress} ns=${2:-sw}
@@ -267,8 +268,8 @@ mark_none()
 	in_ns sw tc qdisc del dev egress clsact
 }
 
-# hosts N: N hosts that send to r, lines of 1 Gb/s, no queue but the lines. With all
-# checkers on, in real time, lines and rates are a fiftieth.
+# hosts N: N hosts that send to r, with lines of 1 Gb/s, the only queues. In the debug
+# flavour, in real time, lines and rates are a fiftieth of that.
 hosts()
 {
 	local rate=1gbit

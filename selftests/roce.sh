@@ -15,7 +15,7 @@ command -v rocegen >/dev/null || skip_all "no rocegen (needs libibverbs-dev)"
 modprobe -r roce_rcm 2>/dev/null
 modprobe roce_rcm || skip_all "no module roce_rcm"
 
-# load [NAME=VALUE...]: the module anew, as it comes or with parameters
+# load [NAME=VALUE...]: reloads the module, with its defaults or with these parameters
 load()
 {
 	modprobe -r roce_rcm || fail "cannot unload"
@@ -24,9 +24,9 @@ load()
 
 # --- namespaces ------------------------------------------------------------
 
-# Each namespace with its own devices. The kernel makes all of them in the first one;
-# the namespace is the second step. The mode can change while there are no others:
-# the first test.
+# Each namespace has its own devices. The kernel creates all of them in the first one and
+# they are moved afterwards. The mode can only be changed while there are no other
+# namespaces, so this is the first test.
 exclusive()
 {
 	local h op
@@ -85,7 +85,7 @@ rping_works()
 }
 declare_test rping_works "R11" "rping (RDMA CM, READ and WRITE) over a router hop"
 
-# perftest PROGRAM [OPTION...]: h1 to r. It tells no rates in the lab, whose processor
+# perftest PROGRAM [OPTION...]: h1 to r. It reports no rates in the lab, whose processor
 # has no frequency.
 perftest()
 {
@@ -104,8 +104,8 @@ sent()
 	in_ns "$1" cat /sys/class/net/eth0/statistics/tx_bytes
 }
 
-# A program of perftest first measures the processor's clock, which takes real seconds:
-# two of those that sleep. The others, ib_read_lat and ib_atomic_bw, do, too.
+# Two of perftest's programs that sleep. Each first measures the processor's clock, which
+# takes real seconds; so ib_read_lat and ib_atomic_bw, which also sleep, are not run.
 perftest_sleeps()
 {
 	local before
@@ -127,8 +127,8 @@ perftest_sleeps()
 }
 declare_test perftest_sleeps "R11" "perftest's programs that sleep (-e): ib_send_bw, marked and paced, and ib_read_bw"
 
-# It polls whatever it is asked, so that virtual time would stand still (so do
-# ib_send_lat and ib_write_lat).
+# It polls whatever its options are, and in virtual time that never ends (the same holds
+# for ib_send_lat and ib_write_lat).
 perftest_polls()
 {
 	! virtual || skip "polls: no end in virtual time"
@@ -143,7 +143,7 @@ declare_test perftest_polls "R11" "ib_write_bw, which polls, in real time"
 
 # --- injector --------------------------------------------------------------
 
-# roce_packets FILE: what cnp.py makes of a capture
+# roce_packets FILE: the lines that cnp.py prints about a capture
 roce_packets()
 {
 	python3 "$SELFTESTS/cnp.py" check "$1"
@@ -221,7 +221,7 @@ inject_policy()
 	done
 	echo >"$PARAM/destinations"
 	expect "destinations, all" "$(cat "$PARAM/destinations")" = ""
-	# chosen no more while it is held back: in order, so that nothing is sent again
+	# no longer chosen while packets are held back: order is kept, nothing is retransmitted
 	mark_all
 	roce h1 send --duration 40ms &
 	sleep 0.02
@@ -292,7 +292,7 @@ cnp_link_local()
 }
 declare_test cnp_link_local "R3" "CNPs to link-local addresses leave by the link that the marked packets came by"
 
-# gaps FILE: the shortest time between two CNPs of a capture for the same queue pair, us
+# gaps FILE: shortest time between two CNPs for the same queue pair in a capture, us
 gaps()
 {
 	roce_packets "$1" | awk '$5 == 129 {
@@ -321,7 +321,7 @@ cnp_coalesced()
 		expect "CNPs" "$(roce_packets "$TMP/r$us.pcap" | awk '$5 == 129' | wc -l)" -ge $((10000 / us))
 		expect "shortest time between CNPs of a queue pair, us" "$(gaps "$TMP/r$us.pcap")" -ge "$us"
 	done
-	# none held back: as many as marks, once the receiver knows whose packets they are
+	# no coalescing: one per marked packet, once the receiver knows the peer
 	load cnp_interval_us=0
 	capture r eth0 "$TMP/r0.pcap" "udp port 4791"
 	roce h1 send --messages 2 --size 8192
@@ -335,8 +335,8 @@ declare_test cnp_coalesced "R4" "at most one CNP per queue pair in the time aske
 
 # --- reaction point --------------------------------------------------------
 
-# The document's 6 to 10: marks for a while, then none. From the capture of what
-# leaves the host: the rate falls, by what the model says, and grows again.
+# Stages 6 to 10 of the specification: marks for a while, then none. In the capture of the
+# sender the rate falls, as the model says, and grows again.
 reaction()
 {
 	needs_virtual
@@ -380,7 +380,7 @@ four_send()
 	wait "${pids[@]}"
 }
 
-# four_shared MBPS: all ended well, with so much together, and even shares
+# four_shared MBPS: all ended well, with at least MBPS together, in equal shares
 four_shared()
 {
 	jq -c .rate_bps "$TMP"/flow?.json
@@ -389,8 +389,8 @@ four_shared()
 	expect "fairness" "$(jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))' "$TMP"/flow?.json)" -ge 0.9
 }
 
-# The first cut is beta packets per RTT off the line's rate, and one RTT without a CNP
-# gives alpha packets per RTT back; an incast shares its link.
+# A cut takes beta packets per RTT off the rate, an RTT without a CNP adds alpha packets per
+# RTT; an incast shares its link.
 ldcp()
 {
 	needs_virtual
@@ -400,7 +400,7 @@ ldcp()
 	trace_on roce_rcm/roce_rcm_cut
 	four_send
 	trace_off "$TMP/trace"
-	# 1082 + 14 bytes of packet are 17.5 Mb/s of a window's packet; the window is whole
+	# a packet of 1082 + 14 bytes per RTT is 17.5 Mb/s
 	head -n 3 "$TMP/trace"
 	awk "$VALUES"'v["before_bps"] < 9e8 && v["rate_bps"] > 1.2e7 { print (v["before_bps"] - v["rate_bps"]) / 1e6 }' \
 		"$TMP/trace" | sort -n >"$TMP/cuts"
@@ -442,8 +442,8 @@ both_ways()
 }
 declare_test both_ways "R6" "a queue pair that sends and receives data is never slowed below rate_min_mbps"
 
-# The peer of a queue pair, or somebody who forges its address, sends CNPs to keep it at the
-# least rate, and the client is killed while its packets are held back.
+# The peer of a queue pair, or a host that forges its address, sends CNPs to keep it at its
+# lowest rate, and the client is killed while packets are held back.
 killed()
 {
 	local op pid i
@@ -495,7 +495,7 @@ hold()
 }
 declare_test hold "R6" "a request is held back for at most hold_ms"
 
-# Who sends nothing is not slowed down: CNPs from somebody else's packets, or forged.
+# CNPs, forged, for a queue pair that sends nothing do not slow it down.
 nothing_sent()
 {
 	local pid
@@ -604,7 +604,7 @@ cnp_loss()
 }
 declare_test cnp_loss "R6 R7" "with half of the CNPs lost the senders still share the link"
 
-# What lowq-tc sets: RED marks RoCEv2, CNPs have a band of their own, TCP another.
+# lowq-tc: RED marks RoCEv2, CNPs have a band of their own, TCP another.
 companion()
 {
 	local rules
@@ -636,7 +636,7 @@ companion()
 }
 declare_test companion "R2 R9" "lowq-tc: RED for UDP 4791, CNPs first, the rest apart; host roce loads the module"
 
-# What lowq-tc could have changed of the switch and of the machine
+# picture: everything on the switch and the machine that lowq-tc could have changed
 picture()
 {
 	local dev
@@ -655,8 +655,8 @@ picture()
 	find "$LOWQ_STATE_DIR" -name '*.json'
 }
 
-# Set and taken back while a flow is being paced: after it the switch is as before, the
-# module is gone, and the flow has noticed nothing.
+# Set up and undone while a flow is paced: afterwards the switch is as before, the module
+# is unloaded, and the flow ends well.
 undone()
 {
 	local before flow
@@ -691,7 +691,7 @@ undone()
 }
 declare_test undone "R2 R11" "lowq-tc reset and host reset: queues, settings and module as before, the flow goes on"
 
-# CNPs of a queue pair that is itself held back, and CNPs that are marked themselves
+# CNPs sent by a host whose own data is held back, and CNPs that are marked
 cnp_way()
 {
 	needs_virtual
@@ -707,15 +707,15 @@ cnp_way()
 	stop_captures
 	roce_packets "$TMP/r.pcap" >"$TMP/r"
 	expect "packets of r held back" "$(rcm_counter paced)" -gt 0
-	# a CNP leaves in the instant in which the marked packet came, not behind what is
-	# held back; the first 3 ms have what had left for the line before the first cut
+	# a CNP leaves in the instant in which the marked packet arrives, ahead of packets held
+	# back; in the first 3 ms the line is busy with packets sent before the first cut
 	expect "CNPs of r, more than 10 us after any marked packet" "$(awk '{ split($1, t, "."); us = (t[1] % 1000) * 1e6 + t[2] / 1e3 }
 		NR == 1 { first = us }
 		$2 == "10.0.1.1" && $4 % 4 == 3 { came = us }
 		$2 == "10.0.0.1" && $5 == 129 && us > first + 3000 && us - came > 10 { n++ } END { print n + 0 }' "$TMP/r")" -eq 0
 	expect "CNPs of r" "$(awk '$2 == "10.0.0.1" && $5 == 129' "$TMP/r" | wc -l)" -ge 50
 	expect "CNPs that came marked" "$(awk '$2 == "10.0.1.1" && $5 == 129 && $4 % 4 == 3' "$TMP/r" | wc -l)" -ge 50
-	# ... were taken as CNPs, and not answered
+	# ... were handled as CNPs, and not answered
 	expect "answers to CNPs" "$(rcm_counter ce_invalid)" -eq 0
 	expect "CNPs taken" $(($(rcm_counter cnp_handled) + $(rcm_counter cnp_too_soon) +
 		$(rcm_counter cnp_nothing_sent))) -eq "$(rcm_counter cnp_sent)"
@@ -725,14 +725,14 @@ declare_test cnp_way "R9" "CNPs are not paced, whatever waits, and marked ones a
 
 # --- pause -----------------------------------------------------------------
 
-# stop_and_go HOST: what HOST sends waits up to a millisecond, as behind pause frames
+# stop_and_go HOST: packets of HOST wait for up to a millisecond, as with pause frames
 stop_and_go()
 {
 	in_ns "$1" tc qdisc replace dev eth0 root netem slot 1ms 1ms limit 100000 ||
 		fail "no netem slot"
 }
 
-# paused: another 50 ms of a flow from h1; nothing is lost, sent again or out of order
+# paused: a flow from h1 for 50 ms; nothing is lost, retransmitted or out of order
 paused()
 {
 	roce h1 send --duration 50ms
@@ -792,7 +792,7 @@ hostile()
 	wait $!
 	expect "Mb/s of the flow meanwhile" "$(jq '.rate_bps / 1e6' "$TMP/flow.json")" -ge 930
 	expect "packets held back" "$(rcm_counter paced)" -eq 0
-	# and the same with nothing wrong does count
+	# the same CNP, valid, does count
 	roce h1 send --duration 1s &
 	sleep 0.5
 	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" && $4 > n { n = $4 } END { print n }' "$DEBUGFS"/qps)
@@ -811,8 +811,8 @@ hostile()
 }
 declare_test hostile "R12" "forged and malformed CNPs, 100,000 a second, are counted and change nothing"
 
-# half_open: a client of r that has its server make a UC queue pair, whose number it prints
-# (--gid as the server's), and then says no more for 2 s
+# half_open: a client of r that has its server create a UC queue pair, prints the number of
+# that, and then sends nothing for 2 s
 half_open()
 {
 	in_ns h1 python3 - <<-'END'
@@ -824,8 +824,7 @@ half_open()
 	END
 }
 
-# A marked packet for a queue pair that nobody is connected to yet: the RDMA core, asked
-# for its peer, has none to tell.
+# A marked packet for a queue pair that is not connected yet: the RDMA core knows no peer.
 too_early()
 {
 	needs_virtual
@@ -922,8 +921,8 @@ reading()
 }
 declare_test reading "R13" "reading debugfs changes nothing of what is read"
 
-# Ten thousand queue pairs come and go; then none is known. Beyond max_qps none is
-# taken in, and its traffic goes on without.
+# Ten thousand queue pairs come and go; then the table is empty. Beyond max_qps no queue
+# pair is added, and its traffic goes on unpaced.
 churn()
 {
 	local i most=0 slab
@@ -931,7 +930,7 @@ churn()
 	needs_virtual
 	load idle_s=1
 	hosts 1
-	roce h1 write --qps 1000 --messages 1 --size 32	# what others allocate only once
+	roce h1 write --qps 1000 --messages 1 --size 32	# other parts allocate only once
 	sleep 3
 	slab=$(awk '/^Slab:/ { print $2 }' /proc/meminfo)
 	for ((i = 0; i < 10; i++)); do
@@ -969,7 +968,7 @@ kinds()
 			expect "CNPs taken: $op over IPv$v" "$more" -gt "$handled"
 			handled=$more
 		done
-		# what comes back is the bulk: r reads from h1
+		# the data are the responses: r reads from h1
 		V=$v TO_HOST=h1 roce r read --duration 20ms
 		more=$(rcm_counter cnp_handled)
 		expect "CNPs taken: read over IPv$v" "$more" -gt "$handled"
@@ -981,7 +980,7 @@ kinds()
 }
 declare_test kinds "R11" "RC SEND, WRITE, READ, UC and UD, IPv4 and IPv6: marked, notified, paced"
 
-# All of it where soft-RoCE knows no namespaces: both hosts are the first one's.
+# The same where soft-RoCE knows no namespaces: both hosts are in the first one.
 first_namespace()
 {
 	local op v i more handled=0
@@ -1046,8 +1045,8 @@ unload()
 }
 declare_test unload "R11" "loaded and unloaded a hundred times under traffic that is being paced"
 
-# Everything at once, for the checkers: all kinds of traffic, marks, notifications,
-# forged ones, parameters that change, loads and unloads, a namespace that goes away.
+# Everything at once, for the checkers of the debug flavour: all kinds of traffic, marks,
+# CNPs, forged CNPs, changes of parameters, loads and unloads, a namespace that is deleted.
 stress()
 {
 	local i op pids=() tick=0.1
@@ -1085,8 +1084,8 @@ stress()
 	ip netns pids "${NSP}h2" | xargs -r kill -9
 	ip netns del "${NSP}h2"
 	wait "${pids[@]}"
-	# with all checkers on, in real time, retries may run out: then nothing but a
-	# report of theirs counts
+	# in the debug flavour, in real time, retries may run out: there only the checkers'
+	# reports count
 	! virtual || expect "RC queue pairs that ended well" "$(jq -r .status "$TMP/send.json" "$TMP/read.json" | grep -cx ok)" -eq 3
 	teardown
 	modprobe -r roce_rcm || fail "cannot unload"

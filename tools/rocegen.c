@@ -2,19 +2,18 @@
 /*
  * rocegen - RDMA traffic for measuring congestion management: flowgen's sibling
  *
- *	rocegen serve			takes part in what clients ask for
+ *	rocegen serve			the other side, for any number of clients
  *	rocegen send | write | read | uc-send | uc-write | ud-send
- *					one line of JSON per queue pair when it is over
+ *					prints one line of JSON per queue pair at the end
  *
- * Sleeps on a completion channel whenever there is nothing to do, where perftest
- * polls: in a simulation whose time stands still while programs run, polling never
- * ends. The clock is read when messages begin and when they end.
+ * It sleeps on a completion channel when there is nothing to do. perftest polls, which
+ * never ends in a simulation whose time stands still while programs run. The clock is read
+ * when messages begin and when they end.
  *
- * Client and server agree over TCP: struct hello, then a struct qp_info per queue
- * pair from either side, then a byte when both are ready; at the end a byte from
- * the client, and from the server what each of its queue pairs has received. The
- * server makes a process for each client. Both are the same program on hosts of the
- * same byte order.
+ * Client and server set up their queue pairs over TCP: struct hello, then from each side a
+ * struct qp_info per queue pair, then a byte when ready; at the end a byte from the client,
+ * and from the server the bytes that each of its queue pairs has received. The server forks
+ * a process per client. Both hosts must have the same byte order.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -70,7 +69,7 @@ struct qp_info {
 	uint64_t addr;
 };
 
-/* What one side has: a device, and queue pairs of one kind to one peer. */
+/* One side of a connection: a device, and queue pairs of one kind to one peer */
 struct side {
 	struct hello h;
 	bool client;
@@ -107,7 +106,7 @@ static struct {
 static void put(int fd, const void *buf, size_t len)
 {
 	if (send(fd, buf, len, MSG_NOSIGNAL) != (ssize_t)len)
-		errx(1, "the other side is gone");
+		errx(1, "the other side has closed the connection");
 }
 
 static bool get(int fd, void *buf, size_t len)
@@ -127,7 +126,7 @@ static bool is_ud(const struct side *s)
 	return s->h.op == UD_SEND;
 }
 
-/* Do messages take a receive request at the other side? */
+/* Do messages need a receive request on the other side? */
 static bool takes_recv(const struct side *s)
 {
 	return s->h.op == SEND || s->h.op == UC_SEND || s->h.op == UD_SEND;
@@ -238,7 +237,7 @@ static void make_qps(struct side *s, struct qp_info *mine)
 	}
 }
 
-/* To ready-to-send, as its kind has it. */
+/* Brings the queue pairs to the state ready-to-send. */
 static void connect_qps(struct side *s, const struct qp_info *mine)
 {
 	uint32_t i;
@@ -286,7 +285,7 @@ static void exchange(struct side *s, int fd)
 	make_qps(s, mine);
 	put(fd, mine, len);
 	if (!get(fd, s->peer, len))
-		errx(1, "the other side cannot: see what it says");
+		errx(1, "the other side failed: see its error message");
 	connect_qps(s, mine);
 	put(fd, &ready, 1);
 	if (!get(fd, &ready, 1))
@@ -294,7 +293,7 @@ static void exchange(struct side *s, int fd)
 	free(mine);
 }
 
-/* Sleeps until there are completions, or @fd has something; true for the latter. */
+/* Sleeps until there are completions or @fd is readable. Returns true for the latter. */
 static bool wait_completion(struct side *s, int fd)
 {
 	struct pollfd p[] = {
@@ -458,7 +457,7 @@ static bool post_more(struct side *s, struct flow *f, uint32_t i, bool over)
 	return true;
 }
 
-/* Returns when nothing is under way any more. */
+/* Returns when all messages are complete. */
 static void transfer(struct side *s, struct flow *flows)
 {
 	int timer = timer_in(cfg.duration), n, k;
