@@ -14,8 +14,14 @@
 if [ "${FULL:-}" ]; then
 	FLOOD=1000000 FLOOD_S=10 AWAY=1000
 else
-	FLOOD=20000 FLOOD_S=0.2 AWAY=20
+	FLOOD=4000 FLOOD_S=0.04 AWAY=10
 fi
+
+# needs_full: ends a test that only FULL=1 runs
+needs_full()
+{
+	[ "${FULL:-}" ] || skip "runs with FULL=1"
+}
 
 # --- roce_rcm --------------------------------------------------------------
 #
@@ -131,6 +137,7 @@ roce_not_unicast()
 {
 	local before mac
 
+	needs_full
 	needs_virtual
 	roce_fresh
 	hosts 2
@@ -176,6 +183,7 @@ roce_flood()
 {
 	local solo kind time=$FLOOD_S before asked flow
 
+	needs_full
 	needs_virtual
 	roce_fresh
 	hosts 2
@@ -207,6 +215,7 @@ roce_replay()
 {
 	local before
 
+	needs_full
 	needs_virtual
 	roce_fresh line_rate_mbps=1000
 	hosts 2
