@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 
 help:
 	@echo 'in the lab (no root needed, no kernel headers):'
-	@echo '  make demo      compare congestion controls on one bottleneck: out/demo/index.html'
+	@echo '  make demo      compare congestion controls, data centre and Internet: out/demo/index.html'
 	@echo '  make demo-roce a RoCEv2 flow beside congestion, without and with roce_rcm'
 	@echo '  make test      unit tests, fuzzers, kselftests in the lab, conformance check'
 	@echo '  make bench     repeat the published comparisons: bench/results/README.md'

@@ -131,7 +131,7 @@ def figure_commands(figure: Figure, source: str, out: Path) -> list[str]:
         place = Place((GAP + i % columns * cell_w) / width,
                       1 - (legend_end + (i // columns + 1) * cell_h) / height,
                       cell_w / width, cell_h / height)
-        title = "  ".join(filter(None, (plot.caption, plot.note)))
+        title = ": ".join(filter(None, (plot.caption, plot.note)))
         lines += panel_commands(plot, place, title or (" " if titled else ""))
     return [*lines, "unset multiplot", "unset output"]
 
