@@ -219,6 +219,26 @@ synack_again()
 }
 declare_test synack_again "P1 P3" "a SYN-ACK sent again, and all after it, is not ECT(1): a path that drops ECT(1) is usable"
 
+# tunnel KIND: t0 at h1 and r, 10.9.0.1 and fd09::1 at h1, .2 and ::2 at r
+tunnel()
+{
+	local end near far key
+
+	ip -n "${NSP}h1" link del t0 2>/dev/null
+	ip -n "${NSP}r" link del t0 2>/dev/null
+	[ "$1" = gre ] || key=7
+	for end in h1 r; do
+		near=10.0.1.1 far=10.0.0.1
+		[ "$end" = h1 ] || { near=10.0.0.1 far=10.0.1.1; }
+		ip -n "$NSP$end" link add t0 type gre local "$near" remote "$far" ttl 64 ${key:+key "$key"} || return
+		ip -n "$NSP$end" link set t0 mtu 1280 up
+	done
+	ip -n "${NSP}h1" addr add 10.9.0.1/24 dev t0
+	ip -n "${NSP}r" addr add 10.9.0.2/24 dev t0
+	ip -n "${NSP}h1" addr add fd09::1/64 dev t0 nodad
+	ip -n "${NSP}r" addr add fd09::2/64 dev t0 nodad
+}
+
 # outer_fields FILE: how many data packets of h1 there are, how many have an outermost field
 # that is neither ECT(1) nor CE, and the marks
 outer_fields()
@@ -239,7 +259,7 @@ over_tunnel()
 
 	capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24 or src net fd00:1::/64'
 	trace_on prague/prague_cut
-	client "${@:3}" "$2" send=1500000 drain info
+	client "${@:3}" "$2" send=3000000 drain info
 	trace_off "$TMP/trace"
 	stop_captures
 	read -r n bad _ < <(outer_fields "$TMP/h.pcap")
@@ -251,6 +271,24 @@ over_tunnel()
 	expect "reductions for marks on the outer header, $1, $2" "$cuts" -ge 1
 	expect "retransmissions, $1, $2" "$(field retrans <"$TMP/client")" -eq 0
 }
+
+tunnels()
+{
+	local kind to
+
+	needs_virtual
+	needs_accecn
+	path 1 2ms
+	lossy loss 0.5% ecn
+	sink
+	for kind in gre gre-key; do
+		tunnel "$kind" 2>"$TMP/err" || fail "$kind: $(cat "$TMP/err")"
+		for to in 10.9.0.2 fd09::2; do
+			over_tunnel "$kind" "$to"
+		done
+	done
+}
+declare_test tunnels "P1" "GRE with and without key: the outer field is as RFC 6040 has it, marks on it arrive"
 
 # The TCP packet itself passes the hook twice, or its ESP does.
 devices()
