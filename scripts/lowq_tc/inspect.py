@@ -308,12 +308,15 @@ def batch(space: Namespace, device: str, count: int, lines: list[str]) -> list[l
     asked = "".join(f"{line}\nqdisc show dev {device}\n" for line in lines)
     parts: list[list[str]] = [[]]
     marks = 0
+    in_mark = False  # gred's virtual queues are lines of their own
     for line in output(space.tool("tc", "-d", "-force", "-b", "-"), asked)[1].splitlines():
         if line.startswith("qdisc "):
             marks += 1
+            in_mark = True
             if marks % count == 0:
                 parts.append([])
-        elif line.strip():
+        elif line.startswith(("class ", "filter ")) or (line.strip() and not in_mark):
+            in_mark = False
             parts[-1].append(line.rstrip())
     if len(parts) != len(lines) + 1 or marks != count * len(lines):
         raise Refused(f"cannot read what tc printed: the queue of {device} changed meanwhile")
