@@ -226,8 +226,10 @@ ROOTS = {
            "qdisc add dev d0 parent 77:3 handle 79: pfifo limit 9"],
     "clsact": ["qdisc add dev d0 clsact", "filter add dev d0 egress protocol ip pref 5 u32 match u32 0 0 classid 1:1",
                "filter add dev d0 ingress protocol ip pref 6 u32 match u32 0 0 classid 1:1"],
-    "ingress": ["qdisc add dev d0 ingress", "filter add dev d0 ingress protocol ip pref 6 u32 match u32 0 0 classid 1:1"],
-    "htb": ["qdisc add dev d0 root handle 1: htb default 1", "class add dev d0 parent 1: classid 1:1 htb rate 3gbit quantum 1514",
+    "ingress": ["qdisc add dev d0 ingress",
+                "filter add dev d0 ingress protocol ip pref 6 u32 match u32 0 0 classid 1:1"],
+    "htb": ["qdisc add dev d0 root handle 1: htb default 1",
+            "class add dev d0 parent 1: classid 1:1 htb rate 3gbit quantum 1514",
             "filter add dev d0 parent 1: protocol ip pref 1 u32 match ip dsfield 0x28 0xfc classid 1:1"],
 }
 
@@ -250,7 +252,8 @@ PROFILES = {
 
 # By default every profile, every kind of device and every root once; FULL=1: all with all
 DEFAULT = [
-    *(("veth", "none", profile) for profile in PROFILES if profile not in ("all-queues", "codel", "fq", "prio", "simple")),
+    *(("veth", "none", profile) for profile in PROFILES
+      if profile not in ("all-queues", "codel", "fq", "prio", "simple")),
     ("veth4", "mq", "all-queues"), ("veth128", "none", "all-queues"),
     ("veth", "pfifo", "simple"), ("veth", "clsact", "fifo"), ("veth", "ingress", "codel"), ("veth", "htb", "fifo"),
     ("dummy", "pfifo", "fq"), ("bond", "none", "fifo"), ("bridge", "pfifo", "fifo"), ("vlan", "none", "red"),

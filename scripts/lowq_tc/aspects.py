@@ -270,7 +270,8 @@ def difference(step: Step, was: Json, now: Json) -> str:
             return "it cannot be read"
         if same_tree({**was, "txqlen": 0}, {**now, "txqlen": 0}):
             return f"its queue length is {now['txqlen']}, was {was['txqlen']}"
-        kinds = [" ".join(f"{q['kind']} {handle_of(q)}" for q in (root_of(tree),) if q) or "none" for tree in (was, now)]
+        roots = [root_of(tree) for tree in (was, now)]
+        kinds = [f"{root['kind']} {handle_of(root)}" if root else "none" for root in roots]
         if kinds[0] != kinds[1]:
             return f"its root is '{kinds[1]}' now, was '{kinds[0]}'"
         for old, new in zip(was["qdiscs"], now["qdiscs"]):

@@ -214,7 +214,8 @@ def reset_one(space: Namespace, journal: Journal, links: list[Link], record: Dev
         if not dry:
             journal.drop(file)
         gone = "gone" if link is None else "left as it is"
-        return Result("reset", "applied", record.name, record.profile, f"{record.name} is {gone}: forgotten", report, [])
+        headline = f"{record.name} is {gone}: forgotten"
+        return Result("reset", "applied", record.name, record.profile, headline, report, [])
     if link is None:
         again = inspect.find_link(links, record.name)
         if again:

@@ -134,7 +134,9 @@ def plan_route(space: Namespace, text: str, words: list[str], wanted_features: l
         # A route without metrics that names a nexthop object finds the one with metrics again
         # in the kernel's tables: they would stay.
         if "nhid" in shown[0].split():
-            raise Refused(f"--route {text}: uses a nexthop object; the kernel does not take metrics off such a route again")
+            raise Refused(
+                f"--route {text}: uses a nexthop object; the kernel does not take metrics off such a route again"
+            )
         whole = split_route(shown[0])
         if whole is None:
             raise Refused(f"--route {text}: the route is dead")

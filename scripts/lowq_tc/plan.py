@@ -186,7 +186,8 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
                 continue
             step.before.commands = [set_segments(link, now)]
         elif aspect == CLSACT and now is not None:
-            raise Refused(f"{link.name} has {'an' if now['kind'] == 'ingress' else 'a'} {now['kind']} already, which --simple does without")
+            kind = "an ingress qdisc" if now["kind"] == "ingress" else "a clsact"
+            raise Refused(f"{link.name} has {kind} already; --simple needs none")
         elif aspect == TREE:
             previous(step, link, now, present.default_qdisc, force, report)
         steps.append(step)
