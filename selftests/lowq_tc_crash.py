@@ -250,8 +250,11 @@ PROFILES = {
     "all-queues": "fifo d0 --no-shape",
 }
 
-# By default every profile, every kind of device and every root once; FULL=1: all with all
-DEFAULT = [
+# By default a few; FULL=1: every profile, every kind of device and every root; FULL=2: all
+# with all
+DEFAULT = [("veth", "none", "fifo"), ("veth4", "none", "all-queues"), ("veth", "clsact", "fifo"),
+           ("veth", "htb", "fifo")]
+ONCE = [
     *(("veth", "none", profile) for profile in PROFILES
       if profile not in ("all-queues", "codel", "fq", "prio", "simple")),
     ("veth4", "mq", "all-queues"), ("veth128", "none", "all-queues"),
@@ -263,8 +266,8 @@ DEFAULT = [
 
 def devices(full: bool, only: str) -> None:
     global positions
-    chosen = DEFAULT
-    if full:
+    chosen = ONCE if full else DEFAULT
+    if os.environ.get("FULL") == "2":
         chosen = [(d, r, p) for d in DEVICES for r in ROOTS for p in PROFILES if r != "mq" or d.startswith("veth4")]
     for device, root, profile in chosen:
         name = f"{device}, {root}, {profile}"
@@ -345,7 +348,7 @@ def hosts(full: bool, only: str) -> None:
                      "addr add 10.71.0.1/24 dev d0", "addr add fd71::1/64 dev d0 nodad",
                      "route add default via 10.71.0.2"):
             sh(f"ip -n {space} {line}")
-        for line in HOSTS:
+        for line in HOSTS if full else HOSTS[:1]:
             if only and only not in line:
                 continue
             argv = [*line.split(), "-n", space, "-q"]
@@ -428,7 +431,7 @@ def main() -> int:
     parser.add_argument("part", choices=["devices", "hosts", "rename", "address", "deletion", "re-creation"])
     parser.add_argument("--only", default="")
     given = parser.parse_args()
-    full = os.environ.get("FULL") == "1"
+    full = os.environ.get("FULL") in ("1", "2")
     try:
         if given.part == "devices":
             devices(full, given.only)

@@ -4,7 +4,8 @@
 # lowq-tc's undo: killed at any command, two at once, devices and namespaces that change under
 # way, queues of others, damaged records. And what it accepts: odd numbers, odd names.
 #
-# FULL=1 tries every profile on every kind of device with every queue that may be there before.
+# FULL=1 tries every profile, kind of device and queue that may be there before; FULL=2 all of
+# them with each other.
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -69,6 +70,12 @@ records() { find "$LOWQ_STATE_DIR" -name '*.json' | wc -l; }
 
 # --- killed everywhere --------------------------------------------------------
 
+# long: for the tests that take minutes
+long()
+{
+	[[ ${FULL:-} ]] || skip "takes minutes: FULL=1"
+}
+
 crash_part()
 {
 	python3 "$crash" "$@" >"$TMP/crash" 2>&1 || { cat "$TMP/crash"; fail "$(grep -v '^#' "$TMP/crash" | head -n 3)"; }
@@ -78,7 +85,7 @@ crash_part()
 crash_devices() { crash_part devices; }
 declare_test crash_devices "" "killed before and after each command, in set, reset and reset after a killed reset: queues are as before"
 
-crash_hosts() { crash_part hosts; }
+crash_hosts() { long; crash_part hosts; }
 declare_test crash_hosts "" "the same for host settings: sysctls, routes, modules and their parameters"
 
 renamed() { crash_part rename; }
@@ -90,13 +97,14 @@ declare_test readdressed "" "another MAC address before or after any command: al
 deleted() { crash_part deletion; }
 declare_test deleted "" "deleted before or after any command: the record stays until --forget"
 
-made_again() { crash_part re-creation; }
+made_again() { long; crash_part re-creation; }
 declare_test made_again "" "deleted and made again before or after any command: the new device is reported if it has our queue"
 
 two_at_once()
 {
 	local before i rounds=40
 
+	long
 	[[ ${FULL:-} != 1 ]] || rounds=200
 	before=$(queue)
 	for ((i = 0; i < rounds; i++)); do
@@ -280,6 +288,7 @@ many_queues()
 {
 	local start ms
 
+	long
 	ipn link add name lqm numtxqueues 128 numrxqueues 128 type veth peer name lqn numtxqueues 128 numrxqueues 128
 	ipn link set lqm up
 	start=$(date +%s%N)
@@ -351,6 +360,7 @@ names()
 {
 	local name
 
+	long
 	# shellcheck disable=SC2016
 	for name in 'a;b' 'a$(x)' "a'b" 'a"b' 'a*b' 'a&b' 'a|b' 'a,b=c' 'a!b' 'a\b' 'a(b)' 'ä' '~' '-x'; do
 		ipn link add name "$name" numtxqueues 1 type veth peer name peer 2>/dev/null || continue
