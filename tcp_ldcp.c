@@ -4,54 +4,63 @@
  * (Internet-Draft "PFC-Free Low Delay Control Protocol", April 2021).
  *
  *	switch:	  one queue, two profiles: ECT packets are marked by the queue's
- *		  length (K_min, K_max, P_max), Not-ECT packets dropped above K
- *	receiver: an ACK per packet, ECE on it says whether that packet came marked
+ *		  length (K_min, K_max, P_max), Not-ECT packets are dropped above K
+ *	receiver: an ACK per packet; its ECE says whether that packet was marked
  *	sender,
  *	  stable:	on an ACK of n packets	without ECE	cw += n * alpha / cw
  *						with ECE	cw -= n * beta
  *			below one packet	without ECE	cw += gamma
  *						with ECE	cw = max(gamma, eta * cw)
- *			and then a packet leaves every RTT / cw
- *	  fast start:	cw = the path's BDP, sent at once: Not-ECT, so that it goes
- *			before nobody, but for its last packet, by which the
- *			receiver tells losses before it. From the first ACK on
- *			everything is ECT. All of it acknowledged: stable with cw
- *			as it is; a loss: with cw = packets acknowledged before it
+ *			and a packet leaves every RTT / cw
+ *	  fast start:	cw = the path's BDP, sent as one burst. All packets but the
+ *			last are Not-ECT, so the queue drops them first; the last is
+ *			ECT and lets the receiver detect losses before it. After the
+ *			first ACK everything is ECT. All of the burst acknowledged:
+ *			stable stage with the same cw. A loss: stable stage with
+ *			cw = packets acknowledged before it
  *
  * The window is arithmetic in ldcp_model.h; the receiver's echo is in
- * ecn_feedback.h, the ECN field of single packets in ecn_egress_impl.h. Without ECN a
- * connection is Reno, and its packets leave as Not-ECT.
+ * ecn_feedback.h; ecn_egress_impl.h sets the ECN field of single packets. Without ECN
+ * a connection uses Reno and sends Not-ECT packets.
  *
  * Only for networks that one administration controls, switches included: the
  * control is restricted (net.ipv4.tcp_allowed_congestion_control).
  *
- * Beyond the draft, which leaves it open, and deviations from it:
- *  - The stack sends whole packets: cwnd is cw rounded down, one at least. Below
- *    one packet it is the departure time of the next that is set, to RTT / cw after
- *    the last, retransmissions included. RTO and tail loss probe run by their own
+ * What the draft leaves open, and deviations from it:
+ *  - The stack sends whole packets: cwnd is cw rounded down, at least one. Below one
+ *    packet a timer sets cwnd to 0 until RTT / cw after the latest packet, new or
+ *    retransmitted. The RTO bounds that wait. RTO and tail loss probe keep their own
  *    timers, which are longer while RTT / gamma is under rto_min (200 ms).
- *  - cw grows only while it is what limits the sender, as Linux' other controls do.
- *  - Marks end fast start, too, once all first-RTT packets are acknowledged: a
+ *  - cw grows only while it limits the sender, as in Linux' other controls.
+ *  - Marks also end fast start once all first-RTT packets are acknowledged: a
  *    connection that never fills its initial window has to react to them.
- *  - Loss in the stable stage: half of cw, also below two packets, and no growth
- *    until it is repaired; after a timeout slow start from one packet (RFC 5681).
- *  - In the first RTT packets are not sent by TSO: all segments of one would have
- *    the same ECN field.
- *  - The end of a message is what the stack knows of it, the end of a write().
- *    Where one is longer than half of the peer's window, and its length to the
- *    byte that at which the stack sends the first part of it, its last packet may
- *    leave as Not-ECT.
- *  - A clean packet that is Not-ECT does not end the receiver's CE state: the stack
- *    tells modules about ECT and CE packets only.
+ *  - Loss in the stable stage halves cw, also below two packets, and cw does not grow
+ *    until the loss is repaired. A timeout is followed by slow start from one packet
+ *    (RFC 5681). A loss that a tail loss probe repaired, and a retransmission lost
+ *    after a timeout, are losses too.
+ *  - After idling for an RTO cw is at most the initial window (RFC 5681 4.1), where
+ *    net.ipv4.tcp_slow_start_after_idle is set.
+ *  - When an MTU probe succeeds cw shrinks, so that it is as many bytes as before.
+ *  - TSO is off in the first RTT: all segments of one TSO packet would have the same
+ *    ECN field.
+ *  - The end of a message is the end of a write(); the stack knows no other. The last
+ *    packet of a write may leave as Not-ECT if the write is longer than half of the
+ *    peer's window and exactly as long as the first part that the stack sends of it.
+ *  - A clean Not-ECT packet does not end the receiver's CE state: the stack
+ *    reports ECT and CE packets only.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/hrtimer.h>
 #include <linux/if_ether.h>
 #include <linux/inet_diag.h>
 #include <linux/module.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
 #include <net/tcp.h>
 
 #include "cc_compat.h"
+#include "cc_handshake.h"
 #include "cc_param.h"
 #include "cc_timeout.h"
 #include "ecn_egress_impl.h"
@@ -61,7 +70,7 @@
 #define CREATE_TRACE_POINTS
 #include "ldcp_trace.h"
 
-CC_PARAM(alpha, 256, 1, 1024, 0644, "1024 is one packet per RTT; 0 would never grow",
+CC_PARAM(alpha, 256, 1, 1024, 0644, "1024 is one packet per RTT; 0 would stop growth",
 	 "increase per RTT in 1/1024 packets, 1 to 1024 (draft 2.2)");
 CC_PARAM(beta, 512, 1, 1024, 0644, "1024 is one packet per marked packet; 0 would ignore marks",
 	 "decrease per marked packet in 1/1024 packets, 1 to 1024 (draft 2.2)");
@@ -79,11 +88,14 @@ CC_PARAM(base_rtt_us, 0, 0, 1000000, 0644, "0 is unknown",
 CC_PARAM(fast_start, 1, 0, 1, 0444, "0 is off, 1 is on",
 	 "fast start with Not-ECT packets; 0 starts in the stable stage (draft 2.3)");
 
-/* Where a connection's sender is. NEW: there was no handshake yet. */
+/* Delayed ACKs wait for a tick at most (L2). */
+#define LDCP_DELACK_MAX		1
+
+/* The sender's stage. NEW: no handshake yet. */
 enum ldcp_stage {
 	LDCP_NEW,
 	LDCP_FIRST_RTT,		/* fast start, nothing acknowledged: Not-ECT */
-	LDCP_FAST_START,	/* fast start goes on, as ECT */
+	LDCP_FAST_START,	/* fast start after the first ACK: ECT */
 	LDCP_STABLE,
 };
 
@@ -91,29 +103,29 @@ enum ldcp_stage {
  * struct ldcp - one connection
  * @cw:		window, packets in Q40
  * @prior_cw:	@cw before the latest loss, for undo
- * @sent_ns:	while @spaced: when the latest packet left, monotonic clock
- * @arrived_us:	receiver: when the latest packet came, tp->tcp_mstamp
+ * @gate:	timer for a window below one packet, or NULL
+ * @arrived_us:	receiver: when the latest packet arrived, tp->tcp_mstamp
  * @echo:	receiver: the CE state
- * @delivered:	tp->delivered, packets that are accounted for
- * @delivered_ce: tp->delivered_ce, likewise
+ * @delivered:	value of tp->delivered that @cw accounts for, packets
+ * @delivered_ce: value of tp->delivered_ce that @cw accounts for, packets
  * @start_delivered: tp->delivered when the connection started
  * @iw:		initial window, packets
- * @first_end:	sequence number behind the last first-RTT packet
+ * @first_end:	sequence number after the last first-RTT packet
  * @pushed_seq:	tp->pushed_seq when the latest first-RTT packet left
- * @data_segs:	while @spaced: tp->data_segs_out at @sent_ns
- * @rtt_us:	latest sample of the RTT. The smoothed one is stale below one packet:
- *		there is a sample per RTT / cw only
- * @gso_max_segs: sk->sk_gso_max_segs, which is 1 in the first RTT
+ * @cwr_una:	SND.UNA when the stack last entered CWR
+ * @rtt_us:	latest sample of the RTT. Below one packet the smoothed RTT is stale:
+ *		there is only one sample per RTT / cw
+ * @gso_max_segs: the socket's own sk_gso_max_segs; the first RTT uses 1
+ * @delack_max:	the socket's own icsk_delack_max, jiffies; this control uses 1
+ * @mss:	tp->mss_cache, bytes, to which @cw belongs
  * @stage:	enum ldcp_stage
- * @unacked:	receiver: packets since an ACK was asked for
- * @spaced:	tp->tcp_wstamp_ns is when the next packet may leave, not when the
- *		latest did
+ * @unacked:	receiver: packets since an ACK was requested
  * @repairing:	a loss of the stable stage is being repaired: no growth
  */
 struct ldcp {
 	u64 cw;
 	u64 prior_cw;
-	u64 sent_ns;
+	struct ldcp_gate *gate;
 	u64 arrived_us;
 	struct ecn_echo echo;
 	u32 delivered;
@@ -122,16 +134,31 @@ struct ldcp {
 	u32 iw;
 	u32 first_end;
 	u32 pushed_seq;
-	u32 data_segs;
+	u32 cwr_una;
 	u32 rtt_us;
 	u16 gso_max_segs;
+	u16 delack_max;
+	u16 mss;
 	u8 stage;
 	u8 unacked;
-	bool spaced;
 	bool repairing;
 };
 
 static struct tcp_congestion_ops ldcp_reno;
+
+/**
+ * struct ldcp_gate - lets the next packet leave, RTT / cw after the latest one
+ * @timer:	runs while cwnd is 0
+ * @sk:		the connection; the timer holds a reference while it is armed
+ * @users:	the connection, and the timer while it is armed
+ * @released:	the connection has left the control
+ */
+struct ldcp_gate {
+	struct hrtimer timer;
+	struct sock *sk;
+	refcount_t users;
+	bool released;
+};
 
 static struct ldcp_gains ldcp_gains(void)
 {
@@ -143,37 +170,135 @@ static struct ldcp_gains ldcp_gains(void)
 	};
 }
 
-/* --- the window and what the stack is told of it --- */
+/* --- below one packet: a timer between packets (draft 2.2) --- */
 
-/*
- * Below one packet: the next packet leaves RTT / cw after the latest one. The
- * stack knows the time of departure only while it paces; as no pacing rate is set
- * then, tcp_wstamp_ns is the latest packet's until we move it on.
- */
-static void ldcp_space(struct sock *sk)
+/* When the latest data packet or retransmission left, us, monotonic clock */
+static u64 ldcp_last_sent_us(const struct sock *sk)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	struct ldcp *ca = inet_csk_ca(sk);
-	u64 interval = ldcp_model_interval(ca->cw, (u64)ca->rtt_us * NSEC_PER_USEC);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 sent = tp->first_tx_mstamp;		/* of the latest that is acknowledged */
 
-	if (!interval) {
-		if (ca->spaced)
-			tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
-		ca->spaced = false;
-		return;
-	}
-	if (!ca->spaced || ca->data_segs != tp->data_segs_out) {
-		ca->sent_ns = tp->tcp_wstamp_ns;
-		ca->data_segs = tp->data_segs_out;
-	}
-	ca->spaced = true;
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
-	tp->tcp_wstamp_ns = ca->sent_ns + interval;
+	if (!list_empty(&tp->tsorted_sent_queue))
+		sent = max(sent, tcp_skb_timestamp_us(list_last_entry(&tp->tsorted_sent_queue,
+								      struct sk_buff,
+								      tcp_tsorted_anchor)));
+	return sent;
 }
 
 /*
- * The RTT for ldcp_space(). What the stack says of a retransmission it has from
- * timestamps, in milliseconds; below one packet it is the only one on its way.
+ * When the next packet may leave, us; 0 is at once. The RTO bounds the wait: else the
+ * RTO, or the stack's probe timer with nothing in flight, would come before it.
+ */
+static u64 ldcp_next_departure_us(const struct sock *sk)
+{
+	const struct ldcp *ca = inet_csk_ca(sk);
+	u64 interval = ldcp_model_interval(ca->cw, ca->rtt_us);
+
+	if (!interval)
+		return 0;
+	return ldcp_last_sent_us(sk) +
+	       min_t(u64, interval, jiffies_to_usecs(inet_csk(sk)->icsk_rto));
+}
+
+static void ldcp_gate_put(struct ldcp_gate *gate)
+{
+	if (refcount_dec_and_test(&gate->users))
+		kfree(gate);
+}
+
+/* The stack's own pacing timer then sends what waits, new or lost. */
+static void ldcp_gate_open(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, 1);
+	if (sk->sk_state == TCP_CLOSE || hrtimer_is_queued(&tp->pacing_timer))
+		return;
+	hrtimer_start(&tp->pacing_timer, 0, HRTIMER_MODE_ABS_PINNED_SOFT);
+	sock_hold(sk);
+}
+
+static enum hrtimer_restart ldcp_gate_timer(struct hrtimer *timer)
+{
+	struct ldcp_gate *gate = container_of(timer, struct ldcp_gate, timer);
+	enum hrtimer_restart again = HRTIMER_NORESTART;
+	struct sock *sk = gate->sk;
+	u64 next;
+
+	bh_lock_sock(sk);
+	if (READ_ONCE(gate->released))
+		goto out;
+	if (sock_owned_by_user(sk)) {
+		hrtimer_forward_now(timer, ns_to_ktime(100 * NSEC_PER_USEC));
+		again = HRTIMER_RESTART;
+		goto out;
+	}
+	next = ldcp_next_departure_us(sk);
+	if (next * NSEC_PER_USEC > ktime_get_ns()) {
+		hrtimer_set_expires(timer, ns_to_ktime(next * NSEC_PER_USEC));
+		again = HRTIMER_RESTART;
+	} else if (!tcp_snd_cwnd(tcp_sk(sk))) {
+		ldcp_gate_open(sk);
+	}
+out:
+	bh_unlock_sock(sk);
+	if (again == HRTIMER_NORESTART) {
+		ldcp_gate_put(gate);
+		sock_put(sk);
+	}
+	return again;
+}
+
+/* Arms the timer. Without memory for it the window is one packet: false. */
+static bool ldcp_gate_close(struct sock *sk, u64 next_us)
+{
+	struct ldcp *ca = inet_csk_ca(sk);
+	struct ldcp_gate *gate = ca->gate;
+	int cancelled;
+
+	if (!gate) {
+		gate = kzalloc_obj(*gate, GFP_ATOMIC | __GFP_NOWARN);
+		if (!gate)
+			return false;
+		cc_hrtimer_setup(&gate->timer, ldcp_gate_timer, CLOCK_MONOTONIC,
+				 HRTIMER_MODE_ABS_PINNED_SOFT);
+		gate->sk = sk;
+		refcount_set(&gate->users, 1);
+		ca->gate = gate;
+	}
+	cancelled = hrtimer_try_to_cancel(&gate->timer);
+	if (cancelled < 0)	/* it waits for the socket, and then asks for the time again */
+		return true;
+	if (!cancelled) {
+		refcount_inc(&gate->users);
+		sock_hold(sk);
+	}
+	hrtimer_start(&gate->timer, ns_to_ktime(next_us * NSEC_PER_USEC),
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
+	return true;
+}
+
+static void ldcp_gate_release(struct sock *sk)
+{
+	struct ldcp *ca = inet_csk_ca(sk);
+	struct ldcp_gate *gate = ca->gate;
+
+	if (!gate)
+		return;
+	WRITE_ONCE(gate->released, true);
+	if (hrtimer_try_to_cancel(&gate->timer) == 1) {
+		ldcp_gate_put(gate);
+		__sock_put(sk);
+	}
+	ldcp_gate_put(gate);
+	ca->gate = NULL;
+}
+
+/* --- the window, and cwnd and pacing rate that follow from it --- */
+
+/*
+ * The RTT for the gate. The stack's sample of a retransmission is in milliseconds, from
+ * timestamps; below one packet it is the only packet in flight, and we know when it left.
  */
 static void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
 {
@@ -182,33 +307,34 @@ static void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs, u32 c
 
 	if (rs->rtt_us > 0 && !rs->is_retrans)
 		ca->rtt_us = rs->rtt_us;
-	else if (confirmed && ca->spaced && ca->data_segs != tp->data_segs_out &&
-		 !tcp_packets_in_flight(tp) && tp->tcp_clock_cache > tp->tcp_wstamp_ns)
-		ca->rtt_us = max_t(u64, tcp_min_rtt(tp),
-				   div_u64(tp->tcp_clock_cache - tp->tcp_wstamp_ns, NSEC_PER_USEC));
+	else if (confirmed && ca->cw < LDCP_CW_ONE && !tcp_packets_in_flight(tp))
+		ca->rtt_us = max_t(u64, tcp_min_rtt(tp), tp->tcp_mstamp - ldcp_last_sent_us(sk));
 }
 
 /*
- * The rate is for sizing TSO packets and, once a window was below one packet or fq
- * is on the way, for pacing: twice the window's on the empty path, so that ACKs
- * clock the packets.
+ * cwnd is cw in whole packets, and 0 until the next packet below one may leave. The rate
+ * sizes TSO packets and, where fq paces, is twice the window's on the empty path, so that
+ * ACKs clock the packets.
  */
 static void ldcp_apply(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
-	u64 rate = ~0UL;
+	u64 rate = ~0UL, next;
 
 	if (ldcp_model_packets(ca->cw) > tp->snd_cwnd_clamp)
 		ca->cw = (u64)tp->snd_cwnd_clamp << LDCP_CW_Q;
-	tcp_snd_cwnd_set(tp, ldcp_model_packets(ca->cw));
+	next = ldcp_next_departure_us(sk);
+	if (next > tp->tcp_mstamp && ldcp_gate_close(sk, next))
+		WRITE_ONCE(tp->snd_cwnd, 0);	/* tcp_snd_cwnd_set() refuses 0 */
+	else
+		tcp_snd_cwnd_set(tp, ldcp_model_packets(ca->cw));
 	if (ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE)
 		rate = 2 * ldcp_model_rate(ca->cw, tp->mss_cache, max(tcp_min_rtt(tp), 1U));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
-	ldcp_space(sk);
 }
 
-/* Not by the per-ACK rule, but for a cause: see ldcp_window in ldcp_trace.h. */
+/* Sets the window for another cause than an ACK's: see ldcp_window in ldcp_trace.h. */
 static void ldcp_set(struct sock *sk, const char *cause, u64 cw, u8 stage)
 {
 	struct ldcp_gains gains = ldcp_gains();
@@ -222,7 +348,7 @@ static void ldcp_set(struct sock *sk, const char *cause, u64 cw, u8 stage)
 	trace_ldcp_window(sk, cause, before, ca->cw, stage);
 }
 
-/* From fast start, or from another control: no slow start. */
+/* From fast start, or after a change of the control: no slow start. */
 static void ldcp_go_stable(struct sock *sk, const char *cause, u64 cw)
 {
 	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ldcp_model_packets(cw));
@@ -231,18 +357,24 @@ static void ldcp_go_stable(struct sock *sk, const char *cause, u64 cw)
 
 /* --- fast start (draft 2.3, 3.1) --- */
 
-/* The route's initcwnd, else what the parameters say, else the stack's. */
+/* The route's initcwnd, else from the parameters, else the stack's default; packets. */
 static u32 ldcp_initial_window(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct dst_entry *dst = __sk_dst_get(sk);
 	u32 rate = READ_ONCE(link_rate_mbps.value), rtt = READ_ONCE(base_rtt_us.value);
 
-	/* one packet: the handshake has lost packets */
+	/* one packet: the handshake had to be retransmitted */
 	if (tcp_snd_cwnd(tp) == 1 || !rate || !rtt || (dst && dst_metric(dst, RTAX_INITCWND)))
 		return tcp_snd_cwnd(tp);
 	return ldcp_model_bdp(rate, rtt, tp->mss_cache + tp->tcp_header_len +
 			      inet_csk(sk)->icsk_af_ops->net_header_len + ETH_HLEN);
+}
+
+/* Except a Fast Open SYN's data, acknowledged or to be retransmitted */
+static bool ldcp_nothing_sent(const struct tcp_sock *tp)
+{
+	return tp->data_segs_out == tp->syn_data;
 }
 
 static void ldcp_start(struct sock *sk)
@@ -253,6 +385,8 @@ static void ldcp_start(struct sock *sk)
 	ca->pushed_seq = tcp_sk(sk)->pushed_seq;
 	ca->gso_max_segs = sk->sk_gso_max_segs;
 	sk->sk_gso_max_segs = 1;
+	/* what an undo goes back to */
+	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ca->iw);
 	ldcp_set(sk, "start", (u64)ca->iw << LDCP_CW_Q, LDCP_FIRST_RTT);
 }
 
@@ -265,7 +399,7 @@ static u32 ldcp_in_order(const struct sock *sk)
 	return tp->delivered - ca->start_delivered - tp->sacked_out;
 }
 
-/* Is this the end of a write, or only of its first part (see the top)? */
+/* Is this the end of a write, not only of its first part (see the top)? */
 static bool ldcp_ends_write(const struct tcp_sock *tp, const struct ldcp *ca,
 			    const struct tcphdr *th, u32 seq, u32 end)
 {
@@ -278,33 +412,46 @@ static bool ldcp_ends_write(const struct tcp_sock *tp, const struct ldcp *ca,
 }
 
 /*
- * First-RTT packets are Not-ECT but for the last one: the IW-th, the last of a
- * shorter message, or the last that fits the peer's window. A retransmission
- * lies below SND.NXT: new data raises that only once it has been sent.
+ * Is this new data of the first RTT? A retransmission lies below SND.NXT; new data does
+ * not, because SND.NXT advances after the packet has left.
+ */
+static bool ldcp_is_first_rtt(const struct sock *sk, const struct sk_buff *skb, u32 payload)
+{
+	const struct ldcp *ca = inet_csk_ca(sk);
+	const struct tcphdr *th = tcp_hdr(skb);
+
+	return READ_ONCE(ca->stage) == LDCP_FIRST_RTT && payload && !th->syn &&
+	       !before(ntohl(th->seq), tcp_sk(sk)->snd_nxt);
+}
+
+/*
+ * First-RTT packets are Not-ECT except the last one: the IW-th, the last of a shorter
+ * message, or the last that fits the peer's window.
  */
 static int ldcp_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u32 payload)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct ldcp *ca = inet_csk_ca(sk);
-	const struct tcphdr *th = tcp_hdr(skb);
-	u32 seq, end, next;
+	u32 seq = ntohl(tcp_hdr(skb)->seq), end = seq + payload, next;
 	bool last;
 
-	if (READ_ONCE(ca->stage) != LDCP_FIRST_RTT || !payload || th->syn)
+	if (!ldcp_is_first_rtt(sk, skb, payload))
 		return ECN_EGRESS_KEEP;
-	seq = ntohl(th->seq);
-	if (before(seq, tp->snd_nxt))
-		return ECN_EGRESS_KEEP;
-	end = seq + payload;
-	/* a write that goes on has only queued what we see */
+	/* write_seq is only what a write() has queued so far; a full packet may follow */
 	next = end == tp->write_seq ? tp->mss_cache : min(tp->write_seq - end, tp->mss_cache);
 	last = tp->packets_out + 1 >= tcp_snd_cwnd(tp) || tcp_wnd_end(tp) - end < next ||
-	       ldcp_ends_write(tp, ca, th, seq, end);
-	ca->pushed_seq = tp->pushed_seq;
+	       ldcp_ends_write(tp, inet_csk_ca(sk), tcp_hdr(skb), seq, end);
 	return last ? ECN_EGRESS_KEEP : INET_ECN_NOT_ECT;
 }
 
-/* An ACK in fast start. Losses have come to ldcp_set_state() before. */
+static void ldcp_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 payload)
+{
+	struct ldcp *ca = inet_csk_ca(sk);
+
+	if (ldcp_is_first_rtt(sk, skb, payload))
+		ca->pushed_seq = tcp_sk(sk)->pushed_seq;
+}
+
+/* An ACK in fast start. Losses are reported to ldcp_set_state() before this. */
 static void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -325,7 +472,7 @@ static void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
 
 /* --- stable stage (draft 2.2) --- */
 
-/* The stack says so of new data; lost packets may be all that waits, after fast start. */
+/* The stack's test covers new data only; after fast start only lost packets may wait. */
 static bool ldcp_is_limit(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -349,15 +496,15 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 	}
 	if (!clean || ca->repairing || !ldcp_is_limit(sk))
 		return;
-	/* slow start, after a timeout: RFC 5681 */
+	/* slow start after a timeout (RFC 5681) */
 	if (!marked && ca->cw >= LDCP_CW_ONE && ca->cw < ssthresh)
 		ca->cw = min3(ca->cw + ((u64)clean << LDCP_CW_Q), ssthresh, LDCP_CW_MAX);
 	else
 		ca->cw = ldcp_model_clean(ca->cw, clean, &gains);
 }
 
-/* RFC 5681 where the draft is silent; in fast start the draft (3.1). */
-static void ldcp_loss(struct sock *sk, bool timeout)
+/* In the stable stage RFC 5681, as the draft is silent; in fast start the draft (3.1). */
+static void ldcp_loss(struct sock *sk, const char *cause, bool timeout)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
@@ -370,24 +517,33 @@ static void ldcp_loss(struct sock *sk, bool timeout)
 					       ldcp_model_packets(cw));
 	if (timeout)
 		cw = min(cw, LDCP_CW_ONE);
-	ldcp_set(sk, timeout ? "timeout" : "loss", cw, LDCP_STABLE);
+	ldcp_set(sk, cause, cw, LDCP_STABLE);
+}
+
+/* A timeout while a loss is being repaired: ssthresh has been reduced already. */
+static void ldcp_timeout_again(struct sock *sk)
+{
+	struct ldcp *ca = inet_csk_ca(sk);
+
+	ca->repairing = false;
+	ldcp_set(sk, "timeout", min(ca->cw, LDCP_CW_ONE), LDCP_STABLE);
 }
 
 /* --- callbacks --- */
 
 /*
- * Called after the handshake, on a change of the control, and, before there was
- * a handshake, for listeners and unconnected sockets: those ask for ECN later.
+ * Called after the handshake, on a change of the control, and for sockets without a
+ * handshake (listeners, unconnected ones): those only ask for ECN later.
  */
 static void ldcp_init(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
-	bool connected = !((1 << sk->sk_state) & (TCPF_LISTEN | TCPF_CLOSE));
+	bool connected = !cc_handshake_pending(sk);
 
-	if (!cc_ecn_any(tp) && connected) {
-		pr_info_once("a connection did not negotiate ECN: it is Reno (see also net.ipv4.tcp_ecn, and set the control before connect)\n");
-		/* NEEDS_ECN has made us ECT: undo. */
+	if (connected && !cc_ecn_any(tp)) {
+		pr_info_once("a connection did not negotiate ECN and uses Reno (set net.ipv4.tcp_ecn, and the control before connect)\n");
+		/* TCP_CONG_NEEDS_ECN made the socket send ECT: undo. */
 		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &ldcp_reno);
 		INET_ECN_dontxmit(sk);
 		return;
@@ -400,13 +556,15 @@ static void ldcp_init(struct sock *sk)
 	ca->delivered_ce = tp->delivered_ce;
 	ca->start_delivered = tp->delivered;
 	ca->rtt_us = tp->srtt_us >> 3;
-	/* as the receiver of packets that bring no event, Not-ECT ones */
+	/* Not-ECT packets cause no event: the stack acknowledges them at once */
 	if (READ_ONCE(ack_every.value) == 1)
 		inet_csk(sk)->icsk_ack.quick = U8_MAX;
-	/* no delayed ACK is worth more than a tick (L2) */
-	inet_csk(sk)->icsk_delack_max = 1;
+	ca->delack_max = inet_csk(sk)->icsk_delack_max;
+	inet_csk(sk)->icsk_delack_max = LDCP_DELACK_MAX;
+	ca->mss = tp->mss_cache;
 
-	if (fast_start.value && !tp->data_segs_out && !tp->packets_out)
+	ca->iw = TCP_INIT_CWND;
+	if (fast_start.value && ldcp_nothing_sent(tp))
 		ldcp_start(sk);
 	else
 		ldcp_go_stable(sk, "switched", (u64)tcp_snd_cwnd(tp) << LDCP_CW_Q);
@@ -418,17 +576,23 @@ static void ldcp_release(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 
+	/* 6.1 also calls this without .init: the private area is then the listener's copy */
+	if (!inet_csk(sk)->icsk_ca_initialized)
+		return;
 	if (ca->stage == LDCP_FIRST_RTT && sk->sk_gso_max_segs == 1)
 		sk->sk_gso_max_segs = ca->gso_max_segs;
-	if (ca->spaced)
-		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
-	inet_csk(sk)->icsk_delack_max = TCP_DELACK_MAX;
+	ldcp_gate_release(sk);
+	/* a cwnd of 0 is for this control only */
+	tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp), 1U));
+	tp->prior_cwnd = max(tp->prior_cwnd, 1U);
+	if (ca->delack_max && inet_csk(sk)->icsk_delack_max == LDCP_DELACK_MAX)
+		inet_csk(sk)->icsk_delack_max = ca->delack_max;
 }
 
 /*
- * The receiver's duty (draft 2.2): a marked packet is acknowledged at once, clean
- * ones at the latest when there are ack_every of them. A sender whose window is one
- * packet waits for that ACK; its packets come at least an RTT apart.
+ * The receiver (draft 2.2) acknowledges a marked packet at once, and clean ones when
+ * there are ack_every of them. A sender whose window is one packet waits for each ACK:
+ * packets that arrive half an RTT apart or more are acknowledged at once, too.
  */
 static void ldcp_received(struct sock *sk, bool ce)
 {
@@ -437,7 +601,7 @@ static void ldcp_received(struct sock *sk, bool ce)
 	u64 gap = tp->tcp_mstamp - ca->arrived_us;
 
 	ca->arrived_us = tp->tcp_mstamp;
-	/* asked for, and put off while a program has the socket: not to be merged */
+	/* an ACK delayed while a program holds the socket: send it before the next */
 	if ((inet_csk(sk)->icsk_ack.pending & ICSK_ACK_NOW) && !cc_ecn_accecn(tp))
 		ecn_echo_flush(sk, &ca->echo);
 	ecn_echo_event(sk, &ca->echo, ce);
@@ -448,30 +612,84 @@ static void ldcp_received(struct sock *sk, bool ce)
 	}
 }
 
+/* After idling for an RTO, the initial window at most (RFC 5681 4.1). */
+static void ldcp_restart(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
+	u64 restart = (u64)ca->iw << LDCP_CW_Q;
+
+	if (ca->stage != LDCP_STABLE || ca->cw <= restart ||
+	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle) ||
+	    (s32)(tcp_jiffies32 - tp->lsndtime) <= (s32)inet_csk(sk)->icsk_rto)
+		return;
+	ldcp_set(sk, "idle", restart, LDCP_STABLE);
+	ldcp_apply(sk);
+}
+
+/*
+ * Data is sent with nothing in flight. Accurate ECN has counted marks on pure ACKs
+ * since. A retransmission after a timeout is reported as such a start, too.
+ */
+static void ldcp_tx_start(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
+
+	if (ca->stage == LDCP_NEW || tp->packets_out)
+		return;
+	ca->delivered = tp->delivered;
+	ca->delivered_ce = tp->delivered_ce;
+	ldcp_restart(sk);
+}
+
 static void ldcp_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 {
-	if (ev == CA_EVENT_ECN_IS_CE || ev == CA_EVENT_ECN_NO_CE)
+	if (cc_event_is_tx_start(ev))
+		ldcp_tx_start(sk);
+	else if (ev == CA_EVENT_ECN_IS_CE || ev == CA_EVENT_ECN_NO_CE)
 		ldcp_received(sk, ev == CA_EVENT_ECN_IS_CE);
 }
 
 /*
+ * With a larger MSS, after an MTU probe, the same bytes are fewer packets: in cw, and in
+ * ssthresh, or slow start would bring the packets back.
+ */
+static void ldcp_scale_to_mss(struct sock *sk)
+{
+	struct ldcp_gains gains = ldcp_gains();
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
+	u32 mss = tp->mss_cache;
+
+	if (mss > ca->mss) {
+		ca->cw = ldcp_model_bound(fp_mul_div(ca->cw, ca->mss, mss), &gains);
+		if (tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
+			tp->snd_ssthresh = max_t(u64, fp_mul_div(tp->snd_ssthresh, ca->mss, mss), 1);
+	}
+	ca->mss = mss;
+}
+
+/*
  * Packets confirmed and marked are the stack's counts: with Accurate ECN the
- * peer's, else all that an ACK with ECE confirms are marked. Marks may come ahead
- * of their packets with Accurate ECN; the model bounds them.
+ * peer's, else all that an ACK with ECE confirms are marked. Accurate ECN also counts
+ * marks on pure ACKs: no more packets are marked than are confirmed.
  */
 static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 	u32 confirmed = tp->delivered - ca->delivered;
-	u32 marked = tp->delivered_ce - ca->delivered_ce;
-	u32 clean = confirmed - min(confirmed, marked);
+	u32 marked = min(tp->delivered_ce - ca->delivered_ce, confirmed);
+	u32 clean = confirmed - marked;
 
-	if (ca->stage == LDCP_NEW)	/* the ACK of our SYN */
+	if (cc_before_init(sk))
 		return;
 	ldcp_sample_rtt(sk, rs, confirmed);
+	ldcp_scale_to_mss(sk);
 	ca->delivered = tp->delivered;
-	ca->delivered_ce = tp->delivered_ce;
+	if (confirmed)
+		ca->delivered_ce = tp->delivered_ce;
 	if (ca->stage == LDCP_STABLE)
 		ldcp_stable(sk, clean, marked);
 	else
@@ -482,7 +700,7 @@ static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
 
 CC_DEFINE_CONG_CONTROL(ldcp_cong_control, ldcp_acked)
 
-/* ECN alone never comes to a reduction here (L4); of losses set_state tells. */
+/* ECE alone reduces nothing here (L4); losses are handled in ldcp_set_state(). */
 static u32 ldcp_ssthresh(struct sock *sk)
 {
 	return tcp_sk(sk)->snd_ssthresh;
@@ -490,18 +708,26 @@ static u32 ldcp_ssthresh(struct sock *sk)
 
 static void ldcp_set_state(struct sock *sk, u8 new_state)
 {
-	const struct ldcp *ca = inet_csk_ca(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
-	bool first = state < TCP_CA_Recovery;	/* else reduced already */
-	bool timeout = cc_timed_out(sk, new_state);
 
-	if (ca->stage == LDCP_NEW || (new_state != TCP_CA_Recovery && !timeout))
+	if (ca->stage == LDCP_NEW)
 		return;
-	if (first)
-		ldcp_loss(sk, timeout);
-	else if (timeout)
-		ldcp_set(sk, "timeout", min(ca->cw, LDCP_CW_ONE), LDCP_STABLE);
-	/* Now: what a timer found lost is sent again before an ACK comes. */
+	if (new_state == TCP_CA_CWR)
+		ca->cwr_una = tcp_sk(sk)->snd_una;
+	if (cc_timed_out(sk, new_state)) {
+		if (state < TCP_CA_Recovery)
+			ldcp_loss(sk, "timeout", true);
+		else
+			ldcp_timeout_again(sk);
+	} else if (cc_recovery_starts(sk, new_state)) {
+		ldcp_loss(sk, "loss", false);
+	} else if (cc_probe_repaired(sk, new_state, ca->cwr_una)) {
+		ldcp_loss(sk, "probe", false);
+	} else {
+		return;
+	}
+	/* Now, because what a timer found lost is retransmitted before an ACK arrives. */
 	ldcp_apply(sk);
 }
 
@@ -515,8 +741,8 @@ static u32 ldcp_undo_cwnd(struct sock *sk)
 }
 
 /*
- * ss -ti, in BBR's record: bw is cw packets per smoothed RTT, pacing_gain the
- * stage, cwnd_gain cw itself. Vegas' bit stands for all kinds there is room for.
+ * For ss -ti, in BBR's record: bw is cw packets per smoothed RTT, pacing_gain the
+ * stage, cwnd_gain cw itself. ss asks for all records with the bit for Vegas.
  */
 static size_t ldcp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
@@ -544,6 +770,7 @@ static struct tcp_congestion_ops ldcp __read_mostly = {
 	.ssthresh	= ldcp_ssthresh,
 	.set_state	= ldcp_set_state,
 	.cwnd_event	= ldcp_cwnd_event,
+	CC_CWND_EVENT_TX_START(ldcp_tx_start)
 	.undo_cwnd	= ldcp_undo_cwnd,
 	.get_info	= ldcp_get_info,
 	.flags		= TCP_CONG_NEEDS_ECN,
@@ -551,7 +778,7 @@ static struct tcp_congestion_ops ldcp __read_mostly = {
 	.name		= "ldcp",
 };
 
-/* A connection without ECN: never registered, only switched to. */
+/* For connections without ECN: never registered, ldcp_init() switches to it. */
 static struct tcp_congestion_ops ldcp_reno __read_mostly = {
 	.cong_avoid	= tcp_reno_cong_avoid,
 	.ssthresh	= tcp_reno_ssthresh,
@@ -563,6 +790,7 @@ static struct tcp_congestion_ops ldcp_reno __read_mostly = {
 static const struct ecn_egress ldcp_egress = {
 	.ops	= &ldcp,
 	.choose	= ldcp_egress_ecn,
+	.sent	= ldcp_egress_sent,
 };
 
 static int __init ldcp_module_init(void)

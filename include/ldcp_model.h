@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * LDCP's window as arithmetic on plain values (draft 2.2, 2.3, 3.2). No
- * connection, no packet, no clock: whoever sends against a window, paced or
- * counted, can use it.
+ * LDCP's window as arithmetic on plain values (draft 2.2, 2.3, 3.2): no connection,
+ * packet or clock. tcp_ldcp uses it with ACKs, roce_rcm with CNPs.
  *
  *	n packets confirmed, not marked:	cw += n * alpha / cw
  *	n packets confirmed, marked:		cw -= n * beta
  *	below one packet, not marked:		cw += gamma
  *	below one packet, marked:		cw = max(gamma, eta * cw)
- *	once per RTT where nothing confirms packets one by one:
+ *	once per RTT, where packets are not confirmed one by one:
  *						cw += alpha
  */
 #ifndef _LOWQ_LDCP_MODEL_H
@@ -17,8 +16,8 @@
 #include "fixedpoint.h"
 
 /*
- * cw's format: packets in Q40, so that a step of alpha / cw at 2^20 packets still
- * has 2^10 units at the least alpha, and 2^20 packets leave 3 bits to spare.
+ * cw's format: packets in Q40. At 2^20 packets and the smallest alpha, a step of
+ * alpha / cw is still 2^10 units; 2^20 packets need 61 of 64 bits.
  */
 #define LDCP_CW_Q		40
 #define LDCP_CW_ONE		FP_ONE(LDCP_CW_Q)
@@ -32,14 +31,14 @@
 #define LDCP_SHIFT_GAMMA_MIN	2
 #define LDCP_SHIFT_GAMMA_MAX	4
 
-#define LDCP_PACKETS_MAX	65536U	/* more of one confirmation do not count */
+#define LDCP_PACKETS_MAX	65536U	/* one confirmation counts at most so many */
 
 /**
  * struct ldcp_gains - how far one confirmation moves the window
  * @alpha:	increase, Q10, above 0 and at most 1 packet per RTT
  * @beta:	decrease, Q10, above 0 and at most 1 packet per marked packet
  * @eta:	factor of a decrease below one packet, Q10, above 0 and below 1
- * @shift_gamma: gamma, the step and the least window below one packet, is
+ * @shift_gamma: gamma, the step below one packet and the smallest window, is
  *		2^-shift_gamma packets; LDCP_SHIFT_GAMMA_MIN to _MAX
  */
 struct ldcp_gains {
@@ -49,13 +48,13 @@ struct ldcp_gains {
 	u32 shift_gamma;
 };
 
-/* The least window, packets in Q40 */
+/* The smallest window, packets in Q40 */
 static inline u64 ldcp_model_gamma(const struct ldcp_gains *g)
 {
 	return LDCP_CW_ONE >> g->shift_gamma;
 }
 
-/* @cw: any; what lies outside gamma to 2^20 packets is brought to the nearer end */
+/* @cw clamped to gamma to 2^20 packets */
 static inline u64 ldcp_model_bound(u64 cw, const struct ldcp_gains *g)
 {
 	return fp_min(fp_max(cw, ldcp_model_gamma(g)), LDCP_CW_MAX);
@@ -66,9 +65,9 @@ static inline u64 ldcp_model_bound(u64 cw, const struct ldcp_gains *g)
  * below one packet, which counts confirmations and not packets). cw: Q40, within
  * ldcp_model_bound(), here and below.
  *
- * n * alpha is at most 2^26 in Q10; the quotient of that times 2^50 and cw in Q20
- * is in Q40. One 64-bit division where n * alpha < 16; what cutting cw to Q20
- * changes is forgotten again as fast as the rule forgets: it never adds up.
+ * n * alpha is at most 2^26 in Q10; n * alpha * 2^50 divided by cw in Q20 is in Q40.
+ * One 64-bit division suffices where n * alpha < 16. The error of rounding cw to Q20
+ * does not accumulate: a larger cw makes the next step smaller.
  */
 static inline u64 ldcp_model_clean(u64 cw, u32 n, const struct ldcp_gains *g)
 {
@@ -82,7 +81,7 @@ static inline u64 ldcp_model_clean(u64 cw, u32 n, const struct ldcp_gains *g)
 	return fp_min(cw + step, LDCP_CW_MAX);
 }
 
-/* The window after @n packets were confirmed with a mark, or after as many CNPs. */
+/* The window after @n packets were confirmed with a mark, or after @n CNPs. */
 static inline u64 ldcp_model_marked(u64 cw, u32 n, const struct ldcp_gains *g)
 {
 	u64 cut;
@@ -104,7 +103,7 @@ static inline u64 ldcp_model_round(u64 cw, const struct ldcp_gains *g)
 	return fp_min(cw + ((u64)g->alpha << (LDCP_CW_Q - LDCP_GAIN_Q)), LDCP_CW_MAX);
 }
 
-/* How many packets may be on their way: whole ones, and one at least. */
+/* How many packets may be in flight: whole ones, at least one. */
 static inline u32 ldcp_model_packets(u64 cw)
 {
 	return fp_max(cw >> LDCP_CW_Q, 1);

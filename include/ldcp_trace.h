@@ -14,8 +14,9 @@
 #include <net/tcp.h>
 
 /*
- * An ACK has been accounted for: of the packets that it confirms so many came
- * clean and so many marked; cw is the window after it, packets in Q40.
+ * An ACK was processed. clean, marked: packets that it confirms, without and with a
+ * mark. cw: the window after it, packets in Q40. cwnd is 0 while a timer delays the next
+ * packet.
  */
 TRACE_EVENT(ldcp_ack,
 	TP_PROTO(const struct sock *sk, u64 cw, u32 clean, u32 marked, u8 stage),
@@ -51,9 +52,10 @@ TRACE_EVENT(ldcp_ack,
 );
 
 /*
- * The window is set to something else than the per-ACK rule says. cause is
- * "start", "first_rtt" (it is over), "full" (a full initial window confirmed),
- * "marked", "switched" (of the control, mid-flow), "loss", "timeout" or "undo".
+ * The window was set for another cause than the per-ACK rule: "start", "first_rtt"
+ * (its end), "full" (a full initial window confirmed), "marked" (fast start ends with
+ * marks), "switched" (control changed mid-flow), "loss", "probe" (a tail loss probe
+ * repaired a loss), "timeout", "undo" or "idle".
  */
 TRACE_EVENT(ldcp_window,
 	TP_PROTO(const struct sock *sk, const char *cause, u64 before, u64 after, u8 stage),

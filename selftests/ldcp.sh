@@ -5,6 +5,8 @@
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_world.sh
+. "$SELFTESTS/lib_world.sh"
 export LOWQ_STATE_DIR=$TMP/state
 
 under_test ldcp
@@ -15,15 +17,6 @@ wred()
 	virtual || set -- 10mbit "${@:2}"
 	"$LOWQ_TC" ldcp egress -n "${NSP}sw" --rate "$1" --rtt 100us --quiet --no-rehearsal "${@:2}" ||
 		fail "lowq-tc ldcp $*"
-}
-
-# on_data SPEC...: netem for what h1 sends in packets of 1 KB and more, not for handshakes;
-# "loss X% ecn" marks, not drops
-on_data()
-{
-	in_ns h1 tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
-	in_ns h1 tc qdisc add dev eth0 parent 1:1 netem limit 100000 "$@"
-	in_ns h1 tc filter add dev eth0 parent 1: protocol ip u32 match u16 0x0400 0x0400 at 2 classid 1:1
 }
 
 # initial WINDOW: in packets, of h1's routes, both families
@@ -68,8 +61,8 @@ window_rule()
 }
 declare_test window_rule "L3 L4 L15" "cw is the draft's, ACK by ACK, from the ACKs of a capture, and nothing else moves it"
 
-# What the least window is, and how far apart packets leave there: for seconds,
-# with losses, then how soon the rate is back.
+# The smallest window, held for seconds with losses: how far apart packets leave, and how
+# soon the rate recovers afterwards.
 below_one()
 {
 	local start again
@@ -78,13 +71,13 @@ below_one()
 	dumbbell 1 1ms
 	shape 100mbit
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 100% ecn
-	# one packet per RTT, whatever the default
+	# alpha is one packet per RTT, whatever the default
 	load fast_start=0 alpha=1024
 	serve r --cc ldcp
 	capture h1 eth0 "$TMP/h.pcap" "tcp dst port 5201"
 	trace_on ldcp/ldcp_ack
 	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --duration 8s >"$TMP/flow.json" &
-	# not before: with a lost SYN there would be no ECN
+	# not earlier: after a lost SYN there would be no ECN
 	wait_until eval 'in_ns h1 ss -Htn state established dport = :5201 | grep -q .'
 	in_ns sw tc qdisc add dev egress parent 1:1 netem limit 1000 loss 5%
 	sleep 5
@@ -114,7 +107,7 @@ declare_test below_one "L5 L6 L15" "cw = 1/16 for seconds: a packet every RTT / 
 
 # --- fast start -------------------------------------------------------------
 
-# Messages by their number of packets; an initial window of 20
+# Messages of different numbers of packets; the initial window is 20
 fast_start_wire()
 {
 	local v i size sizes=(1 3 19 20 21 60 500) flow mss
@@ -131,7 +124,7 @@ fast_start_wire()
 		mss=1448 TO=10.0.0.1
 		[ "$v" != 6 ] || { mss=1428; TO=fd00:0::1; }
 		for size in "${sizes[@]}"; do
-			# a header of 24 bytes goes before
+			# flowgen's header adds 24 bytes
 			send --size $((size * mss - 100)) --dscp 10
 		done
 		stop_captures
@@ -159,8 +152,8 @@ fast_start_wire()
 }
 declare_test fast_start_wire "L7 L8 L11" "messages shorter, equal and longer than the window; IPv4, IPv6, TSO: Not-ECT but the last, then ECT"
 
-# A receiver's window of some packets: the last that fits is ECT. And a window so
-# small, beside the message, that the stack sends the write in parts.
+# The receiver's window limits the first RTT: the last packet that fits is ECT. One window
+# is so small that the stack sends the write in parts.
 fast_start_rwnd()
 {
 	local flow n
@@ -188,14 +181,14 @@ fast_start_rwnd()
 }
 declare_test fast_start_rwnd "L7 L8" "a window limited by the receiver: the last packet that fits is ECT"
 
-# The initial window that parameters make: 1 Gb/s x 1 ms = 83 packets. The server
-# sends: a client's first RTT has to fit the SYN-ACK's window, 64 KB at most.
+# The initial window from parameters: 1 Gb/s x 1 ms = 83 packets. The server sends, because
+# a client's first RTT has to fit the SYN-ACK's window of at most 64 KB.
 fast_start_window()
 {
 	local iw=83 rtt=1000 flow
 
 	needs_virtual
-	# there, a receiver grants 64 KB at first in any case
+	# 6.1's receivers always start with 64 KB
 	[[ $(uname -r) != 6.1.* ]] || iw=42 rtt=500
 	load link_rate_mbps=1000 base_rtt_us="$rtt"
 	dumbbell 1 1ms
@@ -223,8 +216,8 @@ fast_start_window()
 }
 declare_test fast_start_window "L7 L11" "IW = link rate x base RTT, sent at once; all of it acknowledged: cw = IW"
 
-# First-RTT packets that the WRED drops: cw is what arrived in order before, and the
-# lost ones come again as ECT, through the same queue.
+# The WRED drops first-RTT packets: cw becomes what arrived in order before them, and they
+# are retransmitted as ECT through the same queue.
 fast_start_loss()
 {
 	local before got flow v
@@ -249,17 +242,17 @@ fast_start_loss()
 		expect "retransmissions" "$(field again <<<"$flow")" -ge 10
 		expect "retransmissions that are Not-ECT" "$(field again_not_ect <<<"$flow")" -eq 0
 		expect "later packets that are Not-ECT" "$(field late <<<"$flow")" -eq 0
-		# in order before the first hole, seen at the receiver
+		# packets in order before the first hole, at the receiver
 		before=$(packets "$TMP/r.pcap" 'tcp.dstport == 5201 && tcp.len > 0' tcp.seq tcp.len |
 			awk 'NR > 1 && $1 != nxt { print NR - 1; exit } { nxt = $1 + $2 }')
 		got=$(ours "$TMP/trace" | grep -m1 -E 'cause=(loss|timeout)' | field cw_q40 | awk '{ print $1 / 2^40 }')
 		echo "IPv$v: in order before the loss: $before, cw: $got; $flow"
 		expect "cw after the loss" "$got" -eq "$before"
 		expect "ended by a timeout" "$(ours "$TMP/trace" | grep -c cause=timeout)" -eq 0
-		# the tail is seen, and stable-stage packets are not dropped
+		# the last packet is ECT and arrives; stable-stage packets are not dropped
 		expect "ECT packets that were dropped" "$(vq_count 1 'forced_drop + .prob_drop + .pdrop')" -eq 0
 		expect "Not-ECT packets that were dropped" "$(vq_count 2 'forced_drop + .prob_drop')" -ge 10
-		# nothing new to send: what is sent again is what the window limits
+		# no new data: the window limits retransmissions
 		trace_on ldcp/ldcp_ack
 		send --size 50k
 		trace_off "$TMP/trace"
@@ -270,7 +263,7 @@ fast_start_loss()
 }
 declare_test fast_start_loss "L8 L10 L12" "first-RTT packets are dropped: cw = packets in order before, retransmitted as ECT, no timeout"
 
-# vq_count VQ EXPRESSION: of the WRED's counters
+# vq_count VQ EXPRESSION: computed from the WRED's counters
 vq_count()
 {
 	in_ns sw tc -s -j qdisc show dev egress |
@@ -279,13 +272,13 @@ vq_count()
 
 # --- switch -----------------------------------------------------------------
 
-# Each packet's queue on arrival, in full packets' bytes, from captures on both sides of it, against what
-# became of it
+# The queue that each packet meets on arrival, in full packets, from captures on both sides,
+# and whether it is marked, dropped or passed
 wred_profiles()
 {
 	needs_virtual
 	dumbbell 2 100us
-	# marks without an answer: the queue is to be seen over its whole range
+	# a sender that hardly reacts to marks, so that the queue covers its whole range
 	load alpha=1024 beta=1
 	wred 1gbit --min 10 --max 60 --probability 0.5 --k 40 --limit 200
 	serve r --cc ldcp
@@ -295,11 +288,11 @@ wred_profiles()
 	in_ns h2 flowgen rpc --push --to 10.0.0.1 --cc cubic --size 1k --rate 3000 --duration 400ms >/dev/null 2>&1
 	wait $!
 	observed
-	# the queue that a packet met: packets that came before it and left after it came
+	# the queue that a packet met: packets that arrived before it and left after that
 	tail -n +2 "$TMP/packets" | awk -F, '$1 { print $1, $2 == "" ? 0 : $2, $6, $7 == "" ? "lost" : $7, $5 }' |
 		sort -n | awk '
 		NR == 1 { end = $1 + 400e6 }
-		$1 > end { exit }	# timeouts send many at one instant
+		$1 > end { exit }	# afterwards timeouts send many packets at once
 		{ n++; while (head < n - 1 && out[head + 1] <= $1) head++
 		  q = 0; for (i = head + 1; i < n; i++) if (out[i] > $1) q += len[i]
 		  out[n] = $2; len[n] = $5; print q / 1514, $3, $4, $5 }' >"$TMP/met"
@@ -308,12 +301,12 @@ wred_profiles()
 	expect "ECT packets marked below K_min - 4" "$(awk '$2 == 2 && $1 < 6 && $3 == 3' "$TMP/met" | wc -l)" -eq 0
 	expect "ECT packets not marked above K_max + 4" "$(awk '$2 == 2 && $1 > 64 && $3 == 2' "$TMP/met" | wc -l)" -eq 0
 	expect "ECT packets dropped" "$(awk '$2 == 2 && $3 == "lost"' "$TMP/met" | wc -l)" -eq 0
-	# (the average is late by a packet: when the queue drains, and when a burst comes)
+	# the average lags by a packet when the queue drains or a burst arrives
 	expect "Not-ECT packets dropped below K - 8" "$(awk '$2 == 0 && $4 > 60 && $1 < 32 && $3 == "lost"' "$TMP/met" | wc -l)" -le 5
 	expect "Not-ECT packets let pass above K + 8" "$(awk '$2 == 0 && $1 > 48 && $3 != "lost"' "$TMP/met" | wc -l)" -le 5
 	expect "Not-ECT packets that were dropped" "$(awk '$2 == 0 && $3 == "lost"' "$TMP/met" | wc -l)" -ge 10
-	# p = (q - K_min) / (K_max - K_min) * P_max; RED spaces marks by 1 to 1 / p packets,
-	# alike, not independently: it marks 2 p / (1 + p)
+	# p = (q - K_min) / (K_max - K_min) * P_max; RED spaces marks evenly by 1 to 1 / p
+	# packets, so that it marks 2 p / (1 + p)
 	expect "bins whose marks are off by more than a sixth" "$(awk '$1 >= 20 && $1 < 50 && $2 > 100 {
 		p = ($1 + 5 - 10) / 50 * 0.5; want = 2 * p / (1 + p); d = $3 - want; if (d < 0) d = -d; if (d > want / 6) bad++ } END { print bad + 0 }' "$TMP/marks")" -eq 0
 	expect "bins" "$(awk '$1 >= 20 && $1 < 50 && $2 > 100' "$TMP/marks" | wc -l)" -ge 2
@@ -330,12 +323,12 @@ receiver()
 	load fast_start=0	# no Not-ECT packets, which netem would drop
 	BUFFER=500000 dumbbell 1 100us
 	shape 1gbit
-	on_data loss 5% ecn
+	data_meets h1 eth0 loss 5% ecn
 	has_accecn || echo "this kernel has no Accurate ECN"
 	for gro in off on; do
 		if [ "$gro" = on ]; then
-			# packets come one by one: hold them, to have some to merge; veth does
-			# not where its peer has TSO
+			# packets arrive one by one: hold them, so that GRO can merge; veth does
+			# not merge where its peer has TSO
 			in_ns sw ethtool -K egress tso off
 			in_ns r ethtool -K eth0 gro on || skip "no GRO on veth"
 			in_ns r sh -c 'echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs; echo 40000 >/sys/class/net/eth0/gro_flush_timeout'
@@ -376,7 +369,7 @@ receiver()
 }
 declare_test receiver "L2 L14" "ECE is each packet's mark, or ACE counts it; at once; GRO on and off, m = 1, 2, 4, AccECN and not"
 
-# A window of one packet, for m = 1, 2, 4: each packet an RTT, no delayed ACK's time
+# A window of one packet, for m = 1, 2, 4: a packet per RTT, without delayed ACKs
 window_of_one()
 {
 	local m accecn
@@ -384,15 +377,19 @@ window_of_one()
 	needs_virtual
 	dumbbell 1 1ms
 	shape 1gbit
-	ip -n "${NSP}h1" route replace default via 10.0.1.254 cwnd lock 1 initcwnd 1
+	ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.0.1.254 cwnd lock 1 initcwnd 1
 	serve r --cc ldcp
+	# the stack reads the limit from its metrics of the peer
+	in_ns h1 sysctl -qw net.ipv4.tcp_no_metrics_save=0
+	in_ns h1 bash -c ": >/dev/tcp/10.0.0.1/5201"
+	wait_until in_ns h1 sh -c "ip tcp_metrics show | grep -q ."
 	for accecn in 0 3; do
 		every sysctl -qw net.ipv4.tcp_ecn="$accecn"
 		for m in 1 2 4; do
 			parameter ack_every="$m"
 			send --size 144k	# 100 packets
 			echo "m=$m tcp_ecn=$accecn: $(flow_field duration_ns) ns"
-			expect "m=$m, tcp_ecn=$accecn: ms for 100 packets at 1 ms" "$(flow_field 'duration_ns / 1000000')" -le 115
+			between "m=$m, tcp_ecn=$accecn: ms for 100 packets at 1 ms" "$(flow_field 'duration_ns / 1000000')" 95 115
 		done
 	done
 }
@@ -406,7 +403,7 @@ loss_recovery()
 	load fast_start=0
 	dumbbell 1 1ms
 	shape 1gbit
-	on_data loss 0.5%
+	data_meets h1 eth0 loss 0.5%
 	serve r --cc ldcp
 	trace_on ldcp/ldcp_window ldcp/ldcp_ack
 	send --size 3M
@@ -450,7 +447,7 @@ timeout_loss()
 }
 declare_test timeout_loss "L13" "a timeout: one packet, slow start up to half, then the per-ACK rule"
 
-# The path's MTU shrinks: what is too long is sent again, and nothing was lost to congestion
+# The path's MTU shrinks: packets that are too long are retransmitted; that is no congestion
 smaller_mtu()
 {
 	needs_virtual
@@ -469,8 +466,8 @@ smaller_mtu()
 }
 declare_test smaller_mtu "L13" "packets that have become too long for the path are no loss"
 
-# A route's limit of the window: what cw would be beyond it, marks would have to take off
-# before they are felt
+# A route limits cwnd: cw must not grow beyond that, or marks would first have to undo the
+# growth
 clamp()
 {
 	needs_virtual
@@ -478,7 +475,7 @@ clamp()
 	dumbbell 1 1ms
 	ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.0.1.254 cwnd lock 12
 	serve r --cc ldcp
-	# the stack takes it from what it remembers of the peer
+	# the stack reads the limit from its metrics of the peer
 	in_ns h1 sysctl -qw net.ipv4.tcp_no_metrics_save=0
 	in_ns h1 bash -c ": >/dev/tcp/10.0.0.1/5201"
 	wait_until in_ns h1 sh -c "ip tcp_metrics show | grep -q ."
@@ -496,7 +493,7 @@ without_ecn()
 }
 declare_test without_ecn "L13" "a peer without ECN: Reno, and Not-ECT packets"
 
-# Counts of Accurate ECN, where a third of the ACKs is lost
+# Accurate ECN's counts, with 30 % of the ACKs lost
 accecn()
 {
 	local marked marks
@@ -506,8 +503,8 @@ accecn()
 	dumbbell 1 1ms
 	every sysctl -qw net.ipv4.tcp_ecn=3
 	shape 100mbit
-	on_data loss 2% ecn
-	# ... of the SYN-ACK aside
+	data_meets h1 eth0 loss 2% ecn
+	# but not the SYN-ACK
 	in_ns r tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
 	in_ns r tc qdisc add dev eth0 parent 1:2 netem loss 30% limit 100000
 	in_ns r tc filter add dev eth0 parent 1: protocol ip flower ip_proto tcp tcp_flags 0x2/0x2 classid 1:1
@@ -527,6 +524,295 @@ accecn()
 	expect "marks accounted for, short by" "$((marks - marked))" -le 2
 }
 declare_test accecn "L14" "with Accurate ECN the counts are used, whatever ACKs are lost"
+
+# --- what happens to connections in the world ----------------------------------
+
+# talked EVENT...: traces these of ldcp while talk does its steps; its socket's lines are
+# in $TMP/ours. STEPS is the array of steps.
+talked()
+{
+	trace_on "${@/#/ldcp/}"
+	talk "${STEPS[@]}"
+	trace_off "$TMP/trace"
+	awk -v p="$(field sport <"$TMP/talk")" '$0 ~ "sport=" p " "' "$TMP/trace" >"$TMP/ours"
+	cat "$TMP/talk"
+}
+
+# Both ends send below one packet, with and without fq on the way: timestamps are
+# monotonic, and ACKs are not held for the next packet.
+two_way_below_one()
+{
+	local q ns
+
+	needs_virtual
+	for q in pfifo fq; do
+		load fast_start=0
+		dumbbell 1 5ms
+		data_meets sw egress loss 100% ecn
+		in_ns sw tc qdisc del dev p1 root
+		data_meets sw p1 delay 5ms loss 100% ecn
+		# pure ACKs are as late as data
+		in_ns sw tc qdisc add dev p1 parent 1:2 netem limit 100000 delay 5ms
+		in_ns h1 tc qdisc add dev eth0 root "$q"
+		in_ns r tc qdisc add dev eth0 root "$q"
+		talk_server r --cc ldcp
+		STEPS=(cc=ldcp "talk=200000,200000")
+		counters
+		capture h1 eth0 "$TMP/h.pcap" "tcp src port 5299"
+		talked ldcp_ack
+		stop_captures
+		for ns in h1 r; do
+			echo "$q $ns: PAWS $(counted $ns TcpExtPAWSEstab), timeouts $(counted $ns TcpExtTCPTimeouts), retransmissions $(counted $ns TcpRetransSegs)"
+			expect "$q: PAWS discards at $ns" "$(counted $ns TcpExtPAWSEstab)" -eq 0
+			expect "$q: timeouts at $ns" "$(counted $ns TcpExtTCPTimeouts)" -eq 0
+			expect "$q: retransmissions at $ns" "$(counted $ns TcpRetransSegs)" -eq 0
+		done
+		expect "$q: least cw in 1/16" "$(field cw_q40 <"$TMP/ours" | sort -n | awk 'NR == 1 { print $1 / 2^36 }')" -eq 1
+		# a base RTT of 5 ms; only its own ACKs tell h1's RTT
+		expect "$q: smoothed RTT at h1, us" "$(field srtt_us <"$TMP/ours" | tail -n1)" -le 7000
+		# the server's data packets, 80 ms apart: an RTT / cw
+		judge gaps "$TMP/h.pcap" 79000 82000 --start 1 | tee "$TMP/judged"
+		expect "$q: packets sooner than RTT / cw" "$(field sooner <"$TMP/judged")" -eq 0
+		expect "$q: packets later" "$(field later <"$TMP/judged")" -le 2
+		teardown
+	done
+}
+declare_test two_way_below_one "L6" "two-way data below one packet: no PAWS discard, no timeout, ACKs are not held, with fq or not"
+
+# Twelve messages whose last packet is lost
+tail_loss()
+{
+	local i
+
+	needs_virtual
+	load fast_start=0 alpha=1024
+	dumbbell 1 10ms
+	fates h1 eth0
+	talk_server r --cc ldcp
+	STEPS=(cc=ldcp)
+	for i in {1..12}; do
+		STEPS+=(up=200000 acked up=3000 fate=1 up=100 fate=0 acked)
+	done
+	STEPS+=(up=3000 acked)
+	counters
+	talked ldcp_window
+	grep ldcp_window "$TMP/ours" | sed 's/.*ldcp_window/ldcp_window/'
+	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -eq 0
+	expect "tails that a probe repaired" "$(counted h1 TcpExtTCPLossProbeRecovery)" -ge 11
+	expect "responses to them" "$(grep -c cause=probe "$TMP/ours")" -eq "$(counted h1 TcpExtTCPLossProbeRecovery)"
+	expect "cuts that are not half" "$(awk "$VALUES"'/cause=probe/ {
+		d = v["cw_q40"] - v["before_q40"] / 2; if (d < -1 || d > 1) bad++ } END { print bad + 0 }' "$TMP/ours")" -eq 0
+}
+declare_test tail_loss "L13" "a loss that a tail loss probe repairs halves cw"
+
+# Half of 60 packets and all their retransmissions are lost, until a timeout in Recovery
+lost_retransmissions()
+{
+	needs_virtual
+	load fast_start=0
+	dumbbell 1 20ms
+	fates h1 eth0
+	talk_server r --cc ldcp
+	STEPS=(cc=ldcp connect up=400000 acked fate=1 up=40000 fate=0 up=43440
+		fate=1 sleep=0.2 fate=0 acked up=300000 acked)
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 100
+	counters
+	talked ldcp_window ldcp_ack
+	grep ldcp_window "$TMP/ours" | sed 's/.*ldcp_window/ldcp_window/'
+	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -ge 1
+	expect "timeouts that were traced" "$(grep -c cause=timeout "$TMP/ours")" -eq "$(counted h1 TcpExtTCPTimeouts)"
+	# in Loss: slow start, not one packet per RTT
+	expect "ACKs in Loss that open the window" "$(awk "$VALUES"'/ldcp_ack/ {
+		if (v["ca_state"] == 4 && state == 4 && v["cw_q40"] > cw) n++; state = v["ca_state"]; cw = v["cw_q40"] }
+		END { print n + 0 }' "$TMP/ours")" -ge 5
+	expect "seconds" "$(field seconds <"$TMP/talk")" -le 1.2
+}
+declare_test lost_retransmissions "L13" "a timeout while a loss is repaired: slow start repairs the rest"
+
+# After a timeout, some of what slow start retransmits is lost again, and SACKs show it
+lost_in_loss()
+{
+	needs_virtual
+	load fast_start=0
+	dumbbell 1 20ms
+	fates h1 eth0
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 100
+	talk_server r --cc ldcp
+	# 80 packets and their probe are lost; from the timeout on, a fifth
+	STEPS=(cc=ldcp connect up=400000 acked fate=1 up=115840 sleep=0.1 fate=3 acked)
+	counters
+	talked ldcp_window ldcp_ack
+	grep ldcp_window "$TMP/ours" | sed 's/.*ldcp_window/ldcp_window/'
+	# from Loss, 4, to Recovery, 3
+	awk "$VALUES"'/ldcp_ack/ { if (state == 4 && v["ca_state"] == 3) n++; state = v["ca_state"] }
+		/cause=loss/ && state == 4 { if (v["cw_q40"] * 2 > v["before_q40"] + 2 && v["cw_q40"] / 2^36 > 1) bad++; cuts++ }
+		/cause=timeout/ { state = 4 }
+		END { print n + 0, cuts + 0, bad + 0 }' "$TMP/ours" >"$TMP/cuts"
+	echo "recoveries after a timeout, reductions, not by half: $(cat "$TMP/cuts")"
+	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -ge 1
+	expect "retransmissions that were found lost" "$(counted h1 TcpExtTCPLostRetransmit)" -ge 1
+	expect "recoveries after a timeout" "$(cut -d' ' -f1 "$TMP/cuts")" -ge 1
+	expect "reductions for them" "$(cut -d' ' -f2 "$TMP/cuts")" -ge "$(cut -d' ' -f1 "$TMP/cuts")"
+	expect "reductions that are not half" "$(cut -d' ' -f3 "$TMP/cuts")" -eq 0
+}
+declare_test lost_in_loss "L13" "a retransmission lost after a timeout is a new loss: cw is halved"
+
+# The peer sends, and our pure ACKs are marked; then we send data
+marks_on_acks()
+{
+	needs_virtual
+	needs_accecn
+	load fast_start=0
+	dumbbell 1 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	# what h1 sends is marked where it is ECT; the SYN has passed by then
+	talk_server r --cc ldcp
+	STEPS=(cc=ldcp connect
+		"run=ip netns exec ${NSP}sw tc qdisc add dev egress root netem limit 100000 loss 100% ecn"
+		"talk=100,1000000" sleep=0.1
+		"run=ip netns exec ${NSP}sw tc qdisc del dev egress root"
+		up=100000 acked)
+	talked ldcp_ack ldcp_window
+	sed 's/.*: ldcp_/ldcp_/' "$TMP/ours" | tail -n 60 | head -n 5
+	expect "marks of one ACK, more than it confirms" "$(awk "$VALUES"'/ldcp_ack/ { if (v["marked"] > 2) n++ } END { print n + 0 }' "$TMP/ours")" -eq 0
+	expect "cw at the end" "$(grep ldcp_ack "$TMP/ours" | tail -n1 | field cw_q40 | awk '{ print $1 / 2^40 }')" -ge 8
+}
+declare_test marks_on_acks "L14" "marks on pure ACKs while nothing is in flight are not the data's"
+
+# Chosen between SYN and SYN-ACK: the handshake's result counts
+chosen_while_connecting()
+{
+	local v
+
+	needs_virtual
+	# SYN_SENT lasts as long as the RTT
+	for v in 0 1; do
+		dumbbell 1 5ms
+		every sysctl -qw net.ipv4.tcp_ecn=1
+		in_ns r sysctl -qw net.ipv4.tcp_ecn="$v"
+		initial 20
+		talk_server r --cc "$([ "$v" = 0 ] && echo cubic || echo ldcp)"
+		capture h1 eth0 "$TMP/h.pcap" tcp
+		STEPS=(connect-cc=ldcp up=100000 acked)
+		talked ldcp_window
+		stop_captures
+		judge ecn "$TMP/h.pcap" --port 5299 | tee "$TMP/judged"
+		if [ "$v" = 0 ]; then
+			expect "control in use without ECN" "$(field cc <"$TMP/talk")" = ldcp_reno
+			expect "ECT packets without ECN" "$(field ect0 <"$TMP/judged")" -eq 0
+		else
+			expect "control in use with ECN" "$(field cc <"$TMP/talk")" = ldcp
+			expect "fast starts" "$(grep -c cause=start "$TMP/ours")" -eq 1
+			expect "ECT packets with ECN" "$(field ect0 <"$TMP/judged")" -ge 40
+		fi
+		teardown
+	done
+}
+declare_test chosen_while_connecting "L13 L14" "chosen before the handshake is done: as if chosen before connect()"
+
+# Data in the SYN, accepted or not, is followed by a first RTT
+fast_open()
+{
+	local v
+
+	needs_virtual
+	load
+	dumbbell 1 5ms
+	initial 20
+	every sysctl -qw net.ipv4.tcp_fastopen=3
+	talk_server r --cc ldcp --fastopen
+	# the cookie
+	STEPS=(cc=ldcp fastopen=100 acked)
+	talked ldcp_window
+	for v in accepted refused; do
+		[ "$v" = accepted ] || in_ns r sysctl -qw net.ipv4.tcp_fastopen=0
+		capture h1 eth0 "$TMP/h.pcap" tcp
+		STEPS=(cc=ldcp fastopen=500 up=60000 acked)
+		talked ldcp_window
+		stop_captures
+		expect "$v: SYNs with data" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 1 && tcp.len > 0')" -eq 1
+		expect "$v: fast starts" "$(grep -c cause=start "$TMP/ours")" -eq 1
+		judge ecn "$TMP/h.pcap" --port 5299 | tee "$TMP/judged"
+		between "$v: Not-ECT packets" "$(field not_ect <"$TMP/judged")" 17 21
+		expect "$v: ECT packets" "$(field ect0 <"$TMP/judged")" -ge 20
+	done
+}
+declare_test fast_open "L7 L8 L11" "a Fast Open connection has a first RTT, too"
+
+# All of the first RTT except its last packet is lost: cw is 1/16, and RTT / cw is 1.6 s
+wait_within_rto()
+{
+	needs_virtual
+	load
+	dumbbell 1 100ms
+	fates h1 eth0
+	initial 20
+	talk_server r --cc ldcp
+	STEPS=(cc=ldcp connect fate=1 up=27512 fate=0 up=1448 acked)
+	counters
+	talked ldcp_window
+	grep ldcp_window "$TMP/ours" | sed 's/.*ldcp_window/ldcp_window/'
+	expect "cw after the loss, in 1/16" "$(grep -m1 cause=loss "$TMP/ours" | field cw_q40 | awk '{ print $1 / 2^36 }')" -eq 1
+	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -eq 0
+}
+declare_test wait_within_rto "L6" "a lost packet's retransmission does not wait beyond the RTO"
+
+# A probe of the path's MTU succeeds: the same bytes are fewer packets
+mtu_probe()
+{
+	needs_virtual
+	load fast_start=0
+	dumbbell 1 5ms
+	every sysctl -qw net.ipv4.tcp_mtu_probing=2 net.ipv4.tcp_base_mss=512
+	in_ns h1 sysctl -qw net.ipv4.tcp_probe_interval=1
+	talk_server r --cc ldcp
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 60
+	STEPS=(cc=ldcp up=300000 acked)
+	counters
+	talked ldcp_ack
+	echo "probes that arrived: $(counted h1 TcpExtTCPMTUPSuccess)"
+	sed 's/.*: ldcp_/ldcp_/' "$TMP/ours" | awk 'NR < 5 || NR % 40 == 0'
+	expect "probes that arrived" "$(counted h1 TcpExtTCPMTUPSuccess)" -ge 1
+	# 60 packets of 500 bytes
+	expect "cw at the end" "$(grep ldcp_ack "$TMP/ours" | tail -n1 | field cw_q40 | awk '{ print $1 / 2^40 }')" -le 45
+}
+declare_test mtu_probe "L13" "cw follows the MSS after a probe of the path's MTU"
+
+# After a pause the window is not sent as one burst
+idle_restart()
+{
+	needs_virtual
+	load alpha=1024 beta=1
+	dumbbell 1 5ms
+	initial 20
+	shape 1gbit
+	talk_server r --cc ldcp
+	STEPS=(cc=ldcp up=10000000 acked sleep=0.1 up=1000 acked sleep=2 up=100000 acked)
+	talked ldcp_window ldcp_ack
+	expect "cw before the pause" "$(awk "$VALUES"'/cause=idle/ { print int(v["before_q40"] / 2^40); exit }' "$TMP/ours")" -ge 25
+	expect "windows reduced after a pause" "$(grep -c cause=idle "$TMP/ours")" -eq 1
+	expect "cw after the pause" "$(awk "$VALUES"'/cause=idle/ { print v["cw_q40"] / 2^40 }' "$TMP/ours")" -eq 20
+}
+declare_test idle_restart "L13" "after idling for an RTO cw is IW at most"
+
+# The socket's own limits come back when the control leaves it
+own_limits()
+{
+	local TCP_DELACK_MAX_US=46
+
+	needs_virtual
+	dumbbell 1 5ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	talk_server r --cc ldcp
+	talk cc=cubic connect "set=6,$TCP_DELACK_MAX_US,50000" 2>/dev/null ||
+		skip "this kernel has no TCP_DELACK_MAX_US"
+	talk cc=cubic connect "set=6,$TCP_DELACK_MAX_US,50000" cc=ldcp up=10000 \
+		"get=during,6,$TCP_DELACK_MAX_US" cc=cubic "get=after,6,$TCP_DELACK_MAX_US"
+	expect "longest delay of ACKs after the control, us" "$(field after <"$TMP/talk")" -eq 50000
+	# one jiffy, at most 10 ms
+	expect "longest delay of ACKs with it, us" "$(field during <"$TMP/talk")" -le 10000
+}
+declare_test own_limits "" "a socket's delack_max is its own again after the control"
 
 # --- many -------------------------------------------------------------------
 
@@ -551,8 +837,8 @@ many_flows()
 }
 declare_test many_flows "L5 L6" "2000 flows through 1 Gb/s: it is full, the queue a fraction of a packet per flow, no drop"
 
-# Answers that begin together: most first-RTT packets are dropped, the few flows whose
-# windows are not below one packet do not live off the others.
+# Answers that start together: most first-RTT packets are dropped. The few flows whose windows
+# stay above one packet must not starve the others.
 incast()
 {
 	local to i
@@ -576,7 +862,7 @@ incast()
 	echo "ms: median, last; timeouts, retransmissions:" "$(paste -sd' ' "$TMP/ms" "$TMP/counts")"
 	expect "retransmissions" "$(cut -d' ' -f2 "$TMP/counts")" -ge 1000
 	expect "timeouts" "$(cut -d' ' -f1 "$TMP/counts")" -eq 0
-	# what a timer finds lost is not sent again all at once
+	# what a timer finds lost is not retransmitted all at once
 	expect "ECT packets dropped" "$(vq_count 1 'forced_drop + .prob_drop + .pdrop')" -eq 0
 	# 53 RTT from 1/16 to one packet, 30 more to the end
 	expect "ms until the last is done" "$(tail -n1 "$TMP/ms")" -le 20
@@ -628,7 +914,7 @@ sw_queue()
 	in_ns sw tc filter show dev egress egress | grep -c 'handle'
 }
 
-# picture NS: what lowq-tc host could change there
+# picture NS: the settings there that lowq-tc host can change
 picture()
 {
 	in_ns "$1" ip route
@@ -676,7 +962,7 @@ switch_mid_flow()
 	wred 1gbit
 	every sysctl -qw net.ipv4.tcp_ecn=1
 	serve r --cc ldcp
-	# every state that a socket can be in, by turns
+	# one socket through all controls
 	sink
 	switch_controls h1 10.0.0.1 ldcp cubic reno dctcp
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzzes include/ldcp_model.h: the input is gains and a window, then what happens
- * to it: ACKs of some packets with and without ECE, rounds, windows from nowhere.
- * Each step is compared with the draft in floating point; besides, calls with values
- * that nobody would come to.
+ * Fuzzes include/ldcp_model.h. The input is gains and a window, then events: ACKs of
+ * some packets with and without ECE, rounds, arbitrary windows. Each step is compared
+ * with the draft in floating point; some calls have values out of every range.
  */
 #include "ldcp_oracle.h"
 

@@ -53,7 +53,7 @@ static inline long double ldcp_real(u64 cw)
 	return ldexpl(cw, -LDCP_CW_Q);
 }
 
-/* Any gains that the parameters may say */
+/* Any gains that the parameters accept */
 static inline struct ldcp_gains ldcp_gains_of(u64 alpha, u64 beta, u64 eta, u64 shift)
 {
 	return (struct ldcp_gains) {
@@ -71,9 +71,8 @@ static inline u64 ldcp_model_ack(const struct ldcp_gains *g, u64 cw, u32 n, bool
 }
 
 /*
- * One ACK, @n up to 2^16: what the model makes of cw is the draft's value but for
- * what is below one unit of Q40, and what cutting cw to Q20 changes, a fraction
- * of the step below 2^-20.
+ * One ACK, @n up to 2^16: the model's cw is the draft's value within one unit of Q40
+ * plus the error of rounding cw to Q20, less than 2^-20 of the step.
  */
 static inline u64 ldcp_checked_ack(const struct ldcp_gains *g, u64 cw, u32 n, bool ece)
 {

@@ -120,7 +120,7 @@ static void ldcp_model_ack__random(void **state)
 	}
 }
 
-/* What no peer that is sane would confirm counts as 2^16 packets. */
+/* More packets than one ACK can confirm count as 2^16. */
 static void ldcp_model_ack__too_many(void **state)
 {
 	int i;
@@ -137,7 +137,7 @@ static void ldcp_model_ack__too_many(void **state)
 	}
 }
 
-/* Which ACK comes with ECE? Around equilibrium at cw, or without regard to it */
+/* Which ACKs carry ECE: as many as hold cw, or a fixed share */
 enum pattern {
 	NO_MARKS,
 	EQUILIBRIUM,	/* as many as hold cw where it is, at random */
@@ -166,11 +166,11 @@ static bool is_marked(enum pattern pattern, u64 ack, const struct ldcp_draft *d,
 
 /*
  * L3: the same @acks ACKs for the model and the draft; how far apart, as a part of
- * cw, they are at worst. An ACK confirms at most the window, as nothing else can
- * be on its way; more would magnify differences, whoever computes.
+ * cw, they are at worst. An ACK confirms at most the window, because no more can be
+ * in flight; more would magnify differences in any arithmetic.
  *
- * The draft's rule has a jump at one packet: where the two come to lie on either
- * side of it, by less than what is allowed, they go on from the model's value.
+ * The draft's rule jumps at one packet. Where the two lie on different sides of it,
+ * closer than the limit, both continue from the model's value.
  */
 static long double drift(const struct ldcp_gains *g, enum pattern pattern, u64 cw, u32 most,
 			 int acks)
@@ -206,7 +206,7 @@ static void expect_no_drift(const struct ldcp_gains *g, enum pattern pattern, u6
 }
 
 /*
- * L3: 10^7 ACKs of one packet and of up to 2^16, from the least and the largest
+ * L3: 10^7 ACKs of one packet and of up to 2^16, from the smallest and the largest
  * window, around equilibrium with the defaults; shorter otherwise
  */
 static void ldcp_model_ack__drift(void **state)
@@ -242,7 +242,7 @@ static void ldcp_model_ack__random_streams(void **state)
 	}
 }
 
-/* At 2^20 packets the least alpha still counts: 2^20 ACKs add alpha. */
+/* At 2^20 packets the smallest alpha still counts: 2^20 ACKs add alpha. */
 static void ldcp_model_clean__largest(void **state)
 {
 	struct ldcp_gains g = { .alpha = 1, .beta = 1, .eta = 512, .shift_gamma = 4 };
@@ -255,7 +255,7 @@ static void ldcp_model_clean__largest(void **state)
 	assert_true(near_rel(ldcp_real(cw - before), 1.0L / 1024, 0.001));
 }
 
-/* L5: at 1/16, one packet of window again after so many ACKs as the rule implies */
+/* L5: from 1/16, the window is one packet after as many ACKs as the rule implies */
 static void ldcp_model_clean__from_the_least(void **state)
 {
 	unsigned int shift;

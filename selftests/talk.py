@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""talk.py - one TCP connection, step by step, for situations that no bulk flow meets
+
+talk.py serve [--port P] [--cc CONTROL] [--child-cc CONTROL] [--fastopen]
+    answers messages: a header says how many bytes follow and how many come back.
+    --cc is the listener's control, --child-cc is set after accept()
+talk.py to HOST [--port P] STEP...
+    does the steps in order, and prints what came of them as name=value words
+
+steps:
+  cc=CONTROL        the congestion control; before the first data it is set before connect()
+  set=LEVEL,NAME,N  a socket option by numbers, such as 6,2,536 for TCP_MAXSEG
+  bind=DEVICE       SO_BINDTODEVICE
+  connect           (done by the first step that needs it)
+  connect-cc=CONTROL  start to connect, then set the control
+  fastopen=BYTES    send so much with the SYN, if the peer's cookie is known
+  up=BYTES          send, without an answer
+  talk=UP,DOWN      send UP bytes while the server sends DOWN; wait for those
+  acked             wait until everything sent is acknowledged
+  fate=N            wait until all that was written has left, then SO_PRIORITY: what qdiscs do
+                    with packets from now on
+  get=NAME,LEVEL,N  print NAME= and the value of a socket option
+  sleep=SECONDS     wait
+  run=COMMAND       a shell command
+"""
+import argparse
+import fcntl
+import select
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+
+HEADER = struct.Struct("!QQ")
+CHUNK = bytes(1 << 16)
+TCP_CONGESTION, TCP_FASTOPEN = 13, 23
+SIOCOUTQNSD = 0x894B  # bytes that have not left
+
+
+def send_bytes(conn: socket.socket, count: int) -> None:
+    """Send @count bytes"""
+    while count > 0:
+        piece = CHUNK[:min(count, len(CHUNK))]
+        conn.sendall(piece)
+        count -= len(piece)
+
+
+def read_bytes(conn: socket.socket, count: int) -> bytes:
+    """Read @count bytes; returns the last piece. The connection's end is an error."""
+    data = b""
+    while count > 0:
+        data = conn.recv(min(count, 1 << 20))
+        if not data:
+            raise ConnectionError("the peer closed the connection")
+        count -= len(data)
+    return data
+
+
+def read_header(conn: socket.socket) -> tuple[int, int]:
+    """How many bytes follow, and how many to answer"""
+    data = b""
+    while len(data) < HEADER.size:
+        piece = conn.recv(HEADER.size - len(data))
+        if not piece:
+            raise ConnectionError("the peer closed the connection")
+        data += piece
+    up, down = HEADER.unpack(data)
+    return up, down
+
+
+def answer(conn: socket.socket) -> None:
+    """The server's side of one connection"""
+    with conn:
+        conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            while True:
+                up, down = read_header(conn)
+                sender = threading.Thread(target=send_bytes, args=(conn, down))
+                sender.start()
+                read_bytes(conn, up)
+                sender.join()
+        except OSError:
+            pass
+
+
+def serve(args: argparse.Namespace) -> None:
+    """Answer for ever"""
+    server = socket.socket(socket.AF_INET6)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    if args.cc:
+        server.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, args.cc.encode())
+    if args.fastopen:
+        server.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 16)
+    server.bind(("::", args.port))
+    server.listen(128)
+    while True:
+        conn = server.accept()[0]
+        if args.child_cc:
+            conn.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, args.child_cc.encode())
+        threading.Thread(target=answer, args=(conn,), daemon=True).start()
+
+
+class Talk:
+    """The client's side: a method per step"""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.peer = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        self.sock = socket.socket(self.peer[0])
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.connected = False
+        self.results: dict[str, str | int | float] = {}
+
+    def step(self, name: str, value: str) -> None:
+        """Do one step"""
+        method = getattr(self, "do_" + name.replace("-", "_"), None)
+        if method is None:
+            sys.exit(f"talk.py: unknown step '{name}'")
+        method(value)
+
+    def do_connect(self, _: str = "") -> None:
+        """See above, as for all that follow"""
+        if not self.connected:
+            self.sock.connect(self.peer[4])
+        self.connected = True
+
+    def do_cc(self, control: str) -> None:
+        """TCP_CONGESTION"""
+        self.sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
+
+    def do_connect_cc(self, control: str) -> None:
+        """TCP_CONGESTION between SYN and SYN-ACK"""
+        self.sock.setblocking(False)
+        self.sock.connect_ex(self.peer[4])
+        self.do_cc(control)
+        select.select([], [self.sock], [])
+        self.sock.setblocking(True)
+        self.connected = True
+
+    def do_bind(self, device: str) -> None:
+        """SO_BINDTODEVICE"""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
+
+    def do_set(self, value: str) -> None:
+        """setsockopt"""
+        level, name, number = (int(x) for x in value.split(","))
+        self.sock.setsockopt(level, name, number)
+
+    def do_get(self, value: str) -> None:
+        """getsockopt"""
+        word, level, name = value.split(",")
+        self.results[word] = self.sock.getsockopt(int(level), int(name))
+
+    def do_fastopen(self, count: str) -> None:
+        """MSG_FASTOPEN"""
+        size = int(count)
+        data = HEADER.pack(size - HEADER.size, 0) + bytes(size - HEADER.size)
+        self.sock.sendto(data, socket.MSG_FASTOPEN, self.peer[4])
+        self.connected = True
+
+    def do_up(self, count: str) -> None:
+        """A message, no answer. Its header is part of it"""
+        self.do_connect()
+        size = int(count) - HEADER.size
+        self.sock.sendall(HEADER.pack(size, 0) + CHUNK[:min(size, 1000)])
+        send_bytes(self.sock, size - min(size, 1000))
+
+    def do_talk(self, value: str) -> None:
+        """A message and its answer, at the same time"""
+        self.do_connect()
+        up, down = (int(x) for x in value.split(","))
+        self.sock.sendall(HEADER.pack(up, down))
+        sender = threading.Thread(target=send_bytes, args=(self.sock, up))
+        sender.start()
+        read_bytes(self.sock, down)
+        sender.join()
+
+    def wait_for_none(self, request: int) -> None:
+        """Wait until an ioctl that counts bytes returns 0"""
+        while struct.unpack("i", fcntl.ioctl(self.sock, request, bytes(4)))[0]:
+            time.sleep(0.0001)
+
+    def do_acked(self, _: str) -> None:
+        """SIOCOUTQ is 0"""
+        self.wait_for_none(termios.TIOCOUTQ)
+
+    def do_fate(self, number: str) -> None:
+        """SIOCOUTQNSD is 0, then SO_PRIORITY"""
+        if self.connected:
+            self.wait_for_none(SIOCOUTQNSD)
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, int(number))
+
+    def do_sleep(self, seconds: str) -> None:
+        """Wait"""
+        time.sleep(float(seconds))
+
+    def do_run(self, command: str) -> None:
+        """A shell command"""
+        subprocess.run(command, shell=True, check=True)
+
+
+def talk(args: argparse.Namespace) -> None:
+    """The steps, then the results"""
+    client = Talk(args.host, args.port)
+    start = time.monotonic()
+    for step in args.steps:
+        name, _, value = step.partition("=")
+        client.step(name, value)
+    control = client.sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16)
+    client.results.update(seconds=round(time.monotonic() - start, 6),
+                          cc=control.rstrip(b"\0").decode(),
+                          sport=client.sock.getsockname()[1])
+    print(" ".join(f"{k}={v}" for k, v in client.results.items()))
+
+
+def main() -> None:
+    """Serve or talk, as the command line says"""
+    parser = argparse.ArgumentParser(prog="talk.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    kinds = parser.add_subparsers(required=True)
+    sub = kinds.add_parser("serve")
+    sub.set_defaults(run=serve)
+    sub.add_argument("--port", type=int, default=5299)
+    sub.add_argument("--cc")
+    sub.add_argument("--child-cc")
+    sub.add_argument("--fastopen", action="store_true")
+    sub = kinds.add_parser("to")
+    sub.set_defaults(run=talk)
+    sub.add_argument("host")
+    sub.add_argument("--port", type=int, default=5299)
+    sub.add_argument("steps", nargs="+", metavar="STEP")
+    args = parser.parse_args()
+    try:
+        args.run(args)
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"talk.py: {error}")
+
+
+if __name__ == "__main__":
+    main()
