@@ -138,6 +138,12 @@ static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
  */
 #define RX_FLOWS_BITS	12
 
+/*
+ * Ids that a flow's next probe may skip: as many as its sender remembers. A forged probe
+ * has to guess the id within that distance, or it would hide the flow's real ones.
+ */
+#define RX_ID_JUMP	16
+
 /**
  * struct rx_flow - a slot
  * @lock:	protects all fields
@@ -174,6 +180,7 @@ static u64 rx_flow_step(struct rx_flow *f, const struct sock *sk, const struct i
 			.max_stage = READ_ONCE(max_stage.value),
 			.flows = READ_ONCE(flows.value),
 			.mss = READ_ONCE(tcp_sk(sk)->advmss),
+			.w_limit = HPCCPP_W_MAX,
 		},
 	};
 
@@ -194,7 +201,7 @@ static u32 rx_window(const struct sock *sk, const struct int_msg *m)
 		f->id = m->id - 1;
 		hpccpp_model_init(&f->model, (u64)m->options << INT_OPTION_W_SHIFT);
 	}
-	if ((s32)(m->id - f->id) > 0) {
+	if (m->id - f->id - 1 < RX_ID_JUMP) {
 		/* A probe was lost, and with it the window that it reported. */
 		if (m->id - f->id > 1)
 			hpccpp_model_forget(&f->model);
@@ -272,4 +279,3 @@ module_exit(int_reflector_exit);
 MODULE_AUTHOR("The lowq authors");
 MODULE_DESCRIPTION("Answers telemetry probes of HPCC++");
 MODULE_LICENSE("GPL");
-MODULE_VERSION(LOWQ_VERSION);

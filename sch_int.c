@@ -2,34 +2,37 @@
 /*
  * sch_int - the network node of HPCC++: stamps in-band telemetry into probes.
  *
- *	packet -> child (shaper, AQM, fifo) -> out: bytes are counted
- *					       a probe gets a record of this moment:
- *					       speed, time, bytes sent, bytes waiting
+ *	packet -> child (shaper, AQM, fifo) -> out: count its bytes;
+ *					       into a probe write speed, time, bytes
+ *					       sent, bytes waiting
  *
  * Source: draft-miao-rtgwg-hpccplus-00, sections 3, 6.1 and 9, the format of figure 4
- * (int_wire.h). A classful wrapper with one child; normally the root, with the shaper
- * or the queue below it, because what is stamped is what leaves the child.
+ * (int_wire.h). A classful qdisc with one child. It is normally the root, with the shaper
+ * or the queue below it, because probes are stamped as they leave the child.
  *
  *	tc qdisc add dev eth0 root handle 1: int rate 100gbit switch-id 7
  *	tc qdisc add dev eth0 parent 1:1 ...
  *
- * Without options the rate is the link's speed, and follows it. While the rate is not
- * known nothing is stamped: a path with a gap is one without telemetry.
+ * Without the rate option the rate is the link's speed, and follows it. While the rate is
+ * unknown, nothing is stamped: senders treat a path with a gap as one without telemetry.
  *
  * Deviations from the draft:
  *  - The fields hold units, not bytes and nanoseconds (int_wire.h): 24, 20 and 16 bits
  *    would wrap within microseconds.
- *  - A rate that figure 4's 4-bit enum does not have is stamped as the next lower one,
- *    with bytes and queue scaled by the same factor: qlen / B and txRate / B, all that
- *    the algorithm takes from them, are exact. The option "relative" (9.1) does so
- *    with all rates.
+ *  - A rate that is not in figure 4's 4-bit enum is stamped as the next lower one that is,
+ *    with bytes and queue scaled by the same factor. The algorithm uses qlen / B and
+ *    txRate / B only, and these stay exact. The option "relative" (9.1) does so with all
+ *    rates.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/ethtool.h>
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
 #include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
+#include <linux/random.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
@@ -42,6 +45,7 @@
 #define INT_RATE_MIN		((u64)10 * 1000 * 1000 / 8)		/* bytes/s */
 #define INT_RATE_MAX		((u64)1600 * 1000 * 1000 * 1000 / 8)
 #define INT_SPEED_RELATIVE	11U					/* 100 Gb/s */
+#define INT_VLAN_TAGS_MAX	8U
 
 /**
  * struct int_sched_data - one port
@@ -57,6 +61,7 @@
  * @switch_id:	1 to 4095
  * @switch_id_opt: as it was given; 0 for a default
  * @flags:	INT_SCHED_...
+ * @arrival_tag: marks arrival times that this port wrote into probes
  * @st:		statistics; its rate and switch_id are filled in when shown
  * @list:	all ports, for the notifier
  * @sch:	back again
@@ -74,6 +79,7 @@ struct int_sched_data {
 	u16 switch_id;
 	u16 switch_id_opt;
 	u32 flags;
+	u16 arrival_tag;
 	struct tc_int_xstats st;
 	struct list_head list;
 	struct Qdisc *sch;
@@ -89,7 +95,7 @@ static u64 rate_in_use(const struct int_sched_data *q)
 	return rate < INT_RATE_MIN || rate > INT_RATE_MAX ? 0 : rate;
 }
 
-/* What follows from the rate. Under the tree lock, but for a qdisc that is not in use. */
+/* Everything that depends on the rate. Under the tree lock, or before the qdisc is in use. */
 static void int_set_scale(struct int_sched_data *q)
 {
 	u64 rate = rate_in_use(q), stamped;
@@ -117,21 +123,61 @@ static void int_replace_word(struct sk_buff *skb, const struct int_segment *s,
 }
 
 /*
- * Sojourn: the probe itself carries the time it came, in the record that it will get
- * here, and which its sender has set to 0. The checksum is that of the zeros until
- * then, and that is what the final value replaces.
+ * Where the packet's IP header is, and of which type (ETH_P_). A bridged packet may have VLAN
+ * tags before it, to the first of which the network header points.
+ */
+static __be16 int_network_header(const struct sk_buff *skb, unsigned int *nhoff)
+{
+	struct ethhdr _eth;
+	const struct ethhdr *eth;
+	struct vlan_hdr _vlan;
+	const struct vlan_hdr *vlan;
+	unsigned int depth;
+	__be16 proto;
+
+	*nhoff = skb_network_offset(skb);
+	if (!skb->dev || skb->dev->type != ARPHRD_ETHER)
+		return skb->protocol;
+	eth = skb_header_pointer(skb, 0, sizeof(_eth), &_eth);
+	if (!eth)
+		return 0;
+	proto = eth->h_proto;
+	*nhoff = sizeof(_eth);
+	for (depth = 0; eth_type_vlan(proto) && depth < INT_VLAN_TAGS_MAX; depth++) {
+		vlan = skb_header_pointer(skb, *nhoff, sizeof(_vlan), &_vlan);
+		if (!vlan)
+			return 0;
+		proto = vlan->h_vlan_encapsulated_proto;
+		*nhoff += sizeof(_vlan);
+	}
+	return proto;
+}
+
+static bool int_find_segment(const struct sk_buff *skb, const struct int_sched_data *q,
+			     struct int_segment *s)
+{
+	unsigned int nhoff;
+	__be16 proto = int_network_header(skb, &nhoff);
+
+	return int_segment_find(skb, nhoff, proto, q->dscp, s);
+}
+
+/*
+ * Sojourn: the probe itself carries its arrival time, in the record that it will get here:
+ * 48 bits of nanoseconds behind this port's tag. The checksum stays right, because options
+ * may change before the probe leaves.
  */
 static void int_note_arrival(struct sk_buff *skb, const struct int_sched_data *q)
 {
-	struct int_segment s;
 	u64 now = ktime_get_ns();
-	unsigned int nhop;
+	struct int_segment s;
+	unsigned int nhop, record;
 	u8 *p;
 
-	if (!q->speed)	/* there will be no record that it becomes part of */
+	if (!q->speed)	/* it will not be stamped */
 		return;
-	if (!int_segment_find(skb, skb_network_offset(skb), skb_protocol(skb, true), q->dscp, &s) ||
-	    s.len > INT_MSG_LEN_MAX || skb_ensure_writable(skb, s.payload + s.len))
+	if (!int_find_segment(skb, q, &s) || s.len > INT_MSG_LEN_MAX ||
+	    skb_ensure_writable(skb, s.payload + s.len))
 		return;
 	p = skb->data + s.payload;
 	if (!int_head_valid(p, s.len) || p[4] != INT_PROBE)
@@ -139,39 +185,50 @@ static void int_note_arrival(struct sk_buff *skb, const struct int_sched_data *q
 	nhop = int_get32(p + INT_BASE_OFFSET) >> 28;
 	if (nhop >= p[5])
 		return;
-	p += INT_HOPS_OFFSET + nhop * INT_HOP_LEN;
-	if (int_get32(p) || int_get32(p + 4))
-		return;
-	int_put32(p, now >> 32);
-	int_put32(p + 4, (u32)now);
+	record = INT_HOPS_OFFSET + nhop * INT_HOP_LEN;
+	int_replace_word(skb, &s, record, (u32)q->arrival_tag << 16 | (now >> 32 & 0xffff));
+	int_replace_word(skb, &s, record + 4, (u32)now);
 }
 
-/* Bytes that wait, or what the probe's wait stands for. */
-static u64 int_bytes_waiting(const struct int_sched_data *q, u8 *record, u64 now)
+/* Takes the arrival time out of the record; returns the wait in ns, 0 if there is none. */
+static u64 int_take_wait(struct sk_buff *skb, const struct int_sched_data *q,
+			 const struct int_segment *s, unsigned int record, u64 now)
 {
-	u64 came, wait;
+	const u8 *p = skb->data + s->payload + record;
+	u32 high = int_get32(p), low = int_get32(p + 4);
 
-	if (!(q->flags & INT_SCHED_SOJOURN))
-		return READ_ONCE(q->sch->qstats.backlog);
-	came = (u64)int_get32(record) << 32 | int_get32(record + 4);
-	int_put32(record, 0);
-	int_put32(record + 4, 0);
-	if (!came || came > now)
+	if (high >> 16 != q->arrival_tag)
 		return 0;
-	wait = now - came;
-	return fp_mul_shr(wait, q->bytes_per_ns, 32);
+	int_replace_word(skb, s, record, 0);
+	int_replace_word(skb, s, record + 4, 0);
+	return (now - ((u64)high << 32 | low)) & GENMASK_ULL(47, 0);
+}
+
+static void int_fill_record(struct sk_buff *skb, struct int_sched_data *q,
+			    const struct int_segment *s, unsigned int record)
+{
+	u64 now = ktime_get_ns(), wait = int_take_wait(skb, q, s, record, now);
+	u64 waiting = q->flags & INT_SCHED_SOJOURN ? fp_mul_shr(wait, q->bytes_per_ns, 32) :
+						     READ_ONCE(q->sch->qstats.backlog);
+	struct int_hop hop = {
+		.speed = q->speed,
+		.ts = div_u64(now, INT_TS_NS),
+		.tx = q->tx >> 32,
+		.qlen = fp_min(fp_mul_shr(waiting, q->qlen_per_byte, 32), INT_QLEN_MAX),
+	};
+
+	int_replace_word(skb, s, record, int_hop_word0(&hop));
+	int_replace_word(skb, s, record + 4, int_hop_word1(&hop));
 }
 
 static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 {
 	struct int_segment s;
-	struct int_hop hop;
 	unsigned int nhop, record;
-	u64 now;
 	u32 base;
 	u8 *p;
 
-	if (!int_segment_find(skb, skb_network_offset(skb), skb_protocol(skb, true), q->dscp, &s))
+	if (!int_find_segment(skb, q, &s))
 		return;
 	if (s.len > INT_MSG_LEN_MAX || skb_ensure_writable(skb, s.payload + s.len)) {
 		q->st.malformed++;
@@ -184,23 +241,18 @@ static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 	}
 	if (p[4] != INT_PROBE)
 		return;
-	if (!q->speed) {
-		q->st.no_rate++;
-		return;
-	}
-
-	now = ktime_get_ns();
 	base = int_get32(p + INT_BASE_OFFSET);
 	nhop = base >> 28;
 	record = INT_HOPS_OFFSET + nhop * INT_HOP_LEN;
+	if (!q->speed) {
+		/* the rate may have been known when the probe came */
+		if (nhop < p[5])
+			int_take_wait(skb, q, &s, record, 0);
+		q->st.no_rate++;
+		return;
+	}
 	if (nhop < p[5]) {
-		hop.speed = q->speed;
-		hop.ts = div_u64(now, INT_TS_NS);
-		hop.tx = q->tx >> 32;
-		hop.qlen = fp_min(fp_mul_shr(int_bytes_waiting(q, p + record, now),
-					     q->qlen_per_byte, 32), INT_QLEN_MAX);
-		int_replace_word(skb, &s, record, int_hop_word0(&hop));
-		int_replace_word(skb, &s, record + 4, int_hop_word1(&hop));
+		int_fill_record(skb, q, &s, record);
 		q->st.stamped++;
 	} else {
 		q->st.over_room++;
@@ -318,6 +370,8 @@ static int int_sched_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 	q->qdisc = &noop_qdisc;
 	q->dscp = INT_DSCP_DEFAULT;
 	q->switch_id = default_switch_id(dev);
+	get_random_bytes(&q->arrival_tag, sizeof(q->arrival_tag));
+	q->arrival_tag |= 1;	/* never that of an empty record */
 	q->link_rate = link_rate(dev);
 	INIT_LIST_HEAD(&q->list);
 	int_set_scale(q);
@@ -344,7 +398,7 @@ static void int_sched_destroy(struct Qdisc *sch)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 
-	/* also called when init has failed, or was not even reached */
+	/* Also called if init() failed or was not reached. */
 	if (q->list.next) {
 		spin_lock(&int_ports_lock);
 		list_del(&q->list);
@@ -449,7 +503,7 @@ static struct Qdisc_ops int_qdisc_ops __read_mostly = {
 	.owner		= THIS_MODULE,
 };
 
-/* A link that comes up or changes: its speed may be another one. */
+/* A link came up or changed: its speed may have changed, too. */
 static int int_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);

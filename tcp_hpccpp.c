@@ -29,6 +29,8 @@
  *    present window by that load instead oscillates, undamped, with a period of 6 RTTs.
  *  - W is limited to B * T of the slowest link, and W_ai is a fraction of that: the draft's
  *    flows cannot send faster than their own link either.
+ *  - Probes come more often than once per RTT if a counter of figure 4 could wrap between
+ *    two of them. Without a measured sample W grows as in slow start.
  *  - Loss, and ECE from nodes that do not stamp, halve W once per window, as in any TCP;
  *    the draft does not mention them.
  */
@@ -61,64 +63,80 @@ CC_PARAM(probes_lost, 4, 1, 12, 0644, "so many probes without telemetry end HPCC
 
 static void hpccpp_settings_of(const struct sock *sk, struct hpccpp_settings *s)
 {
-	s->t_ns = hpccpp_base_rtt_ns(sk);
+	const struct hpccpp_flow *f = ((const struct hpccpp *)inet_csk_ca(sk))->flow;
+
+	s->t_ns = hpccpp_base_rtt_ns(f);
 	/* the measured minimum is rounded down to a microsecond */
-	s->fill_ns = max(s->t_ns, hpccpp_min_rtt_ns(sk)) + NSEC_PER_USEC;
+	s->fill_ns = max(s->t_ns, hpccpp_min_rtt_ns(f)) + NSEC_PER_USEC;
 	s->eta_permille = READ_ONCE(eta_permille.value);
 	s->max_stage = READ_ONCE(max_stage.value);
 	s->w_ai_bytes = READ_ONCE(w_ai_bytes.value);
 	s->flows = READ_ONCE(flows.value);
 	s->mss = max_t(u32, tcp_sk(sk)->mss_cache, 1);
+	s->w_limit = tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk);
 	s->line_mbps = READ_ONCE(line_rate_mbps.value);
 }
 
 /*
  * cwnd is W rounded up, and one packet more, because an ACK may be delayed. The pacing
- * rate W / T does the rest, also where W is less than a packet.
+ * rate W / T does the rest, also where W is less than a packet. In recovery each ACK
+ * that delivers something lets at least one packet out (RFC 6937), even if more than W is
+ * in flight: otherwise a retransmission may have to wait for the timeout. No packet waits
+ * for its pace longer than half the RTO.
  */
-static void hpccpp_apply_window(struct sock *sk)
+static void hpccpp_apply_window(struct sock *sk, bool delivered)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 mss = hpccpp_mss_q8(sk), w = ca->flow->model.w;
-	u32 t_ns = hpccpp_base_rtt_ns(sk);
-	u64 cwnd = div64_u64(w + mss - 1, mss) + 1;
+	u32 t_ns = hpccpp_base_rtt_ns(ca->flow);
+	u64 cwnd = div64_u64(w + mss - 1, mss) + 1, least;
 
+	if (delivered && inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery)
+		cwnd = max(cwnd, tcp_packets_in_flight(tp) + 1ULL);
 	tcp_snd_cwnd_set(tp, clamp_t(u64, cwnd, 2, tp->snd_cwnd_clamp));
-	if (t_ns)
-		WRITE_ONCE(sk->sk_pacing_rate,
-			   min_t(u64, max_t(u64, hpccpp_rate(w, t_ns), 1),
-				 READ_ONCE(sk->sk_max_pacing_rate)));
+	if (!t_ns)
+		return;
+	least = 2 * HZ * (mss >> HPCCPP_W_Q) / max_t(u32, inet_csk(sk)->icsk_rto, 1) + 1;
+	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, max(hpccpp_rate(w, t_ns), least),
+					     READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
-/* Resets the window to @w, and everything known about the path. */
-static void hpccpp_start_flow(struct sock *sk, struct hpccpp_flow *f, u64 w, u64 now)
-{
-	hpccpp_model_init(&f->model, w);
-	f->prior_w = f->model.w;
-	f->integral_ns = now;
-	f->sample.sent_ns = 0;
-	f->answer_ns = now;
-	f->unanswered = 0;
-	f->partial = 0;
-	f->telemetry = false;
-}
-
-/* With the first data; or with an ACK, if data was in flight when the control was chosen. */
+/*
+ * With the first data; or with an ACK, if data was in flight when the control was chosen.
+ * Not before the handshake is done, although Fast Open sends data then, and the control may
+ * be chosen: cwnd and MSS are not known yet, and init() may still follow.
+ */
 static void hpccpp_begin_flow(struct sock *sk, u64 now)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
-	u32 mbps = READ_ONCE(line_rate_mbps.value), t_ns = hpccpp_base_rtt_ns(sk);
+	u32 mbps = READ_ONCE(line_rate_mbps.value), t_ns;
+	struct hpccpp_flow *f;
 
-	ca->flow = hpccpp_flow_new(sk);
-	if (!ca->flow) {
+	if (!inet_csk(sk)->icsk_ca_initialized ||
+	    (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV))
+		return;
+	f = hpccpp_flow_new(sk);
+	ca->flow = f;
+	if (!f) {
 		hpccpp_fall_back(sk, "no memory");
 		return;
 	}
-	hpccpp_start_flow(sk, ca->flow, mbps && t_ns ? hpccpp_bdp(mbps, t_ns) :
-			  tcp_snd_cwnd(tcp_sk(sk)) * hpccpp_mss_q8(sk), now);
-	hpccpp_apply_window(sk);
+	hpccpp_rtt_init(&f->rtt, tcp_min_rtt(tcp_sk(sk)));
+	t_ns = hpccpp_base_rtt_ns(f);
+	hpccpp_model_init(&f->model, mbps && t_ns ? hpccpp_bdp(mbps, t_ns) :
+			  tcp_snd_cwnd(tcp_sk(sk)) * hpccpp_mss_q8(sk));
+	f->prior_w = f->model.w;
+	f->integral_ns = now;
+	f->answer_ns = now;
+	hpccpp_apply_window(sk, false);
 	hpccpp_send_probe(sk, now);
+}
+
+/* The old path's base RTT says nothing about the new path's. */
+static void hpccpp_new_path(struct hpccpp_flow *f)
+{
+	hpccpp_rtt_init(&f->rtt, f->rtt.latest_us);
 }
 
 /* Receiver-based: the response is the window itself. */
@@ -132,14 +150,16 @@ static bool hpccpp_on_window(struct sock *sk, const struct int_msg *m, u64 now)
 		return false;
 	f->telemetry = true;
 	f->partial = 0;
+	f->unmeasured = 0;
 	hpccpp_integrate_window(f, now);
-	f->model.w = fp_min(fp_max(w, hpccpp_mss_q8(sk) >> 4), HPCCPP_W_MAX);
+	f->model.w = min3(max(w, hpccpp_mss_q8(sk) >> 4), (u64)HPCCPP_W_MAX,
+			  tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk));
 	f->model.reference = f->model.w;
-	trace_hpccpp_window(sk, "receiver", &f->model, hpccpp_base_rtt_ns(sk));
+	trace_hpccpp_window(sk, "receiver", &f->model, hpccpp_base_rtt_ns(f));
 	return true;
 }
 
-/* Returns true if the response had the records of the whole path. */
+/* Returns true if the response set the window. */
 static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
@@ -169,11 +189,20 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 		f->partial++;
 		return false;
 	}
-	if (result == HPCCPP_MEASURED)
-		trace_hpccpp_window(sk, "telemetry", &f->model, sample.settings.t_ns);
-	f->telemetry = true;
 	f->partial = 0;
 	f->sample = *probe;
+	if (result != HPCCPP_MEASURED) {
+		/* After a reduction of W a sample is the first one again: that is no fault. */
+		if (sample.elapsed_ns || !f->telemetry)
+			f->unmeasured++;
+		if (result == HPCCPP_BASELINE && sample.elapsed_ns)
+			hpccpp_new_path(f);
+		return false;
+	}
+	hpccpp_rtt_follow(&f->rtt, hpccpp_queued_us(&f->model));
+	f->telemetry = true;
+	f->unmeasured = 0;
+	trace_hpccpp_window(sk, "telemetry", &f->model, sample.settings.t_ns);
 	return true;
 }
 
@@ -188,23 +217,30 @@ static const char *hpccpp_telemetry_lost(const struct sock *sk, const struct hpc
 
 	if (f->partial >= lost)
 		return "partial";
+	if (f->unmeasured >= lost)
+		return "unmeasured";
 	if (f->unanswered >= lost &&
-	    now - f->answer_ns > 2 * max_t(u64, hpccpp_base_rtt_ns(sk), hpccpp_srtt_ns(sk)))
+	    now - f->answer_ns > 2 * max_t(u64, hpccpp_base_rtt_ns(f), hpccpp_srtt_ns(sk)))
 		return "unanswered";
 	return NULL;
 }
 
-/* Until the first telemetry, W grows as in slow start; unless flows start at line rate. */
+/*
+ * Until U is first measured, W grows as in slow start, unless flows start at line rate. It
+ * pauses while the response is due that makes the first one a measurement.
+ */
 static void hpccpp_slow_start(struct sock *sk, const struct rate_sample *rs, u64 now)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
 
-	if (f->telemetry || READ_ONCE(line_rate_mbps.value) || rs->acked_sacked <= 0 ||
-	    inet_csk(sk)->icsk_ca_state != TCP_CA_Open || !tcp_is_cwnd_limited(sk))
+	if (f->telemetry || f->unmeasured == 1 || READ_ONCE(line_rate_mbps.value) ||
+	    rs->acked_sacked <= 0 || inet_csk(sk)->icsk_ca_state != TCP_CA_Open ||
+	    !tcp_is_cwnd_limited(sk))
 		return;
 	hpccpp_integrate_window(f, now);
-	f->model.w = fp_min(f->model.w + rs->acked_sacked * hpccpp_mss_q8(sk), HPCCPP_W_MAX);
+	f->model.w = min3(f->model.w + rs->acked_sacked * hpccpp_mss_q8(sk), (u64)HPCCPP_W_MAX,
+			  tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk));
 }
 
 /* On every ACK. */
@@ -217,15 +253,15 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	struct int_msg m;
 
 	if (!f) {
-		/* not yet on the ACK of the SYN: init() follows */
-		if (inet_csk(sk)->icsk_ca_initialized)
-			hpccpp_begin_flow(sk, now);
+		hpccpp_begin_flow(sk, now);
 		return;
 	}
 	if (hpccpp_read_response(f, &m))
 		hpccpp_on_response(sk, &m, now);
+	if (rs->rtt_us > 0)
+		hpccpp_rtt_sample(&f->rtt, rs->rtt_us);
 	hpccpp_slow_start(sk, rs, now);
-	hpccpp_apply_window(sk);
+	hpccpp_apply_window(sk, rs->acked_sacked > 0);
 	if (!tcp_sk(sk)->packets_out || now - f->probe_ns < hpccpp_probe_interval(sk))
 		return;
 	lost = hpccpp_telemetry_lost(sk, f, now);
@@ -268,13 +304,18 @@ static void hpccpp_tx_start(struct sock *sk)
 	if (!ca->flow) {
 		hpccpp_begin_flow(sk, now);
 	} else if (now - ca->flow->probe_ns >= hpccpp_probe_interval(sk)) {
-		/* Probes that were lost before the pause do not count. */
+		/* Probes before the pause do not count, whatever became of them. */
 		ca->flow->answer_ns = now;
+		ca->flow->unmeasured = 0;
 		hpccpp_send_probe(sk, now);
 	}
 }
 
-CC_DEFINE_TX_START(hpccpp_tx_start_event, hpccpp_tx_start)
+static void hpccpp_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
+{
+	if (cc_event_is_tx_start(ev))
+		hpccpp_tx_start(sk);
+}
 
 static void hpccpp_set_window(struct sock *sk, u64 w, const char *cause)
 {
@@ -282,12 +323,12 @@ static void hpccpp_set_window(struct sock *sk, u64 w, const char *cause)
 	struct hpccpp_flow *f = ca->flow;
 
 	hpccpp_integrate_window(f, ktime_get_ns());
-	f->model.w = fp_max(w, 2 * hpccpp_mss_q8(sk));
+	f->model.reference = f->model.w;
+	f->model.w = w;
 	f->model.wc = f->model.w;
-	f->model.reference = f->prior_w;
 	/* A sample of traffic sent under the old window would restore that window. */
 	f->sample.sent_ns = 0;
-	trace_hpccpp_window(sk, cause, &f->model, hpccpp_base_rtt_ns(sk));
+	trace_hpccpp_window(sk, cause, &f->model, hpccpp_base_rtt_ns(f));
 }
 
 /* Once per window, on loss or ECE. */
@@ -299,7 +340,7 @@ static u32 hpccpp_ssthresh(struct sock *sk)
 	if (!f)
 		return tcp_reno_ssthresh(sk);
 	f->prior_w = f->model.w;
-	hpccpp_set_window(sk, f->model.w / 2, "loss");
+	hpccpp_set_window(sk, hpccpp_reduced(f->model.w, hpccpp_mss_q8(sk)), "loss");
 	return max_t(u64, div64_u64(f->model.w, hpccpp_mss_q8(sk)), 2);
 }
 
@@ -317,8 +358,9 @@ static void hpccpp_set_state(struct sock *sk, u8 new_state)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 
-	if (ca->flow && cc_timed_out(sk, new_state))	/* the loss window */
-		hpccpp_set_window(sk, 0, "timeout");
+	if (ca->flow && cc_timed_out(sk, new_state))
+		hpccpp_set_window(sk, fp_min(ca->flow->model.w, 2 * hpccpp_mss_q8(sk)),
+				  "timeout");
 }
 
 /*
@@ -338,7 +380,7 @@ static size_t hpccpp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_
 	if (f && READ_ONCE(inet_csk(sk)->icsk_ca_ops) == &hpccpp) {
 		info->bbr.bbr_bw_lo = (u32)rate;
 		info->bbr.bbr_bw_hi = (u32)(rate >> 32);
-		info->bbr.bbr_min_rtt = hpccpp_base_rtt_ns(sk) / NSEC_PER_USEC;
+		info->bbr.bbr_min_rtt = hpccpp_base_rtt_ns(f) / NSEC_PER_USEC;
 		info->bbr.bbr_pacing_gain = READ_ONCE(f->model.u) >> (HPCCPP_U_Q - 8);
 		info->bbr.bbr_cwnd_gain = fp_fraction(READ_ONCE(eta_permille.value), 1000, 8);
 	}
@@ -354,7 +396,8 @@ static struct tcp_congestion_ops hpccpp __read_mostly = {
 	.ssthresh	= hpccpp_ssthresh,
 	.set_state	= hpccpp_set_state,
 	.undo_cwnd	= hpccpp_undo_cwnd,
-	CC_TX_START_OP(hpccpp_tx_start_event),
+	.cwnd_event	= hpccpp_cwnd_event,
+	CC_CWND_EVENT_TX_START(hpccpp_tx_start)
 	.get_info	= hpccpp_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "hpccpp",
@@ -401,4 +444,3 @@ MODULE_DESCRIPTION("HPCC++ over TCP: the data sender");
 /* so that the peer's probes are answered */
 MODULE_SOFTDEP("post: int_reflector");
 MODULE_LICENSE("GPL");
-MODULE_VERSION(LOWQ_VERSION);

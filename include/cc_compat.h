@@ -151,27 +151,6 @@ static inline void cc_send_ack(struct sock *sk, u32 rcv_nxt)
 	}
 #endif
 
-/*
- * CC_DEFINE_TX_START() defines @_name as a call of @_f(sk) when data is sent with nothing in
- * flight; CC_TX_START_OP() puts it into the ops.
- */
-#ifdef HAVE_CWND_EVENT_TX_START
-#define CC_DEFINE_TX_START(_name, _f)						\
-	static void _name(struct sock *sk)					\
-	{									\
-		_f(sk);								\
-	}
-#define CC_TX_START_OP(_name)	.cwnd_event_tx_start = (_name)
-#else
-#define CC_DEFINE_TX_START(_name, _f)						\
-	static void _name(struct sock *sk, enum tcp_ca_event ev)		\
-	{									\
-		if (ev == CA_EVENT_TX_START)					\
-			_f(sk);							\
-	}
-#define CC_TX_START_OP(_name)	.cwnd_event = (_name)
-#endif
-
 /* The established socket that a packet from saddr:sport came for, with a reference. */
 static inline struct sock *cc_lookup4(struct net *net, __be32 saddr, __be16 sport,
 				      __be32 daddr, __be16 dport, int dif)

@@ -46,6 +46,7 @@ struct hpccpp_probe {
  *
  * The socket's lock protects the rest:
  * @model:	the algorithm's state
+ * @rtt:	the base RTT as measured
  * @probe:	the latest probes, by id modulo HPCCPP_PROBES_KEPT
  * @prior_w:	W before the latest loss, for undo, bytes in Q8
  * @integral:	integral of W over time until @integral_ns, bytes * ns; wraps
@@ -56,7 +57,9 @@ struct hpccpp_probe {
  * @retry_ns:	fallback: time between probes
  * @unanswered:	probes sent since the latest response
  * @partial:	responses since the latest one with the records of all nodes
- * @telemetry:	telemetry has arrived since the connection began or fell back
+ * @unmeasured:	responses since the latest one that measured U, while data was sent
+ * @telemetry:	U has been measured since the connection began or fell back
+ * @second:	fallback: one more probe is due soon, to compare with the first one
  */
 struct hpccpp_flow {
 	struct rhash_head node;
@@ -70,6 +73,7 @@ struct hpccpp_flow {
 	struct int_msg response;
 
 	struct hpccpp_model model;
+	struct hpccpp_rtt rtt;
 	struct hpccpp_probe probe[HPCCPP_PROBES_KEPT];
 	u64 prior_w;
 	u64 integral;
@@ -80,7 +84,9 @@ struct hpccpp_flow {
 	u64 retry_ns;
 	u32 unanswered;
 	u32 partial;
+	u32 unmeasured;
 	bool telemetry;
+	bool second;
 };
 
 /**
@@ -89,6 +95,7 @@ struct hpccpp_flow {
  * @dctcp:	fallback with ECN: the estimate of marked bytes
  * @fb:		fallback with ECN: the feedback counted so far
  * @prior_cwnd:	fallback: cwnd before the latest reduction, packets
+ * @cwr_una:	fallback: SND.UNA when CWR began
  * @ece:	fallback: the ACK being processed reports marks
  */
 struct hpccpp {
@@ -96,6 +103,7 @@ struct hpccpp {
 	struct dctcp_model dctcp;
 	struct ecn_feedback fb;
 	u32 prior_cwnd;
+	u32 cwr_una;
 	bool ece;
 };
 
@@ -149,21 +157,21 @@ static inline u64 hpccpp_srtt_ns(const struct sock *sk)
 	return (u64)(tcp_sk(sk)->srtt_us >> 3) * NSEC_PER_USEC;
 }
 
-/* The smallest RTT measured; 0 before the first measurement */
-static inline u32 hpccpp_min_rtt_ns(const struct sock *sk)
+/* The path's RTT without queues, as measured; 0 before the first measurement */
+static inline u32 hpccpp_min_rtt_ns(const struct hpccpp_flow *f)
 {
-	u32 us = tcp_min_rtt(tcp_sk(sk));
+	u32 us = READ_ONCE(f->rtt.min_us);
 
 	return us == ~0U ? 0 : clamp_t(u64, (u64)us * NSEC_PER_USEC, HPCCPP_T_MIN_NS,
 				       HPCCPP_T_MAX_NS);
 }
 
 /* T; 0 while it is unknown */
-static inline u32 hpccpp_base_rtt_ns(const struct sock *sk)
+static inline u32 hpccpp_base_rtt_ns(const struct hpccpp_flow *f)
 {
 	u32 t_ns = READ_ONCE(base_rtt_ns.value);
 
-	return t_ns ? max(t_ns, HPCCPP_T_MIN_NS) : hpccpp_min_rtt_ns(sk);
+	return t_ns ? max(t_ns, HPCCPP_T_MIN_NS) : hpccpp_min_rtt_ns(f);
 }
 
 /* --- W over time ----------------------------------------------------------------- */

@@ -59,6 +59,7 @@ struct hpccpp_model {
  * @w_ai_bytes:	W_ai in bytes; 0: derived from @flows
  * @flows:	N of section 5, at least 1
  * @mss:	bytes, at least 1
+ * @w_limit:	limit on W that is none of the path's, bytes in Q8: snd_cwnd_clamp
  * @line_mbps:	the host's own link, Mb/s; 0: unknown. Where nodes hide their rates (9.1)
  *		it is the only rate that is known
  */
@@ -70,6 +71,7 @@ struct hpccpp_settings {
 	u32 w_ai_bytes;
 	u32 flows;
 	u32 mss;
+	u64 w_limit;
 	u32 line_mbps;
 };
 
@@ -193,6 +195,30 @@ static inline u32 hpccpp_slowest_mbps(const struct hpccpp_model *m)
 	return least;
 }
 
+/*
+ * The longest time between two probes whose records are sure to be comparable: half a wrap
+ * of the counter that wraps first. 0 if there are no records yet.
+ */
+static inline u64 hpccpp_comparable_ns(const struct hpccpp_model *m)
+{
+	u64 least = 0;
+	unsigned int i;
+
+	for (i = 0; i < m->nhop; i++) {
+		u64 wrap = hpccpp_wrap_ns(m->hop[i].speed);
+
+		if (!least || wrap < least)
+			least = wrap;
+	}
+	return least / 2;
+}
+
+/* W after a loss or a mark: half, but not below 2 packets, and never above @w itself. */
+static inline u64 hpccpp_reduced(u64 w, u64 mss_q8)
+{
+	return fp_min(fp_max(w / 2, 2 * mss_q8), w);
+}
+
 /* The constants for the path of @m's records and the settings @s. */
 static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccpp_model *m,
 				     const struct hpccpp_settings *s)
@@ -203,15 +229,16 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
 	if (s->line_mbps && s->line_mbps < mbps)
 		mbps = s->line_mbps;
 	bdp = hpccpp_bdp(mbps, s->fill_ns);
+	/* W_ai is a part of B * T: the measured RTT may include a queue, and W_ai grow with it */
 	c->t_ns = s->t_ns;
 	c->eta = fp_fraction(s->eta_permille, 1000, HPCCPP_U_Q);
 	c->max_stage = s->max_stage;
 	c->w_ai = (u64)s->w_ai_bytes << HPCCPP_W_Q;
 	if (!s->w_ai_bytes)
-		c->w_ai = hpccpp_w_ai(bdp, c->eta, s->flows);
+		c->w_ai = hpccpp_w_ai(hpccpp_bdp(mbps, s->t_ns), c->eta, s->flows);
 	c->w_min = mss / 16;
 	/* A delayed ACK may cover two packets: W has to let them wait. */
-	c->w_max = mbps ? fp_min(bdp + mss * 2, HPCCPP_W_MAX) : HPCCPP_W_MAX;
+	c->w_max = fp_min(mbps ? bdp + mss * 2 : HPCCPP_W_MAX, fp_min(s->w_limit, HPCCPP_W_MAX));
 }
 
 /*
@@ -325,6 +352,73 @@ static inline u64 hpccpp_compute_wind(struct hpccpp_model *m, const struct hpccp
 		m->wc = w;
 	m->w = w;
 	return w;
+}
+
+/* --- the base RTT, where T is not given ---------------------------------------- */
+
+#define HPCCPP_RTT_UNKNOWN	U32_MAX
+#define HPCCPP_RTT_PERIOD	32U	/* samples */
+
+/**
+ * struct hpccpp_rtt - the path's RTT without queues, as the ACKs show it
+ * @min_us:	T in microseconds; HPCCPP_RTT_UNKNOWN before the first measurement
+ * @latest_us:	the latest RTT
+ * @period_us:	the smallest RTT of the present period
+ * @queued_us:	the longest wait in the path's queues in the present period
+ * @samples:	telemetry samples in the present period
+ */
+struct hpccpp_rtt {
+	u32 min_us;
+	u32 latest_us;
+	u32 period_us;
+	u32 queued_us;
+	u32 samples;
+};
+
+static inline void hpccpp_rtt_init(struct hpccpp_rtt *r, u32 us)
+{
+	memset(r, 0, sizeof(*r));
+	r->min_us = us;
+	r->latest_us = us;
+	r->period_us = HPCCPP_RTT_UNKNOWN;
+}
+
+/* An RTT of @us was measured. */
+static inline void hpccpp_rtt_sample(struct hpccpp_rtt *r, u32 us)
+{
+	r->latest_us = us;
+	r->min_us = fp_min(r->min_us, us);
+	r->period_us = fp_min(r->period_us, us);
+}
+
+/* How long a packet waits in the queues of the latest sample, microseconds, rounded up. */
+static inline u32 hpccpp_queued_us(const struct hpccpp_model *m)
+{
+	u64 us = 0;
+	unsigned int i;
+
+	for (i = 0; i < m->nhop; i++)
+		us += fp_mul_div(m->hop[i].qlen * INT_QLEN_BYTES, 8,
+				 int_speed_mbps(m->hop[i].speed)) + 1;
+	return fp_min(us, U32_MAX);
+}
+
+/*
+ * A telemetry sample was taken. If no RTT of a whole period came near T, and the queues on
+ * the path do not explain that, the path is longer now: T is the smallest RTT of the
+ * period, less the queues.
+ */
+static inline void hpccpp_rtt_follow(struct hpccpp_rtt *r, u32 queued_us)
+{
+	r->queued_us = fp_max(r->queued_us, queued_us);
+	if (++r->samples < HPCCPP_RTT_PERIOD)
+		return;
+	if (r->period_us != HPCCPP_RTT_UNKNOWN &&
+	    r->period_us > (u64)r->min_us + r->min_us / 4 + r->queued_us)
+		r->min_us = r->period_us - r->queued_us;
+	r->period_us = HPCCPP_RTT_UNKNOWN;
+	r->queued_us = 0;
+	r->samples = 0;
 }
 
 /*

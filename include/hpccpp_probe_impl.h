@@ -13,36 +13,48 @@ CC_PARAM(probe_rtts, 1, 1, 16, 0644, "1 is once per RTT",
 	 "RTTs between probes, 1 to 16 (draft 6.2.1.2)");
 CC_PARAM(probe_packets, 8, 0, 64, 0644, "0 is once per RTT, however few packets that is",
 	 "full packets between probes where U is near eta, 0 to 64, at most 8 RTTs");
-CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop has 4 bits",
-	 "nodes on the path that a probe has room for, 1 to 15 (draft 6.1)");
+CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop of 15 means 15 or more",
+	 "nodes on the path that a probe has room for, 1 to 14 (draft 6.1)");
 CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "let the receiver compute the window (draft 6.3.2)");
 
 /*
- * Time until the next probe. T, or longer where W is a few packets; but never so short
- * that more probes are in flight than the sender remembers.
+ * Time until the next probe: T, or longer where W is a few packets; not so long that a
+ * counter in the records could wrap; never so short that more probes are in flight than
+ * the sender remembers.
  */
 static inline u64 hpccpp_probe_interval(const struct sock *sk)
 {
 	const struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
 	u64 least = f->telemetry ? hpccpp_mss_q8(sk) * READ_ONCE(probe_packets.value) : 0;
 	u32 eta = fp_fraction(READ_ONCE(eta_permille.value), 1000, HPCCPP_U_Q);
+	u64 comparable = hpccpp_comparable_ns(&f->model);
+	u64 interval = max_t(u64, hpccpp_probe_ns(&f->model, eta, hpccpp_base_rtt_ns(f), least),
+			     hpccpp_min_rtt_ns(f)) * READ_ONCE(probe_rtts.value);
 
-	return max3(hpccpp_probe_ns(&f->model, eta, hpccpp_base_rtt_ns(sk), least),
-		    (u64)hpccpp_min_rtt_ns(sk), hpccpp_srtt_ns(sk) / (HPCCPP_PROBES_KEPT / 2)) *
-	       READ_ONCE(probe_rtts.value);
+	if (comparable)
+		interval = min(interval, comparable);
+	return max(interval, hpccpp_srtt_ns(sk) / (HPCCPP_PROBES_KEPT / 2));
 }
 
+/*
+ * By the route that the data takes, the socket's. If it has expired, the next data looks
+ * up a new one: __ip_queue_xmit() would do so with the probe's DSCP.
+ */
 static inline int hpccpp_xmit4(struct sock *sk, struct sk_buff *skb, u8 tos)
 {
 	struct inet_sock *inet = inet_sk(sk);
 
+	if (!__sk_dst_check(sk, 0)) {
+		kfree_skb(skb);
+		return -EHOSTUNREACH;
+	}
 	int_host_checksum4(skb, inet->inet_saddr, inet->inet_daddr);
 	return __ip_queue_xmit(sk, skb, &inet->cork.fl, tos);
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-/* By the route that the data takes. */
+/* Likewise. */
 static inline int hpccpp_xmit6(struct sock *sk, struct sk_buff *skb, u8 tclass)
 {
 	struct ipv6_pinfo *np = inet6_sk(sk);

@@ -16,8 +16,8 @@ CC_PARAM(reprobe_max_ms, 1000, 1, 60000, 0644, "the interval doubles up to it",
 
 /* Of the including file, which has included hpccpp_trace.h: */
 static struct tcp_congestion_ops hpccpp;
-static void hpccpp_start_flow(struct sock *sk, struct hpccpp_flow *f, u64 w, u64 now);
 static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now);
+static void hpccpp_init(struct sock *sk);
 static void hpccpp_release(struct sock *sk);
 static size_t hpccpp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
 
@@ -37,6 +37,8 @@ static void hpccpp_fall_back(struct sock *sk, const char *cause)
 		WRITE_ONCE(tp->snd_ssthresh, max(tcp_snd_cwnd(tp), 2U));
 	if (f) {
 		f->telemetry = false;
+		f->second = false;
+		f->sample.sent_ns = 0;
 		f->retry_ns = max_t(u64, 16 * hpccpp_srtt_ns(sk), NSEC_PER_MSEC);
 	}
 	dctcp_model_init(&ca->dctcp, DCTCP_ALPHA_ONE, tp->snd_una);
@@ -60,32 +62,69 @@ static void hpccpp_reno_update_ecn(struct sock *sk, u32 flags)
 	ca->ece = s.marked;
 }
 
+/* The window is cwnd here: what a probe remembers of it is for the first sample. */
+static void hpccpp_reno_track_window(struct sock *sk, struct hpccpp_flow *f, u64 now)
+{
+	hpccpp_integrate_window(f, now);
+	f->model.w = fp_min(tcp_snd_cwnd(tcp_sk(sk)) * hpccpp_mss_q8(sk), HPCCPP_W_MAX);
+}
+
+/*
+ * Two responses in a row are needed to measure U. After the first one, the second probe
+ * follows soon; if it measures nothing either, the next pair waits for retry_ns.
+ */
+static bool hpccpp_reno_on_response(struct sock *sk, const struct int_msg *m, u64 now)
+{
+	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+	bool first = !f->sample.sent_ns;
+
+	if (hpccpp_on_response(sk, m, now))
+		return true;
+	f->second = first && f->sample.sent_ns;
+	if (!first)
+		f->sample.sent_ns = 0;
+	return false;
+}
+
+/* Back to HPCC++ */
+static void hpccpp_reno_return(struct sock *sk)
+{
+	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+
+	f->prior_w = f->model.w;
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp);
+	int_host_count(sock_net(sk), HPCCPP_COUNT_RETURNS);
+	trace_hpccpp_mode(sk, "telemetry");
+}
+
+static void hpccpp_reno_probe(struct sock *sk, struct hpccpp_flow *f, u64 now)
+{
+	u64 wait = f->second ? hpccpp_probe_interval(sk) : f->retry_ns;
+
+	if (!tcp_sk(sk)->packets_out || now - f->probe_ns < wait)
+		return;
+	if (!f->second)
+		f->retry_ns = min(2 * f->retry_ns, (u64)READ_ONCE(reprobe_max_ms.value) *
+						   NSEC_PER_MSEC);
+	f->second = false;
+	hpccpp_send_probe(sk, now);
+}
+
 static void hpccpp_reno_in_ack_event(struct sock *sk, u32 flags)
 {
-	const struct hpccpp *ca = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	struct hpccpp_flow *f = ca->flow;
+	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
 	u64 now = ktime_get_ns();
 	struct int_msg m;
 
-	if (cc_ecn_any(tp))
+	if (cc_ecn_any(tcp_sk(sk)))
 		hpccpp_reno_update_ecn(sk, flags);
 	if (!f)
 		return;
-	if (hpccpp_read_response(f, &m)) {
-		hpccpp_start_flow(sk, f, tcp_snd_cwnd(tp) * hpccpp_mss_q8(sk), now);
-		if (hpccpp_on_response(sk, &m, now)) {
-			WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp);
-			int_host_count(sock_net(sk), HPCCPP_COUNT_RETURNS);
-			trace_hpccpp_mode(sk, "telemetry");
-			return;
-		}
-	}
-	if (tp->packets_out && now - f->probe_ns >= f->retry_ns) {
-		f->retry_ns = min(2 * f->retry_ns, (u64)READ_ONCE(reprobe_max_ms.value) *
-						   NSEC_PER_MSEC);
-		hpccpp_send_probe(sk, now);
-	}
+	hpccpp_reno_track_window(sk, f, now);
+	if (hpccpp_read_response(f, &m) && hpccpp_reno_on_response(sk, &m, now))
+		hpccpp_reno_return(sk);
+	else
+		hpccpp_reno_probe(sk, f, now);
 }
 
 static u32 hpccpp_reno_ssthresh(struct sock *sk)
@@ -96,14 +135,25 @@ static u32 hpccpp_reno_ssthresh(struct sock *sk)
 	return ca->ece ? dctcp_model_cut(&ca->dctcp, ca->prior_cwnd) : tcp_reno_ssthresh(sk);
 }
 
-/* Loss halves, also where ECN has just reduced by less (RFC 8257 3.5). */
+/*
+ * Loss halves, also where ECN has just reduced by less (RFC 8257 3.5). A timeout halves what
+ * is in flight (RFC 5681 equation 4): less than prior_cwnd if CWR or Recovery has already
+ * reduced that.
+ */
 static void hpccpp_reno_set_state(struct sock *sk, u8 new_state)
 {
-	const struct hpccpp *ca = inet_csk_ca(sk);
+	struct hpccpp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 window = ca->prior_cwnd;
 
-	if (new_state == TCP_CA_Recovery || cc_timed_out(sk, new_state))
-		WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, max(ca->prior_cwnd / 2, 2U)));
+	if (new_state == TCP_CA_CWR)
+		ca->cwr_una = tp->snd_una;
+	if (cc_timed_out(sk, new_state))
+		window = min(window, tp->packets_out);
+	else if (!cc_recovery_starts(sk, new_state) &&
+		 !cc_probe_repaired(sk, new_state, ca->cwr_una))
+		return;
+	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, max(window / 2, 2U)));
 }
 
 static u32 hpccpp_reno_undo_cwnd(struct sock *sk)
@@ -113,8 +163,16 @@ static u32 hpccpp_reno_undo_cwnd(struct sock *sk)
 	return max(tcp_snd_cwnd(tcp_sk(sk)), ca->prior_cwnd);
 }
 
+/* A socket that is connected again after connect(AF_UNSPEC) still has these ops. */
+static void hpccpp_reno_init(struct sock *sk)
+{
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp);
+	hpccpp_init(sk);
+}
+
 /* Never registered: connections are switched to it. */
 static struct tcp_congestion_ops hpccpp_reno __read_mostly = {
+	.init		= hpccpp_reno_init,
 	.release	= hpccpp_release,
 	.in_ack_event	= hpccpp_reno_in_ack_event,
 	.cong_avoid	= tcp_reno_cong_avoid,

@@ -45,7 +45,8 @@
 #define INT_BASE_OFFSET		INT_HEAD_LEN
 #define INT_HOPS_OFFSET		(INT_BASE_OFFSET + INT_BASE_LEN)
 
-#define INT_HOPS_MAX		15U		/* nHop has 4 bits */
+#define INT_NHOP_MAX		15U		/* nHop has 4 bits; 15 means 15 or more */
+#define INT_HOPS_MAX		(INT_NHOP_MAX - 1)	/* nodes that a path can be shown to have */
 #define INT_HOPS_DEFAULT	5U		/* draft 6.1: "no more than 5" */
 #define INT_MSG_LEN_MAX		(INT_HOPS_OFFSET + INT_HOPS_MAX * INT_HOP_LEN + INT_OPTIONS_LEN)
 
@@ -186,7 +187,7 @@ static inline u32 int_base_next(u32 base, unsigned int switch_id)
 {
 	unsigned int nhop = base >> 28;
 
-	return int_base_word(nhop < 0xf ? nhop + 1 : nhop, (base >> 16) ^ switch_id) |
+	return int_base_word(nhop < INT_NHOP_MAX ? nhop + 1 : nhop, (base >> 16) ^ switch_id) |
 	       (base & 0xffff);
 }
 

@@ -52,7 +52,7 @@ local function dissect(buf, pinfo, tree)
 		return
 	end
 	local room = buf(5, 1):uint()
-	if room > 15 or len ~= HEAD + BASE + room * HOP + OPTIONS then
+	if room > 14 or len ~= HEAD + BASE + room * HOP + OPTIONS then
 		return
 	end
 

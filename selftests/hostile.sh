@@ -10,6 +10,8 @@
 # shellcheck source=lib_roce.sh
 . "$(dirname "$0")/lib_roce.sh"
 
+export TC_LIB_DIR=$BIN		# q_int.so is there
+
 # A hostile host sends 100,000 packets a second for this time
 if [ "${FULL:-}" ]; then
 	FLOOD=1000000 FLOOD_S=10 AWAY=1000
@@ -284,5 +286,57 @@ roce_away()
 	rmmod roce_rcm || fail "cannot unload"
 }
 declare_test roce_away "R11 R12" "roce_rcm: clients, devices, namespaces and the module go away while packets are held back"
+
+# --- tcp_hpccpp, int_reflector, sch_int --------------------------------------
+#
+# h1 sends to r through sw, whose bottleneck stamps probes. sw is hostile: int_hostile there
+# sends altered copies of the probes and responses that pass.
+
+REFLECTOR=/sys/module/int_reflector/parameters
+
+# int_modules: loads them
+int_modules()
+{
+	modprobe -a tcp_hpccpp int_reflector sch_int 2>/dev/null || skip "no HPCC++ modules"
+	CC=hpccpp
+	MODULE=tcp_hpccpp
+	PARAM=/sys/module/tcp_hpccpp/parameters
+}
+
+# counter NS FILE NAME: of /proc/net
+counter()
+{
+	in_ns "$1" awk -v n="$3" '$1 == n { print $2 }' "/proc/net/$2"
+}
+
+# int_path: a dumbbell of one host whose bottleneck stamps
+int_path()
+{
+	dumbbell 1 100us
+	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit || fail "int"
+	shaper sw egress 1gbit parent 1:1 handle 2:
+	serve r
+}
+
+# Ids that a forged probe makes up do not hide the real ones from the receiver that computes
+# the window
+int_forged_ids()
+{
+	local windows
+
+	needs_virtual
+	int_modules
+	parameter receiver_based=1 base_rtt_ns=100000
+	PARAM=$REFLECTOR parameter base_rtt_ns=100000
+	int_path
+	in_ns sw int_hostile 2000 0.1 >"$TMP/hostile" &
+	send --duration 100ms
+	wait $!
+	windows=$(counter r int_reflector Window)
+	expect "probes with a forged id" "$(awk '$1 == "probe" && $2 == "future" { print $3 }' "$TMP/hostile")" -ge 5
+	expect "real probes answered with a window, %" "$((100 * windows / $(counter h1 hpccpp Probes)))" -ge 80
+	expect "control" "$(flow_field cc)" = hpccpp
+}
+declare_test int_forged_ids "H12 H13" "int_reflector: forged probe ids do not turn windows off"
 
 run_tests "$@"

@@ -158,7 +158,7 @@ judge_model()
 		t = tau[id] < T ? tau[id] : T
 		U = (1 - t / T) * U + t / T * u
 		d = U - got_u; if (d < 0) d = -d; if (d > worst_u) worst_u = d
-		wai = (10 / 8 * (T + 1000)) * 0.05 / 100
+		wai = (10 / 8 * T) * 0.05 / 100
 		wc = v["wc_q8"] / 256
 		if (U >= 0.95 || stage >= 5) { W = wc / (U / 0.95) + wai; stage = 0 }
 		else { W = wc + wai; stage++ }
@@ -786,13 +786,235 @@ timeout_in_recovery()
 }
 declare_test timeout_in_recovery "" "a timeout in mid-recovery leaves the least window, too"
 
+# --- faults that were: each test fails if its fault comes back -----------------------
+
+# windows CAUSE: the W (bytes) of each hpccpp_window line of that cause in $TMP/trace
+windows()
+{
+	grep "cause=$1 " "$TMP/trace" | field w_q8 | awk '{ print $1 / 256 }'
+}
+
+# one_burst BYTES: h1 connects to the sink with $CC and sends BYTES at once
+one_burst()
+{
+	in_ns h1 python3 - "$CC" "$1" <<-'END' || fail "transfer failed"
+		import socket, sys
+		s = socket.socket()
+		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
+		s.connect(("10.0.0.1", 5299))
+		s.sendall(b"x" * int(sys.argv[2]))
+		s.shutdown(socket.SHUT_WR)
+		s.recv(1)
+	END
+}
+
+# drop_data MAP: sw drops the data packets from h1 whose number, from 0, is in the nft set MAP
+drop_data()
+{
+	in_ns sw nft -f - <<-END || fail "nft"
+		table ip t {
+			chain f {
+				type filter hook forward priority 0;
+				iifname "p1" ip length > 500 numgen inc mod 1000000 $1 drop
+			}
+		}
+	END
+}
+
+counters_wrap()
+{
+	needs_virtual
+	# txBytes wraps after 43 ms at 25 Gb/s: two probes an RTT apart cannot be compared
+	dumbbell 1 40ms
+	node sw egress 25gbit
+	serve r
+	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
+	send --duration 500ms
+	trace_off "$TMP/trace"
+	expect "measured samples" "$(results 0)" -ge 5
+	expect "changes of mode" "$(grep -c hpccpp_mode "$TMP/trace")" -eq 0
+	# the receiver's buffer bounds it, not the first window: 10 packets per RTT are 2.9 Mb/s
+	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 100
+}
+declare_test counters_wrap "H16" "an RTT as long as a counter's wrap: probes come more often, the window grows"
+
+path_alternates()
+{
+	local i
+
+	needs_virtual
+	dumbbell 1 5ms
+	node sw egress 1gbit switch-id 1
+	serve r
+	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 300ms >"$TMP/flow.json" &
+	for ((i = 0; i < 90; i++)); do
+		in_ns sw tc qdisc change dev egress root int switch-id $((i % 4000 + 1))
+		sleep 0.003
+	done
+	wait $!
+	trace_off "$TMP/trace"
+	expect "first mode" "$(grep hpccpp_mode "$TMP/trace" | field cause | head -n1)" = unmeasured
+	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 100
+}
+declare_test path_alternates "H16 H17" "a path that changes with every probe: fallback, not a window that stands still"
+
+loss_never_raises()
+{
+	needs_virtual
+	load base_rtt_ns=1000000
+	dumbbell 1 1ms
+	node sw egress 50mbit
+	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 2%
+	serve r
+	trace_on hpccpp/hpccpp_window
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 40 --duration 500ms >/dev/null 2>&1
+	trace_off "$TMP/trace"
+	expect "losses with W below 2 packets" "$(grep cause=loss "$TMP/trace" | field wc_q8 | awk '$1 < 2 * 1448 * 256 { n++ } END { print n + 0 }')" -ge 10
+	expect "losses that raised W" "$(awk "$VALUES"'/cause=(loss|timeout)/ && v["w_q8"] > v["wc_q8"] { n++ } END { print n + 0 }' "$TMP/trace")" -eq 0
+}
+declare_test loss_never_raises "" "40 flows with windows below two packets: no loss or timeout raises W"
+
+connected_again()
+{
+	needs_virtual
+	rmmod int_reflector
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	sink
+	in_ns h1 python3 - <<-'END' >"$TMP/controls" || fail "transfer failed"
+		import ctypes, socket, time
+		def control():
+		    return s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b"\0")[0].decode()
+		s = socket.socket()
+		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hpccpp")
+		s.connect(("10.0.0.1", 5299))
+		s.sendall(b"x" * 2000000)
+		time.sleep(0.1)
+		print(control())
+		ctypes.CDLL(None).connect(s.fileno(), bytes(16), 16)
+		s.connect(("10.0.0.1", 5299))
+		print(control())
+	END
+	expect "control before and after" "$(paste -sd' ' "$TMP/controls")" = "hpccpp_reno hpccpp"
+}
+declare_test connected_again "H17" "a socket in fallback that is disconnected and connected again is hpccpp again"
+
+cwnd_clamp()
+{
+	needs_virtual
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.0.1.254 cwnd lock 20
+	serve r
+	# the stack reads the limit from its metrics of the peer
+	in_ns h1 sysctl -qw net.ipv4.tcp_no_metrics_save=0
+	in_ns h1 bash -c ": >/dev/tcp/10.0.0.1/5201"
+	wait_until in_ns h1 sh -c "ip tcp_metrics show | grep -q ."
+	trace_on hpccpp/hpccpp_window
+	send --size 2M
+	trace_off "$TMP/trace"
+	expect "windows" "$(windows telemetry | wc -l)" -ge 10
+	expect "largest W, packets" "$(windows telemetry | sort -g | tail -n1 | awk '{ print $1 / 1448 }')" -le 20
+}
+declare_test cwnd_clamp "H5" "W is bounded by the route's cwnd, too"
+
+probe_route()
+{
+	local i
+
+	needs_virtual
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	# what has the probes' DSCP goes elsewhere; the socket's route expires again and again
+	ip -n "${NSP}h1" link add elsewhere type dummy
+	ip -n "${NSP}h1" link set elsewhere up
+	ip -n "${NSP}h1" route add default dev elsewhere table 200
+	ip -n "${NSP}h1" rule add dsfield 0x5c table 200 2>/dev/null || skip "no rules by DSCP"
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 100ms >"$TMP/flow.json" &
+	for ((i = 0; i < 20; i++)); do
+		ip -n "${NSP}h1" route replace 192.0.2.0/24 via 10.0.1.254 metric $((i + 1))
+		sleep 0.004
+	done
+	wait $!
+	expect "packets that went elsewhere" "$(in_ns h1 cat /sys/class/net/elsewhere/statistics/tx_packets)" -le 1
+	expect "control" "$(flow_field cc)" = hpccpp
+}
+declare_test probe_route "H8 H18" "a probe does not choose the route of its flow"
+
+chosen_in_handshake()
+{
+	needs_virtual
+	dumbbell 1 20ms
+	node sw egress 1gbit
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 3
+	sink
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+	in_ns h1 python3 - <<-'END' || fail "transfer failed"
+		import select, socket
+		s = socket.socket()
+		s.setblocking(False)
+		s.connect_ex(("10.0.0.1", 5299))
+		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hpccpp")
+		select.select([], [s], [])
+		s.setblocking(True)
+		s.sendall(b"x" * 100000)
+		s.shutdown(socket.SHUT_WR)
+		s.recv(1)
+	END
+	stop_captures
+	messages "$TMP/h.pcap" 'tcp.dstport == 5299' int.type tcp.len frame.time_relative tcp.flags.syn >"$TMP/sent"
+	expect "packets until the handshake's ACK, kinds" "$(awk -F'\t' '{ print $1 ":" $2 } NR == 2 { exit }' "$TMP/sent" | paste -sd' ')" = ":0 :0"
+	expect "data packets in the first RTT" "$(awk -F'\t' '$1 == "" && $2 > 500 { if (!n) t = $3; if ($3 - t < 0.018) n++ } END { print n }' "$TMP/sent")" -le 4
+}
+declare_test chosen_in_handshake "H8" "chosen while the handshake is under way: no probe before its end, the route's initcwnd holds"
+
+retransmits_at_once()
+{
+	needs_virtual
+	command -v nft >/dev/null || skip "no nft"
+	dumbbell 1 50ms
+	node sw egress 1gbit
+	sink
+	# of ten packets arrive the second to the fourth: three SACKs, six packets in flight
+	drop_data '{ 0, 4-9 }'
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+	one_burst 14480
+	stop_captures
+	packets "$TMP/h.pcap" 'tcp.dstport == 5299 && tcp.len > 500' tcp.seq frame.time_relative >"$TMP/data"
+	expect "first retransmission after the first data, ms" "$(awk -F'\t' 'NR == 1 { t = $2 } seen[$1]++ { printf "%.1f\n", ($2 - t) * 1000; exit }' "$TMP/data")" -le 80
+}
+declare_test retransmits_at_once "" "in recovery an ACK lets a retransmission out, though more than W is in flight"
+
+longer_path()
+{
+	local t
+
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 1gbit
+	serve r
+	trace_on hpccpp/hpccpp_window
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 100ms >"$TMP/flow.json" &
+	sleep 0.03
+	in_ns sw tc qdisc change dev p1 root netem delay 1ms limit 1000000
+	sleep 0.06
+	t=$(grep cause=telemetry /sys/kernel/tracing/trace | field t_ns | tail -n1)
+	wait $!
+	trace_off "$TMP/trace"
+	between "T after 60 RTTs, us" "$((t / 1000))" 990 1200
+	expect "W at the end, packets" "$(windows telemetry | tail -n1 | awk '{ print $1 / 1448 }')" -ge 70
+}
+declare_test longer_path "H5" "T follows a path that gets longer, within 100 RTTs"
+
 # --- parameters and life ---------------------------------------------------------
 
 parameters()
 {
 	needs_virtual	# with all checkers on each refusal takes half a second
 	refused eta_permille=99 eta_permille=1001 max_stage=256 flows=0 w_ai_bytes=1048577 base_rtt_ns=1000000001 \
-		line_rate_mbps=1600001 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=16 probes_lost=0 \
+		line_rate_mbps=1600001 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=15 probes_lost=0 \
 		probes_lost=13 probe_packets=65 reprobe_max_ms=0 dscp=64 receiver_based=2 eta_permille=x dscp=-1
 	PARAM=$REFLECTOR refused dscp=64 max_rate=0
 	refused_at_load eta_permille=0

@@ -4,12 +4,12 @@
  *
  *	int_hostile [-6] RATE SECONDS
  *
- * Listens to probes and responses that pass through this host, of IPv4 or IPv6, and
- * sends RATE altered copies of the latest ones per second: replayed, with a wrong cookie,
- * a wrong checksum, truncated, over-long, of a wrong flow (another port, or from a third
- * host), with an id of the future, with a sequence number out of the window, replayed
- * behind IP options (IPv6: an extension header), or as a fragment. Prints how many of each
- * kind, as lines of "TYPE KIND NUMBER".
+ * Captures probes and responses that pass through this host, of IPv4 or IPv6, and sends
+ * RATE altered copies of the latest ones per second: replayed, with a wrong cookie, a wrong
+ * checksum, truncated, over-long, of a wrong flow (another port, or from a third host), with
+ * any later id, with a sequence number out of the window, replayed behind IP options (IPv6:
+ * an extension header), or as a fragment. Prints the number sent of each kind, as lines of
+ * "TYPE KIND NUMBER".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +86,7 @@ static u8 *message(struct packet *p)
 	return p->data + p->th + sizeof(struct tcphdr);
 }
 
-/* Length and checksums as they would be right */
+/* Sets length and checksum to the correct values. */
 static void mend(struct packet *p)
 {
 	struct iphdr *ip = (struct iphdr *)p->data;
@@ -108,7 +108,7 @@ static void mend(struct packet *p)
 	th->check = htons(~sum & 0xffff);
 }
 
-/* Takes what has passed by; keeps the latest probe and response. */
+/* Reads what was captured; keeps the latest probe and response. */
 static void listen_to(int fd, struct packet latest[2])
 {
 	struct packet p = { .th = ipv6 ? sizeof(struct ip6_hdr) : sizeof(struct iphdr) };
@@ -179,7 +179,7 @@ static void alter(struct packet *p, enum kind kind)
 			ip->saddr = htonl(ntohl(ip->saddr) ^ (0x200 + (rand() & 0xff)));
 		break;
 	case FUTURE:
-		int_put32(m + 8, int_get32(m + 8) + 1 + rand() % 1000);
+		int_put32(m + 8, int_get32(m + 8) + 1 + rand() % 0x7fffffff);
 		break;
 	case SEQUENCE:
 		th->seq = htonl(ntohl(th->seq) + (1u << 30) + rand());

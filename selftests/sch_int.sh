@@ -199,6 +199,67 @@ sojourn()
 }
 declare_test sojourn "H15" "sojourn: the probe's own wait times the rate"
 
+# Probes wait in the queue while options change
+sojourn_changes()
+{
+	local i pids=() options=("nosojourn" "sojourn dscp 40" "sojourn dscp 23" "nosojourn rate 2gbit" "sojourn rate 1gbit")
+
+	needs_virtual
+	dumbbell 2 1ms
+	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit switch-id 5 sojourn || fail "int"
+	shaper sw egress 1gbit parent 1:1 handle 2:
+	in_ns sw tc qdisc add dev egress parent 2:1 bfifo limit 20000000
+	serve r
+	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --duration 100ms >/dev/null &
+	pids+=($!)
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 100ms >"$TMP/flow.json" &
+	pids+=($!)
+	for ((i = 0; i < 30; i++)); do
+		# shellcheck disable=SC2086 # words
+		in_ns sw tc qdisc change dev egress root int ${options[i % 5]} || fail "change"
+		sleep 0.003
+	done
+	wait "${pids[@]}"
+	expect "probes stamped" "$(in_ns sw tc -s -j qdisc show dev egress root | jq '.[0].stamped')" -ge 10
+	expect "wrong checksums" "$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Checksum" { print $2 }')" -eq 0
+}
+declare_test sojourn_changes "H15" "options that change while probes wait: no checksum breaks"
+
+# tagged NS ADDRESS: eth0 of NS gets 802.1ad and 802.1Q tags and this address
+tagged()
+{
+	ip -n "$NSP$1" link add link eth0 name outer type vlan proto 802.1ad id 10
+	ip -n "$NSP$1" link add link outer name inner type vlan id 20
+	ip -n "$NSP$1" link set outer up
+	ip -n "$NSP$1" link set inner up
+	ip -n "$NSP$1" addr add "$2" dev inner
+}
+
+qinq()
+{
+	needs_virtual
+	add_ns h1
+	add_ns sw
+	add_ns r
+	link h1 eth0 sw p1
+	link r eth0 sw egress
+	ip -n "${NSP}sw" link add br0 type bridge 2>/dev/null || skip "no bridge in this kernel"
+	ip -n "${NSP}sw" link set p1 master br0
+	ip -n "${NSP}sw" link set egress master br0
+	ip -n "${NSP}sw" link set br0 up
+	tagged h1 10.9.0.1/24 2>/dev/null || skip "no VLANs in this kernel"
+	tagged r 10.9.0.2/24
+	in_ns sw tc qdisc add dev p1 root netem delay 1ms limit 100000
+	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit switch-id 5 || fail "int"
+	shaper sw egress 1gbit parent 1:1 handle 2:
+	serve r
+	in_ns h1 flowgen long --to 10.9.0.2 --cc hpccpp --size 2M >"$TMP/flow.json" || fail "flow failed"
+	expect "probes stamped" "$(in_ns sw tc -s -j qdisc show dev egress root | jq '.[0].stamped')" -ge 5
+	expect "control" "$(jq -rs '.[0].cc' "$TMP/flow.json")" = hpccpp
+	expect "wrong checksums" "$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Checksum" { print $2 }')" -eq 0
+}
+declare_test qinq "H6 H19" "a bridge port stamps behind two VLAN tags, too"
+
 # A port whose rate nobody knows: what passes it unstamped is what came, its checksum
 # included; copies go there
 no_rate()

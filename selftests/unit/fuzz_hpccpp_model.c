@@ -17,6 +17,7 @@ static struct hpccpp_settings fuzz_settings(struct fuzz_input *in)
 		.w_ai_bytes = (u32)fold(fuzz_take(in, 4), 1 << 20),
 		.flows = 1 + (u32)fold(fuzz_take(in, 3), 999999),
 		.mss = 1 + (u32)fold(fuzz_take(in, 2), 65534),
+		.w_limit = fold(fuzz_take(in, 5), HPCCPP_W_MAX),
 		.line_mbps = (u32)fold(fuzz_take(in, 3), 1600000),
 	};
 

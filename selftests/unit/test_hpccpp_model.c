@@ -194,6 +194,9 @@ static void hpccpp_measure__path(void **state)
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
 	m.nhop = 6;
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
+	m.room = INT_HOPS_MAX;
+	m.nhop = INT_NHOP_MAX;		/* 15 or more: nobody knows whether all are there */
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
 	m.nhop = 2;
 	m.hop[1].speed = 0;
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
@@ -327,11 +330,11 @@ static void hpccpp_config_set__draft(void **state)
 		if (own)
 			mbps = fminl(mbps, own);
 		bdp = mbps * fill_ns / 8000;
-		w_ai = given ? given : bdp * (1000 - eta) / 1000 / flows;
+		w_ai = given ? given : mbps * t_ns / 8000 * (1000 - eta) / 1000 / flows;
 		set = (struct hpccpp_settings){
 			.t_ns = t_ns, .fill_ns = fill_ns, .eta_permille = eta,
 			.max_stage = i & 0xff, .w_ai_bytes = given, .flows = flows, .mss = mss,
-			.line_mbps = own,
+			.w_limit = HPCCPP_W_MAX, .line_mbps = own,
 		};
 		hpccpp_config_set(&c, &m, &set);
 		assert_int_equal(c.t_ns, t_ns);
@@ -353,7 +356,7 @@ static void hpccpp_config_set__own_link(void **state)
 	struct hpccpp_model m = { .nhop = 2, .hop = { { .speed = 11 }, { .speed = 8 } } };
 	struct hpccpp_settings set = {
 		.t_ns = 10000, .fill_ns = 10000, .eta_permille = 950, .max_stage = 5,
-		.flows = 10, .mss = 1000,
+		.flows = 10, .mss = 1000, .w_limit = HPCCPP_W_MAX,
 	};
 	struct hpccpp_config c;
 
@@ -368,6 +371,10 @@ static void hpccpp_config_set__own_link(void **state)
 	set.line_mbps = 400000;
 	hpccpp_config_set(&c, &m, &set);
 	assert_int_equal(c.w_max >> HPCCPP_W_Q, 31250 + 2000);
+	set.w_limit = 5000 << HPCCPP_W_Q;
+	hpccpp_config_set(&c, &m, &set);
+	assert_int_equal(c.w_max >> HPCCPP_W_Q, 5000);
+	set.w_limit = HPCCPP_W_MAX;
 	set.line_mbps = 10000;
 	m.nhop = 0;
 	hpccpp_config_set(&c, &m, &set);
@@ -442,6 +449,44 @@ static void hpccpp_probe_ns__bounds(void **state)
 	}
 }
 
+/* Half of the first wrap on the path; W after a loss */
+static void hpccpp_reduced__never_above(void **state)
+{
+	struct hpccpp_model m = { .nhop = 2, .hop = { { .speed = 1 }, { .speed = 8 } } };
+
+	(void)state;
+	assert_int_equal(hpccpp_reduced(10000, 1000), 5000);
+	assert_int_equal(hpccpp_reduced(3000, 1000), 2000);
+	assert_int_equal(hpccpp_reduced(1999, 1000), 1999);
+	assert_int_equal(hpccpp_reduced(62, 1000), 62);
+	assert_int_equal(hpccpp_comparable_ns(&m), hpccpp_wrap_ns(8) / 2);
+	m.nhop = 0;
+	assert_int_equal(hpccpp_comparable_ns(&m), 0);
+}
+
+/* T follows the RTT up after a period, unless queues explain it, and down at once */
+static void hpccpp_rtt__follows(void **state)
+{
+	struct hpccpp_model m = { .nhop = 1, .hop = { { .speed = 6, .qlen = 125 } } };
+	struct hpccpp_rtt r;
+	unsigned int i;
+
+	(void)state;
+	assert_int_equal(hpccpp_queued_us(&m), 9);	/* 10 kB at 10 Gb/s, rounded up */
+	hpccpp_rtt_init(&r, 100);
+	for (i = 0; i < 2 * HPCCPP_RTT_PERIOD - 1; i++) {
+		assert_int_equal(r.min_us, 100);
+		hpccpp_rtt_sample(&r, 310);
+		/* queues explain the first period */
+		hpccpp_rtt_follow(&r, i < HPCCPP_RTT_PERIOD ? 200 : 10);
+	}
+	hpccpp_rtt_sample(&r, 305);
+	hpccpp_rtt_follow(&r, 0);
+	assert_int_equal(r.min_us, 295);
+	hpccpp_rtt_sample(&r, 90);
+	assert_int_equal(r.min_us, 90);
+}
+
 /* Two records of one port, 10 us apart at 10 Gb/s, with this many bytes sent in between */
 static void two_samples(struct int_msg *first, struct int_msg *second, u32 bytes)
 {
@@ -458,7 +503,7 @@ static void hpccpp_step__window(void **state)
 		.elapsed_ns = 10000, .sent_w = 12500 << HPCCPP_W_Q,
 		.settings = {
 			.t_ns = 10000, .fill_ns = 10000, .eta_permille = 950, .flows = 100,
-			.mss = 1000,
+			.mss = 1000, .w_limit = HPCCPP_W_MAX,
 		},
 	};
 	struct int_msg first, second;
@@ -535,6 +580,8 @@ int main(void)
 		cmocka_unit_test(hpccpp_config_set__own_link),
 		cmocka_unit_test(hpccpp_increase__rounds),
 		cmocka_unit_test(hpccpp_probe_ns__bounds),
+		cmocka_unit_test(hpccpp_reduced__never_above),
+		cmocka_unit_test(hpccpp_rtt__follows),
 		cmocka_unit_test(hpccpp_step__window),
 		cmocka_unit_test(hpccpp_loop__converges),
 	};

@@ -17,7 +17,7 @@ static void int_length__sizes(void **state)
 	assert_int_equal(int_length(0), 28);
 	assert_int_equal(int_length(INT_HOPS_DEFAULT), 68);
 	assert_int_equal(int_length(INT_HOPS_MAX), INT_MSG_LEN_MAX);
-	assert_int_equal(INT_MSG_LEN_MAX, 148);
+	assert_int_equal(INT_MSG_LEN_MAX, 140);
 	assert_true(INT_HOPS_DEFAULT >= 5);
 }
 
