@@ -984,7 +984,7 @@ declare_test kinds "R11" "RC SEND, WRITE, READ, UC and UD, IPv4 and IPv6: marked
 # The same where soft-RoCE knows no namespaces: both hosts are in the first one.
 first_namespace()
 {
-	local op v i more handled=0
+	local op v i more messages handled=0
 
 	needs_virtual
 	load rate_min_mbps=100
@@ -995,7 +995,10 @@ first_namespace()
 	capture sw egress "$TMP/egress.pcap" "udp port 4791"
 	for v in 4 6; do
 		for op in send write read uc-write ud-send; do
-			V=$v LOG=$op$v roce h1 "$op" --messages 20 --size 16384
+			# the kind of a UD queue pair has to be asked for before a CNP is sent
+			messages=20
+			[ "$op" != ud-send ] || messages=1000
+			V=$v LOG=$op$v roce h1 "$op" --messages $messages --size 16384
 			more=$(rcm_counter cnp_handled)
 			expect "CNPs taken: $op over IPv$v" "$more" -gt "$handled"
 			handled=$more
