@@ -159,7 +159,7 @@ same_file()
 
 two_clones()
 {
-	local A=$TMP/a B=$TMP/clone/at/a/path/much/longer/than/that/of/the/other KERNELS f busy
+	local A=$TMP/clone_a B=$TMP/clone_b/at/a/path/much/longer/than/that/of/the/other KERNELS f busy
 	local rows=(demo "" prague ldcp-short size=20000 dctcp) i
 
 	KERNELS=$(dirname "$(dirname "$(readlink -f "$("$LAB" kdir)")")")
@@ -234,7 +234,7 @@ as_nobody()
 	rm -rf "$cache/modules/$(basename "$build")/work"
 	# this checkout may lie where others have no access, as below /root
 	mkdir "$TMP/project"
-	cp -r "$LOWQ_ROOT"/{scripts,include,roce,Kbuild,*.c} "$TMP/project/"
+	cp -r "$LOWQ_ROOT"/{scripts,include,roce,Kbuild,dkms.conf,*.c} "$TMP/project/"
 	chmod -R a+rX "$TMP/project"
 	chmod 755 "$TMP"
 	chown -R nobody "$cache"
