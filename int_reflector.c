@@ -279,3 +279,4 @@ module_exit(int_reflector_exit);
 MODULE_AUTHOR("The lowq authors");
 MODULE_DESCRIPTION("Answers telemetry probes of HPCC++");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(LOWQ_VERSION);

@@ -444,3 +444,4 @@ MODULE_DESCRIPTION("HPCC++ over TCP: the data sender");
 /* so that the peer's probes are answered */
 MODULE_SOFTDEP("post: int_reflector");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(LOWQ_VERSION);
