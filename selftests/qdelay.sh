@@ -220,7 +220,7 @@ t_holes()
 	cp "$TMP/in" "$TMP/out"
 	measure
 	# 5 overlaps a part of 6; 8 fills the hole, 9 adds nothing
-	want .matched=9 .flows[0].retransmitted=2 .flows[0].goodput_bps=2100000000000 \
+	want .matched=9 .flows[0].retransmitted=3 .flows[0].goodput_bps=2100000000000 \
 		.flows[0].payload_bytes=4900 .delay_us.max=0 .qlen_pkts.max=0
 }
 declare_test t_holes "" "parts of holes filled"
