@@ -32,7 +32,7 @@ struct ecn_feedback {
  * struct ecn_sample - what one ACK added
  * @acked:	bytes newly acknowledged cumulatively; SACK is ignored
  * @marked:	how many of them the feedback says were marked. With Accurate ECN an ACK
- *		may tell of a few marks more than @acked, or less: compare sums
+ *		may report a few more or fewer marked bytes than it covers: compare sums
  */
 struct ecn_sample {
 	u32 acked;
