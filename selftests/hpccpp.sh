@@ -786,6 +786,26 @@ timeout_in_recovery()
 }
 declare_test timeout_in_recovery "" "a timeout in mid-recovery leaves the least window, too"
 
+# The stack repairs the loss of a burst's last packet with a tail loss probe, without Recovery
+tail_loss()
+{
+	needs_virtual
+	dumbbell 1 10ms
+	node sw egress 1gbit
+	tail_losses hpccpp/hpccpp_window
+	echo "tail losses repaired by a probe: $REPAIRED"
+	expect "tail losses repaired by a probe" "$REPAIRED" -ge 10
+	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
+	expect "reductions for them" "$(grep -c cause=loss "$TMP/trace")" -eq "$REPAIRED"
+	expect "reductions that do not halve, down to 2 packets" "$(awk "$VALUES"'
+		v["cause"] == "loss" { half = int(v["wc_q8"] / 2); if (half < 2 * 1448 * 256) half = 2 * 1448 * 256
+			if (v["w_q8"] != half && v["w_q8"] != v["wc_q8"]) bad++ }
+		END { print bad + 0 }' "$TMP/trace")" -eq 0
+	expect "of those that halved" "$(awk "$VALUES"'v["cause"] == "loss" && v["w_q8"] < 0.51 * v["wc_q8"] { n++ }
+		END { print n + 0 }' "$TMP/trace")" -ge 5
+}
+declare_test tail_loss "" "a loss that a tail loss probe repairs halves W"
+
 # --- faults that were: each test fails if its fault comes back -----------------------
 
 # windows CAUSE: the W (bytes) of each hpccpp_window line of that cause in $TMP/trace

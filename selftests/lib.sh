@@ -375,8 +375,9 @@ tail_losses()
 	local steps=() i
 
 	for ((i = 0; i < 12; i++)); do
-		# what ends a write has PSH; the probe comes two RTTs after it
-		steps+=("run=tc -n ${NSP}sw filter add dev egress egress protocol ip pref 1 flower ip_proto tcp tcp_flags 0x8/0x8 action drop"
+		# what ends a write has PSH and ACK, HPCC++'s probes have PSH alone; the stack's
+		# probe comes two RTTs after it
+		steps+=("run=tc -n ${NSP}sw filter add dev egress egress protocol ip pref 1 flower ip_proto tcp tcp_flags 0x18/0x18 action drop"
 			send=10000 sleep=0.014 "run=tc -n ${NSP}sw filter del dev egress egress pref 1" drain sleep=0.05)
 	done
 	in_ns sw tc qdisc add dev egress clsact
