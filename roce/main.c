@@ -89,7 +89,8 @@ static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	struct rcm_packet p;
 	struct rcm_qp *qp;
 
-	if (!skb->sk || !rcm_packet_read(&p, skb, state->pf) ||
+	/* a packet of a VRF comes twice: with the VRF's device, then with the real one */
+	if (!skb->sk || netif_is_l3_master(state->out) || !rcm_packet_read(&p, skb, state->pf) ||
 	    p.roce.bth.opcode == ROCE_OPCODE_CNP)
 		return NF_ACCEPT;
 	ibqp = rcm_rxe_qp(skb);

@@ -297,6 +297,75 @@ cnp_link_local()
 }
 declare_test cnp_link_local "R3" "CNPs to link-local addresses leave by the link that the marked packets came by"
 
+# vrf_host: a dumbbell of h1 and r, where r is in a VRF: the main table has no way back.
+# Packets seem to arrive by the VRF's device, so soft-RoCE belongs on that.
+vrf_host()
+{
+	dumbbell 1 20us
+	every sysctl -qw net.ipv4.conf.all.rp_filter=0
+	ip -n "${NSP}r" link add vrf0 type vrf table 10 || skip "no VRF in this kernel"
+	ip -n "${NSP}r" -batch - <<-END
+		link set vrf0 up
+		link set eth0 master vrf0
+		addr del 10.0.0.1/24 dev eth0
+		addr add 10.0.0.2/24 dev eth0
+		addr add 10.0.0.1/32 dev vrf0
+		addr add fd00::1/128 dev vrf0 nodad
+		addr replace fd00::2/64 dev eth0 nodad
+		neigh replace 10.0.0.254 lladdr 02:00:00:00:00:fe dev eth0 nud permanent
+		neigh replace fd00::254 lladdr 02:00:00:00:00:fe dev eth0 nud permanent
+		route add default via 10.0.0.254 dev eth0 table 10
+		route add default via fd00::254 dev eth0 table 10
+	END
+	in_ns r sysctl -qw net.ipv4.tcp_l3mdev_accept=1 net.ipv4.udp_l3mdev_accept=1
+	expect "ways in the main table" "$(ip -n "${NSP}r" route show default; ip -n "${NSP}r" -6 route show default)" = ""
+	roce_line h1 eth0 1gbit
+	roce_line r eth0 1gbit
+	roce_device h1
+	roce_device r vrf0
+	roce_serve h1
+	roce_serve r
+}
+
+cnp_vrf()
+{
+	local v op
+
+	needs_virtual
+	load
+	vrf_host
+	mark_all
+	for v in 4 6; do
+		for op in send ud-send; do
+			V=$v roce h1 "$op" --duration 10ms
+		done
+	done
+	expect "CNPs that found no way" "$(rcm_counter cnp_unsent)" -eq 0
+	expect "CNPs sent" "$(rcm_counter cnp_sent)" -ge 100
+	expect "CNPs that came, of those" "$(rcm_counter cnp_received)" -eq "$(rcm_counter cnp_sent)"
+	load
+}
+declare_test cnp_vrf "R3" "CNPs from a host in a VRF leave by the VRF's routes"
+
+# Linux calls the hook twice for a packet of a VRF, with the VRF's device and with the real one.
+paced_vrf()
+{
+	local v before
+
+	needs_virtual
+	load line_rate_mbps=1000 rate_min_mbps=100 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000
+	vrf_host
+	mark_all p1
+	for v in 4 6; do
+		before=$(sent r)
+		V=$v roce h1 write --both --duration 200ms
+		# 100, with what left before the first cuts and ACKs
+		between "Mb/s that r sends over IPv$v" $((($(sent r) - before) * 8 / 200000)) 95 115
+	done
+	load
+}
+declare_test paced_vrf "R6" "a queue pair in a VRF is paced at its rate, not at half of it"
+
 # gaps FILE: shortest time between two CNPs for the same queue pair in a capture, us
 gaps()
 {
