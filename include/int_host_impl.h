@@ -134,6 +134,9 @@ static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
 	const struct tcphdr *th;
 	struct sock *sk;
 
+	/* TCP takes no broadcast or multicast, either */
+	if (skb->pkt_type != PACKET_HOST)
+		return NF_ACCEPT;
 	if (!int_segment_find(skb, skb_network_offset(skb),
 			      ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP),
 			      READ_ONCE(dscp.value), &s))

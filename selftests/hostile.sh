@@ -19,12 +19,6 @@ else
 	FLOOD=4000 FLOOD_S=0.04 AWAY=10
 fi
 
-# needs_full: ends a test that only FULL=1 runs
-needs_full()
-{
-	[ "${FULL:-}" ] || skip "runs with FULL=1"
-}
-
 # --- roce_rcm --------------------------------------------------------------
 #
 # h1 and r talk, h2 is hostile. It sends packets that are marked CE, and CNPs.
@@ -139,7 +133,6 @@ roce_not_unicast()
 {
 	local before mac
 
-	needs_full
 	needs_virtual
 	roce_fresh
 	hosts 2
@@ -185,7 +178,6 @@ roce_flood()
 {
 	local solo kind time=$FLOOD_S before asked flow
 
-	needs_full
 	needs_virtual
 	roce_fresh
 	hosts 2
@@ -217,7 +209,6 @@ roce_replay()
 {
 	local before
 
-	needs_full
 	needs_virtual
 	roce_fresh line_rate_mbps=1000
 	hosts 2
@@ -338,5 +329,44 @@ int_forged_ids()
 	expect "control" "$(flow_field cc)" = hpccpp
 }
 declare_test int_forged_ids "H12 H13" "int_reflector: forged probe ids do not turn windows off"
+
+# flow_beside COMMAND...: runs it beside a flow of h1 (100 MB); prints the goodput in b/s
+flow_beside()
+{
+	"$@" >"$TMP/hostile" &
+	send --size 100M
+	wait $!
+	flow_field goodput_bps
+}
+
+# Probes that were not sent to this host alone are not answered: TCP takes no such segment.
+int_not_unicast()
+{
+	local alone goodput answered probes kind
+
+	needs_virtual
+	int_modules
+	dumbbell 1 100us
+	# the flood takes 0.1 Gb/s of it
+	in_ns sw tc qdisc add dev egress root handle 1: int rate 25gbit || fail "int"
+	shaper sw egress 25gbit parent 1:1 handle 2:
+	in_ns sw tc qdisc add dev egress parent 2:1 bfifo limit 20000000
+	serve r
+	alone=$(flow_beside true)
+	answered=$(counter r int_reflector Answered)
+	probes=$(counter h1 hpccpp Probes)
+	goodput=$(flow_beside in_ns sw int_hostile -l egress "$(mac_of r eth0)" 100000 0.045)
+	cat "$TMP/hostile"
+	for kind in unicast vlan qinq ten_tags broadcast multicast_frame multicast; do
+		expect "$kind" "$(awk -v k="$kind" '$2 == k { print $3 }' "$TMP/hostile")" -ge 300
+	done
+	between "goodput under attack / alone" "$(awk -v a="$goodput" -v b="$alone" 'BEGIN { print a / b }')" 0.99 1.01
+	expect "control" "$(flow_field cc)" = hpccpp
+	answered=$(($(counter r int_reflector Answered) - answered))
+	probes=$(($(counter h1 hpccpp Probes) - probes))
+	between "answers beyond those to the flow's $probes probes" $((answered - probes)) 1 \
+		"$(awk '$2 == "unicast" { print $3 }' "$TMP/hostile")"
+}
+declare_test int_not_unicast "H9 H13" "int_reflector, sch_int: tagged, broadcast and multicast probes, 100,000 a second: no answer, no effect"
 
 run_tests "$@"

@@ -3,13 +3,15 @@
  * int_hostile - an attacker on the path of HPCC++'s telemetry, for tests.
  *
  *	int_hostile [-6] RATE SECONDS
+ *	int_hostile -l DEV MAC RATE SECONDS
  *
  * Captures probes and responses that pass through this host, of IPv4 or IPv6, and sends
  * RATE altered copies of the latest ones per second: replayed, with a wrong cookie, a wrong
  * checksum, truncated, over-long, of a wrong flow (another port, or from a third host), with
  * any later id, with a sequence number out of the window, replayed behind IP options (IPv6:
- * an extension header), or as a fragment. Prints the number sent of each kind, as lines of
- * "TYPE KIND NUMBER".
+ * an extension header), or as a fragment. With -l: copies of probes (IPv4) as frames to MAC on
+ * DEV: as they were, with one, two or ten VLAN tags, or broadcast or multicast. Prints the
+ * number sent of each kind, as lines of "TYPE KIND NUMBER".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,8 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <net/if.h>
+#include <netinet/ether.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
 #include <netinet/tcp.h>
@@ -43,12 +47,28 @@ enum kind {
 	KINDS,
 };
 
+enum link_kind {
+	UNICAST,
+	VLAN,
+	QINQ,
+	TEN_TAGS,
+	BROADCAST,
+	MULTICAST_FRAME,	/* to a multicast MAC address, with the host's IP address */
+	MULTICAST,		/* both */
+	LINK_KINDS,
+};
+
 static const char * const kind_name[KINDS] = {
 	"replay", "cookie", "checksum", "truncated", "overlong", "flow", "future", "sequence",
 	"options", "fragment",
 };
 
+static const char * const link_kind_name[LINK_KINDS] = {
+	"unicast", "vlan", "qinq", "ten_tags", "broadcast", "multicast_frame", "multicast",
+};
+
 #define SPARE		64U
+#define TAGS_MAX	10
 
 /* An IP packet with a message, and room for a longer one */
 struct packet {
@@ -204,10 +224,79 @@ static void alter(struct packet *p, enum kind kind)
 		th->check ^= htons(1 + rand() % 65534);
 }
 
+/* Sends @p as a frame of @kind to @mac on the device @to->sll_ifindex. */
+static void send_frame(int out, const struct sockaddr_ll *to, const u8 *mac, struct packet *p,
+		       enum link_kind kind)
+{
+	static const u8 all[ETH_ALEN] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff },
+		group[ETH_ALEN] = { 0x01, 0x00, 0x5e, 0x00, 0x00, 0x01 };
+	int tags = kind == VLAN ? 1 : kind == QINQ ? 2 : kind == TEN_TAGS ? TAGS_MAX : 0;
+	u8 frame[ETH_HLEN + 4 * TAGS_MAX + sizeof(p->data)] = { 0 }, *at = frame;
+
+	if (kind == BROADCAST)
+		mac = all;
+	if (kind == MULTICAST_FRAME || kind == MULTICAST)
+		mac = group;
+	if (kind == MULTICAST) {
+		((struct iphdr *)p->data)->daddr = htonl(INADDR_ALLHOSTS_GROUP);
+		mend(p);
+	}
+	memcpy(at, mac, ETH_ALEN);
+	at += 2 * ETH_ALEN;
+	while (tags--) {
+		int_put32(at, (tags ? ETH_P_8021AD : ETH_P_8021Q) << 16 | 7);
+		at += 4;
+	}
+	*at++ = ETH_P_IP >> 8;
+	*at++ = ETH_P_IP & 0xff;
+	memcpy(at, p->data, p->len);
+	if (sendto(out, frame, at + p->len - frame, 0, (const void *)to, sizeof(*to)) < 0)
+		die("sendto");
+}
+
+/* Sleeps until the next of @rate instants per second. */
+static void wait_turn(struct timespec *next, long rate)
+{
+	next->tv_nsec += 1000000000 / rate;
+	if (next->tv_nsec >= 1000000000) {
+		next->tv_nsec -= 1000000000;
+		next->tv_sec++;
+	}
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL);
+}
+
+static void flood_link(const char *dev, const char *mac, int in, long rate, double seconds)
+{
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = if_nametoindex(dev) };
+	const struct ether_addr *addr = ether_aton(mac);
+	long count[LINK_KINDS] = { 0 }, i;
+	struct packet latest[2] = { { 0 } };
+	int out = socket(AF_PACKET, SOCK_RAW, 0), k;
+	struct timespec next;
+
+	if (out < 0 || !to.sll_ifindex || !addr)
+		die("device or address");
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (i = 0; i < rate * seconds; i++) {
+		struct packet p;
+
+		wait_turn(&next, rate);
+		listen_to(in, latest);
+		p = latest[0];
+		if (!p.len)
+			continue;
+		send_frame(out, &to, addr->ether_addr_octet, &p, i % LINK_KINDS);
+		count[i % LINK_KINDS]++;
+	}
+	for (k = 0; k < LINK_KINDS; k++)
+		printf("probe %s %ld\n", link_kind_name[k], count[k]);
+}
+
 int main(int argc, char **argv)
 {
 	long rate, count[2][KINDS] = { { 0 } };
 	struct packet latest[2] = { { 0 } };
+	const char *dev = NULL, *mac = NULL;
 	struct timespec next;
 	double seconds;
 	int in, out, t, k;
@@ -217,17 +306,26 @@ int main(int argc, char **argv)
 		ipv6 = true;
 		argc--;
 		argv++;
+	} else if (argc > 3 && !strcmp(argv[1], "-l")) {
+		dev = argv[2];
+		mac = argv[3];
+		argc -= 3;
+		argv += 3;
 	}
 	rate = argc == 3 ? atol(argv[1]) : 0;
 	seconds = argc == 3 ? atof(argv[2]) : 0;
 	if (rate < 1 || rate > 1000000000 || seconds <= 0) {
-		fprintf(stderr, "usage: int_hostile [-6] RATE SECONDS\n");
+		fprintf(stderr, "usage: int_hostile [-6 | -l DEV MAC] RATE SECONDS\n");
 		return 2;
 	}
 	in = socket(AF_PACKET, SOCK_DGRAM, htons(ipv6 ? ETH_P_IPV6 : ETH_P_IP));
 	out = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_RAW, IPPROTO_RAW);
 	if (in < 0 || out < 0)
 		die("socket");
+	if (dev) {
+		flood_link(dev, mac, in, rate, seconds);
+		return 0;
+	}
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (i = 0; i < rate * seconds; i++) {
 		enum kind kind = i / 2 % KINDS;
@@ -235,12 +333,7 @@ int main(int argc, char **argv)
 		struct sockaddr_in6 to6 = { .sin6_family = AF_INET6 };
 		struct packet p;
 
-		next.tv_nsec += 1000000000 / rate;
-		if (next.tv_nsec >= 1000000000) {
-			next.tv_nsec -= 1000000000;
-			next.tv_sec++;
-		}
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+		wait_turn(&next, rate);
 		listen_to(in, latest);
 		p = latest[i % 2];
 		if (!p.len)
