@@ -89,8 +89,8 @@ roce_no_device()
 	dumbbell 2 20us
 	count_answers
 	for opcode in 0x64 0x24 0x04; do
-		flood --qp 2-16777215 --opcode $opcode --count "$FLOOD"
-		flood --qp 17 --opcode $opcode --icrc bad --count 500
+		flood --qp 2-16777215 --opcode "$opcode" --count "$FLOOD"
+		flood --qp 17 --opcode "$opcode" --icrc bad --count 500
 	done
 	expect "marked packets that came" "$(rcm_counter ce_received)" -ge $((FLOOD * 3))
 	expect "answers" "$(answers)" -eq 0
@@ -251,7 +251,7 @@ roce_away()
 	roce_kernel
 	roce_fresh rate_min_mbps=1 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000 idle_s=1
 	hosts 1
-	mark_all
+	mark_all egress
 	for ((i = 0; i < AWAY; i++)); do
 		roce_held "${ops[i % 4]}"
 		case $((i % 5)) in
@@ -268,7 +268,7 @@ roce_away()
 		4)
 			teardown
 			hosts 1
-			mark_all
+			mark_all egress
 			;;
 		esac
 		wait_until no_clients
@@ -297,7 +297,7 @@ int_modules()
 # counter NS FILE NAME: of /proc/net
 counter()
 {
-	in_ns "$1" awk -v n="$3" '$1 == n { print $2 }' "/proc/net/$2"
+	in_ns "$1" cat "/proc/net/$2" | awk -v n="$3" '$1 == n { print $2 }'
 }
 
 # int_path: a dumbbell of one host whose bottleneck stamps
