@@ -1074,7 +1074,7 @@ first_namespace()
 			# the kind of a UD queue pair has to be asked for before a CNP is sent
 			messages=20
 			[ "$op" != ud-send ] || messages=1000
-			V=$v LOG=$op$v roce h1 "$op" --messages $messages --size 16384
+			V=$v LOG=$op$v roce h1 "$op" --messages "$messages" --size 16384
 			more=$(rcm_counter cnp_handled)
 			expect "CNPs taken: $op over IPv$v" "$more" -gt "$handled"
 			handled=$more
