@@ -101,79 +101,30 @@ end_to_end()
 }
 declare_test end_to_end "H1 H2 H3 H8 H9 H10 H11 H20" "one flow fills 95 % of the link, the queue stays near zero; probes and windows are as they have to be"
 
-# What $TMP/h.pcap at the sender shows of probes: the flow's addresses and ports, below
-# its sequence numbers, once per RTT, only with data in flight, of equal length
+# The probes in $TMP/h.pcap at the sender: the flow's addresses and ports, below its sequence
+# numbers, once per RTT, only with data in flight, of equal length
 judge_probes()
 {
-	local bad n
-
-	messages "$TMP/h.pcap" 'int.type == 1' frame.time_epoch ip.src ip.dst tcp.srcport tcp.dstport \
-		tcp.seq tcp.len ip.dsfield.dscp ip.flags.df frame.len int.nhop tcp.hdr_len >"$TMP/probes"
-	n=$(wc -l <"$TMP/probes")
-	expect "probes sent" "$n" -eq "$(counter h1 hpccpp Probes)"
-	expect "kinds of probes (5-tuple, DSCP, DF, length)" "$(cut -f2-5,8-12 "$TMP/probes" | sort -u | wc -l)" -eq 1
-	expect "DSCP" "$(cut -f8 "$TMP/probes" | head -n1)" -eq 23
-	expect "frame" "$(cut -f10 "$TMP/probes" | head -n1)" -eq 122
-	expect "probes less than an RTT apart" "$(awk -F'\t' 'NR > 1 && $1 - last < 0.0000985 { n++ } { last = $1 } END { print n + 0 }' "$TMP/probes")" -eq 0
-	expect "mean distance of probes, us" "$(awk -F'\t' 'NR == 1 { first = $1 } { last = $1 } END { printf "%.1f", (last - first) / (NR - 1) * 1e6 }' "$TMP/probes")" -le 115
-	# with what was sent and acknowledged until then, by the capture: probes but for the
-	# first, which goes with the first data, have data in flight and end below SND.UNA
-	bad=$(packets "$TMP/h.pcap" 'tcp.flags.syn == 0' tcp.srcport tcp.seq tcp.len tcp.ack tcp.flags |
-		awk -F'\t' '
-		$5 ~ /0008$/ && $1 != 5201 {
-			n++
-			if (n > 1 && nxt == una) idle++
-			if (una && $2 + $3 + 1 != una) seq++
-			next
-		}
-		$5 ~ /0008$/ { next }
-		$1 != 5201 { if ($2 + $3 > nxt) nxt = $2 + $3; next }
-		$4 > una { una = $4 }
-		END { print idle + 0, seq + 0 }')
-	expect "probes without data in flight, and with a wrong sequence number" "$bad" = "0 0"
+	judge int-probes "$TMP/h.pcap" 98.5 | tee "$TMP/judged"
+	expect "probes sent" "$(field probes <"$TMP/judged")" -eq "$(counter h1 hpccpp Probes)"
+	expect "kinds of probes (5-tuple, DSCP, DF, length)" "$(field kinds <"$TMP/judged")" -eq 1
+	expect "DSCP" "$(field dscp <"$TMP/judged")" -eq 23
+	expect "frame" "$(field frame <"$TMP/judged")" -eq 122
+	expect "probes less than an RTT apart" "$(field sooner <"$TMP/judged")" -eq 0
+	expect "mean distance of probes, us" "$(field mean_gap <"$TMP/judged")" -le 115
+	expect "probes without data in flight" "$(field without_data <"$TMP/judged")" -eq 0
+	expect "probes with a wrong sequence number" "$(field wrong_seq <"$TMP/judged")" -eq 0
 }
 
-# The draft's formulas in floating point on the raw telemetry of the responses in
-# $TMP/h.pcap, against the U and W that the tracepoints show
+# The draft's formulas on the telemetry of the responses in $TMP/h.pcap, against the U and W that
+# the tracepoints show
 judge_model()
 {
-	local got
-
-	messages "$TMP/h.pcap" 'int.type == 2' int.id int.hop.ts int.hop.tx int.hop.qlen >"$TMP/telemetry"
-	got=$(awk -F'\t' '
-	NR == FNR {
-		if (FNR > 1) {
-			dts = ($2 - ts + 2^24) % 2^24; dtx = ($3 - tx + 2^20) % 2^20
-			q = $4 < qlen ? $4 : qlen
-			rate[$1] = dtx * 128 * 8 / (dts * 64)		# bit/ns
-			tau[$1] = dts * 64; queue[$1] = q * 80 * 8	# bits
-		}
-		ts = $2; tx = $3; qlen = $4
-		next
-	}
-	{ n = split($0, w, / +/); for (i = 1; i <= n; i++) { split(w[i], a, "="); v[a[1]] = a[2] } }
-	/hpccpp_sample:/ { id = v["id"]; got_u = v["u_q20"] / 2^20; next }
-	/hpccpp_window:/ && (id in rate) {
-		T = v["t_ns"]; u = queue[id] / (10 * T) + rate[id] / 10
-		t = tau[id] < T ? tau[id] : T
-		U = (1 - t / T) * U + t / T * u
-		d = U - got_u; if (d < 0) d = -d; if (d > worst_u) worst_u = d
-		wai = (10 / 8 * T) * 0.05 / 100
-		wc = v["wc_q8"] / 256
-		if (U >= 0.95 || stage >= 5) { W = wc / (U / 0.95) + wai; stage = 0 }
-		else { W = wc + wai; stage++ }
-		max = 10 / 8 * (T + 1000) + 2 * 1448
-		if (W > max) W = max
-		d = W / (v["w_q8"] / 256) - 1; if (d < 0) d = -d; if (d > worst_w) worst_w = d
-		if (stage != v["stage"]) wrong++
-		windows++
-	}
-	END { printf "%d %.6f %.6f %d\n", windows, worst_u, worst_w, wrong }' "$TMP/telemetry" "$TMP/trace")
-	echo "windows, worst U, worst W, wrong stages: $got"
-	expect "windows" "$(cut -d' ' -f1 <<<"$got")" -ge 300
-	expect "largest difference of U" "$(cut -d' ' -f2 <<<"$got")" -le 0.00001
-	expect "largest difference of W, relative" "$(cut -d' ' -f3 <<<"$got")" -le 0.0001
-	expect "wrong stages" "$(cut -d' ' -f4 <<<"$got")" -eq 0
+	judge hpccpp-model "$TMP/h.pcap" "$TMP/trace" 10 | tee "$TMP/judged"
+	expect "windows" "$(field windows <"$TMP/judged")" -ge 300
+	expect "largest difference of U" "$(field u_difference <"$TMP/judged")" -le 0.00001
+	expect "largest difference of W, relative" "$(field w_difference <"$TMP/judged")" -le 0.0001
+	expect "wrong stages" "$(field wrong_stages <"$TMP/judged")" -eq 0
 }
 
 line_rate()
@@ -188,41 +139,17 @@ line_rate()
 	stop_captures
 	# The first RTT: W_init = B * T = 125 kB, not 10 packets, as far as the 64 kB go
 	# that a SYN-ACK can offer. The stack itself does not pace the first ten.
-	packets "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.len > 100' frame.time_epoch tcp.len >"$TMP/data"
-	expect "bytes in the first RTT" "$(awk -F'\t' 'NR == 1 { t = $1 } $1 - t < 0.000099 { n += $2 } END { print n }' "$TMP/data")" -ge 64000
-	between "how long they take to leave, us" "$(awk -F'\t' 'NR == 1 { t = $1 } $1 - t < 0.00009 { last = $1 - t } END { printf "%.1f", last * 1e6 }' "$TMP/data")" 35 60
-	# from then on a packet every 1448 / R, R = W / T = 95 %
-	expect "packets that leave sooner than the pace allows, %" "$(awk -F'\t' 'NR > 1000 { n++; if ($1 - last < 0.0000011) bad++ } { last = $1 } END { print 100 * bad / n }' "$TMP/data")" -le 2
+	# After it a packet leaves every 1448 / R, R = W / T = 95 % of 10 Gb/s.
+	judge first-flight "$TMP/h.pcap" --rtt 99 --pace 1.1 | tee "$TMP/judged"
+	expect "bytes in the first RTT" "$(field bytes <"$TMP/judged")" -ge 64000
+	between "how long they take to leave, us" "$(field until <"$TMP/judged")" 35 60
+	expect "packets that leave sooner than the pace allows, %" "$(field sooner <"$TMP/judged")" -le 2
 }
 declare_test line_rate "H4" "a flow starts at line rate, W_init = B * T, and is paced at W / T"
 
-# A port of NS as a capture on it shows it, against the records that it stamped:
-# judge_stamps NS PCAP HOP. Prints: speeds, records, worst difference of time (ns) and of
-# txBytes (units of 128), bytes captured in all
-judge_stamps()
-{
-	# all frames in the order in which they left; for probes the record HOP
-	messages "$2" "eth.src == $(in_ns "$1" cat /sys/class/net/egress/address)" frame.time_epoch frame.len int.type \
-		int.hop.ts int.hop.tx int.hop.mbps |
-	awk -F'\t' -v hop="$3" '
-	{ bytes += $2 }
-	$3 == 1 {
-		split($4, ts, ","); split($5, tx, ","); split($6, mbps, ",")
-		split($1, sec, "."); ns = (sec[1] % 1000) * 1e9 + substr(sec[2] "000000000", 1, 9)
-		if (n++) {
-			dt = (ts[hop] - ts0 + 2^24) % 2^24 * 64 - (ns - ns0)
-			dx = (tx[hop] - tx0 + 2^20) % 2^20 - (bytes - bytes0) / 128
-			if (dt < 0) dt = -dt; if (dx < 0) dx = -dx
-			if (dt > wt) wt = dt; if (dx > wx) wx = dx
-		}
-		ts0 = ts[hop]; tx0 = tx[hop]; ns0 = ns; bytes0 = bytes; speed[mbps[hop]] = 1
-	}
-	END { for (s in speed) printf "%d ", s; print n, wt, wx, bytes }'
-}
-
 stamps()
 {
-	local n i id path speed records time bytes total rate
+	local n i id path records bytes rate
 
 	needs_virtual
 	for n in 1 3 5 6; do
@@ -245,17 +172,18 @@ stamps()
 			"$(messages "$TMP/h.pcap" 'int.type == 2' int.path_id int.nhop | sort -u)" = \
 			"$(printf '0x%04x\t%d' "$path" "$n")"
 		for ((i = 1; i <= n; i++)); do
-			read -r speed records time bytes total < <(judge_stamps "s$i" "$TMP/s$i.pcap" "$i")
+			judge int-stamps "$TMP/s$i.pcap" "$(in_ns "s$i" cat /sys/class/net/egress/address)" "$i" | tee "$TMP/judged"
+			records=$(field records <"$TMP/judged") bytes=$(field bytes <"$TMP/judged")
 			rate=10000
 			[ "$i" -lt "$n" ] || rate=5000
-			expect "node $i of $n: speed" "$speed" -eq "$rate"
+			expect "node $i of $n: speed" "$(field speed <"$TMP/judged")" = "$rate"
 			expect "node $i of $n: records" "$records" -ge 10
-			expect "node $i of $n: time, worst, ns" "$time" -le 64
-			expect "node $i of $n: txBytes, worst, units" "$bytes" -le 1
+			expect "node $i of $n: time, worst, ns" "$(field time_difference <"$TMP/judged")" -le 64
+			expect "node $i of $n: txBytes, worst, units" "$(field tx_difference <"$TMP/judged")" -le 1
 			in_ns "s$i" tc -s -j qdisc show dev egress root >"$TMP/tc.json"
 			expect "node $i of $n: stamped, by tc" "$(jq '.[0].stamped' "$TMP/tc.json")" -eq "$records"
-			# by tc: and what the port has told its neighbours before the capture
-			between "node $i of $n: bytes, by tc" "$(jq '.[0].bytes' "$TMP/tc.json")" "$total" $((total + 1000))
+			# tc also counts what the port sent to its neighbours before the capture
+			between "node $i of $n: bytes, by tc" "$(jq '.[0].bytes' "$TMP/tc.json")" "$bytes" $((bytes + 1000))
 		done
 		expect "checksums that are wrong behind $n nodes" "$(counter r int_reflector Checksum)" -eq 0
 		expect "control in use" "$(flow_field cc)" = hpccpp
@@ -298,18 +226,11 @@ queue_stamped()
 	send --size 500k
 	wait $!
 	stop_captures
-	# what came in towards r and has not gone out, when a probe goes out. A probe's own
-	# bytes have left by then.
-	messages "$TMP/any.pcap" 'ip.dst == 10.0.0.1' sll.pkttype ip.len int.type int.hop.qlen | awk -F'\t' '
-		$1 == 0 { wait += $2 + 14; next }
-		$1 == 4 { wait -= $2 + 14
-			if ($3 == 1) { n++; d = $4 * 80 - wait; if (d < 0) d = -d; if (d > worst) worst = d; if (wait > most) most = wait } }
-		END { print n + 0, worst + 0, most + 0 }' >"$TMP/judged"
-	echo "probes, worst difference, longest queue: $(cat "$TMP/judged")"
-	expect "probes" "$(cut -d' ' -f1 "$TMP/judged")" -ge 20
-	expect "longest queue at a probe, bytes" "$(cut -d' ' -f3 "$TMP/judged")" -ge 50000
+	judge int-queue "$TMP/any.pcap" 10.0.0.1 | tee "$TMP/judged"
+	expect "probes" "$(field probes <"$TMP/judged")" -ge 20
+	expect "longest queue at a probe, bytes" "$(field longest <"$TMP/judged")" -ge 50000
 	# 80 of rounding, and a pure ACK between tap and queue
-	expect "largest difference of qlen, bytes" "$(cut -d' ' -f2 "$TMP/judged")" -le 160
+	expect "largest difference of qlen, bytes" "$(field difference <"$TMP/judged")" -le 160
 }
 declare_test queue_stamped "H6" "the queue length is what captures on both sides of the port say that waits"
 
@@ -332,13 +253,12 @@ receiver_based()
 	between "utilisation" "$(seen utilisation)" 0.94 0.96
 	expect "queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
 	# one answer for each probe, once per T, and shorter than that: no telemetry in it
-	expect "windows received" "$(messages "$TMP/h.pcap" 'int.type == 3' int.id | wc -l)" -ge 300
+	judge receiver-windows "$TMP/h.pcap" "$TMP/trace" 99 | tee "$TMP/judged"
+	expect "windows received" "$(field windows <"$TMP/judged")" -ge 300
+	expect "windows taken" "$(field taken <"$TMP/judged")" -ge 300
 	expect "lengths of probes and windows" "$(messages "$TMP/h.pcap" 'int.type == 1 || int.type == 3' int.type frame.len | sort -u | paste -sd' ')" = "$(printf '1\t122 3\t82')"
-	expect "windows less than T apart" "$(messages "$TMP/h.pcap" 'int.type == 3' frame.time_epoch | awk 'NR > 1 && $1 - last < 0.000099 { n++ } { last = $1 } END { print n + 0 }')" -eq 0
-	# W is the receiver's word, to its unit
-	messages "$TMP/h.pcap" 'int.type == 3' int.options | awk '{ print $1 * 64 * 256 }' >"$TMP/said"
-	grep cause=receiver "$TMP/trace" | field w_q8 | head -n "$(wc -l <"$TMP/said")" >"$TMP/done"
-	expect "windows that are not what the receiver said" "$(head -n "$(wc -l <"$TMP/done")" "$TMP/said" | diff - "$TMP/done" | grep -c '^[<>]')" -eq 0
+	expect "windows less than T apart" "$(field sooner <"$TMP/judged")" -eq 0
+	expect "windows that are not what the receiver said" "$(field different <"$TMP/judged")" -eq 0
 	# a receiver that is not set up for it answers with telemetry, which does as well
 	send --size 10M
 	expect "control" "$(flow_field cc)" = hpccpp
@@ -362,17 +282,7 @@ idle_beyond_wrap()
 	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
 	# three requests on one connection, pauses of 0.9 s (txBytes has wrapped 8 times)
 	# and of 2.3 s (the timestamp twice)
-	in_ns h1 python3 - <<-'END' || fail "transfer failed"
-		import socket, time
-		s = socket.socket()
-		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hpccpp")
-		s.connect(("10.0.0.1", 5299))
-		for pause in 0.9, 2.3, 0:
-		    s.sendall(b"x" * 5000000)
-		    time.sleep(pause)
-		s.shutdown(socket.SHUT_WR)
-		while s.recv(65536): pass
-	END
+	client 10.0.0.1 send=5000000 sleep=0.9 send=5000000 sleep=2.3 send=5000000
 	trace_off "$TMP/trace"
 	expect "measured samples" "$(results 0)" -ge 100
 	expect "first samples" "$(results 1)" -eq 1
@@ -429,10 +339,8 @@ offloads()
 	expect "probes at the receiver" "$(messages "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -eq "$(counter h1 hpccpp Probes)"
 	# order: a probe still ends right below what its sender had been acknowledged, and
 	# arrives between the same data segments as it was sent
-	expect "probes that another segment has overtaken" "$(for side in h r; do
-		messages "$TMP/$side.pcap" 'tcp.dstport == 5201' int.id tcp.seq tcp.len |
-			awk -F'\t' '$1 { print $1, end; next } $3 > 0 && $2 + $3 > end { end = $2 + $3 }' >"$TMP/order.$side"
-		done; diff "$TMP/order.h" "$TMP/order.r" | grep -c '^>')" -eq 0
+	judge overtaken "$TMP/r.pcap" "$TMP/h.pcap" | tee "$TMP/judged"
+	expect "probes that another segment has overtaken" "$(field overtaken <"$TMP/judged")" -eq 0
 	expect "control" "$(flow_field cc)" = hpccpp
 	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 7500
 }
@@ -559,9 +467,9 @@ path_change()
 	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
 	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 8 --size 3M >"$TMP/flow.json" || fail "flows failed"
 	trace_off "$TMP/trace"
-	expect "paths of 8 flows" "$(field path_id <"$TMP/trace" | sort -un | paste -sd' ')" = "3 5"
-	expect "flows whose probes took both paths" "$(awk "$VALUES"'{
-		k = v["sport"]; if (k in p && p[k] != v["path_id"]) bad++; p[k] = v["path_id"] } END { print bad + 0 }' "$TMP/trace")" -eq 0
+	judge paths "$TMP/trace" | tee "$TMP/judged"
+	expect "paths of 8 flows" "$(field paths <"$TMP/judged")" = 3,5
+	expect "changes of a flow's path" "$(field switches <"$TMP/judged")" -eq 0
 	# now the way changes under a flow
 	ip -n "${NSP}a" route replace 10.0.0.0/24 via 10.2.1.2
 	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
@@ -572,7 +480,7 @@ path_change()
 	trace_off "$TMP/trace"
 	expect "first samples: of each path one" "$(results 1)" -eq 2
 	expect "paths" "$(field path_id <"$TMP/trace" | uniq | paste -sd' ')" = "3 5"
-	between "mean U of the last 100 samples, of a link of half the rate" "$(field u_q20 <"$TMP/trace" | tail -n 100 | awk '{ s += $1 } END { printf "%.3f", s / NR / 2^20 }')" 0.93 0.98
+	between "mean U of the last 100 samples, of a link of half the rate" "$(judge busiest "$TMP/trace" | field u)" 0.93 0.98
 	expect "changes of mode" "$(grep -c hpccpp_mode "$TMP/trace")" -eq 0
 }
 declare_test path_change "H7 H18" "ECMP: probes take the flow's path; a changed path begins anew and is filled"
@@ -593,15 +501,7 @@ policy_route()
 	ip -n "${NSP}r" route add default via fd00:0::254 table 100
 	MARK=5 sink
 	for to in 10.0.0.1 fd00:0::1; do
-		in_ns h1 python3 - "$to" <<-'END' || fail "transfer to $to"
-			import socket, sys
-			s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
-			s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hpccpp")
-			s.connect((sys.argv[1], 5299))
-			s.sendall(b"x" * 1000000)
-			s.shutdown(socket.SHUT_WR)
-			s.recv(1)
-		END
+		client "$to" send=1000000
 		expect "answers without a way, $to" "$(counter r int_reflector Unsent)" -eq 0
 	done
 	expect "responses" "$(counter h1 hpccpp Accepted)" -ge 10
@@ -625,9 +525,9 @@ two_bottlenecks()
 	in_ns s1 tc qdisc change dev egress root int rate 2500mbit
 	wait $!
 	trace_off "$TMP/trace"
-	expect "the busiest link, before and after" "$(awk "$VALUES"'
-		v["result"] == 0 { n0++; if (v["busiest"] != last || n0 == 1) { run = 0; last = v["busiest"] } if (++run == 40) printf "%d:%d ", v["busiest"], v["mbps"] }' "$TMP/trace")" = "1:5000 0:2500 "
-	between "mean U at the end" "$(field u_q20 <"$TMP/trace" | tail -n 100 | awk '{ s += $1 } END { printf "%.3f", s / NR / 2^20 }')" 0.93 0.98
+	judge busiest "$TMP/trace" | tee "$TMP/judged"
+	expect "the busiest link, before and after" "$(field links <"$TMP/judged")" = 1:5000,0:2500
+	between "mean U at the end" "$(field u <"$TMP/judged")" 0.93 0.98
 }
 declare_test two_bottlenecks "H1" "two bottlenecks in series: the tighter one controls, also when that changes"
 
@@ -724,31 +624,13 @@ begins_late()
 	node sw egress 1gbit
 	every sysctl -qw net.ipv4.tcp_fastopen=0x607
 	sink
-	in_ns h1 python3 - <<-'END' || fail "data in a SYN"
-		import socket, time
-		s = socket.socket()
-		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hpccpp")
-		s.sendto(b"x" * 1000, socket.MSG_FASTOPEN, ("10.0.0.1", 5299))
-		for i in range(20):
-		    s.sendall(b"x" * 1000)
-		    time.sleep(0.01)
-		s.shutdown(socket.SHUT_WR)
-		s.recv(1)
-	END
+	client 10.0.0.1 fastopen=1000 writes=20,1000,0.01
 	expect "data in the SYN, taken" "$(in_ns h1 nstat -saz TcpExtTCPFastOpenActive | awk '/Active/ { print $2 }')" -eq 1
 	expect "probes" "$(counter h1 hpccpp Probes)" -ge 19
 	expect "responses" "$(counter h1 hpccpp Accepted)" -ge 18
 	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
 	trace_on hpccpp/hpccpp_window
-	in_ns h1 python3 - <<-'END' || fail "data under way"
-		import socket
-		s = socket.create_connection(("10.0.0.1", 5299))
-		for control in b"cubic", b"hpccpp":
-		    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
-		    s.sendall(b"x" * 20000000)
-		s.shutdown(socket.SHUT_WR)
-		s.recv(1)
-	END
+	client 10.0.0.1 cc=cubic send=20000000 cc=hpccpp send=20000000
 	trace_off "$TMP/trace"
 	expect "windows after a change in mid-flow" "$(grep -c cause=telemetry "$TMP/trace")" -ge 50
 	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
@@ -779,10 +661,9 @@ timeout_in_recovery()
 	wait $!
 	trace_off "$TMP/trace"
 	parameter probes_lost=4
-	expect "timeouts in mid-recovery" "$(field cong_state <"$TMP/trace" | uniq | paste -sd' ' | grep -c '3 4')" -ge 1
-	expect "timeouts that do not leave the least window" "$(awk "$VALUES"'
-		v["cong_state"] == 4 { n++; getline; if (/cause=timeout/ && / w_q8='$((2 * 1448 * 256))' /) n-- }
-		{ delete v } END { print n + 0 }' "$TMP/trace")" -eq 0
+	judge hpccpp-timeouts "$TMP/trace" $((2 * 1448)) | tee "$TMP/judged"
+	expect "timeouts in mid-recovery" "$(field in_recovery <"$TMP/judged")" -ge 1
+	expect "timeouts that do not leave the least window" "$(field wrong <"$TMP/judged")" -eq 0
 }
 declare_test timeout_in_recovery "" "a timeout in mid-recovery leaves the least window, too"
 
@@ -812,20 +693,6 @@ declare_test tail_loss "" "a loss that a tail loss probe repairs halves W"
 windows()
 {
 	grep "cause=$1 " "$TMP/trace" | field w_q8 | awk '{ print $1 / 256 }'
-}
-
-# one_burst BYTES: h1 connects to the sink with $CC and sends BYTES at once
-one_burst()
-{
-	in_ns h1 python3 - "$CC" "$1" <<-'END' || fail "transfer failed"
-		import socket, sys
-		s = socket.socket()
-		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
-		s.connect(("10.0.0.1", 5299))
-		s.sendall(b"x" * int(sys.argv[2]))
-		s.shutdown(socket.SHUT_WR)
-		s.recv(1)
-	END
 }
 
 # drop_data MAP: sw drops the data packets from h1 whose number, from 0, is in the nft set MAP
@@ -971,18 +838,8 @@ chosen_in_handshake()
 	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 3
 	sink
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
-	in_ns h1 python3 - <<-'END' || fail "transfer failed"
-		import select, socket
-		s = socket.socket()
-		s.setblocking(False)
-		s.connect_ex(("10.0.0.1", 5299))
-		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hpccpp")
-		select.select([], [s], [])
-		s.setblocking(True)
-		s.sendall(b"x" * 100000)
-		s.shutdown(socket.SHUT_WR)
-		s.recv(1)
-	END
+	in_ns h1 timeout 60 python3 "$SELFTESTS/talk.py" to 10.0.0.1 --close connect-cc=hpccpp send=100000 >"$TMP/client" ||
+		fail "transfer failed"
 	stop_captures
 	messages "$TMP/h.pcap" 'tcp.dstport == 5299' int.type tcp.len frame.time_relative tcp.flags.syn >"$TMP/sent"
 	expect "packets until the handshake's ACK, kinds" "$(awk -F'\t' '{ print $1 ":" $2 } NR == 2 { exit }' "$TMP/sent" | paste -sd' ')" = ":0 :0"
@@ -1000,7 +857,7 @@ retransmits_at_once()
 	# of ten packets arrive the second to the fourth: three SACKs, six packets in flight
 	drop_data '{ 0, 4-9 }'
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
-	one_burst 14480
+	client 10.0.0.1 send=14480
 	stop_captures
 	packets "$TMP/h.pcap" 'tcp.dstport == 5299 && tcp.len > 500' tcp.seq frame.time_relative >"$TMP/data"
 	expect "first retransmission after the first data, ms" "$(awk -F'\t' 'NR == 1 { t = $2 } seen[$1]++ { printf "%.1f\n", ($2 - t) * 1000; exit }' "$TMP/data")" -le 80

@@ -12,10 +12,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
 
 NOT_ECT, ECT1, ECT0, CE = range(4)
 SYN, RST, PSH, ACK, ECE, CWR, AE = 0x02, 0x04, 0x08, 0x10, 0x40, 0x80, 0x100
 SERVER = 5201  # flowgen's and iperf3's port
+DISSECTOR = Path(__file__).resolve().parent.parent / "scripts/int.lua"  # HPCC++'s messages
+CA_RECOVERY, CA_LOSS = 3, 4     # TCP_CA_Recovery and TCP_CA_Loss
 
 
 # --- what is read ------------------------------------------------------------
@@ -65,16 +69,23 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(int(n, 0) for n in text.split(",") if n)
 
 
-def packets(capture: str, display_filter: str = "tcp") -> Iterator[Packet]:
-    """The TCP packets of a capture, in order"""
+def rows(capture: str, display_filter: str, *names: str) -> Iterator[list[str]]:
+    """The named fields of each packet that the filter selects, in order"""
     command = ["tshark", "-r", capture, "-n", "-o", "tcp.relative_sequence_numbers:TRUE",
                "-Y", display_filter, "-T", "fields"]
-    for name in FIELDS:
+    if any(name.startswith("int.") for name in names):
+        command += ["-X", f"lua_script:{DISSECTOR}"]
+    for name in names:
         command += ["-e", name]
     out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                          check=True, text=True).stdout
     for line in out.splitlines():
-        f = line.split("\t")
+        yield line.split("\t")
+
+
+def packets(capture: str, display_filter: str = "tcp") -> Iterator[Packet]:
+    """The TCP packets of a capture, in order"""
+    for f in rows(capture, display_filter, *FIELDS):
         if not f[1]:
             continue  # TCP's header was cut off
         src, dst, seq, length, ack, flags = (numbers(x)[-1] if x else 0 for x in f[1:7])
@@ -99,7 +110,7 @@ EVENT = re.compile(r"(\d+\.\d+): (\w+): (.*)")
 
 
 def events(trace: str, sport: int | None = None) -> list[Event]:
-    """The events of a trace, or those of the socket with the local port @sport"""
+    """A trace's events, or only those of the socket with the local port @sport"""
     found = []
     with open(trace, encoding="ascii") as lines:
         for line in lines:
@@ -111,6 +122,11 @@ def events(trace: str, sport: int | None = None) -> list[Event]:
             if sport is None or event.values.get("sport") == str(sport):
                 found.append(event)
     return found
+
+
+def events_of(trace: str, name: str) -> list[Event]:
+    """The events of a trace with this name"""
+    return [e for e in events(trace) if e.name == name]
 
 
 def report(**values: float | str) -> None:
@@ -192,6 +208,49 @@ def check_acks(args: argparse.Namespace) -> None:
     report(acks=acks, wrong=wrong, many=many, delayed=delayed, packets=len(data), marks=marks[-1])
 
 
+def check_flow_ecn(args: argparse.Namespace) -> None:
+    """Per flow and direction of a capture: packets other than SYN, how many are ECT(1), how
+    many of those in the second half, how many are not ECT(1); ECN field of the last SYN."""
+    flows: dict[tuple[int, str], list[int]] = {}
+    syn: dict[tuple[int, str], int] = {}
+    for p in packets(args.capture):
+        flow = (p.src, "client") if p.dst == SERVER else (p.dst, "server")
+        if p.has(SYN):
+            syn[flow] = p.ecn[-1]
+        else:
+            flows.setdefault(flow, []).append(p.ecn[-1])
+    for flow, ecn in flows.items():
+        report(port=flow[0], sender=flow[1], packets=len(ecn), ect1=ecn.count(ECT1),
+               ect1_late=ecn[len(ecn) // 2:].count(ECT1), other=len(ecn) - ecn.count(ECT1),
+               syn=syn.get(flow, -1))
+
+
+def check_outer_ecn(args: argparse.Namespace) -> None:
+    """Packets of more than 1000 bytes that the filter selects, by the ECN field of the
+    outermost IP header: all; neither ECT(1) nor CE; CE."""
+    outer = [0] * 4
+    for version, ipv4, ipv6 in rows(args.capture, f"frame.len > 1000 && ({args.filter})",
+                                    "ip.version", "ip.dsfield.ecn", "ipv6.tclass.ecn"):
+        v4, v6 = numbers(ipv4), numbers(ipv6)
+        outer[v4[0] if version.startswith("4") or not v6 else v6[0]] += 1
+    report(packets=sum(outer), other=outer[NOT_ECT] + outer[ECT0], ce=outer[CE])
+
+
+def check_recovery_cuts(args: argparse.Namespace) -> None:
+    """How often the stack went from CA_Loss to Recovery on connections to PORT, and how many of
+    these had no reduction for loss before the next change of state."""
+    state, due, seen, missing = 0, False, 0, 0
+    for e in events(args.trace):
+        if e.name == "tcp_cong_state_set" and e.number("dport") == args.port:
+            missing += due
+            due = e.number("cong_state") == CA_RECOVERY and state == CA_LOSS
+            seen += due
+            state = e.number("cong_state")
+        elif e.name.endswith("_cut") and e.values["cause"] == "loss":
+            due = False
+    report(recoveries=seen, without_cut=missing + due)
+
+
 # LDCP's window grows by alpha, 1/4 packet per RTT, after its first window (draft 2.3): a
 # transfer of a few hundred kB takes longer by design.
 SHARE_OF = {"ldcp": 0.25}
@@ -202,7 +261,7 @@ def check_cells(args: argparse.Namespace) -> None:
     than with both of the yardstick's. TEXT is a fault that the test has found itself."""
     cells: dict[str, dict[str, str]] = {}
     faults = []
-    with open(args.capture, encoding="utf-8") as lines:
+    with open(args.cells, encoding="utf-8") as lines:
         for line in lines:
             control, *words = line.split()
             cells[control] = dict(w.split("=", 1) for w in words if "=" in w)
@@ -333,6 +392,412 @@ def check_first_rtt(args: argparse.Namespace) -> None:
                again_not_ect=f.again_not_ect, big=f.big, dscps=len(f.dscps))
 
 
+# --- Prague ------------------------------------------------------------------
+
+PRAGUE_TARGET_US = 25000    # the virtual RTT that the draft recommends
+
+
+def prague_window(event: Event, which: str = "") -> float:
+    """The window in packets; with which="_after" the one that a reduction leaves"""
+    return event.number("cwnd" + which) + event.number(f"frac{which}_q30") / 2**30
+
+
+def prague_alpha(event: Event) -> float:
+    """The average of the marked fraction"""
+    return event.number("alpha_q30") / 2**30
+
+
+def mean(values: list[float]) -> float:
+    """The mean; not a number if there are no values, which no limit admits"""
+    return sum(values) / len(values) if values else float("nan")
+
+
+def gaps_of(found: list[Event], start: float, end: float) -> list[float]:
+    """Seconds between an event and the next; both lie between start and end"""
+    times = [e.time for e in found if start <= e.time <= end]
+    return [b - a for a, b in zip(times, times[1:])]
+
+
+def alpha_difference(periods: list[Event]) -> float:
+    """Largest difference between alpha and the draft's EWMA of each period's marked packets
+    (2.4.2). It starts at 1, in the first period with a mark."""
+    expected, worst = None, 1.0
+    for e in periods:
+        if expected is None:
+            if not e.number("marked"):
+                continue
+            expected, worst = 1.0, 0.0
+        expected += (e.number("marked") / e.number("acked") - expected) / 8
+        worst = max(worst, abs(expected - prague_alpha(e)))
+    return worst
+
+
+def growth_rates(periods: list[Event], first: int, last: int) -> list[float]:
+    """Packets per srtt by which the window grows over each EWMA period without marks that lies
+    between these rounds, divided by the draft's (srtt / rtt_virt)^2; rtt_virt is srtt in the
+    first 500 rounds, then srtt + 25 ms"""
+    rates = []
+    for before, e in zip(periods, periods[1:]):
+        if (before.number("marked") or e.number("marked") or e.number("silent") <= 2
+                or e.time <= before.time or not first < e.number("rounds") < last):
+            continue
+        srtt = e.number("srtt_us")
+        rtt_virt = srtt if e.number("rounds") < 500 else srtt + PRAGUE_TARGET_US
+        grown = prague_window(e) - prague_window(before)
+        rates.append(grown * srtt / ((e.time - before.time) * 1e6) / (srtt / rtt_virt)**2)
+    return rates
+
+
+def check_prague_response(args: argparse.Namespace) -> None:
+    """One flow over a DualPI2 queue against the draft's formulas: alpha at the first cut, packets
+    that it leaves beyond half of the window, EWMA periods after it in which the window grew by
+    more than 1.5 packets; largest differences of alpha and of a cut; shortest time between two
+    cuts in the first 500 rounds and afterwards, when those end; growth before and after."""
+    cuts, periods = events_of(args.trace, "prague_cut"), events_of(args.trace, "prague_period")
+    if not cuts or not periods:
+        sys.exit("judge.py: no cuts or no EWMA periods in the trace")
+    later = [prague_window(e) for e in periods if e.time >= cuts[0].time]
+    independent = [e.time for e in periods if e.number("rounds") >= 500]
+    change = independent[0] if independent else float("inf")
+    report(cuts=len(cuts), periods=len(periods), first_alpha=prague_alpha(cuts[0]),
+           first_excess=prague_window(cuts[0], "_after") - prague_window(cuts[0]) / 2,
+           jumps=sum(b > a + 1.5 for a, b in zip(later, later[1:])),
+           alpha_difference=alpha_difference(periods),
+           cut_difference=max(abs(prague_window(e) * (1 - prague_alpha(e) / 2)
+                                  - prague_window(e, "_after")) for e in cuts),
+           early_gap=min(gaps_of(cuts, 0, change), default=0.0),
+           late_gap=min(gaps_of(cuts, change, float("inf")), default=0.0),
+           independent_after=change - periods[0].time,
+           early_growth=mean(growth_rates(periods, 100, 490)),
+           late_growth=mean(growth_rates(periods, 510, 1 << 32)),
+           acked=sum(e.number("acked") for e in periods))
+
+
+def check_prague_cuts(args: argparse.Namespace) -> None:
+    """Reductions for CAUSE of windows above 6 packets: how many, and the largest difference of
+    the share that they leave from SHARE + SLOPE * alpha."""
+    found = [e for e in events_of(args.trace, "prague_cut")
+             if e.values["cause"] == args.cause and e.number("cwnd") > 6]
+    report(cuts=len(found),
+           difference=max((abs(prague_window(e, "_after") / prague_window(e)
+                               - float(args.share + args.slope * Fraction(prague_alpha(e))))
+                           for e in found), default=1.0))
+
+
+def check_prague_growth(args: argparse.Namespace) -> None:
+    """Growth of the window per srtt in a long time without marks, divided by the draft's
+    (srtt / rtt_virt)^2. RTT_VIRT is in microseconds; --plus-srtt adds srtt to it."""
+    periods = events_of(args.trace, "prague_period")
+    grown = expected = 0.0
+    start = periods[0].time + 0.4
+    for before, e in zip(periods, periods[1:]):
+        if before.time < start or before.number("silent") <= 20 or e.number("silent") <= 20:
+            continue
+        srtt = e.number("srtt_us")
+        rtt_virt = args.rtt_virt + (srtt if args.plus_srtt else 0)
+        grown += prague_window(e) - prague_window(before)
+        expected += (e.time - before.time) * 1e6 / srtt * (srtt / rtt_virt)**2
+    report(growth=grown / expected if expected else 0.0, periods=len(periods))
+
+
+def check_prague_idle(args: argparse.Namespace) -> None:
+    """Rounds counted before and after a pause of more than 2 s, and the virtual and the smoothed
+    RTT (us) after it."""
+    periods = events_of(args.trace, "prague_period")
+    for before, e in zip(periods, periods[1:]):
+        if e.time - before.time > 2:
+            report(rounds_before=before.number("rounds"), rounds_after=e.number("rounds"),
+                   rtt_virt=e.number("rtt_virt_us"), srtt=e.number("srtt_us"))
+
+
+def check_prague_rounds(args: argparse.Namespace) -> None:
+    """Rounds counted just before SECONDS, and the fewest at any time after that."""
+    periods = events_of(args.trace, "prague_period")
+    change = periods[0].time + args.seconds
+    before = [e.number("rounds") for e in periods if e.time < change]
+    after = [e.number("rounds") for e in periods if e.time >= change]
+    report(before=before[-1], fewest_after=min(after))
+
+
+def check_prague_pace(args: argparse.Namespace) -> None:
+    """From the fourth second on, the gaps between data packets: their mean, divided by srtt / cwnd
+    of the EWMA period that each lies in; the share shorter than 0.4 of that; how many there are."""
+    periods = events_of(args.trace, "prague_period")
+    times = [p.time_ns for p in packets(args.capture, "tcp.len > 0")]
+    begin = periods[0].time
+    total = expected = 0.0
+    short = count = period = 0
+    for last, now in zip(times, times[1:]):
+        at = begin + (now - times[0]) / 1e9
+        while period < len(periods) - 1 and periods[period].time < at:
+            period += 1
+        if at < begin + 4:
+            continue
+        pace = periods[period].number("srtt_us") / periods[period].number("cwnd")
+        total += (now - last) / 1000
+        expected += pace
+        short += (now - last) / 1000 < 0.4 * pace
+        count += 1
+    report(mean=total / expected, short=short / count, packets=count)
+
+
+def check_prague_per_ack(args: argparse.Namespace) -> None:
+    """With per_ack=1: cuts; those that change the window at once; by how many packets, on
+    average, the window one round after a cut differs from (1 - alpha / 2) of the one at it."""
+    cuts = at_once = 0
+    cut: Event | None = None
+    differences = []
+    for e in events(args.trace):
+        if e.name == "prague_cut":
+            cuts += 1
+            at_once += prague_window(e) != prague_window(e, "_after")
+            cut = e
+        elif cut and e.name == "prague_period":
+            srtt = e.number("srtt_us") / 1e6
+            if cut.time + srtt <= e.time < cut.time + 2 * srtt:
+                differences.append(prague_window(e)
+                                   - prague_window(cut) * (1 - prague_alpha(e) / 2))
+                cut = None
+    report(cuts=cuts, at_once=at_once, difference=mean(differences), rounds=len(differences))
+
+
+# --- HPCC++ ------------------------------------------------------------------
+# A record of telemetry: timestamp in units of 64 ns (24 bits), txBytes in units of 128 bytes
+# (20 bits) up to 25 Gb/s, queue length in units of 80 bytes.
+
+TS_NS, TX_BYTES, QLEN_BYTES = 64, 128, 80
+
+
+def difference_of_ts(now: int, before: int) -> int:
+    """Nanoseconds between two timestamps, less than one wrap apart"""
+    return (now - before) % 2**24 * TS_NS
+
+
+def difference_of_tx(now: int, before: int) -> int:
+    """Units of txBytes between two records, less than one wrap apart"""
+    return (now - before) % 2**20
+
+
+def check_int_probes(args: argparse.Namespace) -> None:
+    """Probes in a capture at the sender: how many; kinds of 5-tuple, DSCP, DF and length; DSCP
+    and bytes on the wire; pairs less than LEAST microseconds apart, mean distance; those after
+    the first that are sent with no data in flight; those that do not end below SND.UNA."""
+    kinds, times = set(), []
+    dscp, frame = -1, -1
+    for time, *kind in rows(args.capture, "int.type == 1", "frame.time_epoch", "ip.src", "ip.dst",
+                            "tcp.srcport", "tcp.dstport", "ip.dsfield.dscp", "ip.flags.df",
+                            "frame.len", "int.nhop", "tcp.hdr_len"):
+        times.append(nanoseconds(time))
+        kinds.add(tuple(kind))
+        if dscp < 0:
+            dscp, frame = int(kind[4]), int(kind[6])
+    gaps = [(b - a) / 1000 for a, b in zip(times, times[1:])]
+    una = nxt = count = idle = wrong = 0
+    for p in packets(args.capture, "tcp.flags.syn == 0"):
+        if p.dst != SERVER:
+            if p.flags != PSH:
+                una = max(una, p.ack)
+        elif p.flags != PSH:
+            nxt = max(nxt, p.end)
+        else:
+            count += 1
+            idle += count > 1 and nxt == una
+            wrong += una > 0 and p.end + 1 != una
+    report(probes=len(times), kinds=len(kinds), dscp=dscp, frame=frame,
+           sooner=sum(g < args.least for g in gaps), mean_gap=mean(gaps),
+           without_data=idle, wrong_seq=wrong)
+
+
+def link_loads(capture: str, gbps: float) -> dict[str, tuple[int, float, int]]:
+    """Of each response to the probes over one hop, by its ID: nanoseconds since the response
+    before, the rate in between as a share of the link, and the smaller queue of both in bits"""
+    loads = {}
+    before: tuple[int, int, int] | None = None
+    for ident, *record in rows(capture, "int.type == 2", "int.id", "int.hop.ts", "int.hop.tx",
+                               "int.hop.qlen"):
+        ts, tx, qlen = (int(x) for x in record)
+        if before:
+            elapsed = difference_of_ts(ts, before[0])
+            sent = difference_of_tx(tx, before[1]) * TX_BYTES * 8
+            loads[ident] = elapsed, sent / elapsed / gbps, min(qlen, before[2]) * QLEN_BYTES * 8
+        before = ts, tx, qlen
+    return loads
+
+
+def check_hpccpp_model(args: argparse.Namespace) -> None:
+    """The draft's U and W in floating point, from the telemetry of CAPTURE (one hop of GBPS,
+    default parameters), against those of TRACE: windows, largest difference of U, largest
+    relative difference of W, windows in a wrong stage."""
+    eta, max_stage, flows, mss = 0.95, 5, 100, 1448
+    loads = link_loads(args.capture, args.gbps)
+    bytes_per_ns = args.gbps / 8
+    u_average = worst_u = worst_w = got_u = 0.0
+    ident = ""
+    stage = windows = wrong = 0
+    for e in events(args.trace):
+        if e.name == "hpccpp_sample":
+            ident, got_u = e.values["id"], e.number("u_q20") / 2**20
+        if e.name != "hpccpp_window" or ident not in loads:
+            continue
+        elapsed, rate, queue = loads[ident]
+        rtt = e.number("t_ns")
+        weight = min(elapsed, rtt) / rtt
+        u_average += weight * (queue / (args.gbps * rtt) + rate - u_average)
+        worst_u = max(worst_u, abs(u_average - got_u))
+        w = e.number("wc_q8") / 256
+        if u_average >= eta or stage >= max_stage:
+            w *= eta / u_average
+            stage = 0
+        else:
+            stage += 1
+        w += bytes_per_ns * rtt * (1 - eta) / flows
+        w = min(w, bytes_per_ns * (rtt + 1000) + 2 * mss)
+        worst_w = max(worst_w, abs(w / (e.number("w_q8") / 256) - 1))
+        wrong += stage != e.number("stage")
+        windows += 1
+    report(windows=windows, u_difference=worst_u, w_difference=worst_w, wrong_stages=wrong)
+
+
+def check_first_flight(args: argparse.Namespace) -> None:
+    """A flow that starts at line rate: bytes of data in the first RTT, when the last of them
+    leaves (us), and the share (%) of later packets sooner than PACE after the packet before."""
+    sent = [(p.time_ns, p.length) for p in packets(args.capture, "tcp.len > 100")
+            if p.dst == SERVER]
+    start = sent[0][0]
+    first = [(t, n) for t, n in sent if t - start < args.rtt * 1000]
+    later = [(b[0] - a[0]) / 1000 for a, b in zip(sent[999:], sent[1000:])]
+    report(bytes=sum(n for _, n in first), until=(first[-1][0] - start) / 1000,
+           sooner=100 * sum(g < args.pace for g in later) / len(later))
+
+
+def check_int_stamps(args: argparse.Namespace) -> None:
+    """A port's records in the probes that it stamped, against a capture there: speeds; records;
+    largest differences of time (ns) and of txBytes (units); bytes that left. MAC is the port's,
+    HOP its record's number from 1."""
+    total = records = 0
+    worst_ts, worst_tx = 0, 0.0
+    speeds = set()
+    before: tuple[int, int, int, int] | None = None
+    for time, length, kind, *fields in rows(args.capture, f"eth.src == {args.mac}",
+                                            "frame.time_epoch", "frame.len", "int.type",
+                                            "int.hop.ts", "int.hop.tx", "int.hop.mbps"):
+        total += int(length)
+        if kind != "1":
+            continue
+        ts, tx, mbps = (numbers(f)[args.hop - 1] for f in fields)
+        records += 1
+        speeds.add(mbps)
+        now = nanoseconds(time), total, ts, tx
+        if before:
+            worst_ts = max(worst_ts, abs(difference_of_ts(ts, before[2]) - (now[0] - before[0])))
+            worst_tx = max(worst_tx, abs(difference_of_tx(tx, before[3])
+                                         - (total - before[1]) / TX_BYTES))
+        before = now
+    report(speed=",".join(str(s) for s in sorted(speeds)), records=records,
+           time_difference=worst_ts, tx_difference=worst_tx, bytes=total)
+
+
+def check_int_queue(args: argparse.Namespace) -> None:
+    """The queue length in probes that leave a router, against what a capture on all its devices
+    says: packets for ADDRESS that have come in and not gone out, without the probe's own bytes.
+    Probes, largest difference, longest queue (bytes)."""
+    waiting = probes = worst = longest = 0
+    for direction, length, kind, qlen in rows(args.capture, f"ip.dst == {args.address}",
+                                              "sll.pkttype", "ip.len", "int.type",
+                                              "int.hop.qlen"):
+        frame = int(length) + 14
+        if direction == "0":        # came in
+            waiting += frame
+        elif direction == "4":      # goes out
+            waiting -= frame
+            if kind == "1":
+                probes += 1
+                worst = max(worst, abs(int(qlen) * QLEN_BYTES - waiting))
+                longest = max(longest, waiting)
+    report(probes=probes, difference=worst, longest=longest)
+
+
+def check_receiver_windows(args: argparse.Namespace) -> None:
+    """Windows that the receiver sent, in CAPTURE; those less than LEAST microseconds after the
+    one before; those that the sender's TRACE did not take as they are."""
+    times, said = [], []
+    for time, options in rows(args.capture, "int.type == 3", "frame.time_epoch", "int.options"):
+        times.append(nanoseconds(time))
+        said.append(int(options) * 64 * 256)    # bytes, Q8
+    taken = [e.number("w_q8") for e in events_of(args.trace, "hpccpp_window")
+             if e.values["cause"] == "receiver"]
+    report(windows=len(said), taken=len(taken),
+           sooner=sum(b - a < args.least * 1000 for a, b in zip(times, times[1:])),
+           different=sum(a != b for a, b in zip(said, taken)))
+
+
+def data_before_probes(capture: str) -> dict[str, int]:
+    """By the ID of each probe, where the data ends that was captured before it"""
+    found = {}
+    end = 0
+    for ident, seq, length in rows(capture, f"tcp.dstport == {SERVER}", "int.id", "tcp.seq",
+                                   "tcp.len"):
+        if ident:
+            found[ident] = end
+        elif int(length):
+            end = max(end, int(seq) + int(length))
+    return found
+
+
+def check_overtaken(args: argparse.Namespace) -> None:
+    """Probes in CAPTURE at the receiver, and those that do not come after the same data as in
+    SENT, a capture at the sender."""
+    sent, arrived = data_before_probes(args.sent), data_before_probes(args.capture)
+    report(probes=len(arrived), overtaken=sum(sent.get(i) != end for i, end in arrived.items()))
+
+
+def check_paths(args: argparse.Namespace) -> None:
+    """The path IDs that HPCC++'s samples carry, in order of their numbers, and how often a
+    flow's sample has another one than the flow's sample before."""
+    last: dict[str, int] = {}
+    switches = 0
+    paths = set()
+    for e in events_of(args.trace, "hpccpp_sample"):
+        path = e.number("path_id")
+        switches += last.get(e.values["sport"], path) != path
+        last[e.values["sport"]] = path
+        paths.add(path)
+    report(paths=",".join(str(p) for p in sorted(paths)), switches=switches)
+
+
+def check_busiest(args: argparse.Namespace) -> None:
+    """The links (HOP:MBPS, from 0) that were the busiest for 40 measured samples in a row, in
+    order, and the mean U of the last 100 samples."""
+    links = []
+    last, run = -1, 0
+    samples = events_of(args.trace, "hpccpp_sample")
+    for e in samples:
+        if e.number("result"):
+            continue
+        run = run + 1 if e.number("busiest") == last else 1
+        last = e.number("busiest")
+        if run == 40:
+            links.append(f"{last}:{e.values['mbps']}")
+    report(links=",".join(links), u=mean([e.number("u_q20") / 2**20 for e in samples[-100:]]))
+
+
+def check_hpccpp_timeouts(args: argparse.Namespace) -> None:
+    """Timeouts (changes to CA_Loss) and those in mid-recovery; those that are not followed by a
+    window of BYTES."""
+    found = events(args.trace)
+    state = timeouts = recovery = wrong = 0
+    for e, after in zip(found, [*found[1:], None]):
+        if e.name != "tcp_cong_state_set":
+            continue
+        if e.number("cong_state") == CA_LOSS:
+            timeouts += 1
+            recovery += state == CA_RECOVERY
+            wrong += (after is None or after.values.get("cause") != "timeout"
+                      or after.number("w_q8") != args.bytes * 256)
+        state = e.number("cong_state")
+    report(timeouts=timeouts, in_recovery=recovery, wrong=wrong)
+
+
 # --- the command line --------------------------------------------------------
 
 def parser() -> argparse.ArgumentParser:
@@ -341,11 +806,13 @@ def parser() -> argparse.ArgumentParser:
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
     checks = top.add_subparsers(metavar="CHECK", required=True)
 
-    def add(name: str, run: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
+    def add(name: str, run: Callable[[argparse.Namespace], None],
+            *files: str) -> argparse.ArgumentParser:
         text = " ".join((run.__doc__ or "").split())
         sub = checks.add_parser(name, help=text.split(":")[0], description=text)
         sub.set_defaults(run=run)
-        sub.add_argument("capture")
+        for file in files or ("capture",):
+            sub.add_argument(file)
         return sub
 
     sub = add("ecn", check_ecn)
@@ -363,12 +830,19 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--late", type=float, default=1)
     sub.add_argument("--accecn", action="store_true")
 
-    sub = add("cells", check_cells)
+    add("flow-ecn", check_flow_ecn)
+
+    sub = add("outer-ecn", check_outer_ecn)
+    sub.add_argument("filter", help="tshark's display filter")
+
+    sub = add("recovery-cuts", check_recovery_cuts, "trace")
+    sub.add_argument("--port", type=int, default=5299)
+
+    sub = add("cells", check_cells, "cells")
     sub.add_argument("--yardstick", required=True, help="controls, by spaces")
     sub.add_argument("--share", type=float, required=True, help="least goodput, of the slowest's")
 
-    sub = add("ldcp-window", check_ldcp_window)
-    sub.add_argument("trace")
+    sub = add("ldcp-window", check_ldcp_window, "capture", "trace")
     sub.add_argument("sport", type=int)
     sub.add_argument("--cw", type=float, default=10, help="window at the start, packets")
     sub.add_argument("--alpha", type=float, required=True, help="in 1/1024, as the module's")
@@ -378,6 +852,52 @@ def parser() -> argparse.ArgumentParser:
     sub = add("first-rtt", check_first_rtt)
     sub.add_argument("--mss", type=int, default=1448)
     sub.add_argument("--server", action="store_true")
+
+    add("prague-response", check_prague_response, "trace")
+
+    sub = add("prague-cuts", check_prague_cuts, "trace")
+    sub.add_argument("cause")
+    sub.add_argument("share", type=Fraction)
+    sub.add_argument("slope", type=Fraction, nargs="?", default=Fraction(0))
+
+    sub = add("prague-growth", check_prague_growth, "trace")
+    sub.add_argument("rtt_virt", type=float)
+    sub.add_argument("--plus-srtt", action="store_true")
+
+    add("prague-idle", check_prague_idle, "trace")
+
+    sub = add("prague-rounds", check_prague_rounds, "trace")
+    sub.add_argument("seconds", type=float)
+
+    add("prague-pace", check_prague_pace, "capture", "trace")
+    add("prague-per-ack", check_prague_per_ack, "trace")
+
+    sub = add("int-probes", check_int_probes)
+    sub.add_argument("least", type=float)
+
+    sub = add("hpccpp-model", check_hpccpp_model, "capture", "trace")
+    sub.add_argument("gbps", type=float)
+
+    sub = add("first-flight", check_first_flight)
+    sub.add_argument("--rtt", type=float, required=True, help="us")
+    sub.add_argument("--pace", type=float, required=True, help="us")
+
+    sub = add("int-stamps", check_int_stamps)
+    sub.add_argument("mac")
+    sub.add_argument("hop", type=int)
+
+    sub = add("int-queue", check_int_queue)
+    sub.add_argument("address")
+
+    sub = add("receiver-windows", check_receiver_windows, "capture", "trace")
+    sub.add_argument("least", type=float)
+
+    add("overtaken", check_overtaken, "capture", "sent")
+    add("paths", check_paths, "trace")
+    add("busiest", check_busiest, "trace")
+
+    sub = add("hpccpp-timeouts", check_hpccpp_timeouts, "trace")
+    sub.add_argument("bytes", type=int)
     return top
 
 

@@ -181,17 +181,10 @@ iperf_client()
 	fail "iperf3 ${*:2}, $try times: $(jq -r .error "$TMP/iperf.json")"
 }
 
-# sink [CONTROL]: r takes what comes to port 5299
+# sink [CONTROL]: r reads what comes to port 5299; MARK is the mark of its packets
 sink()
 {
-	in_ns r python3 -c 'import os, socket, sys, threading
-def take(c):
-    while c.recv(1 << 20): pass
-    c.close()
-server = socket.create_server(("::", 5299), family=socket.AF_INET6, dualstack_ipv6=True)
-server.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, int(os.environ.get("MARK", "0")))
-if sys.argv[1:]: server.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
-while True: threading.Thread(target=take, args=(server.accept()[0],)).start()' "$@" &
+	in_ns r python3 "$SELFTESTS/talk.py" sink ${1:+--cc "$1"} ${MARK:+--mark "$MARK"} &
 	wait_until listening r 5299
 }
 
@@ -359,12 +352,12 @@ chosen_each_way()
 	expect "by sysctl" "$(flow_field cc)" = "$CC"
 }
 
-# client [tcp_client.py's options and steps]: a connection from h1 to r's sink with the
-# control under test; what "info" steps print is in $TMP/client
+# client ADDRESS STEP...: a connection from h1, or from the host FROM, to a sink at ADDRESS with
+# the control under test (talk.py --help); its results are in $TMP/client
 client()
 {
-	in_ns h1 timeout 300 "$SELFTESTS/tcp_client.py" --cc "$CC" "$@" >"$TMP/client" ||
-		fail "tcp_client.py $*"
+	in_ns "${FROM:-h1}" timeout 300 python3 "$SELFTESTS/talk.py" to "$1" --close "cc=$CC" "${@:2}" \
+		>"$TMP/client" || fail "talk.py to $*"
 }
 
 # tail_losses EVENT: twelve bursts whose last packet is lost and repaired by a tail loss
@@ -378,12 +371,12 @@ tail_losses()
 		# what ends a write has PSH and ACK, HPCC++'s probes have PSH alone; the stack's
 		# probe comes two RTTs after it
 		steps+=("run=tc -n ${NSP}sw filter add dev egress egress protocol ip pref 1 flower ip_proto tcp tcp_flags 0x18/0x18 action drop"
-			send=10000 sleep=0.014 "run=tc -n ${NSP}sw filter del dev egress egress pref 1" drain sleep=0.05)
+			send=10000 sleep=0.014 "run=tc -n ${NSP}sw filter del dev egress egress pref 1" acked sleep=0.05)
 	done
 	in_ns sw tc qdisc add dev egress clsact
 	sink "$CC"
 	trace_on "$1"
-	client 10.0.0.1 send=100000 drain sleep=0.1 "${steps[@]}"
+	client 10.0.0.1 send=100000 acked sleep=0.1 "${steps[@]}"
 	trace_off "$TMP/trace"
 	# shellcheck disable=SC2034 # for the scripts
 	REPAIRED=$(in_ns h1 cat /proc/net/netstat | awk '$1 == "TcpExt:" {
@@ -391,9 +384,9 @@ tail_losses()
 		else print $at }')
 }
 
-# lost_again EVENT: a flow whose retransmissions after timeouts are lost, too. $TMP/again has
-# how often the stack went from CA_Loss to Recovery, and after how many of these the trace
-# has no cut for loss. RTT 10 ms.
+# lost_again EVENT: a flow whose retransmissions after timeouts are lost, too. EVENT, a reduction,
+# follows each change of the stack's from CA_Loss to Recovery, of which there is at least one.
+# RTT 10 ms.
 lost_again()
 {
 	local i
@@ -403,17 +396,12 @@ lost_again()
 	for i in 1 2 3 4; do
 		client 10.0.0.1 send=300000 "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 100%" \
 			send=100000 sleep=0.3 "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 25%" \
-			sleep=1 "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 0%" send=200000 drain
+			sleep=1 "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 0%" send=200000 acked
 	done
 	trace_off "$TMP/trace"
-	awk "$VALUES"'
-		/tcp_cong_state_set/ && v["dport"] == 5299 {
-			if (due) bad++
-			due = v["cong_state"] == 3 && state == 4
-			n += due
-			state = v["cong_state"] }
-		/_cut/ && v["cause"] == "loss" { due = 0 }
-		END { print n + 0, bad + due + 0 }' "$TMP/trace" >"$TMP/again"
+	judge recovery-cuts "$TMP/trace" | tee "$TMP/judged"
+	expect "changes from Loss to Recovery" "$(field recoveries <"$TMP/judged")" -ge 1
+	expect "of those without a reduction for loss" "$(field without_cut <"$TMP/judged")" -eq 0
 }
 
 # Can BPF choose a control here? It needs cgroup v2.
@@ -427,15 +415,15 @@ has_sock_ops()
 # two ends. WANT is the control that the connection has then; $TMP/early.pcap is its capture
 chosen_early()
 {
-	local run=() args=(--cc "$CC" --when during)
+	local run=() first="connect-cc=$CC"
 
 	in_ns h1 sysctl -qw net.ipv4.tcp_ecn="$2"
 	in_ns r sysctl -qw net.ipv4.tcp_ecn="$3"
 	if [ "$1" = bpf ]; then
-		run=("$SELFTESTS/sock_ops.py" "$CC") args=()
+		run=("$SELFTESTS/sock_ops.py" "$CC") first=connect
 	fi
 	capture h1 eth0 "$TMP/early.pcap" tcp
-	in_ns h1 timeout 60 "${run[@]}" "$SELFTESTS/tcp_client.py" "${args[@]}" 10.0.0.1 send=300000 drain info \
+	in_ns h1 timeout 60 "${run[@]}" python3 "$SELFTESTS/talk.py" to 10.0.0.1 --close "$first" send=300000 acked \
 		>"$TMP/client" || fail "chosen early, $1"
 	stop_captures
 	expect "control chosen early, $1, tcp_ecn $2 to $3" "$(field cc <"$TMP/client")" = "$4"

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """talk.py - one TCP connection, step by step, for situations that no bulk flow meets
 
-talk.py serve [--port P] [--cc CONTROL] [--child-cc CONTROL] [--fastopen]
+talk.py serve [--port P] [--cc CONTROL] [--child-cc CONTROL] [--fastopen] [--mark N]
     answers messages: a header says how many bytes follow and how many come back.
-    --cc is the listener's control, --child-cc is set after accept()
-talk.py to HOST [--port P] STEP...
-    does the steps in order, and prints what came of them as name=value words
+    --cc is the listener's control, --child-cc is set after accept(), --mark is SO_MARK
+talk.py sink [THE SAME OPTIONS]
+    reads what comes, and closes a connection when the peer does
+talk.py to HOST [--port P] [--close] STEP...
+    does the steps in order, and prints results as name=value words. --close: waits at the end
+    until the peer has closed the connection, too
 
 steps:
   cc=CONTROL        the congestion control; before the first data it is set before connect()
@@ -14,13 +17,17 @@ steps:
   bind=DEVICE       SO_BINDTODEVICE
   connect           (done by the first step that needs it)
   connect-cc=CONTROL  start to connect, then set the control
-  fastopen=BYTES    send so much with the SYN, if the peer's cookie is known
-  up=BYTES          send, without an answer
+  fastopen=BYTES    send this much with the SYN, if the peer's cookie is known
+  up=BYTES          send a message that asks for no answer
   talk=UP,DOWN      send UP bytes while the server sends DOWN; wait for those
+  send=BYTES        send bytes to a sink: no message, no header
+  writes=N,BYTES,S  send BYTES N times, S seconds apart
+  flood=SECONDS     send as fast as possible for so long
   acked             wait until everything sent is acknowledged
-  fate=N            wait until all that was written has left, then SO_PRIORITY: what qdiscs do
-                    with packets from now on
+  fate=N            wait until all that was written has left, then set SO_PRIORITY, which tells
+                    qdiscs what to do with packets from now on
   get=NAME,LEVEL,N  print NAME= and the value of a socket option
+  info              print cwnd=, ssthresh= and retrans= as TCP_INFO has them now
   sleep=SECONDS     wait
   run=COMMAND       a shell command
 """
@@ -39,6 +46,7 @@ HEADER = struct.Struct("!QQ")
 CHUNK = bytes(1 << 16)
 TCP_CONGESTION, TCP_FASTOPEN = 13, 23
 SIOCOUTQNSD = 0x894B  # bytes that have not left
+INFO_WORDS = {"ssthresh": 17, "cwnd": 18, "retrans": 23}  # of TCP_INFO, after its first 8 bytes
 
 
 def send_bytes(conn: socket.socket, count: int) -> None:
@@ -87,13 +95,22 @@ def answer(conn: socket.socket) -> None:
             pass
 
 
+def swallow(conn: socket.socket) -> None:
+    """The sink's side of one connection"""
+    with conn:
+        while conn.recv(1 << 20):
+            pass
+
+
 def serve(args: argparse.Namespace) -> None:
-    """Answer for ever"""
+    """Give each connection to args.handle, for ever"""
     server = socket.socket(socket.AF_INET6)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     if args.cc:
         server.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, args.cc.encode())
+    if args.mark:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, args.mark)
     if args.fastopen:
         server.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 16)
     server.bind(("::", args.port))
@@ -102,7 +119,7 @@ def serve(args: argparse.Namespace) -> None:
         conn = server.accept()[0]
         if args.child_cc:
             conn.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, args.child_cc.encode())
-        threading.Thread(target=answer, args=(conn,), daemon=True).start()
+        threading.Thread(target=args.handle, args=(conn,), daemon=True).start()
 
 
 class Talk:
@@ -179,6 +196,24 @@ class Talk:
         read_bytes(self.sock, down)
         sender.join()
 
+    def do_send(self, count: str) -> None:
+        """Bytes without a header"""
+        self.do_connect()
+        send_bytes(self.sock, int(count))
+
+    def do_writes(self, value: str) -> None:
+        """Bytes, a pause, and again"""
+        count, size, gap = value.split(",")
+        for _ in range(int(count)):
+            self.do_send(size)
+            time.sleep(float(gap))
+
+    def do_flood(self, seconds: str) -> None:
+        """Bytes until the time is over"""
+        end = time.monotonic() + float(seconds)
+        while time.monotonic() < end:
+            self.do_send("10000")
+
     def wait_for_none(self, request: int) -> None:
         """Wait until an ioctl that counts bytes returns 0"""
         while struct.unpack("i", fcntl.ioctl(self.sock, request, bytes(4)))[0]:
@@ -193,6 +228,13 @@ class Talk:
         if self.connected:
             self.wait_for_none(SIOCOUTQNSD)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, int(number))
+
+    def do_info(self, _: str) -> None:
+        """TCP_INFO"""
+        self.do_connect()
+        info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        for name, word in INFO_WORDS.items():
+            self.results[name] = struct.unpack_from("I", info, 8 + 4 * word)[0]
 
     def do_sleep(self, seconds: str) -> None:
         """Wait"""
@@ -214,7 +256,10 @@ def talk(args: argparse.Namespace) -> None:
     client.results.update(seconds=round(time.monotonic() - start, 6),
                           cc=control.rstrip(b"\0").decode(),
                           sport=client.sock.getsockname()[1])
-    print(" ".join(f"{k}={v}" for k, v in client.results.items()))
+    print(" ".join(f"{k}={v}" for k, v in client.results.items()), flush=True)
+    if args.close:
+        client.sock.shutdown(socket.SHUT_WR)
+        client.sock.recv(1)
 
 
 def main() -> None:
@@ -222,16 +267,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="talk.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     kinds = parser.add_subparsers(required=True)
-    sub = kinds.add_parser("serve")
-    sub.set_defaults(run=serve)
-    sub.add_argument("--port", type=int, default=5299)
-    sub.add_argument("--cc")
-    sub.add_argument("--child-cc")
-    sub.add_argument("--fastopen", action="store_true")
+    for name, handle in ("serve", answer), ("sink", swallow):
+        sub = kinds.add_parser(name)
+        sub.set_defaults(run=serve, handle=handle)
+        sub.add_argument("--port", type=int, default=5299)
+        sub.add_argument("--cc")
+        sub.add_argument("--child-cc")
+        sub.add_argument("--fastopen", action="store_true")
+        sub.add_argument("--mark", type=int)
     sub = kinds.add_parser("to")
     sub.set_defaults(run=talk)
     sub.add_argument("host")
     sub.add_argument("--port", type=int, default=5299)
+    sub.add_argument("--close", action="store_true")
     sub.add_argument("steps", nargs="+", metavar="STEP")
     args = parser.parse_args()
     try:
