@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernels 6.1 and 7.3, and nothing else. Kbuild looks at the
- * kernel's headers and defines HAVE_...; no other file asks for a version.
+ * The differences between kernels 6.1 to 7.3, and nothing else. Kbuild looks at the
+ * kernel's headers and defines HAVE_...; no other file depends on the kernel version.
  */
 #ifndef _LOWQ_CC_COMPAT_H
 #define _LOWQ_CC_COMPAT_H
@@ -37,8 +37,8 @@ static inline bool cc_ecn_accecn(const struct tcp_sock *tp)
 }
 
 /*
- * Does Accurate ECN still serve? The stack gives up on it for good, and sends
- * Not-ECT, when handshake or path have garbled the ACE field.
+ * Is Accurate ECN still in use? The stack disables it permanently, and sends Not-ECT,
+ * when the handshake or the path has garbled the ACE field.
  */
 static inline bool cc_accecn_works(const struct tcp_sock *tp)
 {
@@ -60,8 +60,8 @@ static inline void cc_accecn_give_up(struct tcp_sock *tp)
 }
 
 /*
- * Bytes that the peer's AccECN options say came with the field @ecn; false if
- * there were no such options.
+ * Bytes that arrived with the ECN field @ecn, according to the peer's AccECN options;
+ * false if there were no such options.
  */
 static inline bool cc_accecn_bytes(const struct tcp_sock *tp, u8 ecn, u32 *bytes)
 {
@@ -177,7 +177,7 @@ static inline struct sock *cc_lookup6(struct net *net, const struct in6_addr *sa
 }
 #endif
 
-/* The link's settings, from where a qdisc or a netdevice notifier asks. */
+/* The link's settings, for callers in a qdisc or a netdevice notifier. */
 static inline int cc_get_link_ksettings(struct net_device *dev,
 					struct ethtool_link_ksettings *link)
 {

@@ -2,23 +2,23 @@
 /*
  * A control can be chosen before the handshake is done: by setsockopt() during
  * connect(), or by a BPF program when connect() starts. The stack then calls .init at
- * once and not again, though ECN is agreed on later. These two functions make it call
- * .init again, where it calls that of other connections: when the handshake is done.
+ * once and not again, although ECN is negotiated later. With these two functions .init
+ * is called again when the handshake is done, as for every other connection.
  */
 #ifndef _LOWQ_CC_HANDSHAKE_H
 #define _LOWQ_CC_HANDSHAKE_H
 
 #include <net/tcp.h>
 
-/* For .init: has no handshake shown what the peer can do? Then only ask for ECN. */
+/* For .init: is the handshake still to come? If so, only ask for ECN. */
 static inline bool cc_handshake_pending(const struct sock *sk)
 {
 	return (1 << sk->sk_state) & (TCPF_CLOSE | TCPF_LISTEN | TCPF_SYN_SENT);
 }
 
 /*
- * For the start of .in_ack_event and .cong_control: true for the ACK that ends the
- * handshake, which the stack reports before it calls .init. Return then.
+ * To be called first in .in_ack_event and .cong_control. Returns true for the ACK that
+ * ends the handshake, which the stack reports before it calls .init: ignore that ACK.
  */
 static inline bool cc_before_init(struct sock *sk)
 {

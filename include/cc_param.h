@@ -16,7 +16,7 @@
  * @value:	the parameter; read with READ_ONCE()
  * @min:	the smallest value allowed
  * @max:	the largest
- * @why:	what is wrong with values outside, for the log
+ * @why:	why values outside the range are wrong, for the log
  */
 struct cc_param {
 	unsigned int value;

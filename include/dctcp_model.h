@@ -17,12 +17,12 @@
 #define DCTCP_ALPHA_Q		30
 #define DCTCP_ALPHA_ONE		((u32)FP_ONE(DCTCP_ALPHA_Q))
 
-/* The gain is g = 2^-shift_g; shift 0 is g = 1, which smoothes nothing. */
+/* The gain is g = 2^-shift_g; a shift of 0 would be g = 1, which does not smooth at all. */
 #define DCTCP_SHIFT_G_MIN	1
 #define DCTCP_SHIFT_G_MAX	10
 #define DCTCP_SHIFT_G_DEFAULT	4
 
-#define DCTCP_MIN_CWND		2U	/* packets; what a cut leaves at least */
+#define DCTCP_MIN_CWND		2U	/* packets: the smallest window that a cut leaves */
 
 /**
  * struct dctcp_model - the sender's estimate of congestion on one connection
@@ -41,7 +41,7 @@ struct dctcp_model {
 	u32 cut_frac;
 };
 
-/* @alpha: Q30, what lies above 1.0 is 1.0; @una: SND.UNA */
+/* @alpha: Q30, clamped to 1.0; @una: SND.UNA */
 static inline void dctcp_model_init(struct dctcp_model *m, u32 alpha, u32 una)
 {
 	m->alpha = fp_min(alpha, DCTCP_ALPHA_ONE);
@@ -51,23 +51,23 @@ static inline void dctcp_model_init(struct dctcp_model *m, u32 alpha, u32 una)
 	m->cut_frac = 0;
 }
 
-/* Steps 1 to 3: @acked bytes were acknowledged, @marked of them under a mark. */
+/* Steps 1 to 3: @acked bytes were acknowledged, @marked of them had CE marks. */
 static inline void dctcp_model_ack(struct dctcp_model *m, u32 acked, u32 marked)
 {
 	m->acked = fp_min((u64)m->acked + acked, U32_MAX);
 	m->marked = fp_min((u64)m->marked + marked, U32_MAX);
 }
 
-/* Step 4: does an ACK of @una end the observation window? Wraps as SEQ does. */
+/* Step 4: does an ACK of @una end the observation window? Compares sequence numbers. */
 static inline bool dctcp_model_window_ended(const struct dctcp_model *m, u32 una)
 {
 	return (s32)(una - m->window_end) > 0;
 }
 
 /*
- * Steps 5 to 8: folds the window into alpha and opens the next, which ends at
- * @nxt (SND.NXT). Returns M, the marked fraction, Q30. A window in which nothing
- * was acknowledged says nothing, and leaves alpha alone.
+ * Steps 5 to 8: updates alpha at the end of a window and starts the next one, which
+ * ends at @nxt (SND.NXT). Returns M, the marked fraction, Q30. A window in which
+ * nothing was acknowledged does not change alpha.
  */
 static inline u32 dctcp_model_window(struct dctcp_model *m, unsigned int shift_g, u32 nxt)
 {
@@ -82,10 +82,10 @@ static inline u32 dctcp_model_window(struct dctcp_model *m, unsigned int shift_g
 }
 
 /*
- * Step 9: the window after a congestion signal, packets; at least
- * DCTCP_MIN_CWND. The RFC counts bytes; here the part of a packet that a cut
- * leaves over is owed to the next cut, so that light marking shrinks small
- * windows too (what the minimum keeps is not owed). cwnd * alpha <= 2^32 * 2^30.
+ * Step 9: the window after a congestion signal, packets; at least DCTCP_MIN_CWND.
+ * The RFC counts bytes. Here a cut is rounded down to whole packets, and the fraction
+ * is added to the next cut, so that light marking shrinks small windows too. What the
+ * minimum holds back is not carried over. cwnd * alpha <= 2^32 * 2^30.
  */
 static inline u32 dctcp_model_cut(struct dctcp_model *m, u32 cwnd)
 {

@@ -48,7 +48,7 @@ TRACE_EVENT(dctcp_ref_window,
 		  __entry->srtt_us)
 );
 
-/* A reduction: cause is "ecn", "loss" or "gate" (ECN, with the RTT gate shut). */
+/* A reduction: cause is "ecn", "loss" or "gate" (ECN above the RTT gate: cut by half). */
 TRACE_EVENT(dctcp_ref_cut,
 	TP_PROTO(const struct sock *sk, const char *cause, u32 alpha, u32 cwnd, u32 ssthresh),
 	TP_ARGS(sk, cause, alpha, cwnd, ssthresh),

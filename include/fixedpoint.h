@@ -4,9 +4,9 @@
  *
  * A value in Qn is an unsigned integer that stands for itself divided by 2^n:
  * in Q30, FP_ONE(30) = 1 << 30 is 1.0. Within the stated ranges of n and shift no
- * input makes a helper divide by zero or wrap; what does not fit is the largest
- * value that does. Sees nothing of the kernel but integers, and compiles in user space
- * too, where selftests/unit compares it with floating point.
+ * input makes a helper divide by zero or wrap: results saturate at the largest value.
+ * The helpers use integers only and also compile in user space, where selftests/unit
+ * compares them with floating point.
  */
 #ifndef _LOWQ_FIXEDPOINT_H
 #define _LOWQ_FIXEDPOINT_H
@@ -91,9 +91,9 @@ static inline u64 fp_mul_shr(u64 a, u64 b, unsigned int n)
 }
 
 /*
- * a * b / c, rounded down, at most U64_MAX; U64_MAX also when c is 0 and the
- * product is not, 0 when both are. One division where the product fits 64 bits,
- * else the schoolbook's, a bit at a time: a case for tests, not for hot paths.
+ * a * b / c, rounded down, at most U64_MAX. With c = 0 the result is 0 if the product
+ * is 0, else U64_MAX. One division if the product fits 64 bits; otherwise long division
+ * bit by bit, which is too slow for hot paths.
  */
 static inline u64 fp_mul_div(u64 a, u64 b, u64 c)
 {
@@ -141,10 +141,10 @@ static inline u32 fp_fraction(u32 part, u32 whole, unsigned int n)
 /*
  * One step of an exponentially weighted moving average with gain 2^-shift:
  * avg + 2^-shift * (sample - avg), all in the same Q format, rounded down once;
- * shift <= 31. Off from the real value, at rest, by at most 2^shift - 1 units,
- * never above it; falls to exactly 0 when the samples are 0, by a unit or more
- * each time. The sum is at most (2^32 - 1) * 2^31, the result at most the larger
- * of the two.
+ * shift <= 31. For constant samples the average settles at most 2^shift - 1 units
+ * below the sample and never above it; for samples of 0 it decreases by at least one
+ * unit per step and reaches exactly 0. The sum is at most (2^32 - 1) * 2^31, the
+ * result at most the larger of avg and sample.
  */
 static inline u32 fp_ewma(u32 avg, u32 sample, unsigned int shift)
 {
@@ -152,8 +152,8 @@ static inline u32 fp_ewma(u32 avg, u32 sample, unsigned int shift)
 }
 
 /*
- * Adds x (Qn) to a fraction that is carried from call to call (Qn, below 1.0)
- * and takes the whole part out: over many calls nothing is lost or rounded.
+ * Adds x (Qn) to a fraction that is carried from call to call (Qn, below 1.0), keeps
+ * the new fraction and returns the whole part: over many calls no rounding error adds up.
  * 0 <= n <= 32; x is at most U64_MAX - (2^n - 1), or the sum saturates.
  */
 static inline u64 fp_carry(u32 *frac, u64 x, unsigned int n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The algorithm's parameters, as both ends have them: the sender, and the receiver that
- * computes the window for it (draft-miao-rtgwg-hpccplus-00, 5 and 6.3.2).
+ * The algorithm's parameters that both ends have: the sender, and a receiver that
+ * computes the sender's window (draft-miao-rtgwg-hpccplus-00, 5 and 6.3.2).
  */
 #ifndef _LOWQ_HPCCPP_PARAM_H
 #define _LOWQ_HPCCPP_PARAM_H

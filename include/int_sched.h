@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What sch_int and the tc plugin agree on: netlink attributes and statistics.
+ * The interface between sch_int and its tc plugin: netlink attributes and statistics.
  */
 #ifndef _LOWQ_INT_SCHED_H
 #define _LOWQ_INT_SCHED_H
@@ -19,7 +19,7 @@ enum {
 
 #define TCA_INT_MAX (__TCA_INT_MAX - 1)
 
-/* Records are those of a port of 100 Gb/s with the same load: rates stay hidden */
+/* Records look like those of a 100 Gb/s port with the same load: they hide the rate */
 #define INT_SCHED_RELATIVE	0x1
 /* Queue length is the probe's own wait times the rate: for ports with many queues */
 #define INT_SCHED_SOJOURN	0x2
@@ -31,7 +31,7 @@ enum {
  * @stamped:	probes with a record of this node
  * @over_room:	probes that had no room for it
  * @no_rate:	probes not stamped because the rate is unknown
- * @malformed:	packets that look like probes and are none, or not be written to
+ * @malformed:	packets that look like probes but are not, or that cannot be written to
  * @switch_id:	in use
  * @pad:	0
  */

@@ -2,10 +2,10 @@
 /*
  * In-band telemetry on the wire, as HPCC++ carries it over TCP
  * (draft-miao-rtgwg-hpccplus-00, figure 4 and 7.2): what tcp_hpccpp sends, sch_int
- * stamps and int_reflector returns. Bytes and integers only: user space reads it, too.
+ * stamps and int_reflector returns. Bytes and integers only: it compiles in user space, too.
  *
  * A probe or a response is the payload of a TCP segment of its flow that has PSH as
- * its only flag and no options: no stack takes data from it.
+ * its only flag and no options, so that no TCP stack accepts its payload as data.
  *
  *	 0                   1                   2                   3
  *	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -24,9 +24,9 @@
  *	|                 options                       |    padding    |
  *	+---------------------------------------------------------------+
  *
- * The length is set by the sender, with room for the records of that many nodes, and
- * never changes on the way. A node adds 1 to nHop, XORs its 12-bit switch ID into
- * pathID, and fills in the next record if there is room for it.
+ * The sender chooses room, the number of records, and thus the length, which never changes
+ * on the way. A node adds 1 to nHop, XORs its 12-bit switch ID into pathID, and fills in the
+ * next record if there is room for it.
  */
 #ifndef _LOWQ_INT_WIRE_H
 #define _LOWQ_INT_WIRE_H
@@ -46,7 +46,7 @@
 #define INT_HOPS_OFFSET		(INT_BASE_OFFSET + INT_BASE_LEN)
 
 #define INT_NHOP_MAX		15U		/* nHop has 4 bits; 15 means 15 or more */
-#define INT_HOPS_MAX		(INT_NHOP_MAX - 1)	/* nodes that a path can be shown to have */
+#define INT_HOPS_MAX		(INT_NHOP_MAX - 1)	/* most nodes whose records fit */
 #define INT_HOPS_DEFAULT	5U		/* draft 6.1: "no more than 5" */
 #define INT_MSG_LEN_MAX		(INT_HOPS_OFFSET + INT_HOPS_MAX * INT_HOP_LEN + INT_OPTIONS_LEN)
 
@@ -70,8 +70,8 @@ enum int_type {
 #define INT_QLEN_BYTES		80U	/* queue length: 5.2 MB, saturates */
 #define INT_QLEN_MAX		0xffffU
 /*
- * The options, receiver-based: in a probe the window that the bytes since the probe before
- * were sent under, in the answer W; bytes in Q8 >> 14, so units of 64 bytes.
+ * The options, receiver-based: in a probe the window under which the bytes since the previous
+ * probe were sent, in the answer W; bytes in Q8 >> 14, that is in units of 64 bytes.
  */
 #define INT_OPTION_W_SHIFT	14U
 #define INT_OPTION_MAX		0xffffffU
@@ -79,8 +79,8 @@ enum int_type {
 /**
  * struct int_hop - the record of one node, one snapshot of its egress port
  * @ts:		when the packet left, INT_TS_NS, 24 bits
- * @tx:		what has left the port in all, int_tx_unit(speed) bytes, 20 bits
- * @qlen:	what waits behind it, INT_QLEN_BYTES, INT_QLEN_MAX is "or more"
+ * @tx:		all that has left the port, in units of int_tx_unit(speed) bytes, 20 bits
+ * @qlen:	queue behind the packet, in units of INT_QLEN_BYTES; INT_QLEN_MAX: or more
  * @speed:	of the port: an index into int_speed_mbps(), 0 is unknown
  */
 struct int_hop {
@@ -91,16 +91,16 @@ struct int_hop {
 };
 
 /**
- * struct int_msg - a probe or a response, taken apart
+ * struct int_msg - a probe or a response, parsed
  * @id:		of the probe, in serial arithmetic
- * @cookie:	the sender's own, returned as it was
+ * @cookie:	the sender's; the response returns it unchanged
  * @options:	24 bits
  * @path_id:	XOR of the switch IDs
  * @type:	enum int_type
- * @room:	for how many records
+ * @room:	number of records that fit
  * @flags:	INT_FLAG_...
  * @nhop:	nodes on the way; may be more than @room
- * @hop:	records; the first min(nhop, room) mean something
+ * @hop:	records; the first min(nhop, room) are filled in
  */
 struct int_msg {
 	u32 id;
@@ -116,7 +116,7 @@ struct int_msg {
 
 #define INT_SPEEDS	16U
 
-/* Of a speed index, Mb/s; 0 for unknown ones. */
+/* The speed that an index stands for, Mb/s; 0 for unknown indices. */
 static inline u32 int_speed_mbps(unsigned int speed)
 {
 	static const u32 mbps[INT_SPEEDS] = {
@@ -182,7 +182,7 @@ static inline u32 int_base_word(unsigned int nhop, unsigned int path_id)
 	return (u32)(nhop & 0xf) << 28 | (u32)(path_id & 0xfff) << 16;
 }
 
-/* What the node with @switch_id makes of it. nHop stays at its largest value. */
+/* The word after the node with @switch_id has updated it. nHop saturates. */
 static inline u32 int_base_next(u32 base, unsigned int switch_id)
 {
 	unsigned int nhop = base >> 28;
@@ -218,8 +218,8 @@ static inline void int_get_hop(const u8 *p, struct int_hop *h)
 }
 
 /*
- * Is this the head of a message? @len is that of the whole payload, of which at
- * least INT_HEAD_LEN bytes are at @p if it is that long.
+ * Is this the head of a message? @len is the length of the whole payload. If it is at least
+ * INT_HEAD_LEN, then that many bytes can be read at @p.
  */
 static inline bool int_head_valid(const u8 *p, u32 len)
 {
@@ -228,7 +228,7 @@ static inline bool int_head_valid(const u8 *p, u32 len)
 	       p[5] <= INT_HOPS_MAX && len == int_length(p[5]);
 }
 
-/* Takes apart @len bytes at @p. Returns false, and nothing else, if they are odd. */
+/* Parses @len bytes at @p. Returns false, and leaves *@m as it is, if they are malformed. */
 static inline bool int_parse(struct int_msg *m, const u8 *p, u32 len)
 {
 	u32 base;
@@ -251,7 +251,7 @@ static inline bool int_parse(struct int_msg *m, const u8 *p, u32 len)
 	return true;
 }
 
-/* Puts a message of int_length(m->room) bytes together at @p; room <= INT_HOPS_MAX. */
+/* Writes a message of int_length(m->room) bytes to @p; room <= INT_HOPS_MAX. */
 static inline void int_build(u8 *p, const struct int_msg *m)
 {
 	unsigned int i;

@@ -31,7 +31,7 @@
 #define LDCP_SHIFT_GAMMA_MIN	2
 #define LDCP_SHIFT_GAMMA_MAX	4
 
-#define LDCP_PACKETS_MAX	65536U	/* one confirmation counts at most so many */
+#define LDCP_PACKETS_MAX	65536U	/* most packets that one confirmation counts for */
 
 /**
  * struct ldcp_gains - how far one confirmation moves the window

@@ -9,9 +9,9 @@
  *	pacing:			rate = packet * max(cwnd, inflight) / srtt
  *
  * The window has a whole part, which the stack sees, and a fraction that is carried
- * from ACK to ACK and from cut to cut: only what lies below 2^-60 packets is rounded
- * away. Round-trip times are in the stack's unit, 1/8 us, so that those below 128 us
- * have their full precision.
+ * from ACK to ACK and from cut to cut, so that rounding errors stay below 2^-60 packets.
+ * Round-trip times are in the stack's unit, 1/8 us, so that those below 128 us have
+ * their full precision.
  */
 #ifndef _LOWQ_PRAGUE_MODEL_H
 #define _LOWQ_PRAGUE_MODEL_H
@@ -27,7 +27,7 @@
 #define PRAGUE_AI_ONE		FP_ONE(PRAGUE_AI_Q)
 
 #define PRAGUE_MIN_CWND		2U	/* packets; MIN_CWND (2.4.2) */
-#define PRAGUE_MIN_FRACTION	(PRAGUE_ONE >> 4)	/* a fractional window's least (3.5) */
+#define PRAGUE_MIN_FRACTION	(PRAGUE_ONE >> 4)	/* the smallest fractional window (3.5) */
 
 /* What rtt_virt is (2.4.4, 3.4); @target is RTT_VIRT_MIN, or AdditionalRTT */
 enum prague_rtt_mode {
@@ -39,7 +39,7 @@ enum prague_rtt_mode {
 };
 
 /**
- * struct prague_model - what the sender knows of one connection
+ * struct prague_model - the sender's state for one connection
  * @alpha:	marked fraction, moving average, Q60, at most PRAGUE_ONE (2.3.2)
  * @frac:	part of a packet that the window has beyond @cwnd, Q60, below 1.0
  * @cwnd:	whole packets of the window; below PRAGUE_MIN_CWND only where a
@@ -55,14 +55,14 @@ struct prague_model {
 	u32 marked;
 };
 
-/* The stack's window becomes the model's. */
+/* Sets the window to @cwnd whole packets, the stack's. */
 static inline void prague_set_window(struct prague_model *m, u32 cwnd)
 {
 	m->cwnd = cwnd;
 	m->frac = 0;
 }
 
-/* Begins an EWMA period. */
+/* Starts an EWMA period. */
 static inline void prague_clear_counts(struct prague_model *m)
 {
 	m->acked = 0;
@@ -93,7 +93,7 @@ static inline u32 prague_ewma(struct prague_model *m, unsigned int shift)
 	u64 frac = (u64)frac30 << (PRAGUE_Q - 30);
 
 	if (m->acked) {
-		/* towards 0 by at least a unit: never stuck above it */
+		/* decreases by at least one unit, so that it does not get stuck above 0 */
 		if (frac >= m->alpha)
 			m->alpha += (frac - m->alpha) >> shift;
 		else
@@ -104,7 +104,7 @@ static inline u32 prague_ewma(struct prague_model *m, unsigned int shift)
 }
 
 /*
- * The same in small steps, with every ACK (3.1.3); @round packets make a period:
+ * The same in small steps, on every ACK (3.1.3), where a period has @round packets:
  * alpha += g * (marked - alpha * acked) / round.
  */
 static inline void prague_ewma_ack(struct prague_model *m, u32 acked, u32 marked, u64 round,
@@ -121,8 +121,8 @@ static inline void prague_ewma_ack(struct prague_model *m, u32 acked, u32 marked
 }
 
 /*
- * rtt_virt in the unit of @srtt, @target and @limit, which is the longest (3.4: longer
- * RTTs, too); 0 is none.
+ * rtt_virt, in the unit of @srtt, @target and @limit. @limit is the longest rtt_virt, so that
+ * longer RTTs grow faster, too (3.4); 0 is no limit.
  */
 static inline u32 prague_rtt_virt(u32 srtt, enum prague_rtt_mode mode, u32 target, u32 limit)
 {
@@ -144,7 +144,7 @@ static inline u32 prague_rtt_virt(u32 srtt, enum prague_rtt_mode mode, u32 targe
 	return fp_min(virt, limit ? limit : U32_MAX);
 }
 
-/* srtt / rtt_virt, 1/M: Q29, below 8.0. A rtt_virt of 0 is as @srtt. */
+/* srtt / rtt_virt, which is 1/M: Q29, below 8.0. With rtt_virt = 0 it is 1. */
 static inline u32 prague_ratio(u32 srtt, u32 rtt_virt)
 {
 	if (!rtt_virt || srtt == rtt_virt)
@@ -161,9 +161,9 @@ static inline u64 prague_ai(u32 srtt, u32 rtt_virt)
 }
 
 /*
- * Faster than additive (3.1.2): from the @after-th round without a mark on the
- * increase doubles with each further one, to an eighth of the window per round
- * (and to 64 packets, where Q58 ends).
+ * Faster than additive (3.1.2): from the @after-th round without a mark on, the
+ * increase doubles with each round, up to an eighth of the window per round (and up
+ * to 64 packets, the limit of Q58).
  */
 static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after)
 {
@@ -185,7 +185,7 @@ static inline u64 prague_ecn_share(const struct prague_model *m)
 /* Above this alpha a cut is more than a quarter: larger than in a steady state. */
 #define PRAGUE_ABRUPT		(PRAGUE_ONE >> 1)
 
-/* Window plus @packets (Q58) */
+/* Adds @packets (Q58) to the window. */
 static inline void prague_grow(struct prague_model *m, u64 packets)
 {
 	u64 frac = m->frac + ((packets & (PRAGUE_AI_ONE - 1)) << (PRAGUE_Q - PRAGUE_AI_Q));
@@ -195,7 +195,7 @@ static inline void prague_grow(struct prague_model *m, u64 packets)
 	m->frac = frac & (PRAGUE_ONE - 1);
 }
 
-/* The square root of what is below 2^62, rounded down */
+/* The square root of a number below 2^62, rounded down */
 static inline u32 prague_sqrt(u64 x)
 {
 	u64 root = 0;
@@ -211,10 +211,10 @@ static inline u32 prague_sqrt(u64 x)
 }
 
 /*
- * Additive increase (2.4.3) for @unmarked packets: @ai (Q58) per round, 1/cwnd of
- * it per packet. Below two packets (3.5) 1/sqrt(2 cwnd), which is the same at two,
- * and at most 1: a packet per round would outweigh any cut, and what is in
- * proportion to the window would let shares drift.
+ * Additive increase (2.4.3) for @unmarked packets: @ai (Q58) per round, that is 1/cwnd
+ * of it per packet. Below two packets (3.5) it is 1/sqrt(2 cwnd) of it per packet, at
+ * most 1, which equals 1/cwnd at two. There a whole packet per round would outweigh any
+ * cut, and an increase in proportion to the window would let the flows' shares drift.
  */
 static inline void prague_increase(struct prague_model *m, u32 unmarked, u64 ai)
 {
@@ -223,7 +223,7 @@ static inline void prague_increase(struct prague_model *m, u32 unmarked, u64 ai)
 	if (m->cwnd >= 1024)
 		each = fp_mul_div(ai, 1, m->cwnd);
 	else if (m->cwnd >= 2)
-		/* the fraction, which the pace honours, matters: 10 bits of it */
+		/* pacing uses the fraction of the window, so 10 bits of it count here */
 		each = fp_mul_div(ai, 1, ((u64)m->cwnd << 10) | (m->frac >> (PRAGUE_Q - 10))) << 10;
 	else
 		/* the root is in Q30, and not below 1 */
@@ -233,7 +233,7 @@ static inline void prague_increase(struct prague_model *m, u32 unmarked, u64 ai)
 	prague_grow(m, fp_mul_shr(each, unmarked, 0));
 }
 
-/* Window times (1 - @share), share in Q60 up to 1.0; at least @floor packets. */
+/* Multiplies the window by 1 - @share (Q60, up to 1.0); at least @floor packets remain. */
 static inline void prague_reduce(struct prague_model *m, u64 share, u32 floor)
 {
 	u64 lo, hi = fp_mul_wide(share, m->cwnd, &lo);
@@ -241,7 +241,7 @@ static inline void prague_reduce(struct prague_model *m, u64 share, u32 floor)
 	u64 part = (lo & (PRAGUE_ONE - 1)) + fp_mul_shr(share, m->frac, PRAGUE_Q);
 	u64 cwnd = m->cwnd, frac = m->frac;
 
-	/* part < 2.0, and the cut is no more than what it is taken from */
+	/* part < 2.0, and the cut is no larger than the window */
 	whole += part >> PRAGUE_Q;
 	part &= PRAGUE_ONE - 1;
 	if (part > frac) {
@@ -261,9 +261,9 @@ static inline void prague_reduce(struct prague_model *m, u64 share, u32 floor)
 }
 
 /*
- * Spreads the response to a mark over the round that follows it (3.1.3): each of
- * @packets acknowledged takes alpha / 2 of a packet, or 1/M of that if a round of rtt_virt
- * has M times the window's packets. @ratio is 1/M in Q29.
+ * Spreads the response to a mark over the round that follows it (3.1.3): each of @packets
+ * acknowledged reduces the window by alpha / 2 packets, or by 1/M of that if a round of
+ * rtt_virt has M times the window's packets. @ratio is 1/M in Q29.
  */
 static inline void prague_reduce_spread(struct prague_model *m, u32 packets, u32 ratio,
 					u32 floor)
@@ -271,14 +271,14 @@ static inline void prague_reduce_spread(struct prague_model *m, u32 packets, u32
 	u64 window = fp_max(m->cwnd, 1);
 	u64 share = fp_mul_shr(prague_ecn_share(m), fp_min(ratio, FP_ONE(29)), 29);
 
-	/* as a share of the window: packets may be no more than it has */
+	/* as a share of the window: at most all of its packets count */
 	share = fp_mul_div(share, fp_min(packets, window), window);
 	prague_reduce(m, share, floor);
 }
 
 /*
- * Reduction for a loss: half as Reno, 3/10 as CUBIC. After a cut for marks in the same
- * round it is smaller, so that (2 + alpha)/4 or (2 + alpha)/3 is left (3.2.1).
+ * Reduction for a loss: half like Reno, or 3/10 like CUBIC. After a cut for marks in the
+ * same round it is smaller, so that (2 + alpha)/4 or (2 + alpha)/3 is left (3.2.1).
  */
 static inline u64 prague_loss_share(const struct prague_model *m, bool cubic, bool combined)
 {
@@ -309,7 +309,7 @@ static inline u32 prague_burst(u64 rate, u32 burst_us, u32 mss)
 	return fp_min(fp_max(packets, 1), U32_MAX);
 }
 
-/* The cube root, rounded down, of what is below 2^63 */
+/* The cube root of a number below 2^63, rounded down */
 static inline u32 prague_cbrt(u64 x)
 {
 	u64 root = 0;
@@ -327,7 +327,7 @@ static inline u32 prague_cbrt(u64 x)
 /*
  * CUBIC's window (RFC 9438 4.2, 4.3) @t_ms after a loss at a window of @w_max
  * packets, for a round-trip time of @srtt (1/8 us): the larger of
- * C (t - K)^3 + w_max and what Reno would have, whole packets. C = 0.4,
+ * C (t - K)^3 + w_max and Reno's estimated window, in whole packets. C = 0.4,
  * beta = 0.7, K = cbrt(0.3 w_max / C) seconds.
  */
 static inline u32 prague_cubic_window(u32 w_max, u32 t_ms, u32 srtt)
@@ -349,8 +349,8 @@ static inline u32 prague_cubic_window(u32 w_max, u32 t_ms, u32 srtt)
 }
 
 /*
- * Increase (Q58) per round towards @target: in one round, by half the window at
- * most (and by 64 packets, where Q58 ends).
+ * Increase (Q58) per round towards @target, to be reached in one round; at most half of
+ * the window (and at most 64 packets, the limit of Q58).
  */
 static inline u64 prague_cubic_ai(u32 cwnd, u32 target)
 {

@@ -58,9 +58,9 @@ TRACE_EVENT(prague_period,
 );
 
 /*
- * A reduction. Cause is "ecn", "classic" (ECN of a classic AQM), "loss" or
- * "combined" (loss in the round of an ECN reduction); both windows are whole and
- * fraction (Q30).
+ * A reduction. cause is "ecn", "classic" (ECN of a classic AQM), "loss" or
+ * "combined" (loss in the round of an ECN reduction). Both windows are given as whole
+ * packets and a fraction (Q30).
  */
 TRACE_EVENT(prague_cut,
 	TP_PROTO(const struct sock *sk, const char *cause, const struct prague_model *before,
@@ -95,8 +95,8 @@ TRACE_EVENT(prague_cut,
 );
 
 /*
- * What the connection has become: "reno" for good, for the reason "no-accecn",
- * "ace" or "bleached"; or "classic" and "l4s", what the AQM was taken for.
+ * A change of mode: "reno", which is final, for the reason "no-accecn", "ace" or
+ * "bleached"; or "classic" or "l4s", the kind of AQM that the queue now looks like.
  */
 TRACE_EVENT(prague_mode,
 	TP_PROTO(const struct sock *sk, const char *mode, const char *reason),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * q_dualpi2 - tc's plugin for a tc that is older than dualpi2: the options that lowq-tc
- * sets, in the words of newer ones (iproute2 6.17), and what the kernel says of them.
+ * q_dualpi2 - a plugin for versions of tc that do not know dualpi2: it sets and shows the
+ * options that lowq-tc uses, with the syntax of iproute2 6.17.
  */
 #include "tc_plugin.h"
 

@@ -16,7 +16,7 @@ static void explain(void)
 		"sojourn    stamp the probe's own wait times the rate, not the queue\n");
 }
 
-/* Returns -1 if @text is no number up to @max. */
+/* Returns -1 if @text is not a number from 0 to @max. */
 static int get_number(const char *text, unsigned long max, unsigned long *value)
 {
 	char *end;
@@ -86,7 +86,7 @@ static int int_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 		argc--;
 		argv++;
 	}
-	/* both flags travel together: on a change, name all that are to be set */
+	/* one attribute carries both flags: a change has to name all that are to be set */
 	if (mentioned)
 		addattr_l(n, REQUEST_MAX, TCA_INT_FLAGS, &flags, sizeof(flags));
 	addattr_nest_end(n, nest);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What tc and its plugins know of each other. tc finds a plugin q_KIND.so by a symbol,
- * KIND_qdisc_util, and the plugin finds tc's own functions among the symbols that the
- * program exports. Neither has a header that is packaged: what is used of both is
- * declared here. The layout is that of iproute2 since 4.16.
+ * The interface between tc and its plugins. tc loads q_KIND.so and looks up its symbol
+ * KIND_qdisc_util; the plugin calls functions that the tc program exports. No package has a
+ * header for either, so what is used is declared here. The layout is that of iproute2 since
+ * 4.16.
  */
 #ifndef _LOWQ_TC_PLUGIN_H
 #define _LOWQ_TC_PLUGIN_H
@@ -32,14 +32,14 @@ enum color_attr {
 };
 
 /**
- * struct qdisc_util - what tc wants to know of a kind of qdisc
- * @next:	tc's own
- * @id:		the kind
- * @parse_qopt:	options on the command line, into the request
- * @print_qopt:	options in the kernel's answer
- * @print_xstats: statistics there
- * @parse_copt:	the same for classes
- * @print_copt:	likewise
+ * struct qdisc_util - what tc needs to know about a kind of qdisc
+ * @next:	for tc's use
+ * @id:		the kind's name
+ * @parse_qopt:	parses options of the command line into the request
+ * @print_qopt:	prints the options in the kernel's answer
+ * @print_xstats: prints the statistics in the kernel's answer
+ * @parse_copt:	as @parse_qopt, for classes
+ * @print_copt:	as @print_qopt, for classes
  * @has_block:	shared filter blocks
  */
 struct qdisc_util {
@@ -55,7 +55,7 @@ struct qdisc_util {
 	int (*has_block)(const struct qdisc_util *qu, struct rtattr *opt, bool *has);
 };
 
-/* tc's */
+/* functions of tc */
 int get_rate64(__u64 *rate, const char *text);
 int get_time(unsigned int *us, const char *text);
 int get_u32(__u32 *value, const char *text, int base);
