@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Checks docs/conformance.md against the tests and the code: the files, functions and
-# tests that a row names exist, every requirement that a test names has a row, and
-# row and test name each other.
+# Compares docs/conformance.md with the tests and the code: the files, functions and tests that
+# a row names exist, every requirement that a test names has a row, and row and test name each
+# other.
 set -u
 
 cd "$(dirname "$0")" || exit
@@ -59,12 +59,13 @@ check_ref()
 	esac
 }
 
-# Where a function or parameter can stand that a row names without a file.
+# The files in which to look for a function or parameter that a row names without a file.
 mapfile -t SOURCES < <(cd .. && ls ./*.c include/*.h roce/*.[ch] tc/*.[ch])
 
 # check_where TEXT: prints what is wrong with the column "Where". `path` is a file of the
-# project. A word with an underscore is a name in the code: in the file named before it,
-# up to a comma or semicolon, else in any source. Other words are prose.
+# project. A word with an underscore is a name in the code. It is looked for in the file named
+# before it, if there is one since the last comma or semicolon, otherwise in all sources. Other
+# words are prose.
 check_where()
 {
 	local part word file

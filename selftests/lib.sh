@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What the tests and the scenarios share: namespaces, topologies, waiting, and TAP.
+# Functions that tests and scenarios share: namespaces, topologies, waiting, and TAP.
 #
 #	h1 --\                                          hosts h1..hN send,
 #	      sw ==== bottleneck (sw:egress) == r       r receives
 #	hN --/
 #
-# Every namespace carries $NSP as a prefix, so that nothing outside is touched.
-# The base RTT is a delay on the way back (netem on sw's ports to the hosts), so
-# that the bottleneck's queue is the only other thing that adds to it.
+# The name of every namespace begins with $NSP, so that no other one is touched. The
+# base RTT is a delay of ACKs (netem on sw's ports to the hosts); only the bottleneck's
+# queue adds to it.
 
 SELFTESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 LOWQ_ROOT=$(cd "$SELFTESTS/.." && pwd)
 BIN=${LOWQ_BIN:-$SELFTESTS}		# where flowgen and qdelay are
-LOWQ_TC=${LOWQ_TC:-$LOWQ_ROOT/scripts/lowq-tc}	# in a kernel tree: the installed one
+LOWQ_TC=${LOWQ_TC:-$LOWQ_ROOT/scripts/lowq-tc}	# a kernel tree has none: use the installed one
 [ -x "$LOWQ_TC" ] || LOWQ_TC=$(command -v lowq-tc)
 PATH=$BIN:$PATH
 NSP=lowq$$-
@@ -39,8 +39,8 @@ in_ns()
 	ip netns exec "$ns" "$@"
 }
 
-# Buffers as Linux has them by default, up to BUFFER bytes. Larger is not better:
-# while a receiver's window still grows it acknowledges every packet at once.
+# The buffers are Linux's defaults, or up to BUFFER bytes. Larger ones change the results:
+# while its window grows, a receiver acknowledges every packet at once.
 add_ns()
 {
 	ip netns add "$NSP$1"
@@ -66,8 +66,8 @@ link()
 }
 
 # net N NS1 DEV1 NS2 DEV2: a link with addresses 10.0.N.1 and fd00:N::1 for the
-# host NS1, .254 and ::254 for the router NS2, which is NS1's way out. Neighbours
-# are known from the start: no test pays for ARP, no queue sees it.
+# host NS1, .254 and ::254 for the router NS2, NS1's default gateway. Neighbour entries are
+# permanent, so that no ARP packet delays a test or enters a queue.
 net()
 {
 	local n=$1 host=$2 hdev=$3 router=$4 rdev=$5 hmac rmac
@@ -91,7 +91,7 @@ net()
 	END
 }
 
-# The machine-wide limits that a guest of 2 GB runs into first.
+# Raises the machine-wide limits that a guest with 2 GB reaches first.
 roomy()
 {
 	[ "${LOWQ_LAB:-}" ] || return 0		# not on a user's machine
@@ -120,7 +120,7 @@ dumbbell()
 	done
 }
 
-# every NS COMMAND...: in all of the topology's namespaces
+# every COMMAND...: runs it in each of the topology's namespaces
 every()
 {
 	local ns
@@ -142,8 +142,8 @@ wait_until()
 	fail "timed out waiting for: $*"
 }
 
-# default_control NAME: of this and of new namespaces, until teardown. A restricted
-# control can be the default of the first namespace only.
+# default_control NAME: makes it the default of this and of new namespaces, until teardown. A
+# restricted control can be the default of the first namespace only.
 default_control()
 {
 	[ "${LOWQ_LAB:-}" ] || skip "changes the machine's default control"
@@ -151,13 +151,14 @@ default_control()
 	sysctl -qw net.ipv4.tcp_congestion_control="$1" || fail "cannot make $1 the default"
 }
 
-# listening NS PORT
+# listening NS PORT: does a TCP server listen there?
 listening()
 {
 	in_ns "$1" ss -Hltn "sport = :$2" | grep -q .
 }
 
-# serve NS [flowgen options]: a flowgen server in the background, ready
+# serve NS [flowgen options]: starts a flowgen server in the background, and waits until it is
+# ready
 serve()
 {
 	local ns=$1
@@ -167,8 +168,8 @@ serve()
 	wait_until listening "$ns" 5201
 }
 
-# iperf_client FROM ARGUMENT...: iperf3's client, its JSON in $TMP/iperf.json. Just after a
-# test the server turns the next one away.
+# iperf_client FROM ARGUMENT...: runs iperf3's client; its JSON is in $TMP/iperf.json. Just
+# after a test the server refuses the next one, so it tries again.
 iperf_client()
 {
 	local try
@@ -181,7 +182,8 @@ iperf_client()
 	fail "iperf3 ${*:2}, $try times: $(jq -r .error "$TMP/iperf.json")"
 }
 
-# sink [CONTROL]: r reads what comes to port 5299; MARK is the mark of its packets
+# sink [CONTROL]: r reads and discards all data that arrives at port 5299; MARK is the mark of
+# its own packets
 sink()
 {
 	in_ns r python3 "$SELFTESTS/talk.py" sink ${1:+--cc "$1"} ${MARK:+--mark "$MARK"} &
@@ -189,8 +191,8 @@ sink()
 }
 
 # switch_controls FROM TO CONTROL...: one connection from host FROM to a sink at address TO
-# changes its control 200 times, from each to each, with data in between, while another
-# process asks for their state, as ss does, without a lock
+# changes its control 200 times, at random, with data in between. Meanwhile another process
+# reads the controls' state without a lock, as ss does.
 switch_controls()
 {
 	in_ns "$1" timeout 60 python3 - "${@:2}" <<-'END' || fail "a socket that changes its control"
@@ -213,7 +215,7 @@ switch_controls()
 	END
 }
 
-# Ends what runs in the namespaces, then the namespaces.
+# Kills all processes in the namespaces, then deletes the namespaces.
 teardown()
 {
 	local ns
@@ -226,13 +228,13 @@ teardown()
 	wait 2>/dev/null
 }
 
-# --- the control that a script is about --------------------------------------
+# --- the control under test --------------------------------------------------
 
-LOADED=		# with parameters, in a test
-CHANGED=()	# in a test: FILE=VALUE, as it was
+LOADED=		# the parameters with which a test has loaded the module
+CHANGED=()	# FILE=VALUE for each parameter that a test has changed, with its old value
 
-# under_test CONTROL: its module is loaded anew, as it comes; the rest of this part is
-# about it
+# under_test CONTROL: reloads its module with default parameters. The other functions of this
+# part refer to this control.
 under_test()
 {
 	CC=$1
@@ -242,8 +244,8 @@ under_test()
 	modprobe "$MODULE" || skip_all "no module $MODULE"
 }
 
-# unloaded: the module. Sockets that nobody has any more, and before 7.x a namespace's
-# default control, keep it until their last retransmission.
+# unloaded: unloads the module. Orphaned sockets, and before 7.x a namespace's default control,
+# keep it in use until their last retransmission.
 unloaded()
 {
 	local i
@@ -255,7 +257,7 @@ unloaded()
 	fail "$MODULE cannot be unloaded"
 }
 
-# load [NAME=VALUE...]: the module anew, as it comes, or with parameters until the test is over
+# load [NAME=VALUE...]: reloads the module; the parameters hold until the end of the test
 # shellcheck disable=SC2120 # the scripts give parameters
 load()
 {
@@ -264,7 +266,7 @@ load()
 	LOADED=$*${CHANGED[*]}
 }
 
-# parameter NAME=VALUE...: of the loaded module, until the test is over
+# parameter NAME=VALUE...: changes parameters of the loaded module until the end of the test
 parameter()
 {
 	local p file
@@ -276,7 +278,7 @@ parameter()
 	done
 }
 
-# After a test: the module and its parameters as they come
+# After a test: restores the module's default parameters
 put_back()
 {
 	local p
@@ -290,7 +292,7 @@ put_back()
 	[ -z "$LOADED" ] && [ -d "$PARAM" ] || load
 }
 
-# refused NAME=VALUE...: each is, with a reason in the log, and the old value stays
+# refused NAME=VALUE...: the module refuses each value, logs a reason, and keeps the old value
 refused()
 {
 	local p name old
@@ -299,20 +301,20 @@ refused()
 		name=${p%%=*}
 		old=$(cat "$PARAM/$name")
 		dmesg -C
-		! echo "${p#*=}" 2>/dev/null >"$PARAM/$name" || fail "$p was taken"
+		! echo "${p#*=}" 2>/dev/null >"$PARAM/$name" || fail "$p was accepted"
 		expect "$name after a refused '$p'" "$(cat "$PARAM/$name")" = "$old"
 		dmesg | grep -q "$name=.* refused" || fail "no reason in the log for $p"
 	done
 }
 
-# refused_at_load NAME=VALUE: the module does not load with it; it is unloaded then
+# refused_at_load NAME=VALUE: the module does not load with it; afterwards it is not loaded
 refused_at_load()
 {
 	unloaded
 	! modprobe "$MODULE" "$1" 2>/dev/null || fail "loaded with $1"
 }
 
-# in_use: with a dumbbell up, a flow keeps the module; without, it goes
+# in_use: over a dumbbell, the module cannot be unloaded during a flow, but can be afterwards
 in_use()
 {
 	serve r --cc "$CC"
@@ -326,7 +328,7 @@ in_use()
 	modprobe "$MODULE" || fail "cannot load again"
 }
 
-# chosen_each_way: per socket, per route, by sysctl; IPv4 and IPv6
+# chosen_each_way: the control can be chosen per socket, per route and by sysctl; IPv4 and IPv6
 chosen_each_way()
 {
 	default_control cubic
@@ -342,7 +344,7 @@ chosen_each_way()
 	in_ns h1 flowgen long --to fd00:0::1 --size 100k >"$TMP/flow.json"
 	expect "per route, IPv6" "$(flow_field cc)" = "$CC"
 	teardown
-	# a restricted control can be the first namespace's default only, and namespaces
+	# a restricted control can only be the default of the first namespace; namespaces
 	# made after that inherit it
 	default_control "$CC"
 	dumbbell 1 100us
@@ -361,15 +363,15 @@ client()
 }
 
 # tail_losses EVENT: twelve bursts whose last packet is lost and repaired by a tail loss
-# probe, no marks. REPAIRED is how many the stack repaired so; the trace of EVENT is in
-# $TMP/trace. RTT 10 ms.
+# probe, without marks. REPAIRED is the number that probes repaired, as counted by the stack;
+# the trace of EVENT is in $TMP/trace. RTT 10 ms.
 tail_losses()
 {
 	local steps=() i
 
 	for ((i = 0; i < 12; i++)); do
-		# what ends a write has PSH and ACK, HPCC++'s probes have PSH alone; the stack's
-		# probe comes two RTTs after it
+		# the last packet of a write has PSH and ACK (HPCC++'s probes have only PSH); the
+		# tail loss probe follows it after two RTTs
 		steps+=("run=tc -n ${NSP}sw filter add dev egress egress protocol ip pref 1 flower ip_proto tcp tcp_flags 0x18/0x18 action drop"
 			send=10000 sleep=0.014 "run=tc -n ${NSP}sw filter del dev egress egress pref 1" acked sleep=0.05)
 	done
@@ -384,8 +386,8 @@ tail_losses()
 		else print $at }')
 }
 
-# lost_again EVENT: a flow whose retransmissions after timeouts are lost, too. EVENT, a reduction,
-# follows each change of the stack's from CA_Loss to Recovery, of which there is at least one.
+# lost_again EVENT: a flow whose retransmissions after timeouts are lost, too. The stack changes
+# from CA_Loss to Recovery at least once, and each time EVENT, a reduction for loss, follows.
 # RTT 10 ms.
 lost_again()
 {
@@ -404,15 +406,16 @@ lost_again()
 	expect "of those without a reduction for loss" "$(field without_cut <"$TMP/judged")" -eq 0
 }
 
-# Can BPF choose a control here? It needs cgroup v2.
+# Can a BPF program choose a control here? That needs cgroup v2.
 has_sock_ops()
 {
 	grep -qw cgroup2 /proc/filesystems
 }
 
-# chosen_early HOW CLIENT SERVER WANT: the control is chosen before the handshake is done: HOW
-# is during (setsockopt) or bpf (when connect() starts). CLIENT and SERVER are tcp_ecn of the
-# two ends. WANT is the control that the connection has then; $TMP/early.pcap is its capture
+# chosen_early HOW CLIENT SERVER WANT: chooses the control before the handshake is done. HOW is
+# "during" (setsockopt after connect() has started) or "bpf" (when connect() starts). CLIENT and
+# SERVER are tcp_ecn of the two ends. WANT is the control that the connection should have
+# afterwards; the capture is $TMP/early.pcap.
 chosen_early()
 {
 	local run=() first="connect-cc=$CC"
@@ -429,8 +432,8 @@ chosen_early()
 	expect "control chosen early, $1, tcp_ecn $2 to $3" "$(field cc <"$TMP/client")" = "$4"
 }
 
-# only_if_allowed: may an ordinary user choose it? No. (Having been the default lifts
-# the restriction until the module is loaded anew.)
+# only_if_allowed: an ordinary user may not choose the control. (Once it has been the default,
+# the restriction is lifted until the module is reloaded.)
 only_if_allowed()
 {
 	expect "allowed controls" "$(sysctl -n net.ipv4.tcp_allowed_congestion_control | grep -cw "$CC")" -eq 0
@@ -438,7 +441,8 @@ only_if_allowed()
 	expect "exit status for an ordinary user" "$?" -eq 2
 }
 
-# iperf_transfers MBPS: iperf3 over a dumbbell where it is the default, IPv4 and IPv6
+# iperf_transfers MBPS: iperf3 reaches MBPS over a dumbbell on which the control is the default;
+# IPv4 and IPv6
 iperf_transfers()
 {
 	local to
@@ -452,7 +456,7 @@ iperf_transfers()
 	done
 }
 
-# reno_without_ecn: where the peer has no ECN, Reno and Not-ECT packets
+# reno_without_ecn: with a peer without ECN, the connection uses Reno and sends Not-ECT packets
 reno_without_ecn()
 {
 	dumbbell 1 100us
@@ -466,8 +470,8 @@ reno_without_ecn()
 	expect "packets that are ECT after the handshake" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5201 && ip.dsfield.ecn != 0')" -eq 0
 }
 
-# storm FLOWS: over a dumbbell of two hosts, for 2 s: loss, lost, doubled and reordered
-# ACKs, long flows and requests, both families
+# storm FLOWS: 2 s of long flows and requests, IPv4 and IPv6, over a dumbbell of two hosts, with
+# lost packets and with lost, duplicated and reordered ACKs
 storm()
 {
 	local to
@@ -481,14 +485,15 @@ storm()
 	done
 }
 
-# vanish HOST: with all that runs there, under traffic
+# vanish HOST: deletes a host and all its processes while traffic runs
 vanish()
 {
 	ip netns pids "$NSP$1" | xargs -r kill -9
 	ip netns del "$NSP$1"
 }
 
-# shaper NS DEV RATE [PLACE... handle H:]: htb with one class, a packet at a time; at the root
+# shaper NS DEV RATE [PLACE... handle H:]: htb with one class that sends packet by packet; by
+# default at the root
 shaper()
 {
 	local place=("${@:4}")
@@ -498,7 +503,7 @@ shaper()
 	set_rate "$1" "$2" "${place[-1]}1" "$3"
 }
 
-# set_rate NS DEV CLASS RATE [FRAME]: of a shaper's class
+# set_rate NS DEV CLASS RATE [FRAME]: sets the rate of a shaper's class
 set_rate()
 {
 	local frame=${5:-1514}
@@ -507,8 +512,9 @@ set_rate()
 		burst "$frame" cburst "$frame" quantum "$frame" || fail "no rate of $4 at $1's $2"
 }
 
-# shape RATE [QDISC...]: the bottleneck, over QDISC. With all checkers on a packet takes
-# longer than at the rate asked for: a timer that is always late leaves no CPU to programs.
+# shape RATE [QDISC...]: makes the bottleneck, a shaper over QDISC. With all checkers on, a
+# packet takes more CPU time than its slot at high rates; the shaper's timer would then always
+# be late and leave no CPU time to programs.
 shape()
 {
 	local rate=$1
@@ -520,15 +526,15 @@ shape()
 	[ $# -eq 0 ] || in_ns sw tc qdisc add dev egress parent 1:1 handle 2: "$@"
 }
 
-# lossy SPEC...: netem in place of a bottleneck; "loss X% ecn" marks, not drops
+# lossy SPEC...: netem instead of a bottleneck; "loss X% ecn" marks packets, it does not drop them
 lossy()
 {
 	in_ns sw tc qdisc del dev egress root 2>/dev/null
 	in_ns sw tc qdisc add dev egress root netem limit 100000 "$@"
 }
 
-# send [flowgen options]: one flow h1 -> r, IPv4 unless TO says otherwise; flow_field NAME
-# tells of it
+# send [flowgen options]: one flow from h1 to r, over IPv4 unless TO is another address;
+# flow_field NAME prints a field of its result
 send()
 {
 	[[ " $* " == *" --duration "* ]] || set -- --timeout 120s "$@"
@@ -541,29 +547,29 @@ flow_field()
 	jq -rs "map(select(.type == \"flow\"))[0].$1" "$TMP/flow.json"
 }
 
-# ss_field NAME: a number in what ss -ti shows, from standard input
+# ss_field NAME: prints a number from the output of ss -ti on standard input
 ss_field()
 {
 	sed -n "s/.*[ (,]$1:\([0-9]*\).*/\1/p"
 }
 
-# ours FILE: the lines of a trace that are the last flow's sender's
+# ours FILE: the lines of a trace that come from the last flow's sender
 ours()
 {
 	awk -v p="$(flow_field sport)" '$0 ~ "sport=" p " "' "$1"
 }
 
-# --- looking ---------------------------------------------------------------
+# --- observing -------------------------------------------------------------
 
-# capture NS DEV FILE [FILTER]: packets' headers, both directions, in the
-# background until stop_captures
+# capture NS DEV FILE [FILTER]: captures the headers of packets in both directions, in the
+# background, until stop_captures
 capture()
 {
 	local log
 
 	command -v tshark >/dev/null || skip "no tshark to read captures with"
 	log=$TMP/tcpdump.$(basename "$3")
-	: >"$log"	# an earlier capture's says "listening", too
+	: >"$log"	# that of an earlier capture contains "listening"
 	ip netns exec "$NSP$1" tcpdump -i "$2" -Z root -s "${SNAPLEN:-128}" -B 65536 -n \
 		--time-stamp-precision=nano -w "$3" ${4:+"$4"} 2>"$log" &
 	CAPTURES+=($!)
@@ -572,15 +578,15 @@ capture()
 
 stop_captures()
 {
-	# tcpdump learns of the last packets when its read times out
+	# tcpdump gets the last packets when its read times out
 	sleep 1.5
 	kill -TERM "${CAPTURES[@]}"
 	wait "${CAPTURES[@]}" 2>/dev/null
 	CAPTURES=()
 }
 
-# observe RATE [QDELAY OPTION...]: qdelay on both sides of sw's egress, until observed, which
-# leaves $TMP/q.json
+# observe RATE [QDELAY OPTION...]: starts qdelay on both sides of sw's egress. observed stops it
+# and leaves the result in $TMP/q.json
 observe()
 {
 	local ports
@@ -599,15 +605,16 @@ observed()
 	wait "$OBSERVER" || fail "qdelay: $(tail -n1 "$TMP/qdelay.err")"
 }
 
-# judge CHECK ARGUMENT...: what a capture or a trace shows, as name=value words (judge.py --help)
+# judge CHECK ARGUMENT...: prints what a capture or a trace shows, as name=value words
+# (judge.py --help)
 judge()
 {
 	python3 "$SELFTESTS/judge.py" "$@" || fail "judge $*"
 }
 
-DISSECTOR=()	# tshark's options for one
+DISSECTOR=()	# tshark's options that load a dissector
 
-# packets FILE FILTER FIELD...: tshark's fields, a line per packet, by tabs
+# packets FILE FILTER FIELD...: tshark's fields, a line per packet, separated by tabs
 packets()
 {
 	local file=$1 filter=$2 args=() f
@@ -620,13 +627,13 @@ packets()
 		-Y "$filter" -T fields "${args[@]}" 2>/dev/null
 }
 
-# count FILE FILTER
+# count FILE FILTER: the number of packets
 count()
 {
 	packets "$1" "$2" frame.number | wc -l
 }
 
-# trace_on EVENT...: as system/event
+# trace_on EVENT...: starts a trace of these events, given as system/event
 trace_on()
 {
 	local t=/sys/kernel/tracing e
@@ -638,7 +645,7 @@ trace_on()
 	done
 }
 
-# trace_off FILE: takes what was traced
+# trace_off FILE: stops the trace and moves it to FILE
 trace_off()
 {
 	local t=/sys/kernel/tracing
@@ -648,7 +655,7 @@ trace_off()
 	echo >$t/trace
 }
 
-# field NAME: from lines of name=value words on standard input
+# field NAME: its value from each line of name=value words on standard input
 field()
 {
 	sed -n "s/.*\b$1=\([^ ]*\).*/\1/p"
@@ -658,7 +665,7 @@ field()
 # shellcheck disable=SC2016,SC2034 # it is awk's, for the scripts
 VALUES='{ for (i = 1; i <= NF; i++) { split($i, kv, "="); v[kv[1]] = kv[2] } t = $0; sub(/: [a-z_]*: .*/, "", t); sub(/.* /, "", t); v["t"] = t + 0 }'
 
-# marks NS DEV: CE marks and drops that the queue counts ("marks drops")
+# queue_counts NS DEV: the queue's own counts of CE marks and drops ("MARKS DROPS")
 queue_counts()
 {
 	in_ns "$1" tc -s -j qdisc show dev "$2" |
@@ -666,8 +673,8 @@ queue_counts()
 			[(map(.marked // .ecn_mark) | add // 0), (map(.drops // 0) | add // 0)] | @tsv'
 }
 
-# In virtual time results are exact; in real time (the debug flavour, a user's
-# machine) only what does not depend on speed can be judged.
+# Is this the lab in virtual time? Results are exact there. In real time (the debug flavour, a
+# user's machine) tests judge only what does not depend on the machine's speed.
 virtual()
 {
 	[ "${LOWQ_LAB:-}" = virtual ]

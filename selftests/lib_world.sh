@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Situations that a connection meets in the world: packets lost or late one by one,
-# two-way data, chosen moments for a switch. For scripts that have sourced lib.sh.
+# Situations that connections meet in real networks: single packets that are lost or late,
+# data in both directions, a change of the control at a chosen moment. Source lib.sh first.
 
-# talk STEP...: one connection from h1 to r's talk server (talk.py --help); what came of it is
-# in $TMP/talk. TO and PORT are another address and port, FROM another host, BIND a device
+# talk STEP...: one connection from h1 to r's talk server (talk.py --help); its results are in
+# $TMP/talk. TO, PORT and FROM change the address, the port and the host that connects; BIND is
+# a device to bind to
 talk()
 {
 	[ -z "${BIND:-}" ] || set -- "bind=$BIND" "$@"
@@ -14,7 +15,7 @@ talk()
 	count_now
 }
 
-# talk_server NS [OPTION...]: talk.py serve there
+# talk_server NS [OPTION...]: starts talk.py serve in NS
 talk_server()
 {
 	local words=" $* " port=5299
@@ -24,8 +25,8 @@ talk_server()
 	wait_until listening "$1" "$port"
 }
 
-# fates NS DEV [DELAY]: what SO_PRIORITY does there: 0 passes, 1 is lost, 2 is late by DELAY, of
-# 3 a fifth is lost
+# fates NS DEV [DELAY]: makes SO_PRIORITY decide about packets that leave there: 0 pass, 1 are
+# lost, 2 are delayed by DELAY, and of 3 a fifth are lost
 fates()
 {
 	in_ns "$1" tc qdisc replace dev "$2" root handle 1: prio bands 4 \
@@ -36,7 +37,7 @@ fates()
 }
 
 # data_meets NS DEV SPEC...: netem for packets of 1 KB and more that leave there, not for
-# handshakes and ACKs; "loss X% ecn" marks, not drops
+# handshakes and ACKs; "loss X% ecn" marks packets, it does not drop them
 data_meets()
 {
 	in_ns "$1" tc qdisc replace dev "$2" root handle 1: prio bands 2 \
@@ -45,8 +46,8 @@ data_meets()
 	in_ns "$1" tc filter add dev "$2" parent 1: protocol ip u32 match u16 0x0400 0x0400 at 2 classid 1:1
 }
 
-# counters: starts to count at h1 and r; count_now: how far it is; counted NS NAME: how many in
-# between
+# counters saves the kernel's counters at h1 and r, count_now saves them a second time, and
+# counted NS NAME prints by how much one has increased in between
 counters()
 {
 	local ns
@@ -72,11 +73,12 @@ counted()
 }
 
 # --- tunnels and devices -----------------------------------------------------------
-# What the packets of a connection pass on their way out of h1.
+# The devices that a connection's packets pass on their way out of h1
 
 TUNNELS=(gre gre_key ipip sit vxlan geneve esp_transport esp_tunnel wireguard vrf ipvlan macvlan)
 
-# both_ends: for both ends of a tunnel: NS, its address, the other's, the inner number
+# both_ends: a line for each end of a tunnel: NS, its address, the other end's address, and the
+# last number of the inner address
 both_ends()
 {
 	if [ "${V6:-}" ]; then
@@ -88,8 +90,8 @@ both_ends()
 	fi
 }
 
-# tunnel_link LINK OPTIONS...: tun0 at both ends; "LOCAL" and "REMOTE" in OPTIONS are the
-# addresses
+# tunnel_link KIND OPTIONS...: makes tun0 at both ends; "LOCAL" and "REMOTE" in OPTIONS stand
+# for the addresses
 tunnel_link()
 {
 	local ns from to n args
@@ -101,7 +103,7 @@ tunnel_link()
 	done < <(both_ends)
 }
 
-# ESP between the two, for packets of TCP; MODE tunnel or transport
+# tunnel_esp MODE: ESP between the two hosts for TCP; MODE is tunnel or transport
 tunnel_esp()
 {
 	local ns from to n dir
@@ -139,7 +141,7 @@ tunnel_wireguard()
 	done < <(both_ends)
 }
 
-# h1's eth0 in a VRF; connections are bound to it with SO_BINDTODEVICE (BIND)
+# Puts h1's eth0 into a VRF; connections bind to it with SO_BINDTODEVICE (BIND)
 tunnel_vrf()
 {
 	ip -n "${NSP}h1" link add vrf0 type vrf table 10 2>"$TMP/tunnel" || return 1
@@ -154,7 +156,8 @@ tunnel_vrf()
 	TO=$([ "${V6:-}" ] && echo fd00:0::1 || echo 10.0.0.1)
 }
 
-# A container behind h1's eth0 becomes the client (FROM)
+# tunnel_slave KIND OPTIONS...: a container with a device on top of h1's eth0 becomes the client
+# (FROM)
 tunnel_slave()
 {
 	add_ns c1
@@ -171,9 +174,9 @@ tunnel_slave()
 	TO=$([ "${V6:-}" ] && echo fd00:0::1 || echo 10.0.0.1)
 }
 
-# tunnel NAME: of TUNNELS, over a dumbbell; V6=1 for IPv6 outside. Afterwards TO is where h1
-# (or the namespace FROM, bound to the device BIND) reaches r through it. Returns 1, with the
-# reason in $TMP/tunnel, where the kernel or a program lacks something.
+# tunnel NAME: makes one of TUNNELS over a dumbbell; V6=1 for IPv6 outside. Afterwards TO is the
+# address at which h1 (or the namespace FROM, bound to the device BIND) reaches r through it.
+# Returns 1 if the kernel or a program lacks support; the reason is in $TMP/tunnel.
 tunnel()
 {
 	local ns from to n

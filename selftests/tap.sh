@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# TAP as kselftest prints it, for all test scripts. Each test runs in its own subshell: it
-# can leave only files for a later one.
+# TAP output as kselftest expects it, for all test scripts. Each test runs in a subshell of its
+# own and can pass nothing but files to a later one.
 
 TMP=$(mktemp -d)
 readonly KSFT_SKIP=4
 
-TESTS=()	# "function|REQUIREMENT IDS|what is shown"
+TESTS=()	# "FUNCTION|REQUIREMENT IDS|what it shows"
 
 # declare_test FUNCTION "IDS" "WHAT": adds a test; they run in the order of declaration
 declare_test()
@@ -14,8 +14,8 @@ declare_test()
 	TESTS+=("$1|$2|$3")
 }
 
-# For scripts to redefine: setup runs before each test, teardown and put_back after it,
-# whether it passed or not.
+# Scripts redefine these: setup runs before each test, teardown and put_back after it, whether
+# it passed or not.
 setup() { :; }
 teardown() { :; }
 put_back() { :; }
@@ -35,7 +35,7 @@ skip()
 	exit $KSFT_SKIP
 }
 
-# skip_all WHY: instead of run_tests
+# skip_all WHY: to be called instead of run_tests; skips the whole script
 skip_all()
 {
 	echo "1..0 # SKIP $*"

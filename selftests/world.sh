@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Situations that connections meet outside a laboratory, each with every control. Reno and
-# cubic are the yardstick: a cell fails on a timeout that they do not have, on discards by
-# PAWS, SACK reneging, a goodput below 0.8 of theirs, a warning of the kernel's, or an ECN
-# field that is not the control's. FULL=1 adds longer runs and all pairs of controls.
+# Situations that connections meet in real networks, each with every control and compared with
+# Reno and CUBIC. A cell, one control in one situation, fails if it has more timeouts than they
+# have, discards by PAWS, SACK reneging, a goodput below 0.8 of theirs, a kernel warning, or
+# ECN fields that the control does not use. FULL=1 adds longer runs and all pairs of controls.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=lib.sh
@@ -12,7 +12,7 @@
 . "$SELFTESTS/lib_world.sh"
 
 YARDSTICK=(reno cubic)
-SERVER=()	# options of the server's
+SERVER=()	# options of the server
 CONTROLS=()
 for control in dctcp_ref ldcp prague hpccpp; do
 	modprobe "tcp_$control" 2>/dev/null && CONTROLS+=("$control")
@@ -20,7 +20,7 @@ done
 [ ${#CONTROLS[@]} -gt 0 ] || skip_all "none of the modules"
 virtual || skip_all "judged in virtual time, where results are exact"
 
-# ecn_of CONTROL: what tcp_ecn both hosts have, so that its handshake agrees on ECN
+# ecn_of CONTROL: the value of tcp_ecn at both hosts with which its handshake negotiates ECN
 ecn_of()
 {
 	case $1 in
@@ -30,8 +30,8 @@ ecn_of()
 	esac
 }
 
-# ecn_table CONTROL: from IP's counters at the receiver, are there packets with a field that
-# the control does not send, and some with the one that it does?
+# ecn_table CONTROL: checks IP's counters at the receiver: packets must have arrived with the
+# ECN field that the control sends, and none with another. Prints the fault, if any.
 ecn_table()
 {
 	local ect0 ect1 ce
@@ -47,21 +47,22 @@ ecn_table()
 	esac || echo "ECN fields ECT(0) $ect0, ECT(1) $ect1, CE $ce"
 }
 
-# measure CONTROL FUNCTION: one connection with CONTROL; a line of results to cells
+# measure CONTROL FUNCTION: runs one connection with CONTROL and appends a line of results to
+# $TMP/cells
 measure()
 {
 	local window=10
 
 	every sysctl -qw net.ipv4.tcp_ecn="$(ecn_of "$1")"
-	# LDCP starts with the path's BDP
+	# LDCP's initial window is the path's BDP
 	[ "$1" != ldcp ] || window=43
 	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd "$window"
 	ip -n "${NSP}h1" -6 route replace default via fd00:1::254 initcwnd "$window"
-	# a listener without ECN declines a SYN that is ECT
+	# start a new server: a listener whose control has no ECN refuses it to a SYN that is ECT
 	ip netns pids "${NSP}r" | xargs -r kill
 	wait_until eval '! listening r 5299'
 	talk_server r --cc "$1" "${SERVER[@]}"
-	sleep 0.1	# for the end of the connection before
+	sleep 0.1	# until the previous connection has ended
 	counters
 	"$2" "$1"
 	printf '%s cc=%s seconds=%s timeouts=%s paws=%s reneging=%s retransmitted=%s %s\n' "$1" \
@@ -73,8 +74,8 @@ measure()
 		"$([ "${ECN_TABLE:-1}" = 0 ] || ecn_table "$1")" >>"$TMP/cells"
 }
 
-# cells FUNCTION [CONTROL...]: in the topology that the test has made, FUNCTION CONTROL for
-# each of them, and the verdict
+# cells FUNCTION [CONTROL...]: runs FUNCTION CONTROL for each control in the topology that the
+# test has made, and judges the results
 cells()
 {
 	local control list=("${@:2}")
@@ -165,7 +166,8 @@ declare_test application_limited "" "a program that sends 10 Mb/s, then all it c
 
 # --- tunnels and devices -----------------------------------------------------
 
-# the tunnels that this kernel has, with IPv4 outside, or IPv6 where V6 is 1
+# Runs the cells through each tunnel that this kernel supports, with IPv4 outside, or IPv6 if
+# V6 is 1
 through_tunnels()
 {
 	local kind made=0
@@ -227,8 +229,8 @@ lost_retransmission()
 }
 declare_test lost_retransmission "" "a retransmission is lost"
 
-# From Open: all is lost. From Recovery: what is sent after SACKs is lost. In Loss: what
-# the first timeout sends is lost.
+# A timeout in Open: all packets are lost. In Recovery: all packets sent after SACKs are lost.
+# In Loss: the retransmission of the first timeout is lost.
 from_open() { talk cc="$1" up=100000 acked fate=1 up=10000 sleep=0.1 fate=0 acked up=100000 acked; }
 from_recovery() { talk cc="$1" up=100000 acked fate=1 up=1448 fate=0 up=10136 fate=1 sleep=0.15 fate=0 acked up=100000 acked; }
 from_loss() { talk cc="$1" up=100000 acked fate=1 up=10000 sleep=0.5 fate=0 acked up=100000 acked; }
@@ -276,7 +278,7 @@ pairs()
 	talk cc="$1" "${steps[@]}" acked
 }
 
-# with losses at the time of the change
+# the same, with losses at the time of the change
 lossy_pairs()
 {
 	local steps=() other
@@ -302,7 +304,7 @@ while_connecting() { talk connect-cc="$1" up=500000 acked; }
 early_choice()
 {
 	path
-	# ECN without the control's flag on the SYN: by tcp_ecn alone
+	# the SYN leaves before the control is chosen: only tcp_ecn decides about ECN
 	ECN_TABLE=0 cells while_connecting
 }
 declare_test early_choice "" "the control is chosen between SYN and SYN-ACK"
@@ -420,7 +422,7 @@ path_switch()
 }
 declare_test path_switch "" "the RTT changes from 5 to 25 ms and back"
 
-# The peer's AccECN options end
+# The peer stops sending AccECN options
 fewer_options()
 {
 	in_ns r sysctl -qw net.ipv4.tcp_ecn_option=2
@@ -433,6 +435,6 @@ no_options()
 	path
 	cells fewer_options
 }
-declare_test no_options "" "the peer stops to send AccECN options"
+declare_test no_options "" "the peer stops sending AccECN options"
 
 run_tests "$@"
