@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# tcp_dctcp_ref against RFC 8257, as its packets show it.
+# tcp_dctcp_ref against RFC 8257, judged by its packets and tracepoints.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=lib.sh
@@ -8,7 +8,7 @@
 
 under_test dctcp_ref
 
-# step RATE K: the bottleneck, a shaper over RED that marks from K packets on
+# step RATE K: makes the bottleneck, a shaper over RED that marks from K packets on
 step()
 {
 	local k=$(($2 * 1514))
@@ -19,9 +19,9 @@ step()
 
 # --- receiver --------------------------------------------------------------
 
-# Walks the receiver's side of a capture. For each ACK: every packet it newly
-# covers came with the same mark, and ECE says which. For each change of mark:
-# the ACK that covers the changed packet leaves at the packet's own time.
+# Reads a capture at the receiver. Each ACK should newly cover only packets that were all marked
+# or all unmarked, and its ECE should say which. Where the mark changes, the ACK of the changed
+# packet should leave at the time of that packet.
 # Prints: acks mixed wrong changes late cwr_ce cwr_ce_wrong
 judge_echo()
 {
@@ -72,10 +72,10 @@ echo_state()
 	expect "changes of mark" "$changes" -ge 50
 	expect "ACKs that cover clean and marked packets" "$mixed" -eq 0
 	expect "ACKs whose ECE is not the packets' CE" "$wrong" -eq 0
-	expect "ACKs" "$acks" -lt 18000	# delayed ACKs are still at work
+	expect "ACKs" "$acks" -lt 18000	# delayed ACKs are still in use
 	! virtual || expect "changes not acknowledged at once" "$late" -eq 0
 }
-declare_test echo_state "D2 D3 D4" "ECE is the CE state, a change is acknowledged at once, the old state first"
+declare_test echo_state "D2 D3 D4" "ECE is the CE state; on a change the old state is acknowledged first, then the new one at once"
 
 echo_cwr_with_ce()
 {
@@ -94,12 +94,12 @@ echo_cwr_with_ce()
 	expect "of those answered without ECE" "$ccw" -eq 0
 	expect "wrong ECE" "$wrong" -eq 0
 }
-declare_test echo_cwr_with_ce "D5" "CWR and CE on one packet: CWR first, then CE"
+declare_test echo_cwr_with_ce "D5" "a packet with CWR and CE: CWR is processed first, then CE"
 
 # --- sender ----------------------------------------------------------------
 
-# The RFC's steps 1 to 8 on the ACKs of a capture at the sender, in floating
-# point; prints alpha after each window.
+# Applies the RFC's steps 1 to 8 to the ACKs in a capture at the sender, in floating point;
+# prints alpha after each window.
 rfc_alpha()
 {
 	packets "$1" tcp frame.number tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.ece tcp.flags.syn |
@@ -168,11 +168,12 @@ window_cut()
 			if (v["ssthresh"] <= 2) owed = 0
 		}
 		END { print bad + 0 }' "$TMP/trace")" -eq 0
-	# CWR tells the peer once per cut, on the first new data: the last cut may
-	# come when there is none
+	# CWR is set once per cut, on the first new data; after the last cut there may be
+	# no more data
 	cwr=$(count "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.flags.cwr == 1 && tcp.flags.syn == 0')
 	between "packets with CWR" "$cwr" $((cuts - 1)) "$cuts"
-	# at most one per window: CWR is repeated only after what was sent before is acknowledged
+	# at most one cut per window: the next CWR is set only after all data that was sent
+	# before the last one has been acknowledged
 	expect "cuts within one window" "$(packets "$TMP/h.pcap" 'tcp.flags.syn == 0' \
 		tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.cwr | awk -F'\t' '
 		$1 == 5201 && $3 > 0 { if ($5 == "1" || $5 == "True") { if (una < hi) bad++; hi = $2 } next }
@@ -181,7 +182,7 @@ window_cut()
 }
 declare_test window_cut "D7" "cwnd * (1 - alpha / 2), once per window, CWR set once"
 
-# same_time WHAT NS NS: but for what reading the clock costs
+# same_time WHAT NS NS: equal, except for the time that reading the clock costs
 same_time()
 {
 	local diff=$(($2 - $3))
@@ -227,7 +228,7 @@ loss_recovery()
 		END { print bad + 0 }' "$TMP/trace")" -eq 0
 	expect "retransmissions" "$(flow_field retrans)" -ge 3
 }
-declare_test loss_recovery "D9" "loss halves, as a conventional TCP"
+declare_test loss_recovery "D9" "a loss halves the window, as in conventional TCP"
 
 timeout_loss()
 {
@@ -253,20 +254,20 @@ loss_after_ecn()
 {
 	dumbbell 1 1ms
 	lossy loss 1%
-	# marks on the way in, loss on the way out: both in one window, often
+	# marks when packets leave h1, loss at the bottleneck: often both in one window
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 4% ecn
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_cut
 	send --size 3M
 	trace_off "$TMP/trace"
-	# A loss right after an ECN cut: half of the window before that cut
+	# after a loss that follows an ECN cut, half of the window before that cut is left
 	expect "losses in a window that ECN had cut" "$(awk "$VALUES"'
 		v["cause"] == "ecn" { cwnd = v["cwnd"]; next }
 		v["cause"] == "loss" { n++; half = int(cwnd / 2); if (half < 2) half = 2
 			if (v["ssthresh"] != half || v["cwnd"] != cwnd) bad++ }
 		END { print bad + 0 ":" (n > 0) }' "$TMP/trace")" = "0:1"
 }
-declare_test loss_after_ecn "D7 D9" "loss in a window that ECN has cut: halved in all, not twice"
+declare_test loss_after_ecn "D7 D9" "a loss in a window that ECN has cut: both together halve it"
 
 tail_loss()
 {
@@ -280,7 +281,7 @@ tail_loss()
 		v["cause"] == "loss" { half = int(v["cwnd"] / 2); if (half < 2) half = 2; if (v["ssthresh"] != half) bad++ }
 		END { print bad + 0 }' "$TMP/trace")" -eq 0
 }
-declare_test tail_loss "D9" "a loss that a tail loss probe repairs halves, too"
+declare_test tail_loss "D9" "a loss that a tail loss probe repairs halves the window, too"
 
 lost_retransmission()
 {
@@ -289,7 +290,7 @@ lost_retransmission()
 	lossy loss 0%
 	lost_again dctcp_ref/dctcp_ref_cut
 }
-declare_test lost_retransmission "D9" "a retransmission lost after a timeout halves again"
+declare_test lost_retransmission "D9" "a retransmission lost after a timeout halves the window again"
 
 # --- ECN field -------------------------------------------------------------
 
@@ -304,12 +305,12 @@ ect_on_control()
 	for v in 10.0.0.1 fd00:0::1; do
 		capture h1 eth0 "$TMP/h.pcap" tcp
 		TO=$v send --size 500k
-		# a reset that a socket sends: abort with data in flight
+		# a socket sends a reset when it is aborted with data in flight
 		in_ns h1 flowgen long --to "$v" --cc dctcp_ref --duration 5ms >/dev/null 2>&1
 		stop_captures
 		expect "SYN that are not ECT(0), to $v" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 1 && !(ip.dsfield.ecn == 2 || ipv6.tclass.ecn == 2)')" -eq 0
 		expect "SYN and SYN-ACK, to $v" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 1')" -ge 4
-		# RST with ACK is the socket's own; one without answers stray segments
+		# a RST with ACK comes from the socket; a RST without answers stray segments
 		expect "RST of the sender, to $v" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 1 && tcp.flags.ack == 1 && tcp.dstport == 5201')" -ge 1
 		expect "RST of the sender that are Not-ECT, to $v" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 1 && tcp.flags.ack == 1 && tcp.dstport == 5201 && (ip.dsfield.ecn == 0 || ipv6.tclass.ecn == 0)')" -eq 0
 		expect "other packets that are Not-ECT, to $v" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 0 && (ip.dsfield.ecn == 0 || ipv6.tclass.ecn == 0)')" -eq 0
@@ -328,7 +329,7 @@ ce_on_syn()
 	capture r eth0 "$TMP/r.pcap" tcp
 	send --size 500k
 	stop_captures
-	expect "SYN that came CE" "$(count "$TMP/r.pcap" 'tcp.flags.syn == 1 && tcp.dstport == 5201 && ip.dsfield.ecn == 3')" -eq 1
+	expect "SYNs that arrived with CE" "$(count "$TMP/r.pcap" 'tcp.flags.syn == 1 && tcp.dstport == 5201 && ip.dsfield.ecn == 3')" -eq 1
 	expect "ACKs with ECE" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.flags.syn == 0 && tcp.flags.ece == 1')" -eq 0
 }
 declare_test ce_on_syn "D10" "CE on a SYN is ignored"
@@ -346,7 +347,7 @@ ect_control_off()
 	stop_captures
 	expect "new data" "$(count "$TMP/h.pcap" 'tcp.len > 0 && !tcp.analysis.retransmission && !tcp.analysis.out_of_order && (ip.dsfield.ecn == 2 || ipv6.tclass.ecn == 2)')" -ge 1000
 	expect "retransmissions" "$(flow_field retrans)" -ge 1
-	# a packet whose bytes were seen before, by our own count: nothing ECT
+	# a retransmission is a packet whose bytes are in an earlier one; none is ECT
 	expect "retransmissions that are ECT" "$(packets "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.len > 0' \
 		tcp.srcport tcp.seq tcp.len ip.dsfield.ecn ipv6.tclass.ecn | awk -F'\t' '
 		$2 < nxt[$1] { if (($4 $5) != 0) bad++ }
@@ -359,7 +360,7 @@ ect_control_off()
 		END { print bad + 0 }')" -eq 0
 	expect "pure ACKs of the receiver that are ECT" "$(count "$TMP/h.pcap" 'tcp.srcport == 5201 && tcp.len == 0 && tcp.flags.syn == 0 && tcp.flags.fin == 0 && tcp.flags.reset == 0 && (ip.dsfield.ecn == 2 || ipv6.tclass.ecn == 2)')" -eq 0
 }
-declare_test ect_control_off "D12" "ect_control=0: only new data and what opens or resets is ECT"
+declare_test ect_control_off "D12" "ect_control=0: only new data, SYNs and resets are ECT"
 
 without_ecn()
 {
@@ -388,7 +389,7 @@ early_choice()
 }
 declare_test early_choice "D11 D13" "chosen during connect() or by BPF: Reno and Not-ECT, or DCTCP, by what the handshake shows"
 
-# --- knobs -----------------------------------------------------------------
+# --- parameters ------------------------------------------------------------
 
 ways_to_choose()
 {
@@ -439,7 +440,7 @@ alpha_reset()
 	trace_on dctcp_ref/dctcp_ref_cut dctcp_ref/dctcp_ref_window
 	send --size 3M
 	trace_off "$TMP/trace"
-	# the window after a loss: alpha is 1 * (1 - g) again, no marks having come
+	# there are no marks, so alpha is (1 - g) again one window after a loss
 	lost=$(awk "$VALUES"'/cause=loss/ { lost = 1; next }
 		/dctcp_ref_window/ && lost { n++; if (v["alpha_q30"] == 2^30 * 15 / 16) good++; lost = 0 }
 		END { print n + 0 ":" (n && n == good) }' "$TMP/trace")
@@ -466,7 +467,7 @@ light_marking()
 	load alpha_init=0
 	dumbbell 1 1ms
 	shape 10gbit
-	# 1/400 of the packets, far under mainline's 1/64
+	# 1/400 of the packets, far below 1/64, the least that mainline's alpha follows
 	in_ns h1 tc qdisc add dev eth0 root netem limit 1000000 loss 0.25% ecn
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_window
@@ -474,11 +475,11 @@ light_marking()
 	trace_off "$TMP/trace"
 	echo "windows: $(wc -l <"$TMP/trace")"
 	true_fraction=$(awk "$VALUES"'NR > 60 { acked += v["acked"]; marked += v["marked"] } END { print marked / acked }' "$TMP/trace")
-	# alpha weighs windows alike, the fraction weighs bytes: compare like with like
+	# alpha weights all windows equally, so compare it with the mean of the windows' fractions
 	between "mean alpha / mean fraction" "$(awk "$VALUES"'NR > 60 { alpha += v["alpha_q30"]; m += v["fraction_q30"] } END { printf "%.3f", alpha / m }' "$TMP/trace")" 0.9 1.1
 	expect "alpha at 0, windows" "$(grep -c 'alpha_q30=0 ' "$TMP/trace")" -le 10
 	echo "fraction $true_fraction"
-	# mainline beside it, where its alpha can be read: zero in nearly all samples
+	# for comparison mainline's alpha, from ss: zero in nearly all samples
 	in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp --size 400M >/dev/null &
 	sleep 0.15
 	theirs=$(for _ in $(seq 50); do sleep 0.002; in_ns h1 ss -Htin dport = :5201; done | ss_field alpha | sort -n | awk '{ a[NR] = $1 } END { print a[int(NR / 2) + 1] }')
@@ -494,12 +495,12 @@ ack_loss()
 	step 100mbit 8
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_window
-	# not the SYN-ACK: a SYN sent again does not ask for ECN
+	# keep the SYN-ACK: a retransmitted SYN does not ask for ECN
 	(sleep 0.01; in_ns r tc qdisc add dev eth0 root netem loss 20% limit 100000) &
 	send --size 5M
 	trace_off "$TMP/trace"
 	expect "alpha above 1, windows" "$(field alpha_q30 <"$TMP/trace" | awk '$1 > 2^30 { n++ } END { print n + 0 }')" -eq 0
-	# bound: the estimate still lies near the fraction that the queue marked
+	# the estimate stays within a factor of 3 of the fraction that the queue marked
 	expect "mean alpha against the marked fraction, ratio" "$(awk -v f="$(queue_counts sw egress |
 		awk '{ print $1 / (5000000 / 1448) }')" "$VALUES"'NR > 20 { s += v["alpha_q30"]; n++ } END { r = s / n / 2^30 / f; print (r > 1 ? r : 1 / r) }' "$TMP/trace")" -le 3
 }
@@ -531,7 +532,7 @@ accecn()
 	dumbbell 1 1ms
 	every sysctl -qw net.ipv4.tcp_ecn=3
 	lossy loss 2% ecn
-	# after the handshake a tenth of the ACKs is lost, marks with them; counts are not
+	# after the handshake a tenth of the ACKs is lost; AccECN's counters repeat what they said
 	(sleep 0.01; in_ns r tc qdisc add dev eth0 root netem loss 10% limit 100000) &
 	serve r --cc dctcp_ref
 	capture h1 eth0 "$TMP/h.pcap" tcp
@@ -542,12 +543,12 @@ accecn()
 	expect "SYN with AE" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 1 && tcp.dstport == 5201 && tcp.flags.ae == 1')" -ge 1
 	marks=$(in_ns sw tc -s -j qdisc show dev egress | jq '.[0].ecn_mark // empty')
 	[ -n "$marks" ] || marks=$(awk 'BEGIN { print 10000000 / 1448 * 0.02 }')
-	# 6900 packets at 2 %: 138 marks give or take 12
+	# 6900 packets at 2 %: 138 marks, standard deviation 12
 	marked=$(field marked <"$TMP/trace" | awk '{ s += $1 } END { print int(s / 1448) }')
 	echo "marked packets: $marked"
 	between "packets' worth of marked bytes, accounted for" "$marked" 95 185
 }
-declare_test accecn "D20" "with Accurate ECN the counts are used, whatever ACKs are lost"
+declare_test accecn "D20" "with Accurate ECN the peer's counts are used, so lost ACKs do not matter"
 
 small_segments()
 {
@@ -579,7 +580,7 @@ pure_ack_marks()
 	load alpha_init=0
 	dumbbell 1 10ms
 	every sysctl -qw net.ipv4.tcp_ecn=3
-	# the sender's pure ACKs come marked, its requests do not
+	# the client's pure ACKs are marked, its requests are not
 	in_ns sw tc qdisc add dev egress root netem limit 100000 loss 0%
 	in_ns r python3 -c '
 import socket
@@ -611,7 +612,7 @@ while c.recv(1 << 16): c.sendall(b"x" * 400000)' &
 }
 declare_test pure_ack_marks "D20" "marks on pure ACKs are not counted against the next data"
 
-# --- life ------------------------------------------------------------------
+# --- switching and unloading -----------------------------------------------
 
 iperf()
 {
@@ -639,11 +640,11 @@ switch_mid_flow()
 			expect "control" "$(jq -r .end.sender_tcp_congestion "$TMP/iperf.json")" = "$c"
 		done
 	done
-	# and there and back on one connection
+	# and many times on one connection
 	sink
 	switch_controls h1 10.0.0.1 dctcp_ref cubic reno dctcp
 }
-declare_test switch_mid_flow "" "the control changes mid-flow, to and fro"
+declare_test switch_mid_flow "" "the control changes mid-flow, to and from this one"
 
 unload()
 {
@@ -651,11 +652,11 @@ unload()
 	step 1gbit 8
 	in_use
 }
-declare_test unload "" "unload is refused while in use, and clean afterwards"
+declare_test unload "" "unloading is refused while in use, and works afterwards"
 
-# Everything at once, for the checkers: marks, loss, lost ACKs, both families,
-# the egress hook, Accurate ECN, sockets that change their control, parameters
-# that change, and a namespace that goes away under traffic.
+# Everything at once, so that the kernel's checkers see it: marks, loss, lost ACKs, IPv4 and IPv6,
+# the egress hook, Accurate ECN, changes of control and parameters, and a namespace that is
+# deleted under traffic.
 stress()
 {
 	local i v
@@ -675,8 +676,8 @@ stress()
 		sleep 0.5
 		teardown
 	done
-	virtual || LOADED=	# it may take minutes until the last socket lets it go
+	virtual || LOADED=	# no reload: the last socket may keep the module for minutes
 }
-declare_test stress "" "marks, loss, switches, parameters, a namespace that goes away: nothing breaks"
+declare_test stress "" "marks, loss, switches, parameters, a deleted namespace: nothing breaks"
 
 run_tests "$@"

@@ -7,10 +7,10 @@
 #	flowgen long/rpc/... eth0 ==== eth0 flowgen serve
 #	                    1 Gb/s, 2 x 50 us
 #
-# The rate and the delay are netem's, where the kernel has it. Where namespaces
-# cannot be made, everything runs over the loopback interface instead.
+# netem provides the rate and the delay if the kernel has it. Without permission to make
+# namespaces, everything runs over the loopback interface.
 #
-# CONNS     connections in the test of many (default 1000)
+# CONNS     connections in the test "many" (default 1000)
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -19,7 +19,7 @@ PORT=5201
 
 # ---- set-up ------------------------------------------------------------------
 
-# All tests share two servers; servers that a test starts end with it.
+# All tests share two servers; a server that a test starts ends with the test.
 setup() { SERVERS=(); }
 teardown()
 {
@@ -60,7 +60,7 @@ over_loopback()
 	PORT=$((20000 + $$ % 10000))
 }
 
-# server ARGS...: starts one and waits until it listens; its pid is in $PID.
+# server ARGS...: starts a server and waits until it listens; its pid is in $PID.
 server()
 {
 	: >"$TMP/ready"
@@ -72,7 +72,7 @@ server()
 
 # ---- one run and its result --------------------------------------------
 
-# client MODE ARGS...: output in $TMP/out, status in $RC.
+# client MODE ARGS...: runs a client; its output is in $TMP/out, its exit status in $RC.
 client()
 {
 	local mode=$1
@@ -82,7 +82,7 @@ client()
 	RC=$?
 }
 
-# The values of field $2 in lines of type $1.
+# field TYPE NAME: the field's values in lines of this type.
 field()
 {
 	sed -n 's/^{"type":"'"$1"'".*"'"$2"'":"\{0,1\}\([^",}]*\).*/\1/p' "$TMP/out"
@@ -98,7 +98,7 @@ between()
 	expect "$1" "$2" -le "$4"
 }
 
-# What every good run has: N flows, all ok, BYTES in all (or any, if not given).
+# good_run N [BYTES]: the run has N flows, all ok, with BYTES in total (by default any number).
 good_run()
 {
 	expect "exit status" "$RC" = 0
@@ -176,7 +176,7 @@ long_timed()
 	client long --to "$TO" --size 1k
 	good_run 1 1000
 }
-declare_test long_timed "" "by time, each way"
+declare_test long_timed "" "flows of a given duration, each way"
 
 long_stagger()
 {
@@ -188,7 +188,7 @@ long_stagger()
 	last=$(field flow start_ns | sort -n | tail -n 1)
 	between "first to last start" $((last - first)) 149000000 400000000
 }
-declare_test long_stagger "" "starts one after the other"
+declare_test long_stagger "" "flows that start one after the other"
 
 intervals()
 {
@@ -207,7 +207,7 @@ intervals()
 		expect "bytes of the intervals" "$(field interval bytes | sum)" = 5000000
 	done
 }
-declare_test intervals "" "the bytes of the intervals are all of a flow's"
+declare_test intervals "" "the intervals' bytes add up to the flow's"
 
 start_delay()
 {
@@ -218,7 +218,7 @@ start_delay()
 	good_run 1 1000
 	between "start" $(($(field flow start_ns) - begin)) 300000000 3000000000
 }
-declare_test start_delay "" "a start later"
+declare_test start_delay "" "a delayed start"
 
 # ---- tests: rpc --------------------------------------------------------------
 
@@ -254,7 +254,7 @@ rpc_persist()
 	good_run 30 150000
 	between "connections, open loop" "$(field flow sport | distinct)" 1 10
 }
-declare_test rpc_persist "" "over connections that are kept"
+declare_test rpc_persist "" "requests over persistent connections"
 
 rpc_closed()
 {
@@ -276,8 +276,8 @@ rpc_rate()
 }
 declare_test rpc_rate "" "a rate of requests"
 
-# A client that is stopped for 200 ms starts the requests due meanwhile late. From its start each
-# is quick, but its user has waited since it was due.
+# A client that is stopped for 200 ms is late in starting the requests that were due meanwhile.
+# Each is fast once it has started, but its user has waited since it was due.
 rpc_due()
 {
 	local pid
@@ -314,7 +314,7 @@ rpc_cdf()
 		--plan
 	field plan size | sort -n >"$TMP/planned"
 	expect "sizes as planned" "$(cat "$TMP/sizes")" = "$(cat "$TMP/planned")"
-	# Large and small in turn on the same connection.
+	# Large and small answers in turn on the same connection.
 	for dir in "" --push; do
 		# shellcheck disable=SC2086
 		client rpc --to "$TO" --cdf "$SELFTESTS/cdf/hadoop.cdf" --closed 2 --requests 100 \
@@ -323,7 +323,7 @@ rpc_cdf()
 		expect "connections$dir" "$(field flow sport | distinct)" = 2
 	done
 }
-declare_test rpc_cdf "" "sizes from a distribution, as planned"
+declare_test rpc_cdf "" "sizes from a distribution, as --plan shows them"
 
 rpc_hosts()
 {
@@ -350,14 +350,14 @@ seeds()
 	plan --cdf "$SELFTESTS/cdf/websearch.cdf" --rate 1000 --requests 1000 --seed 8
 	! cmp -s "$TMP/out" "$TMP/first" || fail "seeds 7 and 8 gave the same draws"
 	expect "requests planned" "$(field plan id | distinct)" = 1000
-	# The draws of a run are those of the plan.
+	# A run uses the draws that --plan shows.
 	client rpc --to "$TO" --cdf "$SELFTESTS/cdf/hadoop.cdf" --rate 1000 --requests 40 --seed 7
 	paste <(field flow id) <(field flow size) | sort -n >"$TMP/first"
 	client rpc --to "$TO" --cdf "$SELFTESTS/cdf/hadoop.cdf" --rate 1000 --requests 40 --seed 7
 	paste <(field flow id) <(field flow size) | sort -n >"$TMP/second"
 	cmp -s "$TMP/first" "$TMP/second" || fail "two runs of seed 7 had different sizes"
 }
-declare_test seeds "" "a seed decides all draws"
+declare_test seeds "" "the seed determines all draws"
 
 # Exponential: the standard deviation is the mean.
 poisson()
@@ -388,7 +388,7 @@ load()
 	between "load drawn (bit/s)" "$(field plan size |
 		awk '{ s += $1 } END { printf "%.0f", s * 8 / 40 }')" 9.5e9 10.5e9
 }
-declare_test load "" "a load decides the rate"
+declare_test load "" "a load determines the rate"
 
 # The mean of many draws is that of the file (trapezoids).
 cdf_means()
@@ -403,7 +403,7 @@ cdf_means()
 		between "$name: mean drawn, as part of the file's" \
 			"$(awk -v a="$got" -v b="$want" 'BEGIN { print a / b }')" 0.95 1.05
 	done
-	# A lump at the first point, and a step.
+	# A probability mass at the first point, and a step.
 	printf '100 0.5\n2000 0.5\n2000 1\n' >"$TMP/step.cdf"
 	plan --cdf "$TMP/step.cdf" --rate 1000 --requests 2000
 	expect "sizes of a step" "$(field plan size | sort -un | tr '\n' ' ')" = "100 2000 "
@@ -464,7 +464,7 @@ ipv6()
 	good_run 4 40000
 	expect "IPv6 of both" "$(field flow dst | grep -cx "$TO6")" = 2
 }
-declare_test ipv6 "" "IPv6, in each way of writing an address"
+declare_test ipv6 "" "IPv6, in every notation of an address"
 
 control()
 {
@@ -546,7 +546,7 @@ bad_units()
 		refused "--flows" long --to "$TO" --size 1k --flows "$x"
 	done
 }
-declare_test bad_units "" "nonsense for a number is refused"
+declare_test bad_units "" "an invalid number is refused"
 
 bad_usage()
 {
@@ -580,7 +580,7 @@ bad_usage()
 	refused "--out" long --to "$TO" --size 1k --out /nosuch/dir/file
 	refused "exclude each other" long --to "$TO" --size 1k -4 -6
 }
-declare_test bad_usage "" "nonsense for an argument is refused"
+declare_test bad_usage "" "an invalid argument is refused"
 
 help_text()
 {
@@ -591,7 +591,7 @@ help_text()
 declare_test help_text "" "--help"
 
 # raw SECONDS PAUSE FORMAT...: sends each FORMAT (for printf) over one connection, with
-# PAUSE between them, and counts the bytes that come back within SECONDS.
+# PAUSE in between, and counts the bytes that come back within SECONDS.
 raw()
 {
 	# shellcheck disable=SC2016
@@ -606,7 +606,7 @@ raw()
 		timeout "$seconds" cat <&3 | wc -c' - "$TO" "$PORT" "$@" 2>/dev/null
 }
 
-# Nothing that is sent to the server may end or confuse it.
+# No input may end or confuse the server.
 garbage()
 {
 	local one='\0\0\0\0\0\0\0\1' big i
@@ -628,9 +628,9 @@ garbage()
 		"${CLIENT[@]}" timeout 20 bash -c 'cat "$3" >"/dev/tcp/$1/$2"' \
 			- "$TO" "$PORT" "$TMP/garbage" 2>/dev/null
 	done
-	# 2^60 bytes are asked for by someone who goes away.
+	# A client asks for 2^60 bytes and disconnects.
 	between "endless" "$(raw 0.1 0 'LQFG\1\1\0\0\x10\0\0\0\0\0\0\0')" 1000000 1e12
-	# A second request while the first is being answered: 30 MB do not fit into buffers.
+	# A second request arrives while the first is being answered: 30 MB do not fit into buffers.
 	big='\0\0\0\0\1\xc9\xc3\x80'
 	expect "two requests at once" "$(raw 2 0.05 'LQFG\1\1\0\0'"$big" \
 		'LQFG\1\1\0\0'"$one")" = 30000001
@@ -658,7 +658,7 @@ connection_refused()
 }
 declare_test connection_refused "" "no server: reported for each flow"
 
-# A server that does not answer: its kernel takes the connection and the data.
+# A server that does not answer: its kernel accepts the connection and the data.
 timeouts()
 {
 	local pid
@@ -670,7 +670,7 @@ timeouts()
 	expect "exit status" "$RC" = 1
 	expect "status" "$(field flow status | sort -u)" = timeout
 	between "duration" "$(field flow duration_ns | head -n 1)" 100000000 2000000000
-	# The acknowledged bytes are known exactly.
+	# The number of acknowledged bytes is known exactly.
 	client long --to "$TO:$((PORT + 2))" --size 100 --timeout 100ms
 	expect "status" "$(field flow status)" = timeout
 	expect "size acknowledged" "$(field flow size)" = 100

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The lab tested from the host: what it promises about status, isolation, time,
-# repeatability and its own errors.
+# Tests the lab from the host: exit status, isolation, time, repeatability and its own
+# error messages.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 LAB=$LOWQ_ROOT/scripts/lab
 
-# status WANT COMMAND...: its exit status; output is in $TMP/out and $TMP/err
+# status WANT COMMAND...: checks the exit status; output is in $TMP/out and $TMP/err
 status()
 {
 	local want=$1 rc
@@ -19,7 +19,7 @@ status()
 	[ "$rc" -eq "$want" ] || fail "$*: status $rc, expected $want: $(tail -n 3 "$TMP/err")"
 }
 
-# Milliseconds that a command takes
+# The wall time of a command in milliseconds
 wall_ms()
 {
 	local start
@@ -48,7 +48,7 @@ streams()
 	status 0 "$LAB" run -- seq 200000
 	expect "lines" "$(wc -l <"$TMP/out")" -eq 200000
 }
-declare_test streams "" "output and errors arrive apart, whole and unchanged"
+declare_test streams "" "stdout and stderr arrive separately, complete and unchanged"
 
 warn_fails()
 {
@@ -71,7 +71,7 @@ read_only_host()
 	status 0 "$LAB" run -- sh -c "touch $mark && test -e $mark && echo x >>/etc/passwd"
 	[ ! -e "$mark" ] || fail "$mark is on the host"
 	! grep -qx x /etc/passwd || fail "/etc/passwd was changed"
-	# not even by a mount of the host's root that the guest makes itself
+	# not even through the guest's own mount of the host's root
 	"$LAB" run -- sh -c "mount -t hostfs none /mnt -o / && touch /mnt$mark" >/dev/null 2>&1
 	[ ! -e "$mark" ] || { rm -f "$mark"; fail "$mark is on the host, through a second mount"; }
 }
@@ -99,7 +99,7 @@ virtual_time()
 }
 declare_test virtual_time "" "10 s of guest sleep take under 1 s; a trivial command under 3 s"
 
-# The bits of a run: randomness, clock, ports, packets, marks
+# What must be the same in two runs: randomness, clock, ports, packets, marks
 fingerprint()
 {
 	# shellcheck disable=SC2016 # the guest expands
@@ -129,8 +129,8 @@ same_seed()
 }
 declare_test same_seed "" "the same seed gives the same bits, another seed does not"
 
-# clone DIR: the project without what was built, and a cache of its own that shares only the
-# kernel; builds modules and programs
+# clone DIR: copies the sources, with a cache of their own that shares only the kernel, and
+# builds modules and programs
 clone()
 {
 	mkdir -p "$1/cache" "$1/lowq"
@@ -142,7 +142,7 @@ clone()
 		LOWQ_CACHE=$1/cache "$1/lowq/scripts/lab" run -- true
 }
 
-# bench_row DIR SCENARIO VARIANT ROW: a run of that clone, in DIR/SCENARIO
+# bench_row DIR SCENARIO VARIANT ROW: a run in that clone; its results are in DIR/SCENARIO
 bench_row()
 {
 	mkdir -p "$1/$2"
@@ -151,7 +151,7 @@ bench_row()
 		{ tail -n 3 "$1/$2.log"; return 1; }
 }
 
-# same_file PATH: in both clones
+# same_file PATH: the same bytes in both clones
 same_file()
 {
 	cmp "$A/$1" "$B/$1" || fail "$1 is not the same: $(cmp "$A/$1" "$B/$1" 2>&1)"
@@ -195,7 +195,7 @@ two_clones()
 	done
 	kill $busy
 }
-declare_test two_clones "" "clones at other paths, in other surroundings, build the same files and print the same digits"
+declare_test two_clones "" "clones at other paths, in other environments, build the same files and print the same digits"
 
 fast_link()
 {
@@ -212,7 +212,7 @@ fast_link()
 		serve r --cc dctcp_ref
 		in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp_ref --size 400M
 		teardown 2>/dev/null'
-	# 1448 bytes of payload in 1514 on the wire
+	# a frame of 1514 bytes carries 1448 bytes of payload
 	share=$(jq -s 'map(select(.type == "flow"))[0].goodput_bps * 1514 / 1448 / 1e11' "$TMP/out")
 	expect "share of 100 Gb/s carried" "$share" -ge 0.98
 }
@@ -223,7 +223,7 @@ as_nobody()
 	local cache=$TMP/cache build tree
 
 	[ "$(id -u)" -eq 0 ] || skip "is not root, so is an ordinary user already"
-	# what the user would have built
+	# build what the user would build
 	build=$(readlink -f "$("$LAB" kdir)/..")
 	tree=$(dirname "$(dirname "$build")")
 	mkdir -p "$cache/kernel/$(basename "$build")/build" "$cache/modules"
@@ -232,7 +232,7 @@ as_nobody()
 	ln -s "$cache/kernel/$(basename "$build")" "$cache/kernel/7.3-virtual"
 	cp -r "$tree/modules/$(basename "$build")" "$cache/modules/"
 	rm -rf "$cache/modules/$(basename "$build")/work"
-	# this checkout may lie where others have no access, as below /root
+	# this checkout may be where other users have no access, such as below /root
 	mkdir "$TMP/project"
 	cp -r "$LOWQ_ROOT"/{scripts,include,roce,Kbuild,dkms.conf,*.c} "$TMP/project/"
 	chmod -R a+rX "$TMP/project"
@@ -265,7 +265,7 @@ interrupted()
 	wait_until grep -q up "$TMP/out"
 	kill -TERM "$pid"
 	wait "$pid"
-	# [l]: the pattern is not to find the very process that looks for it
+	# [l]: so that the pattern does not match the process that searches for it
 	wait_until sh -c "! pgrep -f '${tmp/%left/[l]eft}'"
 	[ -z "$(ls -A "$tmp")" ] || fail "left behind: $(ls -A "$tmp")"
 }

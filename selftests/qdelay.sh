@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# qdelay against captures whose content is known to the byte, and live against
-# the counters of real queues.
+# Compares qdelay with captures whose content is known to the byte, and live with the
+# counters of real queues.
 #
-# Live tests need root, iproute2 and ping; each kind of queue that the kernel does
-# not have is skipped.
+# Live tests need root, iproute2 and ping; kinds of queue that the kernel lacks are
+# skipped.
 
 export LC_ALL=C
 # shellcheck source=lib.sh
@@ -14,7 +14,7 @@ export LC_ALL=C
 setup() { :; }	# only live tests need more
 declare -A JSON	# the last result, by path: .flows[0].packets
 
-# got [FILE]: a result of qdelay, and what tc says of queues in FILE, as .tc.KIND
+# got [FILE]: prints a result of qdelay; FILE has tc's counters, added as .tc.KIND
 got()
 {
 	local path value
@@ -28,7 +28,7 @@ got()
 		"=\(getpath($p))"' "$TMP/json" "$@")
 }
 
-# run STATUS [qdelay options]: that is its exit status
+# run STATUS [qdelay options]: runs qdelay, which must exit with STATUS
 run()
 {
 	local want=$1 rc
@@ -43,13 +43,13 @@ run()
 
 PAIR=(--in "$TMP/in" --out "$TMP/out")
 
-# measure [qdelay options]: of the captures that traffic made
+# measure [qdelay options]: runs qdelay on the captures that traffic made
 measure()
 {
 	run 0 "${PAIR[@]}" "$@"
 }
 
-# want PATH=VALUE...: as numbers if both are
+# want PATH=VALUE...: the result has these values; compares numbers as numbers
 want()
 {
 	local w is
@@ -89,9 +89,9 @@ mk()	# NAME [OPTIONS]: packets on standard input
 	qdelay_pcap "$@" "$TMP/$name" || fail "cannot make $name"
 }
 
-# traffic: the captures in and out, of packets on standard input: TIME-IN TIME-OUT PACKET, a
-# time - if it was not seen there, A>B in a value for what the queue has changed. Packets that
-# go out have passed a router, so their TTL is 63.
+# traffic: makes the captures in and out from packets on standard input: TIME-IN TIME-OUT PACKET.
+# A time of - means that the packet was not seen there; A>B in a value means that the queue
+# changed it. Packets that leave have passed a router, so their TTL is 63.
 traffic()
 {
 	awk -v in_="$TMP/in.txt" -v out="$TMP/out.txt" '
@@ -155,7 +155,7 @@ t_basic()
 	measure
 	want .utilisation=null .bytes_out=6056
 }
-declare_test t_basic "" "packets, delays, queue lengths, marks, a drop: known to the byte"
+declare_test t_basic "" "packets, delays, queue lengths, marks and a drop that are known exactly"
 
 t_ipv6()
 {
@@ -179,7 +179,7 @@ t_ipv6()
 }
 declare_test t_ipv6 "" "IPv6, extension headers, ICMPv6"
 
-# A loss, its retransmission, one that was not needed, a new connection
+# A loss and its retransmission, a needless retransmission, a new connection
 # between the same ports, and sequence numbers that wrap.
 t_retransmission()
 {
@@ -225,7 +225,7 @@ t_holes()
 }
 declare_test t_holes "" "parts of holes filled"
 
-# Packets that look the same pair in the order in which they came.
+# Packets that look the same are matched in the order of their arrival.
 t_duplicates()
 {
 	traffic <<-E
@@ -236,15 +236,16 @@ t_duplicates()
 		9000 -     udp $A len=100
 	E
 	measure --packets "$TMP/p"
-	# B, which came later, left before the third copy: that one is lost, not the fourth
+	# B arrived after the third copy and left before it could: the third copy is lost, not
+	# the fourth
 	want .matched=4 .dropped=1 .unresolved=0 .unmatched_out=0 .delay_us.max=5
 	expect "packets" "$(cut -d, -f1-3 "$TMP/p" | sed 's/17000000000000//g' | tr '\n' ' ')" = \
 		"t_in_ns,t_out_ns,delay_ns 00000,05000,5000 01000,06000,5000 03000,08000,5000 09000,10000,1000 02000,, "
 }
 declare_test t_duplicates "" "packets that look the same"
 
-# A retransmission that looks like the segment that was lost (IPv6 has no id):
-# packets older than the flow's last packet out are lost ...
+# A retransmission that looks like the lost segment (IPv6 has no id): a packet is lost if it
+# is older than the last packet of its flow that left ...
 t_alike()
 {
 	traffic <<-E
@@ -256,7 +257,7 @@ t_alike()
 	measure
 	want .matched=3 .dropped=1 .delay_us.max=1 .delay_us.min=1 \
 		.flows[0].retransmitted=1 .qlen_pkts.max=1
-	# ... unless it does after all
+	# ... unless it leaves after all
 	traffic <<-E
 		0    8000 tcp $A6 seq=0 len=100 ts=5
 		1000 2000 tcp $A6 seq=100 len=100 ts=5
@@ -302,7 +303,7 @@ t_two_flows()
 }
 declare_test t_two_flows "" "two flows, shares of the rate"
 
-# What queues, routers and captures change does not matter.
+# Matching ignores what queues, routers and captures change.
 t_link_types()
 {
 	local l m
@@ -329,7 +330,7 @@ t_link_types()
 }
 declare_test t_link_types "" "every link type against every other"
 
-# ... but the rest does.
+# ... and nothing else.
 t_key()
 {
 	local p="tcp $A id=1 frag=0 seq=5 ack=6 flags=16 ts=7 len=10" q
@@ -357,7 +358,7 @@ t_key()
 	run 0 --in "$TMP/inu" --out "$TMP/out" --prefix 0
 	want .unmatched_out=0 .matched=1
 }
-declare_test t_key "" "packets that differ are not taken for each other"
+declare_test t_key "" "packets that differ are not matched"
 
 t_snaplen()
 {
@@ -425,7 +426,7 @@ t_several_in()
 		4000 tcp $B id=2 seq=1000 len=1000
 	E
 	: | mk in3
-	# the last passes in no time
+	# the last packet has a delay of 0
 	mk out <<-E
 		2000 tcp $A id=1 seq=0 len=1000
 		3000 tcp $B id=1 seq=0 len=1000
@@ -438,7 +439,7 @@ t_several_in()
 		.delay_us.mean=1.5 .qlen_pkts.max=2 .qlen_pkts.mean=1.2
 	says "1 packets left that had not come in"
 }
-declare_test t_several_in "" "several ways in"
+declare_test t_several_in "" "several devices before the queue"
 
 t_window()
 {
@@ -533,7 +534,7 @@ t_gaps()
 }
 declare_test t_gaps "" "gaps between a flow's packets"
 
-# The start and the end of a capture, with packets in the queue.
+# Packets are in the queue when a capture starts or ends.
 t_edges()
 {
 	traffic <<-E
@@ -548,7 +549,7 @@ t_edges()
 	measure
 	want .queued_at_start=2 .unmatched_out=0 .matched=2 .dropped=1 \
 		.unresolved=2 .flows[0].unmatched_out=0
-	# older than --gap: lost
+	# older than --gap, so lost
 	measure --gap 1400ns
 	want .matched=0 .unmatched_out=4 .dropped=4 .unresolved=1
 	measure --gap 0
@@ -556,7 +557,7 @@ t_edges()
 }
 declare_test t_edges "" "packets in the queue when a capture starts or ends"
 
-# A queue of segments on one side, of super-packets on the other.
+# Segments on one side of the queue, super-packets on the other.
 t_segmented()
 {
 	traffic <<-E
@@ -574,7 +575,7 @@ t_segmented()
 }
 declare_test t_segmented "" "segments on one side, super-packets on the other"
 
-# The largest packet is lost, and another one leaves that never came: no segmentation.
+# The largest packet is lost, and another one leaves that never arrived: no segmentation.
 t_not_segmented()
 {
 	traffic <<-E
@@ -589,8 +590,8 @@ t_not_segmented()
 }
 declare_test t_not_segmented "" "a lost largest packet does not look like segmentation"
 
-# Super-packets on both sides count as the segments that the wire carries: MSS 1460 of the
-# SYN, less 12 bytes of timestamps.
+# Super-packets on both sides count as the segments that the wire would carry, of MSS 1460
+# from the SYN less 12 bytes of timestamps.
 t_super_packets()
 {
 	traffic <<-E
@@ -628,7 +629,7 @@ t_super_packets()
 }
 declare_test t_super_packets "" "super-packets on both sides count as their segments"
 
-# TCP without SYN or ACK, as HPCC++'s probes are, is no part of the stream.
+# TCP packets without SYN and ACK, such as HPCC++'s probes, are not part of the stream.
 t_probes()
 {
 	traffic <<-E
@@ -652,9 +653,9 @@ t_mid_flow()
 	want .flows[0].retransmitted=1
 	expect "a time beyond 2^53 is a string" "$(jq -r '.first_ns | type' "$TMP/json")" = string
 }
-declare_test t_mid_flow "" "reordering at the start of a capture is no retransmission"
+declare_test t_mid_flow "" "reordering at the start of a capture is not counted as retransmission"
 
-# A series with too many rows ends; the result is there, and the exit status says so.
+# A series with too many rows is cut off; the result is printed, and the exit status tells.
 t_many_rows()
 {
 	traffic <<-E
@@ -666,11 +667,11 @@ t_many_rows()
 	says "the series has no more than 2000000 rows"
 	expect "rows" "$(wc -l <"$TMP/s")" -le 2000001
 }
-declare_test t_many_rows "" "a series that is too long does not take the result with it"
+declare_test t_many_rows "" "a series that is too long does not prevent the result"
 
 declare_test t_probes "" "packets without SYN and ACK are neither retransmissions nor goodput"
 
-# Captures with several CPUs are a little out of order; a clock that steps
+# Captures made on several CPUs are slightly out of order; a clock that steps
 # back must not break the arithmetic.
 t_out_of_order()
 {
@@ -767,9 +768,9 @@ t_bad_captures()
 	done
 	[ ! -e "$TMP/s" ] || fail "half a series stays"
 }
-declare_test t_bad_captures "" "files that are no captures are refused"
+declare_test t_bad_captures "" "files that are not captures are refused"
 
-# Whatever is cut or broken anywhere: an answer or one line, never a crash.
+# However a capture is cut or damaged: a result or one line of error, never a crash.
 t_corrupt()
 {
 	local n size st=0 i
@@ -798,7 +799,7 @@ t_corrupt()
 		done
 	done
 }
-declare_test t_corrupt "" "broken captures: an answer or one line"
+declare_test t_corrupt "" "damaged captures: a result or one line of error"
 
 t_usage()
 {
@@ -836,9 +837,9 @@ t_usage()
 	run 0 --in "$TMP/in" --out "$TMP/in" --rate 1.5gbit --bin 1.5us --gap 1s
 	qdelay --help | grep -q -- --overhead || fail "no --help"
 }
-declare_test t_usage "" "nonsense for an argument is refused"
+declare_test t_usage "" "an invalid argument is refused"
 
-# A queue with random traffic, and the same numbers worked out the slow way.
+# Random traffic through a queue, compared with the same numbers computed by brute force.
 t_random()
 {
 	awk -v A="$A" -v B="$B" -v in_="$TMP/in.txt" -v out="$TMP/out.txt" '
@@ -935,11 +936,11 @@ t_random()
 		>"$TMP/wants"
 	near .flows[0].delay_us.p99 "$(cat "$TMP/wants")" 0.001
 }
-declare_test t_random "" "random traffic, against numbers worked out the slow way"
+declare_test t_random "" "random traffic, compared with numbers computed by brute force"
 
 # ---- live ----
 
-# h1 -- sw -- (the queue) -- r, nothing but our own packets
+# h1 -- sw -- (the queue) -- r, with only our own packets
 need_live()
 {
 	[ "$EUID" -eq 0 ] || skip "not root"
@@ -947,7 +948,7 @@ need_live()
 	command -v ping >/dev/null || skip "no ping"
 	ip netns add "${NSP}try" 2>"$TMP/err" || skip "no namespaces: $(head -1 "$TMP/err")"
 	dumbbell 1 0
-	# without IPv6 it is not there
+	# the file is missing in a kernel without IPv6
 	every sh -c 'echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6' 2>/dev/null
 }
 
@@ -957,7 +958,7 @@ qdisc()	# ARGUMENTS of tc qdisc add: the test is skipped if the kernel has it no
 		skip "no $(echo "$*" | grep -owE 'htb|tbf|red|netem|pfifo'): $(head -1 "$TMP/err")"
 }
 
-# shape RATE BURST: a rate, for one queue below it, class 1:1
+# shape RATE BURST: a shaper; the queue goes below its class 1:1
 shape()
 {
 	qdisc root handle 1: htb default 1
@@ -975,7 +976,7 @@ begin()	# OPTIONS of qdelay
 	WAIT=20 wait_until grep -qx ready "$TMP/err"
 }
 
-# stop SIGNAL STATUS: with that exit status
+# stop SIGNAL STATUS: stops qdelay with SIGNAL; its exit status must be STATUS
 stop()
 {
 	kill "-$1" "$pid" 2>/dev/null
@@ -983,7 +984,7 @@ stop()
 	expect "exit status" $? = "$2"
 }
 
-# end SIGNAL: what qdelay and the queue's counters tell
+# end SIGNAL: stops qdelay, and collects its result and the queue's counters
 end()
 {
 	stop "$1" 0
@@ -1015,7 +1016,7 @@ counters_agree()	# KIND
 t_live_drops()
 {
 	need_live
-	# 50 packets of 1042 bytes; one burst is ten packets of them
+	# 50 packets of 1042 bytes; ten of them are one burst
 	qdisc root handle 1: tbf rate 20mbit burst 10420 limit 52100
 	begin --gap 400ms --rate 20mbit
 	burst 150 2
@@ -1028,7 +1029,7 @@ t_live_drops()
 	[ "${JSON[.tc.tbf.drops]}" != 0 ] || skip "too slow to fill the queue"
 	expect "dropped of 150" "${JSON[.dropped]}" -gt 0
 	expect "dropped of 150" "${JSON[.dropped]}" -le 100
-	# 50 packets of 417 us wait; real time may be late but not early
+	# 50 packets that take 417 us each; in real time they may be later, but not earlier
 	expect "delay, us" "${JSON[.delay_us.max]}" -ge 20000
 	expect "delay, us" "${JSON[.delay_us.max]}" -lt 1e6
 	expect "queue length" "${JSON[.qlen_pkts.max]}" -ge 50
@@ -1072,7 +1073,7 @@ t_live_delay()
 }
 declare_test t_live_delay "" "live: a delay of netem"
 
-# Bulk TCP at many packets per wakeup
+# Bulk TCP with many packets per wakeup
 t_live_tcp()
 {
 	local wakeups slow=
@@ -1091,7 +1092,7 @@ t_live_tcp()
 	end TERM
 	counters_agree htb
 	want .segmented=0
-	# two devices, 20 times a second each, and full blocks
+	# two devices with 20 wakeups per second each, and one per full block
 	awk -v w="$wakeups" -v p="${JSON[.packets_out]}" -v t="${JSON[.duration_ns]}" \
 		'BEGIN { exit !(w < p / 20 + 60 * (t / 1e9 + 1)) }' ||
 		fail "$wakeups wakeups for ${JSON[.packets_out]} packets"
@@ -1100,7 +1101,7 @@ t_live_tcp()
 	expect "utilisation" "${JSON[.utilisation]}" -gt 0
 	expect "utilisation" "${JSON[.utilisation]}" -lt 1.01
 }
-declare_test t_live_tcp "" "live: TCP in bulk, at many packets per wakeup"
+declare_test t_live_tcp "" "live: bulk TCP with many packets per wakeup"
 
 # Packets that the capture lost must not count as drops of the queue
 t_live_capture_loss()
@@ -1115,9 +1116,9 @@ t_live_capture_loss()
 	got
 	expect "capture_drops" "${JSON[.capture_drops]}" -gt 0
 }
-declare_test t_live_capture_loss "" "live: packets that the capture lost are no drops"
+declare_test t_live_capture_loss "" "live: packets that the capture missed are not counted as drops"
 
-# Nothing to see: hardly a wakeup, and a clear end
+# No traffic: hardly any wakeups, and a clear message at the end
 t_live_idle()
 {
 	local wakeups
@@ -1139,7 +1140,7 @@ t_live_idle()
 	silent
 	says "nosuchdev: "
 }
-declare_test t_live_idle "" "live: nothing to see"
+declare_test t_live_idle "" "live: no traffic"
 
 command -v qdelay >/dev/null && command -v qdelay_pcap >/dev/null || skip_all "qdelay is not built"
 run_tests "$@"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# scripts/report: tables, aggregation over seeds, failed runs, goals, broken input, the page and
+# Tests scripts/report: tables, means over seeds, failed runs, goals, broken input, the page and
 # the plots, all from results that this test makes up.
 
 # shellcheck source=tap.sh
@@ -118,7 +118,7 @@ scenario("odd")
 PY
 }
 
-# has FILE PATTERN...: every pattern is in the file
+# has FILE PATTERN...: the file contains every pattern
 has()
 {
 	local file=$1 pattern
@@ -147,7 +147,7 @@ failed_runs()
 declare_test failed_runs "" "failed runs are shown"
 
 lost_run() { has odd.txt 'lost +FAILED .*no result.json'; }
-declare_test lost_run "" "a run without result.json is shown as failed"
+declare_test lost_run "" "a run without a result.json is shown as failed"
 
 goal_met() { has seeds.txt 'met +sure: full: 99\.0 %, met by 9\.0 points'; }
 declare_test goal_met "" "a goal that is met"
@@ -158,7 +158,7 @@ goal_missed()
 }
 declare_test goal_missed "" "a goal relative to another row, missed"
 
-# 4 of 5 seeds failed, or gave null: the one that is left cannot meet the goal alone
+# 4 of 5 seeds failed or gave null: one seed alone cannot meet the goal
 goal_failed_seeds()
 {
 	has seeds.txt 'missed +crashed: full: 99\.0 %, but 4 of 5 seeds of crashed gave no value' \
@@ -168,7 +168,8 @@ goal_failed_seeds()
 }
 declare_test goal_failed_seeds "" "a goal with failed or null seeds is not met"
 
-# 10, 12, 14, 16, 18 against 13: mean 14, interval 3.9; against slow's 40, both have one
+# 10, 12, 14, 16, 18: mean 14, interval 3.9. Limits of 13 and 13.5 are ties, half of slow's 40 is
+# not.
 goal_tie()
 {
 	has seeds.txt 'tie +noisy: low: 14\.0 µs: no difference, the 95 % interval is ±3\.93 µs' \
@@ -259,7 +260,8 @@ one_row()
 }
 declare_test one_row "" "one row: a table of variants, and a colour per value of the first setting"
 
-# refused STATUS PATTERN ARGUMENT...: that exit status, one line on stderr with the pattern
+# refused STATUS PATTERN ARGUMENT...: report exits with STATUS and one line on stderr that has
+# the pattern
 refused()
 {
 	local want=$1 pattern=$2 status=0
@@ -310,7 +312,7 @@ series_errors()
 }
 declare_test series_errors "" "broken series: one line, exit 1"
 
-# The page: well-formed, no network, no scripts, ids unique, references to them good.
+# The page: well-formed, loads nothing, has no scripts, unique ids and no broken references.
 page()
 {
 	"$report" "$1" --html "$1.html" >/dev/null && python3 - "$1.html" <<'PY'
@@ -354,7 +356,7 @@ pages()
 }
 declare_test pages "" "the page is complete, well-formed, with unique ids"
 
-# A flow without a line for a time moved nothing then; small flows are counted, not drawn.
+# A flow without a line for some time sent nothing then; small flows are counted, not drawn.
 gaps()
 {
 	printf '%s\n' t_s,flow,throughput_bps 0,a,1e9 0.1,a,1e9 0.1,b,2e9 0.2,b,2e9 0.2,small,1e6 \
@@ -373,7 +375,7 @@ PY
 }
 declare_test gaps "" "gaps in the rate of a flow"
 
-# Thinning to a fraction of 200000 samples must keep the one that is 4321.
+# Thinning out 200000 samples must keep the one whose value is 4321.
 peak()
 {
 	needs_gnuplot
@@ -414,7 +416,7 @@ plots()
 }
 declare_test plots "" "plots as files, and the same input gives the same page"
 
-# A page from its runs, and the same page from its results.csv alone; with all its links
+# A page written from its runs is the same as one written from results.csv alone, links included
 republished()
 {
 	needs_gnuplot
@@ -434,7 +436,7 @@ answer()
 		has pub/seeds/README.md '^\*\*Answer\.\*\* The delay is 14\.0 µs to 40\.0 µs\.$' \
 		'^\| never .*\*\*missed\*\*: joined' '^\| full \| crashed \| 0 of 1 \(1 missed\) \|$'
 }
-declare_test answer "" "the answer takes its numbers from the runs; a miss stands in its row"
+declare_test answer "" "the answer takes its numbers from the runs; a missed goal is shown in its row"
 
 # The published pages: the index has every scenario, every file is linked, every link exists.
 published()
@@ -472,7 +474,7 @@ PY
 }
 declare_test published "" "results: the index is complete, every file is linked, every link exists"
 
-# The pages in the tree are what their results.csv and the scenarios' texts give today.
+# The published pages match their results.csv and the scenarios' present texts.
 up_to_date()
 {
 	in_project || skip "not in the project's own tree"

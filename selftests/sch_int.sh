@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# sch_int through tc: defaults, options, errors, statistics, children, and what is stamped
-# with options. That stamps are true is shown in hpccpp.sh.
+# Tests sch_int through tc: defaults, options, errors, statistics, children, and what the
+# options change in the stamps. hpccpp.sh shows that stamps are correct.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=lib.sh
@@ -14,7 +14,7 @@ for module in sch_int tcp_hpccpp int_reflector; do
 	modprobe "$module" || skip_all "no module $module"
 done
 
-# one port, x0 of namespace a
+# port: makes one port, x0 of namespace a
 port()
 {
 	add_ns a
@@ -27,13 +27,13 @@ tca()
 	in_ns a tc "$@"
 }
 
-# the root of x0 as text
+# shown: the root qdisc of x0 as text
 shown()
 {
 	tca qdisc show dev x0 root | sed 's/refcnt [0-9]* //; s/ *$//'
 }
 
-# option NAME / stat NAME: of the root of x0
+# option NAME, stat NAME: an option or a statistic of x0's root qdisc
 option()
 {
 	tca -j qdisc show dev x0 root | jq -r ".[0].options.$1"
@@ -48,7 +48,7 @@ defaults()
 {
 	needs_virtual	# tc takes half a second with all checkers on
 	port
-	# as a tc without the plugin would do it
+	# as tc does it without the plugin
 	TC_LIB_DIR=/nonexistent tca qdisc add dev x0 root int || fail "int without options and without the plugin"
 	TC_LIB_DIR=/nonexistent tca qdisc show dev x0 | grep -q '^qdisc int 8' || fail "tc does not show it"
 	expect "rate in use, bytes/s: veth's link speed" "$(stat rate_in_use)" -eq 1250000000
@@ -56,7 +56,7 @@ defaults()
 	between "switch ID in use" "$(stat switch_id_in_use)" 1 4095
 	expect "DSCP" "$(option dscp)" -eq 23
 	expect "child" "$(tca -j qdisc show dev x0 invisible | jq -r '[.[] | select(.kind != "int") | .kind] | join(" ")')" = pfifo
-	# by its name, the module comes by itself
+	# the qdisc's name is enough to load the module
 	tca qdisc del dev x0 root
 	wait_until modprobe -r sch_int
 	tca qdisc add dev x0 root int || fail "int does not load its module"
@@ -71,31 +71,31 @@ options()
 		"qdisc int 1: root rate 100Gbit switch-id 7 dscp 40 relative sojourn"
 	expect "rate" "$(option rate)" -eq 12500000000
 	expect "relative" "$(option relative)" = true
-	# a change leaves what it does not name
+	# a change keeps the options that it does not name
 	tca qdisc change dev x0 root int rate 25gbit || fail "change"
 	expect "after a change" "$(shown)" = \
 		"qdisc int 1: root rate 25Gbit switch-id 7 dscp 40 relative sojourn"
 	tca qdisc change dev x0 root int norelative nosojourn switch-id 0 rate 0bit || fail "change"
 	expect "after another" "$(shown)" = \
 		"qdisc int 1: root rate link switch-id default dscp 40"
-	# children come and go, the class is one
+	# children can be added and deleted; there is one class
 	tca qdisc add dev x0 parent 1:1 handle 2: fq_codel || fail "graft"
 	expect "children" "$(tca -j qdisc show dev x0 | jq -r '[.[] | select(.parent == "1:1") | .kind] | join(" ")')" = fq_codel
 	expect "class" "$(tca class show dev x0 parent 1: | grep -c '^class int 1:1 parent 1: leaf 2:')" -eq 1
-	! tca qdisc add dev x0 parent 1:2 pfifo 2>/dev/null || fail "a child at 1:2 was taken"
+	! tca qdisc add dev x0 parent 1:2 pfifo 2>/dev/null || fail "a child at 1:2 was accepted"
 	tca qdisc del dev x0 parent 1:1 || fail "child cannot be deleted"
 	tca qdisc add dev x0 parent 1:1 handle 3: tbf rate 1gbit burst 3000 limit 100000 || fail "tbf"
 	tca qdisc replace dev x0 root handle 9: pfifo || fail "int cannot be replaced"
 }
 declare_test options "H19" "options, changes, children: what tc shows is what was asked for"
 
-# refused TEXT ARGUMENTS...: tc fails and says TEXT
+# refused TEXT ARGUMENTS...: tc fails with a message that contains TEXT
 refused()
 {
 	local text=$1
 
 	shift
-	! tca qdisc add dev x0 root int "$@" >"$TMP/out" 2>&1 || fail "taken: $*"
+	! tca qdisc add dev x0 root int "$@" >"$TMP/out" 2>&1 || fail "accepted: $*"
 	grep -q -- "$text" "$TMP/out" || fail "for $*: $(cat "$TMP/out")"
 	! tca qdisc show dev x0 | grep -q int || fail "int is there after: $*"
 }
@@ -104,10 +104,10 @@ errors()
 {
 	needs_virtual	# tc takes half a second with all checkers on
 	port
-	# the kernel's own words
+	# messages of the kernel
 	refused 'rate has to be 10mbit to 1600gbit' rate 1mbit
 	refused 'rate has to be 10mbit to 1600gbit' rate 2000gbit
-	# the plugin's
+	# messages of the plugin
 	refused 'rate takes a rate' rate lots
 	refused 'rate takes a rate' rate
 	refused 'switch-id takes' switch-id 4096
@@ -116,12 +116,13 @@ errors()
 	refused 'what is "frobnicate"' frobnicate
 	refused 'Usage: ... int' help
 	tca qdisc add dev x0 root int rate 1gbit
-	! tca qdisc change dev x0 root int rate 1mbit 2>/dev/null || fail "a wrong change was taken"
+	! tca qdisc change dev x0 root int rate 1mbit 2>/dev/null || fail "a wrong change was accepted"
 	expect "rate after a refused change" "$(option rate)" -eq 125000000
 }
 declare_test errors "H19" "wrong options are refused with a reason, and change nothing"
 
-# probes through sw's egress while cubic fills it; leaves $TMP/r.pcap and $TMP/flow.json
+# loaded OPTION...: sends probes through sw's egress, a port with these options, while CUBIC fills
+# its queue; leaves $TMP/trace and $TMP/flow.json
 loaded()
 {
 	dumbbell 2 100us
@@ -136,7 +137,7 @@ loaded()
 	trace_off "$TMP/trace"
 }
 
-# U of samples, mean
+# mean_u: the mean U of measured samples
 mean_u()
 {
 	grep 'result=0' "$TMP/trace" | field u_q20 | awk '{ s += $1 } END { printf "%.4f", s / NR / 2^20 }'
@@ -148,7 +149,7 @@ relative()
 
 	needs_virtual
 	wait_until modprobe -r tcp_hpccpp
-	# the host's own rate is what W_ai and the bound of W come from, then
+	# where records hide the rate, W_ai and the limit on W follow from the host's own
 	modprobe tcp_hpccpp line_rate_mbps=25000
 	RATE=25gbit loaded rate 25gbit switch-id 5
 	u=$(mean_u)
@@ -159,7 +160,7 @@ relative()
 	between "mean U, relative / absolute" "$(awk -v a="$(mean_u)" -v b="$u" 'BEGIN { print a / b }')" 0.97 1.03
 	expect "flow's control" "$(jq -rs '.[0].cc' "$TMP/flow.json")" = hpccpp
 	teardown
-	# a rate that the enum does not have: the next lower one, the same load
+	# a rate that the enum lacks is stamped as the next lower one, with the same load
 	RATE=1300mbit loaded rate 1300mbit switch-id 5
 	expect "speed stamped for 1.3 Gb/s" "$(field mbps <"$TMP/trace" | sort -u)" -eq 1000
 	expect "least U" "$(grep 'result=0 ' "$TMP/trace" | field u_q20 | sort -n | head -n1 | awk '{ print $1 / 2^20 }')" -le 1
@@ -167,7 +168,7 @@ relative()
 	wait_until modprobe -r tcp_hpccpp
 	modprobe tcp_hpccpp
 }
-declare_test relative "H14" "relative: another rate is shown, the load is the same; rates that the enum lacks"
+declare_test relative "H14" "relative: stamps show another rate and the same load; rates that the enum lacks"
 
 sojourn()
 {
@@ -178,11 +179,12 @@ sojourn()
 	loaded rate 1gbit switch-id 5 sojourn
 	field qlen <"$TMP/trace" >"$TMP/wait"
 	expect "wrong checksums" "$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Checksum" { print $2 }')" -eq 0
-	# behind one fifo both are the same, but for what came while the probe waited
+	# behind one fifo both are the same, except for packets that arrived while the probe waited
 	expect "longest wait x rate, units of 80 bytes" "$(sort -n "$TMP/wait" | tail -n1)" -ge 500
 	between "longest, sojourn / backlog" "$(awk -v a="$(sort -n "$TMP/wait" | tail -n1)" -v b="$(sort -n "$TMP/queue" | tail -n1)" 'BEGIN { print a / b }')" 0.7 1.3
 	teardown
-	# a queue of its own beside a full one: its probes' wait is short, the backlog is not
+	# a separate queue beside a full one: its probes wait for a short time, although the
+	# port's backlog is long
 	dumbbell 2 100us
 	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit switch-id 5 sojourn
 	shaper sw egress 1gbit parent 1:1 handle 2:
@@ -199,7 +201,7 @@ sojourn()
 }
 declare_test sojourn "H15" "sojourn: the probe's own wait times the rate"
 
-# Probes wait in the queue while options change
+# The options change while probes wait in the queue
 sojourn_changes()
 {
 	local i pids=() options=("nosojourn" "sojourn dscp 40" "sojourn dscp 23" "nosojourn rate 2gbit" "sojourn rate 1gbit")
@@ -223,7 +225,7 @@ sojourn_changes()
 	expect "probes stamped" "$(in_ns sw tc -s -j qdisc show dev egress root | jq '.[0].stamped')" -ge 10
 	expect "wrong checksums" "$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Checksum" { print $2 }')" -eq 0
 }
-declare_test sojourn_changes "H15" "options that change while probes wait: no checksum breaks"
+declare_test sojourn_changes "H15" "options that change while probes wait: all checksums stay correct"
 
 # tagged NS ADDRESS: eth0 of NS gets 802.1ad and 802.1Q tags and this address
 tagged()
@@ -260,8 +262,8 @@ qinq()
 }
 declare_test qinq "H6 H19" "a bridge port stamps behind two VLAN tags, too"
 
-# A port whose rate nobody knows: what passes it unstamped is what came, its checksum
-# included; copies go there
+# A port whose rate is unknown does not stamp: probes leave as they came, with a correct
+# checksum. It gets copies of the packets.
 no_rate()
 {
 	local option
@@ -285,7 +287,7 @@ no_rate()
 		teardown
 	done
 }
-declare_test no_rate "H15 H19" "a port without a rate leaves probes as they were"
+declare_test no_rate "H15 H19" "a port without a rate does not change probes"
 
 profile()
 {
@@ -303,7 +305,7 @@ profile()
 		"tc -n ${NSP}a qdisc add dev x0 root handle 10f0: int rate 25gbit dscp 40 relative sojourn"
 	! "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1mbit --shape --dry-run >/dev/null 2>&1 || fail "1mbit was taken"
 	! "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1gbit --shape --switch-id 4096 --dry-run >/dev/null 2>&1 || fail "switch ID 4096 was taken"
-	# without the plugin: refused, in words
+	# without the plugin it is refused with a reason
 	! TC_LIB_DIR=/nonexistent "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1gbit --shape --dry-run >"$TMP/out" 2>&1 || fail "set without the plugin"
 	grep -q "has no 'rate' for 'int'" "$TMP/out" || fail "does not say what is missing: $(cat "$TMP/out")"
 	# several hardware queues: one queue for the port
@@ -311,9 +313,9 @@ profile()
 	expect "root of a device with 4 queues" "$("$LOWQ_TC" -n "${NSP}a" hpccpp m0 --rate 10gbit --no-shape --switch-id 3 --dry-run --json |
 		jq -r '[.commands[] | select(test("qdisc add"))] | .[0]')" = "tc -n ${NSP}a qdisc add dev m0 root handle 10f0: int rate 10gbit switch-id 3"
 }
-declare_test profile "H19" "lowq-tc hpccpp: what it sets, puts back, refuses"
+declare_test profile "H19" "lowq-tc hpccpp: what it sets, restores and refuses"
 
-# values MODULE.NAME...: their values, one line
+# values MODULE.NAME...: the parameters' values in one line
 values()
 {
 	local p
@@ -333,7 +335,7 @@ host()
 	"$LOWQ_TC" host hpccpp "${wanted[@]}" --dry-run >"$TMP/out" 2>&1 || fail "dry run: $(cat "$TMP/out")"
 	grep -qx 'echo 100000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns' "$TMP/out" || fail "dry run: $(cat "$TMP/out")"
 	expect "modules after a dry run" "$(values "${all[@]}")" = "none none none none none none"
-	# the modules come with it; what they had is known all the same
+	# it loads the modules, and still records their values from before
 	"$LOWQ_TC" host hpccpp "${wanted[@]}" >"$TMP/out" 2>&1 || fail "set: $(cat "$TMP/out")"
 	expect "set" "$(values "${all[@]}")" = "100000 16 16 10000 40 40"
 	"$LOWQ_TC" host hpccpp --rtt 50us >/dev/null || fail "set again"
@@ -343,9 +345,9 @@ host()
 	# what is refused changes nothing
 	for bad in "--rtt 2s" "--flows 1000001" "--rate 100kbit" "--dscp 64"; do
 		# shellcheck disable=SC2086 # two words
-		! "$LOWQ_TC" host hpccpp $bad >/dev/null 2>&1 || fail "$bad was taken"
+		! "$LOWQ_TC" host hpccpp $bad >/dev/null 2>&1 || fail "$bad was accepted"
 	done
-	# one of several fails: all are put back
+	# if one of several steps fails, all are undone
 	mkdir "$TMP/bin"
 	# shellcheck disable=SC2016 # for the script
 	printf '%s\n' '#!/bin/sh' 'case " $* " in *" -w "*) exit 1 ;; esac' "exec $(command -v sysctl)"' "$@"' >"$TMP/bin/sysctl"
@@ -353,14 +355,14 @@ host()
 	! PATH=$TMP/bin:$PATH "$LOWQ_TC" host hpccpp --rtt 70us --flows 17 --default >"$TMP/out" 2>&1 || fail "sysctl fails, lowq-tc does not"
 	grep -q 'rolled back to what was there before' "$TMP/out" || fail "roll back: $(cat "$TMP/out")"
 	expect "after what was refused" "$(values "${all[@]}")" = "50000 16 16 10000 40 40"
-	# another namespace lives off them until it is reset
+	# another namespace uses the settings until it is reset
 	add_ns a
 	"$LOWQ_TC" -n "${NSP}a" host hpccpp --flows 16 >/dev/null || fail "in a namespace"
 	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset: $(cat "$TMP/out")"
 	grep -q 'stays: another namespace' "$TMP/out" || fail "reset: $(cat "$TMP/out")"
 	expect "left to the other namespace" "$(values "${all[@]}")" = "50000 16 16 10000 40 40"
 	"$LOWQ_TC" -n "${NSP}a" host reset >/dev/null || fail "reset in a namespace"
-	# alone: all of it
+	# without another namespace everything is reset
 	wait_until modprobe -r tcp_hpccpp int_reflector
 	modprobe tcp_hpccpp flows=7
 	rmmod int_reflector 2>/dev/null
@@ -373,7 +375,7 @@ host()
 	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset without the module: $(cat "$TMP/out")"
 	modprobe -a tcp_hpccpp int_reflector
 }
-declare_test host "H5 H19" "lowq-tc host hpccpp: T, N, line rate, DSCP and the reflector; shown, put back, left to others"
+declare_test host "H5 H19" "lowq-tc host hpccpp: T, N, line rate, DSCP and the reflector; shown, restored, left to others"
 
 # Many ports, changed and deleted under traffic
 churn()
@@ -393,7 +395,7 @@ churn()
 	ip -n "${NSP}sw" link set egress down
 	ip -n "${NSP}sw" link set egress up
 	ip -n "${NSP}sw" link del egress
-	wait $! || true	# it may have found no port any more
+	wait $! || true	# its last packets may have found no port
 }
 declare_test churn "" "ports that are changed, deleted and taken down under traffic"
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# All of lowq's controls under what networks and people do to them. Data have to arrive
-# as they were sent (SHA-256 at both ends), modules have to go when asked to.
+# All of lowq's controls under harsh conditions: bad paths, changes in mid-flow, deleted
+# namespaces, failed allocations. Data must arrive unchanged (SHA-256 at both ends), and the
+# modules must unload.
 # FULL=1: 10,000 connections per control, and more than 4 GiB in one flow.
 # TABLE=FILE: writes the tests, their amounts and results as rows of a Markdown table.
 # shellcheck disable=SC2317 # tests are called by name
@@ -24,27 +25,29 @@ else
 	CONNECTIONS=400
 fi
 
-# thorough: what takes minutes with all checkers on, and is tried without them, too
+# thorough: skips a test that takes minutes with all checkers on, unless FULL=1; it also runs
+# without the checkers
 thorough()
 {
 	[ "${FULL:-}" ] || [ "${LOWQ_LAB:-}" != debug ] || skip "FULL=1 to try it with all checkers on"
 }
 
-# row WHAT HOW-MUCH: a line of the table; it is reached only when all went well
+# row WHAT HOW-MUCH: a line of the table, for what has passed
 row()
 {
 	echo "$1: $2"
 	[ -z "${TABLE:-}" ] || echo "| $1 | $2 | intact, clean |" >>"$TABLE"
 }
 
-# receiver NS: there, intact.py answers
+# receiver NS: starts intact.py's server there
 receiver()
 {
 	in_ns "$1" python3 "$SELFTESTS/intact.py" serve 5300 2>/dev/null &
 	wait_until listening "$1" 5300
 }
 
-# intact TO [intact.py's options]: from h1 to r, adds to $TMP/said; all has to arrive
+# intact TO [intact.py's options]: sends from h1 to r; all data must arrive. Appends the result to
+# $TMP/said
 intact()
 {
 	in_ns h1 timeout "3000" python3 "$SELFTESTS/intact.py" send "$1" 5300 "${@:2}" >"$TMP/one" ||
@@ -53,20 +56,20 @@ intact()
 	cat "$TMP/one" >>"$TMP/said"
 }
 
-# sum FIELD: of all that intact.py has said in this test
+# sum FIELD: over all results of intact.py in this test
 sum()
 {
 	jq -s "map(.$1) | add" "$TMP/said"
 }
 
-# bottleneck RATE: of sw's way to r; marks, so that each control has something to do
+# bottleneck RATE: a queue from sw to r that marks, so that each control has to react
 bottleneck()
 {
 	shape "$1" fq_codel ce_threshold 1ms
 	every sysctl -qw net.ipv4.tcp_ecn=3 2>/dev/null
 }
 
-# all_unload: the modules go, and come again
+# all_unload: unloads all modules and loads them again
 all_unload()
 {
 	local c
@@ -79,7 +82,8 @@ all_unload()
 	done
 }
 
-# come_and_go CONTROL: the others' modules, by turns, until $TMP/enough is there
+# come_and_go CONTROL: unloads and loads the other controls' modules in turn until $TMP/enough
+# exists
 come_and_go()
 {
 	local c n=0
@@ -119,7 +123,7 @@ churn()
 	done
 	all_unload
 }
-declare_test churn "" "connections by the thousand that change their control, while other modules come and go"
+declare_test churn "" "thousands of connections that change their control, while other modules unload and load"
 
 every_pair()
 {
@@ -133,11 +137,11 @@ every_pair()
 	done
 	teardown
 	all_unload
-	row "every control into every other and into CUBIC, Reno, DCTCP and BBR, in one flow, while ss looks on" "400 changes"
+	row "every control into every other and into CUBIC, Reno, DCTCP and BBR, in one flow, while ss reads their state" "400 changes"
 }
 declare_test every_pair "" "a flow changes from each control to each, in mid-flow"
 
-# What trace-cmd and perf read of an event is the event: a pointer in it tells them nothing
+# trace-cmd and perf read the stored event, where a pointer would be useless
 traces()
 {
 	local c events=/sys/kernel/tracing/events
@@ -147,7 +151,7 @@ traces()
 		expect "pointers in them" "$(cat "$events/$c"/*/format | grep -c 'field:.*\*')" -eq 0
 	done
 }
-declare_test traces "" "events hold what they say, and no pointers to it"
+declare_test traces "" "events hold their values, not pointers to them"
 
 bad_paths()
 {
@@ -188,7 +192,7 @@ moving_ground()
 		: >"$TMP/said"
 		dumbbell 1 1ms
 		bottleneck 100mbit
-		# a second way from h1 to r's side
+		# a second link from h1 to sw
 		link h1 eth1 sw q1
 		ip -n "${NSP}h1" addr add 10.9.0.1/24 dev eth1
 		ip -n "${NSP}sw" addr add 10.9.0.254/24 dev q1
@@ -276,8 +280,8 @@ no_memory()
 		intact 10.0.0.1 --size 700000 --connections 4 --parallel 4 --cc "$c" cubic &
 		flow=$!
 		wait_until sending
-		# Of those that cannot wait, which are the network's, and in mid-flow: a FIN for
-		# which there is no memory Linux never sends.
+		# Only atomic allocations fail, which are mostly the network's, and only in
+		# mid-flow: Linux never retries a FIN that it could not allocate.
 		echo Y >"$FAILSLAB/ignore-gfp-wait"
 		echo 0 >"$FAILSLAB/verbose"
 		echo -1 >"$FAILSLAB/times"
