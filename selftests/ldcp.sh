@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# tcp_ldcp against the LDCP draft, as its packets show it, and lowq-tc's WRED.
+# tcp_ldcp against the LDCP draft, judged by its packets and tracepoints; and lowq-tc's WRED.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=lib.sh
@@ -11,7 +11,7 @@ export LOWQ_STATE_DIR=$TMP/state
 
 under_test ldcp
 
-# wred RATE [lowq-tc options]: the bottleneck, a shaper over the two profiles
+# wred RATE [lowq-tc options]: makes the bottleneck, a shaper over the two profiles
 wred()
 {
 	virtual || set -- 10mbit "${@:2}"
@@ -19,7 +19,7 @@ wred()
 		fail "lowq-tc ldcp $*"
 }
 
-# initial WINDOW: in packets, of h1's routes, both families
+# initial WINDOW: sets the initial window of h1's routes in packets, IPv4 and IPv6
 initial()
 {
 	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd "$1" initrwnd "$((2 * $1))"
@@ -61,7 +61,7 @@ window_rule()
 }
 declare_test window_rule "L3 L4 L15" "cw is the draft's, ACK by ACK, from the ACKs of a capture, and nothing else moves it"
 
-# The smallest window, held for seconds with losses: how far apart packets leave, and how
+# Losses keep the window at its minimum for seconds: how far apart packets leave, and how
 # soon the rate recovers afterwards.
 below_one()
 {
@@ -77,7 +77,7 @@ below_one()
 	capture h1 eth0 "$TMP/h.pcap" "tcp dst port 5201"
 	trace_on ldcp/ldcp_ack
 	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --duration 8s >"$TMP/flow.json" &
-	# not earlier: after a lost SYN there would be no ECN
+	# losses start only now: a retransmitted SYN would not ask for ECN
 	wait_until eval 'in_ns h1 ss -Htn state established dport = :5201 | grep -q .'
 	in_ns sw tc qdisc add dev egress parent 1:1 netem limit 1000 loss 5%
 	sleep 5
@@ -90,7 +90,7 @@ below_one()
 	trace_off "$TMP/trace"
 	stop_captures
 	grep -q 'cwnd_gain:0.0625' "$TMP/ss" || fail "ss -ti does not show cw = 1/16: $(cat "$TMP/ss")"
-	# RTT / cw = 16 ms, less what srtt may be below a millisecond
+	# RTT / cw = 16 ms, or a little less: srtt may be just below a millisecond
 	judge gaps "$TMP/h.pcap" 15800 17000 --start 0.5 --until "$start" | tee "$TMP/judged"
 	again=$(field retransmitted <"$TMP/judged")
 	expect "packets at one RTT / cw" "$(field within <"$TMP/judged")" -ge 100
@@ -103,7 +103,7 @@ below_one()
 		awk -F'\t' -v s="$start" '$1 > s { b[int(($1 - s) * 200)] += $2; m = int(($1 - s) * 200) }
 		END { for (i = 0; i < m; i++) if (b[i] * 8 * 200 >= 95e6) { print (i + 1) / 200; exit } print 99 }')" -le 0.085
 }
-declare_test below_one "L5 L6 L15" "cw = 1/16 for seconds: a packet every RTT / cw, retransmitted or new; back at the rule's pace"
+declare_test below_one "L5 L6 L15" "cw = 1/16 for seconds: a packet every RTT / cw, retransmitted or new; then growth at the rule's rate"
 
 # --- fast start -------------------------------------------------------------
 
@@ -504,7 +504,7 @@ accecn()
 	every sysctl -qw net.ipv4.tcp_ecn=3
 	shape 100mbit
 	data_meets h1 eth0 loss 2% ecn
-	# but not the SYN-ACK
+	# the SYN-ACK is not lost
 	in_ns r tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
 	in_ns r tc qdisc add dev eth0 parent 1:2 netem loss 30% limit 100000
 	in_ns r tc filter add dev eth0 parent 1: protocol ip flower ip_proto tcp tcp_flags 0x2/0x2 classid 1:1
@@ -523,12 +523,12 @@ accecn()
 	expect "marks accounted for, more than there were" "$((marked - marks))" -le 0
 	expect "marks accounted for, short by" "$((marks - marked))" -le 2
 }
-declare_test accecn "L14" "with Accurate ECN the counts are used, whatever ACKs are lost"
+declare_test accecn "L14" "with Accurate ECN the peer's counts are used, so lost ACKs do not matter"
 
-# --- what happens to connections in the world ----------------------------------
+# --- situations that connections meet ------------------------------------------
 
-# talked EVENT...: traces these of ldcp while talk does its steps; its socket's lines are
-# in $TMP/ours. STEPS is the array of steps.
+# talked EVENT...: traces these events of ldcp while talk does STEPS, an array of steps; the
+# lines of its socket are in $TMP/ours.
 talked()
 {
 	trace_on "${@/#/ldcp/}"
@@ -757,7 +757,7 @@ wait_within_rto()
 }
 declare_test wait_within_rto "L6" "a lost packet's retransmission does not wait beyond the RTO"
 
-# A probe of the path's MTU succeeds: the same bytes are fewer packets
+# A probe of the path's MTU succeeds: the same bytes now fill fewer packets
 mtu_probe()
 {
 	needs_virtual
@@ -795,7 +795,7 @@ idle_restart()
 }
 declare_test idle_restart "L13" "after idling for an RTO cw is IW at most"
 
-# The socket's own limits come back when the control leaves it
+# The socket gets its own limits back when it switches to another control
 own_limits()
 {
 	local TCP_DELACK_MAX_US=46
@@ -867,9 +867,9 @@ incast()
 	# 53 RTT from 1/16 to one packet, 30 more to the end
 	expect "ms until the last is done" "$(tail -n1 "$TMP/ms")" -le 20
 }
-declare_test incast "L6 L10 L12" "64 answers at once: no timeout, no ECT packet dropped, windows grow with what is sent again"
+declare_test incast "L6 L10 L12" "64 answers at once: no timeout, no ECT packet dropped, windows grow with retransmissions"
 
-# --- knobs and life -----------------------------------------------------------
+# --- parameters, switching, unloading -----------------------------------------
 
 parameters()
 {
@@ -914,7 +914,7 @@ sw_queue()
 	in_ns sw tc filter show dev egress egress | grep -c 'handle'
 }
 
-# picture NS: the settings there that lowq-tc host can change
+# picture NS: the settings in NS that lowq-tc host can change
 picture()
 {
 	in_ns "$1" ip route
@@ -954,7 +954,7 @@ companion()
 	"$lt" host reset -n "${NSP}r" --quiet || fail "lowq-tc host reset"
 	expect "host after reset" "$(picture r)" = "$before"
 }
-declare_test companion "L1 L7 L9" "lowq-tc ldcp, --simple, reset; host ldcp with --route: what they set, say, refuse and put back"
+declare_test companion "L1 L7 L9" "lowq-tc ldcp, --simple, reset; host ldcp with --route: what they set, report, refuse and restore"
 
 switch_mid_flow()
 {
@@ -966,7 +966,7 @@ switch_mid_flow()
 	sink
 	switch_controls h1 10.0.0.1 ldcp cubic reno dctcp
 }
-declare_test switch_mid_flow "" "the control changes mid-flow, to and fro"
+declare_test switch_mid_flow "" "the control changes mid-flow, to and from this one"
 
 unload()
 {
@@ -974,10 +974,10 @@ unload()
 	wred 1gbit
 	in_use
 }
-declare_test unload "" "unload is refused while in use, and clean afterwards"
+declare_test unload "" "unloading is refused while in use, and works afterwards"
 
-# Everything at once, for the checkers: marks, first-RTT drops, loss, lost ACKs,
-# both families, Accurate ECN, parameters that change, a namespace that goes away.
+# Everything at once, so that the kernel's checkers see it: marks, first-RTT drops, loss, lost
+# ACKs, IPv4 and IPv6, Accurate ECN, changes of parameters, a deleted namespace.
 stress()
 {
 	local i v
@@ -999,6 +999,6 @@ stress()
 	done
 	! virtual || load
 }
-declare_test stress "" "marks, drops, loss, parameters, a namespace that goes away: nothing breaks"
+declare_test stress "" "marks, drops, loss, parameters, a deleted namespace: nothing breaks"
 
 run_tests "$@"

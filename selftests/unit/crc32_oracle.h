@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The reflected CRC-32, a bit at a time, as the kernel's crc32_le() */
+/* The reflected CRC-32, bit by bit, with the result of the kernel's crc32_le() */
 #ifndef _LOWQ_CRC32_ORACLE_H
 #define _LOWQ_CRC32_ORACLE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * DCQCN's reaction point in floating point, event by event, from the formulas of
- * the paper (section 3.1 and figure 7), and a pair of it and the model that are
- * put through the same things and compared.
+ * the paper (section 3.1 and figure 7). A pair of it and the model gets the same events
+ * and is compared.
  */
 #ifndef _LOWQ_DCQCN_ORACLE_H
 #define _LOWQ_DCQCN_ORACLE_H
@@ -88,8 +88,8 @@ static inline void dcqcn_pair_init(struct dcqcn_pair *d, u64 now)
 }
 
 /*
- * Equal, but for roundings of one step: units of alpha, bits per second for
- * halvings, and what the one does to the other.
+ * Equal, except for the rounding of one step: units of alpha, bits per second in
+ * halvings, and the effect of one on the other.
  */
 static inline void dcqcn_pair_compare(struct dcqcn_pair *d, const char *what)
 {
@@ -115,7 +115,7 @@ static inline void dcqcn_pair_compare(struct dcqcn_pair *d, const char *what)
 	expect(m->alpha_due == d->o.alpha_due && m->timer_due == d->o.timer_due,
 	       "%s: due %lu %lu, paper %lu %lu", what, m->alpha_due, m->timer_due, d->o.alpha_due,
 	       d->o.timer_due);
-	/* from here on both have the same past */
+	/* from here on both continue from the same state */
 	d->o.alpha = m->alpha * unit;
 	d->o.rc = m->rate;
 	d->o.rt = m->target;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * DCTCP's sender in floating point, written from RFC 8257 section 3.3, and the
- * checks that hold dctcp_model.h against it: used by test_dctcp_model.c and by
+ * checks that compare dctcp_model.h with it: used by test_dctcp_model.c and by
  * fuzz_dctcp_model.c.
  *
  * Sequence numbers here have 64 bits and never wrap; the model sees the lower 32.
@@ -65,7 +65,7 @@ static inline bool dctcp_rfc_ack(struct dctcp_rfc *s, u64 seg_ack, bool ece, u64
 	return true;
 }
 
-/* Step 9, in whatever unit @cwnd has */
+/* Step 9, in the unit of @cwnd */
 static inline long double dctcp_rfc_cut(long double cwnd, long double alpha)
 {
 	return cwnd * (1 - alpha / 2);
@@ -90,24 +90,24 @@ static inline u32 dctcp_rfc_scaled(u32 alpha, u64 acked, u64 marked, u32 scf, un
  * ACKs and a start without error (a Q30 value is exact in floating point).
  *
  * A window rounds M down by f, 0 <= f < 1, and the average by e, |e| < 1, so with
- * g = 2^-shift the distance d from the RFC's alpha goes
+ * g = 2^-shift the distance d from the RFC's alpha becomes
  *
  *	d' = (1 - g) * d + e - g * f
  *
- * Above, e alone adds up: d < 1 / g = 2^shift. Below it is (1 + g) / g:
- * d > -(2^shift + 1). At shift 10, the largest, that is 1e-6 of the whole scale.
- * What long double rounds is less than 2^-20 of a unit.
+ * Above the RFC's alpha only e adds up: d < 1 / g = 2^shift. Below it, the limit is
+ * (1 + g) / g: d > -(2^shift + 1). At shift 10, the largest, that is 1e-6 of the whole
+ * scale. long double rounds by less than 2^-20 of a unit.
  */
 #define DCTCP_ALPHA_ABOVE(shift)	((long double)FP_ONE(shift))
 #define DCTCP_ALPHA_BELOW(shift)	((long double)FP_ONE(shift) + 1)
 
-/* Windows without a mark that take any alpha to 0: see ewma_steps_to_zero(). */
+/* Number of windows without marks after which any alpha is 0: see ewma_steps_to_zero(). */
 static inline u64 dctcp_windows_to_zero(unsigned int shift)
 {
 	return ewma_steps_to_zero(DCTCP_ALPHA_Q, shift);
 }
 
-/* D6, D16: alpha is the RFC's within the bound, and never more than 1. */
+/* D6, D16: alpha is within the bound of the RFC's, and at most 1. */
 static inline void dctcp_expect_alpha(u32 alpha, long double rfc, unsigned int shift)
 {
 	long double d = alpha - rfc * DCTCP_ALPHA_ONE;
@@ -137,8 +137,8 @@ static inline struct dctcp_pair dctcp_pair_init(u32 alpha, unsigned int shift, u
 }
 
 /*
- * An ACK of all below @seg_ack, processed by both, and everything that they then
- * know compared. Did the window end?
+ * Both process an ACK of all bytes below @seg_ack; then their states are compared. Returns
+ * whether the window ended.
  */
 static inline bool dctcp_pair_ack(struct dctcp_pair *p, u64 seg_ack, bool ece, u64 snd_nxt)
 {
@@ -174,10 +174,10 @@ static inline bool dctcp_pair_ack(struct dctcp_pair *p, u64 seg_ack, bool ece, u
 }
 
 /*
- * D7: a cut of @cwnd, and all that must hold of it. Returns the new window.
+ * D7: cuts @cwnd and checks all properties of a cut. Returns the new window.
  *
- * cwnd * alpha <= (2^32 - 1) * 2^30 fits 64 bits, and with the fraction owed
- * (below 2^30) half of it is below 2^61 + 2^30.
+ * cwnd * alpha <= (2^32 - 1) * 2^30 fits 64 bits, and half of it plus the fraction
+ * carried over (below 2^30) is below 2^61 + 2^30.
  */
 static inline u32 dctcp_checked_cut(struct dctcp_model *m, u32 cwnd)
 {
@@ -194,7 +194,7 @@ static inline u32 dctcp_checked_cut(struct dctcp_model *m, u32 cwnd)
 	if (cwnd >= DCTCP_MIN_CWND)
 		expect(after <= cwnd, "%u -> %u", cwnd, after);
 	/*
-	 * Never a whole packet off, but for the least of 2, and at least half: cut <=
+	 * Less than one packet off, except at the minimum of 2; half is left: cut <=
 	 * cwnd / 2 + owed, owed < 1, so that after > cwnd / 2 - 1.
 	 */
 	if (after > DCTCP_MIN_CWND)

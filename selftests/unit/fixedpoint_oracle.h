@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What must hold of fixedpoint.h, one struct check per property, in its order:
- * used by test_fixedpoint.c and by fuzz_fixedpoint.c.
+ * The properties of fixedpoint.h, one struct check for each, in its order: used by
+ * test_fixedpoint.c and by fuzz_fixedpoint.c.
  *
- * "_exact" compares with 128-bit arithmetic, "_monotone" wants a larger input
- * to give no smaller (or no larger) output.
+ * "_exact" compares with 128-bit arithmetic. "_monotone" checks that a larger input
+ * gives no smaller (or no larger) output.
  */
 #ifndef _LOWQ_FIXEDPOINT_ORACLE_H
 #define _LOWQ_FIXEDPOINT_ORACLE_H
@@ -45,7 +45,7 @@ static inline void fp_add_holds(const u64 v[4])
 
 static const struct check fp_add_exact = { fp_add_holds, { U64_MAX, U64_MAX } };
 
-/* v[2]: by how much the input grows */
+/* v[2]: the increase of the input */
 static inline void fp_add_grows(const u64 v[4])
 {
 	u64 a = v[0], b = v[1], more = saturate((u128)a + v[2], U64_MAX);
@@ -132,7 +132,7 @@ static const struct check fp_mul_div_exact = {
 static inline void fp_mul_div_holds_at_limit(const u64 v[4])
 {
 	u64 hi = (u128)v[0] * v[1] >> 64;
-	/* the last two: nothing to round */
+	/* the last two are exact quotients */
 	const u64 c[] = { fp_sub(hi, 1), hi, fp_add(hi, 1), v[0], v[1] };
 	size_t i;
 
@@ -163,7 +163,7 @@ static const struct check fp_mul_div_monotone = {
 	fp_mul_div_grows, { U64_MAX, U64_MAX, U64_MAX, U64_MAX }
 };
 
-/* At n = 32 the result's largest value stands for 1.0, which does not fit. */
+/* At n = 32, 1.0 does not fit; the largest value stands for it. */
 static inline void fp_fraction_holds(const u64 v[4])
 {
 	u32 part = v[0], whole = v[1], n = v[2], r = fp_fraction(part, whole, n);
@@ -226,12 +226,12 @@ static const struct check fp_ewma_monotone = {
 };
 
 /*
- * Many steps. Let each be rounded by less than one unit: e, with |e| < 1. The
- * distance d from the real average then goes
+ * Many steps. Let each be rounded by e, less than one unit: |e| < 1. The distance d
+ * from the real average then becomes
  *
  *	d' = d * (1 - 2^-shift) + e	so that |d| < 1 / 2^-shift = 2^shift
  *
- * whatever the samples are, if it does so at the start.
+ * for any samples, if that holds at the start.
  */
 static inline long double ewma_error(unsigned int shift)
 {
@@ -239,12 +239,12 @@ static inline long double ewma_error(unsigned int shift)
 }
 
 /*
- * Steps of a zero sample that take any average up to 2^@bits, @bits <= 32, to 0.
- * As (1 - 2^-shift)^(2^shift) < 1/e, the real average is less than one unit after
- * bits * ln(2) * 2^shift steps. An average that is rounded down is never above
- * it, and is 0. One that is rounded up, and is 0 once it is below 2^shift (RFC
- * 8257 4.2), is above 2^shift - 1 by a distance that shrinks likewise; add the
- * step that takes it to 0.
+ * The number of steps with sample 0 after which any average up to 2^@bits, @bits <= 32,
+ * is 0. As (1 - 2^-shift)^(2^shift) < 1/e, the real average is less than one unit after
+ * bits * ln(2) * 2^shift steps. An average that is rounded down is never above it, so it
+ * is 0. One that is rounded up, and set to 0 once it is below 2^shift (RFC 8257 4.2),
+ * exceeds 2^shift - 1 by a distance that shrinks in the same way; one more step sets it
+ * to 0.
  */
 static inline u64 ewma_steps_to_zero(unsigned int bits, unsigned int shift)
 {
@@ -255,7 +255,7 @@ static inline u64 ewma_steps_to_zero(unsigned int bits, unsigned int shift)
  * struct ewma_pair - fp_ewma and its floating-point model, step by step
  * @real:	in floating point, from the same samples and the same start
  * @avg:	of fp_ewma
- * @shift:	up to 16, for the error of @real to be negligible: 2^-32 a step
+ * @shift:	up to 16, so that the error of @real is negligible: 2^-32 per step
  */
 struct ewma_pair {
 	long double real;

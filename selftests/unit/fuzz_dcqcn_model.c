@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzzes include/dcqcn_model.h: the input is a set of parameters and a life of time
- * gone by, bytes sent and CNPs, compared with the paper in floating point after
- * each step.
+ * Fuzzes include/dcqcn_model.h: the input is a set of parameters, then steps: time that
+ * passes, bytes sent, CNPs. After each step the model is compared with the paper in
+ * floating point.
  */
 #include "dcqcn_oracle.h"
 

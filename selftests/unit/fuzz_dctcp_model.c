@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzzes include/dctcp_model.h: the input is a connection, its gain, initial
- * alpha and sequence number, then what happens to it: ACKs with and without ECE,
- * new data sent, windows marked alike, cuts. Compared with RFC 8257 in floating
- * point after each. Besides, calls with states and values that no connection would come to.
+ * Fuzzes include/dctcp_model.h: the input is a connection's gain, initial alpha and
+ * sequence number, then events: ACKs with and without ECE, new data sent, windows marked
+ * alike, cuts. After each event the model is compared with RFC 8257 in floating point.
+ * Other calls use states and values that no connection would reach.
  */
 #include "dctcp_oracle.h"
 
@@ -18,7 +18,7 @@ enum {
 	OPERATIONS,
 };
 
-/* A model in any state: whatever the counters say, alpha stays on the scale. */
+/* A model in any state: for any counters alpha stays within its range. */
 static void any_window(struct fuzz_input *in)
 {
 	struct dctcp_model m;
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			break;
 		case CUT:
 			cwnd = fuzz_take(&in, 4);
-			if (cwnd < 4) {	/* where the least of 2 packets may not be cut */
+			if (cwnd < 4) {	/* where the minimum of 2 packets may limit the cut */
 				copy = p.model;
 				dctcp_checked_cut(&copy, cwnd);
 				break;

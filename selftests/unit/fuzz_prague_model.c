@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzzes include/prague_model.h: the input is a connection, its parameters and what
- * happens to it. After each event the state is sane, reductions are the floating
- * point's, increases never shrink the window.
+ * Fuzzes include/prague_model.h: the input is a connection, its parameters, and events.
+ * After each event the state must be valid; reductions must equal those in floating point,
+ * and an increase must never shrink the window.
  */
 #include "prague_oracle.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzzes include/roce_wire.h: any bytes as an IP header and what follows it. What is
- * taken agrees with a second reading of the same bytes; nothing beyond the end is
- * read (the sanitizer sees to that); a CNP in answer is read as what it is.
+ * Fuzzes include/roce_wire.h: any bytes as an IP header and what follows it. The result of
+ * parsing agrees with a second parser; nothing beyond the end is read, which the sanitizer
+ * checks; a CNP built in answer is parsed as that CNP.
  */
 #include "oracle.h"
 #include "crc32_oracle.h"
@@ -18,7 +18,7 @@ static u64 number(const u8 *b, int n)
 	return x;
 }
 
-/* As far as the code under test may look, and no further: a byte too many is seen. */
+/* Only the bytes that the code under test may read: the sanitizer sees a byte too many. */
 static u8 *copy(const u8 *data, size_t size)
 {
 	u8 *bytes = malloc(size ? size : 1);

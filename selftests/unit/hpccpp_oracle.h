@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * HPCC++ in floating point, written from draft-miao-rtgwg-hpccplus-00 4.2, and what
- * hpccpp_model.h has to do where the draft is silent: used by test_hpccpp_model.c and by
- * fuzz_hpccpp_model.c. A port here has counters that never wrap; the model sees what
- * figure 4 has room for.
+ * HPCC++ in floating point, written from draft-miao-rtgwg-hpccplus-00 4.2, and the rules of
+ * hpccpp_model.h where the draft is silent: used by test_hpccpp_model.c and by
+ * fuzz_hpccpp_model.c. A port here has counters that never wrap; the model sees the bits
+ * that figure 4 has room for.
  */
 #ifndef _LOWQ_HPCCPP_ORACLE_H
 #define _LOWQ_HPCCPP_ORACLE_H
@@ -14,9 +14,9 @@
 /**
  * struct port - a node's egress port, at the moment a probe leaves
  * @ns:		the time
- * @bytes:	sent in all
- * @queue:	bytes that wait
- * @speed:	index
+ * @bytes:	bytes sent in all
+ * @queue:	bytes in the queue
+ * @speed:	index of the speed
  */
 struct port {
 	u64 ns;
@@ -25,7 +25,7 @@ struct port {
 	unsigned int speed;
 };
 
-/* What sch_int makes of it */
+/* The record that sch_int makes of the port */
 static inline struct int_hop port_record(const struct port *p)
 {
 	struct int_hop h = {
@@ -44,7 +44,7 @@ static inline long double port_rate(const struct port *p)
 	return (long double)int_speed_mbps(p->speed) / 1000;
 }
 
-/* Lines 4 and 5, on the records' resolution: what their units cut off is cut off. */
+/* Lines 4 and 5, with the resolution of the records: values are rounded down to their units. */
 static inline long double draft_load(const struct port *old, const struct port *new,
 				     long double t_ns)
 {

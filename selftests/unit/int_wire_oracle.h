@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Messages of int_wire.h, made up and compared: used by the tests and the fuzzers.
+ * Makes random messages of int_wire.h and compares them: used by the tests and the fuzzers.
  */
 #ifndef _LOWQ_INT_WIRE_ORACLE_H
 #define _LOWQ_INT_WIRE_ORACLE_H
@@ -19,7 +19,7 @@ static inline struct int_hop any_hop(void)
 	return h;
 }
 
-/* Anything that fits the fields */
+/* Any values that fit the fields */
 static inline struct int_msg any_message(void)
 {
 	struct int_msg m = { .type = 1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * LDCP's window in floating point, written from the draft's formulas (2.2, 2.3,
- * 3.2), and the checks that hold ldcp_model.h against it: used by
+ * 3.2), and the checks that compare ldcp_model.h with it: used by
  * test_ldcp_model.c and by fuzz_ldcp_model.c.
  */
 #ifndef _LOWQ_LDCP_ORACLE_H

@@ -4,7 +4,7 @@
  * floating-point types to compare with, random and extreme inputs, and expect(),
  * which fails the test under cmocka and aborts under libFuzzer.
  *
- * Include it after cmocka.h, if that is wanted at all.
+ * Include it after cmocka.h, if you use cmocka.
  */
 #ifndef _LOWQ_ORACLE_H
 #define _LOWQ_ORACLE_H
@@ -18,7 +18,7 @@
 
 #include "fixedpoint.h"
 
-/* Where there is __int128, a long has 64 bits: u64 is printed with %lu. */
+/* A machine with __int128 has a long of 64 bits: u64 is printed with %lu. */
 typedef unsigned __int128 u128;
 typedef __int128 s128;
 
@@ -44,19 +44,19 @@ _Static_assert(LDBL_MANT_DIG >= 64, "long double holds less than 64 bits");
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* How many random cases a test tries of one function. */
+/* The number of random cases that a test tries for one function. */
 #define CASES		1000000
 
 #define UNIT_SEED	0x6c6f7771	/* where the environment has none */
 
 /*
- * State of splitmix64 (Steele, Lea, Flood 2014). One call of what draws from it to
- * a statement: in an order that no compiler chooses, a seed gives the same inputs
- * in every build.
+ * State of splitmix64 (Steele, Lea, Flood 2014). Make at most one draw per statement: the
+ * compiler may not change their order then, and a seed gives the same inputs in every
+ * build.
  */
 static u64 rnd_state = UNIT_SEED;
 
-/* To be called first in main(): says the seed as a TAP comment. */
+/* To be called first in main(): prints the seed as a TAP comment. */
 static inline void rnd_seed_from_env(void)
 {
 	const char *seed = getenv("UNIT_SEED");
@@ -88,8 +88,8 @@ static inline u64 rnd_range(u64 min, u64 max)
 }
 
 /*
- * From 0 to @max, and not uniform: as many small, large and round values as
- * values from the middle.
+ * From 0 to @max, not uniform: small, large and round values are as frequent as values
+ * from the middle.
  */
 static inline u64 rnd_upto(u64 max)
 {
@@ -112,8 +112,8 @@ static inline u64 rnd_upto(u64 max)
 #define EXTREMES	200
 
 /*
- * 0, 1, 2, every power of two and its neighbours, and the largest three, up to
- * @max; all there is where @max is under 128. Returns how many.
+ * 0, 1, 2, every power of two and its neighbours, and the largest three, up to @max; all
+ * values if @max is less than 128. Returns how many.
  */
 static inline int extremes(u64 max, u64 v[EXTREMES])
 {
@@ -193,8 +193,8 @@ struct fuzz_input {
 };
 
 /*
- * The next @bytes (at most 8) of the input, little endian; 0 beyond its end. One
- * call to a statement, for the same reason as of rnd().
+ * The next @bytes (at most 8) of the input, little endian; 0 beyond its end. At most one
+ * call per statement, for the same reason as with rnd().
  */
 static inline u64 fuzz_take(struct fuzz_input *in, size_t bytes)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The Prague draft (July 2024) and RFC 9438 in floating point, formula by formula:
- * what the tests and the fuzz target of include/prague_model.h compare with. Times
- * are in microseconds, windows in packets.
+ * The Prague draft (July 2024) and RFC 9438 in floating point, formula by formula. The
+ * tests and the fuzz target compare include/prague_model.h with it. Times are in
+ * microseconds, windows in packets.
  */
 #ifndef _LOWQ_PRAGUE_ORACLE_H
 #define _LOWQ_PRAGUE_ORACLE_H
@@ -59,7 +59,7 @@ static inline long double window_of(const struct prague_model *m)
 	return m->cwnd + q(m->frac, PRAGUE_Q);
 }
 
-/* What holds of any state, whatever brought it about */
+/* What must hold in every state */
 static inline void expect_sane(const struct prague_model *m, u32 floor)
 {
 	expect(m->alpha <= PRAGUE_ONE, "alpha %lu", m->alpha);
@@ -68,7 +68,7 @@ static inline void expect_sane(const struct prague_model *m, u32 floor)
 	expect(m->cwnd || m->frac, "window 0, floor %u", floor);
 }
 
-/* A reduction by @share, Q60, against window * (1 - share). */
+/* Compares a reduction by @share (Q60) with window * (1 - share). */
 static inline void checked_reduce(struct prague_model *m, u64 share, u32 floor)
 {
 	long double want = window_of(m) * (1 - q(share, PRAGUE_Q));

@@ -4,8 +4,8 @@
  * (dcqcn_oracle.h). R6, R7, R8 are the requirements that a test is about:
  *
  *	R6	a CNP cuts the rate, by a configurable amount
- *	R7	it grows with time and bytes since the last CNP
- *	R8	... as DCQCN has it
+ *	R7	the rate grows with time and with bytes sent since the last CNP
+ *	R8	... by the rules of DCQCN
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #define M	1000000ULL
 #define US	1000ULL
 
-/* The paper's, on a 40 Gb/s line */
+/* The paper's parameters, on a 40 Gb/s line */
 static const struct dcqcn_params paper = {
 	.line = 40 * G, .floor = 10 * M, .ai = 40 * M, .hai = 200 * M, .bytes = 10 * M,
 	.alpha_ns = 55 * US, .timer_ns = 55 * US, .f = 5, .shift_g = 8, .cut = 512,
@@ -74,13 +74,13 @@ static void dcqcn_power__floating_point(void **state)
 
 		want = powl(x / (long double)FP_ONE(63), n) * FP_ONE(63);
 		expect(got <= FP_ONE(63), "%lu^%lu -> %lu", x, n, got);
-		/* long double's own rounding is as coarse */
+		/* long double rounds as coarsely */
 		expect(near_abs(got, want, FP_ONE(14) + n * 8.0L),
 		       "%lu^%lu -> %lu, not %.1Lf", x, n, got, want);
 	}
 }
 
-/* By hand: the first CNP halves (alpha is 1), alpha stays 1, the counts begin anew. */
+/* By hand: the first CNP halves the rate (alpha is 1), alpha stays 1, the counters are reset. */
 static void dcqcn_cnp__table(void **state)
 {
 	struct dcqcn_model m;
@@ -137,7 +137,7 @@ static void dcqcn_cnp__cut(void **state)
 	assert_int_equal(m.rate, p.floor);
 }
 
-/* Line rate is reached in the end, exactly, and alpha becomes 0. */
+/* In the end the rate is exactly the line rate, and alpha is 0. */
 static void dcqcn_advance__recovers(void **state)
 {
 	struct dcqcn_model a, b;
@@ -158,7 +158,7 @@ static void dcqcn_advance__recovers(void **state)
 	assert_false(dcqcn_limited(&a, &paper));
 }
 
-/* Random lives of random queue pairs, each step compared */
+/* Random histories of random queue pairs; each step is compared */
 static void dcqcn__random_lives(void **state)
 {
 	int i, k;
@@ -171,7 +171,7 @@ static void dcqcn__random_lives(void **state)
 		dcqcn_pair_init(&d, rnd_upto(FP_ONE(60)));
 		for (k = 0; k < 60; k++) {
 			switch (rnd() % 3) {
-			case 0:	/* up to 2000 periods of the faster */
+			case 0:	/* up to 2000 periods of the faster timer */
 				dcqcn_pair_advance(&d, rnd_upto(2000 * period));
 				break;
 			case 1:
@@ -184,7 +184,7 @@ static void dcqcn__random_lives(void **state)
 	}
 }
 
-/* The paper's parameters over a long life, never put right: no drift */
+/* The paper's parameters over a long history without resynchronisation: no drift */
 static void dcqcn__no_drift(void **state)
 {
 	struct dcqcn_pair d = { .p = paper };

@@ -20,7 +20,7 @@
 /* 1 / x in Q30 */
 #define ONE_IN(x)	(DCTCP_ALPHA_ONE / (x))
 
-/* Any state that the model can be in, and a good many that it cannot */
+/* Any state of the model, including many that it cannot reach */
 static struct dctcp_model any_model(void)
 {
 	struct dctcp_model m;
@@ -91,7 +91,7 @@ static void dctcp_model_ack__random(void **state)
 	check_random(&dctcp_model_ack_exact);
 }
 
-/* Which ACK of which window comes with ECE? */
+/* Which ACK of which window has ECE? */
 enum pattern {
 	NO_MARKS,
 	ALL_MARKS,
@@ -130,9 +130,9 @@ static bool is_marked(enum pattern pattern, u64 ack, u64 window)
 }
 
 /*
- * A sender that keeps up to @window bytes in flight gets @acks ACKs, each of one
- * or two segments; of any part of what is in flight where @window is 0, and this
- * is then up to 2^30 bytes.
+ * A sender that keeps up to @window bytes in flight gets @acks ACKs, each of one or
+ * two segments. If @window is 0, up to 2^30 bytes are in flight, and an ACK covers any
+ * part of them.
  */
 static void run_stream(struct dctcp_pair *p, enum pattern pattern, u64 window, int acks)
 {
@@ -151,7 +151,7 @@ static void run_stream(struct dctcp_pair *p, enum pattern pattern, u64 window, i
 	}
 }
 
-/* Window ends at every distance within half of the sequence space, from any place in it. */
+/* Window ends at every distance up to half of the sequence space, from any position in it. */
 static void dctcp_model_window_ended__table(void **state)
 {
 	static const struct {
@@ -172,7 +172,7 @@ static void dctcp_model_window_ended__table(void **state)
 		/* where their sign changes */
 		{ 0x7fffffff, 0x80000000, true },
 		{ 0x80000000, 0x7fffffff, false },
-		/* the furthest */
+		/* the largest distance */
 		{ 0, 0x7fffffff, true },
 		{ 0x7fffffff, 0, false },
 		{ 0, 0x80000001, false },
@@ -189,7 +189,7 @@ static void dctcp_model_window_ended__table(void **state)
 	}
 }
 
-/* v[0]: a place in an unwrapped sequence space, v[1], v[2]: how far behind or ahead */
+/* v[0]: a position in an unwrapped sequence space; v[1], v[2]: distances behind and ahead */
 static void dctcp_model_window_ended_holds(const u64 v[4])
 {
 	u64 end = v[0] + FP_ONE(32), behind = end - v[1], ahead = end + v[2];
@@ -268,7 +268,7 @@ static void dctcp_model_window__more_marked_than_acked(void **state)
 	}
 }
 
-/* A window that is all marked leaves 1 at 1, and g = 1 is M itself. */
+/* A fully marked window keeps alpha = 1; with g = 1 alpha is M itself. */
 static void dctcp_model_window__extreme_gains(void **state)
 {
 	unsigned int shift;
@@ -295,7 +295,7 @@ static void dctcp_model_window__extreme_gains(void **state)
 	}
 }
 
-/* D6: bytes count, not ACKs: one ACK of 9000 bytes weighs as nine of 1000. */
+/* D6: bytes count, not ACKs: one ACK of 9000 bytes counts as much as nine of 1000. */
 static void dctcp_model_window__counts_bytes(void **state)
 {
 	struct dctcp_pair p = dctcp_pair_init(0, 4, 0);
@@ -313,7 +313,7 @@ static void dctcp_model_window__counts_bytes(void **state)
 	assert_int_equal(p.model.alpha, DCTCP_ALPHA_ONE / 32);
 }
 
-/* From sequence numbers at 0 and shortly before they wrap and change sign */
+/* Starts at sequence number 0, and shortly before the numbers wrap or change sign */
 static void run_streams(enum pattern pattern, unsigned int shift, u32 alpha)
 {
 	static const u64 windows[] = { 2 * 1460, 10 * 1460, 1000 * 1460, 0 };
@@ -331,8 +331,8 @@ static void run_streams(enum pattern pattern, unsigned int shift, u32 alpha)
 }
 
 /*
- * D6, D16: the same ACKs for the model and the RFC, alpha within the bound after
- * each: every pattern, gain and start of alpha, windows of 2 packets to 2^30 bytes.
+ * D6, D16: the model and the RFC get the same ACKs, and alpha is within the bound after
+ * each: every pattern, gain and initial alpha, windows of 2 packets to 2^30 bytes.
  */
 static void dctcp_model_window__streams(void **state)
 {
@@ -368,7 +368,7 @@ static void dctcp_model_window__random_streams(void **state)
 	}
 }
 
-/* The marks of a window of @acked bytes that take alpha furthest away, up or down */
+/* The marks in a window of @acked bytes that move the model furthest from the RFC, up or down */
 static u32 worst_marks(const struct dctcp_model *m, long double rfc, unsigned int shift,
 		       u32 acked, long double sign)
 {
@@ -402,7 +402,7 @@ static u32 worst_marks(const struct dctcp_model *m, long double rfc, unsigned in
 	return worst;
 }
 
-/* D16: an opponent who chooses each window's marks to take the model away from the RFC */
+/* D16: an adversary chooses each window's marks to move the model away from the RFC */
 static void dctcp_model_window__adversarial_marks(void **state)
 {
 	unsigned int shift;
@@ -428,7 +428,7 @@ static void dctcp_model_window__adversarial_marks(void **state)
 	}
 }
 
-/* D16: clean windows take alpha to 0, exactly and in a bounded number. */
+/* D16: a bounded number of windows without marks takes alpha to exactly 0. */
 static void dctcp_model_window__reaches_zero(void **state)
 {
 	static const u32 alphas[] = { DCTCP_ALPHA_ONE, DCTCP_ALPHA_ONE - 1, ONE_IN(2), 1025,
@@ -456,7 +456,7 @@ static void dctcp_model_window__reaches_zero(void **state)
 	}
 }
 
-/* 1 / @one_in of all bytes are marked for long; @alpha: Q30, to start with */
+/* 1 / @one_in of all bytes are marked for a long time; @alpha: Q30, at the start */
 static void follow(u32 one_in, u32 alpha)
 {
 	u32 marked = 1460, acked = marked * one_in;
@@ -483,9 +483,9 @@ static void follow(u32 one_in, u32 alpha)
 }
 
 /*
- * D16: a constant marking fraction below 1/64 is followed within 10 %, from 0 and
- * from 1, at every gain. RFC 8257 4.2's arithmetic with the 10 bits that mainline
- * has, SCF = 1024 and SHF = 4, makes it 0: M = 1024 / 65 = 15 is lost in M >> 4.
+ * D16: alpha follows a constant marking fraction below 1/64 within 10 %, from 0 and
+ * from 1, at every gain. The arithmetic of RFC 8257 4.2 with mainline's 10 bits,
+ * SCF = 1024 and SHF = 4, gives 0: M = 1024 / 65 = 15 is lost in M >> 4.
  */
 static void dctcp_model_window__light_marking(void **state)
 {
@@ -499,7 +499,7 @@ static void dctcp_model_window__light_marking(void **state)
 	}
 }
 
-/* D16: likewise where single packets are marked now and then: on average within 10 % */
+/* D16: the same with occasional single marks: on average within 10 % */
 static void dctcp_model_window__light_random_marking(void **state)
 {
 	static const u32 one_in[] = { 65, 100, 1000, 10000 };
@@ -534,8 +534,8 @@ static void dctcp_model_window__light_random_marking(void **state)
 
 /*
  * D18: most ACKs are lost, and the next one covers their bytes, marked or not. The
- * estimate is then of what came, as the RFC's is; it stays within bounds, and
- * where all is marked, or nothing, loss makes no difference.
+ * estimate, like the RFC's, then depends on the ACKs that arrive. It stays within bounds,
+ * and if all packets or none are marked, the losses make no difference.
  */
 static void dctcp_model_window__lost_acks(void **state)
 {
@@ -570,19 +570,19 @@ static void dctcp_model_cut__table(void **state)
 	static const struct {
 		u32 cwnd, alpha, want;
 	} lines[] = {
-		/* half at most */
+		/* at most half */
 		{ 100, DCTCP_ALPHA_ONE, 50 },
 		{ U32_MAX, DCTCP_ALPHA_ONE, 1U << 31 },
 		{ 1 << 30, DCTCP_ALPHA_ONE, 1 << 29 },
 		{ 100, ONE_IN(2), 75 },
 		{ 101, DCTCP_ALPHA_ONE, 51 },
-		/* nothing to react to */
+		/* alpha is 0: no cut */
 		{ 100, 0, 100 },
 		{ U32_MAX, 0, U32_MAX },
-		/* less than a packet is owed, not taken */
+		/* less than a packet is carried over, not cut */
 		{ 100, ONE_IN(51), 100 },
 		{ 100, ONE_IN(49), 99 },
-		/* never below 2 packets, whatever comes in */
+		/* never below 2 packets, whatever the input */
 		{ 4, DCTCP_ALPHA_ONE, 2 },
 		{ 3, DCTCP_ALPHA_ONE, 2 },
 		{ 2, DCTCP_ALPHA_ONE, 2 },
@@ -604,7 +604,7 @@ static void dctcp_model_cut__table(void **state)
 	}
 }
 
-/* v: cwnd, alpha, what earlier cuts owe */
+/* v: cwnd, alpha, the fraction carried over from earlier cuts */
 static void dctcp_model_cut_holds(const u64 v[4])
 {
 	struct dctcp_model m = { .alpha = v[1], .cut_frac = v[2] };
@@ -655,10 +655,10 @@ static void sum_cuts(u32 most, u32 alpha)
 }
 
 /*
- * D7: over many reductions what was cut is the sum of cwnd * alpha / 2, to within
- * one packet: less than 1 is owed, and each of n cuts drops at most the one bit
- * that halving shifts out, 2^-31: 1 + n * 2^-31 packets in all. A cut leaves half
- * of the window or more: from 4 packets on it does not meet the least of 2.
+ * D7: over many reductions the sum of the cuts is the sum of cwnd * alpha / 2, to within
+ * one packet: less than one packet is carried over, and each of n cuts loses at most the
+ * one bit that halving shifts out, 2^-31, in all 1 + n * 2^-31 packets. A cut leaves at
+ * least half of the window, so from 4 packets on the minimum of 2 is not reached.
  */
 static void dctcp_model_cut__sum(void **state)
 {
@@ -673,7 +673,7 @@ static void dctcp_model_cut__sum(void **state)
 			sum_cuts(most[w], alphas[a]);
 }
 
-/* D7, D16: marking so light that no single cut is a packet shrinks the window all the same. */
+/* D7, D16: marking so light that each cut is less than a packet still shrinks the window. */
 static void dctcp_model_cut__light_marking(void **state)
 {
 	struct dctcp_model m;
@@ -684,19 +684,19 @@ static void dctcp_model_cut__light_marking(void **state)
 	dctcp_model_init(&m, ONE_IN(1000), 0);
 	for (i = 0; i < 10000; i++)
 		cut += 10 - dctcp_model_cut(&m, 10);
-	/* 10000 times 10 / 2000, less what is owed */
+	/* 10000 times 10 / 2000, less the fraction carried over */
 	assert_in_range(cut, 49, 50);
 }
 
 /*
- * D7: a window that grows by 4 packets between cuts, beside the RFC's in bytes:
- * they stay within a packet. With owed, 0 <= owed < 1, what the model owes, the
- * distance d of its (cwnd - owed) below the RFC's window goes
+ * D7: a window that grows by 4 packets between cuts, and the RFC's window in bytes:
+ * they stay within one packet. Let owed, 0 <= owed < 1, be the fraction that the model
+ * carries over. The distance d of its (cwnd - owed) below the RFC's window becomes
  *
  *	d' = d * (1 - alpha / 2) + owed * alpha / 2
  *
- * and so stays from 0 to 1; cwnd itself is above by what is owed. The bit that
- * halving shifts out adds 2^-31 a cut, 2^-30 / alpha in all.
+ * and so stays between 0 and 1; cwnd itself is larger by owed. The bit that halving
+ * shifts out adds 2^-31 per cut, 2^-30 / alpha in all.
  */
 static void dctcp_model_cut__sawtooth(void **state)
 {

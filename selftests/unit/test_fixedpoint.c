@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of include/fixedpoint.h, in its order: tables of the cases that a reader
- * would ask about, then every combination of extreme inputs and a million random
- * ones against 128-bit arithmetic (fixedpoint_oracle.h).
+ * Tests of include/fixedpoint.h, in its order: tables of typical and special cases, then
+ * every combination of extreme inputs and a million random ones against 128-bit
+ * arithmetic (fixedpoint_oracle.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "fixedpoint_oracle.h"
 
-/* A test function that tries the check @c with @inputs: extremes or random */
+/* Defines a test function that runs the check @c with @inputs: extremes or random */
 #define CHECK_TEST(name, inputs, c)			\
 static void name(void **state)				\
 {							\
@@ -79,7 +79,7 @@ static void fp_add__table(void **state)
 		{ .a = 0, .b = 0, .want = 0 },
 		{ .a = 0, .b = U64_MAX, .want = U64_MAX },
 		{ .a = U64_MAX - 1, .b = 1, .want = U64_MAX },
-		/* where a + b wraps: to 0, to 1, and furthest */
+		/* where a + b would wrap: to 0, to 1, and to the largest value */
 		{ .a = U64_MAX, .b = 1, .want = U64_MAX },
 		{ .a = U64_MAX, .b = 2, .want = U64_MAX },
 		{ .a = U64_MAX, .b = U64_MAX, .want = U64_MAX },
@@ -103,7 +103,7 @@ static void fp_sub__table(void **state)
 		{ .a = 1, .b = 1, .want = 0 },
 		{ .a = U64_MAX, .b = 0, .want = U64_MAX },
 		{ .a = U64_MAX, .b = U64_MAX - 1, .want = 1 },
-		/* where a - b wraps */
+		/* where a - b would wrap */
 		{ .a = 0, .b = 1, .want = 0 },
 		{ .a = 0, .b = U64_MAX, .want = 0 },
 		{ .a = U64_MAX - 1, .b = U64_MAX, .want = 0 },
@@ -127,7 +127,7 @@ static void fp_mul_wide__table(void **state)
 		{ .a = 1, .b = U64_MAX, .c = U64_MAX, .want = 0 },
 		{ .a = (u64)1 << 32, .b = (u64)1 << 32, .c = 0, .want = 1 },
 		{ .a = U32_MAX, .b = U32_MAX, .c = 0xfffffffe00000001, .want = 0 },
-		/* every partial sum at its largest */
+		/* every partial sum has its largest value */
 		{ .a = U64_MAX, .b = U64_MAX, .c = 1, .want = U64_MAX - 1 },
 		{ .a = U64_MAX, .b = 2, .c = U64_MAX - 1, .want = 1 },
 	};
@@ -176,7 +176,7 @@ static void fp_mul_div__table(void **state)
 	static const struct line lines[] = {
 		{ .a = 7, .b = 3, .c = 2, .want = 10 },
 		{ .a = 0, .b = U64_MAX, .c = 1, .want = 0 },
-		/* by 0: nothing of nothing, else more than fits */
+		/* division by 0: 0 if the product is 0, else the largest value */
 		{ .a = 0, .b = 0, .c = 0, .want = 0 },
 		{ .a = 0, .b = U64_MAX, .c = 0, .want = 0 },
 		{ .a = 1, .b = 1, .c = 0, .want = U64_MAX },
@@ -210,7 +210,7 @@ static void fp_fraction__table(void **state)
 		{ .a = 1, .b = 3, .c = 30, .want = 357913941 },
 		{ .a = 1, .b = U32_MAX, .c = 30, .want = 0 },
 		{ .a = 1, .b = U32_MAX, .c = 32, .want = 1 },
-		/* 1.0 and what would be more */
+		/* 1.0, and larger quotients */
 		{ .a = 1, .b = 1, .c = 0, .want = 1 },
 		{ .a = U32_MAX, .b = U32_MAX, .c = 31, .want = (u64)1 << 31 },
 		{ .a = U32_MAX, .b = 1, .c = 30, .want = 1 << 30 },
@@ -241,7 +241,7 @@ static void fp_ewma__table(void **state)
 		/* no smoothing */
 		{ .a = 1 << 30, .b = 7, .c = 0, .want = 7 },
 		{ .a = U32_MAX, .b = 0, .c = 0, .want = 0 },
-		/* the largest stays, and nothing wraps */
+		/* the largest value stays, without wrapping */
 		{ .a = U32_MAX, .b = U32_MAX, .c = 0, .want = U32_MAX },
 		{ .a = U32_MAX, .b = U32_MAX, .c = 4, .want = U32_MAX },
 		{ .a = U32_MAX, .b = U32_MAX, .c = 31, .want = U32_MAX },
@@ -281,8 +281,8 @@ static void fp_ewma__reaches_zero(void **state)
 }
 
 /*
- * From 0 and from above, every sample that never changes is approached to within
- * the bound: the smallest, those a shift makes 0 or nearly so, and the largest.
+ * For a constant sample the average comes within the bound, from 0 and from above: the
+ * smallest samples, those that a shift makes 0 or almost 0, and the largest.
  */
 static void fp_ewma__follows_constant(void **state)
 {
@@ -309,7 +309,7 @@ static void fp_ewma__follows_constant(void **state)
 	}
 }
 
-/* The bound of ewma_error() holds after every step, whatever the samples are. */
+/* The bound of ewma_error() holds after every step, for any samples. */
 static void fp_ewma__error_random(void **state)
 {
 	unsigned int shift;
@@ -327,7 +327,7 @@ static void fp_ewma__error_random(void **state)
 	}
 }
 
-/* Two samples by turns, and by bursts */
+/* Two samples in turn, and in bursts */
 static void fp_ewma__error_alternating(void **state)
 {
 	unsigned int shift;
@@ -348,7 +348,7 @@ static void fp_ewma__error_alternating(void **state)
 	}
 }
 
-/* An opponent who knows the code: always the sample that takes the two further apart. */
+/* An adversary who knows the code: always the sample that moves the two further apart. */
 static void fp_ewma__error_adversarial(void **state)
 {
 	unsigned int shift;
@@ -412,7 +412,7 @@ static void fp_carry__table(void **state)
 CHECK_TEST(fp_carry__extremes, extremes, &fp_carry_exact)
 CHECK_TEST(fp_carry__random, random, &fp_carry_exact)
 
-/* The bound: as long as x and the fraction fit 64 bits, x <= U64_MAX - (1.0 - 1 unit). */
+/* The bound: as long as the sum of x and the fraction fits 64 bits. */
 static void fp_carry__loses_nothing(void **state)
 {
 	static const unsigned int formats[] = { 0, 1, 16, 30, 32 };
@@ -427,7 +427,7 @@ static void fp_carry__loses_nothing(void **state)
 		u32 frac = 0;
 
 		for (i = 0; i < 10000000; i++) {
-			/* now and then less than 1.0, else anything */
+			/* sometimes less than 1.0, otherwise any value */
 			u64 x = i % 2 ? fold(rnd(), FP_ONE(n)) : rnd() >> (i & 63);
 
 			x = fp_min(x, max);
@@ -438,7 +438,7 @@ static void fp_carry__loses_nothing(void **state)
 	}
 }
 
-/* Every addend is less than 1.0, and the sum is exact all the same. */
+/* Every addend is less than 1.0, and the sum is still exact. */
 static void fp_carry__small_amounts_add_up(void **state)
 {
 	u32 frac = 0, third = fp_fraction(1, 3, 30);

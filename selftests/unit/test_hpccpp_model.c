@@ -27,7 +27,7 @@ static void any_ports(struct port *a, struct port *b, u64 max_ns)
 	b->queue = rnd_upto((u64)1 << 24);
 }
 
-/* Whatever the counters' values are, across their wraps */
+/* For any values of the counters, across their wraps */
 static void hpccpp_link_load__draft(void **state)
 {
 	int i;
@@ -38,7 +38,7 @@ static void hpccpp_link_load__draft(void **state)
 		struct port a, b;
 		struct int_hop old, new;
 
-		any_ports(&a, &b, 30000000);	/* less than the fastest wraps */
+		any_ports(&a, &b, 30000000);	/* less than the shortest wrap */
 		old = port_record(&a);
 		new = port_record(&b);
 		if (!hpccpp_link_load(&old, &new, t_ns, b.ns - a.ns, &u, &dt)) {
@@ -51,7 +51,7 @@ static void hpccpp_link_load__draft(void **state)
 	}
 }
 
-/* Neither time nor speed, another speed, no T: nothing that could be computed */
+/* Without time or speed, with another speed, or without T, nothing can be computed */
 static void hpccpp_link_load__nonsense(void **state)
 {
 	struct int_hop a = { .ts = 5, .tx = 7, .qlen = 9, .speed = 6 }, b = a;
@@ -76,7 +76,7 @@ static void hpccpp_link_load__nonsense(void **state)
 	assert_false(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
 }
 
-/* Older than 3/4 of a wrap of either counter, or time that went backwards: no answer */
+/* Older than 3/4 of a wrap of either counter, or time that went backwards: no result */
 static void hpccpp_link_load__stale(void **state)
 {
 	unsigned int speed;
@@ -96,7 +96,7 @@ static void hpccpp_link_load__stale(void **state)
 		assert_false(hpccpp_link_load(&old, &new, 10000, wrap * 0.76, &u, &dt));
 		assert_false(hpccpp_link_load(&old, &new, 10000, wrap * 1.5, &u, &dt));
 		assert_false(hpccpp_link_load(&old, &new, 10000, (u64)1 << 62, &u, &dt));
-		/* the later one first: its time is 1.07 s less a bit after the other's */
+		/* the later one first: it seems to be almost 1.07 s, a whole wrap, after the other */
 		assert_false(hpccpp_link_load(&new, &old, 10000, 100000, &u, &dt));
 	}
 }
@@ -146,7 +146,7 @@ static void hpccpp_measure__draft(void **state)
 				u = draft_load(&a[k], &b[k], t_ns);
 				tau = (b[k].ns / INT_TS_NS - a[k].ns / INT_TS_NS) * INT_TS_NS;
 			} else if (fabsl(draft_load(&a[k], &b[k], t_ns) - u) <= 3 * U_UNIT) {
-				u = -1;		/* as good as equal: either may be taken */
+				u = -1;		/* almost equal: either may be chosen */
 				break;
 			}
 		}
@@ -162,7 +162,7 @@ static void hpccpp_measure__draft(void **state)
 	}
 }
 
-/* H7: another path or another length begins anew; H16: a path that is not whole is not used. */
+/* H7: a new path or length starts from its first sample; H16: an incomplete path is not used. */
 static void hpccpp_measure__path(void **state)
 {
 	struct int_msg m = {
@@ -195,12 +195,12 @@ static void hpccpp_measure__path(void **state)
 	m.nhop = 6;
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
 	m.room = INT_HOPS_MAX;
-	m.nhop = INT_NHOP_MAX;		/* 15 or more: nobody knows whether all are there */
+	m.nhop = INT_NHOP_MAX;		/* 15 or more: there may be nodes without a record */
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
 	m.nhop = 2;
 	m.hop[1].speed = 0;
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
-	assert_int_equal(model.nhop, 1);	/* and nothing is forgotten for it */
+	assert_int_equal(model.nhop, 1);	/* the records from before are kept */
 	hpccpp_model_forget(&model);
 	assert_int_equal(hpccpp_slowest_mbps(&model), 0);
 }
@@ -248,7 +248,7 @@ static void hpccpp_compute_wind__stages(void **state)
 	hpccpp_model_init(&m, 1000);
 	m.u = HPCCPP_U_ONE / 8;
 	for (i = 1; i <= 5; i++) {
-		/* line 26: W alone, as often as one likes */
+		/* line 26: updates W only, however often it is called */
 		assert_int_equal(hpccpp_compute_wind(&m, &c, false), 900 + i * 100 + 100);
 		assert_int_equal(hpccpp_compute_wind(&m, &c, true), 1000 + i * 100);
 		assert_int_equal(m.stage, i);
@@ -257,12 +257,12 @@ static void hpccpp_compute_wind__stages(void **state)
 	assert_int_equal(m.stage, 0);
 	m.u = HPCCPP_U_ONE;
 	assert_int_equal(hpccpp_compute_wind(&m, &c, true), 3050 + 100);
-	m.u = 0;	/* an idle path: as far as the bound */
+	m.u = 0;	/* an idle path: W is at its limit */
 	m.stage = 5;
 	assert_int_equal(hpccpp_compute_wind(&m, &c, true), HPCCPP_W_MAX);
 }
 
-/* Wc between what the bytes were sent under and what the sample would allow */
+/* Wc lies between the window that the bytes were sent under and the one that the sample allows */
 static void hpccpp_reference__bounds(void **state)
 {
 	struct hpccpp_config c = { .eta = HPCCPP_U_ONE / 2, .max_stage = 5 };
@@ -270,9 +270,9 @@ static void hpccpp_reference__bounds(void **state)
 
 	(void)state;
 	hpccpp_model_init(&m, 1000);
-	m.u = HPCCPP_U_ONE;		/* to be scaled: what was sent */
+	m.u = HPCCPP_U_ONE;		/* if W is to be scaled: the window of those bytes */
 	assert_int_equal(hpccpp_reference(&m, &c, 700), 700);
-	m.u = HPCCPP_U_ONE / 4;		/* room for twice that: W stands */
+	m.u = HPCCPP_U_ONE / 4;		/* there is room for twice that: W is kept */
 	assert_int_equal(hpccpp_reference(&m, &c, 700), 1000);
 	assert_int_equal(hpccpp_reference(&m, &c, 300), 600);	/* W is too large */
 	assert_int_equal(hpccpp_reference(&m, &c, 1200), 1200);	/* W is too small */
@@ -350,7 +350,7 @@ static void hpccpp_config_set__draft(void **state)
 	}
 }
 
-/* The host's own link counts where it is the slower one; without records nothing bounds W. */
+/* The host's own link limits W if it is slower than the path; without records nothing does. */
 static void hpccpp_config_set__own_link(void **state)
 {
 	struct hpccpp_model m = { .nhop = 2, .hop = { { .speed = 11 }, { .speed = 8 } } };
@@ -395,7 +395,7 @@ static void hpccpp_increase__rounds(void **state)
 	assert_int_equal(hpccpp_increase(&c, HPCCPP_W_MAX, U64_MAX), 6400);
 	assert_int_equal(hpccpp_increase(&c, 2500, 50000), 500);
 	assert_int_equal(hpccpp_increase(&c, 2500, 60000), 500);	/* 20 % of W */
-	assert_int_equal(hpccpp_increase(&c, 250, 60000), 100);	/* one W_ai always */
+	assert_int_equal(hpccpp_increase(&c, 250, 60000), 100);	/* always at least one W_ai */
 	for (i = 0; i < CASES; i++) {
 		u64 w = rnd_upto(HPCCPP_W_MAX), elapsed;
 		long double want, most;
@@ -411,7 +411,7 @@ static void hpccpp_increase__rounds(void **state)
 	}
 }
 
-/* H8: once per RTT, or near eta per so many bytes that W lets pass; at most 8 RTTs apart */
+/* H8: a probe per RTT; near eta one per @least bytes that W sends, at most 8 RTTs apart */
 static void hpccpp_probe_ns__bounds(void **state)
 {
 	const u32 eta = HPCCPP_U_ONE / 100 * 95;
@@ -449,7 +449,7 @@ static void hpccpp_probe_ns__bounds(void **state)
 	}
 }
 
-/* Half of the first wrap on the path; W after a loss */
+/* Half of the path's shortest wrap; W after a loss */
 static void hpccpp_reduced__never_above(void **state)
 {
 	struct hpccpp_model m = { .nhop = 2, .hop = { { .speed = 1 }, { .speed = 8 } } };
@@ -464,7 +464,7 @@ static void hpccpp_reduced__never_above(void **state)
 	assert_int_equal(hpccpp_comparable_ns(&m), 0);
 }
 
-/* T follows the RTT up after a period, unless queues explain it, and down at once */
+/* T follows a longer RTT after a period, unless queues explain it, and a shorter one at once */
 static void hpccpp_rtt__follows(void **state)
 {
 	struct hpccpp_model m = { .nhop = 1, .hop = { { .speed = 6, .qlen = 125 } } };
@@ -496,7 +496,7 @@ static void two_samples(struct int_msg *first, struct int_msg *second, u32 bytes
 	second->hop[0].tx = bytes / int_tx_unit(6);
 }
 
-/* H3: a sample is measured, W is computed from the window that it was sent under */
+/* H3: a sample updates U, and W is computed from the window that the sample was sent under */
 static void hpccpp_step__window(void **state)
 {
 	struct hpccpp_sample s = {
@@ -517,7 +517,7 @@ static void hpccpp_step__window(void **state)
 	hpccpp_model_init(&m, 25000 << HPCCPP_W_Q);
 	s.msg = &first;
 	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
-	assert_int_equal(m.w, 25000 << HPCCPP_W_Q);	/* nothing measured: W stands */
+	assert_int_equal(m.w, 25000 << HPCCPP_W_Q);	/* nothing is measured: W is kept */
 	m.u = 0;
 	s.msg = &second;
 	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_MEASURED);
@@ -534,8 +534,8 @@ static void hpccpp_step__window(void **state)
 }
 
 /*
- * A flow alone on a link, its window the only cause of its load, with one sample per RTT
- * that tells of the RTT before: converges, and stays. With Wc = W instead it would swing.
+ * A flow alone on a link, so that its window alone causes the load. It gets one sample per RTT,
+ * about the RTT before. It converges and stays there; with Wc = W it would oscillate.
  */
 static void hpccpp_loop__converges(void **state)
 {

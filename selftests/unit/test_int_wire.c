@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of include/int_wire.h: the layout of figure 4, byte by byte, sizes, units, and
- * what is done to it on the way (H6, H7, H16).
+ * Tests of include/int_wire.h: the layout of figure 4, byte by byte, sizes, units, and the
+ * changes that nodes make on the way (H6, H7, H16).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static void int_parse__any(void **state)
 		int_build(buf, &m);
 		expect(int_parse(&back, buf, int_length(m.room)), "room %u", m.room);
 		int_msg_expect_equal(&m, &back);
-		/* a byte less, a byte more, another type, more room than there is */
+		/* a byte less, a byte more, another type, more room than the length allows */
 		expect(!int_parse(&back, buf, int_length(m.room) - 1), "room %u", m.room);
 		expect(!int_parse(&back, buf, int_length(m.room) + 1), "room %u", m.room);
 		buf[4] = 3 + 1 + rnd() % 200;

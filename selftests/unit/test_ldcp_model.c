@@ -18,8 +18,8 @@
 
 #include "ldcp_oracle.h"
 
-#define ACKS	10000000	/* L3: drift over so many */
-#define DRIFT	0.0001L		/* ... at most this part of cw */
+#define ACKS	10000000	/* L3: the drift over this many ACKs */
+#define DRIFT	0.0001L		/* ... is at most this part of cw */
 
 static struct ldcp_gains any_gains(void)
 {
@@ -70,19 +70,19 @@ static void ldcp_model_ack__table(void **state)
 		{ 1024, 512, 4, 3, false, 4096, 4096 + 768 },
 		{ 1024, 512, 4, 3, true, 4096, 4096 - 1536 },
 		{ 1024, 1024, 4, 65536, false, 1048576, 1048576 + 65536 },
-		/* below one packet: the packets confirmed do not matter */
+		/* below one packet: the number of packets confirmed does not matter */
 		{ 1024, 512, 4, 1, false, 512, 512 + 64 },
 		{ 1024, 512, 2, 5, false, 512, 512 + 256 },
 		{ 1024, 512, 3, 5, false, 512, 512 + 128 },
 		{ 1024, 512, 4, 1, true, 512, 256 },
-		{ 1024, 512, 4, 7, true, 1023, 511 },	/* 511.5: Q40 has the half */
+		{ 1024, 512, 4, 7, true, 1023, 511 },	/* 511.5: Q40 keeps the half */
 		{ 1024, 512, 4, 1, true, 100, 64 },
 		{ 1024, 512, 4, 1, true, 64, 64 },
-		/* from one packet and above to below it, and to the least */
+		/* from one packet and above to below it, and to the minimum */
 		{ 1024, 1024, 4, 1, true, 1024, 64 },
 		{ 1024, 512, 4, 1, true, 1024, 512 },
 		{ 1024, 512, 2, 9, true, 4096, 256 },
-		/* up to one packet: gamma, and not alpha / cw */
+		/* up to one packet the step is gamma, not alpha / cw */
 		{ 1024, 512, 4, 1, false, 960, 1024 },
 		{ 1024, 512, 2, 1, false, 1023, 1023 + 256 },
 		/* nothing confirmed */
@@ -165,9 +165,9 @@ static bool is_marked(enum pattern pattern, u64 ack, const struct ldcp_draft *d,
 }
 
 /*
- * L3: the same @acks ACKs for the model and the draft; how far apart, as a part of
- * cw, they are at worst. An ACK confirms at most the window, because no more can be
- * in flight; more would magnify differences in any arithmetic.
+ * L3: the model and the draft get the same @acks ACKs; returns the largest difference, as
+ * a part of cw. An ACK confirms at most the window, because no more can be in flight;
+ * more would magnify differences in any arithmetic.
  *
  * The draft's rule jumps at one packet. Where the two lie on different sides of it,
  * closer than the limit, both continue from the model's value.
@@ -242,7 +242,7 @@ static void ldcp_model_ack__random_streams(void **state)
 	}
 }
 
-/* At 2^20 packets the smallest alpha still counts: 2^20 ACKs add alpha. */
+/* At 2^20 packets the smallest alpha is not rounded away: 2^20 ACKs add alpha. */
 static void ldcp_model_clean__largest(void **state)
 {
 	struct ldcp_gains g = { .alpha = 1, .beta = 1, .eta = 512, .shift_gamma = 4 };
@@ -331,7 +331,7 @@ static void ldcp_model_rate__random(void **state)
 		u64 got = ldcp_model_rate(cw, packet, rtt);
 		long double want = ldcp_real(cw) * packet * 1e6L / rtt;
 
-		/* U64_MAX in between where it does not fit: 2^44 bytes per second */
+		/* the intermediate product saturates at U64_MAX: 2^44 bytes per second */
 		want = fminl(want, ldexpl(1, 44) - 1);
 		expect(near_abs(got, want, 1 + want * ldexpl(1, -15)), "cw %Lf, %lu bytes, %lu us: %lu",
 		       ldcp_real(cw), packet, rtt, got);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of include/prague_model.h, in its order, against the draft in floating
- * point (prague_oracle.h), over RTTs of 10 us to 1 s and windows of 2 to 2^20
- * packets and, for what must never happen, over any value.
+ * point (prague_oracle.h), for RTTs of 10 us to 1 s and windows of 2 to 2^20
+ * packets; what must never happen is tested with any values.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static void prague_ewma__nothing_acked(void **state)
 	assert_int_equal(m.alpha, alpha);
 }
 
-/* No stickiness: without marks alpha falls to exactly 0. */
+/* alpha does not get stuck: without marks it falls to exactly 0. */
 static void prague_ewma__reaches_zero(void **state)
 {
 	unsigned int shift;
@@ -96,7 +96,7 @@ static void prague_ewma__reaches_zero(void **state)
 	}
 }
 
-/* 1 packet of 100000 marked in every round: alpha comes to just that. */
+/* 1 packet of 100000 is marked in every round: alpha converges to that fraction. */
 static void prague_ewma__light_marking(void **state)
 {
 	struct prague_model m = { .alpha = PRAGUE_ONE };
@@ -110,7 +110,7 @@ static void prague_ewma__light_marking(void **state)
 	expect(near_rel(alpha_of(&m), 0.00001L, 0.001L), "%.9Lf", alpha_of(&m));
 }
 
-/* Per ACK it comes to what it comes to per round, in a round with the same fraction. */
+/* With the same fraction, updates per ACK converge to the same alpha as updates per round. */
 static void prague_ewma_ack__as_per_round(void **state)
 {
 	int i;
@@ -123,7 +123,7 @@ static void prague_ewma_ack__as_per_round(void **state)
 		unsigned int shift = rnd_range(4, 10);
 
 		alpha = alpha_of(&m);
-		/* the same fraction all along: as draws of one packet each */
+		/* a constant fraction, as draws of one packet each */
 		marked = rnd_upto(1);
 		frac = marked;
 		while (left) {
@@ -132,7 +132,7 @@ static void prague_ewma_ack__as_per_round(void **state)
 			left -= ack;
 		}
 		expect_sane(&m, 0);
-		/* the sum of small steps, against the one large step: off by g^2 / 2 */
+		/* the sum of small steps and the one large step differ by g^2 / 2 */
 		expect(near_abs(alpha_of(&m), draft_ewma(alpha, frac, ldexpl(1, -(int)shift)),
 				ldexpl(1, -2 * (int)shift)),
 		       "%.9Lf, not %.9Lf", alpha_of(&m),
@@ -180,7 +180,7 @@ static void prague_rtt_virt__modes(void **state)
 	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_EXTRA, US(25000), 0), US(30000));
 	assert_int_equal(prague_rtt_virt(U32_MAX, PRAGUE_RTT_EXTRA, US(25000), 0), U32_MAX);
 	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_FIXED, US(25000), 0), US(25000));
-	/* no longer than the limit, whatever the mode that has a target */
+	/* no longer than the limit, in every mode that has a target */
 	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_EXTRA, US(25000), most), US(30000));
 	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_EXTRA, US(25000), most), most);
 	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_MAX, US(25000), most), most);
@@ -221,13 +221,13 @@ static void prague_boost__doubles(void **state)
 	assert_true(prague_boost(ai, 1000, 3, 4) == ai);
 	assert_true(prague_boost(ai, 1000, 4, 4) == 2 * ai);
 	assert_true(prague_boost(ai, 1000, 6, 4) == 8 * ai);
-	/* an eighth of the window, but never less than without */
+	/* an eighth of the window, but never less than the additive increase */
 	assert_true(prague_boost(ai, 16, 60, 4) == 2 * PRAGUE_AI_ONE);
 	assert_true(prague_boost(PRAGUE_AI_ONE, 2, 60, 4) == PRAGUE_AI_ONE);
 	assert_true(prague_boost(ai, U32_MAX, U32_MAX, 1) == U64_MAX);
 }
 
-/* One ACK anywhere in the range. */
+/* One ACK, with any values of the range. */
 static void prague_increase__is_the_drafts(void **state)
 {
 	int i;
@@ -388,7 +388,7 @@ static void prague_reduce__fractional(void **state)
 	assert_true(m.frac == PRAGUE_MIN_FRACTION);
 }
 
-/* Spread over a round of 1/ratio windows it takes what it takes at once, nearly. */
+/* Spread over a round of 1/ratio windows, the reduction is almost the same as at once. */
 static void prague_reduce_spread__as_at_once(void **state)
 {
 	static const u32 ratios[] = { 1, 2, 10 };
@@ -401,7 +401,7 @@ static void prague_reduce_spread__as_at_once(void **state)
 
 		for (i = 0; i < packets; i++)
 			prague_reduce_spread(&m, 1, FP_ONE(29) / ratios[r], 2);
-		/* a little less than at once is left to take from as it goes */
+		/* slightly less than at once, because each step reduces a smaller window */
 		expect(near_abs(window_of(&m), 95, 0.2L), "%Lf", window_of(&m));
 	}
 }
@@ -420,7 +420,7 @@ static void prague_reduce_spread__any(void **state)
 	}
 }
 
-/* What is left after a loss, against @want */
+/* The window after a loss, compared with @want */
 static void loss_leaves(const struct prague_model *m, bool cubic, bool combined, long double want)
 {
 	expect(near_abs(1 - q(prague_loss_share(m, cubic, combined), PRAGUE_Q), want,
@@ -545,8 +545,8 @@ static void prague_cubic_ai__bounded(void **state)
 }
 
 /*
- * Steady state: a marking probability p per packet, a window of W; the draft says
- * W tends to 2 (1 - p) / p: the whole model at work, against the formula.
+ * Steady state of the whole model: with a marking probability p per packet, the window tends
+ * to 2 (1 - p) / p, by the draft's formula.
  */
 static void steady_state__window(void **state)
 {

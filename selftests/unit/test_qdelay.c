@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of what tools/qdelay works out by itself: percentiles (dist.c) against sorted
- * values, sequence space (seen.c) against a byte map.
+ * Tests of two parts of tools/qdelay: percentiles (dist.c) against sorted values, and
+ * sequence space (seen.c) against a byte map.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static int cmp(const void *a, const void *b)
 	return cmp_u64(a, b);
 }
 
-/* The value of nearest rank; @weight of each, or NULL: 1. @n values, sorted */
+/* The value of nearest rank of @n sorted values; @weight of each, NULL: 1 */
 static u64 percentile(const u64 *v, const u64 *weight, u32 n, u32 num, u32 den)
 {
 	u64 total = 0, seen = 0;
@@ -70,7 +70,7 @@ static void free_dist(struct dist *d)
 	free(d->val);
 }
 
-/* Exact up to 256 of them, then to 2^-10 */
+/* Exact up to 256 values, then to 2^-10 */
 static void dist__percentiles(void **state)
 {
 	static const u32 counts[] = { 1, 2, 3, 255, 256, 257, 1000, VALUES };
@@ -171,7 +171,7 @@ static void seen__syn(void **state)
 	assert_int_equal(seen_add(&s, 400, 100, false), 0);
 }
 
-/* Without a SYN: far below the first segment is another connection's past, not reordering. */
+/* Without a SYN: data far below the first segment is from an earlier connection, not reordered. */
 static void seen__far_below(void **state)
 {
 	struct seen s = { 0 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of include/roce_wire.h: the CNP's bytes, and the ICRC against one that is
- * computed bit by bit from the specification's words (annex A17: the CRC-32 of
- * Ethernet over eight bytes of ones, then the packet with its variable fields as
- * ones). R5, R12.
+ * computed bit by bit from the specification (annex A17: Ethernet's CRC-32 over eight
+ * bytes of ones, then the packet with its variable fields set to ones). R5, R12.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +22,7 @@ static void roce_icrc_headers__seed(void **state)
 	assert_int_equal(crc32_le(0xffffffff, ones, sizeof(ones)), ROCE_ICRC_SEED);
 }
 
-/* What a router changes does not change the ICRC; whatever else does. */
+/* Bits that routers change do not change the ICRC; all other bits do. */
 static void roce_icrc_headers__variant_fields(void **state)
 {
 	static const struct {
@@ -77,7 +76,7 @@ static void roce_cnp_write__bytes(void **state)
 	assert_true(bth.becn);
 }
 
-/* A datagram of each length that UDP's header and the link can tell */
+/* A datagram of each length that the UDP header and the link can give */
 static void roce_read__lengths(void **state)
 {
 	static const u8 opcodes[] = { 4, 0x24, 0x64, ROCE_OPCODE_CNP };
