@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rocegen - RDMA traffic for measuring congestion management: flowgen's sibling
+ * rocegen - RDMA traffic for measuring congestion management, like flowgen for TCP
  *
  *	rocegen serve			the other side, for any number of clients
  *	rocegen send | write | read | uc-send | uc-write | ud-send
@@ -43,7 +43,7 @@
 #define MAX_QPS		4096
 #define MAX_SIZE	(256U << 20)
 #define MAX_DEPTH	1024
-#define GRH		40	/* room that a received datagram leaves in front */
+#define GRH		40	/* space before the payload of a received datagram */
 #define UD_QKEY		0x11111111
 
 enum op { SEND, WRITE, READ, UC_SEND, UC_WRITE, UD_SEND, OPS };

@@ -23,7 +23,7 @@ static struct {
 	struct flow_stack *idle;	/* per host: connections kept by --persist */
 	/* rpc --closed */
 	u64 issued;
-	struct flow_queue waiting;	/* sorted by retry_at, because all wait equally long */
+	struct flow_queue waiting;	/* sorted by retry_at, because all wait for the same time */
 } gen;
 
 static u64 draw_size(void)

@@ -4,8 +4,8 @@
  * incast.c) decides which requests there are, and when.
  *
  * Clients close with a reset (SO_LINGER 0), after every byte that counts has been acknowledged or
- * given up. A reset avoids draining a long flow's buffers, and TIME_WAIT, which would use up the
- * ports after 28,000 short connections.
+ * given up. A reset discards a long flow's buffers at once, and avoids TIME_WAIT, which would use
+ * up the ports after 28,000 short connections.
  */
 #ifndef FLOWGEN_FLOW_H
 #define FLOWGEN_FLOW_H

@@ -11,7 +11,7 @@
 #include "flow.h"
 #include "report.h"
 
-#define HANDSHAKES	256		/* at most so many at once while connections are opened */
+#define HANDSHAKES	256		/* most handshakes at once while connections are opened */
 
 static struct {
 	enum { PREPARE, WAIT, RUN, OVER } phase;
@@ -113,7 +113,7 @@ static void incast_run(u64 now)
 	inc.start = now;
 	inc.bytes = 0;
 	inc.ok = 0;
-	/* One more than there are, so that the round cannot end before all have started. */
+	/* One more than the requests, so that the round cannot end before all have started. */
 	inc.busy = cfg.fan + 1;
 	for (unsigned int i = 0; i < cfg.fan; i++) {
 		struct flow *f = inc.slot[i];

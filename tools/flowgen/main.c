@@ -5,8 +5,8 @@
  *	flowgen serve			answers requests
  *	flowgen long | rpc | incast	makes requests; prints one line of JSON per finished flow
  *
- * One process, one epoll, no threads. Its cost per megabyte matters more than usual: where the
- * kernel runs in virtual time, system calls and wake-ups are what takes real time. Hence:
+ * One process, one epoll, no threads. Its cost per megabyte matters more than usual: if the
+ * kernel runs in virtual time, most of the real time goes into system calls and wake-ups. Hence:
  *
  *  - The receiver sleeps until SO_RCVLOWAT bytes are queued (or all that is missing, if that is
  *    less), then discards them with one recv(MSG_TRUNC), which copies nothing.

@@ -10,7 +10,7 @@
 /* As setsockopt() and getsockopt(); get_int() returns -1 on an error. */
 int set_int(int fd, int level, int opt, int val);
 int get_int(int fd, int level, int opt);
-/* @force: the option that needs CAP_NET_ADMIN and knows no limit, tried before @opt */
+/* @force: an option that needs CAP_NET_ADMIN and has no limit; it is tried before @opt */
 void set_buf(int fd, int force, int opt, int val);
 
 /*
@@ -20,8 +20,8 @@ void set_buf(int fd, int force, int opt, int val);
 const char *socket_options(int fd, int family);
 
 /*
- * Tries it all on a socket that goes nowhere, so that a mistake shows before anything is done,
- * and fills send_buffer. What cannot be set ends the program with exit status 2.
+ * Sets the options on an unconnected socket, so that a mistake shows before anything is done, and
+ * fills send_buffer. An option that cannot be set ends the program with exit status 2.
  */
 void probe_options(int family);
 
@@ -34,7 +34,7 @@ struct send_buffer {
 
 extern struct send_buffer send_buffer;
 
-/* Files enough for so many connections, or the end of the program with exit status 2. */
+/* Allows files for so many connections, or ends the program with exit status 2. */
 void raise_file_limit(unsigned int connections);
 
 #endif

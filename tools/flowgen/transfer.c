@@ -18,7 +18,7 @@
 #define LOWAT_MIN	(64U << 10)
 #define SHARED_BYTES	(131072U << 10)
 #define RX_UNTUNED	(32U << 10)	/* fits into a new socket's receive buffer */
-#define TX_UNTUNED	(64U << 10)	/* below this one sendmsg() is about enough */
+#define TX_UNTUNED	(64U << 10)	/* below this about one sendmsg() is enough */
 #define ONE_SEGMENT	1400U
 
 #define TX_VECS		64

@@ -28,7 +28,7 @@ struct wire {
 
 enum { OP_PULL = 1, OP_PUSH = 2 };
 
-/* All connections together queue about 128 MiB: numbers of open and of expected ones. */
+/* All connections together queue about 128 MiB. These are the open and the expected ones. */
 extern unsigned int connections_open, connections_planned;
 
 /* State of a transfer. BROKEN leaves the reason in errno. */
@@ -45,7 +45,7 @@ struct rx {
 void rx_expect(int fd, struct rx *rx, u64 n);
 /* Reads all that is queued. */
 int rx_drain(int fd, struct rx *rx);
-/* @bytes: wake up once so many are queued */
+/* @bytes: wake up once this many are queued */
 void rx_lowat(int fd, struct rx *rx, u32 bytes);
 
 /* Sending. */

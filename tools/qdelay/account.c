@@ -12,7 +12,7 @@
 #define FATE_OPEN	0xfffffffdU	/* still unknown at the end of the run */
 #define FATE_MIN	FATE_OPEN
 
-/* Payload that no frame has, not even a jumbo frame: several segments, bytes. */
+/* Bytes of payload that not even a jumbo frame can have: there are several segments. */
 #define SUPER_PAYLOAD	9216
 
 /* A packet that came in. */
@@ -25,7 +25,7 @@ struct in_ev {
 
 struct totals totals;
 
-static struct ring ins, outs;	/* struct in_ev, struct out_ev that the timeline has not got yet */
+static struct ring ins, outs;	/* struct in_ev, struct out_ev that the timeline does not have yet */
 static bool started;
 static u64 now;			/* time of the newest event */
 static u64 last;		/* time of the newest packet */
@@ -107,7 +107,7 @@ static void start(u64 t)
 	timeline_start(t, from, to);
 }
 
-/* Adds the time from the packet before to the one at @t. */
+/* Adds the gap between the previous packet and the one at @t. */
 static void add_gap(struct dist *gaps, u64 *before, u64 t)
 {
 	if (!opt.gaps)
@@ -288,7 +288,7 @@ void account_end(void)
 	struct in_ev *e;
 	u64 i;
 
-	/* a packet that was overtaken, by any other, is lost */
+	/* a packet that any other has overtaken is lost */
 	for (i = ins.head; i != ins.tail; i++) {
 		e = ring_at(&ins, struct in_ev, i);
 		if (e->rec >= FATE_MIN)
@@ -303,7 +303,7 @@ void account_end(void)
 		e->rec = FATE_OPEN;
 	}
 	sweep();
-	/* an empty end of a given window counts, too: the link is idle there */
+	/* a window given by --to counts to its end, although the link is idle there */
 	timeline_end(end);
 	if (started && last >= from)
 		totals.duration = (end < to ? end : to) - from;

@@ -23,7 +23,7 @@ struct flow {
 	/* before the queue, segments; marked, dropped and retransmitted ones among them */
 	u64 packets_in, retrans, marked, dropped;
 	u64 unmatched_out;
-	u64 split_out;		/* of these: their bytes came in, in a packet of other size */
+	u64 split_out;		/* of these, those whose bytes came in as a packet of another size */
 	u32 max_in, max_out;	/* the largest payload, bytes */
 	u16 mss_option;		/* of its SYN, bytes; 0: not captured */
 	u32 gso_size;		/* most payload of a segment, bytes; 0: not known yet */

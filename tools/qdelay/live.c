@@ -99,7 +99,7 @@ static void live_packet(u8 *user, const struct pcap_pkthdr *h, const u8 *data)
 
 /*
  * The kernel counts a packet when it puts it into a block, and hands the block over later. If
- * its counter equals the packets read, every later packet is newer than this look.
+ * its counter equals the packets read, every later packet is newer than this check.
  */
 static void look(struct source *s, u64 now)
 {

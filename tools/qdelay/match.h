@@ -15,10 +15,10 @@ struct rec {
 struct rec *rec_get(u32 i);
 u32 rec_new(const struct pkt *p, u64 pos);
 /*
- * Finds and takes the rec that left as *p; 0 if there is none. Of several copies the first lost
- * one looks like its retransmission, so the oldest copy is chosen that nothing has overtaken:
- * no packet of any flow, else none of its own flow, else the oldest of all. @next_pos: one past
- * the newest packet of any flow that has left.
+ * Finds the rec that left as *p, and takes it out of the table; 0 if there is none. A lost packet
+ * looks like its retransmission. Of several copies the oldest is chosen that no packet of any flow
+ * has overtaken, else the oldest that none of its own flow has, else the oldest of all.
+ * @next_pos: one past the newest packet of any flow that has left.
  */
 u32 rec_match(const struct pkt *p, u64 next_pos);
 /* Takes rec @i out of the table. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Where packets come from, and the one order of time that they are put into. */
+/* The sources of packets, and how their packets are merged in order of time. */
 #ifndef QDELAY_SOURCE_H
 #define QDELAY_SOURCE_H
 

@@ -4,7 +4,7 @@
 #include "output.h"
 #include "timeline.h"
 
-#define MAX_ROWS	2000000ULL	/* of a series; further ones are left out */
+#define MAX_ROWS	2000000ULL	/* most rows of a series; further ones are left out */
 
 struct dist queue_packets, queue_bytes;
 
