@@ -14,9 +14,9 @@ GOALS='[
 	{"metric":"alpha_over_fraction","row":"dctcp_ref","op":">=","value":0.9,"variant":"*","text":"alpha at least 90 % of the fraction"},
 	{"metric":"alpha_over_fraction","row":"dctcp_ref","op":"<=","value":1.1,"variant":"*","text":"alpha at most 110 % of the fraction"}]'
 ANSWER="dctcp_ref's alpha is {range alpha_over_fraction dctcp_ref} of the true marked fraction; Linux's dctcp stays at {range alpha_over_fraction dctcp} of it."
-CONCLUSION="Linux's dctcp computes alpha in steps of 1/1024, and a window with few marks rounds to 0: alpha
-stays near 0 and the queue gets no response until marks are frequent. dctcp_ref keeps alpha with 30
-bits and follows the fraction at every marking rate. The column to read is alpha / marked: 1 is
+CONCLUSION="Linux's dctcp computes alpha in steps of 1/1024, so that a window with few marks is rounded to 0:
+alpha stays near 0, and the sender does not respond until marks are frequent. dctcp_ref keeps alpha
+with 30 bits and follows the fraction at every marking rate. Look at the column alpha / marked: 1 is
 right."
 
 # alpha is read as a user would: ss, 2000 times a second, in mainline's units;

@@ -12,8 +12,8 @@ VARIANTS=("")
 COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","marks","drops","jain"]'
 PARAMS='{"rate":"100mbit","rtt":"20ms","long flows":2,"requests":"20 kB, Poisson, 40 per second","counted":"5 s to 20 s"}'
 REFERENCE=cubic
-CONCLUSION="Over drop-tail the buffer decides how long everyone waits. DualPI2 holds CUBIC and BBR near its target
-of 15 ms by random marks and drops, and gives Prague a queue of its own with a threshold of 1 ms. Prague needs
+CONCLUSION="Over drop-tail the buffer determines how long everyone waits. DualPI2 holds CUBIC and BBR near its target
+of 15 ms with random marks and drops, and gives Prague a separate queue with a threshold of 1 ms. Prague needs
 DualPI2: over drop-tail it is as friendly as CUBIC, and its queue is as long."
 
 run_scenario()

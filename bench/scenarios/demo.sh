@@ -12,8 +12,8 @@ VARIANTS=("")
 COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","marks","drops","jain"]'
 PARAMS='{"rate":"10gbit","rtt":"100us","long flows":2,"requests":"20 kB, Poisson, 2000 per second","counted":"0.1 s to 0.4 s"}'
 REFERENCE=cubic
-CONCLUSION="With a drop-tail queue CUBIC and BBR fill the buffer, and every packet of every flow waits behind it.
-DCTCP, LDCP and HPCC++ with the queue that each is made for keep it nearly empty, so that requests finish several
+CONCLUSION="With a drop-tail queue CUBIC and BBR fill the buffer, and every packet of every flow waits in it.
+DCTCP, LDCP and HPCC++ keep the queues that they are made for nearly empty, so that requests finish several
 times sooner. LDCP and HPCC++ leave 5 to 8 % of the link unused."
 
 run_scenario()

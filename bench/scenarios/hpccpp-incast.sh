@@ -15,10 +15,10 @@ GOALS='[
 	{"metric":"queue_max_kb","row":"hpccpp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"*","text":"longest queue at most half of dctcp'"'"'s"},
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss with 2 MB"}]'
 ANSWER="The longest queue is {range queue_max_kb hpccpp iw=10} with an initial window of 10 packets and {range queue_max_kb hpccpp iw=3} with 3; DCTCP's is {range queue_max_kb dctcp}."
-CONCLUSION="The first windows of all 60 flows arrive before any feedback can: 60 x 10 packets are 908 kB, so
-with the usual initial window no sender can have a shorter queue, whatever it measures. With 3
-packets per flow HPCC++ meets the goal. The price of the empty queue is a completion time about a
-sixth longer than DCTCP's, whose queue never runs dry."
+CONCLUSION="The initial windows of all 60 flows arrive before any feedback can: 60 x 10 packets are 908 kB, so
+with the usual initial window no control can have a shorter queue. With 3 packets per flow HPCC++
+meets the goal. The price of the empty queue is a completion time about a sixth longer than DCTCP's,
+whose queue never runs empty."
 
 run_scenario()
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
 TITLE="HPCC++: a second flow joins and leaves"
-QUESTION="How many RTTs until the total rate is right and the queue gone, and until freed bandwidth is used?"
+QUESTION="How many RTTs does it take until the total rate is right and the queue is gone, and until freed bandwidth is used?"
 TOPOLOGY='
  h1  a long flow                  --\
  h2  another, from 200 to 700 RTTs -- sw ==== rate ==== r
@@ -17,7 +17,7 @@ GOALS='[
 	{"metric":"joined_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"joined within 5 RTTs"},
 	{"metric":"reclaimed_rtts","row":"hpccpp","op":"<=","value":10,"variant":"*","text":"reclaimed within 10 RTTs"},
 	{"metric":"jain_end","row":"hpccpp","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95 in the last 50 of 500 RTTs together (W_init / W_ai is 320)"}]'
-ANSWER="With HPCC++ the total rate is right and the queue short {range joined_rtts hpccpp} after a second flow starts; DCTCP takes {range joined_rtts dctcp}."
+ANSWER="With HPCC++ the total rate is right and the queue is short {range joined_rtts hpccpp} after a second flow starts; DCTCP takes {range joined_rtts dctcp}."
 CONCLUSION="HPCC++ senders read the link's load from telemetry, so both adjust within a few RTTs. DCTCP learns
 one bit per packet; a value above 500 RTTs means that its queue fell below 5 packets only after the
 second flow had ended. stage=0 frees bandwidth faster than stage=5, because each step may multiply

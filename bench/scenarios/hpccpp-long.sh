@@ -23,13 +23,13 @@ GOALS='[
 	{"metric":"utilisation","row":"hpccpp","op":">=","value":0.94,"variant":"*","text":"utilisation >= 94 %"},
 	{"metric":"utilisation","row":"hpccpp","op":"<=","value":0.96,"variant":"*","text":"utilisation <= 96 %"},
 	{"metric":"qlen_p99_pkts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"queue p99 <= 5 packets"},
-	{"metric":"probe_share","row":"hpccpp","op":"<=","value":0.01,"variant":"*","text":"probes <= 1 % of the bytes (asked for at BDP >= 40 packets)"}]'
+	{"metric":"probe_share","row":"hpccpp","op":"<=","value":0.01,"variant":"*","text":"probes <= 1 % of the bytes (required at BDP >= 40 packets)"}]'
 ANSWER="HPCC++ uses {range utilisation hpccpp} of the link with a queue of at most {max qlen_p99_pkts hpccpp} at p99; DCTCP's p99 goes up to {max qlen_p99_pkts dctcp}."
 CONCLUSION="HPCC++ aims at 95 % of the link and keeps the queue near zero at every rate and RTT. With 16 flows
 and a base RTT of 10 us at 10 Gb/s the path holds 8 packets, fewer than there are flows: the queue
-reaches 6 packets and probes take 2 % of the bytes, which is why those goals are missed there. DCTCP
-at 100 Gb/s and 100 us does not fill the link with few flows in the 20 ms that are run: its windows
-are still growing."
+reaches 6 packets and probes take 2 % of the bytes, which is why those goals are missed there. At
+100 Gb/s and 100 us, few DCTCP flows do not fill the link within the run of 20 ms: their windows are
+still growing."
 
 run_scenario()
 {

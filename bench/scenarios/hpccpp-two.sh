@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
-TITLE="HPCC++: two bottlenecks in series, the tighter one moves"
-QUESTION="When another of two links becomes the tighter one, how many RTTs until the flow follows it?"
+TITLE="HPCC++: two bottlenecks in series, the tighter one changes"
+QUESTION="When the other one of two links becomes the bottleneck, how many RTTs does the flow need to follow?"
 TOPOLOGY='
  h1  a long flow -- sw: first ==== second ==== r
                         (stamps, or RED step: each of the two)
@@ -10,12 +10,12 @@ TOPOLOGY='
      to 600 RTTs         25 Gb/s  10 Gb/s'
 ROWS="dctcp hpccpp"
 VARIANTS=("stage=5" "stage=0")
-PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++","N":16,"T":"the base RTT, as a parameter","queue":"what waits in both together","followed":"RTTs from the change to the first of 5 in a row with the rate within 5 % of eta*C of the tighter link and no more than 5 packets waiting","K of DCTCP":"of 25 Gb/s, at both"}'
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++","N":16,"T":"the base RTT, as a parameter","queue":"both queues together","followed":"RTTs from the change to the first of 5 in a row with the rate within 5 % of eta*C of the tighter link and no more than 5 packets waiting","K of DCTCP":"for 25 Gb/s, at both ports"}'
 COLUMNS_SHOWN='["down_rtts","up_rtts","down_queue_max","queue_after_mean","drops"]'
 REFERENCE=dctcp
 GOALS='[
-	{"metric":"down_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"followed within 5 RTTs to the other link, of half the rate"},
-	{"metric":"up_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"followed within 5 RTTs back to the first one"},
+	{"metric":"down_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"follows within 5 RTTs to the other link, with half the rate"},
+	{"metric":"up_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"follows within 5 RTTs back to the first link"},
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss"}]'
 ANSWER="HPCC++ follows a drop of the tighter link in {range down_rtts hpccpp} and a rise in {range up_rtts hpccpp}; DCTCP needs {range up_rtts dctcp} for the rise and does not reach the rate after the drop with less than 5 packets queued."
 CONCLUSION="The tighter of the two links changes from one port to the other. HPCC++ takes the maximum of both

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
 TITLE="HPCC++: WebSearch and Hadoop at 50 % load on a leaf-spine of 10 Gb/s"
-QUESTION="How much slower than alone are short flows under realistic loads?"
+QUESTION="How much longer do short flows take under realistic loads than alone?"
 TOPOLOGY='
  a1 a2 a3 a4 -- leaf1 --- spine1 --- leaf2 -- b1 b2 b3 b4
                      \--- spine2 ---/
- all links 10 Gb/s, every port on the way, also of the senders, stamps (or has a RED step); base RTT rtt
- a1..a4 send to b1..b4 at random, 50 % of the hosts'"'"' links'
+ all links 10 Gb/s; every port on the way, the sender too, stamps (or has a RED step); base RTT rtt
+ a1..a4 send to b1..b4 at random, 50 % of their links'
 ROWS="dctcp hpccpp"
 VARIANTS=()
 for _l in websearch hadoop; do
@@ -18,11 +18,11 @@ PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++","N":100,"line rate":"10 Gb/s,
 COLUMNS_SHOWN='["count_small","slow_p50_small","slow_p99_small","slow_p50_large","slow_p99_large","failed"]'
 REFERENCE=dctcp
 GOALS='[
-	{"metric":"slow_p99_small","row":"hpccpp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"*","text":"p99 slowdown of flows under 100 kB at most half of dctcp'"'"'s (asked for with WebSearch)"}]'
-ANSWER="Flows under 100 kB are slowed {range slow_p99_small hpccpp load=websearch} times at p99 with HPCC++ and {range slow_p99_small dctcp load=websearch} with DCTCP under WebSearch; {range slow_p99_small hpccpp load=hadoop} and {range slow_p99_small dctcp load=hadoop} under Hadoop."
-CONCLUSION="Short flows find nearly empty queues with HPCC++ and gain most. Large flows pay: HPCC++ leaves 5 %
-of each link unused and shares it more evenly. Read this page as overload, not as 50 %: four hosts
-of 5 Gb/s each cross two trunks of 10 Gb/s."
+	{"metric":"slow_p99_small","row":"hpccpp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"*","text":"p99 slowdown of flows under 100 kB at most half of dctcp'"'"'s (required with WebSearch)"}]'
+ANSWER="At p99, flows under 100 kB take {range slow_p99_small hpccpp load=websearch} times their ideal time with HPCC++ and {range slow_p99_small dctcp load=websearch} with DCTCP under WebSearch; {range slow_p99_small hpccpp load=hadoop} and {range slow_p99_small dctcp load=hadoop} under Hadoop."
+CONCLUSION="Short flows find nearly empty queues with HPCC++ and gain most. Large flows take longer: HPCC++ leaves
+5 % of each link unused and shares it more evenly. The trunks are overloaded, not used to 50 %: four
+hosts with 5 Gb/s each send over two trunks of 10 Gb/s."
 
 # port NS DEV ID: a port with the row's queue
 port()

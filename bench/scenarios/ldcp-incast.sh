@@ -15,12 +15,12 @@ GOALS='[
 	{"metric":"timeouts","row":"ldcp","op":"<=","value":0,"variant":"*","text":"no RTO"},
 	{"metric":"stable_drops","row":"ldcp","op":"<=","value":0,"variant":"*","text":"no ECT packet dropped"},
 	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"*","text":"p99 completion at most half of dctcp'"'"'s"}]'
-ANSWER="LDCP's answers are through in {range rpc_p99_us ldcp} at p99 with {range timeouts ldcp} timeouts; DCTCP's in {range rpc_p99_us dctcp iw=10} from 10 packets, and in {range rpc_p99_us dctcp iw=87} with {range timeouts dctcp iw=87} timeouts from a first RTT as large as LDCP's."
-CONCLUSION="No answer set can finish before 13.8 ms, so half of DCTCP's time from its usual ten packets cannot
-be reached. With a first RTT as large as LDCP's, DCTCP runs into timeouts. Of LDCP's first RTT 94 %
-is dropped, as the queue is meant to do; most of these losses are found one tick of the kernel's
-timer (4 ms) later, and most windows then need 53 RTTs from 1/16 of a packet up to one packet. That
-is why LDCP is later than DCTCP with ten packets."
+ANSWER="LDCP's answers take {range rpc_p99_us ldcp} at p99, with {range timeouts ldcp} timeouts. DCTCP's take {range rpc_p99_us dctcp iw=10} with an initial window of 10 packets, and {range rpc_p99_us dctcp iw=87} with {range timeouts dctcp iw=87} timeouts with one as large as LDCP's."
+CONCLUSION="All answers together need at least 13.8 ms, so half of DCTCP's time with its usual ten packets cannot
+be reached. With an initial window as large as LDCP's, DCTCP has timeouts. The queue drops 94 % of
+LDCP's first RTT, as intended. Most of these losses are detected one tick of the kernel's timer
+(4 ms) later, and most windows then need 53 RTTs to grow from 1/16 of a packet to one packet.
+Therefore LDCP takes longer than DCTCP with ten packets."
 
 run_scenario()
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="LDCP: 1000 and 2000 long flows at 1 Gb/s, base RTT 100 us"
-QUESTION="The path holds 8 packets: how long is the queue of 1000 flows when windows may be below one packet?"
+QUESTION="The path holds 8 packets. How long is the queue of 1000 flows if windows can be smaller than one packet?"
 TOPOLOGY='
  h1..h8  as many flows each -- sw ==== 1 Gb/s ==== r
                               (ldcp: WRED; dctcp: RED step)
@@ -15,9 +15,9 @@ GOALS='[
 	{"metric":"qlen_mean_pkts","row":"ldcp","op":"<=","value":0.25,"relative_to":"dctcp","variant":"*","text":"mean queue at most a quarter of dctcp'"'"'s"},
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"utilisation >= 95 %"}]'
 ANSWER="With more flows than the path holds packets, LDCP's mean queue is {range qlen_mean_pkts ldcp} and DCTCP's {range qlen_mean_pkts dctcp}."
-CONCLUSION="DCTCP cannot go below a window of two packets, so its queue holds what the path cannot: about 1.5
-packets for each flow. LDCP spaces packets further apart than an RTT. The price is fairness among
-2000 flows in one second (Jain) and 4 % of the link."
+CONCLUSION="DCTCP's smallest window is two packets, so its queue holds the packets that the path cannot: about
+1.5 per flow. LDCP spaces packets further apart than an RTT. The price is less fairness among 2000
+flows in one second (Jain), and 4 % of the link."
 
 run_scenario()
 {

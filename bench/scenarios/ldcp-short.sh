@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="LDCP: answers of up to one BDP on an idle path, 10 Gb/s, base RTT 100 us"
-QUESTION="How much longer than the wire needs does the first answer on an established connection take?"
+QUESTION="How much longer does the first answer on a connection take than the link alone needs?"
 TOPOLOGY='
  h1  answers, one after the other -- sw ==== 10 Gb/s ==== r  asks
   10 Gb/s                           (ldcp: WRED; dctcp: RED step)
@@ -13,9 +13,9 @@ COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","ideal_us","over_ideal"]'
 REFERENCE=dctcp
 GOALS='[
 	{"metric":"over_ideal","row":"ldcp","op":"<=","value":1.1,"variant":"*","text":"p50 at most 1.1 x (RTT + size / rate)"}]'
-ANSWER="LDCP's answers take {range over_ideal ldcp} times what the wire needs; DCTCP's {range over_ideal dctcp}."
-CONCLUSION="LDCP sends one BDP in the first RTT at once; DCTCP starts from 10 packets, so an answer of one BDP
-takes it three more rounds. Answers of 1 kB fit in any first window: there is no difference."
+ANSWER="LDCP's answers take {range over_ideal ldcp} times as long as the link needs; DCTCP's {range over_ideal dctcp}."
+CONCLUSION="LDCP sends one BDP at once in the first RTT. DCTCP starts with 10 packets and needs three more rounds
+for an answer of one BDP. Answers of 1 kB fit in any initial window, so there is no difference."
 
 run_scenario()
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
 TITLE="LDCP's alpha and beta, over rates, RTTs and numbers of flows"
-QUESTION="The draft leaves alpha and beta open: which pair keeps the link full, the queue short and steady, and shares even?"
+QUESTION="The draft leaves alpha and beta open: which pair keeps the link full, the queue short and steady, and the shares equal?"
 TOPOLOGY='
  h1..hN  a long flow each  -- sw ==== rate ==== r
                              (WRED: K_min = BDP/16, K_max = BDP)
@@ -26,9 +26,9 @@ CONCLUSION="alpha / beta sets the length of the queue: twice the ratio makes a l
 steps a less steady one. Three pairs share evenly (Jain >= 0.99) on every path: 1/8 and 1/4, 1/4 and
 1/4, 1/4 and 1/2. With a smaller beta, shares take longer to become equal than the 1000 RTTs counted
 here. With a larger alpha, flows below one packet (32 flows) do not recover against the others. Of
-the three pairs, 1/4 and 1/2 have the shortest queue at a full link and grow as fast as any: they
-are the defaults. At 40 Gb/s the shaper itself passes only 99.4 %. What the defaults cost beside
-bursts is in ldcp-arrive."
+the three pairs, 1/4 and 1/2 have the shortest queue at a full link and grow as fast as the others:
+they are the defaults. At 40 Gb/s the shaper itself passes only 99.4 %. ldcp-arrive shows the price
+of the defaults beside bursts."
 
 run_scenario()
 {

@@ -6,18 +6,18 @@ TOPOLOGY='
  h1  prague  -- sw ==== 100, 20, 100 Mb/s ==== r
                (dualpi2, defaults)
                 base RTT rtt'
-# What is sent before the first mark can return makes a queue of four RTTs at a fifth of the
-# rate, whatever the control does: bound_us.
+# The packets sent before the first mark can return make a queue of four RTTs at a fifth of the
+# rate, with any control: bound_us.
 ROWS="prague cubic_l4s"
 VARIANTS=("rtt=2ms" "rtt=5ms" "rtt=10ms" "rtt=10ms opts=per_ack:1" "rtt=40ms")
 PARAMS='{"rate":"100mbit, from 10 s to 12 s 20mbit","counted":"from 10 s to 11 s; util_after from 12 s to 16 s"}'
 COLUMNS_SHOWN='["drop_p99_us","drop_max_us","bound_us","util_after","drops"]'
 GOALS='[{"metric":"drop_p99_us","row":"prague","op":"<=","value":25000,"variant":"*","text":"p99 of the delay in the second after the drop <= 25 ms"}]'
 ANSWER="In the second after the drop Prague's packets wait {range drop_p99_us prague rtt=2ms} at p99 with a base RTT of 2 ms and {range drop_p99_us prague rtt=40ms} with 40 ms; CUBIC's {range drop_p99_us cubic_l4s rtt=2ms} and {range drop_p99_us cubic_l4s rtt=40ms}."
-CONCLUSION="When the rate drops to a fifth, the queue gets what is in flight and what is sent until the first
-mark is back: four RTTs of delay at the new rate (least possible). Above a base RTT of 6 ms no
-control that learns of the rate from marks can meet 25 ms. CUBIC waits in its own queue of DualPI2,
-and longer at every RTT."
+CONCLUSION="When the rate drops to a fifth, the queue gets the packets in flight and those sent until the first
+mark returns: four RTTs of delay at the new rate, the least possible. Above a base RTT of 6 ms no
+control that learns the rate from marks can meet 25 ms. CUBIC's packets wait in DualPI2's other
+queue, and longer at every RTT."
 
 # The rates change 10 s and 12 s after the first packet, to within microseconds.
 after_the_drop()

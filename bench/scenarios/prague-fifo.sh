@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
 TITLE="Prague beside CUBIC in one drop-tail queue without ECN, 100 Mb/s"
-QUESTION="Where nothing marks, is Prague as friendly as Reno?"
+QUESTION="In a queue that does not mark, is Prague as friendly to CUBIC as Reno is?"
 TOPOLOGY='
  h1  first   --\
                 sw ==== 100 Mb/s ==== r
@@ -17,9 +17,9 @@ GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.5,"variant":{"first":"prague"},"text":"Prague : CUBIC >= 0.5"},
 	{"metric":"ratio","row":"prague","op":"<=","value":2,"variant":{"first":"prague"},"text":"Prague : CUBIC <= 2"}]'
 ANSWER="Prague gets {range ratio prague first=prague opts=} times CUBIC's rate, Linux's Reno {range ratio prague first=reno}."
-CONCLUSION="Where nothing marks, Prague reacts to a loss as CUBIC does, by default. With loss_cubic:0 it reacts
-as Reno and falls behind at 40 ms, where CUBIC is no longer in its Reno-friendly range. Linux's own
-Reno does the same with some seeds (--seeds 3)."
+CONCLUSION="By default, Prague reacts to a loss like CUBIC. With loss_cubic:0 it reacts like Reno and gets less at
+40 ms, where CUBIC has left its Reno-friendly range. Linux's own Reno does the same with some seeds
+(--seeds 3)."
 
 run_scenario()
 {
