@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ns3-dctcp - the transfer that bench/speed times in the lab, in ns-3's model:
+ * ns3-dctcp - the transfer that bench/speed times in the lab, as a model in ns-3:
  *
  *	host ---- switch ==== bottleneck (RED step, ECN) ==== receiver
  *
@@ -9,9 +9,9 @@
  * 2 bytes where Ethernet's has 14; the bottleneck's rate makes up for it, so that
  * a full-size packet takes the same time in both.
  *
- * Set for speed where ns-3 leaves a choice: no tracing, no logging, no IPv6, no
- * checksums, no queue disciplines but the bottleneck's, and the scheduler and
- * the size of writes that proved fastest.
+ * Where ns-3 leaves a choice, the faster one is used: no tracing, no logging, no IPv6,
+ * no checksums, no queue discipline except the bottleneck's, and the scheduler and the
+ * size of writes that were fastest in a test.
  *
  * Prints one line of JSON. Options: --bytes, --rate (bit/s), --rtt (us), --k
  * (packets), --scheduler, --write; --PrintHelp.
@@ -92,20 +92,20 @@ main(int argc, char** argv)
 	NodeContainer receiver(1);
 	NodeContainer all(host, middle, receiver);
 
-	// The way to the switch takes no time but the base RTT's, as a veth pair's.
+	// The link to the switch adds only the base RTT, like a veth pair.
 	PointToPointHelper near;
 	near.SetDeviceAttribute("DataRate", StringValue("1000Gbps"));
 	near.SetChannelAttribute("Delay", TimeValue(NanoSeconds(static_cast<uint64_t>(rtt * 500))));
 	near.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", StringValue("100000p"));
 	NetDeviceContainer nearDevices = near.Install(host.Get(0), middle.Get(0));
 
-	// All of the queue is in the queue discipline: the device holds one packet.
+	// The whole queue is in the queue discipline: the device holds one packet.
 	PointToPointHelper far;
 	far.SetDeviceAttribute("DataRate", DataRateValue(DataRate(rate / ETHERNET_FRAME * PPP_FRAME)));
 	far.SetChannelAttribute("Delay", TimeValue(NanoSeconds(0)));
 	far.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", StringValue("1p"));
 	NetDeviceContainer farDevices = far.Install(middle.Get(0), receiver.Get(0));
-	// Nothing but ACKs leaves the receiver, and nothing holds them up.
+	// Only ACKs leave the receiver, without a queue.
 	DynamicCast<PointToPointNetDevice>(farDevices.Get(1))->GetQueue()->SetMaxSize(QueueSize("100000p"));
 
 	InternetStackHelper stack;
@@ -127,7 +127,7 @@ main(int argc, char** argv)
 	address.Assign(nearDevices);
 	address.SetBase("10.0.0.0", "255.255.255.0");
 	Ipv4InterfaceContainer farAddresses = address.Assign(farDevices);
-	// Assign gives each device fq_codel; the lab's links have no such thing.
+	// Assign gives each device fq_codel, which the lab's links do not have.
 	TrafficControlHelper none;
 	none.Uninstall(nearDevices);
 	none.Uninstall(farDevices.Get(1));
@@ -142,7 +142,7 @@ main(int argc, char** argv)
 	source.SetAttribute("SendSize", UintegerValue(write));
 	source.Install(host).Start(Seconds(0));
 
-	// When the last byte has come: looked up by a growing clock, no callback per packet.
+	// Finds the time of the last byte by polling every 10 us, without a callback per packet.
 	Ptr<PacketSink> server = DynamicCast<PacketSink>(sinks.Get(0));
 	double end = 0;
 	const Time step = MicroSeconds(10);

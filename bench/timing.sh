@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What bench/speed and bench/ack-cost share: a flow in the lab, timed from
-# outside; medians; what is to be said of the machine.
-# The script that sources this has set NAME, its own name.
+# Shared by bench/speed and bench/ack-cost: a flow in the lab that is timed from
+# outside, medians, and facts about the machine.
+# The script that sources this sets NAME, its own name, first.
 
 BENCH=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 ROOT=$(cd "$BENCH/.." && pwd)
 LAB=$ROOT/scripts/lab
-PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin	# not in an ordinary user's
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin	# an ordinary user's PATH lacks these
 export LC_ALL=C
 
 die()
@@ -21,8 +21,8 @@ say()
 	printf '%s: %s\n' "$NAME" "$*" >&2
 }
 
-# ready_lab TARGET: the packages of TARGET, the lab's kernel and the tools, before anything
-# is timed
+# ready_lab TARGET: gets TARGET's packages, the lab's kernel and the tools before anything is
+# timed
 ready_lab()
 {
 	"$ROOT/scripts/packages" "$1" || exit
@@ -30,7 +30,7 @@ ready_lab()
 	"$LAB" build && "$LAB" run -- true || die "the lab does not run (scripts/lab run -- true)"
 }
 
-# tree PID: it and all that it started
+# tree PID: this process and all its descendants
 tree()
 {
 	ps -e -o pid=,ppid= | awk -v root="$1" '
@@ -38,7 +38,7 @@ tree()
 		END { for (p in parent) { for (q = p; q in parent && q != root; q = parent[q]); if (q == root) print p } }'
 }
 
-# cpu_ns PID...: what they have used so far, with the children they have reaped
+# cpu_ns PID...: the CPU time that they have used so far, with that of children they have reaped
 cpu_ns()
 {
 	local pid ns ticks stat sum=0 hz
@@ -54,9 +54,9 @@ cpu_ns()
 	echo $sum
 }
 
-# timed_flow ROW SIZE: runs it in the lab; prints speed-guest's flow.json with
-# wall_s (from the flow's start to its end: booting and setting up are not in it),
-# cpu_s (what the lab's processes used in that time) and total_s (all of lab run).
+# timed_flow ROW SIZE: runs one flow in the lab; prints speed-guest's flow.json with
+# wall_s (from the flow's start to its end, without boot and set-up), cpu_s (CPU time of the
+# lab's processes in that time) and total_s (all of lab run).
 timed_flow()
 {
 	local dir pid pids before after status ended began=$EPOCHREALTIME
@@ -66,7 +66,7 @@ timed_flow()
 	pid=$!
 	# shellcheck disable=SC2064 # this run's own
 	trap "kill $pid 2>/dev/null; rm -rf '$dir'" EXIT
-	# Looking for processes takes a while: done before the flow and during it.
+	# Finding the processes takes a while, so it is done before and during the flow.
 	seen "$dir/ready" $pid
 	mapfile -t pids < <(tree $pid)
 	seen "$dir/start" $pid
@@ -89,7 +89,7 @@ timed_flow()
 	rm -rf "$dir"
 }
 
-# seen FILE PID: waits for the file, while the process lives; looks 200 times a second
+# seen FILE PID: waits for the file while the process lives; checks 200 times a second
 seen()
 {
 	local tick
@@ -112,7 +112,8 @@ def fixed($n): if . == null then "-" else
 def spread: { min: min, median: median, max: max };
 '
 
-# machine: facts of it, as JSON. To be taken before the measuring: the load is others'.
+# machine: facts about it, as JSON. To be called before the measurement, so that the load is that of
+# other programs.
 machine()
 {
 	jq -n --arg cpu "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n1)" --argjson cores "$(nproc)" \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# install.sh - what "make install" does after modules_install, and "make uninstall".
+# install.sh - does what "make install" does after modules_install, and "make uninstall".
 # scripts/report, bench/run and their man pages are not installed: they need the scenarios
 # of this tree.
 set -eu
@@ -35,7 +35,7 @@ DESTDIR=${2%/} PREFIX=${3%/}
 [[ -z $DESTDIR || $DESTDIR == /* ]] || DESTDIR=$PWD/$DESTDIR
 cd "$(dirname "$(readlink -f "$0")")/.."
 
-# What install has created, one line each, without DESTDIR: "f FILE" or "d DIRECTORY".
+# The manifest: what install has created, one per line, without DESTDIR: "f FILE" or "d DIRECTORY".
 MANIFEST=$PREFIX/share/lowq/manifest
 
 # --- files ------------------------------------------------------------------
@@ -60,8 +60,8 @@ put()
 	echo "  INSTALL $DESTDIR$3"
 }
 
-# compile DIRECTORY: Python's compiled files, which make lowq-tc start faster. Packages leave
-# them to the machine that they are installed on.
+# compile DIRECTORY: makes Python's compiled files, with which lowq-tc starts faster. For packages
+# the target machine does this.
 compile()
 {
 	local file
@@ -90,7 +90,7 @@ remove_made()
 	done
 }
 
-# Written even if an install fails half-way, so that uninstall finds what is there.
+# Write it even if an install fails half-way, so that uninstall finds all files.
 # It also keeps the directories that an earlier install has created.
 write_manifest()
 {
@@ -99,7 +99,7 @@ write_manifest()
 	printf '%s\n' "${MADE[@]}" "${KEPT[@]}" | sort -u >"$DESTDIR$MANIFEST"
 }
 
-# tc_plugins: tc's own plugin directory, or ours if this system has none
+# tc_plugins: prints tc's plugin directory, or our own if this system has none
 tc_plugins()
 {
 	local dir
@@ -132,7 +132,7 @@ put_files()
 	put 755 selftests/qdelay "$PREFIX/bin/qdelay"
 	# tc looks for plugins in its built-in directory, or in TC_LIB_DIR
 	put 755 selftests/q_int.so "$(tc_plugins)/q_int.so"
-	# Not there: tc would prefer it to its own dualpi2, if it has one. lowq-tc asks for it.
+	# Not in tc's directory: tc would prefer the plugin to its own dualpi2. lowq-tc asks for it.
 	put 755 selftests/q_dualpi2.so "$PREFIX/lib/lowq/q_dualpi2.so"
 	# the lab, and the sources from which it builds the modules
 	mapfile -t tree < <(find scripts/lab scripts/lab.d scripts/packages -type f; . scripts/lab.d/build.sh; module_sources_in .)
@@ -173,7 +173,7 @@ modules()
 	sed -n 's/^obj-[^=]*=//p' Kbuild | grep -oE '[[:alnum:]_-]+\.o\b' | sed 's/\.o$//' | sort -u
 }
 
-# installed_modules: their files. modules_install puts them into updates/, or into extra/
+# installed_modules: prints their files. modules_install puts them into updates/, or into extra/
 # before Linux 5.16 or with INSTALL_MOD_DIR. Those in updates/dkms belong to DKMS.
 installed_modules()
 {
@@ -192,8 +192,8 @@ of_kernels()
 	sed "s|^$DESTDIR/lib/modules/\([^/]*\)/.*|\1|" | sort -u
 }
 
-# index_modules KERNEL...: modules_install does not run depmod if the kernel's build
-# directory has no System.map, as is the case with Debian's headers.
+# index_modules KERNEL...: runs depmod. modules_install does not if the kernel's build directory
+# has no System.map, as with Debian's headers.
 index_modules()
 {
 	local kernel

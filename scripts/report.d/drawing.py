@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Plots drawn by gnuplot, as SVG. gnuplot chooses nothing: axes, marks and colours come from
-plots.py; nothing is changed in what it writes."""
+"""Draws plots with gnuplot, as SVG. Axes, marks and colours come from plots.py; gnuplot chooses
+none of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GAP = 16                    # pixels between panels, and around them
 
 
 class Place(NamedTuple):
-    """A panel's part of the drawing, in shares of its width and height, from the lower left."""
+    """A panel's place in the drawing, in fractions of its width and height, from the lower left."""
     x: float
     y: float
     width: float
@@ -32,7 +32,7 @@ def quote(text: str) -> str:
 
 
 def dashes(style: str) -> str:
-    """A line's dashes as gnuplot has them."""
+    """A line's dashes in gnuplot's notation."""
     return f" dt ({','.join(DASHES[style].split())})" if style in DASHES else ""
 
 
@@ -152,7 +152,7 @@ def plain(source: str) -> str:
 
 
 def draw_panels(figures: Sequence[Figure]) -> list[list[str]]:
-    """The plots of `figures`, an SVG each, for a page that brings captions and legends."""
+    """The plots of `figures`, one SVG each, for a page that has captions and legends."""
     with tempfile.TemporaryDirectory(prefix="lowq-report.") as name:
         jobs = [[(plot, Path(name) / f"{f}-{p}.svg") for p, plot in enumerate(x.plots)]
                 for f, x in enumerate(figures)]

@@ -20,7 +20,7 @@ MIN_SHARE = 0.05            # ... each with this share of the largest one's byte
 
 
 def missing(results: Sequence[Result], have: Iterable[str]) -> str:
-    """A sentence on the rows that a figure leaves out."""
+    """A sentence that names the rows left out of a figure."""
     have = set(have)
     names = [r.label for r in results if r.row not in have]
     return f" Without data: {', '.join(names)}." if names else ""
@@ -73,8 +73,8 @@ def queue_figure(block: Block, bins: int) -> Figure | None:
 
 
 def flow_rates(path: Path) -> tuple[dict[str, dict[float, float]], int]:
-    """Gb/s over time of the large flows in a flows.csv, those that began first first, and how
-    many others there are."""
+    """Gb/s over time of the large flows in a flows.csv, in the order of their starts, and the
+    number of other flows."""
     flows: dict[str, dict[float, float]] = {}
     columns = read_csv(path, ("t_s", "throughput_bps"), ("flow",))
     for t, rate, flow in zip(*columns):
@@ -86,7 +86,7 @@ def flow_rates(path: Path) -> tuple[dict[str, dict[float, float]], int]:
     begins = {f: min(flows[f]) for f in large}
     kept = {}
     for flow in sorted(large, key=lambda f: (begins[f], order(f))):
-        end = max(flows[flow])          # a time without a line in between is a time without data
+        end = max(flows[flow])          # a time without a line is a time without data
         kept[flow] = {t: flows[flow].get(t, 0.0) for t in times if begins[flow] <= t <= end}
     return kept, len(flows) - len(kept)
 
@@ -199,7 +199,7 @@ def metric_figure(blocks: Sequence[Block], keys: Sequence[str]) -> Figure | None
             colours.setdefault(who, len(colours) + 1 if by_setting else r.colour)
             points_of.setdefault(who, []).append((at, r))
     curves = sorted(colours, key=lambda who: colours[who])
-    every = math.ceil(len(labels) / 20)     # more names than this would run into each other
+    every = math.ceil(len(labels) / 20)     # more names than this would overlap
     x = Axis(-0.5, len(labels) - 0.5,
              [("" if i % every else s, i) for i, s in enumerate(labels)], " / ".join(names))
     shift = min(0.08 if len(names) == 1 else 0.2, 0.7 / len(curves))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The scenario's goals, held against what was measured."""
+"""Compares the scenario's goals with the measurements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 
 def judge(number: int, goal: dict[str, Any], block: Block) -> Verdict:
-    """`goal` held against `block`: all seeds must have a value, and a limit inside the 95 %
+    """Compares `goal` with `block`: all seeds must have a value, and a limit inside the 95 %
     confidence interval is a tie."""
     key, row, value, other = goal["metric"], goal["row"], goal["value"], goal.get("relative_to")
     how = metric(key)
@@ -45,7 +45,7 @@ def judge(number: int, goal: dict[str, Any], block: Block) -> Verdict:
     against = f" against {show(key, limit)}{unit}" if other else ""
     for need in (row, other or row):
         seeds, count = len(have[need].good + have[need].bad), have[need].metrics[key].count
-        if count < seeds:   # a seed that failed, or never got there, is not averaged away
+        if count < seeds:   # a seed that failed or has no value is not ignored
             return Verdict(number, "missed" if need == row else "no data", row, block.name, text,
                            measured, limit, f"{show(key, measured)}{unit}{against}, but "
                            f"{seeds - count} of {seeds} seeds of {need} gave no value")
@@ -68,7 +68,7 @@ def judge(number: int, goal: dict[str, Any], block: Block) -> Verdict:
 
 
 def judge_all(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[Verdict]:
-    """Every goal in every variant it is meant for."""
+    """Every goal in every variant that it applies to."""
     verdicts = []
     for number, goal in enumerate(scenario.get("goals") or [], 1):
         good = (isinstance(goal, dict) and goal.get("op") in OPERATORS

@@ -52,7 +52,7 @@ def goal_cell(block: Block, result: Result, verdicts: Sequence[Verdict]) -> str:
 
 def results_table(blocks: Sequence[Block], verdicts: Sequence[Verdict],
                   keys: Sequence[str]) -> list[str]:
-    """One table of all variants and rows; what a row missed is in its last column."""
+    """One table of all variants and rows; the last column names the goals that a row missed."""
     names = list(dict.fromkeys(k for b in blocks for k in b.variant))
     judged = any(goal_cell(b, r, verdicts) for b in blocks for r in b.results)
     heads = [f"{metric(k).name} ({metric(k).unit})" if metric(k).unit else metric(k).name
@@ -81,7 +81,7 @@ def goals_table(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def made_by(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[str]:
-    """What made the numbers, as a list."""
+    """The versions that made the numbers, as a list."""
     seeds = all_seeds(blocks)
     facts = {"command": f"`{command(scenario, blocks)}`" if scenario.get("command") else "",
              "seed" if len(seeds) == 1 else "seeds": ", ".join(seeds), **provenance(blocks)}
@@ -90,7 +90,7 @@ def made_by(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[str]:
 
 def markdown(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequence[Verdict],
              keys: Sequence[str]) -> str:
-    """The table and the goals, for a document of your own."""
+    """The table and the goals, for your own documents."""
     out = results_table(blocks, verdicts, keys)
     if verdicts:
         out += ["", *goals_table(verdicts)]
@@ -172,5 +172,5 @@ def index(parts: Sequence[tuple[dict[str, Any], list[Block], list[Verdict]]],
 
 
 def page_metrics(blocks: Sequence[Block]) -> list[str]:
-    """The columns of a page whose scenario names none."""
+    """The columns of a page whose scenario does not name any."""
     return [k for k in main_metrics(blocks) if k not in EXTRA] or all_metrics(blocks)

@@ -150,12 +150,12 @@ EXTRA = ("goodput_bps", "qlen_mean_pkts", "qlen_stddev_pkts", "qlen_p99_pkts", "
 
 
 def metric(key: str) -> Metric:
-    """How to show `key`; one that is not known goes by its own name."""
+    """How to show `key`; an unknown one is shown under its own name."""
     return METRICS.get(key) or Metric((key, ""), key, "", 1, "number", "")
 
 
 def show_number(value: float, style: str = "number") -> str:
-    """`value` with as many digits as it deserves."""
+    """`value` with a sensible number of digits."""
     size = abs(value)
     if style == "percent":
         return f"{value:.1f}"

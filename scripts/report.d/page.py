@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The page: table, goals and plots, complete in one file."""
+"""The page: table, goals and plots in a single file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from plots import colour_of, DASHES, Figure, WIDE
 from figures import metric_figure, own_figures
 from drawing import draw_panels
 
-# scenario, its variants, its verdicts, the columns that were asked for
+# scenario, its variants, its verdicts, the requested columns
 Part = tuple[dict[str, Any], Sequence[Block], Sequence[Verdict], Sequence[str] | None]
 
 TEMPLATES = Path(__file__).resolve().parent
@@ -31,7 +31,7 @@ esc = html.escape
 
 def html_table(blocks: Sequence[Block], keys: Sequence[str], caption: str,
                reference: str | None) -> str:
-    """The table in a box that scrolls sideways by itself."""
+    """The table in a box that scrolls sideways separately."""
     out = [f'<div class="scroll" role="region" tabindex="0" aria-label="{esc(caption)}">',
            f"<table><caption>{esc(caption)}</caption><thead><tr><th scope=\"col\">row</th>"]
     keys = keys or [""]
@@ -122,8 +122,8 @@ def html_figures(figures: Sequence[Figure], level: int) -> str:
 
 
 def html_over_time(blocks: Sequence[Block], bins: int, room: int) -> tuple[str, int]:
-    """Figures of each variant, folded away if there are several, in at most `room` bytes; how
-    many variants were left out for that."""
+    """Figures of each variant, folded if there are several, in at most `room` bytes, and the
+    number of variants left out for lack of room."""
     bodies = []
     for block in blocks:
         body = html_figures(own_figures(block, bins), 3)
@@ -182,7 +182,7 @@ def html_reading(blocks: Sequence[Block], keys: Sequence[str], scenario: dict[st
 
 
 def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
-    """One scenario of the page; how many variants were left out for lack of room."""
+    """One scenario of the page, and the number of variants left out for lack of room."""
     scenario, blocks, verdicts, chosen = part
     everything = all_metrics(blocks)
     keys = list(chosen or page_metrics(blocks))
@@ -221,7 +221,7 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
 
 
 def page(parts: Sequence[Part]) -> str:
-    """The page of all `parts`, complete in one file."""
+    """The page of all `parts` in a single file."""
     title = ": ".join(dict.fromkeys(str(p[0].get("title") or p[0].get("name") or "Results")
                                     for p in parts)) if len(parts) == 1 else "lowq: results"
     room = PAGE_BYTES // len(parts)

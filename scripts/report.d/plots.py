@@ -39,7 +39,7 @@ class Plot(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """Plots that belong together, under one heading."""
+    """Related plots under one heading."""
     slug: str
     heading: str
     text: str
@@ -51,7 +51,7 @@ class Figure(NamedTuple):
 MARKS = (7, 5, 9, 13, 11, 15)
 PANEL, SINGLE, WIDE = (400, 210), (450, 290), (600, 290)
 DASHES = {"dash1": "7 3", "dash2": "2 2.5", "dash3": "8 3 2 3"}
-# Okabe and Ito's hues, moved until each has a contrast of 3 to white and no two look alike with
+# Okabe and Ito's hues, changed so that each has a contrast of 3 to white and no two look alike with
 # protanopia, deuteranopia or tritanopia; entry 0 is neutral
 PALETTE = ("#6b6b6b", "#0059ab", "#d55e00", "#00805f", "#cf62ac", "#6e5600", "#3597de", "#6a1b6e",
            "#1f2937")
@@ -59,7 +59,7 @@ INK = {"text": "#333333", "frame": "#8a8f98", "grid": "#e2e5ea", "paper": "#ffff
 
 
 def colour_of(row: int) -> str:
-    """A row's colour; with more rows than colours they repeat, with other dashes."""
+    """A row's colour; if there are more rows than colours, these repeat with other dashes."""
     return PALETTE[(row - 1) % (len(PALETTE) - 1) + 1 if row else 0]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A results directory of the lab, read: runs, rows, variants."""
+"""Reads a results directory of the lab: runs, rows, variants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Iterable, NamedTuple, NoReturn, Sequence
 
 from metrics import EXTRA, METRICS
 
-# what made a run: columns of results.csv, keys of scenario.json and result.json
+# versions that made a run: columns of results.csv, keys of scenario.json and result.json
 PROVENANCE = ("commit", "kernel", "compiler", "tools")
 RUN_COLUMNS = ("row", "label", "control", "queue", "seed", "status")
 # Student's t for 95 %, two-sided, by degrees of freedom from 1 on
@@ -34,9 +34,9 @@ class Run(NamedTuple):
     control: str
     queue: str
     seed: str
-    failure: str            # "" if the run is fine
+    failure: str            # "" if the run succeeded
     metrics: dict[str, float]
-    made: dict[str, str]    # what made it: PROVENANCE
+    made: dict[str, str]    # the versions in PROVENANCE
 
 
 class Spread(NamedTuple):
@@ -68,7 +68,7 @@ class Block(NamedTuple):
 
 
 def fail(status: int, message: str) -> NoReturn:
-    """One line to stderr and out: 2 for wrong usage, 1 for wrong data."""
+    """Prints one line to stderr and exits: 2 for wrong usage, 1 for wrong data."""
     print("report: " + " ".join(message.split()), file=sys.stderr)
     sys.exit(status)
 
@@ -222,7 +222,7 @@ def all_metrics(blocks: Sequence[Block]) -> list[str]:
 
 
 def main_metrics(blocks: Sequence[Block]) -> list[str]:
-    """The columns of a table nobody chose columns for, the expendable ones last."""
+    """The default columns of a table, the less important ones last."""
     found = all_metrics(blocks)
     return [k for k in found if k not in EXTRA] + [k for k in found if k in EXTRA]
 
@@ -233,7 +233,8 @@ def all_seeds(blocks: Sequence[Block]) -> list[str]:
 
 
 def provenance(blocks: Sequence[Block]) -> dict[str, str]:
-    """What made the runs: each key with its values, which are several after a resumed sweep."""
+    """The versions that made the runs: each key with its values, of which a resumed sweep may have
+    several."""
     runs = [run for b in blocks for r in b.results for run in r.good + r.bad]
     values = {k: list(dict.fromkeys(run.made[k] for run in runs if k in run.made))
               for k in PROVENANCE}
@@ -247,5 +248,5 @@ def command(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
 
 
 def only_row(blocks: Sequence[Block]) -> bool:
-    """Whether variants are all there is to compare."""
+    """Whether there are only variants to compare."""
     return len(blocks) > 1 and len({r.row for b in blocks for r in b.results}) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is printed: tables for a terminal, CSV, JSON."""
+"""The printed output: tables for a terminal, CSV, JSON."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def text_table(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequ
 
 
 def origin(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
-    """What made the numbers, in one line."""
+    """The versions that made the numbers, in one line."""
     seeds = all_seeds(blocks)
     parts = [f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}"]
     parts += [command(scenario, blocks)] if scenario.get("command") else []
@@ -104,8 +104,8 @@ def origin(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
 
 
 def csv_table(blocks: Sequence[Block], keys: Sequence[str]) -> str:
-    """One line per run, failed ones too, in the units of result.json; read_published() in
-    results.py reads it again."""
+    """One line per run, including failed ones, in the units of result.json; read_published() in
+    results.py reads it."""
     names = list(dict.fromkeys(k for b in blocks for k in b.variant))
     runs = [(b, run) for b in blocks for r in b.results for run in r.good + r.bad]
     made = [k for k in PROVENANCE if any(k in run.made for _, run in runs)]
@@ -123,7 +123,7 @@ def csv_table(blocks: Sequence[Block], keys: Sequence[str]) -> str:
 
 def json_table(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequence[Verdict],
                keys: Sequence[str]) -> str:
-    """Everything the other tables show, for programs."""
+    """Everything that the other tables show, for programs."""
     rows = [{"variant": b.variant, "row": r.row, "label": r.label, "control": r.control,
              "queue": r.queue, "seeds": [x.seed for x in r.good],
              "failed": [{"seed": x.seed, "reason": x.failure} for x in r.bad],
