@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# HPCC++ end to end: tcp_hpccpp, int_reflector and sch_int, as their packets show it.
+# HPCC++ end to end: tcp_hpccpp, int_reflector and sch_int, judged by packets and tracepoints.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=lib.sh
@@ -8,7 +8,7 @@
 
 export TC_LIB_DIR=$BIN		# q_int.so is there
 
-# What a test has taken away is there for the next.
+# Modules that a test has removed are loaded again for the next.
 eval "lib_$(declare -f teardown)"
 teardown()
 {
@@ -21,8 +21,8 @@ modprobe -a -r int_reflector sch_int 2>/dev/null
 modprobe -a int_reflector sch_int || skip_all "no module int_reflector or sch_int"
 REFLECTOR=/sys/module/int_reflector/parameters
 
-# node NS DEV RATE [INT-OPTIONS...]: a port that stamps, with a shaper below it. With
-# all checkers on a packet takes longer than at the rate asked for.
+# node NS DEV RATE [INT-OPTIONS...]: makes a port that stamps, with a shaper below it. With all
+# checkers on, packets take more CPU time than high rates allow.
 node()
 {
 	local ns=$1 dev=$2 rate=$3
@@ -34,19 +34,19 @@ node()
 	in_ns "$ns" tc qdisc add dev "$dev" parent 2:1 bfifo limit 20000000
 }
 
-# counter NS FILE NAME: of /proc/net
+# counter NS FILE NAME: a counter in /proc/net/FILE
 counter()
 {
 	in_ns "$1" cat "/proc/net/$2" | awk -v n="$3" '$1 == n { print $2 }'
 }
 
-# seen NAME: in what observed has left
+# seen NAME: a value of the result that observed has left
 seen()
 {
 	jq ".$1" "$TMP/q.json"
 }
 
-# messages FILE FILTER FIELD...: as packets, with the dissector
+# messages FILE FILTER FIELD...: as packets(), with the dissector
 messages()
 {
 	local DISSECTOR=(-X "lua_script:$LOWQ_ROOT/scripts/int.lua")
@@ -54,8 +54,8 @@ messages()
 	packets "$@"
 }
 
-# chain N [RTT]: h1 -- s1 -- ... -- sN -- r; s1 delays what goes back to h1. Every
-# node's way to r is its "egress", to h1 its "ingress". Neighbours as in net().
+# chain N [RTT]: h1 -- s1 -- ... -- sN -- r; s1 delays packets to h1. Every node's device towards r
+# is its "egress", towards h1 its "ingress". Neighbours as in net().
 chain()
 {
 	local n=$1 rtt=${2:-100us} i
@@ -99,7 +99,7 @@ end_to_end()
 	judge_probes
 	judge_model
 }
-declare_test end_to_end "H1 H2 H3 H8 H9 H10 H11 H20" "one flow fills 95 % of the link, the queue stays near zero; probes and windows are as they have to be"
+declare_test end_to_end "H1 H2 H3 H8 H9 H10 H11 H20" "one flow uses 95 % of the link, the queue stays near zero; probes and windows follow the draft"
 
 # The probes in $TMP/h.pcap at the sender: the flow's addresses and ports, below its sequence
 # numbers, once per RTT, only with data in flight, of equal length
@@ -137,10 +137,10 @@ line_rate()
 	capture h1 eth0 "$TMP/h.pcap" tcp
 	send --size 10M
 	stop_captures
-	# The first RTT: W_init = B * T = 125 kB, not 10 packets, as far as the 64 kB go
-	# that a SYN-ACK can offer. The stack itself does not pace the first ten.
+	# The first RTT: W_init = B * T = 125 kB instead of 10 packets, but at most the 64 kB that
+	# a SYN-ACK can offer. The stack itself does not pace the first ten.
 	# After it a packet leaves every 1448 / R, R = W / T = 95 % of 10 Gb/s.
-	judge first-flight "$TMP/h.pcap" --rtt 99 --pace 1.1 | tee "$TMP/judged"
+	judge first-flight "$TMP/h.pcap" --rtt 99 --flight 90 --pace 1.1 | tee "$TMP/judged"
 	expect "bytes in the first RTT" "$(field bytes <"$TMP/judged")" -ge 64000
 	between "how long they take to leave, us" "$(field until <"$TMP/judged")" 35 60
 	expect "packets that leave sooner than the pace allows, %" "$(field sooner <"$TMP/judged")" -le 2
@@ -190,7 +190,7 @@ stamps()
 		teardown
 	done
 }
-declare_test stamps "H6 H7" "over 1, 3, 5 and 6 nodes: time, bytes, speed and pathID are what captures at the ports and tc show"
+declare_test stamps "H6 H7" "over 1, 3, 5 and 6 nodes: time, bytes, speed and pathID agree with captures at the ports and tc"
 
 over_room()
 {
@@ -213,7 +213,7 @@ over_room()
 	send --size 5M
 	expect "control with room for 6" "$(flow_field cc)" = hpccpp
 }
-declare_test over_room "H6 H16 H17" "6 nodes and room for 5: never longer, not used; room for 6: used"
+declare_test over_room "H6 H16 H17" "6 nodes and room for 5: probes do not grow, telemetry is not used; with room for 6 it is used"
 
 queue_stamped()
 {
@@ -229,10 +229,10 @@ queue_stamped()
 	judge int-queue "$TMP/any.pcap" 10.0.0.1 | tee "$TMP/judged"
 	expect "probes" "$(field probes <"$TMP/judged")" -ge 20
 	expect "longest queue at a probe, bytes" "$(field longest <"$TMP/judged")" -ge 50000
-	# 80 of rounding, and a pure ACK between tap and queue
+	# 80 bytes of rounding, and a pure ACK between tap and queue
 	expect "largest difference of qlen, bytes" "$(field difference <"$TMP/judged")" -le 160
 }
-declare_test queue_stamped "H6" "the queue length is what captures on both sides of the port say that waits"
+declare_test queue_stamped "H6" "the stamped queue length agrees with captures on both sides of the port"
 
 receiver_based()
 {
@@ -252,14 +252,14 @@ receiver_based()
 	PARAM=$REFLECTOR parameter base_rtt_ns=0
 	between "utilisation" "$(seen utilisation)" 0.94 0.96
 	expect "queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
-	# one answer for each probe, once per T, and shorter than that: no telemetry in it
+	# one answer per probe, once per T, and shorter than the probe: it has no telemetry
 	judge receiver-windows "$TMP/h.pcap" "$TMP/trace" 99 | tee "$TMP/judged"
 	expect "windows received" "$(field windows <"$TMP/judged")" -ge 300
 	expect "windows taken" "$(field taken <"$TMP/judged")" -ge 300
 	expect "lengths of probes and windows" "$(messages "$TMP/h.pcap" 'int.type == 1 || int.type == 3' int.type frame.len | sort -u | paste -sd' ')" = "$(printf '1\t122 3\t82')"
 	expect "windows less than T apart" "$(field sooner <"$TMP/judged")" -eq 0
-	expect "windows that are not what the receiver said" "$(field different <"$TMP/judged")" -eq 0
-	# a receiver that is not set up for it answers with telemetry, which does as well
+	expect "windows that differ from the receiver's" "$(field different <"$TMP/judged")" -eq 0
+	# a receiver that is not set up for it answers with telemetry, which works as well
 	send --size 10M
 	expect "control" "$(flow_field cc)" = hpccpp
 }
@@ -267,7 +267,7 @@ declare_test receiver_based "H12" "the receiver computes the window and answers 
 
 # --- robustness ---------------------------------------------------------------
 
-# the sample whose result is RESULT (enum hpccpp_sample), in $TMP/trace
+# results RESULT: the number of samples in $TMP/trace with this result (enum hpccpp_result)
 results()
 {
 	grep -c "hpccpp_sample:.* result=$1 " "$TMP/trace"
@@ -290,7 +290,7 @@ idle_beyond_wrap()
 	expect "samples above U = 2" "$(field u_q20 <"$TMP/trace" | awk '$1 > 2^21 { n++ } END { print n + 0 }')" -eq 0
 	expect "changes of mode" "$(grep -c hpccpp_mode "$TMP/trace")" -eq 0
 }
-declare_test idle_beyond_wrap "H16" "pauses longer than a wrap of txBytes and of the timestamp: begun anew"
+declare_test idle_beyond_wrap "H16" "pauses longer than a wrap of txBytes and of the timestamp: the measurement restarts"
 
 mtu_and_ipv6()
 {
@@ -324,7 +324,7 @@ offloads()
 {
 	needs_virtual
 	OFFLOADS=1 dumbbell 1 100us
-	# what aggregates: GRO on the receiving ends
+	# GRO on the receiving ends, so that packets are merged
 	in_ns sw ethtool -K p1 gro on 2>/dev/null
 	in_ns r ethtool -K eth0 gro on 2>/dev/null
 	in_ns sw ethtool -K egress tso on gso on 2>/dev/null
@@ -337,8 +337,7 @@ offloads()
 	expect "data segments longer than a packet" "$(packets "$TMP/h.pcap" 'tcp.len > 3000' frame.number | wc -l)" -ge 100
 	expect "probes, their lengths" "$(messages "$TMP/r.pcap" 'int.type == 1' frame.len ip.dsfield.dscp | sort -u)" = "$(printf '122\t23')"
 	expect "probes at the receiver" "$(messages "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -eq "$(counter h1 hpccpp Probes)"
-	# order: a probe still ends right below what its sender had been acknowledged, and
-	# arrives between the same data segments as it was sent
+	# order: a probe arrives after the same data segments after which it was sent
 	judge overtaken "$TMP/r.pcap" "$TMP/h.pcap" | tee "$TMP/judged"
 	expect "probes that another segment has overtaken" "$(field overtaken <"$TMP/judged")" -eq 0
 	expect "control" "$(flow_field cc)" = hpccpp
@@ -365,13 +364,13 @@ without_reflector()
 	expect "fallbacks, counted" "$(counter h1 hpccpp Fallbacks)" -eq 1
 	dmesg | grep -q 'no telemetry on a connection (unanswered)' || fail "the log does not say so"
 	expect "time against Reno's" "$(awk -v a="$with" -v b="$reno" 'BEGIN { print a / b }')" -le 1.03
-	# the peer says nothing to probes: no duplicate ACKs, no resets, no data lost
+	# the peer does not answer probes: no duplicate ACKs, no resets, no data lost
 	expect "resets from the peer" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.flags.reset == 1')" -eq 0
 	expect "probes that reached the peer" "$(messages "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -ge 4
 	expect "segments with SACK or DSACK from the peer" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.options.sack_le')" -eq 0
-	# further probes come at growing distances
+	# later probes are sent at growing intervals
 	expect "probes in all" "$(counter h1 hpccpp Probes)" -le 16
-	# the reflector comes: telemetry again, on the same connection
+	# when the reflector is loaded, the same connection has telemetry again
 	trace_on hpccpp/hpccpp_mode
 	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >"$TMP/flow.json" &
 	sleep 0.3
@@ -382,7 +381,7 @@ without_reflector()
 	expect "control in the end" "$(flow_field cc)" = hpccpp
 	expect "returns, counted" "$(counter h1 hpccpp Returns)" -eq 1
 }
-declare_test without_reflector "H17" "a peer without the module: Reno's transfer, nothing disturbed, reported; and back"
+declare_test without_reflector "H17" "a peer without the module: a transfer as with Reno, undisturbed and reported; then HPCC++ again"
 
 without_node()
 {
@@ -394,7 +393,7 @@ without_node()
 	expect "control on a path that does not stamp" "$(flow_field cc)" = hpccpp_reno
 	expect "partial telemetry, counted" "$(counter h1 hpccpp Partial)" -ge 4
 	teardown
-	# a node whose rate is not known
+	# a node whose rate is unknown
 	dumbbell 1 100us
 	ip -n "${NSP}sw" link add d0 type dummy
 	in_ns sw tc qdisc add dev d0 root int || fail "int on a device without speed"
@@ -408,7 +407,7 @@ conntrack()
 
 	needs_virtual
 	command -v nft >/dev/null || skip "no nft"
-	# connection tracking on both hosts, which drop what it finds invalid
+	# connection tracking on both hosts, which drop packets in state invalid
 	dumbbell 1 100us
 	node sw egress 1gbit
 	for ns in h1 r; do
@@ -423,7 +422,7 @@ conntrack()
 	send --size 5M
 	expect "control between tracking hosts" "$(flow_field cc)" = hpccpp
 	expect "probes answered" "$(counter r int_reflector Answered)" -ge 20
-	# ... and on the router between them: the probes end there
+	# ... and on the router between them, which drops the probes
 	in_ns sw nft -f - <<-'END' || fail "nft"
 		table inet t {
 			chain f { type filter hook forward priority 0; ct state invalid counter drop; }
@@ -434,12 +433,12 @@ conntrack()
 	expect "goodput through it, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 800
 	expect "packets that it dropped" "$(in_ns sw nft -j list ruleset | jq '[.. | .counter? // empty | .packets] | add')" -ge 4
 }
-declare_test conntrack "H17 H18" "ct state invalid drop on the hosts does no harm; on a router: transfer unharmed, fallback"
+declare_test conntrack "H17 H18" "dropping ct state invalid: no effect on the hosts; on a router fallback, and the transfer is unharmed"
 
 path_change()
 {
 	needs_virtual
-	# h1 -- a -- (b | c) -- d -- r: one hop of the path is another one from 10 ms on
+	# h1 -- a -- (b | c) -- d -- r: later, one hop of the path is replaced by another
 	roomy
 	local ns
 	for ns in h1 a b c d r; do
@@ -455,7 +454,7 @@ path_change()
 	ip -n "${NSP}b" route add 10.0.0.0/24 via 10.2.3.2; ip -n "${NSP}c" route add 10.0.0.0/24 via 10.2.4.2
 	ip -n "${NSP}b" route add 10.0.1.0/24 via 10.2.1.1; ip -n "${NSP}c" route add 10.0.1.0/24 via 10.2.2.1
 	ip -n "${NSP}d" route add 10.0.1.0/24 via 10.2.3.1
-	# ECMP by ports: different flows take different ways, a flow's probes its own
+	# ECMP by ports: flows take different paths, and a flow's probes take its path
 	in_ns a sysctl -qw net.ipv4.fib_multipath_hash_policy=1
 	ip -n "${NSP}a" route add 10.0.0.0/24 nexthop via 10.2.1.2 nexthop via 10.2.2.2
 	in_ns a tc qdisc add dev ingress root netem delay 100us limit 1000000
@@ -470,7 +469,7 @@ path_change()
 	judge paths "$TMP/trace" | tee "$TMP/judged"
 	expect "paths of 8 flows" "$(field paths <"$TMP/judged")" = 3,5
 	expect "changes of a flow's path" "$(field switches <"$TMP/judged")" -eq 0
-	# now the way changes under a flow
+	# now the path changes during a flow
 	ip -n "${NSP}a" route replace 10.0.0.0/24 via 10.2.1.2
 	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
 	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 40ms >"$TMP/flow.json" &
@@ -478,14 +477,14 @@ path_change()
 	ip -n "${NSP}a" route replace 10.0.0.0/24 via 10.2.2.2
 	wait $!
 	trace_off "$TMP/trace"
-	expect "first samples: of each path one" "$(results 1)" -eq 2
+	expect "first samples, one of each path" "$(results 1)" -eq 2
 	expect "paths" "$(field path_id <"$TMP/trace" | uniq | paste -sd' ')" = "3 5"
 	between "mean U of the last 100 samples, of a link of half the rate" "$(judge busiest "$TMP/trace" | field u)" 0.93 0.98
 	expect "changes of mode" "$(grep -c hpccpp_mode "$TMP/trace")" -eq 0
 }
-declare_test path_change "H7 H18" "ECMP: probes take the flow's path; a changed path begins anew and is filled"
+declare_test path_change "H7 H18" "ECMP: probes take the flow's path; a new path is measured from its start, and filled"
 
-# The receiver's way back is for sockets with a mark only
+# At the receiver, only sockets with a mark have a route back
 policy_route()
 {
 	local v to
@@ -502,11 +501,11 @@ policy_route()
 	MARK=5 sink
 	for to in 10.0.0.1 fd00:0::1; do
 		client "$to" send=1000000
-		expect "answers without a way, $to" "$(counter r int_reflector Unsent)" -eq 0
+		expect "answers without a route, $to" "$(counter r int_reflector Unsent)" -eq 0
 	done
 	expect "responses" "$(counter h1 hpccpp Accepted)" -ge 10
 }
-declare_test policy_route "H9" "answers take the way of the connection's own packets, where that depends on a mark"
+declare_test policy_route "H9" "answers take the route of the connection's own packets, also if it depends on a mark"
 
 two_bottlenecks()
 {
@@ -518,7 +517,7 @@ two_bottlenecks()
 	trace_on hpccpp/hpccpp_sample
 	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 40ms >"$TMP/flow.json" &
 	sleep 0.02
-	# the tighter one moves: the first to 2.5, the second to 10 Gb/s
+	# the bottleneck changes: the first link gets 2.5, the second 10 Gb/s
 	set_rate s2 egress 2:1 10gbit
 	in_ns s2 tc qdisc change dev egress root int rate 10gbit
 	set_rate s1 egress 2:1 2500mbit
@@ -529,9 +528,9 @@ two_bottlenecks()
 	expect "the busiest link, before and after" "$(field links <"$TMP/judged")" = 1:5000,0:2500
 	between "mean U at the end" "$(field u <"$TMP/judged")" 0.93 0.98
 }
-declare_test two_bottlenecks "H1" "two bottlenecks in series: the tighter one controls, also when that changes"
+declare_test two_bottlenecks "H1" "two bottlenecks in series: the tighter one controls the flow, also after it changes"
 
-# sent TYPE KIND...: by the attacker, in $TMP/hostile
+# sent TYPE KIND...: messages of these kinds that the attacker has sent, from $TMP/hostile
 sent()
 {
 	local type=$1
@@ -540,19 +539,19 @@ sent()
 	awk -v t="$type" -v k=" $* " '$1 == t && index(k, " " $2 " ") { n += $3 } END { print n + 0 }' "$TMP/hostile"
 }
 
-# what the counter NS FILE NAME has gained since $TMP/before.NS.FILE
+# gained NS FILE NAME: by how much the counter has increased since $TMP/before.NS.FILE
 gained()
 {
 	echo $(($(counter "$1" "$2" "$3") - $(awk -v n="$3" '$1 == n { print $2 }' "$TMP/before.$1.$2")))
 }
 
-# attacked IP TO [int_hostile's -6]: a flow to TO while its telemetry is forged
+# attacked IP TO [int_hostile's -6]: runs a flow to TO while its telemetry is forged
 attacked()
 {
 	local ip=$1 to=$2 alone goodput answered replays=replay
 
 	shift 2
-	# what is behind IPv4 options is a message, behind an IPv6 extension header it is none
+	# a message behind IPv4 options is recognised, one behind an IPv6 extension header is not
 	[ "$ip" = ipv6 ] || replays="replay options"
 	TO=$to send --size 50M
 	alone=$(flow_field goodput_bps)
@@ -570,8 +569,8 @@ attacked()
 	expect "forged messages" "$(sent probe replay cookie checksum truncated overlong flow future sequence options fragment)" -ge 1500
 	between "goodput under attack / alone" "$(awk -v a="$goodput" -v b="$alone" 'BEGIN { printf "%.4f", a / b }')" 0.99 1.01
 	expect "control under attack" "$(flow_field cc)" = hpccpp
-	# each is counted for what it is. What is forged in time with the real one, and of the
-	# latest when the flow ends, may count otherwise.
+	# each kind has its own counter. Copies that race with the real message, or arrive when the
+	# flow ends, may be counted elsewhere.
 	near "probes with a wrong checksum" "$(gained r int_reflector Checksum)" "$(sent probe checksum)"
 	near "malformed at the receiver" "$(gained r int_reflector Malformed)" "$(sent probe truncated overlong)"
 	near "probes of a wrong flow" "$(gained r int_reflector NoSocket)" "$(sent probe flow)"
@@ -579,13 +578,13 @@ attacked()
 	near "responses with a wrong checksum" "$(gained h1 hpccpp Checksum)" "$(sent response checksum)"
 	near "malformed at the sender" "$(gained h1 hpccpp Malformed)" "$(sent response truncated overlong)"
 	near "responses of a wrong flow" "$(gained h1 hpccpp NoSocket)" "$(sent response flow)"
-	# forged probes that were answered come back with a cookie that is none, or too late
+	# answers to forged probes have a wrong cookie, or are too late
 	answered=$(gained r int_reflector Answered)
 	near "wrong cookies" "$(gained h1 hpccpp Cookie)" "$(($(sent response cookie future) + $(sent probe cookie future)))"
 	# shellcheck disable=SC2086 # words
 	near "replays" "$(gained h1 hpccpp Stale)" "$(($(sent response $replays) + $(sent probe $replays)))"
 	expect "responses accepted, of probes sent" "$(gained h1 hpccpp Accepted)" -le "$(gained h1 hpccpp Probes)"
-	# nothing but answers to the flow leaves the receiver, one per probe and no longer
+	# the receiver sends only answers to the flow's peer, one per probe and no longer than it
 	expect "responses sent" "$(messages "$TMP/r.pcap" "int.type == 2 && $ip.src == $to" int.id | wc -l)" -eq "$answered"
 	expect "responses to others, or longer than probes" "$(messages "$TMP/r.pcap" "int.type == 2 && $ip.src == $to" "$ip.dst" tcp.srcport tcp.dstport frame.len | sort -u | wc -l)" -eq 1
 }
@@ -598,25 +597,24 @@ hostile()
 	serve r
 	attacked ip 10.0.0.1
 	attacked ipv6 fd00:0::1 -6
-	# bounded: one answer in the 1/64 s of the bucket's depth at a rate of 64
+	# limited: at a rate of 64, the bucket's depth of 1/64 s allows one answer
 	PARAM=$REFLECTOR parameter max_rate=64
 	in_ns r cat /proc/net/int_reflector >"$TMP/before.r.int_reflector"
 	send --size 5M
 	expect "answers in 5 ms at 64 per second" "$(gained r int_reflector Answered)" -le 3
 	expect "refused" "$(gained r int_reflector OverRate)" -ge 1
 }
-declare_test hostile "H9 H13" "100,000 forged messages per second, IPv4 and IPv6: rejected by reason, the rate does not move, no third party hears of it"
+declare_test hostile "H9 H13" "100,000 forged messages per second, IPv4 and IPv6: counted by reason, the rate stays, no third party gets a message"
 
-# near WHAT GOT WANT: within 5 % and 5
+# near WHAT GOT WANT: equal to within 5 % plus 5
 near()
 {
 	between "$1" "$2" $(($3 * 95 / 100 - 5)) $(($3 * 105 / 100 + 5))
 }
 
-# --- when a flow begins, and losses ------------------------------------------------
+# --- the start of a flow, and losses -----------------------------------------------
 
-# A flow begins with its first data; that may have left with the SYN, or under another
-# control
+# A flow starts with its first data, which may have left with the SYN or under another control
 begins_late()
 {
 	needs_virtual
@@ -625,7 +623,7 @@ begins_late()
 	every sysctl -qw net.ipv4.tcp_fastopen=0x607
 	sink
 	client 10.0.0.1 fastopen=1000 writes=20,1000,0.01
-	expect "data in the SYN, taken" "$(in_ns h1 nstat -saz TcpExtTCPFastOpenActive | awk '/Active/ { print $2 }')" -eq 1
+	expect "data in the SYN, accepted" "$(in_ns h1 nstat -saz TcpExtTCPFastOpenActive | awk '/Active/ { print $2 }')" -eq 1
 	expect "probes" "$(counter h1 hpccpp Probes)" -ge 19
 	expect "responses" "$(counter h1 hpccpp Accepted)" -ge 18
 	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
@@ -635,9 +633,9 @@ begins_late()
 	expect "windows after a change in mid-flow" "$(grep -c cause=telemetry "$TMP/trace")" -ge 50
 	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
 }
-declare_test begins_late "H8" "data in the SYN, or in flight when the control is chosen: the flow has probes, and its window"
+declare_test begins_late "H8" "data in the SYN, or in flight when the control is chosen: the flow gets probes and windows"
 
-# recovering: the flow that is traced is in recovery just now
+# recovering: is the traced flow in recovery now?
 recovering()
 {
 	[ "$(field cong_state </sys/kernel/tracing/trace | tail -n1)" = 3 ]
@@ -663,9 +661,9 @@ timeout_in_recovery()
 	parameter probes_lost=4
 	judge hpccpp-timeouts "$TMP/trace" $((2 * 1448)) | tee "$TMP/judged"
 	expect "timeouts in mid-recovery" "$(field in_recovery <"$TMP/judged")" -ge 1
-	expect "timeouts that do not leave the least window" "$(field wrong <"$TMP/judged")" -eq 0
+	expect "timeouts that do not set the smallest window" "$(field wrong <"$TMP/judged")" -eq 0
 }
-declare_test timeout_in_recovery "" "a timeout in mid-recovery leaves the least window, too"
+declare_test timeout_in_recovery "" "a timeout in mid-recovery sets the smallest window, too"
 
 # The stack repairs the loss of a burst's last packet with a tail loss probe, without Recovery
 tail_loss()
@@ -687,7 +685,7 @@ tail_loss()
 }
 declare_test tail_loss "" "a loss that a tail loss probe repairs halves W"
 
-# --- faults that were: each test fails if its fault comes back -----------------------
+# --- earlier faults: each test fails if its fault comes back -------------------------
 
 # windows CAUSE: the W (bytes) of each hpccpp_window line of that cause in $TMP/trace
 windows()
@@ -695,7 +693,7 @@ windows()
 	grep "cause=$1 " "$TMP/trace" | field w_q8 | awk '{ print $1 / 256 }'
 }
 
-# drop_data MAP: sw drops the data packets from h1 whose number, from 0, is in the nft set MAP
+# drop_data SET: sw drops the data packets from h1 whose number, from 0, is in the nft set
 drop_data()
 {
 	in_ns sw nft -f - <<-END || fail "nft"
@@ -720,10 +718,10 @@ counters_wrap()
 	trace_off "$TMP/trace"
 	expect "measured samples" "$(results 0)" -ge 5
 	expect "changes of mode" "$(grep -c hpccpp_mode "$TMP/trace")" -eq 0
-	# the receiver's buffer bounds it, not the first window: 10 packets per RTT are 2.9 Mb/s
+	# the receiver's buffer limits it, not the first window: 10 packets per RTT are 2.9 Mb/s
 	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 100
 }
-declare_test counters_wrap "H16" "an RTT as long as a counter's wrap: probes come more often, the window grows"
+declare_test counters_wrap "H16" "an RTT as long as a counter's wrap: probes are more frequent, and the window grows"
 
 path_alternates()
 {
@@ -804,7 +802,7 @@ cwnd_clamp()
 	expect "windows" "$(windows telemetry | wc -l)" -ge 10
 	expect "largest W, packets" "$(windows telemetry | sort -g | tail -n1 | awk '{ print $1 / 1448 }')" -le 20
 }
-declare_test cwnd_clamp "H5" "W is bounded by the route's cwnd, too"
+declare_test cwnd_clamp "H5" "the route's cwnd limits W, too"
 
 probe_route()
 {
@@ -813,7 +811,7 @@ probe_route()
 	needs_virtual
 	dumbbell 1 1ms
 	node sw egress 1gbit
-	# what has the probes' DSCP goes elsewhere; the socket's route expires again and again
+	# packets with the probes' DSCP have another route; the socket's route expires repeatedly
 	ip -n "${NSP}h1" link add elsewhere type dummy
 	ip -n "${NSP}h1" link set elsewhere up
 	ip -n "${NSP}h1" route add default dev elsewhere table 200
@@ -828,7 +826,7 @@ probe_route()
 	expect "packets that went elsewhere" "$(in_ns h1 cat /sys/class/net/elsewhere/statistics/tx_packets)" -le 1
 	expect "control" "$(flow_field cc)" = hpccpp
 }
-declare_test probe_route "H8 H18" "a probe does not choose the route of its flow"
+declare_test probe_route "H8 H18" "a probe's DSCP does not change the route of its flow"
 
 chosen_in_handshake()
 {
@@ -845,7 +843,7 @@ chosen_in_handshake()
 	expect "packets until the handshake's ACK, kinds" "$(awk -F'\t' '{ print $1 ":" $2 } NR == 2 { exit }' "$TMP/sent" | paste -sd' ')" = ":0 :0"
 	expect "data packets in the first RTT" "$(awk -F'\t' '$1 == "" && $2 > 500 { if (!n) t = $3; if ($3 - t < 0.018) n++ } END { print n }' "$TMP/sent")" -le 4
 }
-declare_test chosen_in_handshake "H8" "chosen while the handshake is under way: no probe before its end, the route's initcwnd holds"
+declare_test chosen_in_handshake "H8" "chosen during the handshake: no probe before its end, and the route's initcwnd applies"
 
 retransmits_at_once()
 {
@@ -854,7 +852,7 @@ retransmits_at_once()
 	dumbbell 1 50ms
 	node sw egress 1gbit
 	sink
-	# of ten packets arrive the second to the fourth: three SACKs, six packets in flight
+	# only the second to the fourth of ten packets arrive: three SACKs, six packets in flight
 	drop_data '{ 0, 4-9 }'
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
 	client 10.0.0.1 send=14480
@@ -862,7 +860,7 @@ retransmits_at_once()
 	packets "$TMP/h.pcap" 'tcp.dstport == 5299 && tcp.len > 500' tcp.seq frame.time_relative >"$TMP/data"
 	expect "first retransmission after the first data, ms" "$(awk -F'\t' 'NR == 1 { t = $2 } seen[$1]++ { printf "%.1f\n", ($2 - t) * 1000; exit }' "$TMP/data")" -le 80
 }
-declare_test retransmits_at_once "" "in recovery an ACK lets a retransmission out, though more than W is in flight"
+declare_test retransmits_at_once "" "in recovery an ACK releases a retransmission, although more than W is in flight"
 
 longer_path()
 {
@@ -885,7 +883,7 @@ longer_path()
 }
 declare_test longer_path "H5" "T follows a path that gets longer, within 100 RTTs"
 
-# --- parameters and life ---------------------------------------------------------
+# --- parameters, unloading -------------------------------------------------------
 
 parameters()
 {
@@ -936,9 +934,9 @@ unload()
 	rmmod int_reflector
 	modprobe -a sch_int int_reflector tcp_hpccpp || fail "cannot load again"
 }
-declare_test unload "" "unload is refused while in use, the reflector's is not, and clean afterwards"
+declare_test unload "" "unloading is refused while in use, except for the reflector, and works afterwards"
 
-# Everything at once, for the checkers
+# Everything at once, so that the kernel's checkers see it
 stress()
 {
 	local i
@@ -967,6 +965,6 @@ stress()
 	teardown
 	load
 }
-declare_test stress "" "loss, switches, parameters, nodes and namespaces that come and go: nothing breaks"
+declare_test stress "" "loss, switches, parameters, nodes and namespaces that are added and deleted: nothing breaks"
 
 run_tests "$@"

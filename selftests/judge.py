@@ -659,14 +659,15 @@ def check_hpccpp_model(args: argparse.Namespace) -> None:
 
 
 def check_first_flight(args: argparse.Namespace) -> None:
-    """A flow that starts at line rate: bytes of data in the first RTT, when the last of them
-    leaves (us), and the share (%) of later packets sooner than PACE after the packet before."""
+    """A flow that starts at line rate: bytes of data in the first RTT, when the last packet of the
+    first FLIGHT leaves, and the share (%) of later packets less than PACE after the packet before.
+    All times are in microseconds."""
     sent = [(p.time_ns, p.length) for p in packets(args.capture, "tcp.len > 100")
             if p.dst == SERVER]
     start = sent[0][0]
-    first = [(t, n) for t, n in sent if t - start < args.rtt * 1000]
     later = [(b[0] - a[0]) / 1000 for a, b in zip(sent[999:], sent[1000:])]
-    report(bytes=sum(n for _, n in first), until=(first[-1][0] - start) / 1000,
+    report(bytes=sum(n for t, n in sent if t - start < args.rtt * 1000),
+           until=max(t - start for t, _ in sent if t - start < args.flight * 1000) / 1000,
            sooner=100 * sum(g < args.pace for g in later) / len(later))
 
 
@@ -879,8 +880,9 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("gbps", type=float)
 
     sub = add("first-flight", check_first_flight)
-    sub.add_argument("--rtt", type=float, required=True, help="us")
-    sub.add_argument("--pace", type=float, required=True, help="us")
+    sub.add_argument("--rtt", type=float, required=True)
+    sub.add_argument("--flight", type=float, required=True, help="a bit less than the RTT")
+    sub.add_argument("--pace", type=float, required=True)
 
     sub = add("int-stamps", check_int_stamps)
     sub.add_argument("mac")
@@ -908,6 +910,9 @@ def main() -> int:
         args.run(args)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"judge.py: {error}", file=sys.stderr)
+        return 1
+    except (ArithmeticError, LookupError, ValueError) as error:
+        print(f"judge.py: the input has nothing to judge ({error!r})", file=sys.stderr)
         return 1
     return 0
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# tcp_prague against the Prague draft, as its packets show it.
+# tcp_prague against the Prague draft, judged by its packets and tracepoints.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=lib.sh
@@ -8,7 +8,7 @@
 
 under_test prague
 
-# path HOSTS RTT...: a dumbbell whose ends all speak Accurate ECN
+# path HOSTS RTT...: a dumbbell whose hosts all have Accurate ECN enabled
 path()
 {
 	dumbbell "$@"
@@ -17,7 +17,7 @@ path()
 
 # --- ECN field -------------------------------------------------------------
 
-# peer KIND NS: what the other end, in namespace NS, and the path make of ECN
+# peer KIND NS: sets how the other end, in namespace NS, and the path treat ECN
 peer()
 {
 	local dev
@@ -48,7 +48,7 @@ peer()
 	esac || fail "cannot make a peer that is $1"
 }
 
-# zero_ace DEV [flower MATCH...]: AE, CWR and ECE of what leaves sw there are 0
+# zero_ace DEV [flower MATCH...]: clears AE, CWR and ECE in packets that leave sw there
 zero_ace()
 {
 	local dev=$1
@@ -61,8 +61,8 @@ zero_ace()
 		action pedit munge offset 52 u16 set 0 retain 0x01c0 pipe csum tcp || fail pedit
 }
 
-# Every role of Prague, kind of peer and family: a line of words for each flow in
-# $TMP/flows: role kind family client's port, control. One capture at each end.
+# Runs a flow for every role of Prague, kind of peer, and IP version. $TMP/flows has a line for each:
+# role, kind of peer, address, client's port, control.
 negotiate()
 {
 	local kind to port
@@ -70,7 +70,7 @@ negotiate()
 	: >"$TMP/flows"
 	for kind in accecn rfc3168 none bleached ace-zeroed; do
 		peer "$kind" r
-		in_ns h1 sysctl -qw net.ipv4.tcp_ecn=0	# the module asks all the same
+		in_ns h1 sysctl -qw net.ipv4.tcp_ecn=0	# the module still asks for it
 		serve r --cc cubic
 		for to in 10.0.0.1 fd00:0::1; do
 			TO=$to send --size 200k
@@ -97,7 +97,7 @@ not_listening()
 	! listening "$@"
 }
 
-# fields FILE [FILTER]: what the field was on each packet: sport dport syn len ecn
+# fields FILE [FILTER]: a line per packet: source port, destination port, SYN, length, ECN field
 fields()
 {
 	packets "$1" "${2:-tcp}" tcp.srcport tcp.dstport tcp.flags.syn tcp.len ip.dsfield.ecn ipv6.tclass.ecn |
@@ -154,7 +154,7 @@ every_packet()
 	serve r --cc prague
 	capture h1 eth0 "$TMP/h.pcap" tcp
 	for to in 10.0.0.1 fd00:0::1; do
-		# a SYN that is lost and sent again asks for no Accurate ECN: losses begin after it
+		# a retransmitted SYN does not ask for Accurate ECN, so losses begin after the SYN
 		lossy rate "$rate"
 		(sleep "$wait"; in_ns sw tc qdisc change dev egress root netem limit 100000 rate "$rate" loss 3%) &
 		TO=$to send --size "$size"
@@ -162,7 +162,7 @@ every_packet()
 	done
 	stop_captures
 	expect "retransmissions" "$(flow_field retrans)" -ge 1
-	# but resets without ACK, which answer what belongs to no socket
+	# without resets that have no ACK: they answer packets that belong to no socket
 	fields "$TMP/h.pcap" 'tcp.flags.reset == 0 || tcp.flags.ack == 1' >"$TMP/h"
 	expect "data packets" "$(awk '$4 > 0' "$TMP/h" | wc -l)" -ge 400
 	expect "pure ACKs" "$(awk '$4 == 0 && !$3 && $1 == 5201' "$TMP/h" | wc -l)" -ge 80
@@ -189,7 +189,7 @@ syn_again()
 	expect "SYNs" "$(awk '$3' "$TMP/h" | wc -l)" -ge 2
 	expect "ECT(1) after the first SYN" "$(tail -n +2 "$TMP/h" | awk '$5 == 1' | wc -l)" -eq 0
 }
-declare_test syn_again "P1 P3" "a SYN sent again without asking for Accurate ECN, and all after it, is not ECT(1)"
+declare_test syn_again "P1 P3" "a retransmitted SYN does not ask for Accurate ECN; it and all later packets are not ECT(1)"
 
 synack_again()
 {
@@ -197,7 +197,7 @@ synack_again()
 	needs_accecn
 	path 1 1ms
 	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
-	# a path that drops what is ECT(1)
+	# a path that drops ECT(1) packets
 	in_ns sw tc qdisc add dev p1 clsact
 	in_ns sw tc filter add dev p1 egress protocol ip flower ip_proto tcp ip_tos 0x1/0x3 action drop
 	serve r --cc prague
@@ -210,9 +210,9 @@ synack_again()
 	expect "SYN-ACKs" "$(awk '$3' "$TMP/r" | wc -l)" -ge 2
 	expect "ECT(1) after the first SYN-ACK" "$(tail -n +2 "$TMP/r" | awk '$5 == 1' | wc -l)" -eq 0
 }
-declare_test synack_again "P1 P3" "a SYN-ACK sent again, and all after it, is not ECT(1): a path that drops ECT(1) is usable"
+declare_test synack_again "P1 P3" "a retransmitted SYN-ACK and all later packets are not ECT(1): a path that drops ECT(1) is usable"
 
-# tunnel KIND: t0 at h1 and r, 10.9.0.1 and fd09::1 at h1, .2 and ::2 at r
+# tunnel KIND: makes t0 at h1 and r, with 10.9.0.1 and fd09::1 at h1, .2 and ::2 at r
 tunnel()
 {
 	local end near far key
@@ -232,8 +232,8 @@ tunnel()
 	ip -n "${NSP}r" addr add fd09::2/64 dev t0 nodad
 }
 
-# outer_ecn WHAT LEAST: h1 has sent at least LEAST data packets, by the capture in $TMP/h.pcap,
-# and the outermost ECN field of each is ECT(1) or CE; the numbers are in $TMP/judged
+# outer_ecn WHAT LEAST: in the capture $TMP/h.pcap, h1 sends at least LEAST data packets, and the
+# outermost ECN field of each is ECT(1) or CE; the numbers are in $TMP/judged
 outer_ecn()
 {
 	judge outer-ecn "$TMP/h.pcap" 'ip.src == 10.0.1.0/24 || ipv6.src == fd00:1::/64' >"$TMP/judged"
@@ -243,8 +243,8 @@ outer_ecn()
 	expect "control, $1" "$(field cc <"$TMP/client")" = prague
 }
 
-# over_tunnel KIND ADDRESS: a flow to ADDRESS, over a bottleneck that marks. RFC 6040: the
-# outer field is the inner one's, and marks on it reach the flow.
+# over_tunnel KIND ADDRESS: runs a flow to ADDRESS over a bottleneck that marks. By RFC 6040 the
+# outer header has the inner one's ECN field, and marks on it reach the flow.
 over_tunnel()
 {
 	capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24 or src net fd00:1::/64'
@@ -273,9 +273,9 @@ tunnels()
 		done
 	done
 }
-declare_test tunnels "P1" "GRE with and without key: the outer field is as RFC 6040 has it, marks on it arrive"
+declare_test tunnels "P1" "GRE with and without key: the outer ECN field follows RFC 6040, and marks on it arrive"
 
-# The TCP packet itself passes the hook twice, or its ESP does.
+# Devices with which the TCP packet itself, or its ESP packet, passes the hook twice.
 devices()
 {
 	local key mode ns from to spi dir
@@ -322,7 +322,7 @@ devices()
 		ip -n "${NSP}c1" link del c0
 	done
 
-	# VRF: its queue marks before the packet passes the hook the second time
+	# a VRF's queue marks packets before they pass the hook for the second time
 	ip -n "${NSP}h1" link add v0 type vrf table 100 || fail vrf
 	ip -n "${NSP}h1" link set v0 up
 	ip -n "${NSP}h1" link set eth0 master v0
@@ -364,7 +364,7 @@ chosen_late()
 	needs_accecn
 	path 1 10ms
 	sink
-	# cubic with Accurate ECN sent ECT(0) until then
+	# until the change, cubic with Accurate ECN sends ECT(0)
 	for i in 1 2 3; do
 		client 10.0.0.1 cc=cubic send=$((i * 1000000)) cc=prague send=3000000 acked info
 		expect "control after a change from cubic" "$(field cc <"$TMP/client")" = prague
@@ -376,7 +376,7 @@ chosen_late()
 	client 10.0.0.1 send=1000000 acked info
 	expect "control, dctcp_feedback=1 with Accurate ECN" "$(field cc <"$TMP/client")" = prague
 }
-declare_test chosen_late "P3 P23" "a change from cubic in mid-flow, and dctcp_feedback=1, is not taken for bleaching"
+declare_test chosen_late "P3 P23" "a change from cubic in mid-flow, and dctcp_feedback=1, are not mistaken for bleaching"
 
 ect0()
 {
@@ -413,7 +413,7 @@ ace_later()
 	expect "ECT packets at the end" "$(packets "$TMP/h.pcap" 'tcp.dstport == 5201' frame.time_relative \
 		ip.dsfield.ecn | awk '$1 > 2 && $2 != 0' | wc -l)" -eq 0
 }
-declare_test ace_later "P3" "a path that zeroes ACE after the handshake: seen from AccECN options, Reno and Not-ECT"
+declare_test ace_later "P3" "a path that zeroes ACE after the handshake is detected by AccECN options: Reno and Not-ECT"
 
 # --- response to marks -----------------------------------------------------
 
@@ -455,16 +455,16 @@ response()
 	between "growth per srtt before" "$(field early_growth <"$TMP/judged")" 0.93 1.07
 	between "growth per srtt after, of (srtt / rtt_virt)^2" "$(field late_growth <"$TMP/judged")" 0.93 1.07
 
-	# P24: the packets that were counted are those that were sent
+	# P24: the packets counted are the packets sent
 	expect "data packets acknowledged, of those captured" "$(field acked <"$TMP/judged")" -ge \
 		$(($(count "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.len > 0') * 99 / 100))
 }
-declare_test response "P5 P6 P10 P11 P12 P13 P15 P24" "first mark, average, cut, growth, once per rtt_virt, D rounds: as the draft's formulas"
+declare_test response "P5 P6 P10 P11 P12 P13 P15 P24" "first mark, average, cut, growth, once per rtt_virt, D rounds: all follow the draft's formulas"
 
 # --- loss ------------------------------------------------------------------
 
-# left CAUSE SHARE [SLOPE]: the largest difference of the share of the window that reductions of
-# this cause leave from SHARE + SLOPE * alpha; 1 if there were no reductions
+# left CAUSE SHARE [SLOPE]: reductions for this cause should leave SHARE + SLOPE * alpha of the
+# window; prints the largest difference, or 1 if there were no reductions
 left()
 {
 	judge prague-cuts "$TMP/trace" "$@" | field difference
@@ -487,14 +487,14 @@ loss()
 		send --duration 160s
 		trace_off "$TMP/trace"
 		prague=$(flow_field goodput_bps)
-		expect "cuts, from the share that is left, loss_cubic=$cubic" "$(left loss "$share")" -le 0.000001
+		expect "difference of a cut from $share, loss_cubic=$cubic" "$(left loss "$share")" -le 0.000001
 		in_ns h1 flowgen long --to 10.0.0.1 --cc "$other" --duration 160s >"$TMP/flow.json"
 		other=$(flow_field goodput_bps)
 		echo "loss_cubic=$cubic: $prague, its model $other b/s"
 		between "goodput against the conventional control's" "$(awk "BEGIN { print $prague / $other }")" 0.75 1.33
 	done
 }
-declare_test loss "P8" "a loss halves (CUBIC: 0.7); at 0.5 % loss the goodput of Reno (CUBIC)"
+declare_test loss "P8" "a loss leaves half of the window (CUBIC: 0.7); at 0.5 % loss goodput is Reno's (CUBIC's)"
 
 loss_after_mark()
 {
@@ -511,8 +511,8 @@ loss_after_mark()
 	send --size 3M
 	trace_off "$TMP/trace"
 	expect "cuts for marks" "$(grep -c cause=ecn "$TMP/trace")" -ge 10
-	expect "combined cuts without being asked for" "$(grep -c cause=combined "$TMP/trace")" -eq 0
-	expect "a whole cut all the same, from a half" "$(left loss 0.5)" -le 0.000001
+	expect "combined cuts without the option" "$(grep -c cause=combined "$TMP/trace")" -eq 0
+	expect "difference of a cut from a half" "$(left loss 0.5)" -le 0.000001
 	for cubic in 0 1; do
 		parameter loss_combined=1 "loss_cubic=$cubic"
 		trace_on prague/prague_cut
@@ -520,10 +520,10 @@ loss_after_mark()
 			send --size 3M
 		done
 		trace_off "$TMP/trace"
-		expect "combined cuts, from (2 + alpha) / $((4 - cubic))" "$(left combined 2/$((4 - cubic)) 1/$((4 - cubic)))" -le 0.000001
+		expect "difference of a combined cut from (2 + alpha) / $((4 - cubic))" "$(left combined 2/$((4 - cubic)) 1/$((4 - cubic)))" -le 0.000001
 	done
 }
-declare_test loss_after_mark "P8 P9" "a loss in the round of a cut for marks: another half, or combined (2 + alpha)/4, CUBIC (2 + alpha)/3"
+declare_test loss_after_mark "P8 P9" "a loss in the round of a cut for marks leaves half again, or combined (2 + alpha)/4, with CUBIC (2 + alpha)/3"
 
 timeout_loss()
 {
@@ -542,7 +542,7 @@ timeout_loss()
 	expect "ssthresh after a timeout" "$(ss_field ssthresh <"$TMP/after")" -le \
 		$(($(ss_field cwnd <"$TMP/before") * 8 / 10))
 }
-declare_test timeout_loss "P8" "a timeout leaves one segment, and 0.7 of the window as ssthresh"
+declare_test timeout_loss "P8" "a timeout sets cwnd to one segment, and ssthresh to 0.7 of the window"
 
 tail_loss()
 {
@@ -553,9 +553,9 @@ tail_loss()
 	echo "tail losses repaired by a probe: $REPAIRED"
 	expect "tail losses repaired by a probe" "$REPAIRED" -ge 10
 	expect "reductions for them" "$(grep -c cause=loss "$TMP/trace")" -eq "$REPAIRED"
-	expect "share that is left, from 0.7" "$(left loss 0.7)" -le 0.000001
+	expect "difference of a reduction from 0.7" "$(left loss 0.7)" -le 0.000001
 }
-declare_test tail_loss "P8" "a loss that a tail loss probe repairs reduces, too"
+declare_test tail_loss "P8" "a loss that a tail loss probe repairs reduces the window, too"
 
 lost_retransmission()
 {
@@ -565,7 +565,7 @@ lost_retransmission()
 	lossy loss 0%
 	lost_again prague/prague_cut
 }
-declare_test lost_retransmission "P8" "a retransmission lost after a timeout reduces again"
+declare_test lost_retransmission "P8" "a retransmission lost after a timeout reduces the window again"
 
 # change SPEC...: a step of talk.py that changes the bottleneck's netem
 change()
@@ -594,11 +594,11 @@ timeout_after_mark()
 	trace_off "$TMP/trace"
 	cat "$TMP/trace"
 	expect "reduction for a mark, then for loss" "$(field cause <"$TMP/trace" | head -n2 | paste -sd' ')" = "ecn loss"
-	# what the loss finds is what the mark left, and a packet or two of growth
+	# at the loss the window is what the mark left, plus a packet or two of growth
 	expect "window when the timeout came" "$(field cwnd <"$TMP/trace" | sed -n 2p)" -le \
 		$(($(field cwnd_after <"$TMP/trace" | sed -n 1p) + 3))
 }
-declare_test timeout_after_mark "P8 P9" "a timeout after a mark takes its share of what the mark left"
+declare_test timeout_after_mark "P8 P9" "a timeout after a mark reduces the window that the mark left"
 
 reordering()
 {
@@ -619,11 +619,11 @@ reordering()
 	expect "false retransmissions" "$(flow_field retrans)" -le 30
 	expect "cuts for false loss" "$(grep -c cause=loss "$TMP/trace")" -le 2
 }
-declare_test reordering "P7" "packets out of order by less than a quarter of the RTT are not taken for lost"
+declare_test reordering "P7" "packets out of order by less than a quarter of the RTT are not mistaken for losses"
 
 # --- RTT independence ------------------------------------------------------
 
-# One flow whose first second has marks, so that slow start ends, and then none.
+# silence RTT DURATION: one flow with marks for 0.3 s, so that slow start ends, and none afterwards.
 silence()
 {
 	path 1 "$1"
@@ -636,8 +636,8 @@ silence()
 	trace_off "$TMP/trace"
 }
 
-# growth RTT_VIRT [--plus-srtt]: growth per srtt in silence, of the draft's for this virtual RTT
-# (us)
+# growth RTT_VIRT [--plus-srtt]: growth per srtt in silence, divided by the draft's for this virtual
+# RTT (us)
 growth()
 {
 	judge prague-growth "$TMP/trace" "$@" | tee -a "$TMP/judged" | field growth
@@ -671,7 +671,7 @@ rtt_modes()
 	between "growth with rtt_mode=0, of 1" "$(growth 0 --plus-srtt)" 0.93 1.07
 	cat "$TMP/judged"
 }
-declare_test rtt_modes "P12 P14" "every rtt_virt grows as its formula has it, at 100 us, 10 ms and 50 ms"
+declare_test rtt_modes "P12 P14" "growth follows the formula of each rtt_mode, at 100 us, 5, 10 and 50 ms"
 
 idle()
 {
@@ -688,7 +688,7 @@ idle()
 	expect "rounds after idling" "$(field rounds_after <"$TMP/judged")" -le 3
 	expect "rtt_virt after idling" "$(field rtt_virt <"$TMP/judged")" -eq "$(field srtt <"$TMP/judged")"
 }
-declare_test idle "P14" "after idling rounds are counted anew, with the real RTT"
+declare_test idle "P14" "after idling the count of rounds restarts, with the real RTT"
 
 capacity()
 {
@@ -707,15 +707,15 @@ capacity()
 	expect "goodput of the last 2 s, Mb/s" "$(jq -s 'map(select(.type == "interval"))[-4:] | map(.goodput_bps) | add / length / 1e6' \
 		"$TMP/flow.json")" -ge 85
 }
-declare_test capacity "P13 P19" "a link that loses most of its rate for 2 s: rounds are counted anew, and it is full again soon"
+declare_test capacity "P13 P19" "a link that loses most of its rate for 2 s: the count of rounds restarts, and the link is soon full again"
 
-# --- pace ------------------------------------------------------------------
+# --- pacing ----------------------------------------------------------------
 
 pacing()
 {
 	needs_virtual
 	needs_accecn
-	# a path that marks now and then and has no bottleneck: gaps are the sender's own
+	# a path with occasional marks and no bottleneck, so that only the sender causes gaps
 	path 1 20ms
 	lossy loss 0.5% ecn
 	serve r --cc prague
@@ -745,7 +745,7 @@ bursts()
 		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201'
 		send --duration 500ms
 		stop_captures
-		# 1 Gb/s, and 10 % for what the pace is above the line's rate now and then
+		# 1 Gb/s, plus 10 % because the pacing rate is sometimes above the line's rate
 		want=$((us * 125 * 110 / 100))
 		got=$(packets "$TMP/h.pcap" 'frame.time_relative > 0.1' tcp.len | sort -n | tail -n1)
 		echo "burst_us=$us: $got bytes, want $want"
@@ -767,7 +767,7 @@ initial_window()
 		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201'
 		send --size 300k
 		stop_captures
-		# from the first to the tenth data packet, in RTTs
+		# time from the first to the tenth data packet, in RTTs
 		packets "$TMP/h.pcap" 'tcp.len > 1000' frame.time_epoch |
 			awk 'NR == 1 { t = $1 } NR == 10 { printf "%.4f\n", ($1 - t) / 0.04 }' >"$TMP/iw.$on"
 	done
@@ -775,7 +775,7 @@ initial_window()
 	expect "first ten packets without, RTTs" "$(cat "$TMP/iw.0")" -le 0.05
 	between "first ten packets paced, RTTs" "$(cat "$TMP/iw.1")" 0.4 0.55
 }
-declare_test initial_window "P18" "iw_paced=1: the initial window leaves over half of the handshake's RTT"
+declare_test initial_window "P18" "iw_paced=1: the initial window is paced over half of the handshake's RTT"
 
 # --- options ---------------------------------------------------------------
 
@@ -797,11 +797,11 @@ classic_aqm()
 		trace_off "$TMP/trace"
 		echo "$queue: $(grep -c mode=classic "$TMP/trace") times classic, $(grep -c cause=classic "$TMP/trace") cuts as such"
 		if [ "$queue" = dualpi2 ]; then
-			expect "taken for classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+			expect "times judged classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -eq 0
 		else
-			expect "taken for classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -ge 1
+			expect "times judged classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -ge 1
 			expect "cuts as classic, $queue" "$(grep -c cause=classic "$TMP/trace")" -ge 1
-			expect "of those that do not leave 0.7, $queue" "$(left classic 0.7)" -le 0.000001
+			expect "difference of those cuts from 0.7, $queue" "$(left classic 0.7)" -le 0.000001
 		fi
 	done
 	parameter classic_fallback=0
@@ -809,11 +809,12 @@ classic_aqm()
 	trace_on prague/prague_mode
 	send --duration 5s
 	trace_off "$TMP/trace"
-	expect "taken for classic without the option" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+	expect "times judged classic without the option" "$(grep -c mode=classic "$TMP/trace")" -eq 0
 }
-declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are found out and met as a loss, dualpi2 is not"
+declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are detected, and their marks count as losses; not with dualpi2"
 
-# flows_delay N RATE: N flows; p99 of the queueing delay (us) and utilisation from the 10th to the 20th second
+# flows_delay N RATE: runs N flows; prints p99 of the queueing delay (us) and the utilisation from
+# the 10th to the 20th second
 flows_delay()
 {
 	local i pids=()
@@ -844,7 +845,7 @@ fractional()
 	expect "p99 of the delay against that of two packets each" "$part" -le "$(awk "BEGIN { print $whole * 0.7 }")"
 	expect "utilisation" "$pu" -ge 0.8
 }
-declare_test fractional "P22" "fractional=1: four flows at a BDP below one packet keep a shorter queue, 0.7 or less"
+declare_test fractional "P22" "fractional=1: four flows at a BDP below one packet have at most 0.7 of the queueing delay"
 
 fast_increase()
 {
@@ -858,7 +859,7 @@ fast_increase()
 	for slow in 0 4; do
 		parameter "fast_rounds=$slow"
 		send --duration 12s --interval 500ms
-		# when goodput first comes to 90 %
+		# when goodput first reaches 90 %
 		jq -rs 'map(select(.type == "interval" and .goodput_bps > 85500000)) | if length > 0 then .[0].start_ns else 0 end' \
 			"$TMP/flow.json" >"$TMP/at.$slow"
 		jq -rs 'map(select(.type == "flow"))[0].start_ns' "$TMP/flow.json" >"$TMP/start.$slow"
@@ -870,9 +871,9 @@ fast_increase()
 	expect "ms to 90 %" "$fast" -gt 0
 	expect "ms to 90 %" "$fast" -le $((slow / 2))
 }
-declare_test fast_increase "P19" "fast_rounds: after slow start has ended early, 90 % of the rate in half of the time"
+declare_test fast_increase "P19" "fast_rounds: after an early end of slow start, a flow reaches 90 % of the rate in half of the time"
 
-# The window in the round after a mark, with per_ack: no step, alpha / 2 in all.
+# With per_ack the window has no step at a mark, but decreases by alpha / 2 over the next round.
 per_ack()
 {
 	needs_virtual
@@ -888,14 +889,14 @@ per_ack()
 	expect "cuts that reduce at once" "$(field at_once <"$TMP/judged")" -eq 0
 	expect "cuts" "$(field cuts <"$TMP/judged")" -ge 20
 	expect "retransmissions" "$(flow_field retrans)" -eq 0
-	# one round after a mark the window is (1 - alpha / 2) of that at the mark, and up to one packet
+	# one round after a mark the window is (1 - alpha / 2) of that at the mark, plus up to a packet
 	between "window after the round, mean, above (1 - alpha / 2) of that before, packets" \
 		"$(field difference <"$TMP/judged")" -2.5 2.5
 	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 80
 }
-declare_test per_ack "P20" "per_ack=1: no cut at once, over the round alpha / 2"
+declare_test per_ack "P20" "per_ack=1: a cut of alpha / 2 is spread over a round"
 
-# As on 6.1 and 6.12: nobody has Accurate ECN.
+# As on 6.1 and 6.12: neither host has Accurate ECN.
 without_accecn()
 {
 	needs_virtual
@@ -912,12 +913,12 @@ without_accecn()
 	expect "control" "$(flow_field cc)" = prague_reno
 	expect "lines in the log" "$(dmesg | grep -c 'no Accurate ECN: it is Reno')" -eq 1
 	expect "packets" "$(count "$TMP/h.pcap" tcp)" -ge 4000
-	expect "packets but the SYN that are ECT(1)" "$(fields "$TMP/h.pcap" | awk '!$3 && $5 == 1' | wc -l)" -eq 0
+	expect "ECT(1) packets other than SYNs" "$(fields "$TMP/h.pcap" | awk '!$3 && $5 == 1' | wc -l)" -eq 0
 	if ! has_accecn; then
 		expect "packets that are ECT(1)" "$(fields "$TMP/h.pcap" | awk '$5 == 1' | wc -l)" -eq 0
 	fi
 }
-declare_test without_accecn "P3 P23" "nobody has Accurate ECN: Reno, no ECT(1), one line in the log"
+declare_test without_accecn "P3 P23" "without Accurate ECN: Reno, no ECT(1), one line in the log"
 
 dctcp_feedback()
 {
@@ -950,7 +951,7 @@ queue_profile()
 	if ! tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh; then
 		expect "options said to be without effect" "$(jq -r '.could_not_honour | length' "$TMP/lt")" -eq 1
 	fi
-	# tc's plugin, for one that is too old: its words are the kernel's again
+	# with the plugin for an old tc, options reach the kernel and are shown
 	if [ -e "$BIN/q_dualpi2.so" ]; then
 		"$LOWQ_TC" reset egress -n "${NSP}sw" -q || fail "lowq-tc reset"
 		TC_LIB_DIR=$BIN "$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --step 500us --step-min 1 \
@@ -959,22 +960,22 @@ queue_profile()
 		TC_LIB_DIR=$BIN in_ns sw tc qdisc show dev egress >"$TMP/shown"
 		grep -q 'limit 10000 target 20000us step_thresh 500us min_qlen_step 1 coupling_factor 3' "$TMP/shown" ||
 			fail "tc shows: $(grep dualpi2 "$TMP/shown")"
-		! TC_LIB_DIR=$BIN in_ns sw tc qdisc change dev egress root dualpi2 coupling_factor 256 2>/dev/null || fail "coupling_factor 256 was taken"
+		! TC_LIB_DIR=$BIN in_ns sw tc qdisc change dev egress root dualpi2 coupling_factor 256 2>/dev/null || fail "coupling_factor 256 was accepted"
 	fi
 	"$LOWQ_TC" reset egress -n "${NSP}sw" -q || fail "lowq-tc reset"
 	expect "queue after reset" "$(in_ns sw tc qdisc show dev egress | grep -c dualpi2)" -eq 0
 	"$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --aqm fq_codel --dry-run -q |
 		grep -q 'fq_codel limit 10240 ecn ce_threshold 1000us ce_threshold_selector 0x01/0x03$' || fail "fq_codel"
-	! "$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --aqm red --dry-run 2>/dev/null || fail "--aqm red was taken"
+	! "$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --aqm red --dry-run 2>/dev/null || fail "--aqm red was accepted"
 	in_ns r sysctl -qw net.ipv4.tcp_ecn=2
 	"$LOWQ_TC" host prague -n "${NSP}r" -q || fail "lowq-tc host prague"
 	expect "tcp_ecn" "$(in_ns r sysctl -n net.ipv4.tcp_ecn)" -eq 3
 	"$LOWQ_TC" host reset -n "${NSP}r" -q || fail "lowq-tc host reset"
 	expect "tcp_ecn after reset" "$(in_ns r sysctl -n net.ipv4.tcp_ecn)" -eq 2
 }
-declare_test queue_profile "" "lowq-tc prague sets dualpi2 or fq_codel, lowq-tc host prague Accurate ECN, and both put back"
+declare_test queue_profile "" "lowq-tc prague sets dualpi2 or fq_codel, lowq-tc host prague Accurate ECN, and both restore"
 
-# --- the rest --------------------------------------------------------------
+# --- parameters, switching, unloading --------------------------------------
 
 parameters()
 {
@@ -983,7 +984,7 @@ parameters()
 	! echo 0 2>/dev/null >"$PARAM/ect" || fail "ect was changed in a loaded module"
 	refused_at_load ewma_shift=0
 }
-declare_test parameters "" "what is out of range is refused, with a reason"
+declare_test parameters "" "values out of range are refused, with a reason"
 
 info()
 {
@@ -1008,7 +1009,7 @@ switch_mid_flow()
 	sink
 	switch_controls h1 10.0.0.1 prague cubic reno
 }
-declare_test switch_mid_flow "" "the control changes mid-flow, to and fro"
+declare_test switch_mid_flow "" "the control changes mid-flow, to and from this one"
 
 unload()
 {
@@ -1016,11 +1017,10 @@ unload()
 	shape 100mbit
 	in_use
 }
-declare_test unload "" "unload is refused while in use, and clean afterwards"
+declare_test unload "" "unloading is refused while in use, and works afterwards"
 
-# Everything at once, for the checkers: marks, loss, lost and reordered ACKs, both
-# families, sockets that change their control, parameters that change, a namespace
-# that goes away under traffic.
+# Everything at once, so that the kernel's checkers see it: marks, loss, lost and reordered ACKs,
+# IPv4 and IPv6, changes of control and parameters, a namespace that is deleted under traffic.
 stress()
 {
 	local i p flows=5
@@ -1043,6 +1043,6 @@ stress()
 		put_back
 	done
 }
-declare_test stress "" "marks, loss, switches, parameters, a namespace that goes away: nothing breaks"
+declare_test stress "" "marks, loss, switches, parameters, a deleted namespace: nothing breaks"
 
 run_tests "$@"
