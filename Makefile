@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# What a person types. "make help" says what there is; the work is done in
-# Kbuild, selftests/, bench/ and scripts/.
+# The commands for people; "make help" lists them. The work is done in Kbuild,
+# selftests/, bench/ and scripts/.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 DESTDIR ?=
@@ -15,7 +15,7 @@ help:
 	@echo '  make demo-roce a RoCEv2 flow beside congestion, without and with roce_rcm'
 	@echo '  make test      unit tests, fuzzers, kselftests in the lab, conformance check'
 	@echo '  make bench     repeat the published comparisons: bench/results/README.md'
-	@echo '  make bench-check   one row of each published comparison again, and compare'
+	@echo '  make bench-check   repeat one row of each published comparison, and compare'
 	@echo '  make lint      checkpatch, sparse, shellcheck, man pages'
 	@echo 'on your kernel:'
 	@echo '  make modules [KDIR=...]              build against kernel headers (6.1 to 7.3)'
@@ -23,7 +23,7 @@ help:
 	@echo '  sudo make dkms-install               rebuilt for every new kernel; and dkms-remove'
 	@echo 'before a release:'
 	@echo '  sudo make matrix [KERNELS=6.12]      Debian'\''s kernels 6.1, 6.12, 7 in QEMU'
-	@echo '  make stress    10,000 connections per control and worse, in the lab'
+	@echo '  make stress    10,000 connections per control, bad paths and more, in the lab'
 	@echo '  make intree KSRC=DIR   patches for a kernel tree in out/intree'
 	@echo '  make deb       Debian packages in out/deb, checked by lintian'
 	@echo 'make clean removes what was built here; scripts/lab clean the lab'\''s cache'
@@ -32,7 +32,7 @@ modules:
 	@KDIR=$(KDIR) scripts/packages modules
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-# what is missing is said or installed before anything is compiled
+# missing packages are installed or named before anything is compiled
 install:
 	@KDIR=$(KDIR) scripts/packages install
 	$(MAKE) modules tools

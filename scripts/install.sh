@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # install.sh - does what "make install" does after modules_install, and "make uninstall".
-# scripts/report, bench/run and their man pages are not installed: they need the scenarios
-# of this tree.
+# scripts/report, bench/run and their man pages are not installed, because they need the scenarios
+# in this tree.
 set -eu
 
 usage()
