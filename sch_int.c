@@ -106,7 +106,7 @@ static void int_set_scale(struct int_sched_data *q)
 	if (q->flags & INT_SCHED_RELATIVE)
 		q->speed = INT_SPEED_RELATIVE;
 	stamped = (u64)int_speed_mbps(q->speed) * 1000000 / 8;
-	/* 100 Gb/s in place of 10 Mb/s is a factor of 10^4 and 2^32 / 80: below 2^40 */
+	/* 100 Gb/s instead of 10 Mb/s is a factor of 10^4 and 2^32 / 80: below 2^40 */
 	q->tx_per_byte = fp_mul_div(stamped, FP_ONE(32) >> int_tx_shift(q->speed), rate);
 	q->qlen_per_byte = fp_mul_div(stamped, FP_ONE(32) / INT_QLEN_BYTES, rate);
 	q->bytes_per_ns = fp_mul_div(rate, FP_ONE(32), NSEC_PER_SEC);

@@ -421,7 +421,7 @@ static void enter_cwr(const struct tcp_sock *tp, struct prague *ca)
 	ca->prior_cwnd = max(ca->model.cwnd, 1U);
 }
 
-/* The first mark since rtt_virt: one reduction. */
+/* Reduces the window for the first mark within rtt_virt. */
 static void respond_to_mark(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -523,7 +523,7 @@ static void prague_tx_start(struct sock *sk)
 
 	if (tp->packets_out)
 		return;
-	/* marks on pure ACKs say nothing of our data */
+	/* marks on pure ACKs do not count for data */
 	ca->delivered_ce = tp->delivered_ce;
 	ca->cubic_at_ms = now_ms(tp);	/* RFC 9438 4.2: idle time does not count */
 	/* a window below two packets has such gaps while it sends */
@@ -658,7 +658,7 @@ static const char *end_period(struct sock *sk, u32 virt)
 
 	if (marked)
 		judge_aqm(sk);
-	/* before the first mark alpha says nothing; with per_ack each ACK has updated it */
+	/* before the first mark alpha is not valid; with per_ack each ACK has updated it */
 	if (ca->marked && !READ_ONCE(per_ack.value))
 		prague_ewma(&ca->model, READ_ONCE(ewma_shift.value));
 	else

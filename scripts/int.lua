@@ -4,8 +4,8 @@
 --
 --	tshark -X lua_script:scripts/int.lua -r FILE -Y int
 --
--- or put it into Wireshark's folder for personal Lua plugins. It takes TCP segments
--- that have PSH as their only flag and begin with the magic.
+-- or put it into Wireshark's folder for personal Lua plugins. It dissects TCP segments
+-- that have PSH as their only flag and begin with the magic number.
 
 local int = Proto("int", "In-band Network Telemetry of HPCC++ over TCP")
 
@@ -87,8 +87,8 @@ local function dissect(buf, pinfo, tree)
 	t:add(f.options, buf(len - OPTIONS, 3))
 end
 
--- Their sequence numbers are old on purpose, and what TCP takes for a retransmission it
--- gives to no dissector: this one looks at what the others have left.
+-- Messages have old sequence numbers on purpose, and TCP's dissector does not pass
+-- retransmissions on. Therefore this is a postdissector, which sees every packet.
 local payload, flags = Field.new("tcp.payload"), Field.new("tcp.flags")
 
 function int.dissector(buf, pinfo, tree)

@@ -19,47 +19,8 @@ step()
 
 # --- receiver --------------------------------------------------------------
 
-# Reads a capture at the receiver. Each ACK should newly cover only packets that were all marked
-# or all unmarked, and its ECE should say which. Where the mark changes, the ACK of the changed
-# packet should leave at the time of that packet.
-# Prints: acks mixed wrong changes late cwr_ce cwr_ce_wrong
-judge_echo()
-{
-	packets "$1" 'tcp.flags.syn == 0' frame.time_epoch tcp.dstport tcp.seq tcp.len tcp.ack \
-		ip.dsfield.ecn ipv6.tclass.ecn tcp.flags.ece tcp.flags.cwr |
-	awk -F'\t' -v OFMT=%.9f '
-	BEGIN { state = 0; changes = late = mixed = wrong = acks = cc = ccw = 0 }
-	function truth(x) { return x == "1" || x == "True" }
-	$2 == 5201 && $4 > 0 {
-		ce = ($6 $7) == 3
-		end = $3 + $4
-		n++
-		pend[n] = end; pce[n] = ce; pt[n] = $1
-		if (ce != state) { changes++; changed[n] = 1 }
-		if (ce && truth($9)) { cc++; cwrce[n] = 1 }
-		state = ce
-		next
-	}
-	$2 != 5201 && $4 == 0 {
-		ece = truth($8); new = 0; first = done + 1
-		while (done < n && pend[done + 1] <= $5) {
-			done++; new++
-			if (pce[done] != pce[first]) mixed++
-			if (pce[done] != ece) {
-				wrong++
-				if (done in cwrce) ccw++
-			}
-			if ((done in changed) && $1 - pt[done] > 0.000001) late++
-		}
-		acks++
-	}
-	END { print acks, mixed, wrong, changes, late, cc, ccw }'
-}
-
 echo_state()
 {
-	local acks mixed wrong changes late cc ccw
-
 	needs_virtual
 	dumbbell 1 100us
 	lossy loss 5% ecn
@@ -67,20 +28,17 @@ echo_state()
 	capture r eth0 "$TMP/r.pcap" tcp
 	send --size 30M
 	stop_captures
-	read -r acks mixed wrong changes late cc ccw < <(judge_echo "$TMP/r.pcap")
-	echo "acks=$acks mixed=$mixed wrong=$wrong changes=$changes late=$late cwr_ce=$cc/$ccw"
-	expect "changes of mark" "$changes" -ge 50
-	expect "ACKs that cover clean and marked packets" "$mixed" -eq 0
-	expect "ACKs whose ECE is not the packets' CE" "$wrong" -eq 0
-	expect "ACKs" "$acks" -lt 18000	# delayed ACKs are still in use
-	! virtual || expect "changes not acknowledged at once" "$late" -eq 0
+	judge acks "$TMP/r.pcap" 2 | tee "$TMP/judged"
+	expect "changes of mark" "$(field changes <"$TMP/judged")" -ge 50
+	expect "ACKs that cover clean and marked packets" "$(field mixed <"$TMP/judged")" -eq 0
+	expect "ACKs whose ECE is not the packets' CE" "$(field wrong <"$TMP/judged")" -eq 0
+	expect "ACKs" "$(field acks <"$TMP/judged")" -lt 18000	# delayed ACKs are still in use
+	expect "changes not acknowledged at once" "$(field late <"$TMP/judged")" -eq 0
 }
 declare_test echo_state "D2 D3 D4" "ECE is the CE state; on a change the old state is acknowledged first, then the new one at once"
 
 echo_cwr_with_ce()
 {
-	local acks mixed wrong changes late cc ccw
-
 	needs_virtual
 	dumbbell 1 100us
 	lossy loss 30% ecn
@@ -88,42 +46,17 @@ echo_cwr_with_ce()
 	capture r eth0 "$TMP/r.pcap" tcp
 	send --size 2M
 	stop_captures
-	read -r acks mixed wrong changes late cc ccw < <(judge_echo "$TMP/r.pcap")
-	echo "packets with CWR and CE: $cc, answered without ECE: $ccw"
-	expect "packets with CWR and CE" "$cc" -ge 5
-	expect "of those answered without ECE" "$ccw" -eq 0
-	expect "wrong ECE" "$wrong" -eq 0
+	judge acks "$TMP/r.pcap" 2 | tee "$TMP/judged"
+	expect "packets with CWR and CE" "$(field cwr_ce <"$TMP/judged")" -ge 5
+	expect "of those acknowledged without ECE" "$(field cwr_ce_wrong <"$TMP/judged")" -eq 0
+	expect "wrong ECE" "$(field wrong <"$TMP/judged")" -eq 0
 }
 declare_test echo_cwr_with_ce "D5" "a packet with CWR and CE: CWR is processed first, then CE"
 
 # --- sender ----------------------------------------------------------------
 
-# Applies the RFC's steps 1 to 8 to the ACKs in a capture at the sender, in floating point;
-# prints alpha after each window.
-rfc_alpha()
-{
-	packets "$1" tcp frame.number tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.ece tcp.flags.syn |
-	awk -F'\t' -v g=0.0625 '
-	function truth(x) { return x == "1" || x == "True" }
-	BEGIN { alpha = 1 }
-	truth($7) { if ($2 == 5201) una = nxt = wend = $3 + 1; next }
-	$2 == 5201 { if ($3 + $4 > nxt) nxt = $3 + $4; next }
-	$5 > una {
-		bytes = $5 - una; una = $5
-		acked += bytes
-		if (truth($6)) marked += bytes
-		if (una > wend) {
-			alpha = alpha * (1 - g) + g * marked / acked
-			printf "%.7f\n", alpha
-			wend = nxt; acked = marked = 0
-		}
-	}'
-}
-
 estimate()
 {
-	local n
-
 	needs_virtual
 	dumbbell 1 100us
 	step 1gbit 8
@@ -133,21 +66,16 @@ estimate()
 	send --size 5M
 	trace_off "$TMP/trace"
 	stop_captures
-	rfc_alpha "$TMP/h.pcap" >"$TMP/rfc"
-	ours "$TMP/trace" | field alpha_q30 |
-		awk '{ printf "%.7f\n", $1 / 2^30 }' >"$TMP/got"
-	n=$(wc -l <"$TMP/rfc")
-	echo "windows: $n; last alpha: $(tail -n1 "$TMP/got") RFC: $(tail -n1 "$TMP/rfc")"
-	expect "windows" "$n" -ge 50
-	expect "windows traced" "$(wc -l <"$TMP/got")" -eq "$n"
-	expect "largest difference from the RFC's alpha" "$(paste "$TMP/got" "$TMP/rfc" |
-		awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > m) m = d } END { printf "%.7f", m }')" -le 0.000001
+	judge dctcp-alpha "$TMP/h.pcap" "$TMP/trace" "$(flow_field sport)" | tee "$TMP/judged"
+	expect "windows" "$(field windows <"$TMP/judged")" -ge 50
+	expect "windows traced" "$(field traced <"$TMP/judged")" -eq "$(field windows <"$TMP/judged")"
+	expect "largest difference from the RFC's alpha" "$(field difference <"$TMP/judged")" -le 0.000001
 }
 declare_test estimate "D6" "alpha is RFC 8257's, window by window, from the ACKs of a capture"
 
 window_cut()
 {
-	local cuts cwr
+	local cuts
 
 	needs_virtual
 	dumbbell 1 100us
@@ -169,16 +97,11 @@ window_cut()
 		}
 		END { print bad + 0 }' "$TMP/trace")" -eq 0
 	# CWR is set once per cut, on the first new data; after the last cut there may be
-	# no more data
-	cwr=$(count "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.flags.cwr == 1 && tcp.flags.syn == 0')
-	between "packets with CWR" "$cwr" $((cuts - 1)) "$cuts"
-	# at most one cut per window: the next CWR is set only after all data that was sent
-	# before the last one has been acknowledged
-	expect "cuts within one window" "$(packets "$TMP/h.pcap" 'tcp.flags.syn == 0' \
-		tcp.dstport tcp.seq tcp.len tcp.ack tcp.flags.cwr | awk -F'\t' '
-		$1 == 5201 && $3 > 0 { if ($5 == "1" || $5 == "True") { if (una < hi) bad++; hi = $2 } next }
-		$1 != 5201 { if ($4 > una) una = $4 }
-		END { print bad + 0 }')" -eq 0
+	# no more data. The next CWR is set only after all data that was sent before the
+	# last one has been acknowledged.
+	judge cwr "$TMP/h.pcap" | tee "$TMP/judged"
+	between "packets with CWR" "$(field cwr <"$TMP/judged")" $((cuts - 1)) "$cuts"
+	expect "cuts within one window" "$(field early <"$TMP/judged")" -eq 0
 }
 declare_test window_cut "D7" "cwnd * (1 - alpha / 2), once per window, CWR set once"
 

@@ -5,13 +5,13 @@
  *	int_hostile [-6] RATE SECONDS
  *	int_hostile -l DEV MAC RATE SECONDS
  *
- * Captures probes and responses that pass through this host, of IPv4 or IPv6, and sends
- * RATE altered copies of the latest ones per second: replayed, with a wrong cookie, a wrong
- * checksum, truncated, over-long, of a wrong flow (another port, or from a third host), with
- * any later id, with a sequence number out of the window, replayed behind IP options (IPv6:
- * an extension header), or as a fragment. With -l: copies of probes (IPv4) as frames to MAC on
- * DEV: as they were, with one, two or ten VLAN tags, or broadcast or multicast. Prints the
- * number sent of each kind, as lines of "TYPE KIND NUMBER".
+ * Captures probes and responses that pass through this host, over IPv4 or IPv6, and sends
+ * RATE copies of the latest ones per second: unchanged, with a wrong cookie, a wrong
+ * checksum, truncated, too long, of a wrong flow (another port, or from a third host), with
+ * a later id, with a sequence number outside the window, behind IP options (IPv6: an
+ * extension header), or as a fragment. With -l: copies of probes (IPv4) as frames to MAC on
+ * DEV: unchanged, with one, two or ten VLAN tags, or broadcast or multicast. Prints how many
+ * of each kind it has sent, in lines of "TYPE KIND NUMBER".
  */
 #include <errno.h>
 #include <fcntl.h>

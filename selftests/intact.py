@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""intact.py - do bytes arrive as they were sent, whatever happens on the way?
+"""intact.py - checks that bytes arrive unchanged
 
 intact.py serve PORT
-    takes connections on PORT (IPv4 and IPv6), answers each with the SHA-256 of what
-    came, once the other end has no more to send
+    accepts connections on PORT (IPv4 and IPv6), and answers each with the SHA-256 of the
+    received data when the other end has finished sending
 intact.py send TO PORT [--connections N] [--parallel N] [--size BYTES] [--cc CONTROL...]
-    opens N connections to TO, N at a time, and sends BYTES on each; with more than one
-    CONTROL the socket goes through them while it sends. Prints one line of JSON:
+    opens N connections to TO, --parallel at a time, and sends BYTES on each; with several
+    CONTROLs the socket switches between them while it sends. Prints one line of JSON:
     connections, bytes, switches, and how many were wrong (another digest) or failed
-    (an error). Exits with 1 when any was wrong.
+    (an error). Exits with 1 if any was wrong.
 """
 import argparse
 import hashlib

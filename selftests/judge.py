@@ -177,11 +177,13 @@ def check_gaps(args: argparse.Namespace) -> None:
 
 def check_acks(args: argparse.Namespace) -> None:
     """A receiver's ACKs of data to PORT, as a capture at the switch shows both: ACKs; those
-    whose ECE (with --accecn, ACE) is not what their packets' CE says; ACKs of more than MOST
-    packets; CE packets acknowledged more than LATE microseconds after they passed."""
+    whose ECE (with --accecn, ACE) is not what their packets' CE says; ACKs of marked and clean
+    packets together; ACKs of more than MOST packets; CE packets, and packets whose mark is not
+    that of the one before, acknowledged more than LATE microseconds after they passed; packets
+    with CWR and CE, and those acknowledged without ECE."""
     data: list[Packet] = []
     marks = [0]     # CE packets among the first n
-    done = acks = wrong = many = delayed = 0
+    done = acks = wrong = mixed = many = delayed = changes = late = cwr = cwr_wrong = 0
     for p in packets(args.capture, "tcp.flags.reset == 0"):
         if p.has(SYN):
             continue
@@ -193,6 +195,12 @@ def check_acks(args: argparse.Namespace) -> None:
             continue
         first = done
         while done < len(data) and data[done].end <= p.ack:
+            changed = marks[done + 1] - marks[done] != (marks[done] - marks[done - 1] if done else 0)
+            changes += changed
+            late += changed and p.time_ns - data[done].time_ns > args.late * 1000
+            if data[done].ecn[-1] == CE and data[done].has(CWR):
+                cwr += 1
+                cwr_wrong += not p.has(ECE)
             done += 1
         if done == first:
             continue
@@ -200,12 +208,14 @@ def check_acks(args: argparse.Namespace) -> None:
         last = data[done - 1]
         acks += 1
         many += done - first > args.most
+        mixed += len(marked) > 1
         if args.accecn:
             wrong += p.ace != (5 + marks[done]) % 8
         else:
             wrong += marked != {p.has(ECE)}
         delayed += last.ecn[-1] == CE and p.time_ns - last.time_ns > args.late * 1000
-    report(acks=acks, wrong=wrong, many=many, delayed=delayed, packets=len(data), marks=marks[-1])
+    report(acks=acks, wrong=wrong, mixed=mixed, many=many, delayed=delayed, packets=len(data),
+           marks=marks[-1], changes=changes, late=late, cwr_ce=cwr, cwr_ce_wrong=cwr_wrong)
 
 
 def check_flow_ecn(args: argparse.Namespace) -> None:
@@ -284,6 +294,53 @@ def check_cells(args: argparse.Namespace) -> None:
         print(fault)
     if faults:
         sys.exit(1)
+
+
+# --- DCTCP -------------------------------------------------------------------
+
+def rfc_alphas(capture: str) -> list[float]:
+    """RFC 8257's alpha (3.3, steps 1 to 8) after each window, from the ACKs of a capture at the
+    sender"""
+    una = nxt = window_end = acked = marked = 0
+    alpha, alphas = 1.0, []
+    for p in packets(capture):
+        if p.dst == SERVER:
+            nxt = max(nxt, p.end)
+            if p.has(SYN):
+                una = nxt = window_end = p.seq + 1
+        elif p.ack > una and not p.has(SYN):
+            acked += p.ack - una
+            marked += p.ack - una if p.has(ECE) else 0
+            una = p.ack
+            if una > window_end:
+                alpha += (marked / acked - alpha) / 16
+                alphas.append(alpha)
+                window_end, acked, marked = nxt, 0, 0
+    return alphas
+
+
+def check_dctcp_alpha(args: argparse.Namespace) -> None:
+    """The module's alpha after each window (TRACE, of the socket with the local port SPORT)
+    against RFC 8257's, computed in floating point from the ACKs of CAPTURE at the sender."""
+    want = rfc_alphas(args.capture)
+    got = [e.number("alpha_q30") / 2**30 for e in events(args.trace, args.sport)
+           if e.name == "dctcp_ref_window"]
+    report(windows=len(want), traced=len(got), alpha=want[-1],
+           difference=max(abs(g - w) for g, w in zip(got, want)))
+
+
+def check_cwr(args: argparse.Namespace) -> None:
+    """In a capture at the sender: data packets with CWR, and those sent before all data that had
+    been sent at the CWR before was acknowledged: a second reduction within one window."""
+    una = reduced_at = count = early = 0
+    for p in packets(args.capture, "tcp.flags.syn == 0"):
+        if p.dst != SERVER:
+            una = max(una, p.ack)
+        elif p.length and p.has(CWR):
+            count += 1
+            early += una < reduced_at
+            reduced_at = p.seq
+    report(cwr=count, early=early)
 
 
 # --- LDCP --------------------------------------------------------------------
@@ -842,6 +899,11 @@ def parser() -> argparse.ArgumentParser:
     sub = add("cells", check_cells, "cells")
     sub.add_argument("--yardstick", required=True, help="controls, by spaces")
     sub.add_argument("--share", type=float, required=True, help="least goodput, of the slowest's")
+
+    sub = add("dctcp-alpha", check_dctcp_alpha, "capture", "trace")
+    sub.add_argument("sport", type=int)
+
+    add("cwr", check_cwr)
 
     sub = add("ldcp-window", check_ldcp_window, "capture", "trace")
     sub.add_argument("sport", type=int)

@@ -928,7 +928,7 @@ t_random()
 	while read -r p v e; do
 		near "$p" "$v" "$e"
 	done <"$TMP/wants"
-	# the histogram in place of exact percentiles: per flow, over 256 packets
+	# the histogram instead of exact percentiles: per flow, over 256 packets
 	awk -v A="$A" 'NR == FNR { t[$3 $5] = $1; next }
 		$3 == A { print $1 - t[$3 $5] }' "$TMP/in.txt" "$TMP/out.txt" |
 		sort -n | awk '{ v[++n] = $1 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * qdelay_pcap - makes captures with known content, for qdelay.sh
+ * qdelay_pcap - writes captures with known content, for qdelay.sh
  *
  *   qdelay_pcap [-l eth|vlan|qinq|sll|sll2|raw] [-s SNAPLEN] [-S SNAPLEN]
  *               [-u] [-g] FILE < packets
  *
- * -s cuts packets and says so in the file's header, -S cuts them and does not.
+ * -s cuts packets and records that in the file's header, -S cuts them silently.
  * -u microseconds.  -g pcapng.
  *
  * One packet per line, time in ns:
@@ -106,7 +106,7 @@ static unsigned char *put_ip(unsigned char *p, const struct desc *d,
 		p = put8(put8(p, 0x45), 0xb8 | d->ecn);
 		p = put16(put16(put16(p, n + 20), d->id), d->frag);
 		p = put8(put8(p, d->ttl), d->proto);
-		p = put16(p, d->ttl * 257);	/* a checksum of sorts */
+		p = put16(p, d->ttl * 257);	/* stands for a checksum */
 		p = put_bytes(p, d->src, 4);
 		return put_bytes(p, d->dst, 4);
 	}
