@@ -96,7 +96,7 @@ static void hpccpp_link_load__stale(void **state)
 		assert_false(hpccpp_link_load(&old, &new, 10000, wrap * 0.76, &u, &dt));
 		assert_false(hpccpp_link_load(&old, &new, 10000, wrap * 1.5, &u, &dt));
 		assert_false(hpccpp_link_load(&old, &new, 10000, (u64)1 << 62, &u, &dt));
-		/* the later one first: it seems to be almost 1.07 s, a whole wrap, after the other */
+		/* the later one first: almost 1.07 s, a whole wrap, after the other */
 		assert_false(hpccpp_link_load(&new, &old, 10000, 100000, &u, &dt));
 	}
 }

@@ -41,7 +41,7 @@ struct flow {
 	u64 id;
 	u64 size;			/* requested, bytes */
 	u64 retry_at;			/* ns; rpc --closed: next start after a failure */
-	u64 due;			/* ns; when the arrival process asked for it; at most start */
+	u64 due;			/* ns; when it was due; at most start */
 	u64 start;			/* ns */
 	u64 tx_before;			/* bytes of earlier requests on this connection */
 	u64 rx_before;

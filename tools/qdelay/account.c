@@ -25,7 +25,7 @@ struct in_ev {
 
 struct totals totals;
 
-static struct ring ins, outs;	/* struct in_ev, struct out_ev that the timeline does not have yet */
+static struct ring ins, outs;	/* struct in_ev, struct out_ev not yet in the timeline */
 static bool started;
 static u64 now;			/* time of the newest event */
 static u64 last;		/* time of the newest packet */

@@ -18,12 +18,12 @@ struct flow {
 	struct flow_key key;	/* first: the tree compares it */
 	char *name;		/* NULL until it is asked for */
 	u64 first;		/* time of its first packet, ns; NEVER before that */
-	/* after the queue: segments, bytes on the wire, payload, and payload seen for the first time */
+	/* after the queue: segments, bytes on the wire, payload, new payload (seen first) */
 	u64 packets, bytes, payload, fresh;
 	/* before the queue, segments; marked, dropped and retransmitted ones among them */
 	u64 packets_in, retrans, marked, dropped;
 	u64 unmatched_out;
-	u64 split_out;		/* of these, those whose bytes came in as a packet of another size */
+	u64 split_out;		/* of these, packets that came in with another size */
 	u32 max_in, max_out;	/* the largest payload, bytes */
 	u16 mss_option;		/* of its SYN, bytes; 0: not captured */
 	u32 gso_size;		/* most payload of a segment, bytes; 0: not known yet */
