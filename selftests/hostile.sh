@@ -236,10 +236,8 @@ roce_held()
 	fail "nothing is held back ($op)"
 }
 
-# no_clients: h1 has none any more; those that it has are killed
 no_clients()
 {
-	ip netns pids "${NSP}h1" | xargs -r kill -9
 	[ -z "$(ip netns pids "${NSP}h1")" ]
 }
 
@@ -255,7 +253,6 @@ roce_away()
 	for ((i = 0; i < AWAY; i++)); do
 		roce_held "${ops[i % 4]}"
 		case $((i % 5)) in
-		0|1) ip netns pids "${NSP}h1" | xargs -r kill -9 ;;
 		2)
 			rmmod roce_rcm || fail "cannot unload"
 			modprobe roce_rcm rate_min_mbps=1 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000 idle_s=1 ||
@@ -271,7 +268,9 @@ roce_away()
 			mark_all egress
 			;;
 		esac
-		wait_until no_clients
+		# the client, where it is still there: it goes at once, whatever is held back
+		ip netns pids "${NSP}h1" | xargs -r kill -9
+		WAIT=2 wait_until no_clients
 	done
 	teardown
 	rmmod roce_rcm || fail "cannot unload"
