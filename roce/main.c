@@ -117,15 +117,19 @@ static unsigned int rcm_in(void *priv, struct sk_buff *skb, const struct nf_hook
 {
 	struct rcm_packet p;
 
-	if (!rcm_packet_read(&p, skb, state->pf))
+	if (!rcm_packet_read(&p, skb, state->pf) ||
+	    (p.roce.bth.opcode != ROCE_OPCODE_CNP && p.ecn != INET_ECN_CE))
+		return NF_ACCEPT;
+	/* Most senders leave UDP's checksum out. UDP drops and counts wrong ones. */
+	if (p.udp_checksum &&
+	    nf_checksum(skb, state->hook, p.ip_bytes, IPPROTO_UDP, state->pf))
 		return NF_ACCEPT;
 	if (p.roce.bth.opcode == ROCE_OPCODE_CNP) {
 		/* rdma_rxe does not know CNPs and would drop it */
 		rcm_cnp_received(skb, &p, state);
 		return NF_DROP;
 	}
-	if (p.ecn == INET_ECN_CE)
-		rcm_cnp_for(skb, &p, state);
+	rcm_cnp_for(skb, &p, state);
 	return NF_ACCEPT;
 }
 

@@ -31,6 +31,7 @@ bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf)
 	udp = skb_header_pointer(skb, at, min_t(unsigned int, sizeof(buf), left), buf);
 	if (!udp || !roce_read(&p->roce, udp, left))
 		return false;
+	p->udp_checksum = roce_get16(udp + 6);
 	if (pf == NFPROTO_IPV4) {
 		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &p->saddr);
 		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &p->daddr);

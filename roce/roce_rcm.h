@@ -93,6 +93,7 @@ void rcm_debugfs_exit(void);
  * @saddr:	source address; IPv4 as ::ffff:a.b.c.d
  * @daddr:	destination address, likewise
  * @ip_bytes:	length of the IP header
+ * @udp_checksum: of the UDP header; 0 is none
  * @ecn:	ECN field
  */
 struct rcm_packet {
@@ -100,6 +101,7 @@ struct rcm_packet {
 	struct in6_addr saddr;
 	struct in6_addr daddr;
 	u16 ip_bytes;
+	u16 udp_checksum;
 	u8 ecn;
 };
 

@@ -38,9 +38,9 @@ def icrc(packet: bytes) -> bytes:
     return struct.pack('<I', zlib.crc32(b'\xff' * 8 + bytes(p)))
 
 
-def checksum(header: bytes) -> int:
-    """Checksum of an IPv4 header."""
-    s = sum(struct.unpack('>%dH' % (len(header) // 2), header))
+def checksum(data: bytes) -> int:
+    """Internet checksum of an even number of bytes."""
+    s = sum(struct.unpack('>%dH' % (len(data) // 2), data))
     while s >> 16:
         s = (s & 0xffff) + (s >> 16)
     return ~s & 0xffff
@@ -110,7 +110,14 @@ def forged(a: argparse.Namespace, qp: int, rng: random.Random) -> bytes:
     crc = icrc(ip + udp + bytes(body) + bytes(12)[:max(0, 12 - len(body))])
     if a.icrc == 'bad':
         crc = bytes(b ^ 0x55 for b in crc)
-    return ip + udp + bytes(body) + crc
+    datagram = udp + bytes(body) + crc
+    if a.checksum != 'none':
+        pseudo = src + dst + struct.pack('>II', len(datagram), socket.IPPROTO_UDP)
+        check = checksum(pseudo + datagram + bytes(len(datagram) % 2))
+        if a.checksum == 'bad':
+            check ^= 0x5555
+        datagram = datagram[:6] + struct.pack('>H', check or 0xffff) + datagram[8:]
+    return ip + datagram
 
 
 def fragments(packet: bytes, ident: int) -> list[bytes]:
@@ -167,6 +174,7 @@ def main() -> None:
     p.add_argument('--count', type=int, default=1)
     p.add_argument('--rate', type=int, default=1000, help='per second')
     p.add_argument('--icrc', choices=('good', 'bad'), default='good')
+    p.add_argument('--checksum', choices=('none', 'good', 'bad'), default='none', help="UDP's")
     p.add_argument('--opcode', type=lambda x: int(x, 0), default=0x81)
     p.add_argument('--tos', type=lambda x: int(x, 0), default=0xc1)
     p.add_argument('--tver', type=int, default=0)
