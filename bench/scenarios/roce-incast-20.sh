@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 #
-# Why the paper's own constants miss the paper's queue: DCQCN rests where
+# Why the paper's own constants miss the paper's queue: DCQCN has its fixed point where
 #
 #	p = cbrt(R_AI N^2 / (K C^2) * (1 / B + N / (T C))^2)
 #
 # of the packets are marked (Zhu et al., ECN or Delay, CoNEXT 2016; rates and B in
 # packets). With 20 senders and R_AI = 40 Mb/s per 55 us that is 2.1 %. RED up to 1 % has
 # no such point below K_max, where it marks everything: all senders are cut together and
-# recover together. queue_at_rest is the queue at which RED marks p.
+# recover together. queue_at_rest is the queue at which RED marks with probability p.
 TITLE="RoCEv2: twenty senders at 40 Gb/s"
 QUESTION="DCQCN's paper shows a queue of 76.6 kB at the 90th percentile for 20:1 at 40 Gb/s. What is it here, and which constants reach it?"
 TOPOLOGY='
@@ -17,18 +17,18 @@ TOPOLOGY='
                              lines of 40 Gb/s, base RTT 20 us'
 ROWS="rxe roce_rcm roce_ldcp"
 VARIANTS=("marked=1% increase=full" "marked=1% increase=small" "marked=10% increase=full" "marked=10% increase=small")
-PARAMS='{"MTU of RoCE":1024,"messages under way":4,"queue":"lowq-tc roce --min 5000b --max 200000b --limit 4000000b","counted":"100 to 130 ms","DCQCN":"full: the paper'"'"'s (R_AI 40 Mb/s, T 55 us); small: R_AI 5 Mb/s, T 300 us","queue_at_rest":"bytes, where the formula in the scenario says that DCQCN rests; none: beyond K_max","LDCP":"a CNP per mark, beta 1, RTT 100 us; full: alpha 1/4; small: alpha 1/32"}'
+PARAMS='{"MTU of RoCE":1024,"messages in flight":4,"queue":"lowq-tc roce --min 5000b --max 200000b --limit 4000000b","counted":"100 to 130 ms","DCQCN":"full: the paper'"'"'s (R_AI 40 Mb/s, T 55 us); small: R_AI 5 Mb/s, T 300 us","queue_at_rest":"bytes, the queue at DCQCN'"'"'s fixed point by the formula in the scenario; none: beyond K_max","LDCP":"a CNP per mark, beta 1, RTT 100 us; full: alpha 1/4; small: alpha 1/32"}'
 COLUMNS_SHOWN='["utilisation","queue_at_rest","queue_p90_bytes","delay_p99_us","marks","drops","jain"]'
 REFERENCE=rxe
 GOALS='[
 	{"metric":"queue_p90_bytes","row":"roce_rcm","op":"<=","value":76600,"variant":"*","text":"queue p90 <= 76.6 kB (the paper)"},
 	{"metric":"utilisation","row":"roce_rcm","op":">=","value":0.9,"variant":"*","text":"utilisation >= 90 %"}]'
 ANSWER="With the paper's constants and 1 % of marks the queue's p90 is {range queue_p90_bytes roce_rcm marked=1% increase=full}; with marks up to 10 % it is {range queue_p90_bytes roce_rcm marked=10% increase=full}."
-CONCLUSION="DCQCN rests at the queue where RED marks as often as its increase needs. With 20 senders and R_AI =
-40 Mb/s that takes 2.1 % of marks, and RED up to 1 % has no such point below K_max: all senders are
-cut together and come back together. RED up to 10 %, or a smaller increase, has one (DCQCN's fixed
-point). With the small increase the 30 ms that are counted are too short for equal shares: Jain's
-index is 0.23 although the queue's goal is met."
+CONCLUSION="DCQCN's fixed point is the queue at which RED marks as often as the rates' increase requires. With 20
+senders and R_AI = 40 Mb/s that takes 2.1 % of marks. RED up to 1 % has no such point below K_max: all
+senders are cut together and recover together. RED up to 10 %, or a smaller increase, has one. With
+the small increase the 30 ms that are counted are too short for equal shares: Jain's index is 0.23
+although the queue's goal is met."
 
 run_scenario()
 {

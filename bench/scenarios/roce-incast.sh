@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="RoCEv2: four senders, one receiver"
-QUESTION="Soft-RoCE has no congestion control. Does roce_rcm keep an incast of SENDs, and of READs, from dropping, and the link in use? Also when half of the CNPs are lost on the way?"
+QUESTION="Soft-RoCE has no congestion control. Does roce_rcm prevent drops in an incast of SENDs or READs and keep the link in use, even if half of the CNPs are lost?"
 TOPOLOGY='
  h1..h4  a queue pair each, 64 kB messages  -- sw ==== RATE ==== r
                                     (RED for UDP 4791, CNPs first)
                                     lines of RATE, base RTT 20 us'
 ROWS="rxe roce_rcm roce_ldcp"
 VARIANTS=("op=send rate=1gbit" "op=read rate=1gbit" "op=send rate=10gbit" "op=read rate=10gbit" "op=send rate=10gbit lost=half")
-PARAMS='{"MTU of RoCE":1024,"messages under way":4,"queue":"lowq-tc roce --limit 400000b","counted":"from 2 ms on; 1 Gb/s: 400 ms, 10 Gb/s: 60 ms","DCQCN":"defaults at 10 Gb/s; at 1 Gb/s T = K = 500 us, one CNP per 400 us, R_AI 5 and R_HAI 10 Mb/s, g = 1/16","LDCP":"a CNP per mark, alpha 1/4, beta 1, RTT 400 us at 1 Gb/s and 100 us at 10 Gb/s"}'
+PARAMS='{"MTU of RoCE":1024,"messages in flight":4,"queue":"lowq-tc roce --limit 400000b","counted":"from 2 ms on; 1 Gb/s: 400 ms, 10 Gb/s: 60 ms","DCQCN":"defaults at 10 Gb/s; at 1 Gb/s T = K = 500 us, one CNP per 400 us, R_AI 5 and R_HAI 10 Mb/s, g = 1/16","LDCP":"a CNP per mark, alpha 1/4, beta 1, RTT 400 us at 1 Gb/s and 100 us at 10 Gb/s"}'
 COLUMNS_SHOWN='["utilisation","goodput_mbps","qlen_p99_over_kmax","delay_p99_us","marks","drops","jain","go_back_n"]'
 REFERENCE=rxe
 GOALS=$(jq -n '[("roce_rcm", "roce_ldcp") as $row |
@@ -18,10 +18,10 @@ GOALS=$(jq -n '[("roce_rcm", "roce_ldcp") as $row |
 	{metric: "qlen_p99_over_kmax", op: "<=", value: 1.2, text: "queue p99 <= K_max + 20 %"} |
 	. + {row: $row, variant: "*"}]')
 ANSWER="roce_rcm with DCQCN drops {range drops roce_rcm} packets and uses {range utilisation roce_rcm} of the link; soft-RoCE alone drops {range drops rxe}."
-CONCLUSION="Soft-RoCE sends as fast as it can and goes back N packets after each loss; READs lose most of their
-goodput that way. DCQCN and LDCP keep the queue at or below K_max without a loss. LDCP leaves about
-9 % of a 10 Gb/s link unused: its RTT is a fixed parameter here. Losing half of the CNPs makes the
-queue longer, not lossy."
+CONCLUSION="Soft-RoCE sends as fast as it can and goes back N packets after each loss, which costs READs most of
+their goodput. DCQCN and LDCP keep the queue at or below K_max without a loss. LDCP leaves about 9 %
+of a 10 Gb/s link unused, because its RTT is a fixed parameter here. If half of the CNPs are lost, the
+queue is longer, but no packet is dropped."
 
 run_scenario()
 {

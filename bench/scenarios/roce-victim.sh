@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 TITLE="RoCEv2: the victim flow"
-QUESTION="x -> y shares a link with f -> g, which is congested further on. Does x -> y get what f -> g cannot use?"
+QUESTION="x -> y shares a link with f -> g, which is congested at a later link. Does x -> y get what f -> g cannot use?"
 TOPOLOGY='
  f --\                    /-- 1 Gb/s -- g    f -> g  UC WRITEs, as fast as f can
       sw  == 10 Gb/s == sw2                  x -> y  the victim, RC SENDs
@@ -14,11 +14,11 @@ COLUMNS_SHOWN='["victim_mbps","congested_mbps","victim_share"]'
 REFERENCE=rxe
 GOALS=$(jq -n '[("roce_rcm", "roce_ldcp") as $row | {metric: "victim_share", row: $row, op: ">=", value: 0.9,
 	variant: "*", text: "the victim gets >= 90 % of its solo share"}]')
-ANSWER="Beside congestion further on, the victim gets {range victim_share rxe with=f} of its share with soft-RoCE alone, {range victim_share roce_rcm with=f} with DCQCN and {range victim_share roce_ldcp with=f} with LDCP."
+ANSWER="Beside f -> g, the victim gets {range victim_share rxe with=f} of its share with soft-RoCE alone, {range victim_share roce_rcm with=f} with DCQCN and {range victim_share roce_ldcp with=f} with LDCP."
 CONCLUSION="Without congestion management f fills the shared link with packets that are dropped behind it, and x
--> y starves. roce_rcm slows f to what g's link carries, so x -> y keeps its share. LDCP takes
-longer to give the freed rate back to x and misses the goal. f -> g is the sender's rate for
-soft-RoCE alone: most of it is dropped."
+-> y starves. roce_rcm slows f to the rate of g's link, so that x -> y keeps its share. With LDCP x
+takes longer to use the freed rate and misses the goal. The rate of f -> g is the sender's; with
+soft-RoCE alone most of it is dropped."
 
 # queue SWITCH DEV RATE
 queue()

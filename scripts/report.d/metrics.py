@@ -132,7 +132,7 @@ METRICS: dict[str, Metric] = {
     "queue_p90_bytes": Metric(("queue", "p90 kB"), "queue, p90", "kB", 1e-3, "number",
                               "the queue was no longer than this for 90 % of the time"),
     "queue_at_rest": Metric(("rests", "kB"), "DCQCN's fixed point", "kB", 1e-3, "number",
-                            "the queue at which DCQCN rests by the formula in the scenario"),
+                            "the queue at DCQCN's fixed point, by the formula in the scenario"),
     "qlen_p99_over_kmax": Metric(("p99 /", "K_max"), "queue p99 / K_max", "", 1, "index",
                                  "the queue's p99 divided by the threshold that marks all"),
     "goodput_mbps": Metric(("goodput", "Mb/s"), "goodput", "Mb/s", 1, "number",
