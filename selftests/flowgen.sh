@@ -438,6 +438,30 @@ incast_period()
 }
 declare_test incast_period "" "rounds at equal times, from several servers"
 
+incast_jitter()
+{
+	local first begin
+
+	client incast --to "$TO" --fan 64 --size 1k --jitter 100ms --seed 7
+	good_run 64 64000
+	expect "starts" "$(field flow start_ns | distinct)" -ge 60
+	begin=$(field round start_ns)
+	between "last start after the round's" $(($(field flow start_ns | sort -n | tail -n 1) - begin)) 80000000 110000000
+	# the same seed, the same instants; each of them is when its request was due
+	first=$(offsets)
+	client incast --to "$TO" --fan 64 --size 1k --jitter 100ms --seed 7
+	expect "order of the starts" "$(offsets)" = "$first"
+	client incast --to "$TO" --fan 64 --size 1k --jitter 100ms --seed 8
+	expect "order with another seed" "$(offsets)" != "$first"
+}
+declare_test incast_jitter "" "requests that start at random instants, by the seed"
+
+# offsets: ids of the flows in the order in which they started
+offsets()
+{
+	jq -r 'select(.type == "flow") | [.start_ns, .id] | @tsv' "$TMP/out" | sort -n | cut -f2 | paste -sd' '
+}
+
 # ---- tests: scale, addresses, options ----------------------------------------
 
 many()

@@ -197,6 +197,22 @@ two_clones()
 }
 declare_test two_clones "" "clones at other paths, in other environments, build the same files and print the same digits"
 
+stale()
+{
+	local out=$TMP/bench result
+	local again=("$LOWQ_ROOT/bench/run" --out "$out" --cc dctcp --variant size=20000 ldcp-short)
+
+	"${again[@]}" >"$TMP/log" 2>&1 || fail "bench/run: $(tail -n 3 "$TMP/log")"
+	result=$(echo "$out"/runs/*/dctcp/1/result.json)
+	jq '.metrics.rpc_p50_us = 1' "$result" >"$TMP/r" && cp "$TMP/r" "$result"
+	"${again[@]}" >"$TMP/log" 2>&1
+	expect "a result of the same sources is kept" "$(jq .metrics.rpc_p50_us "$result")" = 1
+	jq '.tools = "other" | .metrics.rpc_p50_us = 1' "$result" >"$TMP/r" && cp "$TMP/r" "$result"
+	"${again[@]}" >"$TMP/log" 2>&1
+	expect "one of other sources is made again" "$(jq .metrics.rpc_p50_us "$result")" != 1
+}
+declare_test stale "" "bench/run: what other sources made is run again, what these made is kept"
+
 fast_link()
 {
 	# htb's 100 Gb/s with one packet of burst, filled by reno flows over drop-tail

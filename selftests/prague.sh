@@ -600,6 +600,108 @@ timeout_after_mark()
 }
 declare_test timeout_after_mark "P8 P9" "a timeout after a mark reduces the window that the mark left"
 
+# lose_last BYTES: steps of tcp_client.py: a message whose last packet is lost
+lose_last()
+{
+	echo "run=tc -n ${NSP}sw filter add dev egress egress protocol ip pref 1 flower ip_proto tcp tcp_flags 0x8/0x8 action drop"
+	echo "send=$1" sleep=0.014 "run=tc -n ${NSP}sw filter del dev egress egress pref 1" drain
+}
+
+# window_after_pause SECONDS: of a flow that has lost a packet, then sends for half a second,
+# pauses, and sends for a second; RTT 10 ms
+window_after_pause()
+{
+	local steps
+
+	mapfile -t steps < <(lose_last 300000)
+	client 10.0.0.1 send=450000 drain "${steps[@]}" flood=0.5 drain "sleep=$1" flood=1 info
+	field cwnd <"$TMP/client"
+}
+
+idle_cubic()
+{
+	local short long
+
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+	in_ns sw tc qdisc add dev egress clsact
+	sink
+	trace_on prague/prague_cut
+	short=$(window_after_pause 0.05)
+	long=$(window_after_pause 30)
+	trace_off "$TMP/trace"
+	expect "losses" "$(grep -c cause=loss "$TMP/trace")" -eq 2
+	expect "window after a pause of 50 ms" "$short" -ge 100
+	echo "window after a pause of 30 s: $long"
+	expect "the same after 30 s" "$long" -le $((short * 11 / 10))
+}
+declare_test idle_cubic "P8" "CUBIC's clock stands still while the flow is idle"
+
+idle_pace()
+{
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	sink
+	capture r eth0 "$TMP/r.pcap" 'tcp dst port 5299'
+	client 10.0.0.1 send=5000000 drain sleep=10 send=14480 drain
+	stop_captures
+	packets "$TMP/r.pcap" 'tcp.len > 0' frame.time_relative |
+		awk '$1 > prev + 5 { begun = $1; n = 0 } { prev = $1; n++ } n == 10 { tenth = $1 }
+		END { print n, (tenth - begun) * 1000 }' >"$TMP/paced"
+	cat "$TMP/paced"
+	expect "packets after the pause" "$(cut -d' ' -f1 "$TMP/paced")" -ge 10
+	# ten packets in an RTT; half of that where slow start paces at twice the rate
+	expect "ms until the tenth" "$(cut -d' ' -f2 "$TMP/paced")" -ge 7
+}
+declare_test idle_pace "P16" "after idling packets leave at the pace of the window that is left"
+
+undo()
+{
+	local before
+
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	# the last packet of a message is late by 30 ms while the filter is there
+	in_ns sw tc qdisc add dev egress root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+	in_ns sw tc qdisc add dev egress parent 1:2 netem limit 100000 delay 30ms
+	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+	sink
+	trace_on prague/prague_cut
+	# a mark first, so that growth is additive
+	client 10.0.0.1 send=450000 drain \
+		"run=tc -n ${NSP}sw filter add dev egress parent 1: protocol ip pref 1 flower ip_proto tcp tcp_flags 0x8/0x8 classid 1:2" \
+		send=1448 "run=tc -n ${NSP}sw filter del dev egress parent 1: pref 1" send=100000 drain sleep=0.1 info flood=1 info
+	trace_off "$TMP/trace"
+	cat "$TMP/trace" "$TMP/client"
+	expect "undone" "$(in_ns h1 nstat -asz | awk '$1 ~ /TCP.*Undo$/ { n += $2 } END { print n + 0 }')" -ge 1
+	expect "losses" "$(grep -c cause=loss "$TMP/trace")" -ge 1
+	before=$(field cwnd <"$TMP/trace" | head -n1)
+	expect "window after the undo" "$(field cwnd <"$TMP/client" | head -n1)" -ge "$before"
+	# CUBIC's curve from the false loss would be flat for seconds
+	expect "window a second later" "$(field cwnd <"$TMP/client" | tail -n1)" -gt $((before * 11 / 10))
+}
+declare_test undo "P8" "a loss that was none is undone, growth included"
+
+clamp()
+{
+	needs_virtual
+	needs_accecn
+	path 1 5ms
+	ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.0.1.254 cwnd lock 12
+	sink
+	# the stack reads the limit from its metrics of the peer
+	in_ns h1 sysctl -qw net.ipv4.tcp_no_metrics_save=0
+	client 10.0.0.1 send=1000 drain
+	wait_until in_ns h1 sh -c "ip tcp_metrics show | grep -q ."
+	client 10.0.0.1 $(for ((i = 0; i < 30; i++)); do echo flood=0.021 info; done)
+	expect "largest window" "$(field cwnd <"$TMP/client" | sort -n | tail -n1)" -eq 12
+}
+declare_test clamp "" "the window grows no further than the route lets cwnd"
+
 reordering()
 {
 	needs_virtual

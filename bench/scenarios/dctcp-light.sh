@@ -22,6 +22,13 @@ right."
 # alpha is read as a user would: ss, 2000 times a second, in mainline's units;
 # dctcp_ref's is too fine for those units, and is read from its tracepoint.
 # The first quarter of the transfer is left out: alpha settles.
+# arrived: packets marked CE, and all that were ECT, at the receiver
+arrived()
+{
+	in_ns r nstat -asz IpExtInCEPkts IpExtInECT0Pkts IpExtInECT1Pkts |
+		awk '!/^#/ { all += $2 } /CE/ { ce = $2 } END { print ce + 0, all + 0 }'
+}
+
 run_scenario()
 {
 	local i alpha fraction
@@ -34,16 +41,19 @@ run_scenario()
 	in_ns h1 tc qdisc add dev eth0 root netem limit 1000000 \
 		loss "$(awk -v n="$one_in" 'BEGIN { print 100 / n }')%" ecn
 	serve r --cc "$CONTROL"
+	check_path h1 r 10gbit 1ms
 	fixed_start
 	trace_on dctcp_ref/dctcp_ref_window
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --size 400M >"$OUT/flows.jsonl" &
 	for ((i = 0; i < 300; i++)); do
+		# the marks are counted as alpha is: from the first quarter on
+		[ $i -ne 75 ] || arrived >"$TMP/arrived"
 		sleep 0.001
 		in_ns h1 ss -Htin dport = :5201 | grep -o 'alpha:[0-9]*'
 	done | cut -d: -f2 >"$OUT/alpha.ss"
 	all_done $!
 	trace_off "$OUT/trace"
-	fraction=$(awk -v n="$one_in" 'BEGIN { print 1 / n }')
+	fraction=$({ cat "$TMP/arrived"; arrived; } | awk '{ ce = $1 - ce; all = $2 - all } END { print ce / all }')
 	if [ "$CONTROL" = dctcp_ref ]; then
 		fraction=$(field fraction_q30 <"$OUT/trace" | awk '{ v[NR] = $1 } END { for (i = int(NR / 4); i <= NR; i++) { s += v[i]; n++ } print s / n / 2^30 }')
 		alpha=$(field alpha_q30 <"$OUT/trace" | awk '{ v[NR] = $1 } END { for (i = int(NR / 4); i <= NR; i++) { s += v[i]; n++ } print s / n / 2^30 }')

@@ -25,6 +25,7 @@ run_scenario()
 	dumbbell "$flows" 100us
 	bottleneck 10gbit 100us --k 65
 	serve r --cc "$CONTROL"
+	check_path h1 r 10gbit 100us 65
 	watch_queue 10gbit 100ms 500ms
 	long_flows "$flows" 510ms
 	watched

@@ -24,6 +24,8 @@ run_scenario()
 	bottleneck 100mbit 20ms
 	serve r --cc "$CONTROL"
 	serve h3 --cc "$CONTROL"
+	check_path h1 r 100mbit 20ms
+	LONG_FLOWS=2
 	watch_queue 100mbit 5s 20s 20ms
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 20s >"$TMP/long1" &
 	pids+=($!)

@@ -22,6 +22,7 @@ run_scenario()
 	bottleneck 10gbit 100us
 	serve r --cc "$CONTROL"
 	serve h3 --cc "$CONTROL"
+	check_path h1 r 10gbit 100us
 	LONG_FLOWS=2
 	watch_queue 10gbit 100ms 400ms
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 400ms >"$TMP/long1" &

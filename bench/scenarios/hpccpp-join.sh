@@ -19,8 +19,7 @@ GOALS='[
 	{"metric":"jain_end","row":"hpccpp","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95 in the last 50 of 500 RTTs together (W_init / W_ai is 320)"}]'
 ANSWER="With HPCC++ the total rate is right and the queue is short {range joined_rtts hpccpp} after a second flow starts; DCTCP takes {range joined_rtts dctcp}."
 CONCLUSION="HPCC++ senders read the link's load from telemetry, so both adjust within a few RTTs. DCTCP learns
-one bit per packet; a value above 500 RTTs means that its queue fell below 5 packets only after the
-second flow had ended. stage=0 frees bandwidth faster than stage=5, because each step may multiply
+one bit per packet: its queue may stay above 5 packets until the second flow has ended ("–"). stage=0 frees bandwidth faster than stage=5, because each step may multiply
 the window at once."
 
 run_scenario()
@@ -31,11 +30,14 @@ run_scenario()
 	dumbbell 2 "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
+	check_path h1 r "$rate" "$rtt" 12
 	LONG_FLOWS=2
 	watch_queue "$rate" 0us "$((us * 900))us" "$rtt"
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "$((us * 905))us" >"$TMP/long1" &
+	# within an RTT of the first and of the 200th, by the seed
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "$((us * 905))us" \
+		--start "$((SEED * 7919 % us))us" >"$TMP/long1" &
 	local a=$!
-	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((us * 200))us" \
+	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((us * 200 + SEED * 104729 % us))us" \
 		--duration "$((us * 500))us" >"$TMP/long2" &
 	all_done $a $!
 	cat "$TMP"/long? >"$OUT/flows.jsonl"
@@ -47,7 +49,7 @@ run_scenario()
 	local begin end
 	begin=$(head -n1 "$TMP/second" | cut -d' ' -f1)
 	end=$(tail -n1 "$TMP/second" | cut -d' ' -f1)
-	metric joined_rtts "$(followed "$begin" "${gbps}e9")"
+	metric joined_rtts "$(followed "$begin" "${gbps}e9" "$end")"
 	metric reclaimed_rtts "$(awk -v e="$end" -v c="${gbps}e9" '$1 > e && $2 >= 0.95 * 0.95 * c { print $1 - e; exit }' "$TMP/bins")"
 	metric join_queue_max "$(awk -v b="$begin" '$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
 	metric jain_end "$(awk -v e="$end" 'FNR == NR { if ($1 > e - 50 && $1 < e) a += $2; next } $1 > e - 50 && $1 < e { b += $2 }

@@ -50,8 +50,10 @@ run_scenario()
 	QUEUE=${QUEUE/switch-id 1/switch-id 2} DEV=first bottleneck 25gbit 100us
 	retune egress 10gbit
 	serve r --cc "$CONTROL"
+	check_path h1 r 10gbit 100us
 	watch_queue 25gbit 0us 60ms 100us
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 60ms >"$OUT/flows.jsonl" &
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 60ms \
+		--start "$((SEED * 7919 % 100))us" >"$OUT/flows.jsonl" &
 	flow=$!
 	sleep 0.02
 	change+=("$(date +%s%N)")
@@ -69,8 +71,9 @@ run_scenario()
 	for i in 0 1; do
 		change[i]=$(awk -v a="${change[i]}" -v b="$first_ns" 'BEGIN { printf "%.2f", (a % 1e12 - b % 1e12) / 1e5 }')
 	done
-	metric down_rtts "$(followed "${change[0]}" 5e9)"
-	metric up_rtts "$(followed "${change[1]}" 10e9)"
+	capacity "$(awk -v a="${change[0]}" -v b="${change[1]}" 'BEGIN { print 1e-4 * (1e10 * a + 5e9 * (b - a) + 1e10 * (600 - b)) }')"
+	metric down_rtts "$(followed "${change[0]}" 5e9 "${change[1]}")"
+	metric up_rtts "$(followed "${change[1]}" 10e9 600)"
 	metric down_queue_max "$(awk -v b="${change[0]}" '$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
 	metric queue_after_mean "$(awk -v b="${change[0]}" -v e="${change[1]}" '$1 >= b + 20 && $1 < e { s += $4; n++ } END { print s / n }' "$TMP/bins")"
 }

@@ -37,6 +37,7 @@ run_scenario()
 	ldcp_hosts 87
 	serve r --cc "$CONTROL"
 	serve h2 --cc "$CONTROL"
+	check_path h1 r 10gbit 100us
 	watch_queue 10gbit 100ms 400ms
 	in_ns r flowgen rpc --to 10.0.2.1 --size "$size" --load "$load" --duration 310ms --start 90ms \
 		--cc "$CONTROL" --seed "$SEED" --timeout 5s >"$TMP/rpc" &

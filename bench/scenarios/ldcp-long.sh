@@ -31,6 +31,7 @@ run_scenario()
 		bottleneck 10gbit 100us
 	fi
 	serve r --cc "$CONTROL"
+	check_path h1 r 10gbit 100us "$k"
 	watch_queue 10gbit 100ms 400ms
 	long_flows "$flows" 410ms
 	watched

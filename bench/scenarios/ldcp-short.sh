@@ -8,7 +8,7 @@ TOPOLOGY='
                                      base RTT 100 us'
 ROWS="dctcp ldcp"
 VARIANTS=("size=1000" "size=20000" "size=60000" "size=125000")
-PARAMS='{"initial window":"ldcp: 87 packets, the BDP; dctcp: 10","ideal":"RTT + size / rate, without headers","answers":"20, each the first on its connection"}'
+PARAMS='{"initial window":"ldcp: 87 packets, the BDP; dctcp: 10","ideal":"RTT + size / rate, without headers","answers":"20, each the first on its connection, begun at random within 100 us"}'
 COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","ideal_us","over_ideal"]'
 REFERENCE=dctcp
 GOALS='[
@@ -26,9 +26,10 @@ run_scenario()
 	bottleneck 10gbit 100us
 	ldcp_hosts 87
 	serve h1 --cc "$CONTROL"
+	check_path h1 r 10gbit 100us
 	fixed_start
 	for ((i = 1; i <= 20; i++)); do
-		incast 1 1 "$size"
+		SEED=$((SEED * 100 + i)) incast 1 1 "$size" 100us
 	done >"$OUT/flows.jsonl"
 	completions
 	metric ideal_us $((100 + size / 1250))

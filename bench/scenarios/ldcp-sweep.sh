@@ -41,6 +41,7 @@ run_scenario()
 	dumbbell "$flows" "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc ldcp
+	check_path h1 r "$rate" "$rtt"
 	watch_queue "$rate" "$((from * us))us" "$(((from + 1000) * us))us"
 	long_flows "$flows" "$(((from + 1020) * us))us"
 	watched

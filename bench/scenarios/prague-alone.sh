@@ -41,6 +41,7 @@ run_scenario()
 	QUEUE+=${step:+ --step $step}
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
+	check_path h1 r "$rate" "$rtt"
 	watch_queue "$rate" "$((seconds / 2))s" "${seconds}s" 10ms
 	long_flows "$flows" "${seconds}s" 20000
 	watched

@@ -43,6 +43,7 @@ run_scenario()
 	QUEUE+=${min:+ --step-min $min}
 	bottleneck "$rate" "$rtt"
 	serve r --cc prague
+	check_path h1 r "$rate" "$rtt"
 	watch_queue "$rate" "${from}s" "${to}s" 10ms
 	two_flows prague cubic "$to"
 	watched

@@ -39,6 +39,7 @@ run_scenario()
 	dumbbell 1 "$rtt"
 	bottleneck 100mbit "$rtt"
 	serve r --cc "$CONTROL"
+	check_path h1 r 100mbit "$rtt"
 	watch_queue 100mbit 0s 16s 10ms --packets "$OUT/packets.csv"
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 16s >"$OUT/flows.jsonl" &
 	flow=$!
@@ -48,5 +49,6 @@ run_scenario()
 	set_rate sw egress 10f0:1 100mbit
 	all_done $flow
 	watched
+	capacity $((14 * 100000000 + 2 * 20000000))
 	after_the_drop
 }

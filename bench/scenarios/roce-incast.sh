@@ -40,12 +40,13 @@ run_scenario()
 	for h in r h1 h2 h3 h4; do
 		roce_serve "$h"
 	done
+	check_path h1 r "$rate" 20us
 	watch_queue "$rate" 2ms "${ms}ms" 1ms --filter "udp dst port 4791"
 	for i in 1 2 3 4; do
 		if [ "$op" = read ]; then
-			TO_HOST=h$i LOG=flow$i roce r read --duration "${ms}ms" &
+			TO_HOST=h$i LOG=flow$i roce r read --duration "${ms}ms" --start "$(start_us $i)us" &
 		else
-			LOG=flow$i roce "h$i" send --duration "${ms}ms" &
+			LOG=flow$i roce "h$i" send --duration "${ms}ms" --start "$(start_us $i)us" &
 		fi
 		pids+=($!)
 	done

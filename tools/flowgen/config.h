@@ -43,6 +43,7 @@ struct config {
 	unsigned int fan;
 	u64 count;			/* incast: rounds */
 	u64 period;			/* ns; 0: a round when the last is over */
+	u64 jitter;			/* ns: incast: requests start up to so much after their round */
 	const char *out_path;		/* NULL: stdout */
 };
 

@@ -4,12 +4,14 @@
  * all), WAIT waits for the round's start, RUN is the round itself.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../common/alloc.h"
 #include "../common/events.h"
 #include "flow.h"
 #include "report.h"
+#include "rng.h"
 
 #define HANDSHAKES	256		/* most handshakes at once while connections are opened */
 
@@ -23,8 +25,14 @@ static struct {
 	u64 round;
 	u64 t0;
 	u64 base;			/* the first round's time */
-	u64 due;			/* WAIT */
+	u64 due;			/* WAIT: the round's; RUN: what the requests' times count from */
+	struct request {
+		u64 after;		/* ns after the round's start */
+		unsigned int slot;
+	} *request;			/* RUN: in the order in which they start */
+	unsigned int begun;		/* RUN: how many have started */
 	u64 start, bytes, ok;		/* RUN */
+	struct rng jitter_rng;
 } inc;
 
 static void incast_init(u64 t0)
@@ -33,6 +41,8 @@ static void incast_init(u64 t0)
 	inc.rounds = cfg.count;
 	inc.slot = xcalloc(cfg.fan, sizeof(*inc.slot));
 	inc.why = xcalloc(cfg.fan, sizeof(*inc.why));
+	inc.request = xcalloc(cfg.fan, sizeof(*inc.request));
+	rng_seed(&inc.jitter_rng, cfg.seed, 4);
 }
 
 static void incast_prepare(void)
@@ -66,7 +76,40 @@ static void incast_prepare(void)
 
 static u64 incast_due(void)
 {
-	return inc.phase == WAIT ? inc.due : NEVER;
+	if (inc.phase == WAIT)
+		return inc.due;
+	if (inc.phase == RUN && inc.begun < cfg.fan)
+		return inc.due + inc.request[inc.begun].after;
+	return NEVER;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+
+	if (x->after != y->after)
+		return x->after < y->after ? -1 : 1;
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+static void round_begins(u64 now)
+{
+	if (cfg.period)
+		report_late(now, inc.due);
+	else
+		inc.due = now;
+	inc.phase = RUN;
+	inc.start = now;
+	inc.bytes = 0;
+	inc.ok = 0;
+	inc.begun = 0;
+	/* One more than the requests, so that the round cannot end before all have started. */
+	inc.busy = cfg.fan + 1;
+	for (unsigned int i = 0; i < cfg.fan; i++)
+		inc.request[i] = (struct request) {
+			cfg.jitter ? (u64)(rng_unit(&inc.jitter_rng) * cfg.jitter) : 0, i
+		};
+	qsort(inc.request, cfg.fan, sizeof(*inc.request), by_time);
 }
 
 static void round_over(u64 end)
@@ -107,25 +150,20 @@ static void incast_run(u64 now)
 {
 	if (incast_due() > now)
 		return;
-	if (cfg.period)
-		report_late(now, inc.due);
-	inc.phase = RUN;
-	inc.start = now;
-	inc.bytes = 0;
-	inc.ok = 0;
-	/* One more than the requests, so that the round cannot end before all have started. */
-	inc.busy = cfg.fan + 1;
-	for (unsigned int i = 0; i < cfg.fan; i++) {
-		struct flow *f = inc.slot[i];
+	if (inc.phase == WAIT)
+		round_begins(now);
+	while (incast_due() <= now) {
+		const struct request *r = &inc.request[inc.begun++];
+		struct flow *f = inc.slot[r->slot];
 
-		f->id = inc.round * cfg.fan + i;
+		f->id = inc.round * cfg.fan + r->slot;
 		f->size = cfg.size;
 		if (f->fd >= 0)
-			flow_start(f, now, cfg.period ? inc.due : now);
+			flow_start(f, now, inc.due + r->after);
 		else
-			flow_stillborn(f, now, inc.why[i] ? inc.why[i] : "closed by the server");
+			flow_stillborn(f, now, inc.why[r->slot] ? inc.why[r->slot] : "closed by the server");
 	}
-	if (!--inc.busy)
+	if (inc.begun == cfg.fan && !--inc.busy)
 		round_over(totals.last_end);
 }
 

@@ -35,7 +35,7 @@ struct config cfg = {
 enum {
 	O_HELP, O_PORT, O_CC, O_READY_FD, O_ONCE_IDLE, O_TO, O_FLOWS, O_STAGGER,
 	O_DURATION, O_SIZE, O_PULL, O_PUSH, O_CDF, O_RATE, O_LOAD, O_CLOSED, O_POISSON,
-	O_PERIODIC, O_REQUESTS, O_PERSIST, O_PLAN, O_FAN, O_COUNT, O_PERIOD, O_SEED, O_LABEL,
+	O_PERIODIC, O_REQUESTS, O_PERSIST, O_PLAN, O_FAN, O_COUNT, O_PERIOD, O_JITTER, O_SEED, O_LABEL,
 	O_START, O_TIMEOUT, O_TOS, O_DSCP, O_MSS, O_SNDBUF, O_RCVBUF, O_OUT, O_INTERVAL, OPTIONS,
 };
 
@@ -70,6 +70,7 @@ static const struct {
 	[O_FAN] = { "fan", required_argument, M(INCAST) },
 	[O_COUNT] = { "count", required_argument, M(INCAST) },
 	[O_PERIOD] = { "period", required_argument, M(INCAST) },
+	[O_JITTER] = { "jitter", required_argument, M(INCAST) },
 	[O_SEED] = { "seed", required_argument, CLIENTS },
 	[O_LABEL] = { "label", required_argument, CLIENTS },
 	[O_START] = { "start", required_argument, CLIENTS },
@@ -93,7 +94,8 @@ static void help(void)
 	"                 (--rate PER_SECOND | --load BITRATE | --closed N) [--poisson | --periodic]\n"
 	"                 [--requests N] [--duration T] [--persist] [--push] [--plan]\n"
 	"                 [client] [common]\n"
-	"  flowgen incast --to HOSTS --fan N --size B [--count K] [--period T] [client] [common]\n"
+	"  flowgen incast --to HOSTS --fan N --size B [--count K] [--period T] [--jitter T]\n"
+	"                 [client] [common]\n"
 	"  flowgen --version\n"
 	"\n"
 	"serve: answer requests until SIGTERM or SIGINT; prints \"ready\" when listening\n"
@@ -120,6 +122,7 @@ static void help(void)
 	"  --size B          each answer\n"
 	"  --count K         rounds (1)\n"
 	"  --period T        a round every T; without it, when the last one is over\n"
+	"  --jitter T        each request starts up to T after its round, at random (0)\n"
 	"client: options of long, rpc and incast\n"
 	"  --to HOST[:PORT][,...]   servers; [ADDR]:PORT for IPv6\n"
 	"  --seed N          of the random draws (1)\n"
@@ -263,6 +266,9 @@ static void parse_option(int opt, const char *name, const char *arg)
 		break;
 	case O_PERIOD:
 		cfg.period = parse_time(name, arg);
+		break;
+	case O_JITTER:
+		cfg.jitter = parse_time(name, arg);
 		break;
 	case O_SEED:
 		cfg.seed = parse_int(name, arg, 0, UINT64_MAX);
