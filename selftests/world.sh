@@ -26,7 +26,7 @@ ecn_of()
 	case $1 in
 	prague) has_accecn && echo 3 || echo 1 ;;
 	dctcp_ref|ldcp) echo 1 ;;
-	*) echo 2 ;;
+	*) echo "${YARDSTICK_ECN:-2}" ;;
 	esac
 }
 
@@ -235,6 +235,18 @@ from_open() { talk cc="$1" up=100000 acked fate=1 up=10000 sleep=0.1 fate=0 acke
 from_recovery() { talk cc="$1" up=100000 acked fate=1 up=1448 fate=0 up=10136 fate=1 sleep=0.15 fate=0 acked up=100000 acked; }
 from_loss() { talk cc="$1" up=100000 acked fate=1 up=10000 sleep=0.5 fate=0 acked up=100000 acked; }
 
+# From Disorder: one SACK, too few for Recovery, and the probe is lost as well.
+from_disorder() { talk cc="$1" up=100000 acked fate=1 up=1448 fate=0 up=1448 fate=1 sleep=0.3 fate=0 acked up=100000 acked; }
+
+# From CWR: marks first, then all is lost
+from_cwr()
+{
+	local del="tc -n ${NSP}sw qdisc del dev egress root" add="tc -n ${NSP}sw qdisc add dev egress root netem limit 100000"
+
+	talk cc="$1" up=100000 acked "run=$del; $add loss 100% ecn" up=30000 sleep=0.004 "run=$del; $add loss 100%" \
+		up=30000 sleep=0.4 "run=$del; $add" acked up=100000 acked
+}
+
 timeouts()
 {
 	local state
@@ -245,8 +257,16 @@ timeouts()
 		echo "from $state:"
 		cells from_$state
 	done
+	echo "from disorder:"
+	in_ns h1 sysctl -qw net.ipv4.tcp_recovery=0
+	cells from_disorder
+	teardown
+	echo "from CWR:"
+	dumbbell 1 5ms
+	in_ns sw tc qdisc add dev egress root netem limit 100000
+	YARDSTICK_ECN=1 ECN_TABLE=0 cells from_cwr
 }
-declare_test timeouts "" "timeouts in Open, Recovery and Loss"
+declare_test timeouts "" "timeouts in Open, Disorder, CWR, Recovery and Loss"
 
 late_packet() { talk cc="$1" up=100000 acked fate=2 up=1448 fate=0 up=13000 acked up=300000 acked; }
 
