@@ -600,11 +600,11 @@ timeout_after_mark()
 }
 declare_test timeout_after_mark "P8 P9" "a timeout after a mark reduces the window that the mark left"
 
-# lose_last BYTES: steps of tcp_client.py: a message whose last packet is lost
+# lose_last BYTES: steps of talk.py: a message whose last packet is lost
 lose_last()
 {
 	echo "run=tc -n ${NSP}sw filter add dev egress egress protocol ip pref 1 flower ip_proto tcp tcp_flags 0x8/0x8 action drop"
-	echo "send=$1" sleep=0.014 "run=tc -n ${NSP}sw filter del dev egress egress pref 1" drain
+	echo "send=$1" sleep=0.014 "run=tc -n ${NSP}sw filter del dev egress egress pref 1" acked
 }
 
 # window_after_pause SECONDS: of a flow that has lost a packet, then sends for half a second,
@@ -614,7 +614,7 @@ window_after_pause()
 	local steps
 
 	mapfile -t steps < <(lose_last 300000)
-	client 10.0.0.1 send=450000 drain "${steps[@]}" flood=0.5 drain "sleep=$1" flood=1 info
+	client 10.0.0.1 send=450000 acked "${steps[@]}" flood=0.5 acked "sleep=$1" flood=1 info
 	field cwnd <"$TMP/client"
 }
 
@@ -646,7 +646,7 @@ idle_pace()
 	path 1 20ms
 	sink
 	capture r eth0 "$TMP/r.pcap" 'tcp dst port 5299'
-	client 10.0.0.1 send=5000000 drain sleep=10 send=14480 drain
+	client 10.0.0.1 send=5000000 acked sleep=10 send=14480 acked
 	stop_captures
 	packets "$TMP/r.pcap" 'tcp.len > 0' frame.time_relative |
 		awk '$1 > prev + 5 { begun = $1; n = 0 } { prev = $1; n++ } n == 10 { tenth = $1 }
@@ -672,9 +672,9 @@ undo()
 	sink
 	trace_on prague/prague_cut
 	# a mark first, so that growth is additive
-	client 10.0.0.1 send=450000 drain \
+	client 10.0.0.1 send=450000 acked \
 		"run=tc -n ${NSP}sw filter add dev egress parent 1: protocol ip pref 1 flower ip_proto tcp tcp_flags 0x8/0x8 classid 1:2" \
-		send=1448 "run=tc -n ${NSP}sw filter del dev egress parent 1: pref 1" send=100000 drain sleep=0.1 info flood=1 info
+		send=1448 "run=tc -n ${NSP}sw filter del dev egress parent 1: pref 1" send=100000 acked sleep=0.1 info flood=1 info
 	trace_off "$TMP/trace"
 	cat "$TMP/trace" "$TMP/client"
 	expect "undone" "$(in_ns h1 nstat -asz | awk '$1 ~ /TCP.*Undo$/ { n += $2 } END { print n + 0 }')" -ge 1
@@ -695,7 +695,7 @@ clamp()
 	sink
 	# the stack reads the limit from its metrics of the peer
 	in_ns h1 sysctl -qw net.ipv4.tcp_no_metrics_save=0
-	client 10.0.0.1 send=1000 drain
+	client 10.0.0.1 send=1000 acked
 	wait_until in_ns h1 sh -c "ip tcp_metrics show | grep -q ."
 	client 10.0.0.1 $(for ((i = 0; i < 30; i++)); do echo flood=0.021 info; done)
 	expect "largest window" "$(field cwnd <"$TMP/client" | sort -n | tail -n1)" -eq 12
