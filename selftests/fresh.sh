@@ -225,7 +225,7 @@ shown()
 		diff "$WORK/before" "$WORK/after" >>"$3" ;;
 	"make deb")
 		ls "$ROOT$CLONE"/out/deb/lowq-{dkms,tools}_*.deb >>"$3" 2>&1 ;;
-	*modprobe*) grep -q '^insmod .*lib/modules/.*/updates/' "$3" ;;
+	*modprobe*) grep -qE '^insmod .*lib/modules/.*/(updates|extra)/' "$3" ;;	# 6.1: extra
 	*apt-get*install*out/deb*)
 		as root 'dpkg -s lowq-dkms lowq-tools | grep -c "^Status: install ok installed" | grep -qx 2 &&
 			dkms status lowq -k "$(uname -r)" | grep -w installed' >>"$3" 2>&1 &&

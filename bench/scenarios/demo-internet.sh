@@ -9,7 +9,7 @@ TOPOLOGY='
                        base RTT 20 ms'
 ROWS="cubic bbr prague_fifo cubic_l4s bbr_l4s prague"
 VARIANTS=("")
-COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","marks","drops","jain"]'
+COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","failed","marks","drops","jain"]'
 PARAMS='{"rate":"100mbit","rtt":"20ms","long flows":2,"requests":"20 kB, Poisson, 40 per second","counted":"5 s to 20 s"}'
 REFERENCE=cubic
 CONCLUSION="Over drop-tail the buffer determines how long everyone waits. DualPI2 holds CUBIC and BBR near its target
@@ -32,7 +32,8 @@ run_scenario()
 	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start 1s --duration 19s >"$TMP/long2" &
 	pids+=($!)
 	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size 20k --rate 40 \
-		--start 5s --duration 15s --seed "$SEED" --timeout 10s >"$TMP/rpc" || fail "requests failed"
+		--start 5s --duration 15s --seed "$SEED" --timeout 10s >"$TMP/rpc" &
+	requests_done $!
 	wait "${pids[0]}" && wait "${pids[1]}" || fail "a long flow failed"
 	cat "$TMP"/long? "$TMP/rpc" >"$OUT/flows.jsonl"
 	watched

@@ -9,7 +9,7 @@ TOPOLOGY='
                        base RTT 100 us'
 ROWS="cubic bbr dctcp dctcp_ref ldcp hpccpp"
 VARIANTS=("")
-COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","marks","drops","jain"]'
+COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","failed","marks","drops","jain"]'
 PARAMS='{"rate":"10gbit","rtt":"100us","long flows":2,"requests":"20 kB, Poisson, 2000 per second","counted":"0.1 s to 0.4 s"}'
 REFERENCE=cubic
 CONCLUSION="With a drop-tail queue CUBIC and BBR fill the buffer, and every packet of every flow waits in it.
@@ -30,7 +30,8 @@ run_scenario()
 	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start 30ms --duration 370ms >"$TMP/long2" &
 	local b=$!
 	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size 20k --rate 2000 \
-		--start 100ms --duration 300ms --seed "$SEED" --timeout 5s >"$TMP/rpc" || fail "requests failed"
+		--start 100ms --duration 300ms --seed "$SEED" --timeout 5s >"$TMP/rpc" &
+	requests_done $!
 	all_done $a $b
 	cat "$TMP"/long? "$TMP/rpc" >"$OUT/flows.jsonl"
 	watched
