@@ -255,7 +255,7 @@ timeouts()
 	fates h1 eth0
 	for state in open recovery loss; do
 		echo "from $state:"
-		cells from_$state
+		cells "from_$state"
 	done
 	echo "from disorder:"
 	in_ns h1 sysctl -qw net.ipv4.tcp_recovery=0
