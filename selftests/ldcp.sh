@@ -397,6 +397,25 @@ declare_test window_of_one "L2" "a window of one packet takes an RTT per packet,
 
 # --- loss, and no ECN ---------------------------------------------------------
 
+fast_start_undo()
+{
+	needs_virtual
+	dumbbell 1 10ms
+	initial 40
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	# the late packet arrives after it was sent again, and before that arrives: its timestamp tells
+	lossy delay 20ms
+	fates h1 eth0 18ms
+	talk_server r --cc ldcp
+	counters
+	talk cc=ldcp up=14480 fate=2 up=1448 fate=0 up=30000 acked up=3000000 acked info
+	cat "$TMP/talk"
+	expect "losses undone" $(($(counted h1 TcpExtTCPFullUndo) + $(counted h1 TcpExtTCPPartialUndo))) -eq 1
+	# the stable stage adds a quarter of a packet per RTT; slow start would double the window
+	expect "cwnd 3 MB later" "$(field cwnd <"$TMP/talk")" -le 80
+}
+declare_test fast_start_undo "L12 L13" "a loss of the first RTT that was none: the stable stage, not slow start"
+
 loss_recovery()
 {
 	needs_virtual
