@@ -38,7 +38,7 @@ run_scenario()
 		[ "$CONTROL" = ldcp ] || ip -n "${NSP}h$i" route replace default via "10.0.$i.254" initcwnd "$iw"
 		serve "h$i" --cc "$CONTROL"
 	done
-	check_path h1 r 10gbit 100us 65
+	check_path h1 r 10gbit 100us
 	watch_queue 10gbit 0us 100ms 100us
 	incast 32 256 64k 10us >"$OUT/flows.jsonl"
 	watched
