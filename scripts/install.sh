@@ -10,8 +10,9 @@ usage()
 	cat <<-END
 	usage: scripts/install.sh install|uninstall DESTDIR PREFIX
 
-	install    installs lowq-tc, lowq-lab, flowgen, qdelay, man pages and bash completion
-	           below DESTDIR/PREFIX and tc's plugin where tc looks for it, and runs depmod
+	install    installs lowq-tc with its systemd units, lowq-lab, flowgen, qdelay, man pages
+	           and bash completion below DESTDIR/PREFIX, tc's plugin where tc looks for it,
+	           and runs depmod
 	uninstall  removes the files that install has written, and the modules of all kernels
 	DESTDIR may be empty. Running either twice does no harm.
 	END
@@ -58,6 +59,17 @@ put()
 	install -m "$1" "$2" "$DESTDIR$3"
 	MADE+=("f $3")
 	echo "  INSTALL $DESTDIR$3"
+}
+
+# put_unit NAME: a systemd unit, with the path of lowq-tc as it is here
+put_unit()
+{
+	local made
+
+	made=$(mktemp)
+	sed "s|/usr/sbin/|$PREFIX/sbin/|" "debian/lowq-tools.$1" >"$made"
+	put 644 "$made" "$PREFIX/lib/systemd/system/$1"
+	rm -f "$made"
 }
 
 # compile DIRECTORY: makes Python's compiled files, with which lowq-tc starts faster. For packages
@@ -128,6 +140,8 @@ put_files()
 		put 644 "$file" "$PREFIX/share/lowq/${file#scripts/}"
 	done
 	[ -n "$DESTDIR" ] || compile "$PREFIX/share/lowq/lowq_tc"
+	put_unit lowq-tc@.service
+	put_unit lowq-tc-host.service
 	put 755 selftests/flowgen "$PREFIX/bin/flowgen"
 	put 755 selftests/qdelay "$PREFIX/bin/qdelay"
 	# tc looks for plugins in its built-in directory, or in TC_LIB_DIR
