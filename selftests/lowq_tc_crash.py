@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Kills lowq-tc before and after each command that changes the system, while it sets, while
-it resets, and while it resets after a killed reset. Then resets, and compares the machine
-with what it was: tc, ip and sysctl as text, byte by byte.
+"""Kills lowq-tc before and after each command that changes the system: while it sets, while it
+resets, and while it resets after a killed reset. Then resets, and compares the machine with
+what it was: tc, ip and sysctl as text, byte by byte.
 
-The package runs in forked children, whose only function that changes anything counts the
-commands and sends SIGKILL to its own process. lowq_tc.sh kills the program from outside.
+The package runs in forked children. The only function in it that changes anything counts there,
+and sends SIGKILL to its own process. lowq_tc.sh kills the program from outside.
+
+FULL=1 pairs each profile with each kind of device, and both with each queue that may be there
+before; some of these pairs are THOROUGH. FULL=2: all are, also with hundreds of positions.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -18,7 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from typing import Callable, Iterator, NamedTuple
+from typing import Callable, NamedTuple
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 for folder in (os.path.dirname(os.path.realpath(os.environ.get("LOWQ_TC", HERE))), HERE + "/../scripts",
@@ -27,10 +31,12 @@ for folder in (os.path.dirname(os.path.realpath(os.environ.get("LOWQ_TC", HERE))
         sys.path.insert(0, folder)
         break
 
-from lowq_tc import cli, execute, host, inspect  # noqa: E402
-from lowq_tc.command import Command  # noqa: E402
+from lowq_tc import cli, execute, inspect, journal  # noqa: E402
 
-real_run = execute.run
+for part in ("device", "host"):  # else each child would compile them
+    importlib.import_module("lowq_tc." + part)
+
+FULL = int(os.environ.get("FULL") or 0)
 STATE = tempfile.mkdtemp(prefix="lowq-crash-")
 os.environ["LOWQ_STATE_DIR"] = STATE
 positions = 0
@@ -52,48 +58,62 @@ def sh(line: str, check: bool = True) -> str:
 
 class Ended(NamedTuple):
     status: int  # -9: killed
-    commands: int  # how many had run
+    points: int  # how many places it came to at which it can be killed
     said: str
 
 
-def lowq(argv: list[str], at: int = 0, do: Callable[[], None] | None = None) -> Ended:
-    """Runs lowq-tc. At point 2n - 1, before its n-th command, or 2n, after it, it is killed, or
-    something else is done."""
-    read_end, write_end = os.pipe()
+def lowq(argv: list[str], at: int = 0, do: Callable[[], None] | None = None, writes: bool = False) -> Ended:
+    """Runs lowq-tc. At point number "at" it is killed, or something else is done. Points are
+    before and after each command, with "writes" also before and after each write of the journal."""
+    points_read, points_write = os.pipe()
+    said_read, said_write = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(read_end)
+        os.close(points_read)
+        os.close(said_read)
         count = 0
 
-        def point(number: int) -> None:
-            if number == at:
+        def point() -> None:
+            nonlocal count
+            count += 1
+            os.write(points_write, b"+")
+            if count == at:
                 if do:
                     do()
                 else:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-        def run(command: Command, space: inspect.Namespace, lock: int) -> None:
-            nonlocal count
-            count += 1
-            os.write(write_end, b"+")
-            point(2 * count - 1)
-            real_run(command, space, lock)
-            point(2 * count)
+        def around(real: Callable[..., None]) -> Callable[..., None]:
+            def wrapped(*given: object) -> None:
+                point()
+                real(*given)
+                point()
+            return wrapped
 
-        execute.run = host.run = run
-        os.dup2(write_end, 1)
-        os.dup2(write_end, 2)
+        execute.run = around(execute.run)
+        for name in ("write", "drop") if writes else ():
+            setattr(journal.Journal, name, around(getattr(journal.Journal, name)))
+        os.dup2(said_write, 1)
+        os.dup2(said_write, 2)
         sys.stdout, sys.stderr = open(1, "w", encoding="utf-8"), open(2, "w", encoding="utf-8")
-        status = cli.main(argv)
+        status = 99
+        try:
+            status = cli.main(argv)
+        except Exception as error:  # nothing may get here
+            print(f"{type(error).__name__}: {error}")
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
-    os.close(write_end)
-    with os.fdopen(read_end, encoding="utf-8", errors="replace") as pipe:
-        said = pipe.read()
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    commands = len(said) - len(said.lstrip("+")) if status == 0 else said.count("+")
-    return Ended(status, commands, said.strip("+\n"))
+    os.close(points_write)
+    os.close(said_write)
+    with os.fdopen(said_read, encoding="utf-8", errors="replace") as pipe:
+        said = pipe.read().strip()
+    with os.fdopen(points_read, "rb") as counted:
+        points = len(counted.read())
+    ended = Ended(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), points, said)
+    if ended.status not in (0, 1, 2, -signal.SIGKILL):
+        raise Wrong(f"lowq-tc {' '.join(argv)}: {said}")
+    return ended
 
 
 def must(argv: list[str]) -> Ended:
@@ -105,35 +125,44 @@ def must(argv: list[str]) -> Ended:
 
 # --- the machine as text ------------------------------------------------------------
 
-KEYS = ("net.ipv4.tcp_congestion_control", "net.ipv4.tcp_ecn", "net.ipv4.tcp_rmem",
-        "net.ipv4.tcp_allowed_congestion_control")
+KEYS = ("net.ipv4.tcp_congestion_control", "net.ipv4.tcp_ecn", "net.ipv4.tcp_rmem", "net.ipv4.tcp_ecn_option",
+        "net.ipv4.tcp_ecn_fallback", "net.ipv4.tcp_allowed_congestion_control")
+MODULES = ("int_reflector", "roce_rcm")
+PARAMETERS = ("tcp_hpccpp.base_rtt_ns", "tcp_hpccpp.flows", "tcp_hpccpp.line_rate_mbps", "tcp_hpccpp.dscp",
+              "int_reflector.flows", "int_reflector.dscp")
 
 
 def picture(space: str | None = None) -> str:
-    """Everything that lowq-tc could change, without counters"""
+    """Everything that lowq-tc could change, without counters; with space, of the host, too"""
     n = ["-n", space] if space else []
-    within = ["ip", "netns", "exec", space] if space else []
-    qdiscs = subprocess.run(["tc", *n, "-d", "-j", "qdisc", "show"], capture_output=True, text=True, check=True).stdout
+
+    def shown(*words: str, given: str | None = None) -> str:
+        return subprocess.run([words[0], *n, *words[1:]], capture_output=True, text=True, input=given,
+                              check=given is None).stdout
+
+    qdiscs = shown("tc", "-d", "-j", "qdisc", "show")
     parts = [re.sub(r'"(refcnt|direct_packets_stat)":\d+,?', "", qdiscs)]
-    links = json.loads(subprocess.run(["ip", *n, "-d", "-j", "link", "show"], capture_output=True, text=True,
-                                      check=True).stdout)
+    links = json.loads(shown("ip", "-d", "-j", "link", "show"))
     asked = ""
     for link in links:
-        asked += f"class show dev {link['ifname']}\nfilter show dev {link['ifname']}\n"
+        name = link["ifname"]
+        asked += f"class show dev {name}\nfilter show dev {name}\n"
         for qdisc in inspect.loads(qdiscs):
-            if qdisc["dev"] == link["ifname"] and qdisc["handle"] not in ("0:", "ffff:"):
-                asked += f"filter show dev {link['ifname']} parent {qdisc['handle']}\n"
-        asked += f"filter show dev {link['ifname']} ingress\nfilter show dev {link['ifname']} egress\n"
-    shown = subprocess.run(["tc", *n, "-d", "-force", "-b", "-"], input=asked, capture_output=True, text=True,
-                           check=False).stdout
-    parts.append("\n".join(line for line in shown.splitlines() if not line.startswith("class fq_codel")))
+            if qdisc["dev"] == name and qdisc["handle"] not in ("0:", "ffff:"):
+                asked += f"filter show dev {name} parent {qdisc['handle']}\n"
+        asked += f"filter show dev {name} ingress\nfilter show dev {name} egress\n"
+    classes = shown("tc", "-d", "-force", "-b", "-", given=asked)
+    parts.append("\n".join(line for line in classes.splitlines() if not line.startswith("class fq_codel")))
     for link in links:
         link.pop("operstate", None)  # timers of bonds and bridges
         link.pop("linkinfo", None)
     parts.append(json.dumps(links))
-    for words in (["-d", "route", "show"], ["-6", "-d", "route", "show"]):
-        parts.append(subprocess.run(["ip", *n, *words], capture_output=True, text=True, check=True).stdout)
-    parts.append(subprocess.run([*within, "sysctl", *KEYS], capture_output=True, text=True, check=False).stdout)
+    if space:
+        parts += [shown("ip", "-d", "route", "show"), shown("ip", "-6", "-d", "route", "show")]
+        where = inspect.Namespace(space)
+        parts += [f"{key} = {where.sysctl(key)}" for key in KEYS]
+        parts += [f"{key} = {inspect.read_file(inspect.parameter_path(key))}" for key in PARAMETERS]
+        parts += [f"{module} loaded: {inspect.module_loaded(module)}" for module in MODULES]
     return "\n".join(parts)
 
 
@@ -150,50 +179,62 @@ def same(before: str, what: str, space: str | None = None) -> None:
 # --- one case -----------------------------------------------------------------------
 
 
-def crash(apply: list[str], reset: list[str], full: bool, stride: int = 1, space: str | None = None) -> int:
-    """-> positions tried"""
+def chosen(number: int) -> list[int]:
+    """Of the points 1 to number all, or, where there are hundreds, some"""
+    every = 1 if number < 60 or FULL == 2 else 64
+    return sorted({*range(1, number + 1, every), *range(1, min(number, 4) + 1), *range(max(1, number - 3), number + 1)})
+
+
+def crash(apply: list[str], reset: list[str], earlier: list[str] | None = None, space: str | None = None,
+          thorough: bool = False) -> int:
+    """Kills "apply" everywhere, then "reset"; earlier: what lowq-tc has set before. Thorough: also
+    around writes of the journal, with each pair of positions of two resets, and with the same
+    call again after the killed one. -> positions tried"""
     before = picture(space)
-    commands = must(apply).commands
-    back = must(reset).commands
-    same(before, f"reset of '{' '.join(apply)}'", space)
+    name = " ".join(apply)
     tried = 0
 
-    def points(number: int) -> Iterator[int]:
-        return iter(sorted({*range(1, 2 * number + 1, stride), *range(max(1, 2 * number - 3), 2 * number + 1)}))
-
-    for at in points(commands):
-        ended = lowq(apply, at)
-        if ended.status != -signal.SIGKILL:
-            raise Wrong(f"'{' '.join(apply)}' was not killed at {at} of {2 * commands}: {ended}")
-        must(reset)
-        same(before, f"'{' '.join(apply)}' killed at {at} of {2 * commands}", space)
-        tried += 1
-    for at in points(back):
+    def setting() -> None:
+        if earlier:
+            must(earlier)
         must(apply)
-        lowq(reset, at)
+
+    def judged(what: str) -> None:
+        nonlocal tried
         must(reset)
-        same(before, f"reset of '{' '.join(apply)}' killed at {at} of {2 * back}", space)
+        same(before, what, space)
         tried += 1
-        for again in range(1, 2 * back + 1):
-            if not full and (again != 1 + at % (2 * back) or stride > 1):
-                continue
-            must(apply)
-            lowq(reset, at)
-            lowq(reset, again)  # it may end before that
-            must(reset)
-            same(before, f"reset of '{' '.join(apply)}' killed at {at} and at {again}", space)
-            tried += 1
+
+    def killed(argv: list[str], at: int) -> Ended:
+        return lowq(argv, at, writes=thorough)
+
+    if earlier:
+        must(earlier)
+    forward, back = killed(apply, 0).points, killed(reset, 0).points
+    same(before, f"reset of '{name}'", space)
+    for at in chosen(forward):
+        for again in (False, True) if thorough else (at % 4 == 0,):
+            if earlier:
+                must(earlier)
+            ended = killed(apply, at)
+            if ended.status != -signal.SIGKILL:
+                raise Wrong(f"'{name}' was not killed at {at} of {forward}: {ended}")
+            if again:
+                must(apply)
+            judged(f"'{name}' killed at {at} of {forward}{', set again' if again else ''}")
+    for at in chosen(back):
+        # then a reset that runs to its end, and one that is killed, too
+        for second in (0, *(chosen(back) if thorough else [1 + at % 2])):
+            setting()
+            killed(reset, at)
+            ended = killed(reset, second) if second else Ended(-signal.SIGKILL, 0, "")
+            judged(f"reset of '{name}' killed at {at} and {second} of {back}")
+            if ended.status != -signal.SIGKILL:
+                break  # there was less left to undo
     return tried
 
 
 # --- devices --------------------------------------------------------------------------
-
-
-def quiet(name: str) -> None:
-    for path in (f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6",):
-        if os.path.exists(path):
-            with open(path, "w", encoding="ascii") as file:
-                file.write("1")
 
 
 def fresh() -> None:
@@ -201,37 +242,56 @@ def fresh() -> None:
     if inspect.c_library().unshare(inspect.CLONE_NEWNET):
         raise Wrong("no network namespace")
     for name in ("all", "default"):
-        quiet(name)
+        path = f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6"
+        if os.path.exists(path):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("1")
 
 
+def veth(queues: int) -> list[str]:
+    count = f"numtxqueues {queues} numrxqueues {queues}"
+    return [f"link add d0 {count} type veth peer name p0 {count}", "link set p0 up"]
+
+
+UPPER = ["link add u0 type veth peer name p0", "link set u0 up", "link set p0 up"]
 DEVICES = {
-    "veth": ["link add d0 numtxqueues 1 type veth peer name p0", "link set p0 up"],
-    "veth4": ["link add d0 numtxqueues 4 numrxqueues 4 type veth peer name p0 numtxqueues 4 numrxqueues 4",
-              "link set p0 up"],
-    "veth128": ["link add d0 numtxqueues 128 numrxqueues 128 type veth peer name p0 numtxqueues 128 numrxqueues 128",
-                "link set p0 up"],
-    "dummy": ["link add d0 type dummy"],
+    "veth": veth(1),
+    "veth4": veth(4),
+    "veth128": veth(128),
     "bond": ["link add d0 type bond"],
     "bridge": ["link add d0 type bridge"],
-    "vlan": ["link add u0 type veth peer name p0", "link set u0 up", "link set p0 up",
-             "link add link u0 name d0 type vlan id 7"],
-    "macvlan": ["link add u0 type veth peer name p0", "link set u0 up", "link set p0 up",
-                "link add link u0 name d0 type macvlan"],
+    "vlan": [*UPPER, "link add link u0 name d0 type vlan id 7"],
+    "macvlan": [*UPPER, "link add link u0 name d0 type macvlan"],
 }
+QUEUES = {"veth4": 4, "veth128": 128, "bond": 16}
 
-ROOTS = {
+U32 = "protocol ip pref {} u32 match u32 0 0 classid 1:1"
+# what is there before; "own" and "ours" are made by roots()
+ROOTS: dict[str, list[str]] = {
     "none": [],
-    "pfifo": ["qdisc add dev d0 root handle 77: pfifo limit 77"],
-    "mq": ["qdisc add dev d0 root handle 77: mq", "qdisc add dev d0 parent 77:2 handle 78: fq_codel limit 500",
-           "qdisc add dev d0 parent 77:3 handle 79: pfifo limit 9"],
-    "clsact": ["qdisc add dev d0 clsact", "filter add dev d0 egress protocol ip pref 5 u32 match u32 0 0 classid 1:1",
-               "filter add dev d0 ingress protocol ip pref 6 u32 match u32 0 0 classid 1:1"],
-    "ingress": ["qdisc add dev d0 ingress",
-                "filter add dev d0 ingress protocol ip pref 6 u32 match u32 0 0 classid 1:1"],
+    "own": [],
+    "ours": [],
+    "clsact": ["qdisc add dev d0 clsact", "filter add dev d0 egress " + U32.format(5),
+               "filter add dev d0 ingress " + U32.format(6)],
+    "ingress": ["qdisc add dev d0 ingress", "filter add dev d0 ingress " + U32.format(6)],
     "htb": ["qdisc add dev d0 root handle 1: htb default 1",
             "class add dev d0 parent 1: classid 1:1 htb rate 3gbit quantum 1514",
             "filter add dev d0 parent 1: protocol ip pref 1 u32 match ip dsfield 0x28 0xfc classid 1:1"],
 }
+OURS = "ldcp d0 --rate 5gbit --rtt 100us --gso-segs 2"
+
+
+def root(name: str, device: str) -> list[str]:
+    """"own": mq with an fq_codel for each queue, or a single one"""
+    if name != "own":
+        return ROOTS[name]
+    queues = QUEUES.get(device, 1)
+    if queues == 1:
+        return ["qdisc add dev d0 root handle 77: fq_codel limit 500 target 3ms interval 33ms"]
+    return ["qdisc add dev d0 root handle 77: mq", *(
+        f"qdisc add dev d0 parent 77:{n:x} handle {0x100 + n:x}: fq_codel limit {500 + n}" for n in range(1, queues + 1)
+    )]
+
 
 PROFILES = {
     "fifo": "fifo d0 --rate 1gbit --gso-segs 1",
@@ -247,43 +307,41 @@ PROFILES = {
     "prague": "prague d0 --rate 100mbit",
     "roce": "roce d0 --rate 10gbit",
     "hpccpp": "hpccpp d0 --rate 10gbit --switch-id 7",
-    "all-queues": "fifo d0 --no-shape",
+    "all-queues": "dctcp d0 --no-shape --rate 1gbit --k 20 --aqm fq_codel",
 }
-
-# By default a few; FULL=1: every profile, every kind of device and every root; FULL=2: all
-# with all
-DEFAULT = [("veth", "none", "fifo"), ("veth4", "none", "all-queues"), ("veth", "clsact", "fifo"),
-           ("veth", "htb", "fifo")]
-ONCE = [
-    *(("veth", "none", profile) for profile in PROFILES
-      if profile not in ("all-queues", "codel", "fq", "prio", "simple")),
-    ("veth4", "mq", "all-queues"), ("veth128", "none", "all-queues"),
-    ("veth", "pfifo", "simple"), ("veth", "clsact", "fifo"), ("veth", "ingress", "codel"), ("veth", "htb", "fifo"),
-    ("dummy", "pfifo", "fq"), ("bond", "none", "fifo"), ("bridge", "pfifo", "fifo"), ("vlan", "none", "red"),
-    ("macvlan", "none", "prio"),
-]
+DEFAULT = [("veth", "own", "fifo"), ("veth", "ours", "fifo"), ("veth", "htb", "fifo")]
+THOROUGH = [("veth", "none", "ldcp"), ("veth", "ours", "fifo"), ("veth4", "own", "all-queues")]
 
 
-def devices(full: bool, only: str) -> None:
+def cases() -> list[tuple[str, str, str]]:
+    if not FULL:
+        return DEFAULT
+    names, roots = list(DEVICES), list(ROOTS)
+    pairs = [
+        (names[(i + d) % len(names)], roots[(2 * i + d) % len(roots)], profile)
+        for d in range(len(names)) for i, profile in enumerate(PROFILES)
+    ]
+    return THOROUGH + [case for case in pairs if case not in THOROUGH]
+
+
+def devices(only: str) -> None:
     global positions
-    chosen = ONCE if full else DEFAULT
-    if os.environ.get("FULL") == "2":
-        chosen = [(d, r, p) for d in DEVICES for r in ROOTS for p in PROFILES if r != "mq" or d.startswith("veth4")]
-    for device, root, profile in chosen:
-        name = f"{device}, {root}, {profile}"
+    failed = False
+    for device, root_name, profile in cases():
+        name = f"{device}, {root_name}, {profile}"
         if only and only not in name:
             continue
         read_end, write_end = os.pipe()
-        child = os.fork()  # which has the namespace to itself
+        child = os.fork()  # which has a namespace to itself
         if child == 0:
-            said = one_case(device, root, profile, full)
+            said = one_case(device, root_name, profile)
             os.write(write_end, json.dumps(said).encode())
             os._exit(0)
         os.close(write_end)
         with os.fdopen(read_end) as pipe:
             text = pipe.read()
         os.waitpid(child, 0)
-        said = json.loads(text)
+        said = json.loads(text or '"no answer"')
         if isinstance(said, int):
             positions += said
             print(f"# {name}: {said} positions", flush=True)
@@ -291,43 +349,55 @@ def devices(full: bool, only: str) -> None:
             print(f"# {name}: skipped: {said[5:]}", flush=True)
         else:
             print(f"{name}: {said}", flush=True)
-            sys.exit(1)
+            failed = True
+            subprocess.run(["rm", "-rf", STATE], check=False)
+    if failed:
+        raise Wrong("not all of them are as before")
 
 
-def one_case(device: str, root: str, profile: str, full: bool) -> int | str:
+def one_case(device: str, root_name: str, profile: str) -> int | str:
     try:
         fresh()
         try:
             for line in DEVICES[device]:
                 sh("ip " + line)
             sh("ip link set d0 up")
-            for line in ROOTS[root]:
+            for line in root(root_name, device):
                 sh("tc " + line)
         except Wrong as error:
             return f"skip {error}"
         before = picture()
-        argv = PROFILES[profile].split() + ["--no-rehearsal", "--quiet"]
-        tried = lowq([*argv, "--dry-run"])
-        if root == "htb" or (root == "clsact" and profile == "ldcp") or (root == "ingress" and profile == "ldcp"):
-            # cannot be put back exactly: refused, and killed before its first command with --force
-            if lowq(argv).status != 2:
+        argv = PROFILES[profile].split()
+        quick = [*argv, "--no-rehearsal", "-q"]
+        if root_name == "htb" or (profile == "ldcp" and root_name in ("clsact", "ingress")):
+            # cannot be put back exactly: refused; with --force, killed before anything changed
+            if lowq(quick).status != 2:
                 raise Wrong("was not refused")
             same(before, "after it was refused")
-            if root == "htb":
-                lowq([*argv, "--force"], 1)
+            at = 1
+            while root_name == "htb" and lowq([*quick, "--force"], at).status == -signal.SIGKILL:
+                changed = picture() != before
                 must(["reset", "d0", "-q"])
-                same(before, "--force, killed before the first command")
-            return 2
-        if tried.status == 2:
-            return f"skip {tried.said.strip()}"
-        # what this kernel lacks is refused by the rehearsal
-        if lowq([*PROFILES[profile].split(), "--quiet"]).status == 2:
-            same(before, "after it was refused")
-            return "skip " + lowq(PROFILES[profile].split()).said
+                if changed:
+                    break
+                same(before, f"--force, killed at {at}")
+                at += 1
+            return at
+        # what the kernel lacks is seen at once
+        tried = lowq(quick)
+        if tried.status:
+            same(before, "after it failed")
+            if "unknown" not in tried.said:
+                raise Wrong(tried.said)
+            return "skip " + tried.said
         must(["reset", "d0", "-q"])
-        return crash(argv, ["reset", "d0", "-q"], full and device != "veth128", 64 if device == "veth128" else 1)
+        earlier = [*OURS.split(), "--no-rehearsal", "-q"] if root_name == "ours" else None
+        return crash(quick, ["reset", "d0", "-q"], earlier,
+                     thorough=FULL == 2 or (FULL == 1 and (device, root_name, profile) in THOROUGH))
     except Wrong as error:
         return str(error)
+    except Exception as error:  # the test's own
+        return f"{type(error).__name__}: {error}"
 
 
 # --- hosts ----------------------------------------------------------------------------
@@ -336,109 +406,151 @@ HOSTS = [
     "host reno --default --route 10.71.0.0/24 --route 10.99/16 --route 0.0.0.0/0 --route fd71::/64 --initcwnd 20",
     "host dctcp --default", "host dctcp --route 10.71.0.0/24 --allow", "host ldcp --route 10.71.0.0/24 --initcwnd 87",
     "host prague --default", "host dctcp_ref", "host hpccpp --rtt 100us --flows 16 --rate 10gbit --dscp 40",
+    "host roce",
 ]
+HOST_OURS = "host cubic --default --route 10.71.0.0/24 --route 10.72.0.0/16 --quickack"
 
 
-def hosts(full: bool, only: str) -> None:
+def hosts(only: str) -> None:
     global positions
     space = f"lowqcrash{os.getpid()}"
     sh(f"ip netns add {space}")
     try:
         for line in ("link set lo up", "link add d0 type veth peer name p0", "link set d0 up", "link set p0 up",
                      "addr add 10.71.0.1/24 dev d0", "addr add fd71::1/64 dev d0 nodad",
-                     "route add default via 10.71.0.2"):
+                     "route add default via 10.71.0.2", "route add 10.72.0.0/16 via 10.71.0.2 initcwnd 5"):
             sh(f"ip -n {space} {line}")
-        for line in HOSTS if full else HOSTS[:1]:
-            if only and only not in line:
-                continue
-            argv = [*line.split(), "-n", space, "-q"]
-            if lowq([*argv, "--dry-run"]).status == 2:
-                print(f"# {line}: skipped: {lowq([*argv, '--dry-run']).said}", flush=True)
-                continue
-            # a control's module stays loaded: load it first
-            must(argv)
-            must(["host", "reset", "-n", space, "-q"])
-            tried = crash(argv, ["host", "reset", "-n", space, "-q"], full, space=space)
-            positions += tried
-            print(f"# {line}: {tried} positions", flush=True)
+        reset = ["host", "reset", "-n", space, "-q"]
+        for line in HOSTS if FULL else HOSTS[:1]:
+            for ours in (False, True) if FULL else (True,):
+                name = line + (", over an earlier one" if ours else "")
+                if only and only not in name:
+                    continue
+                argv = [*line.split(), "-n", space, "-q"]
+                tried = lowq(argv)  # and loads the control's module, which stays loaded
+                if tried.status == 2:
+                    print(f"# {name}: skipped: {tried.said}", flush=True)
+                    continue
+                must(reset)
+                count = crash(argv, reset, [*HOST_OURS.split(), "-n", space, "-q"] if ours else None, space,
+                              thorough=FULL == 2 or (FULL == 1 and ours and line == HOSTS[0]))
+                positions += count
+                print(f"# {name}: {count} positions", flush=True)
     finally:
         sh(f"ip netns del {space}", check=False)
 
 
-# --- devices that change under way ------------------------------------------------------
+# --- devices and namespaces that change under way ---------------------------------------
 
 
-def moving(kind: str) -> None:
-    """The device is renamed, gets another address, is deleted, or deleted and made again, before
-    and after each command."""
+class Move(NamedTuple):
+    make: list[str]  # of ip: how d0 comes to be
+    do: list[str]  # what happens to it at the point
+    undo: list[str]  # what the user does about it before the comparison
+    names: tuple[str, ...]  # under which reset finds it
+
+
+ADDRESS = ["link set d0 address 02:00:00:00:00:01"]
+MAKE = ["link add d0 numtxqueues 1 type veth peer name p0", *ADDRESS]
+MOVES = {
+    "rename": [Move(MAKE, ["link set d0 down", "link set d0 name other", "link set other up"],
+                    ["link set other down", "link set other name d0", "link set d0 up"], ("other", "d0"))],
+    "address": [Move([make, *ADDRESS], ["link set d0 address 02:00:00:00:00:77"], ADDRESS, ("d0",))
+                for make in (MAKE[0], *DEVICES["bridge"], *DEVICES["bond"])],
+    "deletion": [Move(MAKE, ["link del d0"], [], ("d0",))],
+    "re-creation": [Move(MAKE, ["link del d0", *MAKE, "link set d0 up"], [], ("d0",))],
+    "namespace": [Move(MAKE, ["netns del NS"], ["netns add NS"], ("d0",))],
+}
+
+
+def moving(kind: str, only: str) -> None:
+    """At each point of a set and of a reset the device, or its namespace, changes."""
+    profile = PROFILES["ldcp" if FULL else "fifo"]
+    for move in MOVES[kind]:
+        for resets in (False, True):
+            at = 1
+            while one_move(kind, move, profile, resets, at):
+                at += 1
+            print(f"# {kind}, {move.make[0].split('type ')[1].split()[0]}, {'reset' if resets else 'set'}:"
+                  f" {at - 1} positions", flush=True)
+
+
+def one_move(kind: str, move: Move, profile: str, resets: bool, at: int) -> bool:
+    """-> was there such a point?"""
     global positions
-    fresh()
-    make = "link add d0 numtxqueues 1 type veth peer name p0"
-    do = {
-        "rename": ["ip link set d0 down", "ip link set d0 name other", "ip link set other up"],
-        "address": ["ip link set d0 address 02:00:00:00:00:77"],
-        "deletion": ["ip link del d0"],
-        "re-creation": ["ip link del d0", "ip " + make, "ip link set d0 up"],
-    }[kind]
+    space = f"lowqmove{os.getpid()}"
+    what = f"{kind} at {at} of {'reset' if resets else 'set'}, {move.make[0]}"
+    reached_file = f"{STATE}/reached"
+
+    def ip(lines: list[str]) -> None:
+        for line in lines:
+            sh("ip " + line.replace("NS", space) if "netns" in line else f"ip -n {space} {line}")
+
+    def world() -> None:
+        sh(f"ip netns add {space}", check=False)
+        ip([*move.make, "link set d0 up"])
 
     def disturb() -> None:
-        for line in do:
-            sh(line)
+        with open(reached_file, "w", encoding="ascii"):
+            pass
+        ip(move.do)
 
-    def made() -> None:
-        for name in ("d0", "other"):
-            sh(f"ip link del {name}", check=False)
-        sh("ip " + make)
-        sh("ip link set d0 up")
-        sh("ip link set d0 address 02:00:00:00:00:01")
+    def reset(*words: str) -> Ended:
+        return lowq(["reset", *words, "-n", space, "-q"])
 
-    apply, number = ["fifo", "d0", "--rate", "1gbit", "--gso-segs", "1", "--no-rehearsal", "-q"], 4
-    for at in range(1, 2 * number + 1):
-        for reset_too in (False, True):
-            made()
-            before = picture()
-            if reset_too:
-                must(apply)
-                ended = lowq(["reset", "d0", "-q"], at, disturb)
-                if "+" * ((at + 1) // 2) not in "+" * ended.commands:
-                    continue
-            else:
-                lowq(apply, at, disturb)
-            positions += 1
-            if kind in ("rename", "address"):
-                for _ in range(2):
-                    last = lowq(["reset", "other" if kind == "rename" else "d0", "-q"])
-                if last.status:
-                    raise Wrong(f"{kind} at {at}: reset: {last.said}")
-                if kind == "rename":
-                    for line in ("ip link set other down", "ip link set other name d0", "ip link set d0 up"):
-                        sh(line)
-                sh("ip link set d0 address 02:00:00:00:00:01")
-                same(before, f"{kind} at {at}")
-            else:
-                lowq(["reset", "d0", "-q"])
-                lowq(["reset", "--all", "--forget", "-q"])
-                left = [name for name in os.listdir(STATE) if name != "lock"]
-                if left:
-                    raise Wrong(f"{kind} at {at}: --forget left {left}")
-                if kind == "re-creation" and "10f0:" in sh("tc qdisc show dev d0"):
-                    if lowq(["reset", "d0"]).status != 1:
-                        raise Wrong(f"{kind} at {at}: a queue is left and not reported")
+    sh(f"ip netns del {space}", check=False)
+    world()
+    try:
+        before = picture(space)
+        apply = [*profile.split(), "-n", space, "--no-rehearsal", "-q"]
+        if resets:
+            must(apply)
+            lowq(["reset", "d0", "-n", space, "-q"], at, disturb)
+        else:
+            lowq(apply, at, disturb)
+        if not os.path.exists(reached_file):
+            reset("d0")
+            return False
+        os.unlink(reached_file)
+        positions += 1
+        last = reset(move.names[at % len(move.names)])
+        if kind in ("rename", "address"):
+            if last.status and reset(move.names[0]).status:
+                raise Wrong(f"{what}: reset: {last.said}")
+            ip(move.undo)
+            same(before, what, space)
+            return True
+        if kind == "namespace":
+            if "no network namespace" not in last.said:
+                raise Wrong(f"{what}: reset in a namespace that is gone: {last.said}")
+            world()
+            # a new one: it inherits nothing, also if it has the inode of the old one
+            if "nothing to undo" not in lowq(["reset", "d0", "-n", space]).said:
+                raise Wrong(f"{what}: the new namespace inherits a record")
+        elif kind == "re-creation" and "10f0:" in sh(f"tc -n {space} qdisc show dev d0"):
+            if reset("d0").status != 1:
+                raise Wrong(f"{what}: a queue is left and not reported")
+        reset("--all", "--forget")
+        left = [name for name in os.listdir(STATE) if name != "lock"]
+        if left:
+            raise Wrong(f"{what}: --forget left {left}")
+        return True
+    finally:
+        sh(f"ip netns del {space}", check=False)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("part", choices=["devices", "hosts", "rename", "address", "deletion", "re-creation"])
+    parser.add_argument("part", choices=["devices", "hosts", *MOVES])
     parser.add_argument("--only", default="")
     given = parser.parse_args()
-    full = os.environ.get("FULL") in ("1", "2")
     try:
         if given.part == "devices":
-            devices(full, given.only)
+            devices(given.only)
         elif given.part == "hosts":
-            hosts(full, given.only)
+            hosts(given.only)
         else:
-            moving(given.part)
+            moving(given.part, given.only)
     except Wrong as error:
         print(error)
         return 1

@@ -4,8 +4,8 @@
 # lowq-tc's undo: killed at any command, two at once, devices and namespaces that change under
 # way, queues of others, damaged records. And what it accepts: odd numbers, odd names.
 #
-# FULL=1 tries every profile, kind of device and queue that may be there before; FULL=2 all of
-# them with each other.
+# FULL=1 pairs every profile with every kind of device and of queue that may be there before, and
+# takes 200 rounds of two at once.
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -91,21 +91,23 @@ declare_test crash_hosts "" "the same for host settings: sysctls, routes, module
 renamed() { crash_part rename; }
 declare_test renamed "" "renamed before or after any command: reset finds the device under either name"
 
-readdressed() { crash_part address; }
-declare_test readdressed "" "another MAC address before or after any command: all is put back"
+readdressed() { long; crash_part address; }
+declare_test readdressed "" "veth, bridge, bond: another MAC address before or after any command: all is put back"
 
-deleted() { crash_part deletion; }
+deleted() { long; crash_part deletion; }
 declare_test deleted "" "deleted before or after any command: the record stays until --forget"
 
 made_again() { long; crash_part re-creation; }
 declare_test made_again "" "deleted and made again before or after any command: the new device is reported if it has our queue"
 
+namespace_deleted() { long; crash_part namespace; }
+declare_test namespace_deleted "" "the namespace deleted before or after any command: a new one of its name inherits nothing"
+
 two_at_once()
 {
-	local before i rounds=40
+	local before i rounds=4
 
-	long
-	[[ ${FULL:-} != 1 ]] || rounds=200
+	[[ ! ${FULL:-} ]] || rounds=200
 	before=$(queue)
 	for ((i = 0; i < rounds; i++)); do
 		"$LOWQ_TC" -n "$ns" fifo lq0 --rate $((RANDOM % 9 + 1))gbit --no-rehearsal -q 2>>"$TMP/two" &
@@ -136,6 +138,27 @@ namespace_gone()
 	expect "records of namespaces that are gone" "$(records)" -eq 0
 }
 declare_test namespace_gone "" "a namespace that is gone: its records are not those of a new one; --forget drops them"
+
+inode_again()
+{
+	local inode i key=net.ipv4.tcp_congestion_control
+
+	inode=$(stat -Lc %i "/run/netns/$ns")
+	[[ $(in_ns a sysctl -n "$key") != reno ]] || skip "reno is the default here"
+	must host reno --default
+	for ((i = 0; i < 8; i++)); do
+		ip netns del "$ns"
+		ip netns add "$ns"
+		[[ $(stat -Lc %i "/run/netns/$ns") != "$inode" ]] || break
+	done
+	((i < 8)) || echo "# the kernel did not use the inode again" >&3
+	# the same value that lowq-tc set in the old one
+	in_ns a sysctl -qw "$key"=reno
+	gives 0 "nothing to undo" host reset
+	expect "the new namespace's control" "$(in_ns a sysctl -n "$key")" = reno
+	expect "records" "$(records)" -eq 0
+}
+declare_test inode_again "" "a new namespace with the inode of an old one does not inherit its host record"
 
 # --- proven cases ---------------------------------------------------------------
 
@@ -183,6 +206,53 @@ force_fails()
 }
 declare_test force_fails "" "--force and a failing command: says that the user's tree is lost"
 
+clsact_fails()
+{
+	local before
+
+	tc qdisc add dev lo root gred help 2>&1 | grep -q vqs || skip 'no gred'
+	before=$(queue)
+	mkdir -p "$TMP/racing"
+	# somebody else adds a clsact with a filter just before lowq-tc does
+	# shellcheck disable=SC2016
+	printf '%s\n' '#!/bin/bash' "tc=$(command -v tc)" 'case " $* " in *" add dev lq0 clsact "*)
+		$tc -n '"$ns"' qdisc add dev lq0 clsact
+		$tc -n '"$ns"' filter add dev lq0 ingress protocol ip pref 9 matchall classid :7 ;; esac' 'exec $tc "$@"' \
+		>"$TMP/racing/tc"
+	chmod +x "$TMP/racing/tc"
+	PATH=$TMP/racing:$PATH gives 1 "rolled back to what was there before" ldcp lq0 --rate 10gbit --rtt 100us --no-rehearsal
+	tcn filter show dev lq0 ingress | grep -q 'pref 9 matchall' || fail "the other's filter is gone"
+	tcn qdisc del dev lq0 clsact
+	expect "queue" "$(queue)" = "$before"
+	expect "records" "$(records)" -eq 0
+}
+declare_test clsact_fails "" "'tc qdisc add clsact' fails as there is one by now: that one and its filters stay"
+
+disk_full()
+{
+	local before
+
+	# room for the record until the first commands have run
+	mkdir -p "$LOWQ_STATE_DIR" "$TMP/filling"
+	mount -t tmpfs -o size=64k,mode=700 none "$LOWQ_STATE_DIR" || skip 'no tmpfs'
+	# shellcheck disable=SC2016
+	printf '%s\n' '#!/bin/bash' 'case " $* " in *" class add "*) head -c 1M /dev/zero >"$LOWQ_STATE_DIR/fill" ;; esac' \
+		"exec $(command -v tc)"' "$@"' >"$TMP/filling/tc"
+	chmod +x "$TMP/filling/tc"
+	before=$(queue)
+	PATH=$TMP/filling:$PATH lt fifo lq0 --rate 1gbit --no-rehearsal 2>/dev/null
+	expect "status" "$rc" -eq 1
+	[[ $err == *"cannot write the record"*"No space left"*"rolled back to what was there before" ]] || fail "said: $err"
+	expect "queue" "$(queue)" = "$before"
+	expect "records" "$(records)" -eq 0
+	rm "$LOWQ_STATE_DIR/fill"
+	must fifo lq0 --rate 1gbit
+	head -c 1M /dev/zero >"$LOWQ_STATE_DIR/fill" 2>/dev/null
+	must reset lq0
+	expect "queue after reset with a full disk" "$(queue)" = "$before"
+}
+declare_test disk_full "" "no room for the record half-way: rolled back; reset needs no room"
+
 record_lost()
 {
 	must fifo lq0 --rate 1gbit
@@ -205,6 +275,12 @@ record_damaged()
 	gives 1 "is damaged" reset --all
 	must reset lq0 --forget
 	gives 1 "there is no record" reset lq0
+	echo '{' >"$LOWQ_STATE_DIR/host.json"
+	gives 1 "is damaged" host show
+	gives 1 "host reset --forget" host reno --default
+	gives 1 "is damaged" host reset
+	must host reset --forget
+	gives 0 "nothing to undo" host reset
 }
 declare_test record_damaged "" "a damaged record is reported, not taken for none"
 
@@ -220,10 +296,20 @@ folder_not_ours()
 	gives 0 "lq0: fifo" show
 	must reset --all
 	expect "records" "$(records)" -eq 0
+	must fifo lq0 --rate 1gbit
+	chmod 666 "$LOWQ_STATE_DIR"/device-*.json
+	gives 1 "can be written by another user: not trusted" reset lq0
+	chmod 600 "$LOWQ_STATE_DIR"/device-*.json
+	chown 65534 "$LOWQ_STATE_DIR"/device-*.json
+	gives 1 "can be written by another user: not trusted" reset lq0
+	chown 0 "$LOWQ_STATE_DIR"/device-*.json
+	must reset lq0
 	export LOWQ_STATE_DIR=/proc/nowhere
 	gives 2 "cannot make /proc/nowhere" fifo lq0 --rate 1gbit
+	export LOWQ_STATE_DIR=/sys/kernel
+	gives 2 "cannot write to /sys/kernel" fifo lq0 --rate 1gbit
 }
-declare_test folder_not_ours "" "records: refused where others can write, dashes in the name, a folder that cannot be made"
+declare_test folder_not_ours "" "records: refused where others can write, dashes in the name, a folder that cannot be made or written"
 
 all_goes_on()
 {
@@ -356,27 +442,41 @@ numbers()
 }
 declare_test numbers "" "probability 1.0, rates up to 1600gbit, steps below 1 us, bursts that tc cannot hold, K below a packet"
 
+# What a name of 15 bytes may hold: all but white space, "/" and ":"
+# shellcheck disable=SC1003,SC2016
+readonly odd_names=('a;b' 'a$(x)' '`x`' "a'b" 'a"b' 'a*b' 'a?b' 'a[0]' 'a{1,2}' 'a&b' 'a|b' 'a<b' 'a>b' 'a,b=c' 'a!b' 'a\b'
+	'a(b)' 'a#b' 'a\' '"a' "'a" 'a%20b' 'a@b' 'a^b' 'ä' '~' '...' 'root' 'dev' '--' '-x')
+
 names()
 {
-	local name
+	local name done=0 least=23
 
-	long
-	# shellcheck disable=SC2016
-	for name in 'a;b' 'a$(x)' "a'b" 'a"b' 'a*b' 'a&b' 'a|b' 'a,b=c' 'a!b' 'a\b' 'a(b)' 'ä' '~' '-x'; do
+	[[ ${FULL:-} ]] || least=4
+	for name in "${odd_names[@]:0:least + 7}"; do
 		ipn link add name "$name" numtxqueues 1 type veth peer name peer 2>/dev/null || continue
-		must fifo --rate 1gbit -q -- "$name"
-		must show -- "$name"
-		must fifo --rate 1gbit --dry-run -q -- "$name"
+		done=$((done + 1))
+		must fifo --rate 1gbit -q --no-rehearsal -- "$name"
+		expect "the root of '$name'" "$(tcn -j qdisc show | jq -r --arg n "$name" '.[] | select(.dev == $n and .root).kind')" = htb
 		must reset -q -- "$name"
+		must fifo --rate 1gbit --dry-run -q -- "$name"
+		sh -e <<<"$out" || fail "as printed: $out"
 		ipn link del dev "$name"
 	done
+	expect "names tried" "$done" -ge "$least"
 	expect "records" "$(records)" -eq 0
+}
+declare_test names "" "every legal name of a device, and commands that run as printed with it"
+
+altname()
+{
 	ipn link property add dev lq0 altname an-alternative-name || skip 'no altnames'
 	must fifo an-alternative-name --rate 1gbit
 	expect "root" "$(tcn -j qdisc show dev lq0 | jq -r '.[] | select(.root).kind')" = htb
+	gives 0 "lq0: fifo" show an-alternative-name
 	must reset an-alternative-name
+	expect "records" "$(records)" -eq 0
 }
-declare_test names "" "every legal name of a device, and altnames"
+declare_test altname "" "a device by its altname"
 
 plain_user()
 {
@@ -384,12 +484,19 @@ plain_user()
 
 	# no /usr/sbin in PATH, no tc, no jq
 	mkdir -p "$TMP/bin"
-	for word in python3 env; do ln -sf "$(command -v $word)" "$TMP/bin/$word"; done
+	for word in python3 env; do ln -sf "$(command -v "$word")" "$TMP/bin/$word"; done
 	PATH=$TMP/bin "$LOWQ_TC" --help | grep -q 'lowq-tc PROFILE DEV' || fail "--help"
 	expect "version" "$(PATH=$TMP/bin "$LOWQ_TC" --version)" = \
 		"lowq-tc $(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$SELFTESTS/../dkms.conf")"
+	# tc and ip are found all the same
+	PATH=$TMP/bin gives 0 "qdisc add dev lq0 root" fifo lq0 --rate 1gbit --dry-run -q
+	setpriv --reuid 65534 --regid 65534 --clear-groups env PATH="$TMP/bin" "$LOWQ_TC" show >"$TMP/shown" 2>&1 ||
+		fail "show as a user: $(cat "$TMP/shown")"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$LOWQ_TC" reset lo >"$TMP/shown" 2>&1
+	expect "status of reset as a user" "$?" -eq 2
+	grep -q 'needs the right to administer the network' "$TMP/shown" || fail "says: $(cat "$TMP/shown")"
 }
-declare_test plain_user "" "--help and --version need no tc, no jq and no /usr/sbin in PATH"
+declare_test plain_user "" "--help, --version, show and dry runs for a user, with no tc, no jq and no /usr/sbin in PATH"
 
 completes()
 {
@@ -404,21 +511,33 @@ completes()
 	expect "profiles" "$("$LOWQ_TC" --complete dc)" = dctcp
 	expect "options" "$("$LOWQ_TC" --complete prague eth0 --aqm '' | paste -sd' ')" = "dualpi2 fq_codel"
 	[ -e "$SELFTESTS/../scripts/lowq-tc.bash-completion" ] || return 0
-	# a name that a shell would run
-	# shellcheck disable=SC2016,SC1091
+	# devices with names that a shell would run, and one such word on the command line
+	# shellcheck disable=SC2016
+	for word in '$(>ran)' 'a[$(>ran)]' '`>ran`'; do
+		ipn link add name "$word" type dummy || skip 'no dummy devices'
+	done
+	# shellcheck disable=SC2016
 	(
 		cd "$TMP" || exit
-		lowq-tc() { printf '%s\n' '$(touch ran)' 'a[$(touch ran)]'; }
-		. "$SELFTESTS/../scripts/lowq-tc.bash-completion"
-		COMP_WORDS=(lowq-tc fifo '$(touch ran)') COMP_CWORD=2
-		_lowq_tc lowq-tc
-		[ ${#COMPREPLY[@]} -eq 2 ] && [ ! -e ran ]
-	) || fail "completion runs what is in a name"
+		in_ns a bash -c '. "$1/../scripts/lowq-tc.bash-completion"
+			COMP_WORDS=("$2" fifo "") COMP_CWORD=2
+			_lowq_tc "$2"
+			printf "%s\n" "${COMPREPLY[@]}"
+			COMP_WORDS=("$2" fifo "\$(>ran)" "a[\$(>ran)]") COMP_CWORD=3
+			_lowq_tc "$2"' - "$SELFTESTS" "$LOWQ_TC"
+	) >"$TMP/completed" 2>&1
+	[ ! -e "$TMP/ran" ] || fail "completion runs what is in a name"
+	# what it inserts is the name again for the shell
+	# shellcheck disable=SC2016
+	for word in '$(>ran)' 'a[$(>ran)]' '`>ran`'; do
+		grep -qxF "$(printf %q "$word")" "$TMP/completed" || fail "$word: $(cat "$TMP/completed")"
+	done
 }
 declare_test completes "" "completion within 0.15 s, from the tables of options; it evaluates nothing"
 
 teardown()
 {
+	umount "$TMP/state" 2>/dev/null
 	ip netns pids "$ns" 2>/dev/null | xargs -r kill 2>/dev/null
 	ip netns del "$ns" 2>/dev/null
 	rm -rf "$TMP/state"

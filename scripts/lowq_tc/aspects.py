@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 
 from . import inspect
 from .command import Command, Json, tc
@@ -20,7 +19,7 @@ SYSCTL, PARAMETER, MODULE, ALLOWED, ROUTE = "sysctl", "parameter", "module", "al
 ALLOWED_KEY = "net.ipv4.tcp_allowed_congestion_control"
 
 
-class Gone(Exception):
+class Gone(Refused):
     """The device is not there any more."""
 
 
@@ -31,23 +30,28 @@ class Place:
         self.space = space
         self.link = link
 
+    def name(self) -> str:
+        """What the device is called now"""
+        assert self.link
+        name = self.space.names().get(self.link.ifindex)
+        if name is None:
+            raise Gone(f"{self.link.name} is gone")
+        return name
+
     def refresh(self) -> Link:
-        """The device as it is now; it may have another name."""
-        if self.link:
-            for link in inspect.links(self.space):
-                if link.ifindex == self.link.ifindex:
-                    self.link = link
-                    return link
-        raise Gone
+        """The device as it is now"""
+        assert self.link
+        found = inspect.links(self.space, self.name())
+        if not found:
+            raise Gone(f"{self.link.name} is gone")
+        self.link = found[0]
+        return self.link
 
     def same_device(self) -> bool:
-        """Does the name still lead to the device? Cheap: asked before each command."""
-        if self.link is None:
-            return True
+        """Does the name still lead to the device? Asked before each command."""
         try:
-            with self.space.entered():
-                return socket.if_nametoindex(self.link.name) == self.link.ifindex
-        except (OSError, Refused):
+            return self.link is None or self.name() == self.link.name
+        except Refused:
             return False
 
     # --- reading ------------------------------------------------------------------
@@ -66,16 +70,14 @@ class Place:
             return target in (inspect.sysctl_everywhere(ALLOWED_KEY) or "").split()
         if aspect == ROUTE:
             return self.portable(inspect.routes(self.space, *target.split(" ")) or [])
-        link = self.refresh()
-        if aspect == SEGMENTS:
-            return link.gso_segs
         if aspect == CLSACT:
-            return inspect.read_clsact(self.space, link)
-        return inspect.read_tree(self.space, link)
+            return inspect.read_clsact(self.space, self.name())
+        link = self.refresh()
+        return link.gso_segs if aspect == SEGMENTS else inspect.read_tree(self.space, link)
 
     def portable(self, routes: list[str]) -> list[str]:
         """Routes with the index of a device in place of its name, which can change."""
-        index = {link.name: link.ifindex for link in inspect.links(self.space)} if routes else {}
+        index = {name: number for number, name in self.space.names().items()}
         made = []
         for route in routes:
             words = route.split()
@@ -95,7 +97,7 @@ class Place:
         return bool(way.state == now)
 
     def ours(self, step: Step, now: Json) -> bool:
-        """Is this what the step made, or what its commands pass through on their way?"""
+        """Is this what the step made, or a state in the middle of its commands?"""
         if step.after is not None and self.matches(step, step.after, now):
             return True
         if step.earlier is not None and self.matches(step, step.earlier.state, now):
@@ -123,8 +125,8 @@ class Place:
     # --- back -------------------------------------------------------------------------
 
     def commands_back(self, step: Step, way: Way, now: Json) -> list[Command]:
-        """What leads from what is there now to that state. Everything there is ours, or was
-        given up with --force."""
+        """The commands that lead from what is there now to that state. All of it was made by
+        lowq-tc, or --force was given."""
         if step.aspect == ALLOWED:
             names = [name for name in (inspect.sysctl_everywhere(ALLOWED_KEY) or "").split() if name != step.target]
             return [Command(("sysctl", "-q", "-w", f"{ALLOWED_KEY}={' '.join(names)}"), everywhere=True)]
@@ -135,27 +137,27 @@ class Place:
             return self.renamed(way, step)
         if step.aspect not in (TREE, CLSACT):
             return self.renamed(way, step)
-        link = self.refresh()
+        name = self.name()
         made = []
         if step.aspect == CLSACT:
             if now is not None:
-                made.append(tc("qdisc", "del", "dev", link.name, now["kind"]))
+                made.append(tc("qdisc", "del", "dev", name, now["kind"]))
             return made + self.renamed(way, step)
         if root_handle(now) != "0:":
-            made.append(tc("qdisc", "del", "dev", link.name, "root"))
+            made.append(tc("qdisc", "del", "dev", name, "root"))
         made += self.renamed(way, step)
         # The kernel gives a device without queue length one when it gets a queue.
         if way.state["txqlen"] != now["txqlen"] or (not way.state["txqlen"] and way.commands):
-            made.append(Command(("ip", "link", "set", "dev", link.name, "txqueuelen", str(way.state["txqlen"]))))
+            made.append(Command(("ip", "link", "set", "dev", name, "txqueuelen", str(way.state["txqlen"]))))
         return made
 
     def renamed(self, way: Way, step: Step) -> list[Command]:
         """Its commands, with the names that the devices have now"""
         if step.aspect == ROUTE:
-            links = {f"#{link.ifindex}": link.name for link in inspect.links(self.space)}
-            return [command.on_device(links) for command in way.commands]
+            names = {f"#{number}": name for number, name in self.space.names().items()}
+            return [command.on_device(names) for command in way.commands]
         if step.aspect in (TREE, CLSACT, SEGMENTS):
-            name = self.refresh().name
+            name = self.name()
             return [
                 command.on_device({command.argv[command.argv.index("dev") + 1]: name}) for command in way.commands
             ]
@@ -196,7 +198,7 @@ def same_tree(one: Json, two: Json) -> bool:
     if len(one["qdiscs"]) == len(two["qdiscs"]) and all(map(same_qdisc, one["qdiscs"], two["qdiscs"])):
         return True
     # A device that was never up has noop in place of the queue that the kernel gives it
-    # then: the difference is not ours.
+    # then: lowq-tc did not change it.
     if root_handle(one) == root_handle(two) == "0:":
         return any(root["kind"] == "noop" for root in map(root_of, (one, two)) if root)
     return False

@@ -43,18 +43,6 @@ class Command(NamedTuple):
         ]
         return self._replace(argv=tuple(words))
 
-    def to_json(self) -> Json:
-        made: dict[str, Json] = {"argv": list(self.argv)}
-        if self.everywhere:
-            made["everywhere"] = True
-        if self.file:
-            made["file"] = self.file
-        return made
-
-    @staticmethod
-    def from_json(made: Json) -> Command:
-        return Command(tuple(made["argv"]), bool(made.get("everywhere")), made.get("file", ""))
-
 
 def tc(*words: object) -> Command:
     return Command(("tc", *map(str, words)))

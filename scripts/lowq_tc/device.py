@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-import json
 import os
+from copy import deepcopy
+from dataclasses import replace
 from typing import NamedTuple
 
 from . import inspect
-from .aspects import CLSACT, SEGMENTS, TREE, Gone, Place, same_qdisc, same_tree
+from .aspects import CLSACT, SEGMENTS, TREE, Place, same_qdisc, same_tree
 from .command import Command, Json
 from .errors import Failed, Refused
-from .execute import CommandFailed, Interrupted, Runner, back, rehearsal_error, rehearse
+from .execute import Runner, carry_out, rehearsal_error, rehearse, undo
 from .inspect import Link, Namespace, handle_of
 from .journal import PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step
 from .options import Options
-from .plan import Present, device_facts, device_steps, lose, wanted, wanted_at_all
+from .plan import Present, Wanted, device_facts, device_steps, lose, wanted, wanted_at_all
 from .profiles import PROFILES
 from .profiles.base import Profile, Tc
 from .profiles.queues import ROOT
@@ -42,7 +43,7 @@ def the_link(space: Namespace, links: list[Link], name: str) -> Link:
 
 
 def tc_facts(profile: Profile, options: Options, report: Report) -> tuple[Tc, str]:
-    """What this tc can do, and the folder of plugins that it needs for that, if any."""
+    """What this tc can do, and the folder of the plugins that it needs, if any."""
     offers = {probe: inspect.tc_offers(*probe) for probe in profile.probes(options)}
     plugins = ""
     missing = ("dualpi2", "step_thresh")
@@ -54,7 +55,7 @@ def tc_facts(profile: Profile, options: Options, report: Report) -> tuple[Tc, st
 
 
 def with_plugins(commands: list[Command], plugins: str) -> list[Command]:
-    """The same with the environment that tc needs, so that they run as printed."""
+    """The commands with the environment that tc needs, so that they run as printed."""
     if not plugins:
         return commands
     return [
@@ -80,17 +81,18 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
     assumed: dict[str, Json] = {}
     if old and not old.complete:
         report.note("an earlier lowq-tc was cut short: what it did is put back first")
-        for outcome in back(Runner(place, journal.lock_file, lambda: None), old.steps, dry=True):
-            if not outcome.done:
-                raise Failed(f"{link.name}: {outcome.said}")
-            first += outcome.commands
-            assumed[outcome.step.aspect] = outcome.step.before.state
+        first, left = undo(Runner(place, journal.lock_file, lambda: None), old.steps, dry=True)
+        if left:
+            raise Failed(f"{link.name}: {'; '.join(left)}")
+        assumed = {step.aspect: step.before.state for step in old.steps if step.state != PLANNED or step.earlier}
         if not dry:
             put_back(place, journal, old, force=False)
             link = place.refresh()
             first, assumed = [], {}
         old = None
-    states = {SEGMENTS: link.gso_segs, TREE: inspect.read_tree(space, link), CLSACT: inspect.read_clsact(space, link)}
+    shown = inspect.qdiscs(space, link.name)
+    states = {SEGMENTS: link.gso_segs, TREE: inspect.read_tree(space, link, shown),
+              CLSACT: inspect.read_clsact(space, link.name, shown)}
     states.update(assumed)
     present = Present(states, inspect.sysctl_everywhere("net.core.default_qdisc") if space.own else None)
     standing = next((step for step in old.steps if step.aspect == SEGMENTS), None) if old else None
@@ -112,14 +114,8 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
     record = DeviceRecord(
         space.cookie, space.inode, space.name, link.ifindex, link.name, link.address,
         link.permanent or ("" if link.kind else link.address), link.kind, profile_name, report.to_json(), steps,
-        earlier=old.to_json() if old else None,
     )
-    forward(place, journal, record, old)
-    record.steps = [step for step in steps if wanted_at_all(step, want)]
-    for step in record.steps:
-        step.earlier = None
-    record.earlier, record.complete = None, True
-    journal.save_device(record)
+    forward(place, journal, record, old, want)
     return Result("apply", "applied", link.name, profile_name, f"{profile_name} on {link.name}: set", report, commands)
 
 
@@ -142,7 +138,7 @@ def rehearsed(link: Link, queues: int, tree: Step, steps: list[Step], force: boo
             if not force:
                 raise Refused(
                     f"the root qdisc of {link.name}, {reason}, cannot be put back exactly by 'reset';"
-                    " --force replaces it all the same"
+                    " --force replaces it anyway"
                 )
             lose(tree, tree.before.state, reason, report)
             if came is None:
@@ -156,29 +152,26 @@ def same_made(one: Json, two: Json) -> bool:
     return len(trees[0]) == len(trees[1]) and all(map(same_qdisc, *trees))
 
 
-def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRecord | None) -> None:
-    runner = Runner(place, journal.lock_file, lambda: journal.save_device(record))
-    before = json.loads(json.dumps(old.to_json())) if old else None
-    Interrupted.catch()
-    journal.save_device(record)
-    try:
-        runner.forward(record.steps)
-    except CommandFailed as error:
-        Interrupted.ignore()
-        failed = f"'{error.command.text(place.space.name)}' failed: {error.said}"
-        left = [outcome.said for outcome in back(runner, record.steps, to_earlier=True) if not outcome.done]
-        if left:
-            raise Failed(f"{failed}; rolled back only in part: {'; '.join(left)}") from None
+def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRecord | None, want: Wanted) -> None:
+    file = journal.device_file(record.cookie, record.ifindex)
+    before = deepcopy(old)
+
+    def rolled_back() -> str:
         if before:
-            journal.write(journal.device_file(record.cookie, record.ifindex), before)
+            journal.save_device(before)
         else:
-            journal.drop(journal.device_file(record.cookie, record.ifindex))
+            journal.drop(file)
         tree = next(step for step in record.steps if step.aspect == TREE)
         if tree.lost and not tree.earlier and not same_tree(tree.before.state, place.look(tree)):
-            raise Failed(f"{failed}; rolled back, but what --force gave up is lost: {tree.lost}") from None
-        raise Failed(f"{failed}; rolled back to what was there before") from None
-    finally:
-        Interrupted.release()
+            return f"rolled back, but what --force gave up is lost: {tree.lost}"
+        return "rolled back to what was there before"
+
+    def complete() -> None:
+        kept = [replace(step, earlier=None) for step in record.steps if wanted_at_all(step, want)]
+        journal.save_device(replace(record, steps=kept, complete=True))
+
+    runner = Runner(place, journal.lock_file, lambda: journal.save_device(record))
+    carry_out(runner, record.steps, complete, rolled_back)
 
 
 # --- reset ------------------------------------------------------------------------------
@@ -187,20 +180,9 @@ def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRec
 def put_back(place: Place, journal: Journal, record: DeviceRecord, force: bool) -> list[Command]:
     """Undoes what a record holds, and drops it once all of it is undone."""
     runner = Runner(place, journal.lock_file, lambda: journal.save_device(record))
-    commands: list[Command] = []
-    left: list[str] = []
-    Interrupted.ignore()
-    try:
-        for outcome in back(runner, record.steps, force):
-            commands += outcome.commands
-            if outcome.said:
-                left.append(outcome.said)
-    finally:
-        Interrupted.release()
-    kept = [step for step in record.steps if step.state != UNDONE and (step.state != PLANNED or step.earlier)]
-    if kept:
-        journal.save_device(record)
-        raise Failed("; ".join(left))
+    commands, said = undo(runner, record.steps, force)
+    if any(step.state != UNDONE and (step.state != PLANNED or step.earlier) for step in record.steps):
+        raise Failed("; ".join(said))
     journal.drop(journal.device_file(record.cookie, record.ifindex))
     return commands
 
@@ -227,37 +209,35 @@ def reset_one(space: Namespace, journal: Journal, links: list[Link], record: Dev
         )
     name = link.name
     if name != record.name:
-        report.note(f"{record.name} is called {name} by now")
+        report.note(f"{record.name} is called {name} now")
     for step in record.steps:
         if step.lost:
             report.note(f"the kernel's default is back; what was there before could not be made again: {step.lost}")
     place = Place(space, link)
     if dry:
-        commands: list[Command] = []
-        for outcome in back(Runner(place, -1, lambda: None), record.steps, options.has("force"), dry=True):
-            if not outcome.done:
-                raise Failed(f"{name}: {outcome.said}")
-            commands += outcome.commands
+        commands, left = undo(Runner(place, -1, lambda: None), record.steps, options.has("force"), dry=True)
+        if left:
+            raise Failed(f"{name}: {'; '.join(left)}")
         return Result("reset", "planned", name, record.profile, f"{name}: would run", report, commands)
     try:
         commands = put_back(place, journal, record, options.has("force"))
     except Failed as error:
         raise Failed(f"{name}: {error}") from None
-    except Gone:
-        raise Failed(f"{name} is gone") from None
     return Result("reset", "applied", name, record.profile, f"{name}: put back", report, commands)
 
 
-def stray(space: Namespace, name: str) -> str | None:
-    """A queue with our handle and without a record: what to do about it"""
-    for qdisc in inspect.qdiscs(space, name):
-        if qdisc.get("root") and handle_of(qdisc) == ROOT + ":":
-            remove = Command(("tc", "qdisc", "del", "dev", name, "root")).text(space.name)
-            return (
-                f"{name} has a queue with lowq-tc's handle {ROOT}: but there is no record of it: what was there"
-                f" before is not known; '{remove}' removes it"
-            )
-    return None
+def with_our_root(space: Namespace, device: str | None = None) -> set[str]:
+    """The names of devices whose root has lowq-tc's handle"""
+    return {q.get("dev", device) for q in inspect.qdiscs(space, device) if q.get("root") and handle_of(q) == ROOT + ":"}
+
+
+def stray(space: Namespace, name: str) -> str:
+    """Of such a device that has no record: what to do about it"""
+    remove = Command(("tc", "qdisc", "del", "dev", name, "root")).text(space.name)
+    return (
+        f"{name} has a queue with lowq-tc's handle {ROOT}: but there is no record of it: what was there"
+        f" before is not known; '{remove}' removes it"
+    )
 
 
 class Reset(NamedTuple):
@@ -291,12 +271,8 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
                 results.append(reset_one(space, journal, links, record, options))
             except (Failed, Refused) as error:
                 errors.append(str(error))
-        roots = {q.get("dev") for q in inspect.qdiscs(space) if q.get("root") and handle_of(q) == ROOT + ":"}
-        for link in links:
-            if link.name in roots and link.ifindex not in covered:
-                said = stray(space, link.name)
-                if said:
-                    errors.append(said)
+        roots = with_our_root(space)
+        errors += [stray(space, link.name) for link in links if link.name in roots and link.ifindex not in covered]
         return Reset(results, errors)
 
     name = options.words[1]
@@ -313,9 +289,8 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
         damaged = [text for text in wrong if file in text]
         if damaged:
             return Reset([], [f"{damaged[0]}; 'lowq-tc reset {name} --forget' drops it and changes nothing else"])
-        said = stray(space, found.name)
-        if said:
-            return Reset([], [said])
+        if with_our_root(space, found.name):
+            return Reset([], [stray(space, found.name)])
         mine = [record for record in records if record.name == name and record.link(links) is None]
     if not mine:
         if not found:

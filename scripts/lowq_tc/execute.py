@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Steps forward, and steps back: reset, and what takes back a set that failed, are the same."""
+"""Steps forward and back. Reset is the same code as the roll-back of a set that failed."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-from typing import Callable, Iterator, NamedTuple
+from typing import Callable, Iterator, NamedTuple, Sequence
 
 from . import inspect
-from .aspects import Gone, Place, difference
+from .aspects import Place, difference
 from .command import Command
-from .errors import Refused
+from .errors import Failed, Refused
 from .journal import BEGUN, DONE, PLANNED, UNDOING, UNDONE, Step, Way
 
 
@@ -23,30 +23,19 @@ class CommandFailed(Exception):
 
 
 class Interrupted:
-    """INT, TERM and HUP end a set between two commands, which is then taken back."""
+    """INT, TERM and HUP end a set between two commands, which is then rolled back."""
 
     by = 0
 
     @classmethod
-    def catch(cls) -> None:
-        def note(number: int, frame: object) -> None:
-            cls.by = number
-
-        cls.by = 0
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, note)
+    def note(cls, number: int, frame: object) -> None:
+        cls.by = number
 
     @classmethod
-    def ignore(cls) -> None:
+    def handle(cls, how: Callable[[int, object], None] | signal.Handlers) -> None:
         cls.by = 0
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-
-    @classmethod
-    def release(cls) -> None:
-        cls.by = 0
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, how)
 
 
 def run(command: Command, space: inspect.Namespace, lock: int) -> None:
@@ -107,10 +96,7 @@ class Runner:
                     if number == 0:
                         step.state = PLANNED  # it has changed nothing
                     raise
-            try:
-                step.after = self.place.look(step)
-            except (Gone, Refused) as error:
-                raise CommandFailed(step.commands[-1], str(error) or "the device is gone") from None
+            step.after = self.place.look(step)
             self.mark(step, DONE)
 
     def learn(self, step: Step) -> None:
@@ -123,15 +109,60 @@ class Runner:
 class Outcome(NamedTuple):
     step: Step
     done: bool  # is it as it was?
-    said: str  # what is to be told, if anything
+    said: str  # for the user; may be empty
     commands: list[Command]
+
+
+def carry_out(runner: Runner, steps: list[Step], complete: Callable[[], None], rolled_back: Callable[[], str],
+              first: Sequence[Command] = ()) -> None:
+    """All steps, or none: after a failure those that were done are undone. complete() writes the
+    record of all steps done; rolled_back() puts the record back that was there before and says how
+    it ended. Commands in first are not undone."""
+    place = runner.place
+    Interrupted.handle(Interrupted.note)
+    try:
+        for command in first:
+            run(command, place.space, runner.lock)
+        runner.save()
+        runner.forward(steps)
+        complete()
+    except (CommandFailed, Refused) as error:
+        Interrupted.handle(signal.SIG_IGN)
+        failed = str(error)
+        if isinstance(error, CommandFailed):
+            failed = f"'{error.command.text(place.space.name)}' failed: {error.said}"
+        elif all(step.state == PLANNED for step in steps):
+            raise
+        left = [outcome.said for outcome in back(runner, steps, to_earlier=True) if not outcome.done]
+        if left:
+            raise Failed(f"{failed}; rolled back only in part: {'; '.join(left)}") from None
+        try:
+            raise Failed(f"{failed}; {rolled_back()}") from None
+        except Refused as wrong:
+            raise Failed(f"{failed}; rolled back, but {wrong}") from None
+    finally:
+        Interrupted.handle(signal.SIG_DFL)
+
+
+def undo(runner: Runner, steps: list[Step], force: bool = False, dry: bool = False) -> tuple[list[Command], list[str]]:
+    """-> the commands, and what there is to say"""
+    commands: list[Command] = []
+    said: list[str] = []
+    Interrupted.handle(signal.SIG_IGN)
+    try:
+        for outcome in back(runner, steps, force, dry):
+            commands += outcome.commands
+            if outcome.said:
+                said.append(outcome.said)
+    finally:
+        Interrupted.handle(signal.SIG_DFL)
+    return commands, said
 
 
 def back(runner: Runner, steps: list[Step], force: bool = False, dry: bool = False,
          to_earlier: bool = False) -> Iterator[Outcome]:
-    """Takes steps back, the last one first. Each is looked at first: it may be as before
-    already, be as lowq-tc left it, or be something else, which is left alone."""
-    place = runner.place
+    """Undoes steps, the last one first. Each is looked at first: it may be as before already, be
+    as lowq-tc left it, or be something else, which is left alone."""
     for step in reversed(steps):
         # Nothing that was never begun is undone; but an earlier call may have done it.
         if step.state == UNDONE or (step.state == PLANNED and (to_earlier or not step.earlier)):
@@ -139,8 +170,8 @@ def back(runner: Runner, steps: list[Step], force: bool = False, dry: bool = Fal
         way = step.earlier if to_earlier and step.earlier else step.before
         try:
             yield one_back(runner, step, way, force, dry)
-        except Gone:
-            yield Outcome(step, False, f"{place.link.name if place.link else 'the device'} is gone", [])
+        except Refused as error:
+            yield Outcome(step, False, str(error), [])
 
 
 def one_back(runner: Runner, step: Step, way: Way, force: bool, dry: bool) -> Outcome:
@@ -164,7 +195,7 @@ def one_back(runner: Runner, step: Step, way: Way, force: bool, dry: bool) -> Ou
     commands = place.commands_back(step, way, now)
     if dry:
         return Outcome(step, True, "", commands)
-    runner.mark(step, UNDOING)
+    note(runner, step, UNDOING)
     for command in commands:
         try:
             run(command, place.space, runner.lock)
@@ -172,14 +203,21 @@ def one_back(runner: Runner, step: Step, way: Way, force: bool, dry: bool) -> Ou
             text = command.text(place.space.name)
             return Outcome(step, False, f"'{text}' failed: {error.said}", commands)
     now = place.look(step)
+    said = ""
     if not place.as_before(way, step, now) and not step.lost:
         said = f"{name} is not as it was: {difference(step, way.state, now)}"
         if not forced:
             return Outcome(step, False, said, commands)
-        runner.mark(step, UNDONE)
-        return Outcome(step, True, said, commands)
-    runner.mark(step, UNDONE)
-    return Outcome(step, True, "", commands)
+    note(runner, step, UNDONE)
+    return Outcome(step, True, said, commands)
+
+
+def note(runner: Runner, step: Step, state: str) -> None:
+    """A full disk does not keep us from undoing: the record that it holds still says enough."""
+    try:
+        runner.mark(step, state)
+    except Refused:
+        pass
 
 
 # --- rehearsal --------------------------------------------------------------------------
@@ -192,8 +230,8 @@ class Rehearsal(NamedTuple):
 
 
 def rehearse(link: inspect.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:
-    """Runs lists of commands, each on a clean device of the same name, MTU and number of
-    queues, in a network namespace that ends with this function."""
+    """Runs each list of commands on a new device with the same name, MTU and number of queues,
+    in a network namespace that ends with this function."""
     import ctypes
     import pickle
 
@@ -205,7 +243,7 @@ def rehearse(link: inspect.Link, queues: int, stages: list[list[Command]]) -> Re
         try:
             if inspect.c_library().unshare(ctypes.c_int(inspect.CLONE_NEWNET)) == 0:
                 result = rehearse_here(link, queues, stages)
-        except (Refused, Gone, OSError):
+        except (Refused, OSError):
             pass
         finally:
             failed = (result.failed.command, result.failed.said) if result.failed else None

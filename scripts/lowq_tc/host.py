@@ -7,10 +7,10 @@ of allowed controls are shared by all: the last namespace that uses them puts th
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
+from copy import deepcopy
 from typing import NamedTuple
 
 from . import inspect
@@ -18,7 +18,7 @@ from .aspects import ALLOWED, ALLOWED_KEY, MODULE, PARAMETER, ROUTE, SYSCTL, Pla
 from .command import Command, Json
 from .device import Result
 from .errors import Failed, Refused
-from .execute import CommandFailed, Interrupted, Runner, back, run
+from .execute import Runner, carry_out, undo
 from .inspect import Namespace
 from .journal import DONE, PLANNED, UNDONE, Damaged, HostRecord, Journal, Step, Way
 from .options import HOST, Options
@@ -91,8 +91,8 @@ class Route(NamedTuple):
 
 
 def split_route(line: str, replaced: list[str] | None = None) -> Route | None:
-    """A route as ip shows it, in words that ip takes again. With replaced, the metrics that
-    ours replace, and features, are left out. None: the route is dead."""
+    """A route as ip shows it, in words that ip accepts. Features, and metrics named in replaced,
+    are left out of it. None: the route is dead."""
     words = line.split()
     head: list[str] = []
     tail: list[str] = []
@@ -176,7 +176,7 @@ def indexed(words: list[str], place: Place) -> list[str]:
 
 
 def nameful(route: str, place: Place) -> str:
-    names = {f"#{link.ifindex}": link.name for link in inspect.links(place.space)}
+    names = {f"#{number}": name for number, name in place.space.names().items()}
     return " ".join(Command(tuple(route.split())).on_device(names).argv)
 
 
@@ -201,7 +201,7 @@ class Plan:
         return next((step for step in steps if step.aspect == aspect and step.target == target), None)
 
     def add(self, steps: list[Step], step: Step, now: Json) -> None:
-        """What was there before an earlier call of ours is what reset puts back."""
+        """Reset puts back what was there before the first call of lowq-tc."""
         old = self.old(step.aspect, step.target)
         if old and self.place.ours(old, now):
             step.before, step.users = old.before, dict(old.users)
@@ -353,11 +353,8 @@ def apply(space: Namespace, journal: Journal, control: str, options: Options) ->
     dry = options.has("dry-run")
     if not dry:
         journal.begin()
-    try:
-        record = journal.host()
-    except Damaged as error:
-        raise Failed(f"{error}; 'lowq-tc host reset --forget' drops it and changes nothing else") from None
-    before = json.loads(json.dumps(record.to_json())) if not record.empty else None
+    record = journal.host()
+    before = deepcopy(record)
     settled(record)
     report = Report()
     plan = Plan(space, record, control, report)
@@ -368,33 +365,23 @@ def apply(space: Namespace, journal: Journal, control: str, options: Options) ->
     cookie = str(space.cookie)
     register(record, space, control, plan)
     saves = bool(plan.own or plan.shared or cookie in record.own)
-    runner = Runner(Place(space), journal.lock_file, lambda: journal.save_host(record))
-    Interrupted.catch()
-    try:
-        for command in plan.first:
-            run(command, space, journal.lock_file)
+
+    def save() -> None:
         if saves:
             journal.save_host(record)
-        runner.forward(plan.shared + plan.own)
-    except CommandFailed as error:
-        Interrupted.ignore()
-        failed = f"'{error.command.text(space.name)}' failed: {error.said}"
-        left = [
-            outcome.said for outcome in back(runner, plan.shared + plan.own, to_earlier=True) if not outcome.done
-        ]
-        if left:
-            raise Failed(f"{failed}; rolled back only in part: {'; '.join(left)}") from None
-        if before:
-            journal.write(journal.HOST, before)
-        else:
-            journal.drop(journal.HOST)
-        raise Failed(f"{failed}; rolled back to what was there before") from None
-    finally:
-        Interrupted.release()
-    for step in plan.shared + plan.own:
-        step.earlier = None
-    if saves:
-        journal.save_host(record)
+
+    def rolled_back() -> str:
+        journal.save_host(before)
+        return "rolled back to what was there before"
+
+    def complete() -> None:
+        if saves:
+            done = deepcopy(record)
+            for step in done.shared + done.steps.get(cookie, []):
+                step.earlier = None
+            journal.save_host(done)
+
+    carry_out(Runner(Place(space), journal.lock_file, save), plan.shared + plan.own, complete, rolled_back, plan.first)
     return Result("host", "applied", "", control, f"host for {control}: set", report, plan.commands())
 
 
@@ -441,10 +428,7 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Result:
     cookie = str(space.cookie)
     if options.has("forget"):
         return forget(space, journal, dry)
-    try:
-        record = journal.host()
-    except Damaged as error:
-        raise Failed(f"{error}; 'lowq-tc host reset --forget' drops it and changes nothing else") from None
+    record = journal.host()
     settled(record)
     prune(record, space)
     own = record.steps.get(cookie, [])
@@ -457,23 +441,14 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Result:
             stays = "stays allowed" if step.aspect == ALLOWED else "stays"
             report.note(f"'{step.target}' {stays}: another namespace was set up with the same control")
     if not own and not mine and cookie not in record.own:
+        if not dry:
+            journal.save_host(record)  # without the namespaces that are gone
         return Result("host", "unchanged", "", "reset", "host: nothing to undo", report, [])
     # until all is undone the namespace counts as a user, so that a next reset finds it
     for step in mine:
         step.users[cookie] = space.inode
     runner = Runner(Place(space), journal.lock_file, lambda: journal.save_host(record))
-    commands: list[Command] = []
-    left: list[str] = []
-    if not dry:
-        Interrupted.ignore()
-    try:
-        for outcome in back(runner, mine + own, options.has("force"), dry):
-            commands += outcome.commands
-            if outcome.said:
-                left.append(outcome.said)
-    finally:
-        if not dry:
-            Interrupted.release()
+    commands, left = undo(runner, mine + own, options.has("force"), dry)
     if dry:
         if left:
             raise Failed("host: " + "; ".join(left))
@@ -509,10 +484,7 @@ def forget(space: Namespace, journal: Journal, dry: bool) -> Result:
 
 
 def show(space: Namespace, journal: Journal) -> Json:
-    try:
-        record = journal.host()
-    except Damaged as error:
-        raise Failed(f"{error}; 'lowq-tc host reset --forget' drops it and changes nothing else") from None
+    record = journal.host()
     cookie = str(space.cookie)
     place = Place(space)
     sysctls = {}

@@ -80,13 +80,11 @@ class Namespace:
             return
         here = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            there = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                enter(there)
+                with open(self.path, "rb") as there:
+                    enter(there.fileno())
             except OSError as error:
                 raise Refused(f"cannot enter network namespace '{self.name}': {error.strerror}") from None
-            finally:
-                os.close(there)
             try:
                 yield
             finally:
@@ -96,11 +94,16 @@ class Namespace:
 
     @property
     def cookie(self) -> int:
-        """Identifies the namespace for good: unlike its inode it is not used again."""
+        """Identifies the namespace. Unlike its inode number, a cookie is never reused."""
         if not self._cookie:
             with self.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
                 self._cookie = int.from_bytes(probe.getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8), "little")
         return self._cookie
+
+    def names(self) -> dict[int, str]:
+        """Its devices: index -> name"""
+        with self.entered():
+            return dict(socket.if_nameindex())
 
     def tool(self, name: str, *words: str) -> list[str]:
         return [name, *(("-n", self.name) if self.name else ()), *words]
@@ -176,8 +179,11 @@ def loads(text: str) -> Json:
         raise Refused(f"cannot read what tc or ip printed: {text[:80]!r}") from None
 
 
-def links(space: Namespace) -> list[Link]:
-    status, text, said = output(space.tool("ip", "-d", "-j", "link", "show"))
+def links(space: Namespace, name: str | None = None) -> list[Link]:
+    """All devices, or the one of this name, if there is one"""
+    status, text, said = output(space.tool("ip", "-d", "-j", "link", "show", *(("dev", name) if name else ())))
+    if status and name:
+        return []
     if status:
         raise Refused(f"'ip link show' failed: {said.strip()}")
     return [
@@ -207,7 +213,7 @@ class Hardware(NamedTuple):
 
 
 def hardware(space: Namespace, link: Link) -> Hardware:
-    """What /sys shows. /sys is that of the namespace of who mounted it: it is believed only
+    """What /sys shows. /sys belongs to the namespace in which it was mounted, so it is used only
     if it shows the same device."""
     folder = f"/sys/class/net/{link.name}/"
     limit = "queues/tx-0/byte_queue_limits/limit"
@@ -266,14 +272,14 @@ def root_handle(tree: Json) -> str:
     return handle_of(root) if root else "0:"
 
 
-def read_tree(space: Namespace, link: Link) -> Json:
+def read_tree(space: Namespace, link: Link, shown: list[Json] | None = None) -> Json:
     """All that hangs below the root: {"qdiscs", "classes", "filters", "txqlen"}.
 
     Where lowq-tc made the tree, handles that the kernel chose are called "auto": they are
     others when the same tree is made again.
     """
     found: list[Json] = []
-    shown = qdiscs(space, link.name)
+    shown = qdiscs(space, link.name) if shown is None else shown
     for qdisc in shown:
         if qdisc.get("kind") in ("ingress", "clsact"):
             continue
@@ -305,6 +311,9 @@ def batch(space: Namespace, device: str, count: int, lines: list[str]) -> list[l
     """The output of several "tc ... show", each as lines. One tc for all: a device may have
     hundreds of queues. The device's qdiscs, count lines, are shown after each and separate
     them. -force: tc would end where a parent went away meanwhile."""
+    if set(device) & set("#\\'\""):  # which a batch has no way to write
+        return [[shown for shown in output(space.tool("tc", "-d", *line.split(" ")))[1].splitlines() if shown.strip()]
+                for line in lines]
     asked = "".join(f"{line}\nqdisc show dev {device}\n" for line in lines)
     parts: list[list[str]] = [[]]
     marks = 0
@@ -323,18 +332,14 @@ def batch(space: Namespace, device: str, count: int, lines: list[str]) -> list[l
     return parts[:-1]
 
 
-def one_show(space: Namespace, line: str) -> list[str]:
-    text = output(space.tool("tc", "-d", *line.split(" ")))[1]
-    return [shown.rstrip() for shown in text.splitlines() if shown.strip()]
-
-
-def read_clsact(space: Namespace, link: Link) -> Json:
+def read_clsact(space: Namespace, device: str, shown: list[Json] | None = None) -> Json:
     """What is at the device's ingress: None, or its kind and filters."""
-    for qdisc in qdiscs(space, link.name):
-        if qdisc.get("kind") in ("ingress", "clsact"):
-            filters = {way: one_show(space, f"filter show dev {link.name} {way}") for way in ("ingress", "egress")}
-            return {"kind": qdisc["kind"], **filters}
-    return None
+    shown = qdiscs(space, device) if shown is None else shown
+    kind = next((qdisc["kind"] for qdisc in shown if qdisc["kind"] in ("ingress", "clsact")), None)
+    if kind is None:
+        return None
+    ingress, egress = batch(space, device, len(shown), [f"filter show dev {device} {way}" for way in ("ingress", "egress")])
+    return {"kind": kind, "ingress": ingress, "egress": egress}
 
 
 # --- tc itself ------------------------------------------------------------------

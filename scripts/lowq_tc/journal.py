@@ -13,7 +13,7 @@ import json
 import os
 import stat
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from .command import Command, Json
 from .errors import Failed, Refused
@@ -33,12 +33,13 @@ class Way:
     state: Json  # as aspects.look() reads it
     commands: list[Command]
 
-    def to_json(self) -> Json:
-        return {"state": self.state, "commands": [one.to_json() for one in self.commands]}
-
     @staticmethod
     def from_json(made: Json) -> Way:
-        return Way(made["state"], [Command.from_json(one) for one in made["commands"]])
+        return Way(made["state"], commands(made))
+
+
+def commands(made: Json) -> list[Command]:
+    return [Command(tuple(argv), everywhere, file) for argv, everywhere, file in made["commands"]]
 
 
 @dataclass
@@ -56,30 +57,12 @@ class Step:
     users: dict[str, int] = field(default_factory=dict)  # of a shared setting: cookie -> inode
     control: str = ""
 
-    def to_json(self) -> Json:
-        made = {
-            "aspect": self.aspect, "target": self.target, "state": self.state,
-            "commands": [one.to_json() for one in self.commands],
-            "before": self.before.to_json(), "after": self.after,
-        }
-        if self.earlier:
-            made["earlier"] = self.earlier.to_json()
-        if self.lost:
-            made["lost"] = self.lost
-        if self.users:
-            made["users"] = self.users
-        if self.control:
-            made["control"] = self.control
-        return made
-
     @staticmethod
     def from_json(made: Json) -> Step:
-        return Step(
-            made["aspect"], made["target"], [Command.from_json(one) for one in made["commands"]],
-            Way.from_json(made["before"]),
-            Way.from_json(made["earlier"]) if "earlier" in made else None,
-            made["after"], made["state"], made.get("lost", ""), made.get("users", {}), made.get("control", ""),
-        )
+        return Step(**made | {
+            "commands": commands(made), "before": Way.from_json(made["before"]),
+            "earlier": made["earlier"] and Way.from_json(made["earlier"]),
+        })
 
 
 @dataclass
@@ -96,32 +79,16 @@ class DeviceRecord:
     report: Json
     steps: list[Step]
     complete: bool = False
-    earlier: Json = None  # the whole record that this one replaces, until it is complete
-
-    def to_json(self) -> Json:
-        return {
-            "version": VERSION, "boot": boot_id(),
-            "namespace": {"cookie": self.cookie, "inode": self.inode, "name": self.namespace},
-            "device": {"ifindex": self.ifindex, "name": self.name, "address": self.address,
-                       "permanent": self.permanent, "kind": self.kind},
-            "profile": self.profile, "report": self.report, "complete": self.complete,
-            "steps": [step.to_json() for step in self.steps], "earlier": self.earlier,
-        }
 
     @staticmethod
     def from_json(made: Json) -> DeviceRecord:
-        space, device = made["namespace"], made["device"]
-        return DeviceRecord(
-            space["cookie"], space["inode"], space["name"], device["ifindex"], device["name"],
-            device["address"], device["permanent"], device["kind"], made["profile"], made["report"],
-            [Step.from_json(one) for one in made["steps"]], made["complete"], made["earlier"],
-        )
+        return DeviceRecord(**made | {"steps": [Step.from_json(one) for one in made["steps"]]})
 
     def link(self, all_links: list[Link]) -> Link | None:
-        """The device, whatever its name and address are by now."""
+        """The device, whatever its name and address are now."""
         for link in all_links:
             if link.ifindex == self.ifindex:
-                # A permanent address that is another one: the index was given again.
+                # Another permanent address: the index was reused for another device.
                 if self.permanent and link.permanent and link.permanent != self.permanent:
                     break
                 return link
@@ -140,24 +107,10 @@ class HostRecord:
     steps: dict[str, list[Step]] = field(default_factory=dict)  # cookie -> its steps
     shared: list[Step] = field(default_factory=list)
 
-    def to_json(self) -> Json:
-        return {
-            "version": VERSION, "boot": boot_id(),
-            "namespaces": {
-                cookie: {**space, "steps": [step.to_json() for step in self.steps.get(cookie, [])]}
-                for cookie, space in self.own.items()
-            },
-            "shared": [step.to_json() for step in self.shared],
-        }
-
     @staticmethod
     def from_json(made: Json) -> HostRecord:
-        record = HostRecord()
-        for cookie, space in made["namespaces"].items():
-            record.own[cookie] = {key: space[key] for key in ("inode", "name", "controls")}
-            record.steps[cookie] = [Step.from_json(one) for one in space["steps"]]
-        record.shared = [Step.from_json(one) for one in made["shared"]]
-        return record
+        steps = {cookie: [Step.from_json(one) for one in own] for cookie, own in made["steps"].items()}
+        return HostRecord(made["own"], steps, [Step.from_json(one) for one in made["shared"]])
 
     @property
     def empty(self) -> bool:
@@ -176,7 +129,7 @@ class Journal:
     # --- the folder -----------------------------------------------------------
 
     def begin(self) -> None:
-        """Before anything is read that is to be changed: may we, and is nobody else at it?"""
+        """Before anything is read that will be changed: checks our rights and takes the lock."""
         status = open("/proc/self/status", encoding="ascii").read()
         capable = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff"))
         if not int(capable, 16) >> CAP_NET_ADMIN & 1:
@@ -199,11 +152,11 @@ class Journal:
                 if error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN):
                     return  # a file system without locks
             if time.monotonic() > end:
-                raise Refused("another lowq-tc is at work")
+                raise Refused("another lowq-tc is running")
             time.sleep(0.02)
 
     def check(self) -> None:
-        """Records are run as root: nobody else may be able to write them."""
+        """Commands in records run as root: no other user may be able to write them."""
         path = os.path.realpath(self.folder)
         while True:
             found = os.stat(path)
@@ -238,9 +191,10 @@ class Journal:
         if not isinstance(made, dict) or made.get("version") != VERSION:
             raise Damaged(f"the record {path} is of another version of lowq-tc")
         # Cookies and indices begin again with each boot.
-        return made if made.get("boot") == boot_id() else None
+        return made.get("record") if made.get("boot") == boot_id() else None
 
-    def write(self, name: str, made: Json) -> None:
+    def write(self, name: str, record: DeviceRecord | HostRecord) -> None:
+        made = {"version": VERSION, "boot": boot_id(), "record": asdict(record)}
         path = f"{self.folder}/{name}"
         try:
             file = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -252,6 +206,8 @@ class Journal:
             os.rename(path + ".new", path)
             self.sync()
         except OSError as error:
+            if os.path.exists(path + ".new"):
+                os.unlink(path + ".new")
             raise Refused(f"cannot write the record {path}: {error.strerror}") from None
 
     def drop(self, name: str) -> None:
@@ -284,11 +240,11 @@ class Journal:
     def parsed_device(self, name: str, made: Json) -> DeviceRecord | None:
         try:
             return DeviceRecord.from_json(made) if made else None
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise Damaged(f"the record {self.folder}/{name} is damaged") from None
 
     def save_device(self, record: DeviceRecord) -> None:
-        self.write(self.device_file(record.cookie, record.ifindex), record.to_json())
+        self.write(self.device_file(record.cookie, record.ifindex), record)
 
     def device_files(self) -> list[str]:
         try:
@@ -318,14 +274,18 @@ class Journal:
     HOST = "host.json"
 
     def host(self) -> HostRecord:
-        made = self.read(self.HOST)
+        said = f"the record {self.folder}/{self.HOST} is damaged"
         try:
+            made = self.read(self.HOST)
             return HostRecord.from_json(made) if made else HostRecord()
-        except (KeyError, TypeError, AttributeError):
-            raise Damaged(f"the record {self.folder}/{self.HOST} is damaged") from None
+        except Damaged as error:
+            said = str(error)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            pass
+        raise Damaged(f"{said}; 'lowq-tc host reset --forget' drops it and changes nothing else")
 
     def save_host(self, record: HostRecord) -> None:
         if record.empty:
             self.drop(self.HOST)
         else:
-            self.write(self.HOST, record.to_json())
+            self.write(self.HOST, record)

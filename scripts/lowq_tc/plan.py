@@ -59,7 +59,7 @@ def settle_line(device: Device, options: Options, profile: Profile, report: Repo
     elif not shape and options.has("rate") and 0 < device.link_rate < rate:
         report.note(f"--rate {given} is above the {rate_text(device.link_rate)} of {device.name}")
     if not rate and "rtt" in profile.options and not options.has("k"):
-        raise Refused(f"{device.name} tells no link speed: give --rate")
+        raise Refused(f"{device.name} reports no link speed: give --rate")
     return Line(rate, device.frame), shape
 
 
@@ -80,7 +80,7 @@ def settle_burst(context: Context) -> int:
         if line.drain_ns(burst) >= TICK << 32:
             raise Refused(f"{given}: takes {line.drain_ns(burst) // 10**9} s at this rate; tc sets at most 274 s")
         if burst < line.frame:
-            context.report.note(f"{given}: less than one packet; htb lets a packet through all the same")
+            context.report.note(f"{given}: less than one packet; htb still lets one packet through")
     drain = line.drain_ns(burst)
     if drain < 5000:
         context.report.note(
@@ -155,8 +155,8 @@ def text_of_tree(tree: Json) -> str:
 
 def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: DeviceRecord | None,
                  force: bool, report: Report) -> list[Step]:
-    """The steps that make the wanted queue. Where an earlier one of ours stands, what was
-    there before that remains what reset puts back."""
+    """The steps that make the wanted queue. If lowq-tc has set the device before, reset still puts
+    back what was there before the first call."""
     steps = []
     for aspect in (SEGMENTS, TREE, CLSACT):
         now = present.states[aspect]
@@ -195,7 +195,7 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
 
 
 def wanted_at_all(step: Step, want: Wanted) -> bool:
-    """False: it only takes back what an earlier call did."""
+    """False: the step only undoes what an earlier call did."""
     return step.aspect == TREE or (want.gso_segs is not None if step.aspect == SEGMENTS else bool(want.egress))
 
 
@@ -226,7 +226,7 @@ def previous(step: Step, link: Link, now: Json, default: str | None, force: bool
         if not force:
             raise Refused(
                 f"the root qdisc of {link.name}, {reason}, cannot be put back exactly by 'reset'; --force replaces"
-                " it all the same"
+                " it anyway"
             ) from None
         lose(step, now, str(reason), report)
 

@@ -106,7 +106,7 @@ def remake(tree: Json, device: str, default: str | None) -> list[Command]:
         # The kernel's own choice comes back by itself, if it still is its choice.
         other = kernels_choice(tree, default)
         if other:
-            raise CannotRemake(f"'{other}', while the kernel's default is '{default}' by now")
+            raise CannotRemake(f"'{other}', while the kernel's default is '{default}' now")
         return []
     children = [qdisc for qdisc in tree["qdiscs"] if not qdisc.get("root")]
     try:

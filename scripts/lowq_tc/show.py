@@ -6,7 +6,7 @@ from __future__ import annotations
 from . import inspect
 from .aspects import Gone, Place, difference
 from .command import Json
-from .device import stray, the_link
+from .device import stray, the_link, with_our_root
 from .errors import Refused
 from .inspect import Link, Namespace
 from .journal import DONE, DeviceRecord, Journal
@@ -38,10 +38,8 @@ def device(space: Namespace, link: Link, record: DeviceRecord | None) -> Json:
             "previous_exact": not (tree and tree.lost),
             "changed_since": bool(record.complete and differs), "differs": differs, "cut_short": not record.complete,
         }
-    else:
-        said = stray(space, link.name)
-        if said:
-            shown["differs"] = [said]
+    elif with_our_root(space, link.name):
+        shown["differs"] = [stray(space, link.name)]
     marks = sorted({one["kind"] for one in queues if one["marked"]})
     shown |= {
         "queues": queues, "marked": sum(one["marked"] for one in queues), "marking": marks,
@@ -99,7 +97,7 @@ def show(space: Namespace, journal: Journal, names: list[str]) -> tuple[list[Jso
         chosen = [the_link(space, links, name) for name in names]
     else:
         chosen = [link for link in links if link.ifindex in by_index]
-        roots = {q.get("dev") for q in inspect.qdiscs(space) if q.get("root") and inspect.handle_of(q) == "10f0:"}
+        roots = with_our_root(space)
         chosen += [link for link in links if link.name in roots and link.ifindex not in by_index]
         for record in records:
             if record.link(links) is None:

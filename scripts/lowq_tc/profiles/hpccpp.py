@@ -13,7 +13,7 @@ from .queues import settle_limit
 def compute(context: Context) -> Queue:
     device, options, report, line = context.device, context.options, context.report, context.line
     if not line.rate:
-        raise Refused(f"{device.name} tells no link speed: give --rate")
+        raise Refused(f"{device.name} reports no link speed: give --rate")
     if line.rate < 10_000_000:
         given = options.given.get("rate", rate_text(line.rate))
         raise Refused(f"--rate {given}: sch_int stamps 10mbit to 1600gbit")

@@ -131,7 +131,7 @@ def advise(context: Context, threshold: int) -> None:
     if not device.software and not context.shape:
         if device.queue_limits in ("none", "", "0"):
             report.note(
-                f"{device.name} shows no byte queue limits at work: packets wait in its ring, where"
+                f"{device.name} has no active byte queue limits: packets wait in its ring, where"
                 f" nothing marks them; make it short ('ethtool -G {device.name} tx N') or shape a"
                 " little below the line rate (--shape)"
             )
