@@ -888,6 +888,84 @@ t_installed() {
 	[[ $out == *dctcp* ]] || fail "link: $out"
 }
 
+declare_test t_units "" 'systemd units: valid; what they start sets, what they stop puts back'
+t_units() {
+	local before unit
+
+	[[ -e $SELFTESTS/../debian/rules ]] || skip 'no units here'
+	for unit in lowq-tc@ lowq-tc-host; do
+		sed "s|/usr/sbin/lowq-tc|$LOWQ_TC|" "$SELFTESTS/../debian/lowq-tools.$unit.service" >"$TMP/$unit.service"
+		! command -v systemd-analyze >/dev/null ||
+			systemd-analyze verify --man=no "$TMP/$unit.service" >"$TMP/verify" 2>&1 && [[ ! -s $TMP/verify ]] ||
+			fail "$unit: $(<"$TMP/verify")"
+	done
+	before=$(picture)
+	unit lowq-tc@ ExecStart LOWQ_TC='fifo --rate 1gbit' || fail "start: $(<"$TMP/err")"
+	[[ $(tcn qdisc show dev lq0) == *"htb 10f0:"* ]] || fail 'the queue is not set'
+	unit lowq-tc@ ExecStop || fail "stop: $(<"$TMP/err")"
+	same "$before" "$(picture)" 'the picture after the stop'
+	# a speed that is not known yet: systemd tries again after a failure
+	! unit lowq-tc@ ExecStart LOWQ_TC='dctcp --rtt 100us' || fail 'set without a speed'
+	grep -q '^Restart=on-failure' "$TMP/lowq-tc@.service" || fail 'not tried again'
+	unit lowq-tc-host ExecStart LOWQ_HOST='reno --default --route 10.71.0.0/24' || fail "start: $(<"$TMP/err")"
+	[[ $(ipn route show) == *"congctl reno"* ]] || fail 'the route is not set'
+	unit lowq-tc-host ExecStop || fail "stop: $(<"$TMP/err")"
+	same "$before" "$(picture)" 'the picture after the stop of the host'
+}
+
+# Runs a line of a unit as systemd does: words of a variable are separate
+unit() {	# UNIT KEY [VARIABLE=VALUE]
+	in_ns a env "${@:3}" sh -c "$(sed -n "s/^$2=//p" "$TMP/$1.service" | sed 's/%I/lq0/')" >/dev/null 2>"$TMP/err"
+}
+
+declare_test t_plugin "" 'commands that need a plugin of tc run as printed'
+t_plugin() {
+	local printed
+
+	[[ -e $BIN/q_dualpi2.so ]] || skip 'no plugin here'
+	have_qdisc dualpi2 || skip 'no dualpi2'
+	! tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh || skip 'this tc knows dualpi2'
+	mkdir -p "$TMP/plug/bin" "$TMP/plug/share/lowq" "$TMP/plug/lib/lowq"
+	cp "$LOWQ_TC" "$TMP/plug/bin/lowq-tc"
+	cp -r "${LOWQ_TC%/*}/lowq_tc" "$TMP/plug/share/lowq/"
+	cp "$BIN/q_dualpi2.so" "$TMP/plug/lib/lowq/"
+	printed=$("$TMP/plug/bin/lowq-tc" -n "$ns" prague lq0 --rate 100mbit --step 500us --dry-run -q)
+	[[ $printed == *"TC_LIB_DIR=$TMP/plug/lib/lowq tc "*"step_thresh 500us"* ]] || fail "printed: $printed"
+	sh -e <<<"$printed" || fail "as printed: $printed"
+	[[ $(TC_LIB_DIR=$BIN tc -n "$ns" qdisc show dev lq0) == *"step_thresh 500us"* ]] ||
+		fail "tc shows: $(TC_LIB_DIR=$BIN tc -n "$ns" qdisc show dev lq0)"
+}
+
+declare_test t_generated "" 'generated options: the dry run is what the kernel has then; numbers are those that were meant'
+t_generated() {
+	export LOWQ_TC
+	[[ ! -e $BIN/q_dualpi2.so ]] || export TC_LIB_DIR=$BIN
+	unshare -n python3 "$SELFTESTS/lowq_tc_generated.py" "$([[ ${FULL:-} ]] && echo 300 || echo 12)" >"$TMP/generated" 2>&1
+	case $? in
+	0) cat "$TMP/generated" >&3 ;;
+	4) skip "$(<"$TMP/generated")" ;;
+	*) fail "$(<"$TMP/generated")" ;;
+	esac
+}
+
+declare_test t_schema "" 'JSON: every key is in the manual, and every key of the manual is printed'
+t_schema() {
+	local man=$SELFTESTS/../man/lowq-tc.8
+
+	[[ -e $man ]] || skip 'no manual here'
+	sed -n '/^\.Ss JSON/,/^\.Sh/s/^\.\(It \)\?Va //p' "$man" | tr -s ' ,.' '\n' | sort -u >"$TMP/documented"
+	{
+		must fifo lq0 --rate 1gbit --dry-run --json && jq 'keys[]' <<<"$out"
+		must fifo lq0 --rate 1gbit && must show --json && jq '.[] | keys[], (.queues[] | keys[])' <<<"$out"
+		must reset --all --json && jq 'keys[], (.devices[] | keys[])' <<<"$out"
+		must host reno --route 10.71.0.0/24 --json && jq 'keys[]' <<<"$out"
+		must host show --json && jq 'keys[], (.changes[] | keys[])' <<<"$out"
+		must host reset --json && jq 'keys[]' <<<"$out"
+		must list --json && jq 'keys[], (.profiles[], .controls[] | keys[])' <<<"$out"
+	} | tr -d '"' | sort -u >"$TMP/printed"
+	same "$(<"$TMP/documented")" "$(<"$TMP/printed")" 'what is documented'
+}
+
 declare_test t_documented "" 'every option is in the manual and in --help'
 t_documented() {
 	local man=$SELFTESTS/../man/lowq-tc.8 help o
@@ -903,4 +981,5 @@ t_documented() {
 	done
 }
 
+exec 3>&1
 run_tests "$@"
