@@ -13,6 +13,7 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -20,18 +21,18 @@ import sys
 from fractions import Fraction
 from typing import Any, Callable
 
+import lowq_tc_crash
+
+os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = lowq_tc_crash.STATE
 try:
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import strategies as st
-    from hypothesis.configuration import set_hypothesis_home_dir
 except ImportError:
+    os.rmdir(lowq_tc_crash.STATE)
     print("no hypothesis")
     sys.exit(4)
 
-import lowq_tc_crash
-
 EXAMPLES = int(sys.argv[1])
-set_hypothesis_home_dir(lowq_tc_crash.STATE)  # type: ignore[no-untyped-call]
 FRAME = 1514
 Json = Any
 counts = {"set": 0, "refused": 0, "routes": 0, "routes refused": 0}
