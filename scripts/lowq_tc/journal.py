@@ -19,7 +19,7 @@ from .command import Command, Json
 from .errors import Failed, Refused
 from .inspect import Link, Namespace, boot_id
 
-VERSION = 1
+VERSION = 2
 LOCK_WAIT = 10.0  # seconds
 CAP_NET_ADMIN = 12
 
@@ -190,8 +190,10 @@ class Journal:
             raise Damaged(f"the record {path} is damaged") from None
         if not isinstance(made, dict) or made.get("version") != VERSION:
             raise Damaged(f"the record {path} is of another version of lowq-tc")
+        if "boot" not in made or "record" not in made:
+            raise Damaged(f"the record {path} is damaged")
         # Cookies and indices begin again with each boot.
-        return made.get("record") if made.get("boot") == boot_id() else None
+        return made["record"] if made["boot"] == boot_id() else None
 
     def write(self, name: str, record: DeviceRecord | HostRecord) -> None:
         made = {"version": VERSION, "boot": boot_id(), "record": asdict(record)}
