@@ -27,7 +27,7 @@
 #include "int_host_impl.h"
 
 CC_PARAM(max_rate, 4000000, 1, 1000000000, 0644, "0 would answer nothing: unload the module",
-	 "responses per second and network namespace, at most");
+	 "most responses per second in each network namespace");
 CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 leaves the window to the senders",
 	 "base RTT T of receiver-based HPCC++ in nanoseconds, 0 is off (draft 6.3.2)");
 

@@ -49,7 +49,7 @@
 #define ALPHA_USER_Q	10
 
 CC_PARAM(shift_g, DCTCP_SHIFT_G_DEFAULT, DCTCP_SHIFT_G_MIN, DCTCP_SHIFT_G_MAX, 0644,
-	 "0 would be g = 1, no smoothing; beyond 10 g is as good as 0 and alpha stays as it began",
+	 "0 would be g = 1, no smoothing; beyond 10 alpha would hardly change",
 	 "estimation gain g = 2^-shift_g, 1 to 10 (RFC 8257 4.2)");
 CC_PARAM(alpha_init, 1024, 0, 1024, 0644, "1024 is alpha = 1",
 	 "alpha of a new connection in 1/1024, 0 to 1024 (RFC 8257 3.3: 1)");
@@ -94,7 +94,7 @@ static void dctcp_ref_init(struct sock *sk)
 	struct dctcp_ref *ca = inet_csk_ca(sk);
 
 	if (!cc_handshake_pending(sk) && !cc_ecn_any(tp)) {
-		pr_info_once("a connection did not negotiate ECN: it is Reno (see also net.ipv4.tcp_ecn, and set the control before connect)\n");
+		pr_info_once("a connection did not negotiate ECN and uses Reno (set net.ipv4.tcp_ecn, and the control before connect)\n");
 		/* RFC 8257 4.2: on top of Reno. NEEDS_ECN has made us ECT: undo. */
 		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &dctcp_ref_reno);
 		INET_ECN_dontxmit(sk);

@@ -52,11 +52,11 @@
 #include "hpccpp_probe_impl.h"
 #include "hpccpp_reno_impl.h"
 
-CC_PARAM(w_ai_bytes, 0, 0, 1 << 20, 0644, "0 is the rule of thumb, from flows",
+CC_PARAM(w_ai_bytes, 0, 0, 1 << 20, 0644, "0 computes it from flows",
 	 "additive increase W_ai in bytes, 0 derives it from flows (draft 5)");
 CC_PARAM(line_rate_mbps, 0, 0, 1600000, 0644, "0 starts with the initial window",
 	 "the host's rate in Mb/s, at which flows start; 0 is TCP's initial window (draft 5)");
-CC_PARAM(probes_lost, 4, 1, 12, 0644, "so many probes without telemetry end HPCC++",
+CC_PARAM(probes_lost, 4, 1, 12, 0644, "HPCC++ ends after this many probes without telemetry",
 	 "unanswered probes after which a connection falls back, 1 to 12");
 
 /* --- the algorithm ------------------------------------------------------------ */

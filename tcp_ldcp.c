@@ -78,13 +78,13 @@ CC_PARAM(eta, 512, 1, 1023, 0644, "512 is 1/2; 1024 would ignore marks",
 	 "factor of a decrease below one packet in 1/1024, 1 to 1023 (draft 2.2: 1/2)");
 CC_PARAM(shift_gamma, 4, LDCP_SHIFT_GAMMA_MIN, LDCP_SHIFT_GAMMA_MAX, 0644,
 	 "2 is 1/4, 3 is 1/8, 4 is 1/16",
-	 "gamma = 2^-shift_gamma packets, the step and the least window, 2 to 4 (draft 2.2)");
+	 "gamma = 2^-shift_gamma packets, the step and the smallest window, 2 to 4 (draft 2.2)");
 CC_PARAM(ack_every, 1, 1, 64, 0644, "1 is an ACK per packet",
-	 "receiver: at most so many packets to an ACK, 1 to 64 (draft 2.2: m)");
+	 "receiver: most packets per ACK, 1 to 64 (draft 2.2: m)");
 CC_PARAM(link_rate_mbps, 0, 0, 1000000, 0644, "0 is unknown",
-	 "rate of the sender's link in Mb/s, for the initial window; 0 takes the route's initcwnd");
+	 "rate of the sender's link in Mb/s, for the initial window; 0 uses the route's initcwnd");
 CC_PARAM(base_rtt_us, 0, 0, 1000000, 0644, "0 is unknown",
-	 "RTT of the empty path in microseconds, for the initial window; 0 takes the route's initcwnd");
+	 "RTT of the empty path in microseconds, for the initial window; 0 uses the route's initcwnd");
 CC_PARAM(fast_start, 1, 0, 1, 0444, "0 is off, 1 is on",
 	 "fast start with Not-ECT packets; 0 starts in the stable stage (draft 2.3)");
 

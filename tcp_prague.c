@@ -71,7 +71,7 @@ CC_PARAM(ect, 1, 0, 1, 0444, "0 is ECT(0), 1 is ECT(1)",
 	 "which ECT packets carry: 1, or 0 for private networks (2.2)");
 CC_PARAM(dctcp_feedback, 0, 0, 1, 0444, "0 is off, 1 is on",
 	 "without Accurate ECN, on kernels that lack it: DCTCP's feedback and ECT(0), between two ends that both have this on; private networks only");
-CC_PARAM(ewma_shift, 3, 1, 10, 0644, "0 would be g = 1, no smoothing; beyond 10 alpha hardly moves",
+CC_PARAM(ewma_shift, 3, 1, 10, 0644, "0 would be g = 1, no smoothing; beyond 10 alpha would hardly change",
 	 "gain of alpha's average, g = 2^-ewma_shift, 1 to 10 (2.3.2: 1/16)");
 CC_PARAM(per_ack, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "average with every ACK and spread a cut over the round that follows (3.1.3)");
@@ -93,7 +93,7 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "pace the initial window over half of the handshake's RTT (3.1.1)");
 CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
-	 "faster than additive increase after so many rounds without marks since slow start, or since a cut of more than a quarter; 0 is off (3.1.2: off)");
+	 "faster than additive increase after this many rounds without marks since slow start, or since a cut of more than a quarter; 0 is off (3.1.2: off)");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "detect a Classic ECN AQM, and respond to its marks as Reno (3.3)");
 CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
@@ -404,7 +404,7 @@ static void judge_aqm(struct sock *sk)
 	if (!ca->classic && ca->score >= CLASSIC_SCORE) {
 		ca->classic = true;
 		trace_prague_mode(sk, "classic", "queue");
-		pr_info_once("a connection has met what looks like a Classic ECN AQM (a queue of %u us with marks): it responds as Reno there\n",
+		pr_info_once("a connection has found a queue that looks like a Classic ECN AQM (%u us with marks): it responds as Reno\n",
 			     queue);
 	} else if (ca->classic && !ca->score) {
 		ca->classic = false;

@@ -12,7 +12,7 @@
 CC_PARAM(probe_rtts, 1, 1, 16, 0644, "1 is once per RTT",
 	 "RTTs between probes, 1 to 16 (draft 6.2.1.2)");
 CC_PARAM(probe_packets, 8, 0, 64, 0644, "0 is once per RTT, however few packets that is",
-	 "full packets between probes where U is near eta, 0 to 64, at most 8 RTTs");
+	 "full packets between probes while U is near eta, 0 to 64; at most 8 RTTs");
 CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop of 15 means 15 or more",
 	 "nodes on the path that a probe has room for, 1 to 14 (draft 6.1)");
 CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
