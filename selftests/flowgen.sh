@@ -293,7 +293,7 @@ rpc_due()
 	pkill -STOP -f 'flowgen rpc .*--rate 400 --duration 500ms' || fail "no client to stop"
 	sleep 0.2
 	pkill -CONT -f 'flowgen rpc .*--rate 400 --duration 500ms'
-	wait $pid
+	wait "$pid"
 	RC=$?
 	good_run "$(field summary flows)"
 	between "ms later than due, at most" "$(jq -s '[.[] | select(.type == "flow") |

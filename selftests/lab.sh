@@ -193,7 +193,7 @@ two_clones()
 		done
 		expect "status of ${rows[i]}" "$(jq -r .status "$A/${rows[i]}/result.json")" = ok
 	done
-	kill $busy
+	kill "$busy"
 }
 declare_test two_clones "" "clones at other paths, in other environments, build the same files and print the same digits"
 

@@ -581,10 +581,10 @@ two_way_below_one()
 		talked ldcp_ack
 		stop_captures
 		for ns in h1 r; do
-			echo "$q $ns: PAWS $(counted $ns TcpExtPAWSEstab), timeouts $(counted $ns TcpExtTCPTimeouts), retransmissions $(counted $ns TcpRetransSegs)"
-			expect "$q: PAWS discards at $ns" "$(counted $ns TcpExtPAWSEstab)" -eq 0
-			expect "$q: timeouts at $ns" "$(counted $ns TcpExtTCPTimeouts)" -eq 0
-			expect "$q: retransmissions at $ns" "$(counted $ns TcpRetransSegs)" -eq 0
+			echo "$q $ns: PAWS $(counted "$ns" TcpExtPAWSEstab), timeouts $(counted "$ns" TcpExtTCPTimeouts), retransmissions $(counted "$ns" TcpRetransSegs)"
+			expect "$q: PAWS discards at $ns" "$(counted "$ns" TcpExtPAWSEstab)" -eq 0
+			expect "$q: timeouts at $ns" "$(counted "$ns" TcpExtTCPTimeouts)" -eq 0
+			expect "$q: retransmissions at $ns" "$(counted "$ns" TcpRetransSegs)" -eq 0
 		done
 		expect "$q: least cw in 1/16" "$(field cw_q40 <"$TMP/ours" | sort -n | awk 'NR == 1 { print $1 / 2^36 }')" -eq 1
 		# a base RTT of 5 ms; only its own ACKs tell h1's RTT

@@ -75,6 +75,7 @@ counted()
 # --- tunnels and devices -----------------------------------------------------------
 # The devices that a connection's packets pass on their way out of h1
 
+# shellcheck disable=SC2034 # for world.sh
 TUNNELS=(gre gre_key ipip sit vxlan geneve esp_transport esp_tunnel wireguard vrf ipvlan macvlan)
 
 # both_ends: a line for each end of a tunnel: NS, its address, the other end's address, and the
