@@ -806,25 +806,27 @@ declare_test cwnd_clamp "H5" "the route's cwnd limits W, too"
 
 probe_route()
 {
-	local i
+	local steps=() i
 
 	needs_virtual
 	dumbbell 1 1ms
-	node sw egress 1gbit
-	# packets with the probes' DSCP have another route; the socket's route expires repeatedly
+	# rules know the DSCPs of the old TOS bits everywhere, others on new kernels and with a new ip
+	parameter dscp=5
+	PARAM=$REFLECTOR parameter dscp=5
+	node sw egress 1gbit dscp 5
+	# what has the probes' DSCP goes elsewhere
 	ip -n "${NSP}h1" link add elsewhere type dummy
 	ip -n "${NSP}h1" link set elsewhere up
 	ip -n "${NSP}h1" route add default dev elsewhere table 200
-	ip -n "${NSP}h1" rule add dsfield 0x5c table 200 2>/dev/null || skip "no rules by DSCP"
-	serve r
-	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 100ms >"$TMP/flow.json" &
-	for ((i = 0; i < 20; i++)); do
-		ip -n "${NSP}h1" route replace 192.0.2.0/24 via 10.0.1.254 metric $((i + 1))
-		sleep 0.004
+	ip -n "${NSP}h1" rule add dsfield 0x14 table 200 || fail "no rule"
+	# the socket's route expires while nothing is in flight: then the probe is sent first
+	for ((i = 1; i <= 20; i++)); do
+		steps+=("run=ip -n ${NSP}h1 route replace 192.0.2.0/24 via 10.0.1.254 metric $i" send=1000 sleep=0.01)
 	done
-	wait $!
+	sink
+	client 10.0.0.1 send=100000 sleep=0.05 "${steps[@]}" info
 	expect "packets that went elsewhere" "$(in_ns h1 cat /sys/class/net/elsewhere/statistics/tx_packets)" -le 1
-	expect "control" "$(flow_field cc)" = hpccpp
+	expect "control" "$(field cc <"$TMP/client" | tail -n1)" = hpccpp
 }
 declare_test probe_route "H8 H18" "a probe's DSCP does not change the route of its flow"
 
@@ -851,12 +853,15 @@ retransmits_at_once()
 	command -v nft >/dev/null || skip "no nft"
 	dumbbell 1 50ms
 	node sw egress 1gbit
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 20
 	sink
-	# only the second to the fourth of ten packets arrive: three SACKs, six packets in flight
-	drop_data '{ 0, 4-9 }'
+	# only the second to the fourth of 20 packets arrive: three SACKs, 16 packets in flight, and
+	# W is 10
+	drop_data '{ 0, 4-19 }'
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
-	client 10.0.0.1 send=14480
+	client 10.0.0.1 send=28960
 	stop_captures
+	expect "packets sent at once" "$(packets "$TMP/h.pcap" 'tcp.dstport == 5299 && tcp.len > 500 && frame.time_relative < 0.09' tcp.seq | sort -u | wc -l)" -eq 20
 	packets "$TMP/h.pcap" 'tcp.dstport == 5299 && tcp.len > 500' tcp.seq frame.time_relative >"$TMP/data"
 	expect "first retransmission after the first data, ms" "$(awk -F'\t' 'NR == 1 { t = $2 } seen[$1]++ { printf "%.1f\n", ($2 - t) * 1000; exit }' "$TMP/data")" -le 80
 }
