@@ -17,6 +17,8 @@ if [ "${FULL:-}" ]; then
 	FLOOD=1000000 FLOOD_S=10 AWAY=1000
 else
 	FLOOD=4000 FLOOD_S=0.04 AWAY=10
+	# each way to go once
+	[ "${LOWQ_LAB:-}" != debug ] || AWAY=5
 fi
 
 # --- roce_rcm --------------------------------------------------------------
@@ -270,7 +272,7 @@ roce_away()
 		esac
 		# the client, where it is still there: it goes at once, whatever is held back
 		ip netns pids "${NSP}h1" | xargs -r kill -9
-		WAIT=2 wait_until no_clients
+		WAIT=$(virtual && echo 2 || echo 20) wait_until no_clients
 	done
 	teardown
 	rmmod roce_rcm || fail "cannot unload"
