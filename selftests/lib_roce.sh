@@ -268,11 +268,11 @@ mark_none()
 	in_ns sw tc qdisc del dev egress clsact
 }
 
-# hosts N: N hosts that send to r, with lines of 1 Gb/s, the only queues. In the debug
+# hosts N: N hosts that send to r, with lines of LINE (1 Gb/s), the only queues. In the debug
 # flavour, in real time, lines and rates are a fiftieth of that.
 hosts()
 {
-	local rate=1gbit
+	local rate=${LINE:-1gbit}
 
 	if ! virtual; then
 		rate=20mbit
