@@ -403,7 +403,7 @@ fast_start_undo()
 	dumbbell 1 10ms
 	initial 40
 	every sysctl -qw net.ipv4.tcp_ecn=1
-	# the late packet arrives after it was sent again, and before that arrives: its timestamp tells
+	# the late packet arrives while its retransmission is on the way: timestamps show it
 	lossy delay 20ms
 	fates h1 eth0 18ms
 	talk_server r --cc ldcp

@@ -667,7 +667,7 @@ undo()
 	needs_virtual
 	needs_accecn
 	path 1 10ms
-	# the late packet arrives after it was sent again, and before that arrives: its timestamp tells
+	# the late packet arrives while its retransmission is on the way: timestamps show it
 	lossy delay 20ms
 	fates h1 eth0 18ms
 	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0

@@ -23,6 +23,8 @@ run_scenario()
 	dumbbell 2 10ms "$other"
 	bottleneck 100mbit 10ms
 	serve r --cc prague
+	check_path h1 r 100mbit 10ms
+	check_path h2 r 100mbit "$other"
 	watch_queue 100mbit 80s 160s 10ms
 	long_flows 2 160s 20000
 	watched
