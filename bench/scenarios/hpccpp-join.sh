@@ -19,9 +19,9 @@ GOALS='[
 	{"metric":"jain_end","row":"hpccpp","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95 in the last 50 of 500 RTTs together (W_init / W_ai is 320)"}]'
 ANSWER="With HPCC++ the total rate is right and the queue is short {range joined_rtts hpccpp} after a second flow starts; DCTCP takes {range joined_rtts dctcp}."
 CONCLUSION="HPCC++ senders read the link's load from telemetry, so both adjust within a few RTTs. DCTCP learns
-one bit per packet; a value above 500 RTTs means that its queue fell below 5 packets only after the
-second flow had ended. stage=0 frees bandwidth faster than stage=5, because each step may multiply
-the window at once."
+one bit per packet: its queue may stay above 5 packets until the second
+flow has ended, and no value is shown then. stage=0 frees bandwidth faster than stage=5, because
+each step may multiply the window at once."
 
 run_scenario()
 {

@@ -4,7 +4,7 @@ TITLE="HPCC++: long flows at 10 and 100 Gb/s, base RTT 10 and 100 us"
 QUESTION="Does HPCC++ use 95 % of the link with a queue near zero, where DCTCP keeps a queue of K packets?"
 TOPOLOGY='
  h1..hN  a long flow each  -- sw ==== rate ==== r
-                             (stamps, or RED step at RTT*C/7)
+                             (stamps, or RED step at RTT*C/7, 4 packets at least)
                               base RTT rtt'
 ROWS="dctcp hpccpp"
 VARIANTS=()
@@ -33,7 +33,7 @@ still growing."
 
 run_scenario()
 {
-	local ms
+	local ms sent
 	local -A length=([10gbit-100us]=80 [10gbit-10us]=40 [100gbit-100us]=20 [100gbit-10us]=8)
 
 	ms=${length[$rate-$rtt]}
@@ -41,11 +41,24 @@ run_scenario()
 	dumbbell "$flows" "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
-	check_path h1 r "$rate" "$rtt"
+	check_path h1 r "$rate" "$rtt" "$(step_packets)"
+	sent=$(port_bytes)
 	watch_queue "$rate" $((ms / 2))ms "${ms}ms"
 	long_flows "$flows" $((ms + 1))ms 100
 	watched
 	probes_share
+}
+
+# step_packets: where the RED step is
+step_packets()
+{
+	awk -v c="${rate%gbit}" -v t="${rtt%us}" 'BEGIN { k = int(c * 1000 * t / 8 / 7 / 1514); print k < 4 ? 4 : k }'
+}
+
+# port_bytes: what the port has sent
+port_bytes()
+{
+	in_ns sw tc -s -j qdisc show dev egress | jq '.[0].bytes'
 }
 
 # Probes, as the reflector counts them, 122 bytes each, of what the port has sent
@@ -53,5 +66,5 @@ probes_share()
 {
 	[ "$CONTROL" = hpccpp ] || return 0
 	metric probe_share "$(awk -v n="$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Answered" { print $2 }')" \
-		-v all="$(in_ns sw tc -s -j qdisc show dev egress | jq '.[0].bytes')" 'BEGIN { print n * 122 / all }')"
+		-v all=$(($(port_bytes) - sent)) 'BEGIN { print n * 122 / all }')"
 }

@@ -3,13 +3,13 @@
 TITLE="LDCP: incast of 256 x 64 kB at 10 Gb/s, base RTT 100 us"
 QUESTION="256 answers start at full speed at once: do they complete without a timeout, and sooner than with DCTCP?"
 TOPOLOGY='
- h1..h32  8 x 64 kB each, at one instant -- sw ==== 10 Gb/s ==== r
+ h1..h32  8 x 64 kB each, within 10 us   -- sw ==== 10 Gb/s ==== r
   10 Gb/s each                             (ldcp: WRED; dctcp: RED step; 1 MB)
                                             base RTT 100 us'
 ROWS="dctcp ldcp"
 VARIANTS=("iw=10" "iw=87")
-PARAMS='{"initial window":"ldcp: 87 packets, the BDP; dctcp: iw","K of dctcp":"65 packets","limit":"1 MB","all at full rate":"13.8 ms"}'
-COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","timeouts","stable_drops","first_rtt_drops","qlen_p99_pkts","marks","retrans_real"]'
+PARAMS='{"initial window":"ldcp: 87 packets, the BDP; dctcp: iw","K of dctcp":"65 packets","limit":"1 MB","starts":"at random within 10 us","all at full rate":"13.8 ms"}'
+COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","timeouts","stable_drops","first_rtt_drops","qlen_p99_pkts","marks","retrans"]'
 REFERENCE=dctcp
 GOALS='[
 	{"metric":"timeouts","row":"ldcp","op":"<=","value":0,"variant":"*","text":"no RTO"},

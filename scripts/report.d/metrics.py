@@ -43,8 +43,6 @@ METRICS: dict[str, Metric] = {
     "rpc_count": Metric(("requests", ""), "requests", "", 1, "count", "requests completed"),
     "retrans": Metric(("retrans", ""), "retransmits", "", 1, "count",
                       "segments that were retransmitted"),
-    "retrans_real": Metric(("retrans", ""), "retransmits", "", 1, "count",
-                           "segments retransmitted, as the hosts' own TCP counts them"),
     "delay_p50_us": Metric(("delay", "p50 us"), "queueing delay, p50", "µs", 1, "number",
                            "half of the packets waited no longer than this"),
     "delay_max_us": Metric(("delay", "max us"), "queueing delay, max", "µs", 1, "number",
