@@ -90,9 +90,10 @@ virtual_time()
 {
 	local ms
 
-	ms=$(wall_ms "$LAB" run -- sleep 10)
+	# the least of five: other work on this machine only adds to it
+	ms=$(for _ in 1 2 3 4 5; do wall_ms "$LAB" run -- sleep 10; done | sort -n | head -n1)
 	expect "wall time of 10 s of sleep, ms" "$ms" -lt 1000
-	ms=$(wall_ms "$LAB" run -- true)
+	ms=$(for _ in 1 2 3 4 5; do wall_ms "$LAB" run -- true; done | sort -n | head -n1)
 	expect "wall time of a trivial command, ms" "$ms" -lt 3000
 	ms=$(wall_ms "$LAB" run --realtime -- sleep 2)
 	expect "wall time of 2 s of sleep with --realtime, ms" "$ms" -ge 2000

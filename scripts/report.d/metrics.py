@@ -88,6 +88,11 @@ METRICS: dict[str, Metric] = {
                              "completion time of small flows divided by that in an idle network"),
     "slow_p99_small": Metric(("small", "p99"), "slowdown under 100 kB, p99", "×", 1, "number",
                              "the same, 99 of 100 flows"),
+    "slow_p99_medium": Metric(("medium", "p99"), "slowdown, 100 kB to 1 MB, p99", "×", 1, "number",
+                              "completion time of flows of that size divided by that in an idle "
+                              "network, 99 of 100 flows"),
+    "drawn_load": Metric(("load", "drawn %"), "load drawn", "%", 100, "percent",
+                         "what the requests drawn come to, with headers, of the trunks"),
     "slow_p50_large": Metric(("large", "p50"), "slowdown over 1 MB, p50", "×", 1, "number",
                              "completion time of large flows divided by that in an idle network"),
     "slow_p99_large": Metric(("large", "p99"), "slowdown over 1 MB, p99", "×", 1, "number",
