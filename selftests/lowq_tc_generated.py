@@ -100,14 +100,17 @@ def kernel(device: str) -> tuple[list[Json], list[str]]:
         for name in ("refcnt", "dev"):
             qdisc.pop(name, None)
         qdisc["options"] = {k: v for k, v in (qdisc.get("options") or {}).items() if k != "direct_packets_stat"}
-    lines = run("tc", "-d", "class", "show", "dev", device).splitlines()
+    # handles that the kernel chose differ each time, and so does the order of classes
+    def fixed(shown: str) -> str:
+        return re.sub(r"\b[89a-f][0-9a-f]{3}:", "auto:", shown)
+
+    lines = sorted(fixed(line) for line in run("tc", "-d", "class", "show", "dev", device).splitlines()
+                   if "class fq_codel" not in line)
     for qdisc in qdiscs:
-        lines += run("tc", "-d", "filter", "show", "dev", device, "parent", qdisc["handle"], check=False).splitlines()
-    # handles that the kernel chose differ each time
-    text = re.sub(r"\b[89a-f][0-9a-f]{3}:", "auto:", json.dumps([qdiscs, [x for x in lines if "class fq_codel" not in x]]))
-    both = json.loads(text)
-    both[0].sort(key=lambda q: (q.get("parent", ""), q["handle"]))
-    return both[0], both[1]
+        lines += fixed(run("tc", "-d", "filter", "show", "dev", device, "parent", qdisc["handle"], check=False)).splitlines()
+    qdiscs = json.loads(fixed(json.dumps(qdiscs)))
+    qdiscs.sort(key=lambda q: (q.get("parent", ""), q["handle"]))
+    return qdiscs, lines
 
 
 FLAGS = ("ecn", "nodrop", "harddrop", "relative", "sojourn")
