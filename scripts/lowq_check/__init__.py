@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The package of lowq-check.
+
+    finding.py    one line of the result
+    tcpinfo.py    TCP_INFO, and the host's connections (inet_diag)
+    facts.py      reads the host: kernel, modules, sysctls, routes, devices
+    queues.py     which queues of a device mark
+    verdicts.py   facts -> findings
+    wire.py       how the two instances talk
+    end.py        one end of the test connections: sends, receives, captures
+    packets.py    packets with chosen headers, sent and captured
+    listen.py     the listener
+    path.py       the client: what it does with both ends -> measurements
+    judge.py      measurements -> findings
+    output.py     the table and JSON
+    cli.py        the command line
+
+Only facts.py, end.py, packets.py, listen.py and path.py touch the machine. lowq_tc/inspect.py
+reads tc, ip and sysctl for both programs.
+"""

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line of lowq-check.
+
+Exit status: 0 fine, 1 something is not fine, 2 it could not be checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import re
+import sys
+from typing import NoReturn
+
+from lowq_tc.errors import Refused
+from lowq_tc.profiles import CONTROLS
+from lowq_tc.texts import controls_there, names_in
+from lowq_tc.version import version
+
+from . import finding, output
+
+PORT = 5388
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Refused(message)
+
+
+def port_number(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 0 < int(text) < 65536:
+        raise argparse.ArgumentTypeError(f"{text}: not a port")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", text) or not 0 < float(text) <= 86400:
+        raise argparse.ArgumentTypeError(f"{text}: not a number of seconds (up to 86400)")
+    return float(text)
+
+
+def name_word(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_.:@%-]{1,40}", text, re.ASCII) or text.startswith("-"):
+        raise argparse.ArgumentTypeError(f"{text[:40]}: not a name")
+    return text
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="lowq-check", allow_abbrev=False,
+        description="Tells whether a congestion control works on this host and, with PEER, on the path to it; and"
+                    " if not, why.",
+        epilog="Exit status: 0 fine, 1 something is not fine, 2 it could not be checked.",
+    )
+    add = made.add_argument
+    add("peer", nargs="*", metavar="PEER", help="a host where lowq-check --listen runs; several: its addresses")
+    add("--control", "-c", type=name_word, action="append", default=[],
+        help="check this control, as a program that chooses it; default: those in use")
+    add("--device", "-d", type=name_word, action="append", default=[],
+        help="a device whose queue should mark (or stamp, for hpccpp)")
+    add("--json", action="store_true", help="the result as JSON")
+    add("--version", action="store_true", help="print the version")
+    return made
+
+
+def options_of(made: argparse.ArgumentParser) -> dict[str, bool]:
+    """option -> does it take a value?"""
+    return {word: action.nargs != 0 for action in made._actions for word in action.option_strings}
+
+
+def completions(words: list[str]) -> list[str]:
+    """What may stand at the end of these words, the last of which may be begun only"""
+    options = options_of(parser())
+    current, before = (words[-1], words[-2] if len(words) > 1 else "") if words else ("", "")
+    choices: list[str] = []
+    if options.get(before):
+        if before in ("--control", "-c"):
+            choices = list(dict.fromkeys([*CONTROLS, *controls_there()]))
+        elif before in ("--device", "-d"):
+            choices = names_in("/sys/class/net")
+    elif current.startswith("-"):
+        choices = [word for word in options if word.startswith("--")]
+    return [choice for choice in choices if choice.startswith(current)]
+
+
+def local(args: argparse.Namespace) -> list[finding.Finding]:
+    from . import facts, verdicts
+
+    here = facts.read(args.control)
+    names = [device.name for device in here.devices]
+    for name in args.device:
+        if name not in names:
+            raise Refused(f"no device '{name}' that is up")
+    return verdicts.local(here, args.control, args.device)
+
+
+def run(argv: list[str]) -> int:
+    if argv[:1] == ["--complete"]:
+        print("\n".join(completions(argv[1:])))
+        return 0
+    args = parser().parse_args(argv)
+    if args.version:
+        print("lowq-check", version())
+        return 0
+    findings = local(args)
+    status = finding.status(findings)
+    if args.json:
+        print(json.dumps(output.as_json(findings, {}, status), indent=2))
+    else:
+        print(output.table(findings))
+    return status
+
+
+def main(argv: list[str]) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = run(argv)
+        sys.stdout.flush()
+        return status
+    except (Refused, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            return 2
+        print("lowq-check:", str(error).splitlines()[0], file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 2

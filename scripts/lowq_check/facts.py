@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is so on this host. Reads only."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import socket
+import struct
+from typing import NamedTuple
+
+from lowq_tc import inspect
+from lowq_tc.command import Json
+from lowq_tc.errors import Refused
+from lowq_tc.inspect import Link, Namespace
+from lowq_tc.options import Options
+from lowq_tc.profiles import CONTROLS
+from lowq_tc.profiles.base import Host
+
+from . import queues
+from .tcpinfo import Connection, connections
+
+TCP = "net.ipv4.tcp_"
+
+
+class Control(NamedTuple):
+    name: str
+    tcp: bool  # a control that sockets can choose
+    module: str
+    exists: bool
+    loaded: bool
+    signer: str  # of its file; "" if it is unsigned or built in
+    available: bool
+    allowed: bool
+    default: bool
+    routes: tuple[str, ...]  # with this congctl
+    ecn: tuple[int, ...]  # values of tcp_ecn with which a server agrees to what it needs
+    idle: tuple[str, ...]  # modules that it needs beside its own, and that are not loaded
+    changed: tuple[str, ...]  # parameters away from their defaults
+    parameters: dict[str, int]
+
+    @property
+    def used(self) -> bool:
+        return self.default or bool(self.routes)
+
+
+class Device(NamedTuple):
+    name: str
+    kind: str
+    up: bool
+    mtu: int
+    speed: int  # bit/s, 0 if unknown
+    qdiscs: tuple[Json, ...]
+    offloads: tuple[str, ...]
+    ring: int  # packets of its transmit ring, 0 if unknown
+    queue_limits: bool  # does it have byte queue limits?
+
+
+class Facts(NamedTuple):
+    kernel: str
+    root: bool
+    ecn: int
+    accecn: bool  # has this kernel Accurate ECN?
+    ecn_option: int
+    default: str
+    sig_enforced: bool
+    controls: tuple[Control, ...]
+    devices: tuple[Device, ...]
+    rdma: tuple[str, ...]  # soft-RoCE devices
+    connections: tuple[Connection, ...]
+
+
+def number(text: str | None, default: int = 0) -> int:
+    return int(text) if text and re.fullmatch(r"-?\d+", text) else default
+
+
+# --- modules and controls -----------------------------------------------------------
+
+
+def module_words(module: str, *options: str) -> str:
+    try:
+        return inspect.output(["modinfo", *options, module])[1]
+    except Refused:
+        return ""
+
+
+def default_parameters(module: str) -> dict[str, int]:
+    """As the descriptions of its parameters state them"""
+    found = {}
+    for line in module_words(module, "-p").splitlines():
+        match = re.match(r"(\w+):.*\(default (\d+)\)", line)
+        if match:
+            found[match[1]] = int(match[2])
+    return found
+
+
+def parameters(module: str) -> dict[str, int]:
+    folder = f"/sys/module/{module}/parameters"
+    if not os.path.isdir(folder):
+        return {}
+    values = {name: inspect.read_file(f"{folder}/{name}") for name in sorted(os.listdir(folder))}
+    return {name: int(value) for name, value in values.items() if value is not None and value.isdigit()}
+
+
+def routes_by_control(space: Namespace) -> dict[str, list[str]]:
+    """congctl -> prefixes of the routes that name it"""
+    found: dict[str, list[str]] = {}
+    for family in ("-4", "-6"):
+        status, text, _ = inspect.output(space.tool("ip", family, "route", "show", "table", "all"))
+        for line in text.splitlines() if not status else ():
+            match = re.match(r"(?:unicast )?(\S+) .*\bcongctl (?:lock )?(\S+)", line)
+            if match:
+                found.setdefault(match[2], []).append(match[1])
+    return found
+
+
+def lockdown() -> bool:
+    """Does this kernel load signed modules only?"""
+    enforced = inspect.read_file("/sys/module/module/parameters/sig_enforce") == "Y"
+    mode = inspect.read_file("/sys/kernel/security/lockdown") or ""
+    return enforced or "[integrity]" in mode or "[confidentiality]" in mode
+
+
+def read_control(space: Namespace, name: str, routes: dict[str, list[str]]) -> Control:
+    host = Host(Options(), space.sysctl)
+    if name in CONTROLS:
+        CONTROLS[name].needs(host)
+    if not host.tcp:
+        host.modules, host.services = host.services, []
+    module = host.modules[0] if host.modules else "tcp_" + name
+    available = name in (space.sysctl(TCP + "available_congestion_control") or "").split()
+    loaded = inspect.module_loaded(module)
+    exists = available or inspect.module_exists(module)
+    values, changed = parameters(module), []
+    for key, usual in (default_parameters(module) if values else {}).items():
+        if values.get(key, usual) != usual:
+            changed.append(f"{key}={values[key]} (default {usual})")
+    return Control(
+        name, host.tcp, module, exists, loaded, module_words(module, "-F", "signer").strip() if exists else "",
+        available, name in (space.sysctl(TCP + "allowed_congestion_control") or "").split(),
+        space.sysctl(TCP + "congestion_control") == name, tuple(routes.get(name, ())), host.ecn,
+        tuple(one for one in host.services if not inspect.module_loaded(one)), tuple(changed), values,
+    )
+
+
+# --- devices ------------------------------------------------------------------------
+
+SIOCETHTOOL = 0x8946
+OFFLOADS = (("tso", 0x1E), ("gso", 0x23), ("gro", 0x2B))
+ETHTOOL_GFLAGS, ETHTOOL_GRINGPARAM, LRO = 0x25, 0x10, 1 << 15
+
+
+def ethtool(name: str, command: int, size: int) -> tuple[int, ...]:
+    """The answer's numbers; empty if the device does not know the question"""
+    import array
+
+    numbers = array.array("I", [command] + [0] * (size // 4 - 1))
+    request = struct.pack("16sP", name.encode(errors="surrogateescape")[:15], numbers.buffer_info()[0])
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+            fcntl.ioctl(asked, SIOCETHTOOL, request)
+    except OSError:
+        return ()
+    return tuple(numbers)
+
+
+def offloads(name: str) -> tuple[str, ...]:
+    found = [word for word, command in OFFLOADS if ethtool(name, command, 8)[1:] not in ((), (0,))]
+    flags = ethtool(name, ETHTOOL_GFLAGS, 8)
+    return (*found, "lro") if flags and flags[1] & LRO else tuple(found)
+
+
+def read_device(space: Namespace, link: Link, qdiscs: list[Json]) -> Device:
+    hardware = inspect.hardware(space, link)
+    ring = ethtool(link.name, ETHTOOL_GRINGPARAM, 36)
+    mine = tuple(one for one in qdiscs if one.get("dev") == link.name)
+    return Device(link.name, link.kind or "hardware", link.up, link.mtu, hardware.speed, mine, offloads(link.name),
+                  ring[8] if ring else 0, hardware.queue_limits != "none")
+
+
+def read_devices(space: Namespace) -> tuple[Device, ...]:
+    """Those that are up; a device without a queue of its own still has its line here"""
+    shown = inspect.qdiscs(space, counters=True)
+    return tuple(read_device(space, link, shown) for link in inspect.links(space) if link.up and link.name != "lo")
+
+
+def rdma_devices() -> tuple[str, ...]:
+    """RDMA devices of soft-RoCE, with the network device below"""
+    folder = "/sys/class/infiniband"
+    found = []
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        parent = inspect.read_file(f"{folder}/{name}/parent")
+        if parent:
+            found.append(f"{name} over {parent}")
+    return tuple(found)
+
+
+# --- all of it ----------------------------------------------------------------------
+
+
+def read(names: list[str], devices: bool = True) -> Facts:
+    """names: the controls to look at"""
+    space = Namespace()
+    default = space.sysctl(TCP + "congestion_control") or ""
+    routes = routes_by_control(space)
+    wanted = dict.fromkeys(names or [*CONTROLS, *routes, *([default] if default in CONTROLS else [])])
+    option = space.sysctl(TCP + "ecn_option")
+    return Facts(
+        os.uname().release, os.geteuid() == 0, number(space.sysctl(TCP + "ecn"), -1), option is not None,
+        number(option), default, lockdown(),
+        tuple(read_control(space, name, routes) for name in wanted), read_devices(space) if devices else (),
+        rdma_devices(), tuple(connections()),
+    )
+
+
+def is_marking(device: Device) -> bool:
+    return any(one.signal == queues.MARKS for one in queues.leaves(list(device.qdiscs)))

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One line of the result."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lowq_tc.command import Json
+
+FINE, NOTE, WRONG, SKIPPED = "fine", "note", "wrong", "skipped"
+
+
+class Finding(NamedTuple):
+    check: str  # what was looked at
+    state: str
+    says: str
+    fault: str = ""  # a name for the fault, which does not change between versions
+    mend: str = ""  # what to type or to change
+    where: str = "here"  # "here", "peer", or an address of the path
+
+    def to_json(self) -> Json:
+        return self._asdict()
+
+
+def fine(check: str, says: str) -> Finding:
+    return Finding(check, FINE, says)
+
+
+def note(check: str, fault: str, says: str, mend: str = "") -> Finding:
+    return Finding(check, NOTE, says, fault, mend)
+
+
+def wrong(check: str, fault: str, says: str, mend: str = "") -> Finding:
+    return Finding(check, WRONG, says, fault, mend)
+
+
+def skipped(check: str, says: str) -> Finding:
+    return Finding(check, SKIPPED, says)
+
+
+def from_peer(one: Json) -> Finding | None:
+    """A finding that the peer has sent; None if it is not one. Its texts are printed and nothing
+    else, without control characters."""
+    if not isinstance(one, dict):
+        return None
+    texts = [one.get(name) for name in ("check", "state", "says", "fault", "mend")]
+    if not all(isinstance(text, str) for text in texts) or texts[1] not in (FINE, NOTE, WRONG, SKIPPED):
+        return None
+    check, state, says, fault, mend = (printable(str(text)) for text in texts)
+    return Finding(check, state, says, fault, mend, "peer")
+
+
+def printable(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text)[:500]
+
+
+def status(findings: list[Finding]) -> int:
+    return 1 if any(one.state == WRONG for one in findings) else 0

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0
+"""TCP_INFO as names and numbers, and the connections of this namespace with theirs."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Iterator, NamedTuple
+
+TCP_CONGESTION = 13
+
+# struct tcp_info (linux/tcp.h). Older kernels return the beginning of it.
+FIELDS = (
+    ("B", "state ca_state retransmits probes backoff options scale bits"),
+    ("I", "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent last_ack_sent last_data_recv"
+          " last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space"
+          " total_retrans"),
+    ("Q", "pacing_rate max_pacing_rate bytes_acked bytes_received"),
+    ("I", "segs_out segs_in notsent_bytes min_rtt data_segs_in data_segs_out"),
+    ("Q", "delivery_rate busy_time rwnd_limited sndbuf_limited"),
+    ("I", "delivered delivered_ce"),
+    ("Q", "bytes_sent bytes_retrans"),
+    ("I", "dsack_dups reord_seen rcv_ooopack snd_wnd rcv_wnd rehash"),
+    ("H", "total_rto total_rto_recoveries"),
+    ("I", "total_rto_time received_ce delivered_e1 delivered_e0 delivered_ce_bytes received_e1 received_e0"
+          " received_ce_bytes ecn"),
+)
+LAYOUT = [(letter, name) for letter, names in FIELDS for name in names.split()]
+OPT_ECN, OPT_ECN_SEEN = 8, 16
+NO_ECN, RFC3168, ACCECN = "none", "rfc3168", "accecn"
+MODES = (NO_ECN, RFC3168, ACCECN, NO_ECN)
+
+Info = dict[str, int]
+
+
+def parse(data: bytes) -> Info:
+    """Fields that the kernel does not have are missing."""
+    found: Info = {}
+    at = 0
+    for letter, name in LAYOUT:
+        size = struct.calcsize("=" + letter)
+        if at + size > len(data):
+            break
+        found[name] = struct.unpack_from("=" + letter, data, at)[0]
+        at += size
+    return found
+
+
+def of(sock: socket.socket) -> Info:
+    return parse(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512))
+
+
+def control_of(sock: socket.socket) -> str:
+    return sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).split(b"\0")[0].decode("ascii", "replace")
+
+
+def ecn_mode(info: Info) -> str:
+    """What the handshake has negotiated"""
+    if "ecn" in info:
+        return MODES[info["ecn"] & 3]
+    return RFC3168 if info.get("options", 0) & OPT_ECN else NO_ECN
+
+
+def base_control(name: str) -> tuple[str, bool]:
+    """-> the control that was asked for, and whether this is the Reno that it falls back to"""
+    for ending in ("_reno", "-reno"):
+        if name.endswith(ending):
+            return name.removesuffix(ending), True
+    return name, False
+
+
+# --- inet_diag ----------------------------------------------------------------------
+
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLMSG_ERROR, NLMSG_DONE = 4, 20, 2, 3
+DUMP = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
+INET_DIAG_INFO, INET_DIAG_CONG = 2, 4
+ESTABLISHED = 1
+HEADER = struct.Struct("=IHHII")
+ID_AT, MESSAGE = 4, 72  # of inet_diag_msg: where its addresses are, and its length
+
+
+class Connection(NamedTuple):
+    local_port: int
+    peer: str
+    peer_port: int
+    control: str
+    info: Info
+
+
+def connections() -> list[Connection]:
+    """The established ones of this network namespace"""
+    found: list[Connection] = []
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            found += dump(family)
+        except OSError:
+            continue  # no tcp_diag, or no IPv6
+    return found
+
+
+def dump(family: int) -> Iterator[Connection]:
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as link:
+        link.settimeout(5)
+        wanted = 1 << INET_DIAG_INFO - 1 | 1 << INET_DIAG_CONG - 1
+        request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, wanted, 0, 1 << ESTABLISHED)
+        request += bytes(40) + b"\xff" * 8
+        link.send(HEADER.pack(HEADER.size + len(request), SOCK_DIAG_BY_FAMILY, DUMP, 1, 0) + request)
+        while True:
+            data = link.recv(1 << 18)
+            at = 0
+            while at + HEADER.size <= len(data):
+                length, kind = HEADER.unpack_from(data, at)[:2]
+                if kind in (NLMSG_DONE, NLMSG_ERROR) or length < HEADER.size:
+                    return
+                one = message(data[at + HEADER.size:at + length])
+                if one:
+                    yield one
+                at += length + 3 & ~3
+
+
+def message(data: bytes) -> Connection | None:
+    if len(data) < MESSAGE:
+        return None
+    sport, dport = struct.unpack_from("!HH", data, ID_AT)
+    six = data[0] == socket.AF_INET6
+    packed = data[ID_AT + 20:ID_AT + 20 + (16 if six else 4)]
+    peer = socket.inet_ntop(socket.AF_INET6 if six else socket.AF_INET, packed)
+    control, info = "", Info()
+    at = MESSAGE
+    while at + 4 <= len(data):
+        length, kind = struct.unpack_from("=HH", data, at)
+        if length < 4:
+            break
+        value = data[at + 4:at + length]
+        if kind == INET_DIAG_CONG:
+            control = value.split(b"\0")[0].decode("ascii", "replace")
+        elif kind == INET_DIAG_INFO:
+            info = parse(value)
+        at += length + 3 & ~3
+    return Connection(sport, peer.removeprefix("::ffff:"), dport, control, info)

@@ -1,0 +1,178 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# lowq-check: faults that are staged on a host or on the path must be named, and healthy set-ups
+# must not be called faulty.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_world.sh
+. "$SELFTESTS/lib_world.sh"
+
+LOWQ_CHECK=${LOWQ_CHECK:-$LOWQ_ROOT/scripts/lowq-check}
+[ -x "$LOWQ_CHECK" ] || LOWQ_CHECK=$(command -v lowq-check) || skip_all "lowq-check is not installed"
+LOWQ_CHECK=$(readlink -f "$LOWQ_CHECK")
+[ "${LOWQ_LAB:-}" ] || skip_all "loads and unloads modules"
+for module in tcp_dctcp tcp_dctcp_ref tcp_ldcp tcp_prague tcp_hpccpp int_reflector; do
+	modprobe "$module" || skip_all "no module $module"
+done
+
+# check ARGUMENT...: runs lowq-check in h1, or in the host FROM; the result is in $TMP/check.json
+# and RC
+check()
+{
+	in_ns "${FROM:-h1}" "${AS[@]}" "$LOWQ_CHECK" --json "$@" >"$TMP/check.json" 2>"$TMP/check.err"
+	RC=$?
+	[ "$RC" -ne 2 ] || fail "lowq-check $*: $(cat "$TMP/check.err")"
+	jq -r '.findings[] | select(.state != "fine") | "\(.state) \(.where) \(.check) [\(.fault)] \(.says)"' "$TMP/check.json"
+}
+AS=()
+
+# named FAULT [TEXT]: the last check calls it wrong, with that text in what it says or in where or
+# in the mend; the exit status is 1
+named()
+{
+	expect "exit status" "$RC" -eq 1
+	jq -e --arg f "$1" --arg t "${2:-}" 'any(.findings[]; .fault == $f and .state == "wrong" and
+		(.mend != "") and (.where + " " + .says + " " + .mend | contains($t)))' "$TMP/check.json" >/dev/null ||
+		fail "not named: $*"
+}
+
+# not_named FAULT: the last check does not call it wrong
+not_named()
+{
+	! jq -e --arg f "$1" 'any(.findings[]; .fault == $f and .state == "wrong")' "$TMP/check.json" >/dev/null ||
+		fail "'$1' is named"
+}
+
+# healthy: the last check found nothing wrong
+healthy()
+{
+	jq -c '.findings[] | select(.state == "wrong")' "$TMP/check.json"
+	expect "exit status" "$RC" -eq 0
+}
+
+# --- this host ------------------------------------------------------------------
+
+one_host()
+{
+	add_ns h1
+	add_ns h2
+	link h1 eth0 h2 eth0
+}
+
+module_missing()
+{
+	one_host
+	modprobe -r tcp_ldcp
+	mkdir "$TMP/empty"
+	# only lowq-check sees what is bound over the modules
+	# shellcheck disable=SC2016 # for the inner shell
+	AS=(unshare -m sh -c 'mount --bind "$0" "/lib/modules/$(uname -r)" && exec "$@"' "$TMP/empty")
+	check --control ldcp
+	named module-missing tcp_ldcp
+	AS=()
+	check --control ldcp
+	named module-not-loaded "modprobe tcp_ldcp"
+	modprobe tcp_ldcp
+	check --control ldcp
+	healthy
+}
+declare_test module_missing "" "module missing; module not loaded"
+
+not_allowed()
+{
+	one_host
+	AS=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	check --control ldcp
+	named not-allowed "lowq-tc host ldcp --allow"
+	check --control prague
+	not_named not-allowed
+	AS=()
+}
+declare_test not_allowed "" "a restricted control that this user may not choose"
+
+after_handshake()
+{
+	dumbbell 1 100us
+	sink
+	in_ns h1 python3 "$SELFTESTS/talk.py" to 10.0.0.1 connect cc=dctcp_ref send=10000 sleep=30 >/dev/null &
+	wait_until eval 'in_ns h1 ss -Htni state established | grep -q dctcp_ref_reno'
+	check --control dctcp_ref
+	named control-after-handshake 10.0.0.1
+}
+declare_test after_handshake "" "control set after the handshake"
+
+ecn_sysctl()
+{
+	one_host
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=0
+	check --control dctcp_ref
+	named tcp-ecn-off "lowq-tc host dctcp_ref"
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=2
+	check --control dctcp_ref
+	healthy
+	check --control prague
+	named tcp-ecn-not-accurate "lowq-tc host prague"
+	in_ns h1 "$LOWQ_TC" host prague -q
+	check --control prague
+	healthy
+}
+declare_test ecn_sysctl "" "tcp_ecn is 0 or 2"
+
+# queue NS DEV KIND...: at the root
+queue()
+{
+	in_ns "$1" tc qdisc replace dev "$2" root "${@:3}"
+}
+RED=(red limit 1000000 min 30000 max 30000 avpkt 1500 burst 21 bandwidth 1gbit)
+
+marking_queues()
+{
+	dumbbell 1 0
+	check --device eth0
+	named no-marking
+	queue h1 eth0 "${RED[@]}"
+	check --device eth0
+	named drops-only
+	queue h1 eth0 "${RED[@]}" ecn
+	check --device eth0
+	healthy
+	in_ns h1 "$LOWQ_TC" ldcp eth0 --rate 1gbit --rtt 100us -q
+	check --device eth0
+	healthy
+	FROM=sw
+	queue sw p1 "${RED[@]}" ecn
+	check --device egress
+	named wrong-device p1
+	queue sw egress fq_codel
+	check --device egress --device p1
+	healthy
+	check --device p1 --control hpccpp
+	named does-not-stamp
+}
+declare_test marking_queues "" "no queue that marks; one that only drops; RED on the wrong device"
+
+mq_leaves()
+{
+	local i
+
+	add_ns h1
+	add_ns h2
+	ip link add eth0 netns "${NSP}h1" numtxqueues 4 numrxqueues 4 type veth peer name eth0 netns "${NSP}h2" \
+		numtxqueues 4 numrxqueues 4
+	ip -n "${NSP}h1" link set eth0 up
+	in_ns h1 tc qdisc add dev eth0 root handle 1: mq
+	for i in 1 2 3; do
+		in_ns h1 tc qdisc add dev eth0 parent "1:$i" "${RED[@]}" ecn
+	done
+	check --device eth0
+	named mq-leaf-unmarked 1:4
+	in_ns h1 tc qdisc add dev eth0 parent 1:4 "${RED[@]}" ecn
+	check --device eth0
+	healthy
+}
+declare_test mq_leaves "" "a transmit queue of mq that does not mark"
+
+run_tests "$@"
