@@ -175,4 +175,122 @@ mq_leaves()
 }
 declare_test mq_leaves "" "a transmit queue of mq that does not mark"
 
+# --- paths ----------------------------------------------------------------------
+
+# peer [OPTION...]: the listener at r
+peer()
+{
+	in_ns r "$LOWQ_CHECK" --listen --token secret --timeout 300 "$@" >"$TMP/listener" 2>&1 &
+	wait_until listening r 5388
+}
+
+# path [OPTION...]: checks the path from h1 to r
+path()
+{
+	check "${TO:-10.0.0.1}" --token secret "$@"
+}
+
+# rewrite DEV FILTER... -- PEDIT...: what sw does to IPv4 packets that leave by DEV
+rewrite()
+{
+	local dev=$1 filter=()
+
+	shift
+	in_ns sw tc qdisc add dev "$dev" clsact
+	while [ "$1" != -- ]; do
+		filter+=("$1")
+		shift
+	done
+	shift
+	in_ns sw tc filter add dev "$dev" egress protocol ip flower "${filter[@]}" action pedit ex munge ip "$@" \
+		pipe action csum ip4h || fail "no tc flower or pedit"
+}
+
+ends_agree()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	path --control dctcp_ref
+	healthy
+	TO=fd00:0::1 path --control dctcp_ref
+	healthy
+}
+declare_test ends_agree "" "dctcp_ref at both ends of a healthy path, IPv4 and IPv6"
+
+peer_refuses()
+{
+	dumbbell 1 1ms
+	peer
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=0
+	path --control dctcp_ref
+	named peer-ecn-off 10.0.0.1
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=2
+	path --control dctcp_ref
+	named peer-control cubic
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=1
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
+	path --control prague
+	named peer-without-accecn "tcp_ecn is 1"
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=3
+	path --control prague
+	healthy
+}
+declare_test peer_refuses "" "a peer with tcp_ecn 0, with another control, without Accurate ECN"
+
+bleaches()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	rewrite egress ip_proto tcp -- tos set 0 retain 3
+	path --control dctcp_ref
+	named ecn-bleached "behind hop 1 (10.0.1.254)"
+	jq -e '[.findings[] | select(.fault == "ecn-bleached") | .check] == ["ECN to the peer"]' "$TMP/check.json" ||
+		fail "which way?"
+}
+declare_test bleaches "" "a path that bleaches ECN one way"
+
+always_ce()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	rewrite p1 ip_proto tcp ip_tos 2/2 -- tos set 3 retain 3
+	path --control dctcp_ref
+	named ce-always "behind hop 1 (10.0.0.254)"
+	not_named ecn-bleached
+}
+declare_test always_ce "" "a path that sets CE always"
+
+drops_ect_syns()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0x2/0x12 ip_tos 2/3 action drop
+	path --control dctcp_ref
+	named ect-syn-dropped
+}
+declare_test drops_ect_syns "" "a path that drops SYNs with ECT"
+
+clears_dscp()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	rewrite egress ip_proto tcp -- tos set 0 retain 0xfc
+	path --control dctcp_ref
+	named dscp-cleared "behind hop 1"
+	not_named ecn-bleached
+}
+declare_test clears_dscp "" "a path that clears the DSCP"
+
+mtu_black_hole()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip u32 match u16 0x0500 0xff00 at 2 action drop
+	path --control dctcp_ref
+	named mtu-black-hole "segments of 1448 bytes vanish, 1220 do"
+}
+declare_test mtu_black_hole "" "an MTU black hole"
+
 run_tests "$@"

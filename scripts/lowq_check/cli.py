@@ -11,9 +11,11 @@ import io
 import json
 import os
 import re
+import socket
 import sys
 from typing import NoReturn
 
+from lowq_tc.command import Json
 from lowq_tc.errors import Refused
 from lowq_tc.profiles import CONTROLS
 from lowq_tc.texts import controls_there, names_in
@@ -60,6 +62,12 @@ def parser() -> Parser:
         help="check this control, as a program that chooses it; default: those in use")
     add("--device", "-d", type=name_word, action="append", default=[],
         help="a device whose queue should mark (or stamp, for hpccpp)")
+    add("--token", type=name_word, default=os.environ.get("LOWQ_CHECK_TOKEN", ""),
+        help="what the listener prints; also from LOWQ_CHECK_TOKEN")
+    add("--load", type=seconds, default=0.0, metavar="SECONDS", help="also send as fast as possible, at most 30 s a way")
+    add("--listen", action="store_true", help="be the other end: answer one lowq-check that has the token")
+    add("--timeout", type=seconds, default=600.0, metavar="SECONDS", help="how long to listen (600)")
+    add("--port", type=port_number, default=PORT, help=f"TCP port of the listener ({PORT})")
     add("--json", action="store_true", help="the result as JSON")
     add("--version", action="store_true", help="print the version")
     return made
@@ -85,15 +93,59 @@ def completions(words: list[str]) -> list[str]:
     return [choice for choice in choices if choice.startswith(current)]
 
 
-def local(args: argparse.Namespace) -> list[finding.Finding]:
-    from . import facts, verdicts
+def listen(args: argparse.Namespace) -> int:
+    from .listen import Listener
 
+    if args.peer or args.device or args.load or args.json or len(args.control) > 1:
+        raise Refused("--listen goes with --control, --token, --timeout and --port only")
+    listener = Listener(args.port, args.control[0] if args.control else "", args.timeout, args.token)
+    port = "" if args.port == PORT else f" --port {args.port}"
+    root = "" if os.geteuid() == 0 else "; without root, so some of it will be skipped"
+    print(f"listening at port {args.port} for {args.timeout:g} s{root}. On the other host:\n"
+          f"lowq-check ADDRESS{port} --token {listener.token}", flush=True)
+    listener.run()
+    return 0
+
+
+def addresses(peers: list[str], port: int) -> list[tuple[socket.AddressFamily, str]]:
+    found: dict[str, socket.AddressFamily] = {}
+    for peer in peers:
+        try:
+            for family, _, _, _, address in socket.getaddrinfo(peer, port, type=socket.SOCK_STREAM):
+                found.setdefault(str(address[0]), family)
+        except OSError as error:
+            raise Refused(f"{finding.printable(peer)}: {error.strerror}") from None
+    return [(family, address) for address, family in found.items()]
+
+
+def checked(args: argparse.Namespace) -> tuple[list[finding.Finding], Json]:
+    """Findings about this host and the paths, and what was measured"""
+    from . import facts, judge, path, verdicts
+
+    if args.load > 30:
+        raise Refused("--load: at most 30 s")
+    if args.peer and not args.token:
+        raise Refused("--token is missing: the listener prints it")
+    wanted = addresses(args.peer, args.port)
     here = facts.read(args.control)
     names = [device.name for device in here.devices]
     for name in args.device:
         if name not in names:
             raise Refused(f"no device '{name}' that is up")
-    return verdicts.local(here, args.control, args.device)
+    findings = verdicts.local(here, args.control, args.device)
+    measured = []
+    for family, address in wanted:
+        for control in [one for one in args.control if one != "roce"] or [""]:
+            try:
+                found = path.measure(family, address, args.port, args.token, control, args.load)
+            except path.NoControl as error:
+                if not finding.status(findings):
+                    raise
+                findings.append(finding.skipped("path", str(error))._replace(where=address))
+                continue
+            measured.append(found)
+            findings += judge.path(found, here)
+    return findings, measured
 
 
 def run(argv: list[str]) -> int:
@@ -104,10 +156,12 @@ def run(argv: list[str]) -> int:
     if args.version:
         print("lowq-check", version())
         return 0
-    findings = local(args)
+    if args.listen:
+        return listen(args)
+    findings, measured = checked(args)
     status = finding.status(findings)
     if args.json:
-        print(json.dumps(output.as_json(findings, {}, status), indent=2))
+        print(json.dumps(output.as_json(findings, measured, status), indent=2))
     else:
         print(output.table(findings))
     return status

@@ -38,19 +38,8 @@ def skipped(check: str, says: str) -> Finding:
     return Finding(check, SKIPPED, says)
 
 
-def from_peer(one: Json) -> Finding | None:
-    """A finding that the peer has sent; None if it is not one. Its texts are printed and nothing
-    else, without control characters."""
-    if not isinstance(one, dict):
-        return None
-    texts = [one.get(name) for name in ("check", "state", "says", "fault", "mend")]
-    if not all(isinstance(text, str) for text in texts) or texts[1] not in (FINE, NOTE, WRONG, SKIPPED):
-        return None
-    check, state, says, fault, mend = (printable(str(text)) for text in texts)
-    return Finding(check, state, says, fault, mend, "peer")
-
-
 def printable(text: str) -> str:
+    """A text from the peer as it may be printed"""
     return "".join(char if char.isprintable() else "?" for char in text)[:500]
 
 

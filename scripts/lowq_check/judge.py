@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Measurements of a path -> findings. Nothing here touches the machine or the network."""
+
+from __future__ import annotations
+
+from lowq_tc.command import Json
+from lowq_tc.units import time_text
+
+from .facts import Facts
+from .finding import Finding, fine, note, skipped, wrong
+from .tcpinfo import ACCECN, NO_ECN, OPT_ECN_SEEN, RFC3168, Connection, base_control, ecn_mode
+
+THERE, BACK = "there", "back"
+WAY = {THERE: "to the peer", BACK: "from the peer"}
+ECN = ("Not-ECT", "ECT(1)", "ECT(0)", "CE")
+CE = 3
+# which ECN field the data of a control has; others: ECT(0), if ECN is negotiated
+ECT = {"prague": 1}
+PER_MARK = ("dctcp", "dctcp_ref", "ldcp")  # need a receiver that echoes marks one by one
+MODE = {NO_ECN: "no ECN", RFC3168: "RFC 3168", ACCECN: "Accurate ECN"}
+ALMOST_ALL = 0.9
+CLOSE_US = 20  # a base RTT may be set wrong by this and by a quarter
+SLOW_US = 2000  # a queue without marks: this, and more than the base RTT
+
+
+def is_hpccpp(control: str) -> bool:
+    return base_control(control)[0] == "hpccpp"
+
+
+def routers(ttl: int) -> int:
+    """How many have forwarded a packet that arrives with this TTL"""
+    return next((start for start in (64, 128, 255) if start >= ttl), ttl) - ttl
+
+
+def odd(tests: Json) -> list[int]:
+    """TOS of the test packets that do not arrive as sent although others arrive; CE always first"""
+    if not any(got is not None for one in tests.values() for got in one):
+        return []
+    return sorted(int(tos) for tos, results in tests.items() if settled(int(tos), results) != int(tos))
+
+
+def settled(tos: int, results: list[int | None]) -> int | None:
+    """What becomes of a packet with this TOS: one that was lost or marked once proves nothing"""
+    if tos in results:
+        return tos
+    return next((got for got in results if got is not None), None)
+
+
+def path(found: Json, facts: Facts) -> list[Finding]:
+    """All findings about a path"""
+    control = base_control(found["info"][THERE]["control"])[0]
+    rows = [negotiated(found, control)]
+    rows += controls(found)
+    rows += existing(found, facts.connections)
+    rows += header_fields(found, control)
+    rows += echoes(found)
+    rows += fits(found)
+    rows += timing(found, control, facts)
+    if "telemetry" in found:
+        rows += telemetry(found)
+    if "load" in found:
+        rows += [row for way in (THERE, BACK) for row in load(found, way)]
+    return [one._replace(where=found["address"]) for one in rows if one]
+
+
+# --- the handshake ------------------------------------------------------------------------
+
+
+def negotiated(found: Json, control: str) -> Finding:
+    mode = ecn_mode(found["info"][THERE]["info"])
+    peer = found["peer"]
+    check, says = "handshake", f"{MODE[mode]} was negotiated"
+    if control == "hpccpp":
+        return fine(check, f"{says}; hpccpp needs none")
+    if mode == ACCECN or mode == RFC3168 and control != "prague":
+        return fine(check, says)
+    syn = found.get("tests", {}).get(THERE, {}).get("syn", {})
+    ect = ECT.get(control, 2)
+    if mode == NO_ECN and syn and settled(0, syn["0"]) is not None and settled(ect, syn[str(ect)]) is None:
+        return wrong(check, "ect-syn-dropped", f"the path drops SYNs with {ECN[ect]}, so the connection has no ECN",
+                     "a middlebox on the path must let ECN pass; lowq-check's line about ECN says where")
+    if peer["ecn"] == 0:
+        return wrong(check, "peer-ecn-off", f"{says}: net.ipv4.tcp_ecn is 0 at the peer",
+                     f"at the peer: sudo lowq-tc host {control} --default")
+    if control == "prague" and not found["here"]["accecn"]:
+        return wrong(check, "kernel-without-accecn", f"{says}: this kernel has no Accurate ECN", "a kernel from 7.0 on")
+    if control == "prague" and not peer["accecn"]:
+        return wrong(check, "peer-without-accecn",
+                     f"{says}: the peer's kernel, {printed(peer['kernel'])}, has no Accurate ECN",
+                     "a kernel from 7.0 on at the peer")
+    if control == "prague" and peer["ecn"] not in (3, 4, 5):
+        return wrong(check, "peer-without-accecn", f"{says}: net.ipv4.tcp_ecn is {peer['ecn']} at the peer",
+                     "at the peer: sudo lowq-tc host prague")
+    if control not in (*PER_MARK, "prague"):
+        return note(check, "no-ecn", f"{says}: {control} does not ask for it", "sysctl net.ipv4.tcp_ecn=1")
+    return wrong(check, "ecn-refused", f"{says}, although both ends would: the path may change TCP's ECN flags",
+                 "look at the SYN at both ends: tcpdump 'tcp[13] & 2 != 0'")
+
+
+def printed(text: Json) -> str:
+    from .finding import printable
+
+    return printable(str(text))
+
+
+def controls(found: Json) -> list[Finding]:
+    """Is the control at both ends the one that was asked for?"""
+    here, there = (base_control(found["info"][way]["control"]) for way in (THERE, BACK))
+    mode = ecn_mode(found["info"][THERE]["info"])
+    asked = found["asked"] or here[0]
+    rows = []
+    if here[0] != asked:
+        rows.append(wrong("control", "other-control", f"{printed(here[0])} runs in place of {asked}",
+                          "another program, such as BPF, changes it"))
+    if here[1]:
+        rows.append(wrong("control", "fell-back", f"{here[0]} runs as Reno on a new connection",
+                          "the other lines about this path say why; so does dmesg"))
+    theirs = printed(there[0])
+    if here[0] in PER_MARK and there[0] not in PER_MARK and mode == RFC3168:
+        rows.append(wrong(
+            "control", "peer-control", f"the peer's end runs {theirs}, which echoes marks once per RTT, not one by one",
+            f"at the peer: sudo lowq-tc host {here[0]} --default or --route PREFIX (a server may choose it itself:"
+            f" lowq-check --listen --control {here[0]})"))
+    elif there[0] != here[0]:
+        rows.append(note("control", "controls-differ", f"{here[0]} here, {theirs} at the peer"))
+    return rows or [fine("control", f"{here[0]} at both ends")]
+
+
+def existing(found: Json, connections: tuple[Connection, ...]) -> list[Finding]:
+    """Other connections with this peer that run as Reno although a new one does not"""
+    if base_control(found["info"][THERE]["control"])[1] or ecn_mode(found["info"][THERE]["info"]) == NO_ECN:
+        return []
+    bad = [one for one in connections
+           if one.peer == found["address"] and base_control(one.control)[1] and ecn_mode(one.info) == NO_ECN]
+    if not bad:
+        return []
+    return [wrong("connections", "control-after-handshake",
+                  f"{len(bad)} of {base_control(bad[0].control)[0]} run as Reno, without ECN, although this peer"
+                  " agrees to ECN: their program set the control after the handshake",
+                  "set it before connect(), as a route's congctl or as the default")]
+
+
+# --- header fields ------------------------------------------------------------------------
+
+
+def header_fields(found: Json, control: str) -> list[Finding]:
+    if "tests" not in found or not found["peer"]["root"]:
+        rows = [row for way in (THERE, BACK) for row in from_counters(found, way)]
+        why = "without root here" if "tests" not in found else "without root at the peer"
+        return rows + [skipped("header fields", f"{why} only the kernel's counters were read: not each ECN field,"
+                                                " DSCP, and where they change")]
+    return [row for way in (THERE, BACK) for row in tested(found, way, control)]
+
+
+def expected_ect(info: Json) -> bool:
+    """Does this sender send ECT packets?"""
+    return ecn_mode(info["info"]) != NO_ECN and not is_hpccpp(info["control"])
+
+
+def from_counters(found: Json, way: str) -> list[Finding]:
+    """What the two sockets have counted"""
+    check = f"ECN {WAY[way]}"
+    sender, receiver = (found["info"][one] for one in ((THERE, BACK) if way == THERE else (BACK, THERE)))
+    if not expected_ect(sender):
+        return []
+    mine, theirs = sender["info"], receiver["info"]
+    if "received_e0" in theirs and ecn_mode(theirs) == ACCECN:
+        arrived = any(theirs[name] for name in ("received_e0", "received_e1", "received_ce_bytes"))
+    else:
+        arrived = bool(theirs["options"] & OPT_ECN_SEEN)
+    if not arrived:
+        return [bleached(check, "data", f"ECT arrives as {ECN[0]}", "")]
+    if mine["delivered"] >= 10 and mine["delivered_ce"] > ALMOST_ALL * mine["delivered"]:
+        return [always_ce(check, f"{mine['delivered_ce']} of {mine['delivered']} packets were marked without load", "")]
+    return [fine(check, "ECT arrives")]
+
+
+def bleached(check: str, kinds: str, says: str, place: str) -> Finding:
+    return wrong(check, "ecn-bleached", f"{says} on {kinds}{place}",
+                 "the device there must not clear the ECN field (it may rewrite the whole TOS byte)")
+
+
+def always_ce(check: str, says: str, place: str) -> Finding:
+    return wrong(check, "ce-always", f"{says}{place}",
+                 "the device there sets CE whatever its queue: a wrong threshold, or a rewritten TOS byte")
+
+
+def place_of(found: Json, way: str, tos: int) -> str:
+    """Where it happens, as far as the routers tell"""
+    hops = found.get("traces", {}).get(way, {}).get(str(tos))
+    if not hops:
+        return ""
+    before = "this host" if way == THERE else "the peer"
+    for distance, router, got in hops:
+        if got != tos:
+            return f", between {before} and hop {distance} ({printed(router)})"
+        before = f"hop {distance} ({printed(router)})"
+    return f", behind {before}"
+
+
+def tested(found: Json, way: str, control: str) -> list[Finding]:
+    check = f"ECN {WAY[way]}"
+    tests = found["tests"][way]
+    rows, kept, unclear = [], [], []
+    by_fault: dict[str, dict[tuple[int, int | None], list[str]]] = {}
+    for kind, by_tos in tests.items():
+        if kind not in ("syn", "synack", "data", "ack"):
+            continue
+        if settled(0, by_tos["0"]) is None:
+            unclear.append(kind)
+            continue
+        bad = False
+        for tos in (1, 2, 3, 0):
+            got = settled(tos, by_tos[str(tos)])
+            if got != tos:
+                bad = True
+                fault = name_of(tos, got)
+                by_fault.setdefault(fault, {}).setdefault((tos, got), []).append(kind)
+        if not bad:
+            kept.append(kind)
+    for fault, cases in by_fault.items():
+        tos, got = next(iter(cases))
+        kinds = sorted({kind for some in cases.values() for kind in some})
+        says = "; ".join(f"{ECN[a]} " + ("is dropped" if b is None else f"arrives as {ECN[b & 3]}") for a, b in cases)
+        place = place_of(found, way, tos)
+        words = f"{says} on {', '.join(kinds)}{place}"
+        if fault == "ecn-bleached":
+            rows.append(bleached(check, ", ".join(kinds), says, place))
+        elif fault == "ce-always":
+            rows.append(always_ce(check, f"{says} on {', '.join(kinds)}", place))
+        elif fault == "ect-dropped" and kinds == ["syn"]:
+            rows.append(wrong(check, "ect-syn-dropped", words, "a middlebox there must let SYNs with ECN pass"))
+        else:
+            rows.append(wrong(check, fault, words, "a middlebox there must not look at the ECN field"))
+    if not relevant(control, found):
+        rows = [one._replace(state="note") for one in rows]
+    if kept:
+        rows.append(fine(check, f"arrives as sent on {', '.join(kept)}"))
+    if unclear:
+        rows.append(skipped(check, f"test packets of the kind {', '.join(unclear)} do not arrive, whatever their ECN"
+                                   " field: something keeps track of connections"))
+    return rows + dscp(found, way)
+
+
+def relevant(control: str, found: Json) -> bool:
+    """Does this control use ECN?"""
+    return control in (*PER_MARK, *ECT) or ecn_mode(found["info"][THERE]["info"]) != NO_ECN
+
+
+def name_of(tos: int, got: int | None) -> str:
+    if got is None:
+        return "ect-dropped"
+    if got & 3 == CE:
+        return "ce-always"
+    return "ecn-bleached" if got & 3 == 0 else "ecn-changed"
+
+
+def dscp(found: Json, way: str) -> list[Finding]:
+    check = f"DSCP {WAY[way]}"
+    tests = {int(tos): results for tos, results in found["tests"][way].get("data", {}).items() if int(tos) > 3}
+    bad = {tos: got for tos, results in tests.items() if (got := settled(tos, results)) != tos}
+    if not tests or settled(0, found["tests"][way]["data"]["0"]) is None:
+        return []
+    if not bad:
+        return [fine(check, "kept: " + ", ".join(str(tos >> 2) for tos in sorted(tests)))]
+    words = "; ".join(f"{tos >> 2} " + ("is dropped" if got is None else f"arrives as {got >> 2}")
+                      for tos, got in sorted(bad.items()))
+    fault = "dscp-cleared" if all(got is not None and got >> 2 == 0 for got in bad.values()) else "dscp-changed"
+    return [wrong(check, fault, f"{words}{place_of(found, way, min(bad))}",
+                  "queues there cannot choose by DSCP: trust it at that port, or choose by port number")]
+
+
+def echoes(found: Json) -> list[Finding]:
+    """Are marks echoed, and counted right?"""
+    rows = []
+    for way, result in found.get("marks", {}).items():
+        check = f"marks {WAY[way]}"
+        mode = ecn_mode(found["info"][way]["info"])
+        if mode == NO_ECN:
+            continue
+        ce = found["tests"][way].get("data", {}).get(str(CE), [])
+        if settled(CE, ce) != CE:
+            rows.append(skipped(check, "CE does not arrive"))
+        elif result["marked"] == 0:
+            rows.append(wrong(check, "marks-not-echoed",
+                              f"none of {result['sent']} packets that arrived with CE were reported",
+                              "something between the ends changes TCP's ECE flag, or the receiver's control is at fault"))
+        elif mode == ACCECN and result["marked"] != result["sent"] and not result["resent"]:
+            rows.append(wrong(check, "marks-miscounted", f"{result['sent']} packets arrived with CE,"
+                              f" {result['marked']} were counted",
+                              "something on the path changes Accurate ECN's fields"))
+        else:
+            rows.append(fine(check, f"{result['sent']} packets with CE, {result['marked']} counted ({MODE[mode]})"))
+    return rows
+
+
+# --- sizes and times ------------------------------------------------------------------------
+
+
+def fits(found: Json) -> list[Finding]:
+    rows = []
+    for way, result in found["fits"].items():
+        check = f"MTU {WAY[way]}"
+        overhead = 60 if ":" in found["address"] else 40
+        if result["arrives"] == result["full"]:
+            rows.append(fine(check, f"segments of {result['full']} bytes arrive"))
+            continue
+        most = f"{result['arrives']} do" if result["arrives"] else "no smaller ones that were tried do, either"
+        size = result["arrives"] + overhead + 12
+        rows.append(wrong(
+            check, "mtu-black-hole", f"segments of {result['full']} bytes vanish, {most}, and no ICMP message says so",
+            f"let ICMP pass, or lower the MTU to {size}: ip route replace ... mtu {size}; or net.ipv4.tcp_mtu_probing=1"))
+    return rows
+
+
+def timing(found: Json, control: str, facts: Facts) -> list[Finding]:
+    base = min(found["info"][way]["info"]["min_rtt"] for way in (THERE, BACK)
+               if found["info"][way]["info"].get("min_rtt"))
+    rows = [fine("base RTT", f"{time_text(base * 1000)}")]
+    for one in facts.controls:
+        if one.name != control:
+            continue
+        given = one.parameters.get("base_rtt_ns", 0) / 1000 or one.parameters.get("base_rtt_us", 0)
+        if given and abs(given - base) > CLOSE_US + base / 4:
+            name = "base_rtt_ns" if "base_rtt_ns" in one.parameters else "base_rtt_us"
+            value = base * 1000 if name == "base_rtt_ns" else base
+            rows = [wrong("base RTT", "wrong-base-rtt",
+                          f"{one.module}'s {name} says {time_text(int(given * 1000))}, it is {time_text(base * 1000)}",
+                          f"echo {value} | sudo tee /sys/module/{one.module}/parameters/{name} (0: measured)")]
+    clamp = found["route"]["metrics"].get("cwnd")
+    if clamp:
+        rows.append(wrong("cwnd", "cwnd-clamped", f"the route limits the congestion window to {clamp} packets",
+                          f"ip route replace ... without cwnd (ip route get {found['address']})"))
+    return rows
+
+
+# --- HPCC++ -----------------------------------------------------------------------------------
+
+
+def telemetry(found: Json) -> list[Finding]:
+    check = "telemetry"
+    seen, peer = found["telemetry"]["seen"], found["telemetry"]["peer"]
+    sent = found["telemetry"]["here"].get("hpccpp", {})
+    answers = peer.get("int_reflector", {}).get("Answered", 0)
+    arrived = sum(seen["peer"].get("in", {}).get("telemetry", {}).values())
+    came = sent.get("Accepted", 0)
+    if not found["peer"]["reflector"]:
+        return [wrong(check, "no-reflector", "probes are not answered: int_reflector is not loaded at the peer",
+                      "at the peer: sudo lowq-tc host hpccpp")]
+    if not sent.get("Probes"):
+        return [wrong(check, "no-probes", "this host sends no probes", "dmesg; /proc/net/hpccpp")]
+    if not answers:
+        where = "" if not seen["peer"] or arrived else " on the way there"
+        return [wrong(check, "probes-filtered", f"{sent['Probes']} probes were sent, none was answered: they are"
+                      f" filtered{where}, or have another DSCP there",
+                      "let TCP segments with PSH alone pass (conntrack calls them invalid), and keep their DSCP")]
+    if not came:
+        return [wrong(check, "probes-filtered", f"{answers} probes were answered, no answer was accepted: they are"
+                      " filtered on the way back", "let TCP segments with PSH alone pass, and keep their DSCP")]
+    message = seen["here"].get("messages", {}).get("2") or seen["peer"].get("messages", {}).get("1")
+    if not message:
+        return [fine(check, f"{came} of {sent['Probes']} probes came back")]
+    probe = seen["peer"].get("messages", {}).get("1")
+    count = routers(probe["ttl"]) if probe else 0
+    rates = ", ".join(f"{speed} Mb/s" if speed else "no rate" for speed, _ in message["hops"])
+    text = f"{came} of {sent['Probes']} probes came back; {message['nhop']} nodes stamped: {rates or 'none'}"
+    if message["nhop"] < count:
+        return [wrong(check, "hop-unstamped", f"{text}; but {count} routers forwarded them",
+                      "on each router, for the port that leads on: sudo lowq-tc hpccpp DEVICE")]
+    if not message["nhop"]:
+        return [wrong(check, "nothing-stamps", text, "on each port that may be a bottleneck: sudo lowq-tc hpccpp DEVICE")]
+    return [fine(check, text)]
+
+
+# --- under load -----------------------------------------------------------------------------
+
+
+def load(found: Json, way: str) -> list[Finding]:
+    check = f"load {WAY[way]}"
+    result = found["load"][way]
+    before, after = result["before"], result["after"]
+    control = base_control(found["info"][way]["control"])[0]
+    change = {name: after[name] - before[name] for name in (
+        "delivered_ce", "delivered", "total_retrans", "bytes_acked", "busy_time", "rwnd_limited")}
+    base = after["min_rtt"]
+    delay = max(0, result["rtt_max"] - base)
+    mean = max(0, int(result["rtt_mean"]) - base)
+    rate = change["bytes_acked"] * 8 / result["seconds"] / 1e6
+    text = (f"{rate:.1f} Mb/s, queue delay {time_text(mean * 1000)} (at most {time_text(delay * 1000)}),"
+            f" {change['delivered_ce']} of {change['delivered']} packets marked, {change['total_retrans']} resent")
+    share = change["rwnd_limited"] / change["busy_time"] if change["busy_time"] else 0
+    if share > 0.3:
+        return [wrong(check, "receive-window", f"{text}: the receive window limits it for {share:.0%} of the time",
+                      f"where the data {'arrives, at the peer' if way == THERE else 'arrives, here'}: a larger"
+                      " net.ipv4.tcp_rmem, or a program that reads faster")]
+    if control == "hpccpp" or ecn_mode(found["info"][way]["info"]) == NO_ECN or change["delivered_ce"]:
+        return [fine(check, text)]
+    if change["total_retrans"]:
+        return [wrong(check, "queue-drops", f"{text}: the bottleneck drops and does not mark",
+                      f"at the bottleneck, ECN on: sudo lowq-tc {profile(control)} DEVICE")]
+    if delay > max(SLOW_US, base):
+        return [wrong(check, "queue-unmarked", f"{text}: a queue grows and does not mark",
+                      f"at the bottleneck: sudo lowq-tc {profile(control)} DEVICE")]
+    return [fine(check, f"{text}; no queue grew")]
+
+
+def profile(control: str) -> str:
+    return control if control in ("ldcp", "prague") else "dctcp"

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The client: what it does with both ends of a path. -> measurements, as plain data."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Callable
+
+from lowq_tc import inspect
+from lowq_tc.command import Json
+from lowq_tc.errors import Refused
+
+from . import judge, packets
+from .end import End
+from .finding import printable
+from .wire import MARK, PROTOCOL, Lines, hello, open_connection
+
+CONNECT_S = 5
+THERE, BACK = judge.THERE, judge.BACK
+TWICE = 2  # each test packet: one may be lost
+SEGMENTS = (1400, 1360, 1280, 1220, 1000, 536)
+MESSAGE, MESSAGES = 300, 10
+MARKED = 6
+DSCPS = (10, 23, 46)  # AF11, that of HPCC++'s probes, EF
+
+
+class NoControl(Refused):
+    """The control cannot be chosen here: what is said about this host says why."""
+
+
+class Session:
+    """Both ends of a path to one address of the peer"""
+
+    def __init__(self, family: socket.AddressFamily, address: str, port: int, token: str) -> None:
+        self.family, self.address, self.port, self.token = family, address, port, token
+        self.flows = 0
+        self.tests = 0
+        try:
+            self.lines = Lines(open_connection((address, port), family, CONNECT_S))
+        except OSError as error:
+            raise Refused(f"no listener at {address} port {port}: {error.strerror or error}; run there:"
+                          " lowq-check --listen") from None
+        self.greet(self.lines, "control")
+        self.lines.sock.settimeout(60)
+        self.here = End(port)
+
+    def greet(self, lines: Lines, role: str, flow: int = 0) -> None:
+        lines.write(hello(self.token, role, flow))
+        answer = lines.read()
+        if answer is None or answer.get(MARK) != PROTOCOL:
+            theirs = answer.get(MARK) if answer else None
+            what = f"another version of lowq-check (protocol {theirs}, not {PROTOCOL})" if isinstance(theirs, int) \
+                else "something else than lowq-check"
+            raise Refused(f"at {self.address} port {self.port} is {what}")
+        if "error" in answer:
+            raise Refused(f"{self.address}: {printable(str(answer['error']))}")
+
+    def ask(self, question: str, **fields: Json) -> Json:
+        self.lines.write({"do": question, **fields})
+        answer = self.lines.read()
+        if answer is None:
+            raise Refused(f"{self.address}: the listener has ended")
+        if "error" in answer:
+            raise Refused(f"{self.address}: {question}: {printable(str(answer['error']))}")
+        return answer
+
+    def flow(self, control: str, segment: int = 0) -> int:
+        """A new connection whose both ends are known; -> its number"""
+        try:
+            sock = open_connection((self.address, self.port), self.family, CONNECT_S, control, segment)
+        except (FileNotFoundError, PermissionError) as error:
+            raise NoControl(f"cannot choose the control '{control}': {error.strerror}") from None
+        except OSError as error:
+            raise Refused(f"{self.address}: no connection with control '{control}': {error.strerror or error}") from None
+        self.flows += 1
+        self.greet(Lines(sock), "flow", self.flows)
+        self.here.add(self.flows, sock)
+        return self.flows
+
+    def both(self) -> list[tuple[str, Callable[..., Json]]]:
+        """Each direction with what asks its sender"""
+        def local(question: str, **fields: Json) -> Json:
+            answer = self.here.answer({"do": question, **fields})
+            if "error" in answer:
+                raise Refused(answer["error"])
+            return answer
+
+        return [(THERE, local), (BACK, self.ask)]
+
+    def drop(self, flow: int) -> None:
+        self.here.answer({"do": "drop", "flow": flow})
+        self.ask("drop", flow=flow)
+
+    def close(self) -> None:
+        self.here.close()
+        self.lines.sock.close()
+
+    def numbers(self, count: int) -> list[int]:
+        """Of test packets; 0 is a trace's"""
+        first = self.tests
+        self.tests += count
+        return [(first + i) % (packets.COUNT - 1) + 1 for i in range(count)]
+
+
+def measure(family: socket.AddressFamily, address: str, port: int, token: str, control: str, load: float) -> Json:
+    session = Session(family, address, port, token)
+    try:
+        return all_of(session, control, load)
+    except (TimeoutError, ConnectionError) as error:
+        raise Refused(f"{address}: the connection with the listener broke: {error}") from None
+    finally:
+        session.close()
+
+
+def all_of(session: Session, control: str, load: float) -> Json:
+    found: Json = {"address": session.address, "asked": control, "peer": session.ask("host"),
+                   "here": session.here.do_host({}), "route": route(session)}
+    before = [session.here.do_counters({}), session.ask("counters")]
+    flow = session.flow(control)
+    found["talk"] = {way: ask("talk", flow=flow, size=MESSAGE, count=MESSAGES) for way, ask in session.both()}
+    if judge.is_hpccpp(session.here.do_info({"flow": flow})["control"]):
+        found["telemetry"] = probes(session, flow, before)
+    found["info"] = {way: ask("info", flow=flow) for way, ask in session.both()}
+    found["seen"] = {way: ask("seen", flow=flow) for way, ask in session.both()}
+    found["fits"] = sizes(session, control, found["info"])
+    roots = found["here"]["root"], found["peer"]["root"]
+    if roots[0]:
+        test_path(session, control, found)
+    if load:
+        for _, ask in session.both():
+            ask("quiet")
+        found["load"] = {way: ask("load", flow=flow, ms=int(load * 1000)) for way, ask in session.both()}
+        found["info"] = {way: ask("info", flow=flow) for way, ask in session.both()}
+    return found
+
+
+def route(session: Session) -> Json:
+    space = inspect.Namespace()
+    towards = inspect.route_towards(space, "-6" if session.family == socket.AF_INET6 else "-4", session.address) or {}
+    metrics: Json = {}
+    for one in towards.get("metrics", []):
+        metrics.update(one)
+    return {"dev": towards.get("dev", ""), "via": towards.get("gateway", ""), "metrics": metrics}
+
+
+# --- sizes --------------------------------------------------------------------------------
+
+
+def sizes(session: Session, control: str, info: Json) -> Json:
+    """Do full segments arrive? If not, which do?"""
+    found: Json = {}
+    for way, _ in session.both():
+        full = info[way]["info"]["snd_mss"]
+        arrives = 0 if not full_segment(session, control, way, 0, full) else full
+        if not arrives:
+            for segment in SEGMENTS:
+                if segment < full and full_segment(session, control, way, segment, segment):
+                    arrives = segment
+                    break
+        found[way] = {"full": full, "arrives": arrives}
+    return found
+
+
+def full_segment(session: Session, control: str, way: str, segment: int, size: int) -> bool:
+    flow = session.flow(control, segment)
+    ask = dict(session.both())[way]
+    now = ask("info", flow=flow)["info"]["snd_mss"]
+    done = ask("talk", flow=flow, size=min(size, now) if segment else now, count=2)["acknowledged"]
+    session.drop(flow)
+    return bool(done)
+
+
+# --- header fields ------------------------------------------------------------------------
+
+
+def test_path(session: Session, control: str, found: Json) -> None:
+    """Test packets of each kind with each ECN field and some DSCPs, both ways; then where they are
+    changed; then whether marks are echoed"""
+    flow = session.flow(control)
+    for _, ask in session.both():
+        ask("talk", flow=flow, size=MESSAGE, count=MESSAGES)
+    both = found["peer"]["root"]
+    found["tests"] = {THERE: syn_tests(session, both)}
+    if not both:
+        return
+    found["hops"], found["traces"] = {}, {}
+    for way, ask in session.both():
+        kinds = ("data", "ack") if way == THERE else ("synack", "data", "ack")
+        tests = [(kind, tos) for kind in kinds for tos in range(4)] + [("data", dscp << 2) for dscp in DSCPS]
+        tests *= TWICE
+        numbers = session.numbers(len(tests))
+        for at in range(0, len(tests), 40):
+            some = [[number, kind, tos] for number, (kind, tos) in zip(numbers, tests)][at:at + 40]
+            ask("emit", flow=flow, tests=some)
+        time.sleep(settle(found))
+        arrived = dict(session.both())[BACK if way == THERE else THERE]("seen", flow=flow)["tests"]
+        results = found["tests"].setdefault(way, {})
+        distance = 0
+        for number, (kind, tos) in zip(numbers, tests):
+            got = arrived.get(str(number))
+            results.setdefault(kind, {}).setdefault(str(tos), []).append(got[0] if got else None)
+            distance = judge.routers(got[1]) if got else distance
+        found["hops"][way] = distance
+        odd = judge.odd(results.get("data", {}))
+        found["traces"][way] = {
+            str(tos): ask("trace", flow=flow, tos=tos, most=min(16, distance + 1 if distance else 8))["hops"]
+            for tos in odd[:2]
+        }
+    found["marks"] = {way: {"sent": MARKED, **ask("mark", flow=flow, count=MARKED)} for way, ask in session.both()}
+    session.drop(flow)
+
+
+def settle(found: Json) -> float:
+    """Until test packets have arrived"""
+    longest: int = max(found["info"][way]["info"]["rtt"] for way in (THERE, BACK))
+    return 0.1 + 4e-6 * longest
+
+
+def syn_tests(session: Session, both: bool) -> Json:
+    """SYNs to the listener from ports of their own; the kernel resets what comes of them. A SYN has
+    arrived if the peer's capture has it, or if it is answered."""
+    here = session.here
+    assert here.capture
+    tests = [("syn", tos) for tos in range(4)] + [("syn-ecn", 0), ("syn-accecn", 0)]
+    tests *= TWICE
+    main = next(iter(here.flows.values())).way
+    held, ports = [], []
+    try:
+        for _ in tests:
+            bound = socket.socket(session.family, socket.SOCK_STREAM)
+            held.append(bound)
+            bound.bind((main.source, 0))
+            ports.append(bound.getsockname()[1])
+        numbers = session.numbers(len(tests))
+        for number, port, (kind, tos) in zip(numbers, ports, tests):
+            way = main._replace(sport=port)
+            here.sender.send(way, packets.test_packet(way, kind, number, tos, (0, 0)))
+            time.sleep(0.001)
+        time.sleep(0.5)
+        arrived = session.ask("seen", flow=1)["tests"] if both else {}
+    finally:
+        for bound in held:
+            bound.close()
+    found: Json = {}
+    for number, port, (kind, tos) in zip(numbers, ports, tests):
+        answered = "synack" in here.capture.of(main._replace(sport=port)).get("in", {})
+        got = arrived.get(str(number))
+        value = got[0] if got else tos if answered and not both else None
+        found.setdefault(kind, {}).setdefault(str(tos), []).append(value)
+    return found
+
+
+# --- telemetry ------------------------------------------------------------------------------
+
+
+def probes(session: Session, flow: int, before: list[Json]) -> Json:
+    """HPCC++ sends probes while data flows; -> what was counted, and the last messages"""
+    for _ in range(10):
+        session.here.do_talk({"flow": flow, "size": 5000, "count": 2})
+        time.sleep(0.02)
+    after = [session.here.do_counters({}), session.ask("counters")]
+    found: Json = {}
+    for end, old, new in zip(("here", "peer"), before, after):
+        found[end] = {name: {key: value - old.get(name, {}).get(key, 0) for key, value in counts.items()}
+                      for name, counts in new.items()}
+    found["seen"] = {"here": session.here.do_seen({"flow": flow}), "peer": session.ask("seen", flow=flow)}
+    found["seen"]["here"].pop("tests", None)
+    found["seen"]["peer"].pop("tests", None)
+    return found
