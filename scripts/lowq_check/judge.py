@@ -7,7 +7,7 @@ from lowq_tc.command import Json
 from lowq_tc.units import time_text
 
 from .facts import Facts
-from .finding import Finding, fine, note, skipped, wrong
+from .finding import Finding, fine, note, printable, skipped, wrong
 from .tcpinfo import ACCECN, NO_ECN, OPT_ECN_SEEN, RFC3168, Connection, base_control, ecn_mode
 
 THERE, BACK = "there", "back"
@@ -49,9 +49,12 @@ def settled(tos: int, results: list[int | None]) -> int | None:
 def path(found: Json, facts: Facts) -> list[Finding]:
     """All findings about a path"""
     control = base_control(found["info"][THERE]["control"])[0]
+    if "unreachable" in found:
+        control = found["asked"] or facts.default
     rows = [negotiated(found, control)]
-    rows += controls(found)
-    rows += existing(found, facts.connections)
+    if "unreachable" not in found:
+        rows += controls(found)
+        rows += existing(found, facts.connections)
     rows += header_fields(found, control)
     rows += echoes(found)
     rows += fits(found)
@@ -70,18 +73,26 @@ def negotiated(found: Json, control: str) -> Finding:
     mode = ecn_mode(found["info"][THERE]["info"])
     peer = found["peer"]
     check, says = "handshake", f"{MODE[mode]} was negotiated"
-    if control == "hpccpp":
+    reached = "unreachable" not in found
+    if reached and control == "hpccpp":
         return fine(check, f"{says}; hpccpp needs none")
-    if mode == ACCECN or mode == RFC3168 and control != "prague":
+    if reached and (mode == ACCECN or mode == RFC3168 and control != "prague"):
         return fine(check, says)
     syn = found.get("tests", {}).get(THERE, {}).get("syn", {})
     ect = ECT.get(control, 2)
-    if mode == NO_ECN and syn and settled(0, syn["0"]) is not None and settled(ect, syn[str(ect)]) is None:
-        return wrong(check, "ect-syn-dropped", f"the path drops SYNs with {ECN[ect]}, so the connection has no ECN",
-                     "a middlebox on the path must let ECN pass; lowq-check's line about ECN says where")
+    if syn and settled(0, syn["0"]) is not None and settled(ect, syn[str(ect)]) is None:
+        return wrong(check, "ect-syn-dropped", f"the path drops SYNs with {ECN[ect]}, as {control}'s are",
+                     "a middlebox on the path must let ECN pass")
+    if not reached:
+        return wrong(check, "no-connection", f"a connection with {control} is not answered, one with reno is",
+                     "run it as root at both ends, to see what the path drops")
     if peer["ecn"] == 0:
         return wrong(check, "peer-ecn-off", f"{says}: net.ipv4.tcp_ecn is 0 at the peer",
                      f"at the peer: sudo lowq-tc host {control} --default")
+    theirs = base_control(found["info"][BACK]["control"])[0]
+    if control in PER_MARK and theirs not in (*PER_MARK, "prague"):
+        return wrong(check, "peer-control", f"{says}: the peer listens with {printed(theirs)}, and Linux then refuses ECN"
+                     " to a SYN that is ECT", peer_choice(control))
     if control == "prague" and not found["here"]["accecn"]:
         return wrong(check, "kernel-without-accecn", f"{says}: this kernel has no Accurate ECN", "a kernel from 7.0 on")
     if control == "prague" and not peer["accecn"]:
@@ -97,9 +108,13 @@ def negotiated(found: Json, control: str) -> Finding:
                  "look at the SYN at both ends: tcpdump 'tcp[13] & 2 != 0'")
 
 
-def printed(text: Json) -> str:
-    from .finding import printable
+def peer_choice(control: str) -> str:
+    return (f"at the peer: sudo lowq-tc host {control} --default or --route PREFIX (a server may choose it itself:"
+            f" lowq-check --listen --control {control})")
 
+
+def printed(text: Json) -> str:
+    """From the peer"""
     return printable(str(text))
 
 
@@ -119,8 +134,7 @@ def controls(found: Json) -> list[Finding]:
     if here[0] in PER_MARK and there[0] not in PER_MARK and mode == RFC3168:
         rows.append(wrong(
             "control", "peer-control", f"the peer's end runs {theirs}, which echoes marks once per RTT, not one by one",
-            f"at the peer: sudo lowq-tc host {here[0]} --default or --route PREFIX (a server may choose it itself:"
-            f" lowq-check --listen --control {here[0]})"))
+            peer_choice(here[0])))
     elif there[0] != here[0]:
         rows.append(note("control", "controls-differ", f"{here[0]} here, {theirs} at the peer"))
     return rows or [fine("control", f"{here[0]} at both ends")]

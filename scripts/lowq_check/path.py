@@ -29,6 +29,13 @@ class NoControl(Refused):
     """The control cannot be chosen here: what is said about this host says why."""
 
 
+class NoConnection(Refused):
+    """The listener answers, but not a connection with this control"""
+
+
+PLAIN = "reno"  # a control that asks for nothing
+
+
 class Session:
     """Both ends of a path to one address of the peer"""
 
@@ -72,7 +79,7 @@ class Session:
         except (FileNotFoundError, PermissionError) as error:
             raise NoControl(f"cannot choose the control '{control}': {error.strerror}") from None
         except OSError as error:
-            raise Refused(f"{self.address}: no connection with control '{control}': {error.strerror or error}") from None
+            raise NoConnection(f"{self.address}: no connection: {error.strerror or error}") from None
         self.flows += 1
         self.greet(Lines(sock), "flow", self.flows)
         self.here.add(self.flows, sock)
@@ -117,17 +124,20 @@ def all_of(session: Session, control: str, load: float) -> Json:
     found: Json = {"address": session.address, "asked": control, "peer": session.ask("host"),
                    "here": session.here.do_host({}), "route": route(session)}
     before = [session.here.do_counters({}), session.ask("counters")]
-    flow = session.flow(control)
+    try:
+        flow = session.flow(control)
+    except NoConnection:
+        found["unreachable"], control = True, PLAIN
+        flow = session.flow(control)
     found["talk"] = {way: ask("talk", flow=flow, size=MESSAGE, count=MESSAGES) for way, ask in session.both()}
     if judge.is_hpccpp(session.here.do_info({"flow": flow})["control"]):
         found["telemetry"] = probes(session, flow, before)
     found["info"] = {way: ask("info", flow=flow) for way, ask in session.both()}
     found["seen"] = {way: ask("seen", flow=flow) for way, ask in session.both()}
     found["fits"] = sizes(session, control, found["info"])
-    roots = found["here"]["root"], found["peer"]["root"]
-    if roots[0]:
+    if found["here"]["root"]:
         test_path(session, control, found)
-    if load:
+    if load and "unreachable" not in found:
         for _, ask in session.both():
             ask("quiet")
         found["load"] = {way: ask("load", flow=flow, ms=int(load * 1000)) for way, ask in session.both()}
