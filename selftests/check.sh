@@ -14,6 +14,7 @@ LOWQ_CHECK=${LOWQ_CHECK:-$LOWQ_ROOT/scripts/lowq-check}
 [ -x "$LOWQ_CHECK" ] || LOWQ_CHECK=$(command -v lowq-check) || skip_all "lowq-check is not installed"
 LOWQ_CHECK=$(readlink -f "$LOWQ_CHECK")
 [ "${LOWQ_LAB:-}" ] || skip_all "loads and unloads modules"
+export TC_LIB_DIR=$BIN	# tc's plugin for int
 for module in tcp_dctcp tcp_dctcp_ref tcp_ldcp tcp_prague tcp_hpccpp int_reflector; do
 	modprobe "$module" || skip_all "no module $module"
 done
@@ -292,5 +293,184 @@ mtu_black_hole()
 	named mtu-black-hole "segments of 1448 bytes vanish, 1220 do"
 }
 declare_test mtu_black_hole "" "an MTU black hole"
+
+# --- HPCC++ -----------------------------------------------------------------------
+
+# stamping DEV...: sch_int at ports of sw
+stamping()
+{
+	local dev
+
+	for dev; do
+		in_ns sw "$LOWQ_TC" hpccpp "$dev" --rate 100mbit --shape -q || fail "no sch_int on $dev"
+	done
+}
+
+telemetry()
+{
+	dumbbell 1 1ms
+	peer
+	stamping egress
+	path --control hpccpp
+	healthy
+	jq -e '.findings[] | select(.check == "telemetry") | .says | contains("1 nodes stamped: 100 Mb/s")' \
+		"$TMP/check.json" || fail "rate and number of nodes"
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0x8/0x3f action drop
+	path --control hpccpp
+	named probes-filtered "on the way there"
+	in_ns sw tc filter del dev egress egress
+	modprobe -r int_reflector
+	path --control hpccpp
+	modprobe int_reflector
+	named no-reflector
+	named service-missing
+}
+declare_test telemetry "" "hpccpp with telemetry; probes filtered; a receiver without int_reflector"
+
+# h1 - sw - sw2 - r
+two_routers()
+{
+	local ns
+
+	roomy
+	for ns in h1 sw sw2 r; do
+		add_ns "$ns"
+	done
+	net 1 h1 eth0 sw p1
+	net 0 r eth0 sw2 egress
+	link sw egress sw2 p1
+	ip -n "${NSP}sw" addr add 10.0.2.1/24 dev egress
+	ip -n "${NSP}sw2" addr add 10.0.2.2/24 dev p1
+	ip -n "${NSP}sw" route add 10.0.0.0/24 via 10.0.2.2
+	ip -n "${NSP}sw2" route add 10.0.1.0/24 via 10.0.2.1
+}
+
+hop_unstamped()
+{
+	two_routers
+	peer
+	stamping egress
+	path --control hpccpp
+	named hop-unstamped "2 routers"
+}
+declare_test hop_unstamped "" "one of two routers does not stamp"
+
+base_rtt()
+{
+	dumbbell 1 1ms
+	peer
+	stamping egress
+	under_test hpccpp
+	parameter base_rtt_ns=5000000
+	path --control hpccpp
+	named wrong-base-rtt "it is 1"
+}
+declare_test base_rtt "" "wrong base RTT"
+
+# --- under load ------------------------------------------------------------------
+
+clamped()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	shape 100mbit "${RED[@]}" ecn
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 cwnd lock 4
+	path --control dctcp_ref
+	named cwnd-clamped "to 4 packets"
+	ip -n "${NSP}h1" route replace default via 10.0.1.254
+	path --control dctcp_ref --load 0.5
+	healthy
+}
+declare_test clamped "" "a clamped cwnd"
+
+receive_window()
+{
+	dumbbell 1 1ms
+	in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 8192 8192"
+	peer --control dctcp_ref
+	shape 100mbit "${RED[@]}" ecn
+	path --control dctcp_ref --load 0.5
+	named receive-window "at the peer"
+}
+declare_test receive_window "" "a receive window that limits"
+
+unmarked_queues()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	shape 20mbit bfifo limit 10000000
+	path --control dctcp_ref --load 1
+	named queue-unmarked "lowq-tc dctcp"
+	shape 20mbit "${RED[@]}"
+	path --control dctcp_ref --load 1
+	named queue-drops "lowq-tc dctcp"
+}
+declare_test unmarked_queues "" "a bottleneck that does not mark, or only drops, under load"
+
+# --- healthy set-ups --------------------------------------------------------------
+
+# prepared CONTROL: both hosts as lowq-tc sets them up for it, as the default
+prepared()
+{
+	local host
+
+	# for a restricted one the first namespace must allow that
+	sysctl -qw net.ipv4.tcp_allowed_congestion_control="$(sysctl -n net.ipv4.tcp_allowed_congestion_control) $1"
+	for host in h1 r; do
+		in_ns "$host" "$LOWQ_TC" host "$1" --default -q --no-rehearsal 2>"$TMP/err" || fail "$(cat "$TMP/err")"
+	done
+}
+
+# sound CONTROL ADDRESS...: the default control works over a path whose bottleneck has its queue
+sound()
+{
+	local to
+
+	prepared "$1"
+	peer
+	for to in "${@:2}"; do
+		TO=$to path --load 0.3
+		healthy
+		expect "control" "$(jq -r '.measured[0].info.there.control' "$TMP/check.json")" = "$1"
+	done
+}
+
+sound_dctcp()
+{
+	dumbbell 1 1ms
+	shape 100mbit "${RED[@]}" ecn
+	shaper r eth0 100mbit
+	sound dctcp_ref 10.0.0.1 fd00:0::1
+}
+declare_test sound_dctcp "" "healthy: dctcp_ref, IPv4 and IPv6"
+
+sound_ldcp()
+{
+	dumbbell 1 1ms
+	in_ns sw "$LOWQ_TC" ldcp egress --rate 100mbit --rtt 1ms --shape -q
+	in_ns r "$LOWQ_TC" ldcp eth0 --rate 100mbit --rtt 1ms --shape -q
+	sound ldcp 10.0.0.1 fd00:0::1
+}
+declare_test sound_ldcp "" "healthy: ldcp over WRED, IPv4 and IPv6"
+
+sound_prague()
+{
+	has_accecn || skip "no Accurate ECN"
+	dumbbell 1 10ms
+	shape 40mbit dualpi2
+	shaper r eth0 40mbit
+	in_ns r tc qdisc add dev eth0 parent 1:1 handle 2: dualpi2
+	sound prague 10.0.0.1 fd00:0::1
+}
+declare_test sound_prague "" "healthy: prague over DualPI2, IPv4 and IPv6"
+
+sound_hpccpp()
+{
+	dumbbell 1 0
+	stamping egress p1
+	sound hpccpp 10.0.0.1 fd00:0::1
+}
+declare_test sound_hpccpp "" "healthy: hpccpp, IPv4 and IPv6"
 
 run_tests "$@"

@@ -341,7 +341,7 @@ def timing(found: Json, control: str, facts: Facts) -> list[Finding]:
             rows = [wrong("base RTT", "wrong-base-rtt",
                           f"{one.module}'s {name} says {time_text(int(given * 1000))}, it is {time_text(base * 1000)}",
                           f"echo {value} | sudo tee /sys/module/{one.module}/parameters/{name} (0: measured)")]
-    clamp = found["route"]["metrics"].get("cwnd")
+    clamp = found["route"]["cwnd"]
     if clamp:
         rows.append(wrong("cwnd", "cwnd-clamped", f"the route limits the congestion window to {clamp} packets",
                           f"ip route replace ... without cwnd (ip route get {found['address']})"))

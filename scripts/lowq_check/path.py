@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from typing import Callable
@@ -146,12 +147,14 @@ def all_of(session: Session, control: str, load: float) -> Json:
 
 
 def route(session: Session) -> Json:
+    """Where the path starts, and the window to which the route limits its connections"""
     space = inspect.Namespace()
-    towards = inspect.route_towards(space, "-6" if session.family == socket.AF_INET6 else "-4", session.address) or {}
-    metrics: Json = {}
-    for one in towards.get("metrics", []):
-        metrics.update(one)
-    return {"dev": towards.get("dev", ""), "via": towards.get("gateway", ""), "metrics": metrics}
+    family = "-6" if session.family == socket.AF_INET6 else "-4"
+    towards = inspect.route_towards(space, family, session.address) or {}
+    # ip's JSON does not tell which metrics are locked
+    text = inspect.output(space.tool("ip", family, "route", "get", session.address))[1]
+    locked = re.search(r"\bcwnd lock (\d+)", text)
+    return {"dev": towards.get("dev", ""), "via": towards.get("gateway", ""), "cwnd": int(locked[1]) if locked else 0}
 
 
 # --- sizes --------------------------------------------------------------------------------
