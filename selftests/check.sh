@@ -436,11 +436,18 @@ sound()
 	done
 }
 
+# marking: bottlenecks both ways that mark
+marking()
+{
+	shape 100mbit "${RED[@]}" ecn
+	shaper r eth0 100mbit
+	in_ns r tc qdisc add dev eth0 parent 1:1 handle 2: "${RED[@]}" ecn
+}
+
 sound_dctcp()
 {
 	dumbbell 1 1ms
-	shape 100mbit "${RED[@]}" ecn
-	shaper r eth0 100mbit
+	marking
 	sound dctcp_ref 10.0.0.1 fd00:0::1
 }
 declare_test sound_dctcp "" "healthy: dctcp_ref, IPv4 and IPv6"
@@ -472,5 +479,40 @@ sound_hpccpp()
 	sound hpccpp 10.0.0.1 fd00:0::1
 }
 declare_test sound_hpccpp "" "healthy: hpccpp, IPv4 and IPv6"
+
+sound_tunnel()
+{
+	dumbbell 1 1ms
+	marking
+	tunnel gre || skip "no GRE"
+	sound dctcp_ref "$TO"
+}
+declare_test sound_tunnel "" "healthy: dctcp_ref through a tunnel"
+
+sound_vlan()
+{
+	dumbbell 1 1ms
+	marking
+	ip -n "${NSP}h1" link add v5 link eth0 type vlan id 5
+	ip -n "${NSP}sw" link add v5 link p1 type vlan id 5
+	ip -n "${NSP}h1" addr add 10.0.9.1/24 dev v5
+	ip -n "${NSP}sw" addr add 10.0.9.254/24 dev v5
+	ip -n "${NSP}h1" link set v5 up
+	ip -n "${NSP}sw" link set v5 up
+	ip -n "${NSP}h1" route add 10.0.0.0/24 via 10.0.9.254
+	sound dctcp_ref 10.0.0.1
+	expect "device" "$(jq -r '.measured[0].route.dev' "$TMP/check.json")" = v5
+}
+declare_test sound_vlan "" "healthy: dctcp_ref over a VLAN"
+
+sound_offloads()
+{
+	OFFLOADS=1 dumbbell 1 1ms
+	in_ns h1 ethtool -K eth0 gro on
+	in_ns r ethtool -K eth0 gro on
+	marking
+	sound dctcp_ref 10.0.0.1
+}
+declare_test sound_offloads "" "healthy: dctcp_ref with TSO, GSO and GRO"
 
 run_tests "$@"

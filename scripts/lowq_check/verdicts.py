@@ -28,8 +28,8 @@ def local(facts: Facts, asked: list[str], devices: list[str]) -> list[Finding]:
     counted = judged(facts, asked)
     for control in facts.controls:
         rows = control_rows(facts, control)
-        if control.name not in counted:
-            rows = [one._replace(state=NOTE) if one.state == WRONG else one for one in rows]
+        if control.name not in counted:  # the verdict alone, and it does not count
+            rows = [one._replace(state=NOTE) if one.state == WRONG else one for one in rows[:1]]
         found += rows
     found += [one for device in facts.devices if not devices or device.name in devices
               for one in device_rows(facts, device, device.name in devices, counted)]
