@@ -340,7 +340,7 @@ receiver()
 		for accecn in 0 1; do
 			[ "$accecn" = 0 ] || has_accecn || continue
 			every sysctl -qw net.ipv4.tcp_ecn=$((accecn * 3))
-			for m in 1 2 4; do
+			for m in 1 ${FULL:+2} 4; do
 				parameter ack_every="$m"
 				serve r --cc ldcp
 				capture sw egress "$TMP/r.pcap" tcp
@@ -367,7 +367,7 @@ receiver()
 		done
 	done
 }
-declare_test receiver "L2 L14" "ECE is each packet's mark, or ACE counts it; at once; GRO on and off, m = 1, 2, 4, AccECN and not"
+declare_test receiver "L2 L14" "ECE is each packet's mark, or ACE counts it; at once; GRO on and off, m = 1 and 4 (FULL: also 2), AccECN and not"
 
 # A window of one packet, for m = 1, 2, 4: a packet per RTT, without delayed ACKs
 window_of_one()

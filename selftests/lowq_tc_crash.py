@@ -309,7 +309,7 @@ PROFILES = {
     "hpccpp": "hpccpp d0 --rate 10gbit --switch-id 7",
     "all-queues": "dctcp d0 --no-shape --rate 1gbit --k 20 --aqm fq_codel",
 }
-DEFAULT = [("veth", "own", "fifo"), ("veth", "ours", "fifo"), ("veth", "htb", "fifo")]
+DEFAULT = [("veth", "ours", "fifo"), ("veth", "htb", "fifo")]
 THOROUGH = [("veth", "none", "ldcp"), ("veth", "ours", "fifo"), ("veth4", "own", "all-queues")]
 
 
