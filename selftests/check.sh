@@ -9,6 +9,8 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_world.sh
 . "$SELFTESTS/lib_world.sh"
+# shellcheck source=lib_roce.sh
+. "$SELFTESTS/lib_roce.sh"
 
 LOWQ_CHECK=${LOWQ_CHECK:-$LOWQ_ROOT/scripts/lowq-check}
 [ -x "$LOWQ_CHECK" ] || LOWQ_CHECK=$(command -v lowq-check) || skip_all "lowq-check is not installed"
@@ -178,10 +180,10 @@ declare_test mq_leaves "" "a transmit queue of mq that does not mark"
 
 # --- paths ----------------------------------------------------------------------
 
-# peer [OPTION...]: the listener at r
+# peer [OPTION...]: the listener at r; debugfs, which "ip netns exec" hides, stays visible
 peer()
 {
-	in_ns r "$LOWQ_CHECK" --listen --token secret --timeout 300 "$@" >"$TMP/listener" 2>&1 &
+	nsenter --net="/run/netns/${NSP}r" "$LOWQ_CHECK" --listen --token secret --timeout 300 "$@" >"$TMP/listener" 2>&1 &
 	wait_until listening r 5388
 }
 
@@ -367,6 +369,31 @@ base_rtt()
 	named wrong-base-rtt "it is 1"
 }
 declare_test base_rtt "" "wrong base RTT"
+
+# --- RoCE -----------------------------------------------------------------------
+
+congestion_notification()
+{
+	roce_dumbbell 1 1gbit 20us
+	modprobe roce_rcm
+	peer
+	path --control roce
+	healthy
+	TO=fd00:0::1 path --control roce
+	healthy
+	in_ns sw tc qdisc add dev p1 clsact
+	in_ns sw tc filter add dev p1 egress protocol ip flower ip_proto udp dst_port 4791 action drop
+	path --control roce
+	named cnps-lost
+	modprobe -r roce_rcm
+	path --control roce
+	named peer-without-rcm
+	named module-not-loaded "modprobe roce_rcm"
+	rdma link del "$(roce_dev r)"
+	path --control roce
+	named peer-without-rdma
+}
+declare_test congestion_notification "" "RoCE: CNPs come back; or are lost, or there is no roce_rcm, or no device"
 
 # --- under load ------------------------------------------------------------------
 

@@ -9,12 +9,13 @@
     wire.py       how the two instances talk
     end.py        one end of the test connections: sends, receives, captures
     packets.py    packets with chosen headers, sent and captured
+    roce.py       a queue pair, marked RoCE packets, and CNPs
     listen.py     the listener
     path.py       the client: what it does with both ends -> measurements
     judge.py      measurements -> findings
     output.py     the table and JSON
     cli.py        the command line
 
-Only facts.py, end.py, packets.py, listen.py and path.py touch the machine. lowq_tc/inspect.py
+Only facts.py, tcpinfo.py, end.py, packets.py, roce.py, listen.py and path.py touch the machine. lowq_tc/inspect.py
 reads tc, ip and sysctl for both programs.
 """

@@ -135,7 +135,11 @@ def checked(args: argparse.Namespace) -> tuple[list[finding.Finding], Json]:
     findings = verdicts.local(here, args.control, args.device)
     measured = []
     for family, address in wanted:
-        for control in [one for one in args.control if one != "roce"] or [""]:
+        for control in args.control or [""]:
+            if control == "roce":
+                measured.append(path.measure_roce(family, address, args.port, args.token))
+                findings += judge.roce(measured[-1])
+                continue
             try:
                 found = path.measure(family, address, args.port, args.token, control, args.load)
             except path.NoControl as error:

@@ -17,7 +17,7 @@ from lowq_tc import inspect
 from lowq_tc.command import Json
 from lowq_tc.errors import Refused
 
-from . import facts, packets, tcpinfo
+from . import facts, packets, roce, tcpinfo
 from .wire import whole
 
 FLOWS = 64
@@ -77,6 +77,7 @@ class End:
     def __init__(self, port: int) -> None:
         self.flows: dict[int, Flow] = {}
         self.sender = packets.Sender()
+        self.pair: roce.QueuePair | None = None
         self.capture: packets.Capture | None = None
         try:
             self.capture = packets.Capture(port)
@@ -99,6 +100,8 @@ class End:
             flow.close()
         self.flows.clear()
         self.sender.close()
+        if self.pair:
+            self.pair.close()
         if self.capture:
             self.capture.close()
 
@@ -224,7 +227,16 @@ class End:
             words = (inspect.read_file(f"/proc/net/{name}") or "").split()
             if words:
                 found[name] = {key: int(value) for key, value in zip(words[::2], words[1::2]) if value.isdigit()}
+        if self.capture and (rcm := roce.counters()):
+            found["roce_rcm"] = rcm
         return found
+
+    def do_pair(self, asked: Json) -> Json:
+        """Makes an RDMA queue pair that the other end of a flow can send to; -> its number"""
+        flow = self.flow(asked)
+        if not self.pair:
+            self.pair = roce.QueuePair(flow.way.source, flow.way.target)
+        return {"qp": self.pair.number}
 
     def do_quiet(self, asked: Json) -> Json:
         """Ends the capture, which would slow a load down"""

@@ -386,6 +386,36 @@ def telemetry(found: Json) -> list[Finding]:
     return [fine(check, text)]
 
 
+# --- RoCE -------------------------------------------------------------------------------------
+
+
+def roce(found: Json) -> list[Finding]:
+    """Findings about congestion management of RoCEv2"""
+    check = "RoCE"
+    counted, result = found.get("counted", {}), found.get("marked", {})
+    if not found["here"]["root"]:
+        row = skipped(check, "needs root here: marked packets are made by hand")
+    elif "error" in found:
+        row = wrong(check, "peer-without-rdma", f"the peer has no RDMA device at this address: {found['error']}",
+                    "at the peer: sudo rdma link add rxe0 type rxe netdev DEVICE")
+    elif result["cnps"]:
+        row = fine(check, f"{result['cnps']} CNPs came back for {result['sent']} marked packets")
+    elif not found["peer"]["roce_rcm"]:
+        row = wrong(check, "peer-without-rcm", "no CNP came back: roce_rcm is not loaded at the peer",
+                    "at the peer: sudo lowq-tc host roce")
+    elif counted.get("cnp_sent"):
+        row = wrong(check, "cnps-lost", f"the peer sent {counted['cnp_sent']} CNPs, none came back",
+                    "let UDP port 4791 pass on the way back; a queue of its own for CNPs: sudo lowq-tc roce DEVICE")
+    elif counted and not counted.get("ce_received"):
+        row = wrong(check, "roce-filtered", f"{result['sent']} marked packets were sent, none arrived with CE",
+                    "let UDP port 4791 pass, and keep its ECN field")
+    else:
+        reasons = ", ".join(f"{name} {value}" for name, value in counted.items() if value)
+        row = wrong(check, "no-cnp", f"no CNP came back for {result['sent']} marked packets ({printed(reasons)})",
+                    "at the peer: dmesg, /sys/kernel/debug/roce_rcm/counters")
+    return [row._replace(where=found["address"])]
+
+
 # --- under load -----------------------------------------------------------------------------
 
 

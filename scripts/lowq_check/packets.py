@@ -151,6 +151,12 @@ def port_filter(protocol: int, port: int) -> bytes:
     )
 
 
+def attach(sock: socket.socket, instructions: bytes) -> None:
+    program = ctypes.create_string_buffer(instructions, len(instructions))
+    count = len(instructions) // 8
+    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", count, ctypes.addressof(program)))
+
+
 class Packet(NamedTuple):
     out: bool
     tos: int
@@ -229,9 +235,7 @@ class Capture:
         self.tests: dict[int, list[int]] = {}
         self.lock = threading.Lock()
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL))
-        program = ctypes.create_string_buffer(port_filter(socket.IPPROTO_TCP, port))
-        count = (len(program) - 1) // 8
-        self.sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", count, ctypes.addressof(program)))
+        attach(self.sock, port_filter(socket.IPPROTO_TCP, port))
         try:
             self.sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 23)
         except OSError:

@@ -12,10 +12,10 @@ from lowq_tc import inspect
 from lowq_tc.command import Json
 from lowq_tc.errors import Refused
 
-from . import judge, packets
+from . import judge, packets, roce
 from .end import End
 from .finding import printable
-from .wire import MARK, PROTOCOL, Lines, hello, open_connection
+from .wire import MARK, PROTOCOL, Lines, hello, open_connection, whole
 
 CONNECT_S = 5
 THERE, BACK = judge.THERE, judge.BACK
@@ -64,11 +64,16 @@ class Session:
         if "error" in answer:
             raise Refused(f"{self.address}: {printable(str(answer['error']))}")
 
-    def ask(self, question: str, **fields: Json) -> Json:
+    def try_to(self, question: str, **fields: Json) -> Json:
+        """The answer, which may be an error"""
         self.lines.write({"do": question, **fields})
         answer = self.lines.read()
         if answer is None:
             raise Refused(f"{self.address}: the listener has ended")
+        return answer
+
+    def ask(self, question: str, **fields: Json) -> Json:
+        answer = self.try_to(question, **fields)
         if "error" in answer:
             raise Refused(f"{self.address}: {question}: {printable(str(answer['error']))}")
         return answer
@@ -109,6 +114,28 @@ class Session:
         first = self.tests
         self.tests += count
         return [(first + i) % (packets.COUNT - 1) + 1 for i in range(count)]
+
+
+def measure_roce(family: socket.AddressFamily, address: str, port: int, token: str) -> Json:
+    """Does a CNP come back for a packet that arrives with CE?"""
+    session = Session(family, address, port, token)
+    try:
+        found: Json = {"address": address, "asked": "roce", "peer": session.ask("host"),
+                       "here": session.here.do_host({})}
+        if not found["here"]["root"]:
+            return found
+        flow = session.flow(PLAIN)
+        before = session.ask("counters").get("roce_rcm", {})
+        pair = session.try_to("pair", flow=flow)
+        if "error" in pair:
+            return {**found, "error": printable(str(pair["error"]))}
+        way = session.here.flows[flow].way
+        found["marked"] = roce.marked(session.here.sender, way, whole(pair, "qp", 1, 0xFFFFFF))
+        after = session.ask("counters").get("roce_rcm", {})
+        found["counted"] = {name: value - before.get(name, 0) for name, value in after.items()}
+        return found
+    finally:
+        session.close()
 
 
 def measure(family: socket.AddressFamily, address: str, port: int, token: str, control: str, load: float) -> Json:
