@@ -688,6 +688,8 @@ declare_test undo "P8" "a loss that was none is undone, growth included"
 
 clamp()
 {
+	local steps=() i
+
 	needs_virtual
 	needs_accecn
 	path 1 5ms
@@ -697,7 +699,10 @@ clamp()
 	in_ns h1 sysctl -qw net.ipv4.tcp_no_metrics_save=0
 	client 10.0.0.1 send=1000 acked
 	wait_until in_ns h1 sh -c "ip tcp_metrics show | grep -q ."
-	client 10.0.0.1 $(for ((i = 0; i < 30; i++)); do echo flood=0.021 info; done)
+	for ((i = 0; i < 30; i++)); do
+		steps+=(flood=0.021 info)
+	done
+	client 10.0.0.1 "${steps[@]}"
 	expect "largest window" "$(field cwnd <"$TMP/client" | sort -n | tail -n1)" -eq 12
 }
 declare_test clamp "" "the window grows no further than the route lets cwnd"
