@@ -17,11 +17,10 @@ GOALS='[
 	{"metric":"joined_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"joined within 5 RTTs"},
 	{"metric":"reclaimed_rtts","row":"hpccpp","op":"<=","value":10,"variant":"*","text":"reclaimed within 10 RTTs"},
 	{"metric":"jain_end","row":"hpccpp","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95 in the last 50 of 500 RTTs together (W_init / W_ai is 320)"}]'
-ANSWER="With HPCC++ the total rate is right and the queue is short {range joined_rtts hpccpp} after a second flow starts; DCTCP takes {range joined_rtts dctcp}."
+ANSWER="With HPCC++ the total rate is right and the queue is short {range joined_rtts hpccpp} after a second flow starts; with DCTCP that does not happen in the 500 RTTs until it leaves."
 CONCLUSION="HPCC++ senders read the link's load from telemetry, so both adjust within a few RTTs. DCTCP learns
-one bit per packet: its queue may stay above 5 packets until the second
-flow has ended, and no value is shown then. stage=0 frees bandwidth faster than stage=5, because
-each step may multiply the window at once."
+one bit per packet, and keeps a queue of about K packets. stage=0 frees bandwidth faster than
+stage=5, because each step may multiply the window at once."
 
 run_scenario()
 {
