@@ -13,7 +13,7 @@ import os
 import re
 import socket
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from lowq_tc.command import Json
 from lowq_tc.errors import Refused
@@ -22,6 +22,10 @@ from lowq_tc.texts import controls_there, names_in
 from lowq_tc.version import version
 
 from . import finding, output
+
+if TYPE_CHECKING:
+    from .facts import Facts
+    from .path import Target
 
 PORT = 5388
 
@@ -62,10 +66,11 @@ def parser() -> Parser:
         help="check this control, as a program that chooses it; default: those in use")
     add("--device", "-d", type=name_word, action="append", default=[],
         help="a device whose queue should mark (or stamp, for hpccpp)")
-    add("--token", type=name_word, default=os.environ.get("LOWQ_CHECK_TOKEN", ""),
+    # the type also checks this default
+    add("--token", type=name_word, default=os.environ.get("LOWQ_CHECK_TOKEN") or None,
         help="what the listener prints; also from LOWQ_CHECK_TOKEN")
     add("--load", type=seconds, default=0.0, metavar="SECONDS", help="also send as fast as possible, at most 30 s a way")
-    add("--listen", action="store_true", help="be the other end: answer one lowq-check that has the token")
+    add("--listen", action="store_true", help="be the other end: answer lowq-check where the token is known")
     add("--timeout", type=seconds, default=600.0, metavar="SECONDS", help="how long to listen (600)")
     add("--port", type=port_number, default=PORT, help=f"TCP port of the listener ({PORT})")
     add("--json", action="store_true", help="the result as JSON")
@@ -98,7 +103,7 @@ def listen(args: argparse.Namespace) -> int:
 
     if args.peer or args.device or args.load or args.json or len(args.control) > 1:
         raise Refused("--listen goes with --control, --token, --timeout and --port only")
-    listener = Listener(args.port, args.control[0] if args.control else "", args.timeout, args.token)
+    listener = Listener(args.port, args.control[0] if args.control else "", args.timeout, args.token or "")
     port = "" if args.port == PORT else f" --port {args.port}"
     root = "" if os.geteuid() == 0 else "; without root, so some of it will be skipped"
     print(f"listening at port {args.port} for {args.timeout:g} s{root}. On the other host:\n"
@@ -115,12 +120,14 @@ def addresses(peers: list[str], port: int) -> list[tuple[socket.AddressFamily, s
                 found.setdefault(str(address[0]), family)
         except OSError as error:
             raise Refused(f"{finding.printable(peer)}: {error.strerror}") from None
+        except UnicodeError:
+            raise Refused(f"{finding.printable(peer)[:60]}: not the name of a host") from None
     return [(family, address) for address, family in found.items()]
 
 
-def checked(args: argparse.Namespace) -> tuple[list[finding.Finding], Json]:
-    """Findings about this host and the paths, and what was measured"""
-    from . import facts, judge, path, verdicts
+def checked(args: argparse.Namespace) -> tuple[Facts, list[finding.Finding], Json, list[str]]:
+    """This host, findings about it and the paths, what was measured, and what could not be checked"""
+    from . import facts, path, verdicts
 
     if args.load > 30:
         raise Refused("--load: at most 30 s")
@@ -133,23 +140,41 @@ def checked(args: argparse.Namespace) -> tuple[list[finding.Finding], Json]:
         if name not in names:
             raise Refused(f"no device '{name}' that is up")
     findings = verdicts.local(here, args.control, args.device)
-    measured = []
+    measured: list[Json] = []
+    failed: list[str] = []
     for family, address in wanted:
+        target = path.Target(family, address, args.port, args.token or "")
         for control in args.control or [""]:
-            if control == "roce":
-                measured.append(path.measure_roce(family, address, args.port, args.token))
-                findings += judge.roce(measured[-1])
-                continue
             try:
-                found = path.measure(family, address, args.port, args.token, control, args.load)
+                rows, found = of_path(target, control, args.load, here)
             except path.NoControl as error:
-                if not finding.status(findings):
-                    raise
-                findings.append(finding.skipped("path", str(error))._replace(where=address))
+                if finding.status(findings):
+                    findings.append(finding.skipped("path", str(error))._replace(where=address))
+                else:
+                    failed.append(str(error))
                 continue
+            except Refused as error:
+                failed.append(str(error))
+                break
+            findings += rows
             measured.append(found)
-            findings += judge.path(found, here)
-    return findings, measured
+    return here, findings, measured, failed
+
+
+def of_path(target: Target, control: str, load: float, here: Facts) -> tuple[list[finding.Finding], Json]:
+    """What the listener says is used as numbers and names of fields. If it says something else,
+    it is not lowq-check."""
+    from . import judge, path
+
+    try:
+        if control == "roce":
+            found = path.measure_roce(target)
+            return judge.roce(found), found
+        found = path.measure(target, control, load)
+        return judge.path(found, here), found
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration) as error:
+        raise Refused(f"{target.address}: the answers of the listener are not understood"
+                      f" ({type(error).__name__}: {error})") from None
 
 
 def run(argv: list[str]) -> int:
@@ -162,13 +187,21 @@ def run(argv: list[str]) -> int:
         return 0
     if args.listen:
         return listen(args)
-    findings, measured = checked(args)
-    status = finding.status(findings)
+    here, findings, measured, failed = checked(args)
+    if failed and not measured:
+        raise Refused(failed[0])
+    status = finding.status(findings) or (2 if failed else 0)
     if args.json:
-        print(json.dumps(output.as_json(findings, measured, status), indent=2))
+        print(json.dumps(output.as_json(here, findings, measured, status), indent=2))
     else:
         print(output.table(findings))
+    for text in failed:
+        complain(text)
     return status
+
+
+def complain(text: str) -> None:
+    print("lowq-check:", finding.printable(text.partition("\n")[0]), file=sys.stderr)
 
 
 def main(argv: list[str]) -> int:
@@ -183,7 +216,7 @@ def main(argv: list[str]) -> int:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             return 2
-        print("lowq-check:", str(error).splitlines()[0], file=sys.stderr)
+        complain(str(error))
         return 2
     except KeyboardInterrupt:
         return 2

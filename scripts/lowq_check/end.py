@@ -21,7 +21,7 @@ from . import facts, packets, roce, tcpinfo
 from .wire import whole
 
 FLOWS = 64
-LONGEST_S = 30
+LONGEST_S, SEND_S = 30, 10
 TCP_NOTSENT_LOWAT = 25
 COUNTERS = ("int_reflector", "hpccpp")
 CE = 3
@@ -36,6 +36,7 @@ class Flow:
         self.sock = sock
         self.received = 0
         sock.settimeout(None)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_S, 0))
         self.way = packets.way_of(sock)
         self.reader = threading.Thread(target=self.work, daemon=True)
         self.reader.start()

@@ -64,11 +64,18 @@ class Facts(NamedTuple):
     accecn: bool  # has this kernel Accurate ECN?
     ecn_option: int
     default: str
+    allowed: str  # the controls that every user may choose
     sig_enforced: bool
     controls: tuple[Control, ...]
     devices: tuple[Device, ...]
     rdma: tuple[str, ...]  # soft-RoCE devices
     connections: tuple[Connection, ...]
+
+    def to_json(self) -> Json:
+        """Without the connections, of which there may be very many"""
+        told = {name: value for name, value in self._asdict().items() if name != "connections"}
+        return {**told, "controls": [one._asdict() for one in self.controls],
+                "devices": [one._asdict() for one in self.devices]}
 
 
 def number(text: str | None, default: int = 0) -> int:
@@ -107,11 +114,11 @@ def routes_by_control(space: Namespace) -> dict[str, list[str]]:
     """congctl -> prefixes of the routes that name it"""
     found: dict[str, list[str]] = {}
     for family in ("-4", "-6"):
-        status, text, _ = inspect.output(space.tool("ip", family, "route", "show", "table", "all"))
-        for line in text.splitlines() if not status else ():
-            match = re.match(r"(?:unicast )?(\S+) .*\bcongctl (?:lock )?(\S+)", line)
-            if match:
-                found.setdefault(match[2], []).append(match[1])
+        status, text, _ = inspect.output(space.tool("ip", family, "-j", "route", "show", "table", "all"))
+        for route in inspect.loads(text) if not status else ():
+            for metric in route.get("metrics", ()):
+                if "congestion" in metric:
+                    found.setdefault(metric["congestion"], []).append(route["dst"])
     return found
 
 
@@ -208,10 +215,15 @@ def read(names: list[str], devices: bool = True) -> Facts:
     option = space.sysctl(TCP + "ecn_option")
     return Facts(
         os.uname().release, os.geteuid() == 0, number(space.sysctl(TCP + "ecn"), -1), option is not None,
-        number(option), default, lockdown(),
+        number(option), default, space.sysctl(TCP + "allowed_congestion_control") or "", lockdown(),
         tuple(read_control(space, name, routes) for name in wanted), read_devices(space) if devices else (),
         rdma_devices(), tuple(connections()),
     )
+
+
+def available(control: str) -> bool:
+    """Can sockets choose it without a module being loaded for it?"""
+    return control in (Namespace().sysctl(TCP + "available_congestion_control") or "").split()
 
 
 def is_marking(device: Device) -> bool:

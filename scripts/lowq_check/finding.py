@@ -39,8 +39,8 @@ def skipped(check: str, says: str) -> Finding:
 
 
 def printable(text: str) -> str:
-    """A text from the peer as it may be printed"""
-    return "".join(char if char.isprintable() else "?" for char in text)[:500]
+    """A text, parts of which may come from the peer, as it may be printed"""
+    return "".join(char if char.isprintable() else "?" for char in text)[:1000]
 
 
 def status(findings: list[Finding]) -> int:

@@ -12,10 +12,11 @@ import time
 from lowq_tc.command import Json
 from lowq_tc.errors import Refused
 
+from . import facts
 from .end import End
 from .wire import MARK, PROTOCOL, Lines, refusal, whole
 
-STRANGER_S = 5  # for the first line
+STRANGER_S, QUESTION_S = 5, 60  # for the first line, and for each further one
 CONNECTIONS = 80
 
 
@@ -32,6 +33,8 @@ class Listener:
         if six:
             self.sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         if control:
+            if not facts.available(control):  # choosing it would load its module
+                raise Refused(f"there is no control '{control}' here, or its module is not loaded")
             try:
                 self.sock.setsockopt(socket.IPPROTO_TCP, 13, control.encode())
             except OSError as error:
@@ -57,10 +60,9 @@ class Listener:
     def serve(self, sock: socket.socket) -> None:
         kept = False
         try:
-            sock.settimeout(STRANGER_S)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             lines = Lines(sock)
-            first = lines.read()
+            first = lines.read(STRANGER_S)
             why = refusal(first, self.token)
             if why:
                 lines.write({MARK: PROTOCOL, "error": why})
@@ -95,8 +97,7 @@ class Listener:
         try:
             self.session = End(self.port)
             lines.write({MARK: PROTOCOL})
-            sock.settimeout(60)
-            while (asked := lines.read()) is not None:
+            while (asked := lines.read(QUESTION_S)) is not None:
                 lines.write(self.session.answer(asked))
         finally:
             if self.session:

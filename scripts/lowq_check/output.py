@@ -6,21 +6,23 @@ from __future__ import annotations
 from lowq_tc.command import Json
 from lowq_tc.version import version
 
-from .finding import FINE, NOTE, SKIPPED, WRONG, Finding
+from .facts import Facts
+from .finding import FINE, NOTE, SKIPPED, WRONG, Finding, printable
 
 SCHEMA = 1
 WORDS = {FINE: "ok", NOTE: "note", WRONG: "WRONG", SKIPPED: "skipped"}
 
 
-def as_json(findings: list[Finding], measured: Json, status: int) -> Json:
+def as_json(here: Facts, findings: list[Finding], measured: Json, status: int) -> Json:
     return {
         "lowq_check": SCHEMA, "version": version(), "status": status,
-        "findings": [one.to_json() for one in findings], "measured": measured,
+        "findings": [one.to_json() for one in findings], "host": here.to_json(), "measured": measured,
     }
 
 
 def table(findings: list[Finding]) -> str:
     """A line each; below what is not fine, its name and what to do about it"""
+    findings = [one._replace(says=printable(one.says), mend=printable(one.mend)) for one in findings]
     places = [f"{one.where}: {one.check}" for one in findings]
     width = min(44, max(map(len, places), default=0))
     lines = []

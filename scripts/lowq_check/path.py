@@ -6,23 +6,25 @@ from __future__ import annotations
 import re
 import socket
 import time
-from typing import Callable
+from contextlib import contextmanager
+from typing import Callable, Iterator, NamedTuple
 
 from lowq_tc import inspect
 from lowq_tc.command import Json
 from lowq_tc.errors import Refused
 
-from . import judge, packets, roce
+from . import facts, judge, packets, roce
 from .end import End
 from .finding import printable
 from .wire import MARK, PROTOCOL, Lines, hello, open_connection, whole
 
-CONNECT_S = 5
+CONNECT_S, ANSWER_S = 5, 60
 THERE, BACK = judge.THERE, judge.BACK
 TWICE = 2  # each test packet: one may be lost
 SEGMENTS = (1400, 1360, 1280, 1220, 1000, 536)
 MESSAGE, MESSAGES = 300, 10
 MARKED = 6
+LONGEST_RTT_US = 2_000_000
 DSCPS = (10, 23, 46)  # AF11, that of HPCC++'s probes, EF
 
 
@@ -37,11 +39,20 @@ class NoConnection(Refused):
 PLAIN = "reno"  # a control that asks for nothing
 
 
+class Target(NamedTuple):
+    """A listener"""
+
+    family: socket.AddressFamily
+    address: str
+    port: int
+    token: str
+
+
 class Session:
     """Both ends of a path to one address of the peer"""
 
-    def __init__(self, family: socket.AddressFamily, address: str, port: int, token: str) -> None:
-        self.family, self.address, self.port, self.token = family, address, port, token
+    def __init__(self, target: Target) -> None:
+        self.family, self.address, self.port, self.token = family, address, port, token = target
         self.flows = 0
         self.tests = 0
         try:
@@ -49,13 +60,16 @@ class Session:
         except OSError as error:
             raise Refused(f"no listener at {address} port {port}: {error.strerror or error}; run there:"
                           " lowq-check --listen") from None
-        self.greet(self.lines, "control")
-        self.lines.sock.settimeout(60)
-        self.here = End(port)
+        try:
+            self.greet(self.lines, "control")
+            self.here = End(port)
+        except BaseException:
+            self.lines.sock.close()
+            raise
 
     def greet(self, lines: Lines, role: str, flow: int = 0) -> None:
         lines.write(hello(self.token, role, flow))
-        answer = lines.read()
+        answer = lines.read(CONNECT_S)
         if answer is None or answer.get(MARK) != PROTOCOL:
             theirs = answer.get(MARK) if answer else None
             what = f"another version of lowq-check (protocol {theirs}, not {PROTOCOL})" if isinstance(theirs, int) \
@@ -67,7 +81,7 @@ class Session:
     def try_to(self, question: str, **fields: Json) -> Json:
         """The answer, which may be an error"""
         self.lines.write({"do": question, **fields})
-        answer = self.lines.read()
+        answer = self.lines.read(ANSWER_S)
         if answer is None:
             raise Refused(f"{self.address}: the listener has ended")
         return answer
@@ -116,11 +130,25 @@ class Session:
         return [(first + i) % (packets.COUNT - 1) + 1 for i in range(count)]
 
 
-def measure_roce(family: socket.AddressFamily, address: str, port: int, token: str) -> Json:
-    """Does a CNP come back for a packet that arrives with CE?"""
-    session = Session(family, address, port, token)
+@contextmanager
+def session_with(target: Target) -> Iterator[Session]:
+    session = None
     try:
-        found: Json = {"address": address, "asked": "roce", "peer": session.ask("host"),
+        session = Session(target)
+        yield session
+    except TimeoutError:
+        raise Refused(f"{target.address}: the listener does not answer") from None
+    except ConnectionError as error:
+        raise Refused(f"{target.address}: the connection with the listener broke: {error.strerror}") from None
+    finally:
+        if session:
+            session.close()
+
+
+def measure_roce(target: Target) -> Json:
+    """Does a CNP come back for a packet that arrives with CE?"""
+    with session_with(target) as session:
+        found: Json = {"address": target.address, "asked": "roce", "peer": session.ask("host"),
                        "here": session.here.do_host({})}
         if not found["here"]["root"]:
             return found
@@ -134,18 +162,14 @@ def measure_roce(family: socket.AddressFamily, address: str, port: int, token: s
         after = session.ask("counters").get("roce_rcm", {})
         found["counted"] = {name: value - before.get(name, 0) for name, value in after.items()}
         return found
-    finally:
-        session.close()
 
 
-def measure(family: socket.AddressFamily, address: str, port: int, token: str, control: str, load: float) -> Json:
-    session = Session(family, address, port, token)
-    try:
+def measure(target: Target, control: str, load: float) -> Json:
+    # choosing it would load its module
+    if control and not facts.available(control):
+        raise NoControl(f"there is no control '{control}' here, or its module is not loaded")
+    with session_with(target) as session:
         return all_of(session, control, load)
-    except (TimeoutError, ConnectionError) as error:
-        raise Refused(f"{address}: the connection with the listener broke: {error}") from None
-    finally:
-        session.close()
 
 
 def all_of(session: Session, control: str, load: float) -> Json:
@@ -254,7 +278,7 @@ def test_path(session: Session, control: str, found: Json) -> None:
 def settle(found: Json) -> float:
     """Until test packets have arrived"""
     longest: int = max(found["info"][way]["info"]["rtt"] for way in (THERE, BACK))
-    return 0.1 + 4e-6 * longest
+    return 0.1 + 4e-6 * min(longest, LONGEST_RTT_US)
 
 
 def syn_tests(session: Session, both: bool) -> Json:

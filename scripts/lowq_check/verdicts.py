@@ -37,9 +37,9 @@ def local(facts: Facts, asked: list[str], devices: list[str]) -> list[Finding]:
 
 
 def kernel(facts: Facts) -> Finding:
-    offers = "with" if facts.accecn else "without"
-    return fine("kernel", f"Linux {facts.kernel}, {offers} Accurate ECN; default control {facts.default},"
-                          f" tcp_ecn {facts.ecn}")
+    offers = f"with Accurate ECN (tcp_ecn_option {facts.ecn_option})" if facts.accecn else "without Accurate ECN"
+    return fine("kernel", f"Linux {facts.kernel}, {offers}; tcp_ecn {facts.ecn}; default control {facts.default},"
+                          f" every user may choose {facts.allowed.replace(' ', ', ')}")
 
 
 # --- controls -------------------------------------------------------------------------
@@ -54,6 +54,7 @@ def control_rows(facts: Facts, control: Control) -> list[Finding]:
     faults = [one for one in rows if one.state == WRONG]
     ways = ["it is the default"] if control.default else []
     ways += [f"routes to {', '.join(control.routes)}"] if control.routes else []
+    ways += list(facts.rdma) if not control.tcp else []
     if faults:
         first = faults[0]
         verdict = first._replace(says=f"not ready: {first.says}")

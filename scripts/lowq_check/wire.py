@@ -11,6 +11,7 @@ from __future__ import annotations
 import hmac
 import json
 import socket
+import time
 
 from lowq_tc.command import Json
 from lowq_tc.errors import Refused
@@ -30,11 +31,14 @@ class Lines:
     def write(self, message: Json) -> None:
         self.sock.sendall(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
-    def read(self) -> dict[str, Json] | None:
-        """None at the end of the connection. What is no message ends it, too."""
+    def read(self, within: float) -> dict[str, Json] | None:
+        """None at the end of the connection. What is no message ends it, too. The whole line must
+        come within so many seconds."""
+        end = time.monotonic() + within
         while b"\n" not in self.rest:
             if len(self.rest) > LONGEST:
                 return None
+            self.sock.settimeout(max(0.001, end - time.monotonic()))
             piece = self.sock.recv(4096)
             if not piece:
                 return None
@@ -58,7 +62,7 @@ def refusal(message: Json, token: str) -> str:
     if message[MARK] != PROTOCOL:
         return f"protocol {PROTOCOL} is spoken here"
     given = message.get("token")
-    if not isinstance(given, str) or not hmac.compare_digest(given.encode(), token.encode()):
+    if not isinstance(given, str) or not hmac.compare_digest(given.encode(errors="replace"), token.encode()):
         return "wrong token"
     if message.get("role") not in ("control", "flow"):
         return "wrong role"
