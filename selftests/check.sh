@@ -15,6 +15,7 @@
 LOWQ_CHECK=${LOWQ_CHECK:-$LOWQ_ROOT/scripts/lowq-check}
 [ -x "$LOWQ_CHECK" ] || LOWQ_CHECK=$(command -v lowq-check) || skip_all "lowq-check is not installed"
 LOWQ_CHECK=$(readlink -f "$LOWQ_CHECK")
+export LOWQ_CHECK
 [ "${LOWQ_LAB:-}" ] || skip_all "loads and unloads modules"
 export TC_LIB_DIR=$BIN	# tc's plugin for int
 for module in tcp_dctcp tcp_dctcp_ref tcp_ldcp tcp_prague tcp_hpccpp int_reflector; do
@@ -31,6 +32,19 @@ check()
 	jq -r '.findings[] | select(.state != "fine") | "\(.state) \(.where) \(.check) [\(.fault)] \(.says)"' "$TMP/check.json"
 }
 AS=()
+
+# says STATUS TEXT ARGUMENT...: lowq-check, run in h1 or FROM, ends with STATUS, says one line with
+# TEXT, and prints nothing else
+says()
+{
+	local status=$1 text=$2
+
+	in_ns "${FROM:-h1}" "${AS[@]}" timeout 300 "$LOWQ_CHECK" "${@:3}" >"$TMP/said" 2>"$TMP/said.err"
+	expect "exit status of lowq-check ${*:3}" $? -eq "$status"
+	[ ! -s "$TMP/said" ] || fail "lowq-check ${*:3} prints $(cat "$TMP/said")"
+	expect "lines of lowq-check ${*:3}: $(cat "$TMP/said.err")" "$(wc -l <"$TMP/said.err")" -eq 1
+	grep -qF "$text" "$TMP/said.err" || fail "lowq-check ${*:3}: does not say '$text': $(cat "$TMP/said.err")"
+}
 
 # named FAULT [TEXT]: the last check calls it wrong, with that text in what it says or in where or
 # in the mend; the exit status is 1
@@ -78,11 +92,20 @@ module_missing()
 	AS=()
 	check --control ldcp
 	named module-not-loaded "modprobe tcp_ldcp"
+	# choosing it for the path would load it
+	ip -n "${NSP}h1" addr add 10.0.1.1/24 dev eth0
+	TO=10.0.1.1 FROM=h1 PEER=h1 peer
+	check 10.0.1.1 --token secret --control ldcp
+	named module-not-loaded
+	jq -e 'any(.findings[]; .state == "skipped" and .where == "10.0.1.1")' "$TMP/check.json" >/dev/null ||
+		fail "does not say that the path was skipped"
+	says 2 "no control 'ldcp' here" --listen --control ldcp
+	! grep -q ^tcp_ldcp /proc/modules || fail "it has loaded a module"
 	modprobe tcp_ldcp
 	check --control ldcp
 	healthy
 }
-declare_test module_missing "" "module missing; module not loaded"
+declare_test module_missing "" "module missing; module not loaded, and it does not load it"
 
 not_allowed()
 {
@@ -131,31 +154,43 @@ queue()
 }
 RED=(red limit 1000000 min 30000 max 30000 avpkt 1500 burst 21 bandwidth 1gbit)
 
-marking_queues()
+no_marking_queue()
 {
-	dumbbell 1 0
-	check --device eth0
-	named no-marking
-	queue h1 eth0 "${RED[@]}"
-	check --device eth0
-	named drops-only
+	one_host
+	check --device eth0 --control dctcp_ref
+	named no-marking "lowq-tc PROFILE eth0"
 	queue h1 eth0 "${RED[@]}" ecn
-	check --device eth0
+	check --device eth0 --control dctcp_ref
 	healthy
-	in_ns h1 "$LOWQ_TC" ldcp eth0 --rate 1gbit --rtt 100us -q
-	check --device eth0
-	healthy
-	FROM=sw
-	queue sw p1 "${RED[@]}" ecn
-	check --device egress
-	named wrong-device p1
-	queue sw egress fq_codel
-	check --device egress --device p1
-	healthy
-	check --device p1 --control hpccpp
+	check --device eth0 --control hpccpp
 	named does-not-stamp
 }
-declare_test marking_queues "" "no queue that marks; one that only drops; RED on the wrong device"
+declare_test no_marking_queue "" "no queue that marks, or that stamps for hpccpp"
+
+only_drops()
+{
+	one_host
+	queue h1 eth0 "${RED[@]}"
+	check --device eth0 --control dctcp_ref
+	named drops-only
+	in_ns h1 "$LOWQ_TC" ldcp eth0 --rate 1gbit --rtt 100us -q
+	check --device eth0 --control ldcp
+	healthy
+}
+declare_test only_drops "" "a queue that only drops"
+
+wrong_device()
+{
+	one_host
+	link h1 eth1 h2 eth1
+	queue h1 eth0 "${RED[@]}" ecn
+	check --device eth1 --control dctcp_ref
+	named wrong-device eth0
+	queue h1 eth1 fq_codel
+	check --device eth1 --device eth0 --control dctcp_ref
+	healthy
+}
+declare_test wrong_device "" "RED on the wrong device"
 
 mq_leaves()
 {
@@ -170,21 +205,24 @@ mq_leaves()
 	for i in 1 2 3; do
 		in_ns h1 tc qdisc add dev eth0 parent "1:$i" "${RED[@]}" ecn
 	done
-	check --device eth0
+	check --device eth0 --control dctcp_ref
 	named mq-leaf-unmarked 1:4
 	in_ns h1 tc qdisc add dev eth0 parent 1:4 "${RED[@]}" ecn
-	check --device eth0
+	check --device eth0 --control dctcp_ref
 	healthy
 }
 declare_test mq_leaves "" "a transmit queue of mq that does not mark"
 
 # --- paths ----------------------------------------------------------------------
 
-# peer [OPTION...]: the listener at r; debugfs, which "ip netns exec" hides, stays visible
+# peer [OPTION...]: the listener at r, or at PEER; debugfs, which "ip netns exec" hides, stays
+# visible
 peer()
 {
-	nsenter --net="/run/netns/${NSP}r" "$LOWQ_CHECK" --listen --token secret --timeout 300 "$@" >"$TMP/listener" 2>&1 &
-	wait_until listening r 5388
+	nsenter --net="/run/netns/$NSP${PEER:-r}" "${AS[@]}" "$LOWQ_CHECK" --listen --token secret --timeout 300 "$@" \
+		>"$TMP/listener" 2>&1 &
+	LISTENER=$!
+	wait_until listening "${PEER:-r}" 5388
 }
 
 # path [OPTION...]: checks the path from h1 to r
@@ -220,7 +258,7 @@ ends_agree()
 }
 declare_test ends_agree "" "dctcp_ref at both ends of a healthy path, IPv4 and IPv6"
 
-peer_refuses()
+peer_without_ecn()
 {
 	dumbbell 1 1ms
 	peer
@@ -230,6 +268,13 @@ peer_refuses()
 	in_ns r sysctl -qw net.ipv4.tcp_ecn=2
 	path --control dctcp_ref
 	named peer-control cubic
+}
+declare_test peer_without_ecn "" "a peer with tcp_ecn 0; one with another control"
+
+peer_without_accecn()
+{
+	dumbbell 1 1ms
+	peer
 	in_ns r sysctl -qw net.ipv4.tcp_ecn=1
 	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
 	path --control prague
@@ -238,7 +283,7 @@ peer_refuses()
 	path --control prague
 	healthy
 }
-declare_test peer_refuses "" "a peer with tcp_ecn 0, with another control, without Accurate ECN"
+declare_test peer_without_accecn "" "a peer without Accurate ECN"
 
 bleaches()
 {
@@ -308,7 +353,7 @@ stamping()
 	done
 }
 
-telemetry()
+no_reflector()
 {
 	dumbbell 1 1ms
 	peer
@@ -317,18 +362,25 @@ telemetry()
 	healthy
 	jq -e '.findings[] | select(.check == "telemetry") | .says | contains("1 nodes stamped: 100 Mb/s")' \
 		"$TMP/check.json" || fail "rate and number of nodes"
+	modprobe -r int_reflector
+	path --control hpccpp
+	modprobe int_reflector
+	named no-reflector "lowq-tc host hpccpp"
+	named service-missing
+}
+declare_test no_reflector "" "a receiver without int_reflector"
+
+probes_filtered()
+{
+	dumbbell 1 1ms
+	peer
+	stamping egress
 	in_ns sw tc qdisc add dev egress clsact
 	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0x8/0x3f action drop
 	path --control hpccpp
 	named probes-filtered "on the way there"
-	in_ns sw tc filter del dev egress egress
-	modprobe -r int_reflector
-	path --control hpccpp
-	modprobe int_reflector
-	named no-reflector
-	named service-missing
 }
-declare_test telemetry "" "hpccpp with telemetry; probes filtered; a receiver without int_reflector"
+declare_test probes_filtered "" "a path that drops telemetry probes"
 
 # h1 - sw - sw2 - r
 two_routers()
@@ -355,6 +407,9 @@ hop_unstamped()
 	stamping egress
 	path --control hpccpp
 	named hop-unstamped "2 routers"
+	in_ns sw2 "$LOWQ_TC" hpccpp egress --rate 100mbit --shape -q
+	path --control hpccpp
+	healthy
 }
 declare_test hop_unstamped "" "one of two routers does not stamp"
 
@@ -377,10 +432,6 @@ congestion_notification()
 	roce_dumbbell 1 1gbit 20us
 	modprobe roce_rcm
 	peer
-	path --control roce
-	healthy
-	TO=fd00:0::1 path --control roce
-	healthy
 	in_ns sw tc qdisc add dev p1 clsact
 	in_ns sw tc filter add dev p1 egress protocol ip flower ip_proto udp dst_port 4791 action drop
 	path --control roce
@@ -393,7 +444,7 @@ congestion_notification()
 	path --control roce
 	named peer-without-rdma
 }
-declare_test congestion_notification "" "RoCE: CNPs come back; or are lost, or there is no roce_rcm, or no device"
+declare_test congestion_notification "" "RoCE: CNPs are lost; there is no roce_rcm; no device at the peer"
 
 # --- under load ------------------------------------------------------------------
 
@@ -507,6 +558,43 @@ sound_hpccpp()
 }
 declare_test sound_hpccpp "" "healthy: hpccpp, IPv4 and IPv6"
 
+sound_roce()
+{
+	roce_dumbbell 1 1gbit 20us
+	modprobe roce_rcm
+	in_ns sw "$LOWQ_TC" roce egress --rate 1gbit -q || fail "lowq-tc roce"
+	peer
+	path --control roce
+	healthy
+	TO=fd00:0::1 path --control roce
+	healthy
+}
+declare_test sound_roce "" "healthy: RoCE with roce_rcm, IPv4 and IPv6"
+
+sound_direct()
+{
+	add_ns h1
+	add_ns r
+	net 1 h1 eth0 r eth0
+	queue h1 eth0 "${RED[@]}" ecn
+	queue r eth0 "${RED[@]}" ecn
+	sound dctcp_ref 10.0.1.254 fd00:1::254
+}
+declare_test sound_direct "" "healthy: dctcp_ref without a router between"
+
+sound_routers()
+{
+	two_routers
+	stamping egress
+	in_ns sw2 "$LOWQ_TC" hpccpp egress --rate 100mbit --shape -q
+	in_ns sw2 "$LOWQ_TC" hpccpp p1 --rate 100mbit --shape -q
+	in_ns sw "$LOWQ_TC" hpccpp p1 --rate 100mbit --shape -q
+	sound hpccpp 10.0.0.1
+	jq -e '.findings[] | select(.check == "telemetry") | .says | contains("2 nodes stamped")' "$TMP/check.json" \
+		>/dev/null || fail "number of nodes"
+}
+declare_test sound_routers "" "healthy: hpccpp through two routers that stamp"
+
 sound_tunnel()
 {
 	dumbbell 1 1ms
@@ -541,5 +629,227 @@ sound_offloads()
 	sound dctcp_ref 10.0.0.1
 }
 declare_test sound_offloads "" "healthy: dctcp_ref with TSO, GSO and GRO"
+
+# --- bad input, bad peers, sudden ends ----------------------------------------------
+
+# FAULTS ARGUMENT...
+faults()
+{
+	python3 -B "$SELFTESTS/check_faults.py" "$@"
+}
+
+# picture: what lowq-check could have changed on both hosts
+picture()
+{
+	local host
+
+	for host in h1 r; do
+		echo "$host"
+		in_ns "$host" sysctl -a -r '^net\.(core|ipv[46])' 2>/dev/null | grep -v 'nf_conntrack_count'
+		ip -n "$NSP$host" -d -o addr
+		ip -n "$NSP$host" -4 route show table all
+		ip -n "$NSP$host" -6 route show table all | sed 's/ expires [0-9]*sec//'
+		ip -n "$NSP$host" rule
+		ip -n "$NSP$host" tcp_metrics
+		tc -n "$NSP$host" qdisc show
+		tc -n "$NSP$host" filter show dev eth0
+		! command -v nft >/dev/null || in_ns "$host" nft list ruleset
+	done
+	awk '{ print $1 }' /proc/modules
+	! command -v rdma >/dev/null || rdma resource show qp
+}
+
+# one that is unprivileged
+USER_IDS=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+
+wrong_use()
+{
+	dumbbell 1 0
+	picture >"$TMP/before"
+	says 2 "nohost.invalid" nohost.invalid --token secret
+	says 2 "not the name of a host" a..b --token secret
+	says 2 "no listener at 10.0.0.1 port 5388" 10.0.0.1 --token secret --control reno
+	says 2 "no listener at 10.0.7.7" 10.0.7.7 --token secret --control reno
+	says 2 "--token is missing" 10.0.0.1
+	says 2 "no device 'nodev0'" --device nodev0
+	ip -n "${NSP}h1" link add down0 type veth
+	says 2 "no device 'down0' that is up" --device down0
+	ip -n "${NSP}h1" link del down0
+	says 2 "--load" 10.0.0.1 --token secret --load 31
+	says 2 "not a port" 10.0.0.1 --token secret --port 0
+	says 2 "not a name" --control 'a b'
+	says 2 "--listen goes with" --listen 10.0.0.1
+	says 2 "--nonsense" --nonsense
+	AS=("${USER_IDS[@]}")
+	says 2 "cannot listen at port 80" --listen --port 80
+	AS=()
+	peer --control reno
+	says 2 "wrong token" 10.0.0.1 --token other --control reno
+	FROM=r says 2 "cannot listen at port 5388: Address already in use" --listen
+	picture >"$TMP/after"
+	diff "$TMP/before" "$TMP/after" || fail "it has changed something"
+}
+declare_test wrong_use "" "unknown host, no listener, wrong token, no such device: one line, nothing changed"
+
+other_listeners()
+{
+	local port=5401 text
+
+	add_ns h1
+	in_ns h1 python3 -B "$SELFTESTS/check_faults.py" listeners &
+	wait_until listening h1 5413
+	for text in "another version of lowq-check (protocol 2, not 1)" "something else" "does not answer" "something else" \
+		"something else" "?[2Jgone?second line" "broke" "does not answer" "not understood" "has ended" "has ended" \
+		"does not answer" "not understood"; do
+		says 2 "$text" 127.0.0.1 --token secret --control reno --port $port
+		port=$((port + 1))
+	done
+}
+declare_test other_listeners "" "listeners of another version, or that are none: one line each"
+
+strangers()
+{
+	dumbbell 1 0
+	peer --control reno
+	in_ns h1 python3 -B "$SELFTESTS/check_faults.py" strangers 10.0.0.1 secret || fail "strangers"
+	expect "what the listener says" "$(wc -l <"$TMP/listener")" -eq 2
+	between "memory of the listener, kB" "$(awk '/^VmHWM/ { print $2 }' "/proc/$LISTENER/status")" 1000 60000
+	path --control reno
+	healthy
+	grep -q '^lowq-check ADDRESS --token secret$' "$TMP/listener" || fail "no command for the other host"
+}
+declare_test strangers "" "a listener that gets random, long, deep and wrong messages, and idle connections"
+
+parsers()
+{
+	faults parsers
+}
+declare_test parsers "" "random packets and messages"
+
+timeout_ends()
+{
+	local token
+
+	add_ns h1
+	in_ns h1 "$LOWQ_CHECK" --listen --timeout 3 >"$TMP/listener" &
+	wait_until listening h1 5388
+	token=$(sed -n 's/^lowq-check ADDRESS --token \([0-9a-f]\{32\}\)$/\1/p' "$TMP/listener")
+	[ "$token" ] || fail "no token: $(cat "$TMP/listener")"
+	says 2 "wrong token" 127.0.0.1 --token "${token%?}" --control reno
+	check 127.0.0.1 --token "$token" --control reno
+	healthy
+	wait $! || fail "the listener fails at the end of its time"
+	says 2 "no listener" 127.0.0.1 --token "$token" --control reno
+}
+declare_test timeout_ends "" "a listener makes a token, and ends in time"
+
+no_root()
+{
+	dumbbell 1 1ms
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=3
+	AS=("${USER_IDS[@]}")
+	peer --control prague
+	path --control prague
+	healthy
+	jq -e 'any(.findings[]; .state == "skipped" and (.says | contains("without root here")))' "$TMP/check.json" >/dev/null ||
+		fail "does not say what it skipped"
+	AS=()
+	path --control prague
+	healthy
+	jq -e 'any(.findings[]; .state == "skipped" and (.says | contains("without root at the peer")))' "$TMP/check.json" \
+		>/dev/null || fail "does not say what it skipped"
+}
+declare_test no_root "" "without root at both ends, or at the peer: healthy, and says what it skipped"
+
+old_kernel()
+{
+	one_host
+	mkdir "$TMP/ipv4"
+	cat /proc/sys/net/ipv4/tcp_ecn >"$TMP/ipv4/tcp_ecn"
+	for name in tcp_available_congestion_control tcp_allowed_congestion_control tcp_congestion_control; do
+		cat "/proc/sys/net/ipv4/$name" >"$TMP/ipv4/$name"
+	done
+	# shellcheck disable=SC2016 # for the inner shell
+	AS=(unshare -m sh -c 'mount --bind "$0" /proc/sys/net/ipv4 && exec setarch --uname-2.6 "$@"' "$TMP/ipv4")
+	check --control prague
+	named kernel-without-accecn "Linux 2.6"
+	check --control dctcp_ref
+	healthy
+	AS=()
+}
+declare_test old_kernel "" "a kernel without Accurate ECN"
+
+killed()
+{
+	local calls client i part
+
+	dumbbell 1 1ms
+	stamping egress
+	peer
+	picture >"$TMP/before"
+	calls=$(in_ns h1 python3 -B "$SELFTESTS/check_faults.py" kill 1 0 10.0.0.1 --token secret --control hpccpp --load 0.1 \
+		2>&1 >/dev/null)
+	expect "function calls" "$calls" -gt 5000
+	RANDOM=${LOWQ_SEED:-1}
+	for ((i = 0; i < ${FULL:+30} + 5; i++)); do
+		part=0.$((RANDOM % 90 + 10))
+		in_ns h1 python3 -B "$SELFTESTS/check_faults.py" kill $part "$calls" 10.0.0.1 --token secret --control hpccpp \
+			--load 0.1 >/dev/null 2>&1
+		expect "status of one that is killed at $part" "$?" -eq 137
+	done
+	# the listener, in the midst of a check
+	for ((i = 0; i < ${FULL:+10} + 3; i++)); do
+		kill -KILL $LISTENER
+		wait_until eval '! listening r 5388'
+		peer
+		in_ns h1 "$LOWQ_CHECK" 10.0.0.1 --token secret --control hpccpp --load 0.1 >"$TMP/out" 2>"$TMP/err" &
+		client=$!
+		sleep "0.0$((RANDOM % 90 + 10))"
+		sleep "0.$((RANDOM % 10))"
+		kill -KILL $LISTENER
+		wait $client
+		expect "status when the listener is killed: $(cat "$TMP/err")" $? -eq 2
+		expect "lines: $(cat "$TMP/err")" "$(wc -l <"$TMP/err")" -eq 1
+	done
+	picture >"$TMP/after"
+	diff "$TMP/before" "$TMP/after" || fail "it has left something"
+	peer
+	path --control hpccpp
+	healthy
+}
+declare_test killed "" "killed at random moments, either end: nothing is left, the other end says so"
+
+documented()
+{
+	local man=$SELFTESTS/../man/lowq-check.8
+
+	[ -e "$man" ] || skip "no manual here"
+	dumbbell 1 1ms
+	stamping egress
+	peer
+	path --control hpccpp --load 0.1
+	sed -n '/^\.Ss JSON/,/^\.Sh/s/^\.\(It \)\?Va //p' "$man" | tr -s ' ,.' '\n' | sort -u >"$TMP/documented"
+	jq -r 'keys[], (.findings[] | keys[]), (.host | keys[]), (.host.controls[] | keys[]), (.host.devices[] | keys[]),
+		(.measured[] | keys[])' "$TMP/check.json" | sort -u >"$TMP/printed"
+	comm -13 "$TMP/documented" "$TMP/printed" >"$TMP/missing"
+	[ ! -s "$TMP/missing" ] || fail "not in the manual: $(paste -sd' ' "$TMP/missing")"
+	# names of faults are the only lower-case words in quotes that have a hyphen
+	grep -ohE '"[a-z]+(-[a-z]+)+"' "$(faults package)"/{judge,verdicts}.py | tr -d '"' | sort -u | while read -r name; do
+		grep -q "^\.It Sy $name\b" "$man" || echo "$name"
+	done >"$TMP/missing"
+	[ ! -s "$TMP/missing" ] || fail "faults that the manual does not explain: $(paste -sd' ' "$TMP/missing")"
+	expect "version" "$("$LOWQ_CHECK" --version)" = "lowq-check $(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$SELFTESTS/../dkms.conf")"
+}
+declare_test documented "" "every key of the JSON and every fault is in the manual"
+
+completes()
+{
+	add_ns h1
+	expect "options" "$(in_ns h1 "$LOWQ_CHECK" --complete --li)" = --listen
+	expect "controls" "$(in_ns h1 "$LOWQ_CHECK" --complete --control ld)" = ldcp
+	expect "devices" "$(in_ns h1 "$LOWQ_CHECK" --complete -d lo)" = lo
+}
+declare_test completes "" "completion knows options, controls and devices"
 
 run_tests "$@"
