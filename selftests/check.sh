@@ -43,7 +43,7 @@ says()
 	expect "exit status of lowq-check ${*:3}" $? -eq "$status"
 	[ ! -s "$TMP/said" ] || fail "lowq-check ${*:3} prints $(cat "$TMP/said")"
 	expect "lines of lowq-check ${*:3}: $(cat "$TMP/said.err")" "$(wc -l <"$TMP/said.err")" -eq 1
-	grep -qF "$text" "$TMP/said.err" || fail "lowq-check ${*:3}: does not say '$text': $(cat "$TMP/said.err")"
+	grep -qF -- "$text" "$TMP/said.err" || fail "lowq-check ${*:3}: does not say '$text': $(cat "$TMP/said.err")"
 }
 
 # named FAULT [TEXT]: the last check calls it wrong, with that text in what it says or in where or
@@ -701,7 +701,7 @@ other_listeners()
 	for text in "another version of lowq-check (protocol 2, not 1)" "something else" "does not answer" "something else" \
 		"something else" "?[2Jgone?second line" "broke" "does not answer" "not understood" "has ended" "has ended" \
 		"does not answer" "not understood"; do
-		says 2 "$text" 127.0.0.1 --token secret --control reno --port $port
+		says 2 "$text" 127.0.0.1 --token secret --control reno --port "$port"
 		port=$((port + 1))
 	done
 }
@@ -794,21 +794,21 @@ killed()
 	RANDOM=${LOWQ_SEED:-1}
 	for ((i = 0; i < ${FULL:+30} + 5; i++)); do
 		part=0.$((RANDOM % 90 + 10))
-		in_ns h1 python3 -B "$SELFTESTS/check_faults.py" kill $part "$calls" 10.0.0.1 --token secret --control hpccpp \
+		in_ns h1 python3 -B "$SELFTESTS/check_faults.py" kill "$part" "$calls" 10.0.0.1 --token secret --control hpccpp \
 			--load 0.1 >/dev/null 2>&1
 		expect "status of one that is killed at $part" "$?" -eq 137
 	done
 	# the listener, in the midst of a check
 	for ((i = 0; i < ${FULL:+10} + 3; i++)); do
-		kill -KILL $LISTENER
+		kill -KILL "$LISTENER"
 		wait_until eval '! listening r 5388'
 		peer
 		in_ns h1 "$LOWQ_CHECK" 10.0.0.1 --token secret --control hpccpp --load 0.1 >"$TMP/out" 2>"$TMP/err" &
 		client=$!
 		sleep "0.0$((RANDOM % 90 + 10))"
 		sleep "0.$((RANDOM % 10))"
-		kill -KILL $LISTENER
-		wait $client
+		kill -KILL "$LISTENER"
+		wait "$client"
 		expect "status when the listener is killed: $(cat "$TMP/err")" $? -eq 2
 		expect "lines: $(cat "$TMP/err")" "$(wc -l <"$TMP/err")" -eq 1
 	done
