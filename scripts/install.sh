@@ -10,8 +10,8 @@ usage()
 	cat <<-END
 	usage: scripts/install.sh install|uninstall DESTDIR PREFIX
 
-	install    installs lowq-tc with its systemd units, lowq-lab, flowgen, qdelay, man pages
-	           and bash completion below DESTDIR/PREFIX, tc's plugin where tc looks for it,
+	install    installs lowq-tc with its systemd units, lowq-check, lowq-lab, flowgen, qdelay,
+	           man pages and bash completion below DESTDIR/PREFIX, tc's plugin where tc looks for it,
 	           and runs depmod
 	uninstall  removes the files that install has written, and the modules of all kernels
 	DESTDIR may be empty. Running either twice does no harm.
@@ -72,16 +72,16 @@ put_unit()
 	rm -f "$made"
 }
 
-# compile DIRECTORY: makes Python's compiled files, with which lowq-tc starts faster. For packages
-# the target machine does this.
+# compile DIRECTORY...: makes Python's compiled files, with which lowq-tc and lowq-check start
+# faster. For packages the target machine does this.
 compile()
 {
 	local file
 
-	command -v python3 >/dev/null && python3 -m compileall -q "$1" || return 0
+	command -v python3 >/dev/null && python3 -m compileall -q "$@" || return 0
 	while read -r file; do
 		MADE+=("f $file" "d ${file%/*}")
-	done < <(find "$1" -path '*/__pycache__/*.pyc')
+	done < <(find "$@" -path '*/__pycache__/*.pyc')
 }
 
 # remove_made: reads lines of a manifest; removes the files, then the empty directories
@@ -134,12 +134,13 @@ put_files()
 	directory "${MANIFEST%/*}"
 	trap write_manifest EXIT
 
-	# The program looks for its package in ../share/lowq.
+	# The programs look for their packages in ../share/lowq. Ordinary users run lowq-check, too.
 	put 755 scripts/lowq-tc "$PREFIX/sbin/lowq-tc"
-	for file in scripts/lowq_tc/{,profiles/}*.py; do
+	put 755 scripts/lowq-check "$PREFIX/bin/lowq-check"
+	for file in scripts/lowq_tc/{,profiles/}*.py scripts/lowq_check/*.py; do
 		put 644 "$file" "$PREFIX/share/lowq/${file#scripts/}"
 	done
-	[ -n "$DESTDIR" ] || compile "$PREFIX/share/lowq/lowq_tc"
+	[ -n "$DESTDIR" ] || compile "$PREFIX/share/lowq/lowq_tc" "$PREFIX/share/lowq/lowq_check"
 	put_unit lowq-tc@.service
 	put_unit lowq-tc-host.service
 	put 755 selftests/flowgen "$PREFIX/bin/flowgen"
@@ -156,7 +157,9 @@ put_files()
 	ln -sfn ../share/lowq/tree/scripts/lab "$DESTDIR$PREFIX/bin/lowq-lab"
 	MADE+=("f $PREFIX/bin/lowq-lab")
 	put 644 scripts/int.lua "$PREFIX/share/lowq/int.lua"
-	put 644 scripts/lowq-tc.bash-completion "$PREFIX/share/bash-completion/completions/lowq-tc"
+	for name in lowq-tc lowq-check; do
+		put 644 "scripts/$name.bash-completion" "$PREFIX/share/bash-completion/completions/$name"
+	done
 	for file in man/*.[1-8]; do
 		name=${file##*/}
 		case $name in

@@ -173,7 +173,8 @@ only_drops()
 	queue h1 eth0 "${RED[@]}"
 	check --device eth0 --control dctcp_ref
 	named drops-only
-	in_ns h1 "$LOWQ_TC" ldcp eth0 --rate 1gbit --rtt 100us -q
+	in_ns h1 tc qdisc del dev eth0 root
+	in_ns h1 "$LOWQ_TC" ldcp eth0 --rate 1gbit --rtt 100us -q || fail "lowq-tc ldcp"
 	check --device eth0 --control ldcp
 	healthy
 }

@@ -223,7 +223,7 @@ shown()
 		has_table "$3" || { echo "no table" >>"$3"; return 1; }
 		[ -s "$ROOT$CLONE/out/demo/index.html" ] || { echo "no page" >>"$3"; return 1; } ;;
 	"make install")
-		as "$1" 'export PATH=$PATH:/usr/local/sbin && lowq-tc --help && flowgen --help && qdelay --help &&
+		as "$1" 'export PATH=$PATH:/usr/local/sbin && lowq-tc --help && lowq-check --help && flowgen --help && qdelay --help &&
 			for m in $(sed -n "s/^obj-[^=]*=//p" Kbuild | tr " " "\n" | sed -n "s/\.o$//p"); do
 				/usr/sbin/modinfo -k "$(uname -r)" "$m" >/dev/null || exit; done' >>"$3" 2>&1 ;;
 	"make uninstall")
@@ -235,7 +235,7 @@ shown()
 	*apt-get*install*out/deb*)
 		as root 'dpkg -s lowq-dkms lowq-tools | grep -c "^Status: install ok installed" | grep -qx 2 &&
 			dkms status lowq -k "$(uname -r)" | grep -w installed' >>"$3" 2>&1 &&
-			as "$1" '/usr/sbin/lowq-tc --help && cd / && lowq-lab run -- modprobe tcp_dctcp_ref' >>"$3" 2>&1 ;;
+			as "$1" '/usr/sbin/lowq-tc --help && lowq-check --help && cd / && lowq-lab run -- modprobe tcp_dctcp_ref' >>"$3" 2>&1 ;;
 	esac
 }
 
