@@ -25,6 +25,7 @@ SEGMENTS = (1400, 1360, 1280, 1220, 1000, 536)
 MESSAGE, MESSAGES = 300, 10
 MARKED = 6
 LONGEST_RTT_US = 2_000_000
+SLOW_S, LOOK_S = 1.0, 0.05
 DSCPS = (10, 23, 46)  # AF11, that of HPCC++'s probes, EF
 
 
@@ -257,8 +258,7 @@ def test_path(session: Session, control: str, found: Json) -> None:
         for at in range(0, len(tests), 40):
             some = [[number, kind, tos] for number, (kind, tos) in zip(numbers, tests)][at:at + 40]
             ask("emit", flow=flow, tests=some)
-        time.sleep(settle(found))
-        arrived = dict(session.both())[BACK if way == THERE else THERE]("seen", flow=flow)["tests"]
+        arrived = arrivals(dict(session.both())[BACK if way == THERE else THERE], flow, numbers, settle(found))
         results = found["tests"].setdefault(way, {})
         distance = 0
         for number, (kind, tos) in zip(numbers, tests):
@@ -276,9 +276,19 @@ def test_path(session: Session, control: str, found: Json) -> None:
 
 
 def settle(found: Json) -> float:
-    """Until test packets have arrived"""
+    """How long test packets may take, also on a slow machine"""
     longest: int = max(found["info"][way]["info"]["rtt"] for way in (THERE, BACK))
-    return 0.1 + 4e-6 * min(longest, LONGEST_RTT_US)
+    return SLOW_S + 4e-6 * min(longest, LONGEST_RTT_US)
+
+
+def arrivals(ask: Callable[..., Json], flow: int, numbers: list[int], within: float) -> Json:
+    """The test packets that have arrived when all have, or when their time is over"""
+    end = time.monotonic() + within
+    while True:
+        tests: Json = ask("seen", flow=flow)["tests"]
+        if all(str(number) in tests for number in numbers) or time.monotonic() > end:
+            return tests
+        time.sleep(LOOK_S)
 
 
 def syn_tests(session: Session, both: bool) -> Json:
@@ -301,8 +311,11 @@ def syn_tests(session: Session, both: bool) -> Json:
             way = main._replace(sport=port)
             here.sender.send(way, packets.test_packet(way, kind, number, tos, (0, 0)))
             time.sleep(0.001)
-        time.sleep(0.5)
-        arrived = session.ask("seen", flow=1)["tests"] if both else {}
+        if both:
+            arrived = arrivals(session.ask, 1, numbers, SLOW_S)
+        else:
+            time.sleep(SLOW_S)
+            arrived = {}
     finally:
         for bound in held:
             bound.close()
