@@ -15,6 +15,16 @@
 LOWQ_CHECK=${LOWQ_CHECK:-$LOWQ_ROOT/scripts/lowq-check}
 [ -x "$LOWQ_CHECK" ] || LOWQ_CHECK=$(command -v lowq-check) || skip_all "lowq-check is not installed"
 LOWQ_CHECK=$(readlink -f "$LOWQ_CHECK")
+# The guest cannot write to the tree. In a copy, what Python has compiled stays for the next run.
+if [ "$LOWQ_CHECK" = "$LOWQ_ROOT/scripts/lowq-check" ]; then
+	chmod a+rx "$TMP"	# for an ordinary user
+	mkdir "$TMP/scripts"
+	cp -r "$LOWQ_ROOT"/scripts/lowq[-_]{check,tc} "$TMP/scripts"
+	cp "$LOWQ_ROOT/dkms.conf" "$TMP"
+	rm -rf "$TMP"/scripts/lowq_*/{,profiles/}__pycache__
+	LOWQ_CHECK=$TMP/scripts/lowq-check
+	LOWQ_TC=$TMP/scripts/lowq-tc
+fi
 export LOWQ_CHECK
 [ "${LOWQ_LAB:-}" ] || skip_all "loads and unloads modules"
 export TC_LIB_DIR=$BIN	# tc's plugin for int
@@ -449,16 +459,26 @@ declare_test congestion_notification "" "RoCE: CNPs are lost; there is no roce_r
 
 # --- under load ------------------------------------------------------------------
 
+# bottlenecks RATE QDISC...: both ways. Without one, a load is limited by the CPU alone, which
+# takes no virtual time.
+bottlenecks()
+{
+	shape "$@"
+	in_ns r tc qdisc del dev eth0 root 2>/dev/null
+	shaper r eth0 "$1"
+	in_ns r tc qdisc add dev eth0 parent 1:1 handle 2: "${@:2}"
+}
+
 clamped()
 {
 	dumbbell 1 1ms
 	peer --control dctcp_ref
-	shape 100mbit "${RED[@]}" ecn
+	bottlenecks 100mbit "${RED[@]}" ecn
 	ip -n "${NSP}h1" route replace default via 10.0.1.254 cwnd lock 4
 	path --control dctcp_ref
 	named cwnd-clamped "to 4 packets"
 	ip -n "${NSP}h1" route replace default via 10.0.1.254
-	path --control dctcp_ref --load 0.5
+	path --control dctcp_ref --load 0.2
 	healthy
 }
 declare_test clamped "" "a clamped cwnd"
@@ -468,8 +488,8 @@ receive_window()
 	dumbbell 1 1ms
 	in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 8192 8192"
 	peer --control dctcp_ref
-	shape 100mbit "${RED[@]}" ecn
-	path --control dctcp_ref --load 0.5
+	bottlenecks 100mbit "${RED[@]}" ecn
+	path --control dctcp_ref --load 0.2
 	named receive-window "at the peer"
 }
 declare_test receive_window "" "a receive window that limits"
@@ -478,11 +498,11 @@ unmarked_queues()
 {
 	dumbbell 1 1ms
 	peer --control dctcp_ref
-	shape 20mbit bfifo limit 10000000
-	path --control dctcp_ref --load 1
+	bottlenecks 20mbit bfifo limit 10000000
+	path --control dctcp_ref --load 0.5
 	named queue-unmarked "lowq-tc dctcp"
-	shape 20mbit "${RED[@]}"
-	path --control dctcp_ref --load 1
+	bottlenecks 20mbit "${RED[@]}"
+	path --control dctcp_ref --load 0.5
 	named queue-drops "lowq-tc dctcp"
 }
 declare_test unmarked_queues "" "a bottleneck that does not mark, or only drops, under load"
@@ -509,24 +529,16 @@ sound()
 	prepared "$1"
 	peer
 	for to in "${@:2}"; do
-		TO=$to path --load 0.3
+		TO=$to path --load 0.2
 		healthy
 		expect "control" "$(jq -r '.measured[0].info.there.control' "$TMP/check.json")" = "$1"
 	done
 }
 
-# marking: bottlenecks both ways that mark
-marking()
-{
-	shape 100mbit "${RED[@]}" ecn
-	shaper r eth0 100mbit
-	in_ns r tc qdisc add dev eth0 parent 1:1 handle 2: "${RED[@]}" ecn
-}
-
 sound_dctcp()
 {
 	dumbbell 1 1ms
-	marking
+	bottlenecks 100mbit "${RED[@]}" ecn
 	sound dctcp_ref 10.0.0.1 fd00:0::1
 }
 declare_test sound_dctcp "" "healthy: dctcp_ref, IPv4 and IPv6"
@@ -544,9 +556,7 @@ sound_prague()
 {
 	has_accecn || skip "no Accurate ECN"
 	dumbbell 1 10ms
-	shape 40mbit dualpi2
-	shaper r eth0 40mbit
-	in_ns r tc qdisc add dev eth0 parent 1:1 handle 2: dualpi2
+	bottlenecks 40mbit dualpi2
 	sound prague 10.0.0.1 fd00:0::1
 }
 declare_test sound_prague "" "healthy: prague over DualPI2, IPv4 and IPv6"
@@ -574,12 +584,16 @@ declare_test sound_roce "" "healthy: RoCE with roce_rcm, IPv4 and IPv6"
 
 sound_direct()
 {
+	local host
+
 	add_ns h1
 	add_ns r
 	net 1 h1 eth0 r eth0
-	queue h1 eth0 "${RED[@]}" ecn
-	queue r eth0 "${RED[@]}" ecn
-	sound dctcp_ref 10.0.1.254 fd00:1::254
+	for host in h1 r; do
+		shaper $host eth0 100mbit
+		in_ns $host tc qdisc add dev eth0 parent 1:1 handle 2: "${RED[@]}" ecn
+	done
+	sound dctcp_ref 10.0.1.254
 }
 declare_test sound_direct "" "healthy: dctcp_ref without a router between"
 
@@ -599,7 +613,7 @@ declare_test sound_routers "" "healthy: hpccpp through two routers that stamp"
 sound_tunnel()
 {
 	dumbbell 1 1ms
-	marking
+	bottlenecks 100mbit "${RED[@]}" ecn
 	tunnel gre || skip "no GRE"
 	sound dctcp_ref "$TO"
 }
@@ -608,7 +622,7 @@ declare_test sound_tunnel "" "healthy: dctcp_ref through a tunnel"
 sound_vlan()
 {
 	dumbbell 1 1ms
-	marking
+	bottlenecks 100mbit "${RED[@]}" ecn
 	ip -n "${NSP}h1" link add v5 link eth0 type vlan id 5
 	ip -n "${NSP}sw" link add v5 link p1 type vlan id 5
 	ip -n "${NSP}h1" addr add 10.0.9.1/24 dev v5
@@ -626,7 +640,7 @@ sound_offloads()
 	OFFLOADS=1 dumbbell 1 1ms
 	in_ns h1 ethtool -K eth0 gro on
 	in_ns r ethtool -K eth0 gro on
-	marking
+	bottlenecks 100mbit "${RED[@]}" ecn
 	sound dctcp_ref 10.0.0.1
 }
 declare_test sound_offloads "" "healthy: dctcp_ref with TSO, GSO and GRO"
@@ -786,7 +800,7 @@ killed()
 	local calls client i part
 
 	dumbbell 1 1ms
-	stamping egress
+	stamping egress p1
 	peer
 	picture >"$TMP/before"
 	calls=$(in_ns h1 python3 -B "$SELFTESTS/check_faults.py" kill 1 0 10.0.0.1 --token secret --control hpccpp --load 0.1 \
@@ -827,7 +841,7 @@ documented()
 
 	[ -e "$man" ] || skip "no manual here"
 	dumbbell 1 1ms
-	stamping egress
+	stamping egress p1
 	peer
 	path --control hpccpp --load 0.1
 	sed -n '/^\.Ss JSON/,/^\.Sh/s/^\.\(It \)\?Va //p' "$man" | tr -s ' ,.' '\n' | sort -u >"$TMP/documented"

@@ -85,21 +85,20 @@ def number(text: str | None, default: int = 0) -> int:
 # --- modules and controls -----------------------------------------------------------
 
 
-def module_words(module: str, *options: str) -> str:
+def module_file(module: str) -> tuple[str, dict[str, int]]:
+    """-> who signed the module's file, and the defaults of its parameters, as their descriptions
+    state them"""
     try:
-        return inspect.output(["modinfo", *options, module])[1]
+        text = inspect.output(["modinfo", module])[1]
     except Refused:
-        return ""
-
-
-def default_parameters(module: str) -> dict[str, int]:
-    """As the descriptions of its parameters state them"""
-    found = {}
-    for line in module_words(module, "-p").splitlines():
-        match = re.match(r"(\w+):.*\(default (\d+)\)", line)
-        if match:
-            found[match[1]] = int(match[2])
-    return found
+        return "", {}
+    signer, defaults = "", {}
+    for line in text.splitlines():
+        if match := re.match(r"parm: +(\w+):.*\(default (\d+)\)", line):
+            defaults[match[1]] = int(match[2])
+        elif match := re.match(r"signer: +(.+)", line):
+            signer = match[1]
+    return signer, defaults
 
 
 def parameters(module: str) -> dict[str, int]:
@@ -139,13 +138,14 @@ def read_control(space: Namespace, name: str, routes: dict[str, list[str]]) -> C
     available = name in (space.sysctl(TCP + "available_congestion_control") or "").split()
     loaded = inspect.module_loaded(module)
     exists = available or inspect.module_exists(module)
+    signer, defaults = module_file(module) if exists else ("", {})
     values, changed = parameters(module), []
-    for key, usual in (default_parameters(module) if values else {}).items():
+    for key, usual in (defaults if values else {}).items():
         if values.get(key, usual) != usual:
             changed.append(f"{key}={values[key]} (default {usual})")
     return Control(
-        name, host.tcp, module, exists, loaded, module_words(module, "-F", "signer").strip() if exists else "",
-        available, name in (space.sysctl(TCP + "allowed_congestion_control") or "").split(),
+        name, host.tcp, module, exists, loaded, signer, available,
+        name in (space.sysctl(TCP + "allowed_congestion_control") or "").split(),
         space.sysctl(TCP + "congestion_control") == name, tuple(routes.get(name, ())), host.ecn,
         tuple(one for one in host.services if not inspect.module_loaded(one)), tuple(changed), values,
     )
