@@ -590,8 +590,8 @@ sound_direct()
 	add_ns r
 	net 1 h1 eth0 r eth0
 	for host in h1 r; do
-		shaper $host eth0 100mbit
-		in_ns $host tc qdisc add dev eth0 parent 1:1 handle 2: "${RED[@]}" ecn
+		shaper "$host" eth0 100mbit
+		in_ns "$host" tc qdisc add dev eth0 parent 1:1 handle 2: "${RED[@]}" ecn
 	done
 	sound dctcp_ref 10.0.1.254
 }
