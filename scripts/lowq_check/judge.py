@@ -212,6 +212,19 @@ def place_of(found: Json, way: str, tos: int) -> str:
     return f", behind {before}"
 
 
+def what_becomes(cases: list[tuple[int, int | None]]) -> str:
+    """cases: the ECN field that was sent, the TOS that arrived"""
+    sent: dict[str, list[str]] = {}
+    for tos, got in cases:
+        sent.setdefault("dropped" if got is None else ECN[got & 3], []).append(ECN[tos])
+    words = []
+    for got, names in sent.items():
+        many = len(names) > 1
+        verb = ("are" if many else "is") if got == "dropped" else ("arrive as" if many else "arrives as")
+        words.append(f"{', '.join(names)} {verb} {got}")
+    return "; ".join(words)
+
+
 def tested(found: Json, way: str, control: str) -> list[Finding]:
     check = f"ECN {WAY[way]}"
     tests = found["tests"][way]
@@ -235,7 +248,7 @@ def tested(found: Json, way: str, control: str) -> list[Finding]:
     for fault, cases in by_fault.items():
         tos, got = next(iter(cases))
         kinds = sorted({kind for some in cases.values() for kind in some})
-        says = "; ".join(f"{ECN[a]} " + ("is dropped" if b is None else f"arrives as {ECN[b & 3]}") for a, b in cases)
+        says = what_becomes(list(cases))
         place = place_of(found, way, tos)
         words = f"{says} on {', '.join(kinds)}{place}"
         if fault == "ecn-bleached":
@@ -433,19 +446,19 @@ def load(found: Json, way: str) -> list[Finding]:
     text = (f"{rate:.1f} Mb/s, queue delay {time_text(mean * 1000)} (at most {time_text(delay * 1000)}),"
             f" {change['delivered_ce']} of {change['delivered']} packets marked, {change['total_retrans']} resent")
     share = change["rwnd_limited"] / change["busy_time"] if change["busy_time"] else 0
+    silent = control != "hpccpp" and ecn_mode(found["info"][way]["info"]) != NO_ECN and not change["delivered_ce"]
+    # a long queue makes the receive window limit, too, so the queue is the cause
+    if silent and not change["total_retrans"] and delay > max(SLOW_US, base):
+        return [wrong(check, "queue-unmarked", f"{text}: a queue grows and does not mark",
+                      f"at the bottleneck: sudo lowq-tc {profile(control)} DEVICE")]
     if share > 0.3:
         return [wrong(check, "receive-window", f"{text}: the receive window limits it for {share:.0%} of the time",
                       f"where the data {'arrives, at the peer' if way == THERE else 'arrives, here'}: a larger"
                       " net.ipv4.tcp_rmem, or a program that reads faster")]
-    if control == "hpccpp" or ecn_mode(found["info"][way]["info"]) == NO_ECN or change["delivered_ce"]:
-        return [fine(check, text)]
-    if change["total_retrans"]:
+    if silent and change["total_retrans"]:
         return [wrong(check, "queue-drops", f"{text}: the bottleneck drops and does not mark",
                       f"at the bottleneck, ECN on: sudo lowq-tc {profile(control)} DEVICE")]
-    if delay > max(SLOW_US, base):
-        return [wrong(check, "queue-unmarked", f"{text}: a queue grows and does not mark",
-                      f"at the bottleneck: sudo lowq-tc {profile(control)} DEVICE")]
-    return [fine(check, f"{text}; no queue grew")]
+    return [fine(check, f"{text}; no queue grew" if silent else text)]
 
 
 def profile(control: str) -> str:
