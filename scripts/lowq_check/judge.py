@@ -218,10 +218,10 @@ def what_becomes(cases: list[tuple[int, int | None]]) -> str:
     for tos, got in cases:
         sent.setdefault("dropped" if got is None else ECN[got & 3], []).append(ECN[tos])
     words = []
-    for got, names in sent.items():
+    for end, names in sent.items():
         many = len(names) > 1
-        verb = ("are" if many else "is") if got == "dropped" else ("arrive as" if many else "arrives as")
-        words.append(f"{', '.join(names)} {verb} {got}")
+        verb = ("are" if many else "is") if end == "dropped" else ("arrive as" if many else "arrives as")
+        words.append(f"{', '.join(names)} {verb} {end}")
     return "; ".join(words)
 
 
@@ -448,7 +448,7 @@ def load(found: Json, way: str) -> list[Finding]:
     share = change["rwnd_limited"] / change["busy_time"] if change["busy_time"] else 0
     silent = control != "hpccpp" and ecn_mode(found["info"][way]["info"]) != NO_ECN and not change["delivered_ce"]
     # a long queue makes the receive window limit, too, so the queue is the cause
-    if silent and not change["total_retrans"] and delay > max(SLOW_US, base):
+    if silent and not change["total_retrans"] and mean > max(SLOW_US, base):
         return [wrong(check, "queue-unmarked", f"{text}: a queue grows and does not mark",
                       f"at the bottleneck: sudo lowq-tc {profile(control)} DEVICE")]
     if share > 0.3:
