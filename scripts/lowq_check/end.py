@@ -114,7 +114,9 @@ class End:
             return {"error": "unknown question"}
         try:
             return method(self, asked)
-        except (Refused, OSError) as error:
+        except OSError as error:
+            return {"error": error.strerror or "timed out"}
+        except Refused as error:
             return {"error": str(error)[:200]}
 
     # --- questions ----------------------------------------------------------------------

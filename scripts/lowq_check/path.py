@@ -111,7 +111,7 @@ class Session:
         def local(question: str, **fields: Json) -> Json:
             answer = self.here.answer({"do": question, **fields})
             if "error" in answer:
-                raise Refused(answer["error"])
+                raise Refused(f"{self.address}: {question}: {answer['error']}")
             return answer
 
         return [(THERE, local), (BACK, self.ask)]
