@@ -112,12 +112,11 @@ def parameters(module: str) -> dict[str, int]:
 def routes_by_control(space: Namespace) -> dict[str, list[str]]:
     """congctl -> prefixes of the routes that name it"""
     found: dict[str, list[str]] = {}
-    for family in ("-4", "-6"):
-        status, text, _ = inspect.output(space.tool("ip", family, "-j", "route", "show", "table", "all"))
-        for route in inspect.loads(text) if not status else ():
-            for metric in route.get("metrics", ()):
-                if "congestion" in metric:
-                    found.setdefault(metric["congestion"], []).append(route["dst"])
+    status, text, _ = inspect.output(space.tool("ip", "-j", "route", "show", "table", "all"))  # IPv4 and IPv6
+    for route in inspect.loads(text) if not status else ():
+        for metric in route.get("metrics", ()):
+            if "congestion" in metric:
+                found.setdefault(metric["congestion"], []).append(route["dst"])
     return found
 
 

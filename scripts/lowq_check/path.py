@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import time
 from contextlib import contextmanager
@@ -203,10 +202,11 @@ def route(session: Session) -> Json:
     space = inspect.Namespace()
     family = "-6" if session.family == socket.AF_INET6 else "-4"
     towards = inspect.route_towards(space, family, session.address) or {}
-    # ip's JSON does not tell which metrics are locked
-    text = inspect.output(space.tool("ip", family, "route", "get", session.address))[1]
-    locked = re.search(r"\bcwnd lock (\d+)", text)
-    return {"dev": towards.get("dev", ""), "via": towards.get("gateway", ""), "cwnd": int(locked[1]) if locked else 0}
+    cwnd = max((one.get("cwnd", 0) for one in towards.get("metrics", ())), default=0)
+    # ip's JSON does not tell which metrics are locked; cwnd only counts if it is
+    if cwnd and "cwnd lock" not in inspect.output(space.tool("ip", family, "route", "get", session.address))[1]:
+        cwnd = 0
+    return {"dev": towards.get("dev", ""), "via": towards.get("gateway", ""), "cwnd": cwnd}
 
 
 # --- sizes --------------------------------------------------------------------------------
