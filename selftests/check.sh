@@ -637,7 +637,7 @@ sound_vlan()
 	ip -n "${NSP}sw" link set v5 up
 	ip -n "${NSP}h1" route add 10.0.0.0/24 via 10.0.9.254
 	sound dctcp_ref 10.0.0.1
-	[ "$(in_ns h1 cat /sys/class/net/v5/statistics/tx_packets)" -gt 1000 ] || fail "not over the VLAN"
+	[ "$(in_ns h1 cat /sys/class/net/v5/statistics/tx_packets)" -gt 100 ] || fail "not over the VLAN"
 }
 declare_test sound_vlan "" "healthy: dctcp_ref over a VLAN"
 
@@ -827,7 +827,7 @@ killed()
 		in_ns h1 "$LOWQ_CHECK" 10.0.0.1 --token secret --control hpccpp --load 0.1 >"$TMP/out" 2>"$TMP/err" &
 		client=$!
 		sleep "0.0$((RANDOM % 90 + 10))"
-		sleep "0.$((RANDOM % 10))"
+		sleep "0.$((RANDOM % 4))"
 		kill -KILL "$LISTENER"
 		wait "$client"
 		RC=$?
