@@ -367,6 +367,7 @@ stamping()
 {
 	local dev
 
+	modprobe int_reflector	# which goes with tcp_hpccpp when a test reloads that
 	for dev; do
 		in_ns "${AT:-sw}" "$LOWQ_TC" hpccpp "$dev" --rate 100mbit --shape -q --no-rehearsal || fail "no sch_int on $dev"
 	done
