@@ -261,41 +261,6 @@ def check_recovery_cuts(args: argparse.Namespace) -> None:
     report(recoveries=seen, without_cut=missing + due)
 
 
-# LDCP's window grows by alpha, 1/4 packet per RTT, after its first window (draft 2.3): a
-# transfer of a few hundred kB takes longer by design.
-SHARE_OF = {"ldcp": 0.25}
-
-
-def check_cells(args: argparse.Namespace) -> None:
-    """Cells of world.sh, a line each (CONTROL NAME=VALUE... TEXT): what is worse with a control
-    than with both of the yardstick's. TEXT is a fault that the test has found itself."""
-    cells: dict[str, dict[str, str]] = {}
-    faults = []
-    with open(args.cells, encoding="utf-8") as lines:
-        for line in lines:
-            control, *words = line.split()
-            cells[control] = dict(w.split("=", 1) for w in words if "=" in w)
-            text = " ".join(w for w in words if "=" not in w)
-            if text:
-                faults.append(f"{control}: {text}")
-    yard = [cells[c] for c in args.yardstick.split()]
-    slowest = max(float(y["seconds"]) for y in yard)
-    timeouts = max(int(y["timeouts"]) for y in yard)
-    for control, cell in cells.items():
-        if int(cell["timeouts"]) > timeouts:
-            faults.append(f"{control}: {cell['timeouts']} timeouts, the yardstick has {timeouts}")
-        for counter in ("paws", "reneging"):
-            if int(cell[counter]):
-                faults.append(f"{control}: {cell[counter]} times {counter}")
-        share = min(args.share, SHARE_OF.get(control, 1.0))
-        if float(cell["seconds"]) * share > slowest + 0.01:
-            faults.append(f"{control}: {cell['seconds']} s, the yardstick needs {slowest} s")
-    for fault in faults:
-        print(fault)
-    if faults:
-        sys.exit(1)
-
-
 # --- DCTCP -------------------------------------------------------------------
 
 def rfc_alphas(capture: str) -> list[float]:
@@ -895,10 +860,6 @@ def parser() -> argparse.ArgumentParser:
 
     sub = add("recovery-cuts", check_recovery_cuts, "trace")
     sub.add_argument("--port", type=int, default=5299)
-
-    sub = add("cells", check_cells, "cells")
-    sub.add_argument("--yardstick", required=True, help="controls, by spaces")
-    sub.add_argument("--share", type=float, required=True, help="least goodput, of the slowest's")
 
     sub = add("dctcp-alpha", check_dctcp_alpha, "capture", "trace")
     sub.add_argument("sport", type=int)

@@ -44,6 +44,10 @@ import time
 
 HEADER = struct.Struct("!QQ")
 CHUNK = bytes(1 << 16)
+ALL = 1 << 20
+WAKE = ALL              # if it is less, a reader is woken for so many bytes, not for each packet
+POLL = 0.0001           # seconds between two looks at what has left or is acknowledged
+SLOWER = 1.0            # each pause is so much longer than the one before
 TCP_CONGESTION, TCP_FASTOPEN = 13, 23
 SIOCOUTQNSD = 0x894B  # bytes that have not left
 INFO_WORDS = {"ssthresh": 17, "cwnd": 18, "retrans": 23}  # of TCP_INFO, after its first 8 bytes
@@ -57,15 +61,21 @@ def send_bytes(conn: socket.socket, count: int) -> None:
         count -= len(piece)
 
 
-def read_bytes(conn: socket.socket, count: int) -> bytes:
-    """Read @count bytes; returns the last piece. The connection's end is an error."""
-    data = b""
+def read_bytes(conn: socket.socket, count: int) -> None:
+    """Read @count bytes, at most WAKE at a time. The connection's end is an error."""
+    buffer = bytearray(min(count, WAKE))
     while count > 0:
-        data = conn.recv(min(count, 1 << 20))
-        if not data:
+        want = min(count, WAKE)
+        if WAKE < ALL:
+            # select() first: a reader that has read a part is not woken for a rest below WAKE
+            conn.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, want)
+            select.select([conn], [], [])
+        got = conn.recv_into(buffer, want)
+        if not got:
             raise ConnectionError("the peer closed the connection")
-        count -= len(data)
-    return data
+        count -= got
+    if WAKE < ALL:
+        conn.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
 
 def read_header(conn: socket.socket) -> tuple[int, int]:
@@ -102,8 +112,8 @@ def swallow(conn: socket.socket) -> None:
             pass
 
 
-def serve(args: argparse.Namespace) -> None:
-    """Give each connection to args.handle, for ever"""
+def listener(args: argparse.Namespace) -> socket.socket:
+    """A socket that listens at args.port for IPv4 and IPv6"""
     server = socket.socket(socket.AF_INET6)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -115,8 +125,21 @@ def serve(args: argparse.Namespace) -> None:
         server.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 16)
     server.bind(("::", args.port))
     server.listen(128)
+    return server
+
+
+def serve(args: argparse.Namespace) -> None:
+    """Give each connection to args.handle, for ever"""
+    accept_all(listener(args), args)
+
+
+def accept_all(server: socket.socket, args: argparse.Namespace) -> None:
+    """Give each connection to args.handle, in a thread of its own, until @server is shut down"""
     while True:
-        conn = server.accept()[0]
+        try:
+            conn = server.accept()[0]
+        except OSError:
+            return
         if args.child_cc:
             conn.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, args.child_cc.encode())
         threading.Thread(target=args.handle, args=(conn,), daemon=True).start()
@@ -216,8 +239,10 @@ class Talk:
 
     def wait_for_none(self, request: int) -> None:
         """Wait until an ioctl that counts bytes returns 0"""
+        pause = POLL
         while struct.unpack("i", fcntl.ioctl(self.sock, request, bytes(4)))[0]:
-            time.sleep(0.0001)
+            time.sleep(pause)
+            pause *= SLOWER
 
     def do_acked(self, _: str) -> None:
         """SIOCOUTQ is 0"""
