@@ -94,6 +94,10 @@ CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "pace the initial window over half of the handshake's RTT (3.1.1)");
 CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
 	 "faster than additive increase after this many rounds without marks since slow start, or since a cut of more than a quarter; 0 is off (3.1.2: off)");
+CC_PARAM(x_mul, 10, 0, 100, 0644, "x", "x");
+CC_PARAM(x_add, 2, 0, 1000, 0644, "x", "x");
+CC_PARAM(x_most, 4, 0, 10, 0644, "x", "x");
+CC_PARAM(x_decay, 3, 0, 10, 0644, "x", "x");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "detect a Classic ECN AQM, and respond to its marks as Reno (3.3)");
 CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
@@ -123,15 +127,17 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @cwr_us:	when the latest reduction was, likewise
  * @round_end:	SND.NXT when this round (of the real RTT) began
  * @prior_cwnd:	packets: window before the latest reduction, for undo
- * @w_max:	packets: window before the latest loss, for CUBIC
+ * @hystart:	until the first slow start has ended: its end by RTT
+ * @lost_at:	packets: window before the latest loss, for CUBIC; 0 is none since a mark
  * @cubic_ms:	time since that loss in which the window was the limit, milliseconds
- * @prior_w_max: @w_max before the latest loss, for undo
+ * @prior_lost_at: @lost_at before the latest loss, for undo
  * @prior_cubic_ms: @cubic_ms, likewise
  * @cubic_at_ms: time up to which @cubic_ms is counted, milliseconds
  * @una:	SND.UNA after the latest ACK
  * @cwr_una:	SND.UNA when the stack last entered TCP_CA_CWR
  * @rounds:	since the start or the latest idle time; saturates
  * @silent:	rounds since the latest mark; saturates
+ * @usual:	rounds without a mark that are usual between marks: the longest of late
  * @gso_dev:	sk_gso_max_segs as the stack sets it
  * @gso_set:	... as we have set it
  * @score:	0 to CLASSIC_SCORE_MAX, evidence for a classic AQM, in periods
@@ -140,10 +146,13 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @round_marked: there was one in this round
  * @cwr:	a reduction is less than rtt_virt ago
  * @cubic:	CUBIC's growth, after a loss
+ * @fast:	... which was below the window of the loss before: fast convergence
+ * @prior_fast:	@fast before the latest loss, for undo
  * @prior_cubic: @cubic before the latest loss, for undo
  * @prior_limited_by_marks: @limited_by_marks, likewise
  * @loss_seen:	CA_EVENT_LOSS has already handled this timeout
  * @ect_seen:	the peer has seen ECT on our packets
+ * @slow_start_over: the first slow start has ended: no @hystart any more
  * @classic:	the AQM is judged to be a classic one
  * @limited_by_marks: the latest reduction was for a mark, not a loss
  * @abrupt:	... and larger than those of a steady state: slow start ended, or the link
@@ -163,15 +172,21 @@ struct prague {
 	u32 cwr_us;
 	u32 round_end;
 	u32 prior_cwnd;
-	u32 w_max;
-	u32 cubic_ms;
+	union {
+		struct prague_hystart hystart;
+		struct {
+			u32 lost_at;
+			u32 cubic_ms;
+			u32 prior_lost_at;
+			u32 prior_cubic_ms;
+		};
+	};
 	u32 cubic_at_ms;
-	u32 prior_w_max;
-	u32 prior_cubic_ms;
 	u32 una;
 	u32 cwr_una;
 	u16 rounds;
 	u16 silent;
+	u16 usual;
 	u16 gso_dev;
 	u16 gso_set;
 	u8 score;
@@ -180,10 +195,13 @@ struct prague {
 	bool round_marked:1;
 	bool cwr:1;
 	bool cubic:1;
+	bool fast:1;
+	bool prior_fast:1;
 	bool prior_cubic:1;
 	bool prior_limited_by_marks:1;
 	bool loss_seen:1;
 	bool ect_seen:1;
+	bool slow_start_over:1;
 	bool classic:1;
 	bool limited_by_marks:1;
 	bool abrupt:1;
@@ -414,6 +432,12 @@ static void judge_aqm(struct sock *sk)
 
 /* --- response -------------------------------------------------------------- */
 
+static void end_slow_start(struct prague *ca)
+{
+	ca->slow_start_over = true;
+	memset(&ca->hystart, 0, sizeof(ca->hystart));
+}
+
 static void enter_cwr(const struct tcp_sock *tp, struct prague *ca)
 {
 	ca->cwr = true;
@@ -429,6 +453,8 @@ static void respond_to_mark(struct sock *sk)
 	struct prague_model before = ca->model;
 
 	enter_cwr(tp, ca);
+	if (!ca->slow_start_over)
+		end_slow_start(ca);
 	ca->cubic = false;
 	ca->limited_by_marks = true;
 	ca->abrupt = !ca->classic && ca->model.alpha > PRAGUE_ABRUPT;
@@ -460,10 +486,14 @@ static void respond_to_loss(struct sock *sk, u32 cwnd)
 	enter_cwr(tp, ca);
 	ca->prior_cubic = ca->cubic;
 	ca->prior_limited_by_marks = ca->limited_by_marks;
-	ca->prior_w_max = ca->w_max;
+	if (!ca->slow_start_over)
+		end_slow_start(ca);
+	ca->prior_fast = ca->fast;
+	ca->prior_lost_at = ca->lost_at;
 	ca->prior_cubic_ms = ca->cubic_ms;
+	ca->fast = ca->cubic && cwnd < prague_cubic_max(ca->lost_at, ca->fast);
 	ca->cubic = READ_ONCE(loss_cubic.value);
-	ca->w_max = cwnd;
+	ca->lost_at = cwnd;
 	ca->cubic_ms = 0;
 	ca->cubic_at_ms = now_ms(tp);
 	ca->limited_by_marks = false;
@@ -573,7 +603,8 @@ static u32 prague_undo_cwnd(struct sock *sk)
 	prague_set_window(&ca->model, max(tcp_snd_cwnd(tcp_sk(sk)), ca->prior_cwnd));
 	ca->cubic = ca->prior_cubic;
 	ca->limited_by_marks = ca->prior_limited_by_marks;
-	ca->w_max = ca->prior_w_max;
+	ca->fast = ca->prior_fast;
+	ca->lost_at = ca->prior_lost_at;
 	ca->cubic_ms = ca->prior_cubic_ms;
 	return whole_window(ca);
 }
@@ -618,30 +649,44 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	if (m->cwnd < tp->snd_ssthresh && tp->snd_ssthresh > PRAGUE_MIN_CWND) {
 		u32 step = min(unmarked, tp->snd_ssthresh - m->cwnd);
 
+		if (!ca->slow_start_over && ca->hystart.css) {
+			prague_grow(m, fp_mul_shr(PRAGUE_AI_ONE / PRAGUE_CSS_DIVISOR, step, 0));
+			return;
+		}
 		m->cwnd += step;
 		unmarked -= step;
 	}
 	if (ca->cubic) {
 		u32 t = ca->cubic_ms + (srtt(tp) >> 3) / USEC_PER_MSEC;
 
-		ai = prague_cubic_ai(m->cwnd, prague_cubic_window(ca->w_max, t, srtt(tp)));
+		ai = prague_cubic_ai(m->cwnd, prague_cubic_window(ca->lost_at, ca->fast, t,
+									  srtt(tp)));
 	} else {
-		u32 after = READ_ONCE(fast_rounds.value);
+		u32 after = ca->limited_by_marks ? READ_ONCE(fast_rounds.value) : 0;
+		unsigned int most = 3;
 
 		/* beside CUBIC seconds without marks are part of the steady state */
-		if (!ca->abrupt)
-			after = 0;
-		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, after);
+		if (!ca->abrupt && after) {
+			after = !READ_ONCE(x_mul.value) ? 0 : max(after, ca->usual * READ_ONCE(x_mul.value) / 8 + READ_ONCE(x_add.value));
+			most = READ_ONCE(x_most.value);
+		}
+		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, after, most);
 	}
 	prague_increase(m, unmarked, ai);
 }
 
 /* Counts rounds; true at the end of an EWMA period. */
-static bool update_round(const struct tcp_sock *tp, struct prague *ca, u32 virt)
+static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 {
 	if (!before(tp->snd_una, ca->round_end)) {
 		ca->round_end = tp->snd_nxt;
 		ca->rounds = min(ca->rounds + 1, U16_MAX);
+		if (ca->round_marked)
+			ca->usual = max(ca->silent, ca->usual - (ca->usual >> READ_ONCE(x_decay.value)));
+		if (!ca->slow_start_over && prague_hystart_round(&ca->hystart)) {
+			end_slow_start(ca);
+			WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
+		}
 		ca->silent = ca->round_marked ? 0 : min(ca->silent + 1, U16_MAX);
 		ca->round_marked = false;
 	}
@@ -709,6 +754,8 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		prague_ewma_ack(&ca->model, acked, marked,
 				fp_mul_div(tcp_snd_cwnd(tp), virt, srtt(tp)),
 				READ_ONCE(ewma_shift.value));
+	if (!ca->slow_start_over && rs->rtt_us > 0)
+		prague_hystart_rtt(&ca->hystart, rs->rtt_us);
 	if (update_round(tp, ca, virt))
 		fault = end_period(sk, virt);
 

@@ -162,12 +162,12 @@ static inline u64 prague_ai(u32 srtt, u32 rtt_virt)
 
 /*
  * Faster than additive (3.1.2): from the @after-th round without a mark on, the
- * increase doubles with each round, up to an eighth of the window per round (and up
+ * increase doubles with each round, up to 2^-@most_shift of the window per round (and up
  * to 64 packets, the limit of Q58).
  */
-static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after)
+static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after, unsigned int most_shift)
 {
-	u64 most = fp_mul_shr(PRAGUE_AI_ONE >> 3, cwnd, 0);
+	u64 most = fp_mul_shr(PRAGUE_AI_ONE >> most_shift, cwnd, 0);
 	u32 doublings;
 
 	if (!after || silent < after)
@@ -325,15 +325,25 @@ static inline u32 prague_cbrt(u64 x)
 }
 
 /*
- * CUBIC's window (RFC 9438 4.2, 4.3) @t_ms after a loss at a window of @w_max
- * packets, for a round-trip time of @srtt (1/8 us): the larger of
- * C (t - K)^3 + w_max and Reno's estimated window, in whole packets. C = 0.4,
- * beta = 0.7, K = cbrt(0.3 w_max / C) seconds.
+ * What CUBIC's curve aims at after a loss at a window of @cwnd packets: that window, or,
+ * with fast convergence, (1 + beta) / 2 = 0.85 of it (RFC 9438 4.7)
  */
-static inline u32 prague_cubic_window(u32 w_max, u32 t_ms, u32 srtt)
+static inline u32 prague_cubic_max(u32 cwnd, bool fast)
 {
-	/* K in ms, cbrt(0.75 w_max) * 1000: 0.75e9 w_max is below 2^62 */
-	u64 k_ms = prague_cbrt((u64)w_max * 750000000);
+	return fast ? (u64)cwnd * 17 / 20 : cwnd;
+}
+
+/*
+ * CUBIC's window (RFC 9438 4.2, 4.3) @t_ms after a loss at a window of @lost_at
+ * packets, for a round-trip time of @srtt (1/8 us): the larger of
+ * C (t - K)^3 + W_max and Reno's estimated window, in whole packets. C = 0.4,
+ * beta = 0.7, W_max = prague_cubic_max(), K = cbrt((W_max - beta lost_at) / C) seconds.
+ */
+static inline u32 prague_cubic_window(u32 lost_at, bool fast, u32 t_ms, u32 srtt)
+{
+	u32 w_max = prague_cubic_max(lost_at, fast);
+	/* K in ms: 0.3 / C is 0.75, with fast convergence 0.15 / C; below 2^62 */
+	u64 k_ms = prague_cbrt((u64)lost_at * (fast ? 375000000 : 750000000));
 	u64 off, delta, cubic, reno;
 
 	t_ms = fp_min(t_ms, 1000000);
@@ -341,8 +351,8 @@ static inline u32 prague_cubic_window(u32 w_max, u32 t_ms, u32 srtt)
 	/* off < 2^21: off^3 < 2^63 */
 	delta = fp_mul_div(off * off * off, 1, 2500000000ULL);
 	cubic = t_ms > k_ms ? w_max + delta : fp_sub(w_max, delta);
-	/* beta w_max + 3 (1 - beta) / (1 + beta) t / RTT */
-	reno = fp_mul_div(w_max, 7, 10);
+	/* beta lost_at + 3 (1 - beta) / (1 + beta) t / RTT */
+	reno = fp_mul_div(lost_at, 7, 10);
 	if (srtt)
 		reno += fp_mul_div((u64)t_ms * 8000, 9, (u64)srtt * 17);
 	return fp_min(fp_max(cubic, reno), U32_MAX);
@@ -357,6 +367,65 @@ static inline u64 prague_cubic_ai(u32 cwnd, u32 target)
 	u64 most = fp_max(cwnd >> 1, 1), gap = fp_sub(target, cwnd);
 
 	return fp_mul_shr(PRAGUE_AI_ONE, fp_min(gap, most), 0);
+}
+
+/* HyStart++ (RFC 9406 4.3); its L, the limit of growth per ACK, is for senders without pacing */
+#define PRAGUE_HYSTART_MIN_US	4000
+#define PRAGUE_HYSTART_MAX_US	16000
+#define PRAGUE_HYSTART_SAMPLES	8
+#define PRAGUE_CSS_DIVISOR	4
+#define PRAGUE_CSS_ROUNDS	5
+
+/**
+ * struct prague_hystart - the end of slow start where no mark reports a queue (RFC 9406)
+ * @round_min:	shortest RTT of this round, microseconds; 0 is none yet
+ * @last_min:	shortest RTT of the round before, likewise
+ * @css_base:	shortest RTT when conservative slow start began, likewise
+ * @samples:	of the RTT in this round; saturates
+ * @css:	rounds of conservative slow start that have begun; 0 is slow start
+ */
+struct prague_hystart {
+	u32 round_min;
+	u32 last_min;
+	u32 css_base;
+	u8 samples;
+	u8 css;
+};
+
+/* An RTT of @rtt_us was measured in slow start. */
+static inline void prague_hystart_rtt(struct prague_hystart *h, u32 rtt_us)
+{
+	u32 limit;
+
+	rtt_us = fp_max(rtt_us, 1);
+	if (!h->round_min || rtt_us < h->round_min)
+		h->round_min = rtt_us;
+	if (h->samples < PRAGUE_HYSTART_SAMPLES)
+		h->samples++;
+	if (h->samples < PRAGUE_HYSTART_SAMPLES || !h->last_min)
+		return;
+	if (h->css) {
+		/* the RTT had grown for a moment only */
+		if (h->round_min < h->css_base)
+			h->css = 0;
+		return;
+	}
+	limit = fp_min(fp_max(h->last_min >> 3, PRAGUE_HYSTART_MIN_US), PRAGUE_HYSTART_MAX_US);
+	if (h->round_min >= (u64)h->last_min + limit) {
+		h->css_base = h->round_min;
+		h->css = 1;
+	}
+}
+
+/* A round has ended; true if slow start ends with it. */
+static inline bool prague_hystart_round(struct prague_hystart *h)
+{
+	h->last_min = h->round_min;
+	h->round_min = 0;
+	h->samples = 0;
+	if (!h->css)
+		return false;
+	return ++h->css > PRAGUE_CSS_ROUNDS;
 }
 
 #endif /* _LOWQ_PRAGUE_MODEL_H */

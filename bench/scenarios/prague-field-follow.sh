@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Capacity that changes: flows leave and join, links change their rate, over DualPI2"
+QUESTION="How long does it take until Prague uses capacity that has become free, and until a new flow has its share?"
+TOPOLOGY='
+ h1  a long flow       --\
+                          sw ==== rate ==== r
+ h2  another: leave, join /  (dualpi2, defaults)
+                              base RTT rtt'
+ROWS="prague cubic_l4s"
+VARIANTS=("event=leave rate=40mbit rtt=20ms" "event=leave rate=100mbit rtt=20ms" "event=leave rate=400mbit rtt=20ms"
+	"event=up rate=25mbit to=100mbit rtt=20ms" "event=up rate=50mbit to=100mbit rtt=50ms"
+	"event=up rate=200mbit to=400mbit rtt=20ms"
+	"event=join rate=40mbit rtt=20ms" "event=join rate=400mbit rtt=20ms" "event=join rate=100mbit rtt=50ms"
+	"event=start rate=100mbit rtt=100ms" "event=start rate=400mbit rtt=20ms" "event=start rate=400mbit rtt=50ms")
+PARAMS='{"leave":"the second of two flows ends after 20 s","up":"the link has the rate to after 20 s","join":"a second flow starts after 20 s","start":"a flow alone, from its first packet","settled_s":"seconds until the rate of the half second that follows is at least 90 % of the link (join: of 2 seconds, 80 % of the share)","phase_p99_us":"longest delay in each 10 ms until then, or for 2 s, p99"}'
+COLUMNS_SHOWN='["settled_s","phase_p99_us","utilisation","delay_p99_us","drops"]'
+GOALS='[
+	{"metric":"settled_s","row":"prague","op":"<=","value":2,"variant":{"event":"leave","rate":"40mbit"},"text":"90 % of the link within 2 s after a flow has left, 40 Mb/s"},
+	{"metric":"settled_s","row":"prague","op":"<=","value":2,"variant":{"event":"leave","rate":"100mbit"},"text":"the same at 100 Mb/s"},
+	{"metric":"settled_s","row":"prague","op":"<=","value":3,"variant":{"event":"leave","rate":"400mbit"},"text":"within 3 s at 400 Mb/s"},
+	{"metric":"settled_s","row":"prague","op":"<=","value":3,"variant":{"event":"up"},"text":"90 % of the new rate within 3 s"},
+	{"metric":"phase_p99_us","row":"prague","op":"<=","value":5000,"variant":"*","text":"p99 delay meanwhile <= 5 ms"}]'
+ANSWER="After a flow has left, Prague uses 90 % of the link in {range settled_s prague event=leave}; after the link has got faster in {range settled_s prague event=up}. A new flow has its share after {range settled_s prague event=join}."
+CONCLUSION=""
+
+# settled RATE BINS [FLOW]: seconds after $event_at until the mean rate of the BINS (10 ms) that follow is
+# RATE bits per second
+settled()
+{
+	awk -F, -v at="$event_at" -v rate="$1" -v n="$2" -v flow="${3:-}" '
+		NR == 1 { next }
+		flow != "" && index($2, flow) != 1 { next }
+		{ r[int($1 * 100 + 0.5)] = flow == "" ? $2 : $3; last = int($1 * 100 + 0.5) }
+		END {
+			for (i = int(at * 100); i + n <= last; i++) {
+				s = 0
+				if (i == int(at * 100)) for (j = i; j < i + n; j++) sum += r[j]
+				else sum += r[i + n - 1] - r[i - 1]
+				if (sum / n >= rate) { printf "%.2f\n", i / 100 - at; exit }
+			}
+			print "null"
+		}' "$OUT/$([ -n "${3:-}" ] && echo flows || echo queue).csv"
+}
+
+run_scenario()
+{
+	local seconds=60 event_at=20 flows=2 bps=${rate%mbit}000000 pids=()
+
+	case $event in
+	up) flows=1 bps=${to%mbit}000000 ;;
+	start) flows=1 event_at=0 seconds=40 ;;
+	esac
+	BUFFER=33554432
+	dumbbell 2 "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	check_path h1 r "$rate" "$rtt"
+	watch_queue "$rate" 0s "${seconds}s" 10ms
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "${seconds}s" \
+		--start "$((SEED * 104729 % 20000))us" >"$TMP/long1" &
+	pids+=($!)
+	case $event in
+	leave) in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 20s >"$TMP/long2" & pids+=($!) ;;
+	join) in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((20000000 + SEED * 7919 % 20000))us" \
+		--duration "$((seconds - 20))s" >"$TMP/long2" & pids+=($!) ;;
+	up) sleep 20; set_rate sw egress 10f0:1 "$to" ;;
+	esac
+	all_done "${pids[@]}"
+	cat "$TMP"/long? >"$OUT/flows.jsonl"
+	watched
+	[ "$event" != up ] || capacity $((20 * ${rate%mbit}000000 + 40 * ${to%mbit}000000))
+	local s
+	if [ "$event" = join ]; then
+		s=$(settled "$((bps * 4 / 10))" 200 10.0.2.1:)
+	else
+		s=$(settled "$((bps * 9 / 10))" 50)
+	fi
+	metric settled_s "$s"
+	[ "$s" != null ] || s=2
+	metric phase_p99_us "$(awk -F, -v a="$event_at" -v s="$s" 'NR > 1 && $1 >= a && $1 <= a + (s > 2 ? s : 2) && $8 != "" { print $8 }' "$OUT/queue.csv" |
+		sort -n | awk '{ d[NR] = $1 } END { print d[int(NR * 0.99 + 0.999)] }')"
+}
