@@ -98,6 +98,7 @@ CC_PARAM(x_mul, 10, 0, 100, 0644, "x", "x");
 CC_PARAM(x_add, 2, 0, 1000, 0644, "x", "x");
 CC_PARAM(x_most, 4, 0, 10, 0644, "x", "x");
 CC_PARAM(x_decay, 3, 0, 10, 0644, "x", "x");
+CC_PARAM(x_pace, 20, 0, 1000, 0644, "x", "x");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "detect a Classic ECN AQM, and respond to its marks as Reno (3.3)");
 CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
@@ -276,6 +277,8 @@ static void update_pacing(struct sock *sk)
 	else
 		rate = prague_pacing_rate(tp->mss_cache, ca->model.cwnd, ca->model.frac, srtt(tp),
 					  cwnd < tp->snd_ssthresh / 2);
+	if (ca->cubic)
+		rate += rate * READ_ONCE(x_pace.value) / 100;
 	if (rate)
 		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
