@@ -97,7 +97,6 @@ CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
 CC_PARAM(x_mul, 10, 0, 100, 0644, "x", "x");
 CC_PARAM(x_add, 2, 0, 1000, 0644, "x", "x");
 CC_PARAM(x_most, 4, 0, 10, 0644, "x", "x");
-CC_PARAM(x_decay, 3, 0, 10, 0644, "x", "x");
 CC_PARAM(x_pace, 20, 0, 1000, 0644, "x", "x");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "detect a Classic ECN AQM, and respond to its marks as Reno (3.3)");
@@ -188,8 +187,10 @@ struct prague {
 	u16 rounds;
 	u16 silent;
 	u16 usual;
+	u16 usual_before;
 	u16 gso_dev;
 	u16 gso_set;
+	u8 turn;
 	u8 score;
 	u8 suspect;
 	bool marked:1;
@@ -670,12 +671,25 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 
 		/* beside CUBIC seconds without marks are part of the steady state */
 		if (!ca->abrupt && after) {
-			after = !READ_ONCE(x_mul.value) ? 0 : max(after, ca->usual * READ_ONCE(x_mul.value) / 8 + READ_ONCE(x_add.value));
+			after = !READ_ONCE(x_mul.value) ? 0 : max(after, max(ca->usual, ca->usual_before) * READ_ONCE(x_mul.value) / 8 + READ_ONCE(x_add.value));
 			most = READ_ONCE(x_most.value);
 		}
 		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, after, most);
 	}
 	prague_increase(m, unmarked, ai);
+}
+
+/* The longest silence of the latest 17 to 34 seconds, the turns of 2^24 us */
+static void silence_ended(const struct tcp_sock *tp, struct prague *ca)
+{
+	u8 turn = now_us(tp) >> 24;
+
+	if (turn != ca->turn) {
+		ca->usual_before = (u8)(turn - ca->turn) == 1 ? ca->usual : 0;
+		ca->usual = 0;
+		ca->turn = turn;
+	}
+	ca->usual = max(ca->usual, ca->silent);
 }
 
 /* Counts rounds; true at the end of an EWMA period. */
@@ -685,7 +699,7 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 		ca->round_end = tp->snd_nxt;
 		ca->rounds = min(ca->rounds + 1, U16_MAX);
 		if (ca->round_marked)
-			ca->usual = max(ca->silent, ca->usual - (ca->usual >> READ_ONCE(x_decay.value)));
+			silence_ended(tp, ca);
 		if (!ca->slow_start_over && prague_hystart_round(&ca->hystart)) {
 			end_slow_start(ca);
 			WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));

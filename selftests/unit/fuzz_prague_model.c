@@ -15,6 +15,8 @@ enum {
 	LOSS,
 	INCREASE,
 	SET,
+	RTT,
+	ROUND,
 	OUTPUTS,
 	OPERATIONS,
 };
@@ -26,6 +28,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	u32 floor = fuzz_take(&in, 1) % 3;
 	u32 srtt = fuzz_take(&in, 4), target = fuzz_take(&in, 4), limit = fuzz_take(&in, 4);
 	enum prague_rtt_mode mode = fuzz_take(&in, 1) % PRAGUE_RTT_MODES;
+	struct prague_hystart h = { 0 };
 	struct prague_model m;
 
 	prague_model_init(&m, fp_max(fuzz_take(&in, 4), 2));
@@ -58,7 +61,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			checked_reduce(&m, prague_loss_share(&m, x & 1, x & 2), floor);
 			break;
 		case INCREASE:
-			ai = prague_boost(prague_ai(srtt, virt), m.cwnd, x, y);
+			ai = prague_boost(prague_ai(srtt, virt), m.cwnd, x, y, shift);
 			expect(ai >= prague_ai(srtt, virt), "%lu", ai);
 			prague_increase(&m, x, ai);
 			expect(m.cwnd >= cwnd, "%u -> %u", cwnd, m.cwnd);
@@ -69,10 +72,19 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 				m.cwnd = floor;
 			srtt = y;
 			break;
+		case RTT:
+			prague_hystart_rtt(&h, x);
+			expect(h.samples <= PRAGUE_HYSTART_SAMPLES && h.round_min, "%u", h.samples);
+			break;
+		case ROUND:
+			if (prague_hystart_round(&h))
+				h.css = 0;
+			expect(h.css <= PRAGUE_CSS_ROUNDS, "%u", h.css);
+			break;
 		case OUTPUTS:
 			prague_pacing_rate(x, y, m.frac, srtt, x & 1);
 			expect(prague_burst(fuzz_take(&in, 8), x, y) >= 1, "%u %u", x, y);
-			prague_cubic_ai(m.cwnd, prague_cubic_window(x, y, srtt));
+			prague_cubic_ai(m.cwnd, prague_cubic_window(x, floor & 1, y, srtt));
 			break;
 		}
 		expect_sane(&m, fp_min(floor, m.cwnd));

@@ -34,14 +34,64 @@ static inline long double draft_pacing(long double mss, long double cwnd, long d
 	return mss * cwnd / srtt_us * 1e6L;
 }
 
-/* RFC 9438 4.2 and 4.3 (with alpha_cubic throughout, as RFC 8312) */
-static inline long double rfc9438_window(long double w_max, long double t, long double rtt)
+/* RFC 9438 4.2, 4.3 (with alpha_cubic throughout, as RFC 8312) and 4.7 */
+static inline long double rfc9438_window(long double lost_at, bool fast, long double t,
+					 long double rtt)
 {
-	long double k = cbrtl(w_max * 0.3L / 0.4L);
+	long double w_max = fast ? lost_at * (1 + 0.7L) / 2 : lost_at;
+	long double epoch = lost_at * 0.7L;
+	long double k = cbrtl((w_max - epoch) / 0.4L);
 	long double cubic = 0.4L * (t - k) * (t - k) * (t - k) + w_max;
-	long double reno = w_max * 0.7L + 3 * (1 - 0.7L) / (1 + 0.7L) * (rtt ? t / rtt : 0);
+	long double reno = epoch + 3 * (1 - 0.7L) / (1 + 0.7L) * (rtt ? t / rtt : 0);
 
 	return fmaxl(fmaxl(cubic, reno), 0);
+}
+
+/* RFC 9406 4.3, times in milliseconds; a round ends with rfc9406_round() */
+struct rfc9406 {
+	long double last_round_min, current_round_min, css_baseline;
+	int rtt_sample_count, css_rounds;
+	bool css, over;
+};
+
+static inline struct rfc9406 rfc9406_init(void)
+{
+	return (struct rfc9406){ .last_round_min = INFINITY, .current_round_min = INFINITY,
+				 .css_baseline = INFINITY };
+}
+
+static inline void rfc9406_rtt(struct rfc9406 *h, long double rtt)
+{
+	long double thresh;
+
+	h->current_round_min = fminl(h->current_round_min, rtt);
+	h->rtt_sample_count++;
+	if (h->rtt_sample_count < 8 || isinf(h->last_round_min))
+		return;
+	if (h->css) {
+		if (h->current_round_min < h->css_baseline) {
+			h->css = false;
+			h->css_baseline = INFINITY;
+		}
+		return;
+	}
+	/* MIN_RTT_DIVISOR 8, MIN_RTT_THRESH 4 ms, MAX_RTT_THRESH 16 ms */
+	thresh = fmaxl(4, fminl(h->last_round_min / 8, 16));
+	if (h->current_round_min >= h->last_round_min + thresh) {
+		h->css_baseline = h->current_round_min;
+		h->css = true;
+		h->css_rounds = 0;
+	}
+}
+
+/* CSS lasts at most CSS_ROUNDS, 5, the partial one at its begin included */
+static inline void rfc9406_round(struct rfc9406 *h)
+{
+	h->last_round_min = h->current_round_min;
+	h->current_round_min = INFINITY;
+	h->rtt_sample_count = 0;
+	if (h->css && ++h->css_rounds >= 5)
+		h->over = true;
 }
 
 static inline long double q(u64 x, unsigned int bits)

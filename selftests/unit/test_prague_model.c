@@ -217,14 +217,15 @@ static void prague_boost__doubles(void **state)
 	u64 ai = PRAGUE_AI_ONE / 4;
 
 	(void)state;
-	assert_true(prague_boost(ai, 1000, 100, 0) == ai);
-	assert_true(prague_boost(ai, 1000, 3, 4) == ai);
-	assert_true(prague_boost(ai, 1000, 4, 4) == 2 * ai);
-	assert_true(prague_boost(ai, 1000, 6, 4) == 8 * ai);
-	/* an eighth of the window, but never less than the additive increase */
-	assert_true(prague_boost(ai, 16, 60, 4) == 2 * PRAGUE_AI_ONE);
-	assert_true(prague_boost(PRAGUE_AI_ONE, 2, 60, 4) == PRAGUE_AI_ONE);
-	assert_true(prague_boost(ai, U32_MAX, U32_MAX, 1) == U64_MAX);
+	assert_true(prague_boost(ai, 1000, 100, 0, 3) == ai);
+	assert_true(prague_boost(ai, 1000, 3, 4, 3) == ai);
+	assert_true(prague_boost(ai, 1000, 4, 4, 3) == 2 * ai);
+	assert_true(prague_boost(ai, 1000, 6, 4, 3) == 8 * ai);
+	/* an eighth or a sixteenth of the window, but never less than the additive increase */
+	assert_true(prague_boost(ai, 16, 60, 4, 3) == 2 * PRAGUE_AI_ONE);
+	assert_true(prague_boost(ai, 16, 60, 4, 4) == PRAGUE_AI_ONE);
+	assert_true(prague_boost(PRAGUE_AI_ONE, 2, 60, 4, 3) == PRAGUE_AI_ONE);
+	assert_true(prague_boost(ai, U32_MAX, U32_MAX, 1, 3) == U64_MAX);
 }
 
 /* One ACK, with any values of the range. */
@@ -518,19 +519,30 @@ static void prague_cubic_window__is_rfc9438(void **state)
 	(void)state;
 	for (i = 0; i < CASES; i++) {
 		long double want;
-		u32 w_max = rnd_log(2, CWND_MOST), t = rnd_log(1, 100000);
-		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST);
+		u32 lost_at = rnd_log(2, CWND_MOST), t = rnd_log(1, 100000);
+		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST), got;
+		bool fast = rnd_upto(1);
 
-		want = rfc9438_window(w_max, t / 1e3L, srtt / 8e6L);
+		want = rfc9438_window(lost_at, fast, t / 1e3L, srtt / 8e6L);
 		/* K is rounded to a millisecond, windows to packets */
-		long double k = cbrtl(0.75L * w_max), off = fabsl(t / 1e3L - k) + 0.001L;
+		long double k = cbrtl((fast ? 0.375L : 0.75L) * lost_at);
+		long double off = fabsl(t / 1e3L - k) + 0.001L;
 		long double tolerance = 3 + 1.2L * off * off * 0.001L;
 
-		expect(near_abs(prague_cubic_window(w_max, t, srtt), fminl(want, U32_MAX),
-				tolerance),
-		       "w_max %u, t %u, srtt %u: %u, not %Lf", w_max, t, srtt,
-		       prague_cubic_window(w_max, t, srtt), want);
+		got = prague_cubic_window(lost_at, fast, t, srtt);
+		expect(near_abs(got, fminl(want, U32_MAX), tolerance),
+		       "lost at %u, fast %d, t %u, srtt %u: %u, not %Lf", lost_at, fast, t, srtt,
+		       got, want);
 	}
+}
+
+static void prague_cubic_max__fast_convergence(void **state)
+{
+	(void)state;
+	assert_int_equal(prague_cubic_max(100, false), 100);
+	assert_int_equal(prague_cubic_max(100, true), 85);
+	assert_int_equal(prague_cubic_max(1, true), 0);
+	assert_int_equal(prague_cubic_max(U32_MAX, true), 3650722200U);
 }
 
 static void prague_cubic_ai__bounded(void **state)
@@ -542,6 +554,81 @@ static void prague_cubic_ai__bounded(void **state)
 	assert_true(prague_cubic_ai(1, 1000) == PRAGUE_AI_ONE);
 	assert_true(prague_cubic_ai(U32_MAX, U32_MAX) == 0);
 	assert_true(prague_cubic_ai(1 << 30, U32_MAX) == U64_MAX);
+}
+
+/* A round of @n samples of @rtt_us; true if slow start ends with it */
+static bool hystart(struct prague_hystart *h, u32 rtt_us, unsigned int n)
+{
+	while (n--)
+		prague_hystart_rtt(h, rtt_us);
+	return prague_hystart_round(h);
+}
+
+static void prague_hystart__ends(void **state)
+{
+	struct prague_hystart h = { 0 };
+	int i;
+
+	(void)state;
+	assert_false(hystart(&h, 40000, 10));
+	/* the limit is an eighth of the RTT, 4 to 16 ms */
+	assert_false(hystart(&h, 44999, 10));
+	assert_int_equal(h.css, 0);
+	assert_false(hystart(&h, 44999 + 5624, 10));
+	assert_int_equal(h.css, 2);	/* conservative slow start began in this round */
+	for (i = 0; i < 3; i++)
+		assert_false(hystart(&h, 60000, 10));
+	assert_true(hystart(&h, 60000, 10));
+}
+
+static void prague_hystart__few_samples(void **state)
+{
+	struct prague_hystart h = { 0 };
+
+	(void)state;
+	assert_false(hystart(&h, 40000, 10));
+	assert_false(hystart(&h, 80000, PRAGUE_HYSTART_SAMPLES - 1));
+	assert_int_equal(h.css, 0);
+}
+
+static void prague_hystart__goes_on(void **state)
+{
+	struct prague_hystart h = { 0 };
+
+	(void)state;
+	hystart(&h, 40000, 10);
+	hystart(&h, 50000, 10);
+	assert_int_equal(h.css, 2);
+	/* a moment of delay only */
+	hystart(&h, 49999, 10);
+	assert_int_equal(h.css, 0);
+}
+
+/* Random RTTs beside RFC 9406 4.3 in floating point */
+static void prague_hystart__is_rfc9406(void **state)
+{
+	int i, j, k, n;
+
+	(void)state;
+	for (i = 0; i < CASES / 20; i++) {
+		struct prague_hystart h = { 0 };
+		struct rfc9406 want = rfc9406_init();
+		u32 base = rnd_log(100, 1000000);
+
+		for (j = 0; j < 30 && !want.over; j++) {
+			n = rnd_upto(20);
+			for (k = 0; k < n; k++) {
+				u32 rtt = base + rnd_upto(base / 8 + 6000);
+
+				prague_hystart_rtt(&h, rtt);
+				rfc9406_rtt(&want, rtt / 1e3L);
+			}
+			rfc9406_round(&want);
+			expect(prague_hystart_round(&h) == want.over, "case %d, round %d", i, j);
+			expect(!!h.css == want.css, "case %d, round %d: %u", i, j, h.css);
+			base += rnd_upto(base / 16);
+		}
+	}
 }
 
 /*
@@ -618,7 +705,12 @@ int main(void)
 		cmocka_unit_test(prague_burst__table),
 		cmocka_unit_test(prague_cbrt__exact),
 		cmocka_unit_test(prague_cubic_window__is_rfc9438),
+		cmocka_unit_test(prague_cubic_max__fast_convergence),
 		cmocka_unit_test(prague_cubic_ai__bounded),
+		cmocka_unit_test(prague_hystart__ends),
+		cmocka_unit_test(prague_hystart__few_samples),
+		cmocka_unit_test(prague_hystart__goes_on),
+		cmocka_unit_test(prague_hystart__is_rfc9406),
 		cmocka_unit_test(steady_state__window),
 	};
 

@@ -9,6 +9,7 @@ from ..options import Options
 from ..units import time_text
 from .base import Context, Control, Host, Profile, Queue
 
+STEP_US = 1000  # the kernel's
 AQM = ("dualpi2", "fq_codel")
 
 
@@ -28,6 +29,16 @@ def whole_us(options: Options, name: str) -> int:
     return ns // 1000
 
 
+def step_us(context: Context) -> int:
+    """--step, or 1 ms, but at least the time of two packets: at low rates a threshold of 1 ms
+    marks every packet of L4S that waits while the other queue's packet is sent."""
+    if context.options.has("step"):
+        return whole_us(context.options, "step")
+    if not context.line.rate:
+        return STEP_US
+    return max(STEP_US, -(-2 * context.line.frame * 8 * 1_000_000 // context.line.rate))
+
+
 def packets(context: Context, name: str) -> int:
     return context.line.packets(context.size(name))
 
@@ -37,8 +48,9 @@ def dualpi2(context: Context) -> list[object]:
     words: list[object] = []
     if options.has("limit"):
         words += ["limit", packets(context, "limit")]
-    if options.has("step"):
-        words += ["step_thresh", f"{whole_us(options, 'step')}us"]
+    step = step_us(context)
+    if options.has("step") or step != STEP_US:
+        words += ["step_thresh", f"{step}us"]
     if options.has("step-min"):
         words += ["min_qlen_step", options.values["step-min"]]
     if options.has("target"):
@@ -50,6 +62,8 @@ def dualpi2(context: Context) -> list[object]:
     if context.tc.offers.get(("dualpi2", "step_thresh")):
         text = "".join(", " + " ".join(map(str, words)) for _ in words[:1])
         report.explain(f"dualpi2{text}; what is not given is the kernel's")
+        if step != STEP_US and not options.has("step"):
+            report.explain(f"the threshold is the time of two packets: {time_text(step * 1000)}")
         return words
     # A tc that does not know dualpi2 can still add it, with the kernel's options.
     for name in ("limit", "step", "step-min", "target", "coupling"):
@@ -58,6 +72,8 @@ def dualpi2(context: Context) -> list[object]:
                 f"--{name} {options.given[name]}: this tc ({context.tc.version}) does not know"
                 " dualpi2's options; it has the kernel's"
             )
+    if step != STEP_US and not options.has("step"):
+        report.note(f"at this rate ECT(1) should be marked above {time_text(step * 1000)}, the time of two packets")
     report.explain(
         "dualpi2 as the kernel sets it: ECT(1) marked above 1 ms, target 15 ms for the rest,"
         " coupling factor 2, limit 10000 packets"
@@ -71,7 +87,7 @@ def fq_codel(context: Context) -> list[object]:
         if options.has(name):
             raise Refused(f"--{name} goes with --aqm dualpi2")
     context.tc.require("fq_codel", "ce_threshold_selector")
-    step = whole_us(options, "step") if options.has("step") else 1000
+    step = step_us(context)
     limit = packets(context, "limit") if options.has("limit") else 10240
     words: list[object] = ["limit", limit, "ecn", "ce_threshold", f"{step}us", "ce_threshold_selector", "0x01/0x03"]
     if options.has("target"):
