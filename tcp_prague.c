@@ -191,8 +191,8 @@ struct prague {
 	u16 gso_dev;
 	u16 gso_set;
 	u8 turn;
-	u8 score;
-	u8 suspect;
+	u8 score:5;
+	u8 suspect:3;
 	bool marked:1;
 	bool round_marked:1;
 	bool cwr:1;
