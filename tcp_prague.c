@@ -37,9 +37,12 @@
  *    most, with which slow start overshoots (2.4.2, 2.4.5).
  *  - Faster than additive increase, which the draft leaves for the future, is on:
  *    without it a flow of 1 Gb/s and 40 ms takes more than a minute to fill the link
- *    after slow start (3.1.2).
- *  - After a loss, until the next mark, rtt_virt is srtt: in a queue that does not mark,
- *    a flow would get less than Reno's share (2.4.4).
+ *    after slow start, and freed capacity is used late (3.1.2).
+ *  - After a loss, until the next mark, rtt_virt is srtt and packets are paced at 120 %,
+ *    as the stack's controls are: in a queue that does not mark, a flow would get less
+ *    than Reno's share (2.4.4, 2.5.1).
+ *  - Slow start also ends as RFC 9406 (HyStart++) says: without marks it would fill deep
+ *    buffers (2.4.5).
  *  - During a recovery the window is that of PRR (RFC 6937), as in the stack's own
  *    controls; after it, the draft's (2.4.1).
  *  - TCP_CONG_NO_FALLBACK_RFC3168 is not set: with it the stack would promise
@@ -71,8 +74,8 @@ CC_PARAM(ect, 1, 0, 1, 0444, "0 is ECT(0), 1 is ECT(1)",
 	 "which ECT packets carry: 1, or 0 for private networks (2.2)");
 CC_PARAM(dctcp_feedback, 0, 0, 1, 0444, "0 is off, 1 is on",
 	 "without Accurate ECN, on kernels that lack it: DCTCP's feedback and ECT(0), between two ends that both have this on; private networks only");
-CC_PARAM(ewma_shift, 3, 1, 10, 0644, "0 would be g = 1, no smoothing; beyond 10 alpha would hardly change",
-	 "gain of alpha's average, g = 2^-ewma_shift, 1 to 10 (2.3.2: 1/16)");
+CC_PARAM(ewma_shift, 4, 1, 10, 0644, "0 would be g = 1, no smoothing; beyond 10 alpha would hardly change",
+	 "gain of alpha's average, g = 2^-ewma_shift, 1 to 10 (2.3.2)");
 CC_PARAM(per_ack, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "average with every ACK and spread a cut over the round that follows (3.1.3)");
 CC_PARAM(rtt_mode, PRAGUE_RTT_EXTRA, 0, PRAGUE_RTT_MODES - 1, 0644,
@@ -80,8 +83,8 @@ CC_PARAM(rtt_mode, PRAGUE_RTT_EXTRA, 0, PRAGUE_RTT_MODES - 1, 0644,
 	 "rtt_virt: 0 srtt, 1 max(srtt, rtt_target_us), 2 srtt + rtt_target_us, 3 rtt_target_us (2.4.4, 3.4)");
 CC_PARAM(rtt_target_us, 25000, 100, 1000000, 0644, "100 us to 1 s",
 	 "RTT_VIRT_MIN, or AdditionalRTT, microseconds, 100 to 1000000 (2.4.4)");
-CC_PARAM(rtt_limit_us, 65000, 0, 1000000, 0644, "0 is none, up to 1 s",
-	 "longest rtt_virt, for longer RTTs too, microseconds, 0 (none) to 1000000 (3.4: none)");
+CC_PARAM(rtt_limit_us, 0, 0, 1000000, 0644, "0 is none, up to 1 s",
+	 "longest rtt_virt, for longer RTTs too, microseconds, 0 (none) to 1000000 (3.4)");
 CC_PARAM(rtt_rounds, 500, 0, 65535, 0644, "0 is from the start",
 	 "rounds before rtt_virt replaces srtt, and again after idling and abrupt cuts, 0 to 65535 (2.4.4, 3.4)");
 CC_PARAM(loss_cubic, 1, 0, 1, 0644, "0 is Reno, 1 is CUBIC",
@@ -93,11 +96,7 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "pace the initial window over half of the handshake's RTT (3.1.1)");
 CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
-	 "faster than additive increase after this many rounds without marks since slow start, or since a cut of more than a quarter; 0 is off (3.1.2: off)");
-CC_PARAM(x_mul, 10, 0, 100, 0644, "x", "x");
-CC_PARAM(x_add, 2, 0, 1000, 0644, "x", "x");
-CC_PARAM(x_most, 4, 0, 10, 0644, "x", "x");
-CC_PARAM(x_pace, 20, 0, 1000, 0644, "x", "x");
+	 "faster than additive increase after this many rounds without marks, and a quarter more than were usual of late; right after slow start and cuts of more than a quarter after this many alone; 0 is off (3.1.2: off)");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "detect a Classic ECN AQM, and respond to its marks as Reno (3.3)");
 CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
@@ -137,9 +136,11 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @cwr_una:	SND.UNA when the stack last entered TCP_CA_CWR
  * @rounds:	since the start or the latest idle time; saturates
  * @silent:	rounds since the latest mark; saturates
- * @usual:	rounds without a mark that are usual between marks: the longest of late
+ * @usual:	most rounds without a mark, between marks, in this @turn
+ * @usual_before: the same in the turn before
  * @gso_dev:	sk_gso_max_segs as the stack sets it
  * @gso_set:	... as we have set it
+ * @turn:	of 2^24 us, 17 seconds
  * @score:	0 to CLASSIC_SCORE_MAX, evidence for a classic AQM, in periods
  * @suspect:	periods in a row in which ACE and AccECN options contradict each other
  * @marked:	there has been a mark: alpha is valid
@@ -278,8 +279,12 @@ static void update_pacing(struct sock *sk)
 	else
 		rate = prague_pacing_rate(tp->mss_cache, ca->model.cwnd, ca->model.frac, srtt(tp),
 					  cwnd < tp->snd_ssthresh / 2);
+	/*
+	 * While losses limit the window, ACKs time the packets, as with the stack's controls
+	 * (tcp_pacing_ca_ratio). Evenly paced packets find a drop-tail queue full more often.
+	 */
 	if (ca->cubic)
-		rate += rate * READ_ONCE(x_pace.value) / 100;
+		rate += rate / 5;
 	if (rate)
 		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
@@ -667,20 +672,22 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 									  srtt(tp)));
 	} else {
 		u32 after = ca->limited_by_marks ? READ_ONCE(fast_rounds.value) : 0;
-		unsigned int most = 3;
 
-		/* beside CUBIC seconds without marks are part of the steady state */
-		if (!ca->abrupt && after) {
-			after = !READ_ONCE(x_mul.value) ? 0 : max(after, max(ca->usual, ca->usual_before) * READ_ONCE(x_mul.value) / 8 + READ_ONCE(x_add.value));
-			most = READ_ONCE(x_most.value);
-		}
-		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, after, most);
+		ai = prague_ai(srtt(tp), virt);
+		if (ca->abrupt)
+			ai = prague_boost(ai, m->cwnd, ca->silent, after, 3);
+		else if (after)
+			ai = prague_boost(ai, m->cwnd, ca->silent,
+					  prague_patience(after, max(ca->usual, ca->usual_before)), 4);
 	}
 	prague_increase(m, unmarked, ai);
 }
 
-/* The longest silence of the latest 17 to 34 seconds, the turns of 2^24 us */
-static void silence_ended(const struct tcp_sock *tp, struct prague *ca)
+/*
+ * A round with marks follows @silent ones without. Beside CUBIC the longest silences of the
+ * latest 17 to 34 seconds are part of the steady state; longer ones say that capacity is free.
+ */
+static void end_silence(const struct tcp_sock *tp, struct prague *ca)
 {
 	u8 turn = now_us(tp) >> 24;
 
@@ -699,7 +706,7 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 		ca->round_end = tp->snd_nxt;
 		ca->rounds = min(ca->rounds + 1, U16_MAX);
 		if (ca->round_marked)
-			silence_ended(tp, ca);
+			end_silence(tp, ca);
 		if (!ca->slow_start_over && prague_hystart_round(&ca->hystart)) {
 			end_slow_start(ca);
 			WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));

@@ -176,6 +176,15 @@ static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after, unsigned
 	return fp_max(ai, fp_min(fp_mul_shr(ai, FP_ONE(doublings), 0), most));
 }
 
+/*
+ * Rounds without marks that say that capacity is free: at least @least, and a quarter and
+ * two more than are @usual between marks
+ */
+static inline u32 prague_patience(u32 least, u32 usual)
+{
+	return fp_max(least, (u64)usual + usual / 4 + 2);
+}
+
 /* Reduction for a mark: alpha / 2 (2.4.2) */
 static inline u64 prague_ecn_share(const struct prague_model *m)
 {

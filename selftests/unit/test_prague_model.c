@@ -228,6 +228,17 @@ static void prague_boost__doubles(void **state)
 	assert_true(prague_boost(ai, U32_MAX, U32_MAX, 1, 3) == U64_MAX);
 }
 
+static void prague_patience__beyond_the_usual(void **state)
+{
+	(void)state;
+	assert_int_equal(prague_patience(4, 0), 4);
+	assert_int_equal(prague_patience(4, 2), 4);
+	assert_int_equal(prague_patience(4, 3), 5);
+	assert_int_equal(prague_patience(4, 100), 127);
+	assert_int_equal(prague_patience(1000, 100), 1000);
+	assert_int_equal(prague_patience(0, 65535), 81920);
+}
+
 /* One ACK, with any values of the range. */
 static void prague_increase__is_the_drafts(void **state)
 {
@@ -688,6 +699,7 @@ int main(void)
 		cmocka_unit_test(prague_rtt_virt__modes),
 		cmocka_unit_test(prague_ai__is_one_over_m_squared),
 		cmocka_unit_test(prague_boost__doubles),
+		cmocka_unit_test(prague_patience__beyond_the_usual),
 		cmocka_unit_test(prague_increase__is_the_drafts),
 		cmocka_unit_test(prague_increase__adds_up),
 		cmocka_unit_test(prague_increase__any),
