@@ -74,8 +74,8 @@ CC_PARAM(ect, 1, 0, 1, 0444, "0 is ECT(0), 1 is ECT(1)",
 	 "which ECT packets carry: 1, or 0 for private networks (2.2)");
 CC_PARAM(dctcp_feedback, 0, 0, 1, 0444, "0 is off, 1 is on",
 	 "without Accurate ECN, on kernels that lack it: DCTCP's feedback and ECT(0), between two ends that both have this on; private networks only");
-CC_PARAM(ewma_shift, 4, 1, 10, 0644, "0 would be g = 1, no smoothing; beyond 10 alpha would hardly change",
-	 "gain of alpha's average, g = 2^-ewma_shift, 1 to 10 (2.3.2)");
+CC_PARAM(ewma_shift, 3, 1, 10, 0644, "0 would be g = 1, no smoothing; beyond 10 alpha would hardly change",
+	 "gain of alpha's average, g = 2^-ewma_shift, 1 to 10 (2.3.2: 1/16)");
 CC_PARAM(per_ack, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "average with every ACK and spread a cut over the round that follows (3.1.3)");
 CC_PARAM(rtt_mode, PRAGUE_RTT_EXTRA, 0, PRAGUE_RTT_MODES - 1, 0644,
@@ -83,8 +83,8 @@ CC_PARAM(rtt_mode, PRAGUE_RTT_EXTRA, 0, PRAGUE_RTT_MODES - 1, 0644,
 	 "rtt_virt: 0 srtt, 1 max(srtt, rtt_target_us), 2 srtt + rtt_target_us, 3 rtt_target_us (2.4.4, 3.4)");
 CC_PARAM(rtt_target_us, 25000, 100, 1000000, 0644, "100 us to 1 s",
 	 "RTT_VIRT_MIN, or AdditionalRTT, microseconds, 100 to 1000000 (2.4.4)");
-CC_PARAM(rtt_limit_us, 0, 0, 1000000, 0644, "0 is none, up to 1 s",
-	 "longest rtt_virt, for longer RTTs too, microseconds, 0 (none) to 1000000 (3.4)");
+CC_PARAM(rtt_limit_us, 65000, 0, 1000000, 0644, "0 is none, up to 1 s",
+	 "longest rtt_virt, for longer RTTs too, microseconds, 0 (none) to 1000000 (3.4: none)");
 CC_PARAM(rtt_rounds, 500, 0, 65535, 0644, "0 is from the start",
 	 "rounds before rtt_virt replaces srtt, and again after idling and abrupt cuts, 0 to 65535 (2.4.4, 3.4)");
 CC_PARAM(loss_cubic, 1, 0, 1, 0644, "0 is Reno, 1 is CUBIC",

@@ -980,6 +980,55 @@ fast_increase()
 }
 declare_test fast_increase "P19" "fast_rounds: after an early end of slow start, a flow reaches 90 % of the rate in half of the time"
 
+# Beside a second flow no round is silent for long: silence says that its capacity is free.
+freed()
+{
+	local rounds took=()
+
+	needs_virtual
+	needs_accecn
+	path 2 20ms
+	shape 40mbit dualpi2
+	serve r --cc prague
+	for rounds in 0 4; do
+		parameter "fast_rounds=$rounds"
+		in_ns h2 flowgen long --to 10.0.0.1 --cc prague --duration 10s >"$TMP/second" &
+		send --duration 18s --interval 100ms
+		wait $! || fail "the second flow failed"
+		# when goodput first reaches 90 % after the second flow has ended
+		took[rounds]=$(jq -rs '(map(select(.type == "flow"))[0].start_ns + 10e9) as $end |
+			map(select(.type == "interval" and .start_ns >= $end and .goodput_bps > 34200000)) |
+			if length > 0 then ((.[0].start_ns - $end) / 1e6 | round) else 8000 end' "$TMP/flow.json")
+	done
+	echo "90 % after ${took[0]} ms, with fast_rounds=4 after ${took[4]} ms"
+	expect "ms to 90 %" "${took[4]}" -le 1500
+	expect "ms to 90 %" "${took[4]}" -le $((took[0] / 2))
+}
+declare_test freed "P19" "fast_rounds: capacity that another flow leaves is used within 1.5 s, in half of the time"
+
+# Drops of a flow with CONTROL that starts in a drop-tail queue of four BDPs
+drops_at_start()
+{
+	shape 100mbit pfifo limit 1650
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$1" --duration 3s >"$TMP/flow.json"
+	in_ns sw tc -s -j qdisc show dev egress | jq '[.[] | select(.kind == "pfifo").drops] | add'
+}
+
+deep_queue()
+{
+	local prague cubic
+
+	needs_virtual
+	needs_accecn
+	path 1 50ms
+	serve r --cc prague
+	prague=$(drops_at_start prague)
+	cubic=$(drops_at_start cubic)
+	echo "drops in the first 3 s: $prague, CUBIC $cubic"
+	expect "drops" "$prague" -le $((2 * cubic + 200))
+}
+declare_test deep_queue "P15" "slow start ends before it fills a drop-tail queue of four BDPs: few packets are lost"
+
 # With per_ack the window has no step at a mark, but decreases by alpha / 2 over the next round.
 per_ack()
 {
