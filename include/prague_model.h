@@ -378,11 +378,15 @@ static inline u64 prague_cubic_ai(u32 cwnd, u32 target)
 	return fp_mul_shr(PRAGUE_AI_ONE, fp_min(gap, most), 0);
 }
 
-/* HyStart++ (RFC 9406 4.3); its L, the limit of growth per ACK, is for senders without pacing */
+/*
+ * HyStart++ (RFC 9406 4.3); its L, the limit of growth per ACK, is for senders without pacing.
+ * Conservative slow start grows by an eighth, not a quarter, per round: in five rounds by 1.8
+ * and not by 3, with which a queue of four BDPs overflows.
+ */
 #define PRAGUE_HYSTART_MIN_US	4000
 #define PRAGUE_HYSTART_MAX_US	16000
 #define PRAGUE_HYSTART_SAMPLES	8
-#define PRAGUE_CSS_DIVISOR	4
+#define PRAGUE_CSS_DIVISOR	8
 #define PRAGUE_CSS_ROUNDS	5
 
 /**
