@@ -454,6 +454,34 @@ static void enter_cwr(const struct tcp_sock *tp, struct prague *ca)
 	ca->prior_cwnd = max(ca->model.cwnd, 1U);
 }
 
+/* Rounds without marks from which on capacity counts as free; 0 is never */
+static u32 patience(const struct prague *ca)
+{
+	u32 least = READ_ONCE(fast_rounds.value);
+
+	if (!least || !ca->limited_by_marks)
+		return 0;
+	return ca->abrupt ? least : prague_patience(least, max(ca->usual, ca->usual_before));
+}
+
+/*
+ * A mark ends the silence. Beside CUBIC the longest silences of the latest 17 to 34 seconds
+ * are part of the steady state; longer ones say that capacity was free, and those after an
+ * abrupt cut that growth began low.
+ */
+static void end_silence(const struct tcp_sock *tp, struct prague *ca)
+{
+	u8 turn = now_us(tp) >> 24;
+
+	if (turn != ca->turn) {
+		ca->usual_before = (u8)(turn - ca->turn) == 1 ? ca->usual : 0;
+		ca->usual = 0;
+		ca->turn = turn;
+	}
+	if (!ca->abrupt)
+		ca->usual = max_t(u32, ca->usual, min_t(u32, ca->silent, patience(ca)));
+}
+
 /* Reduces the window for the first mark within rtt_virt. */
 static void respond_to_mark(struct sock *sk)
 {
@@ -464,6 +492,7 @@ static void respond_to_mark(struct sock *sk)
 	enter_cwr(tp, ca);
 	if (!ca->slow_start_over)
 		end_slow_start(ca);
+	end_silence(tp, ca);
 	ca->cubic = false;
 	ca->limited_by_marks = true;
 	ca->abrupt = !ca->classic && ca->model.alpha > PRAGUE_ABRUPT;
@@ -671,32 +700,10 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 		ai = prague_cubic_ai(m->cwnd, prague_cubic_window(ca->lost_at, ca->fast, t,
 									  srtt(tp)));
 	} else {
-		u32 after = ca->limited_by_marks ? READ_ONCE(fast_rounds.value) : 0;
-
-		ai = prague_ai(srtt(tp), virt);
-		if (ca->abrupt)
-			ai = prague_boost(ai, m->cwnd, ca->silent, after, 3);
-		else if (after)
-			ai = prague_boost(ai, m->cwnd, ca->silent,
-					  prague_patience(after, max(ca->usual, ca->usual_before)), 4);
+		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, patience(ca),
+				  ca->abrupt ? 3 : 4);
 	}
 	prague_increase(m, unmarked, ai);
-}
-
-/*
- * A round with marks follows @silent ones without. Beside CUBIC the longest silences of the
- * latest 17 to 34 seconds are part of the steady state; longer ones say that capacity is free.
- */
-static void end_silence(const struct tcp_sock *tp, struct prague *ca)
-{
-	u8 turn = now_us(tp) >> 24;
-
-	if (turn != ca->turn) {
-		ca->usual_before = (u8)(turn - ca->turn) == 1 ? ca->usual : 0;
-		ca->usual = 0;
-		ca->turn = turn;
-	}
-	ca->usual = max(ca->usual, ca->silent);
 }
 
 /* Counts rounds; true at the end of an EWMA period. */
@@ -705,8 +712,6 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 	if (!before(tp->snd_una, ca->round_end)) {
 		ca->round_end = tp->snd_nxt;
 		ca->rounds = min(ca->rounds + 1, U16_MAX);
-		if (ca->round_marked)
-			end_silence(tp, ca);
 		if (!ca->slow_start_over && prague_hystart_round(&ca->hystart)) {
 			end_slow_start(ca);
 			WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
