@@ -665,7 +665,8 @@ static void ldcp_scale_to_mss(struct sock *sk)
 	if (mss > ca->mss) {
 		ca->cw = ldcp_model_bound(fp_mul_div(ca->cw, ca->mss, mss), &gains);
 		if (tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
-			tp->snd_ssthresh = max_t(u64, fp_mul_div(tp->snd_ssthresh, ca->mss, mss), 1);
+			tp->snd_ssthresh = max_t(u64, 1,
+						 fp_mul_div(tp->snd_ssthresh, ca->mss, mss));
 	}
 	ca->mss = mss;
 }

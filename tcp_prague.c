@@ -74,7 +74,8 @@ CC_PARAM(ect, 1, 0, 1, 0444, "0 is ECT(0), 1 is ECT(1)",
 	 "which ECT packets carry: 1, or 0 for private networks (2.2)");
 CC_PARAM(dctcp_feedback, 0, 0, 1, 0444, "0 is off, 1 is on",
 	 "without Accurate ECN, on kernels that lack it: DCTCP's feedback and ECT(0), between two ends that both have this on; private networks only");
-CC_PARAM(ewma_shift, 3, 1, 10, 0644, "0 would be g = 1, no smoothing; beyond 10 alpha would hardly change",
+CC_PARAM(ewma_shift, 3, 1, 10, 0644,
+	 "0 would be g = 1, no smoothing; beyond 10 alpha would hardly change",
 	 "gain of alpha's average, g = 2^-ewma_shift, 1 to 10 (2.3.2: 1/16)");
 CC_PARAM(per_ack, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "average with every ACK and spread a cut over the round that follows (3.1.3)");
@@ -696,9 +697,9 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	}
 	if (ca->cubic) {
 		u32 t = ca->cubic_ms + (srtt(tp) >> 3) / USEC_PER_MSEC;
+		u32 target = prague_cubic_window(ca->lost_at, ca->fast, t, srtt(tp));
 
-		ai = prague_cubic_ai(m->cwnd, prague_cubic_window(ca->lost_at, ca->fast, t,
-									  srtt(tp)));
+		ai = prague_cubic_ai(m->cwnd, target);
 	} else {
 		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, patience(ca),
 				  ca->abrupt ? 3 : 4);

@@ -22,7 +22,11 @@ GOALS='[
 	{"metric":"settled_s","row":"prague","op":"<=","value":3,"variant":{"event":"up"},"text":"90 % of the new rate within 3 s"},
 	{"metric":"phase_p99_us","row":"prague","op":"<=","value":5000,"variant":"*","text":"p99 delay meanwhile <= 5 ms"}]'
 ANSWER="After a flow has left, Prague uses 90 % of the link in {range settled_s prague event=leave}; after the link has got faster in {range settled_s prague event=up}. A new flow has its share after {range settled_s prague event=join}."
-CONCLUSION=""
+CONCLUSION="Between marks Prague knows how many rounds without a mark are usual. When a silence lasts a quarter
+longer than any of the latest 17 to 34 seconds, capacity has become free, and the increase doubles
+with each round. A new flow (join) gets its share from the marks that the other one gets; that takes
+as long as additive increase does. The first p99 of a flow alone (start) is slow start's: the
+packets sent in the round before the first mark returns."
 
 # settled RATE BINS [FLOW]: seconds after $event_at until the mean rate of the BINS (10 ms) that follow is
 # RATE bits per second

@@ -33,7 +33,7 @@ static int virtual_time(void)
 	if (!f || !fgets(line, sizeof(line), f))
 		err(1, "/proc/cmdline");
 	fclose(f);
-	return strstr(line, "time-travel=") != NULL;
+	return !!strstr(line, "time-travel=");
 }
 
 static uint64_t splitmix64(uint64_t *state)

@@ -60,7 +60,7 @@ static void arm_timer(void)
 		next = flow_deadline(oldest);
 	if (cl.tick < next)
 		next = cl.tick;
-	/* A timer set for an earlier event stays: one useless wake-up costs less than setting it. */
+	/* A timer set for an earlier event stays: a useless wake-up costs less than setting it. */
 	if (next == NEVER || cl.armed <= next)
 		return;
 	cl.armed = next;

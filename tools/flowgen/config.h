@@ -35,7 +35,7 @@ struct config {
 	const char *label;
 	u64 start, timeout, interval;	/* ns; 0: none */
 	u64 duration;			/* ns; 0: not given */
-	u64 flows;			/* long: number of flows; rpc: number of requests, or NEVER */
+	u64 flows;			/* long: number of flows; rpc: of requests, or NEVER */
 	u64 stagger;			/* ns */
 	double rate;			/* rpc: requests per second */
 	bool periodic, persist, plan;
@@ -43,7 +43,7 @@ struct config {
 	unsigned int fan;
 	u64 count;			/* incast: rounds */
 	u64 period;			/* ns; 0: a round when the last is over */
-	u64 jitter;			/* ns: incast: requests start up to so much after their round */
+	u64 jitter;			/* ns: incast: requests start up to this later */
 	const char *out_path;		/* NULL: stdout */
 };
 

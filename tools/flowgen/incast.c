@@ -25,7 +25,7 @@ static struct {
 	u64 round;
 	u64 t0;
 	u64 base;			/* the first round's time */
-	u64 due;			/* WAIT: the round's; RUN: what the requests' times count from */
+	u64 due;			/* WAIT: the round's; RUN: times count from it */
 	struct request {
 		u64 after;		/* ns after the round's start */
 		unsigned int slot;

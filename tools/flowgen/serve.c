@@ -31,7 +31,7 @@ struct conn {
 	u8 state;
 	u8 got;				/* bytes of head */
 	bool out_watched;
-	bool in_missed;			/* input arrived while sending: remember it, epoll is edge-triggered */
+	bool in_missed;			/* input came while sending; epoll is edge-triggered */
 	bool last;
 	struct rx rx;
 	struct tx tx;

@@ -21,7 +21,7 @@ struct pkt {
 	u8 ecn;
 	u8 seqspace;		/* SYN and FIN take one number each */
 	bool tcp, syn;
-	bool stream;		/* TCP with SYN or ACK: part of the byte stream. HPCC++'s probes are not */
+	bool stream;		/* TCP with SYN or ACK: not HPCC++'s probes */
 };
 
 /* The most bytes that can precede an IP header; -1: link type @dlt (DLT_ of libpcap) unknown. */
