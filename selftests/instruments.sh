@@ -154,6 +154,17 @@ loss()
 }
 declare_test loss "" "random loss"
 
+# Handshakes and ends are lost, too: SYN and FIN are retransmitted like data
+lost_ends()
+{
+	HOSTS=1 path
+	in_ns sw tc qdisc replace dev egress root netem limit 10000 delay 1ms loss 10%
+	in_ns h1 flowgen rpc --push --to 10.0.0.1 --size 5k --rate 500 --requests 60 --timeout 20s >"$TMP/rpc" ||
+		fail "requests"
+	agree "dropped -ge 20" "retransmitted -ge 20"
+}
+declare_test lost_ends "" "60 connections, some of which lose their SYN or FIN"
+
 no_timestamps()
 {
 	HOSTS=2 path pfifo limit 30
