@@ -7,8 +7,6 @@
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-# shellcheck source=lib_world.sh
-. "$SELFTESTS/lib_world.sh"
 
 PORTS=(p1)	# of sw, where packets come in
 

@@ -10,8 +10,6 @@
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-# shellcheck source=lib_world.sh
-. "$SELFTESTS/lib_world.sh"
 
 export TC_LIB_DIR=$BIN		# q_int.so is there
 
