@@ -918,6 +918,17 @@ unit() {	# UNIT KEY [VARIABLE=VALUE]
 	in_ns a env "${@:3}" sh -c "$(sed -n "s/^$2=//p" "$TMP/$1.service" | sed 's/%I/lq0/')" >/dev/null 2>"$TMP/err"
 }
 
+declare_test t_prague_step "" 'prague: a step of at least two packets, at slow rates'
+t_prague_step() {
+	# 2 * 1514 bytes at 4 Mb/s: 6056 us
+	must prague lq0 --aqm fq_codel --rate 4mbit --dry-run
+	[[ $out == *" ce_threshold 6056us"* ]] || fail "at 4 Mb/s: $out"
+	must prague lq0 --aqm fq_codel --rate 100mbit --dry-run
+	[[ $out == *" ce_threshold 1000us"* ]] || fail "at 100 Mb/s: $out"
+	must prague lq0 --aqm fq_codel --rate 4mbit --step 2ms --dry-run
+	[[ $out == *" ce_threshold 2000us"* ]] || fail "as given: $out"
+}
+
 declare_test t_plugin "" 'commands that need a plugin of tc run as printed'
 t_plugin() {
 	local printed

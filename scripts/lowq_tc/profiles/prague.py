@@ -36,7 +36,11 @@ def step_us(context: Context) -> int:
         return whole_us(context.options, "step")
     if not context.line.rate:
         return STEP_US
-    return max(STEP_US, -(-2 * context.line.frame * 8 * 1_000_000 // context.line.rate))
+    two_packets = -(-2 * context.line.frame * 8 * 1_000_000 // context.line.rate)
+    if two_packets <= STEP_US:
+        return STEP_US
+    context.report.explain(f"ECT(1) should be marked above {time_text(two_packets * 1000)}, the time of two packets")
+    return two_packets
 
 
 def packets(context: Context, name: str) -> int:
@@ -62,8 +66,6 @@ def dualpi2(context: Context) -> list[object]:
     if context.tc.offers.get(("dualpi2", "step_thresh")):
         text = "".join(", " + " ".join(map(str, words)) for _ in words[:1])
         report.explain(f"dualpi2{text}; what is not given is the kernel's")
-        if step != STEP_US and not options.has("step"):
-            report.explain(f"the threshold is the time of two packets: {time_text(step * 1000)}")
         return words
     # A tc that does not know dualpi2 can still add it, with the kernel's options.
     for name in ("limit", "step", "step-min", "target", "coupling"):
@@ -72,8 +74,6 @@ def dualpi2(context: Context) -> list[object]:
                 f"--{name} {options.given[name]}: this tc ({context.tc.version}) does not know"
                 " dualpi2's options; it has the kernel's"
             )
-    if step != STEP_US and not options.has("step"):
-        report.note(f"at this rate ECT(1) should be marked above {time_text(step * 1000)}, the time of two packets")
     report.explain(
         "dualpi2 as the kernel sets it: ECT(1) marked above 1 ms, target 15 ms for the rest,"
         " coupling factor 2, limit 10000 packets"
