@@ -128,8 +128,9 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @round_end:	SND.NXT when this round (of the real RTT) began
  * @prior_cwnd:	packets: window before the latest reduction, for undo
  * @hystart:	until the first slow start has ended: its end by RTT
- * @lost_at:	packets: window before the latest loss, for CUBIC; 0 is none since a mark
- * @cubic_ms:	time since that loss in which the window was the limit, milliseconds
+ * @lost_at:	packets: window before the latest loss, while @cubic
+ * @cubic_ms:	time since that loss in which the window was the limit, milliseconds, while
+ *		@cubic
  * @prior_lost_at: @lost_at before the latest loss, for undo
  * @prior_cubic_ms: @cubic_ms, likewise
  * @cubic_at_ms: time up to which @cubic_ms is counted, milliseconds
@@ -442,14 +443,18 @@ static void judge_aqm(struct sock *sk)
 
 /* --- response -------------------------------------------------------------- */
 
+/* From here on CUBIC's state stands where HyStart++'s was. */
 static void end_slow_start(struct prague *ca)
 {
+	if (ca->slow_start_over)
+		return;
 	ca->slow_start_over = true;
 	memset(&ca->hystart, 0, sizeof(ca->hystart));
 }
 
 static void enter_cwr(const struct tcp_sock *tp, struct prague *ca)
 {
+	end_slow_start(ca);
 	ca->cwr = true;
 	ca->cwr_us = now_us(tp);
 	ca->prior_cwnd = max(ca->model.cwnd, 1U);
@@ -491,8 +496,6 @@ static void respond_to_mark(struct sock *sk)
 	struct prague_model before = ca->model;
 
 	enter_cwr(tp, ca);
-	if (!ca->slow_start_over)
-		end_slow_start(ca);
 	end_silence(tp, ca);
 	ca->cubic = false;
 	ca->limited_by_marks = true;
@@ -525,8 +528,6 @@ static void respond_to_loss(struct sock *sk, u32 cwnd)
 	enter_cwr(tp, ca);
 	ca->prior_cubic = ca->cubic;
 	ca->prior_limited_by_marks = ca->limited_by_marks;
-	if (!ca->slow_start_over)
-		end_slow_start(ca);
 	ca->prior_fast = ca->fast;
 	ca->prior_lost_at = ca->lost_at;
 	ca->prior_cubic_ms = ca->cubic_ms;
@@ -639,6 +640,7 @@ static u32 prague_undo_cwnd(struct sock *sk)
 {
 	struct prague *ca = inet_csk_ca(sk);
 
+	end_slow_start(ca);	/* the loss may be from before this control was chosen */
 	prague_set_window(&ca->model, max(tcp_snd_cwnd(tcp_sk(sk)), ca->prior_cwnd));
 	ca->cubic = ca->prior_cubic;
 	ca->limited_by_marks = ca->prior_limited_by_marks;
@@ -683,7 +685,8 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	if (!tcp_is_cwnd_limited(sk) &&
 	    rs->prior_in_flight + max_t(u32, ca->gso_set, 1) < tcp_snd_cwnd(tp))
 		return;
-	ca->cubic_ms += passed;	/* RFC 9438 5.8: only while the window is the limit */
+	if (ca->cubic)		/* RFC 9438 5.8: only while the window is the limit */
+		ca->cubic_ms += passed;
 	/* a fractional window is no slow start, though ssthresh has no fractions */
 	if (m->cwnd < tp->snd_ssthresh && tp->snd_ssthresh > PRAGUE_MIN_CWND) {
 		u32 step = min(unmarked, tp->snd_ssthresh - m->cwnd);
@@ -702,7 +705,7 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 		ai = prague_cubic_ai(m->cwnd, target);
 	} else {
 		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, patience(ca),
-				  ca->abrupt ? 3 : 4);
+				  ca->abrupt ? PRAGUE_BOOST_ABRUPT : PRAGUE_BOOST_STEADY);
 	}
 	prague_increase(m, unmarked, ai);
 }

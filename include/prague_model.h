@@ -160,6 +160,10 @@ static inline u64 prague_ai(u32 srtt, u32 rtt_virt)
 	return ratio * ratio;
 }
 
+/* Fastest increase per round, as a shift of the window: an eighth after an abrupt cut, else 1/16 */
+#define PRAGUE_BOOST_ABRUPT	3
+#define PRAGUE_BOOST_STEADY	4
+
 /*
  * Faster than additive (3.1.2): from the @after-th round without a mark on, the
  * increase doubles with each round, up to 2^-@most_shift of the window per round (and up
