@@ -13,7 +13,7 @@ VARIANTS=("event=leave rate=40mbit rtt=20ms" "event=leave rate=100mbit rtt=20ms"
 	"event=up rate=200mbit to=400mbit rtt=20ms"
 	"event=join rate=40mbit rtt=20ms" "event=join rate=400mbit rtt=20ms" "event=join rate=100mbit rtt=50ms"
 	"event=start rate=100mbit rtt=100ms" "event=start rate=400mbit rtt=20ms" "event=start rate=400mbit rtt=50ms")
-PARAMS='{"leave":"the second of two flows ends after 20 s","up":"the link has the rate to after 20 s","join":"a second flow starts after 20 s","start":"a flow alone, from its first packet","settled_s":"seconds until the rate of the half second that follows is at least 90 % of the link (join: of 2 seconds, 80 % of the share)","phase_p99_us":"longest delay in each 10 ms until then, or for 2 s, p99"}'
+PARAMS='{"leave":"the second of two flows ends after 20 s","up":"the rate changes to the value in column to after 20 s","join":"a second flow starts after 20 s","start":"a flow alone, from its first packet","right":"at least 90 % of the link, on average over the half second that follows (join: 80 % of the share, over 2 s)"}'
 COLUMNS_SHOWN='["settled_s","phase_p99_us","utilisation","delay_p99_us","drops"]'
 GOALS='[
 	{"metric":"settled_s","row":"prague","op":"<=","value":2,"variant":{"event":"leave","rate":"40mbit"},"text":"90 % of the link within 2 s after a flow has left, 40 Mb/s"},
@@ -22,11 +22,11 @@ GOALS='[
 	{"metric":"settled_s","row":"prague","op":"<=","value":3,"variant":{"event":"up"},"text":"90 % of the new rate within 3 s"},
 	{"metric":"phase_p99_us","row":"prague","op":"<=","value":5000,"variant":"*","text":"p99 delay meanwhile <= 5 ms"}]'
 ANSWER="After a flow has left, Prague uses 90 % of the link in {range settled_s prague event=leave}; after the link has got faster in {range settled_s prague event=up}. A new flow has its share after {range settled_s prague event=join}."
-CONCLUSION="Between marks Prague knows how many rounds without a mark are usual. When a silence lasts a quarter
-longer than any of the latest 17 to 34 seconds, capacity has become free, and the increase doubles
-with each round. A new flow (join) gets its share from the marks that the other one gets; that takes
-as long as additive increase does. The first p99 of a flow alone (start) is slow start's: the
-packets sent in the round before the first mark returns."
+CONCLUSION="Prague remembers how many rounds pass without a mark. When a silence lasts a quarter longer than
+any of the latest 17 to 34 seconds, capacity has become free, and the increase doubles with each
+round. A new flow (join) waits until marks have slowed the other one down, and grows additively. The
+delay of a flow that starts alone (start) is that of slow start: packets sent before the first mark
+returns."
 
 # settled RATE BINS [FLOW]: seconds after $event_at until the mean rate of the BINS (10 ms) that follow is
 # RATE bits per second
@@ -38,7 +38,6 @@ settled()
 		{ r[int($1 * 100 + 0.5)] = flow == "" ? $2 : $3; last = int($1 * 100 + 0.5) }
 		END {
 			for (i = int(at * 100); i + n <= last; i++) {
-				s = 0
 				if (i == int(at * 100)) for (j = i; j < i + n; j++) sum += r[j]
 				else sum += r[i + n - 1] - r[i - 1]
 				if (sum / n >= rate) { printf "%.2f\n", i / 100 - at; exit }
@@ -49,11 +48,11 @@ settled()
 
 run_scenario()
 {
-	local seconds=60 event_at=20 flows=2 bps=${rate%mbit}000000 pids=()
+	local seconds=60 event_at=20 bps=${rate%mbit}000000 s pids=()
 
 	case $event in
-	up) flows=1 bps=${to%mbit}000000 ;;
-	start) flows=1 event_at=0 seconds=40 ;;
+	up) bps=${to%mbit}000000 ;;
+	start) event_at=0 seconds=40 ;;
 	esac
 	BUFFER=33554432
 	dumbbell 2 "$rtt"
@@ -74,7 +73,6 @@ run_scenario()
 	cat "$TMP"/long? >"$OUT/flows.jsonl"
 	watched
 	[ "$event" != up ] || capacity $((20 * ${rate%mbit}000000 + 40 * ${to%mbit}000000))
-	local s
 	if [ "$event" = join ]; then
 		s=$(settled "$((bps * 4 / 10))" 200 10.0.2.1:)
 	else

@@ -124,9 +124,10 @@ METRICS: dict[str, Metric] = {
     "cubic_p99_us": Metric(("CUBIC", "p99 us"), "CUBIC's delay, p99", "µs", 1, "number",
                            "queueing delay of CUBIC's packets"),
     "settled_s": Metric(("settled", "s"), "time until the rate is right", "s", 1, "number",
-                        "Time until the rate is right"),
-    "phase_p99_us": Metric(("phase", "p99 us"), "longest delay in each 10 ms until then, p99", "µs", 1, "number",
-                           "Longest delay in each 10 ms until then, p99"),
+                        "time from the event to the first instant from which on the rate is right"),
+    "phase_p99_us": Metric(("phase", "p99 us"), "delay meanwhile, p99", "µs", 1, "number",
+                           "p99, over intervals of 10 ms, of the longest delay in each, until the rate "
+                           "is right and for 2 s at least"),
     "drop_p99_us": Metric(("drop", "p99 us"), "delay after the drop, p99", "µs", 1, "number",
                           "queueing delay in the second after the rate dropped"),
     "drop_max_us": Metric(("drop", "max us"), "delay after the drop, max", "µs", 1, "number",
