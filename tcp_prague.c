@@ -58,6 +58,7 @@
 #include <net/tcp.h>
 
 #include "cc_compat.h"
+#include "cc_gso.h"
 #include "cc_handshake.h"
 #include "cc_param.h"
 #include "cc_timeout.h"
@@ -140,8 +141,7 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @silent:	rounds since the latest mark; saturates
  * @usual:	most rounds without a mark, between marks, in this @turn
  * @usual_before: the same in the turn before
- * @gso_dev:	sk_gso_max_segs as the stack sets it
- * @gso_set:	... as we have set it
+ * @gso:	limit on the segments of a burst
  * @turn:	of 2^24 us, 17 seconds
  * @score:	0 to CLASSIC_SCORE_MAX, evidence for a classic AQM, in periods
  * @suspect:	periods in a row in which ACE and AccECN options contradict each other
@@ -191,8 +191,7 @@ struct prague {
 	u16 silent;
 	u16 usual;
 	u16 usual_before;
-	u16 gso_dev;
-	u16 gso_set;
+	struct cc_gso gso;
 	u8 turn;
 	u8 score:5;
 	u8 suspect:3;
@@ -291,29 +290,21 @@ static void update_pacing(struct sock *sk)
 		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
-/*
- * Called before each burst. Only sk_gso_max_segs limits the stack's own burst size (1 ms
- * at the pacing rate, more below an RTT of 3 ms), so that is where the limit goes.
- */
+/* Called before each burst. */
 static u32 prague_min_tso_segs(struct sock *sk)
 {
 	struct prague *ca = inet_csk_ca(sk);
-	u32 burst = prague_burst(READ_ONCE(sk->sk_pacing_rate), READ_ONCE(burst_us.value),
-				 tcp_sk(sk)->mss_cache);
 
-	if (sk->sk_gso_max_segs != ca->gso_set)
-		ca->gso_dev = sk->sk_gso_max_segs;
-	ca->gso_set = min_t(u32, ca->gso_dev, burst);
-	sk->sk_gso_max_segs = ca->gso_set;
-	return ca->gso_set;
+	return cc_gso_limit(sk, &ca->gso,
+			    prague_burst(READ_ONCE(sk->sk_pacing_rate), READ_ONCE(burst_us.value),
+					 tcp_sk(sk)->mss_cache));
 }
 
 static void prague_release(struct sock *sk)
 {
-	const struct prague *ca = inet_csk_ca(sk);
+	struct prague *ca = inet_csk_ca(sk);
 
-	if (ca->gso_set && sk->sk_gso_max_segs == ca->gso_set)
-		sk->sk_gso_max_segs = ca->gso_dev;
+	cc_gso_release(sk, &ca->gso);
 }
 
 /*
@@ -683,7 +674,7 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	ca->cubic_at_ms += passed;
 	/* with pacing up to a burst of the window may be unused although it is the limit */
 	if (!tcp_is_cwnd_limited(sk) &&
-	    rs->prior_in_flight + max_t(u32, ca->gso_set, 1) < tcp_snd_cwnd(tp))
+	    rs->prior_in_flight + max_t(u32, ca->gso.set, 1) < tcp_snd_cwnd(tp))
 		return;
 	if (ca->cubic)		/* RFC 9438 5.8: only while the window is the limit */
 		ca->cubic_ms += passed;
