@@ -102,6 +102,16 @@ static void hpccpp_apply_window(struct sock *sk, bool delivered)
 					     READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
+/* Called before each burst: the stack's own, 64 kB at short RTTs, may be the whole window. */
+static u32 hpccpp_min_tso_segs(struct sock *sk)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+
+	if (!ca->flow)
+		return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
+	return cc_gso_limit(sk, &ca->flow->gso, cc_gso_spread(tcp_snd_cwnd(tcp_sk(sk))));
+}
+
 /*
  * With the first data; or with an ACK, if data was in flight when the control was chosen.
  * Not before the handshake is done, although Fast Open sends data then, and the control may
@@ -292,6 +302,7 @@ static void hpccpp_release(struct sock *sk)
 	if (!f)
 		return;
 	ca->flow = NULL;
+	cc_gso_release(sk, &f->gso);
 	hpccpp_flow_free(f);
 }
 
@@ -396,6 +407,7 @@ static struct tcp_congestion_ops hpccpp __read_mostly = {
 	.ssthresh	= hpccpp_ssthresh,
 	.set_state	= hpccpp_set_state,
 	.undo_cwnd	= hpccpp_undo_cwnd,
+	.min_tso_segs	= hpccpp_min_tso_segs,
 	.cwnd_event	= hpccpp_cwnd_event,
 	CC_CWND_EVENT_TX_START(hpccpp_tx_start)
 	.get_info	= hpccpp_get_info,

@@ -17,7 +17,7 @@
  *			ECT and lets the receiver detect losses before it. After the
  *			first ACK everything is ECT. All of the burst acknowledged:
  *			stable stage with the same cw. A loss: stable stage with
- *			cw = packets acknowledged before it
+ *			cw = packets of the burst that arrived
  *
  * The window is arithmetic in ldcp_model.h; the receiver's echo is in
  * ecn_feedback.h; ecn_egress_impl.h sets the ECN field of single packets. Without ECN
@@ -34,6 +34,9 @@
  *  - cw grows only while it limits the sender, as in Linux' other controls.
  *  - Marks also end fast start once all first-RTT packets are acknowledged: a
  *    connection that never fills its initial window has to react to them.
+ *  - After a loss in fast start cw is not the packets in order before it, but all of the
+ *    burst that arrived, also after the loss: where bursts meet, the first loss comes by
+ *    chance (parameter arrived=0: as the draft says).
  *  - Loss in the stable stage halves cw, also below two packets, and cw does not grow
  *    until the loss is repaired. A timeout is followed by slow start from one packet
  *    (RFC 5681). A loss that a tail loss probe repaired, and a retransmission lost
@@ -41,8 +44,8 @@
  *  - After idling for an RTO cw is at most the initial window (RFC 5681 4.1), where
  *    net.ipv4.tcp_slow_start_after_idle is set.
  *  - When an MTU probe succeeds cw shrinks, so that it is as many bytes as before.
- *  - TSO is off in the first RTT: all segments of one TSO packet would have the same
- *    ECN field.
+ *  - After the first RTT packets are paced, and TSO packets are an eighth of the window:
+ *    see ldcp_apply(). In the first RTT TSO is off.
  *  - The end of a message is the end of a write(); the stack knows no other. The last
  *    packet of a write may leave as Not-ECT if the write is longer than half of the
  *    peer's window and exactly as long as the first part that the stack sends of it.
@@ -60,6 +63,7 @@
 #include <net/tcp.h>
 
 #include "cc_compat.h"
+#include "cc_gso.h"
 #include "cc_handshake.h"
 #include "cc_param.h"
 #include "cc_timeout.h"
@@ -85,6 +89,8 @@ CC_PARAM(link_rate_mbps, 0, 0, 1000000, 0644, "0 is unknown",
 	 "rate of the sender's link in Mb/s, for the initial window; 0 uses the route's initcwnd");
 CC_PARAM(base_rtt_us, 0, 0, 1000000, 0644, "0 is unknown",
 	 "RTT of the empty path in microseconds, for the initial window; 0 uses the route's initcwnd");
+CC_PARAM(arrived, 1, 0, 1, 0644, "0 is the packets before the loss, 1 all that arrived",
+	 "cw after a loss in fast start: 0 packets in order before it (draft 3.1), 1 all that arrived");
 CC_PARAM(fast_start, 1, 0, 1, 0444, "0 is off, 1 is on",
 	 "fast start with Not-ECT packets; 0 starts in the stable stage (draft 2.3)");
 
@@ -110,16 +116,18 @@ enum ldcp_stage {
  * @delivered_ce: value of tp->delivered_ce that @cw accounts for, packets
  * @start_delivered: tp->delivered when the connection started
  * @iw:		initial window, packets
+ * @burst:	first-RTT packets that arrived
  * @first_end:	sequence number after the last first-RTT packet
  * @pushed_seq:	tp->pushed_seq when the latest first-RTT packet left
  * @cwr_una:	SND.UNA when the stack last entered CWR
  * @rtt_us:	latest sample of the RTT. Below one packet the smoothed RTT is stale:
  *		there is only one sample per RTT / cw
- * @gso_max_segs: the socket's own sk_gso_max_segs; the first RTT uses 1
+ * @gso:	limit on the segments of a TSO packet
  * @delack_max:	the socket's own icsk_delack_max, jiffies; this control uses 1
  * @mss:	tp->mss_cache, bytes, to which @cw belongs
  * @stage:	enum ldcp_stage
  * @unacked:	receiver: packets since an ACK was requested
+ * @start_lost:	a loss has ended fast start, and is being repaired
  * @repairing:	a loss of the stable stage is being repaired: no growth
  */
 struct ldcp {
@@ -132,15 +140,17 @@ struct ldcp {
 	u32 delivered_ce;
 	u32 start_delivered;
 	u32 iw;
+	u32 burst;
 	u32 first_end;
 	u32 pushed_seq;
 	u32 cwr_una;
 	u32 rtt_us;
-	u16 gso_max_segs;
+	struct cc_gso gso;
 	u16 delack_max;
 	u16 mss;
 	u8 stage;
 	u8 unacked;
+	bool start_lost;
 	bool repairing;
 };
 
@@ -312,9 +322,9 @@ static void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs, u32 c
 }
 
 /*
- * cwnd is cw in whole packets, and 0 until the next packet below one may leave. The rate
- * sizes TSO packets and, where fq paces, is twice the window's on the empty path, so that
- * ACKs clock the packets.
+ * cwnd is cw in whole packets, and 0 until the next packet below one may leave. After the
+ * first RTT packets leave evenly, at cw / srtt, or twice that in slow start: where flows
+ * send their windows in bursts, marks fall on whose bursts meet, not on who sends most.
  */
 static void ldcp_apply(struct sock *sk)
 {
@@ -329,9 +339,26 @@ static void ldcp_apply(struct sock *sk)
 		WRITE_ONCE(tp->snd_cwnd, 0);	/* tcp_snd_cwnd_set() refuses 0 */
 	else
 		tcp_snd_cwnd_set(tp, ldcp_model_packets(ca->cw));
-	if (ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE)
-		rate = 2 * ldcp_model_rate(ca->cw, tp->mss_cache, max(tcp_min_rtt(tp), 1U));
+	if (ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE) {
+		rate = ldcp_model_rate(ca->cw, tp->mss_cache, max(tp->srtt_us >> 3, 1U));
+		if (ldcp_model_packets(ca->cw) < tp->snd_ssthresh)
+			rate *= 2;
+	}
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+/*
+ * Called before each burst. All segments of a TSO packet have one ECN field: in the first
+ * RTT it is one segment.
+ */
+static u32 ldcp_min_tso_segs(struct sock *sk)
+{
+	struct ldcp *ca = inet_csk_ca(sk);
+	u32 segs = 1;
+
+	if (ca->stage != LDCP_FIRST_RTT)
+		segs = cc_gso_spread(ldcp_model_packets(ca->cw));
+	return cc_gso_limit(sk, &ca->gso, segs);
 }
 
 /* Sets the window for another cause than an ACK's: see ldcp_window in ldcp_trace.h. */
@@ -341,8 +368,6 @@ static void ldcp_set(struct sock *sk, const char *cause, u64 cw, u8 stage)
 	struct ldcp *ca = inet_csk_ca(sk);
 	u64 before = ca->cw;
 
-	if (ca->stage == LDCP_FIRST_RTT && stage != LDCP_FIRST_RTT && sk->sk_gso_max_segs == 1)
-		sk->sk_gso_max_segs = ca->gso_max_segs;
 	ca->cw = ldcp_model_bound(cw, &gains);
 	WRITE_ONCE(ca->stage, stage);
 	trace_ldcp_window(sk, cause, before, ca->cw, stage);
@@ -383,11 +408,10 @@ static void ldcp_start(struct sock *sk)
 
 	ca->iw = ldcp_initial_window(sk);
 	ca->pushed_seq = tcp_sk(sk)->pushed_seq;
-	ca->gso_max_segs = sk->sk_gso_max_segs;
-	sk->sk_gso_max_segs = 1;
 	/* what an undo goes back to */
 	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ca->iw);
 	ldcp_set(sk, "start", (u64)ca->iw << LDCP_CW_Q, LDCP_FIRST_RTT);
+	ldcp_min_tso_segs(sk);	/* sendmsg() makes packets of that size already */
 }
 
 /* Packets acknowledged cumulatively since the connection started */
@@ -451,16 +475,35 @@ static void ldcp_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 pay
 		ca->pushed_seq = tcp_sk(sk)->pushed_seq;
 }
 
+/*
+ * Counts first-RTT packets that arrive. A loss is reported before this: then they are still
+ * added to cw, while it is repaired.
+ */
+static void ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
+
+	if (ca->stage == LDCP_FIRST_RTT && confirmed)
+		ca->first_end = tp->snd_nxt;
+	if (!confirmed || rs->is_retrans || after(rs->last_end_seq, ca->first_end) ||
+	    (ca->stage == LDCP_STABLE && !ca->start_lost))
+		return;
+	ca->burst += confirmed;
+	if (!ca->start_lost)
+		return;
+	ca->cw = min(ca->cw + ((u64)confirmed << LDCP_CW_Q), (u64)ca->iw << LDCP_CW_Q);
+	WRITE_ONCE(tp->snd_ssthresh, ldcp_model_packets(ca->cw));
+}
+
 /* An ACK in fast start. Losses are reported to ldcp_set_state() before this. */
 static void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 
-	if (ca->stage == LDCP_FIRST_RTT && confirmed) {
-		ca->first_end = tp->snd_nxt;
+	if (ca->stage == LDCP_FIRST_RTT && confirmed)
 		ldcp_set(sk, "first_rtt", ca->cw, LDCP_FAST_START);
-	}
 	if (ldcp_in_order(sk) >= ca->iw) {
 		ldcp_go_stable(sk, "full", (u64)ca->iw << LDCP_CW_Q);
 	} else if (marked && !before(tp->snd_una, ca->first_end)) {
@@ -472,12 +515,18 @@ static void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
 
 /* --- stable stage (draft 2.2) --- */
 
-/* The stack's test covers new data only; after fast start only lost packets may wait. */
+/*
+ * Does the window limit the sender? The stack's test covers new data only; after fast start
+ * only lost packets may wait. Data that waits for its pace waits for the window, too, if at
+ * least half of it is in use: the pace is of the smoothed RTT, and a packet's own may be
+ * shorter.
+ */
 static bool ldcp_is_limit(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return tcp_is_cwnd_limited(sk) || tp->lost_out > tp->retrans_out;
+	return tcp_is_cwnd_limited(sk) || tp->lost_out > tp->retrans_out ||
+	       (tcp_send_head(sk) && 2 * tp->max_packets_out >= tcp_snd_cwnd(tp));
 }
 
 static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
@@ -487,8 +536,10 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 	struct ldcp_gains gains = ldcp_gains();
 	u64 ssthresh = (u64)tp->snd_ssthresh << LDCP_CW_Q;
 
-	if (inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery)
+	if (inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery) {
 		ca->repairing = false;
+		ca->start_lost = false;
+	}
 	if (marked) {
 		ca->cw = ldcp_model_marked(ca->cw, marked, &gains);
 		if (ca->cw < ssthresh)
@@ -509,8 +560,13 @@ static void ldcp_loss(struct sock *sk, const char *cause, bool timeout)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 	bool stable = ca->stage == LDCP_STABLE;
-	u64 cw = stable ? ca->cw >> 1 : (u64)ldcp_in_order(sk) << LDCP_CW_Q;
+	u64 cw = ca->cw >> 1;
 
+	if (ca->stage == LDCP_FIRST_RTT)
+		ca->first_end = tp->snd_nxt;
+	ca->start_lost = !stable && !timeout && READ_ONCE(arrived.value);
+	if (!stable)
+		cw = (u64)(ca->start_lost ? ca->burst : ldcp_in_order(sk)) << LDCP_CW_Q;
 	ca->prior_cw = ca->cw;
 	ca->repairing = stable && !timeout;
 	WRITE_ONCE(tp->snd_ssthresh, timeout ? max(ldcp_model_packets(cw), 2U) :
@@ -526,6 +582,7 @@ static void ldcp_timeout_again(struct sock *sk)
 	struct ldcp *ca = inet_csk_ca(sk);
 
 	ca->repairing = false;
+	ca->start_lost = false;
 	ldcp_set(sk, "timeout", min(ca->cw, LDCP_CW_ONE), LDCP_STABLE);
 }
 
@@ -559,6 +616,8 @@ static void ldcp_init(struct sock *sk)
 	/* Not-ECT packets cause no event: the stack acknowledges them at once */
 	if (READ_ONCE(ack_every.value) == 1)
 		inet_csk(sk)->icsk_ack.quick = U8_MAX;
+	/* fq paces if it is the qdisc, else the stack */
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 	ca->delack_max = inet_csk(sk)->icsk_delack_max;
 	inet_csk(sk)->icsk_delack_max = LDCP_DELACK_MAX;
 	ca->mss = tp->mss_cache;
@@ -579,8 +638,7 @@ static void ldcp_release(struct sock *sk)
 	/* 6.1 also calls this without .init: the private area is then the listener's copy */
 	if (!inet_csk(sk)->icsk_ca_initialized)
 		return;
-	if (ca->stage == LDCP_FIRST_RTT && sk->sk_gso_max_segs == 1)
-		sk->sk_gso_max_segs = ca->gso_max_segs;
+	cc_gso_release(sk, &ca->gso);
 	ldcp_gate_release(sk);
 	/* a cwnd of 0 is for this control only */
 	tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp), 1U));
@@ -691,6 +749,7 @@ static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
 	ca->delivered = tp->delivered;
 	if (confirmed)
 		ca->delivered_ce = tp->delivered_ce;
+	ldcp_count_burst(sk, rs, confirmed);
 	if (ca->stage == LDCP_STABLE)
 		ldcp_stable(sk, clean, marked);
 	else
@@ -773,6 +832,7 @@ static struct tcp_congestion_ops ldcp __read_mostly = {
 	.cwnd_event	= ldcp_cwnd_event,
 	CC_CWND_EVENT_TX_START(ldcp_tx_start)
 	.undo_cwnd	= ldcp_undo_cwnd,
+	.min_tso_segs	= ldcp_min_tso_segs,
 	.get_info	= ldcp_get_info,
 	.flags		= TCP_CONG_NEEDS_ECN,
 	.owner		= THIS_MODULE,

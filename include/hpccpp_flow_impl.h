@@ -11,6 +11,7 @@
 #include <linux/rhashtable.h>
 #include <net/tcp.h>
 
+#include "cc_gso.h"
 #include "cc_param.h"
 #include "dctcp_model.h"
 #include "ecn_feedback.h"
@@ -59,6 +60,7 @@ struct hpccpp_probe {
  * @partial:	responses since the latest one with the records of all nodes
  * @unmeasured:	responses since the latest one that measured U, while data was sent
  * @telemetry:	U has been measured since the connection began or fell back
+ * @gso:	limit on the segments of a TSO packet
  * @second:	fallback: one more probe is due soon, to compare with the first one
  */
 struct hpccpp_flow {
@@ -85,6 +87,7 @@ struct hpccpp_flow {
 	u32 unanswered;
 	u32 partial;
 	u32 unmeasured;
+	struct cc_gso gso;
 	bool telemetry;
 	bool second;
 };

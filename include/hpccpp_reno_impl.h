@@ -36,6 +36,7 @@ static void hpccpp_fall_back(struct sock *sk, const char *cause)
 	if (f && f->telemetry)
 		WRITE_ONCE(tp->snd_ssthresh, max(tcp_snd_cwnd(tp), 2U));
 	if (f) {
+		cc_gso_release(sk, &f->gso);
 		f->telemetry = false;
 		f->second = false;
 		f->sample.sent_ns = 0;

@@ -105,7 +105,7 @@ t_threshold() {
 	while read -r rate rtt mtu k bytes; do
 		[[ $rate ]] || continue
 		ipn link set dev lq0 mtu "$mtu"
-		must dctcp lq0 --rate "$rate" --rtt "$rtt" --dry-run --json
+		must dctcp lq0 --rate "$rate" --rtt "$rtt" --no-tso --dry-run --json
 		want=$(jq -c '[.params.k_packets, .params.k_bytes]' <<<"$out")
 		same "[$k,$bytes]" "$want" "K for $rate, $rtt, mtu $mtu"
 	done <<-END
@@ -122,7 +122,7 @@ t_threshold() {
 	END
 	# exactly on a packet: above means one more
 	ipn link set dev lq0 mtu 1486
-	must dctcp lq0 --rate 8gbit --rtt 105us --dry-run --json
+	must dctcp lq0 --rate 8gbit --rtt 105us --no-tso --dry-run --json
 	same 11 "$(jq .params.k_packets <<<"$out")" 'K where RTT*C/7 is 10 packets'
 }
 
@@ -131,7 +131,31 @@ t_formula() {
 	must dctcp lq0 --rate 10gbit --rtt 100us --dry-run
 	[[ $err == *"K > RTT*C/7 = 100us * 10gbit / 7 = 17857 bytes = 11.79 packets of 1514 bytes"* ]] ||
 		fail "no formula in: $err"
+	[[ $err == *"K = 55 packets = 83270 bytes = 66.616us, with 12 for RTT*C/7"* ]] || fail "no K in: $err"
+	must dctcp lq0 --rate 10gbit --rtt 100us --no-tso --dry-run
 	[[ $err == *"K = 12 packets = 18168 bytes = 14.535us"* ]] || fail "no K in: $err"
+}
+
+declare_test t_offloads "D1 L1" 'thresholds have room for what TSO sends, and coalescing holds back, at once'
+t_offloads() {
+	local k
+
+	# packets: 12 + 43 that gso_max_size of 65536 bytes holds; 12 + 8, the path, at 1 Gb/s: 4 + 9
+	while read -r k words; do
+		[[ $k ]] || continue
+		# shellcheck disable=SC2086 # words are words
+		must $words --rtt 100us --dry-run --json
+		same "$k" "$(jq -c "[.params | .k_packets // empty, .min_bytes // empty, .max_bytes // empty] | map(if . > 1000 then . / 1514 else . end)" <<<"$out")" "thresholds of $words"
+	done <<-END
+		[55] dctcp lq0 --rate 10gbit
+		[12] dctcp lq0 --rate 10gbit --gso-segs 1
+		[12] dctcp lq0 --rate 10gbit --no-tso
+		[97] dctcp lq0 --rate 10gbit --coalesce 50us
+		[13] dctcp lq0 --rate 1gbit
+		[55] segregate lq0 --rate 10gbit
+		[6,83] ldcp lq0 --rate 10gbit
+		[27,104] ldcp lq0 --rate 10gbit --coalesce 50us
+	END
 }
 
 # --- dry run ----------------------------------------------------------------
@@ -334,6 +358,9 @@ t_refused() {
 		--shape needs --rate | dctcp lq0 --shape --k 5
 		--shape-burst needs a shaper | dctcp lq0 --no-shape --k 5 --shape-burst 5
 		red, codel, fq_codel or fq | dctcp lq0 --rate 1gbit --k 5 --aqm blue
+		--coalesce is for a K that is computed | dctcp lq0 --rate 1gbit --k 5 --coalesce 50us
+		--no-tso is for a K that is computed | dctcp lq0 --rate 1gbit --k 5 --no-tso
+		--coalesce is for thresholds that are computed | ldcp lq0 --rate 1gbit --min 5 --max 9 --coalesce 50us
 		--nodrop goes with --aqm red | dctcp lq0 --rate 1gbit --k 5 --aqm fq --nodrop
 		give --rate | dctcp lq0 --no-shape --k 5 --aqm fq
 		a time needs --rate | dctcp lq0 --no-shape --k 50us

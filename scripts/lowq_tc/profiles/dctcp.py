@@ -29,7 +29,7 @@ def reference(host: Host) -> None:
 
 PROFILE = Profile(
     "dctcp", "one step: what arrives above K is marked (RFC 8257)",
-    ("rtt", "k", "limit", "aqm", "nodrop"), compute, step_probes, Step.AQM,
+    ("rtt", "k", "no-tso", "coalesce", "limit", "aqm", "nodrop"), compute, step_probes, Step.AQM,
 )
 CONTROLS = (
     Control("dctcp", "mainline's DCTCP", (), mainline),

@@ -14,20 +14,23 @@ from ..command import Command
 from ..errors import Refused
 from .base import Context, Control, Host, Place, Profile, Queue
 from .dctcp import asks_for_ecn
-from .queues import MAX_RED, advise, red, red_words, settle_limit
+from .queues import MAX_RED, advise, held_back, red, red_words, settle_limit
 
 
-def threshold(context: Context, option: str, bdp: int, divisor: int, least: int, name: str, formula: str) -> int:
-    """As given, or as a part of the BDP (in packets), at least so many packets. -> bytes"""
+def threshold(context: Context, option: str, bdp: int, more: int, divisor: int, least: int,
+              name: str, formula: str) -> int:
+    """As given, or as a part of the BDP (in packets), at least so many packets, and more.
+    -> bytes"""
     if context.options.has(option):
         size = context.size(option)
         context.report.explain(f"{name} = {context.line.queue_text(size)}, as given")
     else:
         if not bdp:
             raise Refused(f"give --rtt, from which {name} is computed, or --{option}")
-        size = max(least, (bdp + divisor - 1) // divisor) * context.line.frame
+        size = (max(least, (bdp + divisor - 1) // divisor) + more) * context.line.frame
+        with_more = f", and {more} for what is held back" if more else ""
         context.report.explain(
-            f"{name} = {context.line.queue_text(size)} ({formula}, at least {least} packets)"
+            f"{name} = {context.line.queue_text(size)} ({formula}, at least {least} packets{with_more})"
         )
     context.report.params[option + "_bytes"] = size
     return size
@@ -40,8 +43,12 @@ def compute(context: Context) -> Queue:
     if line.rate and options.has("rtt"):
         context.record(rtt_ns=options.values["rtt"])
         bdp = line.packets(line.bytes_in(options.values["rtt"]))
-    low = threshold(context, "min", bdp, 16, 4, "K_min", "BDP / 16")
-    high = threshold(context, "max", bdp, 1, 64, "K_max", "the BDP")
+    if options.has("coalesce") and options.has("min") and options.has("max"):
+        raise Refused("--coalesce is for thresholds that are computed, not for --min and --max")
+    # LDCP's senders pace: of what arrives while acknowledgements are held back, half waits
+    more = line.packets(held_back(context)) // 2
+    low = threshold(context, "min", bdp, more, 16, 4, "K_min", "BDP / 16")
+    high = threshold(context, "max", bdp, more, 1, 64, "K_max", "the BDP")
     if low >= high:
         raise Refused(f"--min ({low} bytes) must be below --max ({high} bytes)")
     if high >= MAX_RED:
@@ -129,6 +136,6 @@ def needs(host: Host) -> None:
 
 PROFILE = Profile(
     "ldcp", "WRED: ECT is marked from --min to --max, Not-ECT dropped from --k on (LDCP)",
-    ("rtt", "min", "max", "probability", "k", "limit", "simple"), compute,
+    ("rtt", "coalesce", "min", "max", "probability", "k", "limit", "simple"), compute,
 )
 CONTROLS = (Control("ldcp", "LDCP", (), needs),)

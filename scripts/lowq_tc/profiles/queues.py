@@ -117,10 +117,40 @@ def floyd_burst(low: int, high: int, avpkt: int) -> int:
     return max(burst, least)
 
 
+def tso_segments(context: Context) -> int:
+    """How many packets a sender with this device hands over as one"""
+    device = context.device
+    return int(min(device.gso_size // context.line.frame, context.options.get("gso-segs", device.gso_segs)))
+
+
+def sent_at_once(context: Context, rtt: int) -> int:
+    """What hosts like this one send at once with TSO: no more than the path holds. -> bytes"""
+    segments = 0 if context.options.has("no-tso") else tso_segments(context)
+    if segments < 2:
+        return 0
+    line = context.line
+    burst = min(segments, line.packets(line.bytes_in(rtt))) * line.frame
+    context.report.explain(
+        f"hosts send {line.queue_text(burst)} at once (TSO, as {context.device.name} does; --no-tso: they do not)"
+    )
+    return burst
+
+
+def held_back(context: Context) -> int:
+    """What receivers hold back, and acknowledge at once (--coalesce) -> bytes"""
+    if not context.options.has("coalesce"):
+        return 0
+    line = context.line
+    held: int = line.packets(line.bytes_in(context.options.values["coalesce"])) * line.frame
+    context.record(coalesce_ns=context.options.values["coalesce"])
+    context.report.explain(f"receivers hold back up to {line.queue_text(held)} (--coalesce)")
+    return held
+
+
 def advise(context: Context, threshold: int) -> None:
     """What keeps packets from being marked one by one. Threshold in bytes."""
     device, report = context.device, context.report
-    segments = min(device.gso_size // context.line.frame, context.options.get("gso-segs", device.gso_segs))
+    segments = tso_segments(context)
     if segments > 1:
         more = ", more than the threshold" if threshold < segments * context.line.frame else ""
         report.note(
@@ -183,6 +213,9 @@ class Step:
         if line.rate and rtt:
             self.context.record(rtt_ns=rtt)
         if options.has("k"):
+            for name in ("no-tso", "coalesce"):
+                if options.has(name):
+                    raise Refused(f"--{name} is for a K that is computed, not for --k")
             size = self.context.size("k")
             report.explain(f"K = {line.queue_text(size)}, as given (packets of {line.frame} bytes)")
             if line.rate and rtt and size <= seventh:
@@ -202,7 +235,12 @@ class Step:
         if packets < self.LEAST:
             packets, least = self.LEAST, ", the least that lets pairs of packets pass"
         size = packets * line.frame
-        report.explain(f"K = {line.queue_text(size)}{least}")
+        burst = sent_at_once(self.context, rtt) + held_back(self.context)
+        more = ""
+        if burst:
+            more, least = f", with {packets} for RTT*C/7{least}", ""
+        size += burst
+        report.explain(f"K = {line.queue_text(size)}{least}{more}")
         return size
 
     def settle_engine(self) -> None:
