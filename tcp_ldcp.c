@@ -323,8 +323,8 @@ static void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs, u32 c
 
 /*
  * cwnd is cw in whole packets, and 0 until the next packet below one may leave. After the
- * first RTT packets leave evenly, at cw / srtt, or twice that in slow start: where flows
- * send their windows in bursts, marks fall on whose bursts meet, not on who sends most.
+ * first RTT packets are paced at cw / srtt, in slow start at twice that. Without pacing,
+ * flows whose bursts overlap get most of the marks, whatever their share of the link is.
  */
 static void ldcp_apply(struct sock *sk)
 {
@@ -476,8 +476,8 @@ static void ldcp_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 pay
 }
 
 /*
- * Counts first-RTT packets that arrive. A loss is reported before this: then they are still
- * added to cw, while it is repaired.
+ * Counts first-RTT packets that arrive. After a loss, which is reported before this, the
+ * remaining ones are added to cw.
  */
 static void ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
 {
@@ -517,9 +517,9 @@ static void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
 
 /*
  * Does the window limit the sender? The stack's test covers new data only; after fast start
- * only lost packets may wait. Data that waits for its pace waits for the window, too, if at
- * least half of it is in use: the pace is of the smoothed RTT, and a packet's own may be
- * shorter.
+ * only lost packets may wait. Pacing follows the window, so data that pacing holds back
+ * counts as well, if at least half of the window is in use. The stack's test misses it: ACKs
+ * that arrive sooner than srtt keep the packets in flight below cwnd.
  */
 static bool ldcp_is_limit(const struct sock *sk)
 {

@@ -10,9 +10,9 @@
 #include <net/tcp.h>
 
 /**
- * struct cc_gso - a limit on sk_gso_max_segs; all 0 before the first
- * @dev:	as the stack sets it, from the device
- * @set:	as the control has set it, or 0
+ * struct cc_gso - a limit on sk_gso_max_segs; starts as zeros
+ * @dev:	sk_gso_max_segs as the stack has set it from the device, segments
+ * @set:	sk_gso_max_segs as the control has set it, segments; 0: no limit is set
  */
 struct cc_gso {
 	u16 dev;
@@ -20,9 +20,9 @@ struct cc_gso {
 };
 
 /*
- * Segments of a TSO packet where the window of @cwnd packets is to be spread over the RTT:
- * an eighth of it, but two, because what is sent as one segment the receiver's GRO holds
- * back for others that may follow.
+ * Segments per TSO packet for a window of @cwnd packets that is paced over the RTT: an
+ * eighth of the window, at least two. The stack sets PSH only on TSO packets of two or more
+ * segments; without PSH, GRO at the receiver may hold a segment for a tick.
  */
 static inline u32 cc_gso_spread(u32 cwnd)
 {

@@ -59,8 +59,8 @@ struct hpccpp_probe {
  * @unanswered:	probes sent since the latest response
  * @partial:	responses since the latest one with the records of all nodes
  * @unmeasured:	responses since the latest one that measured U, while data was sent
- * @telemetry:	U has been measured since the connection began or fell back
  * @gso:	limit on the segments of a TSO packet
+ * @telemetry:	U has been measured since the connection began or fell back
  * @second:	fallback: one more probe is due soon, to compare with the first one
  */
 struct hpccpp_flow {

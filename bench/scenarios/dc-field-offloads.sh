@@ -26,7 +26,8 @@ CONCLUSION="Hosts that send 64 kB at once need room in the queue: DCTCP has it i
 HPCC++ pace, and send an eighth of the window at once, so that the queue stays short. Receivers that
 hold packets back make all of them burst again; thresholds then grow by what is held back. HPCC++'s flows
 share unevenly where its additive increase, for 100 flows by default, is small beside the noise of bursts
-(100 Gb/s with offloads)."
+(100 Gb/s with offloads). With eight flows and packets held back at 10 Gb/s dctcp_ref's shares are uneven,
+too."
 
 run_scenario()
 {
