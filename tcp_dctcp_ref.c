@@ -25,6 +25,9 @@
  *    effect, and no window is reduced twice (3.3, 3.4).
  *  - A Not-ECT packet (a retransmission by an RFC 3168 sender) does not end DCTCP.CE: the
  *    stack reports only ECT and CE packets to modules (3.2).
+ *  - mainline=1 takes over what makes Linux' dctcp milder: a reduction is rounded down for
+ *    good; a window also ends when exactly all of it is acknowledged; and one in which
+ *    nothing was acknowledged ages alpha, too.
  *  - A RST that answers a segment without a socket is sent by the stack itself, Not-ECT
  *    (3.3); one that a socket sends is ECT.
  */
@@ -57,6 +60,8 @@ CC_PARAM(alpha_reset_on_loss, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "set alpha back to alpha_init when loss starts (RFC 8257 4.2)");
 CC_PARAM(rtt_gate_us, 0, 0, 10000000, 0644, "0 is off",
 	 "above this smoothed RTT halve on ECN like RFC 3168, microseconds, 0 is off (RFC 8257 4.1: 10000)");
+CC_PARAM(mainline, 0, 0, 1, 0644, "0 is RFC 8257, 1 is Linux' dctcp",
+	 "where Linux' dctcp is milder than RFC 8257, do as it does");
 CC_PARAM(ect_control, 1, 0, 1, 0444, "0 is off, 1 is on",
 	 "ECT on pure ACKs, retransmissions and window probes too (RFC 8257 4.1)");
 
@@ -106,6 +111,16 @@ static void dctcp_ref_init(struct sock *sk)
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
 }
 
+/* Has the window ended? With mainline=1 one without data lowers alpha, as if unmarked. */
+static bool window_ended(struct dctcp_ref *ca, u32 una)
+{
+	if (!READ_ONCE(mainline.value) || una != ca->model.window_end)
+		return dctcp_model_window_ended(&ca->model, una);
+	if (!ca->model.acked)
+		ca->model.alpha = fp_ewma(ca->model.alpha, 0, READ_ONCE(shift_g.value));
+	return true;
+}
+
 /* RFC 8257 3.3, steps 1 to 8. */
 static void dctcp_ref_in_ack_event(struct sock *sk, u32 flags)
 {
@@ -118,7 +133,7 @@ static void dctcp_ref_in_ack_event(struct sock *sk, u32 flags)
 		return;
 	s = ecn_feedback_update(&ca->fb, tp, flags);
 	dctcp_model_ack(&ca->model, s.acked, s.marked);
-	if (!dctcp_model_window_ended(&ca->model, tp->snd_una))
+	if (!window_ended(ca, tp->snd_una))
 		return;
 	acked = ca->model.acked;
 	marked = ca->model.marked;
@@ -143,6 +158,8 @@ static u32 dctcp_ref_ssthresh(struct sock *sk)
 	u32 ssthresh;
 
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
+	if (READ_ONCE(mainline.value))
+		ca->model.cut_frac = 0;
 	ssthresh = gate ? tcp_reno_ssthresh(sk) : dctcp_model_cut(&ca->model, ca->prior_cwnd);
 	trace_dctcp_ref_cut(sk, gate ? "gate" : "ecn", ca->model.alpha, ca->prior_cwnd, ssthresh);
 	return ssthresh;

@@ -314,6 +314,47 @@ declare_test early_choice "D11 D13" "chosen during connect() or by BPF: Reno and
 
 # --- parameters ------------------------------------------------------------
 
+# median_rpc CONTROL: median time of 20 kB requests beside two long flows, in microseconds
+median_rpc()
+{
+	local pids=()
+
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$1" --flows 2 --duration 300ms >/dev/null &
+	pids+=($!)
+	in_ns r flowgen rpc --to 10.0.1.1 --cc "$1" --persist --size 20k --rate 2000 --start 50ms \
+		--duration 250ms --seed 1 --timeout 5s >"$TMP/rpc.jsonl" &
+	pids+=($!)
+	wait "${pids[@]}"
+	jq -s '[.[] | select(.type == "flow" and .status == "ok") | .since_due_ns / 1000] | sort |
+		.[length / 2 | floor] | floor' "$TMP/rpc.jsonl"
+}
+
+mainline()
+{
+	local theirs ours rfc
+
+	needs_virtual
+	dumbbell 1 100us
+	step 10gbit 13
+	serve r --cc dctcp_ref
+	serve h1 --cc dctcp_ref
+	rfc=$(median_rpc dctcp_ref)
+	parameter mainline=1
+	trace_on dctcp_ref/dctcp_ref_cut
+	send --size 100M
+	trace_off "$TMP/trace"
+	expect "cuts" "$(grep -c cause=ecn "$TMP/trace")" -ge 20
+	expect "cuts that are not rounded down for good" "$(awk "$VALUES"'
+		v["cause"] == "ecn" && v["ssthresh"] > 2 && v["cwnd"] - v["ssthresh"] != int(v["cwnd"] * v["alpha_q30"] / 2^31) { bad++ }
+		END { print bad + 0 }' "$TMP/trace")" -eq 0
+	ours=$(median_rpc dctcp_ref)
+	theirs=$(median_rpc dctcp)
+	echo "median request: dctcp $theirs us, mainline=1 $ours us, RFC 8257 $rfc us"
+	between "median request with mainline=1, of dctcp's, percent" $((100 * ours / theirs)) 92 108
+	expect "median request by the RFC, of dctcp's, percent" $((100 * rfc / theirs)) -gt 108
+}
+declare_test mainline "D7" "mainline=1: reductions are rounded down, and requests take as long as with Linux' dctcp"
+
 ways_to_choose()
 {
 	needs_virtual
