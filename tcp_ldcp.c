@@ -31,7 +31,8 @@
  *    packet a timer sets cwnd to 0 until RTT / cw after the latest packet, new or
  *    retransmitted. The RTO bounds that wait. RTO and tail loss probe keep their own
  *    timers, which are longer while RTT / gamma is under rto_min (200 ms).
- *  - cw grows only while it limits the sender, as in Linux' other controls.
+ *  - cw grows only while it limits the sender, as in Linux' other controls; and faster once
+ *    marks have been absent for many RTTs (parameter quiet_rtts=0: as the draft says).
  *  - Marks also end fast start once all first-RTT packets are acknowledged: a
  *    connection that never fills its initial window has to react to them.
  *  - After a loss in fast start cw is not the packets in order before it, but all of the
@@ -83,6 +84,8 @@ CC_PARAM(eta, 512, 1, 1023, 0644, "512 is 1/2; 1024 would ignore marks",
 CC_PARAM(shift_gamma, 4, LDCP_SHIFT_GAMMA_MIN, LDCP_SHIFT_GAMMA_MAX, 0644,
 	 "2 is 1/4, 3 is 1/8, 4 is 1/16",
 	 "gamma = 2^-shift_gamma packets, the step and the smallest window, 2 to 4 (draft 2.2)");
+CC_PARAM(quiet_rtts, 8, 0, 255, 0644, "0 is never",
+	 "RTTs without a mark after which the increase doubles with each more, 0 to 255; 0 is never");
 CC_PARAM(ack_every, 1, 1, 64, 0644, "1 is an ACK per packet",
 	 "receiver: most packets per ACK, 1 to 64 (draft 2.2: m)");
 CC_PARAM(link_rate_mbps, 0, 0, 1000000, 0644, "0 is unknown",
@@ -120,8 +123,10 @@ enum ldcp_stage {
  * @first_end:	sequence number after the last first-RTT packet
  * @pushed_seq:	tp->pushed_seq when the latest first-RTT packet left
  * @cwr_una:	SND.UNA when the stack last entered CWR
+ * @quiet:	RTTs in which the window was the limit, since the latest mark or loss, Q16
  * @rtt_us:	latest sample of the RTT. Below one packet the smoothed RTT is stale:
  *		there is only one sample per RTT / cw
+ * @smooth_us8:	smoothed RTT, of retransmissions, too, 1/8 us; 0: none yet
  * @gso:	limit on the segments of a TSO packet
  * @delack_max:	the socket's own icsk_delack_max, jiffies; this control uses 1
  * @mss:	tp->mss_cache, bytes, to which @cw belongs
@@ -144,7 +149,9 @@ struct ldcp {
 	u32 first_end;
 	u32 pushed_seq;
 	u32 cwr_una;
+	u32 quiet;
 	u32 rtt_us;
+	u32 smooth_us8;
 	struct cc_gso gso;
 	u16 delack_max;
 	u16 mss;
@@ -307,23 +314,36 @@ static void ldcp_gate_release(struct sock *sk)
 /* --- the window, and cwnd and pacing rate that follow from it --- */
 
 /*
- * The RTT for the gate. The stack's sample of a retransmission is in milliseconds, from
- * timestamps; below one packet it is the only packet in flight, and we know when it left.
+ * The RTTs for the gate and for pacing. The stack's sample of a retransmission is in
+ * milliseconds, from timestamps; many of them make its smoothed RTT ten times too large in a data
+ * centre. RACK has it exactly. Below one packet there is only one packet in flight, and we know
+ * when it left.
  */
 static void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
+	u32 us = rs->is_retrans ? tp->rack.rtt_us : max(rs->rtt_us, 0L);
 
+	if (confirmed && us)
+		ca->smooth_us8 += ca->smooth_us8 ? us - ca->smooth_us8 / 8 : us * 8;
 	if (rs->rtt_us > 0 && !rs->is_retrans)
 		ca->rtt_us = rs->rtt_us;
 	else if (confirmed && ca->cw < LDCP_CW_ONE && !tcp_packets_in_flight(tp))
 		ca->rtt_us = max_t(u64, tcp_min_rtt(tp), tp->tcp_mstamp - ldcp_last_sent_us(sk));
 }
 
+/* The RTT that the pacing rate is for, microseconds, above 0 */
+static u32 ldcp_pace_rtt_us(const struct sock *sk)
+{
+	const struct ldcp *ca = inet_csk_ca(sk);
+
+	return max((ca->smooth_us8 ?: tcp_sk(sk)->srtt_us) >> 3, 1U);
+}
+
 /*
  * cwnd is cw in whole packets, and 0 until the next packet below one may leave. After the
- * first RTT packets are paced at cw / srtt, in slow start at twice that. Without pacing,
+ * first RTT packets are paced at cw / RTT, in slow start at twice that. Without pacing,
  * flows whose bursts overlap get most of the marks, whatever their share of the link is.
  */
 static void ldcp_apply(struct sock *sk)
@@ -340,7 +360,7 @@ static void ldcp_apply(struct sock *sk)
 	else
 		tcp_snd_cwnd_set(tp, ldcp_model_packets(ca->cw));
 	if (ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE) {
-		rate = ldcp_model_rate(ca->cw, tp->mss_cache, max(tp->srtt_us >> 3, 1U));
+		rate = ldcp_model_rate(ca->cw, tp->mss_cache, ldcp_pace_rtt_us(sk));
 		if (ldcp_model_packets(ca->cw) < tp->snd_ssthresh)
 			rate *= 2;
 	}
@@ -493,7 +513,7 @@ static void ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 
 	if (!ca->start_lost)
 		return;
 	ca->cw = min(ca->cw + ((u64)confirmed << LDCP_CW_Q), (u64)ca->iw << LDCP_CW_Q);
-	WRITE_ONCE(tp->snd_ssthresh, ldcp_model_packets(ca->cw));
+	WRITE_ONCE(tp->snd_ssthresh, max(tp->snd_ssthresh, ldcp_model_packets(ca->cw)));
 }
 
 /* An ACK in fast start. Losses are reported to ldcp_set_state() before this. */
@@ -529,6 +549,22 @@ static bool ldcp_is_limit(const struct sock *sk)
 	       (tcp_send_head(sk) && 2 * tp->max_packets_out >= tcp_snd_cwnd(tp));
 }
 
+/*
+ * The window after @clean packets. A flow at its fair share is marked in every other RTT; where
+ * marks are absent for many, others have left, or a loss was not the queue's.
+ */
+static u64 ldcp_grown(struct sock *sk, u32 clean, const struct ldcp_gains *gains)
+{
+	u32 after = READ_ONCE(quiet_rtts.value), rounds;
+	struct ldcp *ca = inet_csk_ca(sk);
+
+	ca->quiet = ldcp_model_quiet(ca->quiet, ca->cw, clean);
+	rounds = ca->quiet >> LDCP_QUIET_Q;
+	if (!after || rounds < after)
+		return ldcp_model_clean(ca->cw, clean, gains);
+	return ldcp_model_faster(ca->cw, clean, gains, rounds - after + 1);
+}
+
 static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -541,6 +577,7 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 		ca->start_lost = false;
 	}
 	if (marked) {
+		ca->quiet = 0;
 		ca->cw = ldcp_model_marked(ca->cw, marked, &gains);
 		if (ca->cw < ssthresh)
 			WRITE_ONCE(tp->snd_ssthresh, ldcp_model_packets(ca->cw));
@@ -551,7 +588,7 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 	if (!marked && ca->cw >= LDCP_CW_ONE && ca->cw < ssthresh)
 		ca->cw = min3(ca->cw + ((u64)clean << LDCP_CW_Q), ssthresh, LDCP_CW_MAX);
 	else
-		ca->cw = ldcp_model_clean(ca->cw, clean, &gains);
+		ca->cw = ldcp_grown(sk, clean, &gains);
 }
 
 /* In the stable stage RFC 5681, as the draft is silent; in fast start the draft (3.1). */
@@ -568,9 +605,13 @@ static void ldcp_loss(struct sock *sk, const char *cause, bool timeout)
 	if (!stable)
 		cw = (u64)(ca->start_lost ? ca->burst : ldcp_in_order(sk)) << LDCP_CW_Q;
 	ca->prior_cw = ca->cw;
+	ca->quiet = 0;
 	ca->repairing = stable && !timeout;
 	WRITE_ONCE(tp->snd_ssthresh, timeout ? max(ldcp_model_packets(cw), 2U) :
 					       ldcp_model_packets(cw));
+	/* of few that arrived, slow start up to half of the burst, or to the first mark */
+	if (ca->start_lost)
+		WRITE_ONCE(tp->snd_ssthresh, max(tp->snd_ssthresh, ca->iw / 2));
 	if (timeout)
 		cw = min(cw, LDCP_CW_ONE);
 	ldcp_set(sk, cause, cw, LDCP_STABLE);

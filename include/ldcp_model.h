@@ -9,6 +9,8 @@
  *	below one packet, marked:		cw = max(gamma, eta * cw)
  *	once per RTT, where packets are not confirmed one by one:
  *						cw += alpha
+ *
+ * And beyond the draft: the increase doubles with each RTT once marks have been absent for long.
  */
 #ifndef _LOWQ_LDCP_MODEL_H
 #define _LOWQ_LDCP_MODEL_H
@@ -78,6 +80,34 @@ static inline u64 ldcp_model_clean(u64 cw, u32 n, const struct ldcp_gains *g)
 	if (cw < LDCP_CW_ONE)
 		return cw + ldcp_model_gamma(g);
 	step = fp_mul_div(fp_min(n, LDCP_PACKETS_MAX) * g->alpha, FP_ONE(50), cw >> 20);
+	return fp_min(cw + step, LDCP_CW_MAX);
+}
+
+/* Rounds without a mark, in Q16: a round is a window of packets, at least one. */
+#define LDCP_QUIET_Q		16
+
+/* @quiet after @n more packets were confirmed without a mark; saturates */
+static inline u32 ldcp_model_quiet(u32 quiet, u64 cw, u32 n)
+{
+	return fp_min(quiet + fp_div((u64)n << LDCP_QUIET_Q, fp_max(cw >> LDCP_CW_Q, 1)),
+		      U32_MAX);
+}
+
+/*
+ * As ldcp_model_clean(), with the increase doubled @doublings times, but at most a 32nd of
+ * a packet per packet: the window grows by a 32nd per RTT.
+ */
+static inline u64 ldcp_model_faster(u64 cw, u32 n, const struct ldcp_gains *g, u32 doublings)
+{
+	u64 next = ldcp_model_clean(cw, n, g), step = next - cw;
+	u64 most = fp_max(step, fp_min(n, LDCP_PACKETS_MAX) << (LDCP_CW_Q - 5));
+
+	if (cw < LDCP_CW_ONE)
+		return next;
+	if (doublings >= 32 || step > most >> doublings)
+		step = most;
+	else
+		step <<= doublings;
 	return fp_min(cw + step, LDCP_CW_MAX);
 }
 

@@ -12,6 +12,7 @@ enum {
 	ROUND,
 	ANY_WINDOW,
 	ANY_RATE,
+	QUIET,
 	OPERATIONS,
 };
 
@@ -34,7 +35,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	u64 alpha = fuzz_take(&in, 2), beta = fuzz_take(&in, 2), eta = fuzz_take(&in, 2);
 	u64 shift = fuzz_take(&in, 1);
 	struct ldcp_gains g = ldcp_gains_of(alpha, beta, eta, shift);
-	u64 cw = fuzz_take(&in, 8);
+	u64 cw = fuzz_take(&in, 8), next;
+	u32 quiet = 0, after, n;
 
 	cw = ldcp_model_bound(cw, &g);
 	while (in.size) {
@@ -56,6 +58,16 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			break;
 		case ANY_RATE:
 			any_rate(&in, cw);
+			break;
+		case QUIET:
+			n = fold(fuzz_take(&in, 3), LDCP_PACKETS_MAX);
+			after = ldcp_model_quiet(quiet, cw, n);
+			expect(after >= quiet, "%u %u", after, quiet);
+			quiet = after;
+			next = ldcp_model_faster(cw, n, &g, quiet >> LDCP_QUIET_Q);
+			expect(next >= ldcp_model_clean(cw, n, &g), "%lu %lu", cw, next);
+			expect(next <= LDCP_CW_MAX, "%lu %lu", cw, next);
+			cw = next;
 			break;
 		}
 	}

@@ -255,6 +255,60 @@ static void ldcp_model_clean__largest(void **state)
 	assert_true(near_rel(ldcp_real(cw - before), 1.0L / 1024, 0.001));
 }
 
+/* Rounds without a mark: @n packets of a window of cw are n / cw rounds, never less than before */
+static void ldcp_model_quiet__rounds(void **state)
+{
+	u32 quiet = 0;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 40; i++)
+		quiet = ldcp_model_quiet(quiet, 10 * LDCP_CW_ONE, 1);
+	expect(near_abs(quiet, 4 << LDCP_QUIET_Q, 40), "%u", quiet);
+	assert_int_equal(ldcp_model_quiet(0, LDCP_CW_ONE / 16, 1), 1 << LDCP_QUIET_Q);
+	for (i = 0; i < CASES; i++) {
+		struct ldcp_gains g = any_gains();
+		u64 cw = any_cw(&g);
+		u32 n = rnd_upto(LDCP_PACKETS_MAX), got;
+		long double want;
+
+		quiet = rnd_upto(U32_MAX);
+		got = ldcp_model_quiet(quiet, cw, n);
+		want = quiet + ldexpl(n, LDCP_QUIET_Q) / fmaxl(floorl(ldcp_real(cw)), 1);
+		expect(near_abs(got, fminl(want, U32_MAX), 1), "%u, not %Lf", got, want);
+	}
+}
+
+/* The draft's step times 2^doublings, at most a 32nd of a packet per packet and never less */
+static void ldcp_model_faster__oracle(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct ldcp_gains g = any_gains();
+		struct ldcp_draft d = ldcp_draft(&g);
+		u64 cw = any_cw(&g), clean, got;
+		u32 n = rnd_upto(LDCP_PACKETS_MAX), times = rnd_upto(300);
+		long double step;
+
+		clean = ldcp_model_clean(cw, n, &g);
+		got = ldcp_model_faster(cw, n, &g, times);
+		step = fmaxl(fminl(ldexpl(n * d.alpha / ldcp_real(cw), times), n / 32.0L),
+			     n * d.alpha / ldcp_real(cw));
+		if (cw < LDCP_CW_ONE)
+			expect(got == clean, "%lu %lu", got, clean);
+		else if (clean < LDCP_CW_MAX)
+			expect(near_abs(ldcp_real(got - cw),
+					fminl(step, LDCP_CW_LARGEST - ldcp_real(cw)),
+					ldexpl(1, fp_min(times, 40)) / FP_ONE(39) +
+					step * 0.000002L),
+			       "%Lf, not %Lf", ldcp_real(got - cw), step);
+		expect(got >= clean && got <= LDCP_CW_MAX, "%lu %lu", got, clean);
+		assert_true(ldcp_model_faster(cw, n, &g, 0) == clean);
+	}
+}
+
 /* L5: from 1/16, the window is one packet after as many ACKs as the rule implies */
 static void ldcp_model_clean__from_the_least(void **state)
 {
@@ -374,6 +428,8 @@ int main(void)
 		cmocka_unit_test(ldcp_model_ack__drift),
 		cmocka_unit_test(ldcp_model_ack__random_streams),
 		cmocka_unit_test(ldcp_model_clean__largest),
+		cmocka_unit_test(ldcp_model_quiet__rounds),
+		cmocka_unit_test(ldcp_model_faster__oracle),
 		cmocka_unit_test(ldcp_model_clean__from_the_least),
 		cmocka_unit_test(ldcp_model_round__random),
 		cmocka_unit_test(ldcp_model_packets__table),
