@@ -29,6 +29,9 @@
  *    present window by that load instead oscillates, undamped, with a period of 6 RTTs.
  *  - W is limited to B * T of the slowest link, and W_ai is a fraction of that: the draft's
  *    flows cannot send faster than their own link either.
+ *  - W_ai follows the mean of U, unless N is given (5): flows share evenly when they are
+ *    few, and hardly make a queue when they are a thousand.
+ *  - With a window below a packet the queue counts against the time between packets, not T.
  *  - Probes come more often than once per RTT if a counter of figure 4 could wrap between
  *    two of them. Without a measured sample W grows as in slow start.
  *  - Loss, and ECE from nodes that do not stamp, halve W once per window, as in any TCP;
@@ -161,7 +164,7 @@ static bool hpccpp_on_window(struct sock *sk, const struct int_msg *m, u64 now)
 	f->telemetry = true;
 	f->partial = 0;
 	f->unmeasured = 0;
-	hpccpp_integrate_window(f, now);
+	hpccpp_integrate_window(sk, f, now);
 	f->model.w = min3(max(w, hpccpp_mss_q8(sk) >> 4), (u64)HPCCPP_W_MAX,
 			  tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk));
 	f->model.reference = f->model.w;
@@ -191,7 +194,7 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 	} else {
 		hpccpp_model_forget(&f->model);
 	}
-	hpccpp_integrate_window(f, now);
+	hpccpp_integrate_window(sk, f, now);
 	result = hpccpp_step(&f->model, &sample);
 	trace_hpccpp_sample(sk, &f->model, m, result, sample.elapsed_ns);
 	if (result == HPCCPP_PARTIAL) {
@@ -248,7 +251,7 @@ static void hpccpp_slow_start(struct sock *sk, const struct rate_sample *rs, u64
 	    rs->acked_sacked <= 0 || inet_csk(sk)->icsk_ca_state != TCP_CA_Open ||
 	    !tcp_is_cwnd_limited(sk))
 		return;
-	hpccpp_integrate_window(f, now);
+	hpccpp_integrate_window(sk, f, now);
 	f->model.w = min3(f->model.w + rs->acked_sacked * hpccpp_mss_q8(sk), (u64)HPCCPP_W_MAX,
 			  tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk));
 }
@@ -268,7 +271,8 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	}
 	if (hpccpp_read_response(f, &m))
 		hpccpp_on_response(sk, &m, now);
-	if (rs->rtt_us > 0)
+	/* that of a retransmission is from timestamps, in whole milliseconds */
+	if (rs->rtt_us > 0 && !rs->is_retrans)
 		hpccpp_rtt_sample(&f->rtt, rs->rtt_us);
 	hpccpp_slow_start(sk, rs, now);
 	hpccpp_apply_window(sk, rs->acked_sacked > 0);
@@ -333,7 +337,7 @@ static void hpccpp_set_window(struct sock *sk, u64 w, const char *cause)
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
 
-	hpccpp_integrate_window(f, ktime_get_ns());
+	hpccpp_integrate_window(sk, f, ktime_get_ns());
 	f->model.reference = f->model.w;
 	f->model.w = w;
 	f->model.wc = f->model.w;

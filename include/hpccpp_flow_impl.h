@@ -50,8 +50,10 @@ struct hpccpp_probe {
  * @rtt:	the base RTT as measured
  * @probe:	the latest probes, by id modulo HPCCPP_PROBES_KEPT
  * @prior_w:	W before the latest loss, for undo, bytes in Q8
- * @integral:	integral of W over time until @integral_ns, bytes * ns; wraps
+ * @integral:	integral of the W in force over time until @integral_ns, bytes * ns; wraps
  * @integral_ns: when @integral was last updated
+ * @paced_w:	the W in force until @paced_ns, bytes in Q8
+ * @paced_ns:	when the packet leaves whose time was set before @model.w was
  * @sample:	the probe of the previous sample
  * @probe_ns:	when the latest probe was sent
  * @answer_ns:	when the latest response was read, or the wait for one began
@@ -80,6 +82,8 @@ struct hpccpp_flow {
 	u64 prior_w;
 	u64 integral;
 	u64 integral_ns;
+	u64 paced_w;
+	u64 paced_ns;
 	struct hpccpp_probe sample;
 	u64 probe_ns;
 	u64 answer_ns;
@@ -179,11 +183,22 @@ static inline u32 hpccpp_base_rtt_ns(const struct hpccpp_flow *f)
 
 /* --- W over time ----------------------------------------------------------------- */
 
-/* To be called before W changes */
-static inline void hpccpp_integrate_window(struct hpccpp_flow *f, u64 now)
+/*
+ * To be called before W changes. A new W is in force from the next packet's departure on, whose
+ * time is set already: with a window below a packet that is more than an RTT later. Without
+ * this, 1000 flows that each correct the same load twice would oscillate.
+ */
+static inline void hpccpp_integrate_window(const struct sock *sk, struct hpccpp_flow *f, u64 now)
 {
-	f->integral += (f->model.w >> HPCCPP_W_Q) * (now - f->integral_ns);
+	u64 old_ns = fp_sub(fp_min(now, f->paced_ns), f->integral_ns);
+
+	f->integral += (f->paced_w >> HPCCPP_W_Q) * old_ns +
+		       (f->model.w >> HPCCPP_W_Q) * (now - f->integral_ns - old_ns);
 	f->integral_ns = now;
+	if (now >= f->paced_ns) {
+		f->paced_w = f->model.w;
+		f->paced_ns = tcp_sk(sk)->tcp_wstamp_ns;
+	}
 }
 
 /*

@@ -24,6 +24,10 @@
 #define HPCCPP_T_MIN_NS		1000U		/* 1 us */
 #define HPCCPP_T_MAX_NS		1000000000U	/* 1 s */
 
+/* N of the largest W_ai, where N is not given */
+#define HPCCPP_FEW_FLOWS	10U
+#define HPCCPP_MEAN_SHIFT	6	/* of U: 64 samples */
+
 #define HPCCPP_TS_WRAP_NS	((u64)INT_TS_NS << INT_TS_BITS)
 
 /**
@@ -32,6 +36,7 @@
  * @reference:	Wc from which the latest update computed W, bytes in Q8
  * @w:		window W, bytes in Q8
  * @u:		U, normalised inflight bytes of the busiest link, Q20
+ * @mean_u:	mean of U over about 64 samples, Q20
  * @stage:	incStage
  * @nhop:	number of records in @hop; 0: none yet
  * @path_id:	pathID of the records
@@ -43,6 +48,7 @@ struct hpccpp_model {
 	u64 reference;
 	u64 w;
 	u32 u;
+	u32 mean_u;
 	u8 stage;
 	u8 nhop;
 	u8 busiest;
@@ -57,7 +63,7 @@ struct hpccpp_model {
  * @eta_permille: target utilisation in 1/1000, 100 to 1000
  * @max_stage:	maxStage, 0 to 255
  * @w_ai_bytes:	W_ai in bytes; 0: derived from @flows
- * @flows:	N of section 5, at least 1
+ * @flows:	N of section 5; 0: W_ai follows the mean of U
  * @mss:	bytes, at least 1
  * @w_limit:	limit on W that is none of the path's, bytes in Q8: snd_cwnd_clamp
  * @line_mbps:	the host's own link, Mb/s; 0: unknown. Where nodes hide their rates (9.1)
@@ -120,6 +126,7 @@ static inline void hpccpp_model_init(struct hpccpp_model *m, u64 w)
 {
 	memset(m, 0, sizeof(*m));
 	m->u = HPCCPP_U_ONE;
+	m->mean_u = HPCCPP_U_ONE;
 	m->w = fp_min(w, HPCCPP_W_MAX);
 	m->wc = m->w;
 }
@@ -136,6 +143,38 @@ static inline u64 hpccpp_w_ai(u64 w_init, u32 eta, u32 n)
 	return fp_mul_div(w_init, fp_sub(HPCCPP_U_ONE, eta), (u64)n << HPCCPP_U_Q);
 }
 
+/*
+ * W_ai where N is not given. Windows come to rest where what all flows add is what the
+ * multiplicative decrease takes: U - eta shows that sum, and all flows of a link see the
+ * same U. So W_ai is that of a few flows, and an eighth of it for each (1 - eta) that the
+ * mean of U is above eta: 2 flows rest at U = 0.96, 100 at 1.00, 1000 at 1.03 (eta = 0.95).
+ * A flow's own share would not do: W_ai in proportion to W evens nothing out.
+ * Between powers of two linear.
+ */
+static inline u64 hpccpp_w_ai_by_load(u64 w_init, u32 eta, u32 mean_u)
+{
+	u64 w_ai = hpccpp_w_ai(w_init, eta, HPCCPP_FEW_FLOWS);
+	u64 halvings = fp_mul_div(fp_sub(mean_u, eta), 3 * (u64)HPCCPP_U_ONE,
+				  fp_sub(HPCCPP_U_ONE, eta));
+
+	if (halvings >> HPCCPP_U_Q >= 32)
+		return 0;
+	w_ai >>= halvings >> HPCCPP_U_Q;
+	return w_ai - fp_mul_shr(w_ai, halvings & (HPCCPP_U_ONE - 1), HPCCPP_U_Q + 1);
+}
+
+/*
+ * A sample of U joins the mean. One that is far from eta, as in an incast, counts as 4 times
+ * (1 - eta) away: it says little about the number of flows.
+ */
+static inline void hpccpp_mean_update(struct hpccpp_model *m, u32 eta)
+{
+	u64 far = 4 * fp_sub(HPCCPP_U_ONE, eta);
+	u64 u = fp_max(fp_min(m->u, eta + far), fp_sub(eta, far));
+
+	m->mean_u = m->mean_u - (m->mean_u >> HPCCPP_MEAN_SHIFT) + (u >> HPCCPP_MEAN_SHIFT);
+}
+
 /* Time after which a counter in the records of a port of this speed wraps, ns. */
 static inline u64 hpccpp_wrap_ns(unsigned int speed)
 {
@@ -149,7 +188,8 @@ static inline u64 hpccpp_wrap_ns(unsigned int speed)
 }
 
 /*
- * Lines 4 and 5 for one link: u' in Q20, saturated; *@dt_ns is d(ts). @elapsed_ns is the
+ * Lines 4 and 5 for one link: u' in Q20, saturated; *@dt_ns is d(ts). @t_ns is T, or longer:
+ * the time that the next window has to drain the queue. @elapsed_ns is the
  * time between the two samples by the clock of the host that compares them: it shows
  * whether a counter may have wrapped. Returns false if the records cannot be compared.
  */
@@ -228,30 +268,32 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
 
 	if (s->line_mbps && s->line_mbps < mbps)
 		mbps = s->line_mbps;
-	bdp = hpccpp_bdp(mbps, s->fill_ns);
 	/* W_ai is a part of B * T: the measured RTT may include a queue, and W_ai grow with it */
 	c->t_ns = s->t_ns;
 	c->eta = fp_fraction(s->eta_permille, 1000, HPCCPP_U_Q);
 	c->max_stage = s->max_stage;
 	c->w_ai = (u64)s->w_ai_bytes << HPCCPP_W_Q;
+	bdp = hpccpp_bdp(mbps, s->t_ns);
 	if (!s->w_ai_bytes)
-		c->w_ai = hpccpp_w_ai(hpccpp_bdp(mbps, s->t_ns), c->eta, s->flows);
+		c->w_ai = s->flows ? hpccpp_w_ai(bdp, c->eta, s->flows) :
+				     hpccpp_w_ai_by_load(bdp, c->eta, m->mean_u);
 	c->w_min = mss / 16;
 	/* A delayed ACK may cover two packets: W has to let them wait. */
+	bdp = hpccpp_bdp(mbps, s->fill_ns);
 	c->w_max = fp_min(mbps ? bdp + mss * 2 : HPCCPP_W_MAX, fp_min(s->w_limit, HPCCPP_W_MAX));
 }
 
 /*
  * The additive increase for a sample that covers @elapsed_ns: one W_ai per RTT, at most 64.
  * Without this, flows that sample less often (rare probes, windows below a packet) would
- * fall behind. Above one W_ai the sum is limited to 4 * (1 - eta) * @w. Without the limit,
- * far more flows than W_ai was sized for would grow the queue faster than the
- * multiplicative decrease drains it.
+ * fall behind. Above one W_ai the sum is limited to (1 - eta) * @w, with which U comes to rest
+ * below 1. Without the limit, far more flows than W_ai was sized for would grow the queue faster
+ * than the multiplicative decrease drains it.
  */
 static inline u64 hpccpp_increase(const struct hpccpp_config *c, u64 w, u64 elapsed_ns)
 {
 	u64 rounds = fp_max(fp_min(fp_mul_div(elapsed_ns, 1, c->t_ns), 64), 1);
-	u64 most = fp_mul_div(w, 4 * (u64)fp_sub(HPCCPP_U_ONE, c->eta), HPCCPP_U_ONE);
+	u64 most = fp_mul_div(w, fp_sub(HPCCPP_U_ONE, c->eta), HPCCPP_U_ONE);
 
 	return fp_max(fp_min(fp_mul_div(c->w_ai, rounds, 1), most), c->w_ai);
 }
@@ -278,13 +320,26 @@ static inline void hpccpp_model_forget(struct hpccpp_model *m)
 }
 
 /*
+ * The time that a queue counts against: T, or with a window below a packet the time from one
+ * packet to the next, at most 16 T. Such a window acts only then; if each of many drained the
+ * queue within T, the link would be idle for the rest.
+ */
+static inline u32 hpccpp_drain_ns(u64 w, u32 mss, u32 t_ns)
+{
+	u64 packet_ns = fp_mul_div(t_ns, (u64)mss << HPCCPP_W_Q, w);
+
+	return fp_max(fp_min(fp_min(packet_ns, 16 * (u64)t_ns), U32_MAX), t_ns);
+}
+
+/*
  * MeasureInflight (lines 1 to 10): keeps the records of @msg, and updates U if they can be
  * compared with the previous ones. A path without the records of all its nodes is not
- * used: the node that found no room may be the congested one.
+ * used: the node that found no room may be the congested one. @drain_ns: see
+ * hpccpp_drain_ns().
  */
 static inline enum hpccpp_result hpccpp_measure(struct hpccpp_model *m,
 						const struct int_msg *msg, u32 t_ns,
-						u64 elapsed_ns)
+						u32 drain_ns, u64 elapsed_ns)
 {
 	enum hpccpp_result result = HPCCPP_MEASURED;
 	u32 u = 0, tau = 0, load, dt;
@@ -299,7 +354,8 @@ static inline enum hpccpp_result hpccpp_measure(struct hpccpp_model *m,
 	if (m->nhop != msg->nhop || m->path_id != msg->path_id)
 		result = HPCCPP_BASELINE;
 	for (i = 0; i < msg->nhop && result == HPCCPP_MEASURED; i++) {
-		if (!hpccpp_link_load(&m->hop[i], &msg->hop[i], t_ns, elapsed_ns, &load, &dt)) {
+		if (!hpccpp_link_load(&m->hop[i], &msg->hop[i], drain_ns, elapsed_ns, &load,
+				      &dt)) {
 			result = HPCCPP_STALE;
 		} else if (load > u || !i) {
 			u = load;
@@ -428,12 +484,15 @@ static inline void hpccpp_rtt_follow(struct hpccpp_rtt *r, u32 queued_us)
 static inline enum hpccpp_result hpccpp_step(struct hpccpp_model *m,
 					     const struct hpccpp_sample *s)
 {
-	enum hpccpp_result result = hpccpp_measure(m, s->msg, s->settings.t_ns, s->elapsed_ns);
+	const struct hpccpp_settings *set = &s->settings;
+	u32 drain_ns = hpccpp_drain_ns(m->w, set->mss, set->t_ns);
+	enum hpccpp_result result = hpccpp_measure(m, s->msg, set->t_ns, drain_ns, s->elapsed_ns);
 	struct hpccpp_config c;
 
 	if (result != HPCCPP_MEASURED)
 		return result;
-	hpccpp_config_set(&c, m, &s->settings);
+	hpccpp_mean_update(m, fp_fraction(set->eta_permille, 1000, HPCCPP_U_Q));
+	hpccpp_config_set(&c, m, set);
 	c.w_ai = hpccpp_increase(&c, m->w, s->elapsed_ns);
 	m->reference = hpccpp_reference(m, &c, s->sent_w);
 	m->wc = m->reference;

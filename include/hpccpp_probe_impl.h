@@ -95,7 +95,7 @@ static inline void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now
 	m->id = f->sent_id + 1;
 	m->cookie = hpccpp_cookie(sk, m->id);
 	m->room = READ_ONCE(probe_room.value);
-	hpccpp_integrate_window(f, now);
+	hpccpp_integrate_window(sk, f, now);
 	probe = &f->probe[m->id % HPCCPP_PROBES_KEPT];
 	probe->sent_ns = now;
 	probe->integral = f->integral;

@@ -66,7 +66,7 @@ static void hpccpp_reno_update_ecn(struct sock *sk, u32 flags)
 /* The window is cwnd here: what a probe remembers of it is for the first sample. */
 static void hpccpp_reno_track_window(struct sock *sk, struct hpccpp_flow *f, u64 now)
 {
-	hpccpp_integrate_window(f, now);
+	hpccpp_integrate_window(sk, f, now);
 	f->model.w = fp_min(tcp_snd_cwnd(tcp_sk(sk)) * hpccpp_mss_q8(sk), HPCCPP_W_MAX);
 }
 

@@ -753,7 +753,7 @@ loss_never_raises()
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 2%
 	serve r
 	trace_on hpccpp/hpccpp_window
-	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 40 --duration 500ms >/dev/null 2>&1
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 40 --duration 800ms >/dev/null 2>&1
 	trace_off "$TMP/trace"
 	expect "losses with W below 2 packets" "$(grep cause=loss "$TMP/trace" | field wc_q8 | awk '$1 < 2 * 1448 * 256 { n++ } END { print n + 0 }')" -ge 10
 	expect "losses that raised W" "$(awk "$VALUES"'/cause=(loss|timeout)/ && v["w_q8"] > v["wc_q8"] { n++ } END { print n + 0 }' "$TMP/trace")" -eq 0
@@ -888,12 +888,27 @@ longer_path()
 }
 declare_test longer_path "H5" "T follows a path that gets longer, within 100 RTTs"
 
+retransmission_rtt()
+{
+	needs_virtual
+	dumbbell 1 1900us
+	node sw egress 1gbit
+	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 3%
+	serve r
+	trace_on hpccpp/hpccpp_window
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 300ms >/dev/null
+	trace_off "$TMP/trace"
+	expect "losses" "$(grep -c cause=loss "$TMP/trace")" -ge 5
+	expect "smallest T, ns" "$(field t_ns <"$TMP/trace" | sort -n | head -n1)" -ge 1890000
+}
+declare_test retransmission_rtt "" "T, 1.9 ms, is not the RTT of a retransmission, which is in whole milliseconds"
+
 # --- parameters, unloading -------------------------------------------------------
 
 parameters()
 {
 	needs_virtual	# with all checkers on each refusal takes half a second
-	refused eta_permille=99 eta_permille=1001 max_stage=256 flows=0 w_ai_bytes=1048577 base_rtt_ns=1000000001 \
+	refused eta_permille=99 eta_permille=1001 max_stage=256 flows=1000001 w_ai_bytes=1048577 base_rtt_ns=1000000001 \
 		line_rate_mbps=1600001 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=15 probes_lost=0 \
 		probes_lost=13 probe_packets=65 reprobe_max_ms=0 dscp=64 receiver_based=2 eta_permille=x dscp=-1
 	PARAM=$REFLECTOR refused dscp=64 max_rate=0
@@ -905,7 +920,7 @@ declare_test parameters "H5" "wrong parameters are refused with a reason, the ol
 eta_and_pace()
 {
 	needs_virtual
-	load eta_permille=800 base_rtt_ns=100000 probe_rtts=3 dscp=40
+	load eta_permille=800 flows=100 base_rtt_ns=100000 probe_rtts=3 dscp=40
 	PARAM=$REFLECTOR parameter dscp=40
 	dumbbell 1 99us
 	node sw egress 10gbit dscp 40

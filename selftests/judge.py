@@ -7,6 +7,7 @@ one line of name=value words per result. The test compares them with what it
 expects, so that thresholds stay beside the topology that explains them.
 """
 import argparse
+import math
 import re
 import subprocess
 import sys
@@ -650,7 +651,8 @@ def check_hpccpp_model(args: argparse.Namespace) -> None:
     """The draft's U and W in floating point, from the telemetry of CAPTURE (one hop of GBPS,
     default parameters), against those of TRACE: windows, largest difference of U, largest
     relative difference of W, windows in a wrong stage."""
-    eta, max_stage, flows, mss = 0.95, 5, 100, 1448
+    eta, max_stage, mss = 0.95, 5, 1448
+    u_mean = 1.0    # of 64 samples; W_ai follows it
     loads = link_loads(args.capture, args.gbps)
     bytes_per_ns = args.gbps / 8
     u_average = worst_u = worst_w = got_u = 0.0
@@ -665,6 +667,8 @@ def check_hpccpp_model(args: argparse.Namespace) -> None:
         rtt = e.number("t_ns")
         weight = min(elapsed, rtt) / rtt
         u_average += weight * (queue / (args.gbps * rtt) + rate - u_average)
+        near = min(max(u_average, eta - 4 * (1 - eta)), eta + 4 * (1 - eta))
+        u_mean += (near - u_mean) / 64
         worst_u = max(worst_u, abs(u_average - got_u))
         w = e.number("wc_q8") / 256
         if u_average >= eta or stage >= max_stage:
@@ -672,7 +676,9 @@ def check_hpccpp_model(args: argparse.Namespace) -> None:
             stage = 0
         else:
             stage += 1
-        w += bytes_per_ns * rtt * (1 - eta) / flows
+        halvings = 3 * max(u_mean - eta, 0) / (1 - eta)
+        whole = math.floor(halvings)
+        w += bytes_per_ns * rtt * (1 - eta) / 10 / 2**whole * (1 - (halvings - whole) / 2)
         w = min(w, bytes_per_ns * (rtt + 1000) + 2 * mss)
         worst_w = max(worst_w, abs(w / (e.number("w_q8") / 256) - 1))
         wrong += stage != e.number("stage")

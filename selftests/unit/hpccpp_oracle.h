@@ -83,6 +83,18 @@ static inline long double draft_ewma(long double u_old, long double u, long doub
 	return (1 - tau / t_ns) * u_old + tau / t_ns * u;
 }
 
+/*
+ * W_ai where N is not given, in bytes: that of 10 flows, divided by 8 for each (1 - eta) that
+ * the mean of U is above eta; linear between halvings.
+ */
+static inline long double load_w_ai(long double bdp, long double eta, long double mean_u)
+{
+	long double halvings = eta < 1 ? 3 * fmaxl(mean_u - eta, 0) / (1 - eta) : 0;
+	long double whole = floorl(halvings);
+
+	return bdp * (1 - eta) / 10 * exp2l(-whole) * (1 - (halvings - whole) / 2);
+}
+
 /**
  * struct draft - the state of lines 11 to 27, windows in bytes
  * @wc:		Wc

@@ -153,10 +153,11 @@ static void hpccpp_measure__draft(void **state)
 		if (u < 0 || u >= U_MAX)
 			continue;
 		hpccpp_model_init(&m, 0);
-		expect(hpccpp_measure(&m, &m1, t_ns, 0) == HPCCPP_BASELINE, "%u", m1.nhop);
+		expect(hpccpp_measure(&m, &m1, t_ns, t_ns, 0) == HPCCPP_BASELINE, "%u", m1.nhop);
 		m.u = rnd_upto(U32_MAX);
 		want = draft_ewma((long double)m.u / HPCCPP_U_ONE, u, tau, t_ns);
-		expect(hpccpp_measure(&m, &m2, t_ns, elapsed) == HPCCPP_MEASURED, "%lu", elapsed);
+		expect(hpccpp_measure(&m, &m2, t_ns, t_ns, elapsed) == HPCCPP_MEASURED, "%lu",
+		       elapsed);
 		expect(fabsl((long double)m.u / HPCCPP_U_ONE - want) <= 4 * U_UNIT, "%Lf, not %Lf",
 		       (long double)m.u / HPCCPP_U_ONE, want);
 	}
@@ -174,35 +175,54 @@ static void hpccpp_measure__path(void **state)
 	(void)state;
 	hpccpp_model_init(&model, 0);
 	assert_int_equal(hpccpp_slowest_mbps(&model), 0);
-	assert_int_equal(hpccpp_measure(&model, &m, 10000, 0), HPCCPP_BASELINE);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 0), HPCCPP_BASELINE);
 	assert_int_equal(hpccpp_slowest_mbps(&model), 10000);
 	m.hop[0].ts += 200;
 	m.hop[1].ts += 200;
-	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_MEASURED);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_MEASURED);
 	m.path_id = 4;
 	m.hop[0].ts += 200;
 	m.hop[1].ts += 200;
-	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_BASELINE);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_BASELINE);
 	m.nhop = 1;
-	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_BASELINE);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_BASELINE);
 	m.hop[0].ts += 200;
 	m.hop[0].speed = 9;
-	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_STALE);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_STALE);
 	m.hop[0].ts += 200;
-	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_MEASURED);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_MEASURED);
 	m.nhop = 0;
-	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_PARTIAL);
 	m.nhop = 6;
-	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_PARTIAL);
 	m.room = INT_HOPS_MAX;
 	m.nhop = INT_NHOP_MAX;		/* 15 or more: there may be nodes without a record */
-	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_PARTIAL);
 	m.nhop = 2;
 	m.hop[1].speed = 0;
-	assert_int_equal(hpccpp_measure(&model, &m, 10000, 12800), HPCCPP_PARTIAL);
+	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_PARTIAL);
 	assert_int_equal(model.nhop, 1);	/* the records from before are kept */
 	hpccpp_model_forget(&model);
 	assert_int_equal(hpccpp_slowest_mbps(&model), 0);
+}
+
+/* T; below a packet the time from one packet to the next, up to 16 T */
+static void hpccpp_drain_ns__bounds(void **state)
+{
+	int i;
+
+	(void)state;
+	assert_int_equal(hpccpp_drain_ns(1000 << HPCCPP_W_Q, 1000, 10000), 10000);
+	assert_int_equal(hpccpp_drain_ns(250 << HPCCPP_W_Q, 1000, 10000), 40000);
+	assert_int_equal(hpccpp_drain_ns(0, 1000, 10000), 160000);
+	for (i = 0; i < CASES; i++) {
+		u32 t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS), mss = 1 + rnd_upto(65534);
+		u64 w = 1 + rnd_upto((u64)2 * mss << HPCCPP_W_Q);
+		long double want = (long double)t_ns * fminl(fmaxl(mss * 256.0L / w, 1), 16);
+
+		want = fminl(want, U32_MAX);
+		expect(near_abs(hpccpp_drain_ns(w, mss, t_ns), want, 1), "%lu %u %u", w, mss, t_ns);
+	}
 }
 
 static struct hpccpp_config any_config(void)
@@ -305,6 +325,67 @@ static void hpccpp_bdp__products(void **state)
 	}
 }
 
+/* H5, N not given: W_ai is that of few flows at eta and below, and falls with the mean of U. */
+static void hpccpp_w_ai_by_load__oracle(void **state)
+{
+	const u32 eta = HPCCPP_U_ONE / 20 * 19;
+	u64 bdp = 125000 << HPCCPP_W_Q, least = U64_MAX, got;
+	int i;
+
+	(void)state;
+	assert_int_equal(hpccpp_w_ai_by_load(bdp, eta, 0), hpccpp_w_ai(bdp, eta, 10));
+	assert_int_equal(hpccpp_w_ai_by_load(bdp, eta, eta), hpccpp_w_ai(bdp, eta, 10));
+	expect(near_rel(hpccpp_w_ai_by_load(bdp, eta, HPCCPP_U_ONE), hpccpp_w_ai(bdp, eta, 80),
+			0.001L), "%lu", hpccpp_w_ai_by_load(bdp, eta, HPCCPP_U_ONE));
+	assert_int_equal(hpccpp_w_ai_by_load(bdp, eta, U32_MAX), 0);
+	assert_int_equal(hpccpp_w_ai_by_load(bdp, HPCCPP_U_ONE, U32_MAX), 0);
+	for (i = 0; i < 1000; i++) {	/* never rises with U */
+		u64 w_ai = hpccpp_w_ai_by_load(bdp, eta, eta + i * (HPCCPP_U_ONE - eta) / 100);
+
+		expect(w_ai <= least, "%d: %lu", i, w_ai);
+		least = w_ai;
+	}
+	for (i = 0; i < CASES; i++) {
+		u32 e = rnd_range(HPCCPP_U_ONE / 10, HPCCPP_U_ONE), mean;
+		long double want;
+
+		bdp = rnd_upto((u64)1 << 59);
+		mean = rnd() % 2 ? rnd_upto(U32_MAX) :
+				   fp_min(e + rnd_upto(12 * (u64)(HPCCPP_U_ONE - e)), U32_MAX);
+		want = load_w_ai(bdp, (long double)e / HPCCPP_U_ONE,
+				 (long double)mean / HPCCPP_U_ONE);
+		/* halvings are rounded down to a unit of Q20; each product loses one */
+		got = hpccpp_w_ai_by_load(bdp, e, mean);
+		expect(near_abs(got, want, 2 + want * 2 * U_UNIT) || want < bdp / 4e9L,
+		       "%lu, not %Lf: eta %u mean %u", got, want, e, mean);
+	}
+}
+
+/* The mean of U: of about 64 samples, and none counts as further than 4 (1 - eta) from eta */
+static void hpccpp_mean_update__bounds(void **state)
+{
+	struct hpccpp_model m;
+	long double mean, low;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		u32 eta = rnd_range(HPCCPP_U_ONE / 10, HPCCPP_U_ONE), k;
+		u32 far = 4 * (HPCCPP_U_ONE - eta);
+
+		hpccpp_model_init(&m, 0);
+		mean = m.mean_u;
+		for (k = 0; k < 1000; k++) {
+			m.u = rnd() % 2 ? rnd_upto(U32_MAX) : rnd_range(0, 2 * HPCCPP_U_ONE);
+			low = fmaxl((long double)eta - far, 0);
+			mean += (fminl(fmaxl(m.u, low), (long double)eta + far) - mean) / 64;
+			hpccpp_mean_update(&m, eta);
+			/* each step rounds both quotients by less than a unit, and keeps 63/64 */
+			expect(near_abs(m.mean_u, mean, 64), "%u, not %Lf", m.mean_u, mean);
+		}
+	}
+}
+
 /* H5: what follows from the operator's settings, from the path, and from the host's own link */
 static void hpccpp_config_set__draft(void **state)
 {
@@ -314,11 +395,14 @@ static void hpccpp_config_set__draft(void **state)
 	for (i = 0; i < CASES / 10; i++) {
 		u32 t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS);
 		u32 fill_ns = t_ns + rnd_upto(HPCCPP_T_MAX_NS), eta = rnd_range(100, 1000);
-		u32 flows = 1 + rnd_upto(1000000 - 1), mss = 1 + rnd_upto(65000);
+		u32 flows = rnd() % 3 ? 1 + rnd_upto(1000000 - 1) : 0, mss = 1 + rnd_upto(65000);
 		u32 own = rnd() % 3 ? rnd_upto(1600000) : 0;
 		u32 given = rnd() % 3 ? 0 : rnd_upto(1 << 20);
 		long double mbps = INFINITY, bdp, w_ai;
-		struct hpccpp_model m = { .nhop = 1 + rnd() % INT_HOPS_MAX };
+		struct hpccpp_model m = {
+			.nhop = 1 + rnd() % INT_HOPS_MAX,
+			.mean_u = rnd_upto(2 * (u64)HPCCPP_U_ONE),
+		};
 		struct hpccpp_settings set;
 		struct hpccpp_config c;
 		unsigned int k;
@@ -330,7 +414,10 @@ static void hpccpp_config_set__draft(void **state)
 		if (own)
 			mbps = fminl(mbps, own);
 		bdp = mbps * fill_ns / 8000;
-		w_ai = given ? given : mbps * t_ns / 8000 * (1000 - eta) / 1000 / flows;
+		w_ai = given ? given :
+		       flows ? mbps * t_ns / 8000 * (1000 - eta) / 1000 / flows :
+		       load_w_ai(mbps * t_ns / 8000, eta / 1000.0L,
+				 (long double)m.mean_u / HPCCPP_U_ONE);
 		set = (struct hpccpp_settings){
 			.t_ns = t_ns, .fill_ns = fill_ns, .eta_permille = eta,
 			.max_stage = i & 0xff, .w_ai_bytes = given, .flows = flows, .mss = mss,
@@ -342,7 +429,8 @@ static void hpccpp_config_set__draft(void **state)
 		expect(near_abs((long double)c.eta / HPCCPP_U_ONE, eta / 1000.0L, U_UNIT), "%u",
 		       c.eta);
 		/* eta is rounded to a unit of Q20: so is 1 - eta */
-		expect(near_abs(c.w_ai / 256.0L, w_ai, 2 / 256.0L + bdp * U_UNIT / flows),
+		expect(near_abs(c.w_ai / 256.0L, w_ai,
+				3 / 256.0L + bdp * U_UNIT / fp_max(flows, 1)),
 		       "%lu, not %Lf", c.w_ai, w_ai);
 		expect(near_abs(c.w_max / 256.0L, fminl(bdp + 2 * mss, HPCCPP_W_MAX / 256.0L),
 				1 / 256.0L), "%lu, not %Lf", c.w_max, bdp);
@@ -381,7 +469,7 @@ static void hpccpp_config_set__own_link(void **state)
 	assert_true(c.w_max == HPCCPP_W_MAX && !c.w_ai);
 }
 
-/* As many W_ai as whole RTTs between samples, 1 to 64; more than one within 4 (1 - eta) W */
+/* As many W_ai as whole RTTs between samples, 1 to 64; more than one within (1 - eta) W */
 static void hpccpp_increase__rounds(void **state)
 {
 	struct hpccpp_config c = { .t_ns = 10000, .eta = HPCCPP_U_ONE / 20 * 19, .w_ai = 100 };
@@ -393,9 +481,9 @@ static void hpccpp_increase__rounds(void **state)
 	assert_int_equal(hpccpp_increase(&c, HPCCPP_W_MAX, 20000), 200);
 	assert_int_equal(hpccpp_increase(&c, HPCCPP_W_MAX, 649999), 6400);
 	assert_int_equal(hpccpp_increase(&c, HPCCPP_W_MAX, U64_MAX), 6400);
-	assert_int_equal(hpccpp_increase(&c, 2500, 50000), 500);
-	assert_int_equal(hpccpp_increase(&c, 2500, 60000), 500);	/* 20 % of W */
-	assert_int_equal(hpccpp_increase(&c, 250, 60000), 100);	/* always at least one W_ai */
+	assert_int_equal(hpccpp_increase(&c, 10000, 50000), 500);
+	assert_int_equal(hpccpp_increase(&c, 10000, 60000), 500);	/* 5 % of W */
+	assert_int_equal(hpccpp_increase(&c, 1000, 60000), 100);	/* at least one W_ai */
 	for (i = 0; i < CASES; i++) {
 		u64 w = rnd_upto(HPCCPP_W_MAX), elapsed;
 		long double want, most;
@@ -405,7 +493,7 @@ static void hpccpp_increase__rounds(void **state)
 		c.w_ai = rnd_upto(HPCCPP_W_MAX);
 		elapsed = rnd_upto((u64)c.t_ns * 80);
 		want = fminl(fmaxl(floorl((long double)elapsed / c.t_ns), 1), 64) * c.w_ai;
-		most = 4 * (1 - (long double)c.eta / HPCCPP_U_ONE) * w;
+		most = (1 - (long double)c.eta / HPCCPP_U_ONE) * w;
 		want = fmaxl(fminl(want, most), c.w_ai);
 		expect(near_abs(hpccpp_increase(&c, w, elapsed), want, 1), "%lu %lu", w, elapsed);
 	}
@@ -572,10 +660,13 @@ int main(void)
 		cmocka_unit_test(hpccpp_link_load__saturation),
 		cmocka_unit_test(hpccpp_measure__draft),
 		cmocka_unit_test(hpccpp_measure__path),
+		cmocka_unit_test(hpccpp_drain_ns__bounds),
 		cmocka_unit_test(hpccpp_compute_wind__draft),
 		cmocka_unit_test(hpccpp_compute_wind__stages),
 		cmocka_unit_test(hpccpp_reference__bounds),
 		cmocka_unit_test(hpccpp_bdp__products),
+		cmocka_unit_test(hpccpp_w_ai_by_load__oracle),
+		cmocka_unit_test(hpccpp_mean_update__bounds),
 		cmocka_unit_test(hpccpp_config_set__draft),
 		cmocka_unit_test(hpccpp_config_set__own_link),
 		cmocka_unit_test(hpccpp_increase__rounds),
