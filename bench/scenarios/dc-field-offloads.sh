@@ -24,10 +24,9 @@ GOALS='[
 ANSWER="DCTCP uses {range utilisation dctcp} of the link, LDCP {range utilisation ldcp}, HPCC++ {range utilisation hpccpp}."
 CONCLUSION="Hosts that send 64 kB at once need room in the queue: DCTCP has it in its threshold. LDCP and
 HPCC++ pace, and send an eighth of the window at once, so that the queue stays short. Receivers that
-hold packets back make all of them burst again; thresholds then grow by what is held back. HPCC++'s flows
-share unevenly where its additive increase, for 100 flows by default, is small beside the noise of bursts
-(100 Gb/s with offloads). With eight flows and packets held back at 10 Gb/s dctcp_ref's shares are uneven,
-too."
+hold packets back make all of them burst again; thresholds then grow by what is held back. HPCC++'s
+shares are even, but for eight flows at 100 Gb/s whose packets are held back. With eight flows and
+packets held back at 10 Gb/s dctcp_ref's shares are uneven, too."
 
 run_scenario()
 {

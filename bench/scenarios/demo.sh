@@ -14,7 +14,7 @@ PARAMS='{"rate":"10gbit","rtt":"100us","long flows":2,"requests":"20 kB, Poisson
 REFERENCE=cubic
 CONCLUSION="With a drop-tail queue CUBIC and BBR fill the buffer, and every packet of every flow waits in it.
 DCTCP, LDCP and HPCC++ keep the queues that they are made for nearly empty, so that requests finish several
-times sooner. LDCP and HPCC++ leave 5 to 8 % of the link unused."
+times sooner. LDCP and HPCC++ leave 3 to 6 % of the link unused."
 
 run_scenario()
 {

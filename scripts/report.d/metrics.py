@@ -24,6 +24,8 @@ METRICS: dict[str, Metric] = {
                            "99 of 100 packets waited no longer than this"),
     "rpc_p50_us": Metric(("request", "p50 us"), "request, p50", "µs", 1, "number",
                          "half of the requests were answered in this time or less"),
+    "rpc_p90_us": Metric(("request", "p90 us"), "request, p90", "µs", 1, "number",
+                         "90 of 100 requests were answered in this time or less"),
     "rpc_p99_us": Metric(("request", "p99 us"), "request, p99", "µs", 1, "number",
                          "99 of 100 requests were answered in this time or less"),
     "marks": Metric(("marks", ""), "marks", "", 1, "count",

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
+TITLE="Data centre: bursts of several senders, 10 Gb/s, base RTT 100 us"
+QUESTION="When several hosts answer at once, again and again, how long does it take?"
+TOPOLOGY='
+ h1..h8  answers  -- sw ==== 10 Gb/s ==== r
+  10 Gb/s each       (the queue)
+                      base RTT 100 us'
+ROWS="dctcp dctcp_ref ldcp hpccpp"
+VARIANTS=("burst=together iw=10" "burst=together iw=87" "burst=staggered iw=10" "burst=staggered iw=87"
+	"burst=small iw=10" "burst=small iw=87" "burst=big iw=10" "burst=big iw=87")
+PARAMS='{"together":"20 times every 10 ms: 8 x 500 kB at once","staggered":"the same, each at random within 4 ms","small":"20 times every 10 ms: 32 x 20 kB at once","big":"256 x 64 kB once, and a buffer of 1 MB","iw":"initial window of ldcp, packets: 87 are the BDP; the others have 10"}'
+COLUMNS_SHOWN='["rpc_p50_us","rpc_p90_us","rpc_p99_us","timeouts","delay_p99_us","marks","drops"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"rpc_p90_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"together"},"text":"ldcp, bursts at once: p90 at most dctcp'"'"'s"},
+	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"staggered"},"text":"ldcp, staggered bursts: p99 at most dctcp'"'"'s"},
+	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"small"},"text":"ldcp, small answers: p99 at most dctcp'"'"'s"},
+	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":1.3,"relative_to":"dctcp","variant":{"burst":"big"},"text":"ldcp, 256 answers: p99 at most 1.3 times dctcp'"'"'s"},
+	{"metric":"rpc_p99_us","row":"hpccpp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"staggered"},"text":"hpccpp, staggered bursts: p99 at most dctcp'"'"'s"},
+	{"metric":"timeouts","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"hpccpp: no RTO"}]'
+ANSWER="At p99, small answers take {range rpc_p99_us dctcp burst=small} with DCTCP, {range rpc_p99_us ldcp burst=small} with LDCP and {range rpc_p99_us hpccpp burst=small} with HPCC++."
+CONCLUSION="Bursts that come together take LDCP and HPCC++ little longer than DCTCP. Where answers are
+staggered they take longer: bandwidth that one answer leaves is used later than by DCTCP (for HPCC++
+max_stage=0 makes little difference). An initial window of the whole path, 87 packets, is for few
+senders: when many start at once, the buffer drops most of it, and a small answer whose packets were
+nearly all lost takes long. Of 256 answers each loses packets; with HPCC++ an answer whose last packet
+is lost twice waits for a timeout."
+
+run_scenario()
+{
+	local i words=() fan=8 size=500k count=20 jitter=10us
+
+	case $burst in
+	staggered) jitter=4ms ;;
+	small) fan=32 size=20k ;;
+	big) fan=256 size=64k count=1 words=(--limit 1000000b) ;;
+	esac
+	dumbbell 8 100us
+	line_rate 10gbit
+	case $CONTROL in dctcp*) words+=(--k 65) ;; esac
+	bottleneck 10gbit 100us "${words[@]}"
+	ldcp_hosts "$iw"
+	hpccpp_hosts
+	for ((i = 1; i <= 8; i++)); do
+		serve "h$i" --cc "$CONTROL"
+	done
+	check_path h1 r 10gbit 100us
+	watch_queue 10gbit 0us 200ms 100us
+	incast 8 "$fan" "$size" "$jitter" --count "$count" --period 10ms >"$OUT/flows.jsonl"
+	watched
+	completions
+	metric timeouts "$(host_counter TCPTimeouts 8)"
+}
