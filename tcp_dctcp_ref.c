@@ -111,7 +111,10 @@ static void dctcp_ref_init(struct sock *sk)
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
 }
 
-/* Has the window ended? With mainline=1 one without data lowers alpha, as if unmarked. */
+/*
+ * Has the window ended? With mainline=1 as in Linux' dctcp: by the ACK that reaches its end, not
+ * by the first one beyond; and a window without data lowers alpha as an unmarked one does.
+ */
 static bool window_ended(struct dctcp_ref *ca, u32 una)
 {
 	if (!READ_ONCE(mainline.value) || una != ca->model.window_end)

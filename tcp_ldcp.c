@@ -126,7 +126,8 @@ enum ldcp_stage {
  * @quiet:	RTTs in which the window was the limit, since the latest mark or loss, Q16
  * @rtt_us:	latest sample of the RTT. Below one packet the smoothed RTT is stale:
  *		there is only one sample per RTT / cw
- * @smooth_us8:	smoothed RTT, of retransmissions, too, 1/8 us; 0: none yet
+ * @smooth_us8:	smoothed RTT, 1/8 us; 0: none yet. Includes the RTTs of retransmissions, as
+ *		RACK measures them
  * @gso:	limit on the segments of a TSO packet
  * @delack_max:	the socket's own icsk_delack_max, jiffies; this control uses 1
  * @mss:	tp->mss_cache, bytes, to which @cw belongs

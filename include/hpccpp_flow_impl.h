@@ -53,7 +53,8 @@ struct hpccpp_probe {
  * @integral:	integral of the W in force over time until @integral_ns, bytes * ns; wraps
  * @integral_ns: when @integral was last updated
  * @paced_w:	the W in force until @paced_ns, bytes in Q8
- * @paced_ns:	when the packet leaves whose time was set before @model.w was
+ * @paced_ns:	when @model.w takes effect: the next packet's departure, which was
+ *		scheduled under @paced_w
  * @sample:	the probe of the previous sample
  * @probe_ns:	when the latest probe was sent
  * @answer_ns:	when the latest response was read, or the wait for one began
@@ -184,9 +185,9 @@ static inline u32 hpccpp_base_rtt_ns(const struct hpccpp_flow *f)
 /* --- W over time ----------------------------------------------------------------- */
 
 /*
- * To be called before W changes. A new W is in force from the next packet's departure on, whose
- * time is set already: with a window below a packet that is more than an RTT later. Without
- * this, 1000 flows that each correct the same load twice would oscillate.
+ * To be called before W changes. A new W takes effect when the next packet leaves; that time is
+ * already set, and with a window below a packet it may be many RTTs away. If the integral took up
+ * the new W at once, flows would react to the same load twice: 1000 flows then oscillate.
  */
 static inline void hpccpp_integrate_window(const struct sock *sk, struct hpccpp_flow *f, u64 now)
 {

@@ -147,7 +147,7 @@ static inline u64 hpccpp_w_ai(u64 w_init, u32 eta, u32 n)
  * W_ai where N is not given. Windows come to rest where what all flows add is what the
  * multiplicative decrease takes: U - eta shows that sum, and all flows of a link see the
  * same U. So W_ai is that of a few flows, and an eighth of it for each (1 - eta) that the
- * mean of U is above eta: 2 flows rest at U = 0.96, 100 at 1.00, 1000 at 1.03 (eta = 0.95).
+ * mean of U is above eta: 2 flows rest at U = 0.96, 100 at 1.00, 1000 at 1.05 (eta = 0.95).
  * A flow's own share would not do: W_ai in proportion to W evens nothing out.
  * Between powers of two linear.
  */
@@ -264,7 +264,8 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
 				     const struct hpccpp_settings *s)
 {
 	u32 mbps = hpccpp_slowest_mbps(m);
-	u64 bdp, mss = (u64)s->mss << HPCCPP_W_Q;
+	u64 mss = (u64)s->mss << HPCCPP_W_Q;
+	u64 bdp, full;
 
 	if (s->line_mbps && s->line_mbps < mbps)
 		mbps = s->line_mbps;
@@ -279,8 +280,8 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
 				     hpccpp_w_ai_by_load(bdp, c->eta, m->mean_u);
 	c->w_min = mss / 16;
 	/* A delayed ACK may cover two packets: W has to let them wait. */
-	bdp = hpccpp_bdp(mbps, s->fill_ns);
-	c->w_max = fp_min(mbps ? bdp + mss * 2 : HPCCPP_W_MAX, fp_min(s->w_limit, HPCCPP_W_MAX));
+	full = hpccpp_bdp(mbps, s->fill_ns);
+	c->w_max = fp_min(mbps ? full + mss * 2 : HPCCPP_W_MAX, fp_min(s->w_limit, HPCCPP_W_MAX));
 }
 
 /*

@@ -317,14 +317,15 @@ declare_test early_choice "D11 D13" "chosen during connect() or by BPF: Reno and
 # median_rpc CONTROL: median time of 20 kB requests beside two long flows, in microseconds
 median_rpc()
 {
-	local pids=()
+	local long rpc
 
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$1" --flows 2 --duration 300ms >/dev/null &
-	pids+=($!)
+	long=$!
 	in_ns r flowgen rpc --to 10.0.1.1 --cc "$1" --persist --size 20k --rate 2000 --start 50ms \
 		--duration 250ms --seed 1 --timeout 5s >"$TMP/rpc.jsonl" &
-	pids+=($!)
-	wait "${pids[@]}"
+	rpc=$!
+	wait "$long" || fail "the long flows failed"
+	wait "$rpc" || fail "the requests failed"
 	jq -s '[.[] | select(.type == "flow" and .status == "ok") | .since_due_ns / 1000] | sort |
 		.[length / 2 | floor] | floor' "$TMP/rpc.jsonl"
 }

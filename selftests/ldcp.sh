@@ -254,11 +254,11 @@ fast_start_loss()
 				/cause=loss/ { cw = v["cw_q40"]; lost = 1 }
 				lost && /ldcp_ack/ && v["cw_q40"] - cw == v["clean"] * 2^40 { cw = v["cw_q40"] }
 				END { print cw / 2^40 }')
-			# then slow start, up to half of the burst
-			[ "$got" -le 20 ] && [ "$got" -ge "$before" ] && got=$before
+			between "$v: cw: what arrived, then slow start to half of the burst" "$got" "$before" 20
+		else
+			expect "$v: cw after the loss" "$got" -eq "$before"
 		fi
 		echo "$v: arrived: $before, cw: $got; $flow"
-		expect "$v: cw after the loss" "$got" -eq "$before"
 		expect "ended by a timeout" "$(ours "$TMP/trace" | grep -c cause=timeout)" -eq 0
 		# the last packet is ECT and arrives; stable-stage packets are not dropped
 		expect "ECT packets that were dropped" "$(vq_count 1 'forced_drop + .prob_drop + .pdrop')" -eq 0

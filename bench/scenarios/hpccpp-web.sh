@@ -95,7 +95,7 @@ run_scenario()
 }
 
 # drawn_load BITS: of these a second, the share that the requests drawn come to, with headers. It
-# must be 50 % but for chance: within four standard deviations of a Poisson process
+# must be 50 % except for chance: within four standard deviations of a Poisson process
 drawn_load()
 {
 	jq -r 'select(.type == "flow") | .size' "$OUT/flows.jsonl" | awk -v c="$1" '
