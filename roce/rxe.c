@@ -73,7 +73,8 @@ bool rcm_rxe_has_device(struct net_device *dev)
  * @work:	the work item
  * @taken:	a question is being answered; its fields below belong to @work
  * @net:	network namespace, held
- * @dev:	network device, held by @tracker
+ * @dev:	network device, held
+ * @tracker:	of the reference to @dev
  * @addr:	address of the queue pair
  * @number:	number of the queue pair
  *
