@@ -5,6 +5,8 @@
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_world.sh
+. "$SELFTESTS/lib_world.sh"
 
 export TC_LIB_DIR=$BIN		# q_int.so is there
 
@@ -199,7 +201,8 @@ over_room()
 	needs_virtual
 	chain 6
 	for ((i = 1; i <= 6; i++)); do
-		node "s$i" egress 10gbit switch-id "$i"
+		# the last one also notes when probes arrive, in a record that this one lacks
+		node "s$i" egress 10gbit switch-id "$i" "$([ $i -lt 6 ] && echo nosojourn || echo sojourn)"
 	done
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
 	serve r
@@ -664,6 +667,46 @@ timeout_in_recovery()
 	expect "timeouts that do not set the smallest window" "$(field wrong <"$TMP/judged")" -eq 0
 }
 declare_test timeout_in_recovery "" "a timeout in mid-recovery sets the smallest window, too"
+
+# messages N: a step of talk.py for each, N of them, acknowledged one by one
+messages_of()
+{
+	local i
+
+	for ((i = 0; i < $1; i++)); do echo up=80000 acked; done
+}
+
+# In fallback: a loss in the window of a mark, then one that a tail loss probe repairs
+fallback_losses()
+{
+	local before ssthresh
+
+	needs_virtual
+	rmmod int_reflector
+	dumbbell 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	fates h1 eth0
+	in_ns sw tc qdisc add dev egress root netem limit 100000 loss 0%
+	talk_server r --cc reno
+	counters
+	# shellcheck disable=SC2046 # words
+	talk cc=hpccpp $(messages_of 60) info=before_ \
+		"run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 100% ecn" \
+		up=29000 fate=1 up=2900 fate=0 up=29000 \
+		"run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 0%" \
+		acked info
+	cat "$TMP/talk"
+	before=$(field before_cwnd <"$TMP/talk")
+	ssthresh=$(field ssthresh <"$TMP/talk")
+	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -eq 0
+	between "ssthresh after a loss in the window of a mark" "$ssthresh" $((before * 2 / 5)) $((before / 2))
+	talk cc=hpccpp $(messages_of 60) info=before_ up=30000 fate=1 up=100 fate=0 acked up=3000 acked info
+	cat "$TMP/talk"
+	before=$(field before_cwnd <"$TMP/talk")
+	expect "tail losses that a probe repaired" "$(counted h1 TcpExtTCPLossProbeRecovery)" -eq 1
+	expect "ssthresh after one" "$(field ssthresh <"$TMP/talk")" -eq $((before / 2))
+}
+declare_test fallback_losses "H17" "in fallback a loss halves the window, also in CWR, also if a tail loss probe repairs it"
 
 # The stack repairs the loss of a burst's last packet with a tail loss probe, without Recovery
 tail_loss()

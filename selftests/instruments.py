@@ -161,15 +161,16 @@ def analyse(ins: list[Packet], outs: list[Packet], rate: float | None,
     for number, p in enumerate(ins):
         waiting[p.key].append(number)
     fate: dict[int, Packet] = {}
-    unmatched, last_in = [], -1
+    unmatched, last_in = [], 0
     for p in outs:
         if waiting[p.key] and ins[waiting[p.key][0]].time <= p.time:
             number = waiting[p.key].popleft()
             fate[number] = p
-            last_in = max(last_in, number)
+            last_in = max(last_in, ins[number].time)
         else:
             unmatched.append(p)
-    lost = [p for n, p in enumerate(ins) if n not in fate and n < last_in]
+    # of packets captured in one nanosecond at several ports, none is the later one
+    lost = [p for n, p in enumerate(ins) if n not in fate and p.time + 1 < last_in]
     begin = min(ins[0].time, outs[0].time)
     end = max(ins[-1].time, outs[-1].time)
     count = lambda packets: sum(segments(p, mss) for p in packets)  # noqa: E731

@@ -27,7 +27,7 @@ steps:
   fate=N            wait until all that was written has left, then set SO_PRIORITY, which tells
                     qdiscs what to do with packets from now on
   get=NAME,LEVEL,N  print NAME= and the value of a socket option
-  info              print cwnd=, ssthresh= and retrans= as TCP_INFO has them now
+  info[=PREFIX]     print cwnd=, ssthresh= and retrans= as TCP_INFO has them now, PREFIX in front
   sleep=SECONDS     wait
   run=COMMAND       a shell command
 """
@@ -254,12 +254,12 @@ class Talk:
             self.wait_for_none(SIOCOUTQNSD)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, int(number))
 
-    def do_info(self, _: str) -> None:
+    def do_info(self, prefix: str) -> None:
         """TCP_INFO"""
         self.do_connect()
         info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
         for name, word in INFO_WORDS.items():
-            self.results[name] = struct.unpack_from("I", info, 8 + 4 * word)[0]
+            self.results[prefix + name] = struct.unpack_from("I", info, 8 + 4 * word)[0]
 
     def do_sleep(self, seconds: str) -> None:
         """Wait"""
