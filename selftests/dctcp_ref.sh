@@ -5,6 +5,8 @@
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_world.sh
+. "$SELFTESTS/lib_world.sh"
 
 under_test dctcp_ref
 
@@ -172,6 +174,26 @@ timeout_loss()
 	expect "ssthresh after a timeout" "$(ss_field ssthresh <"$TMP/ss")" -le $((before * 6 / 10))
 }
 declare_test timeout_loss "D9" "a timeout leaves the loss window of one segment"
+
+timeout_after_mark()
+{
+	local before
+
+	needs_virtual
+	dumbbell 1 40ms
+	timeout_in_cwr dctcp_ref/dctcp_ref_cut
+	before=$(field cwnd <"$TMP/trace" | sed -n 1p)
+	expect "ssthresh after the timeout" "$(field ssthresh <"$TMP/trace" | sed -n 2p)" -eq $((before / 2))
+}
+declare_test timeout_after_mark "D9" "a timeout in the window of a mark halves the window from before the mark"
+
+undo()
+{
+	needs_virtual
+	dumbbell 1 10ms
+	undone
+}
+declare_test undo "D9" "a loss that was none is undone"
 
 loss_after_ecn()
 {

@@ -295,6 +295,43 @@ idle_beyond_wrap()
 }
 declare_test idle_beyond_wrap "H16" "pauses longer than a wrap of txBytes and of the timestamp: the measurement restarts"
 
+# The last two probes before a pause are lost, and two are enough for fallback
+idle_after_loss()
+{
+	needs_virtual
+	parameter probes_lost=2
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	sink
+	in_ns sw tc qdisc add dev p1 clsact
+	trace_on hpccpp/hpccpp_mode
+	# answers to probes come back by p1; they are PSH without ACK
+	client 10.0.0.1 send=2000000 acked \
+		"run=tc -n ${NSP}sw filter add dev p1 egress protocol ip pref 1 flower ip_proto tcp tcp_flags 0x08/0x1f action drop" \
+		sleep=0.1 send=20000 acked sleep=0.01 send=20000 acked "run=tc -n ${NSP}sw filter del dev p1 egress pref 1" \
+		sleep=1 send=2000000 acked
+	trace_off "$TMP/trace"
+	parameter probes_lost=4
+	cat "$TMP/client" "$TMP/trace"
+	expect "control in the end" "$(field cc <"$TMP/client")" = hpccpp
+	expect "changes of mode" "$(grep -c hpccpp_mode "$TMP/trace")" -eq 0
+}
+declare_test idle_after_loss "H17" "a probe that was lost before a pause does not count after it"
+
+reprobe()
+{
+	needs_virtual
+	rmmod int_reflector
+	parameter reprobe_max_ms=10
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 2s >/dev/null || fail "flow failed"
+	parameter reprobe_max_ms=1000
+	between "probes in 2 s" "$(counter h1 hpccpp Probes)" 150 220
+}
+declare_test reprobe "H17" "in fallback the interval between probes grows to reprobe_max_ms"
+
 mtu_and_ipv6()
 {
 	local mtu to

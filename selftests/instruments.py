@@ -157,20 +157,26 @@ def analyse(ins: list[Packet], outs: list[Packet], rate: float | None,
                 source, target = p.flow.split(">")
                 for name in (p.flow, f"{target}>{source}"):
                     mss[name] = min(mss.get(name, p.mss), p.mss)
-    waiting: dict[tuple[str, ...], collections.deque[int]] = collections.defaultdict(collections.deque)
+    waiting: dict[tuple[str, ...], list[int]] = collections.defaultdict(list)
     for number, p in enumerate(ins):
         waiting[p.key].append(number)
     fate: dict[int, Packet] = {}
-    unmatched, last_in = [], 0
+    unmatched, last_in, newest = [], 0, -1
+    newest_of: dict[str, int] = {}
     for p in outs:
-        if waiting[p.key] and ins[waiting[p.key][0]].time <= p.time:
-            number = waiting[p.key].popleft()
+        alike = [n for n in waiting[p.key] if ins[n].time <= p.time]
+        if alike:
+            # the oldest that no packet has overtaken, else that none of its flow has, else of all
+            number = next((n for n in alike if n > newest),
+                          next((n for n in alike if n > newest_of.get(p.flow, -1)), alike[0]))
+            waiting[p.key].remove(number)
             fate[number] = p
             last_in = max(last_in, ins[number].time)
+            newest = max(newest, number)
+            newest_of[p.flow] = max(newest_of.get(p.flow, -1), number)
         else:
             unmatched.append(p)
-    # of packets captured in one nanosecond at several ports, none is the later one
-    lost = [p for n, p in enumerate(ins) if n not in fate and p.time + 1 < last_in]
+    lost = [p for n, p in enumerate(ins) if n not in fate and p.time < last_in]
     begin = min(ins[0].time, outs[0].time)
     end = max(ins[-1].time, outs[-1].time)
     count = lambda packets: sum(segments(p, mss) for p in packets)  # noqa: E731

@@ -139,7 +139,7 @@ duplication()
 	HOSTS=1 path
 	in_ns sw tc qdisc replace dev egress root netem limit 10000 duplicate 5%
 	flows cubic
-	agree "unmatched_out -ge 20"
+	agree "unmatched_out -ge 10"
 }
 declare_test duplication "" "a queue that duplicates"
 

@@ -524,12 +524,13 @@ def check_prague_growth(args: argparse.Namespace) -> None:
 
 
 def check_prague_idle(args: argparse.Namespace) -> None:
-    """Rounds counted before and after a pause of more than 2 s, and the virtual and the smoothed
-    RTT (us) after it."""
+    """Rounds, and those without a mark, counted before and after a pause of more than 2 s; the virtual
+    and the smoothed RTT (us) after it."""
     periods = events_of(args.trace, "prague_period")
     for before, e in zip(periods, periods[1:]):
         if e.time - before.time > 2:
             report(rounds_before=before.number("rounds"), rounds_after=e.number("rounds"),
+                   silent_before=before.number("silent"), silent_after=e.number("silent"),
                    rtt_virt=e.number("rtt_virt_us"), srtt=e.number("srtt_us"))
 
 

@@ -362,6 +362,50 @@ client()
 		>"$TMP/client" || fail "talk.py to $*"
 }
 
+# change SPEC...: a step of talk.py that changes the bottleneck's netem
+change()
+{
+	echo "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 $*"
+}
+
+# instead SPEC...: a step of talk.py that puts another netem in place of the bottleneck's
+# (a change would leave "ecn" on)
+instead()
+{
+	echo "run=tc -n ${NSP}sw qdisc del dev egress root; tc -n ${NSP}sw qdisc add dev egress root netem limit 100000 $*"
+}
+
+# timeout_in_cwr EVENT: every packet is marked for 5 ms, then all are lost until a timeout; the
+# trace of EVENT is in $TMP/trace. RTT 40 ms.
+timeout_in_cwr()
+{
+	lossy loss 0%
+	sink "$CC"
+	trace_on "$1"
+	client 10.0.0.1 flood=0.25 "$(instead loss 100% ecn)" sleep=0.005 "$(instead loss 100%)" sleep=0.6 \
+		"$(instead loss 0%)" acked
+	trace_off "$TMP/trace"
+	cat "$TMP/trace"
+	expect "reduction for a mark, then for loss" "$(field cause <"$TMP/trace" | head -n2 | paste -sd' ')" = "ecn loss"
+}
+
+# limit_given_back: the control under test limits TSO packets of a small window; the next control's
+# are long again. With offloads.
+limit_given_back()
+{
+	OFFLOADS=1 dumbbell 1 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	sink "$CC"
+	SNAPLEN=96 capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
+	client 10.0.0.1 send=20000 acked cc=cubic send=5000000 acked
+	stop_captures
+	packets "$TMP/h.pcap" tcp.len tcp.len | awk '
+		NR < 15 && $1 > first { first = $1 }
+		$1 > most { most = $1 }
+		END { printf "first=%d longest=%d\n", first, most }' | tee "$TMP/judged"
+	expect "longest TSO packet of the next control, bytes" "$(field longest <"$TMP/judged")" -ge 30000
+}
+
 # tail_losses EVENT: twelve bursts whose last packet is lost and repaired by a tail loss
 # probe, without marks. REPAIRED is the number that probes repaired, as counted by the stack;
 # the trace of EVENT is in $TMP/trace. RTT 10 ms.

@@ -30,6 +30,21 @@ fates()
 	in_ns "$1" tc qdisc add dev "$2" parent 1:3 handle 13: netem limit 100000 delay "${3:-30ms}"
 }
 
+# undone [STEP...]: a packet is late by less than its retransmission's RTT (30 ms): a loss that was
+# none. The window is then what it was before. STEPs follow on the same connection.
+undone()
+{
+	lossy delay 20ms
+	fates h1 eth0 18ms
+	# what the window is worth is judged, not whether idling has reduced it
+	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+	sink "$CC"
+	client 10.0.0.1 send=450000 acked info=before- fate=2 send=1448 fate=0 send=100000 acked info=after- "$@"
+	cat "$TMP/client"
+	expect "losses that were undone" "$(in_ns h1 nstat -asz | awk '$1 ~ /TCP.*Undo$/ { n += $2 } END { print n + 0 }')" -ge 1
+	expect "window after it" "$(field after-cwnd <"$TMP/client")" -ge "$(field before-cwnd <"$TMP/client")"
+}
+
 # data_meets NS DEV SPEC...: netem for packets of 1 KB and more that leave there, not for
 # handshakes and ACKs; "loss X% ecn" marks packets, it does not drop them
 data_meets()

@@ -569,33 +569,12 @@ lost_retransmission()
 }
 declare_test lost_retransmission "P8" "a retransmission lost after a timeout reduces the window again"
 
-# change SPEC...: a step of talk.py that changes the bottleneck's netem
-change()
-{
-	echo "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 $*"
-}
-
-# instead SPEC...: a step of talk.py that puts another netem in place of the bottleneck's
-# (a change would leave "ecn" on)
-instead()
-{
-	echo "run=tc -n ${NSP}sw qdisc del dev egress root; tc -n ${NSP}sw qdisc add dev egress root netem limit 100000 $*"
-}
-
 timeout_after_mark()
 {
 	needs_virtual
 	needs_accecn
 	path 1 40ms
-	lossy loss 0%
-	sink
-	trace_on prague/prague_cut
-	# every packet is marked for 5 ms, then all are lost
-	client 10.0.0.1 flood=0.25 "$(instead loss 100% ecn)" sleep=0.005 "$(instead loss 100%)" sleep=0.6 \
-		"$(instead loss 0%)" acked
-	trace_off "$TMP/trace"
-	cat "$TMP/trace"
-	expect "reduction for a mark, then for loss" "$(field cause <"$TMP/trace" | head -n2 | paste -sd' ')" = "ecn loss"
+	timeout_in_cwr prague/prague_cut
 	# at the loss the window is what the mark left, plus a packet or two of growth
 	expect "window when the timeout came" "$(field cwnd <"$TMP/trace" | sed -n 2p)" -le \
 		$(($(field cwnd_after <"$TMP/trace" | sed -n 1p) + 3))
@@ -662,27 +641,13 @@ declare_test idle_pace "P16" "after idling packets leave at the pace of the wind
 
 undo()
 {
-	local before
-
 	needs_virtual
 	needs_accecn
 	path 1 10ms
-	# the late packet arrives while its retransmission is on the way: timestamps show it
-	lossy delay 20ms
-	fates h1 eth0 18ms
-	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
-	sink
-	trace_on prague/prague_cut
-	# one packet is late, the next 70 are not
-	client 10.0.0.1 send=450000 acked fate=2 send=1448 fate=0 send=100000 acked sleep=0.1 \
-		send=2000000 acked info
-	trace_off "$TMP/trace"
-	cat "$TMP/trace" "$TMP/client"
-	expect "undone" "$(in_ns h1 nstat -asz | awk '$1 ~ /TCP.*Undo$/ { n += $2 } END { print n + 0 }')" -ge 1
-	expect "losses" "$(grep -c cause=loss "$TMP/trace")" -ge 1
-	before=$(field cwnd <"$TMP/trace" | head -n1)
-	# CUBIC's curve from the false loss would be flat for seconds
-	expect "window 2 MB later" "$(field cwnd <"$TMP/client")" -gt $((before * 11 / 10))
+	# after a mark growth is additive; on CUBIC's curve of a false loss it would be flat for seconds
+	undone "$(instead delay 20ms loss 100% ecn)" send=14480 acked "$(instead delay 20ms)" send=100000 acked \
+		fate=2 send=1448 fate=0 send=100000 acked info=late- send=4000000 acked info=grown-
+	expect "growth in 4 MB, packets" $(($(field grown-cwnd <"$TMP/client") - $(field late-cwnd <"$TMP/client"))) -ge 10
 }
 declare_test undo "P8" "a loss that was none is undone, growth included"
 
@@ -700,10 +665,10 @@ clamp()
 	client 10.0.0.1 send=1000 acked
 	wait_until in_ns h1 sh -c "ip tcp_metrics show | grep -q ."
 	for ((i = 0; i < 30; i++)); do
-		steps+=(flood=0.021 info)
+		steps+=(flood=0.021 "info=$i-")
 	done
 	client 10.0.0.1 "${steps[@]}"
-	expect "largest window" "$(field cwnd <"$TMP/client" | sort -n | tail -n1)" -eq 12
+	expect "largest window" "$(tr ' ' '\n' <"$TMP/client" | field cwnd | sort -n | tail -n1)" -eq 12
 }
 declare_test clamp "" "the window grows no further than the route lets cwnd"
 
@@ -726,6 +691,28 @@ reordering()
 	expect "false retransmissions" "$(flow_field retrans)" -le 30
 	expect "cuts for false loss" "$(grep -c cause=loss "$TMP/trace")" -le 2
 }
+limits_after() { needs_virtual; needs_accecn; limit_given_back; }
+declare_test limits_after "" "TSO packets are as long as before when another control takes over"
+
+# Requests whose answer's ACKs are all marked, by ACE without options: of the data nothing is
+pure_ack_marks()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn_option=0
+	lossy loss 0%
+	talk_server r --cc prague
+	trace_on prague/prague_period
+	talk cc=prague up=50000 acked "$(instead loss 100% ecn)" talk=1000,1000000 "$(instead loss 0%)" sleep=0.1 \
+		up=200000 acked up=200000 acked
+	trace_off "$TMP/trace"
+	expect "packets acknowledged" "$(field acked <"$TMP/trace" | awk '{ n += $1 } END { print n }')" -ge 250
+	# the request itself is marked
+	expect "marked packets of data" "$(field marked <"$TMP/trace" | awk '{ n += $1 } END { print n }')" -le 1
+}
+declare_test pure_ack_marks "P3" "marks on pure ACKs are not counted against data"
+
 declare_test reordering "P7" "packets out of order by less than a quarter of the RTT are not mistaken for losses"
 
 # --- RTT independence ------------------------------------------------------
@@ -788,11 +775,14 @@ idle()
 	shape 100mbit dualpi2
 	sink
 	trace_on prague/prague_period
-	client 10.0.0.1 send=30000000 sleep=3 send=5000000
+	# after the bulk, 200 small messages without a mark
+	client 10.0.0.1 send=30000000 acked writes=200,3000,0.003 sleep=3 send=5000000
 	trace_off "$TMP/trace"
 	judge prague-idle "$TMP/trace" | tee "$TMP/judged"
 	expect "rounds before idling" "$(field rounds_before <"$TMP/judged")" -ge 500
 	expect "rounds after idling" "$(field rounds_after <"$TMP/judged")" -le 3
+	expect "rounds without a mark before idling" "$(field silent_before <"$TMP/judged")" -ge 50
+	expect "rounds without a mark after idling" "$(field silent_after <"$TMP/judged")" -le 3
 	expect "rtt_virt after idling" "$(field rtt_virt <"$TMP/judged")" -eq "$(field srtt <"$TMP/judged")"
 }
 declare_test idle "P14" "after idling the count of rounds restarts, with the real RTT"
