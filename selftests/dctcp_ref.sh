@@ -181,7 +181,7 @@ timeout_after_mark()
 
 	needs_virtual
 	dumbbell 1 40ms
-	timeout_in_cwr dctcp_ref/dctcp_ref_cut 0.03
+	timeout_in_cwr dctcp_ref/dctcp_ref_cut
 	before=$(field cwnd <"$TMP/trace" | sed -n 1p)
 	expect "ssthresh after the timeout" "$(field ssthresh <"$TMP/trace" | sed -n 2p)" -eq $((before / 2))
 }

@@ -375,22 +375,6 @@ instead()
 	echo "run=tc -n ${NSP}sw qdisc del dev egress root; tc -n ${NSP}sw qdisc add dev egress root netem limit 100000 $*"
 }
 
-# timeout_in_cwr EVENT SECONDS: every packet is marked for SECONDS, then all are lost until a timeout,
-# which comes while the stack is in CWR; the trace of EVENT is in $TMP/trace. RTT 40 ms.
-timeout_in_cwr()
-{
-	lossy loss 0%
-	sink "$CC"
-	trace_on "$1" tcp/tcp_cong_state_set
-	client 10.0.0.1 flood=0.25 "$(instead loss 100% ecn)" sleep="$2" "$(instead loss 100%)" sleep=0.6 \
-		"$(instead loss 0%)" acked
-	trace_off "$TMP/states"
-	cat "$TMP/states"
-	expect "states of the stack: CWR, then Loss" "$(grep 'dport=5299' "$TMP/states" | field cong_state | head -n2 | paste -sd' ')" = "2 4"
-	grep "${1#*/}" "$TMP/states" >"$TMP/trace"
-	expect "reduction for a mark, then for loss" "$(field cause <"$TMP/trace" | head -n2 | paste -sd' ')" = "ecn loss"
-}
-
 # limit_given_back: the control under test limits TSO packets of a small window; the next control's
 # are long again. With offloads.
 limit_given_back()

@@ -45,6 +45,23 @@ undone()
 	expect "window after it" "$(field after-cwnd <"$TMP/client")" -ge "$(field before-cwnd <"$TMP/client")"
 }
 
+# timeout_in_cwr EVENT: ten packets are marked, ten behind them are lost, and all retransmissions,
+# until a timeout, which comes while the stack is in CWR. The trace of EVENT is in $TMP/trace. RTT 40 ms.
+timeout_in_cwr()
+{
+	lossy loss 0%
+	fates h1 eth0
+	sink "$CC"
+	trace_on "$1" tcp/tcp_cong_state_set
+	client 10.0.0.1 send=100000 acked "$(instead loss 100% ecn)" send=14480 fate=1 send=14480 fate=0 sleep=0.05 \
+		"$(instead loss 100%)" sleep=0.6 "$(instead loss 0%)" acked
+	trace_off "$TMP/states"
+	cat "$TMP/states"
+	expect "states of the stack: CWR, then Loss" "$(grep 'dport=5299' "$TMP/states" | field cong_state | head -n2 | paste -sd' ')" = "2 4"
+	grep "${1#*/}" "$TMP/states" >"$TMP/trace"
+	expect "reduction for a mark, then for loss" "$(field cause <"$TMP/trace" | head -n2 | paste -sd' ')" = "ecn loss"
+}
+
 # data_meets NS DEV SPEC...: netem for packets of 1 KB and more that leave there, not for
 # handshakes and ACKs; "loss X% ecn" marks packets, it does not drop them
 data_meets()

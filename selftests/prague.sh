@@ -574,7 +574,7 @@ timeout_after_mark()
 	needs_virtual
 	needs_accecn
 	path 1 40ms
-	timeout_in_cwr prague/prague_cut 0.005
+	timeout_in_cwr prague/prague_cut
 	# at the loss the window is what the mark left, plus a packet or two of growth
 	expect "window when the timeout came" "$(field cwnd <"$TMP/trace" | sed -n 2p)" -le \
 		$(($(field cwnd_after <"$TMP/trace" | sed -n 1p) + 3))
