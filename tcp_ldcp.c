@@ -551,6 +551,17 @@ static bool ldcp_is_limit(const struct sock *sk)
 }
 
 /*
+ * Is there no queue, as far as the RTT tells? A flow whose own host is its bottleneck meets no marks:
+ * its window would grow until a queue elsewhere has to hold all of it.
+ */
+static bool ldcp_rtt_is_base(const struct sock *sk)
+{
+	u32 base = tcp_min_rtt(tcp_sk(sk));
+
+	return ldcp_pace_rtt_us(sk) <= base + base / 4 + 1;
+}
+
+/*
  * The window after @clean packets. A flow at its fair share is marked in every other RTT; where
  * marks are absent for many, others have left, or a loss was not the queue's.
  */
@@ -561,7 +572,7 @@ static u64 ldcp_grown(struct sock *sk, u32 clean, const struct ldcp_gains *gains
 
 	ca->quiet = ldcp_model_quiet(ca->quiet, ca->cw, clean);
 	rounds = ca->quiet >> LDCP_QUIET_Q;
-	if (!after || rounds < after)
+	if (!after || rounds < after || !ldcp_rtt_is_base(sk))
 		return ldcp_model_clean(ca->cw, clean, gains);
 	return ldcp_model_faster(ca->cw, clean, gains, rounds - after + 1);
 }

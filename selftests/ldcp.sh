@@ -955,6 +955,22 @@ freed()
 }
 declare_test freed "L3" "bandwidth that another flow frees is used within 40 RTTs; by the draft's increase in more than 100"
 
+# The host's link is as fast as the bottleneck: the flow's queue is in its host, where nothing marks
+own_queue()
+{
+	needs_virtual
+	dumbbell 1 100us
+	shaper h1 eth0 10gbit
+	wred 10gbit
+	serve r --cc ldcp
+	trace_on ldcp/ldcp_ack
+	send --duration 150ms
+	trace_off "$TMP/trace"
+	# 83 packets are the BDP; the draft's increase alone adds a quarter per RTT
+	expect "largest cw" "$(field cw_q40 <"$TMP/trace" | sort -n | tail -n1 | awk '{ printf "%d", $1 / 2^40 }')" -le 400
+}
+declare_test own_queue "L3" "without marks the window does not grow fast while the RTT says that a queue grows"
+
 retransmissions_pace()
 {
 	local ms
