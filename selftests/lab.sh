@@ -104,6 +104,17 @@ virtual_time()
 }
 declare_test virtual_time "" "10 s of guest sleep take under 1 s; a trivial command under 3 s"
 
+# In virtual time programs take none.
+real_time()
+{
+	[ "${FULL:-}" ] || skip "with FULL=1: by the real clock other work on this machine counts"
+	"$LAB" run --realtime -- env FULL=1 selftests/lowq_tc_undo.sh many_queues completes >"$TMP/real" ||
+		fail "$(grep -v '# SKIP' "$TMP/real")"
+	grep -E '^# 128' "$TMP/real"
+	expect "tests that were run" "$(grep '^ok' "$TMP/real" | grep -vc '# SKIP')" -eq 2
+}
+declare_test real_time "" "lowq-tc sets 128 queues in under 5 s, and completes in 0.15 s, by the real clock"
+
 # What must be the same in two runs: randomness, clock, ports, packets, marks
 fingerprint()
 {
