@@ -17,7 +17,7 @@ GOALS='[
 ANSWER="The longest queue is {range queue_max_kb hpccpp iw=10} with an initial window of 10 packets and {range queue_max_kb hpccpp iw=3} with 3; DCTCP's is {range queue_max_kb dctcp}."
 CONCLUSION="The initial windows of all 60 flows arrive before any feedback can: 60 x 10 packets are 908 kB, so
 with the usual initial window no control can have a shorter queue. With 3 packets per flow HPCC++
-meets the goal. The price of the empty queue is a completion time about a sixth longer than DCTCP's,
+meets the goal. The price of the empty queue is a completion time about a tenth longer than DCTCP's,
 whose queue never runs empty."
 
 run_scenario()

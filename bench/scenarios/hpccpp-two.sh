@@ -19,8 +19,8 @@ GOALS='[
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss"}]'
 ANSWER="HPCC++ follows a drop of the tighter link in {range down_rtts hpccpp} and a rise in {range up_rtts hpccpp}; DCTCP needs {range up_rtts dctcp} for the rise and does not reach the rate after the drop with less than 5 packets queued."
 CONCLUSION="The tighter of the two links changes from one port to the other. HPCC++ takes the maximum of both
-links' loads, so it follows the right one. stage=0 reacts to the rise faster, stage=5 to the drop;
-neither meets both goals of 5 RTTs."
+links' loads, so it follows the right one. stage=0 meets both goals of 5 RTTs. With stage=5, up to five
+additive increases come before a multiplicative one."
 
 # retune DEV RATE: the port's shaper, and what it stamps
 retune()
