@@ -23,11 +23,11 @@ GOALS='[
 ANSWER="At 100 Mb/s Prague gets {range ratio prague rate=100mbit opts=} times CUBIC's rate at 2 to 80 ms, while its packets wait {range prague_p99_us prague rate=100mbit opts=} at p99 and CUBIC's {range cubic_p99_us prague rate=100mbit opts=}."
 CONCLUSION="Three things determine the shares. A Prague flow that is cut once per round settles at W = 2.7 / p
 with random marks of probability p, not at 2 / p. CUBIC's queue marks in waves of 1 to 2 s, which an
-average with gain 1/16 follows too late: the default is 1/8. At 10 Mb/s a single CUBIC packet ahead
-takes longer than the 1 ms threshold, so that every Prague packet is marked; with min=1 (lowq-tc
-prague --step-min 1) a packet is marked only behind another one in Prague's own queue. At 10 Mb/s
-and 2 ms the smallest window of two packets is more than half of the link; opts=fractional:1 allows
-less. The rows with rtt_mode, rtt_limit_us and ewma_shift use the draft's defaults."
+average with gain 1/16 follows too late: the default is 1/8. When marks are absent for longer than
+usual, Prague grows faster than additively: freed capacity is used soon (prague-field-follow), but at
+1 Gb/s, where CUBIC is slow to return, Prague gets up to three times its rate. At 10 Mb/s the threshold
+is the time of two packets, so that min=1 makes no difference. At 10 Mb/s and 2 ms the smallest window
+of two packets is more than half of the link; opts=fractional:1 allows less. The rows with rtt_mode, rtt_limit_us and ewma_shift use the draft's defaults."
 
 run_scenario()
 {
