@@ -191,6 +191,7 @@ undo()
 {
 	needs_virtual
 	dumbbell 1 10ms
+	# shellcheck disable=SC2119 # no steps follow
 	undone
 }
 declare_test undo "D9" "a loss that was none is undone"

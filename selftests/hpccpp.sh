@@ -202,7 +202,7 @@ over_room()
 	chain 6
 	for ((i = 1; i <= 6; i++)); do
 		# the last one also notes when probes arrive, in a record that this one lacks
-		node "s$i" egress 10gbit switch-id "$i" "$([ $i -lt 6 ] && echo nosojourn || echo sojourn)"
+		node "s$i" egress 10gbit switch-id "$i" "$([ "$i" -lt 6 ] && echo nosojourn || echo sojourn)"
 	done
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
 	serve r
@@ -705,7 +705,7 @@ timeout_in_recovery()
 }
 declare_test timeout_in_recovery "" "a timeout in mid-recovery sets the smallest window, too"
 
-# messages N: a step of talk.py for each, N of them, acknowledged one by one
+# messages_of N: steps of talk.py: N messages, acknowledged one by one
 messages_of()
 {
 	local i
@@ -737,6 +737,7 @@ fallback_losses()
 	ssthresh=$(field ssthresh <"$TMP/talk")
 	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -eq 0
 	between "ssthresh after a loss in the window of a mark" "$ssthresh" $((before * 2 / 5)) $((before / 2))
+	# shellcheck disable=SC2046 # words
 	talk cc=hpccpp $(messages_of 60) info=before_ up=30000 fate=1 up=100 fate=0 acked up=3000 acked info
 	cat "$TMP/talk"
 	before=$(field before_cwnd <"$TMP/talk")

@@ -444,6 +444,7 @@ undo()
 	load fast_start=0
 	dumbbell 1 10ms
 	every sysctl -qw net.ipv4.tcp_ecn=1
+	# shellcheck disable=SC2119 # no steps follow
 	undone
 }
 declare_test undo "L13" "a loss of the stable stage that was none is undone"
