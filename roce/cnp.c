@@ -32,6 +32,12 @@ CC_PARAM(cnp_ecn, 1, 0, 3, 0644, "an ECN field; 1 is 01", "ECN field of CNPs");
 CC_PARAM(reduce_gap_us, 4, 0, 1000000, 0644, "microseconds, up to a second",
 	 "a CNP is ignored for this time after the last one of its queue pair, microseconds");
 
+/*
+ * A CNP answers a packet that was sent at most so long ago, queues included. Longer, and a host
+ * that forges CNPs could slow down a queue pair that is idle.
+ */
+#define CNP_LATEST_MS	10
+
 /* A burst of CNPs may use up the limit of this time at once. */
 #define CNP_BURST_NS	(10 * NSEC_PER_MSEC)
 
@@ -334,13 +340,12 @@ void rcm_cnp_received(const struct sk_buff *skb, const struct rcm_packet *p,
 		rcm_count(RCM_CNP_BAD_ICRC);
 	} else if (within(now, qp->cut_at, &reduce_gap_us)) {
 		rcm_count(RCM_CNP_TOO_SOON);
-	} else if (!READ_ONCE(qp->data_sent)) {
-		/* it may be stopped by earlier cuts: another one has nothing to slow down */
+	} else if (time_after(jiffies, READ_ONCE(qp->sent_at) + msecs_to_jiffies(CNP_LATEST_MS))) {
+		/* nothing of it is on the way: there is nothing to slow down */
 		rcm_count(RCM_CNP_NOTHING_SENT);
 	} else if (!qp->dead && !READ_ONCE(rcm_stopping)) {
 		rcm_count(RCM_CNP_HANDLED);
 		qp->cut_at = now;
-		WRITE_ONCE(qp->data_sent, false);
 		qp->cnps_in++;
 		rcm_pace_cut(qp, now);
 	}

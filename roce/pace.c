@@ -126,7 +126,7 @@ static void charge(struct rcm_qp *qp, const struct dcqcn_params *p, enum rcm_lan
 		ns = min(ns, hold_ns() / RXE_REQUESTS);
 	qp->next_ns = due + ns;
 	rcm_rate_sent(&qp->rate, p, len);
-	WRITE_ONCE(qp->data_sent, true);
+	WRITE_ONCE(qp->sent_at, jiffies);
 }
 
 /* When the request that has waited longest must leave */

@@ -68,7 +68,7 @@ enum rcm_counter {
 	RCM_CNP_WRONG_SOURCE,
 	RCM_CNP_BAD_ICRC,
 	RCM_CNP_TOO_SOON,	/* ... within reduce_gap_us */
-	RCM_CNP_NOTHING_SENT,	/* ... for a queue pair that sent no data since its last cut */
+	RCM_CNP_NOTHING_SENT,	/* ... for a queue pair that has sent no data of late */
 	RCM_TABLE_FULL,		/* queue pairs not entered into the table: max_qps */
 	RCM_ASKED,		/* questions to the RDMA core about a queue pair */
 	RCM_ASKED_LINE,		/* questions to a network device about its speed */
@@ -165,7 +165,6 @@ enum rcm_kind { RCM_KIND_UNKNOWN, RCM_CONNECTED, RCM_DATAGRAM };
  * @dead:	removed from the table
  * @destroyed:	the RDMA core is destroying the queue pair: nothing is held back any more
  * @limited:	paced: below line rate, or with packets in the FIFO; read without the lock
- * @data_sent:	data has left since the last cut; set without the lock
  * @sending:	a packet has left the FIFO and is on its way to the device
  * @sending_lane: lane of that packet
  * @turn:	lane to serve next
@@ -177,6 +176,7 @@ enum rcm_kind { RCM_KIND_UNKNOWN, RCM_CONNECTED, RCM_DATAGRAM };
  * @cnp_at:	ns: when the last CNP was sent because of this queue pair
  * @cut_at:	ns: when the last CNP cut its rate
  * @used:	jiffies: when a packet of it was last seen
+ * @sent_at:	jiffies: when data of it last left; set without the lock
  * @cnps_in:	CNPs that cut its rate
  * @cnps_out:	CNPs sent because of packets to it (local) or from it (remote)
  * @dropped:	packets dropped because the FIFO was full or the queue pair gone
@@ -200,7 +200,6 @@ struct rcm_qp {
 	bool dead;
 	bool destroyed;
 	bool limited;
-	bool data_sent;
 	bool sending;
 	u8 sending_lane;
 	u8 turn;
@@ -212,6 +211,7 @@ struct rcm_qp {
 	u64 cnp_at;
 	u64 cut_at;
 	unsigned long used;
+	unsigned long sent_at;
 	u64 cnps_in;
 	u64 cnps_out;
 	u64 dropped;

@@ -574,28 +574,32 @@ hold()
 }
 declare_test hold "R6" "a request is held back for at most hold_ms"
 
-# CNPs, forged, for a queue pair that sends nothing do not slow it down.
+# CNPs for packets that are on the way all count, also those sent before the last cut. CNPs, forged,
+# for a queue pair that sends nothing do not slow it down.
 nothing_sent()
 {
-	local pid
+	local pid before
 
 	needs_virtual
-	load line_rate_mbps=1000
+	load line_rate_mbps=1000 reduce_gap_us=0
 	hosts 2
 	roce h1 send --duration 300ms --depth 1 --size 1024 &
 	wait_until known_at ::ffff:10.0.1.1
 	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
 	pid=$(ip netns pids "${NSP}h1")
 	kill -STOP "$pid"
-	sleep 0.01
+	forge --count 20 --rate 8000
+	before=$(rcm_counter cnp_handled)
+	expect "CNPs that cut the rate, just after the data" "$before" -ge 10
+	sleep 0.05
 	forge --count 1000 --rate 8000
 	kill -CONT "$pid"
 	wait $!
-	expect "CNPs that cut the rate" "$(rcm_counter cnp_handled)" -eq 1
+	expect "CNPs that cut the rate later" "$(rcm_counter cnp_handled)" -eq "$before"
 	expect "CNPs that did not" "$(rcm_counter cnp_nothing_sent)" -ge 900
 	load
 }
-declare_test nothing_sent "R6 R12" "a queue pair that has sent no data since its last cut is not cut again"
+declare_test nothing_sent "R6 R12" "all CNPs for packets on the way count; a queue pair that has sent no data for 10 ms is not cut"
 
 # timers FILE: how often a queue pair's timer has expired in a trace
 timers()
