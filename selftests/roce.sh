@@ -589,6 +589,7 @@ nothing_sent()
 	pid=$(ip netns pids "${NSP}h1")
 	kill -STOP "$pid"
 	forge --count 20 --rate 8000
+	sleep 0.005
 	before=$(rcm_counter cnp_handled)
 	expect "CNPs that cut the rate, just after the data" "$before" -ge 10
 	sleep 0.05
