@@ -26,9 +26,10 @@ GOALS='[
 	{"metric":"drops","row":"prague","op":"<=","value":0,"variant":"*","text":"no loss"}]'
 ANSWER="Prague uses {range utilisation prague rate=100mbit} of a link of 100 Mb/s with a queueing delay of {range delay_p99_us prague rate=100mbit} at p99."
 CONCLUSION="At 100 and 1000 Mb/s packets wait for about the step threshold of 1 ms and no longer. At 10 Mb/s one
-packet takes 1.2 ms to send, longer than the threshold: four flows at 98 % load cannot wait less than
-1.5 ms at p99, and even four perfectly paced flows with random phases wait 2.6 ms. A threshold of
-300 us with fractional windows comes closest, and costs 2 to 5 % of the rate."
+packet takes 1.2 ms to send, and the threshold is the time of two: with less, Prague gets a tenth of
+CUBIC's rate beside it (prague-cubic). Four perfectly paced flows with random phases at 98 % load wait
+2.6 ms at p99. A threshold of 300 us, alone on the link, comes closest to 1.5 ms, and costs 2 to 5 % of
+the rate."
 
 run_scenario()
 {
