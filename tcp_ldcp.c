@@ -551,8 +551,8 @@ static bool ldcp_is_limit(const struct sock *sk)
 }
 
 /*
- * Is there no queue, as far as the RTT tells? A flow whose own host is its bottleneck meets no marks:
- * its window would grow until a queue elsewhere has to hold all of it.
+ * Is there no queue, as far as the RTT tells? A flow whose own host is its bottleneck meets no
+ * marks: its window would grow until a queue elsewhere has to hold all of it.
  */
 static bool ldcp_rtt_is_base(const struct sock *sk)
 {
