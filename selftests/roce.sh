@@ -981,7 +981,7 @@ alpha_between()
 	sleep 0.1
 	pid=$(ip netns pids "${NSP}h1")
 	kill -STOP "$pid"
-	sleep 0.01
+	sleep 0.002
 	forge
 	sleep 0.0105
 	"$@"
