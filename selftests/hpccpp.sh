@@ -728,9 +728,9 @@ fallback_losses()
 	counters
 	# shellcheck disable=SC2046 # words
 	talk cc=hpccpp $(messages_of 60) info=before_ \
-		"run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 100% ecn" \
+		"$(change loss 100% ecn)" \
 		up=29000 fate=1 up=2900 fate=0 up=29000 \
-		"run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 0%" \
+		"$(change loss 0%)" \
 		acked info
 	cat "$TMP/talk"
 	before=$(field before_cwnd <"$TMP/talk")

@@ -102,7 +102,7 @@ virtual_time()
 	expect "what 10 s of sleep add to it, ms" $((sleeping - trivial)) -lt 1000
 	expect "what 2 s of sleep take with --realtime, ms" "$(wall_ms "$LAB" run --realtime -- sleep 2)" -ge 2000
 }
-declare_test virtual_time "" "10 s of guest sleep take under 1 s; a trivial command under 3 s"
+declare_test virtual_time "" "10 s of guest sleep add under 1 s; a trivial command takes under 3 s"
 
 # In virtual time programs take none.
 real_time()

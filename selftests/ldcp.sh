@@ -726,6 +726,7 @@ marks_on_acks()
 		up=100000 acked)
 	talked ldcp_ack ldcp_window
 	sed 's/.*: ldcp_/ldcp_/' "$TMP/ours" | tail -n 60 | head -n 5
+	expect "marks of one ACK, more than it confirms" "$(awk "$VALUES"'/ldcp_ack/ { if (v["marked"] > 2) n++ } END { print n + 0 }' "$TMP/ours")" -eq 0
 	# what leaves meanwhile is marked: the request, and the first packet after it
 	expect "marked packets of data, at most" "$(awk "$VALUES"'/ldcp_ack/ { n += v["marked"] } END { print n + 0 }' "$TMP/ours")" -le 3
 	expect "cw at the end" "$(grep ldcp_ack "$TMP/ours" | tail -n1 | field cw_q40 | awk '{ print $1 / 2^40 }')" -ge 8

@@ -385,10 +385,12 @@ limit_given_back()
 	SNAPLEN=96 capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
 	client 10.0.0.1 send=20000 acked cc=cubic send=5000000 acked
 	stop_captures
-	packets "$TMP/h.pcap" tcp.len tcp.len | awk '
-		NR < 15 && $1 > first { first = $1 }
-		$1 > most { most = $1 }
-		END { printf "first=%d longest=%d\n", first, most }' | tee "$TMP/judged"
+	# the first 20000 bytes are the control's under test
+	packets "$TMP/h.pcap" 'tcp.len > 0' tcp.len | awk '
+		(sum += $1) <= 20000 && $1 > first { first = $1 }
+		$1 > longest { longest = $1 }
+		END { printf "first=%d longest=%d\n", first, longest }' | tee "$TMP/judged"
+	expect "longest TSO packet of this one, bytes" "$(field first <"$TMP/judged")" -le 10000
 	expect "longest TSO packet of the next control, bytes" "$(field longest <"$TMP/judged")" -ge 30000
 }
 
@@ -426,9 +428,9 @@ lost_again()
 	sink "$CC"
 	trace_on "$1" tcp/tcp_cong_state_set
 	for i in 1 2 3 4; do
-		client 10.0.0.1 send=300000 "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 100%" \
-			send=100000 sleep=0.3 "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 25%" \
-			sleep=1 "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 loss 0%" send=200000 acked
+		client 10.0.0.1 send=300000 "$(change loss 100%)" \
+			send=100000 sleep=0.3 "$(change loss 25%)" \
+			sleep=1 "$(change loss 0%)" send=200000 acked
 	done
 	trace_off "$TMP/trace"
 	judge recovery-cuts "$TMP/trace" | tee "$TMP/judged"
