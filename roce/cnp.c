@@ -33,8 +33,8 @@ CC_PARAM(reduce_gap_us, 4, 0, 1000000, 0644, "microseconds, up to a second",
 	 "a CNP is ignored for this time after the last one of its queue pair, microseconds");
 
 /*
- * A CNP answers a packet that was sent at most so long ago, queues included. Longer, and a host
- * that forges CNPs could slow down a queue pair that is idle.
+ * A CNP comes at most this long after the packet that it is for, queues included. Later ones are
+ * ignored: a host that forges them must not slow down an idle queue pair.
  */
 #define CNP_LATEST_MS	10
 

@@ -23,8 +23,8 @@ ANSWER="Beside LDCP's answers the long flow loses {range long_drops ldcp} packet
 CONCLUSION="Each answer fills the queue up to K for one RTT, and every packet of the long flow that is marked
 meanwhile reduces its window by beta; it regains alpha per RTT. The share that a lone long flow
 keeps follows from alpha / beta. With 1/2, the defaults, it keeps a third to four fifths of its rate,
-and answers take a third of the time or less at p99. With 8 it keeps nearly all of it, but the queue is longer and
-flows converge to equal shares more slowly (see ldcp-sweep)."
+and answers take a third of the time or less at p99. With 8 it keeps nearly all of it, but the queue is
+longer and flows converge to equal shares more slowly (see ldcp-sweep)."
 
 run_scenario()
 {

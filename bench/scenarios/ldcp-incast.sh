@@ -19,8 +19,8 @@ ANSWER="LDCP's answers take {range rpc_p99_us ldcp} at p99, with {range timeouts
 CONCLUSION="All answers together need at least 13.8 ms, so half of DCTCP's time with its usual ten packets cannot
 be reached. With an initial window as large as LDCP's, DCTCP has timeouts. The queue drops 94 % of
 LDCP's first RTT, as intended. Most of these losses are detected one tick of the kernel's timer
-(4 ms) later; windows then begin with the few packets that arrived.
-Therefore LDCP takes longer than DCTCP with ten packets."
+(4 ms) later; windows then begin with the few packets that arrived. Therefore LDCP takes longer than
+DCTCP with ten packets."
 
 run_scenario()
 {

@@ -27,7 +27,8 @@ average with gain 1/16 follows too late: the default is 1/8. When marks are abse
 usual, Prague grows faster than additively: freed capacity is used soon (prague-field-follow), but at
 1 Gb/s, where CUBIC is slow to return, Prague gets up to three times its rate. At 10 Mb/s the threshold
 is the time of two packets, so that min=1 makes no difference. At 10 Mb/s and 2 ms the smallest window
-of two packets is more than half of the link; opts=fractional:1 allows less. The rows with rtt_mode, rtt_limit_us and ewma_shift use the draft's defaults."
+of two packets is more than half of the link; opts=fractional:1 allows less. The rows with rtt_mode,
+rtt_limit_us and ewma_shift use the draft's defaults."
 
 run_scenario()
 {
