@@ -641,26 +641,21 @@ static u32 prague_undo_cwnd(struct sock *sk)
 	return whole_window(ca);
 }
 
-/*
- * RFC 6937: in recovery the window follows what arrives, towards ssthresh. An ACK that
- * delivers nothing sends nothing; one more packet than delivered may leave only when
- * SND.UNA advances and nothing more is lost.
- */
+/* In recovery the window follows what arrives, towards ssthresh (RFC 6937). */
 static void recovery_window(struct tcp_sock *tp, const struct rate_sample *rs, bool una_advanced)
 {
-	s32 in_flight = tcp_packets_in_flight(tp), gap = tp->snd_ssthresh - in_flight, out;
+	u32 acked = max(rs->acked_sacked, 0);
+	struct prague_prr prr = {
+		.ssthresh = tp->snd_ssthresh,
+		.prior_cwnd = tp->prior_cwnd,
+		.in_flight = tcp_packets_in_flight(tp),
+		.delivered = tp->prr_delivered + acked,
+		.out = tp->prr_out,
+	};
 
-	if (rs->acked_sacked <= 0)
-		return;
-	tp->prr_delivered += rs->acked_sacked;
-	if (gap < 0)
-		out = DIV_ROUND_UP_ULL((u64)tp->snd_ssthresh * tp->prr_delivered,
-				       max(tp->prior_cwnd, 1U)) - tp->prr_out;
-	else
-		out = min_t(s32, gap, max_t(s32, tp->prr_delivered - tp->prr_out,
-					    rs->acked_sacked) + (una_advanced && !rs->losses));
-	out = max(out, tp->prr_out ? 0 : 1);
-	tcp_snd_cwnd_set(tp, max(in_flight + out, 1));
+	tp->prr_delivered = prr.delivered;
+	tcp_snd_cwnd_set(tp, prague_prr_window(&prr, tcp_snd_cwnd(tp), acked,
+					       una_advanced && !rs->losses));
 }
 
 static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struct rate_sample *rs)

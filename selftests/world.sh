@@ -163,7 +163,8 @@ device_lines()
 
 # make_tunnels VERSION: makes the tunnels at both ends. The N-th has 10.9.N.1 and fd09:N::1 at h1, .2
 # and ::2 at r. WAYS become world.py's ways through them. Inside and outside are the same version
-# of IP, except with SIT; FULL=1: all four.
+# of IP, except with SIT, which carries IPv6; FULL=1: all four where the tunnel carries both (IPIP
+# carries IPv4).
 make_tunnels()
 {
 	local host from to end n name options
@@ -182,7 +183,7 @@ make_tunnels()
 			fi
 			[ "$host" = h1 ] || continue
 			[ "$name" = sit ] || [ "$1-${FULL:-}" = 6- ] || WAYS+=("--way=$name,to=10.9.$n.2,$HIDDEN")
-			[ "$name" != sit ] && [ "$1-${FULL:-}" = 4- ] || WAYS+=("--way=${name}6,to=fd09:$n::2,$HIDDEN")
+			[ "$name" = ipip ] || { [ "$name" != sit ] && [ "$1-${FULL:-}" = 4- ]; } || WAYS+=("--way=${name}6,to=fd09:$n::2,$HIDDEN")
 		done < <(device_lines "$1" "$from" "$to") >"$TMP/batch"
 		ip -n "$NSP$host" -batch "$TMP/batch" || fail "no tunnels"
 		wireguard "$host" "t$n" "$1" "$to"
