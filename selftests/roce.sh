@@ -627,7 +627,7 @@ timers_per_packet()
 	stop_captures
 	wait "$flow"
 	sent=$(packets "$TMP/h.pcap" 'infiniband.bth.opcode <= 4' frame.number | wc -l)
-	echo "$1 queue pairs: $(timers "$TMP/trace") timers, $sent packets"
+	measured "$1 queue pairs: $(timers "$TMP/trace") timers, $sent packets"
 	expect "packets sent, of $1 queue pairs" "$sent" -ge 30
 	expect "timers per packet, of $1 queue pairs" "$(awk -v t="$(timers "$TMP/trace")" -v s="$sent" 'BEGIN { print t / s }')" -le 1.2
 	teardown
@@ -646,6 +646,46 @@ wakeups()
 	load
 }
 declare_test wakeups "R6" "at most 1.2 timers per packet sent, with one queue pair and with many"
+
+# softirq_us: of 1000 backlogged queue pairs of h1: softirq time per packet, microseconds
+softirq_us()
+{
+	local flow ticks packets count=/sys/class/infiniband/${NSP}h1/ports/1/hw_counters/sent_pkts
+
+	(fail() { :; }; roce h1 send --duration 600s --qps 1000 --size 8192) &
+	flow=$!
+	sleep 5
+	ticks=$(awk '$1 == "cpu" { print $8 }' /proc/stat)
+	packets=$(cat "$count")
+	sleep 5
+	awk -v t="$ticks" -v p="$packets" -v sent="$(cat "$count")" '
+		$1 == "cpu" { printf "%.1f\n", ($8 - t) * 10000 / (sent - p) }' /proc/stat
+	ip netns pids "${NSP}h1" | xargs -r kill -9
+	wait "$flow"
+}
+
+# What the module adds to a packet's softirq time: without it, with it, and with all packets
+# marked, so that every queue pair has a rate, a timer and a FIFO, and CNPs come.
+softirq()
+{
+	local absent idle marked
+
+	[ -z "${LOWQ_LAB:-}" ] || skip "by the real clock, on a real kernel"
+	rmmod roce_rcm
+	roce_dumbbell 1 10gbit 20us
+	roce_serve r
+	absent=$(softirq_us)
+	modprobe roce_rcm line_rate_mbps=1000 rate_min_mbps=1 dcqcn_timer_us=5000 dcqcn_alpha_us=5000
+	idle=$(softirq_us)
+	mark_all
+	marked=$(softirq_us)
+	measured "softirq time per packet, us: $absent without the module, $idle with it, $marked with marks"
+	expect "softirq time per packet with the module, of $absent us without" "$idle" -le \
+		"$(awk -v a="$absent" 'BEGIN { print a * 2 }')"
+	expect "softirq time per packet with marks, of $absent us without" "$marked" -le \
+		"$(awk -v a="$absent" 'BEGIN { print a * 5 }')"
+}
+declare_test softirq "R6" "softirq time per packet of 1000 backlogged queue pairs, beside the module's absence"
 
 # --- incast ----------------------------------------------------------------
 

@@ -67,6 +67,12 @@ between()
 	expect "$1" "$2" -le "$4"
 }
 
+# measured WHAT: printed with the test's result, which a passing test's other output is not
+measured()
+{
+	echo "measured: $*"
+}
+
 # run_tests [FUNCTION...]: runs all or the named tests, prints TAP, exits as kselftest expects
 run_tests()
 {
@@ -90,6 +96,7 @@ run_tests()
 		case $rc in
 		0)
 			passed=$((passed + 1))
+			sed -n 's/^measured: /# /p' "$TMP/log"
 			echo "ok $n $what"
 			;;
 		"$KSFT_SKIP") echo "ok $n $what # SKIP $(cat "$TMP/why")" ;;
