@@ -865,7 +865,7 @@ static size_t ldcp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_in
 
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
-	bw = ldcp_model_rate(READ_ONCE(ca->cw), tp->mss_cache, max(tp->srtt_us >> 3, 1U));
+	bw = ldcp_model_rate(READ_ONCE(ca->cw), tp->mss_cache, ldcp_pace_rtt_us(sk));
 	memset(&info->bbr, 0, sizeof(info->bbr));
 	info->bbr.bbr_bw_lo = (u32)bw;
 	info->bbr.bbr_bw_hi = (u32)(bw >> 32);

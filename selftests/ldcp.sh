@@ -990,6 +990,29 @@ retransmissions_pace()
 }
 declare_test retransmissions_pace "" "after many losses the RTTs of retransmissions, in milliseconds, do not slow the pace"
 
+# ss shows the rate at which packets leave, also where srtt has the RTTs of retransmissions
+rate_shown()
+{
+	local i
+
+	needs_virtual
+	dumbbell 1 100us
+	wred 10gbit
+	initial 87
+	serve r --cc ldcp
+	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --flows 8 --size 2M >"$TMP/flow.json" &
+	for ((i = 0; i < 40; i++)); do
+		sleep 0.0005
+		in_ns h1 ss -Htin state established '( dport = :5201 )' >>"$TMP/ss"
+	done
+	wait $!
+	# in slow start packets leave at twice the rate, in the first RTT as fast as they can
+	sed -nE 's/.*bw:([0-9]+)bps.*pacing_gain:([0-9]+).* pacing_rate ([0-9]+)bps.*/\1 \3/p' "$TMP/ss" >"$TMP/rates"
+	expect "samples" "$(wc -l <"$TMP/rates")" -ge 100
+	expect "samples whose rate is another" "$(awk '{ r = $2 / $1; if (r < 100 && (r < 0.98 || r > 1.02) && (r < 1.96 || r > 2.04)) n++ } END { print n + 0 }' "$TMP/rates")" -eq 0
+}
+declare_test rate_shown "L15" "ss shows cw / RTT as bw, the rate at which packets leave"
+
 # --- parameters, switching, unloading -----------------------------------------
 
 parameters()
