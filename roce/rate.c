@@ -36,6 +36,11 @@ CC_PARAM(ldcp_alpha, 1024, 1, 1024, 0644, "1024 is a packet",
 	 "LDCP: increase per RTT, packets in 1/1024");
 CC_PARAM(ldcp_beta, 1024, 1, 1024, 0644, "1024 is a packet",
 	 "LDCP: decrease per CNP, packets in 1/1024");
+CC_PARAM(ldcp_eta, 512, 1, 1023, 0644, "512 is 1/2; 1024 would ignore CNPs",
+	 "LDCP: factor of a decrease below one packet, in 1/1024");
+CC_PARAM(ldcp_shift_gamma, 3, LDCP_SHIFT_GAMMA_MIN, LDCP_SHIFT_GAMMA_MAX, 0644,
+	 "gamma is 1/4, 1/8 or 1/16",
+	 "LDCP: gamma, smallest window and step below one packet, is 2^-shift_gamma");
 
 static u64 mbps(const struct cc_param *p)
 {
@@ -63,12 +68,11 @@ void rcm_rate_params(struct dcqcn_params *p, u64 device_line)
 
 /* --- LDCP ------------------------------------------------------------------ */
 
-/* For windows below one packet: the draft's eta = 1/2 and gamma = 1/8 */
 static struct ldcp_gains ldcp_gains(void)
 {
 	return (struct ldcp_gains){
 		.alpha = READ_ONCE(ldcp_alpha.value), .beta = READ_ONCE(ldcp_beta.value),
-		.eta = LDCP_GAIN_ONE / 2, .shift_gamma = 3,
+		.eta = READ_ONCE(ldcp_eta.value), .shift_gamma = READ_ONCE(ldcp_shift_gamma.value),
 	};
 }
 

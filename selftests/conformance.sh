@@ -96,7 +96,13 @@ while IFS='|' read -r _ id level what where shown state _; do
 		wrong+=$(check_ref "$id" "$ref")
 	done < <(tr ';' '\n' <<<"$shown" | sed 's/^ *//; s/ *$//')
 	wrong+=$(check_where "$where")
-	[[ $state =~ ^\ *(done|deviates:|n/a:|open:) ]] || wrong+="state is '$state'"
+	[[ $state =~ ^\ *(done|choice:|deviates:|n/a:|open:) ]] || wrong+="state is '$state'"
+	# the parameter that gives the document's letter
+	if [[ $state =~ ^\ *choice: ]]; then
+		[[ $state =~ ^\ *choice:\ \`([a-z_]+)=[0-9]+\` ]] || wrong+="a choice names no parameter"
+		(cd .. && grep -qs "CC_PARAM(${BASH_REMATCH[1]:-}," "${SOURCES[@]}") ||
+			wrong+="no parameter ${BASH_REMATCH[1]:-}"
+	fi
 	[ -n "${shown// /}" ] || [[ $state =~ ^\ *(n/a|open): ]] || wrong+="nothing shows it"
 	[ -n "${where// /}" ] && [ -n "${what// /}" ] && [ -n "${level// /}" ] || wrong+="a column is empty"
 	if [ -n "$wrong" ]; then

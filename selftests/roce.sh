@@ -490,6 +490,36 @@ ldcp()
 }
 declare_test ldcp "R8" "LDCP: a CNP takes beta packets per RTT off the rate, each RTT gives alpha"
 
+# below_one ETA SHIFT_GAMMA: below one packet per RTT, which is 17.3 Mb/s, a cut is by ETA/1024, at
+# most to gamma
+below_one()
+{
+	load algorithm=1 line_rate_mbps=1000 rate_min_mbps=1 ldcp_rtt_us=500 ldcp_alpha=64 cnp_interval_us=0 \
+		reduce_gap_us=0 "ldcp_eta=$1" "ldcp_shift_gamma=$2"
+	hosts 1
+	mark_all
+	trace_on roce_rcm/roce_rcm_cut
+	roce h1 send --duration 100ms --size 8192
+	trace_off "$TMP/trace"
+	awk "$VALUES"'v["before_bps"] < 1.7e7 { print v["before_bps"] / 17.3e6, v["rate_bps"] / 17.3e6 }' \
+		"$TMP/trace" >"$TMP/cuts"
+	expect "cuts" "$(wc -l <"$TMP/cuts")" -ge 10
+	expect "cuts to another window, eta $1, shift_gamma $2" "$(awk -v eta="$1" -v shift="$2" '
+		{ want = $1 * eta / 1024; if (want < 2 ^ -shift) want = 2 ^ -shift
+		  if ($2 < want * 0.98 || $2 > want * 1.02) print }' "$TMP/cuts" | tee /dev/stderr | wc -l)" -eq 0
+	teardown
+}
+
+ldcp_below_one()
+{
+	needs_virtual
+	below_one 512 3
+	below_one 768 4
+	below_one 1 2
+	load
+}
+declare_test ldcp_below_one "R8" "LDCP: below one packet per RTT a CNP multiplies by eta, down to gamma"
+
 # windows FILE SOURCE: data packets that SOURCE sent, in whole windows of 50 ms from 100 ms
 # after the first on
 windows()
