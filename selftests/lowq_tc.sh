@@ -10,40 +10,14 @@
 #
 # LOWQ_TC names the script to test (default: ../scripts/lowq-tc, or the installed one).
 
-# shellcheck source=lib.sh
-. "$(dirname "$0")/lib.sh"
-[ "$LOWQ_TC" ] || skip_all "lowq-tc is neither in ../scripts nor installed"
-LOWQ_TC=$(readlink -f "$LOWQ_TC")
-ns=${NSP}a
-export LOWQ_STATE_DIR=$TMP/state LC_ALL=C
-
-readonly allowed_key=net.ipv4.tcp_allowed_congestion_control
-allowed=$(sysctl -n "$allowed_key" 2>/dev/null)
-
-trap '[[ $(sysctl -n "$allowed_key" 2>/dev/null) == "$allowed" ]] ||
-	sysctl -qw "$allowed_key=$allowed" 2>/dev/null' EXIT
+# shellcheck source=lib_tc.sh
+. "$(dirname "$0")/lib_tc.sh"
 
 same() {	# EXPECTED GOT WHAT
 	[[ $1 == "$2" ]] && return
 	diff <(printf '%s\n' "$1") <(printf '%s\n' "$2")
 	fail "$3 differs"
 }
-
-# Runs lowq-tc on $ns; puts its output into $out, $err, its status into $rc.
-lt() {
-	"$LOWQ_TC" -n "$ns" "$@" >"$TMP/out" 2>"$TMP/err"
-	rc=$?
-	out=$(<"$TMP/out")
-	err=$(<"$TMP/err")
-	return "$rc"
-}
-
-must() {	# ARGUMENTS...: lowq-tc has to succeed and say nothing bad
-	lt "$@" || fail "lowq-tc $* gave $rc: $err"
-}
-
-tcn() { tc -n "$ns" "$@"; }
-ipn() { ip -n "$ns" "$@"; }
 
 # What a change could show in.
 picture() {
@@ -74,13 +48,7 @@ fresh() {
 }
 
 setup() {
-	local tool
-
-	for tool in ip tc jq sysctl unshare; do
-		command -v $tool >/dev/null || skip "no $tool"
-	done
-	((EUID == 0)) || skip 'not root'
-	unshare -n ip link add type veth || skip 'no veth or no network namespaces'
+	need_veth
 	fresh || fail 'no fresh namespaces'
 }
 
@@ -411,14 +379,10 @@ declare_test t_refused_queue "" 'a queue or option that the kernel lacks is refu
 t_refused_queue() {
 	if have_red; then
 		# A kernel with everything: let tc play one without.
-		mkdir -p "$TMP/lacking"
-		cat >"$TMP/lacking/tc" <<-END
-			#!/bin/sh
-			case " \$* " in *" red limit "*) echo 'Error: Specified qdisc kind is unknown.' >&2; exit 2 ;; esac
-			exec $(command -v tc) "\$@"
-		END
-		chmod +x "$TMP/lacking/tc"
-		PATH=$TMP/lacking:$PATH
+		# shellcheck disable=SC2016 # the wrapper expands
+		wrapped tc 'case " $* " in
+			*" red limit "*) echo "Error: Specified qdisc kind is unknown." >&2; exit 2 ;; esac'
+		PATH=$TMP/wrapped:$PATH
 	fi
 	refused "this kernel has no 'red' queue" dctcp lq0 --rate 1gbit --k 20
 }
@@ -619,22 +583,16 @@ t_foreign() {
 failing() {
 	local tool
 
-	mkdir -p "$TMP/failing"
 	for tool in tc ip sysctl; do
-		cat >"$TMP/failing/$tool" <<-END
-			#!/bin/bash
-			case " \$* " in
+		# shellcheck disable=SC2016 # the wrapper expands
+		wrapped "$tool" 'case " $* " in
 			*" show "* | *" help "* | *" -n net."* | *" get "*) ;;
 			*" netns exec "*" sysctl -q -w "*) ;;
 			*" add "* | *" del "* | *" replace "* | *" set "* | *" -w "*)
-				n=\$((\$(<$TMP/failing/n) - 1))
-				echo \$n >$TMP/failing/n
-				if ((n == 0)); then echo 'made to fail' >&2; exit 1; fi
-				;;
-			esac
-			exec $(command -v "$tool") "\$@"
-		END
-		chmod +x "$TMP/failing/$tool"
+				n=$(($(<$TMP/n) - 1))
+				echo $n >$TMP/n
+				if ((n == 0)); then echo "made to fail" >&2; exit 1; fi
+			esac'
 	done
 }
 
@@ -645,8 +603,8 @@ fails_everywhere() {	# ARGUMENTS...
 	failing
 	before=$(picture)
 	while ((++n < 20)); do
-		echo "$n" >"$TMP/failing/n"
-		if PATH=$TMP/failing:$PATH lt "$@" --no-rehearsal; then
+		echo "$n" >"$TMP/n"
+		if PATH=$TMP/wrapped:$PATH lt "$@" --no-rehearsal; then
 			((n > 2)) || fail "'$*' never failed"
 			return
 		fi
@@ -683,17 +641,10 @@ t_killed() {
 	local before
 
 	before=$(picture)
-	mkdir -p "$TMP/killing"
-	cat >"$TMP/killing/tc" <<-END
-		#!/bin/sh
-		case " \$* " in *" class add "*) kill -KILL "\$(cat "$TMP/pid")" ;; esac
-		exec $(command -v tc) "\$@"
-	END
-	chmod +x "$TMP/killing/tc"
-	# shellcheck disable=SC2016
-	bash -c 'echo $$ >"$1"; shift; exec "$@"' sh "$TMP/pid" env "PATH=$TMP/killing:$PATH" \
-		"$LOWQ_TC" -n "$ns" fifo lq0 --rate 1gbit --no-rehearsal >/dev/null 2>&1 &
-	{ wait $!; } 2>/dev/null
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" class add "*) kill -KILL $caller; exit 1 ;; esac'
+	PATH=$TMP/wrapped:$PATH lt fifo lq0 --rate 1gbit --no-rehearsal
+	expect "status" "$rc" -eq 137
 	must show
 	[[ $out == *"cut short"* ]] || fail "show: $out"
 	must reset lq0

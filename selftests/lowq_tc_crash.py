@@ -5,7 +5,8 @@ resets, and while it resets after a killed reset. Then resets, and compares the 
 what it was: tc, ip and sysctl as text, byte by byte.
 
 The package runs in forked children. The only function in it that changes anything counts there,
-and sends SIGKILL to its own process. lowq_tc.sh kills the program from outside.
+and sends SIGKILL to its own process. It hands many commands to one tc: of these it then runs only
+those before the point. lowq_tc.sh kills the program from outside.
 
 FULL=1 pairs each profile with each kind of device, and both with each queue that may be there
 before; some of these pairs are THOROUGH. FULL=2: all are, also with hundreds of positions.
@@ -32,6 +33,7 @@ for folder in (os.path.dirname(os.path.realpath(os.environ.get("LOWQ_TC", HERE))
         break
 
 from lowq_tc import cli, execute, inspect, journal  # noqa: E402
+from lowq_tc.command import Command  # noqa: E402
 
 for part in ("device", "host"):  # else each child would compile them
     importlib.import_module("lowq_tc." + part)
@@ -90,7 +92,19 @@ def lowq(argv: list[str], at: int = 0, do: Callable[[], None] | None = None, wri
                 point()
             return wrapped
 
-        execute.run = around(execute.run)
+        real_run = execute.run
+
+        def run(part: list[Command], space: inspect.Namespace, lock: int) -> None:
+            begin = 0
+            for number in range(len(part)):
+                if count + 1 == at and number > begin:
+                    real_run(part[begin:number], space, lock)
+                    begin = number
+                point()
+            real_run(part[begin:], space, lock)
+            point()
+
+        execute.run = run
         for name in ("write", "drop") if writes else ():
             setattr(journal.Journal, name, around(getattr(journal.Journal, name)))
         os.dup2(said_write, 1)

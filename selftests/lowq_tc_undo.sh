@@ -7,27 +7,13 @@
 # FULL=1 pairs every profile with every kind of device and of queue that may be there before, and
 # takes 200 rounds of two at once.
 
-# shellcheck source=lib.sh
-. "$(dirname "$0")/lib.sh"
-[ "$LOWQ_TC" ] || skip_all "lowq-tc is neither in ../scripts nor installed"
-LOWQ_TC=$(readlink -f "$LOWQ_TC")
-ns=${NSP}a
-export LOWQ_TC LOWQ_STATE_DIR=$TMP/state LC_ALL=C
-readonly crash=$SELFTESTS/lowq_tc_crash.py allowed_key=net.ipv4.tcp_allowed_congestion_control
-allowed=$(sysctl -n "$allowed_key" 2>/dev/null)
-
-trap '[[ $(sysctl -n "$allowed_key" 2>/dev/null) == "$allowed" ]] ||
-	sysctl -qw "$allowed_key=$allowed" 2>/dev/null' EXIT
+# shellcheck source=lib_tc.sh
+. "$(dirname "$0")/lib_tc.sh"
+readonly crash=$SELFTESTS/lowq_tc_crash.py
 
 setup()
 {
-	local tool
-
-	for tool in ip tc jq python3; do
-		command -v $tool >/dev/null || skip "no $tool"
-	done
-	((EUID == 0)) || skip 'not root'
-	unshare -n ip link add type veth || skip 'no veth or no network namespaces'
+	need_veth
 	rm -rf "$LOWQ_STATE_DIR"
 	ip netns add "$ns"
 	device
@@ -41,17 +27,6 @@ device()
 	ipn link set lq1 up
 }
 
-lt()
-{
-	"$LOWQ_TC" -n "$ns" "$@" >"$TMP/out" 2>"$TMP/err"
-	rc=$?
-	out=$(<"$TMP/out")
-	err=$(<"$TMP/err")
-	return "$rc"
-}
-
-must() { lt "$@" || fail "lowq-tc $* gave $rc: $err"; }
-
 # gives STATUS PART ARGUMENTS...: the exit status, and a part of what is said
 gives()
 {
@@ -63,8 +38,6 @@ gives()
 	[[ $err$out == *"$part"* ]] || fail "lowq-tc $*: does not say '$part': $err$out"
 }
 
-tcn() { tc -n "$ns" "$@"; }
-ipn() { ip -n "$ns" "$@"; }
 queue() { tcn -d qdisc show dev "${1:-lq0}" | sed 's/ refcnt [0-9]*//'; }
 records() { find "$LOWQ_STATE_DIR" -name '*.json' | wc -l; }
 
@@ -181,12 +154,9 @@ force_killed()
 	tcn class add dev lq0 parent 1: classid 1:1 htb rate 3gbit quantum 1514
 	before=$(queue; tcn class show dev lq0)
 	gives 2 "cannot be put back exactly" fifo lq0 --rate 1gbit
-	mkdir -p "$TMP/killing"
-	# shellcheck disable=SC2016
-	printf '%s\n' '#!/bin/bash' 'case " $* " in *" qdisc del "*) kill -KILL $PPID; exit 1 ;; esac' \
-		"exec $(command -v tc)"' "$@"' >"$TMP/killing/tc"
-	chmod +x "$TMP/killing/tc"
-	PATH=$TMP/killing:$PATH lt fifo lq0 --rate 1gbit --force --no-rehearsal
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" qdisc del "*) kill -KILL $caller; exit 1 ;; esac'
+	PATH=$TMP/wrapped:$PATH lt fifo lq0 --rate 1gbit --force --no-rehearsal
 	expect "status" "$rc" -eq 137
 	must reset lq0
 	expect "the tree that was not touched" "$(queue; tcn class show dev lq0)" = "$before"
@@ -197,12 +167,10 @@ force_fails()
 {
 	tcn qdisc add dev lq0 root handle 1: htb default 1
 	tcn class add dev lq0 parent 1: classid 1:1 htb rate 3gbit quantum 1514
-	mkdir -p "$TMP/failing"
-	# shellcheck disable=SC2016
-	printf '%s\n' '#!/bin/bash' 'case " $* " in *" class add "*) echo made to fail >&2; exit 1 ;; esac' \
-		"exec $(command -v tc)"' "$@"' >"$TMP/failing/tc"
-	chmod +x "$TMP/failing/tc"
-	PATH=$TMP/failing:$PATH gives 1 "what --force gave up is lost: htb 1:" fifo lq0 --rate 1gbit --force --no-rehearsal
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" class add "*) echo made to fail >&2; exit 1 ;; esac'
+	PATH=$TMP/wrapped:$PATH gives 1 "what --force gave up is lost: htb 1:" fifo lq0 --rate 1gbit --force --no-rehearsal
+	[[ $err == *"'tc -n $ns class add dev lq0 "*"' failed: made to fail;"* ]] || fail "which command failed: $err"
 }
 declare_test force_fails "" "--force and a failing command: says that the user's tree is lost"
 
@@ -212,15 +180,12 @@ clsact_fails()
 
 	tc qdisc add dev lo root gred help 2>&1 | grep -q vqs || skip 'no gred'
 	before=$(queue)
-	mkdir -p "$TMP/racing"
 	# somebody else adds a clsact with a filter just before lowq-tc does
-	# shellcheck disable=SC2016
-	printf '%s\n' '#!/bin/bash' "tc=$(command -v tc)" 'case " $* " in *" add dev lq0 clsact "*)
-		$tc -n '"$ns"' qdisc add dev lq0 clsact
-		$tc -n '"$ns"' filter add dev lq0 ingress protocol ip pref 9 matchall classid :7 ;; esac' 'exec $tc "$@"' \
-		>"$TMP/racing/tc"
-	chmod +x "$TMP/racing/tc"
-	PATH=$TMP/racing:$PATH gives 1 "rolled back to what was there before" ldcp lq0 --rate 10gbit --rtt 100us --no-rehearsal
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" add dev lq0 clsact "*)
+		$real -n $ns qdisc add dev lq0 clsact
+		$real -n $ns filter add dev lq0 ingress protocol ip pref 9 matchall classid :7 ;; esac'
+	PATH=$TMP/wrapped:$PATH gives 1 "rolled back to what was there before" ldcp lq0 --rate 10gbit --rtt 100us --no-rehearsal
 	tcn filter show dev lq0 ingress | grep -q 'pref 9 matchall' || fail "the other's filter is gone"
 	tcn qdisc del dev lq0 clsact
 	expect "queue" "$(queue)" = "$before"
@@ -233,14 +198,12 @@ disk_full()
 	local before
 
 	# room for the record until the first commands have run
-	mkdir -p "$LOWQ_STATE_DIR" "$TMP/filling"
+	mkdir -p "$LOWQ_STATE_DIR"
 	mount -t tmpfs -o size=64k,mode=700 none "$LOWQ_STATE_DIR" || skip 'no tmpfs'
-	# shellcheck disable=SC2016
-	printf '%s\n' '#!/bin/bash' 'case " $* " in *" class add "*) head -c 1M /dev/zero >"$LOWQ_STATE_DIR/fill" ;; esac' \
-		"exec $(command -v tc)"' "$@"' >"$TMP/filling/tc"
-	chmod +x "$TMP/filling/tc"
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" class add "*) head -c 1M /dev/zero >"$LOWQ_STATE_DIR/fill" ;; esac'
 	before=$(queue)
-	PATH=$TMP/filling:$PATH lt fifo lq0 --rate 1gbit --no-rehearsal 2>/dev/null
+	PATH=$TMP/wrapped:$PATH lt fifo lq0 --rate 1gbit --no-rehearsal 2>/dev/null
 	expect "status" "$rc" -eq 1
 	[[ $err == *"cannot write the record"*"No space left"*"rolled back to what was there before" ]] || fail "said: $err"
 	expect "queue" "$(queue)" = "$before"
@@ -355,8 +318,8 @@ segments()
 		sys.path.insert(0, os.path.dirname(sys.argv[1]))
 		from lowq_tc import cli, execute
 		real = execute.run
-		def run(command, space, lock):
-		    real(command, space, lock)
+		def run(part, space, lock):
+		    real(part, space, lock)
 		    os.kill(os.getpid(), signal.SIGKILL)
 		if os.fork() == 0:
 		    execute.run = run

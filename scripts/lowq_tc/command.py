@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 Json = Any
 
+UNBATCHED = frozenset("#\\'\"")  # "tc -batch" has no way to write these in a word
+
 
 def quoted(word: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9_./:=@%+,-]+", word, re.ASCII):
@@ -29,6 +31,13 @@ class Command(NamedTuple):
         if words[at] in ("tc", "ip"):
             return (*words[: at + 1], "-n", namespace, *words[at + 1:])
         return ("ip", "netns", "exec", namespace, *words)
+
+    def batched(self) -> tuple[str, ...]:
+        """The words before those that "tc -batch" takes; () if it cannot run the command."""
+        at = 2 if self.argv[0] == "env" else 0
+        if self.file or self.argv[at] != "tc" or any(UNBATCHED & set(word) for word in self.argv):
+            return ()
+        return self.argv[: at + 1]
 
     def text(self, namespace: str | None) -> str:
         if self.file:

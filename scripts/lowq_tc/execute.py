@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
+from itertools import groupby
 from typing import Callable, Iterator, NamedTuple, Sequence
 
 from . import inspect
@@ -38,9 +40,17 @@ class Interrupted:
             signal.signal(number, how)
 
 
-def run(command: Command, space: inspect.Namespace, lock: int) -> None:
+def batches(commands: Sequence[Command]) -> Iterator[list[Command]]:
+    """The parts that one process runs: neighbours for tc, else a single command. A device may
+    have hundreds of queues."""
+    for _, part in groupby(commands, lambda command: command.batched() or object()):
+        yield list(part)
+
+
+def run(part: list[Command], space: inspect.Namespace, lock: int) -> None:
     """The only place where anything of the machine is changed. The child keeps the lock: if
     this process is killed, nobody else begins before the command has ended."""
+    command = part[0]
     if command.file:
         try:
             with open(command.file, "w", encoding="ascii") as file:
@@ -48,22 +58,31 @@ def run(command: Command, space: inspect.Namespace, lock: int) -> None:
         except OSError as error:
             raise CommandFailed(command, error.strerror or str(error)) from None
         return
-    argv = command.located(space.name)
-    try:
-        path = inspect.program(argv[0])
-    except Refused as error:
-        raise CommandFailed(command, str(error)) from None
-    done = subprocess.run(
-        [path, *argv[1:]], env=inspect.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, pass_fds=[lock] if lock >= 0 else [], check=False,
-        encoding="utf-8", errors="surrogateescape", start_new_session=True,
-    )
+    # A file and not a pipe: if this process is killed, tc still has the whole batch.
+    with open(os.memfd_create("batch"), "w+", encoding="utf-8", errors="surrogateescape") as batch:
+        if len(part) > 1:
+            words = command.batched()
+            batch.writelines(" ".join(one.argv[len(words):]) + "\n" for one in part)
+            batch.seek(0)
+            command = Command((*words, "-batch", "-"))
+        argv = command.located(space.name)
+        try:
+            path = inspect.program(argv[0])
+        except Refused as error:
+            raise CommandFailed(part[0], str(error)) from None
+        done = subprocess.run(
+            [path, *argv[1:]], env=inspect.environment(), stdin=batch, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, pass_fds=[lock] if lock >= 0 else [], check=False,
+            encoding="utf-8", errors="surrogateescape", start_new_session=True,
+        )
     if done.returncode:
-        raise CommandFailed(command, one_line(done.stdout))
+        at = re.search(r"^Command failed -:(\d+)$", done.stdout, re.MULTILINE)
+        raise CommandFailed(part[int(at[1]) - 1] if at else command, one_line(done.stdout))
 
 
 def one_line(said: str) -> str:
-    lines = [line for line in said.splitlines() if line.strip() and "We have an error talking" not in line]
+    noise = ("We have an error talking", "Command failed -:")
+    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(noise)]
     return "; ".join(lines) or "no reason given"
 
 
@@ -85,15 +104,15 @@ class Runner:
                 # A parameter of a module that an earlier step has just loaded
                 self.learn(step)
             self.mark(step, BEGUN)
-            for number, command in enumerate(step.commands):
+            for part in batches(step.commands):
                 try:
                     if Interrupted.by:
-                        raise CommandFailed(command, "interrupted")
+                        raise CommandFailed(part[0], "interrupted")
                     if not self.place.same_device():
-                        raise CommandFailed(command, "the device was removed or renamed meanwhile")
-                    run(command, self.place.space, self.lock)
-                except CommandFailed:
-                    if number == 0:
+                        raise CommandFailed(part[0], "the device was removed or renamed meanwhile")
+                    run(part, self.place.space, self.lock)
+                except CommandFailed as error:
+                    if error.command is step.commands[0]:
                         step.state = PLANNED  # it has changed nothing
                     raise
             step.after = self.place.look(step)
@@ -121,8 +140,8 @@ def carry_out(runner: Runner, steps: list[Step], complete: Callable[[], None], r
     place = runner.place
     Interrupted.handle(Interrupted.note)
     try:
-        for command in first:
-            run(command, place.space, runner.lock)
+        for part in batches(first):
+            run(part, place.space, runner.lock)
         runner.save()
         runner.forward(steps)
         complete()
@@ -196,12 +215,11 @@ def one_back(runner: Runner, step: Step, way: Way, force: bool, dry: bool) -> Ou
     if dry:
         return Outcome(step, True, "", commands)
     note(runner, step, UNDOING)
-    for command in commands:
-        try:
-            run(command, place.space, runner.lock)
-        except CommandFailed as error:
-            text = command.text(place.space.name)
-            return Outcome(step, False, f"'{text}' failed: {error.said}", commands)
+    try:
+        for part in batches(commands):
+            run(part, place.space, runner.lock)
+    except CommandFailed as error:
+        return Outcome(step, False, f"'{error.command.text(place.space.name)}' failed: {error.said}", commands)
     now = place.look(step)
     said = ""
     if not place.as_before(way, step, now) and not step.lost:
@@ -270,11 +288,11 @@ def rehearse_here(link: inspect.Link, queues: int, stages: list[list[Command]]) 
             return Rehearsal(False, None, [])
     trees: list[object] = []
     for commands in stages:
-        for command in commands:
-            try:
-                run(command, space, -1)
-            except CommandFailed as error:
-                return Rehearsal(True, error, trees)
+        try:
+            for part in batches(commands):
+                run(part, space, -1)
+        except CommandFailed as error:
+            return Rehearsal(True, error, trees)
         here = inspect.find_link(inspect.links(space), link.name)
         assert here
         trees.append(inspect.read_tree(space, here))

@@ -12,7 +12,7 @@ import subprocess
 from contextlib import contextmanager
 from typing import Iterable, Iterator, NamedTuple
 
-from .command import Json
+from .command import UNBATCHED, Json
 from .errors import Refused
 
 SO_NETNS_COOKIE = 71
@@ -37,14 +37,14 @@ def program(name: str) -> str:
 
 
 def output(argv: Iterable[str], given: str | None = None) -> tuple[int, str, str]:
-    """-> status, standard output, standard error"""
+    """-> status, standard output, standard error; if input is given, both in their order and \"\" """
     words = list(argv)
     done = subprocess.run(
-        [program(words[0]), *words[1:]], env=environment(), input=given, capture_output=True,
+        [program(words[0]), *words[1:]], env=environment(), input=given or "", stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if given is None else subprocess.STDOUT,
         encoding="utf-8", errors="surrogateescape", check=False,
-        **({} if given is not None else {"stdin": subprocess.DEVNULL}),  # type: ignore[call-overload]
     )
-    return done.returncode, done.stdout, done.stderr
+    return done.returncode, done.stdout, done.stderr or ""
 
 
 def c_library() -> ctypes.CDLL:
@@ -294,7 +294,7 @@ def read_tree(space: Namespace, link: Link, shown: list[Json] | None = None) -> 
         filtered = [handle_of(qdisc) for qdisc in found
                     if handle_of(qdisc) != "0:" and qdisc["kind"] not in WITHOUT_FILTERS]
         asked += [f"filter show dev {link.name} parent {handle}" for handle in filtered]
-        classes, *filters = batch(space, link.name, len(shown), asked)
+        classes, *filters = batch(space, link.name, asked)
         tree["classes"] = [line for line in classes if not line.startswith("class fq_codel ")]
         tree["filters"] = {handle: lines for handle, lines in zip(filtered, filters) if lines}
     if root_handle(tree) == "10f0:":
@@ -307,28 +307,25 @@ def read_tree(space: Namespace, link: Link, shown: list[Json] | None = None) -> 
     return tree
 
 
-def batch(space: Namespace, device: str, count: int, lines: list[str]) -> list[list[str]]:
+def batch(space: Namespace, device: str, lines: list[str]) -> list[list[str]]:
     """The output of several "tc ... show", each as lines. One tc for all: a device may have
-    hundreds of queues. The device's qdiscs, count lines, are shown after each and separate
-    them. -force: tc would end where a parent went away meanwhile."""
-    if set(device) & set("#\\'\""):  # which a batch has no way to write
-        return [[shown for shown in output(space.tool("tc", "-d", *line.split(" ")))[1].splitlines() if shown.strip()]
+    hundreds of queues. A "help" after each separates them: all that tc can say any number of
+    times. -force: tc would end where a parent went away meanwhile."""
+    if UNBATCHED & set(device):
+        return [[text for text in output(space.tool("tc", "-d", *line.split(" ")))[1].splitlines() if text.strip()]
                 for line in lines]
-    asked = "".join(f"{line}\nqdisc show dev {device}\n" for line in lines)
     parts: list[list[str]] = [[]]
-    marks = 0
-    in_mark = False  # gred's virtual queues are lines of their own
-    for line in output(space.tool("tc", "-d", "-force", "-b", "-"), asked)[1].splitlines():
-        if line.startswith("qdisc "):
-            marks += 1
-            in_mark = True
-            if marks % count == 0:
-                parts.append([])
-        elif line.startswith(("class ", "filter ")) or (line.strip() and not in_mark):
-            in_mark = False
-            parts[-1].append(line.rstrip())
-    if len(parts) != len(lines) + 1 or marks != count * len(lines):
-        raise Refused(f"cannot read what tc printed: the queue of {device} changed meanwhile")
+    ours = False  # not usage, nor an error
+    asked = "".join(f"{line}\nhelp\n" for line in lines)
+    for text in output(space.tool("tc", "-d", "-force", "-batch", "-"), asked)[1].splitlines():
+        if text.startswith("Usage:"):
+            parts.append([])
+            ours = False
+        elif text.startswith(("class ", "filter ")) or (ours and text.strip()):
+            parts[-1].append(text.rstrip())
+            ours = True
+    if len(parts) != len(lines) + 1:
+        raise Refused(f"cannot read what tc printed of the queue of {device}")
     return parts[:-1]
 
 
@@ -338,7 +335,7 @@ def read_clsact(space: Namespace, device: str, shown: list[Json] | None = None) 
     kind = next((qdisc["kind"] for qdisc in shown if qdisc["kind"] in ("ingress", "clsact")), None)
     if kind is None:
         return None
-    ingress, egress = batch(space, device, len(shown), [f"filter show dev {device} {way}" for way in ("ingress", "egress")])
+    ingress, egress = batch(space, device, [f"filter show dev {device} {way}" for way in ("ingress", "egress")])
     return {"kind": kind, "ingress": ingress, "egress": egress}
 
 

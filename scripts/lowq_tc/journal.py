@@ -201,8 +201,7 @@ class Journal:
         try:
             file = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
             with open(file, "w", encoding="utf-8") as out:
-                json.dump(made, out)
-                out.write("\n")
+                out.write(json.dumps(made) + "\n")  # dump() is written in Python, dumps() in C
                 out.flush()
                 os.fsync(out.fileno())
             os.rename(path + ".new", path)
