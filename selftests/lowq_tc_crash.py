@@ -9,7 +9,8 @@ and sends SIGKILL to its own process. It hands many commands to one tc: of these
 those before the point. lowq_tc.sh kills the program from outside.
 
 FULL=1 pairs each profile with each kind of device, and both with each queue that may be there
-before; some of these pairs are THOROUGH. FULL=2: all are, also with hundreds of positions.
+before; some of these pairs are THOROUGH. FULL=2: all are, and where there are hundreds of
+positions, each of them is tried.
 """
 
 from __future__ import annotations
@@ -193,16 +194,16 @@ def same(before: str, what: str, space: str | None = None) -> None:
 # --- one case -----------------------------------------------------------------------
 
 
-def chosen(number: int) -> list[int]:
+def chosen(number: int, every_one: bool = FULL == 2) -> list[int]:
     """Of the points 1 to number all, or, where there are hundreds, some"""
-    every = 1 if number < 60 or FULL == 2 else 64
+    every = 1 if number < 60 or every_one else 64
     return sorted({*range(1, number + 1, every), *range(1, min(number, 4) + 1), *range(max(1, number - 3), number + 1)})
 
 
 def crash(apply: list[str], reset: list[str], earlier: list[str] | None = None, space: str | None = None,
           thorough: bool = False) -> int:
     """Kills "apply" everywhere, then "reset"; earlier: what lowq-tc has set before. Thorough: also
-    around writes of the journal, with each pair of positions of two resets, and with the same
+    around writes of the journal, with pairs of positions of two resets, and with the same
     call again after the killed one. -> positions tried"""
     before = picture(space)
     name = " ".join(apply)
@@ -238,7 +239,7 @@ def crash(apply: list[str], reset: list[str], earlier: list[str] | None = None, 
             judged(f"'{name}' killed at {at} of {forward}{', set again' if again else ''}")
     for at in chosen(back):
         # then a reset that runs to its end, and one that is killed, too
-        for second in (0, *(chosen(back) if thorough else [1 + at % 2])):
+        for second in (0, *(chosen(back, False) if thorough else [1 + at % 2])):
             setting()
             killed(reset, at)
             ended = killed(reset, second) if second else Ended(-signal.SIGKILL, 0, "")

@@ -15,7 +15,7 @@ import socket
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from lowq_tc.command import Json
+from lowq_tc.light import Json
 from lowq_tc.errors import Refused
 from lowq_tc.profiles import CONTROLS
 from lowq_tc.texts import controls_there, names_in

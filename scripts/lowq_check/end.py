@@ -14,7 +14,7 @@ from fcntl import ioctl
 from termios import TIOCOUTQ
 
 from lowq_tc import inspect
-from lowq_tc.command import Json
+from lowq_tc.light import Json
 from lowq_tc.errors import Refused
 
 from . import facts, packets, roce, tcpinfo

@@ -11,7 +11,7 @@ import struct
 from typing import NamedTuple
 
 from lowq_tc import inspect
-from lowq_tc.command import Json
+from lowq_tc.light import Json
 from lowq_tc.errors import Refused
 from lowq_tc.inspect import Link, Namespace
 from lowq_tc.options import Options

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lowq_tc.command import Json
+from lowq_tc.light import Json
 from lowq_tc.units import time_text
 
 from .facts import Facts

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from lowq_tc.command import Json
+from lowq_tc.light import Json
 from lowq_tc.errors import Refused
 
 from . import facts

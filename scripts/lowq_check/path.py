@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Callable, Iterator, NamedTuple
 
 from lowq_tc import inspect
-from lowq_tc.command import Json
+from lowq_tc.light import Json
 from lowq_tc.errors import Refused
 
 from . import facts, judge, packets, roce

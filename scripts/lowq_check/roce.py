@@ -15,7 +15,7 @@ import struct
 import time
 import zlib
 
-from lowq_tc.command import Json
+from lowq_tc.light import Json
 from lowq_tc.errors import Refused
 
 from .packets import ETH_P_ALL, PACKET_OUTGOING, SNAP, Sender, Way, attach, ip_header, port_filter

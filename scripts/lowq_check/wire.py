@@ -13,7 +13,7 @@ import json
 import socket
 import time
 
-from lowq_tc.command import Json
+from lowq_tc.light import Json
 from lowq_tc.errors import Refused
 
 PROTOCOL = 1

@@ -8,10 +8,11 @@ import json
 import re
 
 from . import inspect
-from .command import Command, Json, tc
+from .command import Command, tc
 from .errors import Refused
 from .inspect import Link, Namespace, handle_of, root_handle, root_of
 from .journal import BEGUN, UNDOING, Step, Way
+from .light import Json
 from .profiles.queues import ROOT
 
 TREE, CLSACT, SEGMENTS = "queue", "clsact", "gso_max_segs"

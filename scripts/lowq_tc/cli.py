@@ -8,17 +8,16 @@ found, 2 refused with nothing changed.
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from .errors import Failed, Refused
+from .light import TYPE_CHECKING
 from .options import FRAME, RESET, Options, parse
 
 if TYPE_CHECKING:
-    from .command import Json
     from .device import Result
+    from .light import Json
 
 
 def complain(text: str) -> None:
@@ -26,6 +25,8 @@ def complain(text: str) -> None:
 
 
 def print_json(made: Json) -> None:
+    import json
+
     print(json.dumps(made, indent=2))
 
 

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, NamedTuple
-
-Json = Any
+from .light import NamedTuple, matched
 
 UNBATCHED = frozenset("#\\'\"")  # "tc -batch" has no way to write these in a word
 
 
 def quoted(word: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9_./:=@%+,-]+", word, re.ASCII):
+    if matched(r"[A-Za-z0-9_./:=@%+,-]+", word):
         return word
     return "'" + word.replace("'", "'\\''") + "'"
 

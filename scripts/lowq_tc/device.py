@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from . import inspect
 from .aspects import CLSACT, SEGMENTS, TREE, Place, same_qdisc, same_tree
-from .command import Command, Json
+from .command import Command
 from .errors import Failed, Refused
 from .execute import Runner, carry_out, rehearsal_error, rehearse, undo
 from .inspect import Link, Namespace, handle_of
 from .journal import PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step
+from .light import Json
 from .options import Options
 from .plan import Present, Wanted, device_facts, device_steps, lose, wanted, wanted_at_all
 from .profiles import PROFILES

@@ -8,19 +8,19 @@ of allowed controls are shared by all: the last namespace that uses them puts th
 from __future__ import annotations
 
 import os
-import re
 import socket
 from copy import deepcopy
 from typing import NamedTuple
 
 from . import inspect
 from .aspects import ALLOWED, ALLOWED_KEY, MODULE, PARAMETER, ROUTE, SYSCTL, Place, ip_words
-from .command import Command, Json
+from .command import Command
 from .device import Result
 from .errors import Failed, Refused
 from .execute import Runner, carry_out, undo
 from .inspect import Namespace
 from .journal import DONE, PLANNED, UNDONE, Damaged, HostRecord, Journal, Step, Way
+from .light import Json, matched
 from .options import HOST, Options
 from .profiles import CONTROLS
 from .profiles.base import Host
@@ -58,14 +58,14 @@ def parse_prefix(text: str) -> Prefix:
         return Prefix("-4", "default", "0.0.0.0")
     address, slash, length_text = text.partition("/")
     six = ":" in address
-    if not six and slash and re.fullmatch(r"\d+(\.\d+){0,3}", address, re.ASCII):
+    if not six and slash and matched(r"\d+(\.\d+){0,3}", address):
         address += ".0" * (3 - address.count("."))
     bits = 128 if six else 32
     try:
         packed = socket.inet_pton(socket.AF_INET6 if six else socket.AF_INET, address)
     except (OSError, ValueError):
         raise wrong from None
-    if slash and not re.fullmatch(r"\d{1,3}", length_text, re.ASCII):
+    if slash and not matched(r"\d{1,3}", length_text):
         raise wrong
     length = int(length_text) if slash else bits
     if length > bits:
@@ -348,7 +348,7 @@ def settled(record: HostRecord) -> None:
 def apply(space: Namespace, journal: Journal, control: str, options: Options) -> Result:
     known = CONTROLS.get(control)
     options.only(f"host {control}", *HOST, *(known.options if known else ()))
-    if not re.fullmatch(r"[A-Za-z0-9_]+", control, re.ASCII):
+    if not matched(r"[A-Za-z0-9_]+", control):
         raise Refused(f"'{control}' is not the name of a congestion control")
     dry = options.has("dry-run")
     if not dry:

@@ -12,8 +12,9 @@ import subprocess
 from contextlib import contextmanager
 from typing import Iterable, Iterator, NamedTuple
 
-from .command import UNBATCHED, Json
+from .command import UNBATCHED
 from .errors import Refused
+from .light import Json
 
 SO_NETNS_COOKIE = 71
 CLONE_NEWNET = 0x40000000

@@ -6,10 +6,12 @@ Help, completion and the parser read the same table.
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
-
 from . import units
 from .errors import Refused
+from .light import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 
 class Option(NamedTuple):

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .aspects import CLSACT, SEGMENTS, TREE, Place
-from .command import Command, Json, tc
+from .command import Command, tc
 from .errors import Refused
 from .inspect import Hardware, Link, handle_of, root_handle, root_of
 from .journal import DeviceRecord, Step, Way
+from .light import Json
 from .options import Options
 from .previous import CannotRemake, remake
 from .profiles.base import Context, Device, Profile, Queue, Tc

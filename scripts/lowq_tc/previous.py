@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from .command import Command, Json, tc
+from .command import Command, tc
 from .inspect import handle_of, root_of
+from .light import Json
 from .units import decimal
 
 PFIFO_FAST = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from .command import Json
+from .light import Json
+
 
 
 class Report:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from . import inspect
 from .aspects import Gone, Place, difference
-from .command import Json
 from .device import stray, the_link, with_our_root
 from .errors import Refused
 from .inspect import Link, Namespace
 from .journal import DONE, DeviceRecord, Journal
+from .light import Json
 
 
 def counted(qdisc: Json) -> Json:

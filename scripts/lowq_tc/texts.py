@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-from .command import Json
+from .light import Json
 from .options import FRAME, GENERAL, HOST, OPTIONS, RESET, SHORT
 from .profiles import CONTROLS, PROFILES
 

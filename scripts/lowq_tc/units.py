@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import re
-
 from .errors import Refused
+from .light import matched
 
 RATE_UNITS = {"bit": 0, "kbit": 3, "mbit": 6, "gbit": 9, "tbit": 12}
 TIME_UNITS = {"ns": 0, "us": 3, "ms": 6, "s": 9}
 MIN_RATE, MAX_RATE = 8_000, 1_600_000_000_000  # bit/s
 MIN_TIME, MAX_TIME = 100, 5_000_000_000  # ns
 MAX_QUEUE = 1 << 32  # bytes
-NUMBER = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,9})?)([A-Za-z]*)", re.ASCII)
+NUMBER = r"([0-9]{1,16}(?:\.[0-9]{1,9})?)([A-Za-z]*)"
 
 DSCP_NAMES = {
     "be": 0, "df": 0, "cs0": 0, "cs1": 8, "cs2": 16, "cs3": 24, "cs4": 32, "cs5": 40,
@@ -29,7 +28,7 @@ def scaled(digits: str, exponent: int) -> int:
 
 
 def with_unit(name: str, text: str, units: dict[str, int], what: str, example: str) -> int:
-    match = NUMBER.fullmatch(text)
+    match = matched(NUMBER, text)
     listed = ", ".join(list(units)[:-1]) + " or " + list(units)[-1]
     if not match:
         raise Refused(f"{name} {text}: not a {what} (such as {example})")
@@ -69,7 +68,7 @@ class Size:
 
 
 def parse_size(name: str, text: str) -> Size:
-    match = re.fullmatch(r"([0-9]{1,10})(p|b|kb|mb)?", text, re.ASCII)
+    match = matched(r"([0-9]{1,10})(p|b|kb|mb)?", text)
     if match:
         amount = int(match[1])
         if not amount:
@@ -79,7 +78,7 @@ def parse_size(name: str, text: str) -> Size:
         if match[2] == "mb":
             return Size(amount * 1048576, "b")
         return Size(amount, match[2] or "p")
-    if re.fullmatch(r"[0-9.]+(ns|us|ms|s)", text, re.ASCII):
+    if matched(r"[0-9.]+(ns|us|ms|s)", text):
         return Size(parse_time(name, text), "ns")
     raise Refused(
         f"{name} {text}: not a length of queue: packets (65), bytes (97500b, 95kb, 1mb)"
@@ -88,7 +87,7 @@ def parse_size(name: str, text: str) -> Size:
 
 
 def parse_number(name: str, text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
+    if not matched(r"[0-9]{1,9}", text):
         raise Refused(f"{name} {text}: not a number")
     return int(text)
 
@@ -109,7 +108,7 @@ def parse_percent(name: str, text: str) -> int:
 
 def parse_probability(name: str, text: str) -> str:
     """-> "1" or "0.DIGITS", as tc takes it"""
-    if not re.fullmatch(r"0?\.[0-9]{1,9}|1(\.0*)?", text, re.ASCII) or not re.search("[1-9]", text):
+    if not matched(r"0?\.[0-9]{1,9}|1(\.0*)?", text) or not set("123456789") & set(text):
         raise Refused(f"{name} {text}: a probability is above 0 and at most 1")
     if text.startswith("1"):
         return "1"
@@ -120,13 +119,13 @@ def parse_dscp(name: str, text: str) -> int:
     known = DSCP_NAMES.get(text.lower())
     if known is not None:
         return known
-    if not re.fullmatch(r"[0-9]{1,2}", text, re.ASCII) or int(text) > 63:
+    if not matched(r"[0-9]{1,2}", text) or int(text) > 63:
         raise Refused(f"{name} {text}: not a DSCP (0 to 63, or a name such as af11)")
     return int(text)
 
 
 def parse_word(name: str, text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._:@%+=-]+", text, re.ASCII) or text[0] == "-" or text in (".", ".."):
+    if not matched(r"[A-Za-z0-9._:@%+=-]+", text) or text[0] == "-" or text in (".", ".."):
         raise Refused(f"{name} {text}: not a name")
     return text
 

@@ -4,13 +4,15 @@ changes the machine."""
 
 from __future__ import annotations
 
-from typing import Callable, Mapping, NamedTuple
-
 from ..command import Command
 from ..errors import Refused
+from ..light import TYPE_CHECKING, NamedTuple
 from ..options import Options
 from ..report import Report
 from ..units import Line
+
+if TYPE_CHECKING:
+    from typing import Callable, Mapping
 
 Place = tuple[str, ...]  # ("root",) or ("parent", "10f0:1")
 
