@@ -73,7 +73,8 @@ measured()
 	echo "measured: $*"
 }
 
-# run_tests [FUNCTION...]: runs all or the named tests, prints TAP, exits as kselftest expects
+# run_tests [FUNCTION...]: runs all or the named tests, prints TAP, exits as kselftest expects.
+# AFTER_TEST is a program that runs after each test, with the test's name.
 run_tests()
 {
 	local entry func ids what n=0 passed=0 failed=0 rc start
@@ -91,6 +92,7 @@ run_tests()
 		start=$(date +%s%N)
 		(trap 'teardown; put_back' EXIT; setup; "$func") >"$TMP/log" 2>&1
 		rc=$?
+		[ -z "${AFTER_TEST:-}" ] || "$AFTER_TEST" "$func"
 		printf '# %s took %d ms\n' "$func" $((($(date +%s%N) - start) / 1000000))
 		what="$func ${ids:+[$ids] }$what"
 		case $rc in

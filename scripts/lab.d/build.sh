@@ -187,7 +187,7 @@ build_modules()
 			mkdir -p "$work"
 			copy_sources "$work" || die "cannot copy the modules' sources"
 			make -C "$build/source" ARCH=um SUBARCH=x86_64 O="$build/build" M="$work" \
-				KCFLAGS="${flags[*]}" W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
+				KCFLAGS="${flags[*]}" GCOV_PROFILE=y W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
 				{ cat "$base/log" >&2; die "the modules do not build"; }
 			grep -E 'warning:|WARNING' "$base/log" >&2
 			release=$(cat "$build/release")
@@ -196,6 +196,8 @@ build_modules()
 			cp "$work"/*.ko "$base/tmp/lib/modules/$release/updates/" &&
 				cp "$build"/build/modules.{order,builtin,builtin.modinfo} "$base/tmp/lib/modules/$release/" &&
 				depmod -b "$base/tmp" "$release" || die "depmod failed"
+			# what gcov needs to read the counters; only the coverage flavour has it
+			(cd "$work" && find . -name '*.gcno' -exec cp --parents -t "$base/tmp/lib/modules/$release" {} +)
 			mv "$base/tmp/lib/modules/$release" "$out"
 			# what no run has used for a day
 			find "$base" -mindepth 1 -maxdepth 1 -name '????????' -mtime +0 -exec rm -rf {} +

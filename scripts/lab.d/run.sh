@@ -38,7 +38,7 @@ run_guest()
 	run=$(mktemp -d "${TMPDIR:-/tmp}/lowq-lab.XXXXXX") || die "no temporary directory"
 	RUNDIR=$run
 	printf '%s\0' "$@" >"$run/argv"
-	printf '%s\0' HOME=/root TERM=dumb LANG=C.UTF-8 LOWQ_LAB="$flavour" LOWQ_SEED="$OPT_SEED" \
+	printf '%s\0' HOME=/root TERM=dumb LANG=C.UTF-8 LOWQ_LAB="${flavour/coverage/virtual}" LOWQ_SEED="$OPT_SEED" \
 		PATH="$path:/run/lab" >"$run/env"
 	# An installed lab has no project to run the command in.
 	if [ -f "$PROJECT/Makefile" ]; then
