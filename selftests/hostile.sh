@@ -224,11 +224,18 @@ roce_replay()
 }
 declare_test roce_replay "R4 R12" "roce_rcm: a replayed packet is answered once per cnp_interval_us"
 
-# roce_held: h1 sends at about 1 Mb/s from now on, and packets of it are held back
+none_held()
+{
+	[ "$(held_at ::ffff:10.0.1.1)" -eq 0 ]
+}
+
+# roce_held OP: h1 sends at about 1 Mb/s from now on, and packets of it are held back, after those
+# of the client before it have gone
 roce_held()
 {
 	local op=$1
 
+	WAIT=$(virtual && echo 2 || echo 20) wait_until none_held
 	(fail() { :; }; roce h1 "$op" --duration 60s --timeout 17 2>/dev/null) &
 	wait_until known_at ::ffff:10.0.1.1
 	for _ in $(seq 100); do
