@@ -51,7 +51,7 @@ long()
 
 crash_part()
 {
-	python3 "$crash" "$@" >"$TMP/crash" 2>&1 || { cat "$TMP/crash"; fail "$(grep -v '^#' "$TMP/crash" | head -n 3)"; }
+	TC_LIB_DIR=$BIN python3 "$crash" "$@" >"$TMP/crash" 2>&1 || { cat "$TMP/crash"; fail "$(grep -v '^#' "$TMP/crash" | head -n 3)"; }
 	cat "$TMP/crash" >&3
 }
 
