@@ -130,7 +130,7 @@ static void hpccpp_measure__draft(void **state)
 		struct port a[INT_HOPS_MAX], b[INT_HOPS_MAX];
 		struct hpccpp_model m;
 		long double u = 0, tau = 0, want;
-		unsigned int k;
+		unsigned int k, busiest = 0;
 		u64 elapsed = 0;
 
 		m1.nhop = 1 + rnd() % INT_HOPS_MAX;
@@ -144,6 +144,7 @@ static void hpccpp_measure__draft(void **state)
 			elapsed = fp_max(elapsed, b[k].ns - a[k].ns);
 			if (!k || draft_load(&a[k], &b[k], t_ns) > u + 3 * U_UNIT) {
 				u = draft_load(&a[k], &b[k], t_ns);
+				busiest = k;
 				tau = (b[k].ns / INT_TS_NS - a[k].ns / INT_TS_NS) * INT_TS_NS;
 			} else if (fabsl(draft_load(&a[k], &b[k], t_ns) - u) <= 3 * U_UNIT) {
 				u = -1;		/* almost equal: either may be chosen */
@@ -158,6 +159,7 @@ static void hpccpp_measure__draft(void **state)
 		want = draft_ewma((long double)m.u / HPCCPP_U_ONE, u, tau, t_ns);
 		expect(hpccpp_measure(&m, &m2, t_ns, t_ns, elapsed) == HPCCPP_MEASURED, "%lu",
 		       elapsed);
+		assert_int_equal(m.busiest, busiest);
 		expect(fabsl((long double)m.u / HPCCPP_U_ONE - want) <= 4 * U_UNIT, "%Lf, not %Lf",
 		       (long double)m.u / HPCCPP_U_ONE, want);
 	}

@@ -480,12 +480,13 @@ static void prague_prr_window__is_rfc6937(void **state)
 
 	(void)state;
 	for (i = 0; i < CASES; i++) {
+		long double sndcnt, want;
 		struct prague_prr p = any_prr(i % 2 ? 100 : CWND_MOST);
 		u32 acked = rnd_range(1, i % 3 ? 3 : 100);
 		bool advances = rnd_upto(1);
-		long double sndcnt = rfc6937_sndcnt(&p, acked, advances), want;
 		u32 cwnd = prague_prr_window(&p, rnd_upto(U32_MAX), acked, advances);
 
+		sndcnt = rfc6937_sndcnt(&p, acked, advances);
 		/* what is in flight cannot be called back; the first retransmission leaves */
 		want = fmaxl(p.in_flight + fmaxl(sndcnt, p.out ? 0 : 1), 1);
 		expect(cwnd == want, "ssthresh %u prior %u in flight %u: %u, not %Lf",
@@ -608,6 +609,21 @@ static void prague_cubic_window__is_rfc9438(void **state)
 		expect(near_abs(got, fminl(want, U32_MAX), tolerance),
 		       "lost at %u, fast %d, t %u, srtt %u: %u, not %Lf", lost_at, fast, t, srtt,
 		       got, want);
+	}
+}
+
+/* After 1000 s the curve is flat: it must not overflow. */
+static void prague_cubic_window__long_ago(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u32 lost_at = rnd_log(2, CWND_MOST), t = rnd_range(1000000, U32_MAX);
+		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST);
+
+		assert_int_equal(prague_cubic_window(lost_at, true, t, srtt),
+				 prague_cubic_window(lost_at, true, 1000000, srtt));
 	}
 }
 
@@ -784,6 +800,7 @@ int main(void)
 		cmocka_unit_test(prague_burst__table),
 		cmocka_unit_test(prague_cbrt__exact),
 		cmocka_unit_test(prague_cubic_window__is_rfc9438),
+		cmocka_unit_test(prague_cubic_window__long_ago),
 		cmocka_unit_test(prague_cubic_max__fast_convergence),
 		cmocka_unit_test(prague_cubic_ai__bounded),
 		cmocka_unit_test(prague_hystart__ends),
