@@ -701,9 +701,9 @@ softirq()
 	local absent idle marked
 
 	[ -z "${LOWQ_LAB:-}" ] || skip "by the real clock, on a real kernel"
-	rmmod roce_rcm
 	roce_dumbbell 1 10gbit 20us
 	roce_serve r
+	rmmod roce_rcm || fail "cannot unload"
 	absent=$(softirq_us)
 	modprobe roce_rcm line_rate_mbps=1000 rate_min_mbps=1 dcqcn_timer_us=5000 dcqcn_alpha_us=5000
 	idle=$(softirq_us)
@@ -714,6 +714,7 @@ softirq()
 		"$(awk -v a="$absent" 'BEGIN { print a * 2 }')"
 	expect "softirq time per packet with marks, of $absent us without" "$marked" -le \
 		"$(awk -v a="$absent" 'BEGIN { print a * 5 }')"
+	load
 }
 declare_test softirq "R6" "softirq time per packet of 1000 backlogged queue pairs, beside the module's absence"
 
