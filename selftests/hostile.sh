@@ -239,26 +239,45 @@ roce_held()
 	(fail() { :; }; roce h1 "$op" --duration 60s --timeout 17 2>/dev/null) &
 	wait_until known_at ::ffff:10.0.1.1
 	for _ in $(seq 100); do
-		[ "$(held_at ::ffff:10.0.1.1)" -eq 0 ] || return 0
+		none_held || return 0
 		sleep 0.01
 	done
 	fail "nothing is held back ($op)"
 }
 
+# clients: the processes of roce_held. By name: h1 may be the first namespace.
+clients()
+{
+	pgrep -f "^rocegen .*--dev $(roce_dev h1) .*--to "
+}
+
 no_clients()
 {
-	[ -z "$(ip netns pids "${NSP}h1")" ]
+	[ -z "$(clients)" ]
+}
+
+# away_hosts: h1 and r, whose packets to each other are all marked
+away_hosts()
+{
+	if [[ $(uname -r) = [1-6].* ]]; then
+		roce_pair 20mbit
+		roce_serve r
+		NETDEV=roce_h1
+	else
+		hosts 1
+		NETDEV=eth0
+	fi
+	mark_all egress
 }
 
 # Clients, the module, devices and namespaces go away while packets are held back.
 roce_away()
 {
-	local i ops=(send write uc-write ud-send)
+	local i ops=(send write uc-write ud-send) NETDEV
 
 	roce_kernel
 	roce_fresh rate_min_mbps=1 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000 idle_s=1
-	hosts 1
-	mark_all egress
+	away_hosts
 	for ((i = 0; i < AWAY; i++)); do
 		roce_held "${ops[i % 4]}"
 		case $((i % 5)) in
@@ -269,16 +288,15 @@ roce_away()
 			;;
 		3)
 			rdma link del "$(roce_dev h1)"
-			roce_device h1
+			roce_device h1 "$NETDEV"
 			;;
 		4)
 			teardown
-			hosts 1
-			mark_all egress
+			away_hosts
 			;;
 		esac
 		# the client, where it is still there: it goes at once, whatever is held back
-		ip netns pids "${NSP}h1" | xargs -r kill -9
+		clients | xargs -r kill -9
 		WAIT=$(virtual && echo 2 || echo 20) wait_until no_clients
 	done
 	teardown

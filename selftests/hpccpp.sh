@@ -547,6 +547,48 @@ policy_route()
 }
 declare_test policy_route "H9" "answers take the route of the connection's own packets, also if it depends on a mark"
 
+# Link-local addresses: the way back is the link that the probe came by.
+link_local()
+{
+	local to
+
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 1gbit
+	serve r
+	to=$(ip -j -n "${NSP}r" -6 addr show dev eth0 scope link | jq -r '.[].addr_info[]? | .local // empty')
+	in_ns sw flowgen long --to "$to%egress" --cc hpccpp --size 500k >"$TMP/flow.json" || fail "flow failed"
+	expect "answers that were not sent" "$(counter r int_reflector Unsent)" -eq 0
+	expect "responses" "$(counter sw hpccpp Accepted)" -ge 10
+	expect "control" "$(flow_field cc)" = hpccpp
+}
+declare_test link_local "H9" "answers to link-local addresses leave by the link that the probes came by"
+
+# The receiver has no way back for a while, then one again.
+no_way_back()
+{
+	local v to
+
+	needs_virtual
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	serve r
+	for v in -4 -6; do
+		to=10.0.0.1
+		[ "$v" = -4 ] || to=fd00:0::1
+		in_ns h1 flowgen long --to "$to" --cc hpccpp --duration 1s >"$TMP/flow.json" &
+		sleep 0.1
+		ip "$v" -n "${NSP}r" rule add pref 1 ipproto tcp unreachable || fail "no rule"
+		sleep 0.1
+		expect "answers that found no way, $v" "$(counter r int_reflector Unsent)" -ge $((${v#-} / 6 + 1))
+		ip "$v" -n "${NSP}r" rule del pref 1
+		wait $! || fail "flow failed"
+		expect "control" "$(flow_field cc)" = hpccpp
+		expect "goodput, Mb/s, $v" "$(($(flow_field goodput_bps) / 1000000))" -ge 300
+	done
+}
+declare_test no_way_back "H9 H17" "a receiver without a way back for a while counts it, and the flow goes on"
+
 two_bottlenecks()
 {
 	needs_virtual

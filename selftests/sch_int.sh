@@ -377,6 +377,61 @@ host()
 }
 declare_test host "H5 H19" "lowq-tc host hpccpp: T, N, line rate, DSCP and the reflector; shown, restored, left to others"
 
+# set_speed DEV MBPS: a tap device says what ethtool told it
+set_speed()
+{
+	in_ns a ethtool -s "$1" speed "$2" duplex full autoneg off || fail "ethtool -s $1 speed $2"
+}
+
+# Without the rate option the port follows the link's speed when the link comes up again.
+link_speed()
+{
+	local dev
+
+	add_ns a
+	for dev in x0 x1; do
+		in_ns a ip tuntap add dev "$dev" mode tap 2>/dev/null || skip "no tap devices"
+		set_speed "$dev" 10000
+		tca qdisc add dev "$dev" root int || fail "int on a tap"
+	done
+	expect "rate at 10 Gb/s" "$(stat rate_in_use)" -eq 1250000000
+	set_speed x0 25000
+	in_ns a ip link set x0 up
+	expect "rate at 25 Gb/s" "$(stat rate_in_use)" -eq 3125000000
+	expect "rate of the other port" "$(tca -s -j qdisc show dev x1 root | jq -r '.[0].rate_in_use')" -eq 1250000000
+	tca qdisc change dev x0 root int rate 1gbit
+	set_speed x0 40000
+	in_ns a ip link set x0 down
+	in_ns a ip link set x0 up
+	expect "rate that was given" "$(stat rate_in_use)" -eq 125000000
+	tca qdisc change dev x0 root int rate 0bit
+	expect "rate at 40 Gb/s" "$(stat rate_in_use)" -eq 5000000000
+}
+declare_test link_speed "H19" "a port without the rate option follows the speed of its link"
+
+# of_kind KIND NAME: a statistic of the qdisc of this kind, from $TMP/qdiscs
+of_kind()
+{
+	jq -r --arg kind "$1" ".[] | select(.kind == \$kind) | .$2" "$TMP/qdiscs"
+}
+
+# What the child drops is counted, and not as waiting.
+child_drops()
+{
+	dumbbell 1 100us
+	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit || fail "int"
+	shaper sw egress 1gbit parent 1:1 handle 2:
+	in_ns sw tc qdisc replace dev egress parent 2:1 handle 3: pfifo limit 5
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc cubic --size 1M >/dev/null || fail "flow failed"
+	in_ns sw tc -s -j qdisc show dev egress >"$TMP/qdiscs"
+	expect "drops of the child" "$(of_kind pfifo drops)" -ge 10
+	expect "drops of int" "$(of_kind int drops)" -ge "$(of_kind pfifo drops)"
+	expect "packets waiting" "$(of_kind int qlen)" -eq 0
+	expect "bytes waiting" "$(of_kind int backlog)" -eq 0
+}
+declare_test child_drops "H19" "packets that a child drops are counted, and do not wait"
+
 # Many ports, changed and deleted under traffic
 churn()
 {

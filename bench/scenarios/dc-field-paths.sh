@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Data centre: paths that lose packets, get longer or slower, and another control in the queue"
+QUESTION="What is left of the link when the path is not the one that the thresholds were computed for?"
+TOPOLOGY='
+ h1  flows             --\
+                          sw ==== 10 Gb/s ==== r
+ h2  flows, or DCTCP'"'"'s /  (the queue)
+  10 Gb/s each            base RTT 100 us'
+ROWS="dctcp dctcp_ref ldcp hpccpp"
+VARIANTS=("path=lossy loss=0.01" "path=lossy loss=0.1"
+	"path=longer flows=1" "path=longer flows=2" "path=slower flows=2" "path=shared")
+PARAMS='{"lossy":"one flow; loss percent of its packets are lost before the queue, at random; counted from 0.1 s to 1.1 s","longer":"the base RTT is 300 us from 0.1 s to 0.3 s, which is what is counted","slower":"the link has 5 Gb/s from 0.1 s to 0.2 s; counted from 0.09 s to 0.3 s","shared":"two flows of the row, and two of DCTCP in the same queue; counted from 0.1 s to 0.5 s; ratio: their rates"}'
+COLUMNS_SHOWN='["utilisation","jain","delay_p99_us","delay_max_us","drops","timeouts","ratio"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"utilisation","row":"ldcp","op":">=","value":0.9,"variant":{"loss":0.01},"text":"ldcp: at least 90 % used with 0.01 % of loss"},
+	{"metric":"utilisation","row":"hpccpp","op":">=","value":0.9,"variant":{"path":"longer"},"text":"hpccpp: at least 90 % used while the path is longer"},
+	{"metric":"jain","row":"hpccpp","op":">=","value":0.95,"variant":{"path":"longer","flows":2},"text":"hpccpp: Jain >= 0.95 while the path is longer"}]'
+ANSWER="With 0.01 % of loss DCTCP uses {range utilisation dctcp loss=0.01} of the link, LDCP {range utilisation ldcp loss=0.01} and HPCC++ {range utilisation hpccpp loss=0.01}; on a path that has become three times as long {range utilisation dctcp path=longer}, {range utilisation ldcp path=longer} and {range utilisation hpccpp path=longer}. LDCP and HPCC++ leave DCTCP little where they have to share a queue: beside them, give it one of its own (lowq-tc segregate)."
+CONCLUSION=""
+
+# changes: what happens to the path while traffic runs
+changes()
+{
+	local port
+
+	case $path in
+	longer)
+		sleep 0.1
+		for port in p1 p2; do
+			in_ns sw tc qdisc change dev "$port" root netem delay 300us limit 1000000
+		done
+		;;
+	slower)
+		sleep 0.1
+		set_rate sw egress 10f0:1 5gbit
+		sleep 0.1
+		set_rate sw egress 10f0:1 10gbit
+		;;
+	esac
+}
+
+run_scenario()
+{
+	local from=100 to=500 times n=${flows:-1} pids=()
+
+	case $path in
+	lossy) to=1100 ;;
+	longer) to=300 ;;
+	slower) from=90 to=300 ;;
+	shared) n=2 ;;
+	esac
+	dumbbell 2 100us
+	line_rate 10gbit
+	[ "$path" != lossy ] || in_ns h1 tc qdisc add dev eth0 parent 1:1 netem loss "$loss%" limit 100000
+	hpccpp_hosts
+	bottleneck 10gbit 100us
+	serve r --cc "$CONTROL"
+	check_path h1 r 10gbit 100us
+	times=(--start "$((SEED * 104729 % 1000))us" --duration "$((to + 10))ms")
+	watch_queue 10gbit "${from}ms" "${to}ms" 100us
+	changes &
+	pids+=($!)
+	case $path,$n in
+	shared,*)
+		in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --flows 2 "${times[@]}" >"$TMP/long1" &
+		pids+=($!)
+		in_ns h2 flowgen long --to 10.0.0.1 --cc dctcp --flows 2 "${times[@]}" >"$TMP/long2" &
+		pids+=($!)
+		all_done "${pids[@]}"
+		cat "$TMP"/long? >"$OUT/flows.jsonl"
+		;;
+	*)
+		long_flows "$n" "$((to + 10))ms"
+		all_done "${pids[@]}"
+		;;
+	esac
+	watched
+	[ "$path" != slower ] || capacity 1600000000
+	metric timeouts "$(host_counter TCPTimeouts 2)"
+	[ "$path" != shared ] || metric ratio "$(jq '
+		def rate(from): [.flows[] | select(.flow | startswith(from)) | .goodput_bps // 0] | add;
+		rate("10.0.1.1:") / rate("10.0.2.1:")' "$OUT/qdelay.json")"
+}
