@@ -555,6 +555,10 @@ link_local()
 	needs_virtual
 	dumbbell 1 100us
 	node sw egress 1gbit
+	# another link has such a route, too
+	ip -n "${NSP}r" link add other type dummy
+	ip -n "${NSP}r" link set other up
+	ip -n "${NSP}r" -6 route add fe80::/64 dev other metric 1
 	serve r
 	to=$(ip -j -n "${NSP}r" -6 addr show dev eth0 scope link | jq -r '.[].addr_info[]? | .local // empty')
 	in_ns sw flowgen long --to "$to%egress" --cc hpccpp --size 500k >"$TMP/flow.json" || fail "flow failed"

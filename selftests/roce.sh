@@ -300,7 +300,7 @@ declare_test cnp_link_local "R3" "CNPs to link-local addresses leave by the link
 # The marked packets come by a VLAN over the link of the soft-RoCE device.
 cnp_vlan()
 {
-	local gids
+	local gids op
 
 	needs_virtual
 	load
@@ -318,13 +318,15 @@ cnp_vlan()
 	in_ns r rocegen serve --dev "$(roce_dev r)" --port 5305 2>"$TMP/roce_serve.vlan" \
 		--gid "$(basename "$(grep -l 0000:ffff:0a00:0501 "$gids"/{0..7} 2>/dev/null)")" &
 	wait_until listening r 5305
-	in_ns h1 rocegen send --dev "$(roce_dev h1)" --gid "$(gid h1)" --to 10.0.5.1 --port 5305 \
-		--duration 20ms >"$TMP/flow.json" || fail "rocegen"
-	sleep 0.1
-	expect "CNPs sent" "$(rcm_counter cnp_sent)" -ge 10
-	expect "CNPs that came, of those" "$(rcm_counter cnp_received)" -eq "$(rcm_counter cnp_sent)"
-	expect "packets held back" "$(rcm_counter paced)" -gt 0
-	load
+	for op in send ud-send; do
+		in_ns h1 rocegen "$op" --dev "$(roce_dev h1)" --gid "$(gid h1)" --to 10.0.5.1 --port 5305 \
+			--duration 20ms >"$TMP/flow.json" || fail "rocegen $op"
+		sleep 0.1
+		expect "CNPs sent for $op" "$(rcm_counter cnp_sent)" -ge 10
+		expect "CNPs that came, of those" "$(rcm_counter cnp_received)" -eq "$(rcm_counter cnp_sent)"
+		expect "packets held back" "$(rcm_counter paced)" -gt 0
+		load
+	done
 }
 declare_test cnp_vlan "R3" "marked packets that come by a VLAN are answered"
 
