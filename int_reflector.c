@@ -94,13 +94,11 @@ static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 		.fl6_sport = tcp_hdr(skb)->source,
 		.fl6_dport = tcp_hdr(skb)->dest,
 		.flowi6_mark = READ_ONCE(sk->sk_mark),
-		.flowi6_oif = READ_ONCE(sk->sk_bound_dev_if),
+		.flowi6_oif = READ_ONCE(sk->sk_bound_dev_if),	/* set with link-local addresses */
 	};
 	struct dst_entry *dst;
 	struct ipv6hdr *ip6h;
 
-	if (!fl6.flowi6_oif && ipv6_addr_type(&fl6.daddr) & IPV6_ADDR_LINKLOCAL)
-		fl6.flowi6_oif = probe->dev->ifindex;
 	dst = ip6_route_output(net, sk, &fl6);
 	if (dst->error) {
 		int err = dst->error;
