@@ -275,6 +275,33 @@ as_nobody()
 }
 declare_test as_nobody "" "it works for an unprivileged user"
 
+# cpus_of FOLDER: the CPUs of the guest whose temporary files are there
+cpus_of()
+{
+	taskset -cp "$(pgrep -f "^bwrap .*$1/" | head -n1)" | sed 's/.*: //'
+}
+
+own_cpu()
+{
+	local cache=$TMP/cache n spin=(sh -c 'echo up; while :; do :; done')
+
+	[ "$(nproc)" -ge 2 ] || skip "one CPU"
+	# other labs, with another cache, do not count
+	mkdir -p "$cache" "$TMP"/{a,b}
+	find "$(dirname "$(dirname "$(readlink -f "$("$LAB" kdir)/..")")")" -mindepth 1 -maxdepth 1 ! -name cpus -exec ln -s {} "$cache" \;
+	for n in a b; do
+		TMPDIR=$TMP/$n LOWQ_CACHE=$cache "$LAB" run --timeout 60 -- "${spin[@]}" >"$TMP/out.$n" 2>&1 &
+	done
+	for n in a b; do
+		wait_until grep -q up "$TMP/out.$n"
+		[[ $(cpus_of "$TMP/$n") =~ ^[0-9]+$ ]] || fail "CPUs of lab $n: $(cpus_of "$TMP/$n")"
+	done
+	expect "CPU of one lab" "$(cpus_of "$TMP/a")" != "$(cpus_of "$TMP/b")"
+	kill %1 %2
+	wait
+}
+declare_test own_cpu "" "a guest stays on one CPU, and two at once on different ones"
+
 times_out()
 {
 	local ms
