@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Data centre: a thousand flows, 10 Gb/s, base RTT 100 us"
+QUESTION="How long is the queue with more flows than the path holds packets, and do all of them move?"
+TOPOLOGY='
+ h1..h8  125 flows each -- sw ==== 10 Gb/s ==== r
+                           (the queue)
+                            base RTT 100 us'
+ROWS="dctcp dctcp_ref ldcp hpccpp"
+VARIANTS=("flows=1000 buffer=default" "flows=1000 buffer=1MB" "flows=200 buffer=default")
+PARAMS='{"path":"87 packets","buffer":"default: what lowq-tc sets, 1 MB: 660 packets","counted":"0.2 s to 0.5 s","moving":"flows that delivered a packet in that time"}'
+COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","moving","jain","marks","drops"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"delay_p99_us","row":"hpccpp","op":"<=","value":300,"variant":{"buffer":"default"},"text":"hpccpp: p99 delay <= 300 us"},
+	{"metric":"jain","row":"ldcp","op":">=","value":0.9,"variant":{"buffer":"default"},"text":"ldcp: Jain >= 0.9"},
+	{"metric":"moving","row":"hpccpp","op":">=","value":1000,"variant":{"flows":1000},"text":"hpccpp: all flows move"},
+	{"metric":"moving","row":"ldcp","op":">=","value":1000,"variant":{"flows":1000},"text":"ldcp: all flows move"},
+	{"metric":"utilisation","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"ldcp: at least 95 % used"},
+	{"metric":"utilisation","row":"hpccpp","op":">=","value":0.9,"variant":"*","text":"hpccpp: at least 90 % used"}]'
+ANSWER="With a thousand flows packets wait {range delay_mean_us dctcp buffer=default flows=1000} with DCTCP, {range delay_mean_us ldcp buffer=default flows=1000} with LDCP and {range delay_mean_us hpccpp buffer=default flows=1000} with HPCC++."
+CONCLUSION=""
+
+run_scenario()
+{
+	local i pids=() words=()
+
+	[ "$buffer" = default ] || words=(--limit 1000000b)
+	dumbbell 8 100us
+	line_rate 10gbit
+	hpccpp_hosts
+	bottleneck 10gbit 100us "${words[@]}"
+	serve r --cc "$CONTROL"
+	check_path h1 r 10gbit 100us
+	LONG_FLOWS=$flows
+	watch_queue 10gbit 200ms 500ms
+	for ((i = 1; i <= 8; i++)); do
+		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --flows $((flows / 8)) \
+			--start "$(((i * 7919 + SEED * 104729) % 1000))us" --stagger 500us --duration 520ms >"$TMP/long$i" &
+		pids+=($!)
+	done
+	requests_done "${pids[@]}"
+	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	watched
+	metric moving "$(jq '[.flows[] | select((.flow | test(">10\\.0\\.0\\.1:5201$")) and (.goodput_bps // 0) > 0)] | length' "$OUT/qdelay.json")"
+}
