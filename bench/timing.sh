@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Shared by bench/speed and bench/ack-cost: a flow in the lab that is timed from
+# For bench/speed: a flow in the lab that is timed from
 # outside, medians, and facts about the machine.
 # The script that sources this sets NAME, its own name, first.
 
