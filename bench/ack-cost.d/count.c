@@ -31,7 +31,7 @@
 #define RETURNS		1024	/* a power of 2 */
 #define HISTOGRAM	16384	/* instructions of a call, for the median; more counts as this */
 
-enum ends { ELSE, CALL, RET, IRET };
+enum ends { OTHER, CALL, RET, IRET };
 
 /**
  * struct function - a line of the table, and what was counted since the last mark
@@ -80,8 +80,6 @@ struct frame {
 };
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
-QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc,
-					   char **argv);
 
 static const char *table_path;
 static FILE *out;
@@ -178,7 +176,9 @@ static void mark(void)
 			(unsigned long long)fn->outer, (unsigned long long)fn->sum,
 			(unsigned long long)median(fn));
 		comma = ", ";
-		fn->calls = fn->outer = fn->sum = 0;
+		fn->calls = 0;
+		fn->outer = 0;
+		fn->sum = 0;
 		memset(fn->histogram, 0, HISTOGRAM * sizeof(*fn->histogram));
 	}
 	fprintf(out, "]}\n");
@@ -246,7 +246,7 @@ static void run(unsigned int cpu, void *data)
 	const struct block *b = data;
 
 	(void)cpu;
-	switch (last ? last->ends : ELSE) {
+	switch (last ? last->ends : OTHER) {
 	case CALL:
 		returns[top++ % RETURNS] = last->end;
 		break;
@@ -260,7 +260,7 @@ static void run(unsigned int cpu, void *data)
 		if (interrupted())
 			end_interrupt();
 		break;
-	case ELSE:
+	case OTHER:
 		break;
 	}
 	if (b->function && b->function->kind == 'f')
@@ -281,7 +281,8 @@ static enum ends ends_with(const uint8_t *p, size_t size)
 	/* prefixes: notrack, bnd, rep, and REX, which only iret needs */
 	bool rex_w = false;
 
-	while (size > 1 && (*p == 0x3e || *p == 0xf2 || *p == 0xf3 || (*p & 0xf0) == 0x40 || *p == 0x2e)) {
+	while (size > 1 && (*p == 0x2e || *p == 0x3e || *p == 0xf2 || *p == 0xf3 ||
+			    (*p & 0xf0) == 0x40)) {
 		rex_w |= (*p & 0xf8) == 0x48;
 		p++;
 		size--;
@@ -292,7 +293,7 @@ static enum ends ends_with(const uint8_t *p, size_t size)
 		return RET;
 	if (*p == 0xcf && rex_w)
 		return IRET;
-	return ELSE;
+	return OTHER;
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)

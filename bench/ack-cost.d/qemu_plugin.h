@@ -28,6 +28,11 @@ typedef void (*qemu_plugin_atexit_cb)(qemu_plugin_id_t id, void *data);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_trans_cb cb);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin_exec_cb cb,
 					  enum qemu_plugin_cb_flags flags, void *data);
+/* What a plugin has: the interface's version, and what QEMU calls first; 0 is success. */
+QEMU_PLUGIN_EXPORT extern int qemu_plugin_version;
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc,
+					   char **argv);
+
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
