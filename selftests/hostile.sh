@@ -20,6 +20,9 @@ else
 	# each way to go once
 	[ "${LOWQ_LAB:-}" != debug ] || AWAY=5
 fi
+# in real time a client takes seconds to start: fewer, with more queue pairs each
+AWAY_QPS=1
+virtual || { AWAY=$((AWAY > 10 ? AWAY / 10 : AWAY)) AWAY_QPS=10; }
 
 # --- roce_rcm --------------------------------------------------------------
 #
@@ -236,7 +239,7 @@ roce_held()
 	local op=$1
 
 	WAIT=$(virtual && echo 2 || echo 20) wait_until none_held
-	(fail() { :; }; roce h1 "$op" --duration 60s --timeout 17 2>/dev/null) &
+	(fail() { :; }; roce h1 "$op" --qps "$AWAY_QPS" --duration 60s --timeout 17 2>/dev/null) &
 	wait_until known_at ::ffff:10.0.1.1
 	for _ in $(seq 100); do
 		none_held || return 0
