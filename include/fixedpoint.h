@@ -69,6 +69,12 @@ static inline u64 fp_div(u64 a, u64 b)
 /* The upper and the lower half of the 128-bit product a * b. */
 static inline u64 fp_mul_wide(u64 a, u64 b, u64 *lo)
 {
+#ifdef __SIZEOF_INT128__
+	unsigned __int128 product = (unsigned __int128)a * b;	/* one instruction */
+
+	*lo = (u64)product;
+	return product >> 64;
+#else
 	u64 a_hi = a >> 32, a_lo = a & U32_MAX, b_hi = b >> 32, b_lo = b & U32_MAX;
 	u64 ll = a_lo * b_lo, mid = a_hi * b_lo + (ll >> 32);
 	u64 mid2 = a_lo * b_hi + (u32)mid;
@@ -78,6 +84,7 @@ static inline u64 fp_mul_wide(u64 a, u64 b, u64 *lo)
 	 */
 	*lo = (mid2 << 32) | (u32)ll;
 	return a_hi * b_hi + (mid >> 32) + (mid2 >> 32);
+#endif
 }
 
 /* (a * b) >> n, rounded down, at most U64_MAX; 0 <= n <= 63. */
@@ -90,23 +97,19 @@ static inline u64 fp_mul_shr(u64 a, u64 b, unsigned int n)
 	return n ? (hi << (64 - n)) | (lo >> n) : lo;
 }
 
-/*
- * a * b / c, rounded down, at most U64_MAX. With c = 0 the result is 0 if the product
- * is 0, else U64_MAX. One division if the product fits 64 bits; otherwise long division
- * bit by bit, which is too slow for hot paths.
- */
-static inline u64 fp_mul_div(u64 a, u64 b, u64 c)
+/* (hi * 2^64 + lo) / c, rounded down, where hi < c: the quotient fits 64 bits. */
+static inline u64 fp_div_wide(u64 hi, u64 lo, u64 c)
 {
-	u64 lo, hi = fp_mul_wide(a, b, &lo), q = 0;
+#ifdef __x86_64__
+	u64 q, rest;
+
+	asm("divq %4" : "=a" (q), "=d" (rest) : "0" (lo), "1" (hi), "rm" (c) : "cc");
+	return q;
+#else
+	u64 q = 0;
 	int i;
 
-	if (!hi && !lo)
-		return 0;
-	if (hi >= c)
-		return U64_MAX;
-	if (!hi)
-		return fp_div(lo, c);
-	/* hi < c throughout, so the quotient fits 64 bits */
+	/* long division bit by bit: hi < c throughout */
 	for (i = 0; i < 64; i++) {
 		bool carry = hi >> 63;
 
@@ -119,6 +122,25 @@ static inline u64 fp_mul_div(u64 a, u64 b, u64 c)
 		}
 	}
 	return q;
+#endif
+}
+
+/*
+ * a * b / c, rounded down, at most U64_MAX. With c = 0 the result is 0 if the product
+ * is 0, else U64_MAX. One division if the product fits 64 bits, and on x86-64 always.
+ * Elsewhere a larger product is slow: see fp_div_wide().
+ */
+static inline u64 fp_mul_div(u64 a, u64 b, u64 c)
+{
+	u64 lo, hi = fp_mul_wide(a, b, &lo);
+
+	if (!hi && !lo)
+		return 0;
+	if (hi >= c)
+		return U64_MAX;
+	if (!hi)
+		return fp_div(lo, c);
+	return fp_div_wide(hi, lo, c);
 }
 
 /*
