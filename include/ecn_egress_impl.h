@@ -99,15 +99,20 @@ static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
 	struct sock *sk = skb->sk;
 	u32 header, payload;
 
-	if (!sk || !ecn_egress_is_tcp(skb, state->pf))
+	if (!sk)
 		return NF_ACCEPT;
 	if (sk->sk_state == TCP_NEW_SYN_RECV) {
-		ecn_egress_synack(skb, state->pf);
+		if (ecn_egress_is_tcp(skb, state->pf))
+			ecn_egress_synack(skb, state->pf);
 		return NF_ACCEPT;
 	}
-	/* The stack's own RSTs and ACKs come from raw sockets of protocol TCP. */
+	/*
+	 * The stack's own RSTs and ACKs come from raw sockets of protocol TCP. The socket is
+	 * looked at before the packet: most packets are of other sockets.
+	 */
 	if (!sk_fullsock(sk) || sk->sk_type != SOCK_STREAM || sk->sk_protocol != IPPROTO_TCP ||
-	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress->ops)
+	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress->ops ||
+	    !ecn_egress_is_tcp(skb, state->pf))
 		return NF_ACCEPT;
 	header = skb_transport_offset(skb) + tcp_hdrlen(skb);
 	payload = skb->len - min(header, skb->len);
