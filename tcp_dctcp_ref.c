@@ -117,7 +117,7 @@ static void dctcp_ref_init(struct sock *sk)
  */
 static bool window_ended(struct dctcp_ref *ca, u32 una)
 {
-	if (!READ_ONCE(mainline.value) || una != ca->model.window_end)
+	if (una != ca->model.window_end || !READ_ONCE(mainline.value))
 		return dctcp_model_window_ended(&ca->model, una);
 	if (!ca->model.acked)
 		ca->model.alpha = fp_ewma(ca->model.alpha, 0, READ_ONCE(shift_g.value));
@@ -299,7 +299,7 @@ static struct tcp_congestion_ops dctcp_ref_reno __read_mostly = {
 	.name		= "dctcp_ref_reno",
 };
 
-static const struct ecn_egress dctcp_ref_egress = {
+static const struct ecn_egress ecn_egress = {
 	.ops	= &dctcp_ref,
 	.choose	= dctcp_ref_egress_ecn,
 };
@@ -311,7 +311,7 @@ static int __init dctcp_ref_module_init(void)
 	BUILD_BUG_ON(sizeof(struct dctcp_ref) > ICSK_CA_PRIV_SIZE);
 
 	if (!ect_control.value) {
-		err = ecn_egress_register(&dctcp_ref_egress);
+		err = ecn_egress_register();
 		if (err)
 			return err;
 	}

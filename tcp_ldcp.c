@@ -901,7 +901,7 @@ static struct tcp_congestion_ops ldcp_reno __read_mostly = {
 	.name		= "ldcp_reno",
 };
 
-static const struct ecn_egress ldcp_egress = {
+static const struct ecn_egress ecn_egress = {
 	.ops	= &ldcp,
 	.choose	= ldcp_egress_ecn,
 	.sent	= ldcp_egress_sent,
@@ -914,7 +914,7 @@ static int __init ldcp_module_init(void)
 	BUILD_BUG_ON(sizeof(struct ldcp) > ICSK_CA_PRIV_SIZE);
 
 	if (fast_start.value) {
-		err = ecn_egress_register(&ldcp_egress);
+		err = ecn_egress_register();
 		if (err)
 			return err;
 	}

@@ -882,7 +882,7 @@ static u32 prague_flags(void)
 	return TCP_CONG_NON_RESTRICTED | cc_accecn_flags(ect.value);
 }
 
-static const struct ecn_egress prague_egress = {
+static const struct ecn_egress ecn_egress = {
 	.ops	= &prague,
 	.choose	= prague_egress_ecn,
 	.synack	= prague_synack_ecn,
@@ -896,7 +896,7 @@ static int __init prague_module_init(void)
 	BUILD_BUG_ON(sizeof(struct prague) > ICSK_CA_PRIV_SIZE);
 
 	prague.flags = prague_flags();
-	err = ecn_egress_register(&prague_egress);
+	err = ecn_egress_register();
 	if (err)
 		return err;
 	err = tcp_register_congestion_control(&prague);

@@ -45,7 +45,8 @@ struct ecn_egress {
 	void (*sent)(struct sock *sk, const struct sk_buff *skb, u32 payload);
 };
 
-static const struct ecn_egress *ecn_egress;
+/* The including file defines it: a constant, so that its functions are called directly. */
+static const struct ecn_egress ecn_egress;
 
 /* Is this a TCP packet, whose headers are the first in @skb? */
 static bool ecn_egress_is_tcp(const struct sk_buff *skb, u8 pf)
@@ -88,9 +89,9 @@ static void ecn_egress_synack(struct sk_buff *skb, u8 pf)
 	const struct request_sock *req = inet_reqsk(skb->sk);
 	const struct sock *listener = READ_ONCE(req->rsk_listener);
 
-	if (ecn_egress->synack && listener &&
-	    READ_ONCE(inet_csk(listener)->icsk_ca_ops) == ecn_egress->ops)
-		ecn_egress_set(skb, pf, ecn_egress->synack(req, skb));
+	if (ecn_egress.synack && listener &&
+	    READ_ONCE(inet_csk(listener)->icsk_ca_ops) == ecn_egress.ops)
+		ecn_egress_set(skb, pf, ecn_egress.synack(req, skb));
 }
 
 static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
@@ -111,14 +112,14 @@ static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
 	 * looked at before the packet: most packets are of other sockets.
 	 */
 	if (!sk_fullsock(sk) || sk->sk_type != SOCK_STREAM || sk->sk_protocol != IPPROTO_TCP ||
-	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress->ops ||
+	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress.ops ||
 	    !ecn_egress_is_tcp(skb, state->pf))
 		return NF_ACCEPT;
 	header = skb_transport_offset(skb) + tcp_hdrlen(skb);
 	payload = skb->len - min(header, skb->len);
-	ecn_egress_set(skb, state->pf, ecn_egress->choose(sk, skb, payload));
-	if (ecn_egress->sent)
-		ecn_egress->sent(sk, skb, payload);
+	ecn_egress_set(skb, state->pf, ecn_egress.choose(sk, skb, payload));
+	if (ecn_egress.sent)
+		ecn_egress.sent(sk, skb, payload);
 	return NF_ACCEPT;
 }
 
@@ -145,10 +146,9 @@ static struct pernet_operations ecn_egress_net_ops = {
 	.exit = ecn_egress_net_exit,
 };
 
-/* In every namespace, those to come included. @user stays valid. May sleep. */
-static inline int ecn_egress_register(const struct ecn_egress *user)
+/* In every namespace, those to come included. May sleep. */
+static inline int ecn_egress_register(void)
 {
-	ecn_egress = user;
 	return register_pernet_subsys(&ecn_egress_net_ops);
 }
 
