@@ -54,8 +54,9 @@ static inline void dctcp_model_init(struct dctcp_model *m, u32 alpha, u32 una)
 /* Steps 1 to 3: @acked bytes were acknowledged, @marked of them had CE marks. */
 static inline void dctcp_model_ack(struct dctcp_model *m, u32 acked, u32 marked)
 {
-	m->acked = fp_min((u64)m->acked + acked, U32_MAX);
-	m->marked = fp_min((u64)m->marked + marked, U32_MAX);
+	m->acked = fp_add32(m->acked, acked);
+	if (marked)
+		m->marked = fp_add32(m->marked, marked);
 }
 
 /* Step 4: does an ACK of @una end the observation window? Compares sequence numbers. */

@@ -42,6 +42,14 @@ static inline u64 fp_max(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
+/* a + b, at most U32_MAX */
+static inline u32 fp_add32(u32 a, u32 b)
+{
+	u32 sum = a + b;
+
+	return sum < a ? U32_MAX : sum;
+}
+
 /* a + b, at most U64_MAX */
 static inline u64 fp_add(u64 a, u64 b)
 {

@@ -79,8 +79,9 @@ static inline void prague_model_init(struct prague_model *m, u32 cwnd)
 /* An ACK of @acked packets, @marked of them with a mark. */
 static inline void prague_count(struct prague_model *m, u32 acked, u32 marked)
 {
-	m->acked = fp_min((u64)m->acked + acked, U32_MAX);
-	m->marked = fp_min((u64)m->marked + marked, U32_MAX);
+	m->acked = fp_add32(m->acked, acked);
+	if (marked)
+		m->marked = fp_add32(m->marked, marked);
 }
 
 /*
