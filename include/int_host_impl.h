@@ -124,8 +124,12 @@ static inline bool int_host_sequence_fits(const struct sock *sk, u32 seq, u32 le
 	return behind <= max_t(u32, READ_ONCE(tp->window_clamp), 65535);
 }
 
-static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
-				  const struct nf_hook_state *state)
+/*
+ * A packet with the DSCP of messages. Not inlined: most packets have another one, and kernels that
+ * initialise all variables would clear these for each of them.
+ */
+static noinline unsigned int int_host_message(struct sk_buff *skb,
+					      const struct nf_hook_state *state, u8 ds)
 {
 	bool ipv6 = state->pf == NFPROTO_IPV6;
 	struct int_segment s;
@@ -134,12 +138,9 @@ static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
 	const struct tcphdr *th;
 	struct sock *sk;
 
-	/* TCP takes no broadcast or multicast, either */
-	if (skb->pkt_type != PACKET_HOST)
-		return NF_ACCEPT;
 	if (!int_segment_find(skb, skb_network_offset(skb),
 			      ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP),
-			      READ_ONCE(dscp.value), &s))
+			      ds, &s))
 		return NF_ACCEPT;
 	/* Packets that are not messages for a connection of this host go on to the stack. */
 	if (!int_segment_read(skb, &s, &m)) {
@@ -164,6 +165,20 @@ static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
 		int_host_count(state->net, INT_COUNT_SEQUENCE);
 	sock_gen_put(sk);
 	return NF_DROP;
+}
+
+/* The stack has checked that the IP header is there. */
+static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
+				  const struct nf_hook_state *state)
+{
+	u8 ds = READ_ONCE(dscp.value);
+
+	/* TCP takes no broadcast or multicast, either */
+	if (skb->pkt_type != PACKET_HOST)
+		return NF_ACCEPT;
+	if ((state->pf == NFPROTO_IPV6 ? ipv6_get_dsfield(ipv6_hdr(skb)) : ip_hdr(skb)->tos) >> 2 != ds)
+		return NF_ACCEPT;
+	return int_host_message(skb, state, ds);
 }
 
 /* INET is IPv4 and IPv6: both define the same numbers for priorities */
