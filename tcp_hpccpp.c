@@ -196,6 +196,7 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 	}
 	hpccpp_integrate_window(sk, f, now);
 	result = hpccpp_step(&f->model, &sample);
+	f->comparable_ns = hpccpp_comparable_ns(&f->model);
 	trace_hpccpp_sample(sk, &f->model, m, result, sample.elapsed_ns);
 	if (result == HPCCPP_PARTIAL) {
 		int_host_count(sock_net(sk), HPCCPP_COUNT_PARTIAL);
@@ -256,6 +257,15 @@ static void hpccpp_slow_start(struct sock *sk, const struct rate_sample *rs, u64
 			  tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk));
 }
 
+/* Not inlined: kernels that initialise all variables would clear @m on every ACK. */
+static noinline void hpccpp_take_response(struct sock *sk, struct hpccpp_flow *f, u64 now)
+{
+	struct int_msg m;
+
+	if (hpccpp_read_response(f, &m))
+		hpccpp_on_response(sk, &m, now);
+}
+
 /* On every ACK. */
 static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 {
@@ -263,20 +273,19 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	struct hpccpp_flow *f = ca->flow;
 	u64 now = ktime_get_ns();
 	const char *lost;
-	struct int_msg m;
 
 	if (!f) {
 		hpccpp_begin_flow(sk, now);
 		return;
 	}
-	if (hpccpp_read_response(f, &m))
-		hpccpp_on_response(sk, &m, now);
+	if (READ_ONCE(f->full))
+		hpccpp_take_response(sk, f, now);
 	/* that of a retransmission is from timestamps, in whole milliseconds */
 	if (rs->rtt_us > 0 && !rs->is_retrans)
 		hpccpp_rtt_sample(&f->rtt, rs->rtt_us);
 	hpccpp_slow_start(sk, rs, now);
 	hpccpp_apply_window(sk, rs->acked_sacked > 0);
-	if (!tcp_sk(sk)->packets_out || now - f->probe_ns < hpccpp_probe_interval(sk))
+	if (!tcp_sk(sk)->packets_out || !hpccpp_probe_due(sk, now))
 		return;
 	lost = hpccpp_telemetry_lost(sk, f, now);
 	if (lost)
@@ -318,7 +327,7 @@ static void hpccpp_tx_start(struct sock *sk)
 
 	if (!ca->flow) {
 		hpccpp_begin_flow(sk, now);
-	} else if (now - ca->flow->probe_ns >= hpccpp_probe_interval(sk)) {
+	} else if (hpccpp_probe_due(sk, now)) {
 		/* Probes before the pause do not count, whatever became of them. */
 		ca->flow->answer_ns = now;
 		ca->flow->unmeasured = 0;

@@ -58,6 +58,7 @@ struct hpccpp_probe {
  * @sample:	the probe of the previous sample
  * @probe_ns:	when the latest probe was sent
  * @answer_ns:	when the latest response was read, or the wait for one began
+ * @comparable_ns: hpccpp_comparable_ns() of @model's records, or 0 if there are none
  * @retry_ns:	fallback: time between probes
  * @unanswered:	probes sent since the latest response
  * @partial:	responses since the latest one with the records of all nodes
@@ -88,6 +89,7 @@ struct hpccpp_flow {
 	struct hpccpp_probe sample;
 	u64 probe_ns;
 	u64 answer_ns;
+	u64 comparable_ns;
 	u64 retry_ns;
 	u32 unanswered;
 	u32 partial;

@@ -28,13 +28,28 @@ static inline u64 hpccpp_probe_interval(const struct sock *sk)
 	const struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
 	u64 least = f->telemetry ? hpccpp_mss_q8(sk) * READ_ONCE(probe_packets.value) : 0;
 	u32 eta = fp_fraction(READ_ONCE(eta_permille.value), 1000, HPCCPP_U_Q);
-	u64 comparable = hpccpp_comparable_ns(&f->model);
 	u64 interval = max_t(u64, hpccpp_probe_ns(&f->model, eta, hpccpp_base_rtt_ns(f), least),
 			     hpccpp_min_rtt_ns(f)) * READ_ONCE(probe_rtts.value);
 
-	if (comparable)
-		interval = min(interval, comparable);
+	if (f->comparable_ns)
+		interval = min(interval, f->comparable_ns);
 	return max(interval, hpccpp_srtt_ns(sk) / (HPCCPP_PROBES_KEPT / 2));
+}
+
+/*
+ * Is the next probe due? Asked on every ACK: most come before the shortest interval that
+ * hpccpp_probe_interval() can give.
+ */
+static inline bool hpccpp_probe_due(const struct sock *sk, u64 now)
+{
+	const struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+	u64 least = max_t(u64, hpccpp_base_rtt_ns(f), hpccpp_min_rtt_ns(f)) *
+		    READ_ONCE(probe_rtts.value);
+	u64 elapsed = now - f->probe_ns;
+
+	if (elapsed < least && (!f->comparable_ns || elapsed < f->comparable_ns))
+		return false;
+	return elapsed >= hpccpp_probe_interval(sk);
 }
 
 /*
