@@ -171,12 +171,13 @@ static noinline unsigned int int_host_message(struct sk_buff *skb,
 static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
 				  const struct nf_hook_state *state)
 {
-	u8 ds = READ_ONCE(dscp.value);
+	u8 ds = READ_ONCE(dscp.value), field;
 
 	/* TCP takes no broadcast or multicast, either */
 	if (skb->pkt_type != PACKET_HOST)
 		return NF_ACCEPT;
-	if ((state->pf == NFPROTO_IPV6 ? ipv6_get_dsfield(ipv6_hdr(skb)) : ip_hdr(skb)->tos) >> 2 != ds)
+	field = state->pf == NFPROTO_IPV6 ? ipv6_get_dsfield(ipv6_hdr(skb)) : ip_hdr(skb)->tos;
+	if (field >> 2 != ds)
 		return NF_ACCEPT;
 	return int_host_message(skb, state, ds);
 }
