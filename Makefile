@@ -7,7 +7,7 @@ DESTDIR ?=
 PREFIX ?= /usr/local
 
 .PHONY: help modules install uninstall dkms-install dkms-remove tools demo demo-roce test bench bench-check lint \
-	matrix stress coverage mutate deb intree clean
+	ack-cost matrix stress coverage mutate deb intree clean
 
 help:
 	@echo 'in the lab (no root needed, no kernel headers):'
@@ -23,6 +23,7 @@ help:
 	@echo '  sudo make dkms-install               rebuilt for every new kernel; and dkms-remove'
 	@echo 'before a release:'
 	@echo '  sudo make matrix [KERNELS=6.12]      Debian'\''s kernels 6.1, 6.12, 7 in QEMU'
+	@echo '  sudo make ack-cost   instructions per ACK on Debian'\''s kernels, in QEMU: bench/results/ack-cost'
 	@echo '  make coverage  which lines of the modules the tests run: docs/coverage.md'
 	@echo '  make mutate    puts known faults into the sources: the tests have to see them'
 	@echo '  make stress    10,000 connections per control, bad paths and more, in the lab'
@@ -72,6 +73,9 @@ bench-check:
 
 lint:
 	scripts/lint
+
+ack-cost:
+	bench/ack-cost --publish
 
 matrix:
 	scripts/matrix $(KERNELS)

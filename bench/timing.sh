@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# For bench/speed: a flow in the lab that is timed from
-# outside, medians, and facts about the machine.
+# Part of bench/speed: a flow in the lab that is timed from outside, medians, and facts
+# about the machine.
 # The script that sources this sets NAME, its own name, first.
 
 BENCH=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")

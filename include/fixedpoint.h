@@ -78,7 +78,7 @@ static inline u64 fp_div(u64 a, u64 b)
 static inline u64 fp_mul_wide(u64 a, u64 b, u64 *lo)
 {
 #ifdef __SIZEOF_INT128__
-	unsigned __int128 product = (unsigned __int128)a * b;	/* one instruction */
+	__uint128_t product = (__uint128_t)a * b;	/* one instruction */
 
 	*lo = (u64)product;
 	return product >> 64;

@@ -7,16 +7,20 @@
  * The guest writes the table, once: lines "ADDRESS KIND NAME", the address in hexadecimal, and
  * "end" as the last line. Kinds:
  *	f	a function to count. What it calls is part of it.
- *	i	an entry of interrupts or exceptions. What runs until its iret is not counted as a
- *		part of the functions that it interrupts.
- *	m	a mark: each call of it appends one line to the output, and starts counting anew.
+ *	s	a function that is not part of its caller: softirqs, which may run on top of a
+ *		counted function when it enables them.
+ *	i	an entry of interrupts or exceptions. Everything up to its iret is not part of the
+ *		function that it interrupts.
+ *	m	a mark: each call of it appends one line to the output, and resets the counts.
  *
  * A line of the output is JSON: instructions executed since the last mark, and for each function
- * that was called: calls; outer, those calls that no counted function has made; instructions of
- * the outer calls; median of all calls.
+ * that was called: calls; instructions of all calls; the median and the extremes of a call; and
+ * the same sums for the outer calls, those that no other counted function made.
  *
- * One CPU, without preemption. The guest is x86-64. Nothing is added to what it executes, so with
- * -icount the same guest gives the same numbers.
+ * One CPU, x86-64. Nothing is added to what the guest executes, so with -icount the same guest
+ * gives the same numbers. Functions start and end at the borders of translated blocks, so their
+ * counts are exact. A block that a fault leaves early counts as a whole; counted functions do
+ * not fault.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,9 +40,14 @@ enum ends { OTHER, CALL, RET, IRET };
 /**
  * struct function - a line of the table, and what was counted since the last mark
  * @address:	of its first instruction
- * @kind:	f, i or m
+ * @kind:	f, s, i or m
+ * @name:	for the output
  * @calls:	that have returned
- * @outer:	of these, calls that no counted function has made
+ * @all:	instructions of these
+ * @least:	instructions of the shortest call
+ * @most:	instructions of the longest call
+ * @lost:	calls whose return was not seen where it belongs; not counted
+ * @outer:	calls that no counted function has made
  * @sum:	instructions of the outer calls
  * @histogram:	how many calls took that many instructions
  */
@@ -46,7 +55,7 @@ struct function {
 	uint64_t address;
 	char kind;
 	char name[80];
-	uint64_t calls, outer, sum;
+	uint64_t calls, all, least, most, lost, outer, sum;
 	uint32_t *histogram;
 };
 
@@ -70,13 +79,14 @@ struct block {
 /**
  * struct frame - a function or an interrupt that has not returned yet
  * @function:	which
+ * @level:	value of level when it began: it has returned when there are fewer
  * @returns:	to this address
  * @start:	value of executed when it began
- * @stolen:	instructions of interrupts since then
+ * @stolen:	instructions since then that are not its own
  */
 struct frame {
 	struct function *function;
-	uint64_t returns, start, stolen;
+	uint64_t level, returns, start, stolen;
 };
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
@@ -90,11 +100,11 @@ static struct block *blocks;
 
 static const struct block *last;	/* that was executed */
 static uint64_t executed, mark_at;	/* instructions */
-static uint64_t returns[RETURNS];	/* of calls, the latest on top */
-static unsigned int top;
+static uint64_t returns[RETURNS];	/* of calls, by level */
+static uint64_t level = 1ULL << 32;	/* calls minus returns; task switches make it drift */
 static struct frame frames[FRAMES_MAX];
 static unsigned int depth;
-static uint64_t lost;			/* frames dropped because something did not return */
+static uint64_t lost;			/* of all functions */
 
 /* --- the table --------------------------------------------------------------- */
 
@@ -108,7 +118,7 @@ static struct function *function_at(uint64_t address)
 	return NULL;
 }
 
-/* Reads the table as soon as it is complete, for what is translated by now as well. */
+/* Reads the table as soon as it is complete, also for the blocks that exist by then. */
 static void read_table(void)
 {
 	static off_t size;
@@ -116,6 +126,7 @@ static void read_table(void)
 	struct block *b;
 	char line[160];
 	bool complete = false;
+	size_t i;
 	FILE *f;
 
 	if (stat(table_path, &st) || st.st_size == size)
@@ -125,12 +136,12 @@ static void read_table(void)
 	if (!f)
 		return;
 	n_functions = 0;
-	while (fgets(line, sizeof(line), f) && !complete) {
+	while (!complete && fgets(line, sizeof(line), f)) {
 		struct function *fn = &functions[n_functions];
 		unsigned long long address;
 
 		complete = !strncmp(line, "end", 3);
-		if (n_functions < FUNCTIONS_MAX &&
+		if (!complete && n_functions < FUNCTIONS_MAX &&
 		    sscanf(line, "%llx %c %79s", &address, &fn->kind, fn->name) == 3) {
 			fn->address = address;
 			n_functions++;
@@ -139,11 +150,14 @@ static void read_table(void)
 	fclose(f);
 	if (!complete)
 		return;
-	table_read = true;
-	for (size_t i = 0; i < n_functions; i++)
+	for (i = 0; i < n_functions; i++) {
 		functions[i].histogram = calloc(HISTOGRAM, sizeof(*functions[i].histogram));
+		if (!functions[i].histogram)
+			abort();
+	}
 	for (b = blocks; b; b = b->next)
 		b->function = function_at(b->start);
+	table_read = true;
 }
 
 /* --- counting ---------------------------------------------------------------- */
@@ -160,23 +174,42 @@ static uint64_t median(const struct function *fn)
 	return i;
 }
 
+/* The frames from the @from-th on never return, as far as can be seen. */
+static void lose(unsigned int from)
+{
+	while (depth > from) {
+		frames[--depth].function->lost++;
+		lost++;
+	}
+}
+
+/* Appends a line to the output. No counted function calls a mark. */
 static void mark(void)
 {
 	const char *comma = "";
+	size_t i;
 
+	lose(0);
 	fprintf(out, "{\"instructions\": %llu, \"lost\": %llu, \"functions\": [",
 		(unsigned long long)(executed - mark_at), (unsigned long long)lost);
-	for (size_t i = 0; i < n_functions; i++) {
+	for (i = 0; i < n_functions; i++) {
 		struct function *fn = &functions[i];
 
-		if (!fn->calls)
+		if (!fn->calls && !fn->lost)
 			continue;
-		fprintf(out, "%s{\"name\": \"%s\", \"calls\": %llu, \"outer\": %llu, \"sum\": %llu, \"median\": %llu}",
+		fprintf(out, "%s{\"name\": \"%s\", \"calls\": %llu, \"all\": %llu, \"median\": %llu, ",
 			comma, fn->name, (unsigned long long)fn->calls,
-			(unsigned long long)fn->outer, (unsigned long long)fn->sum,
-			(unsigned long long)median(fn));
+			(unsigned long long)fn->all, (unsigned long long)median(fn));
+		fprintf(out, "\"min\": %llu, \"max\": %llu, \"lost\": %llu, \"outer\": %llu, \"sum\": %llu}",
+			(unsigned long long)fn->least, (unsigned long long)fn->most,
+			(unsigned long long)fn->lost, (unsigned long long)fn->outer,
+			(unsigned long long)fn->sum);
 		comma = ", ";
 		fn->calls = 0;
+		fn->all = 0;
+		fn->least = 0;
+		fn->most = 0;
+		fn->lost = 0;
 		fn->outer = 0;
 		fn->sum = 0;
 		memset(fn->histogram, 0, HISTOGRAM * sizeof(*fn->histogram));
@@ -189,55 +222,80 @@ static void mark(void)
 
 static void enter(struct function *fn)
 {
-	if (depth == FRAMES_MAX) {
-		lost += depth;
-		depth = 0;
-	}
+	/* a loop back to the first instruction is no call */
+	if (depth && frames[depth - 1].function == fn && frames[depth - 1].level == level)
+		return;
+	if (depth == FRAMES_MAX)
+		lose(0);
 	frames[depth++] = (struct frame) {
 		.function = fn,
-		.returns = returns[(top - 1) % RETURNS],
+		.level = level,
+		.returns = returns[level % RETURNS],
 		.start = executed,
 	};
 }
 
-/* The top frame's function has returned. */
+/* The next @n instructions up to now were not those of the functions below. */
+static void steal(uint64_t n)
+{
+	unsigned int i;
+
+	for (i = depth; i-- && frames[i].function->kind == 'f';)
+		frames[i].stolen += n;
+}
+
+/* The top frame, a function, has returned. */
 static void leave(void)
 {
-	struct frame *f = &frames[--depth];
+	const struct frame *f = &frames[--depth];
 	struct function *fn = f->function;
 	uint64_t n = executed - f->start - f->stolen;
 
+	if (fn->kind == 's') {
+		steal(executed - f->start);
+		return;
+	}
+	if (!fn->calls || n < fn->least)
+		fn->least = n;
+	if (!fn->calls || n > fn->most)
+		fn->most = n;
 	fn->calls++;
+	fn->all += n;
 	fn->histogram[n < HISTOGRAM ? n : HISTOGRAM - 1]++;
-	if (!depth || frames[depth - 1].function->kind == 'i') {
+	if (!depth || frames[depth - 1].function->kind != 'f') {
 		fn->outer++;
 		fn->sum += n;
 	}
 }
 
-/* The latest interrupt is over: not a part of the functions below it, up to the next interrupt. */
-static void end_interrupt(void)
+/* A ret is behind us, @next comes now: an interrupt's entry, or where the ret went to. */
+static void after_return(const struct block *next)
 {
-	uint64_t n;
+	bool here = next->function && next->function->kind == 'i';
 
-	/* what has not returned until now never will */
-	while (depth && frames[depth - 1].function->kind != 'i') {
-		depth--;
-		lost++;
+	level--;
+	while (depth && frames[depth - 1].function->kind != 'i' &&
+	       frames[depth - 1].level > level) {
+		if (here || frames[depth - 1].returns == next->start)
+			leave();
+		else
+			lose(depth - 1);
 	}
-	if (!depth)
-		return;
-	n = executed - frames[--depth].start;
-	for (unsigned int i = depth; i-- && frames[i].function->kind != 'i';)
-		frames[i].stolen += n;
 }
 
-static bool interrupted(void)
+/* The latest interrupt that began in a counted function, if any, is over. */
+static void after_iret(void)
 {
-	for (unsigned int i = depth; i--;)
-		if (frames[i].function->kind == 'i')
-			return true;
-	return false;
+	unsigned int i = depth;
+
+	while (i && frames[i - 1].function->kind != 'i')
+		i--;
+	if (!i)
+		return;
+	lose(i);
+	depth = i - 1;
+	level = frames[depth].level;
+	steal(executed - frames[depth].start);
 }
 
 /* @data, a block, is about to run: the block before it has ended. */
@@ -248,42 +306,44 @@ static void run(unsigned int cpu, void *data)
 	(void)cpu;
 	switch (last ? last->ends : OTHER) {
 	case CALL:
-		returns[top++ % RETURNS] = last->end;
+		returns[++level % RETURNS] = last->end;
 		break;
 	case RET:
-		top--;
-		while (depth && frames[depth - 1].function->kind == 'f' &&
-		       frames[depth - 1].returns == b->start)
-			leave();
+		after_return(b);
 		break;
 	case IRET:
-		if (interrupted())
-			end_interrupt();
+		after_iret();
 		break;
 	case OTHER:
 		break;
 	}
-	if (b->function && b->function->kind == 'f')
-		enter(b->function);
-	else if (b->function && b->function->kind == 'i' && depth)
-		enter(b->function);
-	else if (b->function && b->function->kind == 'm')
-		mark();
+	if (b->function) {
+		switch (b->function->kind) {
+		case 'f':
+			enter(b->function);
+			break;
+		case 's':
+		case 'i':
+			if (depth)
+				enter(b->function);
+			break;
+		case 'm':
+			mark();
+			break;
+		}
+	}
 	executed += b->count;
 	last = b;
 }
 
 /* --- translation --------------------------------------------------------------- */
 
-/* What the instruction @p of @size bytes does to the stack of return addresses */
+/* What the instruction of @size bytes at @p does to the stack of return addresses */
 static enum ends ends_with(const uint8_t *p, size_t size)
 {
-	/* prefixes: notrack, bnd, rep, and REX, which only iret needs */
-	bool rex_w = false;
-
-	while (size > 1 && (*p == 0x2e || *p == 0x3e || *p == 0xf2 || *p == 0xf3 ||
+	/* prefixes: bnd, rep, notrack, cs, and REX */
+	while (size > 1 && (*p == 0xf2 || *p == 0xf3 || *p == 0x3e || *p == 0x2e ||
 			    (*p & 0xf0) == 0x40)) {
-		rex_w |= (*p & 0xf8) == 0x48;
 		p++;
 		size--;
 	}
@@ -291,7 +351,7 @@ static enum ends ends_with(const uint8_t *p, size_t size)
 		return CALL;
 	if (*p == 0xc3 || *p == 0xc2)
 		return RET;
-	if (*p == 0xcf && rex_w)
+	if (*p == 0xcf)
 		return IRET;
 	return OTHER;
 }
@@ -302,6 +362,8 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	const struct qemu_plugin_insn *insn;
 
 	(void)id;
+	if (!b)
+		abort();
 	if (!table_read)
 		read_table();
 	b->start = qemu_plugin_tb_vaddr(tb);
@@ -317,8 +379,10 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)
 {
+	int i;
+
 	(void)info;
-	for (int i = 0; i < argc; i++) {
+	for (i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "table=", 6))
 			table_path = strdup(argv[i] + 6);
 		else if (!strncmp(argv[i], "out=", 4))

@@ -1,21 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Debian roots with Debian's kernels, for scripts/matrix and bench/ack-cost. Needs lab.d/common.sh and
-# lab.d/fetch.sh, and OUT, a folder for logs.
+# The Debian roots of scripts/matrix and bench/ack-cost: a kernel, its headers and its compiler.
+# The script that sources this has sourced lab.d/common.sh and lab.d/fetch.sh, and sets OUT, the
+# directory for logs.
 
 SPACE_MIB=6000		# a root and its disk image, at their largest
 DOWNLOAD_MIB=350
 
-# lock_roots: all runs share the roots and disk images
-lock_roots()
-{
-	local lock
-
-	mkdir -p "$CACHE/matrix"
-	exec {lock}>"$CACHE/matrix/.lock"
-	flock -n "$lock" || { say "waiting for another run"; flock "$lock"; }
-}
-
+# suite_of KERNEL: the suites it comes from, the one to install first
 suite_of()
 {
 	case $1 in
@@ -73,18 +65,25 @@ version_in()
 	basename "$(ls -d "$1"/boot/vmlinuz-*)" | sed 's/^vmlinuz-//'
 }
 
-# copy_to FOLDER: copies the project's sources, as in a fresh checkout
-copy_to()
+# lock_roots: all runs share the roots and disk images
+lock_roots()
 {
-	mkdir -p "$1"
-	tar -C "$PROJECT" --exclude=./.git --exclude=./out --exclude='*.o' --exclude='*.ko' \
-		--exclude='*.mod*' --exclude='.*.cmd' -cf - . | tar -C "$1" -xf -
+	exec {ROOT_LOCK}>"$CACHE/matrix/.lock"
+	flock -n "$ROOT_LOCK" || { say "waiting for another run"; flock "$ROOT_LOCK"; }
 }
 
-# in_root ROOT COMMAND...: runs it there with a mounted /proc, which is unmounted afterwards
+# unlock_roots: for who only reads them from now on
+unlock_roots()
+{
+	exec {ROOT_LOCK}>&-
+}
+
+# in_root ROOT COMMAND...: runs it there with a mounted /proc, which is unmounted afterwards. The
+# directory BIND, if set, is mounted on /mnt.
 in_root()
 {
 	# shellcheck disable=SC2016 # the inner shell expands
-	unshare --mount --pid --fork bash -c 'mount -t proc proc "$1/proc" &&
+	BIND=${BIND:-} unshare --mount --pid --fork bash -c 'mount -t proc proc "$1/proc" &&
+		{ [ -z "$BIND" ] || mount --bind "$BIND" "$1/mnt"; } &&
 		ln -sfn /proc/self/fd "$1/dev/fd" && exec chroot "$@"' bash "$@"
 }

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# The tables and the page of bench/ack-cost, from OUT/cells. Who sources this has set OUT, RESULTS,
+# BEFORE and PARTS.
+
+# shellcheck disable=SC2016 # jq's own $
+JQ_TABLE='
+def fixed($n): . * pow(10; $n) | round / pow(10; $n);
+# rows of cells of one kernel -> a table of f; columns in the order in which they were measured
+def table(f):
+	(.[0].row as $first | map(select(.row == $first))) as $columns |
+	"| | " + ($columns | map("\(.workload), \(.marks) %\(if .gso == 1 then ", GSO" else "" end)") | join(" | ")) + " |",
+	"|---" + ($columns | map("|---:") | join("")) + "|",
+	([.[].row] | reduce .[] as $r ([]; if any(.[]; . == $r) then . else . + [$r] end))[] as $row |
+		"| \($row) | " + (map(select(.row == $row) | f | tostring) | join(" | ")) + " |";
+def limits: { dctcp_ref: "dctcp", ldcp: "dctcp", prague: "bbr", hpccpp: "bbr" };
+'
+
+# goals: a line per goal and kernel, with "met" or "missed"
+goals()
+{
+	jq -sr "$JQ_TABLE"'
+	group_by(.kernel)[] | . as $all | .[0].kernel as $kernel |
+	(limits | to_entries[] | .key as $row | .value as $limit |
+		[$all[] | select(.row == $row) | . as $c | ($all[] | select(.row == $limit and .workload == $c.workload and .marks == $c.marks and .gso == $c.gso)) as $l |
+			{ c: "\(.workload), \(.marks) %\(if .gso == 1 then ", GSO" else "" end)", r: (.per_ack / $l.per_ack) }] |
+		if length == 0 then empty else
+			(map(select(.r > 1))) as $over | max_by(.r) as $worst |
+			"- \($kernel): \($row), no more than \($limit): " +
+			(if $over == [] then "met in all \(length) cells" else "missed in \($over | length) of \(length) cells; at most \($worst.r | fixed(2)) times (\($worst.c))" end) + "." end),
+	([$all[] | select(.row == "others") | .functions[] | select(.name | test("_hook$")) | .all / .calls] |
+		if length == 0 then empty else max as $m |
+			"- \($kernel): an egress hook, below 60 for a socket that is not its own: \(if $m < 60 then "met" else "missed" end), \($m | fixed(1))." end)' "$OUT/cells"
+}
+
+# each_kernel F SELECT: a table of F for each kernel
+each_kernel()
+{
+	jq -sr "$JQ_TABLE group_by(.kernel)[] | . as \$all | \"\", \"Linux \(.[0].kernel)\", \"\", (\$all | map($2) | table($1))" "$OUT/cells"
+}
+
+# compared: what the older results.csv says of our controls, beside the present cells
+compared()
+{
+	jq -sr --rawfile before "$BEFORE" "$JQ_TABLE"'
+	($before | split("\n") | map(select(. != "") | split(",")) | .[0] as $names | .[1:] |
+		map([$names, .] | transpose | map({ (.[0]): .[1] }) | add)) as $old |
+	"| kernel | control | flow | before | after |", "|---|---|---|---:|---:|",
+	(.[] | . as $c | select(limits[.row]) |
+		($old[] | select(.kernel == $c.kernel and .row == $c.row and .workload == $c.workload and
+			.marks == "\($c.marks)" and .gso == "\($c.gso)")) as $o |
+		"| \(.kernel) | \(.row) | \(.workload), \(.marks) %\(if .gso == 1 then ", GSO" else "" end) | \($o.per_ack | tonumber | round) | \(.per_ack | round) |")' "$OUT/cells"
+}
+
+tables()
+{
+	echo "Instructions per ACK: the control's callbacks, and our netfilter hooks for its packets."
+	each_kernel '.per_ack | round' 'select(.row != "others")'
+	echo
+	echo "Instructions of our netfilter hooks per packet sent; \"others\" is CUBIC beside the egress"
+	echo "hooks of prague and ldcp, both together."
+	each_kernel '.hooks_per_packet | round' 'select(.row | IN("ldcp", "prague", "hpccpp", "others"))'
+	echo
+	echo "Millions of instructions of the whole transfer, both hosts and the switch."
+	each_kernel '.instructions / 1e6 | fixed(1)' .
+	if [ "$BEFORE" ]; then
+		echo
+		echo "Before and after, instructions per ACK."
+		echo
+		compared
+	fi
+	echo
+	goals
+}
+
+publish()
+{
+	mkdir -p "$RESULTS"
+	jq -r '[.kernel, .row, .workload, .marks, .gso, .acks, .packets, .retransmitted, .marked, .us, .callbacks, .hooks,
+		.hook_calls, .callbacks_per_ack, .hooks_per_packet, .per_ack, .instructions, .busy, .lost] | @csv' "$OUT/cells" |
+		tr -d '"' | sed '1i kernel,row,workload,marks,gso,acks,packets,retransmitted,marked,us,callbacks,hooks,hook_calls,callbacks_per_ack,hooks_per_packet,per_ack,instructions,busy,lost' >"$RESULTS/results.csv"
+	[ -z "$BEFORE" ] || cp "$BEFORE" "$RESULTS/before.csv"
+	{
+		cat <<-END
+		# What an ACK costs
+
+		**Question.** How many instructions does an ACK cost under each control?
+
+		    h --- switch === 200 Mb/s === r        base RTT 10 ms, one virtual CPU for all
+		                  marks 0, 1 or 50 %
+
+		    bench/ack-cost --publish
+
+		END
+		jq -sr "$JQ_TABLE"'(map(.kernel) | unique) as $k | map(select(.workload == "long" and .marks == 1)) |
+			map(select(.kernel == $k[-1])) | sort_by(.gso) | . as $all | [.[] | select(.gso == $all[0].gso)] |
+			"**Answer.** An ACK of a long flow with 1 % of its packets marked costs " +
+			(map(select(.row | IN("reno", "dctcp", "dctcp_ref", "ldcp", "bbr", "prague", "hpccpp")) | "\(.per_ack | round) instructions under \(.row)") | join(", ")) + "."' "$OUT/cells"
+		echo
+		goals | sed 's/^- //; s/\.$//' | paste -sd';' | sed 's/^/**Goal.** /; s/;/; /g; s/$/./'
+		echo
+		tables | sed '/^- /d'
+		cat <<-'END'
+
+		How it is counted: Debian's kernel runs in QEMU (TCG, `-icount shift=0`), one CPU that executes
+		one instruction per nanosecond, booted from memory without a disk. A plugin of QEMU's counts the
+		instructions between a function's first one and its return; interrupts and softirqs on top of
+		it are not part of it. Nothing is added to the guest. The callbacks are those of both ends, divided by
+		the ACKs that the sender got. Kernels without Accurate ECN run prague with `dctcp_feedback=1`. An
+		instruction is not a nanosecond: a division or a cache miss counts as one.
+
+		Each cell is in [results.csv](results.csv).
+		END
+		[ -z "$BEFORE" ] || echo "The numbers before the modules were changed: [before.csv](before.csv)."
+	} >"$RESULTS/README.md"
+	say "published: bench/results/ack-cost/"
+}
