@@ -283,20 +283,20 @@ cpus_of()
 
 own_cpu()
 {
-	local cache=$TMP/cache n spin=(sh -c 'echo up; while :; do :; done')
+	local own=$TMP/own n spin=(sh -c 'echo up; while :; do :; done')
 
 	[ "$(nproc)" -ge 2 ] || skip "one CPU"
 	# other labs, with another cache, do not count
-	mkdir -p "$cache" "$TMP"/{a,b}
-	find "$(dirname "$(dirname "$(readlink -f "$("$LAB" kdir)/..")")")" -mindepth 1 -maxdepth 1 ! -name cpus -exec ln -s {} "$cache" \;
+	mkdir -p "$own"/{a,b,cache}
+	find "$(dirname "$(dirname "$(readlink -f "$("$LAB" kdir)/..")")")" -mindepth 1 -maxdepth 1 ! -name cpus -exec ln -s {} "$own/cache" \;
 	for n in a b; do
-		TMPDIR=$TMP/$n LOWQ_CACHE=$cache "$LAB" run --timeout 60 -- "${spin[@]}" >"$TMP/out.$n" 2>&1 &
+		TMPDIR=$own/$n LOWQ_CACHE=$own/cache "$LAB" run --timeout 60 -- "${spin[@]}" >"$own/out.$n" 2>&1 &
 	done
 	for n in a b; do
-		wait_until grep -q up "$TMP/out.$n"
-		[[ $(cpus_of "$TMP/$n") =~ ^[0-9]+$ ]] || fail "CPUs of lab $n: $(cpus_of "$TMP/$n")"
+		wait_until grep -q up "$own/out.$n"
+		[[ $(cpus_of "$own/$n") =~ ^[0-9]+$ ]] || fail "CPUs of lab $n: $(cpus_of "$own/$n")"
 	done
-	expect "CPU of one lab" "$(cpus_of "$TMP/a")" != "$(cpus_of "$TMP/b")"
+	expect "CPU of one lab" "$(cpus_of "$own/a")" != "$(cpus_of "$own/b")"
 	kill %1 %2
 	wait
 }
