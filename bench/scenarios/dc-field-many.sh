@@ -26,7 +26,7 @@ a longer tail, and a few of its flows lose their first packets and wait for a ti
 
 run_scenario()
 {
-	local i pids=() words=()
+	local words=()
 
 	[ "$buffer" = default ] || words=(--limit 1000000b)
 	dumbbell 8 100us
@@ -35,15 +35,8 @@ run_scenario()
 	bottleneck 10gbit 100us "${words[@]}"
 	serve r --cc "$CONTROL"
 	check_path h1 r 10gbit 100us
-	LONG_FLOWS=$flows
 	watch_queue 10gbit 200ms 500ms
-	for ((i = 1; i <= 8; i++)); do
-		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --flows $((flows / 8)) \
-			--start "$(((i * 7919 + SEED * 104729) % 1000))us" --stagger 500us --duration 520ms >"$TMP/long$i" &
-		pids+=($!)
-	done
-	requests_done "${pids[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	many_flows "$flows" 500us 520ms
 	watched
 	metric moving "$(jq '[.flows[] | select((.flow | test(">10\\.0\\.0\\.1:5201$")) and (.goodput_bps // 0) > 0)] | length' "$OUT/qdelay.json")"
 }

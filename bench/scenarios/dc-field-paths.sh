@@ -45,15 +45,27 @@ changes()
 	esac
 }
 
+# shared FOR: two flows of the row from h1, two of DCTCP from h2
+shared()
+{
+	local times=(--start "$((SEED * 104729 % 1000))us" --duration "$1") pids=()
+
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --flows 2 "${times[@]}" >"$TMP/long1" &
+	pids+=($!)
+	in_ns h2 flowgen long --to 10.0.0.1 --cc dctcp --flows 2 "${times[@]}" >"$TMP/long2" &
+	pids+=($!)
+	all_done "${pids[@]}"
+	cat "$TMP"/long? >"$OUT/flows.jsonl"
+}
+
 run_scenario()
 {
-	local from=100 to=500 times n=${flows:-1} pids=()
+	local from=100 to=500 changing
 
 	case $path in
 	lossy) to=1100 ;;
 	longer) to=300 ;;
 	slower) from=90 to=300 ;;
-	shared) n=2 ;;
 	esac
 	dumbbell 2 100us
 	line_rate 10gbit
@@ -62,24 +74,15 @@ run_scenario()
 	bottleneck 10gbit 100us
 	serve r --cc "$CONTROL"
 	check_path h1 r 10gbit 100us
-	times=(--start "$((SEED * 104729 % 1000))us" --duration "$((to + 10))ms")
 	watch_queue 10gbit "${from}ms" "${to}ms" 100us
 	changes &
-	pids+=($!)
-	case $path,$n in
-	shared,*)
-		in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --flows 2 "${times[@]}" >"$TMP/long1" &
-		pids+=($!)
-		in_ns h2 flowgen long --to 10.0.0.1 --cc dctcp --flows 2 "${times[@]}" >"$TMP/long2" &
-		pids+=($!)
-		all_done "${pids[@]}"
-		cat "$TMP"/long? >"$OUT/flows.jsonl"
-		;;
-	*)
-		long_flows "$n" "$((to + 10))ms"
-		all_done "${pids[@]}"
-		;;
-	esac
+	changing=$!
+	if [ "$path" = shared ]; then
+		shared "$((to + 10))ms"
+	else
+		long_flows "${flows:-1}" "$((to + 10))ms"
+	fi
+	all_done "$changing"
 	watched
 	[ "$path" != slower ] || capacity 1600000000
 	metric timeouts "$(host_counter TCPTimeouts 2)"

@@ -21,20 +21,11 @@ CONCLUSION="DCTCP's smallest window is two packets, so its queue holds the packe
 
 run_scenario()
 {
-	local i pids=()
-
 	dumbbell 8 100us
 	bottleneck 1gbit 100us --limit 10000
 	serve r --cc "$CONTROL"
 	check_path h1 r 1gbit 100us
-	LONG_FLOWS=$flows
 	watch_queue 1gbit 600ms 1600ms
-	for ((i = 1; i <= 8; i++)); do
-		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --flows $((flows / 8)) \
-			--start "$(((i * 7919 + SEED * 104729) % 1000))us" --stagger 800us --duration 1700ms >"$TMP/long$i" &
-		pids+=($!)
-	done
-	requests_done "${pids[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
+	many_flows "$flows" 800us 1700ms
 	watched
 }
