@@ -78,6 +78,15 @@ unlock_roots()
 	exec {ROOT_LOCK}>&-
 }
 
+# copy_sources DIR [tar's options]: the project's sources in DIR, made anew, as in a fresh checkout
+copy_sources()
+{
+	rm -rf "$1"
+	mkdir -p "$1"
+	tar -C "$PROJECT" --exclude=./.git --exclude=./out --exclude='*.o' --exclude='*.ko' \
+		--exclude='*.mod*' --exclude='.*.cmd' "${@:2}" -cf - . | tar -C "$1" -xf -
+}
+
 # in_root ROOT COMMAND...: runs it there with a mounted /proc, which is unmounted afterwards. The
 # directory BIND, if set, is mounted on /mnt.
 in_root()
