@@ -31,12 +31,12 @@ sandbox()
 # half the time. Sets PIN, which stays empty where all are taken.
 one_cpu()
 {
-	local cpus cpu taken i
+	local cpus cpu last taken i
 
 	PIN=()
 	[ "$OPT_SMP" = 1 ] && mkdir -p "$CACHE/cpus" 2>/dev/null || return 0
 	mapfile -t cpus < <(taskset -cp $$ 2>/dev/null | sed 's/.*: //' | tr ',' '\n' |
-		while IFS=- read -r cpu i; do seq "$cpu" "${i:-$cpu}"; done)
+		while IFS=- read -r cpu last; do seq "$cpu" "${last:-$cpu}"; done)
 	for ((i = 0; i < ${#cpus[@]}; i++)); do
 		cpu=${cpus[($$ + i) % ${#cpus[@]}]}
 		# held until the last process of this lab has ended
