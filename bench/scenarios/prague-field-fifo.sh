@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Drop-tail queues from half to eight BDP, beside CUBIC and beside Reno"
+QUESTION="Where nothing marks, does Prague take and leave as much as CUBIC would in its place?"
+TOPOLOGY='
+ h1  first         --\
+                      sw ==== rate ==== r
+ h2  cubic or reno --/  (drop-tail, bdp)
+                         base RTT rtt'
+ROWS="prague_fifo cubic"
+VARIANTS=("beside=cubic rate=10mbit rtt=20ms bdp=2" "beside=cubic rate=10mbit rtt=100ms bdp=1"
+	"beside=cubic rate=40mbit rtt=20ms bdp="{0.5,1,4} "beside=cubic rate=100mbit rtt=10ms bdp=8"
+	"beside=cubic rate=100mbit rtt=30ms bdp=4" "beside=cubic rate=100mbit rtt=50ms bdp="{0.5,1,4}
+	"beside=cubic rate=100mbit rtt=100ms bdp=1" "beside=cubic rate=400mbit rtt=20ms bdp=1"
+	"beside=reno rate=10mbit rtt=20ms bdp=2" "beside=reno rate=40mbit rtt=20ms bdp="{1,4}
+	"beside=reno rate=100mbit rtt=50ms bdp=1" "beside=reno rate=100mbit rtt=30ms bdp=4")
+PARAMS='{"bdp":"the longest queue, in products of rate and base RTT","counted":"from 20 s to 100 s","early_drops":"packets dropped in the first two seconds"}'
+COLUMNS_SHOWN='["ratio","first_mbps","second_mbps","utilisation","delay_p99_us","early_drops","drops"]'
+REFERENCE=cubic
+GOALS='[
+	{"metric":"ratio","row":"prague_fifo","op":">=","value":0.5,"variant":{"beside":"cubic"},"text":"Prague : CUBIC >= 0.5"},
+	{"metric":"ratio","row":"prague_fifo","op":"<=","value":2,"variant":{"beside":"cubic"},"text":"Prague : CUBIC <= 2"},
+	{"metric":"ratio","row":"prague_fifo","op":">=","value":0.75,"relative_to":"cubic","variant":"*","text":"at least 0.75 of what CUBIC gets in its place"},
+	{"metric":"ratio","row":"prague_fifo","op":"<=","value":1.25,"relative_to":"cubic","variant":"*","text":"at most 1.25 of what CUBIC gets in its place"},
+	{"metric":"early_drops","row":"prague_fifo","op":"<=","value":2,"relative_to":"cubic","variant":"*","text":"at most twice the drops of CUBIC in its place in the first two seconds"}]'
+ANSWER="Beside CUBIC, Prague gets {range ratio prague_fifo beside=cubic} times its rate, and another CUBIC in its place {range ratio cubic beside=cubic}; beside Reno {range ratio prague_fifo beside=reno} and {range ratio cubic beside=reno}."
+CONCLUSION="Two CUBIC flows in one queue do not get the same rate in 80 seconds either: the second goal is what
+another CUBIC gets in Prague's place."
+
+# packets MBIT MS BDP: the packets of 1514 bytes in that many BDPs
+packets_of()
+{
+	awk -v r="$1" -v t="$2" -v b="$3" 'BEGIN { printf "%d", r * t * b * 1000 / 8 / 1514 + 0.5 }'
+}
+
+run_scenario()
+{
+	local from=20 to=100
+
+	BUFFER=33554432
+	dumbbell 2 "$rtt"
+	QUEUE="fifo --limit $(packets_of "${rate%mbit}" "${rtt%ms}" "$bdp")p"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	check_path h1 r "$rate" "$rtt"
+	watch_queue "$rate" "${from}s" "${to}s" 10ms
+	{ sleep 2.1; in_ns sw tc -s -j qdisc show dev egress >"$TMP/early"; } &
+	two_flows "$CONTROL" "$beside" "$to"
+	watched
+	metric first_mbps "$(of 1 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
+	metric second_mbps "$(of 2 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
+	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+	metric early_drops "$(jq '[.[] | select(.kind != "htb") | .drops] | add' "$TMP/early")"
+}
