@@ -405,12 +405,15 @@ static const char *feedback_fault(const struct tcp_sock *tp, struct prague *ca, 
 	return ca->suspect >= SUSPECT_PERIODS ? "ace" : NULL;
 }
 
-/* Judges the kind of AQM by the queue in a period with marks (3.3). */
+/*
+ * Judges the kind of AQM by the shortest queue in a period with marks (3.3). The mean RTT
+ * would not do: on radio links it varies by more than a Classic queue is long.
+ */
 static void judge_aqm(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
-	u32 queue = (srtt(tp) >> 3) - min(srtt(tp) >> 3, tcp_min_rtt(tp));
+	u32 queue = ca->model.rtt_us - min(ca->model.rtt_us, tcp_min_rtt(tp));
 	/* the time of these packets at our own rate: a slow link is no classic AQM */
 	u32 pkts = (srtt(tp) >> 3) / max(tcp_snd_cwnd(tp), 1U) * CLASSIC_QUEUE_PKTS;
 
@@ -773,8 +776,11 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		prague_ewma_ack(&ca->model, acked, marked,
 				fp_mul_div(tcp_snd_cwnd(tp), virt, srtt(tp)),
 				READ_ONCE(ewma_shift.value));
-	if (!ca->slow_start_over && rs->rtt_us > 0)
-		prague_hystart_rtt(&ca->hystart, rs->rtt_us);
+	if (rs->rtt_us > 0) {
+		prague_rtt(&ca->model, rs->rtt_us);
+		if (!ca->slow_start_over)
+			prague_hystart_rtt(&ca->hystart, rs->rtt_us);
+	}
 	if (update_round(tp, ca, virt))
 		fault = end_period(sk, virt);
 

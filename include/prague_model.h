@@ -46,6 +46,7 @@ enum prague_rtt_mode {
  *		fractional window is allowed
  * @acked:	packets acknowledged in this EWMA period; saturates
  * @marked:	those of them that came marked; saturates
+ * @rtt_us:	shortest RTT measured in this EWMA period, microseconds; 0 is none
  */
 struct prague_model {
 	u64 alpha;
@@ -53,6 +54,7 @@ struct prague_model {
 	u32 cwnd;
 	u32 acked;
 	u32 marked;
+	u32 rtt_us;
 };
 
 /* Sets the window to @cwnd whole packets, the stack's. */
@@ -67,6 +69,15 @@ static inline void prague_clear_counts(struct prague_model *m)
 {
 	m->acked = 0;
 	m->marked = 0;
+	m->rtt_us = 0;
+}
+
+/* An RTT of @rtt_us was measured. */
+static inline void prague_rtt(struct prague_model *m, u32 rtt_us)
+{
+	rtt_us = fp_max(rtt_us, 1);
+	if (!m->rtt_us || rtt_us < m->rtt_us)
+		m->rtt_us = rtt_us;
 }
 
 static inline void prague_model_init(struct prague_model *m, u32 cwnd)

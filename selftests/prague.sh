@@ -913,6 +913,35 @@ classic_aqm()
 }
 declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are detected, and their marks count as losses; not with dualpi2"
 
+# Paths whose RTT varies by more than a Classic queue is long: jitter, and the slots of a radio
+# link. RTT 20 ms, 50 Mb/s, one flow.
+classic_jitter()
+{
+	local variation
+
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	parameter classic_fallback=1
+	serve r --cc prague
+	shape 50mbit dualpi2
+	for variation in "20ms 5ms" "20ms 10ms" "20ms slot 4ms 4ms" "20ms slot 12ms 12ms"; do
+		# shellcheck disable=SC2086 # words
+		in_ns sw tc qdisc replace dev p1 root netem delay $variation limit 1000000
+		trace_on prague/prague_mode
+		send --duration 8s
+		trace_off "$TMP/trace"
+		expect "times judged classic, dualpi2, delay $variation" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+	done
+	in_ns sw tc qdisc replace dev p1 root netem delay 20ms 5ms limit 1000000
+	shape 50mbit pie limit 1000 ecn
+	trace_on prague/prague_mode
+	send --duration 8s
+	trace_off "$TMP/trace"
+	expect "times judged classic, pie, delay 20ms 5ms" "$(grep -c mode=classic "$TMP/trace")" -ge 1
+}
+declare_test classic_jitter "P21" "classic_fallback=1: an RTT that varies by more than a Classic queue is long does not look like one"
+
 # flows_delay N RATE: runs N flows; prints p99 of the queueing delay (us) and the utilisation from
 # the 10th to the 20th second
 flows_delay()
