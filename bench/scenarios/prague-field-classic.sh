@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Queues that mark as RFC 3168 says: CoDel, PIE, RED and a tunnel in FQ-CoDel, beside CUBIC"
+QUESTION="Does Prague find out that a queue is not for L4S, how soon, and does it then share with CUBIC?"
+TOPOLOGY='
+ h1  first  --\
+               sw ==== rate ==== r
+ h2  cubic  --/  (aqm, with ECN)
+                  base RTT rtt'
+ROWS="prague_classic"
+# every queue at each of these rates and RTTs, for Prague with and without detection, and CUBIC
+VARIANTS=()
+for _cell in "rate=10mbit rtt=30ms" "rate=40mbit rtt=20ms" "rate=100mbit rtt=50ms"; do
+	for _aqm in codel pie red tunnel; do
+		VARIANTS+=("aqm=$_aqm $_cell first=prague opts=classic_fallback:1"
+			"aqm=$_aqm $_cell first=prague opts=classic_fallback:0" "aqm=$_aqm $_cell first=cubic")
+	done
+done
+PARAMS='{"codel, pie":"with ecn and their defaults","red":"ecn, min 10 ms, max 30 ms of the rate, probability 0.1","tunnel":"fq_codel, in one flow of which both are","detect_s":"from the start until Prague took the queue for a Classic one, by its tracepoint","counted":"from 10 s to 70 s"}'
+COLUMNS_SHOWN='["ratio","first_mbps","second_mbps","utilisation","delay_p99_us","detect_s","classic_share","drops"]'
+GOALS='[
+	{"metric":"ratio","row":"prague_classic","op":">=","value":0.5,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"Prague : CUBIC >= 0.5 with detection"},
+	{"metric":"ratio","row":"prague_classic","op":"<=","value":2,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"Prague : CUBIC <= 2 with detection"},
+	{"metric":"detect_s","row":"prague_classic","op":"<=","value":5,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"detected within 5 s"}]'
+ANSWER="With detection Prague gets {range ratio prague_classic first=prague opts=classic_fallback:1} times CUBIC's rate, without it {range ratio prague_classic first=prague opts=classic_fallback:0}, another CUBIC {range ratio prague_classic first=cubic}. Detection takes {range detect_s prague_classic opts=classic_fallback:1}."
+CONCLUSION="A Classic queue marks late and asks for half of the window; Prague, which takes one mark in many for
+a light word, would take nearly all of it."
+
+# aqm_of NAME BPS: tc's words for it
+aqm_of()
+{
+	case $1 in
+	codel) echo codel limit 10000 ecn ;;
+	pie) echo pie limit 10000 ecn ;;
+	red) echo red limit $(($2 / 8)) min $(($2 / 800)) max $(($2 * 3 / 800)) avpkt 1514 \
+		burst $(($2 / 800 / 1514 + 10)) bandwidth "$2" probability 0.1 ecn ;;
+	tunnel) echo fq_codel limit 10000 flows 1 ;;
+	esac
+}
+
+run_scenario()
+{
+	local from=10 to=70 words
+
+	dumbbell 2 "$rtt"
+	shaper sw egress "$rate"
+	read -ra words < <(aqm_of "$aqm" "${rate%mbit}000000")
+	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: "${words[@]}" || fail "no ${words[*]}"
+	# CUBIC, too, asks for ECN
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	serve r --cc prague
+	check_path h1 r "$rate" "$rtt"
+	watch_queue "$rate" "${from}s" "${to}s" 10ms
+	classic_watch
+	two_flows "$first" cubic "$to"
+	[ "$first" != prague ] || classic_watched "$to"
+	watched
+	metric first_mbps "$(of 1 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
+	metric second_mbps "$(of 2 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
+	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+}

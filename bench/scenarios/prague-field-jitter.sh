@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Detection of Classic queues over DualPI2, on paths whose RTT varies and whose ACKs are thinned"
+QUESTION="Does Prague take a queue for L4S for a Classic one where the RTT varies for other reasons?"
+TOPOLOGY='
+ h1  prague --\
+               sw ==== rate ==== r
+ h2  (cubic)--/  (dualpi2, defaults)
+                  base RTT rtt, on the way of ACKs: path'
+ROWS="prague"
+VARIANTS=()
+for _cell in "rate=1mbit rtt=20ms" "rate=10mbit rtt=20ms" "rate=40mbit rtt=5ms" "rate=40mbit rtt=20ms" \
+	"rate=40mbit rtt=100ms" "rate=100mbit rtt=20ms"; do
+	for _path in still jitter2 jitter5 jitter10 slots thinned; do
+		VARIANTS+=("$_cell path=$_path")
+	done
+done
+for _path in still jitter5 slots thinned; do
+	VARIANTS+=("rate=1000mbit rtt=20ms path=$_path" "rate=40mbit rtt=20ms path=$_path beside=cubic")
+done
+PARAMS='{"jitterN":"ACKs are delayed by up to N ms more or less, each at random","slots":"ACKs arrive in bursts, one every 4 ms","thinned":"r sends them through 1/100 of the rate with an ACK filter (cake)","classic_fallback":"1","counted":"from 5 s to 40 s"}'
+COLUMNS_SHOWN='["classic_share","utilisation","delay_p99_us","ratio"]'
+GOALS='[
+	{"metric":"classic_share","row":"prague","op":"<=","value":0.01,"variant":"*","text":"at most 1 % of the time in classic mode"}]'
+ANSWER="Prague takes the queue for a Classic one during {range classic_share prague} of the time."
+CONCLUSION="What counts is the shortest RTT of a period with marks, not the mean: a Classic queue is never empty
+while it marks, and on a path with jitter some packet of each period is fast."
+
+# vary PATH RTT: makes the way of ACKs from r to h1
+vary()
+{
+	local ms=${2%ms}
+
+	case $1 in
+	still) ;;
+	jitter*) in_ns sw tc qdisc replace dev p1 root netem delay "$2" "$((${1#jitter} > ms ? ms : ${1#jitter}))ms" limit 1000000 ;;
+	slots) in_ns sw tc qdisc replace dev p1 root netem delay "$2" slot 4ms 4ms limit 1000000 ;;
+	thinned) in_ns r tc qdisc replace dev eth0 root cake bandwidth "$((${rate%mbit} * 10))kbit" ack-filter besteffort ;;
+	esac || fail "no path $1"
+}
+
+run_scenario()
+{
+	local from=5 to=40
+
+	BUFFER=33554432
+	parameter classic_fallback=1
+	dumbbell 2 "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc prague
+	check_path h1 r "$rate" "$rtt"
+	vary "$path" "$rtt"
+	watch_queue "$rate" "${from}s" "${to}s" 10ms
+	classic_watch
+	if [ -n "${beside:-}" ]; then
+		two_flows prague "$beside" "$to"
+	else
+		long_flows 1 "${to}s"
+	fi
+	classic_watched "$to"
+	watched
+	[ -z "${beside:-}" ] || metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+}
