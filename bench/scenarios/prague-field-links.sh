@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Links as they are: rates that change all the time, bursts, asymmetry, jitter, loss, reordering"
+QUESTION="How much of a link that does not stand still does Prague use, and how long do packets wait?"
+TOPOLOGY='
+ h1  a long flow --- sw ==== rate ==== r
+                     (dualpi2, lowq-tc'"'"'s defaults)
+                      base RTT 20 ms'
+ROWS="prague cubic_l4s bbr_l4s"
+VARIANTS=("link=steady rate=50mbit" "link=wifi rate=20mbit to=100mbit every=4" "link=wifi rate=20mbit to=100mbit every=20"
+	"link=lte rate=5mbit to=25mbit every=100" "link=slots rate=50mbit" "link=asymmetric rate=50mbit"
+	"link=two-way rate=50mbit" "link=jitter rate=50mbit" "link=reorder rate=50mbit"
+	"link=loss rate=50mbit percent="{0.01,0.1,1})
+PARAMS='{"wifi, lte":"each every ms the rate is drawn anew between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have a tenth of the rate, and an ACK filter (cake)","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
+COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","drops","retrans"]'
+REFERENCE=cubic_l4s
+ANSWER="Prague uses {range utilisation prague link=wifi} of a link like Wi-Fi, {range utilisation prague link=lte} of one like LTE and {range utilisation prague link=loss} with random loss, and packets wait {range delay_p99_us prague link=wifi} and {range delay_p99_us prague link=lte} at p99; CUBIC uses {range utilisation cubic_l4s link=wifi}, {range utilisation cubic_l4s link=lte} and {range utilisation cubic_l4s link=loss}."
+CONCLUSION=""
+
+# draw SECONDS: changes the rate for so long, and leaves the bits that it could carry from 5 s on in
+# $TMP/bits
+draw()
+{
+	python3 - "$1" "$every" "${rate%mbit}" "${to%mbit}" "$SEED" 3>"$TMP/bits" <<-'END' | in_ns sw tc -batch -
+		import os, random, sys, time
+		seconds, every, low, high, seed = map(int, sys.argv[1:])
+		random.seed(seed)
+		bits, begin = 0.0, time.monotonic()
+		for n in range(seconds * 1000 // every):
+		    bps = round(1e6 * low * (high / low) ** random.random())
+		    bits += bps * every / 1000 if n * every >= 5000 else 0
+		    print("class replace dev egress parent 10f0: classid 10f0:1 htb"
+		          f" rate {bps} ceil {bps} burst 1514 cburst 1514 quantum 1514", flush=True)
+		    time.sleep(max(0, begin + (n + 1) * every / 1000 - time.monotonic()))
+		os.write(3, f"{bits:.0f}\n".encode())
+	END
+}
+
+# make_link: the way of data, or of ACKs, as the link has it
+make_link()
+{
+	local ack=$((${rate%mbit} / 10))
+
+	case $link in
+	steady|wifi|lte) ;;
+	slots) in_ns sw tc qdisc replace dev p1 root netem delay 20ms slot 4ms 4ms limit 1000000 ;;
+	asymmetric|two-way) in_ns r tc qdisc replace dev eth0 root cake bandwidth "${ack}mbit" ack-filter besteffort ;;
+	jitter) in_ns sw tc qdisc replace dev p1 root netem delay 20ms 5ms limit 1000000 ;;
+	reorder) in_ns h1 tc qdisc add dev eth0 root netem delay 3ms reorder 99% limit 1000000 ;;
+	loss) in_ns h1 tc qdisc add dev eth0 root netem loss "$percent%" limit 1000000 ;;
+	esac || fail "no link $link"
+}
+
+run_scenario()
+{
+	local from=5 to_s=35 pids=()
+
+	BUFFER=33554432
+	dumbbell 1 20ms
+	bottleneck "$rate" 20ms
+	serve r --cc "$CONTROL"
+	serve h1 --cc cubic
+	check_path h1 r "$rate" 20ms
+	make_link
+	watch_queue "$rate" "${from}s" "${to_s}s" 10ms
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "${to_s}s" >"$TMP/long1" &
+	pids+=($!)
+	if [ "$link" = two-way ]; then
+		in_ns r flowgen long --to 10.0.1.1 --cc cubic --duration "${to_s}s" >"$TMP/back" &
+		pids+=($!)
+	fi
+	[ -z "${every:-}" ] || draw "$to_s"
+	all_done "${pids[@]}"
+	cp "$TMP/long1" "$OUT/flows.jsonl"
+	watched
+	[ -z "${every:-}" ] || capacity "$(cat "$TMP/bits")"
+}
