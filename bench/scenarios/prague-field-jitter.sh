@@ -18,13 +18,18 @@ done
 for _path in still jitter5 slots thinned; do
 	VARIANTS+=("rate=1000mbit rtt=20ms path=$_path" "rate=40mbit rtt=20ms path=$_path beside=cubic")
 done
-PARAMS='{"jitterN":"ACKs are delayed by up to N ms more or less, each at random","slots":"ACKs arrive in bursts, one every 4 ms","thinned":"r sends them through 1/100 of the rate with an ACK filter (cake)","classic_fallback":"1","counted":"from 5 s to 40 s"}'
+VARIANTS+=("rate=40mbit rtt=20ms path=upload" "rate=40mbit rtt=20ms path=upload beside=cubic")
+PARAMS='{"jitterN":"ACKs are delayed by up to N ms more or less, each at random","slots":"ACKs arrive in bursts, one every 4 ms","thinned":"ACKs have 1/100 of the rate, with cake and its ACK filter","upload":"ACKs have 1/10 of the rate, in a drop-tail queue of 100 ms in which r uploads with CUBIC","classic_fallback":"1","counted":"from 5 s to 40 s"}'
 COLUMNS_SHOWN='["classic_share","utilisation","delay_p99_us","ratio"]'
 GOALS='[
 	{"metric":"classic_share","row":"prague","op":"<=","value":0.01,"variant":"*","text":"at most 1 % of the time in classic mode"}]'
-ANSWER="Prague takes the queue for a Classic one during {range classic_share prague} of the time."
+ANSWER="Prague takes the queue for a Classic one during {range classic_share prague path=still} of the time on still paths, {range classic_share prague path=jitter10} with 10 ms of jitter, {range classic_share prague path=slots} with bursts and {range classic_share prague path=upload} beside an upload that fills the way back."
 CONCLUSION="What counts is the shortest RTT of a period with marks, not the mean: a Classic queue is never empty
-while it marks, and on a path with jitter some packet of each period is fast."
+while it marks, and on a path with jitter some packet of each period is fast. A queue on the way back
+that never empties (upload, and thinned beside CUBIC, where ACKs themselves fill their link) cannot
+be told from one on the way there by the RTT. That is why detection is off unless classic_fallback=1.
+Where ACKs have 1/100 of the rate, cake marks them instead of thinning them, because Accurate ECN's
+ACKs are ECT; so it does with CUBIC and Accurate ECN (prague-field-links)."
 
 # vary PATH RTT: makes the way of ACKs from r to h1
 vary()
@@ -36,28 +41,35 @@ vary()
 	jitter*) in_ns sw tc qdisc replace dev p1 root netem delay "$2" "$((${1#jitter} > ms ? ms : ${1#jitter}))ms" limit 1000000 ;;
 	slots) in_ns sw tc qdisc replace dev p1 root netem delay "$2" slot 4ms 4ms limit 1000000 ;;
 	thinned) in_ns r tc qdisc replace dev eth0 root cake bandwidth "$((${rate%mbit} * 10))kbit" ack-filter besteffort ;;
+	upload) in_ns r tc qdisc replace dev eth0 root tbf rate "$((${rate%mbit} * 100))kbit" burst 3028 latency 100ms ;;
 	esac || fail "no path $1"
 }
 
 run_scenario()
 {
-	local from=5 to=40
+	local from=5 to=40 upload=
 
 	BUFFER=33554432
 	parameter classic_fallback=1
 	dumbbell 2 "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc prague
+	serve h1 --cc cubic
 	check_path h1 r "$rate" "$rtt"
 	vary "$path" "$rtt"
 	watch_queue "$rate" "${from}s" "${to}s" 10ms
 	classic_watch
+	if [ "$path" = upload ]; then
+		in_ns r flowgen long --to 10.0.1.1 --cc cubic --duration "${to}s" >"$TMP/back" &
+		upload=$!
+	fi
 	if [ -n "${beside:-}" ]; then
 		two_flows prague "$beside" "$to"
 	else
 		long_flows 1 "${to}s"
 	fi
 	classic_watched "$to"
+	[ -z "$upload" ] || all_done "$upload"
 	watched
 	[ -z "${beside:-}" ] || metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
 }

@@ -8,10 +8,11 @@ TOPOLOGY='
                       base RTT 20 ms'
 ROWS="prague cubic_l4s bbr_l4s"
 VARIANTS=("link=steady rate=50mbit" "link=wifi rate=20mbit to=100mbit every=4" "link=wifi rate=20mbit to=100mbit every=20"
-	"link=lte rate=5mbit to=25mbit every=100" "link=slots rate=50mbit" "link=asymmetric rate=50mbit"
-	"link=two-way rate=50mbit" "link=jitter rate=50mbit" "link=reorder rate=50mbit"
+	"link=lte rate=5mbit to=25mbit every=100" "link=slots rate=50mbit" "link=asymmetric rate=50mbit share="{10,100}
+	"link=asymmetric rate=50mbit share=100 ecn=3"
+	"link=two-way rate=50mbit share=10" "link=jitter rate=50mbit" "link=reorder rate=50mbit"
 	"link=loss rate=50mbit percent="{0.01,0.1,1})
-PARAMS='{"wifi, lte":"each every ms the rate is drawn anew between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have a tenth of the rate, and an ACK filter (cake)","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
+PARAMS='{"wifi, lte":"each every ms the rate is drawn anew between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have 1/share of the rate, and an ACK filter (cake)","ecn":"net.ipv4.tcp_ecn=3 on both hosts: Accurate ECN for CUBIC and BBR, too","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
 COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","drops","retrans"]'
 REFERENCE=cubic_l4s
 ANSWER="Prague uses {range utilisation prague link=wifi} of a link like Wi-Fi, {range utilisation prague link=lte} of one like LTE and {range utilisation prague link=loss} with random loss, and packets wait {range delay_p99_us prague link=wifi} and {range delay_p99_us prague link=lte} at p99; CUBIC uses {range utilisation cubic_l4s link=wifi}, {range utilisation cubic_l4s link=lte} and {range utilisation cubic_l4s link=loss}."
@@ -39,12 +40,10 @@ draw()
 # make_link: the way of data, or of ACKs, as the link has it
 make_link()
 {
-	local ack=$((${rate%mbit} / 10))
-
 	case $link in
 	steady|wifi|lte) ;;
 	slots) in_ns sw tc qdisc replace dev p1 root netem delay 20ms slot 4ms 4ms limit 1000000 ;;
-	asymmetric|two-way) in_ns r tc qdisc replace dev eth0 root cake bandwidth "${ack}mbit" ack-filter besteffort ;;
+	asymmetric|two-way) in_ns r tc qdisc replace dev eth0 root cake bandwidth "$((${rate%mbit} * 1000 / share))kbit" ack-filter besteffort ;;
 	jitter) in_ns sw tc qdisc replace dev p1 root netem delay 20ms 5ms limit 1000000 ;;
 	reorder) in_ns h1 tc qdisc add dev eth0 root netem delay 3ms reorder 99% limit 1000000 ;;
 	loss) in_ns h1 tc qdisc add dev eth0 root netem loss "$percent%" limit 1000000 ;;
@@ -61,6 +60,7 @@ run_scenario()
 	serve r --cc "$CONTROL"
 	serve h1 --cc cubic
 	check_path h1 r "$rate" 20ms
+	[ -z "${ecn:-}" ] || every sysctl -qw "net.ipv4.tcp_ecn=$ecn"
 	make_link
 	watch_queue "$rate" "${from}s" "${to_s}s" 10ms
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "${to_s}s" >"$TMP/long1" &
