@@ -648,6 +648,23 @@ static void prague_cubic_ai__bounded(void **state)
 }
 
 /* A round of @n samples of @rtt_us; true if slow start ends with it */
+static void prague_rtt__shortest(void **state)
+{
+	struct prague_model m;
+
+	(void)state;
+	prague_model_init(&m, 10);
+	assert_int_equal(m.rtt_us, 0);
+	prague_rtt(&m, 30000);
+	prague_rtt(&m, 20000);
+	prague_rtt(&m, 40000);
+	assert_int_equal(m.rtt_us, 20000);
+	prague_rtt(&m, 0);	/* 0 is none: the shortest there is */
+	assert_int_equal(m.rtt_us, 1);
+	prague_ewma(&m, 3);
+	assert_int_equal(m.rtt_us, 0);
+}
+
 static bool hystart(struct prague_hystart *h, u32 rtt_us, unsigned int n)
 {
 	while (n--)
@@ -803,6 +820,7 @@ int main(void)
 		cmocka_unit_test(prague_cubic_window__long_ago),
 		cmocka_unit_test(prague_cubic_max__fast_convergence),
 		cmocka_unit_test(prague_cubic_ai__bounded),
+		cmocka_unit_test(prague_rtt__shortest),
 		cmocka_unit_test(prague_hystart__ends),
 		cmocka_unit_test(prague_hystart__few_samples),
 		cmocka_unit_test(prague_hystart__goes_on),
