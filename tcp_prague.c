@@ -38,9 +38,9 @@
  *  - Faster than additive increase, which the draft leaves for the future, is on:
  *    without it a flow of 1 Gb/s and 40 ms takes more than a minute to fill the link
  *    after slow start, and freed capacity is used late (3.1.2).
- *  - After a loss, until the next mark, rtt_virt is srtt and packets are paced at 120 %,
- *    as the stack's controls are: in a queue that does not mark, a flow would get less
- *    than Reno's share (2.4.4, 2.5.1).
+ *  - After a loss, until the next mark, rtt_virt is srtt, and packets are paced by sch_fq
+ *    alone, at 120 %, as those of the stack's controls are: in a queue that does not mark,
+ *    a flow would get less than Reno's share, or four times CUBIC's (2.4.4, 2.5.1).
  *  - Slow start also ends as RFC 9406 (HyStart++) says: without marks it would fill deep
  *    buffers (2.4.5).
  *  - During a recovery the window is that of PRR (RFC 6937), as in the stack's own
@@ -268,6 +268,21 @@ static void window_from_stack(const struct tcp_sock *tp, struct prague *ca)
 
 /* --- pace ------------------------------------------------------------------ */
 
+/*
+ * Turns pacing on or off. Off, packets leave as the stack's controls send them, which only
+ * sch_fq paces: in drop-tail queues of some lengths paced packets are lost less often than
+ * CUBIC's, in others more often. A rate that the program has asked for holds.
+ */
+static void choose_pacing(struct sock *sk, bool pace)
+{
+	u32 status = READ_ONCE(sk->sk_pacing_status);
+
+	if (pace && status == SK_PACING_NONE)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	else if (!pace && status == SK_PACING_NEEDED && READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
+}
+
 static void update_pacing(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -280,12 +295,10 @@ static void update_pacing(struct sock *sk)
 	else
 		rate = prague_pacing_rate(tp->mss_cache, ca->model.cwnd, ca->model.frac, srtt(tp),
 					  cwnd < tp->snd_ssthresh / 2);
-	/*
-	 * While losses limit the window, ACKs time the packets, as with the stack's controls
-	 * (tcp_pacing_ca_ratio). Evenly paced packets find a drop-tail queue full more often.
-	 */
+	/* while losses limit the window, ACKs time the packets (tcp_pacing_ca_ratio) */
 	if (ca->cubic)
 		rate += rate / 5;
+	choose_pacing(sk, !ca->cubic);
 	if (rate)
 		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
@@ -295,6 +308,10 @@ static u32 prague_min_tso_segs(struct sock *sk)
 {
 	struct prague *ca = inet_csk_ca(sk);
 
+	if (ca->cubic) {
+		cc_gso_release(sk, &ca->gso);
+		return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
+	}
 	return cc_gso_limit(sk, &ca->gso,
 			    prague_burst(READ_ONCE(sk->sk_pacing_rate), READ_ONCE(burst_us.value),
 					 tcp_sk(sk)->mss_cache));
@@ -370,7 +387,6 @@ static void prague_init(struct sock *sk)
 	ca->round_end = tp->snd_nxt;
 	ca->una = tp->snd_una;
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 	update_pacing(sk);
 }
 
