@@ -27,9 +27,6 @@
  *    max(srtt, 25 ms): a classic flow in the other queue also has that queue's 15 ms in
  *    its RTT. It is limited to 65 ms: marks in bursts, as a step threshold makes them,
  *    favour short RTTs more than pure AIMD does (2.4.4, 3.4).
- *  - The gain is 1/8, not 1/16. In a queue that CUBIC fills, marks come in waves of a
- *    second or two. An average over 16 periods lags behind them: alpha is small during
- *    a wave and large after it (2.3.2).
  *  - The response to loss is CUBIC's, not Reno's: in long drop-tail queues Reno gets less
  *    than half of CUBIC's rate (2.4.1 allows both).
  *  - An abrupt reduction resets the count of rounds, as idle time does (3.4).
@@ -75,7 +72,7 @@ CC_PARAM(ect, 1, 0, 1, 0444, "0 is ECT(0), 1 is ECT(1)",
 	 "which ECT packets carry: 1, or 0 for private networks (2.2)");
 CC_PARAM(dctcp_feedback, 0, 0, 1, 0444, "0 is off, 1 is on",
 	 "without Accurate ECN, on kernels that lack it: DCTCP's feedback and ECT(0), between two ends that both have this on; private networks only");
-CC_PARAM(ewma_shift, 3, 1, 10, 0644,
+CC_PARAM(ewma_shift, 4, 1, 10, 0644,
 	 "0 would be g = 1, no smoothing; beyond 10 alpha would hardly change",
 	 "gain of alpha's average, g = 2^-ewma_shift, 1 to 10 (2.3.2: 1/16)");
 CC_PARAM(per_ack, 0, 0, 1, 0644, "0 is off, 1 is on",
@@ -98,7 +95,7 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "pace the initial window over half of the handshake's RTT (3.1.1)");
 CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
-	 "faster than additive increase after this many rounds without marks, and a quarter more than were usual of late; right after slow start and cuts of more than a quarter after this many alone; 0 is off (3.1.2: off)");
+	 "faster than additive increase after this many rounds without marks, and a quarter more than were usual of late; right after slow start and cuts of more than a fifth after this many alone; 0 is off (3.1.2: off)");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "detect a Classic ECN AQM, and respond to its marks as Reno (3.3)");
 CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",

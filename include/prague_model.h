@@ -207,8 +207,8 @@ static inline u64 prague_ecn_share(const struct prague_model *m)
 	return m->alpha >> 1;
 }
 
-/* Above this alpha a cut is more than a quarter: larger than in a steady state. */
-#define PRAGUE_ABRUPT		(PRAGUE_ONE >> 1)
+/* Above this alpha a cut is more than a fifth: larger than in a steady state. */
+#define PRAGUE_ABRUPT		(PRAGUE_ONE / 5 * 2)
 
 /* Adds @packets (Q58) to the window. */
 static inline void prague_grow(struct prague_model *m, u64 packets)

@@ -450,7 +450,7 @@ def alpha_difference(periods: list[Event]) -> float:
             if not e.number("marked"):
                 continue
             expected, worst = 1.0, 0.0
-        expected += (e.number("marked") / e.number("acked") - expected) / 8
+        expected += (e.number("marked") / e.number("acked") - expected) / 16
         worst = max(worst, abs(expected - prague_alpha(e)))
     return worst
 
