@@ -23,8 +23,9 @@ GOALS='[
 	{"metric":"ratio","row":"prague_classic","op":"<=","value":2,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"Prague : CUBIC <= 2 with detection"},
 	{"metric":"detect_s","row":"prague_classic","op":"<=","value":5,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"detected within 5 s"}]'
 ANSWER="With detection Prague gets {range ratio prague_classic first=prague opts=classic_fallback:1} times CUBIC's rate, without it {range ratio prague_classic first=prague opts=classic_fallback:0}, another CUBIC {range ratio prague_classic first=cubic}. Detection takes {range detect_s prague_classic opts=classic_fallback:1}."
-CONCLUSION="A Classic queue marks late and asks for half of the window; Prague, which takes one mark in many for
-a light word, would take nearly all of it."
+CONCLUSION="A Classic queue marks few packets, and means half of the window with each mark. Prague without
+detection takes a mark for the small reduction that it is with L4S, and gets nearly all of the link.
+Detection is off by default all the same: see prague-field-jitter."
 
 # aqm_of NAME BPS: tc's words for it
 aqm_of()
@@ -50,6 +51,8 @@ run_scenario()
 	every sysctl -qw net.ipv4.tcp_ecn=3
 	serve r --cc prague
 	check_path h1 r "$rate" "$rtt"
+	# a new one, whose average knows nothing of that
+	in_ns sw tc qdisc replace dev egress parent 1:1 handle 3: "${words[@]}"
 	watch_queue "$rate" "${from}s" "${to}s" 10ms
 	classic_watch
 	two_flows "$first" cubic "$to"
