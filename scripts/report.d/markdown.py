@@ -15,7 +15,7 @@ from tables import failures, shown
 
 # the index's sections, by the first word of a scenario's name
 SECTIONS = {"dctcp": "DCTCP", "prague": "Prague", "ldcp": "LDCP", "hpccpp": "HPCC++",
-            "roce": "RoCEv2"}
+            "roce": "RoCEv2", "dc": "Data centres: all of them, side by side"}
 OTHERS = "The modules and the lab themselves"
 
 
