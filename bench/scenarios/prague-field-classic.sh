@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
-TITLE="Queues that mark as RFC 3168 says: CoDel, PIE, RED and a tunnel in FQ-CoDel, beside CUBIC"
+TITLE="Queues that mark as RFC 3168 says: PIE, RED and a tunnel in FQ-CoDel, beside CUBIC"
 QUESTION="Does Prague find out that a queue is not for L4S, how soon, and does it then share with CUBIC?"
 TOPOLOGY='
  h1  first  --\
@@ -11,12 +11,12 @@ ROWS="prague_classic"
 # every queue at each of these rates and RTTs, for Prague with and without detection, and CUBIC
 VARIANTS=()
 for _cell in "rate=10mbit rtt=30ms" "rate=40mbit rtt=20ms" "rate=100mbit rtt=50ms"; do
-	for _aqm in codel pie red tunnel; do
+	for _aqm in pie red tunnel; do
 		VARIANTS+=("aqm=$_aqm $_cell first=prague opts=classic_fallback:1"
 			"aqm=$_aqm $_cell first=prague opts=classic_fallback:0" "aqm=$_aqm $_cell first=cubic")
 	done
 done
-PARAMS='{"codel, pie":"with ecn and their defaults","red":"ecn, min 10 ms, max 30 ms of the rate, probability 0.1","tunnel":"fq_codel, in one flow of which both are","detect_s":"from the start until Prague took the queue for a Classic one, by its tracepoint","counted":"from 10 s to 70 s"}'
+PARAMS='{"pie":"with ecn and its defaults","red":"ecn, min 10 ms, max 30 ms of the rate, probability 0.1","tunnel":"fq_codel, in one flow of which both are: CoDel","detect_s":"from the start until Prague took the queue for a Classic one, by its tracepoint","counted":"from 10 s to 70 s"}'
 COLUMNS_SHOWN='["ratio","first_mbps","second_mbps","utilisation","delay_p99_us","detect_s","classic_share","drops"]'
 GOALS='[
 	{"metric":"ratio","row":"prague_classic","op":">=","value":0.5,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"Prague : CUBIC >= 0.5 with detection"},
@@ -31,7 +31,6 @@ Detection is off by default all the same: see prague-field-jitter."
 aqm_of()
 {
 	case $1 in
-	codel) echo codel limit 10000 ecn ;;
 	pie) echo pie limit 10000 ecn ;;
 	red) echo red limit $(($2 / 8)) min $(($2 / 800)) max $(($2 * 3 / 800)) avpkt 1514 \
 		burst $(($2 / 800 / 1514 + 10)) bandwidth "$2" probability 0.1 ecn ;;

@@ -11,11 +11,11 @@ ROWS="prague"
 VARIANTS=()
 for _cell in "rate=1mbit rtt=20ms" "rate=4mbit rtt=20ms" "rate=10mbit rtt=5ms" "rate=10mbit rtt=50ms" "rate=40mbit rtt=5ms" "rate=40mbit rtt=20ms" \
 	"rate=40mbit rtt=100ms" "rate=100mbit rtt=20ms" "rate=100mbit rtt=100ms" "rate=400mbit rtt=20ms"; do
-	for _set in "" ewma_shift:3 rtt_limit_us:0 rtt_mode:1,rtt_limit_us:0 fast_rounds:0; do
+	for _set in "" ewma_shift:3 rtt_limit_us:0 fast_rounds:0; do
 		VARIANTS+=("$_cell${_set:+ opts=$_set}")
 	done
 done
-PARAMS='{"opts":"what differs from the defaults: ewma_shift:3 is a gain of 1/8; the draft'"'"'s defaults: rtt_limit_us:0 is rtt_virt without a limit, rtt_mode:1 with it max(srtt, 25 ms), fast_rounds:0 additive increase alone","unfair":"the larger rate by the smaller one","counted":"from 20 s to 110 s"}'
+PARAMS='{"opts":"what differs from the defaults: ewma_shift:3 is a gain of 1/8; the draft'"'"'s defaults: rtt_limit_us:0 is rtt_virt without a limit, fast_rounds:0 additive increase alone","unfair":"the larger rate by the smaller one","counted":"from 20 s to 110 s"}'
 COLUMNS_SHOWN='["ratio","unfair","prague_p99_us","cubic_p99_us","utilisation","drops"]'
 GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.5,"variant":"*","text":"Prague : CUBIC >= 0.5"},
