@@ -29,7 +29,8 @@
  *    favour short RTTs more than pure AIMD does (2.4.4, 3.4).
  *  - The response to loss is CUBIC's, not Reno's: in long drop-tail queues Reno gets less
  *    than half of CUBIC's rate (2.4.1 allows both).
- *  - An abrupt reduction resets the count of rounds, as idle time does (3.4).
+ *  - An abrupt reduction resets the count of rounds, as idle time does (3.4), while
+ *    fast_rounds is not 0.
  *  - A reduction takes effect at once. The draft's code reduces by one packet per ACK at
  *    most, with which slow start overshoots (2.4.2, 2.4.5).
  *  - Faster than additive increase, which the draft leaves for the future, is on:
@@ -38,8 +39,8 @@
  *  - After a loss, until the next mark, rtt_virt is srtt, and packets are paced by sch_fq
  *    alone, at 120 %, as those of the stack's controls are: in a queue that does not mark,
  *    a flow would get less than Reno's share, or four times CUBIC's (2.4.4, 2.5.1).
- *  - Slow start also ends as RFC 9406 (HyStart++) says: without marks it would fill deep
- *    buffers (2.4.5).
+ *  - Slow start also ends as RFC 9406 (HyStart++) says (hystart): without marks it would
+ *    fill deep buffers (2.4.5).
  *  - During a recovery the window is that of PRR (RFC 6937), as in the stack's own
  *    controls; after it, the draft's (2.4.1).
  *  - TCP_CONG_NO_FALLBACK_RFC3168 is not set: with it the stack would promise
@@ -90,6 +91,8 @@ CC_PARAM(loss_cubic, 1, 0, 1, 0644, "0 is Reno, 1 is CUBIC",
 	 "response to loss: 0 Reno, 1 CUBIC, growth until the next mark or loss included (2.4.1)");
 CC_PARAM(loss_combined, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "a loss less than a round after a cut for marks: (2 + alpha)/4, CUBIC (2 + alpha)/3, instead of another whole cut (3.2.1)");
+CC_PARAM(hystart, 1, 0, 1, 0644, "0 is off, 1 is on",
+	 "slow start ends when the RTT grows, too (RFC 9406), not at a mark or loss only (2.4.5: off)");
 CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 	 "MAX_BURST_DELAY: longest burst at the pacing rate, microseconds, 10 to 10000 (2.5.2)");
 CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
@@ -508,7 +511,7 @@ static void respond_to_mark(struct sock *sk)
 	ca->limited_by_marks = true;
 	ca->abrupt = !ca->classic && ca->model.alpha > PRAGUE_ABRUPT;
 	/* no longer converged: a steady state with so many marks has a smaller window */
-	if (ca->abrupt && ca->model.cwnd >= ABRUPT_CWND)
+	if (ca->abrupt && ca->model.cwnd >= ABRUPT_CWND && READ_ONCE(fast_rounds.value))
 		ca->rounds = 0;
 	if (ca->classic)
 		prague_reduce(&ca->model, prague_loss_share(&ca->model,
@@ -791,7 +794,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 				READ_ONCE(ewma_shift.value));
 	if (rs->rtt_us > 0) {
 		prague_rtt(&ca->model, rs->rtt_us);
-		if (!ca->slow_start_over)
+		if (!ca->slow_start_over && READ_ONCE(hystart.value))
 			prague_hystart_rtt(&ca->hystart, rs->rtt_us);
 	}
 	if (update_round(tp, ca, virt))

@@ -806,6 +806,13 @@ capacity()
 	expect "rounds after it" "$(field fewest_after <"$TMP/judged")" -le 10
 	expect "goodput of the last 2 s, Mb/s" "$(jq -s 'map(select(.type == "interval"))[-4:] | map(.goodput_bps) | add / length / 1e6' \
 		"$TMP/flow.json")" -ge 85
+	parameter fast_rounds=0
+	trace_on prague/prague_period
+	(sleep 8; set_rate sw egress 1:1 20mbit) &
+	send --duration 9s
+	trace_off "$TMP/trace"
+	judge prague-rounds "$TMP/trace" 7.9 | tee "$TMP/judged"
+	expect "rounds after it, fast_rounds=0" "$(field fewest_after <"$TMP/judged")" -ge 500
 }
 declare_test capacity "P13 P19" "a link that loses most of its rate for 2 s: the count of rounds restarts, and the link is soon full again"
 
@@ -912,6 +919,12 @@ loss_pacing()
 	send --duration 6s
 	stop_captures
 	expect "packets together, dualpi2, %" "$(together "$TMP/mark.pcap")" -le 10
+	parameter loss_cubic=0
+	shape 20mbit pfifo limit 30
+	capture h1 eth0 "$TMP/reno.pcap" tcp
+	send --duration 6s
+	stop_captures
+	expect "packets together, drop-tail, loss_cubic=0, %" "$(together "$TMP/reno.pcap")" -le 10
 }
 declare_test loss_pacing "P16" "between a loss and the next mark packets are paced by sch_fq alone, as the stack's controls are"
 
@@ -1084,6 +1097,9 @@ deep_queue()
 	cubic=$(drops_at_start cubic)
 	echo "drops in the first 3 s: $prague, CUBIC $cubic"
 	expect "drops" "$prague" -le $((2 * cubic + 200))
+	parameter hystart=0
+	prague=$(drops_at_start prague)
+	expect "drops, hystart=0" "$prague" -ge $((4 * cubic + 400))
 }
 declare_test deep_queue "P15" "slow start ends before it fills a drop-tail queue of four BDPs: few packets are lost"
 
@@ -1194,7 +1210,7 @@ declare_test queue_profile "" "lowq-tc prague sets dualpi2 or fq_codel, lowq-tc 
 parameters()
 {
 	refused ewma_shift=0 ewma_shift=11 rtt_mode=4 rtt_target_us=99 rtt_limit_us=1000001 rtt_rounds=65536 burst_us=9 \
-		loss_cubic=2 fast_rounds=1001 per_ack=x fractional=-1 classic_fallback=2 iw_paced=2 loss_combined=7
+		loss_cubic=2 fast_rounds=1001 per_ack=x fractional=-1 classic_fallback=2 iw_paced=2 loss_combined=7 hystart=2
 	! echo 0 2>/dev/null >"$PARAM/ect" || fail "ect was changed in a loaded module"
 	refused_at_load ewma_shift=0
 }
