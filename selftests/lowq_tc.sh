@@ -907,6 +907,19 @@ t_prague_step() {
 	[[ $out == *" ce_threshold 2000us"* ]] || fail "as given: $out"
 }
 
+declare_test t_prague_target "" 'prague: a target of at least two packets, at slow rates'
+t_prague_target() {
+	[[ ! -e $BIN/q_dualpi2.so ]] || export TC_LIB_DIR=$BIN
+	tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh || skip 'this tc does not know dualpi2'
+	# 2 * 1514 bytes at 500 kb/s: 48448 us
+	must prague lq0 --rate 500kbit --dry-run
+	[[ $out == *" target 48448us"* ]] || fail "at 500 kb/s: $out"
+	must prague lq0 --rate 4mbit --dry-run
+	[[ $out != *" target "* ]] || fail "at 4 Mb/s: $out"
+	must prague lq0 --rate 500kbit --target 20ms --dry-run
+	[[ $out == *" target 20000us"* ]] || fail "as given: $out"
+}
+
 declare_test t_plugin "" 'commands that need a plugin of tc run as printed'
 t_plugin() {
 	local printed

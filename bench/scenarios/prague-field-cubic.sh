@@ -9,7 +9,7 @@ TOPOLOGY='
                   base RTT rtt'
 ROWS="prague"
 VARIANTS=()
-for _cell in "rate=1mbit rtt=20ms" "rate=4mbit rtt=20ms" "rate=10mbit rtt=5ms" "rate=10mbit rtt=50ms" "rate=40mbit rtt=5ms" "rate=40mbit rtt=20ms" \
+for _cell in "rate=500kbit rtt=20ms" "rate=1mbit rtt=20ms" "rate=4mbit rtt=20ms" "rate=10mbit rtt=5ms" "rate=10mbit rtt=50ms" "rate=40mbit rtt=5ms" "rate=40mbit rtt=20ms" \
 	"rate=40mbit rtt=100ms" "rate=100mbit rtt=20ms" "rate=100mbit rtt=100ms" "rate=400mbit rtt=20ms"; do
 	for _set in "" ewma_shift:3 rtt_limit_us:0 fast_rounds:0; do
 		VARIANTS+=("$_cell${_set:+ opts=$_set}")

@@ -9,7 +9,7 @@ from ..options import Options
 from ..units import time_text
 from .base import Context, Control, Host, Profile, Queue
 
-STEP_US = 1000  # the kernel's
+STEP_US, TARGET_US = 1000, 15000  # the kernel's
 AQM = ("dualpi2", "fq_codel")
 
 
@@ -29,18 +29,31 @@ def whole_us(options: Options, name: str) -> int:
     return ns // 1000
 
 
+def two_packets_us(context: Context) -> int:
+    """Their time at the rate, 0 if the rate is not known"""
+    if not context.line.rate:
+        return 0
+    return -(-2 * context.line.frame * 8 * 1_000_000 // context.line.rate)
+
+
 def step_us(context: Context) -> int:
     """--step, or 1 ms, but at least the time of two packets: at low rates a threshold of 1 ms
     marks every packet of L4S that waits while the other queue's packet is sent."""
     if context.options.has("step"):
         return whole_us(context.options, "step")
-    if not context.line.rate:
+    step = two_packets_us(context)
+    if step <= STEP_US:
         return STEP_US
-    two_packets = -(-2 * context.line.frame * 8 * 1_000_000 // context.line.rate)
-    if two_packets <= STEP_US:
-        return STEP_US
-    context.report.explain(f"ECT(1) should be marked above {time_text(two_packets * 1000)}, the time of two packets")
-    return two_packets
+    context.report.explain(f"ECT(1) should be marked above {time_text(step * 1000)}, the time of two packets")
+    return step
+
+
+def target_us(context: Context) -> int:
+    """--target, or 15 ms, but at least the time of two packets: a target that a queue of one packet
+    exceeds marks and drops more and more, until nothing of L4S arrives."""
+    if context.options.has("target"):
+        return whole_us(context.options, "target")
+    return max(two_packets_us(context), TARGET_US)
 
 
 def packets(context: Context, name: str) -> int:
@@ -57,8 +70,9 @@ def dualpi2(context: Context) -> list[object]:
         words += ["step_thresh", f"{step}us"]
     if options.has("step-min"):
         words += ["min_qlen_step", options.values["step-min"]]
-    if options.has("target"):
-        words += ["target", f"{whole_us(options, 'target')}us"]
+    target = target_us(context)
+    if options.has("target") or target != TARGET_US:
+        words += ["target", f"{target}us"]
     if options.has("coupling"):
         if options.values["coupling"] > 255:
             raise Refused(f"--coupling {options.given['coupling']}: must be 1 to 255")
