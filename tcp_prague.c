@@ -13,8 +13,8 @@
  *		  on a loss,	     as Reno
  *		  paced,	     packet * max(cwnd, inflight) / srtt
  *
- * rtt_virt is srtt before the 500th round, then srtt + 25 ms, at most 65 ms: with it a
- * flow's share depends little on its RTT. The arithmetic is in prague_model.h, the ECN
+ * rtt_virt is srtt before the 500th round, then srtt + 25 ms: with it a flow's share
+ * depends less on its RTT. The arithmetic is in prague_model.h, the ECN
  * field of packets in ecn_egress_impl.h.
  *
  * A connection whose handshake did not agree on Accurate ECN, or whose feedback
@@ -25,8 +25,7 @@
  * has the measurements behind them:
  *  - rtt_virt is the second of the draft's two examples, srtt + AdditionalRTT, not
  *    max(srtt, 25 ms): a classic flow in the other queue also has that queue's 15 ms in
- *    its RTT. It is limited to 65 ms: marks in bursts, as a step threshold makes them,
- *    favour short RTTs more than pure AIMD does (2.4.4, 3.4).
+ *    its RTT (2.4.4).
  *  - The response to loss is CUBIC's, not Reno's: in long drop-tail queues Reno gets less
  *    than half of CUBIC's rate (2.4.1 allows both).
  *  - An abrupt reduction resets the count of rounds, as idle time does (3.4), while
@@ -83,8 +82,8 @@ CC_PARAM(rtt_mode, PRAGUE_RTT_EXTRA, 0, PRAGUE_RTT_MODES - 1, 0644,
 	 "rtt_virt: 0 srtt, 1 max(srtt, rtt_target_us), 2 srtt + rtt_target_us, 3 rtt_target_us (2.4.4, 3.4)");
 CC_PARAM(rtt_target_us, 25000, 100, 1000000, 0644, "100 us to 1 s",
 	 "RTT_VIRT_MIN, or AdditionalRTT, microseconds, 100 to 1000000 (2.4.4)");
-CC_PARAM(rtt_limit_us, 65000, 0, 1000000, 0644, "0 is none, up to 1 s",
-	 "longest rtt_virt, for longer RTTs too, microseconds, 0 (none) to 1000000 (3.4: none)");
+CC_PARAM(rtt_limit_us, 0, 0, 1000000, 0644, "0 is none, up to 1 s",
+	 "longest rtt_virt, for longer RTTs too, microseconds, 0 (none) to 1000000 (3.4)");
 CC_PARAM(rtt_rounds, 500, 0, 65535, 0644, "0 is from the start",
 	 "rounds before rtt_virt replaces srtt, and again after idling and abrupt cuts, 0 to 65535 (2.4.4, 3.4)");
 CC_PARAM(loss_cubic, 1, 0, 1, 0644, "0 is Reno, 1 is CUBIC",

@@ -8,11 +8,11 @@ TOPOLOGY='
  h2  cubic   --/  (dualpi2, defaults)
                    base RTT rtt'
 ROWS="prague"
-DRAFT=opts=rtt_mode:1,rtt_limit_us:0
+DRAFT=opts=rtt_mode:1
 VARIANTS=(rate=10mbit\ rtt={2,10,40}ms rate=100mbit\ rtt={2,10,40}ms rate=1000mbit\ rtt={2,10,40}ms
 	# for 10 Mb/s: mark only packets that find another one in the queue
 	rate=10mbit\ rtt={2,10,40}ms\ min=1 "rate=10mbit rtt=2ms min=1 opts=fractional:1"
-	# the draft's defaults, and one of them
+	# the draft's first example for rtt_virt, and a larger gain
 	"rate=100mbit rtt=2ms $DRAFT" "rate=100mbit rtt=10ms $DRAFT" "rate=100mbit rtt=40ms $DRAFT"
 	"rate=100mbit rtt=40ms opts=ewma_shift:3" "rate=100mbit rtt=80ms")
 PARAMS='{"queue":"dualpi2 with the defaults of the kernel, except min (min_qlen_step)","counted":"from 30 s to 90 s; at 1000 Mb/s from 15 s to 45 s, and from 60 s to 150 s at 40 ms"}'
@@ -27,8 +27,8 @@ average with the gain of 1/16 follows late (ewma_shift:3 is 1/8). When marks are
 usual, Prague grows faster than additively: freed capacity is used soon (prague-field-follow), but at
 1 Gb/s, where CUBIC is slow to return, Prague gets up to three times its rate. At 10 Mb/s the threshold
 is the time of two packets, so that min=1 makes no difference. At 10 Mb/s and 2 ms the smallest window
-of two packets is more than half of the link; opts=fractional:1 allows less. The rows with rtt_mode
-and rtt_limit_us use the draft's defaults."
+of two packets is more than half of the link; opts=fractional:1 allows less. The rows with rtt_mode:1
+use the first of the draft's two examples."
 
 run_scenario()
 {
