@@ -8,9 +8,10 @@ TOPOLOGY='
  h2  cubic  --/  (dualpi2, lowq-tc'"'"'s defaults)
                   base RTT rtt (h2: other, a second prague)'
 ROWS="prague"
-VARIANTS=()
+VARIANTS=("rate=400mbit rtt=5ms" "rate=400mbit rtt=50ms" "rate=1000mbit rtt=20ms")
 for _cell in "rate=500kbit rtt=20ms" "rate=1mbit rtt=20ms" "rate=4mbit rtt=20ms" "rate=10mbit rtt=5ms" "rate=10mbit rtt=50ms" "rate=40mbit rtt=5ms" "rate=40mbit rtt=20ms" \
-	"rate=40mbit rtt=100ms" "rate=100mbit rtt=20ms" "rate=100mbit rtt=100ms" "rate=400mbit rtt=20ms" "rate=40mbit rtt=20ms other=100ms" "rate=100mbit rtt=10ms other=50ms"; do
+	"rate=40mbit rtt=100ms" "rate=100mbit rtt=20ms" "rate=100mbit rtt=100ms" "rate=400mbit rtt=20ms" "rate=40mbit rtt=10ms other=50ms" "rate=40mbit rtt=5ms other=80ms" \
+	"rate=40mbit rtt=20ms other=100ms"; do
 	for _set in "" ewma_shift:3 rtt_limit_us:65000 fast_rounds:0; do
 		VARIANTS+=("$_cell${_set:+ opts=$_set}")
 	done
@@ -20,7 +21,7 @@ COLUMNS_SHOWN='["ratio","unfair","prague_p99_us","cubic_p99_us","utilisation","d
 GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.5,"variant":"*","text":"ratio >= 0.5"},
 	{"metric":"ratio","row":"prague","op":"<=","value":2,"variant":"*","text":"ratio <= 2"}]'
-ANSWER="Prague gets {range ratio prague opts= other=} times CUBIC's rate; with rtt_virt limited to 65 ms {range ratio prague opts=rtt_limit_us:65000 other=}, with a gain of 1/8 {range ratio prague opts=ewma_shift:3 other=}, with additive increase alone {range ratio prague opts=fast_rounds:0 other=}. Of two Prague flows the one with the shorter RTT gets {range ratio prague opts= rtt=20ms other=100ms} and {range ratio prague opts= rtt=10ms other=50ms} times the other's rate, with the limit {range ratio prague opts=rtt_limit_us:65000 other=100ms} and {range ratio prague opts=rtt_limit_us:65000 other=50ms}."
+ANSWER="Prague gets {range ratio prague opts= other=} times CUBIC's rate; with rtt_virt limited to 65 ms {range ratio prague opts=rtt_limit_us:65000 other=}, with a gain of 1/8 {range ratio prague opts=ewma_shift:3 other=}, with additive increase alone {range ratio prague opts=fast_rounds:0 other=}. Of two Prague flows the one with the shorter RTT gets {range ratio prague opts= other=50ms}, {range ratio prague opts= other=80ms} and {range ratio prague opts= other=100ms} times the other's rate (10 and 50 ms, 5 and 80, 20 and 100), with the limit {range ratio prague opts=rtt_limit_us:65000 other=50ms}, {range ratio prague opts=rtt_limit_us:65000 other=80ms} and {range ratio prague opts=rtt_limit_us:65000 other=100ms}."
 CONCLUSION=""
 
 run_scenario()
