@@ -5,9 +5,10 @@ QUESTION="How much of a link that does not stand still does Prague use, and how 
 TOPOLOGY='
  h1  a long flow --- sw ==== rate ==== r
                      (dualpi2, lowq-tc'"'"'s defaults)
-                      base RTT 20 ms'
+                      base RTT rtt, 20 ms where it is not given'
 ROWS="prague cubic_l4s bbr_l4s"
-VARIANTS=("link=steady rate="{500kbit,1mbit,4mbit,10mbit,50mbit} "link=wifi rate=20mbit to=100mbit every=4" "link=wifi rate=20mbit to=100mbit every=20"
+VARIANTS=("link=steady rate="{500kbit,1mbit,4mbit,10mbit,50mbit} "link=steady rate=4mbit rtt=100ms" "link=steady rate=10mbit rtt=5ms" "link=steady rate=10mbit rtt=100ms"
+	"link=wifi rate=20mbit to=100mbit every=4" "link=wifi rate=20mbit to=100mbit every=20"
 	"link=lte rate=5mbit to=25mbit every=100" "link=slots rate=50mbit" "link=asymmetric rate=50mbit share="{10,100}
 	"link=asymmetric rate=50mbit share=100 ecn=3"
 	"link=two-way rate=50mbit share=10" "link=jitter rate=50mbit" "link=reorder rate=50mbit"
@@ -60,11 +61,12 @@ run_scenario()
 	local from=5 to_s=35 pids=()
 
 	BUFFER=33554432
-	dumbbell 1 20ms
-	bottleneck "$rate" 20ms
+	rtt=${rtt:-20ms}
+	dumbbell 1 "$rtt"
+	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
 	serve h1 --cc cubic
-	check_path h1 r "$rate" 20ms
+	check_path h1 r "$rate" "$rtt"
 	[ -z "${ecn:-}" ] || every sysctl -qw "net.ipv4.tcp_ecn=$ecn"
 	make_link
 	watch_queue "$rate" "${from}s" "${to_s}s" 10ms
