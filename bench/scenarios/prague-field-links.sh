@@ -22,7 +22,17 @@ GOALS='[
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":7056,"variant":{"link":"steady","rate":"4mbit"},"text":"the same at 4 Mb/s"},
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":3423,"variant":{"link":"steady","rate":"10mbit"},"text":"the same at 10 Mb/s"}]'
 ANSWER="Prague uses {range utilisation prague link=wifi} of a link like Wi-Fi, {range utilisation prague link=lte} of one like LTE and {range utilisation prague link=loss} with random loss, and packets wait {range delay_p99_us prague link=wifi} and {range delay_p99_us prague link=lte} at p99; CUBIC uses {range utilisation cubic_l4s link=wifi}, {range utilisation cubic_l4s link=lte} and {range utilisation cubic_l4s link=loss}."
-CONCLUSION=""
+CONCLUSION="Where the rate is drawn anew every 4 to 100 ms, each drop makes a queue that no control can see
+sooner than a round later. Prague keeps it to milliseconds, with less of the link used: CUBIC and BBR
+keep more in the queue, so that it is not empty when the rate rises, and their packets wait several
+times as long. Random losses leave CUBIC and Prague alike, with no queue and a part of the link, by
+chance more or less of it; BBR does not respond to them. Jitter, reordering, bursts of ACKs and an
+upload that shares a way back of a tenth cost Prague little. With a hundredth of the rate for ACKs,
+connections with Accurate ECN use less than half of the link, whichever control sends (ecn=3): cake's
+filter drops no ACK with a flag or an option that it does not know, such as Accurate ECN's. At 10 Mb/s
+and below the step is the time of two packets. The window grows by whole packets, and its mark is
+heard a round later, so that a third and fourth packet wait: more than the goal, about as much as
+with CUBIC at 1 Mb/s, a third of it at 4 and a sixth at 10."
 
 # draw SECONDS: changes the rate for so long, and leaves the bits that it could carry from 5 s on in
 # $TMP/bits
