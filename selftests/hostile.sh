@@ -232,9 +232,9 @@ none_held()
 	[ "$(held_at ::ffff:10.0.1.1)" -eq 0 ]
 }
 
-some_held()
+held_or_ended()
 {
-	! none_held
+	! none_held || ! kill -0 "$CLIENT" 2>/dev/null
 }
 
 # roce_held OP: h1 sends at about 1 Mb/s from now on, and packets of it are held back, after those
@@ -243,10 +243,13 @@ roce_held()
 {
 	local op=$1
 
-	WAIT=$(virtual && echo 2 || echo 20) wait_until none_held
-	(fail() { :; }; roce h1 "$op" --qps "$AWAY_QPS" --duration 60s --timeout 17 2>/dev/null) &
+	WAIT=$(virtual && echo 2 || echo 60)
+	wait_until none_held
+	(fail() { :; }; roce h1 "$op" --qps "$AWAY_QPS" --duration 60s --timeout 17 2>"$TMP/client") &
+	CLIENT=$!
 	wait_until known_at ::ffff:10.0.1.1
-	wait_until some_held
+	wait_until held_or_ended
+	! none_held || fail "$op: the client ended: $(cat "$TMP/client")"
 }
 
 # clients: the processes of roce_held. By name: h1 may be the first namespace.
@@ -283,6 +286,7 @@ roce_away()
 	roce_fresh rate_min_mbps=1 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000 idle_s=1
 	away_hosts
 	for ((i = 0; i < AWAY; i++)); do
+		echo "round $i, ${ops[i % 4]}, $SECONDS s"
 		roce_held "${ops[i % 4]}"
 		case $((i % 5)) in
 		2)
