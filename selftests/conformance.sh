@@ -118,5 +118,6 @@ for id in $(sed -n 's/^declare_test [a-z_0-9]* "\([^"]*\)".*/\1/p' ./*.sh | tr '
 	if grep -q "^| $id " "$DOC"; then ok "$id has a row"; else not_ok "$id has a row" "a test names $id"; fi
 done
 [ $n -gt 0 ] || not_ok "rows" "there are none"
+if wrong=$(../scripts/mutate --list 2>&1 >/dev/null); then ok "faults.toml"; else not_ok "faults.toml" "$wrong"; fi
 echo "1..$n"
 [ $failed -eq 0 ]
