@@ -31,8 +31,8 @@ upload that shares a way back of a tenth cost Prague little. With a hundredth of
 connections with Accurate ECN use less than half of the link, whichever control sends (ecn=3): cake's
 filter drops no ACK with a flag or an option that it does not know, such as Accurate ECN's. At 10 Mb/s
 and below the step is the time of two packets. The window grows by whole packets, and its mark is
-heard a round later, so that a third and fourth packet wait: more than the goal, about as much as
-with CUBIC at 1 Mb/s, a third of it at 4 and a sixth at 10."
+heard a round later, so that a third and fourth packet wait: more than the goal, nearly as much as
+with CUBIC up to 1 Mb/s, a quarter of it at 4 and a sixth at 10."
 
 # draw SECONDS: changes the rate for so long, and leaves the bits that it could carry from 5 s on in
 # $TMP/bits
