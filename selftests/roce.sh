@@ -610,6 +610,30 @@ both_ways()
 }
 declare_test both_ways "R6" "a queue pair that sends and receives data is never slowed below rate_min_mbps"
 
+# Requests and the answers to the other side's wait in lanes of their own, which take turns.
+lanes()
+{
+	needs_virtual
+	load line_rate_mbps=1000 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000
+	hosts 1
+	mark_all
+	capture h1 eth0 "$TMP/h.pcap" "udp port 4791"
+	roce h1 write --read-back --duration 500ms --size 1024 --depth 8
+	stop_captures
+	# from 200 to 450 ms, at the least rate: WRITEs, and answers to READs
+	packets "$TMP/h.pcap" 'ip.src == 10.0.1.1 && infiniband.bth.opcode >= 6 && infiniband.bth.opcode <= 16' \
+		frame.time_relative infiniband.bth.opcode |
+		awk '$1 < 0.2 || $1 > 0.45 { next }
+			{ lane = $2 > 11; n[lane]++; run = lane == last ? run + 1 : 1; last = lane; if (run > longest) longest = run }
+			END { print "writes", n[0] + 0; print "answers", n[1] + 0; print "longest", longest }' | tee "$TMP/lanes"
+	expect "packets of WRITEs" "$(awk '$1 == "writes" { print $2 }' "$TMP/lanes")" -ge 100
+	expect "packets that answer READs" "$(awk '$1 == "answers" { print $2 }' "$TMP/lanes")" -ge 100
+	expect "most of one kind in a row" "$(awk '$1 == "longest" { print $2 }' "$TMP/lanes")" -le 3
+	expect "the flow's end" "$(jq -r .status "$TMP/flow.json")" = ok
+	load
+}
+declare_test lanes "R6" "requests, and answers to the other side's requests, leave in turn"
+
 # The peer of a queue pair, or a host that forges its address, sends CNPs to keep it at its
 # lowest rate, and the client is killed while packets are held back.
 killed()
@@ -690,6 +714,56 @@ nothing_sent()
 	load
 }
 declare_test nothing_sent "R6 R12" "all CNPs for packets on the way count; a queue pair that has sent no data for 10 ms is not cut"
+
+# CNPs that come sooner after a cut than reduce_gap_us cut nothing.
+reduce_gap()
+{
+	needs_virtual
+	load line_rate_mbps=1000 cnp_interval_us=0 reduce_gap_us=2000
+	hosts 1
+	mark_all
+	trace_on roce_rcm/roce_rcm_cut
+	roce h1 send --duration 50ms --depth 8
+	trace_off "$TMP/trace"
+	awk 'match($0, /[0-9]+\.[0-9]+: roce_rcm_cut:/) { t = substr($0, RSTART) + 0
+		if (n++) printf "%d\n", (t - last) * 1e6; last = t }' "$TMP/trace" | sort -n >"$TMP/gaps"
+	expect "cuts" "$(wc -l <"$TMP/gaps")" -ge 10
+	expect "shortest time between two cuts, us" "$(head -n1 "$TMP/gaps")" -ge 1999
+	load
+}
+declare_test reduce_gap "R6" "a rate is cut at most once in reduce_gap_us"
+
+# A packet that waits when the rate is halved waits twice as long for the rest: 31 Mb/s to 4 Mb/s.
+cut_while_waiting()
+{
+	local i
+
+	needs_virtual
+	load line_rate_mbps=1000 rate_min_mbps=1 reduce_gap_us=0 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000
+	hosts 2
+	capture h1 eth0 "$TMP/h.pcap" "udp port 4791"
+	roce h1 send --duration 150ms --depth 8 --size 1024 &
+	wait_until known_at ::ffff:10.0.1.1
+	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
+	forge --count 5 --rate 8000
+	for i in 1 2 3; do
+		sleep 0.02
+		forge --count 1
+	done
+	wait $!
+	stop_captures
+	# of each gap between two packets with one CNP in it: its length, of what it should be
+	packets "$TMP/h.pcap" 'infiniband.bth.opcode == 4 && ip.src == 10.0.1.1 || infiniband.bth.opcode == 129 && ip.dst == 10.0.1.1' \
+		frame.time_relative infiniband.bth.opcode |
+		awk '$2 == 129 { if (n++ >= 5 && !cnp) cnp = $1; next }
+			{ if (cnp && gap) printf "%.3f %.2f\n", ($1 - last) / (cnp - last + 2 * (gap - cnp + last)), (cnp - last) / gap
+			  gap = cnp ? 0 : $1 - last; cnp = 0; last = $1 }' | tee "$TMP/gaps"
+	expect "gaps" "$(wc -l <"$TMP/gaps")" -eq 3
+	expect "the shortest, of what it should be" "$(sort -n "$TMP/gaps" | awk 'NR == 1 { print $1 }')" -ge 0.97
+	expect "the longest" "$(sort -n "$TMP/gaps" | awk 'END { print $1 }')" -le 1.03
+	load
+}
+declare_test cut_while_waiting "R6 R7" "what waits when the rate is cut waits longer by as much as the rate is lower"
 
 # timers FILE: how often a queue pair's timer has expired in a trace
 timers()

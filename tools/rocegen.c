@@ -51,6 +51,8 @@ static const char * const op_names[] = {
 	"send", "write", "read", "uc-send", "uc-write", "ud-send"
 };
 
+enum { BOTH_NONE, BOTH_WRITE, BOTH_READ };
+
 struct hello {
 	uint64_t magic;
 	uint32_t op;
@@ -58,7 +60,7 @@ struct hello {
 	uint32_t size;
 	uint32_t depth;
 	uint32_t mtu;
-	uint32_t both;		/* the server sends as well, on the same queue pairs */
+	uint32_t both;		/* BOTH_*: the server's requests, on the same queue pairs */
 };
 
 struct qp_info {
@@ -170,7 +172,8 @@ static void post_send(struct side *s, uint32_t i)
 		.addr = (uintptr_t)s->buf, .length = s->h.size, .lkey = s->mr->lkey
 	};
 	struct ibv_send_wr wr = {
-		.wr_id = i, .sg_list = &sge, .num_sge = 1, .opcode = opcode[s->h.op],
+		.wr_id = i, .sg_list = &sge, .num_sge = 1,
+		.opcode = opcode[!s->client && s->h.both == BOTH_READ ? READ : s->h.op],
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
 
@@ -332,7 +335,7 @@ static void tear_down(struct side *s)
 	ibv_close_device(s->ctx);
 }
 
-/* The server's own requests, with --both: as many as the client's */
+/* The server's own requests, with --both and --read-back: as many as the client's */
 static void post_all(struct side *s)
 {
 	uint32_t i, d;
@@ -354,7 +357,8 @@ static void serve_client(int fd)
 
 	if (!get(fd, &s.h, sizeof(s.h)) || s.h.magic != MAGIC || s.h.op >= OPS || !s.h.qps ||
 	    s.h.qps > MAX_QPS || s.h.size > MAX_SIZE || !s.h.depth || s.h.depth > MAX_DEPTH ||
-	    (s.h.both && s.h.op != WRITE && s.h.op != UC_WRITE))
+	    s.h.both > BOTH_READ || (s.h.both && s.h.op != WRITE && s.h.op != UC_WRITE) ||
+	    (s.h.both == BOTH_READ && s.h.op != WRITE))
 		errx(1, "unknown request from a client: is it another version of rocegen?");
 	exchange(&s, fd);
 	if (s.h.both)
@@ -567,7 +571,7 @@ static _Noreturn void usage(int status)
 		"       rocegen send|write|read|uc-send|uc-write|ud-send --dev DEV --to ADDR\n"
 		"               [--gid N] [--port P] [--qps N] [--size BYTES] [--depth N]\n"
 		"               [--duration TIME | --messages N] [--start TIME] [--timeout N]\n"
-		"               [--both] [--label TEXT]\n"
+		"               [--both | --read-back] [--label TEXT]\n"
 		"       rocegen --version\n"
 		"TIME is such as 20ms, BYTES such as 64Ki. --timeout is 4.096 us * 2^N.\n");
 	exit(status);
@@ -581,6 +585,7 @@ int main(int argc, char **argv)
 		{ "depth", 1, NULL, 'n' }, { "duration", 1, NULL, 'D' },
 		{ "messages", 1, NULL, 'm' }, { "start", 1, NULL, 'S' },
 		{ "timeout", 1, NULL, 'T' }, { "label", 1, NULL, 'l' }, { "both", 0, NULL, 'b' },
+		{ "read-back", 0, NULL, 'r' },
 		{ "help", 0, NULL, 'h' }, { "version", 0, NULL, 'V' },
 		{ NULL, 0, NULL, 0 }
 	};
@@ -627,7 +632,10 @@ int main(int argc, char **argv)
 			cfg.label = optarg;
 			break;
 		case 'b':
-			cfg.h.both = 1;
+			cfg.h.both = BOTH_WRITE;
+			break;
+		case 'r':
+			cfg.h.both = BOTH_READ;
 			break;
 		case 'h':
 			usage(0);
@@ -649,6 +657,8 @@ int main(int argc, char **argv)
 		usage(2);
 	if (cfg.h.both && i != WRITE && i != UC_WRITE)
 		errx(2, "--both takes write or uc-write");
+	if (cfg.h.both == BOTH_READ && i != WRITE)
+		errx(2, "--read-back takes write");
 	cfg.h.op = i;
 	cfg.h.size = size;
 	return client();
