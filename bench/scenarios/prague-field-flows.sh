@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Eight flows at once over DualPI2, 10 to 400 Mb/s, base RTT 20 ms"
+QUESTION="With several flows on a slow link, how long do packets wait, and does each flow get its share?"
+TOPOLOGY='
+ h1..h8  a long flow each  -- sw ==== rate ==== r
+                             (dualpi2, lowq-tc'"'"'s defaults)
+                              base RTT 20 ms'
+ROWS="prague cubic_l4s"
+VARIANTS=("rate="{10,40,400}mbit)
+PARAMS='{"counted":"from 20 s to 40 s"}'
+COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","jain","drops"]'
+REFERENCE=cubic_l4s
+GOALS='[
+	{"metric":"delay_p99_us","row":"prague","op":"<=","value":9100,"variant":{"rate":"10mbit"},"text":"p99 delay at most that of the L4S team'"'"'s Prague, 10 Mb/s"},
+	{"metric":"delay_p99_us","row":"prague","op":"<=","value":3800,"variant":{"rate":"40mbit"},"text":"the same at 40 Mb/s"},
+	{"metric":"delay_p99_us","row":"prague","op":"<=","value":1140,"variant":{"rate":"400mbit"},"text":"the same at 400 Mb/s"},
+	{"metric":"utilisation","row":"prague","op":">=","value":0.98,"variant":"*","text":"utilisation >= 98 %"},
+	{"metric":"jain","row":"prague","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95"}]'
+ANSWER="At p99 packets of eight Prague flows wait {range delay_p99_us prague rate=10mbit} at 10 Mb/s, {range delay_p99_us prague rate=40mbit} at 40 and {range delay_p99_us prague rate=400mbit} at 400, those of CUBIC {range delay_p99_us cubic_l4s}."
+CONCLUSION="From 40 Mb/s on packets wait for a millisecond or two, a tenth as long as with CUBIC, and the shares
+are equal. At 10 Mb/s the path holds 16 packets, two of each flow, which is the smallest window: when
+all flows grow by a packet in the same round, eight packets more wait, 9.7 ms."
+
+run_scenario()
+{
+	BUFFER=33554432
+	dumbbell 8 20ms
+	bottleneck "$rate" 20ms
+	serve r --cc "$CONTROL"
+	check_path h1 r "$rate" 20ms
+	watch_queue "$rate" 20s 40s 10ms
+	long_flows 8 40s 20000
+	watched
+}
