@@ -111,37 +111,59 @@ static void dctcp_ref_init(struct sock *sk)
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
 }
 
+/* mainline=1: a window without data lowers alpha as an unmarked one does. */
+static noinline void age_alpha(struct dctcp_ref *ca)
+{
+	if (!ca->model.acked)
+		ca->model.alpha = fp_ewma(ca->model.alpha, 0, READ_ONCE(shift_g.value));
+}
+
 /*
  * Has the window ended? With mainline=1 as in Linux' dctcp: by the ACK that reaches its end, not
- * by the first one beyond; and a window without data lowers alpha as an unmarked one does.
+ * by the first one beyond.
  */
 static bool window_ended(struct dctcp_ref *ca, u32 una)
 {
 	if (una != ca->model.window_end || !READ_ONCE(mainline.value))
 		return dctcp_model_window_ended(&ca->model, una);
-	if (!ca->model.acked)
-		ca->model.alpha = fp_ewma(ca->model.alpha, 0, READ_ONCE(shift_g.value));
+	age_alpha(ca);
 	return true;
 }
 
-/* RFC 8257 3.3, steps 1 to 8. */
-static void dctcp_ref_in_ack_event(struct sock *sk, u32 flags)
+/* RFC 8257 3.3, steps 5 to 8. */
+static noinline void end_window(struct sock *sk)
+{
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+	u32 acked = ca->model.acked, marked = ca->model.marked, fraction;
+
+	fraction = dctcp_model_window(&ca->model, READ_ONCE(shift_g.value), tcp_sk(sk)->snd_nxt);
+	trace_dctcp_ref_window(sk, &ca->model, acked, marked, fraction);
+}
+
+/* RFC 8257 3.3, steps 1 to 4. */
+static noinline void count_ack(struct sock *sk, u32 flags)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dctcp_ref *ca = inet_csk_ca(sk);
-	u32 acked, marked, fraction;
-	struct ecn_sample s;
+	struct ecn_sample s = ecn_feedback_update(&ca->fb, tp, flags);
+
+	dctcp_model_ack(&ca->model, s.acked, s.marked);
+	if (window_ended(ca, tp->snd_una))
+		end_window(sk);
+}
+
+/*
+ * Called for each segment, those that only bring data included: what is rare stands in functions
+ * of its own, so that the rest saves no registers.
+ */
+static void dctcp_ref_in_ack_event(struct sock *sk, u32 flags)
+{
+	const struct dctcp_ref *ca = inet_csk_ca(sk);
 
 	if (cc_before_init(sk))
 		return;
-	s = ecn_feedback_update(&ca->fb, tp, flags);
-	dctcp_model_ack(&ca->model, s.acked, s.marked);
-	if (!window_ended(ca, tp->snd_una))
-		return;
-	acked = ca->model.acked;
-	marked = ca->model.marked;
-	fraction = dctcp_model_window(&ca->model, READ_ONCE(shift_g.value), tp->snd_nxt);
-	trace_dctcp_ref_window(sk, &ca->model, acked, marked, fraction);
+	if (tcp_sk(sk)->snd_una != ca->fb.una || READ_ONCE(mainline.value))
+		count_ack(sk, flags);
 }
 
 /* RFC 8257 4.1: is the path too long to be inside a data centre? */

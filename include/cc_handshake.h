@@ -25,8 +25,8 @@ static inline bool cc_before_init(struct sock *sk)
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	u8 state = sk->sk_state;
 
-	if (unlikely((1 << state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)) &&
-	    (state == TCP_SYN_SENT || !tcp_passive_fastopen(sk)))
+	if (unlikely(state == TCP_SYN_SENT ||
+		     (state == TCP_SYN_RECV && !tcp_passive_fastopen(sk))))
 		icsk->icsk_ca_initialized = 0;
 	return !icsk->icsk_ca_initialized;
 }

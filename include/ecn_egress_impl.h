@@ -49,7 +49,7 @@ struct ecn_egress {
 static const struct ecn_egress ecn_egress;
 
 /* Is this a TCP packet, whose headers are the first in @skb? */
-static bool ecn_egress_is_tcp(const struct sk_buff *skb, u8 pf)
+static __always_inline bool ecn_egress_is_tcp(const struct sk_buff *skb, u8 pf)
 {
 	u8 protocol;
 	int offset;
@@ -108,10 +108,12 @@ static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
 		return NF_ACCEPT;
 	}
 	/*
-	 * The stack's own RSTs and ACKs come from raw sockets of protocol TCP. The socket is
-	 * looked at before the packet: most packets are of other sockets.
+	 * Those in TIME-WAIT are no full sockets. The stack's own RSTs and ACKs come from raw
+	 * sockets of protocol TCP. The socket is looked at before the packet: most packets are
+	 * of other sockets.
 	 */
-	if (!sk_fullsock(sk) || sk->sk_type != SOCK_STREAM || sk->sk_protocol != IPPROTO_TCP ||
+	if (sk->sk_state == TCP_TIME_WAIT || sk->sk_type != SOCK_STREAM ||
+	    sk->sk_protocol != IPPROTO_TCP ||
 	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress.ops ||
 	    !ecn_egress_is_tcp(skb, state->pf))
 		return NF_ACCEPT;

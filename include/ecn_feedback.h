@@ -63,7 +63,7 @@ static inline void ecn_feedback_restart(struct ecn_feedback *fb, const struct tc
  * payload; the stack corrects its estimates between options later. Without options ACE
  * counts packets, pure ACKs too: then the share of the packets that arrived counts.
  */
-static inline u32 ecn_feedback_accecn(struct ecn_feedback *fb, const struct tcp_sock *tp,
+static noinline u32 ecn_feedback_accecn(struct ecn_feedback *fb, const struct tcp_sock *tp,
 				      u32 acked)
 {
 	u32 packets = tp->delivered - fb->delivered;
@@ -129,33 +129,45 @@ static inline void ecn_echo_flush(struct sock *sk, const struct ecn_echo *echo)
 	inet_csk(sk)->icsk_ack.pending &= ~ICSK_ACK_NOW;
 }
 
+static inline void ecn_echo_latest(struct tcp_sock *tp, struct ecn_echo *echo, bool ce)
+{
+	echo->rcv_nxt = tp->rcv_nxt;
+	echo->ce = ce;
+	ecn_echo_set(tp, ce);
+}
+
 /*
- * To be called from cwnd_event for a packet that came marked (@ce) or clean.
- * CWR on the same packet has been processed by then: CWR first, CE second. With
- * Accurate ECN the stack does all of this.
- *
  * On a change, an ACK that is still due is sent first, in the old state (the RFC's MAY
  * of two ACKs), and the packet itself is acknowledged at once in the new state (its
  * MUST). An ACK is due if it waits for its timer, or if it was requested and deferred:
  * while a program holds the socket, all packets of the backlog are processed before the
  * first of their ACKs leaves.
  */
-static inline void ecn_echo_event(struct sock *sk, struct ecn_echo *echo, bool ce)
+static noinline void ecn_echo_change(struct sock *sk, struct ecn_echo *echo, bool ce)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (cc_ecn_accecn(tp))
+	if ((icsk->icsk_ack.pending & (ICSK_ACK_TIMER | ICSK_ACK_NOW)) ||
+	    before(tp->rcv_wup, echo->rcv_nxt))
+		ecn_echo_flush(sk, echo);
+	icsk->icsk_ack.pending |= ICSK_ACK_NOW;
+	ecn_echo_latest(tp, echo, ce);
+}
+
+/*
+ * To be called from cwnd_event for a packet that came marked (@ce) or clean.
+ * CWR on the same packet has been processed by then: CWR first, CE second. With
+ * Accurate ECN the stack does all of this.
+ */
+static inline void ecn_echo_event(struct sock *sk, struct ecn_echo *echo, bool ce)
+{
+	if (cc_ecn_accecn(tcp_sk(sk)))
 		return;
-	if (echo->ce != ce) {
-		if ((icsk->icsk_ack.pending & (ICSK_ACK_TIMER | ICSK_ACK_NOW)) ||
-		    before(tp->rcv_wup, echo->rcv_nxt))
-			ecn_echo_flush(sk, echo);
-		icsk->icsk_ack.pending |= ICSK_ACK_NOW;
-	}
-	echo->rcv_nxt = tp->rcv_nxt;
-	echo->ce = ce;
-	ecn_echo_set(tp, ce);
+	if (echo->ce != ce)
+		ecn_echo_change(sk, echo, ce);
+	else
+		ecn_echo_latest(tcp_sk(sk), echo, ce);
 }
 
 #endif /* _LOWQ_ECN_FEEDBACK_H */
