@@ -64,7 +64,7 @@ static inline void ecn_feedback_restart(struct ecn_feedback *fb, const struct tc
  * counts packets, pure ACKs too: then the share of the packets that arrived counts.
  */
 static noinline u32 ecn_feedback_accecn(struct ecn_feedback *fb, const struct tcp_sock *tp,
-				      u32 acked)
+					u32 acked)
 {
 	u32 packets = tp->delivered - fb->delivered;
 	u32 marked = min(tp->delivered_ce - fb->delivered_ce, packets);
