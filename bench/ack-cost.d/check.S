@@ -28,12 +28,13 @@ _start:	mov	$stack, %esp
 	call	tail
 	call	softened
 	call	interrupted
+	call	sending
 	call	mark
 	out	%al, $0xf4
 	hlt
 
 mark:	ret
-five:	nop			/* 5; called 4 times, twice by a counted function */
+five:	nop			/* 5; called 5 times, twice by a counted function */
 	nop
 	nop
 	nop
@@ -51,6 +52,13 @@ soft:	nop			/* 2, not its caller's */
 softened:
 	nop			/* 3 */
 	call	soft
+	ret
+sending:
+	nop			/* 3 */
+	call	sent
+	ret
+sent:	nop			/* 3, not its caller's; without five */
+	call	five
 	ret
 interrupt:
 	call	five		/* not part of what it interrupts */

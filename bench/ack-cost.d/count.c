@@ -9,6 +9,9 @@
  *	f	a function to count. What it calls is part of it.
  *	s	a function that is not part of its caller: softirqs, which may run on top of a
  *		counted function when it enables them.
+ *	k	a function that a counted function calls, and that is counted apart: not part of
+ *		its caller, without the counted functions that it calls. Called by others it is
+ *		not counted.
  *	i	an entry of interrupts or exceptions. Everything up to its iret is not part of the
  *		function that it interrupts.
  *	m	a mark: each call of it appends one line to the output, and resets the counts.
@@ -40,7 +43,7 @@ enum ends { OTHER, CALL, RET, IRET };
 /**
  * struct function - a line of the table, and what was counted since the last mark
  * @address:	of its first instruction
- * @kind:	f, s, i or m
+ * @kind:	f, s, k, i or m
  * @name:	for the output
  * @calls:	that have returned
  * @all:	instructions of these
@@ -251,10 +254,16 @@ static void leave(void)
 	struct function *fn = f->function;
 	uint64_t n = executed - f->start - f->stolen;
 
-	if (fn->kind == 's') {
-		steal(executed - f->start);
+	char below = depth ? frames[depth - 1].function->kind : 0;
+
+	if (fn->kind == 'k' && below == 'k')	/* part of it */
 		return;
-	}
+	if (fn->kind == 's' || fn->kind == 'k')
+		steal(executed - f->start);
+	if (fn->kind == 's')
+		return;
+	if (fn->kind == 'f' && below == 'k')
+		frames[depth - 1].stolen += executed - f->start;
 	if (!fn->calls || n < fn->least)
 		fn->least = n;
 	if (!fn->calls || n > fn->most)
@@ -262,7 +271,7 @@ static void leave(void)
 	fn->calls++;
 	fn->all += n;
 	fn->histogram[n < HISTOGRAM ? n : HISTOGRAM - 1]++;
-	if (!depth || frames[depth - 1].function->kind != 'f') {
+	if (below != 'f' || fn->kind == 'k') {
 		fn->outer++;
 		fn->sum += n;
 	}
@@ -323,6 +332,7 @@ static void run(unsigned int cpu, void *data)
 			enter(b->function);
 			break;
 		case 's':
+		case 'k':
 		case 'i':
 			if (depth)
 				enter(b->function);
