@@ -48,14 +48,6 @@ seen()
 	jq ".$1" "$TMP/q.json"
 }
 
-# messages FILE FILTER FIELD...: as packets(), with the dissector
-messages()
-{
-	local DISSECTOR=(-X "lua_script:$LOWQ_ROOT/scripts/int.lua")
-
-	packets "$@"
-}
-
 # chain N [RTT]: h1 -- s1 -- ... -- sN -- r; s1 delays packets to h1. Every node's device towards r
 # is its "egress", towards h1 its "ingress". Neighbours as in net().
 chain()
@@ -171,7 +163,7 @@ stamps()
 		send --size 2M
 		stop_captures
 		expect "$n nodes: pathID and nHop of the responses" \
-			"$(messages "$TMP/h.pcap" 'int.type == 2' int.path_id int.nhop | sort -u)" = \
+			"$(packets "$TMP/h.pcap" 'int.type == 2' int.path_id int.nhop | sort -u)" = \
 			"$(printf '0x%04x\t%d' "$path" "$n")"
 		for ((i = 1; i <= n; i++)); do
 			judge int-stamps "$TMP/s$i.pcap" "$(in_ns "s$i" cat /sys/class/net/egress/address)" "$i" | tee "$TMP/judged"
@@ -208,7 +200,7 @@ over_room()
 	serve r
 	send --size 5M
 	stop_captures
-	expect "nHop, lengths" "$(messages "$TMP/h.pcap" 'int.type == 2' int.nhop int.room frame.len | sort -u)" = "$(printf '6\t5\t122')"
+	expect "nHop, lengths" "$(packets "$TMP/h.pcap" 'int.type == 2' int.nhop int.room frame.len | sort -u)" = "$(printf '6\t5\t122')"
 	expect "control behind 6 nodes with room for 5" "$(flow_field cc)" = hpccpp_reno
 	expect "partial telemetry, counted" "$(counter h1 hpccpp Partial)" -ge 4
 	expect "over room, by tc" "$(in_ns s6 tc -s -j qdisc show dev egress root | jq '.[0].over_room')" -ge 4
@@ -259,7 +251,7 @@ receiver_based()
 	judge receiver-windows "$TMP/h.pcap" "$TMP/trace" 99 | tee "$TMP/judged"
 	expect "windows received" "$(field windows <"$TMP/judged")" -ge 300
 	expect "windows taken" "$(field taken <"$TMP/judged")" -ge 300
-	expect "lengths of probes and windows" "$(messages "$TMP/h.pcap" 'int.type == 1 || int.type == 3' int.type frame.len | sort -u | paste -sd' ')" = "$(printf '1\t122 3\t82')"
+	expect "lengths of probes and windows" "$(packets "$TMP/h.pcap" 'int.type == 1 || int.type == 3' int.type frame.len | sort -u | paste -sd' ')" = "$(printf '1\t122 3\t82')"
 	expect "windows less than T apart" "$(field sooner <"$TMP/judged")" -eq 0
 	expect "windows that differ from the receiver's" "$(field different <"$TMP/judged")" -eq 0
 	# a receiver that is not set up for it answers with telemetry, which works as well
@@ -352,7 +344,7 @@ mtu_and_ipv6()
 			expect "MTU $mtu to $to: control" "$(flow_field cc)" = hpccpp
 			between "MTU $mtu to $to: utilisation" "$(seen utilisation)" 0.93 0.97
 			expect "MTU $mtu to $to: queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
-			expect "MTU $mtu to $to: kinds of probes" "$(messages "$TMP/r.pcap" 'int.type == 1' \
+			expect "MTU $mtu to $to: kinds of probes" "$(packets "$TMP/r.pcap" 'int.type == 1' \
 				ip.dsfield.dscp ipv6.tclass.dscp tcp.srcport int.nhop int.path_id | sort -u | wc -l)" -eq 1
 		done
 		teardown
@@ -375,8 +367,8 @@ offloads()
 	send --size 40M
 	stop_captures
 	expect "data segments longer than a packet" "$(packets "$TMP/h.pcap" 'tcp.len > 3000' frame.number | wc -l)" -ge 100
-	expect "probes, their lengths" "$(messages "$TMP/r.pcap" 'int.type == 1' frame.len ip.dsfield.dscp | sort -u)" = "$(printf '122\t23')"
-	expect "probes at the receiver" "$(messages "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -eq "$(counter h1 hpccpp Probes)"
+	expect "probes, their lengths" "$(packets "$TMP/r.pcap" 'int.type == 1' frame.len ip.dsfield.dscp | sort -u)" = "$(printf '122\t23')"
+	expect "probes at the receiver" "$(packets "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -eq "$(counter h1 hpccpp Probes)"
 	# order: a probe arrives after the same data segments after which it was sent
 	judge overtaken "$TMP/r.pcap" "$TMP/h.pcap" | tee "$TMP/judged"
 	expect "probes that another segment has overtaken" "$(field overtaken <"$TMP/judged")" -eq 0
@@ -406,7 +398,7 @@ without_reflector()
 	expect "time against Reno's" "$(awk -v a="$with" -v b="$reno" 'BEGIN { print a / b }')" -le 1.03
 	# the peer does not answer probes: no duplicate ACKs, no resets, no data lost
 	expect "resets from the peer" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.flags.reset == 1')" -eq 0
-	expect "probes that reached the peer" "$(messages "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -ge 4
+	expect "probes that reached the peer" "$(packets "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -ge 4
 	expect "segments with SACK or DSACK from the peer" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.options.sack_le')" -eq 0
 	# later probes are sent at growing intervals
 	expect "probes in all" "$(counter h1 hpccpp Probes)" -le 16
@@ -671,8 +663,8 @@ attacked()
 	near "replays" "$(gained h1 hpccpp Stale)" "$(($(sent response $replays) + $(sent probe $replays)))"
 	expect "responses accepted, of probes sent" "$(gained h1 hpccpp Accepted)" -le "$(gained h1 hpccpp Probes)"
 	# the receiver sends only answers to the flow's peer, one per probe and no longer than it
-	expect "responses sent" "$(messages "$TMP/r.pcap" "int.type == 2 && $ip.src == $to" int.id | wc -l)" -eq "$answered"
-	expect "responses to others, or longer than probes" "$(messages "$TMP/r.pcap" "int.type == 2 && $ip.src == $to" "$ip.dst" tcp.srcport tcp.dstport frame.len | sort -u | wc -l)" -eq 1
+	expect "responses sent" "$(packets "$TMP/r.pcap" "int.type == 2 && $ip.src == $to" int.id | wc -l)" -eq "$answered"
+	expect "responses to others, or longer than probes" "$(packets "$TMP/r.pcap" "int.type == 2 && $ip.src == $to" "$ip.dst" tcp.srcport tcp.dstport frame.len | sort -u | wc -l)" -eq 1
 }
 
 hostile()
@@ -968,7 +960,7 @@ chosen_in_handshake()
 	in_ns h1 timeout 60 python3 "$SELFTESTS/talk.py" to 10.0.0.1 --close connect-cc=hpccpp send=100000 >"$TMP/client" ||
 		fail "transfer failed"
 	stop_captures
-	messages "$TMP/h.pcap" 'tcp.dstport == 5299' int.type tcp.len frame.time_relative tcp.flags.syn >"$TMP/sent"
+	packets "$TMP/h.pcap" 'tcp.dstport == 5299' int.type tcp.len frame.time_relative tcp.flags.syn >"$TMP/sent"
 	expect "packets until the handshake's ACK, kinds" "$(awk -F'\t' '{ print $1 ":" $2 } NR == 2 { exit }' "$TMP/sent" | paste -sd' ')" = ":0 :0"
 	expect "data packets in the first RTT" "$(awk -F'\t' '$1 == "" && $2 > 500 { if (!n) t = $3; if ($3 - t < 0.018) n++ } END { print n }' "$TMP/sent")" -le 4
 }
@@ -1058,8 +1050,8 @@ eta_and_pace()
 	stop_captures
 	observed
 	between "utilisation at eta 80 %" "$(seen utilisation)" 0.79 0.82
-	expect "DSCP" "$(messages "$TMP/h.pcap" int ip.dsfield.dscp | sort -u)" = 40
-	expect "probes less than 3 RTTs apart" "$(messages "$TMP/h.pcap" 'int.type == 1' frame.time_epoch | awk 'NR > 1 && $1 - last < 0.000295 { n++ } { last = $1 } END { print n + 0 }')" -eq 0
+	expect "DSCP" "$(packets "$TMP/h.pcap" int ip.dsfield.dscp | sort -u)" = 40
+	expect "probes less than 3 RTTs apart" "$(packets "$TMP/h.pcap" 'int.type == 1' frame.time_epoch | awk 'NR > 1 && $1 - last < 0.000295 { n++ } { last = $1 } END { print n + 0 }')" -eq 0
 }
 declare_test eta_and_pace "H5 H8 H10" "eta 80 %, a probe per 3 RTTs, another DSCP"
 

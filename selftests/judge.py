@@ -14,12 +14,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
+
+from dissect import rows
 
 NOT_ECT, ECT1, ECT0, CE = range(4)
 SYN, RST, PSH, ACK, ECE, CWR, AE = 0x02, 0x04, 0x08, 0x10, 0x40, 0x80, 0x100
 SERVER = 5201  # flowgen's and iperf3's port
-DISSECTOR = Path(__file__).resolve().parent.parent / "scripts/int.lua"  # HPCC++'s messages
 CA_RECOVERY, CA_LOSS = 3, 4     # TCP_CA_Recovery and TCP_CA_Loss
 
 
@@ -68,20 +68,6 @@ def nanoseconds(text: str) -> int:
 def numbers(text: str) -> tuple[int, ...]:
     """The numbers of a field that may occur several times in a packet"""
     return tuple(int(n, 0) for n in text.split(",") if n)
-
-
-def rows(capture: str, display_filter: str, *names: str) -> Iterator[list[str]]:
-    """The named fields of each packet that the filter selects, in order"""
-    command = ["tshark", "-r", capture, "-n", "-o", "tcp.relative_sequence_numbers:TRUE",
-               "-Y", display_filter, "-T", "fields"]
-    if any(name.startswith("int.") for name in names):
-        command += ["-X", f"lua_script:{DISSECTOR}"]
-    for name in names:
-        command += ["-e", name]
-    out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                         check=True, text=True).stdout
-    for line in out.splitlines():
-        yield line.split("\t")
 
 
 def packets(capture: str, display_filter: str = "tcp") -> Iterator[Packet]:

@@ -644,19 +644,10 @@ judge()
 	python3 "$SELFTESTS/judge.py" "$@" || fail "judge $*"
 }
 
-DISSECTOR=()	# tshark's options that load a dissector
-
-# packets FILE FILTER FIELD...: tshark's fields, a line per packet, separated by tabs
+# packets FILE FILTER FIELD...: tshark's fields, a line per packet, separated by tabs (dissect.py)
 packets()
 {
-	local file=$1 filter=$2 args=() f
-
-	shift 2
-	for f; do
-		args+=(-e "$f")
-	done
-	tshark "${DISSECTOR[@]}" -r "$file" -n -o tcp.relative_sequence_numbers:TRUE \
-		-Y "$filter" -T fields "${args[@]}" 2>/dev/null
+	python3 -I -S "$SELFTESTS/dissect.py" "$@" || fail "dissect $*"
 }
 
 # count FILE FILTER: the number of packets

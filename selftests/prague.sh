@@ -103,7 +103,7 @@ not_listening()
 fields()
 {
 	packets "$1" "${2:-tcp}" tcp.srcport tcp.dstport tcp.flags.syn tcp.len ip.dsfield.ecn ipv6.tclass.ecn |
-		awk -F'\t' '{ print $1, $2, ($3 == "1" || $3 == "True"), $4, $5 $6 }'
+		awk -F'\t' '{ print $1, $2, $3, $4, $5 $6 }'
 }
 
 negotiation()
