@@ -16,6 +16,7 @@ tshark's.
 """
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ INT_FIELDS = FIELDS + (
     "int.nhop", "int.room", "int.path_id", "int.options", "int.hop.ts", "int.hop.tx",
     "int.hop.qlen", "int.hop.mbps",
 )
+PROTOCOLS = ("ip", "ipv6", "tcp", "udp")
 OPERATORS = {"&&": " and ", "||": " or ", "!": " not ", "==": "==", "!=": "!=", "<=": "<=",
              ">=": ">=", "<": "<", ">": ">", "(": "(", ")": ")"}
 TOKEN = re.compile(r"\s*(&&|\|\||[!=<>]=|[!<>()]|[\w.:]+)")
@@ -81,6 +83,12 @@ class Values(tuple[Value, ...]):
     __hash__ = None     # type: ignore[assignment]
 
 
+def canonical(address: str) -> str:
+    """The address as tshark prints it"""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return socket.inet_ntop(family, socket.inet_pton(family, address))
+
+
 def compiled(display_filter: str, known: tuple[str, ...]) -> CodeType | None:
     """The filter as an expression of field(NAME) and protocol(NAME); None: tshark has to"""
     words = []
@@ -93,11 +101,13 @@ def compiled(display_filter: str, known: tuple[str, ...]) -> CodeType | None:
         word = token[1]
         if word in OPERATORS:
             words.append(OPERATORS[word])
-        elif NUMBER.fullmatch(word) or ADDRESS.fullmatch(word):
+        elif NUMBER.fullmatch(word):
             words.append(repr(value(word)))
+        elif ADDRESS.fullmatch(word):
+            words.append(repr(canonical(word)))
         elif word in known:
             words.append(f"field({known.index(word)})")
-        elif word.isalnum():
+        elif word in PROTOCOLS:
             words.append(f"protocol({word!r})")
         else:
             return None

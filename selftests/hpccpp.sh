@@ -1050,7 +1050,7 @@ eta_and_pace()
 	stop_captures
 	observed
 	between "utilisation at eta 80 %" "$(seen utilisation)" 0.79 0.82
-	expect "DSCP" "$(packets "$TMP/h.pcap" int ip.dsfield.dscp | sort -u)" = 40
+	expect "DSCP" "$(packets "$TMP/h.pcap" int.type ip.dsfield.dscp | sort -u)" = 40
 	expect "probes less than 3 RTTs apart" "$(packets "$TMP/h.pcap" 'int.type == 1' frame.time_epoch | awk 'NR > 1 && $1 - last < 0.000295 { n++ } { last = $1 } END { print n + 0 }')" -eq 0
 }
 declare_test eta_and_pace "H5 H8 H10" "eta 80 %, a probe per 3 RTTs, another DSCP"

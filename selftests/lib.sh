@@ -39,17 +39,53 @@ in_ns()
 	ip netns exec "$ns" "$@"
 }
 
+# A topology is planned, and then built by few programs: their starts take longer than they do.
+# Where PLAN is set, add_ns, link and net only note what build_plan does at the end.
+PLAN=			# set: only plan
+PLANNED_LINES=		# for "ip -batch" in the first namespace
+PLANNED_NS=()		# new namespaces
+declare -A PLANNED_IN	# for "ip -batch" in a namespace
+
+# plan_in NS WORD...: a line for the namespace
+plan_in()
+{
+	PLANNED_IN[$1]+="${*:2}"$'\n'
+}
+
+# batch LINES [ip's options]
+batch()
+{
+	ip "${@:2}" -batch - <<<"$1"
+}
+
 # The buffers are Linux's defaults, or up to BUFFER bytes. Larger ones change the results:
 # while its window grows, a receiver acknowledges every packet at once.
+build_plan()
+{
+	local ns rc=0
+
+	[ -z "$PLAN" ] || return 0
+	[ -z "$PLANNED_LINES" ] || batch "$PLANNED_LINES" || rc=1
+	for ns in "${PLANNED_NS[@]}"; do
+		in_ns "$ns" sysctl -qw net.ipv4.tcp_rmem="4096 131072 ${BUFFER:-6291456}" \
+			net.ipv4.tcp_wmem="4096 16384 ${BUFFER:-6291456}" \
+			net.ipv4.conf.all.forwarding=1 net.ipv6.conf.all.forwarding=1 \
+			net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
+			net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_timestamps=1 || rc=1
+	done
+	for ns in "${!PLANNED_IN[@]}"; do
+		batch "${PLANNED_IN[$ns]}" -n "$NSP$ns" || rc=1
+	done
+	PLANNED_LINES='' PLANNED_NS=() PLANNED_IN=()
+	return $rc
+}
+
 add_ns()
 {
-	ip netns add "$NSP$1"
-	ip -n "$NSP$1" link set lo up
-	in_ns "$1" sysctl -qw net.ipv4.tcp_rmem="4096 131072 ${BUFFER:-6291456}" \
-		net.ipv4.tcp_wmem="4096 16384 ${BUFFER:-6291456}" \
-		net.ipv4.conf.all.forwarding=1 net.ipv6.conf.all.forwarding=1 \
-		net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
-		net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_timestamps=1
+	PLANNED_LINES+="netns add $NSP$1"$'\n'
+	PLANNED_NS+=("$1")
+	plan_in "$1" link set lo up
+	build_plan
 }
 
 # link NS1 DEV1 NS2 DEV2 [MAC1 MAC2]: a veth pair, up; OFFLOADS=1 keeps TSO and GRO
@@ -58,11 +94,12 @@ link()
 	local segs=1
 
 	[ -z "${OFFLOADS:-}" ] || segs=65535
-	ip link add "$2" netns "$NSP$1" gso_max_segs $segs txqueuelen 10000 ${5:+address "$5"} \
-		type veth peer name "$4" netns "$NSP$3" gso_max_segs $segs txqueuelen 10000 \
-		${6:+address "$6"}
-	ip -n "$NSP$1" link set "$2" up
-	ip -n "$NSP$3" link set "$4" up
+	PLANNED_LINES+="link add $2 netns $NSP$1 gso_max_segs $segs txqueuelen 10000 ${5:+address $5} "
+	PLANNED_LINES+="type veth peer name $4 netns $NSP$3 gso_max_segs $segs txqueuelen 10000 "
+	PLANNED_LINES+="${6:+address $6}"$'\n'
+	plan_in "$1" link set "$2" up
+	plan_in "$3" link set "$4" up
+	build_plan
 }
 
 # net N NS1 DEV1 NS2 DEV2: a link with addresses 10.0.N.1 and fd00:N::1 for the
@@ -74,21 +111,18 @@ net()
 
 	printf -v hmac '02:00:00:%02x:%02x:01' $((n >> 8)) $((n & 255))
 	rmac=${hmac%01}fe
-	link "$host" "$hdev" "$router" "$rdev" "$hmac" "$rmac"
-	ip -n "$NSP$host" -batch - <<-END
-		addr add 10.0.$n.1/24 dev $hdev
-		addr add fd00:$n::1/64 dev $hdev nodad
-		neigh replace 10.0.$n.254 lladdr $rmac dev $hdev nud permanent
-		neigh replace fd00:$n::254 lladdr $rmac dev $hdev nud permanent
-		route add default via 10.0.$n.254
-		route add default via fd00:$n::254
-	END
-	ip -n "$NSP$router" -batch - <<-END
-		addr add 10.0.$n.254/24 dev $rdev
-		addr add fd00:$n::254/64 dev $rdev nodad
-		neigh replace 10.0.$n.1 lladdr $hmac dev $rdev nud permanent
-		neigh replace fd00:$n::1 lladdr $hmac dev $rdev nud permanent
-	END
+	PLAN=1 link "$host" "$hdev" "$router" "$rdev" "$hmac" "$rmac"
+	plan_in "$host" addr add "10.0.$n.1/24" dev "$hdev"
+	plan_in "$host" addr add "fd00:$n::1/64" dev "$hdev" nodad
+	plan_in "$host" neigh replace "10.0.$n.254" lladdr "$rmac" dev "$hdev" nud permanent
+	plan_in "$host" neigh replace "fd00:$n::254" lladdr "$rmac" dev "$hdev" nud permanent
+	plan_in "$host" route add default via "10.0.$n.254"
+	plan_in "$host" route add default via "fd00:$n::254"
+	plan_in "$router" addr add "10.0.$n.254/24" dev "$rdev"
+	plan_in "$router" addr add "fd00:$n::254/64" dev "$rdev" nodad
+	plan_in "$router" neigh replace "10.0.$n.1" lladdr "$hmac" dev "$rdev" nud permanent
+	plan_in "$router" neigh replace "fd00:$n::1" lladdr "$hmac" dev "$rdev" nud permanent
+	build_plan
 }
 
 # Raises the machine-wide limits that a guest with 2 GB reaches first.
@@ -105,7 +139,7 @@ roomy()
 # 10.0.i.1 and fd00:i::1, r is 10.0.0.1 and fd00:0::1.
 dumbbell()
 {
-	local n=$1 i rtt=$2
+	local n=$1 i rtt=$2 delays='' PLAN=1
 
 	shift
 	roomy
@@ -116,16 +150,27 @@ dumbbell()
 		add_ns "h$i"
 		net "$i" "h$i" eth0 sw "p$i"
 		rtt=${!i:-$rtt}
-		[ "$rtt" = 0 ] || in_ns sw tc qdisc add dev "p$i" root netem delay "$rtt" limit 1000000
+		[ "$rtt" = 0 ] || delays+="qdisc add dev p$i root netem delay $rtt limit 1000000"$'\n'
 	done
+	PLAN=
+	build_plan
+	[ -z "$delays" ] || tc -n "${NSP}sw" -batch - <<<"$delays"
+}
+
+# our_ns: the paths of the topology's namespaces, in NAMESPACES
+our_ns()
+{
+	NAMESPACES=(/run/netns/"$NSP"*)
+	[ -e "${NAMESPACES[0]}" ] || NAMESPACES=()
 }
 
 # every COMMAND...: runs it in each of the topology's namespaces
 every()
 {
-	local ns
+	local ns NAMESPACES
 
-	for ns in $(ip netns list | awk -v p="^$NSP" '$1 ~ p { print $1 }'); do
+	our_ns
+	for ns in "${NAMESPACES[@]##*/}"; do
 		ip netns exec "$ns" "$@"
 	done
 }
@@ -218,12 +263,15 @@ switch_controls()
 # Kills all processes in the namespaces, then deletes the namespaces.
 teardown()
 {
-	local ns
+	local ns process NAMESPACES
 
-	for ns in $(ip netns list 2>/dev/null | awk -v p="^$NSP" '$1 ~ p { print $1 }'); do
-		ip netns pids "$ns" 2>/dev/null | xargs -r kill -9 2>/dev/null
-		ip netns del "$ns"
+	our_ns
+	for process in ${NAMESPACES:+/proc/[0-9]*}; do
+		for ns in "${NAMESPACES[@]}"; do
+			[ ! "$process/ns/net" -ef "$ns" ] || kill -9 "${process#/proc/}" 2>/dev/null
+		done
 	done
+	[ ${#NAMESPACES[@]} -eq 0 ] || batch "$(printf 'netns del %s\n' "${NAMESPACES[@]##*/}")"
 	[ -z "${CONTROL_BEFORE:-}" ] || sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL_BEFORE"
 	wait 2>/dev/null
 }
