@@ -591,7 +591,7 @@ sound_direct()
 {
 	local host
 
-	[ "${FULL:-}" ] || skip "with FULL=1"
+	for_full
 	add_ns h1
 	add_ns r
 	net 1 h1 eth0 r eth0
@@ -605,7 +605,7 @@ declare_test sound_direct "" "healthy: dctcp_ref without a router between"
 
 sound_routers()
 {
-	[ "${FULL:-}" ] || skip "with FULL=1"
+	for_full
 	two_routers
 	stamping egress p1
 	AT=sw2 stamping egress p1

@@ -44,6 +44,7 @@ OPERATORS = {"&&": " and ", "||": " or ", "!": " not ", "==": "==", "!=": "!=", 
              ">=": ">=", "<": "<", ">": ">", "(": "(", ")": ")"}
 TOKEN = re.compile(r"\s*(&&|\|\||[!=<>]=|[!<>()]|[\w.:]+)")
 NUMBER = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?")
+MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]*:[0-9a-f:]*")
 
 Value = float | str
@@ -101,7 +102,7 @@ def compiled(display_filter: str, known: tuple[str, ...]) -> CodeType | None:
         word = token[1]
         if word in OPERATORS:
             words.append(OPERATORS[word])
-        elif NUMBER.fullmatch(word):
+        elif NUMBER.fullmatch(word) or MAC.fullmatch(word):
             words.append(repr(value(word)))
         elif ADDRESS.fullmatch(word):
             words.append(repr(canonical(word)))

@@ -82,6 +82,7 @@ declare_test marks "" "DCTCP beside a RED step: marks, delays, queue, shares"
 
 marks6()
 {
+	for_full
 	CC=dctcp TO=fd00:0::1 path red limit 400000 min 30000 max 30001 avpkt 1000 burst 31 probability 1 bandwidth 100mbit ecn
 	TO=fd00:0::1 flows dctcp
 	agree "marked -ge 50"
@@ -98,6 +99,7 @@ declare_test drops "" "a short queue that drops: losses and retransmissions"
 
 l4s()
 {
+	for_full
 	needs_accecn
 	modprobe tcp_prague || skip "no module tcp_prague"
 	CC=prague path dualpi2
@@ -110,6 +112,7 @@ telemetry()
 {
 	local dev
 
+	for_full
 	modprobe -a tcp_hpccpp int_reflector sch_int || skip "no modules for HPCC++"
 	needs_virtual
 	PORTS=(p1)
@@ -126,6 +129,7 @@ declare_test telemetry "" "HPCC++: probes are no retransmissions"
 
 reordering()
 {
+	for_full
 	HOSTS=1 path
 	# sw's queue itself sends packets out of order
 	in_ns sw tc qdisc replace dev egress root netem limit 10000 delay 2ms 1ms rate 100mbit
@@ -136,6 +140,7 @@ declare_test reordering "" "a queue that reorders"
 
 duplication()
 {
+	for_full
 	HOSTS=1 path
 	in_ns sw tc qdisc replace dev egress root netem limit 10000 duplicate 5%
 	flows cubic
@@ -165,6 +170,7 @@ declare_test lost_ends "" "60 connections, some of which lose their SYN or FIN"
 
 no_timestamps()
 {
+	for_full
 	HOSTS=2 path pfifo limit 30
 	every sysctl -qw net.ipv4.tcp_timestamps=0
 	flows cubic
@@ -174,6 +180,7 @@ declare_test no_timestamps "" "losses without TCP timestamps"
 
 many_connections()
 {
+	for_full
 	HOSTS=1 path
 	in_ns h1 flowgen rpc --push --to 10.0.0.1 --size 5k --rate 500 --requests 60 --timeout 20s >"$TMP/rpc" ||
 		fail "requests"
@@ -245,6 +252,7 @@ declare_test dead_sender "" "a sender that dies: failed"
 
 never_connects()
 {
+	for_full
 	# shellcheck disable=SC2016
 	bench 'ip -n ${NSP}h2 route replace blackhole 10.0.0.0/24' 'long_flows 3 1s' watched
 	expect "status" "$(status | cut -c1-41)" = "failed: a traffic generator ended with st"
@@ -260,6 +268,7 @@ declare_test never_connects "" "a flow that never connects: failed, and unfair"
 
 timed_out()
 {
+	for_full
 	# shellcheck disable=SC2016
 	bench 'serve h1 --cc cubic' \
 		'in_ns r flowgen rpc --to 10.0.1.1 --size 1M --rate 50 --requests 20 --timeout 20ms >$OUT/flows.jsonl' \
@@ -271,6 +280,7 @@ declare_test timed_out "" "requests that time out: counted, no percentile"
 
 other_network()
 {
+	for_full
 	bench 'check_path h1 r 100mbit 1030us'
 	expect "another RTT" "$(status | grep -c 'not as stated.*rtt')" -eq 1
 	bench 'check_path h1 r 103mbit 1ms'

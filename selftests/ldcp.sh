@@ -815,6 +815,7 @@ declare_test wait_within_rto "L6" "a lost packet's retransmission does not wait 
 # A probe of the path's MTU succeeds: the same bytes now fill fewer packets
 mtu_probe()
 {
+	for_full
 	needs_virtual
 	load fast_start=0
 	dumbbell 1 5ms

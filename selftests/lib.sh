@@ -42,8 +42,8 @@ in_ns()
 # A topology is planned, and then built by few programs: their starts take longer than they do.
 # Where PLAN is set, add_ns, link and net only note what build_plan does at the end.
 PLAN=			# set: only plan
-PLANNED_LINES=		# for "ip -batch" in the first namespace
 PLANNED_NS=()		# new namespaces
+PLANNED_LINKS=		# between them, for "ip -batch"
 declare -A PLANNED_IN	# for "ip -batch" in a namespace
 
 # plan_in NS WORD...: a line for the namespace
@@ -65,7 +65,8 @@ build_plan()
 	local ns rc=0
 
 	[ -z "$PLAN" ] || return 0
-	[ -z "$PLANNED_LINES" ] || batch "$PLANNED_LINES" || rc=1
+	[ ${#PLANNED_NS[@]} -eq 0 ] || batch "$(printf "netns add $NSP%s\n" "${PLANNED_NS[@]}")" || rc=1
+	# before there are devices, which take over some of it
 	for ns in "${PLANNED_NS[@]}"; do
 		in_ns "$ns" sysctl -qw net.ipv4.tcp_rmem="4096 131072 ${BUFFER:-6291456}" \
 			net.ipv4.tcp_wmem="4096 16384 ${BUFFER:-6291456}" \
@@ -73,16 +74,16 @@ build_plan()
 			net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
 			net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_timestamps=1 || rc=1
 	done
+	[ -z "$PLANNED_LINKS" ] || batch "$PLANNED_LINKS" || rc=1
 	for ns in "${!PLANNED_IN[@]}"; do
 		batch "${PLANNED_IN[$ns]}" -n "$NSP$ns" || rc=1
 	done
-	PLANNED_LINES='' PLANNED_NS=() PLANNED_IN=()
+	PLANNED_NS=() PLANNED_LINKS='' PLANNED_IN=()
 	return $rc
 }
 
 add_ns()
 {
-	PLANNED_LINES+="netns add $NSP$1"$'\n'
 	PLANNED_NS+=("$1")
 	plan_in "$1" link set lo up
 	build_plan
@@ -94,9 +95,9 @@ link()
 	local segs=1
 
 	[ -z "${OFFLOADS:-}" ] || segs=65535
-	PLANNED_LINES+="link add $2 netns $NSP$1 gso_max_segs $segs txqueuelen 10000 ${5:+address $5} "
-	PLANNED_LINES+="type veth peer name $4 netns $NSP$3 gso_max_segs $segs txqueuelen 10000 "
-	PLANNED_LINES+="${6:+address $6}"$'\n'
+	PLANNED_LINKS+="link add $2 netns $NSP$1 gso_max_segs $segs txqueuelen 10000 ${5:+address $5} "
+	PLANNED_LINKS+="type veth peer name $4 netns $NSP$3 gso_max_segs $segs txqueuelen 10000 "
+	PLANNED_LINKS+="${6:+address $6}"$'\n'
 	plan_in "$1" link set "$2" up
 	plan_in "$3" link set "$4" up
 	build_plan

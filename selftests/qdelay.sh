@@ -773,7 +773,7 @@ declare_test t_bad_captures "" "files that are not captures are refused"
 # However a capture is cut or damaged: a result or one line of error, never a crash.
 t_corrupt()
 {
-	local n size st=0 i
+	local n size st=0 i step=${FULL:+11}
 
 	for n in 1 2 3 4; do
 		echo "${n}000 tcp $A id=$n seq=$n len=40 ts=$n"
@@ -784,7 +784,7 @@ t_corrupt()
 	mk out -l vlan <"$TMP/txt"
 	for i in in in.ng; do
 		size=$(wc -c <"$TMP/$i")
-		for ((n = 0; n < size; n += 11)); do
+		for ((n = 0; n < size; n += ${step:-53})); do
 			head -c "$n" "$TMP/$i" >"$TMP/a"
 			qdelay --in "$TMP/a" --out "$TMP/out" >"$TMP/json" \
 				2>"$TMP/err"

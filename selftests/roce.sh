@@ -113,6 +113,7 @@ perftest_sleeps()
 {
 	local before
 
+	for_full
 	command -v ib_send_bw >/dev/null || skip "no perftest"
 	needs_virtual
 	load

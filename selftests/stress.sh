@@ -157,7 +157,7 @@ bad_paths()
 {
 	local c spec size=400000
 
-	thorough
+	for_full
 	virtual || size=60000
 	for c in "${CONTROLS[@]}"; do
 		: >"$TMP/said"

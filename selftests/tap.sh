@@ -35,6 +35,12 @@ skip()
 	exit $KSFT_SKIP
 }
 
+# for_full: ends a test that only FULL=1 runs
+for_full()
+{
+	[ "${FULL:-}" ] || skip "with FULL=1"
+}
+
 # skip_all WHY: to be called instead of run_tests; skips the whole script
 skip_all()
 {
