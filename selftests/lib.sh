@@ -444,8 +444,9 @@ limit_given_back()
 }
 
 # tail_losses EVENT: twelve bursts whose last packet is lost and repaired by a tail loss
-# probe, without marks. REPAIRED is the number that probes repaired, as counted by the stack;
-# the trace of EVENT is in $TMP/trace. RTT 10 ms.
+# probe, without marks. REPAIRED is the number that probes repaired, as counted by the stack,
+# LOSSES that of all repairs: now and then a probe comes too early. The trace of EVENT is in
+# $TMP/trace. RTT 10 ms.
 tail_losses()
 {
 	local steps=() i
@@ -462,9 +463,8 @@ tail_losses()
 	client 10.0.0.1 send=100000 acked sleep=0.1 "${steps[@]}"
 	trace_off "$TMP/trace"
 	# shellcheck disable=SC2034 # for the scripts
-	REPAIRED=$(in_ns h1 cat /proc/net/netstat | awk '$1 == "TcpExt:" {
-		if (!n) { for (n = 2; n <= NF; n++) if ($n == "TCPLossProbeRecovery") at = n }
-		else print $at }')
+	read -r REPAIRED LOSSES < <(in_ns h1 nstat -asz TcpExtTCPLossProbeRecovery TcpExtTCPSackRecovery \
+		TcpExtTCPTimeouts | awk '/Probe/ { probes = $2 } NR > 1 { n += $2 } END { print probes + 0, n + 0 }')
 }
 
 # lost_again EVENT: a flow whose retransmissions after timeouts are lost, too. The stack changes
