@@ -953,6 +953,16 @@ classic_aqm()
 			expect "difference of those cuts from 0.7, $queue" "$(left classic 0.7)" -le 0.000001
 		fi
 	done
+	# another queue takes its place
+	shape 50mbit fq_codel
+	trace_on prague/prague_mode
+	send --duration 16s &
+	sleep 6
+	shape 50mbit dualpi2
+	wait $!
+	trace_off "$TMP/trace"
+	expect "times judged L4S after classic" "$(grep mode= "$TMP/trace" | sed -n '/mode=classic/,$p' | grep -c mode=l4s)" -ge 1
+	expect "judged last" "$(grep -o 'mode=[a-z0-9]*' "$TMP/trace" | tail -n1)" = mode=l4s
 	parameter classic_fallback=0
 	shape 50mbit fq_codel
 	trace_on prague/prague_mode
@@ -960,7 +970,7 @@ classic_aqm()
 	trace_off "$TMP/trace"
 	expect "times judged classic without the option" "$(grep -c mode=classic "$TMP/trace")" -eq 0
 }
-declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are detected, and their marks count as losses; not with dualpi2"
+declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are detected, and their marks count as losses; not with dualpi2, nor once dualpi2 takes their place"
 
 # Paths whose RTT varies by more than a Classic queue is long: jitter, and the slots of a radio
 # link. RTT 20 ms, 50 Mb/s, one flow.
