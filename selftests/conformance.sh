@@ -97,8 +97,11 @@ while IFS='|' read -r _ id level what where shown state _; do
 	done < <(tr ';' '\n' <<<"$shown" | sed 's/^ *//; s/ *$//')
 	wrong+=$(check_where "$where")
 	[[ $state =~ ^\ *(done|choice:|deviates:|n/a:|open:) ]] || wrong+="state is '$state'"
-	# the parameter that gives the document's letter
-	if [[ $state =~ ^\ *choice: ]]; then
+	# the parameter, or lowq-tc's option, that gives the document's letter
+	if [[ $state =~ ^\ *choice:\ \`lowq-tc\ ([a-z]+)\ (--[a-z]+)\ [^\`]*\` ]]; then
+		../scripts/lowq-tc "${BASH_REMATCH[1]}" --help | grep -qe "${BASH_REMATCH[2]}" ||
+			wrong+="lowq-tc ${BASH_REMATCH[1]} has no ${BASH_REMATCH[2]}"
+	elif [[ $state =~ ^\ *choice: ]]; then
 		[[ $state =~ ^\ *choice:\ \`([a-z_]+)=[0-9]+\` ]] || wrong+="a choice names no parameter"
 		(cd .. && grep -qs "CC_PARAM(${BASH_REMATCH[1]:-}," "${SOURCES[@]}") ||
 			wrong+="no parameter ${BASH_REMATCH[1]:-}"

@@ -19,6 +19,38 @@ step()
 		burst $(($2 + 1)) bandwidth "$1" probability 1 ecn
 }
 
+# --- switch ------------------------------------------------------------------
+
+# A packet waits as long as the queue that it meets on arrival takes to leave. CoDel's clock has
+# ticks of 1024 ns, by which a wait may be off.
+exact_step()
+{
+	local k=20 ticks
+
+	needs_virtual
+	dumbbell 2 100us
+	"$LOWQ_TC" dctcp egress -n "${NSP}sw" --rate 1gbit --shape --k $k --aqm codel --quiet --no-rehearsal ||
+		fail "lowq-tc dctcp --aqm codel"
+	serve r --cc dctcp_ref
+	observe 1gbit --packets "$TMP/packets"
+	in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp_ref --duration 40ms >/dev/null &
+	in_ns h2 flowgen long --to 10.0.0.1 --cc dctcp_ref --duration 40ms >/dev/null || fail "a flow failed"
+	wait $!
+	observed
+	ticks=$((k * 1514 * 8 / 1024 + 1))
+	# 2 is ECT(0), 3 is CE
+	tail -n +2 "$TMP/packets" | awk -F, -v ticks=$ticks '
+		$1 && $2 != "" && $6 == 2 {
+			wait = ($2 - $1) / 1024; marked = $7 == 3; n[marked]++
+			if (marked ? wait < ticks : wait > ticks + 2) wrong++
+		}
+		END { printf "marked=%d clean=%d wrong=%d\n", n[1], n[0], wrong }' | tee "$TMP/judged"
+	expect "packets that met more than K" "$(field marked <"$TMP/judged")" -ge 200
+	expect "packets that met less" "$(field clean <"$TMP/judged")" -ge 200
+	expect "packets whose mark is not that of the queue they met" "$(field wrong <"$TMP/judged")" -eq 0
+}
+declare_test exact_step "D1" "lowq-tc dctcp --aqm codel marks exactly the packets that meet a queue above K"
+
 # --- receiver --------------------------------------------------------------
 
 echo_state()
