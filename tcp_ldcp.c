@@ -9,7 +9,7 @@
  *	sender,
  *	  stable:	on an ACK of n packets	without ECE	cw += n * alpha / cw
  *						with ECE	cw -= n * beta
- *			below one packet	without ECE	cw += gamma
+ *			below one packet	without ECE	cw += step (the draft: gamma)
  *						with ECE	cw = max(gamma, eta * cw)
  *			and a packet leaves every RTT / cw
  *	  fast start:	cw = the path's BDP, sent as one burst. All packets but the
@@ -37,7 +37,14 @@
  *    connection that never fills its initial window has to react to them.
  *  - After a loss in fast start cw is not the packets in order before it, but all of the
  *    burst that arrived, also after the loss: where bursts meet, the first loss comes by
- *    chance (parameter arrived=0: as the draft says).
+ *    chance (parameter arrived=0: as the draft says). Marks of that burst report the same
+ *    queue as its losses and do not reduce cw again.
+ *  - Below one packet the increase is that at one packet, alpha, not gamma: with gamma, which is
+ *    smaller, flows that have fallen below one packet stay there while others, in the same
+ *    queue, keep several (parameter step=0: as the draft says).
+ *  - The draft's initial window is the path's BDP. Where nobody has said what that is, it is the
+ *    stack's, and slow start follows it until the first mark, the first loss, or until the RTT
+ *    is a quarter above its minimum.
  *  - Loss in the stable stage halves cw, also below two packets, and cw does not grow
  *    until the loss is repaired. A timeout is followed by slow start from one packet
  *    (RFC 5681). A loss that a tail loss probe repaired, and a retransmission lost
@@ -75,15 +82,17 @@
 #define CREATE_TRACE_POINTS
 #include "ldcp_trace.h"
 
-CC_PARAM(alpha, 256, 1, 1024, 0644, "1024 is one packet per RTT; 0 would stop growth",
+CC_PARAM(alpha, 512, 1, 1024, 0644, "1024 is one packet per RTT; 0 would stop growth",
 	 "increase per RTT in 1/1024 packets, 1 to 1024 (draft 2.2)");
-CC_PARAM(beta, 512, 1, 1024, 0644, "1024 is one packet per marked packet; 0 would ignore marks",
+CC_PARAM(beta, 256, 1, 1024, 0644, "1024 is one packet per marked packet; 0 would ignore marks",
 	 "decrease per marked packet in 1/1024 packets, 1 to 1024 (draft 2.2)");
 CC_PARAM(eta, 512, 1, 1023, 0644, "512 is 1/2; 1024 would ignore marks",
 	 "factor of a decrease below one packet in 1/1024, 1 to 1023 (draft 2.2: 1/2)");
 CC_PARAM(shift_gamma, 4, LDCP_SHIFT_GAMMA_MIN, LDCP_SHIFT_GAMMA_MAX, 0644,
 	 "2 is 1/4, 3 is 1/8, 4 is 1/16",
-	 "gamma = 2^-shift_gamma packets, the step and the smallest window, 2 to 4 (draft 2.2)");
+	 "gamma = 2^-shift_gamma packets, the smallest window, 2 to 4 (draft 2.2)");
+CC_PARAM(step, 512, 0, 1024, 0644, "1024 is one packet; 0 is gamma",
+	 "increase per ACK below one packet in 1/1024 packets, 0 to 1024; 0 is gamma (draft 2.2)");
 CC_PARAM(quiet_rtts, 8, 0, 255, 0644, "0 is never",
 	 "RTTs without a mark after which the increase doubles with each more, 0 to 255; 0 is never");
 CC_PARAM(ack_every, 1, 1, 64, 0644, "1 is an ACK per packet",
@@ -185,6 +194,7 @@ static struct ldcp_gains ldcp_gains(void)
 		.beta = READ_ONCE(beta.value),
 		.eta = READ_ONCE(eta.value),
 		.shift_gamma = READ_ONCE(shift_gamma.value),
+		.step = READ_ONCE(step.value),
 	};
 }
 
@@ -403,15 +413,28 @@ static void ldcp_go_stable(struct sock *sk, const char *cause, u64 cw)
 
 /* --- fast start (draft 2.3, 3.1) --- */
 
+static bool ldcp_route_has_window(const struct sock *sk)
+{
+	const struct dst_entry *dst = __sk_dst_get(sk);
+
+	return dst && dst_metric(dst, RTAX_INITCWND);
+}
+
+/* Has anybody said what the path's BDP is? */
+static bool ldcp_bdp_is_given(const struct sock *sk)
+{
+	return ldcp_route_has_window(sk) ||
+	       (READ_ONCE(link_rate_mbps.value) && READ_ONCE(base_rtt_us.value));
+}
+
 /* The route's initcwnd, else from the parameters, else the stack's default; packets. */
 static u32 ldcp_initial_window(struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct dst_entry *dst = __sk_dst_get(sk);
 	u32 rate = READ_ONCE(link_rate_mbps.value), rtt = READ_ONCE(base_rtt_us.value);
+	const struct tcp_sock *tp = tcp_sk(sk);
 
 	/* one packet: the handshake had to be retransmitted */
-	if (tcp_snd_cwnd(tp) == 1 || !rate || !rtt || (dst && dst_metric(dst, RTAX_INITCWND)))
+	if (tcp_snd_cwnd(tp) == 1 || !rate || !rtt || ldcp_route_has_window(sk))
 		return tcp_snd_cwnd(tp);
 	return ldcp_model_bdp(rate, rtt, tp->mss_cache + tp->tcp_header_len +
 			      inet_csk(sk)->icsk_af_ops->net_header_len + ETH_HLEN);
@@ -498,9 +521,9 @@ static void ldcp_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 pay
 
 /*
  * Counts first-RTT packets that arrive. After a loss, which is reported before this, the
- * remaining ones are added to cw.
+ * remaining ones are added to cw: true. Their marks are of the same queue as that loss.
  */
-static void ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
+static bool ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
@@ -509,12 +532,31 @@ static void ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 
 		ca->first_end = tp->snd_nxt;
 	if (!confirmed || rs->is_retrans || after(rs->last_end_seq, ca->first_end) ||
 	    (ca->stage == LDCP_STABLE && !ca->start_lost))
-		return;
+		return false;
 	ca->burst += confirmed;
 	if (!ca->start_lost)
-		return;
+		return false;
 	ca->cw = min(ca->cw + ((u64)confirmed << LDCP_CW_Q), (u64)ca->iw << LDCP_CW_Q);
 	WRITE_ONCE(tp->snd_ssthresh, max(tp->snd_ssthresh, ldcp_model_packets(ca->cw)));
+	return true;
+}
+
+/*
+ * Called before the stack looks for losses. When the last packet of the first RTT has arrived, the
+ * packets missing before it are lost: it is the one that the switch does not drop. With fewer than
+ * three packets beyond a hole the stack would wait for reordered ones, for a tick of its timer,
+ * which is 4 ms at 250 Hz.
+ */
+static void ldcp_in_ack_event(struct sock *sk, u32 flags)
+{
+	const struct ldcp *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 end = ca->stage == LDCP_FIRST_RTT ? tp->snd_nxt : ca->first_end;
+
+	if (ca->stage != LDCP_FIRST_RTT && ca->stage != LDCP_FAST_START)
+		return;
+	if (tp->sacked_out && !tp->reord_seen && !before(tcp_highest_sack_seq(tp), end))
+		WRITE_ONCE(tp->reordering, 1);
 }
 
 /* An ACK in fast start. Losses are reported to ldcp_set_state() before this. */
@@ -527,6 +569,8 @@ static void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
 		ldcp_set(sk, "first_rtt", ca->cw, LDCP_FAST_START);
 	if (ldcp_in_order(sk) >= ca->iw) {
 		ldcp_go_stable(sk, "full", (u64)ca->iw << LDCP_CW_Q);
+		if (!ldcp_bdp_is_given(sk))
+			WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 	} else if (marked && !before(tp->snd_una, ca->first_end)) {
 		struct ldcp_gains gains = ldcp_gains();
 
@@ -582,8 +626,12 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 	struct ldcp_gains gains = ldcp_gains();
-	u64 ssthresh = (u64)tp->snd_ssthresh << LDCP_CW_Q;
+	u64 ssthresh;
 
+	/* a queue that does not mark, such as the host's own, ends slow start, too */
+	if (tp->snd_ssthresh == TCP_INFINITE_SSTHRESH && !ldcp_rtt_is_base(sk))
+		WRITE_ONCE(tp->snd_ssthresh, ldcp_model_packets(ca->cw));
+	ssthresh = fp_min((u64)tp->snd_ssthresh, LDCP_CW_MAX >> LDCP_CW_Q) << LDCP_CW_Q;
 	if (inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery) {
 		ca->repairing = false;
 		ca->start_lost = false;
@@ -596,9 +644,9 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 	}
 	if (!clean || ca->repairing || !ldcp_is_limit(sk))
 		return;
-	/* slow start after a timeout (RFC 5681) */
+	/* slow start: after a timeout (RFC 5681), or after fast start with an unknown BDP */
 	if (!marked && ca->cw >= LDCP_CW_ONE && ca->cw < ssthresh)
-		ca->cw = min3(ca->cw + ((u64)clean << LDCP_CW_Q), ssthresh, LDCP_CW_MAX);
+		ca->cw = min(ca->cw + ((u64)clean << LDCP_CW_Q), ssthresh);
 	else
 		ca->cw = ldcp_grown(sk, clean, &gains);
 }
@@ -608,11 +656,15 @@ static void ldcp_loss(struct sock *sk, const char *cause, bool timeout)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
+	u32 reordering = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_reordering);
 	bool stable = ca->stage == LDCP_STABLE;
-	u64 cw = ca->cw >> 1;
+	u64 cw = ldcp_model_lost(ca->cw);
 
 	if (ca->stage == LDCP_FIRST_RTT)
 		ca->first_end = tp->snd_nxt;
+	/* see ldcp_in_ack_event() */
+	if (!stable && tp->reordering < reordering)
+		WRITE_ONCE(tp->reordering, reordering);
 	ca->start_lost = !stable && !timeout && READ_ONCE(arrived.value);
 	if (!stable)
 		cw = (u64)(ca->start_lost ? ca->burst : ldcp_in_order(sk)) << LDCP_CW_Q;
@@ -802,11 +854,12 @@ static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
 	ca->delivered = tp->delivered;
 	if (confirmed)
 		ca->delivered_ce = tp->delivered_ce;
-	ldcp_count_burst(sk, rs, confirmed);
-	if (ca->stage == LDCP_STABLE)
-		ldcp_stable(sk, clean, marked);
-	else
-		ldcp_fast_start(sk, confirmed, marked);
+	if (!ldcp_count_burst(sk, rs, confirmed)) {
+		if (ca->stage == LDCP_STABLE)
+			ldcp_stable(sk, clean, marked);
+		else
+			ldcp_fast_start(sk, confirmed, marked);
+	}
 	ldcp_apply(sk);
 	trace_ldcp_ack(sk, ca->cw, clean, marked, ca->stage);
 }
@@ -879,6 +932,7 @@ static size_t ldcp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_in
 static struct tcp_congestion_ops ldcp __read_mostly = {
 	.init		= ldcp_init,
 	.release	= ldcp_release,
+	.in_ack_event	= ldcp_in_ack_event,
 	.cong_control	= ldcp_cong_control,
 	.ssthresh	= ldcp_ssthresh,
 	.set_state	= ldcp_set_state,

@@ -10,7 +10,8 @@
  *	once per RTT, where packets are not confirmed one by one:
  *						cw += alpha
  *
- * And beyond the draft: the increase doubles with each RTT once marks have been absent for long.
+ * And beyond the draft: the increase doubles with each RTT once marks have been absent for long;
+ * below one packet the increase may differ from gamma, the smallest window.
  */
 #ifndef _LOWQ_LDCP_MODEL_H
 #define _LOWQ_LDCP_MODEL_H
@@ -40,20 +41,28 @@
  * @alpha:	increase, Q10, above 0 and at most 1 packet per RTT
  * @beta:	decrease, Q10, above 0 and at most 1 packet per marked packet
  * @eta:	factor of a decrease below one packet, Q10, above 0 and below 1
- * @shift_gamma: gamma, the step below one packet and the smallest window, is
- *		2^-shift_gamma packets; LDCP_SHIFT_GAMMA_MIN to _MAX
+ * @shift_gamma: gamma, the smallest window, is 2^-shift_gamma packets;
+ *		LDCP_SHIFT_GAMMA_MIN to _MAX
+ * @step:	increase below one packet, Q10, at most 1 packet; 0: gamma, as the draft says
  */
 struct ldcp_gains {
 	u32 alpha;
 	u32 beta;
 	u32 eta;
 	u32 shift_gamma;
+	u32 step;
 };
 
 /* The smallest window, packets in Q40 */
 static inline u64 ldcp_model_gamma(const struct ldcp_gains *g)
 {
 	return LDCP_CW_ONE >> g->shift_gamma;
+}
+
+/* The increase below one packet, packets in Q40 */
+static inline u64 ldcp_model_step(const struct ldcp_gains *g)
+{
+	return g->step ? (u64)g->step << (LDCP_CW_Q - LDCP_GAIN_Q) : ldcp_model_gamma(g);
 }
 
 /* @cw clamped to gamma to 2^20 packets */
@@ -78,7 +87,7 @@ static inline u64 ldcp_model_clean(u64 cw, u32 n, const struct ldcp_gains *g)
 	if (!n)
 		return cw;
 	if (cw < LDCP_CW_ONE)
-		return cw + ldcp_model_gamma(g);
+		return cw + ldcp_model_step(g);
 	step = fp_mul_div(fp_min(n, LDCP_PACKETS_MAX) * g->alpha, FP_ONE(50), cw >> 20);
 	return fp_min(cw + step, LDCP_CW_MAX);
 }
@@ -94,13 +103,13 @@ static inline u32 ldcp_model_quiet(u32 quiet, u64 cw, u32 n)
 }
 
 /*
- * As ldcp_model_clean(), with the increase doubled @doublings times, but at most a 32nd of
- * a packet per packet: the window grows by a 32nd per RTT.
+ * As ldcp_model_clean(), with the increase doubled @doublings times, but at most an eighth of
+ * a packet per packet: the window grows by an eighth per RTT.
  */
 static inline u64 ldcp_model_faster(u64 cw, u32 n, const struct ldcp_gains *g, u32 doublings)
 {
 	u64 next = ldcp_model_clean(cw, n, g), step = next - cw;
-	u64 most = fp_max(step, fp_min(n, LDCP_PACKETS_MAX) << (LDCP_CW_Q - 5));
+	u64 most = fp_max(step, fp_min(n, LDCP_PACKETS_MAX) << (LDCP_CW_Q - 3));
 
 	if (cw < LDCP_CW_ONE)
 		return next;
@@ -125,11 +134,20 @@ static inline u64 ldcp_model_marked(u64 cw, u32 n, const struct ldcp_gains *g)
 	return fp_max(fp_sub(cw, cut), ldcp_model_gamma(g));
 }
 
+/*
+ * The window after a loss: half of it, and at least two packets (RFC 5681 equation 4). Windows
+ * below two packets, which RFC 5681 does not have, are halved, too.
+ */
+static inline u64 ldcp_model_lost(u64 cw)
+{
+	return cw < 2 * LDCP_CW_ONE ? cw / 2 : fp_max(cw / 2, 2 * LDCP_CW_ONE);
+}
+
 /* The window after a round trip, where the increase comes once per RTT (draft 3.2). */
 static inline u64 ldcp_model_round(u64 cw, const struct ldcp_gains *g)
 {
 	if (cw < LDCP_CW_ONE)
-		return cw + ldcp_model_gamma(g);
+		return cw + ldcp_model_step(g);
 	return fp_min(cw + ((u64)g->alpha << (LDCP_CW_Q - LDCP_GAIN_Q)), LDCP_CW_MAX);
 }
 

@@ -72,7 +72,7 @@ below_one()
 	shape 100mbit
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 100% ecn
 	# alpha is one packet per RTT, whatever the default
-	load fast_start=0 alpha=1024
+	load fast_start=0 alpha=1024 step=0
 	serve r --cc ldcp
 	capture h1 eth0 "$TMP/h.pcap" "tcp dst port 5201"
 	trace_on ldcp/ldcp_ack
@@ -695,9 +695,13 @@ lost_in_loss()
 	counters
 	talked ldcp_window ldcp_ack
 	grep ldcp_window "$TMP/ours" | sed 's/.*ldcp_window/ldcp_window/'
-	# from Loss, 4, to Recovery, 3
+	# from Loss, 4, to Recovery, 3; a reduction leaves at least two packets of two or more
 	awk "$VALUES"'/ldcp_ack/ { if (state == 4 && v["ca_state"] == 3) n++; state = v["ca_state"] }
-		/cause=loss/ && state == 4 { if (v["cw_q40"] * 2 > v["before_q40"] + 2 && v["cw_q40"] / 2^36 > 1) bad++; cuts++ }
+		/cause=loss/ && state == 4 {
+			cw = v["cw_q40"] / 2^40; before = v["before_q40"] / 2^40
+			if (cw > before / 2 + 1e-9 && cw != (before < 2 ? 1 / 16 : 2)) bad++
+			cuts++
+		}
 		/cause=timeout/ { state = 4 }
 		END { print n + 0, cuts + 0, bad + 0 }' "$TMP/ours" >"$TMP/cuts"
 	echo "recoveries after a timeout, reductions, not by half: $(cat "$TMP/cuts")"
@@ -954,11 +958,100 @@ freed()
 	draft=$(regrown)
 	echo "8.5 Gb/s after $ours us, with quiet_rtts=0 after $draft us"
 	expect "time until 8.5 Gb/s, us" "$ours" -le 4000
-	expect "the same with the draft's increase, us" "$draft" -ge 10000
+	expect "the same with the draft's increase, us" "$draft" -ge 6000
 }
-declare_test freed "L3" "bandwidth that another flow frees is used within 40 RTTs; by the draft's increase in more than 100"
+declare_test freed "L3" "bandwidth that another flow frees is used within 40 RTTs; by the draft's increase in more than 60"
 
 # The host's link is as fast as the bottleneck: the flow's queue is in its host, where nothing marks
+# jain_of FLOWS: Jain's index of FLOWS long flows of 2.6 packets each at 10 Gb/s, after 40 ms
+jain_of()
+{
+	serve r --cc ldcp
+	observe 10gbit --from 40ms --duration 200ms
+	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --flows "$1" --stagger 100us --duration 210ms >/dev/null
+	wait "$OBSERVER"
+	ip netns pids "${NSP}r" | xargs -r kill
+	wait_until eval '! listening r 5201'
+	jq '[.flows[] | .goodput_bps // 0 | select(. > 0)] | pow(add; 2) / (length * (map(. * .) | add))' "$TMP/q.json"
+}
+
+# Flows that fall below one packet come back: shares are even. With the draft's step, which is a
+# part of alpha, they stay there while alpha / beta is large.
+even_shares()
+{
+	local ours draft
+
+	needs_virtual
+	dumbbell 1 100us
+	wred 10gbit
+	parameter alpha=1024 beta=256
+	parameter step=1024
+	ours=$(jain_of 32)
+	parameter step=0
+	draft=$(jain_of 32)
+	echo "Jain's index $ours, with step=0 $draft"
+	expect "Jain's index" "$ours" -ge 0.97
+	expect "the same with the draft's step" "$draft" -le 0.95
+}
+declare_test even_shares "L5" "below one packet the increase is alpha: flows that fell there get their share again"
+
+# The first RTT is the stack's ten packets if nobody says what the BDP is
+unknown_bdp()
+{
+	local ours given
+
+	needs_virtual
+	dumbbell 1 100us
+	wred 10gbit
+	serve r --cc ldcp
+	trace_on ldcp/ldcp_window ldcp/ldcp_ack
+	send --size 400k
+	trace_off "$TMP/trace"
+	ours=$(field cw_q40 <"$TMP/trace" | sort -n | tail -n1 | awk '{ printf "%d", $1 / 2^40 }')
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 10
+	trace_on ldcp/ldcp_window ldcp/ldcp_ack
+	send --size 400k
+	trace_off "$TMP/trace"
+	given=$(field cw_q40 <"$TMP/trace" | sort -n | tail -n1 | awk '{ printf "%d", $1 / 2^40 }')
+	echo "largest cw $ours, with initcwnd 10 $given"
+	# 83 packets are the BDP
+	expect "largest cw" "$ours" -ge 80
+	expect "largest cw, overshoot included" "$ours" -le 250
+	expect "largest cw where ten packets are said to be the BDP" "$given" -le 40
+}
+declare_test unknown_bdp "L7 L11" "slow start follows an initial window that nobody said is the BDP"
+
+# Of the first RTT only its last packet arrives, which is ECT, and marked. Each RTT of slow start
+# after that takes 100 us; the stack's timer alone would wait for a tick, 4 ms.
+last_arrives()
+{
+	local us
+
+	needs_virtual
+	dumbbell 1 100us
+	wred 10gbit
+	in_ns sw nft -f - <<-END || skip "no nft"
+		table ip t {
+			chain f {
+				type filter hook forward priority 0
+				ip ecn not-ect meta length > 1000 counter drop
+				ip ecn ect0 meta length > 1000 limit rate 1/hour burst 1 packets ip ecn set ce
+			}
+		}
+	END
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 20
+	serve r --cc ldcp
+	trace_on ldcp/ldcp_window
+	send --size 20k
+	trace_off "$TMP/trace"
+	us=$(($(flow_field duration_ns) / 1000))
+	echo "14 packets, of which 13 were dropped, took $us us"
+	expect "first-RTT packets dropped" "$(in_ns sw nft list table ip t | grep -o 'packets [0-9]*' | head -n1 | cut -d' ' -f2)" -eq 13
+	expect "losses found" "$(grep -c cause=loss "$TMP/trace")" -eq 1
+	expect "us" "$us" -le 1000
+}
+declare_test last_arrives "L8 L10" "only the last packet of the first RTT arrives: the others are lost, at once, and its mark counts with them"
+
 own_queue()
 {
 	needs_virtual
@@ -969,8 +1062,8 @@ own_queue()
 	trace_on ldcp/ldcp_ack
 	send --duration 150ms
 	trace_off "$TMP/trace"
-	# 83 packets are the BDP; the draft's increase alone adds a quarter per RTT
-	expect "largest cw" "$(field cw_q40 <"$TMP/trace" | sort -n | tail -n1 | awk '{ printf "%d", $1 / 2^40 }')" -le 400
+	# 83 packets are the BDP; alpha alone, half a packet per RTT of a growing queue, makes it 370
+	expect "largest cw" "$(field cw_q40 <"$TMP/trace" | sort -n | tail -n1 | awk '{ printf "%d", $1 / 2^40 }')" -le 450
 }
 declare_test own_queue "L3" "without marks the window does not grow fast while the RTT says that a queue grows"
 
@@ -1018,9 +1111,9 @@ declare_test rate_shown "L15" "ss shows cw / RTT as bw, the rate at which packet
 
 parameters()
 {
-	refused alpha=0 alpha=1025 alpha=-1 alpha=x beta=0 beta=1025 eta=0 eta=1024 shift_gamma=1 shift_gamma=5 \
+	refused alpha=0 alpha=1025 alpha=-1 alpha=x beta=0 beta=1025 eta=0 eta=1024 shift_gamma=1 shift_gamma=5 step=1025 step=-1 \
 		ack_every=0 ack_every=65 link_rate_mbps=1000001 base_rtt_us=1000001 quiet_rtts=256 quiet_rtts=-1
-	parameter alpha=1 alpha=1024 beta=1 beta=1024 eta=1 eta=1023 shift_gamma=2 shift_gamma=4 ack_every=64 \
+	parameter alpha=1 alpha=1024 beta=1 beta=1024 eta=1 eta=1023 shift_gamma=2 shift_gamma=4 step=0 step=1024 ack_every=64 \
 		link_rate_mbps=1000000 base_rtt_us=1000000
 	refused_at_load alpha=0
 	load alpha=7
@@ -1075,7 +1168,7 @@ companion()
 	dumbbell 1 100us
 	"$lt" ldcp egress -n "${NSP}sw" --rate 10gbit --rtt 100us --json >"$TMP/lt" || fail "lowq-tc ldcp"
 	# the BDP is 83 packets
-	expect "thresholds" "$(jq -r '.params | "\(.min_bytes / 1514) \(.max_bytes / 1514) \(.k_bytes / 1514)"' "$TMP/lt")" = "6 83 83"
+	expect "thresholds" "$(jq -r '.params | "\(.min_bytes / 1514) \(.max_bytes / 1514) \(.k_bytes / 1514)"' "$TMP/lt")" = "6 42 83"
 	expect "said to be not honoured" "$(jq -r '.could_not_honour[]' "$TMP/lt" | grep -c 'instantaneous\|independent')" -eq 2
 	expect "queue" "$(sw_queue | paste -sd' ')" = "clsact gred htb 3"
 	"$lt" ldcp egress -n "${NSP}sw" --rate 10gbit --rtt 100us --simple --min 20 --max 70 --quiet || fail "lowq-tc ldcp --simple"

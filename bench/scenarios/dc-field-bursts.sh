@@ -7,15 +7,18 @@ TOPOLOGY='
   10 Gb/s each       (the queue)
                       base RTT 100 us'
 ROWS="dctcp dctcp_ref ldcp hpccpp"
-VARIANTS=("burst=together iw=10" "burst=together iw=87" "burst=staggered iw=10" "burst=staggered iw=87"
-	"burst=small iw=10" "burst=small iw=87" "burst=big iw=10" "burst=big iw=87")
-PARAMS='{"together":"20 times every 10 ms: 8 x 500 kB at once","staggered":"the same, each at random within 4 ms","small":"20 times every 10 ms: 32 x 20 kB at once","big":"256 x 64 kB once, and a buffer of 1 MB","iw":"initial window of ldcp, packets: 87 are the BDP; the others have 10"}'
+VARIANTS=()
+# not named as the settings: those are set when this file is read
+for _b in together staggered small big; do
+	VARIANTS+=("burst=$_b iw=10 alpha=512 beta=256" "burst=$_b iw=87 alpha=512 beta=256" "burst=$_b iw=10 alpha=1024 beta=128")
+done
+PARAMS='{"together":"20 times every 10 ms: 8 x 500 kB at once","staggered":"the same, each at random within 4 ms","small":"20 times every 10 ms: 32 x 20 kB at once","big":"256 x 64 kB once, and a buffer of 1 MB","iw":"initial window of ldcp, packets: 10 are the stack'"'"'s, 87 the BDP; the others have 10","alpha, beta":"of ldcp, in 1/1024 packets: 512 and 256 are the defaults"}'
 COLUMNS_SHOWN='["rpc_p50_us","rpc_p90_us","rpc_p99_us","timeouts","delay_p99_us","marks","drops"]'
 REFERENCE=dctcp
 GOALS='[
-	{"metric":"rpc_p90_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"together"},"text":"ldcp, bursts at once: p90 at most dctcp'"'"'s"},
-	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"staggered"},"text":"ldcp, staggered bursts: p99 at most dctcp'"'"'s"},
-	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"small"},"text":"ldcp, small answers: p99 at most dctcp'"'"'s"},
+	{"metric":"rpc_p90_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"together","alpha":512},"text":"ldcp, bursts at once: p90 at most dctcp'"'"'s"},
+	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"staggered","alpha":512},"text":"ldcp, staggered bursts: p99 at most dctcp'"'"'s"},
+	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"small","alpha":512},"text":"ldcp, small answers: p99 at most dctcp'"'"'s"},
 	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":1.3,"relative_to":"dctcp","variant":{"burst":"big"},"text":"ldcp, 256 answers: p99 at most 1.3 times dctcp'"'"'s"},
 	{"metric":"rpc_p99_us","row":"hpccpp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"staggered"},"text":"hpccpp, staggered bursts: p99 at most dctcp'"'"'s"},
 	{"metric":"timeouts","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"hpccpp: no RTO"}]'
@@ -40,7 +43,8 @@ run_scenario()
 	line_rate 10gbit
 	case $CONTROL in dctcp*) words+=(--k 65) ;; esac
 	bottleneck 10gbit 100us "${words[@]}"
-	ldcp_hosts "$iw"
+	if [ "$iw" = 87 ]; then ldcp_hosts 87; else ldcp_hosts; fi
+	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta" step="$alpha"
 	hpccpp_hosts
 	for ((i = 1; i <= 8; i++)); do
 		serve "h$i" --cc "$CONTROL"

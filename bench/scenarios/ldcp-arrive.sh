@@ -11,7 +11,7 @@ ROWS="dctcp ldcp"
 VARIANTS=()
 # not named as the settings: those are set when this file is read
 for _l in "size=125000 load=1gbit" "size=125000 load=3gbit" "size=20000 load=1gbit"; do
-	VARIANTS+=("$_l alpha=256 beta=512" "$_l alpha=1024 beta=128")
+	VARIANTS+=("$_l alpha=512 beta=256" "$_l alpha=1024 beta=128")
 done
 PARAMS='{"initial window":"ldcp: 87 packets, the BDP; dctcp: 10","load":"of the answers: Poisson, a new connection each","alpha, beta":"LDCP'"'"'s, in 1/1024 packets: the defaults, and values with which the long flow yields less","counted":"0.1 s to 0.4 s"}'
 COLUMNS_SHOWN='["long_gbps","long_drops","utilisation","qlen_mean_pkts","qlen_p99_pkts","rpc_count","rpc_p50_us","rpc_p99_us","drops","timeouts"]'
@@ -33,7 +33,7 @@ run_scenario()
 	dumbbell 2 100us
 	line_rate 10gbit
 	bottleneck 10gbit 100us
-	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta"
+	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta" step="$alpha"
 	ldcp_hosts 87
 	serve r --cc "$CONTROL"
 	serve h2 --cc "$CONTROL"

@@ -16,6 +16,7 @@ struct ldcp_draft {
 	long double beta;
 	long double eta;
 	long double gamma;
+	long double step;	/* below one packet: the draft's is gamma */
 };
 
 static inline struct ldcp_draft ldcp_draft(const struct ldcp_gains *g)
@@ -25,6 +26,8 @@ static inline struct ldcp_draft ldcp_draft(const struct ldcp_gains *g)
 		.beta = g->beta / (long double)LDCP_GAIN_ONE,
 		.eta = g->eta / (long double)LDCP_GAIN_ONE,
 		.gamma = ldexpl(1, -(int)g->shift_gamma),
+		.step = g->step ? g->step / (long double)LDCP_GAIN_ONE :
+				  ldexpl(1, -(int)g->shift_gamma),
 	};
 }
 
@@ -44,7 +47,7 @@ static inline long double ldcp_draft_ack(const struct ldcp_draft *d, long double
 	if (cw >= 1)
 		cw = ece ? cw - n * d->beta : cw + n * d->alpha / cw;
 	else
-		cw = ece ? fmaxl(d->gamma, d->eta * cw) : cw + d->gamma;
+		cw = ece ? fmaxl(d->gamma, d->eta * cw) : cw + d->step;
 	return ldcp_draft_bound(d, cw);
 }
 
@@ -53,7 +56,7 @@ static inline long double ldcp_real(u64 cw)
 	return ldexpl(cw, -LDCP_CW_Q);
 }
 
-/* Any gains that the parameters accept */
+/* Any gains that the parameters accept. @shift picks gamma, and the step. */
 static inline struct ldcp_gains ldcp_gains_of(u64 alpha, u64 beta, u64 eta, u64 shift)
 {
 	return (struct ldcp_gains) {
@@ -62,6 +65,7 @@ static inline struct ldcp_gains ldcp_gains_of(u64 alpha, u64 beta, u64 eta, u64 
 		.eta = 1 + fold(eta, LDCP_GAIN_ONE - 2),
 		.shift_gamma = LDCP_SHIFT_GAMMA_MIN +
 			       fold(shift, LDCP_SHIFT_GAMMA_MAX - LDCP_SHIFT_GAMMA_MIN),
+		.step = shift % 2 ? 0 : fold(shift / 2 ^ alpha, LDCP_GAIN_ONE),
 	};
 }
 

@@ -106,6 +106,20 @@ static void ldcp_model_ack__table(void **state)
 	}
 }
 
+/* A step of its own below one packet: gamma is still the smallest window. In 1/1024 packets */
+static void ldcp_model_clean__step(void **state)
+{
+	struct ldcp_gains g = { .alpha = 1024, .beta = 512, .eta = 512, .shift_gamma = 4,
+				.step = 256 };
+
+	(void)state;
+	assert_int_equal(ldcp_model_clean(512ULL << 30, 5, &g) >> 30, 512 + 256);
+	assert_int_equal(ldcp_model_clean(1000ULL << 30, 1, &g) >> 30, 1000 + 256);
+	assert_int_equal(ldcp_model_clean(2048ULL << 30, 1, &g) >> 30, 2048 + 512);
+	assert_int_equal(ldcp_model_marked(100ULL << 30, 1, &g) >> 30, 64);
+	assert_int_equal(ldcp_model_round(512ULL << 30, &g) >> 30, 512 + 256);
+}
+
 /* L3: one ACK, from any window, for any n to 2^16 and any gains */
 static void ldcp_model_ack__random(void **state)
 {
@@ -212,7 +226,7 @@ static void expect_no_drift(const struct ldcp_gains *g, enum pattern pattern, u6
 static void ldcp_model_ack__drift(void **state)
 {
 	static const struct ldcp_gains gains[] = {
-		{ 256, 512, 512, 4 }, { 1024, 512, 512, 4 }, { 1, 1, 512, 4 }, { 333, 77, 700, 2 },
+		{ 256, 512, 512, 4, 0 }, { 1024, 512, 512, 4, 0 }, { 1, 1, 512, 4, 0 }, { 333, 77, 700, 2, 0 },
 	};
 	size_t i;
 	int pattern;
@@ -279,7 +293,7 @@ static void ldcp_model_quiet__rounds(void **state)
 	}
 }
 
-/* The draft's step times 2^doublings, at most a 32nd of a packet per packet and never less */
+/* The draft's step times 2^doublings, at most an eighth of a packet per packet and never less */
 static void ldcp_model_faster__oracle(void **state)
 {
 	int i;
@@ -294,7 +308,7 @@ static void ldcp_model_faster__oracle(void **state)
 
 		clean = ldcp_model_clean(cw, n, &g);
 		got = ldcp_model_faster(cw, n, &g, times);
-		step = fmaxl(fminl(ldexpl(n * d.alpha / ldcp_real(cw), times), n / 32.0L),
+		step = fmaxl(fminl(ldexpl(n * d.alpha / ldcp_real(cw), times), n / 8.0L),
 			     n * d.alpha / ldcp_real(cw));
 		if (cw < LDCP_CW_ONE)
 			expect(got == clean, "%lu %lu", got, clean);
@@ -316,7 +330,7 @@ static void ldcp_model_clean__from_the_least(void **state)
 
 	(void)state;
 	for (shift = LDCP_SHIFT_GAMMA_MIN; shift <= LDCP_SHIFT_GAMMA_MAX; shift++) {
-		struct ldcp_gains g = { 1024, 512, 512, shift };
+		struct ldcp_gains g = { 1024, 512, 512, shift, 0 };
 		u64 cw = ldcp_model_gamma(&g);
 		u32 acks = 0;
 
@@ -324,6 +338,28 @@ static void ldcp_model_clean__from_the_least(void **state)
 			cw = ldcp_model_clean(cw, 1, &g);
 		assert_true(cw == LDCP_CW_ONE);
 		assert_int_equal(acks, (1 << shift) - 1);
+	}
+}
+
+/* L13: half, at least two packets; from below two, half */
+static void ldcp_model_lost__oracle(void **state)
+{
+	int i;
+
+	(void)state;
+	assert_true(ldcp_model_lost(10 * LDCP_CW_ONE) == 5 * LDCP_CW_ONE);
+	assert_true(ldcp_model_lost(3 * LDCP_CW_ONE) == 2 * LDCP_CW_ONE);
+	assert_true(ldcp_model_lost(2 * LDCP_CW_ONE) == 2 * LDCP_CW_ONE);
+	assert_true(ldcp_model_lost(LDCP_CW_ONE) == LDCP_CW_ONE / 2);
+	for (i = 0; i < CASES; i++) {
+		struct ldcp_gains g = any_gains();
+		u64 cw = any_cw(&g), after = ldcp_model_lost(cw);
+		long double before = ldcp_real(cw);
+		long double want = before < 2 ? before / 2 : fmaxl(before / 2, 2);
+
+		expect(near_abs(ldcp_real(after), want, ldexpl(1, -LDCP_CW_Q)), "%Lf: %Lf", before,
+		       ldcp_real(after));
+		expect(after <= cw, "%lu: %lu", cw, after);
 	}
 }
 
@@ -337,7 +373,7 @@ static void ldcp_model_round__random(void **state)
 		struct ldcp_gains g = any_gains();
 		struct ldcp_draft d = ldcp_draft(&g);
 		u64 cw = any_cw(&g), after = ldcp_model_round(cw, &g);
-		long double step = cw < LDCP_CW_ONE ? d.gamma : d.alpha;
+		long double step = cw < LDCP_CW_ONE ? d.step : d.alpha;
 
 		assert_true(ldcp_real(after) == ldcp_draft_bound(&d, ldcp_real(cw) + step));
 	}
@@ -423,6 +459,7 @@ int main(void)
 	const struct CMUnitTest ldcp_model[] = {
 		cmocka_unit_test(ldcp_model_bound__table),
 		cmocka_unit_test(ldcp_model_ack__table),
+		cmocka_unit_test(ldcp_model_clean__step),
 		cmocka_unit_test(ldcp_model_ack__random),
 		cmocka_unit_test(ldcp_model_ack__too_many),
 		cmocka_unit_test(ldcp_model_ack__drift),
@@ -430,6 +467,7 @@ int main(void)
 		cmocka_unit_test(ldcp_model_clean__largest),
 		cmocka_unit_test(ldcp_model_quiet__rounds),
 		cmocka_unit_test(ldcp_model_faster__oracle),
+		cmocka_unit_test(ldcp_model_lost__oracle),
 		cmocka_unit_test(ldcp_model_clean__from_the_least),
 		cmocka_unit_test(ldcp_model_round__random),
 		cmocka_unit_test(ldcp_model_packets__table),

@@ -48,7 +48,7 @@ def compute(context: Context) -> Queue:
     # LDCP's senders pace: of what arrives while acknowledgements are held back, half waits
     more = line.packets(held_back(context)) // 2
     low = threshold(context, "min", bdp, more, 16, 4, "K_min", "BDP / 16")
-    high = threshold(context, "max", bdp, more, 1, 64, "K_max", "the BDP")
+    high = threshold(context, "max", bdp, more, 2, 32, "K_max", "BDP / 2")
     if low >= high:
         raise Refused(f"--min ({low} bytes) must be below --max ({high} bytes)")
     if high >= MAX_RED:
@@ -56,7 +56,15 @@ def compute(context: Context) -> Queue:
     probability: str = options.get("probability", "1")
     context.record(probability=float(probability) if probability != "1" else 1)
     report.explain(f"P_max = {probability}")
-    queue = simple(context, low, high, probability) if options.has("simple") else wred(context, low, high, probability)
+    if options.has("simple"):
+        queue = simple(context, low, high, probability)
+    else:
+        # a first RTT of one BDP finds room; without --rtt there is only K_max to go by
+        if bdp or options.has("k"):
+            k = threshold(context, "k", bdp, more, 1, 64, "K", "the BDP")
+        else:
+            k = high
+        queue = wred(context, low, high, k, probability)
     report.not_honoured(
         "thresholds on the instantaneous queue: tc halves the distance to it with every packet (EWMA weight 1/2)"
     )
@@ -77,12 +85,11 @@ def simple(context: Context, low: int, high: int, probability: str) -> Queue:
     ])
 
 
-def wred(context: Context, low: int, high: int, probability: str) -> Queue:
-    k = context.size("k") if context.options.has("k") else high
+def wred(context: Context, low: int, high: int, k: int, probability: str) -> Queue:
     if k >= MAX_RED:
         raise Refused("--k: red takes less than 512 MB")
     context.record(k_bytes=k)
-    context.report.explain(f"K = {context.line.queue_text(k)}: Not-ECT packets that find so much are dropped")
+    context.report.explain(f"Not-ECT packets that find {context.line.queue_text(k)} are dropped")
     limit = settle_limit(context, max(k, high), "K and K_max")
     context.report.explain(
         "gred in WRED mode: virtual queue 1 for ECT and what is not IP, 2 for Not-ECT, chosen by filters at clsact"
