@@ -210,7 +210,7 @@ roce_tuned()
 	ldcp,1gbit)
 		words+=(algorithm=1 cnp_interval_us=0 reduce_gap_us=0 ldcp_alpha=256 ldcp_rtt_us=400) ;;
 	ldcp,*)
-		words+=(algorithm=1 cnp_interval_us=0 reduce_gap_us=0 ldcp_alpha=256 ldcp_rtt_us=100) ;;
+		words+=(algorithm=1 cnp_interval_us=0 reduce_gap_us=0 ldcp_alpha=768 ldcp_rtt_us=100) ;;
 	esac
 	echo "${words[@]}"
 }

@@ -22,9 +22,9 @@ GOALS='[
 ANSWER="Beside LDCP's answers the long flow loses {range long_drops ldcp} packets, and answers take {range rpc_p99_us ldcp} at p99; beside DCTCP's it loses {range long_drops dctcp} and answers take {range rpc_p99_us dctcp}."
 CONCLUSION="Each answer fills the queue up to K for one RTT, and every packet of the long flow that is marked
 meanwhile reduces its window by beta; it regains alpha per RTT. The share that a lone long flow
-keeps follows from alpha / beta. With 1/2, the defaults, it keeps a third to four fifths of its rate,
-and answers take a third of the time or less at p99. With 8 it keeps nearly all of it, but the queue is
-longer and flows converge to equal shares more slowly (see ldcp-sweep)."
+keeps follows from alpha / beta. With 2, the defaults, it keeps half to five sixths of what it has
+beside DCTCP's answers, and at p99 those take a twelfth or less of DCTCP's time. With 8 it keeps
+nearly all of it, but the queue is longer (see ldcp-sweep)."
 
 run_scenario()
 {

@@ -8,7 +8,7 @@ TOPOLOGY='
                                     lines of RATE, base RTT 20 us'
 ROWS="rxe roce_rcm roce_ldcp"
 VARIANTS=("op=send rate=1gbit" "op=read rate=1gbit" "op=send rate=10gbit" "op=read rate=10gbit" "op=send rate=10gbit lost=half")
-PARAMS='{"MTU of RoCE":1024,"messages in flight":4,"queue":"lowq-tc roce --limit 400000b","counted":"from 2 ms on; 1 Gb/s: 400 ms, 10 Gb/s: 60 ms","DCQCN":"defaults at 10 Gb/s; at 1 Gb/s T = K = 500 us, one CNP per 400 us, R_AI 5 and R_HAI 10 Mb/s, g = 1/16","LDCP":"a CNP per mark, alpha 1/4, beta 1, RTT 400 us at 1 Gb/s and 100 us at 10 Gb/s"}'
+PARAMS='{"MTU of RoCE":1024,"messages in flight":4,"queue":"lowq-tc roce --limit 400000b","counted":"from 2 ms on; 1 Gb/s: 400 ms, 10 Gb/s: 60 ms","DCQCN":"defaults at 10 Gb/s; at 1 Gb/s T = K = 500 us, one CNP per 400 us, R_AI 5 and R_HAI 10 Mb/s, g = 1/16","LDCP":"a CNP per mark, beta 1; RTT 400 us and alpha 1/4 at 1 Gb/s, 100 us and 3/4 at 10 Gb/s"}'
 COLUMNS_SHOWN='["utilisation","goodput_mbps","qlen_p99_over_kmax","delay_p99_us","marks","drops","jain","go_back_n"]'
 REFERENCE=rxe
 GOALS=$(jq -n '[("roce_rcm", "roce_ldcp") as $row |

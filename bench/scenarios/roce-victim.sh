@@ -17,7 +17,8 @@ GOALS=$(jq -n '[("roce_rcm", "roce_ldcp") as $row | {metric: "victim_share", row
 ANSWER="Beside f -> g, the victim gets {range victim_share rxe with=f} of its share with soft-RoCE alone, {range victim_share roce_rcm with=f} with DCQCN and {range victim_share roce_ldcp with=f} with LDCP."
 CONCLUSION="Without congestion management f fills the shared link with packets that are dropped behind it, and x
 -> y starves. roce_rcm slows f to the rate of g's link, so that x -> y keeps its share. With LDCP x
-takes longer to use the freed rate and misses the goal."
+regains alpha per RTT after the marks of f's first packets: with alpha 3/4 it has 91 % of its share,
+with 1/4 it had 77 % over the 100 ms."
 
 # queue SWITCH DEV RATE
 queue()
