@@ -606,8 +606,8 @@ static bool ldcp_rtt_is_base(const struct sock *sk)
 }
 
 /*
- * The window after @clean packets. A flow at its fair share is marked in every other RTT; where
- * marks are absent for many, others have left, or a loss was not the queue's.
+ * The window after @clean packets. A flow at its fair share is marked alpha / beta times per RTT;
+ * where marks are absent for many times that, others have left, or a loss was not the queue's.
  */
 static u64 ldcp_grown(struct sock *sk, u32 clean, const struct ldcp_gains *gains)
 {
@@ -617,6 +617,9 @@ static u64 ldcp_grown(struct sock *sk, u32 clean, const struct ldcp_gains *gains
 	ca->quiet = ldcp_model_quiet(ca->quiet, ca->cw, clean);
 	rounds = ca->quiet >> LDCP_QUIET_Q;
 	if (!after || rounds < after || !ldcp_rtt_is_base(sk))
+		return ldcp_model_clean(ca->cw, clean, gains);
+	after = max(after, after * gains->beta / gains->alpha);
+	if (rounds < after)
 		return ldcp_model_clean(ca->cw, clean, gains);
 	return ldcp_model_faster(ca->cw, clean, gains, rounds - after + 1);
 }
