@@ -62,6 +62,8 @@ CC_PARAM(line_rate_mbps, 0, 0, 1600000, 0644, "0 starts with the initial window"
 CC_PARAM(probes_lost, 4, 1, 12, 0644, "HPCC++ ends after this many probes without telemetry",
 	 "unanswered probes after which a connection falls back, 1 to 12");
 
+#define HPCCPP_IDLE_RTTS	4	/* a pause after which a flow starts as a new one does */
+
 /* --- the algorithm ------------------------------------------------------------ */
 
 static void hpccpp_settings_of(const struct sock *sk, struct hpccpp_settings *s)
@@ -115,6 +117,14 @@ static u32 hpccpp_min_tso_segs(struct sock *sk)
 	return cc_gso_limit(sk, &ca->flow->gso, cc_gso_spread(tcp_snd_cwnd(tcp_sk(sk))));
 }
 
+/* W_init: a line rate's B * T if that is known, else @cwnd packets */
+static u64 hpccpp_first_window(const struct sock *sk, const struct hpccpp_flow *f, u32 cwnd)
+{
+	u32 mbps = READ_ONCE(line_rate_mbps.value), t_ns = hpccpp_base_rtt_ns(f);
+
+	return mbps && t_ns ? hpccpp_bdp(mbps, t_ns) : cwnd * hpccpp_mss_q8(sk);
+}
+
 /*
  * With the first data; or with an ACK, if data was in flight when the control was chosen.
  * Not before the handshake is done, although Fast Open sends data then, and the control may
@@ -123,7 +133,6 @@ static u32 hpccpp_min_tso_segs(struct sock *sk)
 static void hpccpp_begin_flow(struct sock *sk, u64 now)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
-	u32 mbps = READ_ONCE(line_rate_mbps.value), t_ns;
 	struct hpccpp_flow *f;
 
 	if (!inet_csk(sk)->icsk_ca_initialized ||
@@ -136,9 +145,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 		return;
 	}
 	hpccpp_rtt_init(&f->rtt, tcp_min_rtt(tcp_sk(sk)));
-	t_ns = hpccpp_base_rtt_ns(f);
-	hpccpp_model_init(&f->model, mbps && t_ns ? hpccpp_bdp(mbps, t_ns) :
-			  tcp_snd_cwnd(tcp_sk(sk)) * hpccpp_mss_q8(sk));
+	hpccpp_model_init(&f->model, hpccpp_first_window(sk, f, tcp_snd_cwnd(tcp_sk(sk))));
 	f->prior_w = f->model.w;
 	f->integral_ns = now;
 	f->answer_ns = now;
@@ -165,7 +172,7 @@ static bool hpccpp_on_window(struct sock *sk, const struct int_msg *m, u64 now)
 	f->partial = 0;
 	f->unmeasured = 0;
 	hpccpp_integrate_window(sk, f, now);
-	f->model.w = min3(max(w, hpccpp_mss_q8(sk) >> 4), (u64)HPCCPP_W_MAX,
+	f->model.w = min3(max(w, hpccpp_mss_q8(sk) >> HPCCPP_W_MIN_SHIFT), (u64)HPCCPP_W_MAX,
 			  tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk));
 	f->model.reference = f->model.w;
 	trace_hpccpp_window(sk, "receiver", &f->model, hpccpp_base_rtt_ns(f));
@@ -185,6 +192,9 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 	f->answer_ns = now;
 	if (m->type == INT_WINDOW)
 		return hpccpp_on_window(sk, m, now);
+	if (f->sample.sent_ns)
+		hpccpp_rtt_unqueued(&f->rtt, (f->arrived_ns - probe->sent_ns) / NSEC_PER_USEC,
+				    hpccpp_standing_us(&f->model, m));
 	hpccpp_settings_of(sk, &sample.settings);
 	if (!sample.settings.t_ns)
 		return false;
@@ -240,15 +250,24 @@ static const char *hpccpp_telemetry_lost(const struct sock *sk, const struct hpc
 }
 
 /*
- * Until U is first measured, W grows as in slow start, unless flows start at line rate. It
- * pauses while the response is due that makes the first one a measurement.
+ * The first response has shown a queue of more than T / 8: as in an incast, whose flows start
+ * together.
+ */
+static bool hpccpp_queue_at_start(const struct hpccpp_flow *f)
+{
+	return hpccpp_queued_us(&f->model) * (8ULL * NSEC_PER_USEC) > hpccpp_base_rtt_ns(f);
+}
+
+/*
+ * Until U is first measured, W grows as in slow start, unless flows start at line rate. If the
+ * first response shows a queue, W does not grow until the second one measures U.
  */
 static void hpccpp_slow_start(struct sock *sk, const struct rate_sample *rs, u64 now)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
 
-	if (f->telemetry || f->unmeasured == 1 || READ_ONCE(line_rate_mbps.value) ||
+	if (f->telemetry || (f->unmeasured == 1 && hpccpp_queue_at_start(f)) || READ_ONCE(line_rate_mbps.value) ||
 	    rs->acked_sacked <= 0 || inet_csk(sk)->icsk_ca_state != TCP_CA_Open ||
 	    !tcp_is_cwnd_limited(sk))
 		return;
@@ -264,6 +283,12 @@ static noinline void hpccpp_take_response(struct sock *sk, struct hpccpp_flow *f
 
 	if (hpccpp_read_response(f, &m))
 		hpccpp_on_response(sk, &m, now);
+}
+
+/* Data is in flight or waits to be sent. */
+static bool hpccpp_has_data(const struct sock *sk)
+{
+	return tcp_sk(sk)->packets_out || tcp_sk(sk)->write_seq != tcp_sk(sk)->snd_nxt;
 }
 
 /* On every ACK. */
@@ -285,6 +310,7 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 		hpccpp_rtt_sample(&f->rtt, rs->rtt_us);
 	hpccpp_slow_start(sk, rs, now);
 	hpccpp_apply_window(sk, rs->acked_sacked > 0);
+	f->idle_ns = hpccpp_has_data(sk) ? 0 : max(now, tcp_sk(sk)->tcp_wstamp_ns);
 	if (!tcp_sk(sk)->packets_out || !hpccpp_probe_due(sk, now))
 		return;
 	lost = hpccpp_telemetry_lost(sk, f, now);
@@ -319,12 +345,42 @@ static void hpccpp_release(struct sock *sk)
 	hpccpp_flow_free(f);
 }
 
+/*
+ * After a pause a flow starts as a new one does: W is from a network of a while ago, and a sample
+ * that covers the pause shows the load of that time.
+ */
+static void hpccpp_restart(struct sock *sk, struct hpccpp_flow *f, u64 now)
+{
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 cwnd = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
+
+	hpccpp_integrate_window(sk, f, now);
+	hpccpp_model_init(&f->model, hpccpp_first_window(sk, f, cwnd ? cwnd : TCP_INIT_CWND));
+	f->prior_w = f->model.w;
+	f->sample.sent_ns = 0;
+	f->comparable_ns = 0;
+	f->telemetry = false;
+	f->idle_ns = 0;
+	trace_hpccpp_window(sk, "idle", &f->model, hpccpp_base_rtt_ns(f));
+	hpccpp_apply_window(sk, false);
+}
+
+/* Nothing was sent for HPCCPP_IDLE_RTTS, because there was nothing to send. */
+static bool hpccpp_was_idle(const struct sock *sk, const struct hpccpp_flow *f, u64 now)
+{
+	u64 rtt = max_t(u64, hpccpp_base_rtt_ns(f), hpccpp_srtt_ns(sk));
+
+	return f->idle_ns && now > f->idle_ns + HPCCPP_IDLE_RTTS * rtt;
+}
+
 /* Data is about to be sent, with nothing in flight. */
 static void hpccpp_tx_start(struct sock *sk)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	u64 now = ktime_get_ns();
 
+	if (ca->flow && hpccpp_was_idle(sk, ca->flow, now))
+		hpccpp_restart(sk, ca->flow, now);
 	if (!ca->flow) {
 		hpccpp_begin_flow(sk, now);
 	} else if (hpccpp_probe_due(sk, now)) {

@@ -43,6 +43,7 @@ struct hpccpp_probe {
  * @sent_id:	id of the latest probe
  * @got_id:	id of the latest accepted response
  * @full:	@response has not been read yet
+ * @response_ns: when @response arrived
  * @response:	the mailbox: the latest accepted response
  *
  * The socket's lock protects the rest:
@@ -57,14 +58,16 @@ struct hpccpp_probe {
  *		scheduled under @paced_w
  * @sample:	the probe of the previous sample
  * @probe_ns:	when the latest probe was sent
+ * @arrived_ns:	when the response that was read last arrived
  * @answer_ns:	when the latest response was read, or the wait for one began
  * @comparable_ns: hpccpp_comparable_ns() of @model's records, or 0 if there are none
  * @retry_ns:	fallback: time between probes
+ * @idle_ns:	from when on a packet could have left, but there was none; 0: there was one
  * @unanswered:	probes sent since the latest response
  * @partial:	responses since the latest one with the records of all nodes
  * @unmeasured:	responses since the latest one that measured U, while data was sent
  * @gso:	limit on the segments of a TSO packet
- * @telemetry:	U has been measured since the connection began or fell back
+ * @telemetry:	U has been measured since the connection began, fell back or was idle
  * @second:	fallback: one more probe is due soon, to compare with the first one
  */
 struct hpccpp_flow {
@@ -76,6 +79,7 @@ struct hpccpp_flow {
 	u32 sent_id;
 	u32 got_id;
 	bool full;
+	u64 response_ns;
 	struct int_msg response;
 
 	struct hpccpp_model model;
@@ -88,9 +92,11 @@ struct hpccpp_flow {
 	u64 paced_ns;
 	struct hpccpp_probe sample;
 	u64 probe_ns;
+	u64 arrived_ns;
 	u64 answer_ns;
 	u64 comparable_ns;
 	u64 retry_ns;
+	u64 idle_ns;
 	u32 unanswered;
 	u32 partial;
 	u32 unmeasured;
@@ -167,13 +173,16 @@ static inline u64 hpccpp_srtt_ns(const struct sock *sk)
 	return (u64)(tcp_sk(sk)->srtt_us >> 3) * NSEC_PER_USEC;
 }
 
-/* The path's RTT without queues, as measured; 0 before the first measurement */
+static inline u32 hpccpp_rtt_ns(u32 us)
+{
+	return us == HPCCPP_RTT_UNKNOWN ? 0 : clamp_t(u64, (u64)us * NSEC_PER_USEC,
+						      HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS);
+}
+
+/* The smallest RTT; 0 before the first measurement */
 static inline u32 hpccpp_min_rtt_ns(const struct hpccpp_flow *f)
 {
-	u32 us = READ_ONCE(f->rtt.min_us);
-
-	return us == ~0U ? 0 : clamp_t(u64, (u64)us * NSEC_PER_USEC, HPCCPP_T_MIN_NS,
-				       HPCCPP_T_MAX_NS);
+	return hpccpp_rtt_ns(READ_ONCE(f->rtt.min_us));
 }
 
 /* T; 0 while it is unknown */
@@ -181,7 +190,8 @@ static inline u32 hpccpp_base_rtt_ns(const struct hpccpp_flow *f)
 {
 	u32 t_ns = READ_ONCE(base_rtt_ns.value);
 
-	return t_ns ? max(t_ns, HPCCPP_T_MIN_NS) : hpccpp_min_rtt_ns(f);
+	return t_ns ? max(t_ns, HPCCPP_T_MIN_NS) :
+		      hpccpp_rtt_ns(READ_ONCE(f->rtt.base_us));
 }
 
 /* --- W over time ----------------------------------------------------------------- */

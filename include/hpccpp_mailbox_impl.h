@@ -101,6 +101,7 @@ static void hpccpp_handle_response(struct net *net, struct sock *sk, const struc
 		spin_lock(&f->lock);
 		if (hpccpp_id_expected(f, m->id)) {
 			f->response = *m;
+			f->response_ns = ktime_get_ns();
 			f->got_id = m->id;
 			f->full = true;
 		} else {
@@ -129,6 +130,7 @@ static inline bool hpccpp_read_response(struct hpccpp_flow *f, struct int_msg *m
 	spin_lock_bh(&f->lock);
 	full = f->full;
 	*m = f->response;
+	f->arrived_ns = f->response_ns;
 	f->full = false;
 	spin_unlock_bh(&f->lock);
 	return full;

@@ -27,6 +27,8 @@
 /* N of the largest W_ai, where N is not given */
 #define HPCCPP_FEW_FLOWS	10U
 #define HPCCPP_MEAN_SHIFT	6	/* of U: 64 samples */
+#define HPCCPP_NEWCOMER		32U	/* samples for which a flow is a newcomer */
+#define HPCCPP_W_MIN_SHIFT	5	/* the smallest window is a 32nd of a packet */
 
 #define HPCCPP_TS_WRAP_NS	((u64)INT_TS_NS << INT_TS_BITS)
 
@@ -36,8 +38,9 @@
  * @reference:	Wc from which the latest update computed W, bytes in Q8
  * @w:		window W, bytes in Q8
  * @u:		U, normalised inflight bytes of the busiest link, Q20
- * @mean_u:	mean of U over about 64 samples, Q20
+ * @mean_u:	mean of U over about 64 samples, Q20; 0: no sample yet
  * @stage:	incStage
+ * @newcomer:	samples for which the flow is still a newcomer
  * @nhop:	number of records in @hop; 0: none yet
  * @path_id:	pathID of the records
  * @busiest:	index of the link that the latest measurement chose
@@ -50,6 +53,7 @@ struct hpccpp_model {
 	u32 u;
 	u32 mean_u;
 	u8 stage;
+	u8 newcomer;
 	u8 nhop;
 	u8 busiest;
 	u16 path_id;
@@ -86,6 +90,7 @@ struct hpccpp_settings {
  * @t_ns:	T, base RTT, HPCCPP_T_MIN_NS to HPCCPP_T_MAX_NS
  * @eta:	target utilisation, Q20, above 0
  * @max_stage:	maxStage
+ * @bdp:	B * T of the slowest link, bytes in Q8
  * @w_ai:	W_ai, bytes in Q8
  * @w_min:	smallest window, bytes in Q8
  * @w_max:	largest window, bytes in Q8, at most HPCCPP_W_MAX
@@ -94,6 +99,7 @@ struct hpccpp_config {
 	u32 t_ns;
 	u32 eta;
 	u32 max_stage;
+	u64 bdp;
 	u64 w_ai;
 	u64 w_min;
 	u64 w_max;
@@ -126,7 +132,7 @@ static inline void hpccpp_model_init(struct hpccpp_model *m, u64 w)
 {
 	memset(m, 0, sizeof(*m));
 	m->u = HPCCPP_U_ONE;
-	m->mean_u = HPCCPP_U_ONE;
+	m->newcomer = HPCCPP_NEWCOMER;
 	m->w = fp_min(w, HPCCPP_W_MAX);
 	m->wc = m->w;
 }
@@ -147,14 +153,18 @@ static inline u64 hpccpp_w_ai(u64 w_init, u32 eta, u32 n)
  * W_ai where N is not given. Windows come to rest where what all flows add is what the
  * multiplicative decrease takes: U - eta shows that sum, and all flows of a link see the
  * same U. So W_ai is that of a few flows, and an eighth of it for each (1 - eta) that the
- * mean of U is above eta: 2 flows rest at U = 0.96, 100 at 1.00, 1000 at 1.05 (eta = 0.95).
- * A flow's own share would not do: W_ai in proportion to W evens nothing out.
- * Between powers of two linear.
+ * mean of U is above eta: 2 flows rest at U = 0.96, 100 at 0.99 (eta = 0.95). Where W is below a
+ * packet there are more flows than packets: then it falls to a 32nd, in proportion to what W lacks
+ * of a packet, and 1000 flows rest at 1.01, not at 1.04. Steeper for all, it would multiply
+ * differences between the U that flows measure behind their own bursts.
+ * A flow's own share alone would not do: W_ai in proportion to W evens nothing out.
+ * Between powers of two linear. @w and @mss: bytes in Q8.
  */
-static inline u64 hpccpp_w_ai_by_load(u64 w_init, u32 eta, u32 mean_u)
+static inline u64 hpccpp_w_ai_by_load(u64 w_init, u32 eta, u32 mean_u, u64 w, u64 mss)
 {
 	u64 w_ai = hpccpp_w_ai(w_init, eta, HPCCPP_FEW_FLOWS);
-	u64 halvings = fp_mul_div(fp_sub(mean_u, eta), 3 * (u64)HPCCPP_U_ONE,
+	u64 lacks = fp_sub(HPCCPP_U_ONE, fp_mul_div(w, HPCCPP_U_ONE, mss));
+	u64 halvings = fp_mul_div(fp_sub(mean_u, eta), 3 * (u64)HPCCPP_U_ONE + 2 * lacks,
 				  fp_sub(HPCCPP_U_ONE, eta));
 
 	if (halvings >> HPCCPP_U_Q >= 32)
@@ -163,16 +173,22 @@ static inline u64 hpccpp_w_ai_by_load(u64 w_init, u32 eta, u32 mean_u)
 	return w_ai - fp_mul_shr(w_ai, halvings & (HPCCPP_U_ONE - 1), HPCCPP_U_Q + 1);
 }
 
+/* The load from which on U says little about the number of flows, as in an incast. */
+static inline u32 hpccpp_overload(u32 eta)
+{
+	return eta + 4 * fp_sub(HPCCPP_U_ONE, eta);
+}
+
 /*
- * A sample of U joins the mean. One that is far from eta, as in an incast, counts as 4 times
- * (1 - eta) away: it says little about the number of flows.
+ * A sample of U joins the mean, which starts at eta. One that is further from eta than
+ * hpccpp_overload() counts as that far away.
  */
 static inline void hpccpp_mean_update(struct hpccpp_model *m, u32 eta)
 {
-	u64 far = 4 * fp_sub(HPCCPP_U_ONE, eta);
-	u64 u = fp_max(fp_min(m->u, eta + far), fp_sub(eta, far));
+	u32 most = hpccpp_overload(eta), mean = m->mean_u ? m->mean_u : eta;
+	u64 u = fp_max(fp_min(m->u, most), fp_sub(eta, most - eta));
 
-	m->mean_u = m->mean_u - (m->mean_u >> HPCCPP_MEAN_SHIFT) + (u >> HPCCPP_MEAN_SHIFT);
+	m->mean_u = mean - (mean >> HPCCPP_MEAN_SHIFT) + (u >> HPCCPP_MEAN_SHIFT);
 }
 
 /* Time after which a counter in the records of a port of this speed wraps, ns. */
@@ -265,7 +281,7 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
 {
 	u32 mbps = hpccpp_slowest_mbps(m);
 	u64 mss = (u64)s->mss << HPCCPP_W_Q;
-	u64 bdp, full;
+	u64 full;
 
 	if (s->line_mbps && s->line_mbps < mbps)
 		mbps = s->line_mbps;
@@ -274,11 +290,11 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
 	c->eta = fp_fraction(s->eta_permille, 1000, HPCCPP_U_Q);
 	c->max_stage = s->max_stage;
 	c->w_ai = (u64)s->w_ai_bytes << HPCCPP_W_Q;
-	bdp = hpccpp_bdp(mbps, s->t_ns);
+	c->bdp = hpccpp_bdp(mbps, s->t_ns);
 	if (!s->w_ai_bytes)
-		c->w_ai = s->flows ? hpccpp_w_ai(bdp, c->eta, s->flows) :
-				     hpccpp_w_ai_by_load(bdp, c->eta, m->mean_u);
-	c->w_min = mss / 16;
+		c->w_ai = s->flows ? hpccpp_w_ai(c->bdp, c->eta, s->flows) :
+				     hpccpp_w_ai_by_load(c->bdp, c->eta, m->mean_u, m->w, mss);
+	c->w_min = mss >> HPCCPP_W_MIN_SHIFT;
 	/* A delayed ACK may cover two packets: W has to let them wait. */
 	full = hpccpp_bdp(mbps, s->fill_ns);
 	c->w_max = fp_min(mbps ? full + mss * 2 : HPCCPP_W_MAX, fp_min(s->w_limit, HPCCPP_W_MAX));
@@ -297,6 +313,19 @@ static inline u64 hpccpp_increase(const struct hpccpp_config *c, u64 w, u64 elap
 	u64 most = fp_mul_div(w, fp_sub(HPCCPP_U_ONE, c->eta), HPCCPP_U_ONE);
 
 	return fp_max(fp_min(fp_mul_div(c->w_ai, rounds, 1), most), c->w_ai);
+}
+
+/*
+ * W_ai of a newcomer: that of N = 1, but at most half of W, unless the link is overloaded. It
+ * begins with a few packets where others have whole shares, and its burst may be over before
+ * @w_ai has brought it a share. When all flows of a link are newcomers, the overload ends this.
+ */
+static inline u64 hpccpp_newcomer_w_ai(const struct hpccpp_model *m,
+				       const struct hpccpp_config *c)
+{
+	u64 most = fp_min(hpccpp_w_ai(c->bdp, c->eta, 1), m->w / 2);
+
+	return m->u < hpccpp_overload(c->eta) ? fp_max(c->w_ai, most) : c->w_ai;
 }
 
 /*
@@ -417,14 +446,16 @@ static inline u64 hpccpp_compute_wind(struct hpccpp_model *m, const struct hpccp
 #define HPCCPP_RTT_PERIOD	32U	/* samples */
 
 /**
- * struct hpccpp_rtt - the path's RTT without queues, as the ACKs show it
- * @min_us:	T in microseconds; HPCCPP_RTT_UNKNOWN before the first measurement
+ * struct hpccpp_rtt - the path's RTT without queues, as ACKs and telemetry show it
+ * @base_us:	T in microseconds; HPCCPP_RTT_UNKNOWN before the first measurement
+ * @min_us:	the smallest RTT, with what waited in queues then
  * @latest_us:	the latest RTT
  * @period_us:	the smallest RTT of the present period
  * @queued_us:	the longest wait in the path's queues in the present period
  * @samples:	telemetry samples in the present period
  */
 struct hpccpp_rtt {
+	u32 base_us;
 	u32 min_us;
 	u32 latest_us;
 	u32 period_us;
@@ -435,6 +466,7 @@ struct hpccpp_rtt {
 static inline void hpccpp_rtt_init(struct hpccpp_rtt *r, u32 us)
 {
 	memset(r, 0, sizeof(*r));
+	r->base_us = us;
 	r->min_us = us;
 	r->latest_us = us;
 	r->period_us = HPCCPP_RTT_UNKNOWN;
@@ -444,8 +476,36 @@ static inline void hpccpp_rtt_init(struct hpccpp_rtt *r, u32 us)
 static inline void hpccpp_rtt_sample(struct hpccpp_rtt *r, u32 us)
 {
 	r->latest_us = us;
+	r->base_us = fp_min(r->base_us, us);
 	r->min_us = fp_min(r->min_us, us);
 	r->period_us = fp_min(r->period_us, us);
+}
+
+/*
+ * A probe took @us, of which @queued_us in queues. Without this a flow that begins while there is
+ * a queue takes that for a part of T, and so for none.
+ */
+static inline void hpccpp_rtt_unqueued(struct hpccpp_rtt *r, u64 us, u64 queued_us)
+{
+	if (us > queued_us && queued_us >= us / 2)
+		r->base_us = fp_min(r->base_us, us - queued_us);
+}
+
+/*
+ * How long the queues were at both of two samples, @m's and @msg, microseconds; 0 if they are not of
+ * the same path.
+ */
+static inline u32 hpccpp_standing_us(const struct hpccpp_model *m, const struct int_msg *msg)
+{
+	u64 us = 0;
+	unsigned int i;
+
+	if (m->nhop != msg->nhop || m->path_id != msg->path_id)
+		return 0;
+	for (i = 0; i < m->nhop; i++)
+		us += fp_mul_div(fp_min(m->hop[i].qlen, msg->hop[i].qlen) * INT_QLEN_BYTES, 8,
+				 int_speed_mbps(msg->hop[i].speed));
+	return fp_min(us, U32_MAX);
 }
 
 /* How long a packet waits in the queues of the latest sample, microseconds, rounded up. */
@@ -471,11 +531,35 @@ static inline void hpccpp_rtt_follow(struct hpccpp_rtt *r, u32 queued_us)
 	if (++r->samples < HPCCPP_RTT_PERIOD)
 		return;
 	if (r->period_us != HPCCPP_RTT_UNKNOWN &&
-	    r->period_us > (u64)r->min_us + r->min_us / 4 + r->queued_us)
-		r->min_us = r->period_us - r->queued_us;
+	    r->period_us > (u64)r->base_us + r->base_us / 4 + r->queued_us) {
+		r->base_us = r->period_us - r->queued_us;
+		r->min_us = fp_max(r->min_us, r->base_us);
+	}
 	r->period_us = HPCCPP_RTT_UNKNOWN;
 	r->queued_us = 0;
 	r->samples = 0;
+}
+
+/*
+ * The U that a flow's first sample shows: there is no txRate yet, but a port with a queue sends at
+ * rate B. 0: none of the queues takes T / 8 or longer.
+ */
+static inline u32 hpccpp_first_load(struct hpccpp_model *m, u32 t_ns)
+{
+	u64 load = 0;
+	unsigned int i;
+
+	for (i = 0; i < m->nhop; i++) {
+		/* as in hpccpp_link_load() */
+		u64 u = fp_mul_div((u64)m->hop[i].qlen * INT_QLEN_BYTES * 8000, HPCCPP_U_ONE,
+				   (u64)int_speed_mbps(m->hop[i].speed) * t_ns);
+
+		if (u > load) {
+			load = u;
+			m->busiest = i;
+		}
+	}
+	return load < HPCCPP_U_ONE / 8 ? 0 : fp_min(load + HPCCPP_U_ONE, U32_MAX);
 }
 
 /*
@@ -487,14 +571,30 @@ static inline enum hpccpp_result hpccpp_step(struct hpccpp_model *m,
 {
 	const struct hpccpp_settings *set = &s->settings;
 	u32 drain_ns = hpccpp_drain_ns(m->w, set->mss, set->t_ns);
+	bool begins = !m->nhop && m->newcomer == HPCCPP_NEWCOMER;
 	enum hpccpp_result result = hpccpp_measure(m, s->msg, set->t_ns, drain_ns, s->elapsed_ns);
+	u32 first = begins && result == HPCCPP_BASELINE ? hpccpp_first_load(m, set->t_ns) : 0;
 	struct hpccpp_config c;
 
+	if (first) {
+		m->u = first;
+		hpccpp_config_set(&c, m, set);
+		c.w_ai = 0;
+		m->reference = m->w;
+		m->wc = m->w;
+		hpccpp_compute_wind(m, &c, true);
+		return HPCCPP_BASELINE;
+	}
 	if (result != HPCCPP_MEASURED)
 		return result;
 	hpccpp_mean_update(m, fp_fraction(set->eta_permille, 1000, HPCCPP_U_Q));
 	hpccpp_config_set(&c, m, set);
 	c.w_ai = hpccpp_increase(&c, m->w, s->elapsed_ns);
+	if (m->newcomer) {
+		m->newcomer--;
+		if (!set->w_ai_bytes && !set->flows)
+			c.w_ai = hpccpp_newcomer_w_ai(m, &c);
+	}
 	m->reference = hpccpp_reference(m, &c, s->sent_w);
 	m->wc = m->reference;
 	hpccpp_compute_wind(m, &c, true);

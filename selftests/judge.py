@@ -638,8 +638,9 @@ def check_hpccpp_model(args: argparse.Namespace) -> None:
     """The draft's U and W in floating point, from the telemetry of CAPTURE (one hop of GBPS,
     default parameters), against those of TRACE: windows, largest difference of U, largest
     relative difference of W, windows in a wrong stage."""
-    eta, max_stage, mss = 0.95, 5, 1448
-    u_mean = 1.0    # of 64 samples; W_ai follows it
+    eta, max_stage, mss = 0.95, 0, 1448
+    newcomer = 32   # samples
+    u_mean = eta    # of 64 samples; W_ai follows it
     loads = link_loads(args.capture, args.gbps)
     bytes_per_ns = args.gbps / 8
     u_average = worst_u = worst_w = got_u = 0.0
@@ -665,7 +666,11 @@ def check_hpccpp_model(args: argparse.Namespace) -> None:
             stage += 1
         halvings = 3 * max(u_mean - eta, 0) / (1 - eta)
         whole = math.floor(halvings)
-        w += bytes_per_ns * rtt * (1 - eta) / 10 / 2**whole * (1 - (halvings - whole) / 2)
+        if newcomer and u_average < eta + 4 * (1 - eta):
+            w += bytes_per_ns * rtt * (1 - eta)     # half of W is more: the flow is alone
+        else:
+            w += bytes_per_ns * rtt * (1 - eta) / 10 / 2**whole * (1 - (halvings - whole) / 2)
+        newcomer -= newcomer > 0
         w = min(w, bytes_per_ns * (rtt + 1000) + 2 * mss)
         worst_w = max(worst_w, abs(w / (e.number("w_q8") / 256) - 1))
         wrong += stage != e.number("stage")

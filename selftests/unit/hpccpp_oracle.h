@@ -85,11 +85,14 @@ static inline long double draft_ewma(long double u_old, long double u, long doub
 
 /*
  * W_ai where N is not given, in bytes: that of 10 flows, divided by 8 for each (1 - eta) that
- * the mean of U is above eta; linear between halvings.
+ * the mean of U is above eta, by up to 32 if W is only this part of a packet; linear between
+ * halvings.
  */
-static inline long double load_w_ai(long double bdp, long double eta, long double mean_u)
+static inline long double load_w_ai(long double bdp, long double eta, long double mean_u,
+				    long double packets)
 {
-	long double halvings = eta < 1 ? 3 * fmaxl(mean_u - eta, 0) / (1 - eta) : 0;
+	long double per = 3 + 2 * (1 - fminl(packets, 1));
+	long double halvings = eta < 1 ? per * fmaxl(mean_u - eta, 0) / (1 - eta) : 0;
 	long double whole = floorl(halvings);
 
 	return bdp * (1 - eta) / 10 * exp2l(-whole) * (1 - (halvings - whole) / 2);

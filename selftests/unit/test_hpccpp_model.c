@@ -327,38 +327,47 @@ static void hpccpp_bdp__products(void **state)
 	}
 }
 
-/* H5, N not given: W_ai is that of few flows at eta and below, and falls with the mean of U. */
+/* H5, N not given: W_ai is that of few flows at eta and below; it falls with the mean of U and W. */
 static void hpccpp_w_ai_by_load__oracle(void **state)
 {
 	const u32 eta = HPCCPP_U_ONE / 20 * 19;
-	u64 bdp = 125000 << HPCCPP_W_Q, least = U64_MAX, got;
+	const u64 mss = 1448 << HPCCPP_W_Q;
+	u64 bdp = 125000 << HPCCPP_W_Q, w, least = U64_MAX, got;
 	int i;
 
 	(void)state;
-	assert_int_equal(hpccpp_w_ai_by_load(bdp, eta, 0), hpccpp_w_ai(bdp, eta, 10));
-	assert_int_equal(hpccpp_w_ai_by_load(bdp, eta, eta), hpccpp_w_ai(bdp, eta, 10));
-	expect(near_rel(hpccpp_w_ai_by_load(bdp, eta, HPCCPP_U_ONE), hpccpp_w_ai(bdp, eta, 80),
-			0.001L), "%lu", hpccpp_w_ai_by_load(bdp, eta, HPCCPP_U_ONE));
-	assert_int_equal(hpccpp_w_ai_by_load(bdp, eta, U32_MAX), 0);
-	assert_int_equal(hpccpp_w_ai_by_load(bdp, HPCCPP_U_ONE, U32_MAX), 0);
+	assert_int_equal(hpccpp_w_ai_by_load(bdp, eta, 0, mss, mss), hpccpp_w_ai(bdp, eta, 10));
+	assert_int_equal(hpccpp_w_ai_by_load(bdp, eta, eta, 0, mss), hpccpp_w_ai(bdp, eta, 10));
+	got = hpccpp_w_ai_by_load(bdp, eta, HPCCPP_U_ONE, mss, mss);
+	expect(near_rel(got, hpccpp_w_ai(bdp, eta, 80), 0.001L), "%lu", got);
+	got = hpccpp_w_ai_by_load(bdp, eta, HPCCPP_U_ONE, 0, mss);
+	expect(near_rel(got, hpccpp_w_ai(bdp, eta, 320), 0.001L), "%lu", got);
+	assert_int_equal(hpccpp_w_ai_by_load(bdp, eta, U32_MAX, mss, mss), 0);
+	assert_int_equal(hpccpp_w_ai_by_load(bdp, HPCCPP_U_ONE, U32_MAX, mss, mss), 0);
 	for (i = 0; i < 1000; i++) {	/* never rises with U */
-		u64 w_ai = hpccpp_w_ai_by_load(bdp, eta, eta + i * (HPCCPP_U_ONE - eta) / 100);
+		u64 w_ai = hpccpp_w_ai_by_load(bdp, eta, eta + i * (HPCCPP_U_ONE - eta) / 100,
+					       mss / 2, mss);
 
 		expect(w_ai <= least, "%d: %lu", i, w_ai);
 		least = w_ai;
 	}
 	for (i = 0; i < CASES; i++) {
 		u32 e = rnd_range(HPCCPP_U_ONE / 10, HPCCPP_U_ONE), mean;
-		long double want;
+		long double want, slack;
 
 		bdp = rnd_upto((u64)1 << 59);
+		w = rnd_upto(2 * mss);
 		mean = rnd() % 2 ? rnd_upto(U32_MAX) :
 				   fp_min(e + rnd_upto(12 * (u64)(HPCCPP_U_ONE - e)), U32_MAX);
 		want = load_w_ai(bdp, (long double)e / HPCCPP_U_ONE,
-				 (long double)mean / HPCCPP_U_ONE);
-		/* halvings are rounded down to a unit of Q20; each product loses one */
-		got = hpccpp_w_ai_by_load(bdp, e, mean);
-		expect(near_abs(got, want, 2 + want * 2 * U_UNIT) || want < bdp / 4e9L,
+				 (long double)mean / HPCCPP_U_ONE, (long double)w / mss);
+		/*
+		 * Halvings are rounded down to a unit of Q20, and what W lacks of a packet up to one;
+		 * each product loses one.
+		 */
+		slack = 2 + 4 * fmaxl(mean - (long double)e, 0) / (HPCCPP_U_ONE - e + 1);
+		got = hpccpp_w_ai_by_load(bdp, e, mean, w, mss);
+		expect(near_abs(got, want, 2 + want * slack * U_UNIT) || want < bdp / 4e9L,
 		       "%lu, not %Lf: eta %u mean %u", got, want, e, mean);
 	}
 }
@@ -376,7 +385,7 @@ static void hpccpp_mean_update__bounds(void **state)
 		u32 far = 4 * (HPCCPP_U_ONE - eta);
 
 		hpccpp_model_init(&m, 0);
-		mean = m.mean_u;
+		mean = eta;
 		for (k = 0; k < 1000; k++) {
 			m.u = rnd() % 2 ? rnd_upto(U32_MAX) : rnd_range(0, 2 * HPCCPP_U_ONE);
 			low = fmaxl((long double)eta - far, 0);
@@ -404,6 +413,7 @@ static void hpccpp_config_set__draft(void **state)
 		struct hpccpp_model m = {
 			.nhop = 1 + rnd() % INT_HOPS_MAX,
 			.mean_u = rnd_upto(2 * (u64)HPCCPP_U_ONE),
+			.w = rnd_upto((u64)2 * mss << HPCCPP_W_Q),
 		};
 		struct hpccpp_settings set;
 		struct hpccpp_config c;
@@ -419,7 +429,7 @@ static void hpccpp_config_set__draft(void **state)
 		w_ai = given ? given :
 		       flows ? mbps * t_ns / 8000 * (1000 - eta) / 1000 / flows :
 		       load_w_ai(mbps * t_ns / 8000, eta / 1000.0L,
-				 (long double)m.mean_u / HPCCPP_U_ONE);
+				 (long double)m.mean_u / HPCCPP_U_ONE, m.w / 256.0L / mss);
 		set = (struct hpccpp_settings){
 			.t_ns = t_ns, .fill_ns = fill_ns, .eta_permille = eta,
 			.max_stage = i & 0xff, .w_ai_bytes = given, .flows = flows, .mss = mss,
@@ -436,7 +446,8 @@ static void hpccpp_config_set__draft(void **state)
 		       "%lu, not %Lf", c.w_ai, w_ai);
 		expect(near_abs(c.w_max / 256.0L, fminl(bdp + 2 * mss, HPCCPP_W_MAX / 256.0L),
 				1 / 256.0L), "%lu, not %Lf", c.w_max, bdp);
-		expect(near_abs(c.w_min / 256.0L, mss / 16.0L, 1 / 256.0L), "%lu", c.w_min);
+		expect(near_abs(c.bdp / 256.0L, mbps * t_ns / 8000, 1 / 256.0L), "%lu", c.bdp);
+		expect(near_abs(c.w_min / 256.0L, mss / 32.0L, 1 / 256.0L), "%lu", c.w_min);
 	}
 }
 
@@ -498,6 +509,44 @@ static void hpccpp_increase__rounds(void **state)
 		most = (1 - (long double)c.eta / HPCCPP_U_ONE) * w;
 		want = fmaxl(fminl(want, most), c.w_ai);
 		expect(near_abs(hpccpp_increase(&c, w, elapsed), want, 1), "%lu %lu", w, elapsed);
+	}
+}
+
+/* H5, N not given: a newcomer adds W_ai of N = 1, at most W / 2, unless the link is overloaded */
+static void hpccpp_newcomer_w_ai__bounds(void **state)
+{
+	struct hpccpp_config c = {
+		.eta = HPCCPP_U_ONE / 4 * 3, .bdp = 100000 << HPCCPP_W_Q, .w_ai = 1000 << HPCCPP_W_Q,
+	};
+	struct hpccpp_model m;
+	int i;
+
+	(void)state;
+	hpccpp_model_init(&m, 80000 << HPCCPP_W_Q);
+	m.u = c.eta;
+	assert_int_equal(hpccpp_newcomer_w_ai(&m, &c), 25000 << HPCCPP_W_Q);
+	m.w = 20000 << HPCCPP_W_Q;
+	assert_int_equal(hpccpp_newcomer_w_ai(&m, &c), 10000 << HPCCPP_W_Q);
+	m.w = 1000 << HPCCPP_W_Q;		/* never less than others add */
+	assert_int_equal(hpccpp_newcomer_w_ai(&m, &c), 1000 << HPCCPP_W_Q);
+	m.w = 20000 << HPCCPP_W_Q;
+	m.u = HPCCPP_U_ONE / 4 * 7 - 1;
+	assert_int_equal(hpccpp_newcomer_w_ai(&m, &c), 10000 << HPCCPP_W_Q);
+	m.u++;					/* overload: 0.75 + 4 * 0.25 */
+	assert_int_equal(hpccpp_newcomer_w_ai(&m, &c), 1000 << HPCCPP_W_Q);
+	for (i = 0; i < CASES; i++) {
+		u32 eta = rnd_range(HPCCPP_U_ONE / 10, HPCCPP_U_ONE);
+		long double one = HPCCPP_U_ONE, want;
+
+		c.eta = eta;
+		c.bdp = rnd_upto((u64)1 << 59);
+		c.w_ai = rnd_upto((u64)1 << 50);
+		m.w = rnd_upto(HPCCPP_W_MAX);
+		m.u = rnd_upto(2 * (u64)HPCCPP_U_ONE);
+		want = fminl(c.bdp * (1 - eta / one), m.w / 2);
+		want = m.u / one < eta / one + 4 * (1 - eta / one) ? fmaxl(want, c.w_ai) : c.w_ai;
+		expect(near_abs(hpccpp_newcomer_w_ai(&m, &c), want, 1 + want / 1e15L), "%lu %lu",
+		       c.bdp, m.w);
 	}
 }
 
@@ -573,8 +622,46 @@ static void hpccpp_rtt__follows(void **state)
 	hpccpp_rtt_sample(&r, 305);
 	hpccpp_rtt_follow(&r, 0);
 	assert_int_equal(r.min_us, 295);
+	assert_int_equal(r.base_us, 295);
 	hpccpp_rtt_sample(&r, 90);
 	assert_int_equal(r.min_us, 90);
+	assert_int_equal(r.base_us, 90);
+}
+
+/* T is the RTT less the queues; the smallest RTT remains what was measured */
+static void hpccpp_rtt__unqueued(void **state)
+{
+	struct hpccpp_model m = {
+		.nhop = 2, .path_id = 7, .hop = { { .speed = 6, .qlen = 1250 }, { .speed = 6, .qlen = 3000 } },
+	};
+	struct int_msg msg = {
+		.nhop = 2, .path_id = 7, .hop = { { .speed = 6, .qlen = 2500 }, { .speed = 6, .qlen = 125 } },
+	};
+	struct hpccpp_rtt r;
+	unsigned int i;
+
+	(void)state;
+	/* of each queue the smaller one: 100 kB and 10 kB at 10 Gb/s */
+	assert_int_equal(hpccpp_standing_us(&m, &msg), 88);
+	msg.path_id = 8;
+	assert_int_equal(hpccpp_standing_us(&m, &msg), 0);
+	msg.path_id = 7;
+	msg.nhop = 1;
+	assert_int_equal(hpccpp_standing_us(&m, &msg), 0);
+	hpccpp_rtt_init(&r, 300);
+	hpccpp_rtt_unqueued(&r, 310, 200);
+	assert_int_equal(r.base_us, 110);
+	assert_int_equal(r.min_us, 300);
+	hpccpp_rtt_unqueued(&r, 400, 200);	/* not smaller */
+	hpccpp_rtt_unqueued(&r, 200, 200);	/* nothing left: the probe did not wait that long */
+	assert_int_equal(r.base_us, 110);
+	/* a T that was too small is corrected after a period */
+	for (i = 0; i < HPCCPP_RTT_PERIOD; i++) {
+		hpccpp_rtt_sample(&r, 310);
+		hpccpp_rtt_follow(&r, 30);
+	}
+	assert_int_equal(r.base_us, 280);
+	assert_int_equal(r.min_us, 300);
 }
 
 /* Two records of one port, 10 us apart at 10 Gb/s, with this many bytes sent in between */
@@ -621,6 +708,89 @@ static void hpccpp_step__window(void **state)
 	/* the same telemetry again: no time has passed on the node */
 	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_STALE);
 	assert_true(m.wc == m.w);
+}
+
+/* The first sample of a flow sets U and W if it shows a queue of T / 8 or more, as full links do */
+static void hpccpp_step__first_queue(void **state)
+{
+	struct hpccpp_sample s = {
+		.settings = {
+			.t_ns = 10000, .fill_ns = 10000, .eta_permille = 950,
+			.mss = 1000, .w_limit = HPCCPP_W_MAX,
+		},
+	};
+	struct int_msg first, second;
+	struct hpccpp_model m;
+
+	(void)state;
+	two_samples(&first, &second, 12480);
+	s.msg = &first;
+	hpccpp_model_init(&m, 12500 << HPCCPP_W_Q);
+	first.hop[0].qlen = 19;			/* 1520 bytes at 10 Gb/s: 1.2 us */
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
+	assert_int_equal(m.w, 12500 << HPCCPP_W_Q);
+	hpccpp_model_init(&m, 12500 << HPCCPP_W_Q);
+	first.nhop = 2;
+	first.hop[1] = (struct int_hop){ .ts = 1, .speed = 8, .qlen = 19 };
+	first.hop[0].qlen = 150;		/* 12000 bytes: 0.96 B * T */
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
+	assert_int_equal(m.busiest, 0);
+	expect(near_rel(m.u / (long double)HPCCPP_U_ONE, 1.96L, 1e-5L), "%u", m.u);
+	expect(near_rel(m.w, (12500 << HPCCPP_W_Q) * 0.95L / 1.96L, 1e-5L), "%lu", m.w);
+	/* later, a new path with a queue: the old path's W has to do until it is measured */
+	m.newcomer--;
+	first.path_id = 9;
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
+	expect(near_rel(m.w, (12500 << HPCCPP_W_Q) * 0.95L / 1.96L, 1e-5L), "%lu", m.w);
+}
+
+/*
+ * Two flows: one has all of the link, one begins with an 8th of it. Both get a sample per RTT. The
+ * newcomer has a third of the link after 32 RTTs, not only half of that; if N is given, W_ai is as
+ * given from the start.
+ */
+static u64 newcomer_share(u32 flows)
+{
+	const u64 bdp = 125000 << HPCCPP_W_Q;
+	struct hpccpp_model m[2];
+	u64 sent[2], now = 1000000, bytes = 0;
+	struct int_msg msg = { .room = 5, .nhop = 1, .hop = { { .speed = 6 } } };
+	struct hpccpp_sample s = {
+		.msg = &msg, .elapsed_ns = 100000,
+		.settings = {
+			.t_ns = 100000, .fill_ns = 100000, .eta_permille = 950, .flows = flows,
+			.mss = 1448, .w_limit = HPCCPP_W_MAX,
+		},
+	};
+	int i, k;
+
+	hpccpp_model_init(&m[0], bdp / 100 * 95);
+	m[0].newcomer = 0;
+	hpccpp_model_init(&m[1], bdp / 8);
+	sent[0] = m[0].w;
+	sent[1] = m[1].w;
+	for (i = 0; i < 33; i++) {
+		u64 load = sent[0] + sent[1];
+
+		now += 100000;
+		bytes += fp_min(load, bdp) >> HPCCPP_W_Q;
+		msg.hop[0].ts = now / INT_TS_NS & 0xffffff;
+		msg.hop[0].tx = bytes / int_tx_unit(6) & 0xfffff;
+		msg.hop[0].qlen = (fp_sub(load, bdp) >> HPCCPP_W_Q) / INT_QLEN_BYTES;
+		for (k = 0; k < 2; k++) {
+			s.sent_w = sent[k];
+			sent[k] = m[k].w;
+			hpccpp_step(&m[k], &s);
+		}
+	}
+	return 100 * m[1].w / (m[0].w + m[1].w);
+}
+
+static void hpccpp_loop__newcomer(void **state)
+{
+	(void)state;
+	expect(newcomer_share(0) >= 33, "%lu", newcomer_share(0));
+	expect(newcomer_share(100) <= 20, "%lu", newcomer_share(100));
 }
 
 /*
@@ -672,10 +842,14 @@ int main(void)
 		cmocka_unit_test(hpccpp_config_set__draft),
 		cmocka_unit_test(hpccpp_config_set__own_link),
 		cmocka_unit_test(hpccpp_increase__rounds),
+		cmocka_unit_test(hpccpp_newcomer_w_ai__bounds),
 		cmocka_unit_test(hpccpp_probe_ns__bounds),
 		cmocka_unit_test(hpccpp_reduced__never_above),
 		cmocka_unit_test(hpccpp_rtt__follows),
+		cmocka_unit_test(hpccpp_rtt__unqueued),
 		cmocka_unit_test(hpccpp_step__window),
+		cmocka_unit_test(hpccpp_step__first_queue),
+		cmocka_unit_test(hpccpp_loop__newcomer),
 		cmocka_unit_test(hpccpp_loop__converges),
 	};
 
