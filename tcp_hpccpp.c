@@ -30,7 +30,12 @@
  *  - W is limited to B * T of the slowest link, and W_ai is a fraction of that: the draft's
  *    flows cannot send faster than their own link either.
  *  - W_ai follows the mean of U, unless N is given (5): flows share evenly when they are
- *    few, and hardly make a queue when they are a thousand.
+ *    few, and hardly make a queue when they are a thousand. For its first 32 samples a flow
+ *    uses W_ai of N = 1, so that it gets a share while its burst lasts.
+ *  - maxStage is 0: its authors found 5 to be of use to their NIC only. max_stage=5 is the draft's.
+ *  - A first response that shows a queue sets U: a port with a queue sends at rate B. T is the
+ *    RTT less the queues, if a flow begins behind one.
+ *  - A flow that had nothing to send for 4 RTTs starts as a new one does.
  *  - With a window below a packet the queue counts against the time between packets, not T.
  *  - Probes come more often than once per RTT if a counter of figure 4 could wrap between
  *    two of them. Without a measured sample W grows as in slow start.

@@ -280,12 +280,44 @@ idle_beyond_wrap()
 	client 10.0.0.1 send=5000000 sleep=0.9 send=5000000 sleep=2.3 send=5000000
 	trace_off "$TMP/trace"
 	expect "measured samples" "$(results 0)" -ge 100
-	expect "first samples" "$(results 1)" -eq 1
-	expect "stale samples" "$(results 2)" -eq 2
+	# after each pause the flow starts again
+	expect "first samples" "$(results 1)" -eq 3
+	expect "stale samples" "$(results 2)" -eq 0
 	expect "samples above U = 2" "$(field u_q20 <"$TMP/trace" | awk '$1 > 2^21 { n++ } END { print n + 0 }')" -eq 0
 	expect "changes of mode" "$(grep -c hpccpp_mode "$TMP/trace")" -eq 0
 }
 declare_test idle_beyond_wrap "H16" "pauses longer than a wrap of txBytes and of the timestamp: the measurement restarts"
+
+# A flow that begins beside one that has the link
+newcomer()
+{
+	needs_virtual
+	dumbbell 2 100us
+	node sw egress 10gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 60ms >/dev/null &
+	sleep 0.02
+	in_ns h2 flowgen long --to 10.0.0.1 --cc hpccpp --size 1M >"$TMP/flow.json" || fail "flow failed"
+	wait $!
+	# a fair share takes 1.8 ms, 10 packets per RTT take 7
+	expect "1 MB beside a long flow, us" "$(($(flow_field duration_ns) / 1000))" -le 3500
+}
+declare_test newcomer "H5" "a flow that begins beside a long one gets its share within 32 RTTs"
+
+after_pause()
+{
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 10gbit
+	sink
+	trace_on hpccpp/hpccpp_window
+	client 10.0.0.1 send=3000000 acked sleep=0.01 send=3000000 acked sleep=0.01 send=3000000 acked
+	trace_off "$TMP/trace"
+	expect "starts after a pause" "$(grep -c cause=idle "$TMP/trace")" -eq 2
+	expect "W then, packets" "$(windows idle | awk '{ print $1 / 1448 }' | sort -u)" = 10
+	expect "measured again after the last pause" "$(tac "$TMP/trace" | sed '/cause=idle/q' | grep -c cause=telemetry)" -ge 5
+}
+declare_test after_pause "H4" "a flow that had nothing to send for 4 RTTs starts as a new one does"
 
 # The last two probes before a pause are lost, and two are enough for fallback
 idle_after_loss()
