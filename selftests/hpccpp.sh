@@ -668,7 +668,7 @@ attacked()
 	in_ns h1 cat /proc/net/hpccpp >"$TMP/before.h1.hpccpp"
 	in_ns r cat /proc/net/int_reflector >"$TMP/before.r.int_reflector"
 	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" "${ip/ipv6/ip6}"
-	in_ns sw int_hostile "$@" 100000 0.045 >"$TMP/hostile" &
+	in_ns sw int_hostile "$@" 100000 0.043 >"$TMP/hostile" &
 	TO=$to send --size 50M
 	wait $!
 	stop_captures
