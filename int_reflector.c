@@ -177,6 +177,8 @@ static u64 rx_flow_step(struct rx_flow *f, const struct sock *sk, const struct i
 			.eta_permille = READ_ONCE(eta_permille.value),
 			.max_stage = READ_ONCE(max_stage.value),
 			.flows = READ_ONCE(flows.value),
+			.wc_previous = READ_ONCE(wc_previous.value),
+			.queue_per_rtt = READ_ONCE(queue_per_rtt.value),
 			.mss = READ_ONCE(tcp_sk(sk)->advmss),
 			.w_limit = HPCCPP_W_MAX,
 		},

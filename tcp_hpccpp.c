@@ -85,6 +85,8 @@ static void hpccpp_settings_of(const struct sock *sk, struct hpccpp_settings *s)
 	s->mss = max_t(u32, tcp_sk(sk)->mss_cache, 1);
 	s->w_limit = tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk);
 	s->line_mbps = READ_ONCE(line_rate_mbps.value);
+	s->wc_previous = READ_ONCE(wc_previous.value);
+	s->queue_per_rtt = READ_ONCE(queue_per_rtt.value);
 }
 
 /*

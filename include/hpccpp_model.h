@@ -72,6 +72,8 @@ struct hpccpp_model {
  * @w_limit:	limit on W that is none of the path's, bytes in Q8: snd_cwnd_clamp
  * @line_mbps:	the host's own link, Mb/s; 0: unknown. Where nodes hide their rates (9.1)
  *		it is the only rate that is known
+ * @wc_previous: Wc is the previous W, as in the draft
+ * @queue_per_rtt: the queue always counts against B * T, as in the draft
  */
 struct hpccpp_settings {
 	u32 t_ns;
@@ -83,6 +85,8 @@ struct hpccpp_settings {
 	u32 mss;
 	u64 w_limit;
 	u32 line_mbps;
+	bool wc_previous;
+	bool queue_per_rtt;
 };
 
 /**
@@ -570,7 +574,8 @@ static inline enum hpccpp_result hpccpp_step(struct hpccpp_model *m,
 					     const struct hpccpp_sample *s)
 {
 	const struct hpccpp_settings *set = &s->settings;
-	u32 drain_ns = hpccpp_drain_ns(m->w, set->mss, set->t_ns);
+	u32 drain_ns = set->queue_per_rtt ? set->t_ns :
+					    hpccpp_drain_ns(m->w, set->mss, set->t_ns);
 	bool begins = !m->nhop && m->newcomer == HPCCPP_NEWCOMER;
 	enum hpccpp_result result = hpccpp_measure(m, s->msg, set->t_ns, drain_ns, s->elapsed_ns);
 	u32 first = begins && result == HPCCPP_BASELINE ? hpccpp_first_load(m, set->t_ns) : 0;
@@ -595,7 +600,7 @@ static inline enum hpccpp_result hpccpp_step(struct hpccpp_model *m,
 		if (!set->w_ai_bytes && !set->flows)
 			c.w_ai = hpccpp_newcomer_w_ai(m, &c);
 	}
-	m->reference = hpccpp_reference(m, &c, s->sent_w);
+	m->reference = set->wc_previous ? m->w : hpccpp_reference(m, &c, s->sent_w);
 	m->wc = m->reference;
 	hpccpp_compute_wind(m, &c, true);
 	return result;

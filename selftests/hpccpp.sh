@@ -1061,7 +1061,7 @@ parameters()
 	needs_virtual	# with all checkers on each refusal takes half a second
 	refused eta_permille=99 eta_permille=1001 max_stage=256 flows=1000001 w_ai_bytes=1048577 base_rtt_ns=1000000001 \
 		line_rate_mbps=1600001 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=15 probes_lost=0 \
-		probes_lost=13 probe_packets=65 reprobe_max_ms=0 dscp=64 receiver_based=2 eta_permille=x dscp=-1
+		probes_lost=13 probe_packets=65 reprobe_max_ms=0 dscp=64 receiver_based=2 wc_previous=2 queue_per_rtt=2 eta_permille=x dscp=-1
 	PARAM=$REFLECTOR refused dscp=64 max_rate=0
 	refused_at_load eta_permille=0
 	load eta_permille=900 flows=10

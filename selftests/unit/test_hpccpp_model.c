@@ -710,6 +710,50 @@ static void hpccpp_step__window(void **state)
 	assert_true(m.wc == m.w);
 }
 
+/* H3, H1: with wc_previous Wc is the previous W; with queue_per_rtt a queue counts against B * T */
+static void hpccpp_step__letter(void **state)
+{
+	struct hpccpp_sample s = {
+		.elapsed_ns = 10000, .sent_w = 6000 << HPCCPP_W_Q,
+		.settings = {
+			.t_ns = 10000, .fill_ns = 10000, .eta_permille = 950, .flows = 1000000,
+			.mss = 1000, .w_limit = HPCCPP_W_MAX, .wc_previous = true,
+		},
+	};
+	struct int_msg first, second;
+	struct hpccpp_model m;
+	long double u;
+
+	(void)state;
+	two_samples(&first, &second, 12480);
+	hpccpp_model_init(&m, 12000 << HPCCPP_W_Q);
+	s.msg = &first;
+	hpccpp_step(&m, &s);
+	s.msg = &second;
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_MEASURED);
+	u = (long double)m.u / HPCCPP_U_ONE;
+	assert_int_equal(m.reference, 12000 << HPCCPP_W_Q);
+	expect(near_abs(m.w, m.reference / (u / 0.95L), 300), "%lu", m.w);
+	/* half a packet, and a queue of B * T: it counts as 1, by default as 1/2 */
+	first.hop[0].qlen = 12500 / INT_QLEN_BYTES;
+	second.hop[0].qlen = first.hop[0].qlen;
+	hpccpp_model_init(&m, 500 << HPCCPP_W_Q);
+	m.newcomer = 0;
+	s.msg = &first;
+	hpccpp_step(&m, &s);
+	s.msg = &second;
+	hpccpp_step(&m, &s);
+	expect(near_abs(m.u / (long double)HPCCPP_U_ONE, u + 0.5L, 0.02L), "%u", m.u);
+	s.settings.queue_per_rtt = true;
+	hpccpp_model_init(&m, 500 << HPCCPP_W_Q);
+	m.newcomer = 0;
+	s.msg = &first;
+	hpccpp_step(&m, &s);
+	s.msg = &second;
+	hpccpp_step(&m, &s);
+	expect(near_abs(m.u / (long double)HPCCPP_U_ONE, u + 1, 0.02L), "%u", m.u);
+}
+
 /* The first sample of a flow sets U and W if it shows a queue of T / 8 or more, as full links do */
 static void hpccpp_step__first_queue(void **state)
 {
@@ -848,6 +892,7 @@ int main(void)
 		cmocka_unit_test(hpccpp_rtt__follows),
 		cmocka_unit_test(hpccpp_rtt__unqueued),
 		cmocka_unit_test(hpccpp_step__window),
+		cmocka_unit_test(hpccpp_step__letter),
 		cmocka_unit_test(hpccpp_step__first_queue),
 		cmocka_unit_test(hpccpp_loop__newcomer),
 		cmocka_unit_test(hpccpp_loop__converges),
