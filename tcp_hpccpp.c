@@ -274,8 +274,8 @@ static void hpccpp_slow_start(struct sock *sk, const struct rate_sample *rs, u64
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
 
-	if (f->telemetry || (f->unmeasured == 1 && hpccpp_queue_at_start(f)) || READ_ONCE(line_rate_mbps.value) ||
-	    rs->acked_sacked <= 0 || inet_csk(sk)->icsk_ca_state != TCP_CA_Open ||
+	if (f->telemetry || (f->unmeasured == 1 && hpccpp_queue_at_start(f)) ||
+	    READ_ONCE(line_rate_mbps.value) || rs->acked_sacked <= 0 || inet_csk(sk)->icsk_ca_state != TCP_CA_Open ||
 	    !tcp_is_cwnd_limited(sk))
 		return;
 	hpccpp_integrate_window(sk, f, now);

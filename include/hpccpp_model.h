@@ -496,8 +496,8 @@ static inline void hpccpp_rtt_unqueued(struct hpccpp_rtt *r, u64 us, u64 queued_
 }
 
 /*
- * How long the queues were at both of two samples, @m's and @msg, microseconds; 0 if they are not of
- * the same path.
+ * How long the queues were at both of two samples, @m's and @msg, microseconds; 0 if they are
+ * not of the same path.
  */
 static inline u32 hpccpp_standing_us(const struct hpccpp_model *m, const struct int_msg *msg)
 {

@@ -327,7 +327,7 @@ static void hpccpp_bdp__products(void **state)
 	}
 }
 
-/* H5, N not given: W_ai is that of few flows at eta and below; it falls with the mean of U and W. */
+/* H5, N not given: W_ai is that of few flows at eta and below; it falls with U and with W. */
 static void hpccpp_w_ai_by_load__oracle(void **state)
 {
 	const u32 eta = HPCCPP_U_ONE / 20 * 19;
@@ -362,8 +362,8 @@ static void hpccpp_w_ai_by_load__oracle(void **state)
 		want = load_w_ai(bdp, (long double)e / HPCCPP_U_ONE,
 				 (long double)mean / HPCCPP_U_ONE, (long double)w / mss);
 		/*
-		 * Halvings are rounded down to a unit of Q20, and what W lacks of a packet up to one;
-		 * each product loses one.
+		 * Halvings are rounded down to a unit of Q20, and what W lacks of a packet up to
+		 * one; each product loses one.
 		 */
 		slack = 2 + 4 * fmaxl(mean - (long double)e, 0) / (HPCCPP_U_ONE - e + 1);
 		got = hpccpp_w_ai_by_load(bdp, e, mean, w, mss);
@@ -516,7 +516,8 @@ static void hpccpp_increase__rounds(void **state)
 static void hpccpp_newcomer_w_ai__bounds(void **state)
 {
 	struct hpccpp_config c = {
-		.eta = HPCCPP_U_ONE / 4 * 3, .bdp = 100000 << HPCCPP_W_Q, .w_ai = 1000 << HPCCPP_W_Q,
+		.eta = HPCCPP_U_ONE / 4 * 3, .bdp = 100000 << HPCCPP_W_Q,
+		.w_ai = 1000 << HPCCPP_W_Q,
 	};
 	struct hpccpp_model m;
 	int i;
@@ -632,10 +633,12 @@ static void hpccpp_rtt__follows(void **state)
 static void hpccpp_rtt__unqueued(void **state)
 {
 	struct hpccpp_model m = {
-		.nhop = 2, .path_id = 7, .hop = { { .speed = 6, .qlen = 1250 }, { .speed = 6, .qlen = 3000 } },
+		.nhop = 2, .path_id = 7,
+		.hop = { { .speed = 6, .qlen = 1250 }, { .speed = 6, .qlen = 3000 } },
 	};
 	struct int_msg msg = {
-		.nhop = 2, .path_id = 7, .hop = { { .speed = 6, .qlen = 2500 }, { .speed = 6, .qlen = 125 } },
+		.nhop = 2, .path_id = 7,
+		.hop = { { .speed = 6, .qlen = 2500 }, { .speed = 6, .qlen = 125 } },
 	};
 	struct hpccpp_rtt r;
 	unsigned int i;
@@ -779,13 +782,13 @@ static void hpccpp_step__first_queue(void **state)
 	first.hop[0].qlen = 150;		/* 12000 bytes: 0.96 B * T */
 	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
 	assert_int_equal(m.busiest, 0);
-	expect(near_rel(m.u / (long double)HPCCPP_U_ONE, 1.96L, 1e-5L), "%u", m.u);
-	expect(near_rel(m.w, (12500 << HPCCPP_W_Q) * 0.95L / 1.96L, 1e-5L), "%lu", m.w);
+	expect(near_rel(m.u / (long double)HPCCPP_U_ONE, 1.96L, 0.00001L), "%u", m.u);
+	expect(near_rel(m.w, (12500 << HPCCPP_W_Q) * 0.95L / 1.96L, 0.00001L), "%lu", m.w);
 	/* later, a new path with a queue: the old path's W has to do until it is measured */
 	m.newcomer--;
 	first.path_id = 9;
 	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
-	expect(near_rel(m.w, (12500 << HPCCPP_W_Q) * 0.95L / 1.96L, 1e-5L), "%lu", m.w);
+	expect(near_rel(m.w, (12500 << HPCCPP_W_Q) * 0.95L / 1.96L, 0.00001L), "%lu", m.w);
 }
 
 /*
