@@ -32,7 +32,8 @@
  *  - W_ai follows the mean of U, unless N is given (5): flows share evenly when they are
  *    few, and hardly make a queue when they are a thousand. For its first 32 samples a flow
  *    uses W_ai of N = 1, so that it gets a share while its burst lasts.
- *  - maxStage is 0: its authors found 5 to be of use to their NIC only. max_stage=5 is the draft's.
+ *  - maxStage is 1: freed bandwidth is used sooner than with 5, the draft's. With 0 shares are
+ *    uneven where receivers hold packets back.
  *  - A first response that shows a queue sets U: a port with a queue sends at rate B. T is the
  *    RTT less the queues, if a flow begins behind one.
  *  - A flow that had nothing to send for 4 RTTs starts as a new one does.

@@ -10,7 +10,7 @@
 
 CC_PARAM(eta_permille, 950, 100, 1000, 0644, "above 1000 queues would be the target",
 	 "target utilisation eta in 1/1000, 100 to 1000 (draft 5)");
-CC_PARAM(max_stage, 0, 0, 255, 0644, "8 bits",
+CC_PARAM(max_stage, 1, 0, 255, 0644, "8 bits",
 	 "additive increases before a multiplicative one, 0 to 255; 5 in the draft (5)");
 CC_PARAM(flows, 0, 0, 1000000, 0644, "W_ai is W_init * (1 - eta) / flows",
 	 "N, flows on a link at which queues are still near zero (draft 5); 0: by U's mean");

@@ -638,7 +638,7 @@ def check_hpccpp_model(args: argparse.Namespace) -> None:
     """The draft's U and W in floating point, from the telemetry of CAPTURE (one hop of GBPS,
     default parameters), against those of TRACE: windows, largest difference of U, largest
     relative difference of W, windows in a wrong stage."""
-    eta, max_stage, mss = 0.95, 0, 1448
+    eta, max_stage, mss = 0.95, 1, 1448
     newcomer = 32   # samples
     u_mean = eta    # of 64 samples; W_ai follows it
     loads = link_loads(args.capture, args.gbps)

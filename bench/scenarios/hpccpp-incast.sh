@@ -8,7 +8,7 @@ TOPOLOGY='
                                               base RTT 10 us'
 ROWS="dctcp hpccpp"
 VARIANTS=("stage=5 iw=10" "stage=0 iw=10" "stage=5 iw=3" "stage=0 iw=3")
-PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 0 is the default, 5 is from the draft","iw":"initial window of HPCC++, packets; DCTCP has 10","starts":"at random within 1 us","N":100,"T":"10 us","limit":"2 MB","first windows":"60 x 10 packets are 908 kB, 60 x 3 are 272 kB, sent before any feedback"}'
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","iw":"initial window of HPCC++, packets; DCTCP has 10","starts":"at random within 1 us","N":100,"T":"10 us","limit":"2 MB","first windows":"60 x 10 packets are 908 kB, 60 x 3 are 272 kB, sent before any feedback"}'
 COLUMNS_SHOWN='["queue_max_kb","drops","rpc_p50_us","rpc_p99_us","retrans"]'
 REFERENCE=dctcp
 GOALS='[

@@ -10,7 +10,7 @@ TOPOLOGY='
 ROWS="dctcp hpccpp"
 VARIANTS=("rate=10gbit rtt=100us stage=5" "rate=10gbit rtt=100us stage=0"
 	"rate=100gbit rtt=10us stage=5" "rate=100gbit rtt=10us stage=0")
-PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 0 is the default, 5 is from the draft","N":16,"joins, leaves":"after 200 and 700 RTTs","joined":"RTTs from the second flow to 5 in a row with the total within 5 % of eta*C and no more than 5 packets waiting","reclaimed":"RTTs from its end to the first with 95 % of eta*C"}'
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":16,"joins, leaves":"after 200 and 700 RTTs","joined":"RTTs from the second flow to 5 in a row with the total within 5 % of eta*C and no more than 5 packets waiting","reclaimed":"RTTs from its end to the first with 95 % of eta*C"}'
 COLUMNS_SHOWN='["joined_rtts","reclaimed_rtts","join_queue_max","jain_end","drops"]'
 REFERENCE=dctcp
 GOALS='[
@@ -19,7 +19,7 @@ GOALS='[
 	{"metric":"jain_end","row":"hpccpp","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95 in the last 50 of 500 RTTs together (W_init / W_ai is 320)"}]'
 ANSWER="With HPCC++ the total rate is right and the queue is short {range joined_rtts hpccpp} after a second flow starts; with DCTCP that does not happen in the 500 RTTs until it leaves."
 CONCLUSION="HPCC++ senders read the link's load from telemetry, so both adjust within a few RTTs. DCTCP learns
-one bit per packet, and keeps a queue of about K packets. stage=0, the default, uses freed bandwidth sooner
+one bit per packet, and keeps a queue of about K packets. stage=0 uses freed bandwidth sooner
 than stage=5, because each step may multiply the window at once."
 
 run_scenario()

@@ -16,7 +16,7 @@ for _r in 10gbit 100gbit; do
 		done
 	done
 done
-PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 0 is the default, 5 is from the draft","N":100,"T":"the base RTT, as a parameter","start":"initial window of 10 packets","counted":"the second half; 10 Gb/s: 40 ms of 80 ms at 100 us, 20 ms of 40 ms at 10 us; 100 Gb/s: 10 ms of 20 ms, 4 ms of 8 ms"}'
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":100,"T":"the base RTT, as a parameter","start":"initial window of 10 packets","counted":"the second half; 10 Gb/s: 40 ms of 80 ms at 100 us, 20 ms of 40 ms at 10 us; 100 Gb/s: 10 ms of 20 ms, 4 ms of 8 ms"}'
 COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_p99_pkts","delay_p99_us","drops","jain","probe_share"]'
 REFERENCE=dctcp
 GOALS='[

@@ -14,7 +14,7 @@ for _l in websearch hadoop; do
 		VARIANTS+=("load=$_l rtt=$_t stage=5" "load=$_l rtt=$_t stage=0")
 	done
 done
-PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 0 is the default, 5 is from the draft","N":100,"line rate":"10 Gb/s, known","slowdown":"completion time / (2 RTTs, one of them the handshake'"'"'s, + size with headers / 10 Gb/s)","requests":"Poisson, a connection each, 2.39 Gb/s of payload from each of 4 hosts for 1 s: with headers 10 Gb/s","drawn":"the load that the seed drew, % of the two trunks"}'
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":100,"line rate":"10 Gb/s, known","slowdown":"completion time / (2 RTTs, one of them the handshake'"'"'s, + size with headers / 10 Gb/s)","requests":"Poisson, a connection each, 2.39 Gb/s of payload from each of 4 hosts for 1 s: with headers 10 Gb/s","drawn":"the load that the seed drew, % of the two trunks"}'
 COLUMNS_SHOWN='["drawn_load","count_small","slow_p50_small","slow_p99_small","slow_p99_medium","slow_p50_large","slow_p99_large","failed"]'
 REFERENCE=dctcp
 GOALS='[
