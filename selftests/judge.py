@@ -739,11 +739,14 @@ def check_int_queue(args: argparse.Namespace) -> None:
 
 
 def check_receiver_windows(args: argparse.Namespace) -> None:
-    """Windows that the receiver sent, in CAPTURE; those less than LEAST microseconds after the
-    one before; those that the sender's TRACE did not take as they are."""
+    """Windows that the receiver sent, in CAPTURE at the sender; those whose probe left less than
+    LEAST microseconds after the probe of the one before; those that the sender's TRACE did not
+    take as they are. (Windows themselves come closer together while a queue gets shorter.)"""
+    probes = {ident: nanoseconds(time) for time, ident in
+              rows(args.capture, "int.type == 1", "frame.time_epoch", "int.id")}
     times, said = [], []
-    for time, options in rows(args.capture, "int.type == 3", "frame.time_epoch", "int.options"):
-        times.append(nanoseconds(time))
+    for ident, options in rows(args.capture, "int.type == 3", "int.id", "int.options"):
+        times.append(probes[ident])
         said.append(int(options) * 64 * 256)    # bytes, Q8
     taken = [e.number("w_q8") for e in events_of(args.trace, "hpccpp_window")
              if e.values["cause"] == "receiver"]
