@@ -663,13 +663,13 @@ attacked()
 	shift 2
 	# a message behind IPv4 options is recognised, one behind an IPv6 extension header is not
 	[ "$ip" = ipv6 ] || replays="replay options"
-	TO=$to send --size 50M
+	TO=$to send --size 52M
 	alone=$(flow_field goodput_bps)
 	in_ns h1 cat /proc/net/hpccpp >"$TMP/before.h1.hpccpp"
 	in_ns r cat /proc/net/int_reflector >"$TMP/before.r.int_reflector"
 	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" "${ip/ipv6/ip6}"
-	in_ns sw int_hostile "$@" 100000 0.043 >"$TMP/hostile" &
-	TO=$to send --size 50M
+	in_ns sw int_hostile "$@" 100000 0.045 >"$TMP/hostile" &
+	TO=$to send --size 52M
 	wait $!
 	stop_captures
 	goodput=$(flow_field goodput_bps)
