@@ -1018,6 +1018,26 @@ retransmits_at_once()
 }
 declare_test retransmits_at_once "" "in recovery an ACK releases a retransmission, although more than W is in flight"
 
+rack_retransmits()
+{
+	needs_virtual
+	command -v nft >/dev/null || skip "no nft"
+	dumbbell 1 50ms
+	node sw egress 1gbit
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 20
+	sink
+	# only the second and the third of 20 packets arrive: two SACKs, so that RACK waits for a
+	# quarter of the RTT. No ACK comes after that; 17 packets are in flight, and W is 11.
+	drop_data '{ 0, 3-19 }'
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+	client 10.0.0.1 send=28960
+	stop_captures
+	packets "$TMP/h.pcap" 'tcp.dstport == 5299 && tcp.len > 500' tcp.seq frame.time_relative >"$TMP/data"
+	# the timeout comes after 250 ms or more
+	between "first retransmission after the first data, ms" "$(awk -F'\t' 'NR == 1 { t = $2 } seen[$1]++ { printf "%.1f\n", ($2 - t) * 1000; exit }' "$TMP/data")" 62 90
+}
+declare_test rack_retransmits "" "RACK's timer starts recovery: the retransmission leaves at once, although more than W is in flight"
+
 longer_path()
 {
 	local t
