@@ -487,12 +487,13 @@ static inline void hpccpp_rtt_sample(struct hpccpp_rtt *r, u32 us)
 
 /*
  * A probe took @us, of which @queued_us in queues. Without this a flow that begins while there is
- * a queue takes that for a part of T, and so for none.
+ * a queue takes that for a part of T, and so for none. The probe itself may have found a shorter
+ * queue than the records show, if others send in bursts: T is at least an eighth of @us.
  */
 static inline void hpccpp_rtt_unqueued(struct hpccpp_rtt *r, u64 us, u64 queued_us)
 {
 	if (us > queued_us && queued_us >= us / 2)
-		r->base_us = fp_min(r->base_us, us - queued_us);
+		r->base_us = fp_min(r->base_us, fp_max(us - queued_us, us / 8));
 }
 
 /*

@@ -1059,6 +1059,40 @@ longer_path()
 }
 declare_test longer_path "H5" "T follows a path that gets longer, within 100 RTTs"
 
+# t_behind MOST OPTION...: T of a flow of h1 that begins beside a flow of h2 with these options
+# of flowgen, microseconds: 90 to MOST
+t_behind()
+{
+	local most=$1
+
+	shift
+	in_ns h2 flowgen long --to 10.0.0.1 --cc reno --duration 80ms "$@" >/dev/null &
+	sleep 0.04
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+	trace_on hpccpp/hpccpp_window
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 30ms >/dev/null || fail "flow failed"
+	trace_off "$TMP/trace"
+	stop_captures
+	wait $!
+	expect "RTT of the handshake, us" "$(packets "$TMP/h.pcap" 'tcp.flags.syn == 1' frame.time_relative | awk 'END { print int($1 * 1e6) }')" -ge 900
+	between "T, us ($*)" "$(($(grep cause=telemetry "$TMP/trace" | field t_ns | tail -n1) / 1000))" 90 "$most"
+}
+
+behind_a_queue()
+{
+	needs_virtual
+	dumbbell 2 100us
+	node sw egress 1gbit
+	# the receive window limits the other flow: most of it waits
+	in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 131072 262144"
+	serve r
+	t_behind 250
+	# the send buffer does: it is refilled by thirds, and the queue rises and falls
+	in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 131072 6291456"
+	t_behind 600 --sndbuf 512Ki
+}
+declare_test behind_a_queue "H5" "a flow that begins behind a queue does not take the queue for a part of T"
+
 retransmission_rtt()
 {
 	needs_virtual

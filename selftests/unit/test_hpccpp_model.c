@@ -658,6 +658,8 @@ static void hpccpp_rtt__unqueued(void **state)
 	hpccpp_rtt_unqueued(&r, 400, 200);	/* not smaller */
 	hpccpp_rtt_unqueued(&r, 200, 200);	/* nothing left: the probe did not wait that long */
 	assert_int_equal(r.base_us, 110);
+	hpccpp_rtt_unqueued(&r, 400, 390);	/* not below an eighth */
+	assert_int_equal(r.base_us, 50);
 	/* a T that was too small is corrected after a period */
 	for (i = 0; i < HPCCPP_RTT_PERIOD; i++) {
 		hpccpp_rtt_sample(&r, 310);
