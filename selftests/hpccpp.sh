@@ -1023,12 +1023,14 @@ rack_retransmits()
 	needs_virtual
 	command -v nft >/dev/null || skip "no nft"
 	dumbbell 1 50ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
 	node sw egress 1gbit
 	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 20
 	sink
-	# only the second and the third of 20 packets arrive: two SACKs, so that RACK waits for a
-	# quarter of the RTT. No ACK comes after that; 17 packets are in flight, and W is 11.
+	# Only the second and the third of 20 packets arrive: two SACKs, so that RACK waits for a
+	# quarter of the RTT. They are marked, so W is 10; 17 packets are in flight, and no ACK comes.
 	drop_data '{ 0, 3-19 }'
+	in_ns sw nft add rule ip t f iifname p1 ip length '>' 500 ip ecn set ce || fail "nft"
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
 	client 10.0.0.1 send=28960
 	stop_captures
