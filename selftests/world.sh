@@ -345,7 +345,9 @@ declare_test timeouts "P8 D9 L13" "timeouts in Open, Disorder, CWR, Recovery and
 # The late packet arrives while its retransmission is on the way: timestamps show it
 undo()
 {
-	LONG_LINK="netem limit 100000 delay 20ms" path
+	LONG_LINK="pfifo limit 100000" path
+	# on the way back: HPCC++ would take packets under way behind the stamps for a queue
+	in_ns sw tc qdisc replace dev p1 root netem limit 1000000 delay 25ms
 	# HPCC++ waits for the telemetry of an RTT with each step
 	cells --yields=hpccpp=0.7 --shows=TCPFullUndo,TCPPartialUndo "${SLOW_LDCP[@]}" \
 		up=450000 acked fate=2 up=1448 fate=0 up=100000 acked sleep=0.1 up=2000000 acked
