@@ -267,21 +267,24 @@ static bool hpccpp_queue_at_start(const struct hpccpp_flow *f)
 }
 
 /*
- * Until U is first measured, W grows as in slow start, unless flows start at line rate. If the
- * first response shows a queue, W does not grow until the second one measures U.
+ * Until U is first measured, W grows as in slow start, unless flows start at line rate. After the
+ * first response, which tells a queue but no rate, it grows half as fast, and if there is a
+ * queue, not at all.
  */
 static void hpccpp_slow_start(struct sock *sk, const struct rate_sample *rs, u64 now)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
+	u64 delivered;
 
 	if (f->telemetry || (f->unmeasured == 1 && hpccpp_queue_at_start(f)) ||
-	    READ_ONCE(line_rate_mbps.value) || rs->acked_sacked <= 0 || inet_csk(sk)->icsk_ca_state != TCP_CA_Open ||
-	    !tcp_is_cwnd_limited(sk))
+	    READ_ONCE(line_rate_mbps.value) || rs->acked_sacked <= 0 ||
+	    inet_csk(sk)->icsk_ca_state != TCP_CA_Open || !tcp_is_cwnd_limited(sk))
 		return;
 	hpccpp_integrate_window(sk, f, now);
-	f->model.w = min3(f->model.w + rs->acked_sacked * hpccpp_mss_q8(sk), (u64)HPCCPP_W_MAX,
-			  tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk));
+	delivered = rs->acked_sacked * hpccpp_mss_q8(sk);
+	f->model.w = min3(f->model.w + (f->unmeasured == 1 ? delivered / 2 : delivered),
+			  (u64)HPCCPP_W_MAX, tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk));
 }
 
 /* Not inlined: kernels that initialise all variables would clear @m on every ACK. */
