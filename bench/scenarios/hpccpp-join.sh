@@ -8,7 +8,8 @@ TOPOLOGY='
                                      (stamps, or RED step at RTT*C/7)
                                       base RTT rtt'
 ROWS="dctcp hpccpp"
-VARIANTS=("rate=10gbit rtt=100us stage=5" "rate=10gbit rtt=100us stage=0"
+VARIANTS=("rate=10gbit rtt=100us stage=1" "rate=100gbit rtt=10us stage=1"
+	"rate=10gbit rtt=100us stage=5" "rate=10gbit rtt=100us stage=0"
 	"rate=100gbit rtt=10us stage=5" "rate=100gbit rtt=10us stage=0")
 PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":16,"joins, leaves":"after 200 and 700 RTTs","joined":"RTTs from the second flow to 5 in a row with the total within 5 % of eta*C and no more than 5 packets waiting","reclaimed":"RTTs from its end to the first with 95 % of eta*C"}'
 COLUMNS_SHOWN='["joined_rtts","reclaimed_rtts","join_queue_max","jain_end","drops"]'

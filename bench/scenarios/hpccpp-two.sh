@@ -9,7 +9,7 @@ TOPOLOGY='
      to 400 RTTs          5 Gb/s  25 Gb/s
      to 600 RTTs         25 Gb/s  10 Gb/s'
 ROWS="dctcp hpccpp"
-VARIANTS=("stage=5" "stage=0")
+VARIANTS=("stage=1" "stage=5" "stage=0")
 PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":16,"T":"the base RTT, as a parameter","queue":"both queues together","followed":"RTTs from the change to the first of 5 in a row with the rate within 5 % of eta*C of the tighter link and no more than 5 packets waiting","K of DCTCP":"for 25 Gb/s, at both ports"}'
 COLUMNS_SHOWN='["down_rtts","up_rtts","down_queue_max","queue_after_mean","drops"]'
 REFERENCE=dctcp
@@ -19,8 +19,10 @@ GOALS='[
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss"}]'
 ANSWER="HPCC++ follows a drop of the tighter link in {range down_rtts hpccpp} and a rise in {range up_rtts hpccpp}; DCTCP needs {range up_rtts dctcp} for the rise and does not reach the rate after the drop with less than 5 packets queued."
 CONCLUSION="The tighter of the two links changes from one port to the other. HPCC++ takes the maximum of both
-links' loads, so it follows the right one. stage=0 meets both goals of 5 RTTs. With stage=5, as in the draft, up to five
-additive increases come before a multiplicative one."
+links' loads, so it follows the right one. An additive increase before each multiplicative one (stage=1,
+the default) makes the first measurement after the drop an RTT older, and stage=5, as in the draft,
+delays the rise. stage=0 meets both goals of 5 RTTs; where receivers hold packets back its shares are
+uneven (dc-field-offloads), so it is not the default."
 
 # retune DEV RATE: the port's shaper, and what it stamps
 retune()
