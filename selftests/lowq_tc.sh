@@ -122,7 +122,7 @@ t_offloads() {
 		[13] dctcp lq0 --rate 1gbit
 		[55] segregate lq0 --rate 10gbit
 		[6,42] ldcp lq0 --rate 10gbit
-		[27,104] ldcp lq0 --rate 10gbit --coalesce 50us
+		[27,63] ldcp lq0 --rate 10gbit --coalesce 50us
 	END
 }
 
