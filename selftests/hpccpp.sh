@@ -1068,10 +1068,10 @@ t_behind()
 	local most=$1
 
 	shift
-	in_ns h2 flowgen long --to 10.0.0.1 --cc reno --duration 80ms "$@" >/dev/null &
-	sleep 0.04
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
 	trace_on hpccpp/hpccpp_window
+	in_ns h2 flowgen long --to 10.0.0.1 --cc reno --duration 80ms "$@" >/dev/null &
+	sleep 0.04
 	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 30ms >/dev/null || fail "flow failed"
 	trace_off "$TMP/trace"
 	stop_captures

@@ -197,7 +197,8 @@ sojourn()
 	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --size 300k >"$TMP/flow.json" || fail "flow failed"
 	wait $!
 	trace_off "$TMP/trace"
-	expect "longest wait in the queue that goes first, bytes" "$(($(field qlen <"$TMP/trace" | sort -n | tail -n1) * 80))" -le 10000
+	# the flow's own slow start makes a queue of some packets; the port's is over 100 kB
+	expect "longest wait in the queue that goes first, bytes" "$(($(field qlen <"$TMP/trace" | sort -n | tail -n1) * 80))" -le 20000
 }
 declare_test sojourn "H15" "sojourn: the probe's own wait times the rate"
 
