@@ -226,7 +226,8 @@ static void expect_no_drift(const struct ldcp_gains *g, enum pattern pattern, u6
 static void ldcp_model_ack__drift(void **state)
 {
 	static const struct ldcp_gains gains[] = {
-		{ 256, 512, 512, 4, 0 }, { 1024, 512, 512, 4, 0 }, { 1, 1, 512, 4, 0 }, { 333, 77, 700, 2, 0 },
+		{ 512, 256, 512, 4, 512 }, { 1024, 512, 512, 4, 0 }, { 1, 1, 512, 4, 0 },
+		{ 333, 77, 700, 2, 0 },
 	};
 	size_t i;
 	int pattern;
