@@ -23,13 +23,13 @@ GOALS='[
 	{"metric":"rpc_p99_us","row":"hpccpp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"staggered"},"text":"hpccpp, staggered bursts: p99 at most dctcp'"'"'s"},
 	{"metric":"timeouts","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"hpccpp: no RTO"}]'
 ANSWER="At p99, small answers take {range rpc_p99_us dctcp burst=small} with DCTCP, {range rpc_p99_us ldcp burst=small} with LDCP and {range rpc_p99_us hpccpp burst=small} with HPCC++."
-CONCLUSION="Bursts that come together take LDCP and HPCC++ about as long as DCTCP. Where answers are
-staggered LDCP takes longer: bandwidth that one answer leaves is used later than by DCTCP. HPCC++'s
-answers begin with a large W_ai, so that each gets a share while it lasts, and the slowest ones take
-less time than DCTCP's. An initial window of the whole path, 87 packets, is for few
-senders: when many start at once, the buffer drops most of it, and a small answer whose packets were
-nearly all lost takes long. Of 256 answers each loses packets; with HPCC++ an answer whose last packet
-is lost twice waits for a timeout."
+CONCLUSION="HPCC++'s answers begin with a large W_ai, so that each gets a share while it lasts: the slowest ones
+take less time than DCTCP's. LDCP's queue is a sixth to a half of DCTCP's, and bandwidth that
+one answer leaves is used later for that: the rows with alpha 1 and beta 1/8, whose queue is longer,
+end sooner, close to DCTCP's time. Of an initial window of the whole path, 87 packets, the queue drops most
+when many start at once; what is missing when the last packet arrives is sent again at once, so that this costs
+little. Of 256 answers each loses packets; with HPCC++ a flow of which all but a few packets were lost waits
+for a timeout if the retransmissions are lost, too, because nothing else of it is in flight then."
 
 run_scenario()
 {
