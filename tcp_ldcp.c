@@ -413,7 +413,7 @@ static void ldcp_go_stable(struct sock *sk, const char *cause, u64 cw)
 
 /* --- fast start (draft 2.3, 3.1) --- */
 
-static bool ldcp_route_has_window(const struct sock *sk)
+static bool ldcp_route_has_window(struct sock *sk)
 {
 	const struct dst_entry *dst = __sk_dst_get(sk);
 
@@ -421,7 +421,7 @@ static bool ldcp_route_has_window(const struct sock *sk)
 }
 
 /* Has anybody said what the path's BDP is? */
-static bool ldcp_bdp_is_given(const struct sock *sk)
+static bool ldcp_bdp_is_given(struct sock *sk)
 {
 	return ldcp_route_has_window(sk) ||
 	       (READ_ONCE(link_rate_mbps.value) && READ_ONCE(base_rtt_us.value));
