@@ -19,10 +19,8 @@ GOALS='[
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss"}]'
 ANSWER="HPCC++ follows a drop of the tighter link in {range down_rtts hpccpp} and a rise in {range up_rtts hpccpp}; DCTCP needs {range up_rtts dctcp} for the rise and does not reach the rate after the drop with less than 5 packets queued."
 CONCLUSION="The tighter of the two links changes from one port to the other. HPCC++ takes the maximum of both
-links' loads, so it follows the right one. An additive increase before each multiplicative one (stage=1,
-the default) makes the first measurement after the drop an RTT older, and stage=5, as in the draft,
-delays the rise. stage=0 meets both goals of 5 RTTs; where receivers hold packets back its shares are
-uneven (dc-field-offloads), so it is not the default."
+links' loads, so it follows the right one. With stage=1, the default, and stage=0 it does so within 5
+RTTs. With stage=5, as in the draft, up to five additive increases come before a multiplicative one."
 
 # retune DEV RATE: the port's shaper, and what it stamps
 retune()
