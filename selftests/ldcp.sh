@@ -984,7 +984,7 @@ even_shares()
 	needs_virtual
 	dumbbell 1 100us
 	wred 10gbit
-	parameter alpha=1024 beta=256
+	parameter alpha=1024 beta=128
 	parameter step=1024
 	ours=$(jain_of 32)
 	parameter step=0
