@@ -20,10 +20,10 @@ GOALS='[
 	{"metric":"utilisation","row":"hpccpp","op":">=","value":0.9,"variant":"*","text":"hpccpp: at least 90 % used"}]'
 ANSWER="With a thousand flows packets wait {range delay_mean_us dctcp buffer=default flows=1000} with DCTCP, {range delay_mean_us ldcp buffer=default flows=1000} with LDCP and {range delay_mean_us hpccpp buffer=default flows=1000} with HPCC++."
 CONCLUSION="DCTCP's smallest window is two packets: a thousand flows keep the queue full, drop packets, and
-between 150 and 300 of them wait for a timeout. LDCP and HPCC++ go below one packet per RTT. LDCP's
-queue costs a sixth of the link; HPCC++ uses 98 % and keeps the queue as short. With a buffer of 1 MB the
-first windows of a thousand flows still overflow it, and a SYN that is lost there is sent again
-after a second."
+between 150 and 300 of them wait for a timeout. LDCP and HPCC++ go below one packet per RTT: with a
+twentieth of DCTCP's queue, LDCP uses 96 % of the link and HPCC++ 99 %. With a buffer of 1 MB, and
+with 2000 flows, the first windows of HPCC++'s flows overflow the queue, and some flows wait for a
+timeout; LDCP's flows all move."
 
 run_scenario()
 {
