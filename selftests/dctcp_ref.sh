@@ -29,7 +29,7 @@ exact_step()
 
 	needs_virtual
 	dumbbell 2 100us
-	"$LOWQ_TC" dctcp egress -n "${NSP}sw" --rate 1gbit --shape --k $k --aqm codel --quiet --no-rehearsal ||
+	"$LOWQ_TC" dctcp egress -n "${NSP}sw" --rate 1gbit --shape --k "$k" --aqm codel --quiet --no-rehearsal ||
 		fail "lowq-tc dctcp --aqm codel"
 	serve r --cc dctcp_ref
 	observe 1gbit --packets "$TMP/packets"
@@ -39,7 +39,7 @@ exact_step()
 	observed
 	ticks=$((k * 1514 * 8 / 1024 + 1))
 	# 2 is ECT(0), 3 is CE
-	tail -n +2 "$TMP/packets" | awk -F, -v ticks=$ticks '
+	tail -n +2 "$TMP/packets" | awk -F, -v ticks="$ticks" '
 		$1 && $2 != "" && $6 == 2 {
 			wait = ($2 - $1) / 1024; marked = $7 == 3; n[marked]++
 			if (marked ? wait < ticks : wait > ticks + 2) wrong++
