@@ -17,12 +17,13 @@ GOALS='[
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.9,"variant":{"loss":0.01},"text":"ldcp: at least 90 % used with 0.01 % of loss"},
 	{"metric":"utilisation","row":"hpccpp","op":">=","value":0.9,"variant":{"path":"longer"},"text":"hpccpp: at least 90 % used while the path is longer"},
 	{"metric":"jain","row":"hpccpp","op":">=","value":0.95,"variant":{"path":"longer","flows":2},"text":"hpccpp: Jain >= 0.95 while the path is longer"}]'
-ANSWER="With 0.01 % of loss DCTCP uses {range utilisation dctcp loss=0.01} of the link, LDCP {range utilisation ldcp loss=0.01} and HPCC++ {range utilisation hpccpp loss=0.01}; on a path that has become three times as long {range utilisation dctcp path=longer}, {range utilisation ldcp path=longer} and {range utilisation hpccpp path=longer}. DCTCP leaves them little of a queue that they have to share."
-CONCLUSION="After a loss DCTCP and LDCP halve their window and grow it by a packet per RTT; HPCC++ halves it,
-too, but telemetry says within a few RTTs that the link is free. Thresholds belong to an RTT: on a
-path three times as long LDCP's is too low for two flows to fill the link. HPCC++ measures its new
-T. A slower link costs nobody anything. LDCP, and HPCC++ far more, give way to DCTCP, which answers
-only to the marks of the queue: beside it each needs a queue of its own (lowq-tc segregate)."
+ANSWER="With 0.01 % of loss DCTCP uses {range utilisation dctcp loss=0.01} of the link, LDCP {range utilisation ldcp loss=0.01} and HPCC++ {range utilisation hpccpp loss=0.01}; on a path that has become three times as long {range utilisation dctcp path=longer}, {range utilisation ldcp path=longer} and {range utilisation hpccpp path=longer}. In a queue that they have to share LDCP gets {range ratio ldcp path=shared} times DCTCP's rate and HPCC++ {range ratio hpccpp path=shared}."
+CONCLUSION="After a loss DCTCP halves its window and grows it by a packet per RTT. So does LDCP, but sooner where
+no mark follows; HPCC++ halves it, too, but telemetry says within a few RTTs that the link is free.
+Thresholds belong to an RTT: on a path three times as long LDCP's is too low for two flows to fill the
+link. HPCC++ measures its new T. A slower link costs nobody anything. With LDCP's two profiles LDCP
+and DCTCP share a queue evenly. HPCC++ leaves all of it to DCTCP, which answers only to the marks of
+the queue: beside other TCP it needs a queue of its own (lowq-tc segregate)."
 
 # changes: what happens to the path while traffic runs
 changes()
