@@ -23,11 +23,11 @@ GOALS='[
 	{"metric":"jain","row":"ldcp","op":">=","value":0.99,"variant":{"alpha":512,"beta":256},"text":"the defaults: Jain >= 0.99"}]'
 ANSWER="With the defaults alpha 1/2 and beta 1/4 the link is used to {range utilisation ldcp alpha=512 beta=256}, the mean queue is {range qlen_mean_pkts ldcp alpha=512 beta=256} and Jain's index {range jain ldcp alpha=512 beta=256}."
 CONCLUSION="alpha / beta sets the length of the queue: twice the ratio makes a longer queue, and twice both
-steps a less steady one. Two pairs share evenly (Jain >= 0.99) on every path or nearly so: 1/4 and 1/4,
-and 1/8 and 1/4 (0.989 with 32 flows). The defaults, 1/4 and 1/2, share as evenly except with 32 flows,
-whose windows are a few packets (0.980), and their queue is a fifth shorter. With a smaller beta, shares
-take longer to become equal than the 1000 RTTs counted here. With a larger alpha, flows below one packet
-(32 flows) do not recover against the others. ldcp-arrive shows the price of the defaults beside bursts."
+steps a less steady one. Below one packet the increase is alpha in all of these runs (the parameter
+step), so that shares are even with 32 flows, too, whose windows are a few packets. With beta above
+1/2 the queue runs empty and the link is not full. The defaults, 1/2 and 1/4, keep a queue of 7 to 15 packets;
+1 and 1/8 make it steadier and 9 to 25 packets long. dc-field-bursts and ldcp-arrive show what that is
+good for."
 
 run_scenario()
 {
