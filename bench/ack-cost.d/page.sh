@@ -115,7 +115,7 @@ publish()
 
 		Why ours cost more: the kernel has one ECN field for all packets of a socket, and writes ECT(0)
 		there (`tcp_ecn_send`), so ldcp and prague choose it for each packet in a netfilter hook. ldcp sets
-		window and pacing rate anew for each ACK, in fixed point, with a 64-bit division each. hpccpp asks
+		window and pacing rate for each ACK, in fixed point, with a 64-bit division each. hpccpp asks
 		by packets of its own, since nothing can be added to TCP's. On a change of the CE state dctcp_ref and
 		ldcp send the ACK that is due for the packets before it (RFC 8257 3.2); Linux's dctcp does so only
 		where a timer waits, and otherwise one ACK covers both states.

@@ -13,7 +13,7 @@ VARIANTS=("link=steady rate="{500kbit,1mbit,4mbit,10mbit,50mbit} "link=steady ra
 	"link=asymmetric rate=50mbit share=100 ecn=3"
 	"link=two-way rate=50mbit share=10" "link=jitter rate=50mbit" "link=reorder rate=50mbit"
 	"link=loss rate=50mbit percent="{0.01,0.1,1})
-PARAMS='{"wifi, lte":"each every ms the rate is drawn anew between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have 1/share of the rate, and an ACK filter (cake)","ecn":"net.ipv4.tcp_ecn=3 on both hosts: Accurate ECN for CUBIC and BBR, too","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
+PARAMS='{"wifi, lte":"each every ms the rate is drawn again between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have 1/share of the rate, and an ACK filter (cake)","ecn":"net.ipv4.tcp_ecn=3 on both hosts: Accurate ECN for CUBIC and BBR, too","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
 COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","drops","retrans"]'
 REFERENCE=cubic_l4s
 GOALS='[
@@ -22,7 +22,7 @@ GOALS='[
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":7056,"variant":{"link":"steady","rate":"4mbit"},"text":"the same at 4 Mb/s"},
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":3423,"variant":{"link":"steady","rate":"10mbit"},"text":"the same at 10 Mb/s"}]'
 ANSWER="Prague uses {range utilisation prague link=wifi} of a link like Wi-Fi, {range utilisation prague link=lte} of one like LTE and {range utilisation prague link=loss} with random loss, and packets wait {range delay_p99_us prague link=wifi} and {range delay_p99_us prague link=lte} at p99; CUBIC uses {range utilisation cubic_l4s link=wifi}, {range utilisation cubic_l4s link=lte} and {range utilisation cubic_l4s link=loss}."
-CONCLUSION="Where the rate is drawn anew every 4 to 100 ms, each drop makes a queue that no control can see
+CONCLUSION="Where the rate is drawn again every 4 to 100 ms, each drop makes a queue that no control can see
 sooner than a round later. Prague keeps it to milliseconds, with less of the link used: CUBIC and BBR
 keep more in the queue, so that it is not empty when the rate rises, and their packets wait several
 times as long. Random losses leave CUBIC and Prague alike, with no queue and a part of the link, by

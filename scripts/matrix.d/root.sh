@@ -78,7 +78,7 @@ unlock_roots()
 	exec {ROOT_LOCK}>&-
 }
 
-# copy_sources DIR [tar's options]: the project's sources in DIR, made anew, as in a fresh checkout
+# copy_sources DIR [tar's options]: replaces DIR by the project's sources, as in a fresh checkout
 copy_sources()
 {
 	rm -rf "$1"
