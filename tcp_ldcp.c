@@ -140,6 +140,7 @@ enum ldcp_stage {
  * @gso:	limit on the segments of a TSO packet
  * @delack_max:	the socket's own icsk_delack_max, jiffies; this control uses 1
  * @mss:	tp->mss_cache, bytes, to which @cw belongs
+ * @reordering:	the socket's own tp->reordering while it is 1, packets; 0: it is its own
  * @stage:	enum ldcp_stage
  * @unacked:	receiver: packets since an ACK was requested
  * @start_lost:	a loss has ended fast start, and is being repaired
@@ -165,6 +166,7 @@ struct ldcp {
 	struct cc_gso gso;
 	u16 delack_max;
 	u16 mss;
+	u16 reordering;
 	u8 stage;
 	u8 unacked;
 	bool start_lost;
@@ -542,21 +544,23 @@ static bool ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 
 }
 
 /*
- * Called before the stack looks for losses. When the last packet of the first RTT has arrived, the
- * packets missing before it are lost: it is the one that the switch does not drop. With fewer than
- * three packets beyond a hole the stack would wait for reordered ones, for a tick of its timer,
- * which is 4 ms at 250 Hz.
+ * Called before the stack looks for losses. When the last packet of the first RTT, which is ECT, has
+ * arrived, the packets missing before it are lost. With fewer than three packets beyond a hole the
+ * stack would wait for reordered ones, for a tick of its timer, which is 4 ms at 250 Hz. The limit
+ * is the socket's own again in ldcp_acked(), for the same ACK.
  */
 static void ldcp_in_ack_event(struct sock *sk, u32 flags)
 {
-	const struct ldcp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
 	u32 end = ca->stage == LDCP_FIRST_RTT ? tp->snd_nxt : ca->first_end;
 
 	if (ca->stage != LDCP_FIRST_RTT && ca->stage != LDCP_FAST_START)
 		return;
-	if (tp->sacked_out && !tp->reord_seen && !before(tcp_highest_sack_seq(tp), end))
+	if (tp->sacked_out && !tp->reord_seen && !before(tcp_highest_sack_seq(tp), end)) {
+		ca->reordering = tp->reordering;
 		WRITE_ONCE(tp->reordering, 1);
+	}
 }
 
 /* An ACK in fast start. Losses are reported to ldcp_set_state() before this. */
@@ -659,15 +663,11 @@ static void ldcp_loss(struct sock *sk, const char *cause, bool timeout)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
-	u32 reordering = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_reordering);
 	bool stable = ca->stage == LDCP_STABLE;
 	u64 cw = ldcp_model_lost(ca->cw);
 
 	if (ca->stage == LDCP_FIRST_RTT)
 		ca->first_end = tp->snd_nxt;
-	/* see ldcp_in_ack_event() */
-	if (!stable && tp->reordering < reordering)
-		WRITE_ONCE(tp->reordering, reordering);
 	ca->start_lost = !stable && !timeout && READ_ONCE(arrived.value);
 	if (!stable)
 		cw = (u64)(ca->start_lost ? ca->burst : ldcp_in_order(sk)) << LDCP_CW_Q;
@@ -844,7 +844,7 @@ static void ldcp_scale_to_mss(struct sock *sk)
  */
 static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 	u32 confirmed = tp->delivered - ca->delivered;
 	u32 marked = min(tp->delivered_ce - ca->delivered_ce, confirmed);
@@ -852,6 +852,9 @@ static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
 
 	if (cc_before_init(sk))
 		return;
+	if (ca->reordering)
+		WRITE_ONCE(tp->reordering, max_t(u32, tp->reordering, ca->reordering));
+	ca->reordering = 0;
 	ldcp_sample_rtt(sk, rs, confirmed);
 	ldcp_scale_to_mss(sk);
 	ca->delivered = tp->delivered;

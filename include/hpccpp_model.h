@@ -207,6 +207,12 @@ static inline u64 hpccpp_wrap_ns(unsigned int speed)
 		      HPCCPP_TS_WRAP_NS);
 }
 
+/* qlen / (B * T) of a port, Q20: 2^16 * 80 * 8000 << 20 < 2^56. @mbps, @t_ns: above 0 */
+static inline u64 hpccpp_queue_load(u64 qlen, u32 mbps, u32 t_ns)
+{
+	return fp_mul_div(qlen * INT_QLEN_BYTES * 8000, HPCCPP_U_ONE, (u64)mbps * t_ns);
+}
+
 /*
  * Lines 4 and 5 for one link: u' in Q20, saturated; *@dt_ns is d(ts). @t_ns is T, or longer:
  * the time that the next window has to drain the queue. @elapsed_ns is the
@@ -232,9 +238,7 @@ static inline bool hpccpp_link_load(const struct int_hop *old, const struct int_
 	/* tx bits / (ns * Mb/s / 1000): 2^20 * 2^13 * 8000 / 64 << 20 < 2^61 */
 	load = fp_mul_div((u64)dtx * int_tx_unit(new->speed) * (8000 / INT_TS_NS),
 			  HPCCPP_U_ONE, (u64)dt * mbps);
-	/* qlen / (B * T): 2^16 * 80 * 8000 << 20 < 2^56 */
-	load = fp_add(load, fp_mul_div(q * INT_QLEN_BYTES * 8000, HPCCPP_U_ONE,
-				       (u64)mbps * t_ns));
+	load = fp_add(load, hpccpp_queue_load(q, mbps, t_ns));
 	*u = fp_min(load, U32_MAX);
 	*dt_ns = dt * INT_TS_NS;
 	return true;
@@ -555,9 +559,7 @@ static inline u32 hpccpp_first_load(struct hpccpp_model *m, u32 t_ns)
 	unsigned int i;
 
 	for (i = 0; i < m->nhop; i++) {
-		/* as in hpccpp_link_load() */
-		u64 u = fp_mul_div((u64)m->hop[i].qlen * INT_QLEN_BYTES * 8000, HPCCPP_U_ONE,
-				   (u64)int_speed_mbps(m->hop[i].speed) * t_ns);
+		u64 u = hpccpp_queue_load(m->hop[i].qlen, int_speed_mbps(m->hop[i].speed), t_ns);
 
 		if (u > load) {
 			load = u;
