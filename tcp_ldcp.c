@@ -544,10 +544,10 @@ static bool ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 
 }
 
 /*
- * Called before the stack looks for losses. When the last packet of the first RTT, which is ECT, has
- * arrived, the packets missing before it are lost. With fewer than three packets beyond a hole the
- * stack would wait for reordered ones, for a tick of its timer, which is 4 ms at 250 Hz. The limit
- * is the socket's own again in ldcp_acked(), for the same ACK.
+ * Called before the stack looks for losses. When the last packet of the first RTT, which is ECT,
+ * has arrived, the packets missing before it are lost. With fewer than three packets beyond a hole
+ * the stack would wait for reordered ones, for a tick of its timer, which is 4 ms at 250 Hz. The
+ * limit is the socket's own again in ldcp_acked(), for the same ACK.
  */
 static void ldcp_in_ack_event(struct sock *sk, u32 flags)
 {
