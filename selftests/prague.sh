@@ -429,7 +429,7 @@ response()
 	serve r --cc prague
 	capture h1 eth0 "$TMP/h.pcap" tcp
 	trace_on prague/prague_period prague/prague_cut
-	send --duration 12s
+	send --duration 9s
 	trace_off "$TMP/trace"
 	stop_captures
 	judge prague-response "$TMP/trace" | tee "$TMP/judged"
@@ -828,7 +828,7 @@ pacing()
 	serve r --cc prague
 	trace_on prague/prague_period
 	capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201'
-	send --duration 8s
+	send --duration 5s
 	trace_off "$TMP/trace"
 	stop_captures
 	judge prague-pace "$TMP/h.pcap" "$TMP/trace" | tee "$TMP/judged"
