@@ -26,7 +26,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/ethtool.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/jhash.h>
@@ -38,7 +37,7 @@
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
-#include "cc_compat.h"
+#include "cc_link.h"
 #include "int_packet.h"
 #include "int_sched.h"
 
@@ -353,12 +352,7 @@ static int int_sched_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 
 static u64 link_rate(struct net_device *dev)
 {
-	struct ethtool_link_ksettings link;
-
-	if (cc_get_link_ksettings(dev, &link) || !link.base.speed ||
-	    link.base.speed == (u32)SPEED_UNKNOWN)
-		return 0;
-	return (u64)link.base.speed * 1000000 / 8;
+	return (u64)cc_link_mbps(dev) * 1000000 / 8;
 }
 
 static int int_sched_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)

@@ -15,6 +15,7 @@
  *	hpccpp_flow_impl.h	a connection's state
  *	hpccpp_mailbox_impl.h	responses, from the hook to the socket
  *	hpccpp_probe_impl.h	probes
+ *	hpccpp_device_impl.h	speeds of devices
  *	hpccpp_reno_impl.h	the fallback: Reno while probes are not answered, or a node
  *				on the path does not stamp
  *	this file		the algorithm, and the callbacks of TCP
@@ -56,6 +57,7 @@
 #define CREATE_TRACE_POINTS
 #include "hpccpp_trace.h"
 
+#include "hpccpp_device_impl.h"
 #include "hpccpp_flow_impl.h"
 #include "hpccpp_mailbox_impl.h"
 #include "hpccpp_probe_impl.h"
@@ -63,8 +65,10 @@
 
 CC_PARAM(w_ai_bytes, 0, 0, 1 << 20, 0644, "0 computes it from flows",
 	 "additive increase W_ai in bytes, 0 derives it from flows (draft 5)");
-CC_PARAM(line_rate_mbps, 0, 0, 1600000, 0644, "0 starts with the initial window",
-	 "the host's rate in Mb/s, at which flows start; 0 is TCP's initial window (draft 5)");
+CC_PARAM(line_rate_mbps, 0, 0, HPCCPP_MBPS_MAX, 0644, "0 is line_rate_device's",
+	 "the host's rate in Mb/s, at which flows start (draft 5); 0: see line_rate_device");
+CC_PARAM(line_rate_device, 0, 0, 1, 0644, "0 starts with the initial window",
+	 "1: flows start at the speed of the device that they leave by; 0: with TCP's initial window");
 CC_PARAM(probes_lost, 4, 1, 12, 0644, "HPCC++ ends after this many probes without telemetry",
 	 "unanswered probes after which a connection falls back, 1 to 12");
 
@@ -125,12 +129,26 @@ static u32 hpccpp_min_tso_segs(struct sock *sk)
 	return cc_gso_limit(sk, &ca->flow->gso, cc_gso_spread(tcp_snd_cwnd(tcp_sk(sk))));
 }
 
-/* W_init: a line rate's B * T if that is known, else @cwnd packets */
-static u64 hpccpp_first_window(const struct sock *sk, const struct hpccpp_flow *f, u32 cwnd)
+/* The rate at which the connection's data can leave the host, Mb/s; 0: not known, or not wanted */
+static u32 hpccpp_line_mbps(struct sock *sk)
 {
-	u32 mbps = READ_ONCE(line_rate_mbps.value), t_ns = hpccpp_base_rtt_ns(f);
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 mbps = READ_ONCE(line_rate_mbps.value);
 
-	return mbps && t_ns ? hpccpp_bdp(mbps, t_ns) : cwnd * hpccpp_mss_q8(sk);
+	if (mbps || !READ_ONCE(line_rate_device.value) || !dst)
+		return mbps;
+	return hpccpp_device_mbps(READ_ONCE(dst->dev));
+}
+
+/* W_init: the line rate's B * T if that is known, else @cwnd packets */
+static void hpccpp_start(struct sock *sk, struct hpccpp_flow *f, u32 cwnd)
+{
+	u32 mbps = hpccpp_line_mbps(sk), t_ns = hpccpp_base_rtt_ns(f);
+
+	f->line_rate = mbps && t_ns;
+	hpccpp_model_init(&f->model, f->line_rate ? hpccpp_bdp(mbps, t_ns) :
+						    cwnd * hpccpp_mss_q8(sk));
+	f->prior_w = f->model.w;
 }
 
 /*
@@ -153,8 +171,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 		return;
 	}
 	hpccpp_rtt_init(&f->rtt, tcp_min_rtt(tcp_sk(sk)));
-	hpccpp_model_init(&f->model, hpccpp_first_window(sk, f, tcp_snd_cwnd(tcp_sk(sk))));
-	f->prior_w = f->model.w;
+	hpccpp_start(sk, f, tcp_snd_cwnd(tcp_sk(sk)));
 	f->integral_ns = now;
 	f->answer_ns = now;
 	hpccpp_apply_window(sk, false);
@@ -267,8 +284,8 @@ static bool hpccpp_queue_at_start(const struct hpccpp_flow *f)
 }
 
 /*
- * Until U is first measured, W grows as in slow start, unless flows start at line rate. After the
- * first response, which tells a queue but no rate, it grows half as fast, and if there is a
+ * Until U is first measured, W grows as in slow start, unless the flow started at line rate. After
+ * the first response, which tells a queue but no rate, it grows half as fast, and if there is a
  * queue, not at all.
  */
 static void hpccpp_slow_start(struct sock *sk, const struct rate_sample *rs, u64 now)
@@ -278,7 +295,7 @@ static void hpccpp_slow_start(struct sock *sk, const struct rate_sample *rs, u64
 	u64 delivered;
 
 	if (f->telemetry || (f->unmeasured == 1 && hpccpp_queue_at_start(f)) ||
-	    READ_ONCE(line_rate_mbps.value) || rs->acked_sacked <= 0 ||
+	    f->line_rate || rs->acked_sacked <= 0 ||
 	    inet_csk(sk)->icsk_ca_state != TCP_CA_Open || !tcp_is_cwnd_limited(sk))
 		return;
 	hpccpp_integrate_window(sk, f, now);
@@ -366,8 +383,7 @@ static void hpccpp_restart(struct sock *sk, struct hpccpp_flow *f, u64 now)
 	u32 cwnd = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
 
 	hpccpp_integrate_window(sk, f, now);
-	hpccpp_model_init(&f->model, hpccpp_first_window(sk, f, cwnd ? cwnd : TCP_INIT_CWND));
-	f->prior_w = f->model.w;
+	hpccpp_start(sk, f, cwnd ? cwnd : TCP_INIT_CWND);
 	f->sample.sent_ns = 0;
 	f->comparable_ns = 0;
 	f->telemetry = false;
@@ -516,11 +532,21 @@ static int __init hpccpp_module_init(void)
 	err = register_pernet_subsys(&int_host_net_ops);
 	if (err)
 		goto err_flows;
-	err = tcp_register_congestion_control(&hpccpp);
+	err = rhashtable_init(&hpccpp_devices, &hpccpp_devices_params);
 	if (err)
 		goto err_net;
+	err = register_netdevice_notifier(&hpccpp_netdev_notifier);
+	if (err)
+		goto err_devices;
+	err = tcp_register_congestion_control(&hpccpp);
+	if (err)
+		goto err_notifier;
 	return 0;
 
+err_notifier:
+	unregister_netdevice_notifier(&hpccpp_netdev_notifier);
+err_devices:
+	rhashtable_destroy(&hpccpp_devices);
 err_net:
 	unregister_pernet_subsys(&int_host_net_ops);
 err_flows:
@@ -531,6 +557,8 @@ err_flows:
 static void __exit hpccpp_module_exit(void)
 {
 	tcp_unregister_congestion_control(&hpccpp);
+	unregister_netdevice_notifier(&hpccpp_netdev_notifier);
+	rhashtable_destroy(&hpccpp_devices);
 	unregister_pernet_subsys(&int_host_net_ops);
 	rhashtable_destroy(&hpccpp_flows);
 }

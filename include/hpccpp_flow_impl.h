@@ -68,6 +68,7 @@ struct hpccpp_probe {
  * @unmeasured:	responses since the latest one that measured U, while data was sent
  * @gso:	limit on the segments of a TSO packet
  * @telemetry:	U has been measured since the connection began, fell back or was idle
+ * @line_rate:	the first W was the line rate's, not the initial window
  * @second:	fallback: one more probe is due soon, to compare with the first one
  */
 struct hpccpp_flow {
@@ -102,6 +103,7 @@ struct hpccpp_flow {
 	u32 unmeasured;
 	struct cc_gso gso;
 	bool telemetry;
+	bool line_rate;
 	bool second;
 };
 

@@ -141,6 +141,78 @@ line_rate()
 }
 declare_test line_rate "H4" "a flow starts at line rate, W_init = B * T, and is paced at W / T"
 
+# at_speed DEV MBPS: sets the speed of h1's tap DEV, brings it up, and sends by it: all that leaves
+# by DEV goes on by eth0
+at_speed()
+{
+	in_ns h1 ip link set "$1" down
+	in_ns h1 ethtool -s "$1" speed "$2" duplex full autoneg off || fail "ethtool -s $1 speed $2"
+	in_ns h1 ip link set "$1" up
+	in_ns h1 ip neigh replace 10.0.1.254 lladdr 02:00:00:00:01:fe dev "$1" nud permanent
+	in_ns h1 ip route replace default via 10.0.1.254 dev "$1" onlink src 10.0.1.1
+}
+
+line_rate_device()
+{
+	local cases=() bytes i name least most
+
+	needs_virtual
+	load base_rtt_ns=100000
+	dumbbell 1 99us
+	node sw egress 10gbit
+	serve r
+	in_ns h1 sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth0.rp_filter=0
+	# made elsewhere, so that it has moved
+	in_ns r ip tuntap add dev x0 mode tap 2>/dev/null || skip "no tap devices"
+	in_ns r ip link set x0 up
+	ip -n "${NSP}r" link set x0 netns "${NSP}h1"
+	in_ns h1 tc qdisc add dev x0 clsact
+	in_ns h1 tc filter add dev x0 egress matchall action mirred egress redirect dev eth0 || skip "no mirred"
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	at_speed x0 2000
+	sends "line_rate_device=0" 14480 15928
+	parameter line_rate_device=1
+	sends "2 Gb/s" 24500 27600
+	in_ns h1 ip link set x0 down
+	in_ns h1 ip link set x0 name x1
+	at_speed x1 3000
+	sends "3 Gb/s, renamed" 37000 39200
+	at_speed x1 0
+	sends "no speed" 14480 15928
+	at_speed x1 3000
+	sends "3 Gb/s again" 37000 39200
+	parameter line_rate_mbps=2000
+	sends "2 Gb/s given" 24500 27600
+	parameter line_rate_mbps=0
+	in_ns h1 ip link del x1
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 dev eth0
+	# veth says 10 Gb/s, W is 125 kB, and the SYN-ACK offers 64 kB
+	sends "veth" 62000 66000
+	# devices that are up when the module comes
+	load base_rtt_ns=100000 line_rate_device=1
+	sends "veth, module loaded later" 62000 66000
+	stop_captures
+	packets "$TMP/h.pcap" 'ip.src == 10.0.1.1 && tcp.len > 100' tcp.srcport frame.time_relative tcp.len |
+		awk '!($1 in start) { start[$1] = $2; flow[++n] = $1 }
+			$2 - start[$1] < 95e-6 { bytes[$1] += $3 }
+			END { for (i = 1; i <= n; i++) print bytes[flow[i]] }' >"$TMP/bytes"
+	mapfile -t bytes <"$TMP/bytes"
+	expect "flows" "${#bytes[@]}" -eq ${#cases[@]}
+	for i in "${!cases[@]}"; do
+		IFS=: read -r name least most <<<"${cases[i]}"
+		between "bytes in the first RTT, $name" "${bytes[i]}" "$least" "$most"
+	done
+}
+
+# sends NAME LEAST MOST: line_rate_device's: a flow, and the bytes that its first RTT has to have. The
+# initial window is 10 packets, and cwnd one packet more than W
+sends()
+{
+	send --size 200k
+	cases+=("$1:$2:$3")
+}
+declare_test line_rate_device "H4" "a flow starts at the speed of the device that it leaves by: set, renamed, moved, unknown, removed"
+
 stamps()
 {
 	local n i id path records bytes rate
@@ -1116,7 +1188,7 @@ parameters()
 {
 	needs_virtual	# with all checkers on each refusal takes half a second
 	refused eta_permille=99 eta_permille=1001 max_stage=256 flows=1000001 w_ai_bytes=1048577 base_rtt_ns=1000000001 \
-		line_rate_mbps=1600001 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=15 probes_lost=0 \
+		line_rate_mbps=1600001 line_rate_device=2 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=15 probes_lost=0 \
 		probes_lost=13 probe_packets=65 reprobe_max_ms=0 dscp=64 receiver_based=2 wc_previous=2 queue_per_rtt=2 eta_permille=x dscp=-1
 	PARAM=$REFLECTOR refused dscp=64 max_rate=0
 	refused_at_load eta_permille=0
@@ -1177,7 +1249,11 @@ stress()
 	sink
 	for i in 1 2 3; do
 		sleep 0.3
-		parameter receiver_based=$((i % 2)) probe_room=$((i * 2))
+		parameter receiver_based=$((i % 2)) probe_room=$((i * 2)) line_rate_device=$((i % 2))
+		in_ns h1 ip link add "v$i" type veth peer name "w$i"
+		in_ns h1 ip link set "v$i" up
+		in_ns h1 ip link set "w$i" up
+		in_ns h1 ip link set "w$i" netns "${NSP}r"
 		in_ns sw tc qdisc change dev egress root int rate $((i * 10))mbit switch-id "$i"
 		rmmod int_reflector
 		sleep 0.05
