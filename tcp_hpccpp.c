@@ -151,6 +151,17 @@ static void hpccpp_start(struct sock *sk, struct hpccpp_flow *f, u32 cwnd)
 	f->prior_w = f->model.w;
 }
 
+/* What leaves before the first ACK is W, not a packet more: there is no ACK to be delayed yet. */
+static void hpccpp_apply_first_window(struct sock *sk)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	hpccpp_apply_window(sk, false);
+	tcp_snd_cwnd_set(tp, clamp_t(u64, DIV64_U64_ROUND_UP(ca->flow->model.w, hpccpp_mss_q8(sk)),
+				     2, tp->snd_cwnd_clamp));
+}
+
 /*
  * With the first data; or with an ACK, if data was in flight when the control was chosen.
  * Not before the handshake is done, although Fast Open sends data then, and the control may
@@ -174,7 +185,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 	hpccpp_start(sk, f, tcp_snd_cwnd(tcp_sk(sk)));
 	f->integral_ns = now;
 	f->answer_ns = now;
-	hpccpp_apply_window(sk, false);
+	hpccpp_apply_first_window(sk);
 	hpccpp_send_probe(sk, now);
 }
 
@@ -389,7 +400,7 @@ static void hpccpp_restart(struct sock *sk, struct hpccpp_flow *f, u64 now)
 	f->telemetry = false;
 	f->idle_ns = 0;
 	trace_hpccpp_window(sk, "idle", &f->model, hpccpp_base_rtt_ns(f));
-	hpccpp_apply_window(sk, false);
+	hpccpp_apply_first_window(sk);
 }
 
 /* Nothing was sent for HPCCPP_IDLE_RTTS, because there was nothing to send. */
