@@ -9,7 +9,7 @@ TOPOLOGY='
      to 400 RTTs          5 Gb/s  25 Gb/s
      to 600 RTTs         25 Gb/s  10 Gb/s'
 ROWS="dctcp hpccpp"
-VARIANTS=("stage=1" "stage=5" "stage=0")
+VARIANTS=("stage=0" "stage=1" "stage=2" "stage=3" "stage=5")
 PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":16,"T":"the base RTT, as a parameter","queue":"both queues together","followed":"RTTs from the change to the first of 5 in a row with the rate within 5 % of eta*C of the tighter link and no more than 5 packets waiting","K of DCTCP":"for 25 Gb/s, at both ports"}'
 COLUMNS_SHOWN='["down_rtts","up_rtts","down_queue_max","queue_after_mean","drops"]'
 REFERENCE=dctcp
@@ -19,8 +19,13 @@ GOALS='[
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss"}]'
 ANSWER="HPCC++ follows a drop of the tighter link in {range down_rtts hpccpp} and a rise in {range up_rtts hpccpp}; DCTCP needs {range up_rtts dctcp} for the rise and does not reach the rate after the drop with less than 5 packets queued."
 CONCLUSION="The tighter of the two links changes from one port to the other. HPCC++ takes the maximum of both
-links' loads, so it follows the right one. With stage=1, the default, and stage=0 it does so within 5
-RTTs. With stage=5, as in the draft, up to five additive increases come before a multiplicative one."
+links' loads, so it follows the right one. How soon it follows the drop depends on when the change falls
+between two probes, which the seed decides: 2.8 to 5.6 RTTs with each stage. The first sample after it
+shows a rate but no queue, because of two queue lengths the smaller one counts (4.2 line 5); the second one
+halves W; an RTT later that arrives, and then 40 packets have to leave, which takes another RTT at 5 Gb/s.
+How soon it follows the rise is a matter of stage: so many additive increases come before a multiplicative
+one, an RTT each, and two RTTs are for the telemetry. With 0 to 3 it is within 5 RTTs. With 5, the draft's, it
+cannot be."
 
 # retune DEV RATE: the port's shaper, and what it stamps
 retune()
