@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Data centre: hosts that limit a flow: receive window, MTU, application"
+QUESTION="What do flows use, and how long is the queue, where a host limits them, and when the limit goes away?"
+TOPOLOGY='
+ h1..hN  flows        -- sw ==== 10 Gb/s ==== r
+  25 Gb/s each          (the queue)
+                         base RTT 100 us'
+ROWS="dctcp dctcp_ref ldcp hpccpp"
+VARIANTS=("limit=window bytes=58000 flows=1" "limit=window bytes=58000 flows=2"
+	"limit=window bytes=250000 flows=1" "limit=window bytes=250000 flows=2" "limit=opened bytes=58000"
+	"limit=stopped unit=128" "limit=stopped unit=8192"
+	"limit=mtu thresholds=9000" "limit=mtu thresholds=1500"
+	"limit=paced" "limit=gone bytes=0" "limit=gone bytes=2000000")
+PARAMS='{"window":"the receiver offers bytes at most: half of the BDP, or twice the BDP","opened":"bytes is the limit until 50 ms","stopped":"the receiver does not read from 30 ms to 50 ms; unit: the window'"'"'s, bytes. 128 is that of Linux'"'"' defaults, 8192 that of net.core.rmem_max = 256 MB","mtu":"two flows have an MTU of 1500 bytes, two of 9000; ratio: the rate of these two by that of the others; thresholds: the MTU for which lowq-tc computed them","paced":"an application writes 14480 bytes every 40 us (2.9 Gb/s), beside a long flow; request: from the instant at which a write was due until it has been read","gone":"the same application, alone, has more than fits from 50 ms on; bytes: what it wrote at its very beginning, in addition","counted":"from 50 ms on: 20 ms (opened, stopped with unit 128, gone), 30 ms (window), 60 ms (paced), 100 ms (mtu), 210 ms (stopped with unit 8192)"}'
+COLUMNS_SHOWN='["utilisation","jain","ratio","app_gbps","rpc_p50_us","rpc_p99_us","filled_us","delay_mean_us","delay_p99_us","delay_max_us","retrans"]'
+REFERENCE=dctcp
+GOALS=
+# not named as the settings: those are set when this file is read
+for _r in ldcp hpccpp; do
+	for _v in '"limit":"window","bytes":250000' '"limit":"opened"' '"limit":"stopped"' '"limit":"mtu"' '"limit":"paced"' '"limit":"gone"'; do
+		GOALS+=',{"metric":"delay_p99_us","row":"'$_r'","op":"<=","value":1.05,"relative_to":"dctcp","variant":{'$_v'},"text":"'$_r': p99 delay at most 1.05 times dctcp'"'"'s"}'
+	done
+	for _v in opened stopped gone; do
+		GOALS+=',{"metric":"filled_us","row":"'$_r'","op":"<=","value":500,"variant":{"limit":"'$_v'"},"text":"'$_r': the link is used 5 RTTs after the limit has gone"}'
+	done
+	GOALS+=',{"metric":"utilisation","row":"'$_r'","op":">=","value":0.95,"relative_to":"dctcp","variant":"*","text":"'$_r': at least 95 % of what dctcp uses"}
+		,{"metric":"delay_p99_us","row":"'$_r'","op":"<=","value":2.5,"variant":{"limit":"window","bytes":58000},"text":"'$_r', a window of half of the BDP: p99 delay at most two packets"}
+		,{"metric":"ratio","row":"'$_r'","op":"<=","value":1.05,"relative_to":"dctcp","variant":{"limit":"mtu"},"text":"'$_r': ratio of rates at most 1.05 times dctcp'"'"'s"}
+		,{"metric":"app_gbps","row":"'$_r'","op":">=","value":0.95,"relative_to":"dctcp","variant":{"limit":"paced"},"text":"'$_r': the application gets at least 95 % of its rate with dctcp"}
+		,{"metric":"rpc_p99_us","row":"'$_r'","op":"<=","value":1.05,"relative_to":"dctcp","variant":{"limit":"paced"},"text":"'$_r': p99 of its writes at most 1.05 times dctcp'"'"'s"}'
+done
+GOALS="[${GOALS#,}]"
+ANSWER="A window of half of the BDP lets LDCP use {range utilisation ldcp limit=window bytes=58000 flows=1} of the link, HPCC++ {range utilisation hpccpp limit=window bytes=58000 flows=1} and DCTCP {range utilisation dctcp limit=window bytes=58000 flows=1}, without a queue. 90 % of the link are used {range filled_us ldcp limit=opened} after the window has opened with LDCP, {range filled_us hpccpp limit=opened} with HPCC++ and {range filled_us dctcp limit=opened} with DCTCP. An application that writes 2.9 Gb/s gets {range app_gbps ldcp} beside a long flow of LDCP, {range app_gbps hpccpp} and {range app_gbps dctcp}. Flows with packets of 9000 bytes get {range ratio ldcp thresholds=9000} times the rate of those with 1500 with LDCP, {range ratio hpccpp thresholds=9000} times with HPCC++ and {range ratio dctcp thresholds=9000} times with DCTCP."
+CONCLUSION="A window does not grow while a host is the limit, so that no queue waits when the limit goes away.
+Where it was never marked before, LDCP is still in slow start then (gone, 0 bytes): its window is twice what was in
+flight at its beginning, and the first RTT makes a queue of at most {range delay_max_us ldcp limit=gone bytes=0}. DCTCP's
+first packets leave as a burst, which was marked: it needs {range filled_us dctcp limit=gone bytes=0} to fill the link.
+Where 2 MB at the beginning have ended slow start (gone, 2000000 bytes), LDCP's queue is shorter than DCTCP's.
+DCTCP and LDCP add to the window by packets and reduce it by marked packets, whatever their size: of flows with the
+same number of packets in flight, those with 9000 bytes get six times the rate. HPCC++ counts bytes. LDCP's queue
+is longer than DCTCP's in this mix because K_max is at least 32 packets of the device's MTU, which are 288 kB: with thresholds for
+1500 bytes it is shorter. A receiver that does not read must not offer more than its buffer holds, but it never
+takes back what it has offered, and rounds up to the window's unit. LDCP's receivers acknowledge each packet: if
+the unit is larger than a packet (stopped, 8192), the window does not shrink at all until the buffer overflows, and all that is in flight is lost;
+the flow waits for a timeout. With the unit of Linux' defaults (stopped, 128) it goes on at once: keep
+net.core.rmem_max and net.ipv4.tcp_rmem below 64 MB."
+
+# jumbo HOST...: MTU 9000 on these hosts' paths to r
+jumbo()
+{
+	local host
+
+	ip -n "${NSP}r" link set eth0 mtu 9000
+	ip -n "${NSP}sw" link set egress mtu 9000
+	for host; do
+		ip -n "$NSP$host" link set eth0 mtu 9000
+		ip -n "${NSP}sw" link set "p${host#h}" mtu 9000
+		set_rate "$host" eth0 1:1 25gbit 9014
+	done
+}
+
+# streams HOSTS [OPTIONS]: connections from h1 to hHOSTS, each limited as stream's options say
+streams()
+{
+	local i from=''
+
+	for ((i = 1; i <= $1; i++)); do
+		from+=${from:+,}${NSP}h$i
+	done
+	LONG_FLOWS=$1
+	"$BENCH/stream" --cc "$CONTROL" --spread 1ms --seed "$SEED" "${@:2}" "$from" "${NSP}r" 10.0.0.1 \
+		>"$OUT/flows.jsonl" || fail "stream $*"
+}
+
+# filled MS: microseconds from that instant until 90 % of the link are used for half a millisecond
+filled()
+{
+	awk -F, -v from="$1" 'NR > 1 && $1 >= from / 1000 - 1e-9 {
+		run = $2 >= 0.9e10 ? run + 1 : 0
+		if (run == 5) { printf "%d\n", ($1 - from / 1000) * 1e6 - 400 + 0.5; exit }
+	}' "$OUT/queue.csv"
+}
+
+run_scenario()
+{
+	local from=50 to hosts=${flows:-1} long
+
+	case $limit in
+	window) to=80 ;;
+	opened|gone) to=70 ;;
+	stopped)
+		to=70
+		[ "$unit" = 128 ] || to=260
+		;;
+	mtu) to=150 hosts=4 ;;
+	paced) to=110 hosts=2 ;;
+	esac
+	dumbbell "$hosts" 100us
+	line_rate 25gbit
+	# the kernel makes the unit of the window so large that its field can hold this
+	[ "${unit:-8192}" = 8192 ] || sysctl -qw net.core.rmem_max=$((unit * 32768))
+	hpccpp_hosts
+	[ "${thresholds:-1500}" = 1500 ] || jumbo h3 h4
+	bottleneck 10gbit 100us
+	BURST=$([ "${thresholds:-1500}" = 1500 ] || echo 8) check_path h1 r 10gbit 100us
+	[ "${thresholds:-9000}" = 9000 ] || jumbo h3 h4
+	case $limit in mtu|paced) serve r --cc "$CONTROL" ;; esac
+	watch_queue 10gbit "${from}ms" "${to}ms" 100us
+	case $limit in
+	window) streams "$hosts" --window "$bytes" --duration "$((to + 10))ms" ;;
+	opened) streams 1 --window "$bytes" --opens "${from}ms" --duration "$((to + 10))ms" ;;
+	stopped) streams 1 --stops 30ms --reads "${from}ms" --duration "$((to + 10))ms" ;;
+	mtu) long_flows 4 "$((to + 10))ms" ;;
+	paced)
+		in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "$((to + 10))ms" >"$TMP/long" &
+		long=$!
+		streams 1 --port 5202 --write 14480 --every 40us --count-from "${from}ms" --duration "$((to + 10))ms"
+		all_done "$long"
+		cat "$TMP/long" >>"$OUT/flows.jsonl"
+		;;
+	gone) streams 1 --first "$bytes" --write 14480 --every 40us --until "${from}ms" --duration "$((to + 10))ms" ;;
+	esac
+	watched
+	case $limit in
+	opened|stopped|gone) metric filled_us "$(filled "$from")" ;;
+	mtu) metric ratio "$(jq '
+		def rate(hosts): [.flows[] | select(.flow | test("^10\\.0\\." + hosts + "\\.1:")) | .goodput_bps // 0] | add;
+		rate("[34]") / rate("[12]")' "$OUT/qdelay.json")" ;;
+	paced)
+		completions
+		metric app_gbps "$(of 1 '.goodput_bps / 1e9')"
+		;;
+	esac
+}
