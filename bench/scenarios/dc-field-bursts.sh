@@ -28,7 +28,7 @@ ANSWER="At p99, small answers take {range rpc_p99_us dctcp burst=small} with DCT
 CONCLUSION="HPCC++'s answers begin with a large W_ai, so that each gets a share while it lasts: the slowest ones
 take less time than DCTCP's. LDCP's queue is a sixth to a half of DCTCP's, and bandwidth that
 one answer leaves is used later for that: the rows with alpha 1 and beta 1/8, whose queue is longer,
-end sooner, and those with beta 1/16 sooner still: what is missed is the price of the short queue. Of small answers that start
+end sooner, and with beta 1/16 nearly as soon as DCTCP's: what is missed is the price of the short queue. Of small answers that start
 together, the queue drops some packets of the first RTT, which arrive an RTT later: if it drops none (k 600), p99 is
 DCTCP's. Of an initial window of the whole path, 87 packets, the queue drops most
 when many start at once; what is missing when the last packet arrives is sent again at once, so that this costs

@@ -25,7 +25,7 @@ between 150 and 300 of them wait for a timeout. LDCP and HPCC++ go below one pac
 twentieth of DCTCP's queue, LDCP uses 96 % of the link and HPCC++ 99 %. With a buffer of 1 MB, and
 with 2000 flows, the first windows of HPCC++'s flows overflow the queue while 16 flows begin in each millisecond.
 It drops SYNs, too, which are sent again only after a second: such a flow has not begun when it ends, after 0.52 s.
-Where flows begin a third as fast (stagger 1500us), nothing is dropped, and all move. LDCP's flows all move."
+Where a thousand flows begin a third as fast (stagger 1500us), nothing is dropped, and all move. LDCP's flows all move."
 
 run_scenario()
 {
