@@ -12,7 +12,7 @@ VARIANTS=("limit=window bytes=58000 flows=1" "limit=window bytes=58000 flows=2"
 	"limit=stopped unit=128" "limit=stopped unit=8192"
 	"limit=mtu thresholds=9000" "limit=mtu thresholds=1500"
 	"limit=paced" "limit=gone bytes=0" "limit=gone bytes=2000000")
-PARAMS='{"window":"the receiver offers bytes at most: half of the BDP, or twice the BDP","opened":"bytes is the limit until 50 ms","stopped":"the receiver does not read from 30 ms to 50 ms; unit: the window'"'"'s, bytes. 128 is that of Linux'"'"' defaults, 8192 that of net.core.rmem_max = 256 MB","mtu":"two flows have an MTU of 1500 bytes, two of 9000; ratio: the rate of these two by that of the others; thresholds: the MTU for which lowq-tc computed them","paced":"an application writes 14480 bytes every 40 us (2.9 Gb/s), beside a long flow; request: from the instant at which a write was due until it has been read","gone":"the same application, alone, has more than fits from 50 ms on; bytes: what it wrote at its very beginning, in addition","counted":"from 50 ms on: 20 ms (opened, stopped with unit 128, gone), 30 ms (window), 60 ms (paced), 100 ms (mtu), 210 ms (stopped with unit 8192)"}'
+PARAMS='{"window":"the receiver offers bytes at most: half of the BDP, or twice the BDP","opened":"bytes is the limit until 50 ms","stopped":"the receiver does not read from 30 ms to 50 ms; unit: the window'"'"'s, bytes. 128 is that of Linux'"'"' defaults, 8192 that of net.core.rmem_max = 256 MB","mtu":"two flows have an MTU of 1500 bytes, two of 9000; ratio: the rate of these two by that of the others; thresholds: the MTU for which lowq-tc computed them","paced":"an application writes 14480 bytes every 40 us (2.9 Gb/s), beside a long flow; request: from the instant at which a write was due until it has been read","gone":"the same application, alone, has more than fits from 50 ms on; bytes: what it wrote at its very beginning, in addition","counted":"from 50 ms on: 20 ms (opened, stopped with unit 128, gone), 60 ms (paced), 80 ms (mtu), 210 ms (stopped with unit 8192); 30 ms to 60 ms (window)"}'
 COLUMNS_SHOWN='["utilisation","jain","ratio","app_gbps","rpc_p50_us","rpc_p99_us","filled_us","delay_mean_us","delay_p99_us","delay_max_us","retrans"]'
 REFERENCE=dctcp
 GOALS=
@@ -38,13 +38,14 @@ flight at its beginning, and the first RTT makes a queue of at most {range delay
 first packets leave as a burst, which was marked: it needs {range filled_us dctcp limit=gone bytes=0} to fill the link.
 Where 2 MB at the beginning have ended slow start (gone, 2000000 bytes), LDCP's queue is shorter than DCTCP's.
 DCTCP and LDCP add to the window by packets and reduce it by marked packets, whatever their size: of flows with the
-same number of packets in flight, those with 9000 bytes get six times the rate. HPCC++ counts bytes. LDCP's queue
+same number of packets in flight, those with 9000 bytes get six times the rate. With LDCP it is more, as fewer of the large packets are
+marked, 21 % against 24 %: a packet never meets itself in the queue. HPCC++ counts bytes. LDCP's queue
 is longer than DCTCP's in this mix because K_max is at least 32 packets of the device's MTU, which are 288 kB: with thresholds for
 1500 bytes it is shorter. A receiver that does not read must not offer more than its buffer holds, but it never
 takes back what it has offered, and rounds up to the window's unit. LDCP's receivers acknowledge each packet: if
 the unit is larger than a packet (stopped, 8192), the window does not shrink at all until the buffer overflows, and all that is in flight is lost;
 the flow waits for a timeout. With the unit of Linux' defaults (stopped, 128) it goes on at once: keep
-net.core.rmem_max and net.ipv4.tcp_rmem below 64 MB."
+net.core.rmem_max and net.ipv4.tcp_rmem below 64 MiB, or set net.ipv4.tcp_shrink_window."
 
 # jumbo HOST...: MTU 9000 on these hosts' paths to r
 jumbo()
@@ -87,13 +88,13 @@ run_scenario()
 	local from=50 to hosts=${flows:-1} long
 
 	case $limit in
-	window) to=80 ;;
+	window) from=30 to=60 ;;
 	opened|gone) to=70 ;;
 	stopped)
 		to=70
 		[ "$unit" = 128 ] || to=260
 		;;
-	mtu) to=150 hosts=4 ;;
+	mtu) to=130 hosts=4 ;;
 	paced) to=110 hosts=2 ;;
 	esac
 	dumbbell "$hosts" 100us
