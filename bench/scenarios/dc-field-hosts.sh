@@ -19,10 +19,11 @@ GOALS=
 # not named as the settings: those are set when this file is read
 for _r in ldcp hpccpp; do
 	for _v in '"limit":"window","bytes":250000' '"limit":"opened"' '"limit":"stopped"' '"limit":"mtu"' '"limit":"paced"' '"limit":"gone"'; do
-		GOALS+=',{"metric":"delay_p99_us","row":"'$_r'","op":"<=","value":1.05,"relative_to":"dctcp","variant":{'$_v'},"text":"'$_r': p99 delay at most 1.05 times dctcp'"'"'s"}'
+		_l=${_v#*:\"} _l=${_l%%\"*}
+		GOALS+=',{"metric":"delay_p99_us","row":"'$_r'","op":"<=","value":1.05,"relative_to":"dctcp","variant":{'$_v'},"text":"'"$_r, $_l"': p99 delay at most 1.05 times dctcp'"'"'s"}'
 	done
 	for _v in opened stopped gone; do
-		GOALS+=',{"metric":"filled_us","row":"'$_r'","op":"<=","value":500,"variant":{"limit":"'$_v'"},"text":"'$_r': the link is used 5 RTTs after the limit has gone"}'
+		GOALS+=',{"metric":"filled_us","row":"'$_r'","op":"<=","value":500,"variant":{"limit":"'$_v'"},"text":"'"$_r, $_v"': the link is used 5 RTTs after the limit has gone"}'
 	done
 	GOALS+=',{"metric":"utilisation","row":"'$_r'","op":">=","value":0.95,"relative_to":"dctcp","variant":"*","text":"'$_r': at least 95 % of what dctcp uses"}
 		,{"metric":"delay_p99_us","row":"'$_r'","op":"<=","value":2.5,"variant":{"limit":"window","bytes":58000},"text":"'$_r', a window of half of the BDP: p99 delay at most two packets"}
