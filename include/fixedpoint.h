@@ -77,7 +77,13 @@ static inline u64 fp_div(u64 a, u64 b)
 /* The upper and the lower half of the 128-bit product a * b. */
 static inline u64 fp_mul_wide(u64 a, u64 b, u64 *lo)
 {
-#ifdef __SIZEOF_INT128__
+#ifdef __x86_64__
+	u64 hi;
+
+	/* for __int128 the kernel's functions would align their stack, on each call */
+	asm("mulq %3" : "=a" (*lo), "=d" (hi) : "%0" (a), "rm" (b) : "cc");
+	return hi;
+#elif defined(__SIZEOF_INT128__)
 	__uint128_t product = (__uint128_t)a * b;	/* one instruction */
 
 	*lo = (u64)product;
@@ -117,6 +123,8 @@ static inline u64 fp_div_wide(u64 hi, u64 lo, u64 c)
 	u64 q = 0;
 	int i;
 
+	if (!hi)
+		return fp_div(lo, c);
 	/* long division bit by bit: hi < c throughout */
 	for (i = 0; i < 64; i++) {
 		bool carry = hi >> 63;
@@ -142,13 +150,9 @@ static inline u64 fp_mul_div(u64 a, u64 b, u64 c)
 {
 	u64 lo, hi = fp_mul_wide(a, b, &lo);
 
-	if (!hi && !lo)
-		return 0;
-	if (hi >= c)
-		return U64_MAX;
-	if (!hi)
-		return fp_div(lo, c);
-	return fp_div_wide(hi, lo, c);
+	if (hi < c)
+		return fp_div_wide(hi, lo, c);
+	return hi || lo ? U64_MAX : 0;
 }
 
 /*

@@ -246,10 +246,10 @@ static inline void prague_increase(struct prague_model *m, u32 unmarked, u64 ai)
 	u64 each;
 
 	if (m->cwnd >= 1024)
-		each = fp_mul_div(ai, 1, m->cwnd);
+		each = fp_div(ai, m->cwnd);
 	else if (m->cwnd >= 2)
 		/* pacing uses the fraction of the window, so 10 bits of it count here */
-		each = fp_mul_div(ai, 1, ((u64)m->cwnd << 10) | (m->frac >> (PRAGUE_Q - 10))) << 10;
+		each = fp_div(ai, ((u64)m->cwnd << 10) | (m->frac >> (PRAGUE_Q - 10))) << 10;
 	else
 		/* the root is in Q30, and not below 1 */
 		each = fp_mul_div(ai, FP_ONE(30),
