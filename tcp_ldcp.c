@@ -482,16 +482,26 @@ static bool ldcp_ends_write(const struct tcp_sock *tp, const struct ldcp *ca,
 }
 
 /*
- * Is this new data of the first RTT? A retransmission lies below SND.NXT; new data does
- * not, because SND.NXT advances after the packet has left.
+ * Only new data of the first RTT differs from what the stack sends. A receiver that never sends
+ * data stays in that stage.
  */
-static bool ldcp_is_first_rtt(const struct sock *sk, const struct sk_buff *skb, u32 payload)
+static bool ldcp_egress_wanted(const struct sock *sk)
 {
 	const struct ldcp *ca = inet_csk_ca(sk);
+
+	return READ_ONCE(ca->stage) == LDCP_FIRST_RTT &&
+	       READ_ONCE(tcp_sk(sk)->write_seq) != READ_ONCE(tcp_sk(sk)->snd_nxt);
+}
+
+/*
+ * In the first RTT: is this new data? A retransmission lies below SND.NXT; new data does
+ * not, because SND.NXT advances after the packet has left.
+ */
+static bool ldcp_is_new_data(const struct sock *sk, const struct sk_buff *skb, u32 payload)
+{
 	const struct tcphdr *th = tcp_hdr(skb);
 
-	return READ_ONCE(ca->stage) == LDCP_FIRST_RTT && payload && !th->syn &&
-	       !before(ntohl(th->seq), tcp_sk(sk)->snd_nxt);
+	return payload && !th->syn && !before(ntohl(th->seq), tcp_sk(sk)->snd_nxt);
 }
 
 /*
@@ -504,7 +514,7 @@ static int ldcp_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u32
 	u32 seq = ntohl(tcp_hdr(skb)->seq), end = seq + payload, next;
 	bool last;
 
-	if (!ldcp_is_first_rtt(sk, skb, payload))
+	if (!ldcp_is_new_data(sk, skb, payload))
 		return ECN_EGRESS_KEEP;
 	/* write_seq is only what a write() has queued so far; a full packet may follow */
 	next = end == tp->write_seq ? tp->mss_cache : min(tp->write_seq - end, tp->mss_cache);
@@ -517,7 +527,7 @@ static void ldcp_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 pay
 {
 	struct ldcp *ca = inet_csk_ca(sk);
 
-	if (ldcp_is_first_rtt(sk, skb, payload))
+	if (ldcp_is_new_data(sk, skb, payload))
 		ca->pushed_seq = tcp_sk(sk)->pushed_seq;
 }
 
@@ -963,6 +973,7 @@ static struct tcp_congestion_ops ldcp_reno __read_mostly = {
 
 static const struct ecn_egress ecn_egress = {
 	.ops	= &ldcp,
+	.wanted	= ldcp_egress_wanted,
 	.choose	= ldcp_egress_ecn,
 	.sent	= ldcp_egress_sent,
 };

@@ -329,13 +329,12 @@ static void prague_release(struct sock *sk)
  * holds the socket's lock. A VRF hands us a packet twice: the second time its stamp is no
  * longer the socket's latest.
  */
-static void pace_initial_window(struct sock *sk, const struct sk_buff *skb, u32 payload)
+static noinline void pace_initial_window(struct sock *sk, const struct sk_buff *skb, u32 payload)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 rate = READ_ONCE(sk->sk_pacing_rate);
 
-	if (READ_ONCE(iw_paced.value) && payload && tp->data_segs_out < 10 && rate &&
-	    skb->tstamp == tp->tcp_wstamp_ns)
+	if (payload && tp->data_segs_out < 10 && rate && skb->tstamp == tp->tcp_wstamp_ns)
 		tp->tcp_wstamp_ns += div64_u64((u64)payload * NSEC_PER_SEC, rate);
 }
 
@@ -822,7 +821,8 @@ CC_DEFINE_CONG_CONTROL(prague_cong_control, prague_ack)
  * ECT(1) on everything once Accurate ECN is agreed on, and before that on a SYN that
  * asks for it. A retransmitted SYN is Not-ECT: the first may have been lost for its field.
  */
-static int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u32 payload)
+static __always_inline int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb,
+					     u32 payload)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
 
@@ -849,6 +849,12 @@ static int prague_synack_ecn(const struct request_sock *req, const struct sk_buf
 	if (ect.value && !dctcp_feedback.value && (again || !cc_accecn_request(req)))
 		return INET_ECN_NOT_ECT;
 	return ECN_EGRESS_KEEP;
+}
+
+static void prague_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 payload)
+{
+	if (READ_ONCE(iw_paced.value))
+		pace_initial_window(sk, skb, payload);
 }
 
 /* ss -ti shows DCTCP's record. Counts are packets. */
@@ -907,7 +913,7 @@ static const struct ecn_egress ecn_egress = {
 	.ops	= &prague,
 	.choose	= prague_egress_ecn,
 	.synack	= prague_synack_ecn,
-	.sent	= pace_initial_window,
+	.sent	= prague_egress_sent,
 };
 
 static int __init prague_module_init(void)

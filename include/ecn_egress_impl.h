@@ -28,6 +28,8 @@
 /**
  * struct ecn_egress - a control that chooses ECN fields
  * @ops:	the control; sockets with another one are left alone
+ * @wanted:	may @choose or @sent have something to do for a packet of @sk now? Asked before
+ *		the packet is looked at. NULL: always
  * @choose:	the ECN field for one packet of @sk: INET_ECN_NOT_ECT, _ECT_0, _ECT_1, or
  *		ECN_EGRESS_KEEP. @sk is a full TCP socket, @skb's headers are in place,
  *		@payload is in bytes
@@ -40,6 +42,7 @@
  */
 struct ecn_egress {
 	const struct tcp_congestion_ops *ops;
+	bool (*wanted)(const struct sock *sk);
 	int (*choose)(const struct sock *sk, const struct sk_buff *skb, u32 payload);
 	int (*synack)(const struct request_sock *req, const struct sk_buff *skb);
 	void (*sent)(struct sock *sk, const struct sk_buff *skb, u32 payload);
@@ -71,7 +74,7 @@ static __always_inline bool ecn_egress_is_tcp(const struct sk_buff *skb, u8 pf)
 }
 
 /* The headers of a packet that leaves are its own: no copy is needed. */
-static void ecn_egress_set(struct sk_buff *skb, u8 pf, int ecn)
+static __always_inline void ecn_egress_set(struct sk_buff *skb, u8 pf, int ecn)
 {
 	if (ecn == ECN_EGRESS_KEEP)
 		return;
@@ -84,45 +87,67 @@ static void ecn_egress_set(struct sk_buff *skb, u8 pf, int ecn)
 	}
 }
 
-static void ecn_egress_synack(struct sk_buff *skb, u8 pf)
+static noinline unsigned int ecn_egress_synack(struct sk_buff *skb, u8 pf)
 {
 	const struct request_sock *req = inet_reqsk(skb->sk);
 	const struct sock *listener = READ_ONCE(req->rsk_listener);
 
-	if (ecn_egress.synack && listener &&
+	if (ecn_egress.synack && ecn_egress_is_tcp(skb, pf) && listener &&
 	    READ_ONCE(inet_csk(listener)->icsk_ca_ops) == ecn_egress.ops)
 		ecn_egress_set(skb, pf, ecn_egress.synack(req, skb));
+	return NF_ACCEPT;
 }
 
-static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
-				    const struct nf_hook_state *state)
+static __always_inline unsigned int ecn_egress_packet(struct sk_buff *skb, u8 pf)
 {
 	struct sock *sk = skb->sk;
 	u32 header, payload;
 
-	if (!sk)
-		return NF_ACCEPT;
-	if (sk->sk_state == TCP_NEW_SYN_RECV) {
-		if (ecn_egress_is_tcp(skb, state->pf))
-			ecn_egress_synack(skb, state->pf);
-		return NF_ACCEPT;
-	}
-	/*
-	 * Those in TIME-WAIT are no full sockets. The stack's own RSTs and ACKs come from raw
-	 * sockets of protocol TCP. The socket is looked at before the packet: most packets are
-	 * of other sockets.
-	 */
-	if (sk->sk_state == TCP_TIME_WAIT || sk->sk_type != SOCK_STREAM ||
-	    sk->sk_protocol != IPPROTO_TCP ||
-	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress.ops ||
-	    !ecn_egress_is_tcp(skb, state->pf))
+	if (!ecn_egress_is_tcp(skb, pf))
 		return NF_ACCEPT;
 	header = skb_transport_offset(skb) + tcp_hdrlen(skb);
 	payload = skb->len - min(header, skb->len);
-	ecn_egress_set(skb, state->pf, ecn_egress.choose(sk, skb, payload));
+	ecn_egress_set(skb, pf, ecn_egress.choose(sk, skb, payload));
 	if (ecn_egress.sent)
 		ecn_egress.sent(sk, skb, payload);
 	return NF_ACCEPT;
+}
+
+/* Apart from each other and from the hook: only what has to saves registers. */
+static noinline unsigned int ecn_egress_ipv4(struct sk_buff *skb)
+{
+	return ecn_egress_packet(skb, NFPROTO_IPV4);
+}
+
+static noinline unsigned int ecn_egress_not_ipv4(struct sk_buff *skb, u8 pf)
+{
+	return ecn_egress_packet(skb, pf);
+}
+
+/*
+ * The socket is looked at before the packet: most packets are of other sockets. Those in
+ * TIME-WAIT are no full sockets. The stack's own RSTs and ACKs come from raw sockets of
+ * protocol TCP.
+ */
+static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
+				    const struct nf_hook_state *state)
+{
+	const struct sock *sk = skb->sk;
+	u8 tcp_state;
+
+	if (!sk)
+		return NF_ACCEPT;
+	tcp_state = sk->sk_state;
+	if (unlikely(tcp_state == TCP_NEW_SYN_RECV))
+		return ecn_egress_synack(skb, state->pf);
+	if (tcp_state == TCP_TIME_WAIT || sk->sk_type != SOCK_STREAM ||
+	    sk->sk_protocol != IPPROTO_TCP ||
+	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress.ops ||
+	    (ecn_egress.wanted && !ecn_egress.wanted(sk)))
+		return NF_ACCEPT;
+	if (state->pf == NFPROTO_IPV4)
+		return ecn_egress_ipv4(skb);
+	return ecn_egress_not_ipv4(skb, state->pf);
 }
 
 /* INET: IPv4 and IPv6, whose priorities have the same numbers */
