@@ -336,14 +336,19 @@ static void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs, u32 c
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
-	u32 us = rs->is_retrans ? tp->rack.rtt_us : max(rs->rtt_us, 0L);
+	u32 us;
 
+	if (likely(rs->rtt_us > 0 && !rs->is_retrans)) {
+		us = rs->rtt_us;
+		ca->rtt_us = us;
+	} else {
+		us = rs->is_retrans ? tp->rack.rtt_us : 0;
+		if (confirmed && ca->cw < LDCP_CW_ONE && !tcp_packets_in_flight(tp))
+			ca->rtt_us = max_t(u64, tcp_min_rtt(tp),
+					   tp->tcp_mstamp - ldcp_last_sent_us(sk));
+	}
 	if (confirmed && us)
 		ca->smooth_us8 += ca->smooth_us8 ? us - ca->smooth_us8 / 8 : us * 8;
-	if (rs->rtt_us > 0 && !rs->is_retrans)
-		ca->rtt_us = rs->rtt_us;
-	else if (confirmed && ca->cw < LDCP_CW_ONE && !tcp_packets_in_flight(tp))
-		ca->rtt_us = max_t(u64, tcp_min_rtt(tp), tp->tcp_mstamp - ldcp_last_sent_us(sk));
 }
 
 /* The RTT that the pacing rate is for, microseconds, above 0 */
@@ -352,6 +357,14 @@ static u32 ldcp_pace_rtt_us(const struct sock *sk)
 	const struct ldcp *ca = inet_csk_ca(sk);
 
 	return max((ca->smooth_us8 ?: tcp_sk(sk)->srtt_us) >> 3, 1U);
+}
+
+/* Below one packet: does the next one have to wait? If so, the timer is armed. */
+static noinline bool ldcp_has_to_wait(struct sock *sk)
+{
+	u64 next = ldcp_next_departure_us(sk);
+
+	return next > tcp_sk(sk)->tcp_mstamp && ldcp_gate_close(sk, next);
 }
 
 /*
@@ -363,18 +376,20 @@ static void ldcp_apply(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
-	u64 rate = ~0UL, next;
+	u32 cwnd = ldcp_model_packets(ca->cw);
+	u64 rate = ~0UL;
 
-	if (ldcp_model_packets(ca->cw) > tp->snd_cwnd_clamp)
+	if (unlikely(cwnd > tp->snd_cwnd_clamp)) {
 		ca->cw = (u64)tp->snd_cwnd_clamp << LDCP_CW_Q;
-	next = ldcp_next_departure_us(sk);
-	if (next > tp->tcp_mstamp && ldcp_gate_close(sk, next))
+		cwnd = ldcp_model_packets(ca->cw);
+	}
+	if (unlikely(ca->cw < LDCP_CW_ONE) && ldcp_has_to_wait(sk))
 		WRITE_ONCE(tp->snd_cwnd, 0);	/* tcp_snd_cwnd_set() refuses 0 */
 	else
-		tcp_snd_cwnd_set(tp, ldcp_model_packets(ca->cw));
-	if (ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE) {
+		tcp_snd_cwnd_set(tp, cwnd);
+	if (likely(ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE)) {
 		rate = ldcp_model_rate(ca->cw, tp->mss_cache, ldcp_pace_rtt_us(sk));
-		if (ldcp_model_packets(ca->cw) < tp->snd_ssthresh)
+		if (cwnd < tp->snd_ssthresh)
 			rate *= 2;
 	}
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
@@ -390,7 +405,7 @@ static u32 ldcp_min_tso_segs(struct sock *sk)
 	u32 segs = 1;
 
 	if (ca->stage != LDCP_FIRST_RTT)
-		segs = cc_gso_spread(ldcp_model_packets(ca->cw));
+		segs = cc_gso_spread(ca->cw >> LDCP_CW_Q);
 	return cc_gso_limit(sk, &ca->gso, segs);
 }
 
@@ -535,7 +550,7 @@ static void ldcp_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 pay
  * Counts first-RTT packets that arrive. After a loss, which is reported before this, the
  * remaining ones are added to cw: true. Their marks are of the same queue as that loss.
  */
-static bool ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
+static noinline bool ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
@@ -563,10 +578,11 @@ static void ldcp_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
-	u32 end = ca->stage == LDCP_FIRST_RTT ? tp->snd_nxt : ca->first_end;
+	u32 end;
 
-	if (ca->stage != LDCP_FIRST_RTT && ca->stage != LDCP_FAST_START)
+	if (likely(ca->stage != LDCP_FIRST_RTT && ca->stage != LDCP_FAST_START))
 		return;
+	end = ca->stage == LDCP_FIRST_RTT ? tp->snd_nxt : ca->first_end;
 	if (tp->sacked_out && !tp->reord_seen && !before(tcp_highest_sack_seq(tp), end)) {
 		ca->reordering = tp->reordering;
 		WRITE_ONCE(tp->reordering, 1);
@@ -574,7 +590,7 @@ static void ldcp_in_ack_event(struct sock *sk, u32 flags)
 }
 
 /* An ACK in fast start. Losses are reported to ldcp_set_state() before this. */
-static void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
+static noinline void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
@@ -623,49 +639,62 @@ static bool ldcp_rtt_is_base(const struct sock *sk)
  * The window after @clean packets. A flow at its fair share is marked alpha / beta times per RTT;
  * where marks are absent for many times that, others have left, or a loss was not the queue's.
  */
-static u64 ldcp_grown(struct sock *sk, u32 clean, const struct ldcp_gains *gains)
+static u64 ldcp_grown(struct sock *sk, u32 clean)
 {
 	u32 after = READ_ONCE(quiet_rtts.value), rounds;
+	struct ldcp_gains gains = ldcp_gains();
 	struct ldcp *ca = inet_csk_ca(sk);
 
 	ca->quiet = ldcp_model_quiet(ca->quiet, ca->cw, clean);
 	rounds = ca->quiet >> LDCP_QUIET_Q;
 	if (!after || rounds < after || !ldcp_rtt_is_base(sk))
-		return ldcp_model_clean(ca->cw, clean, gains);
-	after = max(after, after * gains->beta / gains->alpha);
+		return ldcp_model_clean(ca->cw, clean, &gains);
+	after = max(after, after * gains.beta / gains.alpha);
 	if (rounds < after)
-		return ldcp_model_clean(ca->cw, clean, gains);
-	return ldcp_model_faster(ca->cw, clean, gains, rounds - after + 1);
+		return ldcp_model_clean(ca->cw, clean, &gains);
+	return ldcp_model_faster(ca->cw, clean, &gains, rounds - after + 1);
+}
+
+/* ssthresh as a window, Q40 */
+static u64 ldcp_ssthresh_cw(const struct tcp_sock *tp)
+{
+	return fp_min((u64)tp->snd_ssthresh, LDCP_CW_MAX >> LDCP_CW_Q) << LDCP_CW_Q;
+}
+
+static noinline void ldcp_marked(struct sock *sk, u32 marked)
+{
+	struct ldcp_gains gains = ldcp_gains();
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
+
+	ca->quiet = 0;
+	ca->cw = ldcp_model_marked(ca->cw, marked, &gains);
+	if (ca->cw < ldcp_ssthresh_cw(tp))
+		WRITE_ONCE(tp->snd_ssthresh, ldcp_model_packets(ca->cw));
 }
 
 static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
-	struct ldcp_gains gains = ldcp_gains();
-	u64 ssthresh;
 
 	/* a queue that does not mark, such as the host's own, ends slow start, too */
-	if (tp->snd_ssthresh == TCP_INFINITE_SSTHRESH && !ldcp_rtt_is_base(sk))
+	if (unlikely(tp->snd_ssthresh == TCP_INFINITE_SSTHRESH) && !ldcp_rtt_is_base(sk))
 		WRITE_ONCE(tp->snd_ssthresh, ldcp_model_packets(ca->cw));
-	ssthresh = fp_min((u64)tp->snd_ssthresh, LDCP_CW_MAX >> LDCP_CW_Q) << LDCP_CW_Q;
-	if (inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery) {
+	if (unlikely(ca->repairing || ca->start_lost) &&
+	    inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery) {
 		ca->repairing = false;
 		ca->start_lost = false;
 	}
-	if (marked) {
-		ca->quiet = 0;
-		ca->cw = ldcp_model_marked(ca->cw, marked, &gains);
-		if (ca->cw < ssthresh)
-			WRITE_ONCE(tp->snd_ssthresh, ldcp_model_packets(ca->cw));
-	}
+	if (marked)
+		ldcp_marked(sk, marked);
 	if (!clean || ca->repairing || !ldcp_is_limit(sk))
 		return;
 	/* slow start: after a timeout (RFC 5681), or after fast start with an unknown BDP */
-	if (!marked && ca->cw >= LDCP_CW_ONE && ca->cw < ssthresh)
-		ca->cw = min(ca->cw + ((u64)clean << LDCP_CW_Q), ssthresh);
+	if (!marked && ca->cw >= LDCP_CW_ONE && ca->cw < ldcp_ssthresh_cw(tp))
+		ca->cw = min(ca->cw + ((u64)clean << LDCP_CW_Q), ldcp_ssthresh_cw(tp));
 	else
-		ca->cw = ldcp_grown(sk, clean, &gains);
+		ca->cw = ldcp_grown(sk, clean);
 }
 
 /* In the stable stage RFC 5681, as the draft is silent; in fast start the draft (3.1). */
@@ -770,6 +799,30 @@ static void ldcp_release(struct sock *sk)
  * there are ack_every of them. A sender whose window is one packet waits for each ACK:
  * packets that arrive half an RTT apart or more are acknowledged at once, too.
  */
+static void ldcp_choose_ack(struct sock *sk, bool ce, u64 gap)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
+
+	ca->unacked++;
+	if (ce || ca->unacked >= READ_ONCE(ack_every.value) || gap >= tcp_min_rtt(tp) / 2) {
+		inet_csk(sk)->icsk_ack.pending |= ICSK_ACK_NOW;
+		ca->unacked = 0;
+	}
+}
+
+/* The CE state has changed, or an ACK was delayed while a program holds the socket. */
+static noinline void ldcp_received_flush(struct sock *sk, bool ce, u64 gap)
+{
+	struct ldcp *ca = inet_csk_ca(sk);
+
+	/* send the delayed one before the next */
+	if ((inet_csk(sk)->icsk_ack.pending & ICSK_ACK_NOW) && !cc_ecn_accecn(tcp_sk(sk)))
+		ecn_echo_flush(sk, &ca->echo);
+	ecn_echo_event(sk, &ca->echo, ce);
+	ldcp_choose_ack(sk, ce, gap);
+}
+
 static void ldcp_received(struct sock *sk, bool ce)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -777,14 +830,11 @@ static void ldcp_received(struct sock *sk, bool ce)
 	u64 gap = tp->tcp_mstamp - ca->arrived_us;
 
 	ca->arrived_us = tp->tcp_mstamp;
-	/* an ACK delayed while a program holds the socket: send it before the next */
-	if ((inet_csk(sk)->icsk_ack.pending & ICSK_ACK_NOW) && !cc_ecn_accecn(tp))
-		ecn_echo_flush(sk, &ca->echo);
-	ecn_echo_event(sk, &ca->echo, ce);
-	ca->unacked++;
-	if (ce || ca->unacked >= READ_ONCE(ack_every.value) || gap >= tcp_min_rtt(tp) / 2) {
-		inet_csk(sk)->icsk_ack.pending |= ICSK_ACK_NOW;
-		ca->unacked = 0;
+	if (unlikely(ca->echo.ce != ce || (inet_csk(sk)->icsk_ack.pending & ICSK_ACK_NOW))) {
+		ldcp_received_flush(sk, ce, gap);
+	} else {
+		ecn_echo_event(sk, &ca->echo, ce);
+		ldcp_choose_ack(sk, ce, gap);
 	}
 }
 
@@ -831,7 +881,7 @@ static void ldcp_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
  * With a larger MSS, after an MTU probe, the same bytes are fewer packets: in cw, and in
  * ssthresh, or slow start would bring the packets back.
  */
-static void ldcp_scale_to_mss(struct sock *sk)
+static noinline void ldcp_scale_to_mss(struct sock *sk)
 {
 	struct ldcp_gains gains = ldcp_gains();
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -862,16 +912,19 @@ static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
 
 	if (cc_before_init(sk))
 		return;
-	if (ca->reordering)
+	if (unlikely(ca->reordering)) {
 		WRITE_ONCE(tp->reordering, max_t(u32, tp->reordering, ca->reordering));
-	ca->reordering = 0;
+		ca->reordering = 0;
+	}
 	ldcp_sample_rtt(sk, rs, confirmed);
-	ldcp_scale_to_mss(sk);
+	if (unlikely(tp->mss_cache != ca->mss))
+		ldcp_scale_to_mss(sk);
 	ca->delivered = tp->delivered;
 	if (confirmed)
 		ca->delivered_ce = tp->delivered_ce;
-	if (!ldcp_count_burst(sk, rs, confirmed)) {
-		if (ca->stage == LDCP_STABLE)
+	if (likely(ca->stage == LDCP_STABLE && !ca->start_lost) ||
+	    !ldcp_count_burst(sk, rs, confirmed)) {
+		if (likely(ca->stage == LDCP_STABLE))
 			ldcp_stable(sk, clean, marked);
 		else
 			ldcp_fast_start(sk, confirmed, marked);

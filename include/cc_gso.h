@@ -35,7 +35,7 @@ static inline u32 cc_gso_spread(u32 cwnd)
  */
 static inline u32 cc_gso_limit(struct sock *sk, struct cc_gso *g, u32 segs)
 {
-	if (sk->sk_gso_max_segs != g->set)
+	if (unlikely(sk->sk_gso_max_segs != g->set))
 		g->dev = sk->sk_gso_max_segs;
 	g->set = min_t(u32, g->dev, max(segs, 1U));
 	sk->sk_gso_max_segs = g->set;

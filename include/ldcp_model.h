@@ -76,19 +76,22 @@ static inline u64 ldcp_model_bound(u64 cw, const struct ldcp_gains *g)
  * below one packet, which counts confirmations and not packets). cw: Q40, within
  * ldcp_model_bound(), here and below.
  *
- * n * alpha is at most 2^26 in Q10; n * alpha * 2^50 divided by cw in Q20 is in Q40.
- * One 64-bit division suffices where n * alpha < 16. The error of rounding cw to Q20
- * does not accumulate: a larger cw makes the next step smaller.
+ * n * alpha is at most 2^26 in Q10; n * alpha * 2^50 divided by cw in Q20 is in Q40, and
+ * where n * alpha < 2^14, as for nearly every ACK, the product fits 64 bits. The error of
+ * rounding cw to Q20 does not accumulate: a larger cw makes the next step smaller.
  */
 static inline u64 ldcp_model_clean(u64 cw, u32 n, const struct ldcp_gains *g)
 {
-	u64 step;
+	u64 step = (u64)n * g->alpha;
 
 	if (!n)
 		return cw;
 	if (cw < LDCP_CW_ONE)
 		return cw + ldcp_model_step(g);
-	step = fp_mul_div(fp_min(n, LDCP_PACKETS_MAX) * g->alpha, FP_ONE(50), cw >> 20);
+	if (step < FP_ONE(14))
+		step = fp_div(step << 50, cw >> 20);
+	else
+		step = fp_mul_div(fp_min(n, LDCP_PACKETS_MAX) * g->alpha, FP_ONE(50), cw >> 20);
 	return fp_min(cw + step, LDCP_CW_MAX);
 }
 
