@@ -248,14 +248,16 @@ static u32 whole_window(const struct prague *ca)
 {
 	u32 cwnd = ca->model.cwnd + (ca->model.frac && ca->model.cwnd < U32_MAX);
 
-	return max_t(u32, cwnd, READ_ONCE(fractional.value) ? PRAGUE_MIN_CWND : 1);
+	if (likely(cwnd >= PRAGUE_MIN_CWND))
+		return cwnd;
+	return READ_ONCE(fractional.value) ? PRAGUE_MIN_CWND : 1;
 }
 
 static void window_to_stack(struct tcp_sock *tp, struct prague *ca)
 {
 	if (ca->model.cwnd >= tp->snd_cwnd_clamp)
 		prague_set_window(&ca->model, tp->snd_cwnd_clamp);
-	tcp_snd_cwnd_set(tp, max(whole_window(ca), 1U));
+	tcp_snd_cwnd_set(tp, whole_window(ca));
 }
 
 /* The stack sets the window after timeouts, undo and MTU probes: take it over. */
@@ -497,7 +499,7 @@ static void end_silence(const struct tcp_sock *tp, struct prague *ca)
 }
 
 /* Reduces the window for the first mark within rtt_virt. */
-static void respond_to_mark(struct sock *sk)
+static noinline void respond_to_mark(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
@@ -522,7 +524,7 @@ static void respond_to_mark(struct sock *sk)
 }
 
 /* A loss with a window of @cwnd packets. */
-static void respond_to_loss(struct sock *sk, u32 cwnd)
+static noinline void respond_to_loss(struct sock *sk, u32 cwnd)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
@@ -659,7 +661,8 @@ static u32 prague_undo_cwnd(struct sock *sk)
 }
 
 /* In recovery the window follows what arrives, towards ssthresh (RFC 6937). */
-static void recovery_window(struct tcp_sock *tp, const struct rate_sample *rs, bool una_advanced)
+static noinline void recovery_window(struct tcp_sock *tp, const struct rate_sample *rs,
+				     bool una_advanced)
 {
 	u32 acked = max(rs->acked_sacked, 0);
 	struct prague_prr prr = {
@@ -673,6 +676,15 @@ static void recovery_window(struct tcp_sock *tp, const struct rate_sample *rs, b
 	tp->prr_delivered = prr.delivered;
 	tcp_snd_cwnd_set(tp, prague_prr_window(&prr, tcp_snd_cwnd(tp), acked,
 					       una_advanced && !rs->losses));
+}
+
+/* CUBIC's increase per round, after a loss */
+static noinline u64 cubic_ai(const struct tcp_sock *tp, const struct prague *ca)
+{
+	u32 t = ca->cubic_ms + (srtt(tp) >> 3) / USEC_PER_MSEC;
+
+	return prague_cubic_ai(ca->model.cwnd,
+			       prague_cubic_window(ca->lost_at, ca->fast, t, srtt(tp)));
 }
 
 static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struct rate_sample *rs)
@@ -701,15 +713,11 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 		m->cwnd += step;
 		unmarked -= step;
 	}
-	if (ca->cubic) {
-		u32 t = ca->cubic_ms + (srtt(tp) >> 3) / USEC_PER_MSEC;
-		u32 target = prague_cubic_window(ca->lost_at, ca->fast, t, srtt(tp));
-
-		ai = prague_cubic_ai(m->cwnd, target);
-	} else {
+	if (ca->cubic)
+		ai = cubic_ai(tp, ca);
+	else
 		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, patience(ca),
 				  ca->abrupt ? PRAGUE_BOOST_ABRUPT : PRAGUE_BOOST_STEADY);
-	}
 	prague_increase(m, unmarked, ai);
 }
 
@@ -731,7 +739,7 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 	return now_us(tp) - ca->period_us >= virt >> 3;
 }
 
-static const char *end_period(struct sock *sk, u32 virt)
+static noinline const char *end_period(struct sock *sk, u32 virt)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
@@ -750,8 +758,16 @@ static const char *end_period(struct sock *sk, u32 virt)
 	return feedback_fault(tp, ca, marked);
 }
 
+/* per_ack: this ACK's share of an EWMA period */
+static noinline void average_ack(const struct tcp_sock *tp, struct prague *ca, u32 acked,
+				 u32 marked, u32 virt)
+{
+	prague_ewma_ack(&ca->model, acked, marked,
+			fp_mul_div(tcp_snd_cwnd(tp), virt, srtt(tp)), READ_ONCE(ewma_shift.value));
+}
+
 /* per_ack: this ACK's share of a reduction that is spread over a round */
-static void spread_cut(struct tcp_sock *tp, struct prague *ca, u32 acked, u32 virt)
+static noinline void spread_cut(struct tcp_sock *tp, struct prague *ca, u32 acked, u32 virt)
 {
 	prague_reduce_spread(&ca->model, acked, prague_ratio(srtt(tp), virt), window_floor());
 	if (ca->model.cwnd < tp->snd_ssthresh)
@@ -787,9 +803,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		ca->round_marked = true;
 	prague_count(&ca->model, acked, marked);
 	if (READ_ONCE(per_ack.value) && ca->marked && srtt(tp))
-		prague_ewma_ack(&ca->model, acked, marked,
-				fp_mul_div(tcp_snd_cwnd(tp), virt, srtt(tp)),
-				READ_ONCE(ewma_shift.value));
+		average_ack(tp, ca, acked, marked, virt);
 	if (rs->rtt_us > 0) {
 		prague_rtt(&ca->model, rs->rtt_us);
 		if (!ca->slow_start_over && READ_ONCE(hystart.value))

@@ -183,11 +183,12 @@ static inline u64 prague_ai(u32 srtt, u32 rtt_virt)
  */
 static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after, unsigned int most_shift)
 {
-	u64 most = fp_mul_shr(PRAGUE_AI_ONE >> most_shift, cwnd, 0);
 	u32 doublings;
+	u64 most;
 
 	if (!after || silent < after)
 		return ai;
+	most = fp_mul_shr(PRAGUE_AI_ONE >> most_shift, cwnd, 0);
 	doublings = fp_min(silent - after + 1, 32);
 	return fp_max(ai, fp_min(fp_mul_shr(ai, FP_ONE(doublings), 0), most));
 }
