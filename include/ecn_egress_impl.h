@@ -113,7 +113,7 @@ static __always_inline unsigned int ecn_egress_packet(struct sk_buff *skb, u8 pf
 	return NF_ACCEPT;
 }
 
-/* Apart from each other and from the hook: only what has to saves registers. */
+/* A function of its own, as the next one is, so that the hook itself saves no registers. */
 static noinline unsigned int ecn_egress_ipv4(struct sk_buff *skb)
 {
 	return ecn_egress_packet(skb, NFPROTO_IPV4);
