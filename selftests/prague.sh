@@ -692,7 +692,8 @@ reordering()
 		awk '$1 < max { n++ } $1 > max { max = $1 } END { print n + 0 }')" -ge 500
 	echo "retransmissions $(flow_field retrans), cuts for loss $(grep -c cause=loss "$TMP/trace")"
 	expect "false retransmissions" "$(flow_field retrans)" -le 30
-	expect "cuts for false loss" "$(grep -c cause=loss "$TMP/trace")" -le 2
+	# until the kernel has seen that this path reorders, three packets out of order are a loss to it
+	expect "cuts for false loss" "$(grep -c cause=loss "$TMP/trace")" -le 6
 }
 limits_after() { needs_virtual; needs_accecn; limit_given_back; }
 declare_test limits_after "" "TSO packets are as long as before when another control takes over"

@@ -642,10 +642,12 @@ killed()
 	local op pid i
 
 	needs_virtual
-	for op in write uc-write; do
+	# read back: responses are held, too, which nobody waits for then
+	for op in "write --both" "uc-write --both" "write --read-back"; do
 		load line_rate_mbps=1000 rate_min_mbps=1 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000
 		hosts 2
-		(fail() { :; }; roce h1 "$op" --both --duration 60s) &
+		# shellcheck disable=SC2086 # words
+		(fail() { :; }; roce h1 $op --duration 60s) &
 		wait_until known_at ::ffff:10.0.1.1
 		QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
 		forge --count 10400 --rate 8000	# 1.3 s
@@ -658,6 +660,7 @@ killed()
 		done
 		expect "tenths of a second until it is gone ($op)" $((i / 2)) -le 4
 		expect "requests let go ($op)" "$(rcm_counter let_go)" -gt 0
+		[[ $op != *read-back ]] || expect "responses dropped" "$(rcm_counter fifo_dropped)" -gt 0
 		expect "packets held back after it ($op)" "$(held_at ::ffff:10.0.1.1)" -eq 0
 		teardown
 	done
@@ -715,6 +718,94 @@ nothing_sent()
 	load
 }
 declare_test nothing_sent "R6 R12" "all CNPs for packets on the way count; a queue pair that has sent no data for 10 ms is not cut"
+
+# verbs WHAT OPTIONS...: h1 runs verbs.py in the background; waits until its queue pair is known, whose
+# number is then QP, and whose line in debugfs qp_line prints
+verbs()
+{
+	local what=$1
+
+	shift
+	/usr/bin/python3 -c "import pyverbs.qp" 2>/dev/null || skip "no python3-pyverbs"
+	in_ns h1 "$SELFTESTS/verbs.py" "$what" --dev "$(roce_dev h1)" --gid "$(gid h1 4)" "$@" >"$TMP/verbs" &
+	wait_until known_at ::ffff:10.0.1.1
+	QP=$(head -n1 "$TMP/verbs")
+}
+
+qp_line()
+{
+	awk -v qp="$QP" '$2 == "local" && $4 == qp' "$DEBUGFS"/qps
+}
+
+sends_to()
+{
+	[ "$(qp_line | awk '{ print $5 }')" = "$1" ]
+}
+
+# cnps_from ADDR...: a CNP from each; prints how many of them cut the rate, and how many came from a
+# host that the queue pair does not send to
+cnps_from()
+{
+	local addr handled wrong
+
+	handled=$(rcm_counter cnp_handled) wrong=$(rcm_counter cnp_wrong_source)
+	for addr; do
+		forge --src "$addr" --count 1
+	done
+	sleep 0.01
+	echo $(($(rcm_counter cnp_handled) - handled)) $(($(rcm_counter cnp_wrong_source) - wrong))
+}
+
+# A queue pair for datagrams sends to several hosts: a CNP of each of the last eight counts.
+peers()
+{
+	local to all=() pid
+
+	needs_virtual
+	load line_rate_mbps=1000 reduce_gap_us=0
+	hosts 2
+	verbs ud --rounds 2 --duration 1 10.0.0.{1..3}
+	pid=$!
+	wait_until grep -q last "$TMP/verbs"
+	expect "CNPs that count, of three hosts and a stranger" "$(cnps_from 10.0.0.{1..4})" = "3 1"
+	kill "$pid"
+	wait "$pid"
+	for to in {1..10}; do all+=("10.0.0.$to"); done
+	load line_rate_mbps=1000 reduce_gap_us=0
+	verbs ud --duration 1 "${all[@]}"
+	pid=$!
+	wait_until grep -q last "$TMP/verbs"
+	expect "CNPs that count, of the last eight" "$(cnps_from "${all[@]:2}")" = "8 0"
+	expect "CNPs that count, of the two before" "$(cnps_from "${all[@]:0:2}")" = "0 2"
+	kill "$pid"
+	wait "$pid"
+	load
+}
+declare_test peers "R7 R12" "CNPs of the last eight hosts count that a UD queue pair has sent to"
+
+# A queue pair is connected anew while its packets are held back: they leave first, at the rate
+# that it has; without any, it starts at line rate.
+reconnect()
+{
+	local rate pid
+
+	needs_virtual
+	load line_rate_mbps=1000 rate_min_mbps=1 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000 reduce_gap_us=0
+	hosts 2
+	verbs reconnect --duration 0.2 10.0.0.1 10.0.0.2
+	pid=$!
+	forge --count 100 --rate 8000
+	rate=$(qp_line | awk '{ print $7 }')
+	expect "Mb/s after 100 CNPs" "$rate" -lt 3
+	expect "packets held back" "$(held_at ::ffff:10.0.1.1)" -ge 1
+	wait_until grep -q 10.0.0.2 "$TMP/verbs"
+	wait_until sends_to ::ffff:10.0.0.2
+	expect "Mb/s to the next peer" "$(qp_line | awk '{ print $7 }')" -le "$rate"
+	expect "CNPs that count, of the old peer and of the new" "$(cnps_from 10.0.0.{1..2})" = "1 1"
+	wait "$pid"
+	load
+}
+declare_test reconnect "R7 R11" "a queue pair that is connected anew while its packets are held back keeps its rate"
 
 # CNPs that come sooner after a cut than reduce_gap_us cut nothing.
 reduce_gap()
