@@ -748,6 +748,9 @@ attacked()
 	cat "$TMP/hostile"
 	in_ns h1 cat /proc/net/hpccpp
 	in_ns r cat /proc/net/int_reflector
+	# the switch looks at what it stamps: it does so before the attacker, too
+	expect "malformed at the switch" "$(in_ns sw tc -s -j qdisc show dev egress | jq '[.[].malformed // 0] | add')" -ge \
+		"$(($(sent probe truncated overlong) * 8 / 10))"
 	expect "forged messages" "$(sent probe replay cookie checksum truncated overlong flow future sequence options fragment)" -ge 700
 	between "goodput under attack / alone" "$(awk -v a="$goodput" -v b="$alone" 'BEGIN { printf "%.4f", a / b }')" 0.99 1.01
 	expect "control under attack" "$(flow_field cc)" = hpccpp
@@ -887,6 +890,28 @@ fallback_losses()
 	expect "ssthresh after one" "$(field ssthresh <"$TMP/talk")" -eq $((before / 2))
 }
 declare_test fallback_losses "H17" "in fallback a loss halves the window, also in CWR, also if a tail loss probe repairs it"
+
+# A packet is late by less than its retransmission's RTT: a loss that was none.
+fallback_undo()
+{
+	local before
+
+	needs_virtual
+	rmmod int_reflector
+	dumbbell 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+	lossy delay 20ms
+	fates h1 eth0 18ms
+	talk_server r --cc reno
+	counters
+	talk cc=hpccpp up=450000 acked info=before_ fate=2 up=1448 fate=0 up=100000 acked info
+	cat "$TMP/talk"
+	before=$(field before_cwnd <"$TMP/talk")
+	expect "losses undone" $(($(counted h1 TcpExtTCPFullUndo) + $(counted h1 TcpExtTCPPartialUndo) + $(counted h1 TcpExtTCPDSACKUndo))) -ge 1
+	expect "window after it" "$(field cwnd <"$TMP/talk")" -ge "$before"
+}
+declare_test fallback_undo "H17" "in fallback a loss that was none is undone"
 
 # The stack repairs the loss of a burst's last packet with a tail loss probe, without Recovery
 tail_loss()

@@ -67,7 +67,7 @@ static const char * const link_kind_name[LINK_KINDS] = {
 	"unicast", "vlan", "qinq", "ten_tags", "broadcast", "multicast_frame", "multicast",
 };
 
-#define SPARE		64U
+#define SPARE		256U	/* more than the longest message has */
 #define TAGS_MAX	10
 
 /* An IP packet with a message, and room for a longer one */

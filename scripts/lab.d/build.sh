@@ -176,7 +176,9 @@ build_modules()
 	work=$base/work
 	# the same modules wherever the cache is: no path of it in what they print
 	flags=(-ffile-prefix-map="$source/=" -ffile-prefix-map="$work/=")
-	id=$( (cd "$PROJECT" && module_sources | xargs cat /dev/null; echo prefix-map) |
+	# a branch of an inline function counts once, not once for each place that it is used in
+	[[ $base != *-coverage-* ]] || flags+=(-fno-inline)
+	id=$( (cd "$PROJECT" && module_sources | xargs cat /dev/null; echo "prefix-map${flags[2]:-}") |
 		sha256sum | cut -c1-8)
 	out=$base/$id
 	if [ ! -d "$out" ]; then
