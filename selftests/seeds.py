@@ -3,12 +3,13 @@
 """seeds - which kselftests failed with some seed, from what selftests/run --seeds has kept.
 
 In out/seeds, virtual-SCRIPT-SEED.log is a run's output, and virtual-SCRIPT-SEED.done holds the
-state of the sources that it was run on (state.py)."""
+state of the sources that it was run on (state.py). What is published, docs/seeds.csv, counts like
+these: another machine goes on from there."""
 
 from __future__ import annotations
 
 import argparse
-import collections
+import csv
 import re
 import subprocess
 import sys
@@ -23,47 +24,70 @@ from state import Tree  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "out" / "seeds"
 PAGE = ROOT / "docs" / "seeds.md"
+RECORD = ROOT / "docs" / "seeds.csv"
 
 
-class Runs(NamedTuple):
+class Run(NamedTuple):
+    """A script with a seed"""
     script: str
-    seeds: int  # that it was run with
-    tests: int  # results in all of them, those skipped not counted
-    failed: dict[str, list[int]]  # with which seeds each test failed
+    seed: int
+    state: str  # of the sources that it was run on
+    tests: int  # results, those skipped not counted
+    failed: str  # the tests that failed, a space between them
 
 
-def runs_of(script: str, seeds: int, state: str) -> Runs:
-    ran = tests = 0
-    failed: dict[str, list[int]] = collections.defaultdict(list)
-    for seed in range(1, seeds + 1):
-        path = KEPT / f"virtual-{script.removesuffix('.sh')}-{seed}"
-        done = path.with_suffix(".done")
-        if not done.exists() or done.read_text().strip() != state:
+def kept(script: str, seed: int, state: str) -> Run | None:
+    path = KEPT / f"virtual-{script.removesuffix('.sh')}-{seed}"
+    done = path.with_suffix(".done")
+    if not done.exists() or done.read_text().strip() != state:
+        return None
+    tests, failed = 0, []
+    for line in path.with_suffix(".log").read_text(errors="replace").splitlines():
+        result = re.match(r"(?:# )*(not )?ok (?:\d+ )?([a-z][\w-]*)\b(?!:)(.*)", line)
+        if not result or "# SKIP" in result[3]:
             continue
-        ran += 1
-        for line in path.with_suffix(".log").read_text(errors="replace").splitlines():
-            result = re.match(r"(?:# )*(not )?ok (?:\d+ )?([a-z][\w-]*)\b(?!:)(.*)", line)
-            if not result or "# SKIP" in result[3]:
-                continue
-            tests += 1
-            if result[1]:
-                failed[result[2]].append(seed)
-    return Runs(script, ran, tests, failed)
+        tests += 1
+        if result[1]:
+            failed.append(result[2])
+    return Run(script, seed, state, tests, " ".join(failed))
 
 
-def table(all_runs: list[Runs]) -> str:
+def published() -> list[Run]:
+    if not RECORD.exists():
+        return []
+    with RECORD.open(newline="") as file:
+        return [Run(row["script"], int(row["seed"]), row["state"], int(row["tests"]), row["failed"])
+                for row in csv.DictReader(file)]
+
+
+def known(states: dict[str, str], seeds: int) -> dict[tuple[int, str], Run]:
+    """The runs on these states of the sources, each script's, by seed and script"""
+    runs = {(run.seed, run.script): run for run in published()
+            if run.script in states and run.state == states[run.script]}
+    for script, state in states.items():
+        for seed in range(1, seeds + 1):
+            run = kept(script, seed, state)
+            if run:
+                runs[seed, script] = run
+    return runs
+
+
+def table(runs: list[Run], scripts: list[str]) -> str:
     lines = ["| script | seeds | results | failures |", "|---|---:|---:|---|"]
-    for runs in all_runs:
-        failed = "; ".join(f"{test}: seed {', '.join(map(str, seeds))}"
-                           for test, seeds in sorted(runs.failed.items()))
-        lines.append(f"| {runs.script} | {runs.seeds} | {runs.tests} | {failed or 'none'} |")
-    failures = sum(len(seeds) for runs in all_runs for seeds in runs.failed.values())
-    lines.append(f"| **all** | {min(runs.seeds for runs in all_runs)} | {sum(runs.tests for runs in all_runs)} | "
-                 f"**{failures}** |")
+    for script in scripts:
+        own = [run for run in runs if run.script == script]
+        with_seeds: dict[str, list[str]] = {}
+        for run in own:
+            for test in run.failed.split():
+                with_seeds.setdefault(test, []).append(str(run.seed))
+        failed = "; ".join(f"{test}: seed {', '.join(seeds)}" for test, seeds in sorted(with_seeds.items()))
+        lines.append(f"| {script} | {len(own)} | {sum(run.tests for run in own)} | {failed or 'none'} |")
+    failures = sum(len(run.failed.split()) for run in runs)
+    lines.append(f"| **all** | {len(runs)} | {sum(run.tests for run in runs)} | **{failures}** |")
     return "\n".join(lines)
 
 
-def publish(rows: str, seeds: int) -> None:
+def publish(runs: list[Run], rows: str, seeds: int) -> None:
     commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, text=True, check=True,
                             stdout=subprocess.PIPE).stdout.strip()
     PAGE.write_text(f"""# Seeds: does a test depend on chance?
@@ -71,11 +95,16 @@ def publish(rows: str, seeds: int) -> None:
 **Question.** Every kselftest runs in virtual time, where a run's seed decides all that is random: which packets
 are lost, when flows begin, what a hash makes of an address. Which tests fail with some of {seeds} seeds?
 
-Made by `selftests/run --seeds {seeds} --publish` on commit {commit}. What ran before on the same sources is not
-run again. A result is a test with one seed; tests that were skipped are not counted. Goal: no failure.
+Made by `selftests/run --seeds {seeds} --publish` on commit {commit}; each run is in [seeds.csv](seeds.csv). What
+ran before on the same sources is not run again. A result is a test with one seed; tests that were skipped are
+not counted. Goal: no failure.
 
 {rows}
 """)
+    with RECORD.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Run._fields)
+        writer.writerows(sorted(runs))
 
 
 def main() -> int:
@@ -83,15 +112,26 @@ def main() -> int:
         prog="seeds.py", description="Prints which kselftests failed with which of the seeds 1 to N.")
     parser.add_argument("seeds", type=int, metavar="N")
     parser.add_argument("scripts", nargs="+", metavar="SCRIPT", help="such as prague.sh")
-    parser.add_argument("--publish", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--left", action="store_true", help="print what is still to be run: SEED SCRIPT STATE")
+    parser.add_argument("--publish", action="store_true",
+                        help=f"write {PAGE.relative_to(ROOT)} and {RECORD.relative_to(ROOT)}")
     args = parser.parse_args()
+    scripts = sorted(args.scripts)
     tree = Tree()
-    all_runs = [runs_of(script, args.seeds, tree.state(script)) for script in sorted(args.scripts)]
-    rows = table(all_runs)
+    states = {script: tree.state(script) for script in scripts}
+    runs = known(states, args.seeds)
+    wanted = [(seed, script) for seed in range(1, args.seeds + 1) for script in args.scripts]
+    left = [key for key in wanted if key not in runs]
+    if args.left:
+        for seed, script in left:
+            print(seed, script, states[script])
+        return 0
+    asked = [runs[key] for key in wanted if key in runs]
+    rows = table(asked, scripts)
     print(rows)
     if args.publish:
-        publish(rows, args.seeds)
-    return 1 if any(runs.failed or runs.seeds < args.seeds for runs in all_runs) else 0
+        publish(asked, rows, args.seeds)
+    return 1 if left or any(run.failed for run in asked) else 0
 
 
 if __name__ == "__main__":

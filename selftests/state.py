@@ -13,12 +13,15 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 # Of every test in the lab: the modules, the lab, the tools for users, and what tests share
 SHARED = (r"Kbuild|dkms\.conf|[^/]*\.c|(include|roce|tc|tools)/.*|scripts/(lab|lowq)[^/]*|scripts/(lab\.d|lowq_\w+)/.*|"
-          r"selftests/(Makefile|config|settings|lib.*\.sh|tap\.sh|[^/]*\.(py|c)|(cdf|lab_warn)/.*)")
+          r"selftests/(Makefile|config|settings|lib\.sh|tap\.sh|(cdf|lab_warn)/.*)")
+# Of those tests that name it, or name one that names it
+HELPER = re.compile(r"selftests/(\w+\.py|\w+\.c|lib_\w+\.sh)")
 # Of some of them only
 MORE = {"lowq_tc.sh": r"man/.*|debian/.*", "check.sh": r"man/.*", "instruments.sh": r"bench/[^/]*"}
 
@@ -31,6 +34,14 @@ def pattern(test: str) -> str:
     return f"{SHARED}|selftests/{re.escape(words[0])}" + (f"|{MORE[words[0]]}" if words[0] in MORE else "")
 
 
+def mentions(text: str, name: str) -> bool:
+    """Does a program's text use the file name?"""
+    stem, ending = os.path.splitext(os.path.basename(name))
+    if ending == ".c":
+        return bool(re.search(rf"\b{stem}\b", text))
+    return bool(re.search(rf"\b{stem}\{ending}\b|^ *(?:from|import) {stem}\b", text, re.M))
+
+
 def git(*words: str, given: str = "") -> str:
     return subprocess.run(("git", *words), cwd=ROOT, text=True, check=True, input=given,
                           stdout=subprocess.PIPE).stdout
@@ -41,6 +52,8 @@ class Tree:
 
     def __init__(self, commit: str = "") -> None:
         self.blobs: dict[str, str] = {}
+        self.commit = commit
+        self.texts: dict[str, str] = {}
         if commit:
             for line in git("ls-tree", "-r", "-z", commit).split("\0")[:-1]:
                 info, name = line.split("\t")
@@ -51,9 +64,28 @@ class Tree:
         hashes = git("hash-object", "--stdin-paths", given="".join(f"{name}\n" for name in names)).split()
         self.blobs = dict(zip(names, hashes, strict=True))
 
+    def text(self, name: str) -> str:
+        if name not in self.texts:
+            self.texts[name] = (git("show", f"{self.commit}:{name}") if self.commit
+                                else Path(ROOT, name).read_text())
+        return self.texts[name]
+
+    def helpers(self, script: str) -> set[str]:
+        """Of a script: the programs and libraries beside it that it or one of them names"""
+        found: set[str] = set()
+        names = [name for name in self.blobs if HELPER.fullmatch(name)]
+        users = [name for name in ("selftests/lib.sh", f"selftests/{script}") if name in self.blobs]
+        while users:
+            text = self.text(users.pop())
+            new = [name for name in names if name not in found and mentions(text, name)]
+            found.update(new)
+            users += new
+        return found
+
     def state(self, test: str) -> str:
-        wanted = re.compile(pattern(test))
-        lines = [f"{self.blobs[name]} {name}\n" for name in sorted(self.blobs) if wanted.fullmatch(name)]
+        wanted, helpers = re.compile(pattern(test)), self.helpers(test.split()[0])
+        lines = [f"{self.blobs[name]} {name}\n" for name in sorted(self.blobs)
+                 if name in helpers or wanted.fullmatch(name)]
         return hashlib.sha256("".join(lines).encode()).hexdigest()[:12]
 
 
