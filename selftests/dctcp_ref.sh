@@ -173,7 +173,7 @@ loss_recovery()
 {
 	needs_virtual
 	dumbbell 1 1ms
-	lossy loss 0.5%
+	data_meets sw egress loss 0.5%
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_cut
 	send --size 12M		# about 40 losses, some of them in one window
@@ -231,7 +231,7 @@ declare_test undo "D9" "a loss that was none is undone"
 loss_after_ecn()
 {
 	dumbbell 1 1ms
-	lossy loss 1%
+	data_meets sw egress loss 1%
 	# marks when packets leave h1, loss at the bottleneck: often both in one window
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 4% ecn
 	serve r --cc dctcp_ref
@@ -317,7 +317,7 @@ ect_control_off()
 	needs_virtual
 	load ect_control=0
 	dumbbell 1 100us
-	lossy loss 1%
+	data_meets sw egress loss 1%
 	serve r --cc dctcp_ref
 	capture h1 eth0 "$TMP/h.pcap" tcp
 	send --size 2M
@@ -455,10 +455,10 @@ alpha_reset()
 	needs_virtual
 	load alpha_reset_on_loss=1
 	dumbbell 1 1ms
-	lossy loss 0.3%
+	data_meets sw egress loss 0.3%
 	serve r --cc dctcp_ref
 	trace_on dctcp_ref/dctcp_ref_cut dctcp_ref/dctcp_ref_window
-	send --size 3M
+	send --size 12M
 	trace_off "$TMP/trace"
 	# there are no marks, so alpha is (1 - g) again one window after a loss
 	lost=$(awk "$VALUES"'/cause=loss/ { lost = 1; next }

@@ -1197,7 +1197,7 @@ retransmission_rtt()
 	needs_virtual
 	dumbbell 1 1900us
 	node sw egress 1gbit
-	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 3%
+	data_meets h1 eth0 loss 3%
 	serve r
 	trace_on hpccpp/hpccpp_window
 	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 300ms >/dev/null

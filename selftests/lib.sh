@@ -261,6 +261,29 @@ switch_controls()
 	END
 }
 
+# connections_end NAMESPACE...: without their processes and without queues that hold or drop packets,
+# connections end. If the path went first, they would send again for two minutes: what they do then
+# is in the next test's trace, and their namespaces and the module stay.
+connections_end()
+{
+	local ns wait open
+
+	for ns; do
+		tc -n "$ns" qdisc show 2>/dev/null | awk '
+			/ root / && $2 != "noqueue" { print "qdisc del dev " $5 " root" }
+			$2 == "clsact" || $2 == "ingress" { print "qdisc del dev " $5 " " $2 }' |
+			tc -n "$ns" -force -batch - 2>/dev/null
+	done
+	for wait in 0.01 0.03 0.1 0.3 0.5 1 1; do
+		open=
+		for ns; do
+			open+=$(ss -N "$ns" -Htn state established state fin-wait-1 state close-wait state last-ack state closing)
+		done
+		[ "$open" ] || return
+		sleep "$wait"
+	done
+}
+
 # Kills all processes in the namespaces, then deletes the namespaces.
 teardown()
 {
@@ -272,6 +295,7 @@ teardown()
 			[ ! "$process/ns/net" -ef "$ns" ] || kill -9 "${process#/proc/}" 2>/dev/null
 		done
 	done
+	connections_end "${NAMESPACES[@]##*/}"
 	[ ${#NAMESPACES[@]} -eq 0 ] || batch "$(printf 'netns del %s\n' "${NAMESPACES[@]##*/}")"
 	[ -z "${CONTROL_BEFORE:-}" ] || sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL_BEFORE"
 	wait 2>/dev/null

@@ -479,7 +479,7 @@ loss()
 	needs_virtual
 	needs_accecn
 	path 1 20ms
-	lossy loss 0.5%
+	data_meets sw egress loss 0.5%
 	serve r --cc prague
 	for cubic in 0 1; do
 		parameter "loss_cubic=$cubic"
@@ -505,7 +505,7 @@ loss_after_mark()
 	needs_virtual
 	needs_accecn
 	path 1 10ms
-	lossy loss 1%
+	data_meets sw egress loss 1%
 	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 5% ecn
 	serve r --cc prague
 	parameter loss_cubic=0
