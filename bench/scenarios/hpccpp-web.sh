@@ -17,7 +17,9 @@ done
 # half of the load: what starting flows make of the misses
 VARIANTS+=("load=websearch rtt=20us stage=5 share=25" "load=websearch rtt=20us stage=0 share=25"
 	"load=hadoop rtt=20us stage=0 share=25")
-PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":"not given: W_ai follows the mean of U","line rate":"10 Gb/s, known","slowdown":"completion time / (2 RTTs, one of them the handshake'"'"'s, + size with headers / 10 Gb/s)","requests":"Poisson, a connection each, share=50: 2.39 Gb/s of payload from each of 4 hosts for 1 s, with headers 10 Gb/s; share=25: half of that","drawn":"the load that the seed drew, % of the two trunks"}'
+# and of starts that are not at line rate
+VARIANTS+=("load=websearch rtt=20us stage=0 share=50 start=4")
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":"not given: W_ai follows the mean of U","start":"packets that HPCC++ begins with; if not stated, flows begin at line rate, 10 Gb/s","slowdown":"completion time / (2 RTTs, one of them the handshake'"'"'s, + size with headers / 10 Gb/s)","requests":"Poisson, a connection each, share=50: 2.39 Gb/s of payload from each of 4 hosts for 1 s, with headers 10 Gb/s; share=25: half of that","drawn":"the load that the seed drew, % of the two trunks"}'
 COLUMNS_SHOWN='["drawn_load","count_small","slow_p50_small","slow_p99_small","slow_p99_medium","slow_p50_large","slow_p99_large","failed"]'
 REFERENCE=dctcp
 GOALS='[
@@ -57,7 +59,8 @@ run_scenario()
 {
 	local i s id=1 pids=() ns=${rtt%us}000
 
-	hpccpp_hosts max_stage="$stage" line_rate_mbps=10000 base_rtt_ns=$((ns + 2000))
+	start=${start:-}
+	hpccpp_hosts max_stage="$stage" line_rate_mbps="$([ "$start" ] && echo 0 || echo 10000)" base_rtt_ns=$((ns + 2000))
 	roomy
 	for s in leaf1 leaf2 spine1 spine2; do
 		add_ns "$s"
@@ -67,6 +70,8 @@ run_scenario()
 		add_ns "a$i"
 		add_ns "b$i"
 		net "$i" "a$i" eth0 leaf1 "p$i"
+		[ -z "$start" ] || [ "$CONTROL" != hpccpp ] ||
+			ip -n "${NSP}a$i" route replace default via "10.0.$i.254" initcwnd "$start"
 		net "1$i" "b$i" eth0 leaf2 "p$i"
 		port "a$i" eth0 $((id++))
 		port leaf2 "p$i" $((id++))
