@@ -332,6 +332,33 @@ receiver_based()
 }
 declare_test receiver_based "H12" "the receiver computes the window and answers with it once per T"
 
+# A window goes on from the one that the probe before it reported.
+receiver_lost_probe()
+{
+	needs_virtual
+	load receiver_based=1 base_rtt_ns=100000
+	PARAM=$REFLECTOR parameter base_rtt_ns=100000
+	dumbbell 1 99us
+	node sw egress 10gbit
+	data_meets h1 eth0 loss 10%
+	in_ns h1 tc filter del dev eth0
+	# probes have PSH without ACK
+	in_ns h1 tc filter add dev eth0 parent 1: protocol ip flower ip_proto tcp tcp_flags 0x08/0x18 classid 1:1
+	serve r
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
+	send --size 20M
+	stop_captures
+	PARAM=$REFLECTOR parameter base_rtt_ns=0
+	packets "$TMP/r.pcap" 'int.type == 1 || int.type == 3' int.type int.id | awk '
+		$1 == 1 { after_gap = $2 > last + 1; gaps += after_gap; probes++; last = $2 }
+		$1 == 3 { windows++; wrong += after_gap }
+		END { printf "probes=%d gaps=%d windows=%d wrong=%d\n", probes, gaps, windows, wrong }' | tee "$TMP/judged"
+	expect "probes lost" "$(field gaps <"$TMP/judged")" -ge 5
+	expect "windows after others" "$(field windows <"$TMP/judged")" -ge 50
+	expect "windows after a lost probe" "$(field wrong <"$TMP/judged")" -eq 0
+}
+declare_test receiver_lost_probe "H12" "after a lost probe the receiver answers with telemetry, not with a window"
+
 # --- robustness ---------------------------------------------------------------
 
 # results RESULT: the number of samples in $TMP/trace with this result (enum hpccpp_result)
@@ -888,8 +915,13 @@ fallback_losses()
 	before=$(field before_cwnd <"$TMP/talk")
 	expect "tail losses that a probe repaired" "$(counted h1 TcpExtTCPLossProbeRecovery)" -eq 1
 	expect "ssthresh after one" "$(field ssthresh <"$TMP/talk")" -eq $((before / 2))
+	# shellcheck disable=SC2046 # words
+	talk cc=hpccpp $(messages_of 60) info=before_ fate=1 up=28900 sleep=0.4 fate=0 acked info
+	cat "$TMP/talk"
+	expect "window before a timeout" "$(field before_cwnd <"$TMP/talk")" -ge 40
+	expect "ssthresh after it, half of the 20 packets in flight" "$(field ssthresh <"$TMP/talk")" -eq 10
 }
-declare_test fallback_losses "H17" "in fallback a loss halves the window, also in CWR, also if a tail loss probe repairs it"
+declare_test fallback_losses "H17" "in fallback a loss halves the window, also in CWR, also if a tail loss probe repairs it; a timeout half of what is in flight"
 
 # A packet is late by less than its retransmission's RTT: a loss that was none.
 fallback_undo()

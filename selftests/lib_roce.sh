@@ -302,6 +302,12 @@ known_at()
 	awk -v a="$1" '$2 == "local" && $3 == a { n = 1 } END { exit !n }' "$RCM_DEBUGFS"/qps
 }
 
+# qp_of_h1: the number of its newest queue pair
+qp_of_h1()
+{
+	awk '$2 == "local" && $3 == "::ffff:10.0.1.1" && $4 > n { n = $4 } END { print n }' "$RCM_DEBUGFS"/qps
+}
+
 # held_at ADDR: packets in the FIFOs of the queue pairs there
 held_at()
 {

@@ -649,7 +649,7 @@ killed()
 		# shellcheck disable=SC2086 # words
 		(fail() { :; }; roce h1 $op --duration 60s) &
 		wait_until known_at ::ffff:10.0.1.1
-		QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
+		QP=$(qp_of_h1)
 		forge --count 10400 --rate 8000	# 1.3 s
 		expect "packets held back when the client is killed ($op)" "$(held_at ::ffff:10.0.1.1)" -ge 10
 		pid=$(ip netns pids "${NSP}h1")
@@ -702,7 +702,7 @@ nothing_sent()
 	hosts 2
 	roce h1 send --duration 300ms --depth 1 --size 1024 &
 	wait_until known_at ::ffff:10.0.1.1
-	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
+	QP=$(qp_of_h1)
 	pid=$(ip netns pids "${NSP}h1")
 	kill -STOP "$pid"
 	forge --count 20 --rate 8000
@@ -836,7 +836,7 @@ cut_while_waiting()
 	capture h1 eth0 "$TMP/h.pcap" "udp port 4791"
 	roce h1 send --duration 150ms --depth 8 --size 1024 &
 	wait_until known_at ::ffff:10.0.1.1
-	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
+	QP=$(qp_of_h1)
 	forge --count 5 --rate 8000
 	for i in 1 2 3; do
 		sleep 0.02
@@ -1158,7 +1158,7 @@ hostile()
 	hosts 2
 	roce h1 send --duration 3s --depth 8 &
 	wait_until known_at ::ffff:10.0.1.1
-	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
+	QP=$(qp_of_h1)
 	forge --icrc bad --count "$n" --rate 100000
 	expect "with a wrong ICRC" "$(rcm_counter cnp_bad_icrc)" -eq "$n"
 	forge --checksum bad --count "$n" --rate 100000
@@ -1180,7 +1180,7 @@ hostile()
 	# the same CNP, valid, does count
 	roce h1 send --duration 1s &
 	sleep 0.5
-	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" && $4 > n { n = $4 } END { print n }' "$DEBUGFS"/qps)
+	QP=$(qp_of_h1)
 	forge --checksum good
 	wait $!
 	expect "handled" "$(rcm_counter cnp_handled)" -eq 1
@@ -1195,6 +1195,40 @@ hostile()
 	load
 }
 declare_test hostile "R12" "forged and malformed CNPs, 100,000 a second, are counted and change nothing"
+
+# A CNP slows a sender down, so a marked packet brings one only if it is what it claims to be.
+marked_forged()
+{
+	local n=50 marked=(--tos 3 --count 50)
+
+	needs_virtual
+	load
+	hosts 2
+	roce h1 send --duration 300ms &
+	wait_until known_at ::ffff:10.0.1.1
+	QP=$(qp_of_h1)
+	forge --opcode 0x11 --src 10.0.9.9 "${marked[@]}"
+	expect "from a stranger" "$(rcm_counter ce_wrong_source)" -eq "$n"
+	forge --opcode 0x64 --source-qp 17 "${marked[@]}"
+	expect "datagrams for a connected queue pair" "$(rcm_counter ce_wrong_source)" -eq $((2 * n))
+	forge --opcode 0x11 --icrc bad "${marked[@]}"
+	expect "with a wrong ICRC" "$(rcm_counter ce_bad_icrc)" -eq "$n"
+	wait $!
+	roce h1 ud-send --duration 300ms &
+	sleep 0.1
+	QP=$(qp_of_h1)
+	forge --opcode 0x64 --source-qp 17 --icrc bad "${marked[@]}"
+	expect "datagrams with a wrong ICRC" "$(rcm_counter ce_bad_icrc)" -eq $((2 * n))
+	forge --opcode 0x11 "${marked[@]}"
+	expect "connected, for a queue pair of datagrams" "$(rcm_counter ce_wrong_source)" -eq $((3 * n))
+	expect "senders known by them" "$(rcm_counter remote_qps)" -eq 0
+	expect "CNPs for them" "$(rcm_counter cnp_sent)" -eq 0
+	forge --opcode 0x64 --source-qp 17 --tos 3
+	expect "CNPs for a valid one" "$(rcm_counter cnp_sent)" -eq 1
+	wait $!
+	load
+}
+declare_test marked_forged "R7 R12" "marked packets with a wrong source, transport or ICRC bring no CNP"
 
 # half_open: a client of r that has its server create a UC queue pair, prints the number of
 # that, and then sends nothing for 2 s
@@ -1273,7 +1307,7 @@ alpha_between()
 	trace_on roce_rcm/roce_rcm_cut
 	roce h1 send --duration 400ms --depth 1 --size 1024 &
 	wait_until known_at ::ffff:10.0.1.1
-	QP=$(awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print $4 }' "$DEBUGFS"/qps)
+	QP=$(qp_of_h1)
 	sleep 0.1
 	pid=$(ip netns pids "${NSP}h1")
 	kill -STOP "$pid"
