@@ -12,9 +12,12 @@ VARIANTS=()
 for _b in together staggered small big; do
 	VARIANTS+=("burst=$_b iw=10 alpha=512 beta=256" "burst=$_b iw=87 alpha=512 beta=256" "burst=$_b iw=10 alpha=1024 beta=128")
 done
+for _b in together staggered small big; do
+	VARIANTS+=("burst=$_b iw=10 alpha=512 beta=256 tso=1")
+done
 # the causes of what is missed
 VARIANTS+=("burst=small iw=10 alpha=512 beta=256 k=600" "burst=together iw=10 alpha=1024 beta=64")
-PARAMS='{"together":"20 times every 10 ms: 8 x 500 kB at once","staggered":"the same, each at random within 4 ms","small":"20 times every 10 ms: 32 x 20 kB at once","big":"256 x 64 kB once, and a buffer of 1 MB","iw":"initial window of ldcp, packets: 10 are the stack'"'"'s, 87 the BDP; the others have 10","alpha, beta":"of ldcp, in 1/1024 packets: 512 and 256 are the defaults","k":"from how many packets on ldcp'"'"'s queue drops packets of a first RTT; 87, the BDP, if not stated"}'
+PARAMS='{"together":"20 times every 10 ms: 8 x 500 kB at once","staggered":"the same, each at random within 4 ms","small":"20 times every 10 ms: 32 x 20 kB at once","big":"256 x 64 kB once, and a buffer of 1 MB","iw":"initial window of ldcp, packets: 10 are the stack'"'"'s, 87 the BDP; the others have 10","alpha, beta":"of ldcp, in 1/1024 packets: 512 and 256 are the defaults","k":"from how many packets on ldcp'"'"'s queue drops packets of a first RTT; 87, the BDP, if not stated","tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)"}'
 COLUMNS_SHOWN='["rpc_p50_us","rpc_p90_us","rpc_p99_us","timeouts","delay_p99_us","marks","drops"]'
 REFERENCE=dctcp
 GOALS='[
@@ -44,6 +47,7 @@ run_scenario()
 	small) fan=32 size=20k ;;
 	big) fan=256 size=64k count=1 words=(--limit 1000000b) ;;
 	esac
+	[ -z "${tso:-}" ] || OFFLOADS=1
 	dumbbell 8 100us
 	line_rate 10gbit
 	case $CONTROL in
@@ -58,6 +62,7 @@ run_scenario()
 		serve "h$i" --cc "$CONTROL"
 	done
 	check_path h1 r 10gbit 100us
+	merging
 	watch_queue 10gbit 0us 200ms 100us
 	incast 8 "$fan" "$size" "$jitter" --count "$count" --period 10ms >"$OUT/flows.jsonl"
 	watched

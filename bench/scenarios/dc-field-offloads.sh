@@ -30,24 +30,17 @@ the seed. With eight flows and packets held back at 10 Gb/s dctcp_ref's shares a
 
 run_scenario()
 {
-	local i words=()
+	local words=()
 
 	[ "$tso" = 0 ] || OFFLOADS=1
 	dumbbell "$flows" "$rtt"
-	for ((i = 1; i <= flows; i++)); do
-		# tbf segments what is longer than its burst: a NIC with TSO
-		in_ns "h$i" tc qdisc add dev eth0 root tbf rate "$rate" burst 1600 limit 64mb
-	done
+	line_rate "$rate"
 	[ "$CONTROL" = hpccpp ] || [ "$held" = 0us ] || words=(--coalesce "$held")
 	hpccpp_hosts
 	bottleneck "$rate" "$rtt" "${words[@]}"
 	serve r --cc "$CONTROL"
 	check_path h1 r "$rate" "$rtt"
-	if [ "$tso" = 1 ]; then
-		# GRO at r; veth does it only for what comes from a device without TSO
-		in_ns sw ethtool -K egress tso off
-		in_ns r ethtool -K eth0 gro on
-	fi
+	merging
 	if [ "$held" != 0us ]; then
 		in_ns r sh -c "echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs; echo ${held%us}000 >/sys/class/net/eth0/gro_flush_timeout"
 	fi
