@@ -18,7 +18,7 @@ GOALS='[
 	{"metric":"jain","row":"dctcp_ref","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95"}]'
 ANSWER="dctcp_ref uses {range utilisation dctcp_ref} of the link with a mean queue of {range qlen_mean_pkts dctcp_ref}; Linux's dctcp {range utilisation dctcp} with {range qlen_mean_pkts dctcp}."
 CONCLUSION="Both hold the queue just under the threshold of 65 packets, where the RED step marks. More flows
-make the queue move more (std. deviation), not longer."
+make the queue move more (std. deviation), not longer; so do hosts that send 64 kB at once (tso 1)."
 
 run_scenario()
 {

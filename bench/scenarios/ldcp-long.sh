@@ -21,7 +21,8 @@ ANSWER="LDCP's queue deviates by {range qlen_stddev_pkts ldcp} around a mean of 
 CONCLUSION="DCTCP cuts once per RTT and by the same factor in all flows that saw a mark, so its queue swings;
 LDCP changes the window with every ACK, so its queue is short and steady at a full link. With K = 12
 packets, the value RFC 8257 computes, DCTCP's queue is as short as LDCP's and still moves more; with
-32 flows it then loses 6 % of the link."
+32 flows it then loses 6 % of the link. Hosts that send 64 kB at once (tso 1) make DCTCP's queue move more;
+LDCP paces what it sends, and its queue is the same."
 
 run_scenario()
 {
