@@ -51,6 +51,7 @@
 #include <net/tcp.h>
 
 #include "cc_compat.h"
+#include "cc_recovery.h"
 #include "cc_timeout.h"
 #include "hpccpp_model.h"
 
@@ -96,22 +97,30 @@ static void hpccpp_settings_of(const struct sock *sk, struct hpccpp_settings *s)
 
 /*
  * cwnd is W rounded up, and one packet more, because an ACK may be delayed. The pacing
- * rate W / T does the rest, also where W is less than a packet. In recovery each ACK
- * that delivers something lets at least one packet out (RFC 6937), even if more than W is
- * in flight: otherwise a retransmission may have to wait for the timeout. No packet waits
- * for its pace longer than half the RTO.
+ * rate W / T does the rest, also where W is less than a packet; no packet waits for its pace
+ * longer than half the RTO. In recovery what is lost leaves again as other packets arrive
+ * (RFC 6937): where an incast's answers lose most of their first windows together, the
+ * retransmissions would overflow the queue again. After a timeout each ACK that delivers
+ * something (@rs) lets at least one packet out, even if more than W is in flight.
  */
-static void hpccpp_apply_window(struct sock *sk, bool delivered)
+static void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 {
-	const struct hpccpp *ca = inet_csk_ca(sk);
+	u8 state = inet_csk(sk)->icsk_ca_state;
+	struct hpccpp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 mss = hpccpp_mss_q8(sk), w = ca->flow->model.w;
 	u32 t_ns = hpccpp_base_rtt_ns(ca->flow);
 	u64 cwnd = div64_u64(w + mss - 1, mss) + 1, least;
 
-	if (delivered && inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery)
+	if (unlikely(rs && state == TCP_CA_Loss && rs->acked_sacked > 0))
 		cwnd = max(cwnd, tcp_packets_in_flight(tp) + 1ULL);
-	tcp_snd_cwnd_set(tp, clamp_t(u64, cwnd, 2, tp->snd_cwnd_clamp));
+	cwnd = clamp_t(u64, cwnd, 2, tp->snd_cwnd_clamp);
+	if (unlikely(rs && state == TCP_CA_Recovery)) {
+		cc_recovery_window(tp, rs, cwnd, ca->una != tp->snd_una);
+		ca->una = tp->snd_una;
+	} else {
+		tcp_snd_cwnd_set(tp, cwnd);
+	}
 	if (!t_ns)
 		return;
 	least = 2 * HZ * (mss >> HPCCPP_W_Q) / max_t(u32, inet_csk(sk)->icsk_rto, 1) + 1;
@@ -157,7 +166,7 @@ static void hpccpp_apply_first_window(struct sock *sk)
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	hpccpp_apply_window(sk, false);
+	hpccpp_apply_window(sk, NULL);
 	tcp_snd_cwnd_set(tp, clamp_t(u64, DIV64_U64_ROUND_UP(ca->flow->model.w, hpccpp_mss_q8(sk)),
 				     2, tp->snd_cwnd_clamp));
 }
@@ -348,7 +357,7 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	if (rs->rtt_us > 0 && !rs->is_retrans)
 		hpccpp_rtt_sample(&f->rtt, rs->rtt_us);
 	hpccpp_slow_start(sk, rs, now);
-	hpccpp_apply_window(sk, rs->acked_sacked > 0);
+	hpccpp_apply_window(sk, rs);
 	f->idle_ns = hpccpp_has_data(sk) ? 0 : max(now, tcp_sk(sk)->tcp_wstamp_ns);
 	if (!tcp_sk(sk)->packets_out || !hpccpp_probe_due(sk, now))
 		return;
@@ -473,16 +482,19 @@ static u32 hpccpp_undo_cwnd(struct sock *sk)
 }
 
 /*
- * RACK's timer may start Recovery, without an ACK: then nothing else raises cwnd. The first
- * retransmission must leave also if more than W is in flight, or the flow waits for the timeout.
+ * RACK's timer may start Recovery, without an ACK: the first retransmission must leave also if more
+ * than W is in flight, or the flow waits for the timeout, and the others follow as packets arrive.
  */
 static void hpccpp_set_state(struct sock *sk, u8 new_state)
 {
-	const struct hpccpp *ca = inet_csk_ca(sk);
+	struct hpccpp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (ca->flow && new_state == TCP_CA_Recovery)
-		tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp) + 1));
+	if (ca->flow && cc_recovery_starts(sk, new_state)) {
+		ca->una = tp->snd_una;
+		cc_recovery_begin(tp);
+		tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
+	}
 	if (ca->flow && cc_timed_out(sk, new_state))
 		hpccpp_set_window(sk, fp_min(ca->flow->model.w, 2 * hpccpp_mss_q8(sk)),
 				  "timeout");

@@ -58,6 +58,7 @@
 #include "cc_gso.h"
 #include "cc_handshake.h"
 #include "cc_param.h"
+#include "cc_recovery.h"
 #include "cc_timeout.h"
 #include "ecn_egress_impl.h"
 #include "ecn_feedback.h"
@@ -571,10 +572,8 @@ static void prague_set_state(struct sock *sk, u8 new_state)
 
 	if (cc_recovery_starts(sk, new_state)) {
 		respond_to_loss(sk, tcp_snd_cwnd(tp));
-		/* entered from CWR, the stack has not reset its counts */
 		tp->prior_cwnd = ca->prior_cwnd;
-		tp->prr_delivered = 0;
-		tp->prr_out = 0;
+		cc_recovery_begin(tp);
 	} else if (new_state == TCP_CA_CWR) {
 		ca->cwr_una = tp->snd_una;
 	} else if (cc_probe_repaired(sk, new_state, ca->cwr_una)) {
@@ -658,24 +657,6 @@ static u32 prague_undo_cwnd(struct sock *sk)
 	ca->lost_at = ca->prior_lost_at;
 	ca->cubic_ms = ca->prior_cubic_ms;
 	return whole_window(ca);
-}
-
-/* In recovery the window follows what arrives, towards ssthresh (RFC 6937). */
-static noinline void recovery_window(struct tcp_sock *tp, const struct rate_sample *rs,
-				     bool una_advanced)
-{
-	u32 acked = max(rs->acked_sacked, 0);
-	struct prague_prr prr = {
-		.ssthresh = tp->snd_ssthresh,
-		.prior_cwnd = tp->prior_cwnd,
-		.in_flight = tcp_packets_in_flight(tp),
-		.delivered = tp->prr_delivered + acked,
-		.out = tp->prr_out,
-	};
-
-	tp->prr_delivered = prr.delivered;
-	tcp_snd_cwnd_set(tp, prague_prr_window(&prr, tcp_snd_cwnd(tp), acked,
-					       una_advanced && !rs->losses));
 }
 
 /* CUBIC's increase per round, after a loss */
@@ -813,7 +794,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		fault = end_period(sk, virt);
 
 	if (state == TCP_CA_Recovery) {
-		recovery_window(tp, rs, una_advanced);
+		cc_recovery_window(tp, rs, tp->snd_ssthresh, una_advanced);
 	} else {
 		if (marked && !ca->cwr && state != TCP_CA_Loss)
 			respond_to_mark(sk);

@@ -110,6 +110,7 @@ struct hpccpp_flow {
 /**
  * struct hpccpp - a connection's private area
  * @flow:	NULL before the first data, or if there was no memory for it
+ * @una:	in recovery: SND.UNA at the ACK before
  * @dctcp:	fallback with ECN: the estimate of marked bytes
  * @fb:		fallback with ECN: the feedback counted so far
  * @prior_cwnd:	fallback: cwnd before the latest reduction, packets
@@ -118,6 +119,7 @@ struct hpccpp_flow {
  */
 struct hpccpp {
 	struct hpccpp_flow *flow;
+	u32 una;
 	struct dctcp_model dctcp;
 	struct ecn_feedback fb;
 	u32 prior_cwnd;

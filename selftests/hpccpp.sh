@@ -965,6 +965,31 @@ tail_loss()
 }
 declare_test tail_loss "" "a loss that a tail loss probe repairs halves W"
 
+# 256 first windows are four times what the queue holds. If what was lost left again at once, it would
+# be lost again, and with nothing else in flight only the timeout would be left.
+incast_losses()
+{
+	local i to=()
+
+	needs_virtual
+	dumbbell 8 100us
+	node sw egress 10gbit
+	in_ns sw tc qdisc change dev egress parent 2:1 bfifo limit 1000000
+	for i in {1..8}; do
+		serve "h$i" --cc hpccpp
+		to+=("10.0.$i.1")
+	done
+	in_ns r flowgen incast --to "$(IFS=,; echo "${to[*]}")" --fan 256 --size 64k --cc hpccpp --timeout 5s \
+		--jitter 10us >"$TMP/flows" || fail "incast failed"
+	for i in {1..8}; do
+		in_ns "h$i" nstat -asz TcpExtTCPTimeouts TcpRetransSegs
+	done | awk '$1 ~ /Tcp/ { n[$1] += $2 } END { printf "timeouts=%d retrans=%d\n", n["TcpExtTCPTimeouts"], n["TcpRetransSegs"] }' |
+		tee "$TMP/counts"
+	expect "retransmissions" "$(field retrans <"$TMP/counts")" -ge 1000
+	expect "timeouts" "$(field timeouts <"$TMP/counts")" -eq 0
+}
+declare_test incast_losses "" "256 answers that lose most of their first windows: no timeout"
+
 # --- earlier faults: each test fails if its fault comes back -------------------------
 
 # windows CAUSE: the W (bytes) of each hpccpp_window line of that cause in $TMP/trace

@@ -35,8 +35,8 @@ end sooner, and with beta 1/16 nearly as soon as DCTCP's: what is missed is the 
 together, the queue drops some packets of the first RTT, which arrive an RTT later: if it drops none (k 600), p99 is
 DCTCP's. Of an initial window of the whole path, 87 packets, the queue drops most
 when many start at once; what is missing when the last packet arrives is sent again at once, so that this costs
-little. Of 256 answers each loses packets; with HPCC++ a flow of which all but a few packets were lost waits
-for a timeout if the retransmissions are lost, too, because nothing else of it is in flight then."
+little. Of 256 answers each loses packets; what was lost leaves again as other packets arrive, so that nothing waits
+for a timeout. Hosts that send 64 kB at once (tso 1) change little: HPCC++ and LDCP pace."
 
 run_scenario()
 {

@@ -94,19 +94,6 @@ static inline void rfc9406_round(struct rfc9406 *h)
 		h->over = true;
 }
 
-/* RFC 6937 3, with the slow start reduction bound where @advances, else the conservative one */
-static inline long double rfc6937_sndcnt(const struct prague_prr *p, u32 delivered_data,
-					 bool advances)
-{
-	long double pipe = p->in_flight, ssthresh = p->ssthresh, prr_delivered = p->delivered;
-	long double prr_out = p->out, limit;
-
-	if (pipe > ssthresh)
-		return ceill(prr_delivered * ssthresh / p->prior_cwnd) - prr_out;
-	limit = fmaxl(prr_delivered - prr_out, delivered_data) + (advances ? 1 : 0);
-	return fminl(ssthresh - pipe, limit);
-}
-
 static inline long double q(u64 x, unsigned int bits)
 {
 	return ldexpl(x, -(int)bits);

@@ -460,71 +460,6 @@ static void prague_loss_share__factors(void **state)
 	}
 }
 
-/* A recovery from a window of up to @most packets */
-static struct prague_prr any_prr(u32 most)
-{
-	struct prague_prr p = {
-		.prior_cwnd = rnd_range(1, most),
-		.delivered = rnd_upto(most),
-		.out = rnd_upto(most),
-	};
-
-	p.ssthresh = rnd_upto(p.prior_cwnd);
-	p.in_flight = rnd_upto(p.prior_cwnd);
-	return p;
-}
-
-static void prague_prr_window__is_rfc6937(void **state)
-{
-	int i;
-
-	(void)state;
-	for (i = 0; i < CASES; i++) {
-		long double sndcnt, want;
-		struct prague_prr p = any_prr(i % 2 ? 100 : CWND_MOST);
-		u32 acked = rnd_range(1, i % 3 ? 3 : 100);
-		bool advances = rnd_upto(1);
-		u32 cwnd = prague_prr_window(&p, rnd_upto(U32_MAX), acked, advances);
-
-		sndcnt = rfc6937_sndcnt(&p, acked, advances);
-		/* what is in flight cannot be called back; the first retransmission leaves */
-		want = fmaxl(p.in_flight + fmaxl(sndcnt, p.out ? 0 : 1), 1);
-		expect(cwnd == want, "ssthresh %u prior %u in flight %u: %u, not %Lf",
-		       p.ssthresh, p.prior_cwnd, p.in_flight, cwnd, want);
-	}
-}
-
-/* An ACK that only repeats what was reported before sends nothing. */
-static void prague_prr_window__nothing_delivered(void **state)
-{
-	int i;
-
-	(void)state;
-	for (i = 0; i < CASES; i++) {
-		struct prague_prr p = any_prr(CWND_MOST);
-		u32 cwnd = rnd_upto(U32_MAX);
-
-		assert_int_equal(prague_prr_window(&p, cwnd, 0, rnd_upto(1)), cwnd);
-	}
-}
-
-static void prague_prr_window__any(void **state)
-{
-	int i;
-
-	(void)state;
-	for (i = 0; i < CASES; i++) {
-		struct prague_prr p = {
-			.ssthresh = rnd_upto(U32_MAX), .prior_cwnd = rnd_upto(U32_MAX),
-			.in_flight = rnd_upto(U32_MAX), .delivered = rnd_upto(U32_MAX),
-			.out = rnd_upto(U32_MAX),
-		};
-		u32 cwnd = prague_prr_window(&p, 10, rnd_range(1, U32_MAX), rnd_upto(1));
-
-		assert_true(cwnd >= 1 && cwnd >= p.in_flight);
-	}
-}
-
 static void prague_pacing_rate__is_the_drafts(void **state)
 {
 	int i;
@@ -809,9 +744,6 @@ int main(void)
 		cmocka_unit_test(prague_reduce_spread__as_at_once),
 		cmocka_unit_test(prague_reduce_spread__any),
 		cmocka_unit_test(prague_loss_share__factors),
-		cmocka_unit_test(prague_prr_window__is_rfc6937),
-		cmocka_unit_test(prague_prr_window__nothing_delivered),
-		cmocka_unit_test(prague_prr_window__any),
 		cmocka_unit_test(prague_pacing_rate__is_the_drafts),
 		cmocka_unit_test(prague_pacing_rate__fraction),
 		cmocka_unit_test(prague_burst__table),
