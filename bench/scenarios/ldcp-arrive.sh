@@ -25,7 +25,7 @@ GOALS='[
 ANSWER="Beside LDCP's answers the long flow loses {range long_drops ldcp} packets, and answers take {range rpc_p99_us ldcp} at p99; beside DCTCP's it loses {range long_drops dctcp} and answers take {range rpc_p99_us dctcp}."
 CONCLUSION="Each answer fills the queue up to K for one RTT, and every packet of the long flow that is marked
 meanwhile reduces its window by beta; it regains alpha per RTT. The share that a lone long flow
-keeps follows from alpha / beta. With 2, the defaults, it keeps half to five sixths of what it has
+keeps follows from alpha / beta. With 2, the defaults, it keeps 0.45 to 0.85 of what it has
 beside DCTCP's answers, and at p99 those take a twelfth or less of DCTCP's time. With 8 it keeps
 nearly all of it at 1 Gb/s, but the queue is longer (see ldcp-sweep). What it gives up is the price of answers that start at full
 speed: where LDCP's answers begin with 10 packets, too (iw 10), the long flow has {range long_gbps ldcp load=3gbit iw=10} beside
