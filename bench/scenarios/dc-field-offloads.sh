@@ -25,8 +25,8 @@ ANSWER="DCTCP uses {range utilisation dctcp} of the link, LDCP {range utilisatio
 CONCLUSION="Hosts that send 64 kB at once need room in the queue: DCTCP has it in its threshold. LDCP and
 HPCC++ pace, and send an eighth of the window at once, so that the queue stays short. Receivers that
 hold packets back make all of them burst again; thresholds then grow by what is held back. HPCC++'s
-shares are even, except for eight flows at 100 Gb/s whose packets are held back: there they depend on
-the seed. With eight flows and packets held back at 10 Gb/s dctcp_ref's shares are uneven, too."
+shares are even, except for eight flows at 100 Gb/s: there they depend on the seed, and where packets
+are held back for an RTT they are less even than DCTCP's. With eight flows and packets held back at 10 Gb/s dctcp_ref's shares are uneven, too."
 
 run_scenario()
 {
