@@ -28,7 +28,7 @@ ANSWER="With the paper's constants and 1 % of marks the queue's p90 is {range qu
 CONCLUSION="DCQCN's fixed point is the queue at which RED marks as often as the rates' increase requires. With 20
 senders and R_AI = 40 Mb/s that takes 2.1 % of marks. RED up to 1 % has no such point below K_max: all
 senders are cut together and recover together. RED up to 10 %, or a smaller increase, has one. With
-the small increase the 30 ms that are counted are too short for equal shares: Jain's index is 0.23
+the small increase the 30 ms that are counted are too short for equal shares: Jain's index is {range jain roce_rcm increase=small}
 although the queue's goal is met."
 
 run_scenario()
