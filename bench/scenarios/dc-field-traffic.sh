@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Data centre: requests beside a long flow, traffic both ways, and three links in a row"
+QUESTION="What does a flow get beside requests, against traffic on the way back, and across several full links?"
+TOPOLOGY='
+ h1  a long flow --\                                      /-- r
+                    sw == 10 Gb/s == 10 Gb/s == 10 Gb/s ==
+ others, by row  --/   (the last queue; in a row: three)
+  10 Gb/s each         base RTT 100 us'
+ROWS="dctcp dctcp_ref ldcp hpccpp"
+VARIANTS=("traffic=requests" "traffic=requests keep=1" "traffic=requests rate=10gbit"
+	"traffic=both-ways" "traffic=cubic-back" "traffic=row")
+PARAMS='{"K of dctcp":"65 packets","requests":"h2 answers requests of 100 kB, Poisson, 3 Gb/s, a connection each","keep":"1: on connections that are kept","rate":"the host'"'"'s, for HPCC++, at which flows start; if not stated, they start with 10 packets","both-ways":"r sends a long flow to h1, too, through a queue of the same kind on the way back","cubic-back":"four flows of CUBIC on the way back, through a FIFO of 1 MB: acknowledgements wait there","row":"three links in a row, each with a queue and a flow of its own beside the long flow","forth":"rate of the long flow from h1 to r","back":"rate of the flows on the way back","beside":"mean rate of the three flows beside it","counted":"0.1 s to 0.4 s; rates back and beside: all of 0.41 s"}'
+COLUMNS_SHOWN='["forth_gbps","back_gbps","beside_gbps","rpc_p50_us","rpc_p99_us","delay_mean_us","delay_p99_us","timeouts"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"rpc_p50_us","row":"hpccpp","op":"<=","value":1,"relative_to":"dctcp","variant":{"traffic":"requests"},"text":"hpccpp: p50 of requests at most dctcp'"'"'s"},
+	{"metric":"forth_gbps","row":"hpccpp","op":">=","value":1,"relative_to":"dctcp","variant":{"traffic":"both-ways"},"text":"hpccpp, both ways: at least dctcp'"'"'s rate"},
+	{"metric":"forth_gbps","row":"hpccpp","op":">=","value":1,"relative_to":"dctcp","variant":{"traffic":"cubic-back"},"text":"hpccpp, CUBIC on the way back: at least dctcp'"'"'s rate"}]'
+ANSWER="Beside requests the long flow gets {range forth_gbps dctcp traffic=requests} with DCTCP, {range forth_gbps ldcp traffic=requests} with LDCP and {range forth_gbps hpccpp traffic=requests} with HPCC++; against CUBIC on the way back {range forth_gbps dctcp traffic=cubic-back}, {range forth_gbps ldcp traffic=cubic-back} and {range forth_gbps hpccpp traffic=cubic-back}; across three full links {range forth_gbps dctcp traffic=row}, {range forth_gbps ldcp traffic=row} and {range forth_gbps hpccpp traffic=row}."
+CONCLUSION="HPCC++'s requests begin with ten packets, and beside a long flow a twentieth of the link is free for them
+to grow into: half of them take a little longer than DCTCP's, which push the long flow back with a longer queue, but
+none is lost: at p99 they take {range rpc_p99_us hpccpp traffic=requests}, DCTCP's {range rpc_p99_us dctcp traffic=requests}. On connections that are
+kept (keep 1), or where flows start at the host's rate (rate), they take less than DCTCP's at the median, too.
+Acknowledgements that wait on the way back make an RTT longer, and so the rate of a window that marks hold down:
+behind CUBIC's queue DCTCP and LDCP lose most of their rate. HPCC++ is told of the links' load on the way forth, and
+loses little. Across three full links packets are marked on each: the long flow gets less than a flow that crosses
+one. HPCC++ takes the busiest of the three, so that it loses least."
+
+# port DEV ID: the row's queue there
+port()
+{
+	local k=()
+
+	[[ $CONTROL != dctcp* ]] || k=(--k 65)
+	QUEUE=${QUEUE/switch-id 1/switch-id $2} DEV=$1 bottleneck 10gbit 100us "${k[@]}"
+}
+
+# hop TABLE OUT BACK ID DESTINATION...: packets that table TABLE is looked up for leave sw by OUT,
+# with a queue of the row, and come back by BACK
+hop()
+{
+	local mac to
+
+	link sw "$2" sw "$3"
+	mac=$(in_ns sw cat "/sys/class/net/$3/address")
+	for to in "${@:5}"; do
+		ip -n "${NSP}sw" neigh add "$to" lladdr "$mac" dev "$2" nud permanent
+	done
+	ip -n "${NSP}sw" route add default dev "$2" table "$1"
+	[ "$4" = fifo ] || port "$2" "$4"
+}
+
+# via TABLE IIF [DESTINATION]
+via()
+{
+	ip -n "${NSP}sw" rule add iif "$2" ${3:+to "$3"} lookup "$1"
+}
+
+# flow FROM ADDRESS CONTROL [flowgen's options]
+flow()
+{
+	in_ns "$1" flowgen long --to "$2" --cc "$3" --duration 410ms --start "$((SEED * 104729 % 1000))us" "${@:4}" \
+		>"$TMP/flow-$1" &
+	pids+=($!)
+}
+
+mean_gbps()
+{
+	jq -s '[.[] | select(.type == "flow") | .goodput_bps / 1e9] | add / length' "$@"
+}
+
+run_scenario()
+{
+	local pids=() start=() hosts=1 i
+
+	case $traffic in
+	requests) hosts=2 ;;
+	row) hosts=6 ;;
+	esac
+	dumbbell "$hosts" 100us
+	# the switch, not the host, is where traffic both ways meets
+	case $traffic in requests|row) line_rate 10gbit ;; esac
+	[ -z "${rate:-}" ] || start=(line_rate_mbps="${rate%gbit}000")
+	hpccpp_hosts "${start[@]}"
+	port egress 1
+	case $traffic in
+	both-ways)
+		hop 100 first second 2 10.0.1.1
+		via 100 egress
+		;;
+	cubic-back)
+		hop 100 first second fifo 10.0.1.1
+		shaper sw first 10gbit
+		in_ns sw tc qdisc add dev first parent 1:1 bfifo limit 1000000
+		via 100 egress
+		;;
+	row)
+		# h5 and h6 receive: their way back has the delay
+		for i in 5 6; do
+			in_ns sw tc qdisc del dev "p$i" root
+			serve "h$i" --cc "$CONTROL"
+		done
+		hop 100 first second 2 10.0.0.1 10.0.5.1
+		hop 101 third fourth 3 10.0.0.1 10.0.6.1
+		via 100 p1
+		via 100 p2
+		via 101 second 10.0.0.1
+		via 101 p3
+		;;
+	esac
+	serve r --cc "$CONTROL"
+	serve h1 --cc "$CONTROL"
+	[ "$traffic" != requests ] || serve h2 --cc "$CONTROL"
+	check_path h1 r 10gbit 100us
+	watch_queue 10gbit 100ms 400ms 1ms --filter "dst host 10.0.0.1"
+	flow h1 10.0.0.1 "$CONTROL"
+	case $traffic in
+	requests)
+		in_ns r flowgen rpc --to 10.0.2.1 ${keep:+--persist} --size 100k --load 3gbit --start 90ms --duration 310ms \
+			--cc "$CONTROL" --seed "$SEED" --timeout 5s >"$TMP/rpc"
+		;;
+	both-ways) flow r 10.0.1.1 "$CONTROL" ;;
+	cubic-back) flow r 10.0.1.1 cubic --flows 4 ;;
+	row)
+		flow h2 10.0.5.1 "$CONTROL"
+		flow h3 10.0.6.1 "$CONTROL"
+		flow h4 10.0.0.1 "$CONTROL"
+		;;
+	esac
+	requests_done "${pids[@]}"
+	cat "$TMP"/flow-* >"$OUT/flows.jsonl"
+	[ "$traffic" != requests ] || cat "$TMP/rpc" >>"$OUT/flows.jsonl"
+	watched
+	metric forth_gbps "$(of 1 '.goodput_bps / 1e9')"
+	case $traffic in
+	requests) completions ;;
+	row) metric beside_gbps "$(mean_gbps "$TMP"/flow-h[234])" ;;
+	both-ways) metric back_gbps "$(mean_gbps "$TMP/flow-r")" ;;
+	cubic-back) metric back_gbps "$(jq -s '[.[] | select(.type == "flow") | .goodput_bps / 1e9] | add' "$TMP/flow-r")" ;;
+	esac
+	metric timeouts "$(host_counter TCPTimeouts "$hosts")"
+}
