@@ -7,7 +7,7 @@ TOPOLOGY='
                      \--- spine2 ---/
  all links 10 Gb/s; every port on the way, the sender too, stamps (or has a RED step); base RTT rtt
  a1..a4 send to b1..b4 at random, 50 % of the two trunks (share)'
-ROWS="dctcp hpccpp"
+ROWS="dctcp dctcp_ref ldcp hpccpp"
 VARIANTS=()
 for _l in websearch hadoop; do
 	for _t in 100us 20us; do
