@@ -19,7 +19,7 @@ GOALS='[
 	{"metric":"forth_gbps","row":"hpccpp","op":">=","value":1,"relative_to":"dctcp","variant":{"traffic":"cubic-back"},"text":"hpccpp, CUBIC on the way back: at least dctcp'"'"'s rate"}]'
 ANSWER="Beside requests the long flow gets {range forth_gbps dctcp traffic=requests} with DCTCP, {range forth_gbps ldcp traffic=requests} with LDCP and {range forth_gbps hpccpp traffic=requests} with HPCC++; against CUBIC on the way back {range forth_gbps dctcp traffic=cubic-back}, {range forth_gbps ldcp traffic=cubic-back} and {range forth_gbps hpccpp traffic=cubic-back}; across three full links {range forth_gbps dctcp traffic=row}, {range forth_gbps ldcp traffic=row} and {range forth_gbps hpccpp traffic=row}."
 CONCLUSION="HPCC++'s requests begin with ten packets, and beside a long flow a twentieth of the link is free for them
-to grow into: half of them take a little longer than DCTCP's, which push the long flow back with a longer queue, but
+to grow into: at the median they take an eighth longer than DCTCP's, which push the long flow back with a longer queue, but
 none is lost: at p99 they take {range rpc_p99_us hpccpp traffic=requests}, DCTCP's {range rpc_p99_us dctcp traffic=requests}. On connections that are
 kept (keep 1), or where flows start at the host's rate (rate), they take less than DCTCP's at the median, too.
 Acknowledgements that wait on the way back make an RTT longer, and so the rate of a window that marks hold down:
