@@ -301,13 +301,19 @@ queue_stamped()
 }
 declare_test queue_stamped "H6" "the stamped queue length agrees with captures on both sides of the port"
 
-receiver_based()
+# receiver_decides: h1 sends to r, which computes the window
+receiver_decides()
 {
-	needs_virtual
 	load receiver_based=1 base_rtt_ns=100000
 	PARAM=$REFLECTOR parameter base_rtt_ns=100000
 	dumbbell 1 99us
 	node sw egress 10gbit
+}
+
+receiver_based()
+{
+	needs_virtual
+	receiver_decides
 	serve r
 	observe 10gbit --from 5ms --to 30ms
 	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
@@ -336,10 +342,7 @@ declare_test receiver_based "H12" "the receiver computes the window and answers 
 receiver_lost_probe()
 {
 	needs_virtual
-	load receiver_based=1 base_rtt_ns=100000
-	PARAM=$REFLECTOR parameter base_rtt_ns=100000
-	dumbbell 1 99us
-	node sw egress 10gbit
+	receiver_decides
 	data_meets h1 eth0 loss 10%
 	in_ns h1 tc filter del dev eth0
 	# probes have PSH without ACK
