@@ -30,7 +30,10 @@ def pattern(test: str) -> str:
     """Of the files that a test depends on: prague.sh; prague.sh FUNCTION; unit test_prague_model"""
     words = test.split()
     if words[0] == "unit":
-        return rf"include/.*|tools/.*|selftests/unit/(Makefile|.*\.h|{words[1]}\.c)"
+        # test_fixedpoint_portable.c includes test_fixedpoint.c
+        parts = words[1].split("_")
+        files = "|".join("_".join(parts[:n]) for n in range(2, len(parts) + 1))
+        return rf"include/.*|tools/.*|selftests/unit/(Makefile|.*\.h|({files})\.c)"
     return f"{SHARED}|selftests/{re.escape(words[0])}" + (f"|{MORE[words[0]]}" if words[0] in MORE else "")
 
 

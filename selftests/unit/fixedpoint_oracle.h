@@ -36,6 +36,15 @@ static inline void fp_max_holds(const u64 v[4])
 
 static const struct check fp_max_exact = { fp_max_holds, { U64_MAX, U64_MAX } };
 
+static inline void fp_add32_holds(const u64 v[4])
+{
+	u32 r = fp_add32(v[0], v[1]);
+
+	expect(r == saturate((u128)v[0] + v[1], U32_MAX), "%lu + %lu -> %u", v[0], v[1], r);
+}
+
+static const struct check fp_add32_exact = { fp_add32_holds, { U32_MAX, U32_MAX } };
+
 static inline void fp_add_holds(const u64 v[4])
 {
 	u64 r = fp_add(v[0], v[1]);

@@ -9,6 +9,7 @@
 static const struct check * const checks[] = {
 	&fp_min_exact,
 	&fp_max_exact,
+	&fp_add32_exact,
 	&fp_add_exact,
 	&fp_add_monotone,
 	&fp_sub_exact,

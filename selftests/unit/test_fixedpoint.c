@@ -73,6 +73,27 @@ static void fp_max__table(void **state)
 CHECK_TEST(fp_max__extremes, extremes, &fp_max_exact)
 CHECK_TEST(fp_max__random, random, &fp_max_exact)
 
+static void fp_add32__table(void **state)
+{
+	static const struct line lines[] = {
+		{ .a = 0, .b = 0, .want = 0 },
+		{ .a = 2, .b = 3, .want = 5 },
+		{ .a = U32_MAX - 1, .b = 1, .want = U32_MAX },
+		/* where a + b would wrap: to 0, to 1, and to the largest value */
+		{ .a = U32_MAX, .b = 1, .want = U32_MAX },
+		{ .a = U32_MAX, .b = 2, .want = U32_MAX },
+		{ .a = U32_MAX, .b = U32_MAX, .want = U32_MAX },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(lines); i++)
+		assert_int_equal(fp_add32(lines[i].a, lines[i].b), lines[i].want);
+}
+
+CHECK_TEST(fp_add32__extremes, extremes, &fp_add32_exact)
+CHECK_TEST(fp_add32__random, random, &fp_add32_exact)
+
 static void fp_add__table(void **state)
 {
 	static const struct line lines[] = {
@@ -463,6 +484,9 @@ int main(void)
 		cmocka_unit_test(fp_max__table),
 		cmocka_unit_test(fp_max__extremes),
 		cmocka_unit_test(fp_max__random),
+		cmocka_unit_test(fp_add32__table),
+		cmocka_unit_test(fp_add32__extremes),
+		cmocka_unit_test(fp_add32__random),
 		cmocka_unit_test(fp_add__table),
 		cmocka_unit_test(fp_add__extremes),
 		cmocka_unit_test(fp_add__random),

@@ -279,6 +279,14 @@ static void hpccpp_compute_wind__stages(void **state)
 	assert_int_equal(m.stage, 0);
 	m.u = HPCCPP_U_ONE;
 	assert_int_equal(hpccpp_compute_wind(&m, &c, true), 3050 + 100);
+	/* eta itself, and the stage after the last, too, scale W and end the steps */
+	m.u = c.eta;
+	m.stage = 1;
+	assert_int_equal(hpccpp_compute_wind(&m, &c, true), 3150 + 100);
+	assert_int_equal(m.stage, 0);
+	m.u = HPCCPP_U_ONE / 4;
+	m.stage = 5;
+	assert_int_equal(hpccpp_compute_wind(&m, &c, true), 3250 * 2 + 100);
 	m.u = 0;	/* an idle path: W is at its limit */
 	m.stage = 5;
 	assert_int_equal(hpccpp_compute_wind(&m, &c, true), HPCCPP_W_MAX);
@@ -627,6 +635,11 @@ static void hpccpp_rtt__follows(void **state)
 	hpccpp_rtt_sample(&r, 90);
 	assert_int_equal(r.min_us, 90);
 	assert_int_equal(r.base_us, 90);
+	/* a period without an RTT says nothing */
+	hpccpp_rtt_init(&r, 100);
+	for (i = 0; i < HPCCPP_RTT_PERIOD; i++)
+		hpccpp_rtt_follow(&r, 0);
+	assert_int_equal(r.base_us, 100);
 }
 
 /* T is the RTT less the queues; the smallest RTT remains what was measured */
@@ -644,7 +657,9 @@ static void hpccpp_rtt__unqueued(void **state)
 	unsigned int i;
 
 	(void)state;
-	/* of each queue the smaller one: 100 kB and 10 kB at 10 Gb/s */
+	/* of each queue the smaller one: 100 kB and 10 kB at 10 Gb/s; no third one */
+	m.hop[2] = (struct int_hop){ .speed = 6, .qlen = 1250 };
+	msg.hop[2] = m.hop[2];
 	assert_int_equal(hpccpp_standing_us(&m, &msg), 88);
 	msg.path_id = 8;
 	assert_int_equal(hpccpp_standing_us(&m, &msg), 0);
@@ -783,6 +798,13 @@ static void hpccpp_step__first_queue(void **state)
 	assert_int_equal(m.busiest, 0);
 	expect(near_rel(m.u / (long double)HPCCPP_U_ONE, 1.96L, 0.00001L), "%u", m.u);
 	expect(near_rel(m.w, (12500 << HPCCPP_W_Q) * 0.95L / 1.96L, 0.00001L), "%lu", m.w);
+	/* the longer queue decides, wherever it is */
+	hpccpp_model_init(&m, 12500 << HPCCPP_W_Q);
+	first.hop[1] = first.hop[0];
+	first.hop[0].qlen = 100;
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
+	assert_int_equal(m.busiest, 1);
+	expect(near_rel(m.u / (long double)HPCCPP_U_ONE, 1.96L, 0.00001L), "%u", m.u);
 	/* later, a new path with a queue: the old path's W has to do until it is measured */
 	m.newcomer--;
 	first.path_id = 9;

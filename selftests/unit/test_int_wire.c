@@ -97,6 +97,19 @@ static void int_base_next__path(void **state)
 	}
 }
 
+/* On the wire: a code must never stand for another speed. Ethernet's, in Gb/s */
+static void int_speed_mbps__codes(void **state)
+{
+	static const double gbps[] = {
+		0, .01, .1, 1, 2.5, 5, 10, 20, 25, 40, 50, 100, 200, 400, 800, 1600,
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(gbps); i++)
+		assert_int_equal(int_speed_mbps(i), lround(gbps[i] * 1000));
+}
+
 /* The unit is 128 bytes * max(1, B / 25 Gb/s), up to a power of 2; wraps in 43 ms or more. */
 static void int_tx_unit__wraps(void **state)
 {
@@ -125,6 +138,7 @@ int main(void)
 		cmocka_unit_test(int_build__figure_4),
 		cmocka_unit_test(int_parse__any),
 		cmocka_unit_test(int_base_next__path),
+		cmocka_unit_test(int_speed_mbps__codes),
 		cmocka_unit_test(int_tx_unit__wraps),
 	};
 
