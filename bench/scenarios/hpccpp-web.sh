@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
-TITLE="HPCC++: WebSearch and Hadoop at 50 % load on a leaf-spine of 10 Gb/s"
+TITLE="HPCC++: WebSearch and Hadoop at 25, 50 and 60 % load on a leaf-spine of 10 Gb/s"
 QUESTION="How much longer do short flows take under realistic loads than alone?"
 TOPOLOGY='
  a1 a2 a3 a4 -- leaf1 --- spine1 --- leaf2 -- b1 b2 b3 b4
                      \--- spine2 ---/
  all links 10 Gb/s; every port on the way, the sender too, stamps (or has a RED step); base RTT rtt
- a1..a4 send to b1..b4 at random, 50 % of the two trunks (share)'
+ a1..a4 send to b1..b4 at random, share % of the two trunks'
 ROWS="dctcp dctcp_ref ldcp hpccpp"
 VARIANTS=()
 for _l in websearch hadoop; do
@@ -14,12 +14,16 @@ for _l in websearch hadoop; do
 		VARIANTS+=("load=$_l rtt=$_t stage=5 share=50" "load=$_l rtt=$_t stage=0 share=50")
 	done
 done
+# more load, on defaults
+for _l in websearch hadoop; do
+	VARIANTS+=("load=$_l rtt=100us stage=1 share=60" "load=$_l rtt=20us stage=1 share=60")
+done
 # half of the load: what starting flows make of the misses
 VARIANTS+=("load=websearch rtt=20us stage=5 share=25" "load=websearch rtt=20us stage=0 share=25"
 	"load=hadoop rtt=20us stage=0 share=25")
 # and of starts that are not at line rate
 VARIANTS+=("load=websearch rtt=20us stage=0 share=50 start=4")
-PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":"not given: W_ai follows the mean of U","start":"packets that HPCC++ begins with; if not stated, flows begin at line rate, 10 Gb/s","slowdown":"completion time / (2 RTTs, one of them the handshake'"'"'s, + size with headers / 10 Gb/s)","requests":"Poisson, a connection each, share=50: 2.39 Gb/s of payload from each of 4 hosts for 1 s, with headers 10 Gb/s; share=25: half of that","drawn":"the load that the seed drew, % of the two trunks"}'
+PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":"not given: W_ai follows the mean of U","start":"packets that HPCC++ begins with; if not stated, flows begin at line rate, 10 Gb/s","slowdown":"completion time / (2 RTTs, one of them the handshake'"'"'s, + size with headers / 10 Gb/s)","requests":"Poisson, a connection each, share=50: 2.39 Gb/s of payload from each of 4 hosts for 1 s, with headers 10 Gb/s; share=25: half of that, share=60: a fifth more","drawn":"the load that the seed drew, % of the two trunks"}'
 COLUMNS_SHOWN='["drawn_load","count_small","slow_p50_small","slow_p99_small","slow_p99_medium","slow_p50_large","slow_p99_large","failed"]'
 REFERENCE=dctcp
 GOALS='[
