@@ -18,8 +18,7 @@ GOALS='[
 	{"metric":"ratio","row":"prague_fifo","op":"<=","value":2,"variant":{"first":"prague"},"text":"Prague : CUBIC <= 2"}]'
 ANSWER="Prague gets {range ratio prague_fifo first=prague opts=} times CUBIC's rate, Linux's Reno {range ratio prague_fifo first=reno}."
 CONCLUSION="By default, Prague reacts to a loss like CUBIC. With loss_cubic:0 it reacts like Reno and gets less at
-40 ms, where CUBIC has left its Reno-friendly range. Linux's own Reno does the same with some seeds
-(--seeds 3)."
+40 ms, where CUBIC has left its Reno-friendly range. Linux's own Reno gets less there, too."
 
 run_scenario()
 {
