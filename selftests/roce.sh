@@ -1297,26 +1297,31 @@ look()
 	done
 }
 
-# alpha_between COMMAND: alpha (Q30) of the second of two cuts, 100 ms apart, with COMMAND
-# in between. The sender is stopped meanwhile, so that nothing else looks at its rate.
-alpha_between()
+# sender_stopped: h1's sender stands still, so that nothing looks at its rate: process $STOPPED, queue
+# pair $QP, alpha's clock 1 ms
+sender_stopped()
 {
-	local pid
-
 	load dcqcn_alpha_us=1000 line_rate_mbps=1000
-	trace_on roce_rcm/roce_rcm_cut
 	roce h1 send --duration 400ms --depth 1 --size 1024 &
 	wait_until known_at ::ffff:10.0.1.1
 	QP=$(qp_of_h1)
 	sleep 0.1
-	pid=$(ip netns pids "${NSP}h1")
-	kill -STOP "$pid"
+	STOPPED=$(ip netns pids "${NSP}h1")
+	kill -STOP "$STOPPED"
 	sleep 0.002
+}
+
+# alpha_between COMMAND: alpha (Q30) of the second of two cuts, 100 ms apart, with COMMAND
+# in between
+alpha_between()
+{
+	sender_stopped
+	trace_on roce_rcm/roce_rcm_cut
 	forge
 	sleep 0.0105
 	"$@"
 	sleep 0.05
-	kill -CONT "$pid"
+	kill -CONT "$STOPPED"
 	sleep 0.0052
 	forge
 	wait $!
@@ -1339,6 +1344,36 @@ reading()
 	load
 }
 declare_test reading "R13" "reading debugfs changes nothing of what is read"
+
+# as_read COLUMN: of the stopped sender, in debugfs
+as_read()
+{
+	awk -v qp="$QP" -v column="$1" '$2 == "local" && $3 == "::ffff:10.0.1.1" && $4 == qp { print $column }' "$DEBUGFS"/qps
+}
+
+# After a cut alpha falls by 1/256 per ms, and the rate grows, though nothing is sent
+read_later()
+{
+	local alpha rate
+
+	needs_virtual
+	hosts 2
+	sender_stopped
+	parameter dcqcn_timer_us=10000
+	expect "alpha before the first CNP" "$(as_read 9)" = 1.000
+	forge --rate 100000	# which ends at once
+	sleep 0.0005
+	alpha=$(as_read 9) rate=$(as_read 7)
+	sleep 0.02
+	echo "alpha $alpha, then $(as_read 9); rate $rate Mb/s, then $(as_read 7)"
+	between "alpha after 20 ms, of what it was" "$(awk -v a="$alpha" -v b="$(as_read 9)" 'BEGIN { print b / a }')" 0.92 0.93
+	between "rate, Mb/s" "$rate" 500 800
+	between "rate after 20 ms" "$(as_read 7)" 900 1000
+	kill -CONT "$STOPPED"
+	wait $!
+	load
+}
+declare_test read_later "R13" "what debugfs shows is of now, not of the last packet"
 
 # Ten thousand queue pairs come and go; then the table is empty. Beyond max_qps no queue
 # pair is added, and its traffic goes on unpaced.
