@@ -210,7 +210,7 @@ fast_start_window()
 	expect "us from the first packet to the last of the first RTT" "$(packets "$TMP/h.pcap" 'tcp.len > 1000 && tcp.srcport == 5201' frame.time_relative |
 		awk -v iw="$iw" 'NR == 1 { t = $1 } NR == iw { printf "%.3f", ($1 - t) * 1e6 }')" -le 1
 	# success: a full initial window acknowledged, cw = IW
-	grep 'sport=5201' "$TMP/trace" >"$TMP/ours"
+	grep 'sport=5201 ' "$TMP/trace" >"$TMP/ours"
 	expect "cw when all of it was acknowledged" "$(grep cause=full "$TMP/ours" | field cw_q40 | awk '{ print $1 / 2^40 }')" -eq "$iw"
 	expect "packets acknowledged before" "$(awk '/cause=full/ { print n; exit } /ldcp_ack/ { match($0, /clean=[0-9]*/); n += substr($0, RSTART + 6, RLENGTH - 6) }' "$TMP/ours")" -eq $((iw - 1))
 }

@@ -57,7 +57,7 @@ timeout_in_cwr()
 		"$(instead loss 100%)" sleep=0.6 "$(instead loss 0%)" acked
 	trace_off "$TMP/states"
 	cat "$TMP/states"
-	expect "states of the stack: CWR, then Loss" "$(grep 'dport=5299' "$TMP/states" | field cong_state | head -n2 | paste -sd' ')" = "2 4"
+	expect "states of the stack: CWR, then Loss" "$(grep 'dport=5299 ' "$TMP/states" | field cong_state | head -n2 | paste -sd' ')" = "2 4"
 	grep "${1#*/}" "$TMP/states" >"$TMP/trace"
 	expect "reduction for a mark, then for loss" "$(field cause <"$TMP/trace" | head -n2 | paste -sd' ')" = "ecn loss"
 }
