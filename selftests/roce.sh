@@ -619,7 +619,10 @@ lanes()
 	hosts 1
 	mark_all
 	capture h1 eth0 "$TMP/h.pcap" "udp port 4791"
-	roce h1 write --read-back --duration 500ms --size 1024 --depth 8
+	roce h1 write --read-back --duration 500ms --size 1024 --depth 8 &
+	sleep 0.35
+	awk '$2 == "local" && $3 == "::ffff:10.0.1.1" { print "waiting", $12 }' "$DEBUGFS"/qps | tee "$TMP/waiting"
+	wait $!
 	stop_captures
 	# from 200 to 450 ms, at the least rate: WRITEs, and answers to READs
 	packets "$TMP/h.pcap" 'ip.src == 10.0.1.1 && infiniband.bth.opcode >= 6 && infiniband.bth.opcode <= 16' \
@@ -630,6 +633,8 @@ lanes()
 	expect "packets of WRITEs" "$(awk '$1 == "writes" { print $2 }' "$TMP/lanes")" -ge 100
 	expect "packets that answer READs" "$(awk '$1 == "answers" { print $2 }' "$TMP/lanes")" -ge 100
 	expect "most of one kind in a row" "$(awk '$1 == "longest" { print $2 }' "$TMP/lanes")" -le 3
+	# eight of each kind are under way
+	between "packets that wait" "$(awk '$1 == "waiting" { print $2 }' "$TMP/waiting")" 10 16
 	expect "the flow's end" "$(jq -r .status "$TMP/flow.json")" = ok
 	load
 }
