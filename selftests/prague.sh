@@ -620,6 +620,50 @@ idle_cubic()
 }
 declare_test idle_cubic "P8" "CUBIC's clock stands still while the flow is idle"
 
+# lose_one: steps of talk.py: the first packet of a message is lost, too few follow to fill the window
+lose_one()
+{
+	echo fate=1 send=1448 fate=0 send=28960 acked
+}
+
+# In recovery, PRR lets out what arrives: at its end cwnd may be a packet or two
+recovered()
+{
+	local before
+
+	needs_virtual
+	path 1 40ms
+	fates h1 eth0
+	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+	sink
+	# shellcheck disable=SC2046 # words
+	client 10.0.0.1 send=450000 acked info=before- $(lose_one) send=1448 acked info=after-
+	cat "$TMP/client"
+	before=$(field before-cwnd <"$TMP/client")
+	expect "window before the loss" "$before" -ge 40
+	between "window after it" "$(field after-cwnd <"$TMP/client")" $((before * 65 / 100)) $((before * 75 / 100))
+}
+declare_test recovered "P8" "the window after a recovery is 0.7 of that before the loss, however little was in flight"
+
+# A second loss below W_max: W_max is 0.85 of the window (RFC 9438 4.7), and CUBIC stays there
+fast_convergence()
+{
+	local at
+
+	needs_virtual
+	path 1 400ms
+	fates h1 eth0
+	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+	sink
+	# shellcheck disable=SC2046 # words
+	client 10.0.0.1 send=450000 acked $(lose_one) info=at- $(lose_one) flood=3 info=after-
+	cat "$TMP/client"
+	at=$(field at-cwnd <"$TMP/client")
+	expect "window at the second loss" "$at" -ge 30
+	between "window 4 s later" "$(field after-cwnd <"$TMP/client")" $((at * 80 / 100)) $((at * 92 / 100))
+}
+declare_test fast_convergence "P8" "CUBIC's fast convergence: after a second loss the window settles at 0.85 of what it was"
+
 idle_pace()
 {
 	needs_virtual
