@@ -52,7 +52,7 @@ compared()
 		"| \(.kernel) | \(.row) | \(.workload), \(.marks) %\(if .gso == 1 then ", GSO" else "" end) | \($o.per_ack | tonumber | round) | \(.per_ack | round) |")' "$OUT/cells"
 }
 
-tables()
+numbers()
 {
 	echo "Instructions per ACK: the control's callbacks, and our netfilter hooks for its packets."
 	each_kernel '.per_ack | round' 'select(.row != "others")'
@@ -73,6 +73,11 @@ tables()
 		echo
 		compared
 	fi
+}
+
+tables()
+{
+	numbers
 	echo
 	goals
 }
@@ -110,7 +115,7 @@ publish()
 		printf '\n## Goals\n\n'
 		cat "$OUT/goals"
 		printf '\n## Numbers\n\n'
-		tables | sed '/^- /d' | cat -s | sed '$ { /^$/d }'
+		numbers
 		cat <<-'END'
 
 		## How it is counted
