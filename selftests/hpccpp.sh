@@ -868,7 +868,8 @@ begins_late()
 }
 declare_test begins_late "H8" "data in the SYN, or in flight when the control is chosen: the flow gets probes and windows"
 
-timeout_in_recovery()
+# A path of 1 Gb/s and 50 ms whose sender begins with 20 packets; tests choose which are lost
+twenty_at_once()
 {
 	needs_virtual
 	command -v nft >/dev/null || skip "no nft"
@@ -876,6 +877,11 @@ timeout_in_recovery()
 	node sw egress 1gbit
 	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 20
 	sink
+}
+
+timeout_in_recovery()
+{
+	twenty_at_once
 	# the first of 20 packets is lost, and so is its retransmission
 	drop_data '{ 0, 20 }'
 	trace_on hpccpp/hpccpp_window tcp/tcp_cong_state_set
@@ -1165,12 +1171,7 @@ declare_test chosen_in_handshake "H8" "chosen during the handshake: no probe bef
 
 retransmits_at_once()
 {
-	needs_virtual
-	command -v nft >/dev/null || skip "no nft"
-	dumbbell 1 50ms
-	node sw egress 1gbit
-	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 20
-	sink
+	twenty_at_once
 	# only the second to the fourth of 20 packets arrive: three SACKs, 16 packets in flight, and
 	# W is 10
 	drop_data '{ 0, 4-19 }'
@@ -1185,13 +1186,8 @@ declare_test retransmits_at_once "" "in recovery an ACK releases a retransmissio
 
 rack_retransmits()
 {
-	needs_virtual
-	command -v nft >/dev/null || skip "no nft"
-	dumbbell 1 50ms
+	twenty_at_once
 	every sysctl -qw net.ipv4.tcp_ecn=1
-	node sw egress 1gbit
-	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 20
-	sink
 	# Only the second and the third of 20 packets arrive: two SACKs, so that RACK waits for a
 	# quarter of the RTT. They are marked, so W is 10; 17 packets are in flight, and no ACK comes.
 	drop_data '{ 0, 3-19 }'

@@ -626,16 +626,22 @@ lose_one()
 	echo fate=1 send=1448 fate=0 send=28960 acked
 }
 
+# steady_losses RTT: a path on which h1 chooses its losses and a pause does not shrink the window
+steady_losses()
+{
+	needs_virtual
+	path 1 "$1"
+	fates h1 eth0
+	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+	sink
+}
+
 # In recovery, PRR lets out what arrives: at its end cwnd may be a packet or two
 recovered()
 {
 	local before
 
-	needs_virtual
-	path 1 40ms
-	fates h1 eth0
-	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
-	sink
+	steady_losses 40ms
 	# shellcheck disable=SC2046 # words
 	client 10.0.0.1 send=450000 acked info=before- $(lose_one) send=1448 acked info=after-
 	cat "$TMP/client"
@@ -650,11 +656,7 @@ fast_convergence()
 {
 	local at
 
-	needs_virtual
-	path 1 400ms
-	fates h1 eth0
-	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
-	sink
+	steady_losses 400ms
 	# shellcheck disable=SC2046 # words
 	client 10.0.0.1 send=450000 acked $(lose_one) info=at- $(lose_one) flood=3 info=after-
 	cat "$TMP/client"
