@@ -47,7 +47,6 @@ run_scenario()
 	small) fan=32 size=20k ;;
 	big) fan=256 size=64k count=1 words=(--limit 1000000b) ;;
 	esac
-	[ -z "${tso:-}" ] || OFFLOADS=1
 	dumbbell 8 100us
 	line_rate 10gbit
 	case $CONTROL in

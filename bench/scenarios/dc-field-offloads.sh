@@ -32,7 +32,6 @@ run_scenario()
 {
 	local words=()
 
-	[ "$tso" = 0 ] || OFFLOADS=1
 	dumbbell "$flows" "$rtt"
 	line_rate "$rate"
 	[ "$CONTROL" = hpccpp ] || [ "$held" = 0us ] || words=(--coalesce "$held")

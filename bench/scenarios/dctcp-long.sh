@@ -22,7 +22,6 @@ make the queue move more (std. deviation), not longer; so do hosts that send 64 
 
 run_scenario()
 {
-	[ -z "${tso:-}" ] || OFFLOADS=1
 	dumbbell "$flows" 100us
 	[ -z "${tso:-}" ] || line_rate 10gbit
 	bottleneck 10gbit 100us --k 65

@@ -7,8 +7,9 @@ TOPOLOGY='
                                              (2 MB; stamps, or RED step)
                                               base RTT 10 us'
 ROWS="dctcp hpccpp"
-VARIANTS=("stage=5 iw=10" "stage=0 iw=10" "stage=5 iw=4" "stage=0 iw=4" "stage=5 iw=3" "stage=0 iw=3")
-PARAMS='{"eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","iw":"initial window of HPCC++, packets; DCTCP has 10","starts":"at random within 1 us","N":"not given: W_ai follows the mean of U","T":"10 us","limit":"2 MB","first windows":"60 x 10 packets are 908 kB, 60 x 4 are 363 kB, 60 x 3 are 272 kB, sent before any feedback; a probe for each flow is 7 kB more"}'
+VARIANTS=("stage=5 iw=10" "stage=0 iw=10" "stage=5 iw=4" "stage=0 iw=4" "stage=5 iw=3" "stage=0 iw=3"
+	"stage=1 iw=10" "stage=1 iw=4" "stage=1 iw=10 tso=1" "stage=1 iw=4 tso=1")
+PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 100 Gb/s, and the receiver merges (GRO)","eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","iw":"initial window of HPCC++, packets; DCTCP has 10","starts":"at random within 1 us","N":"not given: W_ai follows the mean of U","T":"10 us","limit":"2 MB","first windows":"60 x 10 packets are 908 kB, 60 x 4 are 363 kB, 60 x 3 are 272 kB, sent before any feedback; a probe for each flow is 7 kB more"}'
 COLUMNS_SHOWN='["queue_max_kb","drops","rpc_p50_us","rpc_p99_us","retrans"]'
 REFERENCE=dctcp
 GOALS='[
@@ -26,6 +27,7 @@ run_scenario()
 	local i
 
 	dumbbell 10 10us
+	[ -z "${tso:-}" ] || line_rate 100gbit
 	bottleneck 100gbit 10us --limit 2000000b
 	hpccpp_hosts max_stage="$stage" base_rtt_ns=10000
 	for ((i = 1; i <= 10; i++)); do
@@ -33,6 +35,7 @@ run_scenario()
 		serve "h$i" --cc "$CONTROL"
 	done
 	check_path h1 r 100gbit 10us
+	merging
 	watch_queue 100gbit 0us 10ms 10us
 	incast 10 60 500k 1us >"$OUT/flows.jsonl"
 	watched

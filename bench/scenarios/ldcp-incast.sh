@@ -7,8 +7,8 @@ TOPOLOGY='
   10 Gb/s each                             (ldcp: WRED; dctcp: RED step; 1 MB)
                                             base RTT 100 us'
 ROWS="dctcp ldcp"
-VARIANTS=("iw=10" "iw=87")
-PARAMS='{"initial window":"ldcp: 87 packets, the BDP; dctcp: iw","K of dctcp":"65 packets","limit":"1 MB","starts":"at random within 10 us","all at full rate":"13.8 ms"}'
+VARIANTS=("iw=10" "iw=87" "iw=10 tso=1" "iw=87 tso=1")
+PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)","initial window":"ldcp: 87 packets, the BDP; dctcp: iw","K of dctcp":"65 packets","limit":"1 MB","starts":"at random within 10 us","all at full rate":"13.8 ms"}'
 COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","timeouts","stable_drops","first_rtt_drops","qlen_p99_pkts","marks","retrans"]'
 REFERENCE=dctcp
 GOALS='[
@@ -40,6 +40,7 @@ run_scenario()
 		serve "h$i" --cc "$CONTROL"
 	done
 	check_path h1 r 10gbit 100us
+	merging
 	watch_queue 10gbit 0us 100ms 100us
 	incast 32 256 64k 10us >"$OUT/flows.jsonl"
 	watched

@@ -26,7 +26,6 @@ LDCP paces what it sends, and its queue is the same."
 
 run_scenario()
 {
-	[ -z "${tso:-}" ] || OFFLOADS=1
 	dumbbell "$flows" 100us
 	[ -z "${tso:-}" ] || line_rate 10gbit
 	if [ "$ROW" = dctcp ]; then

@@ -7,8 +7,8 @@ TOPOLOGY='
                               (ldcp: WRED; dctcp: RED step)
                                base RTT 100 us'
 ROWS="dctcp ldcp"
-VARIANTS=("flows=1000" "flows=2000")
-PARAMS='{"rate":"1gbit","rtt":"100us","limit":"10000 packets","counted":"0.6 s to 1.6 s"}'
+VARIANTS=("flows=1000" "flows=2000" "flows=1000 tso=1" "flows=2000 tso=1")
+PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 1 Gb/s, and the receiver merges (GRO)","rate":"1gbit","rtt":"100us","limit":"10000 packets","counted":"0.6 s to 1.6 s"}'
 COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_stddev_pkts","qlen_p99_pkts","delay_p99_us","marks","drops","jain"]'
 REFERENCE=dctcp
 GOALS='[
@@ -23,9 +23,11 @@ and each sends 40 packets in the second that is counted."
 run_scenario()
 {
 	dumbbell 8 100us
+	[ -z "${tso:-}" ] || line_rate 1gbit
 	bottleneck 1gbit 100us --limit 10000
 	serve r --cc "$CONTROL"
 	check_path h1 r 1gbit 100us
+	merging
 	watch_queue 1gbit 600ms 1600ms
 	many_flows "$flows" 800us 1700ms
 	watched

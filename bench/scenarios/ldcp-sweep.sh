@@ -16,7 +16,10 @@ for _p in 10gbit,100us,2 10gbit,100us,8 10gbit,100us,32 1gbit,1ms,8 40gbit,50us,
 		done
 	done
 done
-PARAMS='{"path":"rate, base RTT, flows","alpha, beta":"in 1/1024 packets, as the parameters","counted":"1000 RTTs, from the 500th (1 ms: the 200th) on"}'
+for _p in 10gbit,100us,2 10gbit,100us,8 10gbit,100us,32 1gbit,1ms,8 40gbit,50us,8; do
+	VARIANTS+=("path=$_p alpha=512 beta=256 tso=1")
+done
+PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver merges (GRO)","path":"rate, base RTT, flows","alpha, beta":"in 1/1024 packets, as the parameters","counted":"1000 RTTs, from the 500th (1 ms: the 200th) on"}'
 COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_stddev_pkts","qlen_p99_pkts","jain","mark_fraction","drops"]'
 GOALS='[
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.99,"variant":{"alpha":512,"beta":256},"text":"the defaults: utilisation >= 99 %"},
@@ -38,9 +41,11 @@ run_scenario()
 	us=${rtt%us} from=500
 	[ "$rtt" != 1ms ] || us=1000 from=200
 	dumbbell "$flows" "$rtt"
+	[ -z "${tso:-}" ] || line_rate "$rate"
 	bottleneck "$rate" "$rtt"
 	serve r --cc ldcp
 	check_path h1 r "$rate" "$rtt"
+	merging
 	watch_queue "$rate" "$((from * us))us" "$(((from + 1000) * us))us"
 	long_flows "$flows" "$(((from + 1020) * us))us"
 	watched

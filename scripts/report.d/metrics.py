@@ -66,6 +66,9 @@ METRICS: dict[str, Metric] = {
     "joined_rtts": Metric(("joined", "RTTs"), "joined after", "RTTs", 1, "count",
                           "RTTs from the second flow's start until the total rate is right "
                           "and the queue is short"),
+    "joined_together_rtts": Metric(("so in 5", "RTTs"), "joined after, 5 RTTs together", "RTTs", 1, "count",
+                                   "RTTs from the second flow's start until 5 in a row have the right rate "
+                                   "together, and each a mean queue of at most 5 packets"),
     "reclaimed_rtts": Metric(("reclaimed", "RTTs"), "reclaimed after", "RTTs", 1, "count",
                              "RTTs from the second flow's end until its share is used again"),
     "join_queue_max": Metric(("queue", "max pk"), "queue while joining, max", "packets", 1,
@@ -79,6 +82,12 @@ METRICS: dict[str, Metric] = {
                         "RTTs until the sender follows a drop of the tighter link's rate"),
     "up_rtts": Metric(("up", "RTTs"), "rate doubles: followed after", "RTTs", 1, "count",
                       "RTTs until the sender follows a rise of the tighter link's rate"),
+    "down_together_rtts": Metric(("down in 5", "RTTs"), "rate halves: followed after, 5 RTTs together", "RTTs",
+                                 1, "count",
+                                 "RTTs from the drop until 5 in a row have the right rate together, and "
+                                 "each a mean queue of at most 5 packets"),
+    "up_together_rtts": Metric(("up in 5", "RTTs"), "rate doubles: followed after, 5 RTTs together", "RTTs", 1,
+                               "count", "the same, from the rise"),
     "down_queue_max": Metric(("queue", "max pk"), "queue after the drop, max", "packets", 1,
                              "count",
                              "the longest queue in the 20 RTTs after the drop"),
