@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """seeds - which kselftests failed with some seed, from what selftests/run --seeds has kept.
 
-In out/seeds, virtual-SCRIPT-SEED.log is a run's output, and virtual-SCRIPT-SEED.done holds the
+In out/seeds, FLAVOUR-SCRIPT-SEED.log is a run's output, and FLAVOUR-SCRIPT-SEED.done holds the
 state of the sources that it was run on (state.py). What is published, docs/seeds.csv, counts like
-these: another machine goes on from there."""
+these: another machine goes on from there. The debug flavour runs in real time: there a seed is the
+number of the run."""
 
 from __future__ import annotations
 
@@ -25,10 +26,16 @@ ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "out" / "seeds"
 PAGE = ROOT / "docs" / "seeds.md"
 RECORD = ROOT / "docs" / "seeds.csv"
+# flavour: heading and the rest of the command
+SECTIONS = {
+    "virtual": ("Virtual time", "--publish"),
+    "debug": ("Debug flavour, two busy loops beside on two cores", "--busy 2 debug --publish"),
+}
 
 
 class Run(NamedTuple):
     """A script with a seed"""
+    flavour: str  # of the lab: virtual or debug
     script: str
     seed: int
     state: str  # of the sources that it was run on
@@ -36,8 +43,8 @@ class Run(NamedTuple):
     failed: str  # the tests that failed, a space between them
 
 
-def kept(script: str, seed: int, state: str) -> Run | None:
-    path = KEPT / f"virtual-{script.removesuffix('.sh')}-{seed}"
+def kept(flavour: str, script: str, seed: int, state: str) -> Run | None:
+    path = KEPT / f"{flavour}-{script.removesuffix('.sh')}-{seed}"
     done = path.with_suffix(".done")
     if not done.exists() or done.read_text().strip() != state:
         return None
@@ -49,24 +56,24 @@ def kept(script: str, seed: int, state: str) -> Run | None:
         tests += 1
         if result[1]:
             failed.append(result[2])
-    return Run(script, seed, state, tests, " ".join(failed))
+    return Run(flavour, script, seed, state, tests, " ".join(failed))
 
 
 def published() -> list[Run]:
     if not RECORD.exists():
         return []
     with RECORD.open(newline="") as file:
-        return [Run(row["script"], int(row["seed"]), row["state"], int(row["tests"]), row["failed"])
+        return [Run(row["flavour"], row["script"], int(row["seed"]), row["state"], int(row["tests"]), row["failed"])
                 for row in csv.DictReader(file)]
 
 
-def known(states: dict[str, str], seeds: int) -> dict[tuple[int, str], Run]:
+def known(flavour: str, states: dict[str, str], seeds: int) -> dict[tuple[int, str], Run]:
     """The runs on these states of the sources, each script's, by seed and script"""
     runs = {(run.seed, run.script): run for run in published()
-            if run.script in states and run.state == states[run.script]}
+            if run.flavour == flavour and run.script in states and run.state == states[run.script]}
     for script, state in states.items():
         for seed in range(1, seeds + 1):
-            run = kept(script, seed, state)
+            run = kept(flavour, script, seed, state)
             if run:
                 runs[seed, script] = run
     return runs
@@ -87,24 +94,39 @@ def table(runs: list[Run], scripts: list[str]) -> str:
     return "\n".join(lines)
 
 
-def publish(runs: list[Run], rows: str, seeds: int) -> None:
+def section(flavour: str, runs: list[Run]) -> str:
+    if not runs:
+        return ""
+    heading, command = SECTIONS[flavour]
+    seeds = max(run.seed for run in runs)
+    return f"""
+## {heading}
+
+Command: `selftests/run --seeds {seeds} {command}`
+
+{table(runs, sorted({run.script for run in runs}))}
+"""
+
+
+def publish(runs: list[Run]) -> None:
+    """Writes these runs, all of one flavour, and keeps what is published of the other"""
+    runs = sorted(runs + [run for run in published() if run.flavour != runs[0].flavour])
     commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, text=True, check=True,
                             stdout=subprocess.PIPE).stdout.strip()
     PAGE.write_text(f"""# Seeds: does a test depend on chance?
 
 **Question.** Every kselftest runs in virtual time, where a run's seed decides all that is random: which packets
-are lost, when flows begin, what a hash makes of an address. Which tests fail with some of {seeds} seeds?
+are lost, when flows begin, what a hash makes of an address. Which tests fail with some seed? In the debug
+flavour time is real, and the host decides when it passes: which tests fail there on a busy machine?
 
-Made by `selftests/run --seeds {seeds} --publish` on commit {commit}; each run is in [seeds.csv](seeds.csv). What
-ran before on the same sources is not run again. A result is a test with one seed; tests that were skipped are
-not counted. Goal: no failure.
-
-{rows}
-""")
+Published on commit {commit}; each run is in [seeds.csv](seeds.csv). What ran before on the same sources is not
+run again. A result is a test with one seed, or in one run; tests that were skipped are not counted. Goal: no
+failure.
+""" + "".join(section(flavour, [run for run in runs if run.flavour == flavour]) for flavour in SECTIONS))
     with RECORD.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Run._fields)
-        writer.writerows(sorted(runs))
+        writer.writerows(runs)
 
 
 def main() -> int:
@@ -112,6 +134,7 @@ def main() -> int:
         prog="seeds.py", description="Prints which kselftests failed with which of the seeds 1 to N.")
     parser.add_argument("seeds", type=int, metavar="N")
     parser.add_argument("scripts", nargs="+", metavar="SCRIPT", help="such as prague.sh")
+    parser.add_argument("--flavour", choices=SECTIONS, default="virtual", help="of the lab (default: virtual)")
     parser.add_argument("--left", action="store_true", help="print what is still to be run: SEED SCRIPT STATE")
     parser.add_argument("--publish", action="store_true",
                         help=f"write {PAGE.relative_to(ROOT)} and {RECORD.relative_to(ROOT)}")
@@ -119,7 +142,7 @@ def main() -> int:
     scripts = sorted(args.scripts)
     tree = Tree()
     states = {script: tree.state(script) for script in scripts}
-    runs = known(states, args.seeds)
+    runs = known(args.flavour, states, args.seeds)
     wanted = [(seed, script) for seed in range(1, args.seeds + 1) for script in args.scripts]
     left = [key for key in wanted if key not in runs]
     if args.left:
@@ -127,10 +150,9 @@ def main() -> int:
             print(seed, script, states[script])
         return 0
     asked = [runs[key] for key in wanted if key in runs]
-    rows = table(asked, scripts)
-    print(rows)
-    if args.publish:
-        publish(asked, rows, args.seeds)
+    print(table(asked, scripts))
+    if args.publish and asked:
+        publish(asked)
     return 1 if left or any(run.failed for run in asked) else 0
 
 
