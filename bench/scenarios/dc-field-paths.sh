@@ -10,7 +10,11 @@ TOPOLOGY='
 ROWS="dctcp dctcp_ref ldcp hpccpp"
 VARIANTS=("path=lossy loss=0.01" "path=lossy loss=0.1"
 	"path=longer flows=1" "path=longer flows=2" "path=slower flows=2" "path=shared")
-PARAMS='{"lossy":"one flow; loss percent of its packets are lost before the queue, at random; counted from 0.1 s to 1.1 s","longer":"the base RTT is 300 us from 0.1 s to 0.3 s, which is what is counted","slower":"the link has 5 Gb/s from 0.1 s to 0.2 s; counted from 0.09 s to 0.3 s","shared":"two flows of the row, and two of DCTCP in the same queue; counted from 0.1 s to 0.5 s; ratio: their rates"}'
+# not named as the settings: those are set when this file is read
+for _v in "${VARIANTS[@]}"; do
+	VARIANTS+=("$_v tso=1")
+done
+PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)","lossy":"one flow; loss percent of its packets are lost before the queue, at random; counted from 0.1 s to 1.1 s","longer":"the base RTT is 300 us from 0.1 s to 0.3 s, which is what is counted","slower":"the link has 5 Gb/s from 0.1 s to 0.2 s; counted from 0.09 s to 0.3 s","shared":"two flows of the row, and two of DCTCP in the same queue; counted from 0.1 s to 0.5 s; ratio: their rates"}'
 COLUMNS_SHOWN='["utilisation","jain","delay_p99_us","delay_max_us","drops","timeouts","ratio"]'
 REFERENCE=dctcp
 GOALS='[
@@ -24,6 +28,17 @@ Thresholds belong to an RTT: on a path three times as long LDCP's is too low for
 link. HPCC++ measures its new T. A slower link costs nobody anything. With LDCP's two profiles LDCP
 and DCTCP share a queue evenly. HPCC++ leaves all of it to DCTCP, which answers only to the marks of
 the queue: beside other TCP it needs a queue of its own (lowq-tc segregate)."
+
+# lose: packets of h1, each by itself; netem at a host that sends 64 kB at once would lose all of it
+lose()
+{
+	if [ "${tso:-}" ]; then
+		in_ns sw nft "add table ip t; add chain ip t f { type filter hook forward priority 0; }
+			add rule ip t f iifname p1 numgen random mod 10000 < $(awk "BEGIN { print $loss * 100 }") drop" || fail "nft"
+	else
+		in_ns h1 tc qdisc add dev eth0 parent 1:1 netem loss "$loss%" limit 100000
+	fi
+}
 
 # changes: what happens to the path while traffic runs
 changes()
@@ -70,11 +85,12 @@ run_scenario()
 	esac
 	dumbbell 2 100us
 	line_rate 10gbit
-	[ "$path" != lossy ] || in_ns h1 tc qdisc add dev eth0 parent 1:1 netem loss "$loss%" limit 100000
+	[ "$path" != lossy ] || lose
 	hpccpp_hosts
 	bottleneck 10gbit 100us
 	serve r --cc "$CONTROL"
 	check_path h1 r 10gbit 100us
+	merging
 	watch_queue 10gbit "${from}ms" "${to}ms" 100us
 	changes &
 	changing=$!

@@ -10,7 +10,11 @@ TOPOLOGY='
 ROWS="dctcp dctcp_ref ldcp hpccpp"
 VARIANTS=("traffic=requests" "traffic=requests keep=1" "traffic=requests rate=10gbit"
 	"traffic=both-ways" "traffic=cubic-back" "traffic=row")
-PARAMS='{"K of dctcp":"65 packets","requests":"h2 answers requests of 100 kB, Poisson, 3 Gb/s, a connection each","keep":"1: on connections that are kept","rate":"the host'"'"'s, for HPCC++, at which flows start; if not stated, they start with 10 packets","both-ways":"r sends a long flow to h1, too, through a queue of the same kind on the way back","cubic-back":"four flows of CUBIC on the way back, through a FIFO of 1 MB: acknowledgements wait there","row":"three links in a row, each with a queue and a flow of its own beside the long flow","counted":"0.1 s to 0.4 s; rates back and beside: all of 0.41 s"}'
+# not named as the settings: those are set when this file is read
+for _v in "${VARIANTS[@]}"; do
+	VARIANTS+=("$_v tso=1")
+done
+PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s (both-ways, cubic-back: 25 Gb/s), and the receiver merges (GRO)","K of dctcp":"65 packets","requests":"h2 answers requests of 100 kB, Poisson, 3 Gb/s, a connection each","keep":"1: on connections that are kept","rate":"the host'"'"'s, for HPCC++, at which flows start; if not stated, they start with 10 packets","both-ways":"r sends a long flow to h1, too, through a queue of the same kind on the way back","cubic-back":"four flows of CUBIC on the way back, through a FIFO of 1 MB: acknowledgements wait there","row":"three links in a row, each with a queue and a flow of its own beside the long flow","counted":"0.1 s to 0.4 s; rates back and beside: all of 0.41 s"}'
 COLUMNS_SHOWN='["long_gbps","back_gbps","beside_gbps","rpc_p50_us","rpc_p99_us","delay_mean_us","delay_p99_us","timeouts"]'
 REFERENCE=dctcp
 GOALS='[
@@ -81,7 +85,10 @@ run_scenario()
 	esac
 	dumbbell "$hosts" 100us
 	# the switch, not the host, is where traffic both ways meets
-	case $traffic in requests|row) line_rate 10gbit ;; esac
+	case $traffic-${tso:-} in
+	requests-*|row-*) line_rate 10gbit ;;
+	*-1) line_rate 25gbit; line_rate 25gbit r ;;
+	esac
 	[ -z "${rate:-}" ] || start=(line_rate_mbps="${rate%gbit}000")
 	hpccpp_hosts "${start[@]}"
 	port egress 1
@@ -114,6 +121,11 @@ run_scenario()
 	serve h1 --cc "$CONTROL"
 	[ "$traffic" != requests ] || serve h2 --cc "$CONTROL"
 	check_path h1 r 10gbit 100us
+	merging
+	case $traffic in
+	both-ways|cubic-back) merging h1 sw p1 ;;
+	row) merging h5 sw p5; merging h6 sw p6 ;;
+	esac
 	watch_queue 10gbit 100ms 400ms 1ms --filter "dst host 10.0.0.1"
 	flow h1 10.0.0.1 "$CONTROL"
 	case $traffic in
