@@ -27,7 +27,10 @@ shows a rate but no queue, because of two queue lengths the smaller one counts (
 halves W; an RTT later that arrives, and then 40 packets have to leave, which takes another RTT at 5 Gb/s.
 How soon it follows the rise is a matter of stage: so many additive increases come before a multiplicative
 one, an RTT each, and two RTTs are for the telemetry. With 0 to 3 it is within 5 RTTs. With 5, the draft's, it
-cannot be."
+cannot be.
+A host with offloads (tso 1) sends an eighth of its window at once, at 25 Gb/s: a queue of 4 to 8 packets for an
+instant, and one burst more or less is a tenth of what an RTT carries at 5 Gb/s. So 5 RTTs in a row of which each
+is within 5 % and without a longer queue come by chance; 5 that are so together come as soon as without offloads."
 
 # retune DEV RATE: the port's shaper, and what it stamps
 retune()
