@@ -29,7 +29,7 @@ RECORD = ROOT / "docs" / "seeds.csv"
 # flavour: heading and the rest of the command
 SECTIONS = {
     "virtual": ("Virtual time", "--publish"),
-    "debug": ("Debug flavour, two busy loops beside on two cores", "--busy 2 debug --publish"),
+    "debug": ("Debug flavour, on two cores with two busy processes beside", "--busy 2 debug --publish"),
 }
 
 
