@@ -16,7 +16,7 @@ GOALS='[
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"utilisation >= 95 %"}]'
 ANSWER="With more flows than the path holds packets, LDCP's mean queue is {range qlen_mean_pkts ldcp} and DCTCP's {range qlen_mean_pkts dctcp}."
 CONCLUSION="DCTCP's smallest window is two packets, so its queue holds the packets that the path cannot: about
-1.5 per flow. LDCP spaces packets further apart than an RTT. The price is less fairness (Jain): the
+1.5 per flow, and 2 where hosts have offloads (tso 1). LDCP spaces packets further apart than an RTT. The price is less fairness (Jain): the
 smallest window is a 16th of a packet, so that 2000 flows always send more than the path holds,
 and each sends 40 packets in the second that is counted."
 

@@ -30,7 +30,7 @@ steps a less steady one. Below one packet the increase is alpha in all of these 
 step), so that shares are even with 32 flows, too, whose windows are a few packets. With beta above
 1/2 the queue runs empty and the link is not full. The defaults, 1/2 and 1/4, keep a queue of 7 to 15 packets;
 1 and 1/8 make it steadier and 9 to 25 packets long. dc-field-bursts and ldcp-arrive show what that is
-good for."
+good for. Where hosts have offloads (tso 1), the defaults keep the same queue."
 
 run_scenario()
 {
