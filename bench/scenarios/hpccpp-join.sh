@@ -26,9 +26,9 @@ ANSWER="After a second flow starts, the total rate of 5 RTTs is right and the qu
 CONCLUSION="HPCC++ senders read the link's load from telemetry, so both adjust within a few RTTs. DCTCP learns
 one bit per packet, and keeps a queue of about K packets. stage=0 uses freed bandwidth sooner
 than stage=5, because each step may multiply the window at once.
-With N=0, the default, W_ai is ten times as large while few flows are there. Shares are more even, and at 10 Gb/s
-the total is 99 to 101 % of the link for some 30 RTTs, 5 % above eta*C or a little more, with a queue of a packet or two:
-RTTs in a row that are all within 5 % come late.
+With N=0, the default, a new flow adds 5 % of B * T per RTT until it has its share. Shares are more even, and at
+10 Gb/s the total is 99 to 101 % of the link for some 30 RTTs, 5 % above eta*C or a little more, with a queue of a packet
+or two: RTTs in a row that are all within 5 % come late.
 Hosts with offloads (tso 1) send an eighth of the window at once, a queue of more than 5 packets when two such bursts
 meet: 5 RTTs that are right together come after 4 to 6. With N=16 shares are then less even than without offloads;
 with N=0 they are even."
