@@ -979,7 +979,7 @@ jain_of()
 # part of alpha, they stay there while alpha / beta is large.
 even_shares()
 {
-	local ours draft
+	local ours draft times
 
 	needs_virtual
 	dumbbell 1 100us
@@ -991,7 +991,9 @@ even_shares()
 	draft=$(jain_of 32)
 	echo "Jain's index $ours, with step=0 $draft"
 	expect "Jain's index" "$ours" -ge 0.97
-	expect "the same with the draft's step" "$draft" -le 0.95
+	# how uneven the draft's are depends on chance: 0.97 was seen
+	times=$(awk -v ours="$ours" -v draft="$draft" 'BEGIN { print int((1 - draft) / (1 - ours)) }')
+	expect "what is missing from 1 with the draft's step, times ours" "$times" -ge 4
 }
 declare_test even_shares "L5" "below one packet the increase is alpha: flows that fell there get their share again"
 
