@@ -41,7 +41,9 @@ offers 64 kB. Compare share=25, the same with half the load and so half the star
 times as many small flows. To start more slowly is no way out: with a first window of 4 packets (start=4) the
 slowest take as long as with DCTCP. So half of DCTCP's time is a tie with WebSearch at 100 us and not reached
 with Hadoop. At 60 % (share=60, on defaults) it is the same: half of DCTCP's time or a tie with WebSearch, 0.58 to
-0.65 of it with Hadoop."
+0.65 of it with Hadoop. Where hosts send 64 kB at once (tso 1), DCTCP's flows wait behind these bursts in the host,
+where nothing is marked: its slowest small flows take {range slow_p99_small dctcp tso=1} times their ideal time,
+HPCC++'s {range slow_p99_small hpccpp tso=1} and LDCP's {range slow_p99_small ldcp tso=1}, as both pace."
 
 # port NS DEV ID: a port with the row's queue
 port()
