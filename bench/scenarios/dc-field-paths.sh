@@ -27,7 +27,9 @@ no mark follows; HPCC++ halves it, too, but telemetry says within a few RTTs tha
 Thresholds belong to an RTT: on a path three times as long LDCP's is too low for two flows to fill the
 link. HPCC++ measures its new T. A slower link costs nobody anything. With LDCP's two profiles LDCP
 and DCTCP share a queue evenly. HPCC++ leaves all of it to DCTCP, which answers only to the marks of
-the queue: beside other TCP it needs a queue of its own (lowq-tc segregate)."
+the queue: beside other TCP it needs a queue of its own (lowq-tc segregate). With offloads (tso 1) two flows of LDCP use
+{range utilisation ldcp path=longer flows=2 tso=1} of the longer path, and shares of one queue are less even, those of DCTCP beside itself, too
+(ratio {range ratio dctcp path=shared tso=1}); the rest is the same."
 
 # lose: packets of h1, each by itself; netem at a host that sends 64 kB at once would lose all of it
 lose()
