@@ -26,10 +26,13 @@ ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "out" / "seeds"
 PAGE = ROOT / "docs" / "seeds.md"
 RECORD = ROOT / "docs" / "seeds.csv"
-# flavour: heading and the rest of the command
+# flavour: heading, what is asked there, and the rest of the command
 SECTIONS = {
-    "virtual": ("Virtual time", "--publish"),
-    "debug": ("Debug flavour, on two cores with two busy processes beside", "--busy 2 debug --publish"),
+    "virtual": ("Virtual time", """\
+A run's seed decides all that is random: which packets are lost, when flows begin, what a hash makes of an
+address.""", "--publish"),
+    "debug": ("Debug flavour, on two cores with two busy processes beside", """\
+Time is real, and the host decides when it passes. A seed is the number of the run.""", "--busy 2 debug --publish"),
 }
 
 
@@ -97,12 +100,12 @@ def table(runs: list[Run], scripts: list[str]) -> str:
 def section(flavour: str, runs: list[Run]) -> str:
     if not runs:
         return ""
-    heading, command = SECTIONS[flavour]
+    heading, text, command = SECTIONS[flavour]
     seeds = max(run.seed for run in runs)
     return f"""
 ## {heading}
 
-Command: `selftests/run --seeds {seeds} {command}`
+{text} Command: `selftests/run --seeds {seeds} {command}`
 
 {table(runs, sorted({run.script for run in runs}))}
 """
@@ -115,13 +118,10 @@ def publish(runs: list[Run]) -> None:
                             stdout=subprocess.PIPE).stdout.strip()
     PAGE.write_text(f"""# Seeds: does a test depend on chance?
 
-**Question.** Every kselftest runs in virtual time, where a run's seed decides all that is random: which packets
-are lost, when flows begin, what a hash makes of an address. Which tests fail with some seed? In the debug
-flavour time is real, and the host decides when it passes: which tests fail there on a busy machine?
+**Question.** Which kselftests fail with some seed, or in some run?
 
 Published on commit {commit}; each run is in [seeds.csv](seeds.csv). What ran before on the same sources is not
-run again. A result is a test with one seed, or in one run; tests that were skipped are not counted. Goal: no
-failure.
+run again. A result is a test with one seed; tests that were skipped are not counted. Goal: no failure.
 """ + "".join(section(flavour, [run for run in runs if run.flavour == flavour]) for flavour in SECTIONS))
     with RECORD.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
