@@ -51,7 +51,7 @@ are still growing.
 Hosts with offloads (tso 1) send an eighth of the window at once, 64 kB at most: a queue at p99 of such bursts, 10
 packets at 10 Gb/s and 100 us, 41 where the path holds 800 packets; DCTCP's is up to {max qlen_p99_pkts dctcp tso=1}. At
 10 Gb/s and 10 us the host's NIC sends each packet before the switch does, so that the RTT is a packet time longer than
-the T that is given. A flow alone, whose window is B * T at most, then uses 91 %; with T = 11.3 us it is 95.4 %."
+the T that is given. A flow alone, whose window is B * T at most, then uses 91 %."
 
 run_scenario()
 {

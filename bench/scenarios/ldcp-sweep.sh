@@ -15,8 +15,6 @@ for _p in 10gbit,100us,2 10gbit,100us,8 10gbit,100us,32 1gbit,1ms,8 40gbit,50us,
 			VARIANTS+=("path=$_p alpha=$_a beta=$_b")
 		done
 	done
-done
-for _p in 10gbit,100us,2 10gbit,100us,8 10gbit,100us,32 1gbit,1ms,8 40gbit,50us,8; do
 	VARIANTS+=("path=$_p alpha=512 beta=256 tso=1")
 done
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver merges (GRO)","path":"rate, base RTT, flows","alpha, beta":"in 1/1024 packets, as the parameters","counted":"1000 RTTs, from the 500th (1 ms: the 200th) on"}'
