@@ -214,7 +214,7 @@ declare_test two_clones "" "a clone at another path, in another environment, bui
 stale()
 {
 	local out=$TMP/bench result
-	local again=("$LOWQ_ROOT/bench/run" --out "$out" --cc dctcp --variant size=20000 ldcp-short)
+	local again=("$LOWQ_ROOT/bench/run" --out "$out" --cc dctcp --exact --variant size=20000 ldcp-short)
 
 	"${again[@]}" >"$TMP/log" 2>&1 || fail "bench/run: $(tail -n 3 "$TMP/log")"
 	result=$(echo "$out"/runs/*/dctcp/1/result.json)
