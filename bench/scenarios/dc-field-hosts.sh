@@ -12,11 +12,14 @@ VARIANTS=("limit=window bytes=58000 flows=1" "limit=window bytes=58000 flows=2"
 	"limit=stopped unit=128" "limit=stopped unit=8192"
 	"limit=mtu thresholds=9000" "limit=mtu thresholds=1500"
 	"limit=paced" "limit=gone bytes=0" "limit=gone bytes=2000000")
-PARAMS='{"window":"the receiver offers bytes at most: half of the BDP, or twice the BDP","opened":"bytes is the limit until 50 ms","stopped":"the receiver does not read from 30 ms to 50 ms; unit: the window'"'"'s, bytes. 128 is that of Linux'"'"' defaults, 8192 that of net.core.rmem_max = 256 MB","mtu":"two flows have an MTU of 1500 bytes, two of 9000; ratio: the rate of these two by that of the others; thresholds: the MTU for which lowq-tc computed them","paced":"an application writes 14480 bytes every 40 us (2.9 Gb/s), beside a long flow; request: from the instant at which a write was due until it has been read","gone":"the same application, alone, has more than fits from 50 ms on; bytes: what it wrote at its very beginning, in addition","counted":"from 50 ms on: 20 ms (opened, stopped with unit 128, gone), 60 ms (paced), 80 ms (mtu), 210 ms (stopped with unit 8192); 30 ms to 60 ms (window)"}'
+# not named as the settings: those are set when this file is read
+for _v in "${VARIANTS[@]}"; do
+	VARIANTS+=("$_v tso=1")
+done
+PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 25 Gb/s, and the receiver merges (GRO)","window":"the receiver offers bytes at most: half of the BDP, or twice the BDP","opened":"bytes is the limit until 50 ms","stopped":"the receiver does not read from 30 ms to 50 ms; unit: the window'"'"'s, bytes. 128 is that of Linux'"'"' defaults, 8192 that of net.core.rmem_max = 256 MB","mtu":"two flows have an MTU of 1500 bytes, two of 9000; ratio: the rate of these two by that of the others; thresholds: the MTU for which lowq-tc computed them","paced":"an application writes 14480 bytes every 40 us (2.9 Gb/s), beside a long flow; request: from the instant at which a write was due until it has been read","gone":"the same application, alone, has more than fits from 50 ms on; bytes: what it wrote at its very beginning, in addition","counted":"from 50 ms on: 20 ms (opened, stopped with unit 128, gone), 60 ms (paced), 80 ms (mtu), 210 ms (stopped with unit 8192); 30 ms to 60 ms (window)"}'
 COLUMNS_SHOWN='["utilisation","jain","ratio","app_gbps","rpc_p50_us","rpc_p99_us","filled_us","delay_mean_us","delay_p99_us","delay_max_us","retrans"]'
 REFERENCE=dctcp
 GOALS=
-# not named as the settings: those are set when this file is read
 for _r in ldcp hpccpp; do
 	for _v in '"limit":"window","bytes":250000' '"limit":"opened"' '"limit":"stopped"' '"limit":"mtu"' '"limit":"paced"' '"limit":"gone"'; do
 		_l=${_v#*:\"} _l=${_l%%\"*}
@@ -58,7 +61,11 @@ jumbo()
 	for host; do
 		ip -n "$NSP$host" link set eth0 mtu 9000
 		ip -n "${NSP}sw" link set "p${host#h}" mtu 9000
-		set_rate "$host" eth0 1:1 25gbit 9014
+		if [ "${tso:-}" ]; then
+			tc -n "$NSP$host" qdisc change dev eth0 root tbf rate 25gbit burst 9100 limit 64mb
+		else
+			set_rate "$host" eth0 1:1 25gbit 9014
+		fi
 	done
 }
 
@@ -107,6 +114,7 @@ run_scenario()
 	bottleneck 10gbit 100us
 	BURST=$([ "${thresholds:-1500}" = 1500 ] || echo 8) check_path h1 r 10gbit 100us
 	[ "${thresholds:-9000}" = 9000 ] || jumbo h3 h4
+	merging
 	case $limit in mtu|paced) serve r --cc "$CONTROL" ;; esac
 	watch_queue 10gbit "${from}ms" "${to}ms" 100us
 	case $limit in
