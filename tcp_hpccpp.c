@@ -481,21 +481,18 @@ static u32 hpccpp_undo_cwnd(struct sock *sk)
 	return max(tcp_snd_cwnd(tp), tp->prior_cwnd);
 }
 
-/*
- * RACK's timer may start Recovery, without an ACK: the first retransmission must leave also if more
- * than W is in flight, or the flow waits for the timeout, and the others follow as packets arrive.
- */
 static void hpccpp_set_state(struct sock *sk, u8 new_state)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (ca->flow && cc_recovery_starts(sk, new_state)) {
+	if (!ca->flow)
+		return;
+	if (cc_recovery_starts(sk, new_state)) {
 		ca->una = tp->snd_una;
 		cc_recovery_begin(tp);
-		tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
 	}
-	if (ca->flow && cc_timed_out(sk, new_state))
+	if (cc_timed_out(sk, new_state))
 		hpccpp_set_window(sk, fp_min(ca->flow->model.w, 2 * hpccpp_mss_q8(sk)),
 				  "timeout");
 }

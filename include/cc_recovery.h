@@ -9,11 +9,16 @@
 
 #include "prr_model.h"
 
-/* Entered from CWR, the stack has not reset its counts: for set_state. */
+/*
+ * For set_state. Entered from CWR, the stack has not reset its counts. RACK's timer may start the
+ * recovery, without an ACK: one retransmission leaves whatever the window is, or the flow waits for
+ * the timeout, and no more than one, as with the stack's own PRR.
+ */
 static inline void cc_recovery_begin(struct tcp_sock *tp)
 {
 	tp->prr_delivered = 0;
 	tp->prr_out = 0;
+	tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
 }
 
 /*

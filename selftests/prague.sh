@@ -651,6 +651,24 @@ recovered()
 }
 declare_test recovered "P8" "the window after a recovery is 0.7 of that before the loss, however little was in flight"
 
+# Ten packets are lost, two behind them arrive: RACK waits for a quarter of the RTT, and no ACK comes
+# when it starts the recovery. The first retransmission's ACK releases the next ones.
+rack_timer()
+{
+	steady_losses 80ms
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" 'tcp dst port 5299'
+	client 10.0.0.1 send=450000 acked info=before- fate=1 send=14360 fate=0 send=2872 acked
+	stop_captures
+	cat "$TMP/client"
+	expect "window before the loss" "$(field before-cwnd <"$TMP/client")" -ge 40
+	packets "$TMP/r.pcap" 'tcp.len > 0' frame.time_relative | tail -n 11 >"$TMP/arrived"
+	cat "$TMP/arrived"
+	# the timeout comes after 280 ms or more
+	between "first retransmission behind the last new packet, ms" "$(awk 'NR == 1 { t = $1 } NR == 2 { printf "%.1f", ($1 - t) * 1000 }' "$TMP/arrived")" 95 115
+	expect "retransmissions in half an RTT" "$(awk 'NR == 2 { t = $1 } NR > 1 && $1 < t + 0.04' "$TMP/arrived" | wc -l)" -eq 1
+}
+declare_test rack_timer "P8" "RACK's timer starts a recovery: one retransmission leaves, not a window of them"
+
 # A second loss below W_max: W_max is 0.85 of the window (RFC 9438 4.7), and CUBIC stays there
 fast_convergence()
 {

@@ -104,7 +104,7 @@ run_guest()
 
 	if log_of_command "$run/kernel.log" | grep -qE "$SPLATS"; then
 		say "the kernel complained:"
-		log_of_command "$run/kernel.log" | grep -E -m1 -A40 "$SPLATS" >&2
+		log_of_command "$run/kernel.log" | grep -E -m1 -A150 "$SPLATS" >&2
 		return "$EXIT_SPLAT"
 	elif [ $status -eq 124 ] || [ $status -eq 137 ]; then
 		say "stopped after $OPT_TIMEOUT s (--timeout)"
