@@ -30,7 +30,9 @@ Acknowledgements that wait on the way back make an RTT longer, and so the rate o
 behind CUBIC's queue DCTCP and LDCP lose most of their rate. HPCC++ is told of the links' load on the way forth, and
 loses little. Across three full links packets are marked on each: the long flow gets less than a flow that crosses
 one. HPCC++ takes the busiest of the three, so that it loses least. With offloads (tso 1) requests and traffic on the way
-back show the same. Across three links HPCC++'s long flow then gets {range long_gbps hpccpp traffic=row tso=1}, no more than LDCP's."
+back show the same. Across three links HPCC++'s long flow then gets {range long_gbps hpccpp traffic=row tso=1}, no more than LDCP's:
+U is the highest of three links' loads, and bursts make each of them vary more, so that the highest of the three is further
+above what the flows that cross one link see (tracepoint hpccpp:hpccpp_sample)."
 
 # port DEV ID: the row's queue there
 port()
