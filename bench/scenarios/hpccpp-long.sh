@@ -24,7 +24,9 @@ for _r in 10gbit 100gbit; do
 done
 # what a path of 41 packets makes of one: with 8, the goal for probes is not required
 VARIANTS+=("rate=10gbit rtt=50us flows=16 stage=5 N=0" "rate=10gbit rtt=50us flows=16 stage=0 N=0")
-PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver merges (GRO)","eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":"parameter flows; with 0, the default, W_ai follows the mean of U","T":"the base RTT, as a parameter","start":"initial window of 10 packets","counted":"the second half; 10 Gb/s: 40 ms of 80 ms at 50 and 100 us, 20 ms of 40 ms at 10 us; 100 Gb/s: 10 ms of 20 ms, 4 ms of 8 ms"}'
+# the RTT that such a host has: a packet time more
+VARIANTS+=("rate=10gbit rtt=10us flows=1 stage=1 N=0 tso=1 T=11230")
+PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver merges (GRO)","eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":"parameter flows; with 0, the default, W_ai follows the mean of U","T":"the base RTT, as a parameter, in ns; that of the path if not stated","start":"initial window of 10 packets","counted":"the second half; 10 Gb/s: 40 ms of 80 ms at 50 and 100 us, 20 ms of 40 ms at 10 us; 100 Gb/s: 10 ms of 20 ms, 4 ms of 8 ms"}'
 COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_p99_pkts","delay_p99_us","drops","jain","probe_share"]'
 REFERENCE=dctcp
 GOALS='[
@@ -51,7 +53,7 @@ are still growing.
 Hosts with offloads (tso 1) send an eighth of the window at once, 64 kB at most: a queue at p99 of such bursts, 10
 packets at 10 Gb/s and 100 us, 41 where the path holds 800 packets; DCTCP's is up to {max qlen_p99_pkts dctcp tso=1}. At
 10 Gb/s and 10 us the host's NIC sends each packet before the switch does, so that the RTT is a packet time longer than
-the T that is given. A flow alone, whose window is B * T at most, then uses 91 %."
+the T that is given. A flow alone, whose window is B * T at most, then uses {range utilisation hpccpp rate=10gbit rtt=10us flows=1 tso=1 T=}; with that packet time in T it uses {range utilisation hpccpp T=11230}."
 
 run_scenario()
 {
@@ -59,7 +61,7 @@ run_scenario()
 	local -A length=([10gbit-100us]=80 [10gbit-50us]=80 [10gbit-10us]=40 [100gbit-100us]=20 [100gbit-10us]=8)
 
 	ms=${length[$rate-$rtt]}
-	hpccpp_hosts max_stage="$stage" flows="$N" base_rtt_ns="${rtt%us}000"
+	hpccpp_hosts max_stage="$stage" flows="$N" base_rtt_ns="${T:-${rtt%us}000}"
 	dumbbell "$flows" "$rtt"
 	[ -z "${tso:-}" ] || line_rate "$rate"
 	bottleneck "$rate" "$rtt"
