@@ -97,15 +97,19 @@ def table(runs: list[Run], scripts: list[str]) -> str:
     return "\n".join(lines)
 
 
+def commit() -> str:
+    return subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, text=True, check=True,
+                          stdout=subprocess.PIPE).stdout.strip()
+
+
 def section(flavour: str, runs: list[Run]) -> str:
-    if not runs:
-        return ""
     heading, text, command = SECTIONS[flavour]
     seeds = max(run.seed for run in runs)
-    return f"""
+    return f"""\
 ## {heading}
 
 {text} Command: `selftests/run --seeds {seeds} {command}`
+Published on commit {commit()}.
 
 {table(runs, sorted({run.script for run in runs}))}
 """
@@ -113,20 +117,23 @@ def section(flavour: str, runs: list[Run]) -> str:
 
 def publish(runs: list[Run]) -> None:
     """Writes these runs, all of one flavour, and keeps what is published of the other"""
-    runs = sorted(runs + [run for run in published() if run.flavour != runs[0].flavour])
-    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, text=True, check=True,
-                            stdout=subprocess.PIPE).stdout.strip()
-    PAGE.write_text(f"""# Seeds: does a test depend on chance?
+    flavour = runs[0].flavour
+    others = [run for run in published() if run.flavour != flavour]
+    parts = re.split(r"(?m)^(?=## )", PAGE.read_text())
+    sections = {name: "".join(part for part in parts if part.startswith(f"## {SECTIONS[name][0]}\n"))
+                for name in SECTIONS}
+    sections[flavour] = section(flavour, runs)
+    PAGE.write_text("""# Seeds: does a test depend on chance?
 
 **Question.** Which kselftests fail with some seed, or in some run?
 
-Published on commit {commit}; each run is in [seeds.csv](seeds.csv). What ran before on the same sources is not
-run again. A result is a test with one seed; tests that were skipped are not counted. Goal: no failure.
-""" + "".join(section(flavour, [run for run in runs if run.flavour == flavour]) for flavour in SECTIONS))
+Each run is in [seeds.csv](seeds.csv). What ran before on the same sources is not run again. A result is a test with
+one seed; tests that were skipped are not counted. Goal: no failure.
+""" + "".join(f"\n{text.strip()}\n" for text in sections.values() if text))
     with RECORD.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Run._fields)
-        writer.writerows(runs)
+        writer.writerows(sorted(runs + others))
 
 
 def main() -> int:
