@@ -50,10 +50,10 @@ takes back what it has offered, and rounds up to the window's unit. LDCP's recei
 the unit is larger than a packet (stopped, 8192), the window does not shrink at all until the buffer overflows, and all that is in flight is lost;
 the flow waits for a timeout. With the unit of Linux' defaults (stopped, 128) it goes on at once: keep
 net.core.rmem_max and net.ipv4.tcp_rmem below 64 MiB, or set net.ipv4.tcp_shrink_window.
-With offloads (tso 1), half a BDP leaves as one or two bursts at 25 Gb/s, which wait before the link at 10 Gb/s, and all of
-them use less of the link: the receiver offers the next burst's window only when it has read the one before. Flows
-with 9000 bytes get more of the link with all controls. HPCC++ uses 93.5 % where it shares the link: a burst is a
-queue to its telemetry. In two of five runs LDCP's application (paced, tso 1) began in the long flow's first
+With offloads (tso 1) data leave as bursts at 25 Gb/s, which wait before the link at 10 Gb/s: a window of half of the BDP
+has a queue then, and all controls use less of the link with it. Flows with 9000 bytes get more of the link than without
+offloads with DCTCP and HPCC++, not with LDCP. HPCC++ uses 93.5 % beside the application and in one mix of packet sizes.
+In two of five runs LDCP's application (paced, tso 1) began in the long flow's first
 burst, with 8 packets in flight instead of 40: it got 2.5 Gb/s for 50 ms, and had caught up after 62 ms, which is its p99."
 
 # jumbo HOST...: MTU 9000 on these hosts' paths to r
