@@ -416,6 +416,13 @@ of_kind()
 	jq -r --arg kind "$1" ".[] | select(.kind == \$kind) | .$2" "$TMP/qdiscs"
 }
 
+# drained: does nothing wait at sw? Its qdiscs are in $TMP/qdiscs
+drained()
+{
+	in_ns sw tc -s -j qdisc show dev egress >"$TMP/qdiscs"
+	[ "$(of_kind int qlen)" -eq 0 ] && [ "$(of_kind pfifo qlen)" -eq 0 ]
+}
+
 # What the child drops is counted, and not as waiting.
 child_drops()
 {
@@ -426,10 +433,9 @@ child_drops()
 	in_ns sw tc qdisc replace dev egress parent 2:1 handle 3: pfifo limit 5
 	serve r
 	in_ns h1 flowgen long --to 10.0.0.1 --cc cubic --size 2M >/dev/null || fail "flow failed"
-	in_ns sw tc -s -j qdisc show dev egress >"$TMP/qdiscs"
+	wait_until drained
 	expect "drops of the child" "$(of_kind pfifo drops)" -ge 1
 	expect "drops of int" "$(of_kind int drops)" -ge "$(of_kind pfifo drops)"
-	expect "packets waiting" "$(of_kind int qlen)" -eq 0
 	expect "bytes waiting" "$(of_kind int backlog)" -eq 0
 }
 declare_test child_drops "H19" "packets that a child drops are counted, and do not wait"
