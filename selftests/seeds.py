@@ -32,7 +32,9 @@ SECTIONS = {
 A run's seed decides all that is random: which packets are lost, when flows begin, what a hash makes of an
 address.""", "--publish"),
     "debug": ("Debug flavour, on two cores with two busy processes beside", """\
-Time is real, and the host decides when it passes. A seed is the number of the run.""", "--busy 2 debug --publish"),
+Time is real, and the host decides when it passes. A seed is the number of the run. Seen once each in the rounds
+before these, and not explained: a warning of User-Mode Linux, whose interrupts were off where they should not be
+(roce.sh), and a run of stress.sh that waited for ten minutes in "destroyed" until a debugger ended it.""", "--busy 2 debug --publish"),
 }
 
 
