@@ -797,24 +797,26 @@ fast_open()
 }
 declare_test fast_open "L7 L8 L11" "a Fast Open connection has a first RTT, too"
 
-# All of the first RTT except its last packet is lost: cw is 1/16, and RTT / cw is 1.6 s
+# All data are marked: cw falls to 1/16, where RTT / cw is 1.6 s, and the RTO 0.3 s
 wait_within_rto()
 {
 	needs_virtual
-	load
-	parameter arrived=0
+	load fast_start=0
 	dumbbell 1 100ms
-	fates h1 eth0
-	initial 20
+	data_meets h1 eth0 loss 100% ecn
 	talk_server r --cc ldcp
-	STEPS=(cc=ldcp connect fate=1 up=27512 fate=0 up=1448 acked)
+	SNAPLEN=96 capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
+	STEPS=(cc=ldcp up=80000 acked)
 	counters
-	talked ldcp_window
-	grep ldcp_window "$TMP/ours" | sed 's/.*ldcp_window/ldcp_window/'
-	expect "cw after the loss, in 1/16" "$(grep -m1 cause=loss "$TMP/ours" | field cw_q40 | awk '{ print $1 / 2^36 }')" -eq 1
+	talked ldcp_ack
+	stop_captures
+	expect "least cw in 1/16" "$(field cw_q40 <"$TMP/ours" | sort -n | awk 'NR == 1 { print $1 / 2^36 }')" -eq 1
+	packets "$TMP/h.pcap" 'tcp.len > 0' frame.time_relative >"$TMP/sent"
+	cat "$TMP/sent"
+	between "longest gap between packets, ms" "$(awk 'NR > 1 && $1 - t > m { m = $1 - t } { t = $1 } END { printf "%.0f", m * 1000 }' "$TMP/sent")" 280 330
 	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -eq 0
 }
-declare_test wait_within_rto "L6" "a lost packet's retransmission does not wait beyond the RTO"
+declare_test wait_within_rto "L6" "below one packet, none waits longer than the RTO, and the stack's timers do not send it"
 
 # A probe of the path's MTU succeeds: the same bytes now fill fewer packets
 mtu_probe()
