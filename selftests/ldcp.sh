@@ -797,7 +797,8 @@ fast_open()
 }
 declare_test fast_open "L7 L8 L11" "a Fast Open connection has a first RTT, too"
 
-# All data are marked: cw falls to 1/16, where RTT / cw is 1.6 s, and the RTO 0.3 s
+# All data are marked: cw falls to 1/16, where RTT / cw is 1.6 s. The RTO is 0.3 s, and with nothing in
+# flight the stack's probe timer would send an RTO after the ACK: after 0.4 s
 wait_within_rto()
 {
 	needs_virtual
