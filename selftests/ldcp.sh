@@ -822,7 +822,6 @@ declare_test wait_within_rto "L6" "below one packet, none waits longer than the 
 # A probe of the path's MTU succeeds: the same bytes now fill fewer packets
 mtu_probe()
 {
-	for_full
 	needs_virtual
 	load fast_start=0
 	dumbbell 1 5ms
