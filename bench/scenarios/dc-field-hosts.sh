@@ -52,7 +52,7 @@ the flow waits for a timeout. With the unit of Linux' defaults (stopped, 128) it
 net.core.rmem_max and net.ipv4.tcp_rmem below 64 MiB, or set net.ipv4.tcp_shrink_window.
 With offloads (tso 1) data leave as bursts at 25 Gb/s, which wait before the link at 10 Gb/s: a window of half of the BDP
 has a queue then, and all controls use less of the link with it. Flows with 9000 bytes get more of the link than without
-offloads with DCTCP and HPCC++, not with LDCP. HPCC++ uses 93.5 % beside the application and in one mix of packet sizes.
+offloads with DCTCP and HPCC++, not with LDCP. HPCC++ uses {range utilisation hpccpp limit=paced tso=1} beside the application, and {range utilisation hpccpp thresholds=1500 tso=1} in one mix of packet sizes.
 In two of five runs LDCP's application (paced, tso 1) began in the long flow's first
 burst, with 8 packets in flight instead of 40: it got less than it wrote for 17 ms, and what waited then was sent by 62 ms, which is its p99."
 

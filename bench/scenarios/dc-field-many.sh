@@ -31,7 +31,8 @@ twentieth of DCTCP's queue, LDCP uses 96 % of the link and HPCC++ 98 to 99 %. Wi
 with 2000 flows, the first windows of HPCC++'s flows overflow the queue while 16 flows begin in each millisecond.
 It drops SYNs, too, which are sent again only after a second: such a flow has not begun when it ends, after 0.52 s.
 Where a thousand flows begin a third as fast (stagger 1500us), nothing is dropped, and all move. LDCP's flows all move.
-Offloads change nothing for LDCP and HPCC++: no window is as large as a burst could be."
+With offloads LDCP's queue is the same. HPCC++'s is a quarter longer with a thousand flows, and of 2000 flows {range moving hpccpp flows=2000}
+move, the fewest with offloads."
 
 run_scenario()
 {
