@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import csv
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from typing import NamedTuple
 sys.dont_write_bytecode = True  # the tree stays clean
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from state import Tree  # noqa: E402
+from state import Tree, git  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "out" / "seeds"
@@ -32,9 +31,7 @@ SECTIONS = {
 A run's seed decides all that is random: which packets are lost, when flows begin, what a hash makes of an
 address.""", "--publish"),
     "debug": ("Debug flavour, on two cores with two busy processes beside", """\
-Time is real, and the host decides when it passes. A seed is the number of the run. Seen once each in the rounds
-before these, and not explained: a warning of User-Mode Linux, whose interrupts were off where they should not be
-(roce.sh), and a run of stress.sh that waited for ten minutes in "destroyed" until a debugger ended it.""", "--busy 2 debug --publish"),
+Time is real, and the host decides when it passes. A seed is the number of the run.""", "--busy 2 debug --publish"),
 }
 
 
@@ -99,11 +96,6 @@ def table(runs: list[Run], scripts: list[str]) -> str:
     return "\n".join(lines)
 
 
-def commit() -> str:
-    return subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, text=True, check=True,
-                          stdout=subprocess.PIPE).stdout.strip()
-
-
 def section(flavour: str, runs: list[Run]) -> str:
     heading, text, command = SECTIONS[flavour]
     seeds = max(run.seed for run in runs)
@@ -111,7 +103,7 @@ def section(flavour: str, runs: list[Run]) -> str:
 ## {heading}
 
 {text} Command: `selftests/run --seeds {seeds} {command}`
-Published on commit {commit()}.
+Published on commit {git("rev-parse", "--short=12", "HEAD").strip()}.
 
 {table(runs, sorted({run.script for run in runs}))}
 """
