@@ -797,6 +797,25 @@ fast_open()
 }
 declare_test fast_open "L7 L8 L11" "a Fast Open connection has a first RTT, too"
 
+# All of the first RTT except its last packet is lost: cw is 1/16
+first_rtt_lost()
+{
+	needs_virtual
+	load
+	parameter arrived=0
+	dumbbell 1 100ms
+	fates h1 eth0
+	initial 20
+	talk_server r --cc ldcp
+	STEPS=(cc=ldcp connect fate=1 up=27512 fate=0 up=1448 acked)
+	counters
+	talked ldcp_window
+	grep ldcp_window "$TMP/ours" | sed 's/.*ldcp_window/ldcp_window/'
+	expect "cw after the loss, in 1/16" "$(grep -m1 cause=loss "$TMP/ours" | field cw_q40 | awk '{ print $1 / 2^36 }')" -eq 1
+	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -eq 0
+}
+declare_test first_rtt_lost "L13" "all but the last packet of a first RTT is lost: all is sent again before a timeout"
+
 # All data are marked: cw falls to 1/16, where RTT / cw is 1.6 s. The RTO is 0.3 s, and with nothing in
 # flight the stack's probe timer would send an RTO after the ACK: after 0.4 s
 wait_within_rto()
