@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # The commands for people; "make help" lists them. The work is done in Kbuild,
-# selftests/, bench/ and scripts/.
+# scripts/, bench/ and devel/.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 DESTDIR ?=
@@ -54,7 +54,7 @@ dkms-remove:
 
 tools:
 	@scripts/packages tools
-	$(MAKE) -s -C selftests tools
+	$(MAKE) -s -C tools
 
 demo:
 	bench/run --demo
@@ -63,7 +63,7 @@ demo-roce:
 	bench/run --fresh roce-victim
 
 test:
-	selftests/run
+	devel/test
 
 bench:
 	bench/run --all
@@ -72,28 +72,28 @@ bench-check:
 	scripts/packages bench && bench/check
 
 lint:
-	scripts/lint
+	devel/lint
 
 ack-cost:
-	bench/ack-cost --publish
+	devel/ack-cost --publish
 
 matrix:
-	scripts/matrix $(KERNELS)
+	devel/matrix $(KERNELS)
 
 stress:
-	scripts/stress
+	devel/stress
 
 coverage:
-	scripts/coverage
+	devel/coverage
 
 mutate:
-	scripts/mutate --jobs 2
+	devel/mutate --jobs 2
 
 intree:
-	scripts/intree $(KSRC)
+	devel/intree $(KSRC)
 
 deb:
-	scripts/deb
+	devel/deb
 
 clean:
 	$(MAKE) -C selftests clean

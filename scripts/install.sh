@@ -127,7 +127,7 @@ put_files()
 	local file name tree
 	KEPT=()
 
-	for file in selftests/{flowgen,qdelay,q_int.so,q_dualpi2.so}; do
+	for file in tools/bin/{flowgen,qdelay,q_int.so,q_dualpi2.so}; do
 		[ -x "$file" ] || die "$file is missing: run make tools"
 	done
 	[ ! -f "$DESTDIR$MANIFEST" ] || mapfile -t KEPT <"$DESTDIR$MANIFEST"
@@ -143,12 +143,12 @@ put_files()
 	[ -n "$DESTDIR" ] || compile "$PREFIX/share/lowq/lowq_tc" "$PREFIX/share/lowq/lowq_check"
 	put_unit lowq-tc@.service
 	put_unit lowq-tc-host.service
-	put 755 selftests/flowgen "$PREFIX/bin/flowgen"
-	put 755 selftests/qdelay "$PREFIX/bin/qdelay"
+	put 755 tools/bin/flowgen "$PREFIX/bin/flowgen"
+	put 755 tools/bin/qdelay "$PREFIX/bin/qdelay"
 	# tc looks for plugins in its built-in directory, or in TC_LIB_DIR
-	put 755 selftests/q_int.so "$(tc_plugins)/q_int.so"
+	put 755 tools/bin/q_int.so "$(tc_plugins)/q_int.so"
 	# Not in tc's directory: tc would prefer the plugin to its own dualpi2. lowq-tc asks for it.
-	put 755 selftests/q_dualpi2.so "$PREFIX/lib/lowq/q_dualpi2.so"
+	put 755 tools/bin/q_dualpi2.so "$PREFIX/lib/lowq/q_dualpi2.so"
 	# the lab, and the sources from which it builds the modules
 	mapfile -t tree < <(find scripts/lab scripts/lab.d scripts/packages -type f; . scripts/lab.d/build.sh; module_sources_in .)
 	for file in "${tree[@]}"; do

@@ -111,7 +111,7 @@ run_scenario()
 	fixed_start
 	for i in 1 2 3 4; do
 		in_ns "a$i" flowgen rpc --push --to 10.0.11.1,10.0.12.1,10.0.13.1,10.0.14.1 --cc "$CONTROL" \
-			--cdf "$SELFTESTS/cdf/$load.cdf" --load "$((share * 478 / 10))mbit" --duration 1s --seed $((SEED * 10 + i)) \
+			--cdf "$LIB/cdf/$load.cdf" --load "$((share * 478 / 10))mbit" --duration 1s --seed $((SEED * 10 + i)) \
 			--timeout 10s >"$TMP/rpc$i" &
 		pids+=($!)
 	done

@@ -35,8 +35,8 @@ run_scenario()
 {
 	local i pids=() most=0.01 ai=40 us=55 small=()
 
-	# shellcheck source=../../selftests/lib_roce.sh
-	. "$SELFTESTS/lib_roce.sh"
+	# shellcheck source=../../selftests/lib/rdma.sh
+	. "$LIB/rdma.sh"
 	[ "$marked" = 1% ] || most=0.1
 	if [ "$increase" = small ]; then
 		ai=5 us=300

@@ -27,8 +27,8 @@ run_scenario()
 {
 	local i h ms=60 kmax pids=()
 
-	# shellcheck source=../../selftests/lib_roce.sh
-	. "$SELFTESTS/lib_roce.sh"
+	# shellcheck source=../../selftests/lib/rdma.sh
+	. "$LIB/rdma.sh"
 	[ "$rate" = 10gbit ] || ms=400
 	roce_row "$rate"
 	roce_dumbbell 4 "$rate" 20us

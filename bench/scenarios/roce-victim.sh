@@ -36,8 +36,8 @@ run_scenario()
 {
 	local h pids=() share=0.9 sent
 
-	# shellcheck source=../../selftests/lib_roce.sh
-	. "$SELFTESTS/lib_roce.sh"
+	# shellcheck source=../../selftests/lib/rdma.sh
+	. "$LIB/rdma.sh"
 	roce_row 10gbit
 	roomy
 	for h in sw sw2 h1 h2 h3 h4; do

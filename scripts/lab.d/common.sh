@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034 # read by the other parts
-# Shared by the parts of the lab, scripts/matrix and scripts/deb: where things are, how to say
+# Shared by the parts of the lab, devel/matrix and devel/deb: where things are, how to say
 # what goes wrong, which packages are needed. Who sources this has set PROJECT.
 
 CACHE=${LOWQ_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lowq}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A machine without a kernel, in 32-bit mode, whose functions have known numbers of instructions:
+ * devel/ack-cost compares the plugin's counts with these before it measures. QEMU boots it
+ * (multiboot).
+ */
+	.set	MAGIC, 0x1badb002
+	.text
+	.long	MAGIC, 0, -MAGIC
+
+	.globl	_start
+_start:	mov	$stack, %esp
+	lgdt	gdtr
+	ljmp	$8, $1f
+1:	mov	$16, %eax
+	mov	%eax, %ds
+	mov	%eax, %ss
+	mov	$interrupt, %eax
+	mov	%ax, gate
+	shr	$16, %eax
+	mov	%ax, gate + 6
+	lidt	idtr
+	call	mark
+	call	five
+	call	nested
+	mov	$3, %ecx
+	call	looped
+	call	tail
+	call	softened
+	call	interrupted
+	call	sending
+	call	mark
+	out	%al, $0xf4
+	hlt
+
+mark:	ret
+five:	nop			/* 5; called 5 times, twice by a counted function */
+	nop
+	nop
+	nop
+	ret
+nested:	call	five		/* 8 */
+	nop
+	ret
+looped:	dec	%ecx		/* 7: a loop to the first instruction is no call */
+	jnz	looped
+	ret
+tail:	nop			/* 7 */
+	jmp	five
+soft:	nop			/* 2, not its caller's */
+	ret
+softened:
+	nop			/* 3 */
+	call	soft
+	ret
+sending:
+	nop			/* 3 */
+	call	sent
+	ret
+sent:	nop			/* 3, not its caller's; without five */
+	call	five
+	ret
+interrupt:
+	call	five		/* not part of what it interrupts */
+	iret
+interrupted:
+	int	$0		/* 2 */
+	ret
+
+	.data
+gdt:	.quad	0, 0x00cf9a000000ffff, 0x00cf92000000ffff
+gdtr:	.word	23
+	.long	gdt
+gate:	.word	0, 8, 0x8e00, 0
+idtr:	.word	7
+	.long	gate
+	.bss
+	.skip	4096
+stack:

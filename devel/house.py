@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""house - checks what CONTRIBUTING.md and the layout promise: rooms, arrows, pages.
+
+Prints one line per broken promise. Exit status 0 if all hold."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Rooms from the bottom to the top. A room's files name only files of rooms further down.
+ORDER = ("include", "hpccpp", "roce", ".", "tc", "tools", "scripts", "selftests/lib", "selftests/modules", "bench",
+         "selftests", "devel")
+# It tells apart the commands that a page may name
+NAMES_ABOVE = {("scripts/report.d/results.py", "bench/run")}
+# Texts that name files above them for the reader, or for git
+TEXTS = re.compile(r".*\.(md|[1-8]|rst|toml|svg|csv|html|css)|bench/results/.*|\.\w+.*|debian/.*|Makefile|Kbuild|dkms\.conf")
+
+
+def files() -> list[str]:
+    """All that is tracked, or would be after "git add"; without git what there is, except what is built"""
+    done = subprocess.run(("git", "ls-files", "--cached", "--others", "--exclude-standard"), cwd=ROOT, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        return [str(path.relative_to(ROOT)) for path in sorted(ROOT.rglob("*"))
+                if path.is_file() and "out" not in path.parts and "bin" not in path.parts]
+    return [name for name in done.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+FILES = files()
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(errors="replace")
+
+
+def room(name: str) -> str:
+    return next((one for one in ORDER if name.startswith(one + "/") and "/" in one),
+                name.split("/")[0] if "/" in name else ".")
+
+
+def sources() -> list[str]:
+    return [name for name in FILES if re.fullmatch(r"([^/]+\.c|(include|hpccpp|roce)/[^/]+\.[ch])", name)]
+
+
+def module(name: str) -> str:
+    """The module that a .c file is part of"""
+    return {"roce": "roce_rcm", "hpccpp": "tcp_hpccpp"}.get(room(name), Path(name).stem)
+
+
+def included(name: str) -> list[str]:
+    """The project's headers that a file includes itself"""
+    found = []
+    for header in re.findall(r'#include "([^"]+)"', text(name)):
+        near = [f"{place}/{header}" for place in (room(name), "include")] + [header]
+        found += [path for path in near if path in FILES][:1]
+    return found
+
+
+# --- the promises: each yields what breaks it ------------------------------------------------
+
+
+def shared_headers() -> Iterator[str]:
+    """include/ keeps what several modules share; *_trace.h stand there because the kernel looks there"""
+    users: dict[str, set[str]] = {}
+    for name in sources():
+        if not name.endswith(".c"):
+            continue
+        seen: set[str] = set()
+        todo = [name]
+        while todo:
+            for header in included(todo.pop()):
+                if header not in seen:
+                    seen.add(header)
+                    todo.append(header)
+        for header in seen:
+            users.setdefault(header, set()).add(module(name))
+    for header, modules in sorted(users.items()):
+        # a model has its unit test as a second user
+        if header.startswith("include/") and header.endswith("_impl.h") and len(modules) < 2:
+            yield f"{header}: only {modules.pop()} uses it: it belongs to that module's folder"
+
+
+def roce_order() -> Iterator[str]:
+    """roce_rcm.h lists its files from the top to the bottom: each calls only those below it"""
+    order = re.findall(r"(?m)^ \*\t(\w+\.c)\t", text("roce/roce_rcm.h"))
+    for name in sources():
+        if name.startswith("roce/") and name.endswith(".c") and Path(name).name not in order:
+            yield f"{name}: roce/roce_rcm.h does not list it"
+    owner = {}
+    for name in order:
+        for function in re.findall(r"(?m)^(?!static)[\w ]+[ *](rcm_\w+)\(", text(f"roce/{name}")):
+            owner[function] = name
+    for name in order:
+        for function, other in owner.items():
+            if order.index(other) < order.index(name) and re.search(rf"\b{function}\(", text(f"roce/{name}")):
+                yield f"roce/{name} calls {function}() of {other}, which stands above it"
+
+
+def arrows() -> Iterator[str]:
+    """Files name only files of rooms below their own"""
+    # selftests/modules and lib go to a kernel tree, where the rooms beside them are not
+    for name in FILES:
+        if TEXTS.fullmatch(name) or room(name) not in ORDER:
+            continue
+        # comments may point anywhere, and so may a Python program's texts
+        code = re.sub(r"(?m)^\s*(#(?!include)|//|\*|/\*).*$", "", text(name))
+        before = "\"'/" if code.lstrip().startswith('"""') else "\"'/= \\s"
+        for above in ORDER[ORDER.index(room(name)) + 1:]:
+            if above == ".":
+                continue
+            # a path in code: quoted, after a slash or a blank, with a file behind it
+            for path in set(re.findall(rf"[{before}]({above}/[\w.-][\w./-]*)", code)):
+                if (name, path) not in NAMES_ABOVE and room(path + "/") == above and \
+                        any(known == path or known.startswith(path.rstrip("/") + "/") for known in FILES):
+                    yield f"{name} names {path}: {room(name)} may not know {above}"
+
+
+def rooms() -> Iterator[str]:
+    """CONTRIBUTING's "What goes where" names every file of the rooms that it lists, by name or by pattern"""
+    part = text("CONTRIBUTING.md").split("## What goes where")[1].split("\n## ")[0]
+    words = set(re.findall(r"[\w.*-]+", part))
+    patterns = [re.compile(re.escape(word).replace(r"\*", r"\w*")) for word in words if "*" in word]
+    for name in FILES:
+        parts = name.split("/")
+        if parts[0] not in ("include", "hpccpp", "scripts", "selftests", "bench", "devel") or len(parts) > 2:
+            continue
+        last = parts[-1]
+        if last not in words and not any(pattern.fullmatch(last) for pattern in patterns) \
+                and last.split(".")[0] not in words:
+            yield f"{name}: CONTRIBUTING's \"What goes where\" does not name it"
+
+
+def pages() -> Iterator[str]:
+    """A man page for each module and each program for users"""
+    man = {name: text(name) for name in FILES if re.fullmatch(r"man/.*\.[1-8]", name)}
+    wanted = set(re.findall(r"[\w-]+(?=\.o\b)", "\n".join(re.findall(r"(?m)^obj-.*", text("Kbuild")))))
+    wanted |= {"flowgen", "qdelay", "rocegen", "lowq-tc", "lowq-check", "lowq-lab", "lowq-bench", "lowq-report"}
+    for name in sorted(wanted):
+        known = f"{name}." in " ".join(path.split("/")[-1] for path in man)
+        if not known and not any(re.search(rf"^\.(Nm|Nd).*\b{name}\b", page, re.M) for page in man.values()):
+            yield f"man/: no page for {name}"
+
+
+def constants() -> Iterator[str]:
+    """A parameter of an inline function that the modules only ever give one constant is none"""
+    code = {name: text(name) for name in sources()}
+    for name, whole in code.items():
+        for function, given in re.findall(r"(?m)^static inline [\w *]+?(\w+)\(([^)]*bool (?:\w+))\)$", whole):
+            place = given.count(",")
+            calls = [call for one in code.values() for call in re.findall(rf"\b{function}\(([^;{{]*?)\)[;)]", one)]
+            last = {call.split(",")[place].strip() for call in calls if call.count(",") == place and "bool" not in call}
+            if len(last) == 1 and last <= {"true", "false"}:
+                yield f"{name}: every caller gives {function}() {last.pop()}"
+
+
+PROMISES: tuple[Callable[[], Iterator[str]], ...] = (shared_headers, roce_order, arrows, rooms, pages, constants)
+
+
+def main() -> int:
+    broken = [line for promise in PROMISES for line in promise()]
+    print("\n".join(broken), end="\n" if broken else "")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# The Debian roots of devel/matrix and devel/ack-cost: a kernel, its headers and its compiler.
+# The script that sources this has sourced lab.d/common.sh and lab.d/fetch.sh, and sets OUT, the
+# directory for logs.
+
+SPACE_MIB=6000		# a root and its disk image, at their largest
+DOWNLOAD_MIB=350
+
+# suite_of KERNEL: the suites it comes from, the one to install first
+suite_of()
+{
+	case $1 in
+	6.1) echo bookworm ;;
+	6.12) echo trixie ;;
+	7) echo trixie trixie-backports ;;
+	esac
+}
+
+# packages_of KERNEL: the packages to install in the root, including the kernel
+packages_of()
+{
+	local from='' second=''
+
+	# linux-headers-cloud-amd64 is trixie's own kernel: DKMS builds for it, too
+	[ "$1" != 7 ] || { from=/trixie-backports; second=linux-headers-cloud-amd64/trixie; }
+	# not the cloud kernel, which has no soft-RoCE
+	echo "linux-image-amd64$from linux-headers-amd64$from gcc make libc6-dev sparse \
+		initramfs-tools iproute2 iperf3 jq kmod procps mawk tcpdump libpcap-dev iputils-ping \
+		nftables ethtool python3 ibverbs-utils ibverbs-providers libibverbs-dev dkms $second"
+}
+
+# root_of KERNEL: the directory of its root
+root_of()
+{
+	printf '%s\n' "$CACHE/matrix/$1-$(packages_of "$1" | sha256sum | cut -c1-8)"
+}
+
+# make_root KERNEL: makes the root once; it gets its name only when it is complete
+make_root()
+{
+	local root url suites sources=() s key=/usr/share/keyrings/debian-archive-keyring.gpg
+
+	root=$(root_of "$1")
+	[ ! -d "$root" ] || return 0
+	need_space "$CACHE/matrix" $SPACE_MIB "the root for $1"
+	url=$(mirror) || exit
+	read -ra suites < <(suite_of "$1")
+	for s in "${suites[@]}"; do
+		sources+=("deb [signed-by=$key] $url $s main")
+	done
+	say "$1: making a root from ${suites[*]} (about $DOWNLOAD_MIB MB to download, a few minutes)"
+	rm -rf "$CACHE/matrix/$1-"*
+	mmdebstrap --quiet --variant=minbase --mode=root \
+		--include="$(packages_of "$1" | tr -s ' \t' ,)" \
+		--aptopt='APT::Install-Recommends "false"' \
+		"${suites[0]}" "$root.new" "${sources[@]}" >"$OUT/$1-root.log" 2>&1 ||
+		{ rm -rf "$root.new"; die "$1: no root: $(grep -m1 '^E:' "$OUT/$1-root.log" || tail -n1 "$OUT/$1-root.log")"; }
+	mv "$root.new" "$root"
+}
+
+# version_in ROOT: the version of its kernel
+version_in()
+{
+	basename "$(ls -d "$1"/boot/vmlinuz-*)" | sed 's/^vmlinuz-//'
+}
+
+# lock_roots: all runs share the roots and disk images
+lock_roots()
+{
+	exec {ROOT_LOCK}>"$CACHE/matrix/.lock"
+	flock -n "$ROOT_LOCK" || { say "waiting for another run"; flock "$ROOT_LOCK"; }
+}
+
+# unlock_roots: for who only reads them from now on
+unlock_roots()
+{
+	exec {ROOT_LOCK}>&-
+}
+
+# copy_sources DIR [tar's options]: replaces DIR by the project's sources, as in a fresh checkout
+copy_sources()
+{
+	rm -rf "$1"
+	mkdir -p "$1"
+	tar -C "$PROJECT" --exclude=./.git --exclude=./out --exclude='*.o' --exclude='*.ko' \
+		--exclude='*.mod*' --exclude='.*.cmd' "${@:2}" -cf - . | tar -C "$1" -xf -
+}
+
+# in_root ROOT COMMAND...: runs it there with a mounted /proc, which is unmounted afterwards. The
+# directory BIND, if set, is mounted on /mnt.
+in_root()
+{
+	# shellcheck disable=SC2016 # the inner shell expands
+	BIND=${BIND:-} unshare --mount --pid --fork bash -c 'mount -t proc proc "$1/proc" &&
+		{ [ -z "$BIND" ] || mount --bind "$BIND" "$1/mnt"; } &&
+		ln -sfn /proc/self/fd "$1/dev/fd" && exec chroot "$@"' bash "$@"
+}

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# The congestion control under test: its module, its parameters, and tests that all controls
+# have. Part of lib.sh.
+
+# default_control NAME: makes it the default of this and of new namespaces, until teardown. A
+# restricted control can be the default of the first namespace only.
+default_control()
+{
+	[ "${LOWQ_LAB:-}" ] || skip "changes the machine's default control"
+	[ -n "${CONTROL_BEFORE:-}" ] || CONTROL_BEFORE=$(sysctl -n net.ipv4.tcp_congestion_control)
+	sysctl -qw net.ipv4.tcp_congestion_control="$1" || fail "cannot make $1 the default"
+}
+
+# switch_controls FROM TO CONTROL...: one connection from host FROM to a sink at address TO
+# changes its control 200 times, at random, with data in between. Meanwhile another process
+# reads the controls' state without a lock, as ss does.
+switch_controls()
+{
+	in_ns "$1" timeout 60 python3 - "${@:2}" <<-'END' || fail "a socket that changes its control"
+		import os, random, signal, socket, sys, time
+		TCP_CC_INFO = 26
+		s = socket.create_connection((sys.argv[1], 5299))
+		looks = os.fork()
+		if not looks:
+		    while True:
+		        for i in range(50):
+		            s.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
+		        time.sleep(0.0001)
+		random.seed(1)
+		for i in range(200):
+		    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, random.choice(sys.argv[2:]).encode())
+		    s.sendall(b"x" * 20000)
+		os.kill(looks, signal.SIGKILL)
+		s.shutdown(socket.SHUT_WR)
+		s.recv(1)
+	END
+}
+
+LOADED=		# the parameters with which a test has loaded the module
+CHANGED=()	# FILE=VALUE for each parameter that a test has changed, with its old value
+
+# under_test CONTROL: reloads its module with default parameters. The other functions of this
+# part refer to this control.
+under_test()
+{
+	CC=$1
+	MODULE=tcp_$1
+	PARAM=/sys/module/$MODULE/parameters
+	modprobe -r "$MODULE" 2>/dev/null
+	modprobe "$MODULE" || skip_all "no module $MODULE"
+}
+
+# unloaded: unloads the module. Orphaned sockets, and before 7.x a namespace's default control,
+# keep it in use until their last retransmission.
+unloaded()
+{
+	local i
+
+	for ((i = 0; i < 300; i++)); do
+		! modprobe -r "$MODULE" 2>/dev/null || return 0
+		sleep "$(virtual && echo 1 || echo 0.1)"
+	done
+	fail "$MODULE cannot be unloaded"
+}
+
+# load [NAME=VALUE...]: reloads the module; the parameters hold until the end of the test
+# shellcheck disable=SC2120 # the scripts give parameters
+load()
+{
+	unloaded
+	modprobe "$MODULE" "$@" || fail "cannot load with $*"
+	LOADED=$*${CHANGED[*]}
+}
+
+# parameter NAME=VALUE...: changes parameters of the loaded module until the end of the test
+parameter()
+{
+	local p file
+
+	for p; do
+		file=$PARAM/${p%%=*}
+		CHANGED=("$file=$(cat "$file")" "${CHANGED[@]}")
+		echo "${p#*=}" 2>/dev/null >"$file" || fail "$p was refused"
+	done
+}
+
+# After a test: restores the module's default parameters
+put_back()
+{
+	local p
+
+	[ "${MODULE:-}" ] || return 0
+	for p in "${CHANGED[@]}"; do
+		[ ! -w "${p%%=*}" ] || echo "${p#*=}" >"${p%%=*}"
+	done
+	CHANGED=()
+	# shellcheck disable=SC2119
+	[ -z "$LOADED" ] && [ -d "$PARAM" ] || load
+}
+
+# refused NAME=VALUE...: the module refuses each value, logs a reason, and keeps the old value
+refused()
+{
+	local p name old
+
+	for p; do
+		name=${p%%=*}
+		old=$(cat "$PARAM/$name")
+		dmesg -C
+		! echo "${p#*=}" 2>/dev/null >"$PARAM/$name" || fail "$p was accepted"
+		expect "$name after a refused '$p'" "$(cat "$PARAM/$name")" = "$old"
+		dmesg | grep -q "$name=.* refused" || fail "no reason in the log for $p"
+	done
+}
+
+# refused_at_load NAME=VALUE: the module does not load with it; afterwards it is not loaded
+refused_at_load()
+{
+	unloaded
+	! modprobe "$MODULE" "$1" 2>/dev/null || fail "loaded with $1"
+}
+
+# in_use: over a dumbbell, the module cannot be unloaded during a flow, but can be afterwards
+in_use()
+{
+	serve r --cc "$CC"
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CC" --duration 1s >/dev/null &
+	sleep 0.3
+	! rmmod "$MODULE" 2>/dev/null || fail "unloaded while in use"
+	wait $!
+	teardown
+	unloaded
+	! dmesg | grep -q "$MODULE.*leak" || fail "leak"
+	modprobe "$MODULE" || fail "cannot load again"
+}
+
+# chosen_each_way: the control can be chosen per socket, per route and by sysctl; IPv4 and IPv6
+chosen_each_way()
+{
+	default_control cubic
+	dumbbell 1 100us
+	shape 1gbit
+	serve r --cc "$CC"
+	send --size 100k
+	expect "per socket" "$(flow_field cc)" = "$CC"
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 congctl "$CC"
+	in_ns h1 flowgen long --to 10.0.0.1 --size 100k >"$TMP/flow.json"
+	expect "per route" "$(flow_field cc)" = "$CC"
+	ip -n "${NSP}h1" -6 route replace default via fd00:1::254 congctl "$CC"
+	in_ns h1 flowgen long --to fd00:0::1 --size 100k >"$TMP/flow.json"
+	expect "per route, IPv6" "$(flow_field cc)" = "$CC"
+	teardown
+	# a restricted control can only be the default of the first namespace; namespaces
+	# made after that inherit it
+	default_control "$CC"
+	dumbbell 1 100us
+	shape 1gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --size 100k >"$TMP/flow.json"
+	expect "by sysctl" "$(flow_field cc)" = "$CC"
+}
+
+# client ADDRESS STEP...: a connection from h1, or from the host FROM, to a sink at ADDRESS with
+# the control under test (talk.py --help); its results are in $TMP/client
+client()
+{
+	in_ns "${FROM:-h1}" timeout 300 python3 "$LIB/talk.py" to "$1" --close "cc=$CC" "${@:2}" \
+		>"$TMP/client" || fail "talk.py to $*"
+}
+
+# change SPEC...: a step of talk.py that changes the bottleneck's netem
+change()
+{
+	echo "run=tc -n ${NSP}sw qdisc change dev egress root netem limit 100000 $*"
+}
+
+# instead SPEC...: a step of talk.py that puts another netem in place of the bottleneck's
+# (a change would leave "ecn" on)
+instead()
+{
+	echo "run=tc -n ${NSP}sw qdisc del dev egress root; tc -n ${NSP}sw qdisc add dev egress root netem limit 100000 $*"
+}
+
+# limit_given_back: the control under test limits TSO packets of a small window; the next control's
+# are long again. With offloads.
+limit_given_back()
+{
+	OFFLOADS=1 dumbbell 1 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	sink "$CC"
+	SNAPLEN=96 capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
+	client 10.0.0.1 send=20000 acked cc=cubic send=5000000 acked
+	stop_captures
+	# the first 20000 bytes are the control's under test
+	packets "$TMP/h.pcap" 'tcp.len > 0' tcp.len | awk '
+		(sum += $1) <= 20000 && $1 > first { first = $1 }
+		$1 > longest { longest = $1 }
+		END { printf "first=%d longest=%d\n", first, longest }' | tee "$TMP/judged"
+	expect "longest TSO packet of this one, bytes" "$(field first <"$TMP/judged")" -le 10000
+	expect "longest TSO packet of the next control, bytes" "$(field longest <"$TMP/judged")" -ge 30000
+}
+
+# tail_losses EVENT: twelve bursts whose last packet is lost and repaired by a tail loss
+# probe, without marks. REPAIRED is the number that probes repaired, as counted by the stack,
+# LOSSES that of all repairs: now and then a probe comes too early. The trace of EVENT is in
+# $TMP/trace. RTT 10 ms.
+tail_losses()
+{
+	local steps=() i
+
+	for ((i = 0; i < 12; i++)); do
+		# the last packet of a write has PSH and ACK (HPCC++'s probes have only PSH); the
+		# tail loss probe follows it after two RTTs
+		steps+=("run=tc -n ${NSP}sw filter add dev egress egress protocol ip pref 1 flower ip_proto tcp tcp_flags 0x18/0x18 action drop"
+			send=10000 sleep=0.014 "run=tc -n ${NSP}sw filter del dev egress egress pref 1" acked sleep=0.05)
+	done
+	in_ns sw tc qdisc add dev egress clsact
+	sink "$CC"
+	trace_on "$1"
+	client 10.0.0.1 send=100000 acked sleep=0.1 "${steps[@]}"
+	trace_off "$TMP/trace"
+	# shellcheck disable=SC2034 # for the scripts
+	read -r REPAIRED LOSSES < <(in_ns h1 nstat -asz TcpExtTCPLossProbeRecovery TcpExtTCPSackRecovery \
+		TcpExtTCPTimeouts | awk '/Probe/ { probes = $2 } NR > 1 { n += $2 } END { print probes + 0, n + 0 }')
+}
+
+# lost_again EVENT: a flow whose retransmissions after timeouts are lost, too. The stack changes
+# from CA_Loss to Recovery at least once, and each time EVENT, a reduction for loss, follows.
+# RTT 10 ms.
+lost_again()
+{
+	local i
+
+	sink "$CC"
+	trace_on "$1" tcp/tcp_cong_state_set
+	for i in 1 2 3 4; do
+		client 10.0.0.1 send=300000 "$(change loss 100%)" \
+			send=100000 sleep=0.3 "$(change loss 25%)" \
+			sleep=1 "$(change loss 0%)" send=200000 acked
+	done
+	trace_off "$TMP/trace"
+	judge recovery-cuts "$TMP/trace" | tee "$TMP/judged"
+	expect "changes from Loss to Recovery" "$(field recoveries <"$TMP/judged")" -ge 1
+	expect "of those without a reduction for loss" "$(field without_cut <"$TMP/judged")" -eq 0
+}
+
+# Can a BPF program choose a control here? That needs cgroup v2.
+has_sock_ops()
+{
+	grep -qw cgroup2 /proc/filesystems
+}
+
+# chosen_early HOW CLIENT SERVER WANT: chooses the control before the handshake is done. HOW is
+# "during" (setsockopt after connect() has started) or "bpf" (when connect() starts). CLIENT and
+# SERVER are tcp_ecn of the two ends. WANT is the control that the connection should have
+# afterwards; the capture is $TMP/early.pcap.
+chosen_early()
+{
+	local run=() first="connect-cc=$CC"
+
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn="$2"
+	in_ns r sysctl -qw net.ipv4.tcp_ecn="$3"
+	if [ "$1" = bpf ]; then
+		run=("$LIB/sock_ops.py" "$CC") first=connect
+	fi
+	capture h1 eth0 "$TMP/early.pcap" tcp
+	in_ns h1 timeout 60 "${run[@]}" python3 "$LIB/talk.py" to 10.0.0.1 --close "$first" send=300000 acked \
+		>"$TMP/client" || fail "chosen early, $1"
+	stop_captures
+	expect "control chosen early, $1, tcp_ecn $2 to $3" "$(field cc <"$TMP/client")" = "$4"
+}
+
+# only_if_allowed: an ordinary user may not choose the control. (Once it has been the default,
+# the restriction is lifted until the module is reloaded.)
+only_if_allowed()
+{
+	expect "allowed controls" "$(sysctl -n net.ipv4.tcp_allowed_congestion_control | grep -cw "$CC")" -eq 0
+	setpriv --reuid 65534 --regid 65534 --clear-groups flowgen long --to 127.0.0.1 --size 1k --cc "$CC" >"$TMP/out" 2>&1
+	expect "exit status for an ordinary user" "$?" -eq 2
+}
+
+# iperf_transfers MBPS: iperf3 reaches MBPS over a dumbbell on which the control is the default;
+# IPv4 and IPv6
+iperf_transfers()
+{
+	local to
+
+	in_ns r iperf3 -s >/dev/null 2>&1 &
+	wait_until listening r 5201
+	for to in 10.0.0.1 fd00:0::1; do
+		iperf_client h1 -c "$to" -C "$CC" -n 10M
+		expect "control that iperf3 reports" "$(jq -r .end.sender_tcp_congestion "$TMP/iperf.json")" = "$CC"
+		expect "rate, Mb/s" "$(jq '.end.sum_received.bits_per_second / 1e6' "$TMP/iperf.json")" -ge "$1"
+	done
+}
+
+# reno_without_ecn: with a peer without ECN, the connection uses Reno and sends Not-ECT packets
+reno_without_ecn()
+{
+	dumbbell 1 100us
+	shape 1gbit
+	every sysctl -qw net.ipv4.tcp_ecn=0
+	serve r --cc cubic
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 500k
+	stop_captures
+	expect "control in use" "$(flow_field cc)" = "${CC}_reno"
+	expect "packets that are ECT after the handshake" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5201 && ip.dsfield.ecn != 0')" -eq 0
+}
+
+# storm FLOWS: 2 s of long flows and requests, IPv4 and IPv6, over a dumbbell of two hosts, with
+# lost packets and with lost, duplicated and reordered ACKs
+storm()
+{
+	local to
+
+	in_ns h1 tc qdisc add dev eth0 root netem limit 1000 loss 1%
+	in_ns r tc qdisc add dev eth0 root netem limit 1000 loss 5% duplicate 1% reorder 1% delay 1ms
+	serve r --cc "$CC"
+	for to in 10.0.0.1 fd00:0::1; do
+		in_ns h1 flowgen long --to "$to" --flows "$1" --cc "$CC" --duration 2s >/dev/null 2>&1 &
+		in_ns h2 flowgen rpc --push --to "$to" --size 20k --rate 50 --cc "$CC" --duration 2s >/dev/null 2>&1 &
+	done
+}

@@ -1,0 +1,187 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Fields of a capture's packets, as tshark sees them.
+
+usage: dissect.py CAPTURE FILTER FIELD...
+
+Prints a line per packet that the display filter selects, its fields separated by tabs; a field
+that occurs several times has commas between its values, and "true" is 1.
+
+A start of tshark takes longer than most tests' traffic. So the first question about a capture
+lets tshark write all FIELDS of all packets to CAPTURE.fields (CAPTURE.int.fields for HPCC++'s
+messages), and filters of the usual kind are evaluated here: comparisons with numbers and
+addresses, protocols, &&, ||, ! and parentheses. As in tshark a comparison holds if it does for
+one of a field's values; != if it does for all of them, and there are some. Other questions are
+tshark's.
+"""
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType
+
+DISSECTOR = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../scripts/int.lua")
+
+FIELDS = (
+    "frame.number", "frame.time_epoch", "frame.time_relative", "frame.len", "frame.protocols",
+    "ip.version", "ip.src", "ip.dst", "ip.dsfield.ecn", "ip.dsfield.dscp",
+    "ipv6.src", "ipv6.dst", "ipv6.tclass.ecn", "ipv6.tclass.dscp",
+    "tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.len", "tcp.ack", "tcp.flags", "tcp.flags.syn",
+    "tcp.flags.fin", "tcp.flags.reset", "tcp.flags.ack", "tcp.flags.ece", "tcp.flags.ae",
+    "tcp.options.sack_le", "tcp.analysis.retransmission", "tcp.analysis.out_of_order",
+    "udp.srcport", "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.p_key",
+    "infiniband.bth.psn", "_ws.malformed",
+)
+INT_FIELDS = FIELDS + (
+    "eth.src", "sll.pkttype", "ip.len", "ip.flags.df", "tcp.hdr_len", "int.type", "int.id",
+    "int.nhop", "int.room", "int.path_id", "int.options", "int.hop.ts", "int.hop.tx",
+    "int.hop.qlen", "int.hop.mbps",
+)
+PROTOCOLS = ("ip", "ipv6", "tcp", "udp")
+OPERATORS = {"&&": " and ", "||": " or ", "!": " not ", "==": "==", "!=": "!=", "<=": "<=",
+             ">=": ">=", "<": "<", ">": ">", "(": "(", ")": ")"}
+TOKEN = re.compile(r"\s*(&&|\|\||[!=<>]=|[!<>()]|[\w.:]+)")
+NUMBER = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?")
+MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
+ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]*:[0-9a-f:]*")
+
+Value = float | str
+
+
+def value(text: str) -> Value:
+    """A number, or what is none as it is"""
+    if NUMBER.fullmatch(text):
+        return float(text) if "." in text else int(text, 0)
+    return text
+
+
+class Values(tuple[Value, ...]):
+    """A field's values in one packet, compared as tshark does"""
+
+    def _any(self, test: Callable[[Value], bool]) -> bool:
+        return any(test(v) for v in self)
+
+    def __eq__(self, other: object) -> bool:
+        return self._any(lambda v: v == other)
+
+    def __ne__(self, other: object) -> bool:
+        return bool(self) and not self._any(lambda v: v == other)
+
+    def __lt__(self, other: Value) -> bool:     # type: ignore[override]
+        return self._any(lambda v: v < other)   # type: ignore[operator]
+
+    def __le__(self, other: Value) -> bool:     # type: ignore[override]
+        return self._any(lambda v: v <= other)  # type: ignore[operator]
+
+    def __gt__(self, other: Value) -> bool:     # type: ignore[override]
+        return self._any(lambda v: v > other)   # type: ignore[operator]
+
+    def __ge__(self, other: Value) -> bool:     # type: ignore[override]
+        return self._any(lambda v: v >= other)  # type: ignore[operator]
+
+    __hash__ = None     # type: ignore[assignment]
+
+
+def canonical(address: str) -> str:
+    """The address as tshark prints it"""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return socket.inet_ntop(family, socket.inet_pton(family, address))
+
+
+def compiled(display_filter: str, known: tuple[str, ...]) -> CodeType | None:
+    """The filter as an expression of field(NAME) and protocol(NAME); None: tshark has to"""
+    words = []
+    rest = display_filter
+    while rest.strip():
+        token = TOKEN.match(rest)
+        if not token:
+            return None
+        rest = rest[token.end():]
+        word = token[1]
+        if word in OPERATORS:
+            words.append(OPERATORS[word])
+        elif NUMBER.fullmatch(word) or MAC.fullmatch(word):
+            words.append(repr(value(word)))
+        elif ADDRESS.fullmatch(word):
+            words.append(repr(canonical(word)))
+        elif word in known:
+            words.append(f"field({known.index(word)})")
+        elif word in PROTOCOLS:
+            words.append(f"protocol({word!r})")
+        else:
+            return None
+    return compile("".join(words).strip(), display_filter, "eval")
+
+
+def tshark(capture: str, display_filter: str, names: tuple[str, ...], with_int: bool) -> str:
+    """Its lines for these fields of the packets that the filter selects"""
+    command = ["tshark", "-r", capture, "-n", "-o", "tcp.relative_sequence_numbers:TRUE",
+               "-T", "fields"]
+    if display_filter:
+        command += ["-Y", display_filter]
+    if with_int:
+        command += ["-X", f"lua_script:{DISSECTOR}"]
+    for name in names:
+        command += ["-e", name]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          check=True, text=True).stdout
+
+
+def cached(capture: str, known: tuple[str, ...], with_int: bool) -> list[str]:
+    """A line of all known fields per packet; from the file beside the capture, if it is of it"""
+    path = capture + (".int.fields" if with_int else ".fields")
+    status = os.stat(capture)
+    made_of = f"{status.st_size} {status.st_mtime_ns}"
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().split("\n")
+        if lines[0] == made_of:
+            return lines[1:-1]
+    except FileNotFoundError:
+        pass
+    text = tshark(capture, "", known, with_int)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{made_of}\n{text}")
+    return text.split("\n")[:-1]
+
+
+def as_number(text: str) -> str:
+    """tshark 4.2 and later print flags as words"""
+    return {"True": "1", "False": "0"}.get(text, text)
+
+
+def rows(capture: str, display_filter: str, *names: str) -> Iterator[list[str]]:
+    """The named fields of each packet that the filter selects, in order"""
+    with_int = "int" in re.findall(r"\w+", " ".join((display_filter, *names)))
+    known = INT_FIELDS if with_int else FIELDS
+    code = compiled(display_filter, known) if set(names) <= set(known) else None
+    if code is None:
+        for line in tshark(capture, display_filter, names, with_int).splitlines():
+            yield [as_number(text) for text in line.split("\t")]
+        return
+    columns = [known.index(name) for name in names]
+    protocols = known.index("frame.protocols")
+    texts: list[str] = []
+    scope = {
+        "field": lambda i: Values(value(as_number(v)) for v in texts[i].split(",") if v),
+        "protocol": lambda name: name in texts[protocols].split(":"),
+    }
+    for line in cached(capture, known, with_int):
+        texts = line.split("\t")
+        if eval(code, scope):   # noqa: S307 # of nothing but what compiled() puts in
+            yield [as_number(texts[i]) for i in columns]
+
+
+def main() -> None:
+    """Prints what was asked for"""
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    out = ["\t".join(row) for row in rows(*sys.argv[1:])]
+    if out:
+        print("\n".join(out))
+
+
+if __name__ == "__main__":
+    main()

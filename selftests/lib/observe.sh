@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Captures, traces, and what they show. Part of lib.sh.
+
+# ss_field NAME: prints a number from the output of ss -ti on standard input
+ss_field()
+{
+	sed -n "s/.*[ (,]$1:\([0-9]*\).*/\1/p"
+}
+
+# ours FILE: the lines of a trace that come from the last flow's sender
+ours()
+{
+	awk -v p="$(flow_field sport)" '$0 ~ "sport=" p " "' "$1"
+}
+
+# capture NS DEV FILE [FILTER]: captures the headers of packets in both directions, in the
+# background, until stop_captures
+capture()
+{
+	local log
+
+	command -v tshark >/dev/null || skip "no tshark to read captures with"
+	log=$TMP/tcpdump.$(basename "$3")
+	: >"$log"	# that of an earlier capture contains "listening"
+	ip netns exec "$NSP$1" tcpdump -i "$2" -Z root -s "${SNAPLEN:-128}" -B 65536 -n \
+		--time-stamp-precision=nano -w "$3" ${4:+"$4"} 2>"$log" &
+	CAPTURES+=($!)
+	wait_until grep -q listening "$log"
+}
+
+stop_captures()
+{
+	# tcpdump gets the last packets when its read times out
+	sleep 1.5
+	kill -TERM "${CAPTURES[@]}"
+	wait "${CAPTURES[@]}" 2>/dev/null
+	CAPTURES=()
+}
+
+# observe RATE [QDELAY OPTION...]: starts qdelay on both sides of sw's egress. observed stops it
+# and leaves the result in $TMP/q.json
+observe()
+{
+	local ports
+
+	ports=$(ip -n "${NSP}sw" -br link | awk '$1 ~ /^p[0-9]+@/ { sub(/@.*/, "", $1); print $1 }' | paste -sd,)
+	ip netns exec "${NSP}sw" qdelay --live --in "$ports" --out egress --filter tcp --rate "$1" "${@:2}" \
+		--json "$TMP/q.json" 2>"$TMP/qdelay.err" &
+	OBSERVER=$!
+	wait_until grep -q ready "$TMP/qdelay.err"
+}
+
+observed()
+{
+	sleep 0.2
+	kill -TERM "$OBSERVER"
+	wait "$OBSERVER" || fail "qdelay: $(tail -n1 "$TMP/qdelay.err")"
+}
+
+# judge CHECK ARGUMENT...: prints what a capture or a trace shows, as name=value words
+# (judge.py --help)
+judge()
+{
+	python3 "$LIB/judge.py" "$@" || fail "judge $*"
+}
+
+# packets FILE FILTER FIELD...: tshark's fields, a line per packet, separated by tabs (dissect.py)
+packets()
+{
+	python3 -I -S "$LIB/dissect.py" "$@" || fail "dissect $*"
+}
+
+# count FILE FILTER: the number of packets
+count()
+{
+	packets "$1" "$2" frame.number | wc -l
+}
+
+# trace_on EVENT...: starts a trace of these events, given as system/event
+trace_on()
+{
+	local t=/sys/kernel/tracing e
+
+	echo 65536 >$t/buffer_size_kb
+	echo >$t/trace
+	for e; do
+		echo 1 >"$t/events/$e/enable"
+	done
+}
+
+# trace_off FILE: stops the trace and moves it to FILE
+trace_off()
+{
+	local t=/sys/kernel/tracing
+
+	echo 0 >$t/events/enable
+	grep -v '^#' $t/trace >"$1"
+	echo >$t/trace
+}
+
+# field NAME: its value from each line of name=value words on standard input
+field()
+{
+	sed -n "s/.*\b$1=\([^ ]*\).*/\1/p"
+}
+
+# For awk: the words name=value of a line into v[], a trace's time stamp into v["t"]
+# shellcheck disable=SC2016,SC2034 # it is awk's, for the scripts
+VALUES='{ for (i = 1; i <= NF; i++) { split($i, kv, "="); v[kv[1]] = kv[2] } t = $0; sub(/: [a-z_]*: .*/, "", t); sub(/.* /, "", t); v["t"] = t + 0 }'
+
+# queue_counts NS DEV: the queue's own counts of CE marks and drops ("MARKS DROPS")
+queue_counts()
+{
+	in_ns "$1" tc -s -j qdisc show dev "$2" |
+		jq -r '[.[] | select(.marked? != null or .ecn_mark? != null)] |
+			[(map(.marked // .ecn_mark) | add // 0), (map(.drops // 0) | add // 0)] | @tsv'
+}

@@ -1,0 +1,1353 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# tcp_prague against the Prague draft, judged by its packets and tracepoints.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=../lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+# shellcheck source=../lib/talk.sh
+. "$LIB/talk.sh"
+
+under_test prague
+
+# path HOSTS RTT...: a dumbbell whose hosts all have Accurate ECN enabled
+path()
+{
+	dumbbell "$@"
+	every sysctl -qw net.ipv4.tcp_ecn=3
+}
+
+# --- ECN field -------------------------------------------------------------
+
+# peer KIND NS: sets how the other end, in namespace NS, and the path treat ECN
+peer()
+{
+	local dev
+
+	for dev in egress p1; do
+		in_ns sw tc qdisc del dev "$dev" clsact 2>/dev/null
+	done
+	case $1 in
+	accecn) in_ns "$2" sysctl -qw net.ipv4.tcp_ecn=3 ;;
+	rfc3168) in_ns "$2" sysctl -qw net.ipv4.tcp_ecn=1 ;;
+	none) in_ns "$2" sysctl -qw net.ipv4.tcp_ecn=0 ;;
+	bleached)
+		in_ns "$2" sysctl -qw net.ipv4.tcp_ecn=3
+		for dev in egress p1; do
+			in_ns sw tc qdisc add dev "$dev" clsact
+			in_ns sw tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto tcp \
+				action pedit munge offset 1 u8 set 0 retain 0x03 pipe csum ip4h &&
+				in_ns sw tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto tcp \
+					action pedit munge offset 0 u32 set 0 retain 0x00300000 || fail pedit
+		done
+		;;
+	ace-zeroed)
+		in_ns "$2" sysctl -qw net.ipv4.tcp_ecn=3
+		for dev in egress p1; do
+			zero_ace "$dev"
+		done
+		;;
+	esac || fail "cannot make a peer that is $1"
+}
+
+# zero_ace DEV [flower MATCH...]: clears AE, CWR and ECE in packets that leave sw there
+zero_ace()
+{
+	local dev=$1
+
+	shift
+	in_ns sw tc qdisc add dev "$dev" clsact 2>/dev/null
+	in_ns sw tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto tcp "$@" \
+		action pedit munge offset 32 u16 set 0 retain 0x01c0 pipe csum tcp || fail pedit
+	in_ns sw tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto tcp "$@" \
+		action pedit munge offset 52 u16 set 0 retain 0x01c0 pipe csum tcp || fail pedit
+}
+
+# Runs a flow for every role of Prague, kind of peer, and IP version. $TMP/flows has a line for each:
+# role, kind of peer, address, client's port, control.
+negotiate()
+{
+	local kind to port
+
+	: >"$TMP/flows"
+	for kind in accecn rfc3168 none bleached ace-zeroed; do
+		peer "$kind" r
+		in_ns h1 sysctl -qw net.ipv4.tcp_ecn=0	# the module still asks for it
+		serve r --cc cubic
+		for to in 10.0.0.1 fd00:0::1; do
+			TO=$to send --size 200k
+			echo "client $kind $to $(flow_field sport) $(flow_field cc)" >>"$TMP/flows"
+		done
+		in_ns r pkill -x flowgen
+		wait_until not_listening r 5201
+
+		peer "$kind" h1
+		in_ns r sysctl -qw net.ipv4.tcp_ecn=0
+		serve r --cc prague
+		for to in 10.0.0.1 fd00:0::1; do
+			in_ns h1 flowgen long --pull --to "$to" --cc cubic --timeout 60s --size 200k \
+				>"$TMP/flow.json" || fail "flow failed, server, $kind, $to"
+			echo "server $kind $to $(flow_field sport) -" >>"$TMP/flows"
+		done
+		in_ns r pkill -x flowgen
+		wait_until not_listening r 5201
+	done
+}
+
+not_listening()
+{
+	! listening "$@"
+}
+
+# fields FILE [FILTER]: a line per packet: source port, destination port, SYN, length, ECN field
+fields()
+{
+	packets "$1" "${2:-tcp}" tcp.srcport tcp.dstport tcp.flags.syn tcp.len ip.dsfield.ecn ipv6.tclass.ecn |
+		awk -F'\t' '{ print $1, $2, $3, $4, $5 $6 }'
+}
+
+negotiation()
+{
+	local role kind to port cc flow ect1 syn
+
+	needs_virtual
+	needs_accecn
+	dumbbell 1 1ms
+	capture h1 eth0 "$TMP/client.pcap" tcp
+	capture r eth0 "$TMP/server.pcap" tcp
+	negotiate
+	stop_captures
+	judge flow-ecn "$TMP/client.pcap" >"$TMP/client"
+	judge flow-ecn "$TMP/server.pcap" >"$TMP/server"
+	while read -r role kind to port cc; do
+		flow=$(grep "^port=$port sender=$role " "$TMP/$role")
+		echo "$role $kind $to: $flow control=$cc"
+		expect "packets, $role, $kind, $to" "$(field packets <<<"$flow")" -ge 50
+		ect1=$(field ect1 <<<"$flow") syn=$(field syn <<<"$flow")
+		case $kind in
+		accecn)
+			expect "packets that are not ECT(1), $role, $kind, $to" "$(field other <<<"$flow")" -eq 0
+			expect "ECN field of the SYN or SYN-ACK, $role, $to" "$syn" -eq 1
+			;;
+		bleached)
+			# the client learns from feedback to its data that the path bleaches
+			expect "ECT(1) after that, $role, $kind, $to" "$(field ect1_late <<<"$flow")" -eq 0
+			[ "$role" = client ] || expect "ECT(1), $role, $kind, $to" "$ect1" -eq 0
+			;;
+		*)
+			expect "packets that are ECT(1), $role, $kind, $to" "$ect1" -eq 0
+			[ "$role" = client ] ||
+				expect "ECN field of the SYN-ACK, $kind, $to" "$syn" != 1
+			[ "$role" = server ] || expect "control, $kind" "$cc" = prague_reno
+			;;
+		esac
+	done <"$TMP/flows"
+	expect "flows" "$(wc -l <"$TMP/flows")" -eq 20
+}
+declare_test negotiation "P1 P3 P4 P23" "client and server, five kinds of peer, v4 and v6: ECT(1) with Accurate ECN only"
+
+every_packet()
+{
+	local to size=2M rate=100mbit wait=0.01
+
+	needs_accecn
+	virtual || { size=300k rate=2mbit wait=0.3; }
+	path 1 1ms
+	serve r --cc prague
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	for to in 10.0.0.1 fd00:0::1; do
+		# a retransmitted SYN does not ask for Accurate ECN, so losses begin after the SYN
+		lossy rate "$rate"
+		(sleep "$wait"; in_ns sw tc qdisc change dev egress root netem limit 100000 rate "$rate" loss 3%) &
+		TO=$to send --size "$size"
+		wait $!
+	done
+	stop_captures
+	expect "retransmissions" "$(flow_field retrans)" -ge 1
+	# without resets that have no ACK: they answer packets that belong to no socket
+	fields "$TMP/h.pcap" 'tcp.flags.reset == 0 || tcp.flags.ack == 1' >"$TMP/h"
+	expect "data packets" "$(awk '$4 > 0' "$TMP/h" | wc -l)" -ge 400
+	expect "pure ACKs" "$(awk '$4 == 0 && !$3 && $1 == 5201' "$TMP/h" | wc -l)" -ge 80
+	expect "packets that are not ECT(1)" "$(awk '$5 != 1' "$TMP/h" | wc -l)" -eq 0
+}
+declare_test every_packet "P1" "ECT(1) on data, retransmissions, pure ACKs, SYN, SYN-ACK and resets"
+
+syn_again()
+{
+	needs_virtual
+	needs_accecn
+	path 1 1ms
+	# a path that drops SYNs that ask for ECN
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp \
+		tcp_flags 0xc2/0xc2 action drop
+	serve r --cc prague
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 100k
+	stop_captures
+	expect "control" "$(flow_field cc)" = prague_reno
+	fields "$TMP/h.pcap" | awk '$2 == 5201' >"$TMP/h"
+	expect "first SYN" "$(awk '$3 { print $5; exit }' "$TMP/h")" -eq 1
+	expect "SYNs" "$(awk '$3' "$TMP/h" | wc -l)" -ge 2
+	expect "ECT(1) after the first SYN" "$(tail -n +2 "$TMP/h" | awk '$5 == 1' | wc -l)" -eq 0
+}
+declare_test syn_again "P1 P3" "a retransmitted SYN does not ask for Accurate ECN; it and all later packets are not ECT(1)"
+
+synack_again()
+{
+	needs_virtual
+	needs_accecn
+	path 1 1ms
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
+	# a path that drops ECT(1) packets
+	in_ns sw tc qdisc add dev p1 clsact
+	in_ns sw tc filter add dev p1 egress protocol ip flower ip_proto tcp ip_tos 0x1/0x3 action drop
+	serve r --cc prague
+	capture r eth0 "$TMP/r.pcap" tcp
+	in_ns h1 flowgen long --pull --to 10.0.0.1 --cc cubic --timeout 20s --size 200k \
+		>"$TMP/flow.json" || fail "no connection over a path that drops ECT(1)"
+	stop_captures
+	fields "$TMP/r.pcap" | awk '$1 == 5201' >"$TMP/r"
+	expect "first SYN-ACK" "$(awk '$3 { print $5; exit }' "$TMP/r")" -eq 1
+	expect "SYN-ACKs" "$(awk '$3' "$TMP/r" | wc -l)" -ge 2
+	expect "ECT(1) after the first SYN-ACK" "$(tail -n +2 "$TMP/r" | awk '$5 == 1' | wc -l)" -eq 0
+}
+declare_test synack_again "P1 P3" "a retransmitted SYN-ACK and all later packets are not ECT(1): a path that drops ECT(1) is usable"
+
+# tunnel KIND: makes t0 at h1 and r, with 10.9.0.1 and fd09::1 at h1, .2 and ::2 at r
+tunnel()
+{
+	local end near far key
+
+	ip -n "${NSP}h1" link del t0 2>/dev/null
+	ip -n "${NSP}r" link del t0 2>/dev/null
+	[ "$1" = gre ] || key=7
+	for end in h1 r; do
+		near=10.0.1.1 far=10.0.0.1
+		[ "$end" = h1 ] || { near=10.0.0.1 far=10.0.1.1; }
+		ip -n "$NSP$end" link add t0 type gre local "$near" remote "$far" ttl 64 ${key:+key "$key"} || return
+		ip -n "$NSP$end" link set t0 mtu 1280 up
+	done
+	ip -n "${NSP}h1" addr add 10.9.0.1/24 dev t0
+	ip -n "${NSP}r" addr add 10.9.0.2/24 dev t0
+	ip -n "${NSP}h1" addr add fd09::1/64 dev t0 nodad
+	ip -n "${NSP}r" addr add fd09::2/64 dev t0 nodad
+}
+
+# outer_ecn WHAT LEAST: in the capture $TMP/h.pcap, h1 sends at least LEAST data packets, and the
+# outermost ECN field of each is ECT(1) or CE; the numbers are in $TMP/judged
+outer_ecn()
+{
+	judge outer-ecn "$TMP/h.pcap" 'ip.src == 10.0.1.0/24 || ipv6.src == fd00:1::/64' >"$TMP/judged"
+	echo "$1: $(cat "$TMP/judged"), $(cat "$TMP/client")"
+	expect "data packets, $1" "$(field packets <"$TMP/judged")" -ge "$2"
+	expect "data packets whose outermost field is not ECT(1), $1" "$(field other <"$TMP/judged")" -eq 0
+	expect "control, $1" "$(field cc <"$TMP/client")" = prague
+}
+
+# over_tunnel KIND ADDRESS: runs a flow to ADDRESS over a bottleneck that marks. By RFC 6040 the
+# outer header has the inner one's ECN field, and marks on it reach the flow.
+over_tunnel()
+{
+	capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24 or src net fd00:1::/64'
+	trace_on prague/prague_cut
+	client "$2" send=3000000 acked info
+	trace_off "$TMP/trace"
+	stop_captures
+	outer_ecn "$1, $2" 900
+	expect "reductions for marks on the outer header, $1, $2" "$(grep -c cause=ecn "$TMP/trace")" -ge 1
+	expect "retransmissions, $1, $2" "$(field retrans <"$TMP/client")" -eq 0
+}
+
+tunnels()
+{
+	local kind to
+
+	needs_virtual
+	needs_accecn
+	path 1 2ms
+	lossy loss 0.5% ecn
+	sink
+	for kind in gre gre-key; do
+		tunnel "$kind" 2>"$TMP/err" || fail "$kind: $(cat "$TMP/err")"
+		for to in 10.9.0.2 fd09::2; do
+			over_tunnel "$kind" "$to"
+		done
+	done
+}
+declare_test tunnels "P1" "GRE with and without key: the outer ECN field follows RFC 6040, and marks on it arrive"
+
+# Devices with which the TCP packet itself, or its ESP packet, passes the hook twice.
+devices()
+{
+	local key mode ns from to spi dir
+
+	needs_virtual
+	needs_accecn
+	path 1 2ms
+	lossy loss 0.5% ecn
+	sink
+	key=0x$(printf '%040d' 7)
+	while read -r ns from to spi dir; do
+		ip -n "$NSP$ns" xfrm state add src "$from" dst "$to" proto esp spi "$spi" mode transport \
+			aead 'rfc4106(gcm(aes))' "$key" 128
+		ip -n "$NSP$ns" xfrm policy add src "$from" dst "$to" proto tcp dir "$dir" \
+			tmpl src "$from" dst "$to" proto esp mode transport || fail "xfrm policy"
+	done <<-END
+		h1 10.0.1.1 10.0.0.1 1 out
+		h1 10.0.0.1 10.0.1.1 2 in
+		h1 fd00:1::1 fd00:0::1 3 out
+		h1 fd00:0::1 fd00:1::1 4 in
+		r 10.0.1.1 10.0.0.1 1 in
+		r 10.0.0.1 10.0.1.1 2 out
+		r fd00:1::1 fd00:0::1 3 in
+		r fd00:0::1 fd00:1::1 4 out
+	END
+	over_tunnel "ESP transport" 10.0.0.1
+	over_tunnel "ESP transport" fd00:0::1
+	every ip xfrm policy flush
+	every ip xfrm state flush
+
+	add_ns c1
+	for mode in "macvlan mode bridge" "ipvlan mode l2" "ipvlan mode l3"; do
+		# shellcheck disable=SC2086 # words
+		ip -n "${NSP}h1" link add link eth0 name c0 type $mode || fail "$mode"
+		ip -n "${NSP}h1" link set c0 netns "${NSP}c1"
+		ip -n "${NSP}c1" addr add 10.0.1.2/24 dev c0
+		ip -n "${NSP}c1" link set c0 up
+		ip -n "${NSP}c1" route replace default via 10.0.1.254
+		every sysctl -qw net.ipv4.tcp_ecn=3
+		capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24'
+		FROM=c1 client 10.0.0.1 send=2000000 acked info
+		stop_captures
+		outer_ecn "$mode" 1300
+		ip -n "${NSP}c1" link del c0
+	done
+
+	# a VRF's queue marks packets before they pass the hook for the second time
+	ip -n "${NSP}h1" link add v0 type vrf table 100 || fail vrf
+	ip -n "${NSP}h1" link set v0 up
+	ip -n "${NSP}h1" link set eth0 master v0
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 table 100
+	in_ns h1 tc qdisc replace dev v0 root netem limit 100000 loss 1% ecn || fail "no queue on a VRF"
+	lossy loss 0%
+	capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24'
+	client 10.0.0.1 bind=v0 send=3000000 acked info
+	stop_captures
+	outer_ecn VRF 1800
+	expect "marks of the VRF's queue that are left" "$(field ce <"$TMP/judged")" -ge 5
+}
+declare_test devices "P1" "ESP transport, MACVLAN, IPVLAN, VRF: ECT(1), and marks stay"
+
+early_choice()
+{
+	local how
+
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	sink
+	for how in during $(has_sock_ops && echo bpf); do
+		chosen_early "$how" 3 3 prague
+		expect "data packets that are not ECT(1), $how" \
+			"$(fields "$TMP/early.pcap" 'tcp.dstport == 5299 && tcp.len > 0' | awk '$5 != 1' | wc -l)" -eq 0
+		chosen_early "$how" 3 0 prague_reno
+		expect "packets after the handshake that are ECT, $how" \
+			"$(fields "$TMP/early.pcap" 'tcp.dstport == 5299' | awk '!$3 && $5 != 0' | wc -l)" -eq 0
+	done
+}
+declare_test early_choice "P3 P4" "chosen during connect() or by BPF: Prague where Accurate ECN was agreed, else Reno"
+
+chosen_late()
+{
+	local i
+
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	sink
+	# until the change, cubic with Accurate ECN sends ECT(0)
+	for i in 1 2 3; do
+		client 10.0.0.1 cc=cubic send=$((i * 1000000)) cc=prague send=3000000 acked info
+		expect "control after a change from cubic" "$(field cc <"$TMP/client")" = prague
+	done
+	teardown
+	load dctcp_feedback=1
+	path 1 10ms
+	sink
+	client 10.0.0.1 send=1000000 acked info
+	expect "control, dctcp_feedback=1 with Accurate ECN" "$(field cc <"$TMP/client")" = prague
+}
+declare_test chosen_late "P3 P23" "a change from cubic in mid-flow, and dctcp_feedback=1, are not mistaken for bleaching"
+
+ect0()
+{
+	needs_virtual
+	needs_accecn
+	load ect=0
+	path 1 1ms
+	shape 100mbit
+	serve r --cc prague
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 500k
+	stop_captures
+	expect "control" "$(flow_field cc)" = prague
+	expect "packets that are not ECT(0)" "$(fields "$TMP/h.pcap" | awk '$5 != 2' | wc -l)" -eq 0
+}
+declare_test ect0 "P2" "ect=0: ECT(0) on all packets"
+
+ace_later()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	shape 100mbit dualpi2
+	zero_ace p1 tcp_flags 0x0/0x2
+	serve r --cc prague
+	trace_on prague/prague_mode
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --duration 3s
+	trace_off "$TMP/trace"
+	stop_captures
+	cat "$TMP/trace"
+	expect "reason" "$(field reason <"$TMP/trace" | head -n1)" = ace
+	# the last second
+	expect "ECT packets at the end" "$(packets "$TMP/h.pcap" 'tcp.dstport == 5201' frame.time_relative \
+		ip.dsfield.ecn | awk '$1 > 2 && $2 != 0' | wc -l)" -eq 0
+}
+declare_test ace_later "P3" "a path that zeroes ACE after the handshake is detected by AccECN options: Reno and Not-ECT"
+
+# --- response to marks -----------------------------------------------------
+
+response()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	parameter fast_rounds=0
+	shape 100mbit dualpi2
+	serve r --cc prague
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	trace_on prague/prague_period prague/prague_cut
+	send --duration 9s
+	trace_off "$TMP/trace"
+	stop_captures
+	judge prague-response "$TMP/trace" | tee "$TMP/judged"
+	expect "cuts" "$(field cuts <"$TMP/judged")" -ge 50
+	expect "EWMA periods" "$(field periods <"$TMP/judged")" -ge 500
+	expect "retransmissions" "$(flow_field retrans)" -eq 0
+
+	# P6, P15: at the first mark alpha is 1; half of the window is left, and slow start ends
+	expect "alpha at the first cut" "$(field first_alpha <"$TMP/judged")" -eq 1
+	expect "packets left beyond half at the first cut" "$(field first_excess <"$TMP/judged")" -eq 0
+	expect "EWMA periods after it that grow by 1.5 packets" "$(field jumps <"$TMP/judged")" -eq 0
+
+	# P5: alpha, from the marks and packets of each period
+	expect "largest difference of alpha from the draft's" "$(field alpha_difference <"$TMP/judged")" -le 0.000001
+
+	# P10: cwnd * (1 - alpha / 2), with its fraction
+	expect "largest difference of a cut from the draft's, packets" "$(field cut_difference <"$TMP/judged")" -le 0.000001
+
+	# P10, P12, P13: once per srtt for 500 rounds, then once per srtt + 25 ms
+	between "shortest time between cuts in the first 500 rounds" "$(field early_gap <"$TMP/judged")" 0.0099 0.024
+	expect "shortest time between cuts afterwards" "$(field late_gap <"$TMP/judged")" -ge 0.035
+	expect "when the 500th round was, seconds after the start" "$(field independent_after <"$TMP/judged")" -ge 4.8
+
+	# P11: without marks a window grows by 1 per srtt, then by (srtt / (srtt + 25 ms))^2
+	between "growth per srtt before" "$(field early_growth <"$TMP/judged")" 0.93 1.07
+	between "growth per srtt after, of (srtt / rtt_virt)^2" "$(field late_growth <"$TMP/judged")" 0.93 1.07
+
+	# P24: the packets counted are the packets sent
+	expect "data packets acknowledged, of those captured" "$(field acked <"$TMP/judged")" -ge \
+		$(($(count "$TMP/h.pcap" 'tcp.dstport == 5201 && tcp.len > 0') * 99 / 100))
+}
+declare_test response "P5 P6 P10 P11 P12 P13 P15 P24" "first mark, average, cut, growth, once per rtt_virt, D rounds: all follow the draft's formulas"
+
+# --- loss ------------------------------------------------------------------
+
+# left CAUSE SHARE [SLOPE]: reductions for this cause should leave SHARE + SLOPE * alpha of the
+# window; prints the largest difference, or 1 if there were no reductions
+left()
+{
+	judge prague-cuts "$TMP/trace" "$@" | field difference
+}
+
+loss()
+{
+	local cubic share prague other
+
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	data_meets sw egress loss 0.5%
+	serve r --cc prague
+	for cubic in 0 1; do
+		parameter "loss_cubic=$cubic"
+		share=0.5 other=reno
+		[ "$cubic" -eq 0 ] || share=0.7 other=cubic
+		trace_on prague/prague_cut
+		send --duration 160s
+		trace_off "$TMP/trace"
+		prague=$(flow_field goodput_bps)
+		expect "difference of a cut from $share, loss_cubic=$cubic" "$(left loss "$share")" -le 0.000001
+		in_ns h1 flowgen long --to 10.0.0.1 --cc "$other" --duration 160s >"$TMP/flow.json"
+		other=$(flow_field goodput_bps)
+		echo "loss_cubic=$cubic: $prague, its model $other b/s"
+		between "goodput against the conventional control's" "$(awk "BEGIN { print $prague / $other }")" 0.75 1.33
+	done
+}
+declare_test loss "P8" "a loss leaves half of the window (CUBIC: 0.7); at 0.5 % loss goodput is Reno's (CUBIC's)"
+
+loss_after_mark()
+{
+	local cubic
+
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	data_meets sw egress loss 1%
+	in_ns h1 tc qdisc add dev eth0 root netem limit 100000 loss 5% ecn
+	serve r --cc prague
+	parameter loss_cubic=0
+	trace_on prague/prague_cut
+	send --size 3M
+	trace_off "$TMP/trace"
+	expect "cuts for marks" "$(grep -c cause=ecn "$TMP/trace")" -ge 10
+	expect "combined cuts without the option" "$(grep -c cause=combined "$TMP/trace")" -eq 0
+	expect "difference of a cut from a half" "$(left loss 0.5)" -le 0.000001
+	for cubic in 0 1; do
+		parameter loss_combined=1 "loss_cubic=$cubic"
+		trace_on prague/prague_cut
+		for _ in 1 2 3; do
+			send --size 3M
+		done
+		trace_off "$TMP/trace"
+		expect "difference of a combined cut from (2 + alpha) / $((4 - cubic))" "$(left combined 2/$((4 - cubic)) 1/$((4 - cubic)))" -le 0.000001
+	done
+}
+declare_test loss_after_mark "P8 P9" "a loss in the round of a cut for marks leaves half again, or combined (2 + alpha)/4, with CUBIC (2 + alpha)/3"
+
+timeout_loss()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	shape 100mbit
+	serve r --cc prague
+	in_ns h1 flowgen long --to 10.0.0.1 --cc prague --duration 3s >/dev/null 2>&1 &
+	sleep 0.5
+	in_ns h1 ss -Htin dport = :5201 >"$TMP/before"
+	lossy loss 100%
+	sleep 1
+	in_ns h1 ss -Htin dport = :5201 >"$TMP/after"
+	expect "cwnd after a timeout" "$(ss_field cwnd <"$TMP/after")" -eq 1
+	expect "ssthresh after a timeout" "$(ss_field ssthresh <"$TMP/after")" -le \
+		$(($(ss_field cwnd <"$TMP/before") * 8 / 10))
+}
+declare_test timeout_loss "P8" "a timeout sets cwnd to one segment, and ssthresh to 0.7 of the window"
+
+tail_loss()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	tail_losses prague/prague_cut
+	echo "tail losses repaired by a probe: $REPAIRED"
+	expect "tail losses repaired by a probe" "$REPAIRED" -ge 10
+	between "reductions for losses" "$(grep -c cause=loss "$TMP/trace")" "$REPAIRED" "$LOSSES"
+	expect "difference of a reduction from 0.7" "$(left loss 0.7)" -le 0.000001
+}
+declare_test tail_loss "P8" "a loss that a tail loss probe repairs reduces the window, too"
+
+lost_retransmission()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	lossy loss 0%
+	lost_again prague/prague_cut
+}
+declare_test lost_retransmission "P8" "a retransmission lost after a timeout reduces the window again"
+
+timeout_after_mark()
+{
+	needs_virtual
+	needs_accecn
+	path 1 40ms
+	timeout_in_cwr prague/prague_cut
+	# at the loss the window is what the mark left, plus a packet or two of growth
+	expect "window when the timeout came" "$(field cwnd <"$TMP/trace" | sed -n 2p)" -le \
+		$(($(field cwnd_after <"$TMP/trace" | sed -n 1p) + 3))
+}
+declare_test timeout_after_mark "P8 P9" "a timeout after a mark reduces the window that the mark left"
+
+# lose_last BYTES: steps of talk.py: a message whose last packet is lost
+lose_last()
+{
+	printf '%s\n' "run=tc -n ${NSP}sw filter add dev egress egress protocol ip pref 1 flower ip_proto tcp tcp_flags 0x8/0x8 action drop" \
+		"send=$1" sleep=0.014 "run=tc -n ${NSP}sw filter del dev egress egress pref 1" acked
+}
+
+# window_after_pause SECONDS: of a flow that has lost a packet, then sends for half a second,
+# pauses, and sends for a second; RTT 10 ms
+window_after_pause()
+{
+	local steps
+
+	mapfile -t steps < <(lose_last 300000)
+	client 10.0.0.1 send=450000 acked "${steps[@]}" flood=0.5 acked "sleep=$1" flood=1 info
+	field cwnd <"$TMP/client"
+}
+
+idle_cubic()
+{
+	local short long
+
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+	in_ns sw tc qdisc add dev egress clsact
+	sink
+	trace_on prague/prague_cut
+	short=$(window_after_pause 0.05)
+	long=$(window_after_pause 30)
+	trace_off "$TMP/trace"
+	expect "losses" "$(grep -c cause=loss "$TMP/trace")" -eq 2
+	expect "window after a pause of 50 ms" "$short" -ge 100
+	echo "window after a pause of 30 s: $long"
+	expect "the same after 30 s" "$long" -le $((short * 11 / 10))
+}
+declare_test idle_cubic "P8" "CUBIC's clock stands still while the flow is idle"
+
+# lose_one: steps of talk.py: the first packet of a message is lost, too few follow to fill the window
+lose_one()
+{
+	echo fate=1 send=1448 fate=0 send=28960 acked
+}
+
+# steady_losses RTT: a path on which h1 chooses its losses and a pause does not shrink the window
+steady_losses()
+{
+	needs_virtual
+	path 1 "$1"
+	fates h1 eth0
+	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+	sink
+}
+
+# In recovery, PRR lets out what arrives: at its end cwnd may be a packet or two
+recovered()
+{
+	local before
+
+	steady_losses 40ms
+	# shellcheck disable=SC2046 # words
+	client 10.0.0.1 send=450000 acked info=before- $(lose_one) send=1448 acked info=after-
+	cat "$TMP/client"
+	before=$(field before-cwnd <"$TMP/client")
+	expect "window before the loss" "$before" -ge 40
+	between "window after it" "$(field after-cwnd <"$TMP/client")" $((before * 65 / 100)) $((before * 75 / 100))
+}
+declare_test recovered "P8" "the window after a recovery is 0.7 of that before the loss, however little was in flight"
+
+# Ten packets are lost, two behind them arrive: RACK waits for a quarter of the RTT, and no ACK comes
+# when it starts the recovery. The first retransmission's ACK releases the next ones.
+rack_timer()
+{
+	steady_losses 80ms
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" 'tcp dst port 5299'
+	client 10.0.0.1 send=450000 acked info=before- fate=1 send=14360 fate=0 send=2872 acked
+	stop_captures
+	cat "$TMP/client"
+	expect "window before the loss" "$(field before-cwnd <"$TMP/client")" -ge 40
+	packets "$TMP/r.pcap" 'tcp.len > 0' frame.time_relative | tail -n 11 >"$TMP/arrived"
+	cat "$TMP/arrived"
+	# the timeout comes after 280 ms or more
+	between "first retransmission behind the last new packet, ms" "$(awk 'NR == 1 { t = $1 } NR == 2 { printf "%.1f", ($1 - t) * 1000 }' "$TMP/arrived")" 95 115
+	expect "retransmissions in half an RTT" "$(awk 'NR == 2 { t = $1 } NR > 1 && $1 < t + 0.04' "$TMP/arrived" | wc -l)" -eq 1
+}
+declare_test rack_timer "P8" "RACK's timer starts a recovery: one retransmission leaves, not a window of them"
+
+# A second loss below W_max: W_max is 0.85 of the window (RFC 9438 4.7), and CUBIC stays there
+fast_convergence()
+{
+	local at
+
+	steady_losses 400ms
+	# shellcheck disable=SC2046 # words
+	client 10.0.0.1 send=450000 acked $(lose_one) info=at- $(lose_one) flood=3 info=after-
+	cat "$TMP/client"
+	at=$(field at-cwnd <"$TMP/client")
+	expect "window at the second loss" "$at" -ge 30
+	between "window 4 s later" "$(field after-cwnd <"$TMP/client")" $((at * 80 / 100)) $((at * 92 / 100))
+}
+declare_test fast_convergence "P8" "CUBIC's fast convergence: after a second loss the window settles at 0.85 of what it was"
+
+idle_pace()
+{
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	sink
+	capture r eth0 "$TMP/r.pcap" 'tcp dst port 5299'
+	client 10.0.0.1 send=5000000 acked sleep=10 send=14480 acked
+	stop_captures
+	packets "$TMP/r.pcap" 'tcp.len > 0' frame.time_relative |
+		awk '$1 > prev + 5 { begun = $1; n = 0 } { prev = $1; n++ } n == 10 { tenth = $1 }
+		END { print n, (tenth - begun) * 1000 }' >"$TMP/paced"
+	cat "$TMP/paced"
+	expect "packets after the pause" "$(cut -d' ' -f1 "$TMP/paced")" -ge 10
+	# ten packets in an RTT; half of that where slow start paces at twice the rate
+	expect "ms until the tenth" "$(cut -d' ' -f2 "$TMP/paced")" -ge 7
+}
+declare_test idle_pace "P16" "after idling packets leave at the pace of the window that is left"
+
+undo()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	# after a mark growth is additive; on CUBIC's curve of a false loss it would be flat for seconds
+	undone "$(instead delay 20ms loss 100% ecn)" send=14480 acked "$(instead delay 20ms)" send=100000 acked \
+		fate=2 send=1448 fate=0 send=100000 acked info=late- send=4000000 acked info=grown-
+	expect "growth in 4 MB, packets" $(($(field grown-cwnd <"$TMP/client") - $(field late-cwnd <"$TMP/client"))) -ge 10
+}
+declare_test undo "P8" "a loss that was none is undone, growth included"
+
+clamp()
+{
+	local steps i
+
+	needs_virtual
+	needs_accecn
+	path 1 5ms
+	lossy loss 0%
+	# after a mark it grows by fractions of a packet
+	steps=("$(instead loss 100% ecn)" send=14480 acked "$(instead loss 0%)")
+	ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.0.1.254 cwnd lock 12
+	sink
+	# the stack reads the limit from its metrics of the peer
+	in_ns h1 sysctl -qw net.ipv4.tcp_no_metrics_save=0
+	client 10.0.0.1 send=1000 acked
+	wait_until in_ns h1 sh -c "ip tcp_metrics show | grep -q ."
+	for ((i = 0; i < 30; i++)); do
+		steps+=(flood=0.021 "info=$i-")
+	done
+	client 10.0.0.1 "${steps[@]}"
+	expect "largest window" "$(tr ' ' '\n' <"$TMP/client" | field cwnd | sort -n | tail -n1)" -eq 12
+}
+declare_test clamp "" "the window grows no further than the route lets cwnd"
+
+reordering()
+{
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	# out of order by up to 3 ms, less than a quarter of the RTT
+	lossy delay 3ms 1500us
+	serve r --cc prague
+	trace_on prague/prague_cut
+	capture r eth0 "$TMP/r.pcap" 'tcp dst port 5201'
+	send --size 20M
+	trace_off "$TMP/trace"
+	stop_captures
+	expect "packets out of order" "$(packets "$TMP/r.pcap" 'tcp.len > 0' tcp.seq |
+		awk '$1 < max { n++ } $1 > max { max = $1 } END { print n + 0 }')" -ge 500
+	echo "retransmissions $(flow_field retrans), cuts for loss $(grep -c cause=loss "$TMP/trace")"
+	expect "false retransmissions" "$(flow_field retrans)" -le 30
+	# until the kernel has seen that this path reorders, three packets out of order are a loss to it
+	expect "cuts for false loss" "$(grep -c cause=loss "$TMP/trace")" -le 6
+}
+limits_after() { needs_virtual; needs_accecn; limit_given_back; }
+declare_test limits_after "" "TSO packets are as long as before when another control takes over"
+
+# Requests whose answer's ACKs are all marked, by ACE without options: of the data nothing is
+pure_ack_marks()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn_option=0
+	lossy loss 0%
+	talk_server r --cc prague
+	trace_on prague/prague_period
+	talk cc=prague up=50000 acked "$(instead loss 100% ecn)" talk=1000,1000000 "$(instead loss 0%)" sleep=0.1 \
+		up=200000 acked up=200000 acked
+	trace_off "$TMP/trace"
+	expect "packets acknowledged" "$(field acked <"$TMP/trace" | awk '{ n += $1 } END { print n }')" -ge 250
+	# what leaves meanwhile is marked: the request, and the first packet after it
+	expect "marked packets of data, at most" "$(field marked <"$TMP/trace" | awk '{ n += $1 } END { print n }')" -le 3
+}
+declare_test pure_ack_marks "P3" "marks on pure ACKs are not counted against data"
+
+declare_test reordering "P7" "packets out of order by less than a quarter of the RTT are not mistaken for losses"
+
+# --- RTT independence ------------------------------------------------------
+
+# silence RTT DURATION: one flow with marks for 0.3 s, so that slow start ends, and none afterwards.
+silence()
+{
+	path 1 "$1"
+	parameter fast_rounds=0
+	lossy loss 3% ecn
+	serve r --cc prague
+	trace_on prague/prague_period
+	(sleep 0.3; in_ns sw tc qdisc change dev egress root netem limit 100000 loss 0%) &
+	send --duration "$2"
+	trace_off "$TMP/trace"
+}
+
+# growth RTT_VIRT [--plus-srtt]: growth per srtt in silence, divided by the draft's for this virtual
+# RTT (us)
+growth()
+{
+	judge prague-growth "$TMP/trace" "$@" | tee -a "$TMP/judged" | field growth
+}
+
+rtt_modes()
+{
+	needs_virtual
+	needs_accecn
+	# below 128 us: srtt^2 / rtt_virt^2 is 0.000016
+	parameter rtt_rounds=0 rtt_mode=1
+	silence 100us 1500ms
+	between "growth at an RTT of 100 us, of (srtt / 25 ms)^2" "$(growth 25000)" 0.95 1.05
+	expect "EWMA periods at an RTT of 100 us" "$(wc -l <"$TMP/trace")" -le 64
+	teardown
+	parameter rtt_mode=2
+	silence 10ms 3s
+	between "growth with srtt + target, of (srtt / (srtt + 25 ms))^2" "$(growth 25000 --plus-srtt)" 0.93 1.07
+	teardown
+	# 3.4: longer RTTs grow faster, by a limit or altogether
+	parameter rtt_limit_us=30000
+	silence 50ms 3s
+	between "growth at an RTT of 50 ms, limit 30 ms, of (srtt / 30 ms)^2" "$(growth 30000)" 0.9 1.1
+	teardown
+	parameter rtt_mode=3
+	silence 50ms 4s
+	between "growth at an RTT of 50 ms, for longer RTTs too, of (srtt / 25 ms)^2" "$(growth 25000)" 0.9 1.1
+	teardown
+	parameter rtt_mode=0
+	silence 5ms 2s
+	between "growth with rtt_mode=0, of 1" "$(growth 0 --plus-srtt)" 0.93 1.07
+	cat "$TMP/judged"
+}
+declare_test rtt_modes "P12 P14" "growth follows the formula of each rtt_mode, at 100 us, 5, 10 and 50 ms"
+
+idle()
+{
+	needs_virtual
+	needs_accecn
+	path 1 2ms
+	shape 100mbit dualpi2
+	sink
+	trace_on prague/prague_period
+	# after the bulk, 200 small messages without a mark
+	client 10.0.0.1 send=30000000 acked writes=200,3000,0.003 sleep=3 send=5000000
+	trace_off "$TMP/trace"
+	judge prague-idle "$TMP/trace" | tee "$TMP/judged"
+	expect "rounds before idling" "$(field rounds_before <"$TMP/judged")" -ge 500
+	expect "rounds after idling" "$(field rounds_after <"$TMP/judged")" -le 3
+	expect "rounds without a mark before idling" "$(field silent_before <"$TMP/judged")" -ge 50
+	expect "rounds without a mark after idling" "$(field silent_after <"$TMP/judged")" -le 3
+	expect "rtt_virt after idling" "$(field rtt_virt <"$TMP/judged")" -eq "$(field srtt <"$TMP/judged")"
+}
+declare_test idle "P14" "after idling the count of rounds restarts, with the real RTT"
+
+capacity()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	shape 100mbit dualpi2
+	serve r --cc prague
+	trace_on prague/prague_period
+	(sleep 8; set_rate sw egress 1:1 20mbit; sleep 2; set_rate sw egress 1:1 100mbit) &
+	send --duration 14s --interval 500ms
+	trace_off "$TMP/trace"
+	judge prague-rounds "$TMP/trace" 7.9 | tee "$TMP/judged"
+	expect "rounds before the drop" "$(field before <"$TMP/judged")" -ge 500
+	expect "rounds after it" "$(field fewest_after <"$TMP/judged")" -le 10
+	expect "goodput of the last 2 s, Mb/s" "$(jq -s 'map(select(.type == "interval"))[-4:] | map(.goodput_bps) | add / length / 1e6' \
+		"$TMP/flow.json")" -ge 85
+	parameter fast_rounds=0
+	trace_on prague/prague_period
+	(sleep 8; set_rate sw egress 1:1 20mbit) &
+	send --duration 9s
+	trace_off "$TMP/trace"
+	judge prague-rounds "$TMP/trace" 7.9 | tee "$TMP/judged"
+	expect "rounds after it, fast_rounds=0" "$(field fewest_after <"$TMP/judged")" -ge 500
+}
+declare_test capacity "P13 P19" "a link that loses most of its rate for 2 s: the count of rounds restarts, and the link is soon full again"
+
+# --- pacing ----------------------------------------------------------------
+
+pacing()
+{
+	needs_virtual
+	needs_accecn
+	# a path with occasional marks and no bottleneck, so that only the sender causes gaps
+	path 1 20ms
+	lossy loss 0.5% ecn
+	serve r --cc prague
+	trace_on prague/prague_period
+	capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201'
+	send --duration 5s
+	trace_off "$TMP/trace"
+	stop_captures
+	judge prague-pace "$TMP/h.pcap" "$TMP/trace" | tee "$TMP/judged"
+	between "mean gap, of srtt / cwnd" "$(field mean <"$TMP/judged")" 0.93 1.07
+	expect "share of gaps shorter than 0.4 of that" "$(field short <"$TMP/judged")" -le 0.02
+}
+declare_test pacing "P16" "packets leave srtt / cwnd apart"
+
+bursts()
+{
+	local us want got
+
+	needs_virtual
+	needs_accecn
+	# segmentation offload, and an RTT for which the stack allows 64 kB at once
+	OFFLOADS=1 path 1 200us
+	shape 1gbit dualpi2
+	serve r --cc prague
+	for us in 250 50; do
+		parameter "burst_us=$us"
+		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201'
+		send --duration 500ms
+		stop_captures
+		# 1 Gb/s, plus 10 % because the pacing rate is sometimes above the line's rate
+		want=$((us * 125 * 110 / 100))
+		got=$(packets "$TMP/h.pcap" 'frame.time_relative > 0.1' tcp.len | sort -n | tail -n1)
+		echo "burst_us=$us: $got bytes, want $want"
+		between "longest burst, bytes, burst_us=$us" "$got" $((want / 2)) "$want"
+	done
+}
+declare_test bursts "P17" "no burst is longer than burst_us at the pacing rate, at an RTT of 200 us too"
+
+initial_window()
+{
+	local on
+
+	needs_virtual
+	needs_accecn
+	path 1 40ms
+	serve r --cc prague
+	for on in 0 1; do
+		parameter "iw_paced=$on"
+		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201'
+		send --size 300k
+		stop_captures
+		# time from the first to the tenth data packet, in RTTs
+		packets "$TMP/h.pcap" 'tcp.len > 1000' frame.time_epoch |
+			awk 'NR == 1 { t = $1 } NR == 10 { printf "%.4f\n", ($1 - t) / 0.04 }' >"$TMP/iw.$on"
+	done
+	echo "first ten packets, in RTTs: $(cat "$TMP/iw.0") and paced $(cat "$TMP/iw.1")"
+	expect "first ten packets without, RTTs" "$(cat "$TMP/iw.0")" -le 0.05
+	between "first ten packets paced, RTTs" "$(cat "$TMP/iw.1")" 0.4 0.55
+}
+declare_test initial_window "P18" "iw_paced=1: the initial window is paced over half of the handshake's RTT"
+
+# --- options ---------------------------------------------------------------
+
+# together FILE: the share of data packets, in percent, that left within 10 us of the one before, from
+# the third second on
+together()
+{
+	packets "$1" "tcp.dstport == 5201 && tcp.len > 0 && frame.time_relative > 3" frame.time_epoch |
+		awk '{ split($1, t, "."); now = t[1] % 1000 * 1e9 + t[2] }
+			NR > 1 { n++; if (now - last < 10000) close_by++ }
+			{ last = now }
+			END { printf "%d", n ? 100 * close_by / n : -1 }'
+}
+
+loss_pacing()
+{
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	serve r --cc prague
+	shape 20mbit pfifo limit 30
+	capture h1 eth0 "$TMP/loss.pcap" tcp
+	send --duration 6s
+	stop_captures
+	expect "packets together, drop-tail, %" "$(together "$TMP/loss.pcap")" -ge 30
+	in_ns h1 tc qdisc replace dev eth0 root fq
+	capture h1 eth0 "$TMP/fq.pcap" tcp
+	send --duration 6s
+	stop_captures
+	expect "packets together, drop-tail, sch_fq, %" "$(together "$TMP/fq.pcap")" -le 10
+	in_ns h1 tc qdisc del dev eth0 root
+	shape 20mbit dualpi2
+	capture h1 eth0 "$TMP/mark.pcap" tcp
+	send --duration 6s
+	stop_captures
+	expect "packets together, dualpi2, %" "$(together "$TMP/mark.pcap")" -le 10
+	parameter loss_cubic=0
+	shape 20mbit pfifo limit 30
+	capture h1 eth0 "$TMP/reno.pcap" tcp
+	send --duration 6s
+	stop_captures
+	expect "packets together, drop-tail, loss_cubic=0, %" "$(together "$TMP/reno.pcap")" -le 10
+}
+declare_test loss_pacing "P16" "between a loss and the next mark packets are paced by sch_fq alone, as the stack's controls are"
+
+# A classic AQM, then dualpi2: RTT 20 ms, 50 Mb/s, one flow.
+classic_aqm()
+{
+	local queue
+
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	parameter classic_fallback=1
+	serve r --cc prague
+	for queue in fq_codel "pie limit 1000 ecn" "red limit 600000 min 60000 max 180000 avpkt 1514 burst 60 bandwidth 50mbit probability 0.1 ecn" dualpi2; do
+		# shellcheck disable=SC2086 # words
+		shape 50mbit $queue
+		trace_on prague/prague_mode prague/prague_cut
+		send --duration 8s
+		trace_off "$TMP/trace"
+		echo "$queue: $(grep -c mode=classic "$TMP/trace") times classic, $(grep -c cause=classic "$TMP/trace") cuts as such"
+		if [ "$queue" = dualpi2 ]; then
+			expect "times judged classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+		else
+			expect "times judged classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -ge 1
+			expect "cuts as classic, $queue" "$(grep -c cause=classic "$TMP/trace")" -ge 1
+			expect "difference of those cuts from 0.7, $queue" "$(left classic 0.7)" -le 0.000001
+		fi
+	done
+	# another queue takes its place
+	shape 50mbit fq_codel
+	trace_on prague/prague_mode
+	send --duration 16s &
+	sleep 6
+	shape 50mbit dualpi2
+	wait $!
+	trace_off "$TMP/trace"
+	expect "times judged L4S after classic" "$(grep mode= "$TMP/trace" | sed -n '/mode=classic/,$p' | grep -c mode=l4s)" -ge 1
+	expect "judged last" "$(grep -o 'mode=[a-z0-9]*' "$TMP/trace" | tail -n1)" = mode=l4s
+	parameter classic_fallback=0
+	shape 50mbit fq_codel
+	trace_on prague/prague_mode
+	send --duration 5s
+	trace_off "$TMP/trace"
+	expect "times judged classic without the option" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+}
+declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are detected, and their marks count as losses; not with dualpi2, nor once dualpi2 takes their place"
+
+# Paths whose RTT varies by more than a Classic queue is long: jitter, and the slots of a radio
+# link. RTT 20 ms, 50 Mb/s, one flow.
+classic_jitter()
+{
+	local variation
+
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	parameter classic_fallback=1
+	serve r --cc prague
+	shape 50mbit dualpi2
+	for variation in "20ms 5ms" "20ms 10ms" "20ms slot 4ms 4ms" "20ms slot 12ms 12ms"; do
+		# shellcheck disable=SC2086 # words
+		in_ns sw tc qdisc replace dev p1 root netem delay $variation limit 1000000
+		trace_on prague/prague_mode
+		send --duration 8s
+		trace_off "$TMP/trace"
+		expect "times judged classic, dualpi2, delay $variation" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+	done
+	in_ns sw tc qdisc replace dev p1 root netem delay 20ms 5ms limit 1000000
+	shape 50mbit pie limit 1000 ecn
+	trace_on prague/prague_mode
+	send --duration 8s
+	trace_off "$TMP/trace"
+	expect "times judged classic, pie, delay 20ms 5ms" "$(grep -c mode=classic "$TMP/trace")" -ge 1
+}
+declare_test classic_jitter "P21" "classic_fallback=1: an RTT that varies by more than a Classic queue is long does not look like one"
+
+# flows_delay N RATE: runs N flows; prints p99 of the queueing delay (us) and the utilisation from
+# the 10th to the 20th second
+flows_delay()
+{
+	local i pids=()
+
+	observe "$2" --from 10s --to 20s
+	for ((i = 1; i <= $1; i++)); do
+		in_ns "h$i" flowgen long --to 10.0.0.1 --cc prague --duration 20s --start "${i}0ms" >"$TMP/f$i" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	observed
+	jq -r '[.delay_us.p99, .utilisation] | @tsv' "$TMP/q.json"
+}
+
+fractional()
+{
+	local whole part wu pu
+
+	needs_virtual
+	needs_accecn
+	path 4 2ms
+	shape 5mbit dualpi2
+	serve r --cc prague
+	read -r whole wu < <(flows_delay 4 5mbit)
+	parameter fractional=1
+	read -r part pu < <(flows_delay 4 5mbit)
+	echo "p99 of the delay: $whole us, fractional $part us; utilisation $wu, $pu"
+	expect "p99 of the delay against that of two packets each" "$part" -le "$(awk "BEGIN { print $whole * 0.7 }")"
+	expect "utilisation" "$pu" -ge 0.8
+}
+declare_test fractional "P22" "fractional=1: four flows at a BDP below one packet have at most 0.7 of the queueing delay"
+
+fast_increase()
+{
+	local slow fast
+
+	needs_virtual
+	needs_accecn
+	path 1 40ms
+	shape 100mbit dualpi2
+	serve r --cc prague
+	for slow in 0 4; do
+		parameter "fast_rounds=$slow"
+		send --duration 12s --interval 500ms
+		# when goodput first reaches 90 %
+		jq -rs 'map(select(.type == "interval" and .goodput_bps > 85500000)) | if length > 0 then .[0].start_ns else 0 end' \
+			"$TMP/flow.json" >"$TMP/at.$slow"
+		jq -rs 'map(select(.type == "flow"))[0].start_ns' "$TMP/flow.json" >"$TMP/start.$slow"
+	done
+	slow=$((($(cat "$TMP/at.0") - $(cat "$TMP/start.0")) / 1000000))
+	fast=$((($(cat "$TMP/at.4") - $(cat "$TMP/start.4")) / 1000000))
+	[ "$slow" -gt 0 ] || slow=12000	# never
+	echo "90 % after $slow ms, with fast_rounds=4 after $fast ms"
+	expect "ms to 90 %" "$fast" -gt 0
+	expect "ms to 90 %" "$fast" -le $((slow / 2))
+}
+declare_test fast_increase "P19" "fast_rounds: after an early end of slow start, a flow reaches 90 % of the rate in half of the time"
+
+# Beside a second flow no round is silent for long: silence says that its capacity is free.
+freed()
+{
+	local rounds took=()
+
+	needs_virtual
+	needs_accecn
+	path 2 20ms
+	shape 40mbit dualpi2
+	serve r --cc prague
+	for rounds in 0 4; do
+		parameter "fast_rounds=$rounds"
+		in_ns h2 flowgen long --to 10.0.0.1 --cc prague --duration 10s >"$TMP/second" &
+		send --duration 18s --interval 100ms
+		wait $! || fail "the second flow failed"
+		# when goodput first reaches 90 % after the second flow has ended
+		took[rounds]=$(jq -rs '(map(select(.type == "flow"))[0].start_ns + 10e9) as $left |
+			map(select(.type == "interval" and .start_ns >= $left and .goodput_bps > 34200000)) |
+			if length > 0 then ((.[0].start_ns - $left) / 1e6 | round) else 8000 end' "$TMP/flow.json")
+	done
+	echo "90 % after ${took[0]} ms, with fast_rounds=4 after ${took[4]} ms"
+	expect "ms to 90 %" "${took[4]}" -le 1500
+	expect "ms to 90 %" "${took[4]}" -le $((took[0] / 2))
+}
+declare_test freed "P19" "fast_rounds: capacity that another flow leaves is used within 1.5 s, in half of the time"
+
+# Drops of a flow with CONTROL that starts in a drop-tail queue of four BDPs
+drops_at_start()
+{
+	shape 100mbit pfifo limit 1650
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$1" --duration 3s >"$TMP/flow.json"
+	in_ns sw tc -s -j qdisc show dev egress | jq '[.[] | select(.kind == "pfifo").drops] | add'
+}
+
+deep_queue()
+{
+	local prague cubic
+
+	needs_virtual
+	needs_accecn
+	path 1 50ms
+	serve r --cc prague
+	prague=$(drops_at_start prague)
+	cubic=$(drops_at_start cubic)
+	echo "drops in the first 3 s: $prague, CUBIC $cubic"
+	expect "drops" "$prague" -le $((2 * cubic + 200))
+	parameter hystart=0
+	prague=$(drops_at_start prague)
+	expect "drops, hystart=0" "$prague" -ge $((4 * cubic + 400))
+}
+declare_test deep_queue "P15" "slow start ends before it fills a drop-tail queue of four BDPs: few packets are lost"
+
+# With per_ack the window has no step at a mark, but decreases by alpha / 2 over the next round.
+per_ack()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	parameter per_ack=1 fast_rounds=0
+	shape 100mbit dualpi2
+	serve r --cc prague
+	trace_on prague/prague_cut prague/prague_period
+	send --duration 8s
+	trace_off "$TMP/trace"
+	judge prague-per-ack "$TMP/trace" | tee "$TMP/judged"
+	expect "cuts that reduce at once" "$(field at_once <"$TMP/judged")" -eq 0
+	expect "cuts" "$(field cuts <"$TMP/judged")" -ge 20
+	expect "retransmissions" "$(flow_field retrans)" -eq 0
+	# one round after a mark the window is (1 - alpha / 2) of that at the mark, plus up to a packet
+	between "window after the round, mean, above (1 - alpha / 2) of that before, packets" \
+		"$(field difference <"$TMP/judged")" -2.5 2.5
+	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 80
+}
+declare_test per_ack "P20" "per_ack=1: a cut of alpha / 2 is spread over a round"
+
+# As on 6.1 and 6.12: neither host has Accurate ECN.
+without_accecn()
+{
+	needs_virtual
+	load
+	dmesg -C
+	dumbbell 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	shape 100mbit
+	serve r --cc cubic
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 2M
+	send --size 2M
+	stop_captures
+	expect "control" "$(flow_field cc)" = prague_reno
+	expect "lines in the log" "$(dmesg | grep -c 'no Accurate ECN: it is Reno')" -eq 1
+	expect "packets" "$(count "$TMP/h.pcap" tcp)" -ge 4000
+	expect "ECT(1) packets other than SYNs" "$(fields "$TMP/h.pcap" | awk '!$3 && $5 == 1' | wc -l)" -eq 0
+	if ! has_accecn; then
+		expect "packets that are ECT(1)" "$(fields "$TMP/h.pcap" | awk '$5 == 1' | wc -l)" -eq 0
+	fi
+}
+declare_test without_accecn "P3 P23" "without Accurate ECN: Reno, no ECT(1), one line in the log"
+
+dctcp_feedback()
+{
+	needs_virtual
+	load dctcp_feedback=1
+	dumbbell 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	shape 100mbit codel limit 1000 target 50ms interval 500ms ecn ce_threshold 1ms
+	serve r --cc prague
+	trace_on prague/prague_period prague/prague_cut
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 40M
+	trace_off "$TMP/trace"
+	stop_captures
+	expect "control" "$(flow_field cc)" = prague
+	expect "packets that are not ECT(0)" "$(fields "$TMP/h.pcap" | awk '$5 != 2' | wc -l)" -eq 0
+	expect "cuts for marks" "$(grep -c cause=ecn "$TMP/trace")" -ge 5
+	expect "alpha at the end" "$(field alpha_q30 <"$TMP/trace" | tail -n1 | awk '{ print $1 / 2^30 }')" -le 0.5
+	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 75
+}
+declare_test dctcp_feedback "P23" "dctcp_feedback=1 without Accurate ECN: DCTCP's feedback, ECT(0)"
+
+queue_profile()
+{
+	needs_virtual
+	has_accecn || skip "this kernel has no dualpi2"
+	dumbbell 1 10ms
+	"$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --step 500us --json >"$TMP/lt" || fail "lowq-tc prague"
+	expect "queue" "$(in_ns sw tc qdisc show dev egress | grep -c dualpi2)" -eq 1
+	if ! tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh; then
+		expect "options said to be without effect" "$(jq -r '.could_not_honour | length' "$TMP/lt")" -eq 1
+	fi
+	# with the plugin for an old tc, options reach the kernel and are shown
+	if [ -e "$BIN/q_dualpi2.so" ]; then
+		"$LOWQ_TC" reset egress -n "${NSP}sw" -q || fail "lowq-tc reset"
+		TC_LIB_DIR=$BIN "$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --step 500us --step-min 1 \
+			--target 20ms --coupling 3 --json >"$TMP/lt" || fail "lowq-tc prague with the plugin"
+		expect "options said to be without effect" "$(jq -r '.could_not_honour | length' "$TMP/lt")" -eq 0
+		TC_LIB_DIR=$BIN in_ns sw tc qdisc show dev egress >"$TMP/shown"
+		grep -q 'limit 10000 target 20000us step_thresh 500us min_qlen_step 1 coupling_factor 3' "$TMP/shown" ||
+			fail "tc shows: $(grep dualpi2 "$TMP/shown")"
+		! TC_LIB_DIR=$BIN in_ns sw tc qdisc change dev egress root dualpi2 coupling_factor 256 2>/dev/null || fail "coupling_factor 256 was accepted"
+	fi
+	"$LOWQ_TC" reset egress -n "${NSP}sw" -q || fail "lowq-tc reset"
+	expect "queue after reset" "$(in_ns sw tc qdisc show dev egress | grep -c dualpi2)" -eq 0
+	"$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --aqm fq_codel --dry-run -q |
+		grep -q 'fq_codel limit 10240 ecn ce_threshold 1000us ce_threshold_selector 0x01/0x03$' || fail "fq_codel"
+	! "$LOWQ_TC" prague egress -n "${NSP}sw" --rate 100mbit --aqm red --dry-run 2>/dev/null || fail "--aqm red was accepted"
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=2
+	"$LOWQ_TC" host prague -n "${NSP}r" -q || fail "lowq-tc host prague"
+	expect "tcp_ecn" "$(in_ns r sysctl -n net.ipv4.tcp_ecn)" -eq 3
+	"$LOWQ_TC" host reset -n "${NSP}r" -q || fail "lowq-tc host reset"
+	expect "tcp_ecn after reset" "$(in_ns r sysctl -n net.ipv4.tcp_ecn)" -eq 2
+}
+declare_test queue_profile "" "lowq-tc prague sets dualpi2 or fq_codel, lowq-tc host prague Accurate ECN, and both restore"
+
+# --- parameters, switching, unloading --------------------------------------
+
+parameters()
+{
+	refused ewma_shift=0 ewma_shift=11 rtt_mode=4 rtt_target_us=99 rtt_limit_us=1000001 rtt_rounds=65536 burst_us=9 \
+		loss_cubic=2 fast_rounds=1001 per_ack=x fractional=-1 classic_fallback=2 iw_paced=2 loss_combined=7 hystart=2
+	! echo 0 2>/dev/null >"$PARAM/ect" || fail "ect was changed in a loaded module"
+	refused_at_load ewma_shift=0
+}
+declare_test parameters "" "values out of range are refused, with a reason"
+
+info()
+{
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	shape 100mbit dualpi2
+	serve r --cc prague
+	in_ns h1 flowgen long --to 10.0.0.1 --cc prague --duration 2s >/dev/null &
+	sleep 1
+	in_ns h1 ss -Htin dport = :5201 >"$TMP/ss"
+	wait $!
+	grep -q 'prague .*dctcp:(ce_state:0,alpha:[0-9]*,ab_ecn:[0-9]*,ab_tot:[0-9]*)' "$TMP/ss" ||
+		fail "ss -ti does not show Prague: $(cat "$TMP/ss")"
+	expect "alpha of 1024" "$(ss_field alpha <"$TMP/ss")" -le 1024
+}
+declare_test info "P24" "ss -ti shows alpha, marked and acknowledged packets"
+
+switch_mid_flow()
+{
+	path 1 1ms
+	sink
+	switch_controls h1 10.0.0.1 prague cubic reno
+}
+declare_test switch_mid_flow "" "the control changes mid-flow, to and from this one"
+
+unload()
+{
+	path 1 1ms
+	shape 100mbit
+	in_use
+}
+declare_test unload "" "unloading is refused while in use, and works afterwards"
+
+# Everything at once, so that the kernel's checkers see it: marks, loss, lost and reordered ACKs,
+# IPv4 and IPv6, changes of control and parameters, a namespace that is deleted under traffic.
+stress()
+{
+	local i p flows=5
+
+	virtual || flows=2
+	for i in 3 1; do
+		dumbbell 2 1ms
+		every sysctl -qw net.ipv4.tcp_ecn="$i"
+		shape 100mbit fq_codel ce_threshold 1ms
+		storm "$flows"
+		for p in per_ack=1 fractional=1 classic_fallback=1 loss_cubic=1 loss_combined=1 rtt_rounds=0 \
+			rtt_mode=3 rtt_mode=2 fast_rounds=1 iw_paced=1 burst_us=10 per_ack=0 fractional=0 ewma_shift=10; do
+			sleep 0.1
+			parameter "$p"
+		done
+		sleep 0.2
+		vanish h2
+		sleep 0.3
+		teardown
+		put_back
+	done
+}
+declare_test stress "" "marks, loss, switches, parameters, a deleted namespace: nothing breaks"
+
+run_tests "$@"

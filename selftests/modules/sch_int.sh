@@ -1,0 +1,465 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Tests sch_int through tc: defaults, options, errors, statistics, children, and what the
+# options change in the stamps. hpccpp.sh shows that stamps are correct.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=../lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+
+export TC_LIB_DIR=$BIN		# q_int.so is there
+
+modprobe -r sch_int 2>/dev/null
+for module in sch_int tcp_hpccpp int_reflector; do
+	modprobe "$module" || skip_all "no module $module"
+done
+
+# port: makes one port, x0 of namespace a
+port()
+{
+	add_ns a
+	add_ns b
+	link a x0 b y0
+}
+
+tca()
+{
+	in_ns a tc "$@"
+}
+
+# shown: the root qdisc of x0 as text
+shown()
+{
+	tca qdisc show dev x0 root | sed 's/refcnt [0-9]* //; s/ *$//'
+}
+
+# option NAME, stat NAME: an option or a statistic of x0's root qdisc
+option()
+{
+	tca -j qdisc show dev x0 root | jq -r ".[0].options.$1"
+}
+
+stat()
+{
+	tca -s -j qdisc show dev x0 root | jq -r ".[0].$1"
+}
+
+defaults()
+{
+	needs_virtual	# tc takes half a second with all checkers on
+	port
+	# as tc does it without the plugin
+	TC_LIB_DIR=/nonexistent tca qdisc add dev x0 root int || fail "int without options and without the plugin"
+	TC_LIB_DIR=/nonexistent tca qdisc show dev x0 | grep -q '^qdisc int 8' || fail "tc does not show it"
+	expect "rate in use, bytes/s: veth's link speed" "$(stat rate_in_use)" -eq 1250000000
+	expect "rate" "$(option rate)" = link
+	between "switch ID in use" "$(stat switch_id_in_use)" 1 4095
+	expect "DSCP" "$(option dscp)" -eq 23
+	expect "child" "$(tca -j qdisc show dev x0 invisible | jq -r '[.[] | select(.kind != "int") | .kind] | join(" ")')" = pfifo
+	# the qdisc's name is enough to load the module
+	tca qdisc del dev x0 root
+	wait_until modprobe -r sch_int
+	tca qdisc add dev x0 root int || fail "int does not load its module"
+}
+declare_test defaults "H19" "without options, and without the plugin: link speed, an ID of its own, pfifo"
+
+options()
+{
+	port
+	tca qdisc add dev x0 root handle 1: int rate 100gbit switch-id 7 dscp 40 relative sojourn || fail "options"
+	expect "as text" "$(shown)" = \
+		"qdisc int 1: root rate 100Gbit switch-id 7 dscp 40 relative sojourn"
+	expect "rate" "$(option rate)" -eq 12500000000
+	expect "relative" "$(option relative)" = true
+	# a change keeps the options that it does not name
+	tca qdisc change dev x0 root int rate 25gbit || fail "change"
+	expect "after a change" "$(shown)" = \
+		"qdisc int 1: root rate 25Gbit switch-id 7 dscp 40 relative sojourn"
+	tca qdisc change dev x0 root int norelative nosojourn switch-id 0 rate 0bit || fail "change"
+	expect "after another" "$(shown)" = \
+		"qdisc int 1: root rate link switch-id default dscp 40"
+	# children can be added and deleted; there is one class
+	tca qdisc add dev x0 parent 1:1 handle 2: fq_codel || fail "graft"
+	expect "children" "$(tca -j qdisc show dev x0 | jq -r '[.[] | select(.parent == "1:1") | .kind] | join(" ")')" = fq_codel
+	expect "class" "$(tca class show dev x0 parent 1: | grep -c '^class int 1:1 parent 1: leaf 2:')" -eq 1
+	! tca qdisc add dev x0 parent 1:2 pfifo 2>/dev/null || fail "a child at 1:2 was accepted"
+	tca qdisc del dev x0 parent 1:1 || fail "child cannot be deleted"
+	tca qdisc add dev x0 parent 1:1 handle 3: tbf rate 1gbit burst 3000 limit 100000 || fail "tbf"
+	tca qdisc replace dev x0 root handle 9: pfifo || fail "int cannot be replaced"
+}
+declare_test options "H19" "options, changes, children: what tc shows is what was asked for"
+
+# refused TEXT ARGUMENTS...: tc fails with a message that contains TEXT
+refused()
+{
+	local text=$1
+
+	shift
+	! tca qdisc add dev x0 root int "$@" >"$TMP/out" 2>&1 || fail "accepted: $*"
+	grep -q -- "$text" "$TMP/out" || fail "for $*: $(cat "$TMP/out")"
+	! tca qdisc show dev x0 | grep -q int || fail "int is there after: $*"
+}
+
+errors()
+{
+	needs_virtual	# tc takes half a second with all checkers on
+	port
+	# messages of the kernel
+	refused 'rate has to be 10mbit to 1600gbit' rate 1mbit
+	refused 'rate has to be 10mbit to 1600gbit' rate 2000gbit
+	# messages of the plugin
+	refused 'rate takes a rate' rate lots
+	refused 'rate takes a rate' rate
+	refused 'switch-id takes' switch-id 4096
+	refused 'switch-id takes' switch-id -1
+	refused 'dscp takes' dscp 64
+	refused 'what is "frobnicate"' frobnicate
+	refused 'Usage: ... int' help
+	tca qdisc add dev x0 root int rate 1gbit
+	! tca qdisc change dev x0 root int rate 1mbit 2>/dev/null || fail "a wrong change was accepted"
+	expect "rate after a refused change" "$(option rate)" -eq 125000000
+}
+declare_test errors "H19" "wrong options are refused with a reason, and change nothing"
+
+# loaded OPTION...: sends probes through sw's egress, a port with these options, while CUBIC fills
+# its queue; leaves $TMP/trace and $TMP/flow.json
+loaded()
+{
+	dumbbell 2 100us
+	in_ns sw tc qdisc add dev egress root handle 1: int "$@" || fail "int $*"
+	shaper sw egress "${RATE:-1gbit}" parent 1:1 handle 2:
+	in_ns sw tc qdisc add dev egress parent 2:1 bfifo limit 20000000
+	serve r
+	trace_on hpccpp/hpccpp_sample
+	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --size 3M >/dev/null &
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --size 500k >"$TMP/flow.json" || fail "flow failed"
+	wait $!
+	trace_off "$TMP/trace"
+}
+
+# mean_u: the mean U of measured samples
+mean_u()
+{
+	grep 'result=0' "$TMP/trace" | field u_q20 | awk '{ s += $1 } END { printf "%.4f", s / NR / 2^20 }'
+}
+
+relative()
+{
+	local u
+
+	needs_virtual
+	wait_until modprobe -r tcp_hpccpp
+	# where records hide the rate, W_ai and the limit on W follow from the host's own
+	modprobe tcp_hpccpp line_rate_mbps=25000
+	RATE=25gbit loaded rate 25gbit switch-id 5
+	u=$(mean_u)
+	expect "speed stamped" "$(field mbps <"$TMP/trace" | sort -u)" -eq 25000
+	teardown
+	RATE=25gbit loaded rate 25gbit switch-id 5 relative
+	expect "speed stamped" "$(field mbps <"$TMP/trace" | sort -u)" -eq 100000
+	between "mean U, relative / absolute" "$(awk -v a="$(mean_u)" -v b="$u" 'BEGIN { print a / b }')" 0.97 1.03
+	expect "flow's control" "$(jq -rs '.[0].cc' "$TMP/flow.json")" = hpccpp
+	teardown
+	# a rate that the enum lacks is stamped as the next lower one, with the same load
+	RATE=1300mbit loaded rate 1300mbit switch-id 5
+	expect "speed stamped for 1.3 Gb/s" "$(field mbps <"$TMP/trace" | sort -u)" -eq 1000
+	expect "least U" "$(grep 'result=0 ' "$TMP/trace" | field u_q20 | sort -n | head -n1 | awk '{ print $1 / 2^20 }')" -le 1
+	teardown
+	wait_until modprobe -r tcp_hpccpp
+	modprobe tcp_hpccpp
+}
+declare_test relative "H14" "relative: stamps show another rate and the same load; rates that the enum lacks"
+
+sojourn()
+{
+	needs_virtual
+	loaded rate 1gbit switch-id 5
+	field qlen <"$TMP/trace" >"$TMP/queue"
+	teardown
+	loaded rate 1gbit switch-id 5 sojourn
+	field qlen <"$TMP/trace" >"$TMP/wait"
+	expect "wrong checksums" "$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Checksum" { print $2 }')" -eq 0
+	# behind one fifo both are the same, except for packets that arrived while the probe waited
+	expect "longest wait x rate, units of 80 bytes" "$(sort -n "$TMP/wait" | tail -n1)" -ge 500
+	between "longest, sojourn / backlog" "$(awk -v a="$(sort -n "$TMP/wait" | tail -n1)" -v b="$(sort -n "$TMP/queue" | tail -n1)" 'BEGIN { print a / b }')" 0.7 1.3
+	teardown
+	# a separate queue beside a full one: its probes wait for a short time, although the
+	# port's backlog is long
+	dumbbell 2 100us
+	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit switch-id 5 sojourn
+	shaper sw egress 1gbit parent 1:1 handle 2:
+	in_ns sw tc qdisc add dev egress parent 2:1 handle 3: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+	in_ns sw tc filter add dev egress parent 3: protocol ip pref 1 u32 match ip src 10.0.1.1/32 classid 3:1
+	serve r
+	trace_on hpccpp/hpccpp_sample
+	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --size 3M >/dev/null &
+	sleep 0.005
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --size 300k >"$TMP/flow.json" || fail "flow failed"
+	wait $!
+	trace_off "$TMP/trace"
+	# the flow's own slow start makes a queue of some packets; the port's is over 100 kB
+	expect "longest wait in the queue that goes first, bytes" "$(($(field qlen <"$TMP/trace" | sort -n | tail -n1) * 80))" -le 20000
+}
+declare_test sojourn "H15" "sojourn: the probe's own wait times the rate"
+
+# The options change while probes wait in the queue
+sojourn_changes()
+{
+	local i pids=() options=("nosojourn" "sojourn dscp 40" "sojourn dscp 23" "nosojourn rate 2gbit" "sojourn rate 1gbit")
+
+	needs_virtual
+	dumbbell 2 1ms
+	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit switch-id 5 sojourn || fail "int"
+	shaper sw egress 1gbit parent 1:1 handle 2:
+	in_ns sw tc qdisc add dev egress parent 2:1 bfifo limit 20000000
+	serve r
+	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --duration 100ms >/dev/null &
+	pids+=($!)
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 100ms >"$TMP/flow.json" &
+	pids+=($!)
+	for ((i = 0; i < 30; i++)); do
+		# shellcheck disable=SC2086 # words
+		in_ns sw tc qdisc change dev egress root int ${options[i % 5]} || fail "change"
+		sleep 0.003
+	done
+	wait "${pids[@]}"
+	expect "probes stamped" "$(in_ns sw tc -s -j qdisc show dev egress root | jq '.[0].stamped')" -ge 10
+	expect "wrong checksums" "$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Checksum" { print $2 }')" -eq 0
+}
+declare_test sojourn_changes "H15" "options that change while probes wait: all checksums stay correct"
+
+# tagged NS ADDRESS: eth0 of NS gets 802.1ad and 802.1Q tags and this address
+tagged()
+{
+	ip -n "$NSP$1" link add link eth0 name outer type vlan proto 802.1ad id 10
+	ip -n "$NSP$1" link add link outer name inner type vlan id 20
+	ip -n "$NSP$1" link set outer up
+	ip -n "$NSP$1" link set inner up
+	ip -n "$NSP$1" addr add "$2" dev inner
+}
+
+qinq()
+{
+	needs_virtual
+	add_ns h1
+	add_ns sw
+	add_ns r
+	link h1 eth0 sw p1
+	link r eth0 sw egress
+	ip -n "${NSP}sw" link add br0 type bridge 2>/dev/null || skip "no bridge in this kernel"
+	ip -n "${NSP}sw" link set p1 master br0
+	ip -n "${NSP}sw" link set egress master br0
+	ip -n "${NSP}sw" link set br0 up
+	tagged h1 10.9.0.1/24 2>/dev/null || skip "no VLANs in this kernel"
+	tagged r 10.9.0.2/24
+	in_ns sw tc qdisc add dev p1 root netem delay 1ms limit 100000
+	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit switch-id 5 || fail "int"
+	shaper sw egress 1gbit parent 1:1 handle 2:
+	serve r
+	in_ns h1 flowgen long --to 10.9.0.2 --cc hpccpp --size 2M >"$TMP/flow.json" || fail "flow failed"
+	expect "probes stamped" "$(in_ns sw tc -s -j qdisc show dev egress root | jq '.[0].stamped')" -ge 5
+	expect "control" "$(jq -rs '.[0].cc' "$TMP/flow.json")" = hpccpp
+	expect "wrong checksums" "$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Checksum" { print $2 }')" -eq 0
+}
+declare_test qinq "H6 H19" "a bridge port stamps behind two VLAN tags, too"
+
+# A port whose rate is unknown does not stamp: probes leave as they came, with a correct
+# checksum. It gets copies of the packets.
+no_rate()
+{
+	local option
+
+	needs_virtual
+	command -v tshark >/dev/null || skip "no tshark to read captures with"
+	for option in nosojourn sojourn; do
+		dumbbell 1 100us
+		in_ns sw ip link add d0 type dummy
+		in_ns sw ip link set d0 up
+		in_ns sw tc qdisc add dev d0 root int switch-id 5 "$option" || fail "int $option"
+		in_ns sw tc qdisc add dev p1 clsact
+		in_ns sw tc filter add dev p1 ingress matchall action mirred egress mirror dev d0
+		serve r
+		SNAPLEN=0 capture sw d0 "$TMP/d.pcap" tcp
+		in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --size 100k >"$TMP/flow.json" || fail "flow failed"
+		stop_captures
+		expect "rate" "$(in_ns sw tc -s -j qdisc show dev d0 root | jq '.[0].rate_in_use')" -eq 0
+		expect "probes that pass, $option" "$(in_ns sw tc -s -j qdisc show dev d0 root | jq '.[0].no_rate')" -ge 2
+		expect "wrong checksums of probes, $option" "$(tshark -r "$TMP/d.pcap" -n -o tcp.check_checksum:TRUE -Y 'tcp.flags == 8' -T fields -e tcp.checksum.status 2>/dev/null | sort | uniq -c | awk '$2 != 1 { n += $1 } $2 == 1 { g += $1 } END { print (g ? n + 0 : "no probe") }')" = 0
+		teardown
+	done
+}
+declare_test no_rate "H15 H19" "a port without a rate does not change probes"
+
+profile()
+{
+	local out
+
+	needs_virtual	# tc takes half a second with all checkers on
+	port
+	"$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 10gbit --shape --switch-id 7 >"$TMP/out" 2>&1 || fail "lowq-tc: $(cat "$TMP/out")"
+	expect "queues" "$(tca -j qdisc show dev x0 | jq -r '[.[] | select(.kind != "noqueue") | .kind] | sort | join(" ")')" = "bfifo htb int"
+	expect "rate and ID in use" "$(tca -s -j qdisc show dev x0 | jq -r '.[] | select(.kind == "int") | "\(.rate_in_use) \(.switch_id_in_use)"')" = "1250000000 7"
+	"$LOWQ_TC" -n "${NSP}a" reset x0 >/dev/null || fail "reset"
+	! tca qdisc show dev x0 | grep -q 'qdisc int' || fail "int is there after reset"
+	out=$("$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 25gbit --no-shape --sojourn --relative --dscp 40 --dry-run --json) || fail "dry run"
+	expect "commands" "$(jq -r '.commands[] | select(test(" int "))' <<<"$out")" = \
+		"tc -n ${NSP}a qdisc add dev x0 root handle 10f0: int rate 25gbit dscp 40 relative sojourn"
+	! "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1mbit --shape --dry-run >/dev/null 2>&1 || fail "1mbit was taken"
+	! "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1gbit --shape --switch-id 4096 --dry-run >/dev/null 2>&1 || fail "switch ID 4096 was taken"
+	# without the plugin it is refused with a reason
+	! TC_LIB_DIR=/nonexistent "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1gbit --shape --dry-run >"$TMP/out" 2>&1 || fail "set without the plugin"
+	grep -q "has no 'rate' for 'int'" "$TMP/out" || fail "does not say what is missing: $(cat "$TMP/out")"
+	# several hardware queues: one queue for the port
+	ip -n "${NSP}a" link add m0 numtxqueues 4 type veth peer name m1
+	expect "root of a device with 4 queues" "$("$LOWQ_TC" -n "${NSP}a" hpccpp m0 --rate 10gbit --no-shape --switch-id 3 --dry-run --json |
+		jq -r '[.commands[] | select(test("qdisc add"))] | .[0]')" = "tc -n ${NSP}a qdisc add dev m0 root handle 10f0: int rate 10gbit switch-id 3"
+}
+declare_test profile "H19" "lowq-tc hpccpp: what it sets, restores and refuses"
+
+# values MODULE.NAME...: the parameters' values in one line
+values()
+{
+	local p
+
+	for p; do
+		cat "/sys/module/${p%.*}/parameters/${p#*.}" 2>/dev/null || echo none
+	done | paste -sd' '
+}
+
+host()
+{
+	local all=(tcp_hpccpp.base_rtt_ns tcp_hpccpp.flows int_reflector.flows tcp_hpccpp.line_rate_mbps
+		tcp_hpccpp.dscp int_reflector.dscp) bad wanted=(--rtt 100us --flows 16 --rate 10gbit --dscp 40)
+
+	needs_virtual	# with all checkers on each command takes half a second
+	wait_until modprobe -r tcp_hpccpp int_reflector
+	"$LOWQ_TC" host hpccpp "${wanted[@]}" --dry-run >"$TMP/out" 2>&1 || fail "dry run: $(cat "$TMP/out")"
+	grep -qx 'echo 100000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns' "$TMP/out" || fail "dry run: $(cat "$TMP/out")"
+	expect "modules after a dry run" "$(values "${all[@]}")" = "none none none none none none"
+	# it loads the modules, and still records their values from before
+	"$LOWQ_TC" host hpccpp "${wanted[@]}" >"$TMP/out" 2>&1 || fail "set: $(cat "$TMP/out")"
+	expect "set" "$(values "${all[@]}")" = "100000 16 16 10000 40 40"
+	"$LOWQ_TC" host hpccpp --rtt 50us >/dev/null || fail "set again"
+	"$LOWQ_TC" host show >"$TMP/out"
+	grep -q 'tcp_hpccpp.base_rtt_ns from 0 to 50000$' "$TMP/out" || fail "show: $(cat "$TMP/out")"
+	grep -q 'int_reflector loaded$' "$TMP/out" || fail "show: $(cat "$TMP/out")"
+	# what is refused changes nothing
+	for bad in "--rtt 2s" "--flows 1000001" "--rate 100kbit" "--dscp 64"; do
+		# shellcheck disable=SC2086 # two words
+		! "$LOWQ_TC" host hpccpp $bad >/dev/null 2>&1 || fail "$bad was accepted"
+	done
+	# if one of several steps fails, all are undone
+	mkdir "$TMP/bin"
+	# shellcheck disable=SC2016 # for the script
+	printf '%s\n' '#!/bin/sh' 'case " $* " in *" -w "*) exit 1 ;; esac' "exec $(command -v sysctl)"' "$@"' >"$TMP/bin/sysctl"
+	chmod +x "$TMP/bin/sysctl"
+	! PATH=$TMP/bin:$PATH "$LOWQ_TC" host hpccpp --rtt 70us --flows 17 --default >"$TMP/out" 2>&1 || fail "sysctl fails, lowq-tc does not"
+	grep -q 'rolled back to what was there before' "$TMP/out" || fail "roll back: $(cat "$TMP/out")"
+	expect "after what was refused" "$(values "${all[@]}")" = "50000 16 16 10000 40 40"
+	# another namespace uses the settings until it is reset
+	add_ns a
+	"$LOWQ_TC" -n "${NSP}a" host hpccpp --flows 16 >/dev/null || fail "in a namespace"
+	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset: $(cat "$TMP/out")"
+	grep -q 'stays: another namespace' "$TMP/out" || fail "reset: $(cat "$TMP/out")"
+	expect "left to the other namespace" "$(values "${all[@]}")" = "50000 16 16 10000 40 40"
+	"$LOWQ_TC" -n "${NSP}a" host reset >/dev/null || fail "reset in a namespace"
+	# without another namespace everything is reset
+	wait_until modprobe -r tcp_hpccpp int_reflector
+	modprobe tcp_hpccpp flows=7
+	rmmod int_reflector 2>/dev/null
+	"$LOWQ_TC" host hpccpp "${wanted[@]}" >/dev/null || fail "set"
+	echo 25 >/sys/module/tcp_hpccpp/parameters/dscp
+	! "$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "says that all is put back: $(cat "$TMP/out")"
+	grep -q 'tcp_hpccpp.dscp was changed by someone else' "$TMP/out" || fail "reset: $(cat "$TMP/out")"
+	expect "after reset" "$(values "${all[@]}")" = "0 7 none 0 25 none"
+	modprobe -r tcp_hpccpp
+	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset without the module: $(cat "$TMP/out")"
+	modprobe -a tcp_hpccpp int_reflector
+}
+declare_test host "H5 H19" "lowq-tc host hpccpp: T, N, line rate, DSCP and the reflector; shown, restored, left to others"
+
+# set_speed DEV MBPS: a tap device says what ethtool told it
+set_speed()
+{
+	in_ns a ethtool -s "$1" speed "$2" duplex full autoneg off || fail "ethtool -s $1 speed $2"
+}
+
+# Without the rate option the port follows the link's speed when the link comes up again.
+link_speed()
+{
+	local dev
+
+	add_ns a
+	for dev in x0 x1; do
+		in_ns a ip tuntap add dev "$dev" mode tap 2>/dev/null || skip "no tap devices"
+		set_speed "$dev" 10000
+		tca qdisc add dev "$dev" root int || fail "int on a tap"
+	done
+	expect "rate at 10 Gb/s" "$(stat rate_in_use)" -eq 1250000000
+	set_speed x0 25000
+	in_ns a ip link set x0 up
+	expect "rate at 25 Gb/s" "$(stat rate_in_use)" -eq 3125000000
+	expect "rate of the other port" "$(tca -s -j qdisc show dev x1 root | jq -r '.[0].rate_in_use')" -eq 1250000000
+	tca qdisc change dev x0 root int rate 1gbit
+	set_speed x0 40000
+	in_ns a ip link set x0 down
+	in_ns a ip link set x0 up
+	expect "rate that was given" "$(stat rate_in_use)" -eq 125000000
+	tca qdisc change dev x0 root int rate 0bit
+	expect "rate at 40 Gb/s" "$(stat rate_in_use)" -eq 5000000000
+}
+declare_test link_speed "H19" "a port without the rate option follows the speed of its link"
+
+# of_kind KIND NAME: a statistic of the qdisc of this kind, from $TMP/qdiscs
+of_kind()
+{
+	jq -r --arg kind "$1" ".[] | select(.kind == \$kind) | .$2" "$TMP/qdiscs"
+}
+
+# drained: does nothing wait at sw? Its qdiscs are in $TMP/qdiscs
+drained()
+{
+	in_ns sw tc -s -j qdisc show dev egress >"$TMP/qdiscs"
+	[ "$(of_kind int qlen)" -eq 0 ] && [ "$(of_kind pfifo qlen)" -eq 0 ]
+}
+
+# What the child drops is counted, and not as waiting.
+child_drops()
+{
+	dumbbell 1 100us
+	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit || fail "int"
+	# so slow that a host fills it in real time, too, whatever else its machine does
+	shaper sw egress 20mbit parent 1:1 handle 2:
+	in_ns sw tc qdisc replace dev egress parent 2:1 handle 3: pfifo limit 5
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc cubic --size 2M >/dev/null || fail "flow failed"
+	wait_until drained
+	expect "drops of the child" "$(of_kind pfifo drops)" -ge 1
+	expect "drops of int" "$(of_kind int drops)" -ge "$(of_kind pfifo drops)"
+	expect "bytes waiting" "$(of_kind int backlog)" -eq 0
+}
+declare_test child_drops "H19" "packets that a child drops are counted, and do not wait"
+
+# Many ports, changed and deleted under traffic
+churn()
+{
+	local i
+
+	dumbbell 1 100us
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >/dev/null 2>&1 &
+	for ((i = 0; i < 20; i++)); do
+		in_ns sw tc qdisc replace dev egress root handle $((i % 2 + 1)): int rate $((i + 1))00mbit sojourn
+		in_ns sw tc qdisc replace dev egress parent $((i % 2 + 1)):1 pfifo limit $((i * 10 + 5))
+		[ $((i % 5)) -ne 4 ] || in_ns sw tc qdisc del dev egress root
+		ip -n "${NSP}sw" link set egress mtu $((1500 - i))
+		sleep 0.02
+	done
+	ip -n "${NSP}sw" link set egress down
+	ip -n "${NSP}sw" link set egress up
+	ip -n "${NSP}sw" link del egress
+	wait $! || true	# its last packets may have found no port
+}
+declare_test churn "" "ports that are changed, deleted and taken down under traffic"
+
+run_tests "$@"

@@ -1,0 +1,876 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# lowq-check: faults that are staged on a host or on the path must be named, and healthy set-ups
+# must not be called faulty.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=../lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+# shellcheck source=../lib/talk.sh
+. "$LIB/talk.sh"
+# shellcheck source=../lib/rdma.sh
+. "$LIB/rdma.sh"
+
+LOWQ_CHECK=${LOWQ_CHECK:-$LOWQ_ROOT/scripts/lowq-check}
+[ -x "$LOWQ_CHECK" ] || LOWQ_CHECK=$(command -v lowq-check) || skip_all "lowq-check is not installed"
+LOWQ_CHECK=$(readlink -f "$LOWQ_CHECK")
+# The guest cannot write to the tree. In a copy, what Python has compiled stays for the next run.
+if [ "$LOWQ_CHECK" = "$LOWQ_ROOT/scripts/lowq-check" ]; then
+	chmod a+rx "$TMP"	# for an ordinary user
+	mkdir "$TMP/scripts"
+	cp -r "$LOWQ_ROOT"/scripts/lowq[-_]{check,tc} "$TMP/scripts"
+	cp "$LOWQ_ROOT/dkms.conf" "$TMP"
+	rm -rf "$TMP"/scripts/lowq_*/{,profiles/}__pycache__
+	LOWQ_CHECK=$TMP/scripts/lowq-check
+	LOWQ_TC=$TMP/scripts/lowq-tc
+fi
+export LOWQ_CHECK
+[ "${LOWQ_LAB:-}" ] || skip_all "loads and unloads modules"
+export TC_LIB_DIR=$BIN	# tc's plugin for int
+for module in tcp_dctcp tcp_dctcp_ref tcp_ldcp tcp_prague tcp_hpccpp int_reflector; do
+	modprobe "$module" || skip_all "no module $module"
+done
+
+# The lab's programs take tens of milliseconds to start, so these use few.
+
+# check ARGUMENT...: runs lowq-check in h1, or in the host FROM. The result is in RC, and in FOUND
+# a line for each finding: "WRONG WHERE: CHECK SAYS [FAULT]: MEND"
+check()
+{
+	local line
+
+	in_ns "${FROM:-h1}" "${AS[@]}" "$LOWQ_CHECK" "$@" >"$TMP/check" 2>"$TMP/check.err"
+	RC=$?
+	[ "$RC" -ne 2 ] || fail "lowq-check $*: $(cat "$TMP/check.err")"
+	FOUND=()
+	while read -r line; do
+		if [[ $line == "["* ]]; then FOUND[-1]+=" $line"; else FOUND+=("$line"); fi
+	done <"$TMP/check"
+	printf '%s\n' "${FOUND[@]}"
+}
+AS=()
+
+# says STATUS TEXT ARGUMENT...: lowq-check, run in h1 or FROM, ends with STATUS, says one line with
+# TEXT, and prints nothing else
+says()
+{
+	local status=$1 text=$2
+
+	in_ns "${FROM:-h1}" "${AS[@]}" timeout 300 "$LOWQ_CHECK" "${@:3}" >"$TMP/said" 2>"$TMP/said.err"
+	RC=$?
+	mapfile -t FOUND <"$TMP/said.err"
+	[[ $RC -eq $status && ${#FOUND[@]} -eq 1 && ! -s $TMP/said && ${FOUND[0]} == "lowq-check: "*"$text"* ]] ||
+		fail "lowq-check ${*:3}: status $RC, expected $status and '$text': ${FOUND[*]}"
+}
+
+# named FAULT [TEXT]: the last check calls it wrong, with that text in what it says or in where or
+# in the mend, which is not empty; the exit status is 1
+named()
+{
+	local one
+
+	[ "$RC" -eq 1 ] || fail "exit status $RC"
+	for one in "${FOUND[@]}"; do
+		[[ $one != "WRONG "*" [$1]: "* || $one != *"${2:-}"* ]] || return 0
+	done
+	fail "not named: $*"
+}
+
+# not_named FAULT: the last check does not call it wrong
+not_named()
+{
+	[[ "${FOUND[*]}" != *" [$1]"* ]] || fail "'$1' is named"
+}
+
+# healthy: the last check found nothing wrong
+healthy()
+{
+	[ "$RC" -eq 0 ] || fail "exit status $RC"
+}
+
+# skips TEXT: the last check says that it skipped something
+skips()
+{
+	[[ "${FOUND[*]}" == *"skipped "*"$1"* ]] || fail "does not say that it skipped: $1"
+}
+
+# tells CHECK TEXT: the last check says this about it
+tells()
+{
+	[[ "${FOUND[*]}" == *": $1 "*"$2"* ]] || fail "does not say about $1: $2"
+}
+
+# --- this host ------------------------------------------------------------------
+
+one_host()
+{
+	add_ns h1
+	add_ns h2
+	link h1 eth0 h2 eth0
+}
+
+module_missing()
+{
+	one_host
+	modprobe -r tcp_ldcp
+	mkdir "$TMP/empty"
+	# only lowq-check sees what is bound over the modules
+	# shellcheck disable=SC2016 # for the inner shell
+	AS=(unshare -m sh -c 'mount --bind "$0" "/lib/modules/$(uname -r)" && exec "$@"' "$TMP/empty")
+	check --control ldcp
+	named module-missing tcp_ldcp
+	AS=()
+	check --control ldcp
+	named module-not-loaded "modprobe tcp_ldcp"
+	# choosing it for the path would load it
+	ip -n "${NSP}h1" addr add 10.0.1.1/24 dev eth0
+	TO=10.0.1.1 FROM=h1 PEER=h1 peer
+	check 10.0.1.1 --token secret --control ldcp
+	named module-not-loaded
+	skips "10.0.1.1: path"
+	says 2 "no control 'ldcp' here" --listen --control ldcp
+	! grep -q ^tcp_ldcp /proc/modules || fail "it has loaded a module"
+	modprobe tcp_ldcp
+	check --control ldcp
+	healthy
+}
+declare_test module_missing "" "module missing; module not loaded, and it does not load it"
+
+not_allowed()
+{
+	one_host
+	AS=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	check --control ldcp
+	named not-allowed "lowq-tc host ldcp --allow"
+	check --control prague
+	not_named not-allowed
+	AS=()
+}
+declare_test not_allowed "" "a restricted control that this user may not choose"
+
+after_handshake()
+{
+	dumbbell 1 100us
+	sink
+	in_ns h1 python3 "$LIB/talk.py" to 10.0.0.1 connect cc=dctcp_ref send=10000 sleep=30 >/dev/null &
+	wait_until eval 'in_ns h1 ss -Htni state established | grep -q dctcp_ref_reno'
+	check --control dctcp_ref
+	named control-after-handshake 10.0.0.1
+}
+declare_test after_handshake "" "control set after the handshake"
+
+ecn_sysctl()
+{
+	one_host
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=0
+	check --control dctcp_ref
+	named tcp-ecn-off "lowq-tc host dctcp_ref"
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=2
+	check --control dctcp_ref
+	healthy
+	check --control prague
+	named tcp-ecn-not-accurate "lowq-tc host prague"
+	in_ns h1 "$LOWQ_TC" host prague -q --no-rehearsal
+	check --control prague
+	healthy
+}
+declare_test ecn_sysctl "" "tcp_ecn is 0 or 2"
+
+# queue NS DEV KIND...: at the root
+queue()
+{
+	in_ns "$1" tc qdisc replace dev "$2" root "${@:3}"
+}
+RED=(red limit 1000000 min 30000 max 30000 avpkt 1500 burst 21 bandwidth 1gbit)
+
+no_marking_queue()
+{
+	one_host
+	check --device eth0 --control dctcp_ref
+	named no-marking "lowq-tc PROFILE eth0"
+	queue h1 eth0 "${RED[@]}" ecn
+	check --device eth0 --control dctcp_ref
+	healthy
+	check --device eth0 --control hpccpp
+	named does-not-stamp
+}
+declare_test no_marking_queue "" "no queue that marks, or that stamps for hpccpp"
+
+only_drops()
+{
+	one_host
+	queue h1 eth0 "${RED[@]}"
+	check --device eth0 --control dctcp_ref
+	named drops-only
+	in_ns h1 tc qdisc del dev eth0 root
+	in_ns h1 "$LOWQ_TC" ldcp eth0 --rate 1gbit --rtt 100us -q --no-rehearsal || fail "lowq-tc ldcp"
+	check --device eth0 --control ldcp
+	healthy
+}
+declare_test only_drops "" "a queue that only drops"
+
+wrong_device()
+{
+	one_host
+	link h1 eth1 h2 eth1
+	queue h1 eth0 "${RED[@]}" ecn
+	check --device eth1 --control dctcp_ref
+	named wrong-device eth0
+	queue h1 eth1 fq_codel
+	check --device eth1 --device eth0 --control dctcp_ref
+	healthy
+}
+declare_test wrong_device "" "RED on the wrong device"
+
+mq_leaves()
+{
+	local i
+
+	add_ns h1
+	add_ns h2
+	ip link add eth0 netns "${NSP}h1" numtxqueues 4 numrxqueues 4 type veth peer name eth0 netns "${NSP}h2" \
+		numtxqueues 4 numrxqueues 4
+	ip -n "${NSP}h1" link set eth0 up
+	in_ns h1 tc qdisc add dev eth0 root handle 1: mq
+	for i in 1 2 3; do
+		in_ns h1 tc qdisc add dev eth0 parent "1:$i" "${RED[@]}" ecn
+	done
+	check --device eth0 --control dctcp_ref
+	named mq-leaf-unmarked 1:4
+	in_ns h1 tc qdisc add dev eth0 parent 1:4 "${RED[@]}" ecn
+	check --device eth0 --control dctcp_ref
+	healthy
+}
+declare_test mq_leaves "" "a transmit queue of mq that does not mark"
+
+# --- paths ----------------------------------------------------------------------
+
+# peer [OPTION...]: the listener at r, or at PEER; debugfs, which "ip netns exec" hides, stays
+# visible
+peer()
+{
+	nsenter --net="/run/netns/$NSP${PEER:-r}" "${AS[@]}" "$LOWQ_CHECK" --listen --token secret --timeout 300 "$@" \
+		>"$TMP/listener" 2>&1 &
+	LISTENER=$!
+	wait_until listening "${PEER:-r}" 5388
+}
+
+# path [OPTION...]: checks the path from h1 to r
+path()
+{
+	check "${TO:-10.0.0.1}" --token secret "$@"
+}
+
+# rewrite DEV FILTER... -- PEDIT...: what sw does to IPv4 packets that leave by DEV
+rewrite()
+{
+	local dev=$1 filter=()
+
+	shift
+	in_ns sw tc qdisc add dev "$dev" clsact
+	while [ "$1" != -- ]; do
+		filter+=("$1")
+		shift
+	done
+	shift
+	in_ns sw tc filter add dev "$dev" egress protocol ip flower "${filter[@]}" action pedit ex munge ip "$@" \
+		pipe action csum ip4h || fail "no tc flower or pedit"
+}
+
+peer_without_ecn()
+{
+	dumbbell 1 1ms
+	peer
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=0
+	path --control dctcp_ref
+	named peer-ecn-off 10.0.0.1
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=2
+	path --control dctcp_ref
+	named peer-control cubic
+}
+declare_test peer_without_ecn "" "a peer with tcp_ecn 0; one with another control"
+
+peer_without_accecn()
+{
+	dumbbell 1 1ms
+	peer
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=1
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
+	path --control prague
+	named peer-without-accecn "tcp_ecn is 1"
+}
+declare_test peer_without_accecn "" "a peer without Accurate ECN"
+
+bleaches()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	rewrite egress ip_proto tcp -- tos set 0 retain 3
+	path --control dctcp_ref
+	named ecn-bleached "behind hop 1 (10.0.1.254)"
+	[[ "${FOUND[*]}" != *"WRONG   10.0.0.1: ECN from"* ]] || fail "bleached both ways?"
+}
+declare_test bleaches "" "a path that bleaches ECN one way"
+
+always_ce()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	rewrite p1 ip_proto tcp ip_tos 2/2 -- tos set 3 retain 3
+	path --control dctcp_ref
+	named ce-always "behind hop 1 (10.0.0.254)"
+	not_named ecn-bleached
+}
+declare_test always_ce "" "a path that sets CE always"
+
+drops_ect_syns()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0x2/0x12 ip_tos 2/3 action drop
+	path --control dctcp_ref
+	named ect-syn-dropped
+}
+declare_test drops_ect_syns "" "a path that drops SYNs with ECT"
+
+clears_dscp()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	rewrite egress ip_proto tcp -- tos set 0 retain 0xfc
+	path --control dctcp_ref
+	named dscp-cleared "behind hop 1"
+	not_named ecn-bleached
+}
+declare_test clears_dscp "" "a path that clears the DSCP"
+
+mtu_black_hole()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip u32 match u16 0x0500 0xff00 at 2 action drop
+	path --control dctcp_ref
+	named mtu-black-hole "segments of 1448 bytes vanish, 1220 do"
+}
+declare_test mtu_black_hole "" "an MTU black hole"
+
+# --- HPCC++ -----------------------------------------------------------------------
+
+# stamping DEV...: sch_int at ports of sw, or of the router AT
+stamping()
+{
+	local dev
+
+	modprobe int_reflector	# which goes with tcp_hpccpp when a test reloads that
+	for dev; do
+		in_ns "${AT:-sw}" "$LOWQ_TC" hpccpp "$dev" --rate 100mbit --shape -q --no-rehearsal || fail "no sch_int on $dev"
+	done
+}
+
+no_reflector()
+{
+	dumbbell 1 1ms
+	peer
+	stamping egress
+	modprobe -r int_reflector
+	path --control hpccpp
+	modprobe int_reflector
+	named no-reflector "lowq-tc host hpccpp"
+	named service-missing
+}
+declare_test no_reflector "" "a receiver without int_reflector"
+
+probes_filtered()
+{
+	dumbbell 1 1ms
+	peer
+	stamping egress
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0x8/0x3f action drop
+	path --control hpccpp
+	named probes-filtered "on the way there"
+}
+declare_test probes_filtered "" "a path that drops telemetry probes"
+
+# h1 - sw - sw2 - r
+two_routers()
+{
+	local ns
+
+	roomy
+	for ns in h1 sw sw2 r; do
+		add_ns "$ns"
+	done
+	net 1 h1 eth0 sw p1
+	net 0 r eth0 sw2 egress
+	link sw egress sw2 p1
+	ip -n "${NSP}sw" addr add 10.0.2.1/24 dev egress
+	ip -n "${NSP}sw2" addr add 10.0.2.2/24 dev p1
+	ip -n "${NSP}sw" route add 10.0.0.0/24 via 10.0.2.2
+	ip -n "${NSP}sw2" route add 10.0.1.0/24 via 10.0.2.1
+}
+
+hop_unstamped()
+{
+	two_routers
+	peer
+	stamping egress
+	path --control hpccpp
+	named hop-unstamped "2 routers"
+}
+declare_test hop_unstamped "" "one of two routers does not stamp"
+
+base_rtt()
+{
+	dumbbell 1 1ms
+	peer
+	stamping egress
+	under_test hpccpp
+	parameter base_rtt_ns=5000000
+	path --control hpccpp
+	named wrong-base-rtt "it is 1"
+}
+declare_test base_rtt "" "wrong base RTT"
+
+# --- RoCE -----------------------------------------------------------------------
+
+congestion_notification()
+{
+	roce_dumbbell 1 1gbit 20us
+	modprobe roce_rcm
+	peer
+	in_ns sw tc qdisc add dev p1 clsact
+	in_ns sw tc filter add dev p1 egress protocol ip flower ip_proto udp dst_port 4791 action drop
+	path --control roce
+	named cnps-lost
+	modprobe -r roce_rcm
+	path --control roce
+	named peer-without-rcm
+	named module-not-loaded "modprobe roce_rcm"
+	rdma link del "$(roce_dev r)"
+	path --control roce
+	named peer-without-rdma
+}
+declare_test congestion_notification "" "RoCE: CNPs are lost; there is no roce_rcm; no device at the peer"
+
+# --- under load ------------------------------------------------------------------
+
+# bottlenecks RATE QDISC...: both ways. Without one, a load is limited by the CPU alone, which
+# takes no virtual time.
+bottlenecks()
+{
+	shape "$@"
+	in_ns r tc qdisc del dev eth0 root 2>/dev/null
+	shaper r eth0 "$1"
+	in_ns r tc qdisc add dev eth0 parent 1:1 handle 2: "${@:2}"
+}
+
+clamped()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	bottlenecks 100mbit "${RED[@]}" ecn
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 cwnd lock 4
+	path --control dctcp_ref
+	named cwnd-clamped "to 4 packets"
+}
+declare_test clamped "" "a clamped cwnd"
+
+receive_window()
+{
+	dumbbell 1 1ms
+	in_ns r sysctl -qw net.ipv4.tcp_rmem="4096 8192 8192"
+	peer --control dctcp_ref
+	bottlenecks 100mbit "${RED[@]}" ecn
+	path --control dctcp_ref --load 0.2
+	named receive-window "at the peer"
+}
+declare_test receive_window "" "a receive window that limits"
+
+unmarked_queues()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	bottlenecks 20mbit bfifo limit 10000000
+	path --control dctcp_ref --load 0.5
+	named queue-unmarked "lowq-tc dctcp"
+	[ "${FULL:-}" ] || return 0
+	bottlenecks 20mbit "${RED[@]}"
+	path --control dctcp_ref --load 0.5
+	named queue-drops "lowq-tc dctcp"
+}
+declare_test unmarked_queues "" "a bottleneck that does not mark, under load; FULL=1: one that only drops"
+
+# --- healthy set-ups --------------------------------------------------------------
+
+# prepared CONTROL: both hosts as lowq-tc sets them up for it, as the default
+prepared()
+{
+	local host ecn=1
+
+	[ "$1" != prague ] || ecn=3
+	# for a restricted one the first namespace must allow that
+	sysctl -qw net.ipv4.tcp_allowed_congestion_control="$(sysctl -n net.ipv4.tcp_allowed_congestion_control) $1"
+	for host in h1 r; do
+		if [ "${FULL:-}" ]; then
+			in_ns "$host" "$LOWQ_TC" host "$1" --default -q --no-rehearsal 2>"$TMP/err" || fail "$(cat "$TMP/err")"
+		else
+			in_ns "$host" sysctl -qw net.ipv4.tcp_ecn="$ecn" net.ipv4.tcp_congestion_control="$1" || fail "no default $1"
+		fi
+	done
+}
+
+# sound CONTROL ADDRESS...: the default control works over a path whose bottleneck has its queue
+sound()
+{
+	local to
+
+	prepared "$1"
+	peer
+	for to in "${@:2}"; do
+		[ "$to" ] || continue	# only with FULL=1
+		TO=$to path --load 0.2
+		healthy
+		tells control "$1 at both ends"
+	done
+}
+
+sound_dctcp()
+{
+	dumbbell 1 1ms
+	bottlenecks 100mbit "${RED[@]}" ecn
+	sound dctcp_ref 10.0.0.1 fd00:0::1
+}
+declare_test sound_dctcp "" "healthy: dctcp_ref, IPv4 and IPv6"
+
+sound_ldcp()
+{
+	dumbbell 1 1ms
+	in_ns sw "$LOWQ_TC" ldcp egress --rate 100mbit --rtt 1ms --shape -q --no-rehearsal
+	in_ns r "$LOWQ_TC" ldcp eth0 --rate 100mbit --rtt 1ms --shape -q --no-rehearsal
+	sound ldcp 10.0.0.1 "${FULL:+fd00:0::1}"
+}
+declare_test sound_ldcp "" "healthy: ldcp over WRED, IPv4; FULL=1: IPv6"
+
+sound_prague()
+{
+	has_accecn || skip "no Accurate ECN"
+	dumbbell 1 10ms
+	bottlenecks 40mbit dualpi2
+	sound prague 10.0.0.1 fd00:0::1
+}
+declare_test sound_prague "" "healthy: prague over DualPI2, IPv4 and IPv6"
+
+sound_hpccpp()
+{
+	dumbbell 1 0
+	stamping egress p1
+	sound hpccpp 10.0.0.1 "${FULL:+fd00:0::1}"
+	tells telemetry "1 nodes stamped: 100 Mb/s"
+}
+declare_test sound_hpccpp "" "healthy: hpccpp, IPv4; FULL=1: IPv6"
+
+sound_roce()
+{
+	roce_dumbbell 1 1gbit 20us
+	modprobe roce_rcm
+	in_ns sw "$LOWQ_TC" roce egress --rate 1gbit -q --no-rehearsal || fail "lowq-tc roce"
+	peer
+	path --control roce
+	healthy
+	[ "${FULL:-}" ] || return 0
+	TO=fd00:0::1 path --control roce
+	healthy
+}
+declare_test sound_roce "" "healthy: RoCE with roce_rcm, IPv4; FULL=1: IPv6"
+
+sound_direct()
+{
+	local host
+
+	for_full
+	add_ns h1
+	add_ns r
+	net 1 h1 eth0 r eth0
+	for host in h1 r; do
+		shaper "$host" eth0 100mbit
+		in_ns "$host" tc qdisc add dev eth0 parent 1:1 handle 2: "${RED[@]}" ecn
+	done
+	sound dctcp_ref 10.0.1.254
+}
+declare_test sound_direct "" "healthy: dctcp_ref without a router between"
+
+sound_routers()
+{
+	for_full
+	two_routers
+	stamping egress p1
+	AT=sw2 stamping egress p1
+	sound hpccpp 10.0.0.1
+	tells telemetry "2 nodes stamped"
+}
+declare_test sound_routers "" "healthy: hpccpp through two routers that stamp"
+
+sound_tunnel()
+{
+	dumbbell 1 1ms
+	bottlenecks 100mbit "${RED[@]}" ecn
+	tunnel gre || skip "no GRE"
+	sound dctcp_ref "$TO"
+}
+declare_test sound_tunnel "" "healthy: dctcp_ref through a tunnel"
+
+sound_vlan()
+{
+	dumbbell 1 1ms
+	bottlenecks 100mbit "${RED[@]}" ecn
+	ip -n "${NSP}h1" link add v5 link eth0 type vlan id 5
+	ip -n "${NSP}sw" link add v5 link p1 type vlan id 5
+	ip -n "${NSP}h1" addr add 10.0.9.1/24 dev v5
+	ip -n "${NSP}sw" addr add 10.0.9.254/24 dev v5
+	ip -n "${NSP}h1" link set v5 up
+	ip -n "${NSP}sw" link set v5 up
+	ip -n "${NSP}h1" route add 10.0.0.0/24 via 10.0.9.254
+	sound dctcp_ref 10.0.0.1
+	[ "$(in_ns h1 cat /sys/class/net/v5/statistics/tx_packets)" -gt 100 ] || fail "not over the VLAN"
+}
+declare_test sound_vlan "" "healthy: dctcp_ref over a VLAN"
+
+sound_offloads()
+{
+	OFFLOADS=1 dumbbell 1 1ms
+	in_ns h1 ethtool -K eth0 gro on
+	in_ns r ethtool -K eth0 gro on
+	bottlenecks 100mbit "${RED[@]}" ecn
+	sound dctcp_ref 10.0.0.1
+}
+declare_test sound_offloads "" "healthy: dctcp_ref with TSO, GSO and GRO"
+
+# --- bad input, bad peers, sudden ends ----------------------------------------------
+
+# FAULTS ARGUMENT...
+faults()
+{
+	python3 -B "$SELFTESTS/programs/check_faults.py" "$@"
+}
+
+# picture: what lowq-check could have changed on both hosts
+picture()
+{
+	local host
+
+	for host in h1 r; do
+		echo "$host"
+		in_ns "$host" sysctl -a -r '^net\.(core|ipv[46])' 2>/dev/null | grep -v 'nf_conntrack_count'
+		ip -n "$NSP$host" -d -o addr
+		ip -n "$NSP$host" -4 route show table all
+		ip -n "$NSP$host" -6 route show table all | sed 's/ expires [0-9]*sec//'
+		ip -n "$NSP$host" rule
+		ip -n "$NSP$host" tcp_metrics
+		tc -n "$NSP$host" qdisc show
+		tc -n "$NSP$host" filter show dev eth0
+		! command -v nft >/dev/null || in_ns "$host" nft list ruleset
+	done
+	awk '{ print $1 }' /proc/modules
+	! command -v rdma >/dev/null || rdma resource show qp
+}
+
+# one that is unprivileged
+USER_IDS=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+
+wrong_use()
+{
+	dumbbell 1 0
+	picture >"$TMP/before"
+	says 2 "nohost.invalid" nohost.invalid --token secret
+	says 2 "not the name of a host" a..b --token secret
+	says 2 "no listener at 10.0.0.1 port 5388" 10.0.0.1 --token secret --control reno
+	[ ! "${FULL:-}" ] || says 2 "no listener at 10.0.7.7" 10.0.7.7 --token secret --control reno
+	says 2 "--token is missing" 10.0.0.1
+	says 2 "no device 'nodev0'" --device nodev0
+	ip -n "${NSP}h1" link add down0 type veth
+	says 2 "no device 'down0' that is up" --device down0
+	ip -n "${NSP}h1" link del down0
+	if [ "${FULL:-}" ]; then
+		says 2 "--load" 10.0.0.1 --token secret --load 31
+		says 2 "not a port" 10.0.0.1 --token secret --port 0
+		says 2 "not a name" --control 'a b'
+		says 2 "--listen goes with" --listen 10.0.0.1
+		says 2 "--nonsense" --nonsense
+	fi
+	AS=("${USER_IDS[@]}")
+	says 2 "cannot listen at port 80" --listen --port 80
+	AS=()
+	peer --control reno
+	says 2 "wrong token" 10.0.0.1 --token other --control reno
+	FROM=r says 2 "cannot listen at port 5388: Address already in use" --listen
+	picture >"$TMP/after"
+	diff "$TMP/before" "$TMP/after" || fail "it has changed something"
+}
+declare_test wrong_use "" "unknown host, no listener, wrong token, no such device: one line, nothing changed"
+
+other_listeners()
+{
+	local port=5401 text
+
+	add_ns h1
+	in_ns h1 python3 -B "$SELFTESTS/programs/check_faults.py" listeners &
+	wait_until listening h1 5413
+	for text in "another version of lowq-check (protocol 2, not 1)" "something else" "does not answer" "something else" \
+		"something else" "?[2Jgone?second line" "broke" "does not answer" "not understood" "has ended" "has ended" \
+		"does not answer" "not understood"; do
+		says 2 "$text" 127.0.0.1 --token secret --control reno --port "$port"
+		port=$((port + 1))
+	done
+}
+declare_test other_listeners "" "listeners of another version, or that are none: one line each"
+
+strangers()
+{
+	dumbbell 1 0
+	peer --control reno
+	in_ns h1 python3 -B "$SELFTESTS/programs/check_faults.py" strangers 10.0.0.1 secret || fail "strangers"
+	expect "what the listener says" "$(wc -l <"$TMP/listener")" -eq 2
+	between "memory of the listener, kB" "$(awk '/^VmHWM/ { print $2 }' "/proc/$LISTENER/status")" 1000 60000
+	path --control reno
+	healthy
+	grep -q '^lowq-check ADDRESS --token secret$' "$TMP/listener" || fail "no command for the other host"
+}
+declare_test strangers "" "a listener that gets random, long, deep and wrong messages, and idle connections"
+
+parsers()
+{
+	faults parsers
+}
+declare_test parsers "" "random packets and messages"
+
+timeout_ends()
+{
+	local token
+
+	add_ns h1
+	in_ns h1 "$LOWQ_CHECK" --listen --timeout 3 >"$TMP/listener" &
+	wait_until listening h1 5388
+	token=$(sed -n 's/^lowq-check ADDRESS --token \([0-9a-f]\{32\}\)$/\1/p' "$TMP/listener")
+	[ "$token" ] || fail "no token: $(cat "$TMP/listener")"
+	says 2 "wrong token" 127.0.0.1 --token "${token%?}" --control reno
+	check 127.0.0.1 --token "$token" --control reno
+	healthy
+	wait $! || fail "the listener fails at the end of its time"
+	says 2 "no listener" 127.0.0.1 --token "$token" --control reno
+}
+declare_test timeout_ends "" "a listener makes a token, and ends in time"
+
+no_root()
+{
+	dumbbell 1 1ms
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=3
+	AS=("${USER_IDS[@]}")
+	peer --control prague
+	path --control prague
+	healthy
+	skips "without root here"
+	AS=()
+	path --control prague
+	healthy
+	skips "without root at the peer"
+}
+declare_test no_root "" "without root at both ends, or at the peer: healthy, and says what it skipped"
+
+old_kernel()
+{
+	one_host
+	mkdir "$TMP/ipv4"
+	cat /proc/sys/net/ipv4/tcp_ecn >"$TMP/ipv4/tcp_ecn"
+	for name in tcp_available_congestion_control tcp_allowed_congestion_control tcp_congestion_control; do
+		cat "/proc/sys/net/ipv4/$name" >"$TMP/ipv4/$name"
+	done
+	# shellcheck disable=SC2016 # for the inner shell
+	AS=(unshare -m sh -c 'mount --bind "$0" /proc/sys/net/ipv4 && exec setarch --uname-2.6 "$@"' "$TMP/ipv4")
+	check --control prague
+	named kernel-without-accecn "Linux 2.6"
+	check --control dctcp_ref
+	healthy
+	AS=()
+}
+declare_test old_kernel "" "a kernel without Accurate ECN"
+
+killed()
+{
+	local calls client i part
+
+	dumbbell 1 1ms
+	stamping egress p1
+	peer
+	picture >"$TMP/before"
+	calls=$(in_ns h1 python3 -B "$SELFTESTS/programs/check_faults.py" kill 1 0 10.0.0.1 --token secret --control hpccpp --load 0.1 \
+		2>&1 >/dev/null)
+	expect "function calls" "$calls" -gt 5000
+	RANDOM=${LOWQ_SEED:-1}
+	for ((i = 0; i < ${FULL:+30} + 3; i++)); do
+		part=0.$((RANDOM % 90 + 10))
+		in_ns h1 python3 -B "$SELFTESTS/programs/check_faults.py" kill "$part" "$calls" 10.0.0.1 --token secret --control hpccpp \
+			--load 0.1 >/dev/null 2>&1
+		expect "status of one that is killed at $part" "$?" -eq 137
+	done
+	# the listener, in the midst of a check
+	for ((i = 0; i < ${FULL:+10} + 1; i++)); do
+		kill -KILL "$LISTENER"
+		wait_until eval '! listening r 5388'
+		peer
+		in_ns h1 "$LOWQ_CHECK" 10.0.0.1 --token secret --control hpccpp --load 0.1 >"$TMP/out" 2>"$TMP/err" &
+		client=$!
+		sleep "0.0$((RANDOM % 90 + 10))"
+		sleep "0.$((RANDOM % 4))"
+		kill -KILL "$LISTENER"
+		wait "$client"
+		RC=$?
+		mapfile -t FOUND <"$TMP/err"
+		[[ $RC -eq 2 && ${#FOUND[@]} -eq 1 && ${FOUND[0]} == "lowq-check: 10.0.0.1: "* ]] ||
+			fail "when the listener is killed: status $RC: ${FOUND[*]}"
+	done
+	picture >"$TMP/after"
+	diff "$TMP/before" "$TMP/after" || fail "it has left something"
+	peer
+	path --control hpccpp
+	healthy
+}
+declare_test killed "" "killed at random moments, either end: nothing is left, the other end says so"
+
+documented()
+{
+	local man=$LOWQ_ROOT/man/lowq-check.8
+
+	[ -e "$man" ] || skip "no manual here"
+	dumbbell 1 1ms
+	stamping egress p1
+	peer
+	in_ns h1 "$LOWQ_CHECK" --json 10.0.0.1 --token secret --control hpccpp --load 0.1 >"$TMP/check.json"
+	sed -n '/^\.Ss JSON/,/^\.Sh/s/^\.\(It \)\?Va //p' "$man" | tr -s ' ,.' '\n' | sort -u >"$TMP/documented"
+	jq -r 'keys[], (.findings[] | keys[]), (.host | keys[]), (.host.controls[] | keys[]), (.host.devices[] | keys[]),
+		(.measured[] | keys[])' "$TMP/check.json" | sort -u >"$TMP/printed"
+	comm -13 "$TMP/documented" "$TMP/printed" >"$TMP/missing"
+	[ ! -s "$TMP/missing" ] || fail "not in the manual: $(paste -sd' ' "$TMP/missing")"
+	# names of faults are the only lower-case words in quotes that have a hyphen
+	grep -ohE '"[a-z]+(-[a-z]+)+"' "$(faults package)"/{judge,verdicts}.py | tr -d '"' | sort -u | while read -r name; do
+		grep -q "^\.It Sy $name\b" "$man" || echo "$name"
+	done >"$TMP/missing"
+	[ ! -s "$TMP/missing" ] || fail "faults that the manual does not explain: $(paste -sd' ' "$TMP/missing")"
+	expect "version" "$("$LOWQ_CHECK" --version)" = "lowq-check $(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$LOWQ_ROOT/dkms.conf")"
+}
+declare_test documented "" "every key of the JSON and every fault is in the manual"
+
+completes()
+{
+	add_ns h1
+	expect "options" "$(in_ns h1 "$LOWQ_CHECK" --complete --li)" = --listen
+	expect "controls" "$(in_ns h1 "$LOWQ_CHECK" --complete --control ld)" = ldcp
+	expect "devices" "$(in_ns h1 "$LOWQ_CHECK" --complete -d lo)" = lo
+}
+declare_test completes "" "completion knows options, controls and devices"
+
+run_tests "$@"

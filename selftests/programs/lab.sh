@@ -1,0 +1,348 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Tests the lab from the host: exit status, isolation, time, repeatability and its own
+# error messages.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=../lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+LAB=$LOWQ_ROOT/scripts/lab
+
+# status WANT COMMAND...: checks the exit status; output is in $TMP/out and $TMP/err
+status()
+{
+	local want=$1 rc
+
+	shift
+	"$@" >"$TMP/out" 2>"$TMP/err"
+	rc=$?
+	[ "$rc" -eq "$want" ] || fail "$*: status $rc, expected $want: $(tail -n 3 "$TMP/err")"
+}
+
+# The wall time of a command in milliseconds
+wall_ms()
+{
+	local start
+
+	start=$(date +%s%N)
+	"$@" >/dev/null 2>&1
+	echo $((($(date +%s%N) - start) / 1000000))
+}
+
+passes_status_on()
+{
+	status 7 "$LAB" run -- sh -c 'exit 7'
+	status 0 "$LAB" run -- true
+	status 143 "$LAB" run -- sh -c 'kill -TERM $$'
+	status 127 "$LAB" run -- no-such-command
+}
+declare_test passes_status_on "" "the command's exit status comes back"
+
+streams()
+{
+	status 0 "$LAB" run -- sh -c 'echo out; echo err >&2; printf "a\tb\\r\n"'
+	expect "standard output" "$(head -n1 "$TMP/out")" = out
+	expect "bytes as written" "$(tail -n1 "$TMP/out" | od -An -c | tr -d ' \n')" = 'a\tb\r\n'
+	expect "standard error" "$(cat "$TMP/err")" = err
+	# much output, and a slow reader
+	status 0 "$LAB" run -- seq 200000
+	expect "lines" "$(wc -l <"$TMP/out")" -eq 200000
+}
+declare_test streams "" "stdout and stderr arrive separately, complete and unchanged"
+
+warn_fails()
+{
+	local dir=$TMP/warn
+
+	cp -r "$SELFTESTS/programs/lab_warn" "$dir"
+	make -s -C "$("$LAB" kdir)" ARCH=um SUBARCH=x86_64 M="$dir" modules >"$TMP/out" 2>&1 ||
+		fail "cannot build the module: $(cat "$TMP/out")"
+	chmod -R a+rX "$TMP"
+	status 123 "$LAB" run -- insmod "$dir/lab_warn.ko"
+	grep -q "as asked for" "$TMP/err" || fail "the warning is not shown"
+	status 0 "$LAB" run -- dmesg
+}
+declare_test warn_fails "" "a WARN in the kernel fails the run, whatever the command said"
+
+read_only_host()
+{
+	local mark=/usr/lowq-lab-was-here
+
+	status 0 "$LAB" run -- sh -c "touch $mark && test -e $mark && echo x >>/etc/passwd"
+	[ ! -e "$mark" ] || fail "$mark is on the host"
+	! grep -qx x /etc/passwd || fail "/etc/passwd was changed"
+	# not even through the guest's own mount of the host's root
+	"$LAB" run -- sh -c "mount -t hostfs none /mnt -o / && touch /mnt$mark" >/dev/null 2>&1
+	[ ! -e "$mark" ] || { rm -f "$mark"; fail "$mark is on the host, through a second mount"; }
+}
+declare_test read_only_host "" "touch /usr/x in the guest leaves the host untouched"
+
+out_dir()
+{
+	mkdir "$TMP/o"
+	status 0 "$LAB" run --out "$TMP/o" -- sh -c "echo kept >$TMP/o/file; echo no >$TMP/elsewhere"
+	expect "a file in --out" "$(cat "$TMP/o/file")" = kept
+	[ ! -e "$TMP/elsewhere" ] || fail "a file beside --out reached the host"
+}
+declare_test out_dir "" "only the --out directory is written"
+
+# least_ms COMMAND...: the least wall time of five: other work on this machine only adds to it
+least_ms()
+{
+	for _ in 1 2 3 4 5; do wall_ms "$@"; done | sort -n | head -n1
+}
+
+virtual_time()
+{
+	local trivial sleeping
+
+	trivial=$(least_ms "$LAB" run -- true)
+	expect "wall time of a trivial command, ms" "$trivial" -lt 3000
+	sleeping=$(least_ms "$LAB" run -- sleep 10)
+	expect "what 10 s of sleep add to it, ms" $((sleeping - trivial)) -lt 1000
+	expect "what 2 s of sleep take with --realtime, ms" "$(wall_ms "$LAB" run --realtime -- sleep 2)" -ge 2000
+}
+declare_test virtual_time "" "10 s of guest sleep add under 1 s; a trivial command takes under 3 s"
+
+# In virtual time programs take none.
+real_time()
+{
+	[ "${FULL:-}" ] || skip "with FULL=1: by the real clock other work on this machine counts"
+	"$LAB" run --realtime -- env FULL=1 selftests/programs/lowq_tc_undo.sh many_queues completes >"$TMP/real" ||
+		fail "$(grep -v '# SKIP' "$TMP/real")"
+	grep -E '^# 128' "$TMP/real"
+	expect "tests that were run" "$(grep '^ok' "$TMP/real" | grep -vc '# SKIP')" -eq 2
+}
+declare_test real_time "" "lowq-tc sets 128 queues in under 5 s, and completes in 0.15 s, by the real clock"
+
+# What must be the same in two runs: randomness, clock, ports, packets, marks
+fingerprint()
+{
+	# shellcheck disable=SC2016 # the guest expands
+	"$LAB" run --seed "$1" -- bash -c '
+		. selftests/lib/lib.sh
+		modprobe tcp_dctcp_ref
+		dumbbell 2 100us
+		in_ns sw tc qdisc add dev egress root handle 1: tbf rate 1gbit burst 3000 limit 1000000
+		in_ns sw tc qdisc add dev egress parent 1:1 red limit 1000000 min 15000 max 60000 avpkt 1000 burst 20 bandwidth 1gbit probability 0.1 ecn
+		serve r --cc dctcp_ref
+		in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --size 2M &
+		in_ns h1 flowgen rpc --to 10.0.0.1 --push --cc dctcp_ref --cdf selftests/lib/cdf/websearch.cdf --rate 500 --requests 10 --seed 3
+		wait $!
+		in_ns sw tc -s qdisc show dev egress
+		head -c 16 /dev/urandom | od -An -tx1; date +%N; echo $RANDOM; mktemp -u; cat /proc/sys/kernel/random/uuid
+		teardown 2>/dev/null' 2>&1 | grep -v "Killed"
+}
+
+same_seed()
+{
+	fingerprint 5 >"$TMP/a"
+	fingerprint 5 >"$TMP/b"
+	fingerprint 6 >"$TMP/c"
+	expect "lines of evidence" "$(wc -l <"$TMP/a")" -ge 15
+	cmp "$TMP/a" "$TMP/b" || fail "the same seed gave other bits: $(diff "$TMP/a" "$TMP/b" | head -n 4)"
+	! cmp -s "$TMP/a" "$TMP/c" || fail "another seed gave the same bits"
+}
+declare_test same_seed "" "the same seed gives the same bits, another seed does not"
+
+# clone DIR: copies the sources, with a cache of their own that shares only the kernel, and
+# builds modules and programs
+clone()
+{
+	mkdir -p "$1/cache" "$1/lowq"
+	tar -C "$LOWQ_ROOT" --exclude=./out --exclude=./.git --exclude='*.o' --exclude='*.ko' -cf - . |
+		tar -C "$1/lowq" -xf -
+	make -s -C "$1/lowq/selftests" clean
+	ln -s "$LOWQ_CACHE/kernel" "$1/cache/kernel"
+	make -s -C "$1/lowq/selftests" tools &&
+		LOWQ_CACHE=$1/cache "$1/lowq/scripts/lab" run -- true
+}
+
+# bench_row CHECKOUT OUT SCENARIO VARIANT ROW: a run of that checkout; its results are in OUT/SCENARIO
+bench_row()
+{
+	mkdir -p "$2/$3"
+	"$1/scripts/lab" run --mem 4G --out "$2/$3" -- bench/guest "$3" "$4" "$5" 1 /out >"$2/$3.log" 2>&1 ||
+		{ tail -n 3 "$2/$3.log"; return 1; }
+}
+
+# same_file A B: the same bytes
+same_file()
+{
+	cmp "$1" "$2" || fail "${2##*/} is not the same: $(cmp "$1" "$2" 2>&1)"
+}
+
+# This checkout, and a clone at another path. The clone's runs have a busy machine, since this
+# checkout's are made at the same time, another environment and umask, and a set-up that fails, draws
+# randomness and sleeps.
+two_clones()
+{
+	local B=$TMP/clone/at/a/path/much/longer/than/that/of/the/other f i here
+	local rows=(demo "" prague ldcp-short size=20000 dctcp)
+
+	LOWQ_CACHE=$(readlink -f "$("$LAB" kdir)/../../..")
+	export LOWQ_CACHE
+	clone "$B" >"$TMP/log" 2>&1 || fail "the clone: $(tail -n 3 "$TMP/log")"
+	for f in flowgen qdelay q_int.so; do
+		same_file "$LOWQ_ROOT/tools/bin/$f" "$B/lowq/tools/bin/$f"
+	done
+	for f in "$B"/cache/modules/*/*/updates/*.ko; do
+		same_file "$LOWQ_CACHE/${f#"$B/cache/"}" "$f"
+	done
+	# shellcheck disable=SC2016 # the guest expands
+	sed -i '0,/^fixed_start$/s||for i in 1 2 3; do ls /absent; head -c 99 /dev/urandom >/dev/null; done\nsleep 0.0123456\nfixed_start|' \
+		"$B/lowq/bench/guest"
+	! cmp -s "$LOWQ_ROOT/bench/guest" "$B/lowq/bench/guest" || fail "bench/guest is not disturbed"
+	for ((i = 0; i < ${#rows[@]}; i += 3)); do
+		bench_row "$LOWQ_ROOT" "$TMP/here" "${rows[@]:i:3}" & here=$!
+		(
+			umask 077
+			# shellcheck disable=SC2030 # for this run alone
+			export LOWQ_CACHE=$B/cache FILLER TERM=xterm-256color
+			FILLER=$(head -c 100000 /dev/zero | tr '\0' x)
+			bench_row "$B/lowq" "$B" "${rows[@]:i:3}"
+		) || fail "the clone's run of ${rows[i]}"
+		wait "$here" || fail "this checkout's run of ${rows[i]}"
+		for f in "$TMP/here/${rows[i]}"/*.*; do
+			[ "${f##*/}" = kernel.log ] || same_file "$f" "$B/${f#"$TMP/here/"}"
+		done
+		expect "status of ${rows[i]}" "$(jq -r .status "$TMP/here/${rows[i]}/result.json")" = ok
+	done
+}
+declare_test two_clones "" "a clone at another path, in another environment, builds the same files and prints the same digits"
+
+stale()
+{
+	local out=$TMP/bench result
+	local again=("$LOWQ_ROOT/bench/run" --out "$out" --cc dctcp --exact --variant size=20000 ldcp-short)
+
+	"${again[@]}" >"$TMP/log" 2>&1 || fail "bench/run: $(tail -n 3 "$TMP/log")"
+	result=$(echo "$out"/runs/*/dctcp/1/result.json)
+	jq '.metrics.rpc_p50_us = 1' "$result" >"$TMP/r" && cp "$TMP/r" "$result"
+	"${again[@]}" >"$TMP/log" 2>&1
+	expect "a result of the same sources is kept" "$(jq .metrics.rpc_p50_us "$result")" = 1
+	jq '.tools = "other" | .metrics.rpc_p50_us = 1' "$result" >"$TMP/r" && cp "$TMP/r" "$result"
+	"${again[@]}" >"$TMP/log" 2>&1
+	expect "one of other sources is made again" "$(jq .metrics.rpc_p50_us "$result")" != 1
+}
+declare_test stale "" "bench/run: what other sources made is run again, what these made is kept"
+
+fast_link()
+{
+	# htb's 100 Gb/s with one packet of burst, filled by reno flows over drop-tail
+	local share
+
+	status 0 "$LAB" run -- bash -c '
+		. selftests/lib/lib.sh
+		modprobe tcp_dctcp_ref
+		dumbbell 1 20us
+		in_ns sw tc qdisc add dev egress root handle 1: htb default 1 direct_qlen 100000
+		in_ns sw tc class add dev egress parent 1: classid 1:1 htb rate 100gbit ceil 100gbit burst 1514 cburst 1514 quantum 1514
+		in_ns sw tc qdisc add dev egress parent 1:1 red limit 10000000 min 160000 max 161500 avpkt 1514 burst 107 bandwidth 30gbit probability 1 ecn
+		serve r --cc dctcp_ref
+		in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp_ref --size 400M
+		teardown 2>/dev/null'
+	# a frame of 1514 bytes carries 1448 bytes of payload
+	share=$(jq -s 'map(select(.type == "flow"))[0].goodput_bps * 1514 / 1448 / 1e11' "$TMP/out")
+	expect "share of 100 Gb/s carried" "$share" -ge 0.98
+}
+declare_test fast_link "" "a 100 Gb/s link carries 98 % of 100 Gb/s or more"
+
+as_nobody()
+{
+	local cache=$TMP/cache build tree
+
+	[ "$(id -u)" -eq 0 ] || skip "is not root, so is an ordinary user already"
+	# build what the user would build
+	build=$(readlink -f "$("$LAB" kdir)/..")
+	tree=$(dirname "$(dirname "$build")")
+	mkdir -p "$cache/kernel/$(basename "$build")/build" "$cache/modules"
+	cp "$build"/{complete,release} "$cache/kernel/$(basename "$build")/"
+	cp "$build/build/linux" "$cache/kernel/$(basename "$build")/build/"
+	ln -s "$cache/kernel/$(basename "$build")" "$cache/kernel/7.3-virtual"
+	cp -r "$tree/modules/$(basename "$build")" "$cache/modules/"
+	rm -rf "$cache/modules/$(basename "$build")/work"
+	# this checkout may be where other users have no access, such as below /root
+	mkdir "$TMP/project"
+	cp -r "$LOWQ_ROOT"/{scripts,include,roce,Kbuild,dkms.conf,*.c} "$TMP/project/"
+	chmod -R a+rX "$TMP/project"
+	chmod 755 "$TMP"
+	chown -R nobody "$cache"
+	# shellcheck disable=SC2016 # the guest expands
+	status 7 setpriv --reuid nobody --regid nogroup --clear-groups \
+		env HOME="$TMP" LOWQ_CACHE="$cache" "$TMP/project/scripts/lab" run -- \
+		sh -c 'modprobe tcp_dctcp_ref && test "$(id -u)" = 0 && exit 7'
+}
+declare_test as_nobody "" "it works for an unprivileged user"
+
+# cpus_of FOLDER: the CPUs of the guest whose temporary files are there
+cpus_of()
+{
+	taskset -cp "$(pgrep -f "^bwrap .*$1/" | head -n1)" | sed 's/.*: //'
+}
+
+own_cpu()
+{
+	local own=$TMP/own n spin=(sh -c 'echo up; while :; do :; done')
+
+	[ "$(nproc)" -ge 2 ] || skip "one CPU"
+	# other labs, with another cache, do not count
+	mkdir -p "$own"/{a,b,cache}
+	find "$(dirname "$(dirname "$(readlink -f "$("$LAB" kdir)/..")")")" -mindepth 1 -maxdepth 1 ! -name cpus -exec ln -s {} "$own/cache" \;
+	for n in a b; do
+		TMPDIR=$own/$n LOWQ_CACHE=$own/cache "$LAB" run --timeout 60 -- "${spin[@]}" >"$own/out.$n" 2>&1 &
+	done
+	for n in a b; do
+		wait_until grep -q up "$own/out.$n"
+		[[ $(cpus_of "$own/$n") =~ ^[0-9]+$ ]] || fail "CPUs of lab $n: $(cpus_of "$own/$n")"
+	done
+	expect "CPU of one lab" "$(cpus_of "$own/a")" != "$(cpus_of "$own/b")"
+	kill %1 %2
+	wait
+}
+declare_test own_cpu "" "a guest stays on one CPU, and two at once on different ones"
+
+times_out()
+{
+	local ms
+
+	ms=$(wall_ms "$LAB" run --timeout 2 -- sh -c 'while :; do :; done')
+	expect "wall time with --timeout 2, ms" "$ms" -le 8000
+	status 124 "$LAB" run --timeout 1 -- sh -c 'while :; do :; done'
+}
+declare_test times_out "" "--timeout ends a run that spins"
+
+interrupted()
+{
+	local pid tmp=$TMP/left
+
+	mkdir "$tmp"
+	TMPDIR=$tmp "$LAB" run -- sh -c 'echo up; while :; do :; done' >"$TMP/out" &
+	pid=$!
+	wait_until grep -q up "$TMP/out"
+	kill -TERM "$pid"
+	wait "$pid"
+	# [l]: so that the pattern does not match the process that searches for it
+	wait_until sh -c "! pgrep -f '${tmp/%left/[l]eft}'"
+	[ -z "$(ls -A "$tmp")" ] || fail "left behind: $(ls -A "$tmp")"
+}
+declare_test interrupted "" "an interrupted run leaves no process and no file"
+
+wrong_usage()
+{
+	local args
+
+	for args in "run" "run true" "run --seed x -- true" "run --mem lots -- true" "run --smp 2 -- true" \
+		"run --out /no/such/dir -- true" "run --kernel seven -- true" "build --kernel /no/such/tree" \
+		"frobnicate" "run --frobnicate -- true" "run --seed"; do
+		# shellcheck disable=SC2086 # words
+		status 2 "$LAB" $args
+		expect "lines of error for: lab $args" "$(wc -l <"$TMP/err")" -eq 1
+	done
+	mkdir "$TMP/empty"
+	status 125 env LOWQ_CACHE="$TMP/other-cache" "$LAB" build --kernel "$TMP/empty"
+	grep -q "unsupported kernel" "$TMP/err" || fail "does not say that the kernel is unsupported"
+}
+declare_test wrong_usage "" "wrong usage: one line, status 2, nothing done"
+
+run_tests "$@"

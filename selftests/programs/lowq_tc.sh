@@ -1,0 +1,990 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# lowq-tc: what it computes and prints, what it sets and puts back, what it
+# refuses, and that a failure half-way leaves nothing behind.
+#
+# Covers D1, D11, D17. Everything happens in network namespaces of its own; the
+# one thing outside, the list of allowed congestion controls, is put back.
+# Parts whose queue the kernel lacks are skipped.
+#
+# LOWQ_TC names the script to test (default: ../scripts/lowq-tc, or the installed one).
+
+# shellcheck source=lowq_tc_lib.sh
+. "$(dirname "$0")/lowq_tc_lib.sh"
+
+same() {	# EXPECTED GOT WHAT
+	[[ $1 == "$2" ]] && return
+	diff <(printf '%s\n' "$1") <(printf '%s\n' "$2")
+	fail "$3 differs"
+}
+
+# What a change could show in.
+picture() {
+	tcn -d qdisc show | sed 's/ refcnt [0-9]*//'
+	tcn class show dev lq0
+	tcn filter show dev lq0
+	ipn -d -o link show | grep -oE '^[0-9]+: [^:]+|qlen [0-9]+|gso_max_segs [0-9]+'
+	ipn route show | sed 's/ linkdown//'	# the carrier comes when it comes
+	ipn -6 route show | sed '/^fe80::/d; s/ expires [0-9]*sec//; s/ linkdown//'
+	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control
+	sysctl "$allowed_key"
+	find "$LOWQ_STATE_DIR" -name '*.json' -exec cat {} + 2>/dev/null
+}
+
+# Two devices of the namespace a: lq0 with one queue, lqm with four.
+fresh() {
+	rm -rf "$LOWQ_STATE_DIR"
+	ip netns add "$ns" && ip netns add "${NSP}b" &&
+	ipn link add name lq0 type veth peer name lq1 netns "${NSP}b" &&
+	ipn link add name lqm numtxqueues 4 numrxqueues 4 type veth peer name lqp \
+		numtxqueues 4 numrxqueues 4 &&
+	ipn addr add 10.71.0.1/24 dev lq0 &&
+	ipn addr add fd71::1/64 dev lq0 nodad &&
+	ip -n "${NSP}b" addr add 10.71.0.2/24 dev lq1 &&
+	ip -n "${NSP}b" addr add fd71::2/64 dev lq1 nodad &&
+	ipn link set dev lq0 up && ipn link set dev lqm up && ipn link set dev lqp up &&
+	ip -n "${NSP}b" link set dev lq1 up
+}
+
+setup() {
+	need_veth
+	fresh || fail 'no fresh namespaces'
+}
+
+have_qdisc() {	# KIND ARGUMENTS...
+	unshare -n tc qdisc add dev lo root "$@" 2>/dev/null
+}
+have_red() {
+	have_qdisc red limit 100000 min 3000 max 3000 avpkt 1500 burst 2 bandwidth 1gbit ecn
+}
+have_cls() {
+	unshare -n sh -c 'tc qdisc add dev lo root handle 1: htb &&
+		tc filter add dev lo parent 1: protocol ip u32 match ip dsfield 0x28 0xfc classid 1:1' 2>/dev/null
+}
+
+# --- numbers ----------------------------------------------------------------
+
+declare_test t_threshold "D1" 'K is the first whole packet above RTT*C/7, at least 4, from rate, RTT and MTU'
+t_threshold() {
+	local rate rtt mtu want k bytes
+
+	# rate rtt mtu -> K in packets, bytes
+	while read -r rate rtt mtu k bytes; do
+		[[ $rate ]] || continue
+		ipn link set dev lq0 mtu "$mtu"
+		must dctcp lq0 --rate "$rate" --rtt "$rtt" --no-tso --dry-run --json
+		want=$(jq -c '[.params.k_packets, .params.k_bytes]' <<<"$out")
+		same "[$k,$bytes]" "$want" "K for $rate, $rtt, mtu $mtu"
+	done <<-END
+		10gbit   100us   1500  12    18168
+		10gbit   100us   9000  4     36056
+		1gbit    100us   1500  4     6056
+		1gbit    10ms    1500  118   178652
+		40gbit   50us    1500  24    36336
+		100gbit  100us   1500  118   178652
+		100gbit  20us    1500  24    36336
+		400gbit  12.5us  1500  59    89326
+		2.5gbit  300us   1500  9     13626
+		1000mbit 0.01s   1500  118   178652
+	END
+	# exactly on a packet: above means one more
+	ipn link set dev lq0 mtu 1486
+	must dctcp lq0 --rate 8gbit --rtt 105us --no-tso --dry-run --json
+	same 11 "$(jq .params.k_packets <<<"$out")" 'K where RTT*C/7 is 10 packets'
+}
+
+declare_test t_formula "D1" 'the report shows the formula with its numbers'
+t_formula() {
+	must dctcp lq0 --rate 10gbit --rtt 100us --dry-run
+	[[ $err == *"K > RTT*C/7 = 100us * 10gbit / 7 = 17857 bytes = 11.79 packets of 1514 bytes"* ]] ||
+		fail "no formula in: $err"
+	[[ $err == *"K = 55 packets = 83270 bytes = 66.616us, with 12 for RTT*C/7"* ]] || fail "no K in: $err"
+	must dctcp lq0 --rate 10gbit --rtt 100us --no-tso --dry-run
+	[[ $err == *"K = 12 packets = 18168 bytes = 14.535us"* ]] || fail "no K in: $err"
+}
+
+declare_test t_offloads "D1 L1" 'thresholds have room for what TSO sends, and coalescing holds back, at once'
+t_offloads() {
+	local k
+
+	# packets: 12 + 43 that gso_max_size of 65536 bytes holds; 12 + 8, the path, at 1 Gb/s: 4 + 9
+	while read -r k words; do
+		[[ $k ]] || continue
+		# shellcheck disable=SC2086 # words are words
+		must $words --rtt 100us --dry-run --json
+		same "$k" "$(jq -c "[.params | .k_packets // empty, .min_bytes // empty, .max_bytes // empty] | map(if . > 1000 then . / 1514 else . end)" <<<"$out")" "thresholds of $words"
+	done <<-END
+		[55] dctcp lq0 --rate 10gbit
+		[12] dctcp lq0 --rate 10gbit --gso-segs 1
+		[12] dctcp lq0 --rate 10gbit --no-tso
+		[97] dctcp lq0 --rate 10gbit --coalesce 50us
+		[13] dctcp lq0 --rate 1gbit
+		[55] segregate lq0 --rate 10gbit
+		[6,42] ldcp lq0 --rate 10gbit
+		[27,63] ldcp lq0 --rate 10gbit --coalesce 50us
+	END
+}
+
+# --- dry run ----------------------------------------------------------------
+
+# How every tree on lq0 at 1 Gb/s begins
+readonly shaped="tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
+tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514"
+
+dry() {	# WHAT EXPECTED ARGUMENTS...
+	must "${@:3}" --dry-run -q
+	same "$2" "$out" "$1"
+}
+
+declare_test t_dry_dctcp "" 'dry run: dctcp, shaped, exact text'
+t_dry_dctcp() {
+	dry dctcp "tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
+tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 10gbit ceil 10gbit burst 1514 cburst 1514 quantum 1514
+tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: red limit 1514000 min 98410 max 98410 avpkt 1514 burst 65 bandwidth 10gbit probability 1 ecn" \
+		dctcp lq0 --rate 10gbit --k 65
+	dry 'dctcp at 100 Gb/s, nodrop' "tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
+tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 100gbit ceil 100gbit burst 2500 cburst 2500 quantum 1514
+tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: red limit 500000 min 100000 max 100000 avpkt 1516 burst 66 bandwidth 34gbit probability 1 ecn nodrop" \
+		dctcp lq0 --rate 100gbit --k 100000b --limit 500000b --nodrop --shape-burst 2500b
+}
+
+declare_test t_dry_engines "" 'dry run: dctcp on codel, fq_codel and fq, exact text'
+t_dry_engines() {
+	local frame="$shaped
+tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1:"
+
+	dry codel "$frame codel limit 1000 target 5000us interval 100000us ecn ce_threshold 243us" \
+		dctcp lq0 --rate 1gbit --k 20 --aqm codel
+	dry fq_codel "$frame fq_codel limit 1000 target 5000us interval 100000us ecn ce_threshold 243us" \
+		dctcp lq0 --rate 1gbit --k 20 --aqm fq_codel
+	dry fq "$frame fq limit 1000 flow_limit 1000 ce_threshold 50us" \
+		dctcp lq0 --rate 1gbit --k 50us --aqm fq
+}
+
+declare_test t_dry_red "" 'dry run: red and fifo, exact text'
+t_dry_red() {
+	local frame="$shaped
+tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1:"
+
+	dry red "$frame red limit 1514000 min 15140 max 45420 avpkt 1514 burst 17 bandwidth 1gbit probability 0.1 ecn" \
+		red lq0 --rate 1gbit --min 10 --max 30
+	! lt red lq0 --rate 1gbit --min 10 --max 30 --probability 1 --limit 2mb --burst 40 --harddrop --no-ecn \
+		--dry-run -q || fail 'red --harddrop --no-ecn was accepted'
+	dry 'red, probability 1' "$frame red limit 2097152 min 15140 max 45420 avpkt 1514 burst 40 bandwidth 1gbit probability 0.99999999 ecn harddrop" \
+		red lq0 --rate 1gbit --min 10 --max 30 --probability 1 --limit 2mb --burst 40 --harddrop
+	dry pfifo "$frame pfifo limit 100" fifo lq0 --rate 1gbit --limit 100
+	dry bfifo "$frame bfifo limit 1048576" fifo lq0 --rate 1gbit --limit 1mb
+}
+
+declare_test t_dry_mq "" 'dry run: every queue of a multi-queue device, exact text'
+t_dry_mq() {
+	dry mq "tc -n $ns qdisc add dev lqm root handle 10f0: mq
+tc -n $ns qdisc add dev lqm parent 10f0:1 handle 10f1: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+tc -n $ns qdisc add dev lqm parent 10f0:2 handle 10f2: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+tc -n $ns qdisc add dev lqm parent 10f0:3 handle 10f3: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+tc -n $ns qdisc add dev lqm parent 10f0:4 handle 10f4: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn" \
+		dctcp lqm --k 20 --no-shape
+	dry 'mq, shaped' "tc -n $ns qdisc add dev lqm root handle 10f0: htb default 1
+tc -n $ns class add dev lqm parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514
+tc -n $ns qdisc add dev lqm parent 10f0:1 handle 10f1: pfifo limit 1000" \
+		fifo lqm --rate 1gbit --shape
+}
+
+declare_test t_dry_segregate "D17" 'dry run: a queue for one DSCP, IPv4 and IPv6, exact text'
+t_dry_segregate() {
+	dry segregate "$shaped
+tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: ets bands 2 quanta 4542 1514 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+tc -n $ns qdisc add dev lq0 parent 10f1:1 red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+tc -n $ns qdisc add dev lq0 parent 10f1:2 bfifo limit 757000
+tc -n $ns filter add dev lq0 parent 10f1: protocol ip pref 1 u32 match ip dsfield 0x28 0xfc classid 10f1:1
+tc -n $ns filter add dev lq0 parent 10f1: protocol ipv6 pref 2 u32 match ip6 priority 0x28 0xfc classid 10f1:1" \
+		segregate lq0 --rate 1gbit --k 20 --share 75% --rest-limit 500
+	dry 'segregate, prio, ef' "$shaped
+tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+tc -n $ns qdisc add dev lq0 parent 10f1:1 red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+tc -n $ns qdisc add dev lq0 parent 10f1:2 bfifo limit 1514000
+tc -n $ns filter add dev lq0 parent 10f1: protocol ip pref 1 u32 match ip dsfield 0xb8 0xfc classid 10f1:1
+tc -n $ns filter add dev lq0 parent 10f1: protocol ipv6 pref 2 u32 match ip6 priority 0xb8 0xfc classid 10f1:1" \
+		segregate lq0 --rate 1gbit --k 20 --sched prio --dscp ef
+}
+
+declare_test t_dry_changes_nothing "" 'dry run: changes nothing, leaves no record, works inside the namespace'
+t_dry_changes_nothing() {
+	local before inside
+
+	before=$(picture)
+	must dctcp lq0 --rate 1gbit --k 20 --gso-segs 1 --dry-run
+	must dctcp lq0 --rate 1gbit --k 20 --dry-run --json
+	must host reno --default --route 10.71.0.0/24 --dry-run
+	same "$before" "$(picture)" 'the picture'
+	[[ ! -e $LOWQ_STATE_DIR ]] || fail 'a dry run made a record'
+	inside=$(in_ns a "$LOWQ_TC" dctcp lq0 --rate 1gbit --k 20 --dry-run -q)
+	must dctcp lq0 --rate 1gbit --k 20 --dry-run -q
+	same "${out//-n $ns /}" "$inside" 'the plan inside the namespace'
+}
+
+declare_test t_json "" 'plan, result, show and list are valid JSON'
+t_json() {
+	must fifo lq0 --rate 1gbit --dry-run --json
+	jq -e '.status == "planned" and .profile == "fifo" and (.commands | length) == 3' \
+		<<<"$out" >/dev/null || fail "plan: $out"
+	must fifo lq0 --rate 1gbit --json
+	jq -e '.status == "applied" and .device == "lq0"' <<<"$out" >/dev/null || fail "result: $out"
+	must show --json
+	jq -e 'length == 1 and .[0].profile == "fifo" and .[0].set' <<<"$out" >/dev/null ||
+		fail "show: $out"
+	must reset lq0 --json
+	jq -e '.status == "applied"' <<<"$out" >/dev/null || fail "reset: $out"
+	must host show --json
+	jq -e '.sysctl.tcp_ecn' <<<"$out" >/dev/null || fail "host show: $out"
+	must list --json
+	jq -e '.profiles | map(.profile) | index("dctcp")' <<<"$out" >/dev/null || fail "list: $out"
+}
+
+# --- refused ----------------------------------------------------------------
+
+refused() {	# EXPECTED-PART ARGUMENTS...
+	local want=$1 before
+
+	shift
+	before=$(picture)
+	refused_so "$want" "$@" && same "$before" "$(picture)" "after '$*' the picture"
+}
+
+refused_so() {	# the same without looking at the picture
+	local want=$1
+
+	shift
+	! lt "$@" || fail "accepted: $*"
+	[[ $rc == 2 ]] || fail "$*: exit status $rc"
+	[[ $err && $err != *$'\n'* ]] || fail "$*: not one line: $err"
+	[[ ! $out ]] || fail "$*: spoke on stdout: $out"
+	[[ $err == *"$want"* ]] || fail "$*: '$err' does not say '$want'"
+}
+
+# Something stays because someone else changed it: status 1, one line, all as it was
+left() {	# EXPECTED-PART ARGUMENTS...
+	local want=$1
+
+	shift
+	! lt "$@" || fail "$*: says that all is put back"
+	[[ $rc == 1 ]] || fail "$*: exit status $rc"
+	[[ $err && $err != *$'\n'* ]] || fail "$*: not one line: $err"
+	[[ $err == *"$want"* ]] || fail "$*: '$err' does not say '$want'"
+}
+
+# A table of them: EXPECTED-PART | ARGUMENTS
+# Without FULL=1 every fourth line, since each starts lowq-tc
+refused_all() {	# TABLE
+	local before qdiscs want line n=0
+	local -a args
+
+	before=$(picture)
+	qdiscs=$(tcn qdisc show)
+	while IFS= read -r line; do
+		[[ ${FULL:-} || $((n++ % 4)) -eq 0 ]] || continue
+		want=${line%% |*}
+		eval "args=(${line#"$want"*|})"
+		refused_so "$want" "${args[@]}"
+		[[ $qdiscs == "$(tcn qdisc show)" ]] || fail "$line: changed a queue"
+	done <<<"$1"
+	same "$before" "$(picture)" 'after all of them the picture'
+}
+
+declare_test t_refused "" 'nonsense is refused with one line and status 2, and changes nothing'
+t_refused() {
+	refused_all "$(cat <<-END
+		no device 'nosuch0' | dctcp nosuch0 --rate 10gbit --rtt 100us
+		no device | dctcp 'a;b' --rate 10gbit --rtt 100us
+		unknown profile 'frobnicate' | frobnicate lq0
+		on which device | dctcp
+		what to do |
+		what is 'lq1' | dctcp lq0 lq1 --rate 1gbit --k 3
+		a rate needs a unit | dctcp lq0 --rate 10000 --rtt 100us
+		unknown unit 'mbps' | dctcp lq0 --rate 10mbps --rtt 100us
+		not a rate | dctcp lq0 --rate fast --rtt 100us
+		not a rate | dctcp lq0 --rate=-1gbit --rtt 100us
+		out of range | dctcp lq0 --rate 0gbit --rtt 100us
+		out of range | dctcp lq0 --rate 5tbit --rtt 100us
+		a time needs a unit | dctcp lq0 --rate 10gbit --rtt 100
+		unknown unit 'min' | dctcp lq0 --rate 10gbit --rtt 1min
+		out of range | dctcp lq0 --rate 10gbit --rtt 10s
+		must not be 0 | dctcp lq0 --rate 10gbit --k 0
+		not a length of queue | dctcp lq0 --rate 10gbit --k 1.5
+		not a length of queue | dctcp lq0 --rate 10gbit --k many
+		not a length of queue | dctcp lq0 --rate 10gbit --k -5
+		must be at least one packet below it | dctcp lq0 --rate 10gbit --k 100 --limit 50
+		must be at least one packet below it | dctcp lq0 --rate 10gbit --k 100 --limit 100
+		must not be 0 | dctcp lq0 --rate 10gbit --k 10 --limit 0
+		more than 4 GB | dctcp lq0 --rate 10gbit --k 10 --limit 9999999kb
+		the most is 512 MB | dctcp lq0 --rate 10gbit --k 800000kb
+		less than 512 MB | red lq0 --rate 10gbit --min 5 --max 800000kb
+		too far above | red lq0 --rate 10gbit --min 5 --max 250000kb --probability 0.01
+		give --rtt | dctcp lq0 --rate 10gbit
+		no line rate of its own | dctcp lq0 --rtt 100us
+		give --rate | dctcp lq0 --no-shape --rtt 100us
+		contradict | dctcp lq0 --rate 1gbit --k 5 --shape --no-shape
+		--shape needs --rate | dctcp lq0 --shape --k 5
+		--shape-burst needs a shaper | dctcp lq0 --no-shape --k 5 --shape-burst 5
+		red, codel, fq_codel or fq | dctcp lq0 --rate 1gbit --k 5 --aqm blue
+		--coalesce is for a K that is computed | dctcp lq0 --rate 1gbit --k 5 --coalesce 50us
+		--no-tso is for a K that is computed | dctcp lq0 --rate 1gbit --k 5 --no-tso
+		--coalesce is for thresholds that are computed | ldcp lq0 --rate 1gbit --min 5 --max 9 --coalesce 50us
+		--nodrop goes with --aqm red | dctcp lq0 --rate 1gbit --k 5 --aqm fq --nodrop
+		give --rate | dctcp lq0 --no-shape --k 5 --aqm fq
+		a time needs --rate | dctcp lq0 --no-shape --k 50us
+		--k needs a value | dctcp lq0 --rate 1gbit --k
+		unknown option '--bogus' | dctcp lq0 --rate 1gbit --bogus
+		takes no value | dctcp lq0 --rate 1gbit --k 3 --shape=yes
+		--min does not go with 'dctcp' | dctcp lq0 --rate 1gbit --k 5 --min 3
+		--rtt does not go with 'fifo' | fifo lq0 --rate 1gbit --rtt 1ms
+		give --max | red lq0 --rate 1gbit --min 5
+		is above --max | red lq0 --rate 1gbit --min 50 --max 5
+		a probability is | red lq0 --rate 1gbit --min 5 --max 50 --probability 1.5
+		a probability is | red lq0 --rate 1gbit --min 5 --max 50 --probability 0.0
+		must be at least 6 packets | red lq0 --rate 1gbit --min 5 --max 50 --burst 1
+		do not go with --no-ecn | red lq0 --rate 1gbit --min 5 --max 50 --no-ecn --nodrop
+		less than one packet | fifo lq0 --rate 1gbit --limit 100b
+		not a DSCP | segregate lq0 --rate 1gbit --k 5 --dscp 64
+		not a DSCP | segregate lq0 --rate 1gbit --k 5 --dscp gold
+		must be 1 to 99 | segregate lq0 --rate 1gbit --k 5 --share 100
+		ets or prio | segregate lq0 --rate 1gbit --k 5 --sched rr
+		--share goes with --sched ets | segregate lq0 --rate 1gbit --k 5 --sched prio --share 20
+		must not be 0 | dctcp lq0 --rate 1gbit --k 5 --gso-segs 0
+		which device | reset
+		no device 'nosuch0' | reset nosuch0
+		no device 'nosuch0' | show nosuch0
+		not both | reset lq0 --all
+		no network namespace | show -n "nowhere"
+	END
+	)"
+}
+
+declare_test t_refused_host "" 'host: nonsense is refused with one line and status 2, and changes nothing'
+t_refused_host() {
+	refused_all "$(cat <<-END
+		no congestion control 'nosuchcc' | host nosuchcc
+		is not the name | host 'x;y'
+		which congestion control | host
+		not a prefix | host reno --route junk
+		not a prefix | host reno --route 10.0.0.0/64
+		there is no way to it | host reno --route 198.51.100.0/24
+		need --route | host reno --initcwnd 10
+		must not be 0 | host reno --route 10.71.0.0/24 --initcwnd 0
+		--rate does not go with | host reno --rate 1gbit
+	END
+	)"
+}
+
+declare_test t_refused_queue "" 'a queue or option that the kernel lacks is refused before anything changes'
+t_refused_queue() {
+	if have_red; then
+		# A kernel with everything: let tc play one without.
+		# shellcheck disable=SC2016 # the wrapper expands
+		wrapped tc 'case " $* " in
+			*" red limit "*) echo "Error: Specified qdisc kind is unknown." >&2; exit 2 ;; esac'
+		PATH=$TMP/wrapped:$PATH
+	fi
+	refused "this kernel has no 'red' queue" dctcp lq0 --rate 1gbit --k 20
+}
+
+# --- set, show, put back ----------------------------------------------------
+
+round_trip() {	# DEV ROOT-KIND LEAF-KIND ARGUMENTS...: set, look, reset, compare
+	local dev=$1 root=$2 leaf=$3 before
+
+	shift 3
+	before=$(picture)
+	must "$@"
+	[[ $(tcn -j qdisc show dev "$dev" | jq -r '.[] | select(.root).kind') == "$root" ]] ||
+		fail "$*: the root is not $root"
+	[[ $(tcn qdisc show dev "$dev") == *"qdisc $leaf "* ]] || fail "$*: no $leaf"
+	must show "$dev" --json
+	jq -e --arg l "$leaf" '.[0].set and (.[0].queues | map(.kind) | index($l))' <<<"$out" >/dev/null ||
+		fail "show: $out"
+	must show "$dev"
+	[[ $out == "$dev: $1"* ]] || fail "show: $out"
+	must reset "$dev"
+	same "$before" "$(picture)" "after reset of '$*' the picture"
+}
+
+declare_test t_fifo "" 'fifo: set, show, reset'
+t_fifo() {
+	have_qdisc htb || skip 'no htb'
+	round_trip lq0 htb pfifo fifo lq0 --rate 1gbit &&
+	round_trip lq0 htb bfifo fifo lq0 --rate 1gbit --limit 1mb --gso-segs 1 &&
+	round_trip lq0 pfifo pfifo fifo lq0 --no-shape
+}
+
+declare_test t_mq "" 'every queue of a multi-queue device: set, show, reset'
+t_mq() {
+	round_trip lqm mq pfifo fifo lqm --no-shape
+	must fifo lqm --no-shape
+	same 4 "$(tcn qdisc show dev lqm | grep -c pfifo\ )" 'number of queues'
+	must reset lqm
+}
+
+declare_test t_dctcp "D1" 'dctcp on red: set, show, reset; the kernel has min = max = K, weight 1/2'
+t_dctcp() {
+	have_red || skip 'no red'
+	round_trip lq0 htb red dctcp lq0 --rate 10gbit --rtt 100us &&
+	round_trip lq0 htb red dctcp lq0 --rate 100gbit --k 200 --limit 8mb --nodrop &&
+	round_trip lq0 red red dctcp lq0 --no-shape --k 20 &&
+	round_trip lqm mq red dctcp lqm --no-shape --k 20
+	must dctcp lq0 --rate 10gbit --rtt 100us --no-tso
+	same '[18168,18168,true,1]' "$(tcn -d -j qdisc show dev lq0 | jq -c '.[] |
+		select(.kind == "red").options | [.min, .max, .ecn, .ewma]')" 'red'
+}
+
+declare_test t_red_probability "" 'red: a probability of 1 arrives as 1'
+t_red_probability() {
+	have_red || skip 'no red'
+	must red lq0 --rate 10gbit --min 10 --max 30 --probability 1
+	same 1 "$(tcn -d -j qdisc show dev lq0 | jq '.[] | select(.kind == "red").options.probability')" \
+		probability
+	# thresholds around which tc's estimate of the weight fails
+	local q
+
+	for q in '1 1' '1 100' '2 3' '100b 200b' '1000 4000'; do
+		must red lq0 --rate 10gbit --min "${q% *}" --max "${q#* }"
+	done
+	for q in 1 1515b 4000b 5000; do
+		must dctcp lq0 --rate 10gbit --k "$q"
+		same 1 "$(tcn -d -j qdisc show dev lq0 | jq '.[] | select(.kind == "red").options.ewma')" \
+			"weight for K $q"
+	done
+}
+
+declare_test t_codel "" 'dctcp on codel: set, show, reset'
+t_codel() {
+	have_qdisc codel || skip 'no codel'
+	round_trip lq0 htb codel dctcp lq0 --rate 1gbit --k 20 --aqm codel
+}
+
+declare_test t_fq_codel "" 'dctcp on fq_codel: set, show, reset'
+t_fq_codel() {
+	have_qdisc fq_codel || skip 'no fq_codel'
+	round_trip lq0 htb fq_codel dctcp lq0 --rate 1gbit --rtt 1ms --aqm fq_codel
+}
+
+declare_test t_fq "" 'dctcp on fq: set, show, reset'
+t_fq() {
+	have_qdisc fq || skip 'no fq'
+	round_trip lq0 htb fq dctcp lq0 --rate 1gbit --rtt 1ms --aqm fq &&
+	round_trip lqm mq fq dctcp lqm --rate 1gbit --no-shape --rtt 1ms --aqm fq
+}
+
+declare_test t_segregate_ets "D17" 'segregate on ets: set, show, reset'
+t_segregate_ets() {
+	have_red || skip 'no red'
+	have_qdisc ets bands 2 || skip 'no ets'
+	have_cls || skip 'no u32'
+	round_trip lq0 htb ets segregate lq0 --rate 1gbit --k 20 &&
+	round_trip lqm mq ets segregate lqm --no-shape --k 20
+}
+
+declare_test t_segregate_prio "D17" 'segregate on prio: set, show, reset'
+t_segregate_prio() {
+	have_red || skip 'no red'
+	have_qdisc prio || skip 'no prio'
+	have_cls || skip 'no u32'
+	round_trip lq0 htb prio segregate lq0 --rate 1gbit --k 20 --sched prio
+}
+
+declare_test t_again "" 'set again: what was there first is what comes back; reset twice is harmless'
+t_again() {
+	local before
+
+	before=$(picture)
+	must fifo lq0 --rate 1gbit --gso-segs 1
+	must fifo lq0 --rate 2gbit
+	must fifo lq0 --rate 2gbit --gso-segs 4
+	must fifo lq0 --no-shape
+	must reset lq0
+	same "$before" "$(picture)" 'after reset the picture'
+	must reset lq0
+	[[ $out == *"nothing to undo"* ]] || fail "second reset: $out"
+	same "$before" "$(picture)" 'after a second reset the picture'
+	must fifo lq0 --rate 1gbit
+	must fifo lqm --no-shape
+	must reset --all
+	same "$before" "$(picture)" 'after reset --all the picture'
+}
+
+declare_test t_previous "" 'a queue of the user comes back as it was, handle and options'
+t_previous() {
+	local q before kept=0
+
+	while read -r q; do
+		# shellcheck disable=SC2086
+		tcn qdisc add dev lq0 root handle 77: $q 2>/dev/null || continue
+		kept=$((kept + 1))
+		before=$(picture)
+		must fifo lq0 --rate 1gbit
+		must reset lq0
+		same "$before" "$(picture)" "'$q'"
+		tcn qdisc del dev lq0 root
+	done <<-END
+		pfifo limit 77
+		bfifo limit 12345
+		prio bands 4 priomap 0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3
+		codel ce_threshold 21us
+		fq_codel target 3ms interval 33ms limit 99 noecn ce_threshold 22us
+		fq limit 1000 flow_limit 300 ce_threshold 40us maxrate 1gbit nopacing
+		netem delay 3ms 1ms
+	END
+	((kept > 2)) || fail 'nothing tried'
+	tcn qdisc add dev lqm root handle 77: mq
+	tcn qdisc add dev lqm parent 77:2 handle 78: pfifo limit 78
+	before=$(picture)
+	must fifo lqm --rate 1gbit
+	must reset lqm
+	same "$before" "$(picture)" 'mq with a pfifo of its own'
+}
+
+declare_test t_previous_lost "" 'what cannot be put back exactly is refused, and replaced with --force'
+t_previous_lost() {
+	tcn qdisc add dev lq0 root handle 1: htb default 1
+	tcn class add dev lq0 parent 1: classid 1:1 htb rate 3gbit quantum 1514
+	refused "cannot be put back exactly" fifo lq0 --rate 1gbit
+	must fifo lq0 --rate 1gbit --force
+	[[ $out == *"cannot be put back exactly"* ]] || fail "said nothing of the loss: $out"
+	must reset lq0
+	[[ $out == *"class htb 1:1"* ]] || fail "reset does not tell what was there: $out"
+	same noqueue "$(tcn -j qdisc show dev lq0 | jq -r '.[0].kind')" 'the queue after reset'
+	tcn qdisc add dev lq0 root handle 1: prio 2>/dev/null || return 0
+	have_cls || return 0
+	tcn filter add dev lq0 parent 1: protocol ip u32 match ip dsfield 0x28 0xfc classid 1:1 || return 0
+	refused "(its filters)" fifo lq0 --rate 1gbit
+}
+
+declare_test t_foreign "" 'a change by someone else is noticed: reset leaves it alone'
+t_foreign() {
+	must fifo lq0 --rate 1gbit
+	tcn qdisc del dev lq0 root
+	tcn qdisc add dev lq0 root handle 5: pfifo limit 55
+	must show lq0
+	[[ $out == *"someone else changed it"* ]] || fail "show: $out"
+	left "changed by someone else" reset lq0
+	# a new profile takes what is there now for what was there before
+	must fifo lq0 --rate 2gbit
+	must reset lq0
+	[[ $(tcn qdisc show dev lq0) == *"pfifo 5:"*"limit 55p"* ]] || fail 'the pfifo did not come back'
+	tcn qdisc del dev lq0 root
+	# a device that went away, and another one of the same name
+	must fifo lq0 --rate 1gbit
+	ipn link del dev lq0
+	must reset lq0
+	[[ $out == *"is gone"* ]] || fail "reset of a device that is gone: $out"
+}
+
+# --- failure half-way -------------------------------------------------------
+
+# A tc, ip and sysctl that fail at the change whose number is in the file n.
+failing() {
+	local tool
+
+	for tool in tc ip sysctl; do
+		# shellcheck disable=SC2016 # the wrapper expands
+		wrapped "$tool" 'case " $* " in
+			*" show "* | *" help "* | *" -n net."* | *" get "*) ;;
+			*" netns exec "*" sysctl -q -w "*) ;;
+			*" add "* | *" del "* | *" replace "* | *" set "* | *" -w "*)
+				n=$(($(<$TMP/n) - 1))
+				echo $n >$TMP/n
+				if ((n == 0)); then echo "made to fail" >&2; exit 1; fi
+			esac'
+	done
+}
+
+# Every command of the plan fails once; each time all is as before.
+fails_everywhere() {	# ARGUMENTS...
+	local n=0 before
+
+	failing
+	before=$(picture)
+	while ((++n < 20)); do
+		echo "$n" >"$TMP/n"
+		if PATH=$TMP/wrapped:$PATH lt "$@" --no-rehearsal; then
+			((n > 2)) || fail "'$*' never failed"
+			return
+		fi
+		[[ $rc == 1 ]] || fail "command $n: exit status $rc: $err"
+		[[ $err == *"made to fail; rolled back to what was there before" ]] ||
+			fail "command $n: $err"
+		same "$before" "$(picture)" "after command $n failed the picture"
+	done
+	fail 'does not end'
+}
+
+declare_test t_rollback "" 'a failing command is rolled back, whichever it is'
+t_rollback() {
+	fails_everywhere fifo lq0 --rate 1gbit --gso-segs 1
+	# over an earlier one of ours: that one comes back
+	fails_everywhere fifo lq0 --rate 2gbit
+	fails_everywhere fifo lqm --no-shape
+	must reset --all
+	# over a queue of the user
+	tcn qdisc add dev lq0 root handle 77: pfifo limit 77
+	fails_everywhere fifo lq0 --rate 1gbit
+}
+
+declare_test t_rollback_host "" 'host: a failing command is rolled back, whichever it is'
+t_rollback_host() {
+	ipn route add default via 10.71.0.2
+	fails_everywhere host reno --default --route 10.71.0.0/24 --route fd71::/64 --route default \
+		--route 10.99.0.0/16
+	fails_everywhere host cubic --route 10.71.0.0/24 --route 10.99.0.0/16 --initcwnd 20
+}
+
+declare_test t_killed "" 'killed half-way: the record is there already, and reset puts back'
+t_killed() {
+	local before
+
+	before=$(picture)
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" class add "*) kill -KILL $caller; exit 1 ;; esac'
+	PATH=$TMP/wrapped:$PATH lt fifo lq0 --rate 1gbit --no-rehearsal
+	expect "status" "$rc" -eq 137
+	must show
+	[[ $out == *"cut short"* ]] || fail "show: $out"
+	must reset lq0
+	same "$before" "$(picture)" 'after reset the picture'
+}
+
+# --- traffic ----------------------------------------------------------------
+
+traffic() {	# IPERF3-ARGUMENTS...
+	command -v iperf3 >/dev/null || skip 'no iperf3'
+	local tries
+
+	in_ns b iperf3 -s -1 -D >/dev/null 2>&1
+	sleep 0.5	# the new devices' MLD reports go first: they are Not-ECT
+	for ((tries = 0; tries < 50; tries++)); do
+		[ -z "$(in_ns b ss -Hltn 'sport = :5201')" ] || break
+		# the server before may still have had the port
+		((tries % 10 != 9)) || in_ns b iperf3 -s -1 -D >/dev/null 2>&1
+		sleep 0.1
+	done
+	# Several flows: the queue of a single one at its own sender is kept
+	# short by TSQ.
+	in_ns a timeout 60 iperf3 -t 1 -P 4 "$@" >"$TMP/iperf3" 2>&1 ||
+		fail "iperf3: $(grep -i error "$TMP/iperf3")"
+}
+
+# 400 datagrams of 1400 bytes without ECN, as fast as they can be written.
+datagrams() {
+	# shellcheck disable=SC2016
+	in_ns a bash -c 'exec 3>/dev/udp/10.71.0.2/9
+		for ((i = 0; i < 400; i++)); do printf %1400s >&3; done' 2>/dev/null
+	sleep 0.5
+}
+
+counter() {	# JQ-FILTER on the device's JSON
+	lt show lq0 --json
+	jq ".[0] | $1" <<<"$out"
+}
+
+marks() {	# ARGUMENTS of dctcp
+	in_ns a sysctl -q -w net.ipv4.tcp_ecn=1
+	in_ns b sysctl -q -w net.ipv4.tcp_ecn=1
+	must dctcp lq0 "$@"
+	traffic -c 10.71.0.2
+	(($(counter .marked) > 0)) || fail "$*: nothing marked: $out"
+	(($(counter '[.queues[].packets] | max') > 1000)) || fail "$*: hardly a packet counted: $out"
+}
+
+declare_test t_marks_red "D1" 'TCP with ECN is marked by red at K, not dropped'
+t_marks_red() {
+	have_red || skip 'no red'
+	marks --rate 50mbit --k 10 --gso-segs 1
+	same 0 "$(counter .dropped)" 'packets dropped'
+}
+
+declare_test t_marks_codel "" 'TCP with ECN is marked by codel'
+t_marks_codel() {
+	have_qdisc codel || skip 'no codel'
+	marks --rate 50mbit --k 10 --gso-segs 1 --aqm codel
+}
+
+declare_test t_marks_fq_codel "" 'TCP with ECN is marked by fq_codel'
+t_marks_fq_codel() {
+	have_qdisc fq_codel || skip 'no fq_codel'
+	marks --rate 50mbit --k 10 --gso-segs 1 --aqm fq_codel
+}
+
+declare_test t_marks_fq "" 'TCP with ECN is marked by fq'
+t_marks_fq() {
+	have_qdisc fq || skip 'no fq'
+	marks --rate 50mbit --k 10 --gso-segs 1 --aqm fq
+}
+
+declare_test t_drops_not_ect "" 'Not-ECT is dropped above K, and let pass with --nodrop'
+t_drops_not_ect() {
+	have_red || skip 'no red'
+	must dctcp lq0 --rate 20mbit --k 10
+	datagrams
+	same 0 "$(counter .marked)" 'packets marked'
+	(($(counter '[.queues[].dropped] | max') > 100)) || fail "hardly a packet dropped: $out"
+	must dctcp lq0 --rate 20mbit --k 10 --nodrop --limit 40mb
+	datagrams
+	same 0 "$(counter '[.queues[].dropped] | max')" 'packets dropped with --nodrop'
+}
+
+declare_test t_segregates "D17" 'the DSCP has its queue, IPv4 and IPv6; ARP and the rest go to the other'
+t_segregates() {
+	local sched=ets at
+
+	have_red || skip 'no red'
+	have_cls || skip 'no u32'
+	have_qdisc ets bands 2 || sched=prio
+	have_qdisc prio || [[ $sched == ets ]] || skip 'neither ets nor prio'
+	# Without the DSCP first: what an earlier flow with it still sends would
+	# be counted, too.
+	for at in 10.71.0.2 fd71::2; do
+		must segregate lq0 --rate 50mbit --k 20 --sched "$sched"
+		ipn neigh flush dev lq0
+		traffic -c "$at"
+		same 0 "$(counter '.queues[] | select(.place == "10f1:1").packets')" \
+			"$at: the number of packets without the DSCP in its queue"
+		(($(counter '.queues[] | select(.place == "10f1:2").packets') > 1000)) ||
+			fail "$at: the rest is not in its queue: $out"
+	done
+	for at in 10.71.0.2 fd71::2; do
+		must segregate lq0 --rate 50mbit --k 20 --sched "$sched"
+		traffic -c "$at" -S 0x28
+		(($(counter '.queues[] | select(.place == "10f1:1").packets') > 1000)) ||
+			fail "$at: packets with the DSCP are not in its queue: $out"
+	done
+}
+
+# --- host -------------------------------------------------------------------
+
+declare_test t_host_default "D11" 'host --default: sysctls set, shown, put back'
+t_host_default() {
+	local before control=reno
+
+	[[ $(in_ns a sysctl -n net.ipv4.tcp_congestion_control) != reno ]] || control=cubic
+	before=$(picture)
+	must host "$control" --default
+	same "$control" "$(in_ns a sysctl -n net.ipv4.tcp_congestion_control)" 'the default'
+	must host show
+	[[ $out == *"tcp_congestion_control from"*"to $control"* ]] || fail "host show: $out"
+	must host reset
+	same "$before" "$(picture)" 'after host reset the picture'
+	must host reset
+	[[ $out == *"nothing to undo"* ]] || fail "second host reset: $out"
+}
+
+declare_test t_host_route "D11" 'host --route: routes changed, added and put back, IPv4 and IPv6'
+t_host_route() {
+	local before r several=()
+
+	ipn route add default via 10.71.0.2
+	ipn -6 route add default via fd71::2
+	ipn route add 10.72.0.0/16 via 10.71.0.2 proto static metric 7 mtu 1400 initcwnd 5
+	if ipn route add 10.73.0.0/16 proto static nexthop via 10.71.0.2 dev lq0 weight 1 \
+		nexthop via 10.71.0.3 dev lq0 weight 2 2>/dev/null; then
+		several=(--route 10.73.0.0/16)
+	fi
+	before=$(picture)
+	must host reno "${several[@]}" --route 10.71.0.0/24 --route default --route 10.72.0.0/16 \
+		--route 10.99.0.0/16 --route fd71::/64 --route ::/0 --route fd99::/32 \
+		--initcwnd 33 --initrwnd 44 --quickack
+	for r in '-4 10.71.0.0/24' '-4 default' '-4 10.72.0.0/16' '-4 10.99.0.0/16' \
+		 '-6 fd71::/64' '-6 ::/0' '-6 fd99::/32'; do
+		# shellcheck disable=SC2086
+		[[ $(ipn ${r% *} route show exact ${r#* }) == *"initcwnd 33"*"initrwnd 44"*"congctl reno"* ]] ||
+			fail "route $r: $(ipn ${r% *} route show exact ${r#* })"
+	done
+	[[ $(ipn route show exact 10.72.0.0/16) == *"proto static metric 7"*"mtu 1400"* ]] ||
+		fail "10.72.0.0/16 lost something: $(ipn route show exact 10.72.0.0/16)"
+	# another control on top starts from what was there before
+	must host cubic --route 10.72.0.0/16 --route 10.99.0.0/16
+	[[ $(ipn route show exact 10.72.0.0/16) == *"initcwnd 5"*"congctl cubic"* ]] ||
+		fail "second control: $(ipn route show exact 10.72.0.0/16)"
+	must host reset
+	same "$before" "$(picture)" 'after host reset the picture'
+}
+
+declare_test t_host_foreign "" 'host reset leaves alone what someone else changed since; --force does not'
+t_host_foreign() {
+	local before other
+
+	# neither what was there before nor what lowq-tc sets
+	before=$(in_ns a sysctl -n net.ipv4.tcp_congestion_control)
+	for other in bbr cubic none; do
+		[[ $other != "$before" ]] &&
+			in_ns a sysctl -q -w net.ipv4.tcp_congestion_control="$other" 2>/dev/null && break
+	done
+	[[ $other != none ]] || skip 'no third congestion control'
+	in_ns a sysctl -q -w net.ipv4.tcp_congestion_control="$before"
+	must host reno --default
+	must host reno --route 10.71.0.0/24
+	in_ns a sysctl -q -w net.ipv4.tcp_congestion_control="$other"
+	ipn route replace 10.71.0.0/24 dev lq0 proto kernel scope link src 10.71.0.1 mtu 1300
+	left "changed by someone else" host reset
+	[[ $err == *"changed by someone else"*"changed by someone else"* ]] || fail "host reset: $err"
+	[[ $(ipn route show exact 10.71.0.0/24) == *"mtu 1300"* ]] || fail 'the route was touched'
+	must host reset --force
+	[[ $(ipn route show exact 10.71.0.0/24) != *"mtu 1300"* ]] || fail '--force left the route'
+}
+
+declare_test t_host_dctcp "D11" 'host dctcp: ECN asked for, allowed for all, per route, put back'
+t_host_dctcp() {
+	local before
+
+	[[ " $(in_ns a sysctl -n net.ipv4.tcp_available_congestion_control) " == *" dctcp "* ]] ||
+		modprobe -q tcp_dctcp 2>/dev/null || skip 'no dctcp'
+	[[ $(stat -c %a /proc/sys/net/ipv4/tcp_allowed_congestion_control) == 644 ]] ||
+		skip 'not in the first namespace'
+	before=$(picture)
+	must host dctcp
+	same 1 "$(in_ns a sysctl -n net.ipv4.tcp_ecn)" tcp_ecn
+	[[ " $(sysctl -n "$allowed_key") " == *" dctcp "* ]] || fail 'not allowed'
+	must host dctcp --default --route 10.71.0.0/24
+	same dctcp "$(in_ns a sysctl -n net.ipv4.tcp_congestion_control)" 'the default'
+	[[ $(ipn route show exact 10.71.0.0/24) == *"features ecn"*"congctl dctcp"* ]] ||
+		fail "route: $(ipn route show exact 10.71.0.0/24)"
+	must host reset
+	same "$before" "$(picture)" 'after host reset the picture'
+}
+
+# --- around it --------------------------------------------------------------
+
+declare_test t_installed "" 'works from an installed layout and through a link'
+t_installed() {
+	local out
+
+	mkdir -p "$TMP/usr/bin" "$TMP/usr/share/lowq"
+	cp "$LOWQ_TC" "$TMP/usr/bin/lowq-tc"
+	cp -r "${LOWQ_TC%/*}/lowq_tc" "$TMP/usr/share/lowq/" 2>/dev/null ||
+		skip 'profiles are elsewhere'
+	ln -s "$TMP/usr/bin/lowq-tc" "$TMP/link"
+	out=$("$TMP/usr/bin/lowq-tc" list)
+	[[ $out == *dctcp* ]] || fail "installed: $out"
+	out=$("$TMP/link" list)
+	[[ $out == *dctcp* ]] || fail "link: $out"
+}
+
+declare_test t_units "" 'systemd units: valid; what they start sets, what they stop puts back'
+t_units() {
+	local before unit
+
+	[[ -e $LOWQ_ROOT/debian/rules ]] || skip 'no units here'
+	for unit in lowq-tc@ lowq-tc-host; do
+		sed "s|/usr/sbin/lowq-tc|$LOWQ_TC|" "$LOWQ_ROOT/debian/lowq-tools.$unit.service" >"$TMP/$unit.service"
+		! command -v systemd-analyze >/dev/null ||
+			systemd-analyze verify --man=no "$TMP/$unit.service" >"$TMP/verify" 2>&1 && [[ ! -s $TMP/verify ]] ||
+			fail "$unit: $(<"$TMP/verify")"
+	done
+	before=$(picture)
+	unit lowq-tc@ ExecStart LOWQ_TC='fifo --rate 1gbit' || fail "start: $(<"$TMP/err")"
+	[[ $(tcn qdisc show dev lq0) == *"htb 10f0:"* ]] || fail 'the queue is not set'
+	unit lowq-tc@ ExecStop || fail "stop: $(<"$TMP/err")"
+	same "$before" "$(picture)" 'the picture after the stop'
+	# a speed that is not known yet: systemd tries again after a failure
+	! unit lowq-tc@ ExecStart LOWQ_TC='dctcp --rtt 100us' || fail 'set without a speed'
+	grep -q '^Restart=on-failure' "$TMP/lowq-tc@.service" || fail 'not tried again'
+	unit lowq-tc-host ExecStart LOWQ_HOST='reno --default --route 10.71.0.0/24' || fail "start: $(<"$TMP/err")"
+	[[ $(ipn route show) == *"congctl reno"* ]] || fail 'the route is not set'
+	unit lowq-tc-host ExecStop || fail "stop: $(<"$TMP/err")"
+	same "$before" "$(picture)" 'the picture after the stop of the host'
+}
+
+# Runs a line of a unit as systemd does: words of a variable are separate
+unit() {	# UNIT KEY [VARIABLE=VALUE]
+	in_ns a env "${@:3}" sh -c "$(sed -n "s/^$2=//p" "$TMP/$1.service" | sed 's/%I/lq0/')" >/dev/null 2>"$TMP/err"
+}
+
+declare_test t_prague_step "" 'prague: a step of at least two packets, at slow rates'
+t_prague_step() {
+	# 2 * 1514 bytes at 4 Mb/s: 6056 us
+	must prague lq0 --aqm fq_codel --rate 4mbit --dry-run
+	[[ $out == *" ce_threshold 6056us"* ]] || fail "at 4 Mb/s: $out"
+	must prague lq0 --aqm fq_codel --rate 100mbit --dry-run
+	[[ $out == *" ce_threshold 1000us"* ]] || fail "at 100 Mb/s: $out"
+	must prague lq0 --aqm fq_codel --rate 4mbit --step 2ms --dry-run
+	[[ $out == *" ce_threshold 2000us"* ]] || fail "as given: $out"
+}
+
+declare_test t_prague_target "" 'prague: a target of at least two packets, at slow rates'
+t_prague_target() {
+	[[ ! -e $BIN/q_dualpi2.so ]] || export TC_LIB_DIR=$BIN
+	tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh || skip 'this tc does not know dualpi2'
+	# 2 * 1514 bytes at 500 kb/s: 48448 us
+	must prague lq0 --rate 500kbit --dry-run
+	[[ $out == *" target 48448us"* ]] || fail "at 500 kb/s: $out"
+	must prague lq0 --rate 4mbit --dry-run
+	[[ $out != *" target "* ]] || fail "at 4 Mb/s: $out"
+	must prague lq0 --rate 500kbit --target 20ms --dry-run
+	[[ $out == *" target 20000us"* ]] || fail "as given: $out"
+}
+
+declare_test t_plugin "" 'commands that need a plugin of tc run as printed'
+t_plugin() {
+	local printed
+
+	[[ -e $BIN/q_dualpi2.so ]] || skip 'no plugin here'
+	have_qdisc dualpi2 || skip 'no dualpi2'
+	! tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh || skip 'this tc knows dualpi2'
+	mkdir -p "$TMP/plug/bin" "$TMP/plug/share/lowq" "$TMP/plug/lib/lowq"
+	cp "$LOWQ_TC" "$TMP/plug/bin/lowq-tc"
+	cp -r "${LOWQ_TC%/*}/lowq_tc" "$TMP/plug/share/lowq/"
+	cp "$BIN/q_dualpi2.so" "$TMP/plug/lib/lowq/"
+	printed=$("$TMP/plug/bin/lowq-tc" -n "$ns" prague lq0 --rate 100mbit --step 500us --dry-run -q)
+	[[ $printed == *"TC_LIB_DIR=$TMP/plug/lib/lowq tc "*"step_thresh 500us"* ]] || fail "printed: $printed"
+	sh -e <<<"$printed" || fail "as printed: $printed"
+	[[ $(TC_LIB_DIR=$BIN tc -n "$ns" qdisc show dev lq0) == *"step_thresh 500us"* ]] ||
+		fail "tc shows: $(TC_LIB_DIR=$BIN tc -n "$ns" qdisc show dev lq0)"
+}
+
+declare_test t_generated "" 'generated options: the dry run is what the kernel has then; numbers are those that were meant'
+t_generated() {
+	[[ ${FULL:-} ]] || skip 'takes minutes: FULL=1'
+	export LOWQ_TC
+	[[ ! -e $BIN/q_dualpi2.so ]] || export TC_LIB_DIR=$BIN
+	unshare -n python3 "$SELFTESTS/programs/lowq_tc_generated.py" 100 >"$TMP/generated" 2>&1
+	case $? in
+	0) cat "$TMP/generated" >&3 ;;
+	4) skip "$(<"$TMP/generated")" ;;
+	*) fail "$(<"$TMP/generated")" ;;
+	esac
+}
+
+declare_test t_schema "" 'JSON: every key is in the manual, and every key of the manual is printed'
+t_schema() {
+	local man=$LOWQ_ROOT/man/lowq-tc.8
+
+	[[ -e $man ]] || skip 'no manual here'
+	sed -n '/^\.Ss JSON/,/^\.Sh/s/^\.\(It \)\?Va //p' "$man" | tr -s ' ,.' '\n' | sort -u >"$TMP/documented"
+	{
+		must fifo lq0 --rate 1gbit --dry-run --json && jq 'keys[]' <<<"$out"
+		must fifo lq0 --rate 1gbit && must show --json && jq '.[] | keys[], (.queues[] | keys[])' <<<"$out"
+		must reset --all --json && jq 'keys[], (.devices[] | keys[])' <<<"$out"
+		must host reno --route 10.71.0.0/24 --json && jq 'keys[]' <<<"$out"
+		must host show --json && jq 'keys[], (.changes[] | keys[])' <<<"$out"
+		must host reset --json && jq 'keys[]' <<<"$out"
+		must list --json && jq 'keys[], (.profiles[], .controls[] | keys[])' <<<"$out"
+	} | tr -d '"' | sort -u >"$TMP/printed"
+	same "$(<"$TMP/documented")" "$(<"$TMP/printed")" 'what is documented'
+}
+
+declare_test t_documented "" 'every option is in the manual and in --help'
+t_documented() {
+	local man=$LOWQ_ROOT/man/lowq-tc.8 help o
+
+	[[ -e $man ]] || skip 'no manual here'
+	lt --help || fail "--help gave $rc"
+	help=$out
+	for o in $("$LOWQ_TC" list --json | jq -r '(.profiles, .controls)[].options[]' | sort -u) \
+		 dry-run json force quiet no-rehearsal netns all help \
+		 route default allow initcwnd initrwnd quickack; do
+		grep -q -- "^\\.It.*Fl Fl $o\\b" "$man" || fail "--$o is not in the manual"
+		[[ $o == help || $help == *"--$o"* ]] || fail "--$o is not in --help"
+	done
+}
+
+exec 3>&1
+run_tests "$@"

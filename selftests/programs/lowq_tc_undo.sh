@@ -1,0 +1,510 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# lowq-tc's undo: killed at any command, two at once, devices and namespaces that change under
+# way, queues of others, damaged records. And what it accepts: odd numbers, odd names.
+#
+# FULL=1 pairs every profile with every kind of device and of queue that may be there before, and
+# takes 200 rounds of two at once.
+
+# shellcheck source=lowq_tc_lib.sh
+. "$(dirname "$0")/lowq_tc_lib.sh"
+readonly crash=$SELFTESTS/programs/lowq_tc_crash.py
+
+setup()
+{
+	need_veth
+	rm -rf "$LOWQ_STATE_DIR"
+	ip netns add "$ns"
+	device
+}
+
+# device: lq0, with one queue
+device()
+{
+	ipn link add name lq0 numtxqueues 1 type veth peer name lq1
+	ipn link set lq0 up
+	ipn link set lq1 up
+}
+
+# gives STATUS PART ARGUMENTS...: the exit status, and a part of what is said
+gives()
+{
+	local status=$1 part=$2
+
+	shift 2
+	lt "$@"
+	[[ $rc == "$status" ]] || fail "lowq-tc $*: status $rc, expected $status: $err"
+	[[ $err$out == *"$part"* ]] || fail "lowq-tc $*: does not say '$part': $err$out"
+}
+
+queue() { tcn -d qdisc show dev "${1:-lq0}" | sed 's/ refcnt [0-9]*//'; }
+records() { find "$LOWQ_STATE_DIR" -name '*.json' | wc -l; }
+
+# --- killed everywhere --------------------------------------------------------
+
+# long: for the tests that take minutes
+long()
+{
+	[[ ${FULL:-} ]] || skip "takes minutes: FULL=1"
+}
+
+crash_part()
+{
+	TC_LIB_DIR=$BIN python3 "$crash" "$@" >"$TMP/crash" 2>&1 || { cat "$TMP/crash"; fail "$(grep -v '^#' "$TMP/crash" | head -n 3)"; }
+	cat "$TMP/crash" >&3
+}
+
+crash_devices() { crash_part devices; }
+declare_test crash_devices "" "killed before and after each command, in set, reset and reset after a killed reset: queues are as before"
+
+crash_hosts() { long; crash_part hosts; }
+declare_test crash_hosts "" "the same for host settings: sysctls, routes, modules and their parameters"
+
+renamed() { crash_part rename; }
+declare_test renamed "" "renamed before or after any command: reset finds the device under either name"
+
+readdressed() { long; crash_part address; }
+declare_test readdressed "" "veth, bridge, bond: another MAC address before or after any command: all is put back"
+
+deleted() { long; crash_part deletion; }
+declare_test deleted "" "deleted before or after any command: the record stays until --forget"
+
+made_again() { long; crash_part re-creation; }
+declare_test made_again "" "deleted and made again before or after any command: the new device is reported if it has our queue"
+
+namespace_deleted() { long; crash_part namespace; }
+declare_test namespace_deleted "" "the namespace deleted before or after any command: a new one of its name inherits nothing"
+
+two_at_once()
+{
+	local before i rounds=4
+
+	[[ ! ${FULL:-} ]] || rounds=200
+	before=$(queue)
+	for ((i = 0; i < rounds; i++)); do
+		"$LOWQ_TC" -n "$ns" fifo lq0 --rate $((RANDOM % 9 + 1))gbit --no-rehearsal -q 2>>"$TMP/two" &
+		if ((RANDOM % 2)); then
+			"$LOWQ_TC" -n "$ns" reset lq0 -q 2>>"$TMP/two" &
+		else
+			"$LOWQ_TC" -n "$ns" fifo lq0 --no-shape --gso-segs 1 --no-rehearsal -q 2>>"$TMP/two" &
+		fi
+		wait
+	done
+	[ ! -s "$TMP/two" ] || fail "two at once: $(sort "$TMP/two" | uniq -c | head -n 3)"
+	must reset lq0
+	expect "queue after $rounds rounds" "$(queue)" = "$before"
+	expect "records" "$(records)" -eq 0
+}
+declare_test two_at_once "" "two at once, at random: each waits for the other, and reset puts back"
+
+namespace_gone()
+{
+	must fifo lq0 --rate 1gbit
+	ip netns del "$ns"
+	gives 2 "no network namespace" reset lq0
+	ip netns add "$ns"
+	device
+	# a new namespace inherits nothing, also if it has the inode of the old one
+	gives 0 "nothing to undo" reset lq0
+	must reset --all --forget
+	expect "records of namespaces that are gone" "$(records)" -eq 0
+}
+declare_test namespace_gone "" "a namespace that is gone: its records are not those of a new one; --forget drops them"
+
+inode_again()
+{
+	local inode i key=net.ipv4.tcp_congestion_control
+
+	inode=$(stat -Lc %i "/run/netns/$ns")
+	[[ $(in_ns a sysctl -n "$key") != reno ]] || skip "reno is the default here"
+	must host reno --default
+	for ((i = 0; i < 8; i++)); do
+		ip netns del "$ns"
+		ip netns add "$ns"
+		[[ $(stat -Lc %i "/run/netns/$ns") != "$inode" ]] || break
+	done
+	((i < 8)) || echo "# the kernel did not use the inode again" >&3
+	# the same value that lowq-tc set in the old one
+	in_ns a sysctl -qw "$key"=reno
+	gives 0 "nothing to undo" host reset
+	expect "the new namespace's control" "$(in_ns a sysctl -n "$key")" = reno
+	expect "records" "$(records)" -eq 0
+}
+declare_test inode_again "" "a new namespace with the inode of an old one does not inherit its host record"
+
+# --- proven cases ---------------------------------------------------------------
+
+users_clsact()
+{
+	tcn qdisc add dev lq0 clsact
+	tcn filter add dev lq0 egress protocol ip pref 9 matchall classid :7 || skip 'no matchall'
+	must fifo lq0 --rate 1gbit
+	gives 2 "has a clsact already" ldcp lq0 --rate 10gbit --rtt 100us
+	must reset lq0
+	tcn filter show dev lq0 egress | grep -q 'pref 9 matchall' || fail "the user's filters are gone"
+}
+declare_test users_clsact "" "the user's clsact and its filters stay, also where lowq-tc would need one"
+
+force_killed()
+{
+	local before
+
+	tcn qdisc add dev lq0 root handle 1: htb default 1
+	tcn class add dev lq0 parent 1: classid 1:1 htb rate 3gbit quantum 1514
+	before=$(queue; tcn class show dev lq0)
+	gives 2 "cannot be put back exactly" fifo lq0 --rate 1gbit
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" qdisc del "*) kill -KILL $caller; exit 1 ;; esac'
+	PATH=$TMP/wrapped:$PATH lt fifo lq0 --rate 1gbit --force --no-rehearsal
+	expect "status" "$rc" -eq 137
+	must reset lq0
+	expect "the tree that was not touched" "$(queue; tcn class show dev lq0)" = "$before"
+}
+declare_test force_killed "" "--force, killed before the first command: reset leaves the user's htb tree"
+
+force_fails()
+{
+	tcn qdisc add dev lq0 root handle 1: htb default 1
+	tcn class add dev lq0 parent 1: classid 1:1 htb rate 3gbit quantum 1514
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" class add "*) echo made to fail >&2; exit 1 ;; esac'
+	PATH=$TMP/wrapped:$PATH gives 1 "what --force gave up is lost: htb 1:" fifo lq0 --rate 1gbit --force --no-rehearsal
+	[[ $err == *"'tc -n $ns class add dev lq0 "*"' failed: made to fail;"* ]] || fail "which command failed: $err"
+}
+declare_test force_fails "" "--force and a failing command: says that the user's tree is lost"
+
+clsact_fails()
+{
+	local before
+
+	tc qdisc add dev lo root gred help 2>&1 | grep -q vqs || skip 'no gred'
+	before=$(queue)
+	# somebody else adds a clsact with a filter just before lowq-tc does
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" add dev lq0 clsact "*)
+		$real -n $ns qdisc add dev lq0 clsact
+		$real -n $ns filter add dev lq0 ingress protocol ip pref 9 matchall classid :7 ;; esac'
+	PATH=$TMP/wrapped:$PATH gives 1 "rolled back to what was there before" ldcp lq0 --rate 10gbit --rtt 100us --no-rehearsal
+	tcn filter show dev lq0 ingress | grep -q 'pref 9 matchall' || fail "the other's filter is gone"
+	tcn qdisc del dev lq0 clsact
+	expect "queue" "$(queue)" = "$before"
+	expect "records" "$(records)" -eq 0
+}
+declare_test clsact_fails "" "'tc qdisc add clsact' fails as there is one by now: that one and its filters stay"
+
+disk_full()
+{
+	local before
+
+	# room for the record until the first commands have run
+	mkdir -p "$LOWQ_STATE_DIR"
+	mount -t tmpfs -o size=64k,mode=700 none "$LOWQ_STATE_DIR" || skip 'no tmpfs'
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" class add "*) head -c 1M /dev/zero >"$LOWQ_STATE_DIR/fill" ;; esac'
+	before=$(queue)
+	PATH=$TMP/wrapped:$PATH lt fifo lq0 --rate 1gbit --no-rehearsal 2>/dev/null
+	expect "status" "$rc" -eq 1
+	[[ $err == *"cannot write the record"*"No space left"*"rolled back to what was there before" ]] || fail "said: $err"
+	expect "queue" "$(queue)" = "$before"
+	expect "records" "$(records)" -eq 0
+	rm "$LOWQ_STATE_DIR/fill"
+	must fifo lq0 --rate 1gbit
+	head -c 1M /dev/zero >"$LOWQ_STATE_DIR/fill" 2>/dev/null
+	must reset lq0
+	expect "queue after reset with a full disk" "$(queue)" = "$before"
+}
+declare_test disk_full "" "no room for the record half-way: rolled back; reset needs no room"
+
+record_lost()
+{
+	must fifo lq0 --rate 1gbit
+	rm "$LOWQ_STATE_DIR"/device-*.json
+	gives 1 "tc -n $ns qdisc del dev lq0 root" reset lq0
+	gives 1 "tc -n $ns qdisc del dev lq0 root" reset --all
+	gives 2 "of which there is no record" fifo lq0 --rate 2gbit
+	gives 0 "no record" show lq0
+	tcn qdisc del dev lq0 root
+	gives 0 "nothing to undo" reset lq0
+}
+declare_test record_lost "" "a queue of ours without a record is reported, with the command that removes it"
+
+record_damaged()
+{
+	must fifo lq0 --rate 1gbit
+	echo '{' >"$(find "$LOWQ_STATE_DIR" -name 'device-*.json')"
+	gives 1 "is damaged" reset lq0
+	gives 1 "--forget" fifo lq0 --rate 2gbit
+	gives 1 "is damaged" reset --all
+	must reset lq0 --forget
+	gives 1 "there is no record" reset lq0
+	echo '{' >"$LOWQ_STATE_DIR/host.json"
+	gives 1 "is damaged" host show
+	gives 1 "host reset --forget" host reno --default
+	gives 1 "is damaged" host reset
+	must host reset --forget
+	gives 0 "nothing to undo" host reset
+}
+declare_test record_damaged "" "a damaged record is reported, not taken for none"
+
+folder_not_ours()
+{
+	mkdir -m 777 "$LOWQ_STATE_DIR"
+	gives 2 "another user can write" fifo lq0 --rate 1gbit
+	chmod 755 "$LOWQ_STATE_DIR"
+	must fifo lq0 --rate 1gbit
+	must reset lq0
+	export LOWQ_STATE_DIR=$TMP/st-a-te-1-2
+	must fifo lq0 --rate 1gbit
+	gives 0 "lq0: fifo" show
+	must reset --all
+	expect "records" "$(records)" -eq 0
+	must fifo lq0 --rate 1gbit
+	chmod 666 "$LOWQ_STATE_DIR"/device-*.json
+	gives 1 "can be written by another user: not trusted" reset lq0
+	chmod 600 "$LOWQ_STATE_DIR"/device-*.json
+	chown 65534 "$LOWQ_STATE_DIR"/device-*.json
+	gives 1 "can be written by another user: not trusted" reset lq0
+	chown 0 "$LOWQ_STATE_DIR"/device-*.json
+	must reset lq0
+	export LOWQ_STATE_DIR=/proc/nowhere
+	gives 2 "cannot make /proc/nowhere" fifo lq0 --rate 1gbit
+	export LOWQ_STATE_DIR=/sys/kernel
+	gives 2 "cannot write to /sys/kernel" fifo lq0 --rate 1gbit
+}
+declare_test folder_not_ours "" "records: refused where others can write, dashes in the name, a folder that cannot be made or written"
+
+all_goes_on()
+{
+	local before
+
+	ipn link add name lqm numtxqueues 2 type veth peer name lqn
+	ipn link set lqm up
+	before=$(queue lqm)
+	must fifo lq0 --rate 1gbit
+	must fifo lqm --rate 1gbit
+	tcn qdisc del dev lq0 root
+	tcn qdisc add dev lq0 root handle 5: pfifo limit 55
+	lt reset --all --json
+	expect "status" "$rc" -eq 1
+	expect "JSON documents" "$(jq -s length <<<"$out")" -eq 1
+	expect "the other device" "$(queue lqm)" = "$before"
+	must reset lq0 --force
+	expect "records" "$(records)" -eq 0
+}
+declare_test all_goes_on "" "reset --all goes on after what it leaves alone, and prints one JSON document"
+
+child_filters()
+{
+	tcn qdisc add dev lq0 root handle 77: prio
+	tcn filter add dev lq0 parent 77: protocol ip pref 3 u32 match ip dsfield 0x28 0xfc classid 77:1 || skip 'no u32'
+	gives 2 "(its filters)" fifo lq0 --rate 1gbit
+	ipn link add name lqm numtxqueues 2 type veth peer name lqn
+	ipn link set lqm up
+	tcn qdisc add dev lqm root handle 77: mq
+	tcn qdisc add dev lqm parent 77:1 handle 78: prio
+	tcn filter add dev lqm parent 78: protocol ip pref 3 u32 match ip dsfield 0x28 0xfc classid 78:1
+	gives 2 "(its filters)" fifo lqm --rate 1gbit
+}
+declare_test child_filters "" "filters under a root qdisc or under a child of mq: refused, not lost"
+
+segments()
+{
+	local before
+
+	before=$(ipn -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')
+	python3 - "$LOWQ_TC" "$ns" <<-'END' || fail "killing it"
+		import os, signal, sys
+		sys.path.insert(0, os.path.dirname(sys.argv[1]))
+		from lowq_tc import cli, execute
+		real = execute.run
+		def run(part, space, lock):
+		    real(part, space, lock)
+		    os.kill(os.getpid(), signal.SIGKILL)
+		if os.fork() == 0:
+		    execute.run = run
+		    cli.main(["fifo", "lq0", "-n", sys.argv[2], "--rate", "1gbit", "--gso-segs", "1", "--no-rehearsal"])
+		os.wait()
+	END
+	expect "gso_max_segs after the kill" "$(ipn -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')" = "gso_max_segs 1"
+	must fifo lq0 --rate 1gbit --gso-segs 1
+	must reset lq0
+	expect "after kill, set, reset" "$(ipn -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')" = "$before"
+}
+declare_test segments "" "gso_max_segs after kill, set and reset is as before"
+
+many_queues()
+{
+	local start ms
+
+	long
+	ipn link add name lqm numtxqueues 128 numrxqueues 128 type veth peer name lqn numtxqueues 128 numrxqueues 128
+	ipn link set lqm up
+	start=$(date +%s%N)
+	must dctcp lqm --rate 10gbit --rtt 100us --no-shape --aqm fq_codel
+	ms=$((($(date +%s%N) - start) / 1000000))
+	echo "# 128 queues set in $ms ms" >&3
+	expect "milliseconds to set 128 queues" "$ms" -lt 5000	# lab.sh: by the real clock
+	must show lqm --json
+	expect "queues shown" "$(jq '.[0].queues | length' <<<"$out")" -eq 129
+	expect "nothing differs" "$(jq -c '.[0].differs' <<<"$out")" = "[]"
+	must reset lqm
+}
+declare_test many_queues "" "128 queues: set in under 5 s, shown, reset"
+
+host_two_controls()
+{
+	local c
+
+	[[ $(stat -c %a /proc/sys/net/ipv4/tcp_allowed_congestion_control) == 644 ]] || skip 'not in the first namespace'
+	for c in dctcp dctcp_ref; do
+		[[ " $(sysctl -n net.ipv4.tcp_available_congestion_control) " == *" $c "* ]] ||
+			modprobe -q "tcp_$c" || skip "no $c"
+		must host "$c"
+	done
+	[[ $(sysctl -n "$allowed_key") == *dctcp*dctcp* ]] || fail "allowed are: $(sysctl -n "$allowed_key")"
+	must host reset
+	expect "allowed after reset" "$(sysctl -n "$allowed_key")" = "$allowed"
+	# allowed by a namespace that is gone: the next reset anywhere takes it back
+	must host dctcp
+	ip netns del "$ns"
+	"$LOWQ_TC" host reset >/dev/null || fail "host reset"
+	expect "allowed after the namespace is gone" "$(sysctl -n "$allowed_key")" = "$allowed"
+	expect "records" "$(records)" -eq 0
+}
+declare_test host_two_controls "" "two controls allowed, and one by a namespace that is gone: all put back"
+
+host_prefixes()
+{
+	local before
+
+	ipn addr add 10.71.0.1/24 dev lq0
+	ipn route add default via 10.71.0.2
+	ipn route add 10.72.0.0/16 via 10.71.0.2
+	before=$(ipn route show)
+	must host reno --route 10.72/16 --route 0.0.0.0/0 --route default --route 10.9/16
+	must host cubic --route 10.72.0.0/16 2>/dev/null || must host reno --route 10.72.0.0/16 --initcwnd 9
+	must host reset
+	expect "routes after reset" "$(ipn route show)" = "$before"
+	gives 2 "the prefix is 10.72.0.0/16" host reno --route 10.72.0.1/16 --dry-run
+}
+declare_test host_prefixes "" "a prefix written in two ways is one route; bits beyond its length are refused"
+
+# --- input -----------------------------------------------------------------------
+
+numbers()
+{
+	must red lq0 --rate 1gbit --min 10 --max 30 --probability 1.0 --dry-run -q
+	[[ $out == *"probability 0.99999999"* ]] || fail "probability 1.0: $out"
+	must fifo lq0 --rate 10000000kbit --dry-run -q
+	must fifo lq0 --rate 1600gbit --dry-run -q
+	gives 2 "out of range" fifo lq0 --rate 1601gbit --dry-run
+	gives 2 "whole microseconds" prague lq0 --rate 100mbit --step 500ns --dry-run
+	gives 2 "tc sets at most 274 s" fifo lq0 --rate 8kbit --shape-burst 5mb --dry-run
+	gives 0 "less than one packet" dctcp lq0 --rate 1gbit --k 1b --dry-run
+}
+declare_test numbers "" "probability 1.0, rates up to 1600gbit, steps below 1 us, bursts that tc cannot hold, K below a packet"
+
+# What a name of 15 bytes may hold: all but white space, "/" and ":"
+# shellcheck disable=SC1003,SC2016
+readonly odd_names=('a;b' 'a$(x)' '`x`' "a'b" 'a"b' 'a*b' 'a?b' 'a[0]' 'a{1,2}' 'a&b' 'a|b' 'a<b' 'a>b' 'a,b=c' 'a!b' 'a\b'
+	'a(b)' 'a#b' 'a\' '"a' "'a" 'a%20b' 'a@b' 'a^b' 'ä' '~' '...' 'root' 'dev' '--' '-x')
+
+names()
+{
+	local name done=0 least=23
+
+	[[ ${FULL:-} ]] || least=4
+	for name in "${odd_names[@]:0:least + 7}"; do
+		ipn link add name "$name" numtxqueues 1 type veth peer name peer 2>/dev/null || continue
+		done=$((done + 1))
+		must fifo --rate 1gbit -q --no-rehearsal -- "$name"
+		expect "the root of '$name'" "$(tcn -j qdisc show | jq -r --arg n "$name" '.[] | select(.dev == $n and .root).kind')" = htb
+		must reset -q -- "$name"
+		must fifo --rate 1gbit --dry-run -q -- "$name"
+		sh -e <<<"$out" || fail "as printed: $out"
+		ipn link del dev "$name"
+	done
+	expect "names tried" "$done" -ge "$least"
+	expect "records" "$(records)" -eq 0
+}
+declare_test names "" "every legal name of a device, and commands that run as printed with it"
+
+altname()
+{
+	ipn link property add dev lq0 altname an-alternative-name || skip 'no altnames'
+	must fifo an-alternative-name --rate 1gbit
+	expect "root" "$(tcn -j qdisc show dev lq0 | jq -r '.[] | select(.root).kind')" = htb
+	gives 0 "lq0: fifo" show an-alternative-name
+	must reset an-alternative-name
+	expect "records" "$(records)" -eq 0
+}
+declare_test altname "" "a device by its altname"
+
+plain_user()
+{
+	local word
+
+	# no /usr/sbin in PATH, no tc, no jq
+	mkdir -p "$TMP/bin"
+	for word in python3 env; do ln -sf "$(command -v "$word")" "$TMP/bin/$word"; done
+	PATH=$TMP/bin "$LOWQ_TC" --help | grep -q 'lowq-tc PROFILE DEV' || fail "--help"
+	expect "version" "$(PATH=$TMP/bin "$LOWQ_TC" --version)" = \
+		"lowq-tc $(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$LOWQ_ROOT/dkms.conf")"
+	# tc and ip are found all the same
+	PATH=$TMP/bin gives 0 "qdisc add dev lq0 root" fifo lq0 --rate 1gbit --dry-run -q
+	setpriv --reuid 65534 --regid 65534 --clear-groups env PATH="$TMP/bin" "$LOWQ_TC" show >"$TMP/shown" 2>&1 ||
+		fail "show as a user: $(cat "$TMP/shown")"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$LOWQ_TC" reset lo >"$TMP/shown" 2>&1
+	expect "status of reset as a user" "$?" -eq 2
+	grep -q 'needs the right to administer the network' "$TMP/shown" || fail "says: $(cat "$TMP/shown")"
+}
+declare_test plain_user "" "--help, --version, show and dry runs for a user, with no tc, no jq and no /usr/sbin in PATH"
+
+completes()
+{
+	local TIMEFORMAT='%3U %3S' word
+
+	for word in --help '--complete dc'; do
+		# shellcheck disable=SC2086	# two words; first, so that it is compiled
+		"$LOWQ_TC" $word >/dev/null
+		# shellcheck disable=SC2086
+		expect "seconds of CPU for $word" "$({ time "$LOWQ_TC" $word >/dev/null; } 2>&1 | awk '{ print $1 + $2 }')" -lt 0.15
+	done
+	expect "profiles" "$("$LOWQ_TC" --complete dc)" = dctcp
+	expect "options" "$("$LOWQ_TC" --complete prague eth0 --aqm '' | paste -sd' ')" = "dualpi2 fq_codel"
+	[ -e "$LOWQ_ROOT/scripts/lowq-tc.bash-completion" ] || return 0
+	# devices with names that a shell would run, and one such word on the command line
+	# shellcheck disable=SC2016
+	for word in '$(>ran)' 'a[$(>ran)]' '`>ran`'; do
+		ipn link add name "$word" type dummy || skip 'no dummy devices'
+	done
+	# shellcheck disable=SC2016
+	(
+		cd "$TMP" || exit
+		in_ns a bash -c '. "$1/scripts/lowq-tc.bash-completion"
+			COMP_WORDS=("$2" fifo "") COMP_CWORD=2
+			_lowq_tc "$2"
+			printf "%s\n" "${COMPREPLY[@]}"
+			COMP_WORDS=("$2" fifo "\$(>ran)" "a[\$(>ran)]") COMP_CWORD=3
+			_lowq_tc "$2"' - "$LOWQ_ROOT" "$LOWQ_TC"
+	) >"$TMP/completed" 2>&1
+	[ ! -e "$TMP/ran" ] || fail "completion runs what is in a name"
+	# what it inserts is the name again for the shell
+	# shellcheck disable=SC2016
+	for word in '$(>ran)' 'a[$(>ran)]' '`>ran`'; do
+		grep -qxF "$(printf %q "$word")" "$TMP/completed" || fail "$word: $(cat "$TMP/completed")"
+	done
+}
+declare_test completes "" "completion within 0.15 s, from the tables of options; it evaluates nothing"
+
+teardown()
+{
+	umount "$TMP/state" 2>/dev/null
+	ip netns pids "$ns" 2>/dev/null | xargs -r kill 2>/dev/null
+	ip netns del "$ns" 2>/dev/null
+	rm -rf "$TMP/state"
+}
+
+exec 3>&1
+run_tests "$@"

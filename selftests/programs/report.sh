@@ -1,0 +1,505 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests scripts/report: tables, means over seeds, failed runs, goals, broken input, the page and
+# the plots, all from results that this test makes up.
+
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+root=$(realpath "$(dirname "$0")/../..")
+report=$(realpath "$(dirname "$0")/../../scripts/report")
+cd "$TMP" || exit 1
+export LC_ALL=C.UTF-8
+
+in_project()
+{
+	[ -d "$root/bench/results" ]
+}
+
+needs_gnuplot()
+{
+	command -v gnuplot >/dev/null || skip "gnuplot is not installed"
+}
+
+make_results()
+{
+	python3 - <<'PY'
+import json
+from pathlib import Path
+
+def put(top, variant, row, seed, metrics, status="ok", **more):
+    place = Path(top, "runs", "-".join(map(str, variant.values())) or "default", row, str(seed))
+    place.mkdir(parents=True)
+    result = {"variant": variant, "row": row, "label": f"{row} <&> label", "control": row,
+              "queue": "red", "seed": seed, "status": status, "metrics": metrics}
+    (place / "result.json").write_text(json.dumps(result | more))
+    return place
+
+def series(place, samples, level):
+    with open(place / "queue.csv", "w") as out:
+        print("t_s,throughput_bps,qlen_pkts_mean,qlen_pkts_max,marked", file=out)
+        for i in range(samples):
+            print(i * 1e-4, 1e10, level, 4321 if i == samples // 3 else level + 2, 0, sep=",",
+                  file=out)
+    with open(place / "flows.csv", "w") as out:
+        print("t_s,flow,throughput_bps", file=out)
+        for i in range(0, samples, 10):
+            print(i * 1e-4, "a>b", 6e9 + (i % 7) * 1e7, sep=",", file=out)
+            if not 1000 <= i < 1200:
+                print(i * 1e-4, "c>d", 5e9, sep=",", file=out)
+            print(i * 1e-4, f"small{i}>b", 1e6, sep=",", file=out)
+    with open(place / "flows.jsonl", "w") as out:
+        print('{"type":"start"}', file=out)
+        for i in range(500):
+            print(json.dumps({"type": "flow", "kind": "rpc", "duration_ns": 50000 + 100 * i * level,
+                              "status": "ok"}), file=out)
+        print('{"type":"flow","kind":"rpc","duration_ns":1,"status":"timeout"}', file=out)
+        print('{"type":"flow","kind":"long","duration_ns":1,"status":"ok"}', file=out)
+
+def scenario(top, **more):
+    Path(top, "scenario.json").write_text(json.dumps(
+        {"name": top, "title": "A <title>", "question": "Is it & how?", "topology": "a --<>-- b",
+         "params": {"rate": "10gbit"}, "command": "make demo", "kernel": "Linux x",
+         "reference_row": "slow"} | more))
+
+base = {"utilisation": 0.98, "delay_mean_us": 10, "delay_p99_us": 40, "rpc_p50_us": 100,
+        "rpc_p99_us": 200, "marks": 1000, "drops": 0, "jain": 1, "goodput_bps": 9.5e9}
+for seed, util, mean in ((1, .98, 10), (2, .99, 14)):
+    place = put("one", {}, "fast", seed, base | {"utilisation": util, "delay_mean_us": mean})
+    series(place, 2000, 3)
+series(put("one", {}, "slow", 1, base | {"delay_mean_us": 100, "rpc_p99_us": None}), 200000, 300)
+put("one", {}, "slow", 2, {}, "failed: out of luck")
+put("one", {}, "dead", 1, {}, "failed: did not start")
+put("one", {}, "dead", 2, {}, "failed: did not start")
+put("one", {}, "fast", 3, {"utilisation": 0.5}, "failed: cut short")
+scenario("one", goals=[
+    {"metric": "utilisation", "row": "fast", "op": ">=", "value": .98, "variant": "*",
+     "text": "full link"},
+    {"metric": "delay_mean_us", "row": "fast", "op": "<=", "value": .1, "relative_to": "slow"},
+    {"metric": "jain", "row": "dead", "op": ">=", "value": .9}])
+
+for rate in ("1gbit", "100mbit", "10gbit"):
+    for row, delay in (("fast", 5), ("slow", 50)):
+        place = put("many", {"rate": rate}, row, 1, {"delay_mean_us": delay, "new_metric": 1.5})
+        series(place, 300, delay)
+scenario("many", goals=[{"metric": "delay_mean_us", "row": "fast", "op": "<", "value": 6,
+                         "variant": {"rate": "1gbit"}}])
+
+for a in (1, 2):
+    for b in (1, 2, 4):
+        put("sweep", {"a": a, "b": b}, "only", 1, {"jain": .5 + a / 10 + b / 100})
+scenario("sweep", conclusion="a is what counts.")
+
+for seed in range(1, 6):
+    put("seeds", {}, "sure", seed, {"utilisation": .99, "delay_mean_us": 30})
+    put("seeds", {}, "slow", seed, {"delay_mean_us": 40})
+    put("seeds", {}, "noisy", seed, {"delay_mean_us": 8 + 2 * seed, "delay_p99_us": 1})
+    put("seeds", {}, "even", seed, {"delay_mean_us": 11.6 + .5 * seed})
+    put("seeds", {}, "never", seed, {"joined_rtts": 3 if seed == 1 else None})
+    if seed == 1:
+        put("seeds", {}, "crashed", 1, {"utilisation": .99})
+    else:
+        put("seeds", {}, "crashed", seed, {}, "failed: crashed")
+def goal(metric, row, op, value, text, **more):
+    return {"metric": metric, "row": row, "op": op, "value": value, "text": text} | more
+scenario("seeds", answer="The delay is {range delay_mean_us noisy} to {max delay_mean_us slow}.", goals=[
+    goal("utilisation", "sure", ">=", .9, "full"),
+    goal("delay_mean_us", "sure", "<=", .5, "", relative_to="slow"),
+    goal("utilisation", "crashed", ">=", .9, "full"),
+    goal("joined_rtts", "never", "<=", 5, "joined"),
+    goal("utilisation", "sure", ">=", .5, "half", relative_to="crashed"),
+    goal("delay_mean_us", "noisy", "<=", 13, "low"),
+    goal("delay_mean_us", "noisy", "<=", 1.03, "no more", relative_to="even"),
+    goal("delay_mean_us", "noisy", "<=", 20, "far")])
+
+put("odd", {}, "fast", 1, base)
+Path("odd/runs/default/lost/1").mkdir(parents=True)
+scenario("odd")
+PY
+}
+
+# has FILE PATTERN...: the file contains every pattern
+has()
+{
+	local file=$1 pattern
+	shift
+	for pattern; do
+		grep -Eq -- "$pattern" "$file" && continue
+		echo "no '$pattern' in:"
+		cat "$file"
+		return 1
+	done
+}
+
+mean() { has one.txt '^fast <&> label +98\.5 +12\.0 +40\.0 +100 +200 +1000 +0 +1\.000'; }
+declare_test mean "" "mean over the seeds"
+
+# two seeds: half of the interval is 12.706 * s / sqrt(2), for 10 and 14: 25.4
+interval() { has one.txt '^ +95 % ± +6\.4 +25\.4 +0 '; }
+declare_test interval "" "the 95 % confidence interval over the seeds, Student's t"
+
+failed_runs()
+{
+	has one.txt '^slow.* 98\.0 ' '^slow.*FAILED \(seed 2\): out of luck' \
+		'^dead.*FAILED \(seeds 1, 2\): did not start' \
+		'^fast.*FAILED \(seed 3\): cut short'
+}
+declare_test failed_runs "" "failed runs are shown"
+
+lost_run() { has odd.txt 'lost +FAILED .*no result.json'; }
+declare_test lost_run "" "a run without a result.json is shown as failed"
+
+goal_met() { has seeds.txt 'met +sure: full: 99\.0 %, met by 9\.0 points'; }
+declare_test goal_met "" "a goal that is met"
+
+goal_missed()
+{
+	has seeds.txt 'missed +sure: .*<= 0\.5 × slow: 30\.0 µs against 20\.0 µs, missed by 10 µs'
+}
+declare_test goal_missed "" "a goal relative to another row, missed"
+
+# 4 of 5 seeds failed or gave null: one seed alone cannot meet the goal
+goal_failed_seeds()
+{
+	has seeds.txt 'missed +crashed: full: 99\.0 %, but 4 of 5 seeds of crashed gave no value' \
+		'missed +never: joined: 3 RTTs, but 4 of 5 seeds of never gave no value' \
+		'no data +sure: half: .*but 4 of 5 seeds of crashed gave no value' &&
+		has one.txt 'missed +fast: full link: 98\.5 %, but 1 of 3 seeds of fast gave no value'
+}
+declare_test goal_failed_seeds "" "a goal with failed or null seeds is not met"
+
+# 10, 12, 14, 16, 18: mean 14, interval 3.9. Limits of 13 and 13.5 are ties, half of slow's 40 is
+# not.
+goal_tie()
+{
+	has seeds.txt 'tie +noisy: low: 14\.0 µs: no difference, the 95 % interval is ±3\.93 µs' \
+		'tie +noisy: no more: 14\.0 µs against 13\.5 µs: no difference' \
+		'met +noisy: far: 14\.0 µs, met by 6\.0 µs'
+}
+declare_test goal_tie "" "a limit inside the confidence interval is a tie"
+
+goal_unknown() { has one.txt 'no data +dead: .*dead has no jain'; }
+declare_test goal_unknown "" "a goal without data"
+
+narrow()
+{
+	for name in one many; do
+		LC_ALL=C "$report" "$name"
+	done | awk 'length > 100 { print "too wide: " $0; bad = 1 } END { exit bad }'
+}
+declare_test narrow "" "tables fit 100 columns"
+
+ascii()
+{
+	LC_ALL=C "$report" one >ascii.txt &&
+		if LC_ALL=C grep -n '[^ -~]' ascii.txt; then return 1; fi
+}
+declare_test ascii "" "plain ASCII where the locale is not UTF-8"
+
+columns()
+{
+	"$report" one --metrics goodput_bps,jain >columns.txt &&
+		has columns.txt '^ +Gb/s +Jain$' 'fast.* 9\.50 +1\.000' &&
+		if grep marks columns.txt; then return 1; fi
+}
+declare_test columns "" "chosen columns"
+
+markdown()
+{
+	has one.md '^\| row \| utilisation \(%\) \|' '^\|---\|---:\|' \
+		'^\| fast <&> label \| 98\.5 ± 6\.4 \| 12\.0 ± 25\.4 \| 40\.0 \|' \
+		'FAILED \(seed 2\): out of luck' '\| \*\*missed\*\*: full link' \
+		'^\| full link \| fast \| 0 of 1 \(1 missed\) \|'
+}
+declare_test markdown "" "Markdown"
+
+csv_values()
+{
+	"$report" one --format csv | python3 -c '
+import csv, sys
+rows = list(csv.DictReader(sys.stdin))
+fast = [r for r in rows if r["row"] == "fast" and r["status"] == "ok"]
+assert [(r["seed"], r["delay_mean_us"], r["utilisation"], r["kernel"]) for r in fast] == \
+    [("1", "10", "0.98", "Linux x"), ("2", "14", "0.99", "Linux x")], fast
+slow = [r for r in rows if r["row"] == "slow"]
+assert [r["status"] for r in slow] == ["ok", "failed: out of luck"], slow
+assert slow[0]["rpc_p99_us"] == "", slow'
+}
+declare_test csv_values "" "CSV"
+
+json_values()
+{
+	"$report" one --format json | python3 -c '
+import json, sys
+data = json.load(sys.stdin)
+assert [r["row"] for r in data["rows"]] == ["slow", "dead", "fast"], data
+delay = data["rows"][2]["metrics"]["delay_mean_us"]
+assert round(delay.pop("ci95"), 3) == 25.412, delay
+assert delay == {"mean": 12, "min": 10, "max": 14, "seeds": 2}, delay
+assert data["rows"][2]["failed"] == [{"seed": "3", "reason": "cut short"}], data
+assert [g["state"] for g in data["goals"]] == ["missed", "missed", "no data"], data'
+}
+declare_test json_values "" "JSON"
+
+variants()
+{
+	test "$(grep -o '^rate=.*' many.txt | xargs)" = "rate=100mbit rate=1gbit rate=10gbit" &&
+		has many.txt 'new_metric' 'met +fast \[rate=1gbit\].*met by 1.0' &&
+		test "$(grep -c ' met ' many.txt)" = 1
+}
+declare_test variants "" "variants in natural order, unknown metrics, goals of one variant"
+
+# One row: a line per variant, and a plot with a colour per value of the first setting
+one_row()
+{
+	needs_gnuplot
+	"$report" sweep --format markdown --svg sweep-svg >sweep.md &&
+		has sweep.md '^\| a \| b \| row \| Jain \|$' '^\| 2 \| 4 \| only <&> label \| 0\.740 \|$' &&
+		test "$(grep -c '^| [12] |' sweep.md)" = 6 &&
+		has sweep-svg/variants.svg 'a=1' 'a=2'
+}
+declare_test one_row "" "one row: a table of variants, and a colour per value of the first setting"
+
+# refused STATUS PATTERN ARGUMENT...: report exits with STATUS and one line on stderr that has
+# the pattern
+refused()
+{
+	local want=$1 pattern=$2 status=0
+	shift 2
+	"$report" "$@" >/dev/null 2>err.txt || status=$?
+	test "$status" = "$want" && test "$(wc -l <err.txt)" = 1 && has err.txt "$pattern" && return
+	echo "report $*: status $status, wanted $want and one line:"
+	cat err.txt
+	return 1
+}
+
+usage_errors()
+{
+	refused 2 'DIR' && refused 2 'no such directory' nowhere &&
+		refused 2 'format' one --format xml && refused 2 'unrecognized' one --fo csv &&
+		refused 2 'no such metric: nope' one --metrics jain,nope
+}
+declare_test usage_errors "" "wrong usage: one line, exit 2"
+
+data_errors()
+{
+	local run=broken/runs/default/fast/1
+
+	mkdir empty && cp -r one broken && rm -r broken/runs/default/[ds]* &&
+		refused 1 'scenario.json: No such file' empty &&
+		echo '{}' >empty/scenario.json && refused 1 'no runs' empty &&
+		echo '{"goals": [{"metric": "jain"}]}' >broken/scenario.json &&
+		refused 1 'goal 1' broken &&
+		echo '{"a":' >broken/scenario.json && refused 1 'scenario.json: not JSON' broken &&
+		echo '{}' >broken/scenario.json && "$report" broken >/dev/null &&
+		echo '[1]' >"$run"/result.json && refused 1 "$run/result.json: not a JSON object" broken &&
+		printf '{"status"' >"$run"/result.json && refused 1 "$run/result.json: not JSON" broken &&
+		printf '\xff\xfe' >"$run"/result.json && refused 1 "not UTF-8" broken
+}
+declare_test data_errors "" "broken results: one line, exit 1"
+
+series_errors()
+{
+	local run=broken2/runs/default/fast/1 page=(broken2 --html broken2.html)
+
+	needs_gnuplot
+	cp -r one broken2 && rm -r broken2/runs/default/[ds]* &&
+		echo '{"type":' >>"$run"/flows.jsonl && refused 1 'flows.jsonl: line 504' "${page[@]}" &&
+		rm "$run"/flows.jsonl && echo '1,1' >>"$run"/flows.csv &&
+		refused 1 'flows.csv: line 582' "${page[@]}" &&
+		echo 't_s' >"$run"/queue.csv && refused 1 'queue.csv: no column' "${page[@]}" &&
+		rm "$run"/*.csv && "$report" "${page[@]}" >/dev/null && test -s broken2.html
+}
+declare_test series_errors "" "broken series: one line, exit 1"
+
+# The page: well-formed, loads nothing, has no scripts, unique ids and no broken references.
+page()
+{
+	"$report" "$1" --html "$1.html" >/dev/null && python3 - "$1.html" <<'PY'
+import html.parser, sys
+import xml.etree.ElementTree as ET
+from urllib.parse import unquote
+
+text = open(sys.argv[1], encoding="utf-8").read()
+assert len(text.encode()) < 2_000_000, len(text)
+for bad in ("http:", "https:", "<script", "@import", "url("):
+    assert bad not in text, bad
+void, stack, ids, references, tags = {"meta", "link", "br", "img"}, [], [], [], []
+
+class Parser(html.parser.HTMLParser):
+    def handle_starttag(self, tag, attributes):
+        tags.append(tag)
+        attributes = dict(attributes)
+        ids.extend([attributes["id"]] if "id" in attributes else [])
+        references.extend(attributes.get("aria-labelledby", "").split())
+        if tag == "img":
+            assert attributes["src"].startswith("data:image/svg+xml,") and attributes["alt"]
+            ET.fromstring(unquote(attributes["src"].partition(",")[2]))
+        assert tag != "th" or attributes.get("scope"), self.getpos()
+        if tag not in void:
+            stack.append(tag)
+    def handle_endtag(self, tag):
+        assert stack and stack.pop() == tag, (tag, self.getpos())
+
+Parser(convert_charrefs=True).feed(text)
+assert not stack, stack
+assert len(ids) == len(set(ids)), sorted(i for i in ids if ids.count(i) > 1)
+assert set(references) <= set(ids), set(references) - set(ids)
+assert tags.count("img") >= 4 and tags.count("table") >= 2, tags
+PY
+}
+
+pages()
+{
+	needs_gnuplot
+	page one && page many
+}
+declare_test pages "" "the page is complete, well-formed, with unique ids"
+
+# A flow without a line for some time sent nothing then; small flows are counted, not drawn.
+gaps()
+{
+	printf '%s\n' t_s,flow,throughput_bps 0,a,1e9 0.1,a,1e9 0.1,b,2e9 0.2,b,2e9 0.2,small,1e6 \
+		0.3,a,1e9 >gaps.csv && python3 - "$report" <<'PY'
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1] + ".d")
+from figures import flow_rates
+
+flows, others = flow_rates(Path("gaps.csv"))
+assert others == 1 and list(flows) == ["a", "b"], (flows, others)
+assert flows["a"] == {0: 1, .1: 1, .2: 0, .3: 1} and flows["b"] == {.1: 2, .2: 2}, flows
+PY
+}
+declare_test gaps "" "gaps in the rate of a flow"
+
+# Thinning out 200000 samples must keep the one whose value is 4321.
+peak()
+{
+	needs_gnuplot
+	has one.html 'Queue of slow .*highest 4321 packets' 'Completion|completion' \
+		'3 did not complete' 'Drawn are the largest flows; 20000 smaller' 'FAILED \(seeds 1, 2\): did not start'
+}
+declare_test peak "" "thinning keeps peaks; the page names what is left out"
+
+svgs()
+{
+	"$report" one --svg svg >/dev/null && "$report" many --svg svg >/dev/null &&
+		python3 - svg/*.svg <<'PY'
+import sys
+import xml.etree.ElementTree as ET
+
+names = {n.split("/")[1] for n in sys.argv[1:]}
+assert {"queue.svg", "rates.svg", "completion-rpc.svg", "variants.svg",
+        "queue-rate=1gbit.svg"} <= names, names
+for name in sys.argv[1:]:
+    root = ET.parse(name).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg" and root.get("viewBox"), name
+    ids = [e.get("id") for e in root.iter() if e.get("id")]
+    assert len(ids) == len(set(ids)), name
+    kinds = {e.tag.split("}")[1] for e in root.iter()}
+    assert "text" in kinds and "script" not in kinds, (name, kinds)
+PY
+}
+
+repeatable()
+{
+	"$report" many --html again.html >/dev/null && cmp many.html again.html
+}
+
+plots()
+{
+	needs_gnuplot
+	svgs && repeatable
+}
+declare_test plots "" "plots as files, and the same input gives the same page"
+
+# A page written from its runs is the same as one written from results.csv alone, links included
+republished()
+{
+	needs_gnuplot
+	"$report" --publish pub/many many && has pub/many/README.md '^# A <title>$' \
+		'^\*\*Question\.\*\* Is it & how\?$' '^!\[.*\]\(variants\.svg\)$' '^make demo$' \
+		'^\| 1gbit \| fast <&> label \| .* \| met \|$' '^- kernel: Linux x$' &&
+		mkdir again && cp pub/many/results.csv many/scenario.json again/ &&
+		"$report" --publish again again && cmp pub/many/README.md again/README.md &&
+		cmp pub/many/variants.svg again/variants.svg && cmp pub/many/results.csv again/results.csv
+}
+declare_test republished "" "a page made from results.csv is the page made from the runs"
+
+answer()
+{
+	needs_gnuplot
+	"$report" --publish pub/seeds seeds &&
+		has pub/seeds/README.md '^\*\*Answer\.\*\* The delay is 14\.0 µs to 40\.0 µs\.$' \
+		'^\| never .*\*\*missed\*\*: joined' '^\| full \| crashed \| 0 of 1 \(1 missed\) \|$'
+}
+declare_test answer "" "the answer takes its numbers from the runs; a missed goal is shown in its row"
+
+# The published pages: the index has every scenario, every file is linked, every link exists.
+published()
+{
+	in_project || skip "not in the project's own tree"
+	python3 - "$root" <<'PY'
+import re, sys
+from pathlib import Path
+from urllib.parse import unquote
+
+root = Path(sys.argv[1])
+results, problems = root / "bench/results", []
+linked = {results / "README.md"}
+for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted(results.rglob("*.md")),
+             *sorted(root.glob("docs/*.md"))]:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:|#", target):
+            continue
+        path = (page.parent / unquote(target.split("#")[0])).resolve()
+        linked.add(path)
+        if not path.exists():
+            problems.append(f"{page.relative_to(root)}: no {target}")
+for path in results.rglob("*"):
+    if path.is_file() and path.resolve() not in {p.resolve() for p in linked}:
+        problems.append(f"{path.relative_to(root)} is linked from nowhere")
+index = (results / "README.md").read_text(encoding="utf-8")
+for scenario in (root / "bench/scenarios").glob("*.sh"):
+    name = scenario.stem
+    if not name.startswith("demo") and f"({name}/README.md)" not in index:
+        problems.append(f"the index has no {name}")
+print("\n".join(problems))
+sys.exit(bool(problems))
+PY
+}
+declare_test published "" "results: the index is complete, every file is linked, every link exists"
+
+# The published pages match their results.csv and the scenarios' present texts.
+up_to_date()
+{
+	in_project || skip "not in the project's own tree"
+	needs_gnuplot
+	cp -r "$root/bench" "$root/scripts" "$root/dkms.conf" . || return
+	bench/run --republish dctcp-light >/dev/null && diff -r -x "*.svg" "$root/bench/results" bench/results
+}
+declare_test up_to_date "" "results: the index and a page are what --republish writes"
+
+without_gnuplot()
+{
+	local python
+
+	python=$(python3 -c 'import sys; print(sys.executable)') && mkdir bin &&
+		PATH=$TMP/bin "$python" "$report" odd --html bare.html 2>err.txt >/dev/null &&
+		has err.txt gnuplot && has bare.html 'No plots' '<table' &&
+		if PATH=$TMP/bin "$python" "$report" odd --svg bare 2>err.txt; then return 1; fi &&
+		has err.txt 'needs gnuplot'
+}
+declare_test without_gnuplot "" "without gnuplot: the page has its tables, --svg says why not"
+
+command -v python3 >/dev/null || skip_all "python3 is not installed"
+make_results
+for name in one many odd seeds; do
+	"$report" "$name" >"$name.txt"
+done
+"$report" one --format markdown >one.md
+run_tests "$@"
