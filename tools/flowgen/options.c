@@ -2,13 +2,12 @@
 /* The command line. Options that depend on each other are checked after all are read. */
 #include <err.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../common/alloc.h"
+#include "../common/options.h"
 #include "../common/units.h"
 #include "config.h"
 
@@ -30,116 +29,133 @@ struct config cfg = {
 
 #define M(mode)		(1U << (mode))
 #define CLIENTS		(M(LONG) | M(RPC) | M(INCAST))
-#define ANY		(CLIENTS | M(SERVE))
 
-enum {
-	O_HELP, O_PORT, O_CC, O_READY_FD, O_ONCE_IDLE, O_TO, O_FLOWS, O_STAGGER, O_DURATION,
-	O_SIZE, O_PULL, O_PUSH, O_CDF, O_RATE, O_LOAD, O_CLOSED, O_POISSON, O_PERIODIC,
-	O_REQUESTS, O_PERSIST, O_PLAN, O_FAN, O_COUNT, O_PERIOD, O_JITTER, O_SEED, O_LABEL,
-	O_START, O_TIMEOUT, O_TOS, O_DSCP, O_MSS, O_SNDBUF, O_RCVBUF, O_OUT, O_INTERVAL,
-	OPTIONS,
-};
+/* Values that become part of cfg when all options are known. */
+static struct {
+	const char *to, *cdf;
+	double load;
+	u64 requests;
+	bool pull, push, poisson;
+	int dscp;
+} given = { .dscp = -1 };
 
-#define GETOPT_BASE	256		/* what getopt_long() returns for option 0 */
-
-static const struct {
-	const char *name;
-	int has_arg;
-	unsigned int modes;		/* in which the option is allowed */
-} option_table[OPTIONS] = {
-	[O_HELP] = { "help", no_argument, ANY },
-	[O_PORT] = { "port", required_argument, ANY },
-	[O_CC] = { "cc", required_argument, ANY },
-	[O_READY_FD] = { "ready-fd", required_argument, M(SERVE) },
-	[O_ONCE_IDLE] = { "once-idle", optional_argument, M(SERVE) },
-	[O_TO] = { "to", required_argument, CLIENTS },
-	[O_FLOWS] = { "flows", required_argument, M(LONG) },
-	[O_STAGGER] = { "stagger", required_argument, M(LONG) },
-	[O_DURATION] = { "duration", required_argument, M(LONG) | M(RPC) },
-	[O_SIZE] = { "size", required_argument, CLIENTS },
-	[O_PULL] = { "pull", no_argument, M(LONG) },
-	[O_PUSH] = { "push", no_argument, M(RPC) },
-	[O_CDF] = { "cdf", required_argument, M(RPC) },
-	[O_RATE] = { "rate", required_argument, M(RPC) },
-	[O_LOAD] = { "load", required_argument, M(RPC) },
-	[O_CLOSED] = { "closed", required_argument, M(RPC) },
-	[O_POISSON] = { "poisson", no_argument, M(RPC) },
-	[O_PERIODIC] = { "periodic", no_argument, M(RPC) },
-	[O_REQUESTS] = { "requests", required_argument, M(RPC) },
-	[O_PERSIST] = { "persist", no_argument, M(RPC) },
-	[O_PLAN] = { "plan", no_argument, M(RPC) },
-	[O_FAN] = { "fan", required_argument, M(INCAST) },
-	[O_COUNT] = { "count", required_argument, M(INCAST) },
-	[O_PERIOD] = { "period", required_argument, M(INCAST) },
-	[O_JITTER] = { "jitter", required_argument, M(INCAST) },
-	[O_SEED] = { "seed", required_argument, CLIENTS },
-	[O_LABEL] = { "label", required_argument, CLIENTS },
-	[O_START] = { "start", required_argument, CLIENTS },
-	[O_TIMEOUT] = { "timeout", required_argument, CLIENTS },
-	[O_TOS] = { "tos", required_argument, ANY },
-	[O_DSCP] = { "dscp", required_argument, ANY },
-	[O_MSS] = { "mss", required_argument, ANY },
-	[O_SNDBUF] = { "sndbuf", required_argument, ANY },
-	[O_RCVBUF] = { "rcvbuf", required_argument, ANY },
-	[O_OUT] = { "out", required_argument, CLIENTS },
-	[O_INTERVAL] = { "interval", required_argument, M(LONG) },
-};
-
-static void help(void)
+static void set_family(const char *option, char *value)
 {
-	fputs("Usage:\n"
-	"  flowgen serve  [--port P] [--ready-fd N] [--once-idle[=T]] [common]\n"
-	"  flowgen long   --to HOSTS (--duration T | --size B) [--flows N] [--stagger T] [--pull]\n"
-	"                 [--interval T] [client] [common]\n"
+	(void)value;
+	if (cfg.family)
+		errx(2, "-4 and -6 exclude each other");
+	cfg.family = option[1] == '4' ? AF_INET : AF_INET6;
+}
+
+static void set_cc(const char *option, char *value)
+{
+	if (!*value || strlen(value) >= CC_LEN)
+		errx(2, "%s: '%s' is not a congestion control's name", option, value);
+	cfg.cc = value;
+}
+
+static void set_once_idle(const char *option, char *value)
+{
+	cfg.once_idle = true;
+	cfg.idle_ns = value ? parse_time(option, value) : NSEC;
+	if (cfg.idle_ns > 86400 * NSEC)
+		errx(2, "%s: '%s' is more than a day", option, value);
+}
+
+static const struct option_row rows[] = {
+	{ .help = "serve: answer requests until SIGTERM or SIGINT; print \"ready\" first" },
+	{ "ready-fd", "N", OPT_INT, TO(cfg.ready_fd), 0, INT_MAX, .modes = M(SERVE),
+	  .help = "write \"ready\" to this descriptor instead of stdout" },
+	{ "once-idle", "[=T]", OPT_CALL, .call = set_once_idle, .modes = M(SERVE),
+	  .help = "exit when no connection has been left for T (1s)" },
+	{ .help = "long: bulk transfers, this side sends" },
+	{ "flows", "N", OPT_INT, TO(cfg.flows), 1, MAX_FLOWS, .modes = M(LONG),
+	  .help = "how many (1); flow i goes to host i modulo their number" },
+	{ "stagger", "T", OPT_TIME, TO(cfg.stagger), .modes = M(LONG),
+	  .help = "start one every T (0)" },
+	{ "pull", NULL, OPT_FLAG, TO(given.pull), .modes = M(LONG), .help = "the server sends" },
+	{ "interval", "T", OPT_TIME, TO(cfg.interval), .min = 10000, .range = "10us or more",
+	  .modes = M(LONG), .help = "progress lines as well" },
+	{ .help = "rpc: requests, the server answers with data; one connection each" },
+	{ "cdf", "FILE", OPT_TEXT, TO(given.cdf), .modes = M(RPC),
+	  .help = "draw the size of answers from this distribution" },
+	{ "rate", "R", OPT_PER_SECOND, TO(cfg.rate), .modes = M(RPC),
+	  .help = "requests per second" },
+	{ "load", "BITRATE", OPT_UNIT_RATE, TO(given.load), .modes = M(RPC),
+	  .help = "or as many requests as make that load" },
+	{ "poisson", NULL, OPT_FLAG, TO(given.poisson), .modes = M(RPC),
+	  .help = "time between requests: exponentially distributed (the default)" },
+	{ "periodic", NULL, OPT_FLAG, TO(cfg.periodic), .modes = M(RPC),
+	  .help = "... or always the same" },
+	{ "closed", "N", OPT_INT, TO(cfg.closed), 1, MAX_FLOWS, .modes = M(RPC),
+	  .help = "keep N requests outstanding" },
+	{ "requests", "N", OPT_INT, TO(given.requests), 1, 1000000000000ULL, .modes = M(RPC),
+	  .help = "stop after so many" },
+	{ "persist", NULL, OPT_FLAG, TO(cfg.persist), .modes = M(RPC),
+	  .help = "reuse connections" },
+	{ "push", NULL, OPT_FLAG, TO(given.push), .modes = M(RPC),
+	  .help = "this side sends the data, the server answers with one byte" },
+	{ "plan", NULL, OPT_FLAG, TO(cfg.plan), .modes = M(RPC),
+	  .help = "print what would be requested when, and do nothing" },
+	{ .help = "incast: N requests at one instant, on connections made before" },
+	{ "fan", "N", OPT_INT, TO(cfg.fan), 1, MAX_FLOWS, .modes = M(INCAST),
+	  .help = "how many; spread over HOSTS" },
+	{ "count", "K", OPT_INT, TO(cfg.count), 1, 1000000000, .modes = M(INCAST),
+	  .help = "rounds (1)" },
+	{ "period", "T", OPT_TIME, TO(cfg.period), .modes = M(INCAST),
+	  .help = "a round every T; without it, when the last one is over" },
+	{ "jitter", "T", OPT_TIME, TO(cfg.jitter), .modes = M(INCAST),
+	  .help = "each request starts up to T after its round, at random (0)" },
+	{ .help = "long, rpc and incast:" },
+	{ "to", "HOSTS", OPT_TEXT, TO(given.to), .modes = CLIENTS,
+	  .help = "servers: HOST[:PORT][,...]; [ADDR]:PORT for IPv6" },
+	{ "size", "B", OPT_SIZE, TO(cfg.size), .modes = CLIENTS,
+	  .help = "long: end each flow after B bytes; rpc, incast: size of each answer" },
+	{ "duration", "T", OPT_TIME, TO(cfg.duration), .min = 1, .range = "more than 0",
+	  .modes = M(LONG) | M(RPC),
+	  .help = "long: end each flow T after its start; rpc: stop after T" },
+	{ "seed", "N", OPT_INT, TO(cfg.seed), 0, UINT64_MAX, .modes = CLIENTS,
+	  .help = "of the random draws (1)" },
+	{ "label", "STR", OPT_TEXT, TO(cfg.label), .max = MAX_LABEL, .modes = CLIENTS,
+	  .help = "put into each line" },
+	{ "start", "T", OPT_TIME, TO(cfg.start), .modes = CLIENTS,
+	  .help = "wait before the first flow" },
+	{ "timeout", "T", OPT_TIME, TO(cfg.timeout), .min = 1, .range = "more than 0",
+	  .modes = CLIENTS, .help = "a flow that takes longer has failed (none)" },
+	{ "out", "FILE", OPT_TEXT, TO(cfg.out_path), .modes = CLIENTS,
+	  .help = "instead of stdout" },
+	{ .help = "all:" },
+	{ "port", "P", OPT_INT, TO(cfg.port), 1, 65535, .help = "of the server (5201)" },
+	{ "cc", "NAME", OPT_CALL, .call = set_cc,
+	  .help = "congestion control, set before the handshake (the system's)" },
+	{ "tos", "N", OPT_INT, TO(cfg.tos), 0, 255, .help = "TOS or traffic class, without ECN" },
+	{ "dscp", "N", OPT_INT, TO(given.dscp), 0, 63, .help = "or its upper six bits" },
+	{ "mss", "B", OPT_INT, TO(cfg.mss), 88, 32767, .help = "maximum segment size" },
+	{ "sndbuf", "B", OPT_SIZE, TO(cfg.sndbuf), 4096, 1 << 30, "4Ki to 1Gi",
+	  .help = "fixed socket buffer of the sender" },
+	{ "rcvbuf", "B", OPT_SIZE, TO(cfg.rcvbuf), 4096, 1 << 30, "4Ki to 1Gi",
+	  .help = "... and of the receiver" },
+	{ .letter = '4', .type = OPT_CALL, .call = set_family, .help = "only IPv4" },
+	{ .letter = '6', .type = OPT_CALL, .call = set_family, .help = "only IPv6" },
+};
+
+static const struct option_table table = {
+	.program = "flowgen",
+	.usage = "Usage:\n"
+	"  flowgen serve  [OPTION...]\n"
+	"  flowgen long   --to HOSTS (--duration T | --size B) [OPTION...]\n"
 	"  flowgen rpc    --to HOSTS (--size B | --cdf FILE)\n"
-	"                 (--rate PER_SECOND | --load BITRATE | --closed N) [--poisson | --periodic]\n"
-	"                 [--requests N] [--duration T] [--persist] [--push] [--plan]\n"
-	"                 [client] [common]\n"
-	"  flowgen incast --to HOSTS --fan N --size B [--count K] [--period T] [--jitter T]\n"
-	"                 [client] [common]\n"
-	"  flowgen --version\n"
-	"\n"
-	"serve: answer requests until SIGTERM or SIGINT; prints \"ready\" when listening\n"
-	"  --ready-fd N      write \"ready\" to this descriptor instead of stdout\n"
-	"  --once-idle[=T]   exit when no connection has been left for T (1s)\n"
-	"long: bulk transfers, this side sends\n"
-	"  --flows N         how many (1); flow i goes to host i modulo their number\n"
-	"  --stagger T       start one every T\n"
-	"  --duration T      end each flow T after its start; its size: the acknowledged bytes\n"
-	"  --size B          or end each after B bytes\n"
-	"  --pull            the server sends\n"
-	"  --interval T      progress lines as well\n"
-	"rpc: requests, the server answers with data; one connection each\n"
-	"  --size B, --cdf FILE          size of the answers: fixed, or drawn\n"
-	"  --rate R, --load BITRATE      requests per second, or as many as make that load\n"
-	"  --poisson, --periodic         time between them: exponential (the rule), or even\n"
-	"  --closed N                    or keep N outstanding\n"
-	"  --requests N, --duration T    stop after so many, or so long\n"
-	"  --persist         use connections again\n"
-	"  --push            this side sends the data, the server answers with one byte\n"
-	"  --plan            print what would be requested when, and do nothing\n"
-	"incast: N requests at one instant, on connections made before\n"
-	"  --fan N           how many; spread over HOSTS\n"
-	"  --size B          each answer\n"
-	"  --count K         rounds (1)\n"
-	"  --period T        a round every T; without it, when the last one is over\n"
-	"  --jitter T        each request starts up to T after its round, at random (0)\n"
-	"client: options of long, rpc and incast\n"
-	"  --to HOST[:PORT][,...]   servers; [ADDR]:PORT for IPv6\n"
-	"  --seed N          of the random draws (1)\n"
-	"  --label STR       put into each line\n"
-	"  --start T         wait before the first flow\n"
-	"  --timeout T       a flow that takes longer has failed (none)\n"
-	"  --out FILE        instead of stdout\n"
-	"common:\n"
-	"  --port P          5201\n"
-	"  --cc NAME         congestion control, set before the handshake\n"
-	"  --tos N, --dscp N, --mss B, --sndbuf B, --rcvbuf B, -4, -6\n"
-	"\n"
+	"                 (--rate R | --load BITRATE | --closed N) [OPTION...]\n"
+	"  flowgen incast --to HOSTS --fan N --size B [OPTION...]\n"
+	"\n",
+	.notes = "\n"
 	"Sizes are bytes with k, M, G, T (1000) or Ki, Mi, Gi, Ti (1024). Times need ns, us, ms or\n"
 	"s. Rates need bit, kbit, mbit, gbit or tbit.\n"
-	"Exit status: 0 all flows ok, 1 a flow failed, 2 bad usage.\n", stdout);
-}
+	"Exit status: 0 all flows ok, 1 a flow failed, 2 bad usage.\n",
+	.row = rows,
+	.rows = ARRAY_SIZE(rows),
+	.once = true,
+};
 
 /* HOST, HOST:PORT, [ADDR], [ADDR]:PORT, or a bare IPv6 address. @s is modified. */
 static void parse_host(char *s)
@@ -184,171 +200,45 @@ static void parse_hosts(const char *list)
 	free(copy);
 }
 
-/* Options given, for checks that involve more than one. */
-static struct {
-	const char *to, *cdf;
-	double load;
-	bool seen[OPTIONS];
-} given;
-
-static bool has(int opt)
+static void check_common(void)
 {
-	return given.seen[opt];
-}
-
-static void parse_option(int opt, const char *name, const char *arg)
-{
-	switch (opt) {
-	case O_PORT:
-		cfg.port = parse_int(name, arg, 1, 65535);
-		break;
-	case O_CC:
-		if (!*arg || strlen(arg) >= CC_LEN)
-			errx(2, "%s: '%s' is not a congestion control's name", name, arg);
-		cfg.cc = arg;
-		break;
-	case O_READY_FD:
-		cfg.ready_fd = parse_int(name, arg, 0, INT_MAX);
-		if (fcntl(cfg.ready_fd, F_GETFD) < 0)
-			errx(2, "%s: %s is not an open descriptor", name, arg);
-		break;
-	case O_ONCE_IDLE:
-		cfg.once_idle = true;
-		cfg.idle_ns = arg ? parse_time(name, arg) : NSEC;
-		if (cfg.idle_ns > 86400 * NSEC)
-			errx(2, "%s: '%s' is more than a day", name, arg);
-		break;
-	case O_TO:
-		given.to = arg;
-		break;
-	case O_FLOWS:
-		cfg.flows = parse_int(name, arg, 1, MAX_FLOWS);
-		break;
-	case O_STAGGER:
-		cfg.stagger = parse_time(name, arg);
-		break;
-	case O_DURATION:
-		cfg.duration = parse_time(name, arg);
-		if (!cfg.duration)
-			errx(2, "%s: must be more than 0", name);
-		break;
-	case O_SIZE:
-		cfg.size = parse_size(name, arg);
-		break;
-	case O_CDF:
-		given.cdf = arg;
-		break;
-	case O_RATE:
-		cfg.rate = parse_frequency(name, arg);
-		break;
-	case O_LOAD:
-		given.load = parse_rate(name, arg, false);
-		break;
-	case O_CLOSED:
-		cfg.closed = parse_int(name, arg, 1, MAX_FLOWS);
-		break;
-	case O_PERIODIC:
-		cfg.periodic = true;
-		break;
-	case O_REQUESTS:
-		cfg.flows = parse_int(name, arg, 1, 1000000000000ULL);
-		break;
-	case O_PERSIST:
-		cfg.persist = true;
-		break;
-	case O_PLAN:
-		cfg.plan = true;
-		break;
-	case O_FAN:
-		cfg.fan = parse_int(name, arg, 1, MAX_FLOWS);
-		break;
-	case O_COUNT:
-		cfg.count = parse_int(name, arg, 1, 1000000000);
-		break;
-	case O_PERIOD:
-		cfg.period = parse_time(name, arg);
-		break;
-	case O_JITTER:
-		cfg.jitter = parse_time(name, arg);
-		break;
-	case O_SEED:
-		cfg.seed = parse_int(name, arg, 0, UINT64_MAX);
-		break;
-	case O_LABEL:
-		if (strlen(arg) > MAX_LABEL)
-			errx(2, "%s: longer than %d bytes", name, MAX_LABEL);
-		cfg.label = arg;
-		break;
-	case O_START:
-		cfg.start = parse_time(name, arg);
-		break;
-	case O_TIMEOUT:
-		cfg.timeout = parse_time(name, arg);
-		if (!cfg.timeout)
-			errx(2, "%s: must be more than 0", name);
-		break;
-	case O_TOS:
-		cfg.tos = parse_int(name, arg, 0, 255);
-		if (cfg.tos & 3)
-			errx(2, "%s: the two lowest bits are ECN, which TCP sets itself", name);
-		break;
-	case O_DSCP:
-		cfg.tos = parse_int(name, arg, 0, 63) << 2;
-		break;
-	case O_MSS:
-		cfg.mss = parse_int(name, arg, 88, 32767);
-		break;
-	case O_SNDBUF:
-	case O_RCVBUF: {
-		u64 val = parse_size(name, arg);
-
-		if (val < 4096 || val > 1 << 30)
-			errx(2, "%s: '%s' is out of range (4Ki to 1Gi)", name, arg);
-		*(opt == O_SNDBUF ? &cfg.sndbuf : &cfg.rcvbuf) = val;
-		break;
-	}
-	case O_OUT:
-		cfg.out_path = arg;
-		break;
-	case O_INTERVAL:
-		cfg.interval = parse_time(name, arg);
-		if (cfg.interval < 10000)
-			errx(2, "%s: must be 10us or more", name);
-		break;
-	}
+	if (cfg.ready_fd >= 0 && fcntl(cfg.ready_fd, F_GETFD) < 0)
+		errx(2, "--ready-fd: %d is not an open descriptor", cfg.ready_fd);
+	if (cfg.tos >= 0 && given.dscp >= 0)
+		errx(2, "--tos and --dscp exclude each other");
+	if (cfg.tos > 0 && cfg.tos & 3)
+		errx(2, "--tos: the two lowest bits are ECN, which TCP sets itself");
+	if (given.dscp >= 0)
+		cfg.tos = given.dscp << 2;
 }
 
 static void check_long(void)
 {
-	if (has(O_SIZE) == has(O_DURATION))
+	if (!cfg.size == !cfg.duration)
 		errx(2, "long needs one of --duration and --size");
 	if (cfg.duration && cfg.timeout)
 		errx(2, "--timeout does not go with --duration, which ends the flow");
-	cfg.pull = has(O_PULL);
+	cfg.pull = given.pull;
 }
 
 static void check_rpc(void)
 {
-	double mean;
-
-	if (has(O_SIZE) == has(O_CDF))
+	if (!cfg.size == !given.cdf)
 		errx(2, "rpc needs one of --size and --cdf");
-	if (has(O_RATE) + has(O_LOAD) + has(O_CLOSED) != 1)
+	if (!!cfg.rate + !!given.load + !!cfg.closed != 1)
 		errx(2, "rpc needs one of --rate, --load and --closed");
-	if (has(O_POISSON) + has(O_PERIODIC) + has(O_CLOSED) > 1)
+	if (given.poisson + cfg.periodic + !!cfg.closed > 1)
 		errx(2, "only one of --poisson, --periodic and --closed is possible");
-	if (!has(O_REQUESTS) && !has(O_DURATION))
+	if (!given.requests && !cfg.duration)
 		errx(2, "rpc needs --requests or --duration");
 	if (cfg.plan && cfg.closed)
 		errx(2, "--plan does not go with --closed, where answers set the time");
-	if (!has(O_REQUESTS))
-		cfg.flows = NEVER;
-	cfg.pull = !has(O_PUSH);
+	cfg.flows = given.requests ? given.requests : NEVER;
+	cfg.pull = !given.push;
 	if (given.cdf)
 		cdf_load(&cfg.cdf, given.cdf);
-	mean = cfg.size ? (double)cfg.size : cfg.cdf.mean;
-	if (has(O_LOAD))
-		cfg.rate = given.load / 8 / mean;
+	if (given.load)
+		cfg.rate = given.load / 8 / (cfg.size ? (double)cfg.size : cfg.cdf.mean);
 }
 
 static void check_incast(void)
@@ -370,69 +260,25 @@ static void parse_mode(const char *s)
 	errx(2, "'%s' is not serve, long, rpc or incast (see flowgen --help)", s);
 }
 
-static void fill_options(struct option *o)
-{
-	for (int i = 0; i < OPTIONS; i++)
-		*o++ = (struct option) {
-			option_table[i].name, option_table[i].has_arg, NULL, GETOPT_BASE + i
-		};
-	*o = (struct option) { 0 };
-}
-
-static void parse_command_line(int argc, char **argv)
-{
-	struct option options[OPTIONS + 1];
-	char name[32];
-	int opt;
-
-	fill_options(options);
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "+:46h", options, NULL)) >= 0) {
-		switch (opt) {
-		case 'h':
-		case GETOPT_BASE + O_HELP:
-			help();
-			exit(0);
-		case '4':
-		case '6':
-			if (cfg.family)
-				errx(2, "-4 and -6 exclude each other");
-			cfg.family = opt == '4' ? AF_INET : AF_INET6;
-			continue;
-		case ':':
-			errx(2, "%s needs a value", argv[optind - 1]);
-		case '?':
-			errx(2, "unknown option '%s' (see flowgen --help)", argv[optind - 1]);
-		}
-		opt -= GETOPT_BASE;
-		snprintf(name, sizeof(name), "--%s", option_table[opt].name);
-		if (!(option_table[opt].modes & M(cfg.mode)))
-			errx(2, "%s has no place in %s", name, mode_name[cfg.mode]);
-		if (given.seen[opt])
-			errx(2, "%s is given twice", name);
-		given.seen[opt] = true;
-		parse_option(opt, name, optarg);
-	}
-	if (optind < argc)
-		errx(2, "'%s' is one argument too many", argv[optind]);
-	if (has(O_TOS) && has(O_DSCP))
-		errx(2, "--tos and --dscp exclude each other");
-}
-
 void read_options(int argc, char **argv)
 {
+	int rest;
+
 	if (argc < 2)
 		errx(2, "say what to do: serve, long, rpc or incast (see flowgen --help)");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		help();
+		options_help(&table);
 		exit(0);
 	}
 	if (!strcmp(argv[1], "--version")) {
-		puts("flowgen " LOWQ_VERSION);
+		options_version(&table);
 		exit(0);
 	}
 	parse_mode(argv[1]);
-	parse_command_line(argc - 1, argv + 1);
+	rest = options_read(&table, argc - 1, argv + 1, M(cfg.mode), argv[1]);
+	if (rest < argc - 1)
+		errx(2, "'%s' is one argument too many", argv[1 + rest]);
+	check_common();
 	switch (cfg.mode) {
 	case SERVE:
 		return;
