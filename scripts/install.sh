@@ -11,8 +11,8 @@ usage()
 	usage: scripts/install.sh install|uninstall DESTDIR PREFIX
 
 	install    installs lowq-tc with its systemd units, lowq-check, lowq-lab, flowgen, qdelay,
-	           man pages and bash completion below DESTDIR/PREFIX, tc's plugin where tc looks for it,
-	           and runs depmod
+	           rocegen if it was built, man pages and bash completion below
+	           DESTDIR/PREFIX, tc's plugin where tc looks for it, and runs depmod
 	uninstall  removes the files that install has written, and the modules of all kernels
 	DESTDIR may be empty. Running either twice does no harm.
 	END
@@ -145,6 +145,8 @@ put_files()
 	put_unit lowq-tc-host.service
 	put 755 tools/bin/flowgen "$PREFIX/bin/flowgen"
 	put 755 tools/bin/qdelay "$PREFIX/bin/qdelay"
+	# built only where libibverbs-dev is
+	[ ! -x tools/bin/rocegen ] || put 755 tools/bin/rocegen "$PREFIX/bin/rocegen"
 	# tc looks for plugins in its built-in directory, or in TC_LIB_DIR
 	put 755 tools/bin/q_int.so "$(tc_plugins)/q_int.so"
 	# Not in tc's directory: tc would prefer the plugin to its own dualpi2. lowq-tc asks for it.
@@ -164,6 +166,7 @@ put_files()
 		name=${file##*/}
 		case $name in
 		lowq-report.1|lowq-bench.1) continue ;;
+		rocegen.1) [ -x tools/bin/rocegen ] || continue ;;
 		esac
 		put 644 "$file" "$PREFIX/share/man/man${name##*.}/$name"
 	done

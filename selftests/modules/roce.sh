@@ -59,6 +59,42 @@ declare_test exclusive "R11" "RDMA devices that only their own network namespace
 
 # --- programs --------------------------------------------------------------
 
+# rocegen_refused PATTERN ARGUMENT...: exit status 2, one line on stderr that matches, nothing else
+rocegen_refused()
+{
+	local status=0
+
+	timeout 20 rocegen "${@:2}" >"$TMP/out" 2>"$TMP/err" || status=$?
+	[ "$status" -eq 2 ] && [ ! -s "$TMP/out" ] && [ "$(wc -l <"$TMP/err")" -eq 1 ] &&
+		grep -qF -- "$1" "$TMP/err" ||
+		fail "rocegen ${*:2}: status $status, said '$(cat "$TMP/err")', expected 2 and '$1'"
+}
+
+rocegen_usage()
+{
+	local one=(--dev x --to y --messages 1)
+
+	rocegen_refused "say what to do"
+	rocegen_refused "unknown option '--frob'" --frob
+	rocegen_refused "'fly' is not serve, send" fly "${one[@]}"
+	rocegen_refused "needs --dev" serve
+	rocegen_refused "--qps has no place in serve" serve --dev x --qps 3
+	rocegen_refused "'extra' is one argument too many" serve --dev x extra
+	rocegen_refused "needs --to" send --dev x --messages 1
+	rocegen_refused "one of --duration and --messages" send --dev x --to y
+	rocegen_refused "one of --duration and --messages" send "${one[@]}" --duration 1ms
+	rocegen_refused "--size needs a value" send "${one[@]}" --size
+	rocegen_refused "out of range (1 to 256Mi)" send "${one[@]}" --size 257Mi
+	rocegen_refused "out of range (more than 0)" send --dev x --to y --duration 0
+	rocegen_refused "from 1 to 4096" send "${one[@]}" --qps 4097
+	rocegen_refused "--both takes" send "${one[@]}" --both
+	rocegen_refused "--read-back takes" uc-write "${one[@]}" --read-back
+	rocegen_refused "exclude each other" write "${one[@]}" --both --read-back
+	rocegen --help >"$TMP/out" || fail "no --help"
+	grep -q -- "--read-back" "$TMP/out" || fail "an option is not in --help"
+}
+declare_test rocegen_usage "" "rocegen refuses an invalid argument in one line"
+
 pingpong()
 {
 	local v
