@@ -1107,7 +1107,7 @@ declare_test t_live_tcp "" "live: bulk TCP with many packets per wakeup"
 t_live_capture_loss()
 {
 	need_live
-	begin --buffer 1
+	begin --buffer 2
 	kill -STOP "$pid"
 	burst 10000 0
 	kill -CONT "$pid"
@@ -1117,6 +1117,54 @@ t_live_capture_loss()
 	expect "capture_drops" "${JSON[.capture_drops]}" -gt 0
 }
 declare_test t_live_capture_loss "" "live: packets that the capture missed are not counted as drops"
+
+# rings_kib PID: the memory of its rings, which the kernel fills with captured packets
+rings_kib()
+{
+	awk '$NF ~ /^socket:/ { split($1, a, "-"); print a[1], a[2] }' "/proc/$1/maps" |
+		while read -r from to; do echo $(((0x$to - 0x$from) / 1024)); done |
+		awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# One budget of memory for all devices; how it is divided changes no digit
+t_live_buffer()
+{
+	local i ports="" other
+
+	need_live
+	for i in {1..14}; do
+		in_ns sw ip link add "v$i" type veth peer "w$i" || skip "no veth"
+		in_ns sw ip link set "v$i" up
+		ports+=,v$i
+	done
+	begin --in "${ports#,}"
+	expect "rings by default, KiB" "$(rings_kib "$pid")" -le $((64 * 1024))
+	expect "rings by default, KiB" "$(rings_kib "$pid")" -ge $((48 * 1024))
+	ip netns exec "${NSP}sw" qdelay --live --in "p1$ports" --out egress --buffer 16 \
+		--json "$TMP/json16" 2>"$TMP/err16" &
+	other=$!
+	WAIT=20 wait_until grep -qx ready "$TMP/err16"
+	expect "rings with --buffer 16, KiB" "$(rings_kib "$other")" -eq $((16 * 1024))
+	burst 100 2
+	sleep 0.2
+	kill -TERM "$other"
+	stop TERM 0
+	wait "$other"
+	expect "exit status with --buffer 16" $? = 0
+	cmp "$TMP/json" "$TMP/json16" >"$TMP/cmp" 2>&1 || fail "another result: $(cat "$TMP/cmp")"
+	got
+	want .packets_in=100 .matched=100 .capture_drops=0
+	run 2 --live --in "p1$ports" --out egress --buffer 15
+	silent
+	says "--buffer: 15 MiB are too few for 16 devices: at least 16 (see qdelay --help)"
+	[ "$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)" -lt 8000000 ] ||
+		skip "too much memory to ask for more"
+	in_ns sw qdelay --live --in p1 --out egress --buffer 4094 >"$TMP/json" 2>"$TMP/err"
+	expect "exit status" $? = 1
+	silent
+	says "--buffer: 4094 MiB do not fit"
+}
+declare_test t_live_buffer "" "live: one budget of memory for all devices"
 
 # No traffic: hardly any wakeups, and a clear message at the end
 t_live_idle()

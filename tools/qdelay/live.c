@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -19,6 +20,8 @@
 
 #define TIMEOUT_MS	50		/* after which the kernel hands over a block */
 #define LIVE_LAG	(2 * NSEC)	/* the longest that this can take */
+
+#define BLOCK_KIB		256	/* libpcap's rings are of blocks of this size */
 
 /* Packets count between these times, when all sources capture; CLOCK_REALTIME, ns. */
 static u64 start_ns, stop_ns = NEVER;
@@ -53,7 +56,40 @@ static void set_kernel_filter(struct source *s)
 	pcap_freecode(&prog);
 }
 
-static void open_live(struct source *s)
+/* Memory that the kernel could give out without swapping, in MiB; unlimited if it does not say */
+static u64 available_mb(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	u64 kib = NEVER;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib / 1024;
+}
+
+/*
+ * Divides --buffer evenly among the devices. Returns the bytes for each, whole blocks of libpcap,
+ * which rounds up. If a ring does not fit, libpcap makes a smaller one, and the kernel may kill
+ * other programs to make room: hence the check before.
+ */
+static int ring_bytes(void)
+{
+	u64 available = available_mb();
+
+	if (opt.buffer_mb < opt.nsources)
+		usage_error("--buffer: %u MiB are too few for %u devices: at least %u",
+			    opt.buffer_mb, opt.nsources, opt.nsources);
+	if (opt.buffer_mb > available / 2)
+		errx(1, "--buffer: %u MiB do not fit: at most half of the %llu MiB of memory that are available",
+		     opt.buffer_mb, available);
+	return opt.buffer_mb * (1024 / BLOCK_KIB) / opt.nsources * BLOCK_KIB * 1024;
+}
+
+static void open_live(struct source *s, int ring)
 {
 	char err[PCAP_ERRBUF_SIZE];
 	int r;
@@ -65,7 +101,7 @@ static void open_live(struct source *s)
 	pcap_set_promisc(s->pcap, 0);
 	pcap_set_timeout(s->pcap, TIMEOUT_MS);
 	pcap_set_immediate_mode(s->pcap, 0);
-	pcap_set_buffer_size(s->pcap, opt.buffer_mb << 20);
+	pcap_set_buffer_size(s->pcap, ring);
 	if (pcap_set_tstamp_precision(s->pcap, PCAP_TSTAMP_PRECISION_NANO))
 		errx(1, "%s: no time stamps in nanoseconds", s->name);
 	r = pcap_activate(s->pcap);
@@ -116,10 +152,11 @@ static void look(struct source *s, u64 now)
 
 void live_open(void)
 {
+	int ring = ring_bytes();
 	struct source *s;
 
 	for_each_source(s)
-		open_live(s);
+		open_live(s, ring);
 }
 
 /* True if more can be read without waiting. */

@@ -5,6 +5,9 @@
 #include "options.h"
 #include "output.h"
 
+/* There are two devices at least, and libpcap takes at most 2^31 - 1 bytes for each. */
+#define BUFFER_MAX	(2 * 2047)	/* MiB */
+
 struct options opt = {
 	.prefix = 32,
 	.buffer_mb = 64,
@@ -50,8 +53,8 @@ static const struct option_row rows[] = {
 	  .help = "they are devices: until SIGTERM, SIGINT or --duration" },
 	{ "duration", "T", OPT_TIME, TO(opt.duration), .min = 1, .range = "more than 0",
 	  .help = "live: stop after T" },
-	{ "buffer", "MIB", OPT_INT, TO(opt.buffer_mb), 1, 2047,
-	  .help = "live: kernel buffer per device (64)" },
+	{ "buffer", "MIB", OPT_INT, TO(opt.buffer_mb), 1, BUFFER_MAX,
+	  .help = "live: kernel buffers of all devices together (64)" },
 	{ "filter", "BPF", OPT_TEXT, TO(opt.filter),
 	  .help = "count only these packets (pcap-filter)" },
 	{ "snaplen", "N", OPT_INT, TO(opt.snaplen), 60, 262144,

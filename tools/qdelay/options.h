@@ -20,7 +20,7 @@ struct options {
 	u32 mss;		/* MSS of all flows, bytes; 0: by the SYNs */
 	u32 prefix;		/* bytes of payload that identify a packet other than TCP */
 	u32 snaplen;		/* bytes; 0: not given */
-	u32 buffer_mb;		/* MiB per device */
+	u32 buffer_mb;		/* MiB for all devices */
 	u64 bin;		/* ns */
 	u64 from, to;		/* ns from the first packet; to: NEVER if not given */
 	u64 gap;		/* ns */
