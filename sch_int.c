@@ -179,10 +179,10 @@ static void int_note_arrival(struct sk_buff *skb, const struct int_sched_data *q
 	    skb_ensure_writable(skb, s.payload + s.len))
 		return;
 	p = skb->data + s.payload;
-	if (!int_head_valid(p, s.len) || p[4] != INT_PROBE)
+	if (!int_head_valid(p, s.len) || p[INT_TYPE_OFFSET] != INT_PROBE)
 		return;
 	nhop = int_get32(p + INT_BASE_OFFSET) >> 28;
-	if (nhop >= p[5])
+	if (nhop >= p[INT_ROOM_OFFSET])
 		return;
 	record = INT_HOPS_OFFSET + nhop * INT_HOP_LEN;
 	int_replace_word(skb, &s, record, (u32)q->arrival_tag << 16 | (now >> 32 & 0xffff));
@@ -238,19 +238,19 @@ static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 		q->st.malformed++;
 		return;
 	}
-	if (p[4] != INT_PROBE)
+	if (p[INT_TYPE_OFFSET] != INT_PROBE)
 		return;
 	base = int_get32(p + INT_BASE_OFFSET);
 	nhop = base >> 28;
 	record = INT_HOPS_OFFSET + nhop * INT_HOP_LEN;
 	if (!q->speed) {
 		/* the rate may have been known when the probe came */
-		if (nhop < p[5])
+		if (nhop < p[INT_ROOM_OFFSET])
 			int_take_wait(skb, q, &s, record, 0);
 		q->st.no_rate++;
 		return;
 	}
-	if (nhop < p[5]) {
+	if (nhop < p[INT_ROOM_OFFSET]) {
 		int_fill_record(skb, q, &s, record);
 		q->st.stamped++;
 	} else {

@@ -317,7 +317,7 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
  */
 static inline u64 hpccpp_increase(const struct hpccpp_config *c, u64 w, u64 elapsed_ns)
 {
-	u64 rounds = fp_max(fp_min(fp_mul_div(elapsed_ns, 1, c->t_ns), 64), 1);
+	u64 rounds = fp_max(fp_min(fp_div(elapsed_ns, c->t_ns), 64), 1);
 	u64 most = fp_mul_div(w, fp_sub(HPCCPP_U_ONE, c->eta), HPCCPP_U_ONE);
 
 	return fp_max(fp_min(fp_mul_div(c->w_ai, rounds, 1), most), c->w_ai);
@@ -404,7 +404,7 @@ static inline enum hpccpp_result hpccpp_measure(struct hpccpp_model *m,
 	if (result == HPCCPP_MEASURED) {
 		tau = fp_min(tau, t_ns);
 		/* both products are below 2^32 * 2^30, and so is their weighted mean */
-		m->u = fp_mul_div((u64)m->u * (t_ns - tau) + (u64)u * tau, 1, t_ns);
+		m->u = fp_div((u64)m->u * (t_ns - tau) + (u64)u * tau, t_ns);
 	}
 	m->nhop = msg->nhop;
 	m->path_id = msg->path_id;

@@ -38,6 +38,11 @@
 #endif
 
 #define INT_MAGIC		0x494e5431U	/* "INT1" */
+#define INT_TYPE_OFFSET		4U		/* one byte each: type, room, flags */
+#define INT_ROOM_OFFSET		5U
+#define INT_FLAGS_OFFSET	6U
+#define INT_ID_OFFSET		8U
+#define INT_COOKIE_OFFSET	12U
 #define INT_HEAD_LEN		20U
 #define INT_BASE_LEN		4U
 #define INT_HOP_LEN		8U
@@ -224,8 +229,8 @@ static inline void int_get_hop(const u8 *p, struct int_hop *h)
 static inline bool int_head_valid(const u8 *p, u32 len)
 {
 	return len >= INT_HEAD_LEN && int_get32(p) == INT_MAGIC &&
-	       p[4] >= INT_PROBE && p[4] <= INT_WINDOW &&
-	       p[5] <= INT_HOPS_MAX && len == int_length(p[5]);
+	       p[INT_TYPE_OFFSET] >= INT_PROBE && p[INT_TYPE_OFFSET] <= INT_WINDOW &&
+	       p[INT_ROOM_OFFSET] <= INT_HOPS_MAX && len == int_length(p[INT_ROOM_OFFSET]);
 }
 
 /* Parses @len bytes at @p. Returns false, and leaves *@m as it is, if they are malformed. */
@@ -237,11 +242,12 @@ static inline bool int_parse(struct int_msg *m, const u8 *p, u32 len)
 	if (!int_head_valid(p, len))
 		return false;
 	memset(m, 0, sizeof(*m));
-	m->type = p[4];
-	m->room = p[5];
-	m->flags = p[6];
-	m->id = int_get32(p + 8);
-	m->cookie = (u64)int_get32(p + 12) << 32 | int_get32(p + 16);
+	m->type = p[INT_TYPE_OFFSET];
+	m->room = p[INT_ROOM_OFFSET];
+	m->flags = p[INT_FLAGS_OFFSET];
+	m->id = int_get32(p + INT_ID_OFFSET);
+	m->cookie = (u64)int_get32(p + INT_COOKIE_OFFSET) << 32 |
+		    int_get32(p + INT_COOKIE_OFFSET + 4);
 	base = int_get32(p + INT_BASE_OFFSET);
 	m->nhop = base >> 28;
 	m->path_id = base >> 16 & 0xfff;
@@ -258,12 +264,12 @@ static inline void int_build(u8 *p, const struct int_msg *m)
 
 	memset(p, 0, int_length(m->room));
 	int_put32(p, INT_MAGIC);
-	p[4] = m->type;
-	p[5] = m->room;
-	p[6] = m->flags;
-	int_put32(p + 8, m->id);
-	int_put32(p + 12, m->cookie >> 32);
-	int_put32(p + 16, (u32)m->cookie);
+	p[INT_TYPE_OFFSET] = m->type;
+	p[INT_ROOM_OFFSET] = m->room;
+	p[INT_FLAGS_OFFSET] = m->flags;
+	int_put32(p + INT_ID_OFFSET, m->id);
+	int_put32(p + INT_COOKIE_OFFSET, m->cookie >> 32);
+	int_put32(p + INT_COOKIE_OFFSET + 4, (u32)m->cookie);
 	int_put32(p + INT_BASE_OFFSET, int_base_word(m->nhop, m->path_id));
 	for (i = 0; i < m->room && i < m->nhop; i++)
 		int_put_hop(p + INT_HOPS_OFFSET + i * INT_HOP_LEN, &m->hop[i]);

@@ -185,7 +185,7 @@ static inline u64 ldcp_model_rate(u64 cw, u32 packet, u32 rtt_us)
  */
 static inline u32 ldcp_model_bdp(u32 rate_mbps, u32 rtt_us, u32 packet)
 {
-	u64 packets = fp_mul_div((u64)rate_mbps * rtt_us, 1, 8 * (u64)packet);
+	u64 packets = fp_div((u64)rate_mbps * rtt_us, 8 * (u64)packet);
 	u64 whole = packets * 8 * packet == (u64)rate_mbps * rtt_us ? packets : packets + 1;
 
 	return fp_min(fp_max(whole, 1), LDCP_CW_MAX >> LDCP_CW_Q);

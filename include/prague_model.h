@@ -309,7 +309,7 @@ static inline void prague_reduce_spread(struct prague_model *m, u32 packets, u32
 static inline u64 prague_loss_share(const struct prague_model *m, bool cubic, bool combined)
 {
 	if (combined)
-		return cubic ? fp_mul_div(PRAGUE_ONE - m->alpha, 1, 3) :
+		return cubic ? fp_div(PRAGUE_ONE - m->alpha, 3) :
 			       (2 * PRAGUE_ONE - m->alpha) >> 2;
 	return cubic ? PRAGUE_ONE / 10 * 3 : PRAGUE_ONE >> 1;
 }
@@ -375,7 +375,7 @@ static inline u32 prague_cubic_window(u32 lost_at, bool fast, u32 t_ms, u32 srtt
 	t_ms = fp_min(t_ms, 1000000);
 	off = t_ms > k_ms ? t_ms - k_ms : k_ms - t_ms;
 	/* off < 2^21: off^3 < 2^63 */
-	delta = fp_mul_div(off * off * off, 1, 2500000000ULL);
+	delta = fp_div(off * off * off, 2500000000ULL);
 	cubic = t_ms > k_ms ? w_max + delta : fp_sub(w_max, delta);
 	/* beta lost_at + 3 (1 - beta) / (1 + beta) t / RTT */
 	reno = fp_mul_div(lost_at, 7, 10);

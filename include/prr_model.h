@@ -39,7 +39,7 @@ static inline u32 prr_window(const struct prr_state *p, u32 cwnd, u32 acked, boo
 	if (p->in_flight > p->ssthresh) {
 		u64 wide = (u64)p->ssthresh * p->delivered, prior = fp_max(p->prior_cwnd, 1);
 
-		send = fp_sub(fp_mul_div(wide + prior - 1, 1, prior), p->out);
+		send = fp_sub(fp_div(wide + prior - 1, prior), p->out);
 	} else {
 		send = fp_min(p->ssthresh - p->in_flight,
 			      fp_max(fp_sub(p->delivered, p->out), acked) + advances);
