@@ -51,7 +51,7 @@
  * @qdisc:	the child
  * @rate:	bytes/s: the option, or 0 for the link's
  * @link_rate:	bytes/s: of the device; 0 is unknown
- * @tx:		what was sent, in the record's units, Q32: wraps with the field
+ * @tx:		all that was sent, in units of txBytes, Q32; wraps as txBytes does
  * @tx_per_byte: units of txBytes per byte, Q32
  * @qlen_per_byte: units of qlen per byte, Q32
  * @bytes_per_ns: the rate, Q32, for the sojourn option
@@ -63,7 +63,7 @@
  * @arrival_tag: marks arrival times that this port wrote into probes
  * @st:		statistics; its rate and switch_id are filled in when shown
  * @list:	all ports, for the notifier
- * @sch:	back again
+ * @sch:	the qdisc that this is the private data of
  */
 struct int_sched_data {
 	struct Qdisc *qdisc;
@@ -94,7 +94,10 @@ static u64 rate_in_use(const struct int_sched_data *q)
 	return rate < INT_RATE_MIN || rate > INT_RATE_MAX ? 0 : rate;
 }
 
-/* Everything that depends on the rate. Under the tree lock, or before the qdisc is in use. */
+/*
+ * Computes what depends on the rate. The caller holds the tree lock, or the qdisc is not in
+ * use yet.
+ */
 static void int_set_scale(struct int_sched_data *q)
 {
 	u64 rate = rate_in_use(q), stamped;
@@ -122,8 +125,8 @@ static void int_replace_word(struct sk_buff *skb, const struct int_segment *s,
 }
 
 /*
- * Where the packet's IP header is, and of which type (ETH_P_). A bridged packet may have VLAN
- * tags before it, to the first of which the network header points.
+ * Returns the type (ETH_P_) of the packet's IP header, and in *@nhoff where it begins. A
+ * bridged packet may have VLAN tags before it; skb's network header is then the first tag.
  */
 static __be16 int_network_header(const struct sk_buff *skb, unsigned int *nhoff)
 {
@@ -162,9 +165,9 @@ static bool int_find_segment(const struct sk_buff *skb, const struct int_sched_d
 }
 
 /*
- * Sojourn: the probe itself carries its arrival time, in the record that it will get here:
- * 48 bits of nanoseconds behind this port's tag. The checksum stays right, because options
- * may change before the probe leaves.
+ * Sojourn: writes the arrival time into the record that this port will fill in: its tag, then
+ * 48 bits of nanoseconds. The checksum is updated, because the probe may leave unstamped
+ * if options change while it waits.
  */
 static void int_note_arrival(struct sk_buff *skb, const struct int_sched_data *q)
 {
@@ -244,7 +247,7 @@ static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 	nhop = base >> 28;
 	record = INT_HOPS_OFFSET + nhop * INT_HOP_LEN;
 	if (!q->speed) {
-		/* the rate may have been known when the probe came */
+		/* remove an arrival time that was written while the rate was known */
 		if (nhop < p[INT_ROOM_OFFSET])
 			int_take_wait(skb, q, &s, record, 0);
 		q->st.no_rate++;

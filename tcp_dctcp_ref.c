@@ -25,9 +25,9 @@
  *    effect, and no window is reduced twice (3.3, 3.4).
  *  - A Not-ECT packet (a retransmission by an RFC 3168 sender) does not end DCTCP.CE: the
  *    stack reports only ECT and CE packets to modules (3.2).
- *  - mainline=1 takes over what makes Linux' dctcp milder: a reduction is rounded down for
- *    good; a window also ends when exactly all of it is acknowledged; and one in which
- *    nothing was acknowledged ages alpha, too.
+ *  - mainline=1 does as Linux' dctcp does where that is milder: the fraction of a reduction
+ *    is dropped; a window also ends with an ACK of exactly its last byte; a window in
+ *    which nothing was acknowledged lowers alpha, too.
  *  - A RST that answers a segment without a socket is sent by the stack itself, Not-ECT
  *    (3.3); one that a socket sends is ECT.
  */
@@ -90,8 +90,8 @@ static u32 alpha_init_q30(void)
 }
 
 /*
- * Called after the handshake, on a change of the control, and, before there was a
- * handshake, for sockets that ask for ECN later.
+ * Called after the handshake and when the control is changed. Also called before the
+ * handshake: then it only makes the socket ask for ECN.
  */
 static void dctcp_ref_init(struct sock *sk)
 {
@@ -100,7 +100,10 @@ static void dctcp_ref_init(struct sock *sk)
 
 	if (!cc_handshake_pending(sk) && !cc_ecn_any(tp)) {
 		pr_info_once("a connection did not negotiate ECN and uses Reno (set net.ipv4.tcp_ecn, and the control before connect)\n");
-		/* RFC 8257 4.2: on top of Reno. NEEDS_ECN has made us ECT: undo. */
+		/*
+		 * Reno, on which DCTCP builds (RFC 8257 4.2). TCP_CONG_NEEDS_ECN made the socket
+		 * send ECT: undo that.
+		 */
 		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &dctcp_ref_reno);
 		INET_ECN_dontxmit(sk);
 		return;
@@ -153,8 +156,8 @@ static noinline void count_ack(struct sock *sk, u32 flags)
 }
 
 /*
- * Called for each segment, those that only bring data included: what is rare stands in functions
- * of its own, so that the rest saves no registers.
+ * Called for each segment, also for one that only carries data. Rare work is in noinline
+ * functions, so that the common path saves no registers.
  */
 static void dctcp_ref_in_ack_event(struct sock *sk, u32 flags)
 {
@@ -282,8 +285,8 @@ static size_t dctcp_ref_get_info(struct sock *sk, u32 ext, int *attr, union tcp_
 
 /*
  * ect_control=0: only new data is ECT (RFC 3168), and packets that open and reset a
- * connection (RFC 8257 3.5). A retransmission lies below SND.NXT: the stack raises that
- * after it has sent new data.
+ * connection (RFC 8257 3.5). A retransmission is below SND.NXT; new data is not,
+ * because the stack advances SND.NXT after it has sent it.
  */
 static int dctcp_ref_egress_ecn(const struct sock *sk, const struct sk_buff *skb, u32 payload)
 {

@@ -42,16 +42,16 @@
  *  - Below one packet the increase is that at one packet, alpha, not gamma: with gamma, which is
  *    smaller, flows that have fallen below one packet stay there while others, in the same
  *    queue, keep several (parameter step=0: as the draft says).
- *  - The draft's initial window is the path's BDP. Where nobody has said what that is, it is the
- *    stack's, and slow start follows it until the first mark, the first loss, or until the RTT
- *    is a quarter above its minimum.
+ *  - The draft's initial window is the path's BDP. If neither the route nor parameters say
+ *    it, the initial window is the stack's. Slow start follows until the first mark, the first
+ *    loss, or until the RTT is a quarter above its minimum.
  *  - Loss in the stable stage halves cw, also below two packets, and cw does not grow
  *    until the loss is repaired. A timeout is followed by slow start from one packet
  *    (RFC 5681). A loss that a tail loss probe repaired, and a retransmission lost
  *    after a timeout, are losses too.
  *  - After idling for an RTO cw is at most the initial window (RFC 5681 4.1), where
  *    net.ipv4.tcp_slow_start_after_idle is set.
- *  - When an MTU probe succeeds cw shrinks, so that it is as many bytes as before.
+ *  - When an MTU probe succeeds, cw shrinks so that it stands for as many bytes as before.
  *  - After the first RTT packets are paced, and TSO packets are an eighth of the window:
  *    see ldcp_apply(). In the first RTT TSO is off.
  *  - The end of a message is the end of a write(); the stack knows no other. The last
@@ -216,8 +216,8 @@ static u64 ldcp_last_sent_us(const struct sock *sk)
 }
 
 /*
- * When the next packet may leave, us; 0 is at once. The RTO bounds the wait: else the
- * RTO, or the stack's probe timer with nothing in flight, would come before it.
+ * When the next packet may leave, us; 0 is at once. The wait is at most the RTO; otherwise
+ * one of the stack's timers (RTO, or window probe with nothing in flight) would fire first.
  */
 static u64 ldcp_next_departure_us(const struct sock *sk)
 {
@@ -236,7 +236,7 @@ static void ldcp_gate_put(struct ldcp_gate *gate)
 		kfree(gate);
 }
 
-/* The stack's own pacing timer then sends what waits, new or lost. */
+/* The stack's own pacing timer then sends the packet that waits, new or lost. */
 static void ldcp_gate_open(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -279,7 +279,7 @@ out:
 	return again;
 }
 
-/* Arms the timer. Without memory for it the window is one packet: false. */
+/* Arms the timer. Returns false if there is no memory: the window is one packet then. */
 static bool ldcp_gate_close(struct sock *sk, u64 next_us)
 {
 	struct ldcp *ca = inet_csk_ca(sk);
@@ -297,7 +297,7 @@ static bool ldcp_gate_close(struct sock *sk, u64 next_us)
 		ca->gate = gate;
 	}
 	cancelled = hrtimer_try_to_cancel(&gate->timer);
-	if (cancelled < 0)	/* it waits for the socket, and then asks for the time again */
+	if (cancelled < 0)	/* it waits for the socket, then computes the time again */
 		return true;
 	if (!cancelled) {
 		refcount_inc(&gate->users);
@@ -329,8 +329,8 @@ static void ldcp_gate_release(struct sock *sk)
 /*
  * The RTTs for the gate and for pacing. The stack's sample of a retransmission is in
  * milliseconds, from timestamps; many of them make its smoothed RTT ten times too large in a data
- * centre. RACK has it exactly. Below one packet there is only one packet in flight, and we know
- * when it left.
+ * centre. RACK measures it in microseconds. Below one packet there is only one packet in flight,
+ * and we know when it left.
  */
 static void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
 {
@@ -437,7 +437,7 @@ static bool ldcp_route_has_window(struct sock *sk)
 	return dst && dst_metric(dst, RTAX_INITCWND);
 }
 
-/* Has anybody said what the path's BDP is? */
+/* Is the path's BDP known, from the route or from parameters? */
 static bool ldcp_bdp_is_given(struct sock *sk)
 {
 	return ldcp_route_has_window(sk) ||
@@ -457,7 +457,7 @@ static u32 ldcp_initial_window(struct sock *sk)
 			      inet_csk(sk)->icsk_af_ops->net_header_len + ETH_HLEN);
 }
 
-/* Except a Fast Open SYN's data, acknowledged or to be retransmitted */
+/* Has no data been sent, apart from that of a Fast Open SYN? */
 static bool ldcp_nothing_sent(const struct tcp_sock *tp)
 {
 	return tp->data_segs_out == tp->syn_data;
@@ -469,7 +469,7 @@ static void ldcp_start(struct sock *sk)
 
 	ca->iw = ldcp_initial_window(sk);
 	ca->pushed_seq = tcp_sk(sk)->pushed_seq;
-	/* what an undo goes back to */
+	/* what an undo restores */
 	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ca->iw);
 	ldcp_set(sk, "start", (u64)ca->iw << LDCP_CW_Q, LDCP_FIRST_RTT);
 	ldcp_min_tso_segs(sk);	/* sendmsg() makes packets of that size already */
@@ -547,8 +547,9 @@ static void ldcp_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 pay
 }
 
 /*
- * Counts first-RTT packets that arrive. After a loss, which is reported before this, the
- * remaining ones are added to cw: true. Their marks are of the same queue as that loss.
+ * Counts first-RTT packets that arrive. Returns true after a loss (which is reported before
+ * this): the packets were added to cw. Their marks are ignored, because they report the same
+ * queue as that loss.
  */
 static noinline bool ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
 {
@@ -625,8 +626,8 @@ static bool ldcp_is_limit(const struct sock *sk)
 }
 
 /*
- * Is there no queue, as far as the RTT tells? A flow whose own host is its bottleneck meets no
- * marks: its window would grow until a queue elsewhere has to hold all of it.
+ * Is the RTT near its minimum, so that there is no queue? A flow whose bottleneck is its own host
+ * gets no marks; without this test its window would grow until a queue elsewhere holds it.
  */
 static bool ldcp_rtt_is_base(const struct sock *sk)
 {
@@ -636,8 +637,9 @@ static bool ldcp_rtt_is_base(const struct sock *sk)
 }
 
 /*
- * The window after @clean packets. A flow at its fair share is marked alpha / beta times per RTT;
- * where marks are absent for many times that, others have left, or a loss was not the queue's.
+ * The window after @clean packets. A flow at its fair share is marked alpha / beta times per RTT.
+ * If it gets no mark for many times as long, other flows have left, or a loss was not caused by
+ * a queue.
  */
 static u64 ldcp_grown(struct sock *sk, u32 clean)
 {
@@ -697,7 +699,7 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 		ca->cw = ldcp_grown(sk, clean);
 }
 
-/* In the stable stage RFC 5681, as the draft is silent; in fast start the draft (3.1). */
+/* Stable stage: RFC 5681, since the draft says nothing. Fast start: draft 3.1. */
 static void ldcp_loss(struct sock *sk, const char *cause, bool timeout)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -715,7 +717,7 @@ static void ldcp_loss(struct sock *sk, const char *cause, bool timeout)
 	ca->repairing = stable && !timeout;
 	WRITE_ONCE(tp->snd_ssthresh, timeout ? max(ldcp_model_packets(cw), 2U) :
 					       ldcp_model_packets(cw));
-	/* of few that arrived, slow start up to half of the burst, or to the first mark */
+	/* if few arrived: slow start, up to half of the burst or the first mark */
 	if (ca->start_lost)
 		WRITE_ONCE(tp->snd_ssthresh, max(tp->snd_ssthresh, ca->iw / 2));
 	if (timeout)
@@ -787,7 +789,7 @@ static void ldcp_release(struct sock *sk)
 		return;
 	cc_gso_release(sk, &ca->gso);
 	ldcp_gate_release(sk);
-	/* a cwnd of 0 is for this control only */
+	/* other controls do not expect a cwnd of 0 */
 	tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp), 1U));
 	tp->prior_cwnd = max(tp->prior_cwnd, 1U);
 	if (ca->delack_max && inet_csk(sk)->icsk_delack_max == LDCP_DELACK_MAX)
@@ -816,7 +818,7 @@ static noinline void ldcp_received_flush(struct sock *sk, bool ce, u64 gap)
 {
 	struct ldcp *ca = inet_csk_ca(sk);
 
-	/* send the delayed one before the next */
+	/* send the delayed ACK before the next one */
 	if ((inet_csk(sk)->icsk_ack.pending & ICSK_ACK_NOW) && !cc_ecn_accecn(tcp_sk(sk)))
 		ecn_echo_flush(sk, &ca->echo);
 	ecn_echo_event(sk, &ca->echo, ce);
@@ -962,7 +964,7 @@ static void ldcp_set_state(struct sock *sk, u8 new_state)
 	} else {
 		return;
 	}
-	/* Now, because what a timer found lost is retransmitted before an ACK arrives. */
+	/* Not only on the next ACK: a packet that a timer found lost is retransmitted before it. */
 	ldcp_apply(sk);
 }
 

@@ -42,7 +42,7 @@ static inline u32 cc_gso_limit(struct sock *sk, struct cc_gso *g, u32 segs)
 	return g->set;
 }
 
-/* Takes the limit back, unless the field was set since. */
+/* Restores the device's limit, unless somebody else has set the field since. */
 static inline void cc_gso_release(struct sock *sk, struct cc_gso *g)
 {
 	if (g->set && sk->sk_gso_max_segs == g->set)

@@ -10,9 +10,9 @@
 #include "prr_model.h"
 
 /*
- * For set_state. Entered from CWR, the stack has not reset its counts. RACK's timer may start the
- * recovery, without an ACK: one retransmission leaves whatever the window is, or the flow waits for
- * the timeout, and no more than one, as with the stack's own PRR.
+ * For set_state. Resets the stack's PRR counts, which it does not do itself when Recovery follows
+ * CWR. If RACK's timer starts the recovery, there is no ACK that opens the window: allow one
+ * retransmission, as the stack's own PRR does. With none, the flow would wait for the timeout.
  */
 static inline void cc_recovery_begin(struct tcp_sock *tp)
 {
@@ -22,9 +22,9 @@ static inline void cc_recovery_begin(struct tcp_sock *tp)
 }
 
 /*
- * On each ACK the window follows what arrives, towards @target packets (RFC 6937); @advanced: the
- * ACK advances SND.UNA. Without that, all lost packets would leave at once, into the queue that has
- * just dropped them.
+ * Called on each ACK: proportional rate reduction towards @target packets (RFC 6937). Without it,
+ * all lost packets would be retransmitted at once, into the queue that has just dropped them.
+ * @advanced: the ACK advances SND.UNA.
  */
 static noinline void cc_recovery_window(struct tcp_sock *tp, const struct rate_sample *rs,
 					u32 target, bool advanced)

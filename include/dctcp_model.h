@@ -31,7 +31,7 @@
  *		2^30 bytes and one ACK adds at most another window, so 32 bits hold
  * @marked:	DCTCP.BytesMarked of this window, bytes; saturates
  * @window_end:	DCTCP.WindowEnd, a sequence number
- * @cut_frac:	fraction of a packet that earlier cuts still owe, Q31, below 1.0
+ * @cut_frac:	fraction of a packet by which earlier cuts were rounded, Q31, below 1.0
  */
 struct dctcp_model {
 	u32 alpha;
@@ -85,8 +85,8 @@ static inline u32 dctcp_model_window(struct dctcp_model *m, unsigned int shift_g
 /*
  * Step 9: the window after a congestion signal, packets; at least DCTCP_MIN_CWND.
  * The RFC counts bytes. Here a cut is rounded down to whole packets, and the fraction
- * is added to the next cut, so that light marking shrinks small windows too. What the
- * minimum holds back is not carried over. cwnd * alpha <= 2^32 * 2^30.
+ * is added to the next cut, so that light marking shrinks small windows too. What
+ * the minimum prevents is not carried over. cwnd * alpha <= 2^32 * 2^30.
  */
 static inline u32 dctcp_model_cut(struct dctcp_model *m, u32 cwnd)
 {

@@ -10,7 +10,7 @@
  * tunnel's (RFC 6040). VRF and IPVLAN devices bring the TCP packet itself here a
  * second time, after a queue that may have marked it: CE is never changed.
  *
- * One user per module: the state below is the including file's own.
+ * At most one file of a module may include this: the state below is static.
  */
 #ifndef _LOWQ_ECN_EGRESS_IMPL_H
 #define _LOWQ_ECN_EGRESS_IMPL_H
@@ -27,7 +27,7 @@
 
 /**
  * struct ecn_egress - a control that chooses ECN fields
- * @ops:	the control; sockets with another one are left alone
+ * @ops:	the control; packets of sockets with another one are not changed
  * @wanted:	may @choose or @sent have something to do for a packet of @sk now? Asked before
  *		the packet is looked at. NULL: always
  * @choose:	the ECN field for one packet of @sk: INET_ECN_NOT_ECT, _ECT_0, _ECT_1, or
@@ -51,7 +51,7 @@ struct ecn_egress {
 /* The including file defines it: a constant, so that its functions are called directly. */
 static const struct ecn_egress ecn_egress;
 
-/* Is this a TCP packet, whose headers are the first in @skb? */
+/* Are @skb's first headers those of IP and TCP? */
 static __always_inline bool ecn_egress_is_tcp(const struct sk_buff *skb, u8 pf)
 {
 	u8 protocol;
@@ -73,7 +73,7 @@ static __always_inline bool ecn_egress_is_tcp(const struct sk_buff *skb, u8 pf)
 	return protocol == IPPROTO_TCP && offset == skb_transport_offset(skb);
 }
 
-/* The headers of a packet that leaves are its own: no copy is needed. */
+/* An outgoing packet does not share its headers, so they can be changed in place. */
 static __always_inline void ecn_egress_set(struct sk_buff *skb, u8 pf, int ecn)
 {
 	if (ecn == ECN_EGRESS_KEEP)
@@ -113,7 +113,7 @@ static __always_inline unsigned int ecn_egress_packet(struct sk_buff *skb, u8 pf
 	return NF_ACCEPT;
 }
 
-/* A function of its own, as the next one is, so that the hook itself saves no registers. */
+/* noinline, as the next one, so that the hook itself saves no registers. */
 static noinline unsigned int ecn_egress_ipv4(struct sk_buff *skb)
 {
 	return ecn_egress_packet(skb, NFPROTO_IPV4);
@@ -173,7 +173,7 @@ static struct pernet_operations ecn_egress_net_ops = {
 	.exit = ecn_egress_net_exit,
 };
 
-/* In every namespace, those to come included. May sleep. */
+/* In every network namespace, also in those created later. May sleep. */
 static inline int ecn_egress_register(void)
 {
 	return register_pernet_subsys(&ecn_egress_net_ops);

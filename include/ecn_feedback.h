@@ -2,10 +2,10 @@
 /*
  * Feedback about ECN marks, both ends of it.
  *
- * Sender (struct ecn_feedback): how much of what an ACK newly covers was marked.
- *	With Accurate ECN the peer counts marks exactly. Without it, ECE on an ACK
- *	means that all it covers was marked, no ECE that nothing was: the peer has
- *	to echo as below.
+ * Sender (struct ecn_feedback): how many of the bytes that an ACK newly covers were
+ *	marked. With Accurate ECN the peer counts marks exactly. Without it, an ACK
+ *	with ECE means that all of them were marked, one without ECE that none was:
+ *	the peer has to echo as below.
  * Receiver (struct ecn_echo): ECE on an ACK says whether the packets it covers
  *	were marked (RFC 8257 3.2), not RFC 3168's "until CWR".
  */

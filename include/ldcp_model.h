@@ -10,8 +10,8 @@
  *	once per RTT, where packets are not confirmed one by one:
  *						cw += alpha
  *
- * And beyond the draft: the increase doubles with each RTT once marks have been absent for long;
- * below one packet the increase may differ from gamma, the smallest window.
+ * Two additions to the draft: after many RTTs without a mark the increase doubles with each
+ * further RTT; below one packet the increase may differ from gamma, the smallest window.
  */
 #ifndef _LOWQ_LDCP_MODEL_H
 #define _LOWQ_LDCP_MODEL_H
@@ -65,7 +65,7 @@ static inline u64 ldcp_model_step(const struct ldcp_gains *g)
 	return g->step ? (u64)g->step << (LDCP_CW_Q - LDCP_GAIN_Q) : ldcp_model_gamma(g);
 }
 
-/* @cw clamped to gamma to 2^20 packets */
+/* @cw, but at least gamma and at most 2^20 packets */
 static inline u64 ldcp_model_bound(u64 cw, const struct ldcp_gains *g)
 {
 	return fp_min(fp_max(cw, ldcp_model_gamma(g)), LDCP_CW_MAX);

@@ -194,8 +194,8 @@ static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after, unsigned
 }
 
 /*
- * Rounds without marks that say that capacity is free: at least @least, and a quarter and
- * two more than are @usual between marks
+ * After so many rounds without marks capacity is taken to be free: @least, or 5/4 of the
+ * rounds that are @usual between marks and two more, whichever is larger
  */
 static inline u32 prague_patience(u32 least, u32 usual)
 {
@@ -397,8 +397,8 @@ static inline u64 prague_cubic_ai(u32 cwnd, u32 target)
 
 /*
  * HyStart++ (RFC 9406 4.3); its L, the limit of growth per ACK, is for senders without pacing.
- * Conservative slow start grows by an eighth, not a quarter, per round: in five rounds by 1.8
- * and not by 3, with which a queue of four BDPs overflows.
+ * Conservative slow start grows by an eighth, not a quarter, per round: in five rounds by 1.8.
+ * With a quarter it would be 3, and a queue of four BDPs would overflow.
  */
 #define PRAGUE_HYSTART_MIN_US	4000
 #define PRAGUE_HYSTART_MAX_US	16000

@@ -824,7 +824,7 @@ peers()
 }
 declare_test peers "R7 R12" "CNPs of the last eight hosts count that a UD queue pair has sent to"
 
-# A queue pair is connected anew while its packets are held back: they leave first, at the rate
+# A queue pair is connected again while its packets are held back: they leave first, at the rate
 # that it has; without any, it starts at line rate.
 reconnect()
 {
@@ -846,7 +846,7 @@ reconnect()
 	wait "$pid"
 	load
 }
-declare_test reconnect "R7 R11" "a queue pair that is connected anew while its packets are held back keeps its rate"
+declare_test reconnect "R7 R11" "a queue pair that is connected again while its packets are held back keeps its rate"
 
 # CNPs that come sooner after a cut than reduce_gap_us cut nothing.
 reduce_gap()
