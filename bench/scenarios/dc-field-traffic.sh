@@ -78,22 +78,30 @@ gbps()
 	jq -s '[.[] | select(.type == "flow") | .goodput_bps / 1e9] | add' "$@"
 }
 
-run_scenario()
+# The hosts and the rates of their links. The switch, not the host, is where traffic both ways meets.
+make_hosts()
 {
-	local pids=() start=() hosts=1 i
+	local start=()
 
+	hosts=1
 	case $traffic in
 	requests) hosts=2 ;;
 	row) hosts=6 ;;
 	esac
 	dumbbell "$hosts" 100us
-	# the switch, not the host, is where traffic both ways meets
 	case $traffic-${tso:-} in
 	requests-*|row-*) line_rate 10gbit ;;
 	*-1) line_rate 25gbit; line_rate 25gbit r ;;
 	esac
 	[ -z "${rate:-}" ] || start=(line_rate_mbps="${rate%gbit}000")
 	hpccpp_hosts "${start[@]}"
+}
+
+# The queue that all variants have, and what the way back or the further links have.
+make_queues()
+{
+	local i
+
 	port egress 1
 	case $traffic in
 	both-ways)
@@ -120,16 +128,23 @@ run_scenario()
 		via 101 p3
 		;;
 	esac
-	serve r --cc "$CONTROL"
-	serve h1 --cc "$CONTROL"
-	[ "$traffic" != requests ] || serve h2 --cc "$CONTROL"
-	check_path h1 r 10gbit 100us
+}
+
+# Where offloads merge packets: at the receiver, and where packets of the other way arrive.
+merge_all()
+{
 	merging
 	case $traffic in
 	both-ways|cubic-back) merging h1 sw p1 ;;
 	row) merging h5 sw p5; merging h6 sw p6 ;;
 	esac
-	watch_queue 10gbit 100ms 400ms 1ms --filter "dst host 10.0.0.1"
+}
+
+# The long flow, and what it meets; into $TMP/flow-* and $TMP/rpc.
+send_all()
+{
+	local pids=()
+
 	flow h1 10.0.0.1 "$CONTROL"
 	case $traffic in
 	requests)
@@ -147,7 +162,10 @@ run_scenario()
 	requests_done "${pids[@]}"
 	cat "$TMP"/flow-* >"$OUT/flows.jsonl"
 	[ "$traffic" != requests ] || cat "$TMP/rpc" >>"$OUT/flows.jsonl"
-	watched
+}
+
+measure()
+{
 	metric long_gbps "$(of 1 '.goodput_bps / 1e9')"
 	case $traffic in
 	requests) completions ;;
@@ -155,4 +173,21 @@ run_scenario()
 	row) metric beside_gbps "$(gbps "$TMP"/flow-h[234] | jq '. / 3')" ;;
 	esac
 	metric timeouts "$(host_counter TCPTimeouts "$hosts")"
+}
+
+run_scenario()
+{
+	local hosts
+
+	make_hosts
+	make_queues
+	serve r --cc "$CONTROL"
+	serve h1 --cc "$CONTROL"
+	[ "$traffic" != requests ] || serve h2 --cc "$CONTROL"
+	check_path h1 r 10gbit 100us
+	merge_all
+	watch_queue 10gbit 100ms 400ms 1ms --filter "dst host 10.0.0.1"
+	send_all
+	watched
+	measure
 }
