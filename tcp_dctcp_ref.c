@@ -217,6 +217,7 @@ static void dctcp_ref_set_state(struct sock *sk, u8 new_state)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
+	cc_syn_timed_out(sk);
 	if (cc_recovery_starts(sk, new_state) ||
 	    (state == TCP_CA_CWR && cc_timed_out(sk, new_state))) {
 		react_to_loss(sk);

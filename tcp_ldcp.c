@@ -948,6 +948,7 @@ static void ldcp_set_state(struct sock *sk, u8 new_state)
 	struct ldcp *ca = inet_csk_ca(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
+	cc_syn_timed_out(sk);
 	if (ca->stage == LDCP_NEW)
 		return;
 	if (new_state == TCP_CA_CWR)

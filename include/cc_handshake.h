@@ -8,6 +8,7 @@
 #ifndef _LOWQ_CC_HANDSHAKE_H
 #define _LOWQ_CC_HANDSHAKE_H
 
+#include <net/inet_ecn.h>
 #include <net/tcp.h>
 
 /* For .init: is the handshake still to come? If so, only ask for ECN. */
@@ -29,6 +30,17 @@ static inline bool cc_before_init(struct sock *sk)
 		     (state == TCP_SYN_RECV && !tcp_passive_fastopen(sk))))
 		icsk->icsk_ca_initialized = 0;
 	return !icsk->icsk_ca_initialized;
+}
+
+/*
+ * To be called first in .set_state. The SYN of a control that needs ECN is ECT. If it was lost,
+ * the path perhaps drops ECT: retransmit it as Not-ECT. The stack only takes the request
+ * for ECN out of it (tcp_ecn_fallback), so that the connection would never be made.
+ */
+static inline void cc_syn_timed_out(struct sock *sk)
+{
+	if (unlikely(sk->sk_state == TCP_SYN_SENT))
+		INET_ECN_dontxmit(sk);
 }
 
 #endif /* _LOWQ_CC_HANDSHAKE_H */

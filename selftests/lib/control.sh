@@ -271,6 +271,28 @@ chosen_early()
 	expect "control chosen early, $1, tcp_ecn $2 to $3" "$(field cc <"$TMP/client")" = "$4"
 }
 
+# syn_dropped: where a path drops SYNs that are ECT, a connection is made without ECN, IPv4 and IPv6.
+# Over a dumbbell.
+syn_dropped()
+{
+	local to
+
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0x2/0x12 ip_tos 2/3 action drop
+	in_ns sw tc filter add dev egress egress protocol ipv6 flower ip_proto tcp tcp_flags 0x2/0x12 ip_tos 2/3 action drop
+	serve r --cc "$CC"
+	for to in 10.0.0.1 fd00:0::1; do
+		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201 or ip6'
+		TO=$to send --size 100k --timeout 20s
+		stop_captures
+		expect "control, to $to" "$(flow_field cc)" = "${CC}_reno"
+		packets "$TMP/h.pcap" 'tcp.dstport == 5201' tcp.flags.syn ip.dsfield.ecn ipv6.tclass.ecn |
+			awk '{ print $1, $2 + $3 }' >"$TMP/h"
+		expect "SYNs to $to" "$(awk '$1 { printf "%s", $2 }' "$TMP/h")" = 20
+		expect "ECT packets after the first SYN, to $to" "$(awk 'NR > 1 && $2' "$TMP/h" | wc -l)" -eq 0
+	done
+}
+
 # only_if_allowed: an ordinary user may not choose the control. (Once it has been the default,
 # the restriction is lifted until the module is reloaded.)
 only_if_allowed()

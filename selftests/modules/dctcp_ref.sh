@@ -367,6 +367,14 @@ early_choice()
 }
 declare_test early_choice "D11 D13" "chosen during connect() or by BPF: Reno and Not-ECT, or DCTCP, by what the handshake shows"
 
+ect_syn_dropped()
+{
+	dumbbell 1 1ms
+	shape 1gbit
+	syn_dropped
+}
+declare_test ect_syn_dropped "D10 D13" "a path that drops SYNs with ECT: the retransmitted one is Not-ECT, and the connection is made"
+
 # --- parameters ------------------------------------------------------------
 
 # median_rpc CONTROL: median time of 20 kB requests beside two long flows, in microseconds

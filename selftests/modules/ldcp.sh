@@ -545,6 +545,14 @@ without_ecn()
 }
 declare_test without_ecn "L13" "a peer without ECN: Reno, and Not-ECT packets"
 
+ect_syn_dropped()
+{
+	dumbbell 1 1ms
+	shape 1gbit
+	syn_dropped
+}
+declare_test ect_syn_dropped "L13" "a path that drops SYNs with ECT: the retransmitted one is Not-ECT, and the connection is made"
+
 # Accurate ECN's counts, with 30 % of the ACKs lost
 accecn()
 {
