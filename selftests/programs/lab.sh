@@ -345,4 +345,24 @@ wrong_usage()
 }
 declare_test wrong_usage "" "wrong usage: one line, status 2, nothing done"
 
+chosen_tests()
+{
+	cat >"$TMP/three.sh" <<-END
+		. "$LOWQ_ROOT/selftests/lib/tap.sh"
+		one() { :; }
+		two() { false; }
+		three() { skip "why not"; }
+		for t in one two three; do declare_test \$t "" "it"; done
+		run_tests "\$@"
+	END
+	status 1 bash "$TMP/three.sh"
+	expect "lines of all tests" "$(grep -cE '^(not )?ok ' "$TMP/out")" -eq 3
+	status 0 bash "$TMP/three.sh" one
+	expect "lines of the chosen one" "$(grep -E '^(1\.\.|not ok|ok)' "$TMP/out" | paste -sd,)" = "1..1,ok 1 one it"
+	status 4 bash "$TMP/three.sh" three
+	status 1 bash "$TMP/three.sh" one four
+	grep -q '^Bail out!' "$TMP/out" || fail "an unknown test: no complaint"
+}
+declare_test chosen_tests "" "a script runs and tells of the tests that are named, and of no others"
+
 run_tests "$@"
