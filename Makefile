@@ -39,7 +39,7 @@ modules:
 install:
 	@KDIR=$(KDIR) scripts/packages install
 	$(MAKE) modules tools
-	$(MAKE) -C $(KDIR) M=$(CURDIR) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	KDIR=$(KDIR) MAKE="$(MAKE)" scripts/install.sh modules "$(DESTDIR)" "$(PREFIX)"
 	scripts/install.sh install "$(DESTDIR)" "$(PREFIX)"
 
 uninstall:
@@ -97,4 +97,8 @@ deb:
 
 clean:
 	$(MAKE) -C selftests clean
-	rm -rf out *.o *.ko *.mod *.mod.c .*.cmd *.order *.symvers .tmp_versions
+	rm -rf out
+	find . -name .git -prune -o \
+		\( -name __pycache__ -o -name .mypy_cache -o -name .hypothesis -o -name .tmp_versions \) -prune -exec rm -rf {} + -o \
+		-type f \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' -o -name '*.order' \
+		-o -name '*.symvers' -o -name '*.pyc' -o -name '.checkpatch-*' \) -exec rm -f {} +
