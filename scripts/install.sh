@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# install.sh - does what "make install" does after modules_install, and "make uninstall".
+# install.sh - does what "make install" does after the build, and "make uninstall".
 # scripts/report, bench/run and their man pages are not installed, because they need the scenarios
 # in this tree.
 set -eu
@@ -8,8 +8,9 @@ set -eu
 usage()
 {
 	cat <<-END
-	usage: scripts/install.sh install|uninstall DESTDIR PREFIX
+	usage: scripts/install.sh modules|install|uninstall DESTDIR PREFIX
 
+	modules    installs the built modules for the kernel of the headers in \$KDIR, below DESTDIR
 	install    installs lowq-tc with its systemd units, lowq-check, lowq-lab, flowgen, qdelay,
 	           rocegen if it was built, man pages and bash completion below
 	           DESTDIR/PREFIX, tc's plugin where tc looks for it, and runs depmod
@@ -26,7 +27,7 @@ die()
 
 case ${1:-} in
 -h|--help) usage; exit ;;
-install|uninstall) ;;
+modules|install|uninstall) ;;
 *) usage >&2; exit 2 ;;
 esac
 [ $# -eq 3 ] || { usage >&2; exit 2; }
@@ -35,6 +36,7 @@ DESTDIR=${2%/} PREFIX=${3%/}
 	die "PREFIX must be an absolute path, not '$3'"
 [[ -z $DESTDIR || $DESTDIR == /* ]] || DESTDIR=$PWD/$DESTDIR
 cd "$(dirname "$(readlink -f "$0")")/.."
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin	# where depmod is; after a plain "su" root's PATH lacks these
 
 # The manifest: what install has created, one per line, without DESTDIR: "f FILE" or "d DIRECTORY".
 MANIFEST=$PREFIX/share/lowq/manifest
@@ -193,6 +195,32 @@ modules()
 	sed -n 's/^obj-[^=]*=//p' Kbuild | grep -oE '[[:alnum:]_-]+\.o\b' | sed 's/\.o$//' | sort -u
 }
 
+# signing_key_missing: whether the kernel's makefiles would sign modules with a key that is not
+# in $KDIR. Headers come without one.
+signing_key_missing()
+{
+	local config=$KDIR/include/config/auto.conf key
+
+	grep -qsx 'CONFIG_MODULE_SIG_ALL=y' "$config" || return
+	key=$(sed -n 's/^CONFIG_MODULE_SIG_KEY="\(.*\)"$/\1/p' "$config")
+	[[ $key != pkcs11:* && ! -e $key && ! -e $KDIR/$key && ! -e $KDIR/source/$key ]]
+}
+
+put_modules()
+{
+	local options=()
+
+	[ -z "$DESTDIR" ] || options+=(INSTALL_MOD_PATH="$DESTDIR")
+	if signing_key_missing; then
+		# sign-file would print four errors for each module, and the modules work unsigned
+		options+=(CONFIG_MODULE_SIG_ALL=)
+		echo "The modules are not signed: $KDIR has no key. Only Secure Boot needs signed ones (see README.md)."
+	fi
+	# depmod follows in index_modules, which needs no System.map
+	${MAKE:-make} -C "$KDIR" M="$PWD" "${options[@]}" modules_install \
+		2> >(sed "/missing 'System.map' file. Skipping depmod/d" >&2)
+}
+
 # installed_modules: prints their files. modules_install puts them into updates/, or into extra/
 # before Linux 5.16 or with INSTALL_MOD_DIR. Those in updates/dkms belong to DKMS.
 installed_modules()
@@ -246,6 +274,10 @@ remove_modules()
 }
 
 case $1 in
+modules)
+	: "${KDIR:=/lib/modules/$(uname -r)/build}"
+	put_modules
+	;;
 install)
 	put_files
 	mapfile -t kernels < <(installed_modules | of_kernels)

@@ -85,11 +85,13 @@ build_kernel()
 		say "kernel $series ($flavour) is built: $dir"
 		return
 	fi
+	# what runs in the foreground gets a Ctrl-C, too, and fails; that is no fault of the kernel's
+	trap 'say "interrupted; the same command continues where it stopped"; exit 130' INT
 	mkdir -p "$CACHE/kernel" "$CACHE/src" 2>/dev/null ||
 		die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
 	exec {lock}>"$CACHE/kernel/lock"
 	flock -n "$lock" || { say "waiting for another build"; flock "$lock"; }
-	! current_build "$series" "$flavour" >/dev/null || return 0
+	! current_build "$series" "$flavour" >/dev/null || { trap - INT; return 0; }
 	need_packages lab-build
 	case $series in
 	*/*) src=$(from_path "$series") ;;
@@ -118,6 +120,7 @@ build_kernel()
 	fi
 	ln -sfn "$dir" "$CACHE/kernel/$(series_name "$series")-$flavour"
 	flock -u "$lock"
+	trap - INT
 	say "kernel $version ($flavour) built in $((SECONDS - start)) s"
 }
 

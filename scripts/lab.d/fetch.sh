@@ -49,8 +49,9 @@ use_suite()
 	rm -rf "$dir"
 	mkdir -p "$dir"/state/lists/partial "$dir"/cache/archives/partial
 	echo "deb [signed-by=$key] $url $1 main" >"$dir/sources.list"
-	private_apt apt-get -qq update >"$dir/log" 2>&1 ||
-		die "apt cannot read Debian's index of $1 (no network?): $(tail -n1 "$dir/log")"
+	# without the option apt-get takes a mirror that it cannot reach for a mere warning
+	private_apt apt-get -qq -o APT::Update::Error-Mode=any update >"$dir/log" 2>&1 ||
+		die "apt cannot read Debian's index of $1 (no network?): $(grep -m1 "^[EW]:" "$dir/log")"
 }
 
 # Prints the linux-source package for series $1 that the suite in use has: the

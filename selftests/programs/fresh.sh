@@ -9,8 +9,10 @@
 # and what is changed in tracked files) at another path.
 #
 # As a user: without packages a command must name them, exit with 2 and compile nothing; then
-# root runs the apt-get line that it printed, and the command must work. As root: each command
-# installs what it needs. By default as a user on Debian 13 and as root on Debian 12, without
+# root runs the apt-get line that it printed, and the command must work; other lines of root's run
+# as after a plain "su", with the user's PATH. As root: each command installs what it needs.
+# Without a network and without headers for the running kernel, commands say so in one line; a
+# Ctrl-C in the kernel's build is told as one; "make clean" leaves nothing that git ignores. By default as a user on Debian 13 and as root on Debian 12, without
 # the lines about packages and DKMS. FULL=1: both on both, every line, and the lab's kernel is
 # built to its end.
 #
@@ -46,10 +48,11 @@ skip_all()
 # --- the root ---------------------------------------------------------------
 
 # contain ROOT COMMAND...: COMMAND with ROOT as its /, in namespaces of its own that end with
-# it, or with us. BINDS: directories of this machine that are seen there, read-only.
+# it, or with us. BINDS: directories of this machine that are seen there, read-only. With
+# OFFLINE it has no network.
 contain()
 {
-	setpriv --pdeathsig KILL unshare --mount --pid --ipc --fork --kill-child bash -c '
+	setpriv --pdeathsig KILL unshare --mount --pid --ipc ${OFFLINE:+--net} --fork --kill-child bash -c '
 		set -e
 		root=$1
 		archives=$2
@@ -87,14 +90,16 @@ contain()
 		exec "$@"' contain "$1" "$ARCHIVES" "$BINDS" "${@:2}"
 }
 
-# as WHO LINE: a line of shell in WHO's clone, with WHO's environment
+# as WHO LINE: a line of shell in WHO's clone, with WHO's environment. WHO is tester, root, or su:
+# root after a plain "su", which keeps the user's PATH
 as()
 {
 	local path=$USER_PATH home=/home/tester ids=(--reuid 1000 --regid 1000 --clear-groups) more=()
 
-	if [ "$1" = root ]; then
+	if [ "$1" != tester ]; then
 		# the headers bring a kernel's image, which needs no initial RAM disk here
-		path=$ROOT_PATH ids=() home=/root more=(DEBIAN_FRONTEND=noninteractive INITRD=No)
+		ids=() home=/root more=(DEBIAN_FRONTEND=noninteractive INITRD=No)
+		[ "$1" = su ] || path=$ROOT_PATH
 	fi
 	contain "$ROOT" setpriv "${ids[@]}" env -i HOME=$home PATH="/opt/as-booted:$path" LANG=C.UTF-8 \
 		TERM=dumb "${more[@]}" bash -c 'cd "$1" && eval "$2"' as "$CLONE" "$2" </dev/null
@@ -220,9 +225,12 @@ shown()
 {
 	case $2 in
 	"make demo")
+		head -n 3 "$3" | grep -q '^This demo compares' || { echo "does not say first what it will do" >>"$3"; return 1; }
 		has_table "$3" || { echo "no table" >>"$3"; return 1; }
 		[ -s "$ROOT$CLONE/out/demo/index.html" ] || { echo "no page" >>"$3"; return 1; } ;;
 	"make install")
+		! grep -E 'SSL error|System\.map|depmod.*(not found|install it)' "$3" >"$WORK/odd" ||
+			{ sed 's/^/looks like a failure: /' "$WORK/odd" >>"$3"; return 1; }
 		as "$1" 'export PATH=$PATH:/usr/local/sbin && lowq-tc --help && lowq-check --help && flowgen --help && qdelay --help &&
 			for m in $(sed -n "s/^obj-[^=]*=//p" Kbuild | tr " " "\n" | sed -n "s/\.o$//p"); do
 				/usr/sbin/modinfo -k "$(uname -r)" "$m" >/dev/null || exit; done' >>"$3" 2>&1 ;;
@@ -258,7 +266,7 @@ compiled()
 # named LOG: the apt-get line at the end of it
 named()
 {
-	sed -n 's/^.*\(apt-get install .*[a-z0-9]\))*$/\1/p' "$1" | tail -n 1
+	sed -n "s/^.*\(sudo\|su - -c '\) *\(apt-get install .*[a-z0-9]\)'*$/\2/p" "$1" | tail -n 1
 }
 
 # --- README -----------------------------------------------------------------
@@ -279,7 +287,8 @@ run_line()
 
 	if [[ $line == "sudo "* ]]; then
 		line=${line#sudo }
-		who=root
+		who=su
+		[[ $line != apt-get* ]] || who=root
 	fi
 	before "$line"
 	as "$who" "$line" >"$log" 2>&1
@@ -308,18 +317,63 @@ kernel_build()
 {
 	as tester 'scripts/packages lab-build || exit
 		export LOWQ_CACHE=$HOME/cold
-		if [ "'"${FULL:-}"'" ]; then exec scripts/lab build; fi
-		setsid scripts/lab build & pid=$!
+		env --default-signal=INT setsid scripts/lab build 2>said & pid=$!
 		for ((i = 0; i < 1800; i++)); do
 			n=$(cat $LOWQ_CACHE/kernel/*/log 2>/dev/null | grep -c "^  CC ")
 			[ "$n" -lt '"$KERNEL_FILES"' ] || break
 			kill -0 $pid 2>/dev/null || { cat $LOWQ_CACHE/kernel/*/log; exit 1; }
 			sleep 0.2
 		done
-		kill -KILL -- -$pid
-		echo "$n files compiled"
-		[ "$n" -ge '"$KERNEL_FILES"' ]' >"$WORK/log" 2>&1
-	verdict $? "user: scripts/lab build: ${FULL:+to its end}${FULL:-the first $KERNEL_FILES files}" "$WORK/log"
+		kill -INT -- -$pid
+		wait $pid
+		status=$?
+		echo "$n files compiled, then Ctrl-C: status $status"
+		cat said
+		rm said
+		[ "$n" -ge '"$KERNEL_FILES"' ] && [ $status -eq 130 ]' >"$WORK/log" 2>&1 &&
+		grep -q 'lab: interrupted' "$WORK/log" && ! grep -E 'does not build|cannot' "$WORK/log"
+	verdict $? "user: scripts/lab build: the first $KERNEL_FILES files, then Ctrl-C" "$WORK/log"
+	[ "${FULL:-}" ] || return 0
+	as tester 'LOWQ_CACHE=$HOME/cold scripts/lab build' >"$WORK/log" 2>&1
+	verdict $? "user: scripts/lab build: to its end" "$WORK/log"
+}
+
+# offline_packages: as root without a network, and without apt's lists
+offline_packages()
+{
+	OFFLINE=1 as root 'scripts/packages tools' >"$WORK/log" 2>&1
+	[ $? -eq 1 ] && [ "$(grep -vc '^packages: installing' "$WORK/log")" -eq 1 ] && grep -q 'no network' "$WORK/log"
+	verdict $? "root: packages are missing and there is no network: one line says so" "$WORK/log"
+}
+
+# offline_kernel: the lab's kernel cannot be fetched; what it needs is installed
+offline_kernel()
+{
+	OFFLINE=1 as tester 'LOWQ_CACHE=/tmp/none scripts/lab build' >"$WORK/log" 2>&1
+	[ $? -eq 125 ] && grep -q 'cannot read .*no network' "$WORK/log" && ! grep 'no source package' "$WORK/log"
+	verdict $? "user: scripts/lab build without a network says so" "$WORK/log"
+}
+
+# without_headers WHO: a kernel runs for which Debian has no headers (any more), as after an upgrade
+without_headers()
+{
+	local release=$ROOT/opt/as-booted/release good
+
+	good=$(cat "$release")
+	echo 6.0.0-none >"$release"
+	as "$1" 'make modules' >"$WORK/log" 2>&1
+	[ $? -eq 2 ] && grep -q "no headers for the running kernel 6.0.0-none.*$good.*KDIR=/lib/modules/$good/build" \
+		"$WORK/log" && ! grep 'Unable to locate' "$WORK/log"
+	verdict $? "${1/tester/user}: make modules without headers names a kernel to boot, and KDIR" "$WORK/log"
+	echo "$good" >"$release"
+}
+
+# cleaned WHO: what "make clean" leaves, and what it says
+cleaned()
+{
+	as "$1" 'make clean' >"$WORK/log" 2>&1 && ! grep -i 'error' "$WORK/log" &&
+		! git -C "$ROOT$CLONE" -c safe.directory='*' status --porcelain --ignored | grep '^!! ' >>"$WORK/log"
+	verdict $? "${1/tester/user}: make clean leaves nothing that was built" "$WORK/log"
 }
 
 # --- the ways ---------------------------------------------------------------
@@ -341,6 +395,7 @@ way()
 	CLONE=/root/lowq
 	[ "$1" = root ] || CLONE=/home/tester/src/lowq
 	new_root "$ROOT" || { verdict 1 "a root and a clone"; return; }
+	offline_packages
 	release >"$ROOT/opt/as-booted/release"
 	[ -s "$ROOT/opt/as-booted/release" ]
 	verdict $? "a bare root, the project cloned, apt reads the mirror" || return
@@ -353,9 +408,17 @@ way()
 	while read -r line <&3; do
 		[ "$1" = tester ] || line=${line#sudo }
 		if by_default "$line"; then run_line "$1" "$line"; else skipped "${1/tester/user}: $line"; fi
+		if [ "$line" = "make modules" ]; then
+			[ "$1" = root ] || without_headers tester
+			without_headers root
+		fi
 		[ "$1" = tester ] || rm -rf "$ROOT"/var/lib/apt/lists/*
 	done 3< <(lines)
-	[ "$1" = root ] || kernel_build
+	if [ "$1" = tester ]; then
+		kernel_build
+		offline_kernel
+	fi
+	cleaned "$1"
 	rm -rf "$ROOT"
 }
 
