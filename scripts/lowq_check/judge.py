@@ -191,7 +191,7 @@ def from_counters(found: Json, way: str) -> list[Finding]:
 
 def bleached(check: str, kinds: str, says: str, place: str) -> Finding:
     return wrong(check, "ecn-bleached", f"{says} on {kinds}{place}",
-                 "the device there must not clear the ECN field (it may rewrite the whole TOS byte)")
+                 "the device there must not clear the ECN field (perhaps it rewrites the whole TOS byte)")
 
 
 def always_ce(check: str, says: str, place: str) -> Finding:
