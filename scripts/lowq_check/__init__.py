@@ -16,6 +16,6 @@
     output.py     the table and JSON
     cli.py        the command line
 
-Only facts.py, tcpinfo.py, end.py, packets.py, roce.py, listen.py and path.py touch the machine. lowq_tc/inspect.py
-reads tc, ip and sysctl for both programs.
+Only facts.py, tcpinfo.py, end.py, packets.py, roce.py, listen.py and path.py touch the machine. lowq_common/ reads
+tc, ip and sysctl, as it does for lowq-tc.
 """

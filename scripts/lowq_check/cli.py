@@ -15,11 +15,11 @@ import socket
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from lowq_tc.light import Json
-from lowq_tc.errors import Refused
-from lowq_tc.profiles import CONTROLS
-from lowq_tc.texts import controls_there, names_in
-from lowq_tc.version import version
+from lowq_common.controls import CONTROLS
+from lowq_common.errors import Refused
+from lowq_common.light import Json
+from lowq_common.names import controls_there, names_in
+from lowq_common.version import version
 
 from . import finding, output
 

@@ -13,9 +13,9 @@ import time
 from fcntl import ioctl
 from termios import TIOCOUTQ
 
-from lowq_tc import inspect
-from lowq_tc.light import Json
-from lowq_tc.errors import Refused
+from lowq_common import system
+from lowq_common.errors import Refused
+from lowq_common.light import Json
 
 from . import facts, packets, roce, tcpinfo
 from .wire import whole
@@ -123,12 +123,12 @@ class End:
 
     def do_host(self, asked: Json) -> Json:
         """What the client needs to know of this host"""
-        space = inspect.Namespace()
+        space = system.Namespace()
         option = space.sysctl(facts.TCP + "ecn_option")
         return {
             "kernel": os.uname().release, "ecn": facts.number(space.sysctl(facts.TCP + "ecn"), -1),
             "accecn": option is not None, "root": self.capture is not None,
-            "reflector": inspect.module_loaded("int_reflector"), "roce_rcm": inspect.module_loaded("roce_rcm"),
+            "reflector": system.module_loaded("int_reflector"), "roce_rcm": system.module_loaded("roce_rcm"),
         }
 
     def do_info(self, asked: Json) -> Json:
@@ -227,7 +227,7 @@ class End:
         """HPCC++'s, of this namespace"""
         found: Json = {}
         for name in COUNTERS:
-            words = (inspect.read_file(f"/proc/net/{name}") or "").split()
+            words = (system.read_file(f"/proc/net/{name}") or "").split()
             if words:
                 found[name] = {key: int(value) for key, value in zip(words[::2], words[1::2]) if value.isdigit()}
         if self.capture and (rcm := roce.counters()):

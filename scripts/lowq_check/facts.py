@@ -10,13 +10,12 @@ import socket
 import struct
 from typing import NamedTuple
 
-from lowq_tc import inspect
-from lowq_tc.light import Json
-from lowq_tc.errors import Refused
-from lowq_tc.inspect import Link, Namespace
-from lowq_tc.options import Options
-from lowq_tc.profiles import CONTROLS
-from lowq_tc.profiles.base import Host
+from lowq_common import devices, system
+from lowq_common.controls import CONTROLS, Given, Host
+from lowq_common.devices import Link
+from lowq_common.errors import Refused
+from lowq_common.light import Json
+from lowq_common.system import Namespace
 
 from . import queues
 from .tcpinfo import Connection, connections
@@ -89,7 +88,7 @@ def module_file(module: str) -> tuple[str, dict[str, int]]:
     """-> who signed the module's file, and the defaults of its parameters, as their descriptions
     state them"""
     try:
-        text = inspect.output(["modinfo", module])[1]
+        text = system.output(["modinfo", module])[1]
     except Refused:
         return "", {}
     signer, defaults = "", {}
@@ -105,15 +104,15 @@ def parameters(module: str) -> dict[str, int]:
     folder = f"/sys/module/{module}/parameters"
     if not os.path.isdir(folder):
         return {}
-    values = {name: inspect.read_file(f"{folder}/{name}") for name in sorted(os.listdir(folder))}
+    values = {name: system.read_file(f"{folder}/{name}") for name in sorted(os.listdir(folder))}
     return {name: int(value) for name, value in values.items() if value is not None and value.isdigit()}
 
 
 def routes_by_control(space: Namespace) -> dict[str, list[str]]:
     """congctl -> prefixes of the routes that name it"""
     found: dict[str, list[str]] = {}
-    status, text, _ = inspect.output(space.tool("ip", "-j", "route", "show", "table", "all"))  # IPv4 and IPv6
-    for route in inspect.loads(text) if not status else ():
+    status, text, _ = system.output(space.tool("ip", "-j", "route", "show", "table", "all"))  # IPv4 and IPv6
+    for route in system.loads(text) if not status else ():
         for metric in route.get("metrics", ()):
             if "congestion" in metric:
                 found.setdefault(metric["congestion"], []).append(route["dst"])
@@ -122,21 +121,21 @@ def routes_by_control(space: Namespace) -> dict[str, list[str]]:
 
 def lockdown() -> bool:
     """Does this kernel load signed modules only?"""
-    enforced = inspect.read_file("/sys/module/module/parameters/sig_enforce") == "Y"
-    mode = inspect.read_file("/sys/kernel/security/lockdown") or ""
+    enforced = system.read_file("/sys/module/module/parameters/sig_enforce") == "Y"
+    mode = system.read_file("/sys/kernel/security/lockdown") or ""
     return enforced or "[integrity]" in mode or "[confidentiality]" in mode
 
 
 def read_control(space: Namespace, name: str, routes: dict[str, list[str]]) -> Control:
-    host = Host(Options(), space.sysctl)
+    host = Host(Given(), space.sysctl)
     if name in CONTROLS:
         CONTROLS[name].needs(host)
     if not host.tcp:
         host.modules, host.services = host.services, []
     module = host.modules[0] if host.modules else "tcp_" + name
     available = name in (space.sysctl(TCP + "available_congestion_control") or "").split()
-    loaded = inspect.module_loaded(module)
-    exists = available or inspect.module_exists(module)
+    loaded = system.module_loaded(module)
+    exists = available or system.module_exists(module)
     signer, defaults = module_file(module) if exists else ("", {})
     values, changed = parameters(module), []
     for key, usual in (defaults if values else {}).items():
@@ -146,7 +145,7 @@ def read_control(space: Namespace, name: str, routes: dict[str, list[str]]) -> C
         name, host.tcp, module, exists, loaded, signer, available,
         name in (space.sysctl(TCP + "allowed_congestion_control") or "").split(),
         space.sysctl(TCP + "congestion_control") == name, tuple(routes.get(name, ())), host.ecn,
-        tuple(one for one in host.services if not inspect.module_loaded(one)), tuple(changed), values,
+        tuple(one for one in host.services if not system.module_loaded(one)), tuple(changed), values,
     )
 
 
@@ -178,7 +177,7 @@ def offloads(name: str) -> tuple[str, ...]:
 
 
 def read_device(space: Namespace, link: Link, qdiscs: list[Json]) -> Device:
-    hardware = inspect.hardware(space, link)
+    hardware = devices.hardware(space, link)
     ring = ethtool(link.name, ETHTOOL_GRINGPARAM, 36)
     mine = tuple(one for one in qdiscs if one.get("dev") == link.name)
     return Device(link.name, link.kind or "hardware", link.up, link.mtu, hardware.speed, mine, offloads(link.name),
@@ -187,8 +186,8 @@ def read_device(space: Namespace, link: Link, qdiscs: list[Json]) -> Device:
 
 def read_devices(space: Namespace) -> tuple[Device, ...]:
     """Those that are up; a device without a queue of its own still has its line here"""
-    shown = inspect.qdiscs(space, counters=True)
-    return tuple(read_device(space, link, shown) for link in inspect.links(space) if link.up and link.name != "lo")
+    shown = devices.qdiscs(space, counters=True)
+    return tuple(read_device(space, link, shown) for link in devices.links(space) if link.up and link.name != "lo")
 
 
 def rdma_devices() -> tuple[str, ...]:
@@ -196,7 +195,7 @@ def rdma_devices() -> tuple[str, ...]:
     folder = "/sys/class/infiniband"
     found = []
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        parent = inspect.read_file(f"{folder}/{name}/parent")
+        parent = system.read_file(f"{folder}/{name}/parent")
         if parent:
             found.append(f"{name} over {parent}")
     return tuple(found)

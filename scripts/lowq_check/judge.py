@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from lowq_tc.light import Json
-from lowq_tc.units import time_text
+from lowq_common.light import Json
+from lowq_common.units import time_text
 
 from .facts import Facts
 from .finding import Finding, fine, note, printable, skipped, wrong

@@ -9,8 +9,8 @@ import socket
 import threading
 import time
 
-from lowq_tc.light import Json
-from lowq_tc.errors import Refused
+from lowq_common.errors import Refused
+from lowq_common.light import Json
 
 from . import facts
 from .end import End

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from lowq_tc.light import Json
-from lowq_tc.version import version
+from lowq_common.light import Json
+from lowq_common.version import version
 
 from .facts import Facts
 from .finding import FINE, NOTE, SKIPPED, WRONG, Finding, printable

@@ -8,9 +8,9 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Iterator, NamedTuple
 
-from lowq_tc import inspect
-from lowq_tc.light import Json
-from lowq_tc.errors import Refused
+from lowq_common import system
+from lowq_common.errors import Refused
+from lowq_common.light import Json
 
 from . import facts, judge, packets, roce
 from .end import End
@@ -199,12 +199,12 @@ def all_of(session: Session, control: str, load: float) -> Json:
 
 def route(session: Session) -> Json:
     """Where the path starts, and the window to which the route limits its connections"""
-    space = inspect.Namespace()
+    space = system.Namespace()
     family = "-6" if session.family == socket.AF_INET6 else "-4"
-    towards = inspect.route_towards(space, family, session.address) or {}
+    towards = system.route_towards(space, family, session.address) or {}
     cwnd = max((one.get("cwnd", 0) for one in towards.get("metrics", ())), default=0)
     # ip's JSON does not tell which metrics are locked; cwnd only counts if it is
-    if cwnd and "cwnd lock" not in inspect.output(space.tool("ip", family, "route", "get", session.address))[1]:
+    if cwnd and "cwnd lock" not in system.output(space.tool("ip", family, "route", "get", session.address))[1]:
         cwnd = 0
     return {"dev": towards.get("dev", ""), "via": towards.get("gateway", ""), "cwnd": cwnd}
 

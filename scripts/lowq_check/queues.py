@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lowq_tc.light import Json
-from lowq_tc.inspect import handle_of
+from lowq_common.devices import handle_of
+from lowq_common.light import Json
 
 MARKS, DROPS, NEITHER = "marks", "drops", "neither"
 CLASSFUL = ("mq", "mqprio", "htb", "hfsc", "drr", "ets", "prio", "int", "tbf", "multiq", "netem", "taprio")

@@ -15,8 +15,8 @@ import struct
 import time
 import zlib
 
-from lowq_tc.light import Json
-from lowq_tc.errors import Refused
+from lowq_common.errors import Refused
+from lowq_common.light import Json
 
 from .packets import ETH_P_ALL, PACKET_OUTGOING, SNAP, Sender, Way, attach, ip_header, port_filter
 

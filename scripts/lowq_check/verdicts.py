@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lowq_tc.units import rate_text
+from lowq_common.units import rate_text
 
 from . import queues
 from .facts import Control, Device, Facts, is_marking

@@ -13,8 +13,8 @@ import json
 import socket
 import time
 
-from lowq_tc.light import Json
-from lowq_tc.errors import Refused
+from lowq_common.errors import Refused
+from lowq_common.light import Json
 
 PROTOCOL = 1
 LONGEST = 1 << 16  # bytes of a line

@@ -4,7 +4,7 @@
 Data flows one way:
 
   options   the command line, checked
-  inspect   what tc, ip and sysctl show, as plain data
+  inspect   what tc and ip show of queues and routes, as plain data (lowq_common has the rest)
   profiles  from both, the queue or the host settings that a control needs
   plan      wanted against present: steps, each with its command and its undo
   journal   the steps, on disk before anything changes

@@ -7,12 +7,15 @@ from __future__ import annotations
 import json
 import re
 
+from lowq_common import devices, system
+from lowq_common.devices import Link, handle_of, root_handle, root_of
+from lowq_common.errors import Refused
+from lowq_common.light import Json
+from lowq_common.system import Namespace
+
 from . import inspect
 from .command import Command, tc
-from .errors import Refused
-from .inspect import Link, Namespace, handle_of, root_handle, root_of
-from .journal import BEGUN, UNDOING, Step, Way
-from .light import Json
+from .journal import BEGUN, UNDOING, Step, SavedState
 from .profiles.queues import ROOT
 
 TREE, CLSACT, SEGMENTS = "queue", "clsact", "gso_max_segs"
@@ -42,7 +45,7 @@ class Place:
     def refresh(self) -> Link:
         """The device as it is now"""
         assert self.link
-        found = inspect.links(self.space, self.name())
+        found = devices.links(self.space, self.name())
         if not found:
             raise Gone(f"{self.link.name} is gone")
         self.link = found[0]
@@ -57,18 +60,18 @@ class Place:
 
     # --- reading ------------------------------------------------------------------
 
-    def look(self, step: Step) -> Json:
+    def read(self, step: Step) -> Json:
         return self.state(step.aspect, step.target)
 
     def state(self, aspect: str, target: str) -> Json:
         if aspect == SYSCTL:
             return self.space.sysctl(target)
         if aspect == PARAMETER:
-            return inspect.read_file(inspect.parameter_path(target))
+            return system.read_file(system.parameter_path(target))
         if aspect == MODULE:
-            return inspect.module_loaded(target)
+            return system.module_loaded(target)
         if aspect == ALLOWED:
-            return target in (inspect.sysctl_everywhere(ALLOWED_KEY) or "").split()
+            return target in (system.sysctl_everywhere(ALLOWED_KEY) or "").split()
         if aspect == ROUTE:
             return self.portable(inspect.routes(self.space, *target.split(" ")) or [])
         if aspect == CLSACT:
@@ -90,14 +93,14 @@ class Place:
 
     # --- recognising ----------------------------------------------------------------
 
-    def as_before(self, way: Way, step: Step, now: Json) -> bool:
+    def as_before(self, saved: SavedState, step: Step, now: Json) -> bool:
         if step.aspect == PARAMETER and now is None:
             return True  # its module was unloaded, and the value with it
         if step.aspect == TREE:
-            return same_tree(way.state, now)
-        return bool(way.state == now)
+            return same_tree(saved.state, now)
+        return bool(saved.state == now)
 
-    def ours(self, step: Step, now: Json) -> bool:
+    def made_by_us(self, step: Step, now: Json) -> bool:
         """Is this what the step made, or a state in the middle of its commands?"""
         if step.after is not None and self.matches(step, step.after, now):
             return True
@@ -125,44 +128,44 @@ class Place:
 
     # --- back -------------------------------------------------------------------------
 
-    def commands_back(self, step: Step, way: Way, now: Json) -> list[Command]:
+    def commands_back(self, step: Step, saved: SavedState, now: Json) -> list[Command]:
         """The commands that lead from what is there now to that state. All of it was made by
         lowq-tc, or --force was given."""
         if step.aspect == ALLOWED:
-            names = [name for name in (inspect.sysctl_everywhere(ALLOWED_KEY) or "").split() if name != step.target]
+            names = [name for name in (system.sysctl_everywhere(ALLOWED_KEY) or "").split() if name != step.target]
             return [Command(("sysctl", "-q", "-w", f"{ALLOWED_KEY}={' '.join(names)}"), everywhere=True)]
         if step.aspect == ROUTE:
             family, prefix = step.target.split(" ")
-            if not way.state:
+            if not saved.state:
                 return [Command((*ip_words(family), "route", "del", prefix))] if now else []
-            return self.renamed(way, step)
+            return self.renamed(saved, step)
         if step.aspect not in (TREE, CLSACT):
-            return self.renamed(way, step)
+            return self.renamed(saved, step)
         name = self.name()
         made = []
         if step.aspect == CLSACT:
             if now is not None:
                 made.append(tc("qdisc", "del", "dev", name, now["kind"]))
-            return made + self.renamed(way, step)
+            return made + self.renamed(saved, step)
         if root_handle(now) != "0:":
             made.append(tc("qdisc", "del", "dev", name, "root"))
-        made += self.renamed(way, step)
+        made += self.renamed(saved, step)
         # The kernel gives a device without queue length one when it gets a queue.
-        if way.state["txqlen"] != now["txqlen"] or (not way.state["txqlen"] and way.commands):
-            made.append(Command(("ip", "link", "set", "dev", name, "txqueuelen", str(way.state["txqlen"]))))
+        if saved.state["txqlen"] != now["txqlen"] or (not saved.state["txqlen"] and saved.commands):
+            made.append(Command(("ip", "link", "set", "dev", name, "txqueuelen", str(saved.state["txqlen"]))))
         return made
 
-    def renamed(self, way: Way, step: Step) -> list[Command]:
+    def renamed(self, saved: SavedState, step: Step) -> list[Command]:
         """Its commands, with the names that the devices have now"""
         if step.aspect == ROUTE:
             names = {f"#{number}": name for number, name in self.space.names().items()}
-            return [command.on_device(names) for command in way.commands]
+            return [command.on_device(names) for command in saved.commands]
         if step.aspect in (TREE, CLSACT, SEGMENTS):
             name = self.name()
             return [
-                command.on_device({command.argv[command.argv.index("dev") + 1]: name}) for command in way.commands
+                command.on_device({command.argv[command.argv.index("dev") + 1]: name}) for command in saved.commands
             ]
-        return way.commands
+        return saved.commands
 
 
 def ip_words(family: str) -> tuple[str, ...]:

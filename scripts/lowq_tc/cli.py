@@ -11,13 +11,14 @@ import io
 import os
 import sys
 
-from .errors import Failed, Refused
-from .light import TYPE_CHECKING
+from lowq_common.errors import Failed, Refused
+from lowq_common.light import TYPE_CHECKING
+
 from .options import FRAME, RESET, Options, parse
 
 if TYPE_CHECKING:
     from .device import Result
-    from .light import Json
+    from lowq_common.light import Json
 
 
 def complain(text: str) -> None:
@@ -72,7 +73,7 @@ def do_list(options: Options) -> int:
 
 def do_show(options: Options) -> int:
     from . import show
-    from .inspect import Namespace
+    from lowq_common.system import Namespace
     from .journal import Journal
 
     options.only("show")
@@ -91,7 +92,7 @@ def do_show(options: Options) -> int:
 
 def do_reset(options: Options) -> int:
     from . import device
-    from .inspect import Namespace
+    from lowq_common.system import Namespace
     from .journal import Journal
 
     options.only("reset", *RESET)
@@ -112,7 +113,7 @@ def do_reset(options: Options) -> int:
 
 def do_host(options: Options) -> int:
     from . import host
-    from .inspect import Namespace
+    from lowq_common.system import Namespace
     from .journal import Journal
 
     options.expect_words(2, "host")
@@ -144,7 +145,7 @@ def do_profile(options: Options) -> int:
         raise Refused(f"{name}: on which device?")
     options.expect_words(2, name)
     from . import device
-    from .inspect import Namespace
+    from lowq_common.system import Namespace
     from .journal import Journal
 
     options.only(name, *FRAME, *PROFILES[name].options)
@@ -166,7 +167,7 @@ def dispatch(argv: list[str]) -> int:
         print(help_text())
         return 0
     if options.has("version"):
-        from .version import version
+        from lowq_common.version import version
 
         print("lowq-tc", version())
         return 0

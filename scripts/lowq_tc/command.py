@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .light import NamedTuple, matched
+from lowq_common.light import NamedTuple, matched
 
 UNBATCHED = frozenset("#\\'\"")  # "tc -batch" has no way to write these in a word
 

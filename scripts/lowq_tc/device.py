@@ -8,16 +8,19 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import NamedTuple
 
+from lowq_common import devices, system
+from lowq_common.devices import Link, handle_of
+from lowq_common.errors import Failed, Refused
+from lowq_common.light import Json
+from lowq_common.system import Namespace
+
 from . import inspect
 from .aspects import CLSACT, SEGMENTS, TREE, Place, same_qdisc, same_tree
 from .command import Command
-from .errors import Failed, Refused
 from .execute import Runner, carry_out, rehearsal_error, rehearse, undo
-from .inspect import Link, Namespace, handle_of
 from .journal import PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step
-from .light import Json
 from .options import Options
-from .plan import Present, Wanted, device_facts, device_steps, lose, wanted, wanted_at_all
+from .plan import Present, Wanted, device_facts, device_steps, give_up, wanted, wanted_at_all
 from .profiles import PROFILES
 from .profiles.base import Profile, Tc
 from .profiles.queues import ROOT
@@ -37,7 +40,7 @@ class Result(NamedTuple):
 
 
 def the_link(space: Namespace, links: list[Link], name: str) -> Link:
-    link = inspect.find_link(links, name)
+    link = devices.find_link(links, name)
     if link is None:
         raise Refused(f"no device '{name}'{space.suffix}")
     return link
@@ -48,8 +51,8 @@ def tc_facts(profile: Profile, options: Options, report: Report) -> tuple[Tc, st
     offers = {probe: inspect.tc_offers(*probe) for probe in profile.probes(options)}
     plugins = ""
     missing = ("dualpi2", "step_thresh")
-    if offers.get(missing) is False and os.path.exists(f"{inspect.PLUGINS}/q_dualpi2.so"):
-        plugins = inspect.PLUGINS
+    if offers.get(missing) is False and os.path.exists(f"{devices.PLUGINS}/q_dualpi2.so"):
+        plugins = devices.PLUGINS
         offers[missing] = inspect.tc_offers(*missing, plugins)
         report.note(f"tc knows dualpi2's options by a plugin: TC_LIB_DIR={plugins}")
     return Tc(inspect.tc_version() if offers and not all(offers.values()) else "", offers), plugins
@@ -71,7 +74,7 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
     dry = options.has("dry-run")
     if not dry:
         journal.begin()
-    link = the_link(space, inspect.links(space), name)
+    link = the_link(space, devices.links(space), name)
     place = Place(space, link)
     try:
         old = journal.device(space.cookie, link.ifindex)
@@ -91,14 +94,14 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
             link = place.refresh()
             first, assumed = [], {}
         old = None
-    shown = inspect.qdiscs(space, link.name)
+    shown = devices.qdiscs(space, link.name)
     states = {SEGMENTS: link.gso_segs, TREE: inspect.read_tree(space, link, shown),
               CLSACT: inspect.read_clsact(space, link.name, shown)}
     states.update(assumed)
-    present = Present(states, inspect.sysctl_everywhere("net.core.default_qdisc") if space.own else None)
+    present = Present(states, system.sysctl_everywhere("net.core.default_qdisc") if space.own else None)
     standing = next((step for step in old.steps if step.aspect == SEGMENTS), None) if old else None
-    gso_segs = standing.before.state if standing and place.ours(standing, link.gso_segs) else link.gso_segs
-    facts = device_facts(link, inspect.hardware(space, link), states[TREE], gso_segs)
+    gso_segs = standing.before.state if standing and place.made_by_us(standing, link.gso_segs) else link.gso_segs
+    facts = device_facts(link, devices.hardware(space, link), states[TREE], gso_segs)
     tc, plugins = tc_facts(profile, options, report)
     want = wanted(profile, facts, options, tc, report)
     want = want._replace(tree=with_plugins(want.tree, plugins))
@@ -141,7 +144,7 @@ def rehearsed(link: Link, queues: int, tree: Step, steps: list[Step], force: boo
                     f"the root qdisc of {link.name}, {reason}, cannot be put back exactly by 'reset';"
                     " --force replaces it anyway"
                 )
-            lose(tree, tree.before.state, reason, report)
+            give_up(tree, tree.before.state, reason, report)
             if came is None:
                 return
     if result.failed:
@@ -163,7 +166,7 @@ def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRec
         else:
             journal.drop(file)
         tree = next(step for step in record.steps if step.aspect == TREE)
-        if tree.lost and not tree.earlier and not same_tree(tree.before.state, place.look(tree)):
+        if tree.lost and not tree.earlier and not same_tree(tree.before.state, place.read(tree)):
             return f"rolled back, but what --force gave up is lost: {tree.lost}"
         return "rolled back to what was there before"
 
@@ -200,7 +203,7 @@ def reset_one(space: Namespace, journal: Journal, links: list[Link], record: Dev
         headline = f"{record.name} is {gone}: forgotten"
         return Result("reset", "applied", record.name, record.profile, headline, report, [])
     if link is None:
-        again = inspect.find_link(links, record.name)
+        again = devices.find_link(links, record.name)
         if again:
             report.note(f"there is another device '{record.name}' now, which lowq-tc did not set")
         return Result(
@@ -229,7 +232,7 @@ def reset_one(space: Namespace, journal: Journal, links: list[Link], record: Dev
 
 def with_our_root(space: Namespace, device: str | None = None) -> set[str]:
     """The names of devices whose root has lowq-tc's handle"""
-    return {q.get("dev", device) for q in inspect.qdiscs(space, device) if q.get("root") and handle_of(q) == ROOT + ":"}
+    return {q.get("dev", device) for q in devices.qdiscs(space, device) if q.get("root") and handle_of(q) == ROOT + ":"}
 
 
 def stray(space: Namespace, name: str) -> str:
@@ -254,7 +257,7 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
         raise Refused("reset: which device? (or --all)")
     if not options.has("dry-run"):
         journal.begin()
-    links = inspect.links(space)
+    links = devices.links(space)
     records, wrong = journal.devices(space)
     results: list[Result] = []
     errors: list[str] = []
@@ -277,7 +280,7 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
         return Reset(results, errors)
 
     name = options.words[1]
-    found = inspect.find_link(links, name)
+    found = devices.find_link(links, name)
     mine = [record for record in records if found and record.link(links) == found]
     if not mine and not found:
         # by the name that it had: renamed since, or gone
@@ -317,7 +320,7 @@ def forget_dead(journal: Journal) -> None:
             spaces[file] = (record.cookie, record.inode)
         else:
             journal.drop(file)  # of an earlier boot
-    living = inspect.alive(dict(spaces.values()))
+    living = system.alive(dict(spaces.values()))
     for file, (cookie, _) in spaces.items():
         if cookie not in living:
             journal.drop(file)

@@ -10,11 +10,13 @@ import subprocess
 from itertools import groupby
 from typing import Callable, Iterator, NamedTuple, Sequence
 
+from lowq_common import devices, system
+from lowq_common.errors import Failed, Refused
+
 from . import inspect
 from .aspects import Place, difference
 from .command import Command
-from .errors import Failed, Refused
-from .journal import BEGUN, DONE, PLANNED, UNDOING, UNDONE, Step, Way
+from .journal import BEGUN, DONE, PLANNED, UNDOING, UNDONE, Step, SavedState
 
 
 class CommandFailed(Exception):
@@ -47,7 +49,7 @@ def batches(commands: Sequence[Command]) -> Iterator[list[Command]]:
         yield list(part)
 
 
-def run(part: list[Command], space: inspect.Namespace, lock: int) -> None:
+def run(part: list[Command], space: system.Namespace, lock: int) -> None:
     """The only place where anything of the machine is changed. The child keeps the lock: if
     this process is killed, nobody else begins before the command has ended."""
     command = part[0]
@@ -67,11 +69,11 @@ def run(part: list[Command], space: inspect.Namespace, lock: int) -> None:
             command = Command((*words, "-batch", "-"))
         argv = command.located(space.name)
         try:
-            path = inspect.program(argv[0])
+            path = system.program(argv[0])
         except Refused as error:
             raise CommandFailed(part[0], str(error)) from None
         done = subprocess.run(
-            [path, *argv[1:]], env=inspect.environment(), stdin=batch, stdout=subprocess.PIPE,
+            [path, *argv[1:]], env=system.environment(), stdin=batch, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, pass_fds=[lock] if lock >= 0 else [], check=False,
             encoding="utf-8", errors="surrogateescape", start_new_session=True,
         )
@@ -115,14 +117,14 @@ class Runner:
                     if error.command is step.commands[0]:
                         step.state = PLANNED  # it has changed nothing
                     raise
-            step.after = self.place.look(step)
+            step.after = self.place.read(step)
             self.mark(step, DONE)
 
     def learn(self, step: Step) -> None:
-        value = self.place.look(step)
+        value = self.place.read(step)
         if step.aspect == "parameter" and value is not None:
             step.before.state = value
-            step.before.commands = [Command((value,), True, inspect.parameter_path(step.target))]
+            step.before.commands = [Command((value,), True, system.parameter_path(step.target))]
 
 
 class Outcome(NamedTuple):
@@ -186,24 +188,24 @@ def back(runner: Runner, steps: list[Step], force: bool = False, dry: bool = Fal
         # Nothing that was never begun is undone; but an earlier call may have done it.
         if step.state == UNDONE or (step.state == PLANNED and (to_earlier or not step.earlier)):
             continue
-        way = step.earlier if to_earlier and step.earlier else step.before
+        saved = step.earlier if to_earlier and step.earlier else step.before
         try:
-            yield one_back(runner, step, way, force, dry)
+            yield undo_step(runner, step, saved, force, dry)
         except Refused as error:
             yield Outcome(step, False, str(error), [])
 
 
-def one_back(runner: Runner, step: Step, way: Way, force: bool, dry: bool) -> Outcome:
+def undo_step(runner: Runner, step: Step, saved: SavedState, force: bool, dry: bool) -> Outcome:
     place = runner.place
     name = {"queue": "the queue", "clsact": "clsact", "gso_max_segs": "gso_max_segs"}.get(step.aspect, step.target)
-    now = place.look(step)
-    if place.as_before(way, step, now):
+    now = place.read(step)
+    if place.as_before(saved, step, now):
         if not dry:
             step.state = UNDONE
         return Outcome(step, True, "", [])
     forced = False
-    if not place.ours(step, now):
-        expected = step.after if step.after is not None else way.state
+    if not place.made_by_us(step, now):
+        expected = step.after if step.after is not None else saved.state
         if not force:
             return Outcome(
                 step, False,
@@ -211,7 +213,7 @@ def one_back(runner: Runner, step: Step, way: Way, force: bool, dry: bool) -> Ou
                 " left alone (--force puts it back)", [],
             )
         forced = True
-    commands = place.commands_back(step, way, now)
+    commands = place.commands_back(step, saved, now)
     if dry:
         return Outcome(step, True, "", commands)
     note(runner, step, UNDOING)
@@ -220,10 +222,10 @@ def one_back(runner: Runner, step: Step, way: Way, force: bool, dry: bool) -> Ou
             run(part, place.space, runner.lock)
     except CommandFailed as error:
         return Outcome(step, False, f"'{error.command.text(place.space.name)}' failed: {error.said}", commands)
-    now = place.look(step)
+    now = place.read(step)
     said = ""
-    if not place.as_before(way, step, now) and not step.lost:
-        said = f"{name} is not as it was: {difference(step, way.state, now)}"
+    if not place.as_before(saved, step, now) and not step.lost:
+        said = f"{name} is not as it was: {difference(step, saved.state, now)}"
         if not forced:
             return Outcome(step, False, said, commands)
     note(runner, step, UNDONE)
@@ -247,7 +249,7 @@ class Rehearsal(NamedTuple):
     trees: list[object]  # what each list of commands made
 
 
-def rehearse(link: inspect.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:
+def rehearse(link: devices.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:
     """Runs each list of commands on a new device with the same name, MTU and number of queues,
     in a network namespace that ends with this function."""
     import ctypes
@@ -259,7 +261,7 @@ def rehearse(link: inspect.Link, queues: int, stages: list[list[Command]]) -> Re
         os.close(read_end)
         result = Rehearsal(False, None, [])
         try:
-            if inspect.c_library().unshare(ctypes.c_int(inspect.CLONE_NEWNET)) == 0:
+            if system.c_library().unshare(ctypes.c_int(system.CLONE_NEWNET)) == 0:
                 result = rehearse_here(link, queues, stages)
         except (Refused, OSError):
             pass
@@ -278,13 +280,13 @@ def rehearse(link: inspect.Link, queues: int, stages: list[list[Command]]) -> Re
     return Rehearsal(tried, CommandFailed(*failed) if failed else None, trees)
 
 
-def rehearse_here(link: inspect.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:
-    space = inspect.Namespace()
+def rehearse_here(link: devices.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:
+    space = system.Namespace()
     add = ["ip", "link", "add", "name", link.name, "mtu", str(link.mtu), "numtxqueues", str(queues),
            "type", "veth", "peer", "name", "lowq-peer"]
     up = [["ip", "link", "set", "dev", name, "up"] for name in (link.name, "lowq-peer")]
     for argv in [add, *up]:
-        if inspect.output(argv)[0]:
+        if system.output(argv)[0]:
             return Rehearsal(False, None, [])
     trees: list[object] = []
     for commands in stages:
@@ -293,10 +295,10 @@ def rehearse_here(link: inspect.Link, queues: int, stages: list[list[Command]]) 
                 run(part, space, -1)
         except CommandFailed as error:
             return Rehearsal(True, error, trees)
-        here = inspect.find_link(inspect.links(space), link.name)
+        here = devices.find_link(devices.links(space), link.name)
         assert here
         trees.append(inspect.read_tree(space, here))
-        inspect.output(["tc", "qdisc", "del", "dev", link.name, "root"])
+        system.output(["tc", "qdisc", "del", "dev", link.name, "root"])
     return Rehearsal(True, None, trees)
 
 

@@ -12,18 +12,19 @@ import socket
 from copy import deepcopy
 from typing import NamedTuple
 
+from lowq_common import system
+from lowq_common.controls import CONTROLS, Host
+from lowq_common.errors import Failed, Refused
+from lowq_common.light import Json, matched
+from lowq_common.system import Namespace
+
 from . import inspect
 from .aspects import ALLOWED, ALLOWED_KEY, MODULE, PARAMETER, ROUTE, SYSCTL, Place, ip_words
 from .command import Command
 from .device import Result
-from .errors import Failed, Refused
 from .execute import Runner, carry_out, undo
-from .inspect import Namespace
-from .journal import DONE, PLANNED, UNDONE, Damaged, HostRecord, Journal, Step, Way
-from .light import Json, matched
+from .journal import DONE, PLANNED, UNDONE, Damaged, HostRecord, Journal, Step, SavedState
 from .options import HOST, Options
-from .profiles import CONTROLS
-from .profiles.base import Host
 from .report import Report
 
 DEFAULT_KEY = "net.ipv4.tcp_congestion_control"
@@ -126,7 +127,7 @@ def plan_route(space: Namespace, text: str, words: list[str], wanted_features: l
         raise Refused(f"--route {text}: there are {len(shown)} routes to it; take a narrower prefix")
     target = f"{prefix.family} {prefix.text}"
     now = place.portable(shown)
-    way = Way(now, [Command((*ip, "route", "del", prefix.text))])
+    saved = SavedState(now, [Command((*ip, "route", "del", prefix.text))])
     if shown:
         first = shown[0].split()[0]
         if first in ("local", "broadcast", "multicast", "unreachable", "blackhole", "prohibit", "throw"):
@@ -140,19 +141,19 @@ def plan_route(space: Namespace, text: str, words: list[str], wanted_features: l
         whole = split_route(shown[0])
         if whole is None:
             raise Refused(f"--route {text}: the route is dead")
-        way.commands = [Command((*ip, "route", "replace", *indexed(whole.head + whole.tail, place)))]
+        saved.commands = [Command((*ip, "route", "replace", *indexed(whole.head + whole.tail, place)))]
     earlier = None
     base = shown
-    if old is not None and place.ours(old, now):
+    if old is not None and place.made_by_us(old, now):
         if old.state == DONE:
-            earlier = Way(now, [Command(tuple(indexed(list(one.argv), place))) for one in old.commands])
-        way = old.before
-        base = [nameful(one, place) for one in way.state]
+            earlier = SavedState(now, [Command(tuple(indexed(list(one.argv), place))) for one in old.commands])
+        saved = old.before
+        base = [nameful(one, place) for one in saved.state]
     if base:
         start = split_route(base[0], words) or Route([], [], [])
     else:
         # None of its own: one beside the route that is taken today.
-        towards = inspect.route_towards(space, prefix.family, prefix.address)
+        towards = system.route_towards(space, prefix.family, prefix.address)
         if not towards or towards.get("type", "unicast") != "unicast" or towards.get("dev") == "lo" or "via" in towards:
             raise Refused(f"--route {text}: there is no way to it")
         head = [prefix.text]
@@ -168,7 +169,7 @@ def plan_route(space: Namespace, text: str, words: list[str], wanted_features: l
         *ip, "route", "replace" if shown else "add", *start.head, *words,
         *(["features", *features] if features else []), *start.tail,
     ))
-    return Step(ROUTE, target, [command], way, earlier)
+    return Step(ROUTE, target, [command], saved, earlier)
 
 
 def indexed(words: list[str], place: Place) -> list[str]:
@@ -203,10 +204,10 @@ class Plan:
     def add(self, steps: list[Step], step: Step, now: Json) -> None:
         """Reset puts back what was there before the first call of lowq-tc."""
         old = self.old(step.aspect, step.target)
-        if old and self.place.ours(old, now):
+        if old and self.place.made_by_us(old, now):
             step.before, step.users = old.before, dict(old.users)
             if old.state == DONE:
-                step.earlier = Way(now, old.commands)
+                step.earlier = SavedState(now, old.commands)
         step.control = self.control
         steps.append(step)
 
@@ -215,33 +216,33 @@ class Plan:
         if now is None:
             raise Refused(f"this kernel has no sysctl '{key}'")
         if now != value:
-            self.add(self.own, Step(SYSCTL, key, [set_sysctl(key, value)], Way(now, [set_sysctl(key, now)])), now)
+            self.add(self.own, Step(SYSCTL, key, [set_sysctl(key, value)], SavedState(now, [set_sysctl(key, now)])), now)
 
     def service(self, module: str) -> None:
         """Reset unloads it."""
-        if inspect.module_loaded(module):
+        if system.module_loaded(module):
             return
-        if not inspect.module_exists(module):
+        if not system.module_exists(module):
             raise Refused(f"no module '{module}'")
         load, unload = (Command(("modprobe", *flags, module), True) for flags in ((), ("-r",)))
-        self.add(self.shared, Step(MODULE, module, [load], Way(False, [unload])), False)
+        self.add(self.shared, Step(MODULE, module, [load], SavedState(False, [unload])), False)
 
     def parameter(self, module: str, name: str, value: str) -> None:
         """What it was is known now, or once its module is loaded."""
         key = f"{module}.{name}"
-        path = inspect.parameter_path(key)
-        now = inspect.read_file(path)
-        if inspect.module_loaded(module):
+        path = system.parameter_path(key)
+        now = system.read_file(path)
+        if system.module_loaded(module):
             if now is None:
                 raise Refused(f"this '{module}' has no parameter '{name}'")
             if now == value:
                 return
-        way = Way(now, [Command((now,), True, path)] if now is not None else [])
-        self.add(self.shared, Step(PARAMETER, key, [Command((value,), True, path)], way), now)
+        saved = SavedState(now, [Command((now,), True, path)] if now is not None else [])
+        self.add(self.shared, Step(PARAMETER, key, [Command((value,), True, path)], saved), now)
 
     def allow(self, control: str, must: bool) -> None:
         """Unprivileged use is a property of the first namespace: one list for all."""
-        now = inspect.sysctl_everywhere(ALLOWED_KEY) or ""
+        now = system.sysctl_everywhere(ALLOWED_KEY) or ""
         if control in now.split():
             return
         if not first_namespace():
@@ -256,7 +257,7 @@ class Plan:
             )
             return
         command = set_sysctl(ALLOWED_KEY, f"{now} {control}", True)
-        self.add(self.shared, Step(ALLOWED, control, [command], Way(False, [])), False)
+        self.add(self.shared, Step(ALLOWED, control, [command], SavedState(False, [])), False)
 
     def make(self, control: str, options: Options) -> None:
         known = CONTROLS.get(control)
@@ -270,7 +271,7 @@ class Plan:
             raise Refused(f"this kernel shows no {AVAILABLE_KEY}")
         if control not in available.split() and host.tcp:
             for module in host.modules:
-                if not inspect.module_exists(module):
+                if not system.module_exists(module):
                     raise Refused(f"no congestion control '{control}': neither loaded nor found as module '{module}'")
                 self.first.append(Command(("modprobe", module), True))
         for module in host.services:
@@ -411,7 +412,7 @@ def prune(record: HostRecord, space: Namespace) -> None:
     known = {int(cookie): one["inode"] for cookie, one in record.own.items()}
     for step in record.shared:
         known.update({int(cookie): inode for cookie, inode in step.users.items()})
-    living = {str(cookie) for cookie in inspect.alive(known)} | {str(space.cookie)}
+    living = {str(cookie) for cookie in system.alive(known)} | {str(space.cookie)}
     for cookie in [cookie for cookie in record.own if cookie not in living]:
         del record.own[cookie]
         record.steps.pop(cookie, None)
@@ -499,7 +500,7 @@ def show(space: Namespace, journal: Journal) -> Json:
             continue
         if step.users and cookie not in step.users:
             continue
-        now = place.look(step)
+        now = place.read(step)
         change = {
             "kind": step.aspect, "name": step.target, "old": step.before.state,
             "new": step.after, "now": now, "stands": bool(now == step.after), "cut_short": step.state != DONE,

@@ -15,10 +15,12 @@ import stat
 import time
 from dataclasses import dataclass, field
 
+from lowq_common.devices import Link
+from lowq_common.errors import Failed, Refused
+from lowq_common.light import Json
+from lowq_common.system import Namespace, boot_id
+
 from .command import Command
-from .errors import Failed, Refused
-from .inspect import Link, Namespace, boot_id
-from .light import Json
 
 VERSION = 2
 LOCK_WAIT = 10.0  # seconds
@@ -28,15 +30,15 @@ PLANNED, BEGUN, DONE, UNDOING, UNDONE = "planned", "begun", "done", "undoing", "
 
 
 @dataclass
-class Way:
+class SavedState:
     """A state that a step can go back to, and the commands that lead there."""
 
-    state: Json  # as aspects.look() reads it
+    state: Json  # as aspects.read() reads it
     commands: list[Command]
 
     @staticmethod
-    def from_json(made: Json) -> Way:
-        return Way(made["state"], commands(made))
+    def from_json(made: Json) -> SavedState:
+        return SavedState(made["state"], commands(made))
 
 
 def commands(made: Json) -> list[Command]:
@@ -50,8 +52,8 @@ class Step:
     aspect: str  # what kind of thing: aspects.py
     target: str  # which one: the name of a sysctl, a route's prefix ...
     commands: list[Command]
-    before: Way  # what was there before lowq-tc first changed it
-    earlier: Way | None = None  # what an earlier call left, until this one is complete
+    before: SavedState  # what was there before lowq-tc first changed it
+    earlier: SavedState | None = None  # what an earlier call left, until this one is complete
     after: Json = None  # what is there once all commands have run
     state: str = PLANNED
     lost: str = ""  # what cannot be put back: --force gave it up
@@ -61,8 +63,8 @@ class Step:
     @staticmethod
     def from_json(made: Json) -> Step:
         return Step(**made | {
-            "commands": commands(made), "before": Way.from_json(made["before"]),
-            "earlier": made["earlier"] and Way.from_json(made["earlier"]),
+            "commands": commands(made), "before": SavedState.from_json(made["before"]),
+            "earlier": made["earlier"] and SavedState.from_json(made["earlier"]),
         })
 
 

@@ -6,9 +6,10 @@ Help, completion and the parser read the same table.
 
 from __future__ import annotations
 
-from . import units
-from .errors import Refused
-from .light import TYPE_CHECKING, NamedTuple
+from lowq_common import units
+from lowq_common.controls import Given
+from lowq_common.errors import Refused
+from lowq_common.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -52,20 +53,13 @@ RESET = ("all", "forget")
 SHORT = {"-n": "netns", "-q": "quiet", "-h": "help"}
 
 
-class Options:
-    """What was given. Values are checked; given[] has them as the user wrote them."""
+class Options(Given):
+    """What was given on the command line"""
 
     def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-        self.given: dict[str, str] = {}
+        super().__init__()
         self.routes: list[str] = []
         self.words: list[str] = []
-
-    def has(self, name: str) -> bool:
-        return name in self.values
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.values.get(name, default)
 
     def only(self, what: str, *allowed: str) -> None:
         """Every option that was given must mean something to what was asked."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lowq_common.devices import Hardware, Link, handle_of, root_handle, root_of
+from lowq_common.errors import Refused
+from lowq_common.light import Json
+from lowq_common.units import Line, rate_text, time_text
+
 from .aspects import CLSACT, SEGMENTS, TREE, Place
 from .command import Command, tc
-from .errors import Refused
-from .inspect import Hardware, Link, handle_of, root_handle, root_of
-from .journal import DeviceRecord, Step, Way
-from .light import Json
+from .journal import DeviceRecord, Step, SavedState
 from .options import Options
 from .previous import CannotRemake, remake
 from .profiles.base import Context, Device, Profile, Queue, Tc
 from .profiles.queues import ROOT
 from .report import Report
-from .units import Line, rate_text, time_text
 
 HEADERS = {"ether": 14, "loopback": 14, "infiniband": 4}  # bytes of link header
 
@@ -162,7 +163,7 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
     for aspect in (SEGMENTS, TREE, CLSACT):
         now = present.states[aspect]
         standing = next((step for step in old.steps if step.aspect == aspect), None) if old else None
-        if standing and not place.ours(standing, now):
+        if standing and not place.made_by_us(standing, now):
             if not place.as_before(standing.before, standing, now):
                 name = "queue" if aspect == TREE else aspect
                 report.note(
@@ -173,10 +174,10 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
         commands = commands_for(aspect, link, want, now)
         if commands is None and standing is None:
             continue
-        step = Step(aspect, link.name, commands or [], Way(now, []))
+        step = Step(aspect, link.name, commands or [], SavedState(now, []))
         if standing:
             step.before, step.lost = standing.before, standing.lost
-            step.earlier = Way(now, [
+            step.earlier = SavedState(now, [
                 command.on_device({old.name: link.name}) for command in standing.commands
                 if command.argv[:3] != ("tc", "qdisc", "del")
             ] if old else [])
@@ -229,10 +230,10 @@ def previous(step: Step, link: Link, now: Json, default: str | None, force: bool
                 f"the root qdisc of {link.name}, {reason}, cannot be put back exactly by 'reset'; --force replaces"
                 " it anyway"
             ) from None
-        lose(step, now, str(reason), report)
+        give_up(step, now, str(reason), report)
 
 
-def lose(step: Step, now: Json, reason: str, report: Report) -> None:
+def give_up(step: Step, now: Json, reason: str, report: Report) -> None:
     step.before.commands = []
     step.lost = text_of_tree(now)
     report.note(

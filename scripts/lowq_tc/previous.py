@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from lowq_common.devices import handle_of, root_of
+from lowq_common.light import Json
+from lowq_common.units import decimal
+
 from .command import Command, tc
-from .inspect import handle_of, root_of
-from .light import Json
-from .units import decimal
 
 PFIFO_FAST = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
 

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from . import inspect
+from lowq_common import devices
+from lowq_common.devices import Link
+from lowq_common.errors import Refused
+from lowq_common.light import Json
+from lowq_common.system import Namespace
+
 from .aspects import Gone, Place, difference
 from .device import stray, the_link, with_our_root
-from .errors import Refused
-from .inspect import Link, Namespace
 from .journal import DONE, DeviceRecord, Journal
-from .light import Json
 
 
 def counted(qdisc: Json) -> Json:
@@ -17,7 +19,7 @@ def counted(qdisc: Json) -> Json:
     marked = sum(qdisc.get(name) or 0 for name in ("marked", "ce_mark", "ecn_mark"))
     marked += sum(one.get("prob_mark", 0) + one.get("forced_mark", 0) for one in (options or {}).get("vqs", []))
     return {
-        "kind": qdisc["kind"], "place": qdisc.get("parent", "root"), "handle": inspect.handle_of(qdisc),
+        "kind": qdisc["kind"], "place": qdisc.get("parent", "root"), "handle": devices.handle_of(qdisc),
         "packets": qdisc.get("packets", 0), "bytes": qdisc.get("bytes", 0), "marked": marked,
         "dropped": qdisc.get("drops", 0), "backlog_bytes": qdisc.get("backlog", 0),
         "backlog_packets": qdisc.get("qlen", 0),
@@ -25,7 +27,7 @@ def counted(qdisc: Json) -> Json:
 
 
 def device(space: Namespace, link: Link, record: DeviceRecord | None) -> Json:
-    live = [one for one in inspect.qdiscs(space, link.name, counters=True) if one["kind"] not in ("ingress", "clsact")]
+    live = [one for one in devices.qdiscs(space, link.name, counters=True) if one["kind"] not in ("ingress", "clsact")]
     queues = sorted(map(counted, live), key=lambda one: (one["place"] != "root", one["place"], one["handle"]))
     differs = differences(space, link, record) if record else []
     shown: Json = {"netns": space.name} if space.name else {}
@@ -56,7 +58,7 @@ def differences(space: Namespace, link: Link, record: DeviceRecord) -> list[str]
         if step.state != DONE:
             continue
         try:
-            now = place.look(step)
+            now = place.read(step)
         except Gone:
             continue
         if not place.matches(step, step.after, now):
@@ -90,7 +92,7 @@ def text(shown: Json) -> str:
 
 def show(space: Namespace, journal: Journal, names: list[str]) -> tuple[list[Json], list[str]]:
     """-> the devices, and what is wrong with records"""
-    links = inspect.links(space)
+    links = devices.links(space)
     records, wrong = journal.devices(space)
     by_index = {link.ifindex: record for record in records for link in [record.link(links)] if link}
     if names:

@@ -4,11 +4,12 @@ controls. Nothing here runs a program."""
 
 from __future__ import annotations
 
-import os
+from lowq_common.controls import CONTROLS
+from lowq_common.light import Json
+from lowq_common.names import controls_there, names_in
 
-from .light import Json
 from .options import FRAME, GENERAL, HOST, OPTIONS, RESET, SHORT
-from .profiles import CONTROLS, PROFILES
+from .profiles import PROFILES
 
 HELP = """\
 lowq-tc - queue and marking on a device, and the host side, for a congestion control
@@ -85,21 +86,6 @@ def list_text() -> str:
 
 
 # --- completion -----------------------------------------------------------------------
-
-
-def names_in(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
-
-
-def controls_there() -> list[str]:
-    try:
-        with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as file:
-            return file.read().split()
-    except OSError:
-        return []
 
 
 def completions(words: list[str]) -> list[str]:

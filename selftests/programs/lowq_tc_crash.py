@@ -33,7 +33,8 @@ for folder in (os.path.dirname(os.path.realpath(os.environ.get("LOWQ_TC", HERE))
         sys.path.insert(0, folder)
         break
 
-from lowq_tc import cli, execute, inspect, journal  # noqa: E402
+from lowq_common import system  # noqa: E402
+from lowq_tc import cli, execute, journal  # noqa: E402
 from lowq_tc.command import Command  # noqa: E402
 
 for part in ("device", "host"):  # else each child would compile them
@@ -95,7 +96,7 @@ def lowq(argv: list[str], at: int = 0, do: Callable[[], None] | None = None, wri
 
         real_run = execute.run
 
-        def run(part: list[Command], space: inspect.Namespace, lock: int) -> None:
+        def run(part: list[Command], space: system.Namespace, lock: int) -> None:
             begin = 0
             for number in range(len(part)):
                 if count + 1 == at and number > begin:
@@ -162,7 +163,7 @@ def picture(space: str | None = None) -> str:
     for link in links:
         name = link["ifname"]
         asked += f"class show dev {name}\nfilter show dev {name}\n"
-        for qdisc in inspect.loads(qdiscs):
+        for qdisc in system.loads(qdiscs):
             if qdisc["dev"] == name and qdisc["handle"] not in ("0:", "ffff:"):
                 asked += f"filter show dev {name} parent {qdisc['handle']}\n"
         asked += f"filter show dev {name} ingress\nfilter show dev {name} egress\n"
@@ -174,10 +175,10 @@ def picture(space: str | None = None) -> str:
     parts.append(json.dumps(links))
     if space:
         parts += [shown("ip", "-d", "route", "show"), shown("ip", "-6", "-d", "route", "show")]
-        where = inspect.Namespace(space)
+        where = system.Namespace(space)
         parts += [f"{key} = {where.sysctl(key)}" for key in KEYS]
-        parts += [f"{key} = {inspect.read_file(inspect.parameter_path(key))}" for key in PARAMETERS]
-        parts += [f"{module} loaded: {inspect.module_loaded(module)}" for module in MODULES]
+        parts += [f"{key} = {system.read_file(system.parameter_path(key))}" for key in PARAMETERS]
+        parts += [f"{module} loaded: {system.module_loaded(module)}" for module in MODULES]
     return "\n".join(parts)
 
 
@@ -254,7 +255,7 @@ def crash(apply: list[str], reset: list[str], earlier: list[str] | None = None, 
 
 def fresh() -> None:
     """A network namespace of its own for what follows"""
-    if inspect.c_library().unshare(inspect.CLONE_NEWNET):
+    if system.c_library().unshare(system.CLONE_NEWNET):
         raise Wrong("no network namespace")
     for name in ("all", "default"):
         path = f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6"

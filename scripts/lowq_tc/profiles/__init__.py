@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which profiles and controls there are."""
+"""Which profiles there are."""
 
 from __future__ import annotations
 
 from . import dctcp, fifo, hpccpp, ldcp, prague, red, roce, segregate
-from .base import Control, Profile
+from .base import Profile
 
 PROFILES: dict[str, Profile] = {
     module.PROFILE.name: module.PROFILE
     for module in (dctcp, fifo, hpccpp, ldcp, prague, red, roce, segregate)
-}
-CONTROLS: dict[str, Control] = {
-    control.name: control
-    for controls in (dctcp.CONTROLS, hpccpp.CONTROLS, ldcp.CONTROLS, prague.CONTROLS, roce.CONTROLS)
-    for control in controls
 }

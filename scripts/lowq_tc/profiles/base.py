@@ -4,12 +4,13 @@ changes the machine."""
 
 from __future__ import annotations
 
+from lowq_common.errors import Refused
+from lowq_common.light import TYPE_CHECKING, NamedTuple
+from lowq_common.units import Line
+
 from ..command import Command
-from ..errors import Refused
-from ..light import TYPE_CHECKING, NamedTuple
 from ..options import Options
 from ..report import Report
-from ..units import Line
 
 if TYPE_CHECKING:
     from typing import Callable, Mapping
@@ -82,26 +83,3 @@ class Profile(NamedTuple):
     compute: Callable[[Context], Queue]
     probes: Callable[[Options], list[tuple[str, str]]] = lambda options: []
     aqm: tuple[str, ...] = ()  # what --aqm may be
-
-
-class Host:
-    """What a control needs of its host. Facts come in as functions, needs go out as lists."""
-
-    def __init__(self, options: Options, sysctl: Callable[[str], str | None]):
-        self.options = options
-        self.sysctl = sysctl
-        self.tcp = True  # a control that sockets can choose
-        self.modules: list[str] = []  # stay loaded
-        self.services: list[str] = []  # reset unloads them
-        self.parameters: list[tuple[str, str, str]] = []  # module, name, value
-        self.ecn: tuple[int, ...] = ()  # net.ipv4.tcp_ecn: wanted, and also fine
-        self.sysctls: list[tuple[str, str]] = []
-        self.route_words: list[str] = []
-        self.route_features: list[str] = []
-
-
-class Control(NamedTuple):
-    name: str
-    about: str
-    options: tuple[str, ...]
-    needs: Callable[[Host], None]

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from ..errors import Refused
-from ..units import Size
+from lowq_common.errors import Refused
+from lowq_common.units import Size
+
 from .base import Context, Profile, Queue
 
 

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from lowq_common.errors import Refused
+from lowq_common.units import rate_text
+
 from ..command import Command
-from ..errors import Refused
-from ..units import rate_text
-from .base import Context, Control, Host, Place, Profile, Queue
+from .base import Context, Place, Profile, Queue
 from .queues import settle_limit
 
 
@@ -66,38 +67,8 @@ def compute(context: Context) -> Queue:
     return Queue(tree, single=True)
 
 
-def needs(host: Host) -> None:
-    """T, W_ai = W_init * (1 - eta) / N, the rate at which flows start, and the DSCP"""
-    options = host.options
-    host.modules.append("tcp_hpccpp")
-    host.services.append("int_reflector")
-
-    def checked(name: str, low: int, high: int, says: str) -> int:
-        value: int = options.values[name]
-        if not low <= value <= high:
-            raise Refused(f"--{name} {options.given[name]}: must be {says}")
-        return value
-
-    if options.has("rtt"):
-        base = checked("rtt", 1000, 1_000_000_000, "1us to 1s")
-        host.parameters.append(("tcp_hpccpp", "base_rtt_ns", str(base)))
-    if options.has("flows"):
-        flows = str(checked("flows", 1, 1_000_000, "1 to 1000000"))
-        host.parameters += [("tcp_hpccpp", "flows", flows), ("int_reflector", "flows", flows)]
-    if options.has("rate"):
-        rate = checked("rate", 1_000_000, 1_600_000_000_000, "1mbit to 1600gbit")
-        host.parameters.append(("tcp_hpccpp", "line_rate_mbps", str(rate // 1_000_000)))
-    if options.has("dscp"):
-        dscp = str(options.values["dscp"])
-        host.parameters += [("tcp_hpccpp", "dscp", dscp), ("int_reflector", "dscp", dscp)]
-
-
 PROFILE = Profile(
     "hpccpp", "telemetry for HPCC++: the port stamps its load into probes (sch_int)",
     ("rtt", "limit", "switch-id", "dscp", "relative", "sojourn"), compute,
     lambda options: [("int", "rate")],
-)
-CONTROLS = (
-    Control("hpccpp", "HPCC++ over TCP: probes and a receiver that answers them",
-            ("rtt", "flows", "rate", "dscp"), needs),
 )

@@ -10,10 +10,10 @@ have the same prio, and filters that pick the virtual queue by the ECN field.
 
 from __future__ import annotations
 
+from lowq_common.errors import Refused
+
 from ..command import Command
-from ..errors import Refused
-from .base import Context, Control, Host, Place, Profile, Queue
-from .dctcp import asks_for_ecn
+from .base import Context, Place, Profile, Queue
 from .queues import MAX_RED, advise, held_back, red, red_words, settle_limit
 
 
@@ -116,33 +116,7 @@ def wred(context: Context, low: int, high: int, k: int, probability: str) -> Que
     return Queue(tree, tuple(filters))
 
 
-def needs(host: Host) -> None:
-    """Both ends: ECN, an ACK per packet, and a receive window that holds a first RTT. A
-    sender pushes what is longer than half of that window in parts: so it is twice that."""
-    options = host.options
-    host.modules.append("tcp_ldcp")
-    asks_for_ecn(host)
-    if not options.has("route"):
-        return
-    if not options.has("quickack"):
-        host.route_words += ["quickack", "1"]
-    if not options.has("initcwnd"):
-        return
-    window = 2 * options.values["initcwnd"] + 2
-    if not options.has("initrwnd"):
-        host.route_words += ["initrwnd", str(window)]
-    # The default receive buffer has to hold that window: twice the bytes, as half of a
-    # buffer counts for overhead at the default tcp_adv_win_scale.
-    buffers = host.sysctl("net.ipv4.tcp_rmem")
-    if buffers:
-        least, middle, most = (int(value) for value in buffers.split())
-        wanted = 2 * window * 1460
-        if middle < wanted:
-            host.sysctls.append(("net.ipv4.tcp_rmem", f"{least} {wanted} {max(most, wanted)}"))
-
-
 PROFILE = Profile(
     "ldcp", "WRED: ECT is marked from --min to --max, Not-ECT dropped from --k on (LDCP)",
     ("rtt", "coalesce", "min", "max", "probability", "k", "limit", "simple"), compute,
 )
-CONTROLS = (Control("ldcp", "LDCP", (), needs),)

@@ -4,10 +4,11 @@ a law of its own, coupled to it (dualpi2, RFC 9332), or of its flow (fq_codel)."
 
 from __future__ import annotations
 
-from ..errors import Refused
+from lowq_common.errors import Refused
+from lowq_common.units import time_text
+
 from ..options import Options
-from ..units import time_text
-from .base import Context, Control, Host, Profile, Queue
+from .base import Context, Profile, Queue
 
 STEP_US, TARGET_US = 1000, 15000  # the kernel's
 AQM = ("dualpi2", "fq_codel")
@@ -122,16 +123,7 @@ def probes(options: Options) -> list[tuple[str, str]]:
     return [("dualpi2", "step_thresh")]
 
 
-def needs(host: Host) -> None:
-    """Accurate ECN in both directions: the module asks for it as a client, but a server
-    agrees for other controls only if the sysctl does."""
-    host.modules.append("tcp_prague")
-    host.ecn = (3, 4, 5)
-    host.sysctls += [("net.ipv4.tcp_ecn_option", "2"), ("net.ipv4.tcp_ecn_fallback", "1")]
-
-
 PROFILE = Profile(
     "prague", "L4S: ECT(1) marked at 1 ms or less, the rest apart (RFC 9332)",
     ("limit", "aqm", "step", "step-min", "target", "coupling"), compute, probes, AQM,
 )
-CONTROLS = (Control("prague", "Prague for L4S", (), needs),)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from lowq_common.errors import Refused
+from lowq_common.units import rate_text, time_text
+
 from ..command import Command
-from ..errors import Refused
 from ..options import Options
-from ..units import rate_text, time_text
 from .base import Context, Place
 
 MAX_RED = 1 << 29  # bytes: red takes less than 512 MB

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from ..errors import Refused
+from lowq_common.errors import Refused
+
 from .base import Context, Profile, Queue
 from .queues import MAX_RED, advise, red, settle_limit
 

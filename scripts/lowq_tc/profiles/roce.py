@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+from lowq_common.errors import Refused
+
 from ..command import Command
-from ..errors import Refused
-from .base import Context, Control, Host, Place, Profile, Queue
+from .base import Context, Place, Profile, Queue
 from .queues import MAX_RED, TO_REST, advise, quanta, red, rest_limit, settle_limit
 
 PORT = 4791
@@ -67,16 +68,7 @@ def compute(context: Context) -> Queue:
     return Queue(tree)
 
 
-def needs(host: Host) -> None:
-    for name in ("route", "default", "allow", "initcwnd", "initrwnd", "quickack"):
-        if host.options.has(name):
-            raise Refused(f"--{name} does not go with 'host roce': it is not a control of TCP")
-    host.tcp = False
-    host.services.append("roce_rcm")  # it works while it is loaded
-
-
 PROFILE = Profile(
     "roce", "RED for RoCEv2, CNPs first, drop-tail for the rest (DCQCN)",
     ("min", "max", "probability", "limit", "share", "rest-limit"), compute,
 )
-CONTROLS = (Control("roce", "soft-RoCE: injector, notification and reaction point", (), needs),)

@@ -4,8 +4,9 @@ the rest (RFC 8257 section 5). The step is dctcp's."""
 
 from __future__ import annotations
 
+from lowq_common.errors import Refused
+
 from ..command import Command
-from ..errors import Refused
 from .base import Context, Place, Profile, Queue
 from .queues import TO_REST, Step, quanta, rest_limit, step_probes
 

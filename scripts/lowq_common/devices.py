@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Network devices and their queues, as ip, tc and /sys show them. Nothing here changes the
+machine."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from .errors import Refused
+from .light import Json
+from .system import Namespace, first_line, loads, output, read_file
+
+PLUGINS = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "..", "lib", "lowq"))
+
+
+class Link(NamedTuple):
+    ifindex: int
+    name: str
+    altnames: tuple[str, ...]
+    address: str
+    permanent: str  # as ip shows it: only where it differs from the address
+    mtu: int
+    link_type: str
+    kind: str  # veth, bridge ...; "" for hardware
+    tx_queues: int
+    txqlen: int
+    gso_size: int
+    gso_segs: int
+    up: bool
+
+
+def links(space: Namespace, name: str | None = None) -> list[Link]:
+    """All devices, or the one of this name, if there is one"""
+    status, text, said = output(space.tool("ip", "-d", "-j", "link", "show", *(("dev", name) if name else ())))
+    if status and name:
+        return []
+    if status:
+        raise Refused(f"'ip link show' failed: {said.strip()}")
+    return [
+        Link(
+            one["ifindex"], one["ifname"], tuple(one.get("altnames", ())), one.get("address", ""),
+            one.get("permaddr", ""), one.get("mtu", 0), one.get("link_type", "none"),
+            one.get("linkinfo", {}).get("info_kind", ""), one.get("num_tx_queues", 1),
+            one.get("txqlen", 0), one.get("gso_max_size", 65536), one.get("gso_max_segs", 65535),
+            "UP" in one.get("flags", ()),
+        )
+        for one in loads(text) if one
+    ]
+
+
+def find_link(all_links: list[Link], name: str) -> Link | None:
+    """by name, else by altname"""
+    for link in all_links:
+        if link.name == name:
+            return link
+    return next((link for link in all_links if name in link.altnames), None)
+
+
+class Hardware(NamedTuple):
+    speed: int  # bit/s, 0 if unknown
+    queues: int  # transmit queues in use
+    queue_limits: str  # of the first queue: bytes, or "none"
+
+
+def hardware(space: Namespace, link: Link) -> Hardware:
+    """What /sys shows. /sys belongs to the namespace in which it was mounted, so it is used only
+    if it shows the same device."""
+    folder = f"/sys/class/net/{link.name}/"
+    limit = "queues/tx-0/byte_queue_limits/limit"
+    if space.own:
+        values = {name: read_file(folder + name) for name in ("ifindex", "address", "speed", limit)}
+        names = os.listdir(folder + "queues") if os.path.isdir(folder + "queues") else []
+    else:
+        within = ["ip", "netns", "exec", space.name or ""]
+        files = [folder + name for name in ("ifindex", "address", "speed", limit)]
+        values = {}
+        for line in output([*within, "grep", "-s", "", *files])[1].splitlines():
+            path, _, value = line.partition(":")
+            values[path.removeprefix(folder)] = value.strip()
+        names = output([*within, "ls", folder + "queues"])[1].split() if link.tx_queues > 1 else []
+    if values.get("ifindex") != str(link.ifindex) or (values.get("address") or "") != link.address:
+        return Hardware(0, 0, "none")
+    speed = values.get("speed") or ""
+    count = sum(name.startswith("tx-") for name in names)
+    return Hardware(int(speed) * 1_000_000 if speed.isdigit() else 0, count, values.get(limit) or "none")
+
+
+# --- queues -------------------------------------------------------------------
+
+
+def qdiscs(space: Namespace, device: str | None = None, counters: bool = False) -> list[Json]:
+    words = ["-s"] if counters else []
+    words += ["-d", "-j", "qdisc", "show"] + (["dev", device] if device else [])
+    argv = space.tool("tc", *words)
+    if os.path.exists(f"{PLUGINS}/q_dualpi2.so") and "TC_LIB_DIR" not in os.environ:
+        argv = ["env", f"TC_LIB_DIR={PLUGINS}", *argv]
+    status, text, said = output(argv)
+    if status:
+        raise Refused(f"'tc qdisc show' failed: {first_line(said)}")
+    return list(loads(text))
+
+
+def handle_of(qdisc: Json) -> str:
+    return str(qdisc.get("handle", "0:"))
+
+
+def root_of(tree: Json) -> Json | None:
+    return next((qdisc for qdisc in tree["qdiscs"] if qdisc.get("root")), None)
+
+
+def root_handle(tree: Json) -> str:
+    root = root_of(tree)
+    return handle_of(root) if root else "0:"
