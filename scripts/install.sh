@@ -139,7 +139,7 @@ put_files()
 	# The programs look for their packages in ../share/lowq. Ordinary users run lowq-check, too.
 	put 755 scripts/lowq-tc "$PREFIX/sbin/lowq-tc"
 	put 755 scripts/lowq-check "$PREFIX/bin/lowq-check"
-	for file in scripts/lowq_{common,check}/*.py scripts/lowq_tc/{,profiles/}*.py; do
+	for file in scripts/lowq_{common,check}/*.py scripts/lowq_tc/{,aspects/,profiles/}*.py; do
 		put 644 "$file" "$PREFIX/share/lowq/${file#scripts/}"
 	done
 	[ -n "$DESTDIR" ] || compile "$PREFIX"/share/lowq/lowq_{common,tc,check}

@@ -4,10 +4,11 @@
 Data flows one way:
 
   options   the command line, checked
-  inspect   what tc and ip show of queues and routes, as plain data (lowq_common has the rest)
-  profiles  from both, the queue or the host settings that a control needs
-  plan      wanted against present: steps, each with its command and its undo
+  aspects   the kinds of things that are changed: read as plain data, compared, undone, described
+  profiles  from what is there, the queue that a control needs; lowq_common has the hosts' settings
+  plan, host_plan, routes   wanted against present: steps, each with its commands and its undo
   journal   the steps, on disk before anything changes
   execute   steps forward, steps back
+  device, host, show        what an action does, from the journal to the journal
   cli       which of these a command line needs, and what is said about it
 """

@@ -14,8 +14,11 @@ from lowq_common.errors import Failed, Refused
 from lowq_common.light import Json
 from lowq_common.system import Namespace
 
-from . import inspect
-from .aspects import CLSACT, SEGMENTS, TREE, Place, same_qdisc, same_tree
+from . import tc_help
+from .aspects import CLSACT, QUEUE, SEGMENTS
+from .aspects.base import Place
+from .aspects.clsact import read_clsact
+from .aspects.queue import read_tree, same_qdisc
 from .command import Command
 from .execute import Runner, carry_out, rehearsal_error, rehearse, undo
 from .journal import PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step
@@ -48,14 +51,14 @@ def the_link(space: Namespace, links: list[Link], name: str) -> Link:
 
 def tc_facts(profile: Profile, options: Options, report: Report) -> tuple[Tc, str]:
     """What this tc can do, and the folder of the plugins that it needs, if any."""
-    offers = {probe: inspect.tc_offers(*probe) for probe in profile.probes(options)}
+    offers = {probe: tc_help.tc_offers(*probe) for probe in profile.probes(options)}
     plugins = ""
     missing = ("dualpi2", "step_thresh")
     if offers.get(missing) is False and os.path.exists(f"{devices.PLUGINS}/q_dualpi2.so"):
         plugins = devices.PLUGINS
-        offers[missing] = inspect.tc_offers(*missing, plugins)
+        offers[missing] = tc_help.tc_offers(*missing, plugins)
         report.note(f"tc knows dualpi2's options by a plugin: TC_LIB_DIR={plugins}")
-    return Tc(inspect.tc_version() if offers and not all(offers.values()) else "", offers), plugins
+    return Tc(tc_help.tc_version() if offers and not all(offers.values()) else "", offers), plugins
 
 
 def with_plugins(commands: list[Command], plugins: str) -> list[Command]:
@@ -95,18 +98,19 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
             first, assumed = [], {}
         old = None
     shown = devices.qdiscs(space, link.name)
-    states = {SEGMENTS: link.gso_segs, TREE: inspect.read_tree(space, link, shown),
-              CLSACT: inspect.read_clsact(space, link.name, shown)}
+    states = {SEGMENTS.name: link.gso_segs, QUEUE.name: read_tree(space, link, shown),
+              CLSACT.name: read_clsact(space, link.name, shown)}
     states.update(assumed)
     present = Present(states, system.sysctl_everywhere("net.core.default_qdisc") if space.own else None)
-    standing = next((step for step in old.steps if step.aspect == SEGMENTS), None) if old else None
-    gso_segs = standing.before.state if standing and place.made_by_us(standing, link.gso_segs) else link.gso_segs
-    facts = device_facts(link, devices.hardware(space, link), states[TREE], gso_segs)
+    standing = old.step(SEGMENTS.name) if old else None
+    ours = standing and SEGMENTS.made_by_us(place, standing, link.gso_segs)
+    gso_segs = standing.before.state if standing and ours else link.gso_segs
+    facts = device_facts(link, devices.hardware(space, link), states[QUEUE.name], gso_segs)
     tc, plugins = tc_facts(profile, options, report)
     want = wanted(profile, facts, options, tc, report)
     want = want._replace(tree=with_plugins(want.tree, plugins))
     steps = device_steps(place, link, want, present, old, options.has("force"), report)
-    tree = next(step for step in steps if step.aspect == TREE)
+    tree = next(step for step in steps if step.aspect == QUEUE.name)
     if not dry and not options.has("no-rehearsal"):
         rehearsed(link, facts.queues, tree, steps, options.has("force"), report)
     report.params["previous_exact"] = not tree.lost
@@ -125,7 +129,7 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
 
 def rehearsed(link: Link, queues: int, tree: Step, steps: list[Step], force: bool, report: Report) -> None:
     """Tries what will run, and whether the user's queue would come back the same."""
-    made = [c for step in steps if step.aspect in (TREE, CLSACT) for c in step.commands
+    made = [c for step in steps if step.aspect in (QUEUE.name, CLSACT.name) for c in step.commands
             if c.argv[:3] != ("tc", "qdisc", "del")]
     stages = [made]
     check = bool(tree.before.commands) and tree.earlier is None
@@ -165,8 +169,8 @@ def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRec
             journal.save_device(before)
         else:
             journal.drop(file)
-        tree = next(step for step in record.steps if step.aspect == TREE)
-        if tree.lost and not tree.earlier and not same_tree(tree.before.state, place.read(tree)):
+        tree = next(step for step in record.steps if step.aspect == QUEUE.name)
+        if tree.lost and not tree.earlier and not QUEUE.is_back(tree.before, QUEUE.read(place, tree.target)):
             return f"rolled back, but what --force gave up is lost: {tree.lost}"
         return "rolled back to what was there before"
 

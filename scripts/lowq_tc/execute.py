@@ -13,8 +13,9 @@ from typing import Callable, Iterator, NamedTuple, Sequence
 from lowq_common import devices, system
 from lowq_common.errors import Failed, Refused
 
-from . import inspect
-from .aspects import Place, difference
+from .aspects import PARAMETER, aspect_of
+from .aspects.base import Place
+from .aspects.queue import read_tree
 from .command import Command
 from .journal import BEGUN, DONE, PLANNED, UNDOING, UNDONE, Step, SavedState
 
@@ -102,9 +103,8 @@ class Runner:
         for step in steps:
             if step.state != PLANNED:
                 continue
-            if step.before.state is None:
-                # A parameter of a module that an earlier step has just loaded
-                self.learn(step)
+            if aspect_of(step) is PARAMETER:
+                PARAMETER.learn(self.place, step)
             self.mark(step, BEGUN)
             for part in batches(step.commands):
                 try:
@@ -117,14 +117,8 @@ class Runner:
                     if error.command is step.commands[0]:
                         step.state = PLANNED  # it has changed nothing
                     raise
-            step.after = self.place.read(step)
+            step.after = aspect_of(step).read(self.place, step.target)
             self.mark(step, DONE)
-
-    def learn(self, step: Step) -> None:
-        value = self.place.read(step)
-        if step.aspect == "parameter" and value is not None:
-            step.before.state = value
-            step.before.commands = [Command((value,), True, system.parameter_path(step.target))]
 
 
 class Outcome(NamedTuple):
@@ -196,24 +190,24 @@ def back(runner: Runner, steps: list[Step], force: bool = False, dry: bool = Fal
 
 
 def undo_step(runner: Runner, step: Step, saved: SavedState, force: bool, dry: bool) -> Outcome:
-    place = runner.place
-    name = {"queue": "the queue", "clsact": "clsact", "gso_max_segs": "gso_max_segs"}.get(step.aspect, step.target)
-    now = place.read(step)
-    if place.as_before(saved, step, now):
+    place, aspect = runner.place, aspect_of(step)
+    name = aspect.described(step.target)
+    now = aspect.read(place, step.target)
+    if aspect.is_back(saved, now):
         if not dry:
             step.state = UNDONE
         return Outcome(step, True, "", [])
     forced = False
-    if not place.made_by_us(step, now):
+    if not aspect.made_by_us(place, step, now):
         expected = step.after if step.after is not None else saved.state
         if not force:
             return Outcome(
                 step, False,
-                f"{name} was changed by someone else since: {difference(step, expected, now)};"
+                f"{name} was changed by someone else since: {aspect.difference(place, expected, now)};"
                 " left alone (--force puts it back)", [],
             )
         forced = True
-    commands = place.commands_back(step, saved, now)
+    commands = aspect.undo(place, step, saved, now)
     if dry:
         return Outcome(step, True, "", commands)
     note(runner, step, UNDOING)
@@ -222,10 +216,10 @@ def undo_step(runner: Runner, step: Step, saved: SavedState, force: bool, dry: b
             run(part, place.space, runner.lock)
     except CommandFailed as error:
         return Outcome(step, False, f"'{error.command.text(place.space.name)}' failed: {error.said}", commands)
-    now = place.read(step)
+    now = aspect.read(place, step.target)
     said = ""
-    if not place.as_before(saved, step, now) and not step.lost:
-        said = f"{name} is not as it was: {difference(step, saved.state, now)}"
+    if not aspect.is_back(saved, now) and not step.lost:
+        said = f"{name} is not as it was: {aspect.difference(place, saved.state, now)}"
         if not forced:
             return Outcome(step, False, said, commands)
     note(runner, step, UNDONE)
@@ -297,7 +291,7 @@ def rehearse_here(link: devices.Link, queues: int, stages: list[list[Command]]) 
             return Rehearsal(True, error, trees)
         here = devices.find_link(devices.links(space), link.name)
         assert here
-        trees.append(inspect.read_tree(space, here))
+        trees.append(read_tree(space, here))
         system.output(["tc", "qdisc", "del", "dev", link.name, "root"])
     return Rehearsal(True, None, trees)
 

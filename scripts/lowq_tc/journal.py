@@ -49,7 +49,7 @@ def commands(made: Json) -> list[Command]:
 class Step:
     """One thing that is changed: by which commands, and what it was before."""
 
-    aspect: str  # what kind of thing: aspects.py
+    aspect: str  # what kind of thing: aspects/
     target: str  # which one: the name of a sysctl, a route's prefix ...
     commands: list[Command]
     before: SavedState  # what was there before lowq-tc first changed it
@@ -86,6 +86,9 @@ class DeviceRecord:
     @staticmethod
     def from_json(made: Json) -> DeviceRecord:
         return DeviceRecord(**made | {"steps": [Step.from_json(one) for one in made["steps"]]})
+
+    def step(self, aspect: str) -> Step | None:
+        return next((step for step in self.steps if step.aspect == aspect), None)
 
     def link(self, all_links: list[Link]) -> Link | None:
         """The device, whatever its name and address are now."""

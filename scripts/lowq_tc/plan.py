@@ -10,7 +10,8 @@ from lowq_common.errors import Refused
 from lowq_common.light import Json
 from lowq_common.units import Line, rate_text, time_text
 
-from .aspects import CLSACT, SEGMENTS, TREE, Place
+from .aspects import CLSACT, QUEUE, SEGMENTS, aspect_of
+from .aspects.base import Aspect, Place
 from .command import Command, tc
 from .journal import DeviceRecord, Step, SavedState
 from .options import Options
@@ -160,21 +161,20 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
     """The steps that make the wanted queue. If lowq-tc has set the device before, reset still puts
     back what was there before the first call."""
     steps = []
-    for aspect in (SEGMENTS, TREE, CLSACT):
-        now = present.states[aspect]
-        standing = next((step for step in old.steps if step.aspect == aspect), None) if old else None
-        if standing and not place.made_by_us(standing, now):
-            if not place.as_before(standing.before, standing, now):
-                name = "queue" if aspect == TREE else aspect
+    for aspect in (SEGMENTS, QUEUE, CLSACT):
+        now = present.states[aspect.name]
+        standing = old.step(aspect.name) if old else None
+        if standing and not aspect.made_by_us(place, standing, now):
+            if not aspect.is_back(standing.before, now):
                 report.note(
-                    f"the {name} of {link.name} was changed by someone else since; what is there now counts as"
+                    f"the {aspect.name} of {link.name} was changed by someone else since; what is there now counts as"
                     " what was there before"
                 )
             standing = None
         commands = commands_for(aspect, link, want, now)
         if commands is None and standing is None:
             continue
-        step = Step(aspect, link.name, commands or [], SavedState(now, []))
+        step = Step(aspect.name, link.name, commands or [], SavedState(now, []))
         if standing:
             step.before, step.lost = standing.before, standing.lost
             step.earlier = SavedState(now, [
@@ -182,15 +182,15 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
                 if command.argv[:3] != ("tc", "qdisc", "del")
             ] if old else [])
             if commands is None:
-                step.commands = place.commands_back(standing, standing.before, now)
-        elif aspect == SEGMENTS:
+                step.commands = aspect.undo(place, standing, standing.before, now)
+        elif aspect is SEGMENTS:
             if now == want.gso_segs:
                 continue
             step.before.commands = [set_segments(link, now)]
-        elif aspect == CLSACT and now is not None:
+        elif aspect is CLSACT and now is not None:
             kind = "an ingress qdisc" if now["kind"] == "ingress" else "a clsact"
             raise Refused(f"{link.name} has {kind} already; --simple needs none")
-        elif aspect == TREE:
+        elif aspect is QUEUE:
             previous(step, link, now, present.default_qdisc, force, report)
         steps.append(step)
     return steps
@@ -198,18 +198,19 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
 
 def wanted_at_all(step: Step, want: Wanted) -> bool:
     """False: the step only undoes what an earlier call did."""
-    return step.aspect == TREE or (want.gso_segs is not None if step.aspect == SEGMENTS else bool(want.egress))
+    aspect = aspect_of(step)
+    return aspect is QUEUE or (want.gso_segs is not None if aspect is SEGMENTS else bool(want.egress))
 
 
 def set_segments(link: Link, number: int) -> Command:
     return Command(("ip", "link", "set", "dev", link.name, "gso_max_segs", str(number)))
 
 
-def commands_for(aspect: str, link: Link, want: Wanted, now: Json) -> list[Command] | None:
+def commands_for(aspect: Aspect, link: Link, want: Wanted, now: Json) -> list[Command] | None:
     """None: this is not wanted."""
-    if aspect == SEGMENTS:
+    if aspect is SEGMENTS:
         return [set_segments(link, want.gso_segs)] if want.gso_segs is not None else None
-    if aspect == CLSACT:
+    if aspect is CLSACT:
         clear = [tc("qdisc", "del", "dev", link.name, "clsact")] if now else []
         return [*clear, tc("qdisc", "add", "dev", link.name, "clsact"), *want.egress] if want.egress else None
     clear = [tc("qdisc", "del", "dev", link.name, "root")] if root_handle(now) != "0:" else []

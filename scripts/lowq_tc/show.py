@@ -9,7 +9,8 @@ from lowq_common.errors import Refused
 from lowq_common.light import Json
 from lowq_common.system import Namespace
 
-from .aspects import Gone, Place, difference
+from .aspects import QUEUE, aspect_of
+from .aspects.base import Gone, Place
 from .device import stray, the_link, with_our_root
 from .journal import DONE, DeviceRecord, Journal
 
@@ -33,7 +34,7 @@ def device(space: Namespace, link: Link, record: DeviceRecord | None) -> Json:
     shown: Json = {"netns": space.name} if space.name else {}
     shown |= {"device": link.name, "set": bool(record and record.complete and not differs)}
     if record:
-        tree = next((step for step in record.steps if step.aspect == "queue"), None)
+        tree = record.step(QUEUE.name)
         shown |= {
             "profile": record.profile, **record.report,
             "previous": tree.before.state["qdiscs"] if tree else [],
@@ -57,13 +58,14 @@ def differences(space: Namespace, link: Link, record: DeviceRecord) -> list[str]
     for step in record.steps:
         if step.state != DONE:
             continue
+        aspect = aspect_of(step)
         try:
-            now = place.read(step)
+            now = aspect.read(place, step.target)
         except Gone:
             continue
-        if not place.matches(step, step.after, now):
-            name = "the queue" if step.aspect == "queue" else step.aspect
-            found.append(f"{name} was changed: {difference(step, step.after, now)}")
+        if not aspect.same(step.after, now):
+            said = aspect.difference(place, step.after, now)
+            found.append(f"{aspect.described(step.target)} was changed: {said}")
     return found
 
 
