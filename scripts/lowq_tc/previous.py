@@ -91,6 +91,13 @@ def words(qdisc: Json) -> list[str]:
     return made
 
 
+def size_table(qdisc: Json) -> list[str]:
+    """stab: what a packet counts for"""
+    shown = qdisc.get("stab") or {}
+    made = [str(word) for name, value in shown.items() for word in (name, value)]
+    return ["stab", *made] if made else []
+
+
 def kernels_choice(tree: Json, default: str | None) -> str | None:
     """The kind in a tree of the kernel's own that it would not choose today, if any"""
     if not default:
@@ -119,8 +126,8 @@ def remake(tree: Json, device: str, default: str | None) -> list[Command]:
             raise CannotRemake("its filters")
         made = [root, *(child for child in children if handle_of(child) != "0:")]
         return [
-            tc("qdisc", "add", "dev", device, *(("root",) if one.get("root") else ("parent", one["parent"])),
-               "handle", handle_of(one), *words(one))
+            tc("qdisc", "add", "dev", device, *size_table(one),
+               *(("root",) if one.get("root") else ("parent", one["parent"])), "handle", handle_of(one), *words(one))
             for one in made
         ]
     except CannotRemake as reason:

@@ -55,6 +55,11 @@ def parse_prefix(text: str) -> Prefix:
 
 FEATURES = ("ecn", "tcp_usec_ts")
 METRICS = ("congctl", "initcwnd", "initrwnd", "quickack")
+# What ip shows of a route, and takes as it shows it; all but these may follow the prefix
+FLAGS = ("onlink", "pervasive", "nexthop")
+VALUES = ("via", "dev", "proto", "scope", "src", "metric", "tos", "realm", "pref", "weight",
+          "mtu", "advmss", "window", "rtt", "rttvar", "rto_min", "ssthresh", "cwnd", "hoplimit", "reordering",
+          "fastopen_no_cookie", *METRICS)
 
 
 class Words(NamedTuple):
@@ -63,29 +68,50 @@ class Words(NamedTuple):
     features: list[str]
 
 
-def split_route(line: str, replaced: list[str] | None = None) -> Words | None:
+def split_route(line: str, replaced: list[str] | None = None) -> Words:
     """A route as ip shows it, in words that ip accepts. Features, and metrics named in replaced,
-    are left out of it. None: the route is dead."""
-    words = line.split()
-    head: list[str] = []
+    are left out of it. Refused: ip would not make the same route of it."""
+    prefix, *words = line.split()
+    head = [prefix]
     tail: list[str] = []
     features: list[str] = []
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if word == "dead":
-            return None
-        if replaced is not None and word in METRICS and word in replaced:
-            at += 2 if words[at] == "lock" else 1
-            continue
-        if replaced is not None and word == "features":
-            while at < len(words) and words[at] in FEATURES:
-                features.append(words[at])
-                at += 1
-            continue
-        (tail if tail or word == "nexthop" else head).append(word)
+    while words:
+        word = words.pop(0)
+        part = [word]
+        if word == "features":
+            while words and words[0] in FEATURES:
+                part.append(words.pop(0))
+            if replaced is not None:
+                features += part[1:]
+                continue
+        elif word in VALUES:
+            # "via inet6 ADDRESS", "mtu lock 1400"; ip takes no "lock" for rto_min, which has it always
+            if words[0] in ("inet", "inet6", "lock"):
+                part.append(words.pop(0))
+            part.append(words.pop(0))
+            if word == "rto_min":
+                part = [word, part[-1]]
+            if replaced is not None and word in METRICS and word in replaced:
+                continue
+        elif word not in FLAGS:
+            raise Refused(f"its '{word}' could not be written back" if word != "dead" else "the route is dead")
+        (tail if tail or word == "nexthop" else head).extend(part)
     return Words(head, tail, features)
+
+
+def keeps(text: str, words: list[str]) -> None:
+    """Refuses a route that goes by itself: what is written here would stay."""
+    if "ra" in [two for one, two in zip(words, words[1:]) if one == "proto"]:
+        raise Refused(
+            f"--route {text}: the route comes from router advertisements, and is withdrawn by them, but what is written"
+            " in its place would stay; use --default, or add a route of your own to a narrower prefix"
+        )
+    if "expires" in words:
+        left = words[words.index("expires") + 1]
+        raise Refused(
+            f"--route {text}: the route expires in {left} unless it is renewed, but what is written in its place would"
+            " stay; use --default, or add a route of your own to a narrower prefix"
+        )
 
 
 def plan_route(space: Namespace, text: str, words: list[str], wanted_features: list[str], old: Step | None,
@@ -110,9 +136,11 @@ def plan_route(space: Namespace, text: str, words: list[str], wanted_features: l
             raise Refused(
                 f"--route {text}: uses a nexthop object; the kernel does not take metrics off such a route again"
             )
-        whole = split_route(shown[0])
-        if whole is None:
-            raise Refused(f"--route {text}: the route is dead")
+        keeps(text, shown[0].split())
+        try:
+            whole = split_route(shown[0])
+        except Refused as error:
+            raise Refused(f"--route {text}: {error}") from None
         saved.commands = [Command((*ip, "route", "replace", *indexed(place, whole.head + whole.tail)))]
     earlier = None
     base = shown
@@ -122,12 +150,18 @@ def plan_route(space: Namespace, text: str, words: list[str], wanted_features: l
         saved = old.before
         base = [named(one, place) for one in saved.state]
     if base:
-        start = split_route(base[0], words) or Words([], [], [])
+        start = split_route(base[0], words)
     else:
         # None of its own: one beside the route that is taken today.
         towards = system.route_towards(space, prefix.family, prefix.address)
         if not towards or towards.get("type", "unicast") != "unicast" or towards.get("dev") == "lo" or "via" in towards:
             raise Refused(f"--route {text}: there is no way to it")
+        if towards.get("protocol") == "ra":
+            raise Refused(
+                f"--route {text}: the way to it comes from router advertisements, and is withdrawn by them, but a"
+                f" copy would stay; add it yourself ('ip -6 route add {prefix.text} via {towards.get('gateway')} dev"
+                f" {towards['dev']}'), or use --default"
+            )
         head = [prefix.text]
         if towards.get("gateway"):
             head += ["via", towards["gateway"]]

@@ -133,6 +133,62 @@ inode_again()
 }
 declare_test inode_again "" "a new namespace with the inode of an old one does not inherit its host record"
 
+# --- what there was before -----------------------------------------------------
+
+objects()
+{
+	unshare -n python3 "$SELFTESTS/programs/lowq_tc_objects.py" "$1" "$2" >"$TMP/objects" 2>&1 || fail "$(<"$TMP/objects")"
+	cat "$TMP/objects" >&3
+}
+
+routes_at_random() { objects routes "${FULL:+4}80"; }
+declare_test routes_at_random "" "routes with every attribute: set, they lose nothing; after reset they are as before; what expires is refused"
+
+queues_at_random() { objects queues "${FULL:+3}30"; }
+declare_test queues_at_random "" "queues with every option, handles, size tables, shared blocks: after reset as before"
+
+route_expires()
+{
+	local word
+
+	ipn addr add fd71::1/64 dev lq0 nodad
+	ipn -6 route add fd98::/64 via fd71::9 dev lq0 expires 300
+	ipn -6 route add default via fd71::9 dev lq0 proto ra expires 300
+	for word in fd98::/64 ::/0 fd71:2::/48; do
+		gives 2 "would stay; " host reno --route "$word"
+		[[ $err != *$'\n'* ]] || fail "not one line: $err"
+	done
+	[[ $err == *"ip -6 route add fd71:2::/48 via fd71::9 dev lq0"* ]] || fail "does not say what to type: $err"
+	gives 0 "nothing to undo" host reset
+	expect "routes that expire" "$(ipn -6 route show | grep -c 'expires')" -eq 2
+}
+declare_test route_expires "" "a route with a lifetime, or from a router's advertisement, is refused: it would become permanent"
+
+link_down()
+{
+	local before
+
+	ipn link add name lqi numtxqueues 4 numrxqueues 4 type ifb || skip 'no ifb'
+	ipn link set lqi up
+	before=$(queue lqi)
+	[[ $before == *"mq 0: root"* ]] || fail "not a device with four queues: $before"
+	must fifo lqi --no-shape --gso-segs 2
+	ipn link set lqi down
+	must reset lqi
+	expect "records" "$(records)" -eq 0
+	ipn link set lqi up
+	expect "queue once it is up again" "$(queue lqi)" = "$before"
+	# set while it is down, reset while it is down and up
+	ipn link set lqi down
+	must fifo lqi --no-shape
+	must reset lqi
+	must fifo lqi --no-shape
+	ipn link set lqi up
+	must reset lqi
+	expect "queue after all" "$(queue lqi)" = "$before"
+}
+declare_test link_down "" "a device with several queues is reset while its link is down: the kernel makes its queues at 'up'"
+
 # --- proven cases ---------------------------------------------------------------
 
 users_clsact()

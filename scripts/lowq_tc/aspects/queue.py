@@ -147,10 +147,10 @@ def same_tree(one: Json, two: Json) -> bool:
         return False
     if len(one["qdiscs"]) == len(two["qdiscs"]) and all(map(same_qdisc, one["qdiscs"], two["qdiscs"])):
         return True
-    # A device that was never up has noop in place of the queue that the kernel gives it
-    # then: lowq-tc did not change it.
+    # While a device is down it may have noop or nothing, in place of the queues that the kernel
+    # gives it when it comes up. Nothing with lowq-tc's handle, nor the user's, is there.
     if root_handle(one) == root_handle(two) == "0:":
-        return any(root["kind"] == "noop" for root in map(root_of, (one, two)) if root)
+        return any(root is None or root["kind"] == "noop" for root in map(root_of, (one, two)))
     return False
 
 

@@ -4,8 +4,6 @@ device in place of its name, which can change."""
 
 from __future__ import annotations
 
-import re
-
 from lowq_common.light import Json
 from lowq_common.system import Namespace, output
 
@@ -23,6 +21,12 @@ class Route(Aspect):
 
     def read(self, place: Place, target: str) -> Json:
         return portable(place, read_routes(place.space, *target.split(" ")) or [])
+
+    def same(self, one: Json, other: Json) -> bool:
+        if all(" scope " in route for route in [*one, *other]):
+            return bool(one == other)
+        # records of lowq 0.2 lack what only "ip -d" shows
+        return brief(one) == brief(other)
 
     def is_between(self, place: Place, step: Step, now: Json) -> bool:
         if not now:
@@ -47,10 +51,15 @@ def ip_words(family: str) -> tuple[str, ...]:
     return ("ip", "-6") if family == "-6" else ("ip",)
 
 
+def brief(routes: list[str]) -> list[str]:
+    """As ip shows them without -d"""
+    return [route.replace(" proto boot", "").replace(" scope global", "") for route in routes]
+
+
 def read_routes(space: Namespace, family: str, prefix: str) -> list[str] | None:
     """The routes to exactly this prefix, without words that tell a passing state. None: ip
     does not take it for a prefix."""
-    status, text, _ = output(space.tool("ip", family, "route", "show", "exact", prefix))
+    status, text, _ = output(space.tool("ip", "-d", family, "route", "show", "exact", prefix))
     if status:
         return None
     lines: list[str] = []
@@ -59,7 +68,7 @@ def read_routes(space: Namespace, family: str, prefix: str) -> list[str] | None:
         if line[:1].isspace() and lines:
             lines[-1] += " " + " ".join(words)
         elif words:
-            lines.append(re.sub(r" expires \d+sec", "", " ".join(words)))
+            lines.append(" ".join(words).removeprefix("unicast "))
     return lines
 
 
