@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-import socket
-import struct
 from typing import NamedTuple
 
 from lowq_common import devices, system
 from lowq_common.controls import CONTROLS, Given, Host
-from lowq_common.devices import Link
+from lowq_common.devices import ETHTOOL_GTSO, Link, ethtool
 from lowq_common.errors import Refused
 from lowq_common.light import Json
 from lowq_common.system import Namespace
@@ -151,23 +148,8 @@ def read_control(space: Namespace, name: str, routes: dict[str, list[str]]) -> C
 
 # --- devices ------------------------------------------------------------------------
 
-SIOCETHTOOL = 0x8946
-OFFLOADS = (("tso", 0x1E), ("gso", 0x23), ("gro", 0x2B))
+OFFLOADS = (("tso", ETHTOOL_GTSO), ("gso", 0x23), ("gro", 0x2B))
 ETHTOOL_GFLAGS, ETHTOOL_GRINGPARAM, LRO = 0x25, 0x10, 1 << 15
-
-
-def ethtool(name: str, command: int, size: int) -> tuple[int, ...]:
-    """The answer's numbers; empty if the device does not know the question"""
-    import array
-
-    numbers = array.array("I", [command] + [0] * (size // 4 - 1))
-    request = struct.pack("16sP", name.encode(errors="surrogateescape")[:15], numbers.buffer_info()[0])
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-            fcntl.ioctl(asked, SIOCETHTOOL, request)
-    except OSError:
-        return ()
-    return tuple(numbers)
 
 
 def offloads(name: str) -> tuple[str, ...]:

@@ -4,7 +4,10 @@ machine."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import socket
+import struct
 from typing import NamedTuple
 
 from .errors import Refused
@@ -57,16 +60,36 @@ def find_link(all_links: list[Link], name: str) -> Link | None:
     return next((link for link in all_links if name in link.altnames), None)
 
 
+SIOCETHTOOL, ETHTOOL_GTSO = 0x8946, 0x1E
+
+
+def ethtool(name: str, command: int, size: int) -> tuple[int, ...]:
+    """The answer's numbers; empty if the device does not know the question"""
+    import array
+
+    numbers = array.array("I", [command] + [0] * (size // 4 - 1))
+    request = struct.pack("16sP", name.encode(errors="surrogateescape")[:15], numbers.buffer_info()[0])
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+            fcntl.ioctl(asked, SIOCETHTOOL, request)
+    except OSError:
+        return ()
+    return tuple(numbers)
+
+
 class Hardware(NamedTuple):
     speed: int  # bit/s, 0 if unknown
     queues: int  # transmit queues in use
     queue_limits: str  # of the first queue: bytes, or "none"
+    tso: bool  # is TSO on?
 
 
 def hardware(space: Namespace, link: Link) -> Hardware:
     """What /sys shows. /sys belongs to the namespace in which it was mounted, so it is used only
     if it shows the same device."""
     folder = f"/sys/class/net/{link.name}/"
+    with space.entered():
+        tso = ethtool(link.name, ETHTOOL_GTSO, 8)[1:] not in ((), (0,))
     limit = "queues/tx-0/byte_queue_limits/limit"
     if space.own:
         values = {name: read_file(folder + name) for name in ("ifindex", "address", "speed", limit)}
@@ -80,10 +103,10 @@ def hardware(space: Namespace, link: Link) -> Hardware:
             values[path.removeprefix(folder)] = value.strip()
         names = output([*within, "ls", folder + "queues"])[1].split() if link.tx_queues > 1 else []
     if values.get("ifindex") != str(link.ifindex) or (values.get("address") or "") != link.address:
-        return Hardware(0, 0, "none")
+        return Hardware(0, 0, "none", tso)
     speed = values.get("speed") or ""
     count = sum(name.startswith("tx-") for name in names)
-    return Hardware(int(speed) * 1_000_000 if speed.isdigit() else 0, count, values.get(limit) or "none")
+    return Hardware(int(speed) * 1_000_000 if speed.isdigit() else 0, count, values.get(limit) or "none", tso)
 
 
 # --- queues -------------------------------------------------------------------

@@ -2,7 +2,7 @@
 """Which parts a command line needs, and what is said about it.
 
 Exit status: 0 done, 1 a command failed and was rolled back or something is left as it was
-found, 2 refused with nothing changed.
+found, 2 refused with nothing changed, 3 show --check found something that differs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from .options import FRAME, RESET, Options, parse
 if TYPE_CHECKING:
     from .device import Result
     from lowq_common.light import Json
+
+
+DIFFERS = 3
 
 
 def complain(text: str) -> None:
@@ -76,18 +79,22 @@ def do_show(options: Options) -> int:
     from lowq_common.system import Namespace
     from .journal import Journal
 
-    options.only("show")
+    options.only("show", "check")
     shown, wrong = show.show(Namespace(options.get("netns")), Journal(), options.words[1:])
     for text in wrong:
         complain(text)
     if options.has("json"):
         print_json(shown)
-    else:
+    elif not options.has("quiet"):
         for one in shown:
             print(show.text(one))
         if not shown and len(options.words) == 1:
             print("nothing set by lowq-tc on the devices of this namespace")
-    return 0
+    return checked(options, not wrong and all(map(show.is_as_set, shown)))
+
+
+def checked(options: Options, as_set: bool) -> int:
+    return DIFFERS if options.has("check") and not as_set else 0
 
 
 def do_reset(options: Options) -> int:
@@ -121,13 +128,13 @@ def do_host(options: Options) -> int:
         raise Refused("host: which congestion control? (or show, reset)")
     space, journal, what = Namespace(options.get("netns")), Journal(), options.words[1]
     if what == "show":
-        options.only("host show")
+        options.only("host show", "check")
         shown = host.show(space, journal)
         if options.has("json"):
             print_json(shown)
-        else:
+        elif not options.has("quiet"):
             print(host.show_text(shown))
-        return 0
+        return checked(options, all(one["stands"] and not one["cut_short"] for one in shown["changes"]))
     if what == "reset":
         present(host.reset(space, journal, options), options)
     else:

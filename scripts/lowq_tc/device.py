@@ -93,7 +93,7 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
             raise Failed(f"{link.name}: {'; '.join(left)}")
         assumed = {step.aspect: step.before.state for step in old.steps if step.state != PLANNED or step.earlier}
         if not dry:
-            put_back(place, journal, old, force=False)
+            put_back(place, journal, old, False, report)
             link = place.refresh()
             first, assumed = [], {}
         old = None
@@ -185,13 +185,16 @@ def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRec
 # --- reset ------------------------------------------------------------------------------
 
 
-def put_back(place: Place, journal: Journal, record: DeviceRecord, force: bool) -> list[Command]:
+def put_back(place: Place, journal: Journal, record: DeviceRecord, force: bool, report: Report) -> list[Command]:
     """Undoes what a record holds, and drops it once all of it is undone."""
     runner = Runner(place, journal.lock_file, lambda: journal.save_device(record))
     commands, said = undo(runner, record.steps, force)
     if any(step.state != UNDONE and (step.state != PLANNED or step.earlier) for step in record.steps):
         raise Failed("; ".join(said))
-    journal.drop(journal.device_file(record.cookie, record.ifindex))
+    try:
+        journal.drop(journal.device_file(record.cookie, record.ifindex))
+    except Failed as error:
+        report.note(f"{error}; all that it holds is undone")
     return commands
 
 
@@ -228,7 +231,7 @@ def reset_one(space: Namespace, journal: Journal, links: list[Link], record: Dev
             raise Failed(f"{name}: {'; '.join(left)}")
         return Result("reset", "planned", name, record.profile, f"{name}: would run", report, commands)
     try:
-        commands = put_back(place, journal, record, options.has("force"))
+        commands = put_back(place, journal, record, options.has("force"), report)
     except Failed as error:
         raise Failed(f"{name}: {error}") from None
     return Result("reset", "applied", name, record.profile, f"{name}: put back", report, commands)
@@ -260,7 +263,7 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
     elif len(options.words) < 2:
         raise Refused("reset: which device? (or --all)")
     if not options.has("dry-run"):
-        journal.begin()
+        journal.begin(undo=not options.has("forget"))
     links = devices.links(space)
     records, wrong = journal.devices(space)
     results: list[Result] = []

@@ -121,7 +121,7 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Result:
     options.only("host reset", "forget")
     dry = options.has("dry-run")
     if not dry:
-        journal.begin()
+        journal.begin(undo=not options.has("forget"))
     report = Report()
     cookie = str(space.cookie)
     if options.has("forget"):
@@ -140,7 +140,7 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Result:
             report.note(f"'{step.target}' {stays}: another namespace was set up with the same control")
     if not own and not mine and cookie not in record.own:
         if not dry:
-            journal.save_host(record)  # without the namespaces that are gone
+            save_undone(journal, record, report)  # without the namespaces that are gone
         return Result("host", "unchanged", "", "reset", "host: nothing to undo", report, [])
     # until all is undone the namespace counts as a user, so that a next reset finds it
     for step in mine:
@@ -156,10 +156,17 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Result:
     if not record.steps[cookie] and not any(step in record.shared for step in mine):
         record.own.pop(cookie, None)
         record.steps.pop(cookie, None)
-    journal.save_host(record)
+    save_undone(journal, record, report)
     if any(step.state != UNDONE for step in mine + own):
         raise Failed("host: " + "; ".join(left))
     return Result("host", "applied", "", "reset", "host: put back", report, commands)
+
+
+def save_undone(journal: Journal, record: HostRecord, report: Report) -> None:
+    try:
+        journal.save_host(record)
+    except (Failed, Refused) as error:
+        report.note(f"{error}; what is undone stays so")
 
 
 def forget(space: Namespace, journal: Journal, dry: bool) -> Result:

@@ -134,8 +134,9 @@ class Journal:
 
     # --- the folder -----------------------------------------------------------
 
-    def begin(self) -> None:
-        """Before anything is read that will be changed: checks our rights and takes the lock."""
+    def begin(self, undo: bool = False) -> None:
+        """Before anything is read that will be changed: checks our rights and takes the lock. An undo
+        does not need to write: the record says enough until all is undone."""
         status = open("/proc/self/status", encoding="ascii").read()
         capable = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff"))
         if not int(capable, 16) >> CAP_NET_ADMIN & 1:
@@ -143,12 +144,16 @@ class Journal:
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
         except OSError as error:
+            if undo and error.errno == errno.EROFS:
+                return  # there is no record
             raise Refused(f"cannot make {self.folder}: {error.strerror}") from None
         self.check()
         try:
             self.lock_file = os.open(f"{self.folder}/lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise Refused(f"cannot write to {self.folder}: {error.strerror}") from None
+            if not undo or error.errno != errno.EROFS:
+                raise Refused(f"cannot write to {self.folder}: {error.strerror}") from None
+            self.lock_file = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         end = time.monotonic() + LOCK_WAIT
         while True:
             try:

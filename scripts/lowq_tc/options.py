@@ -30,6 +30,8 @@ OPTIONS: dict[str, Option] = {
     "netns": WORD, "help": FLAG, "version": FLAG,
     # of reset
     "all": FLAG, "forget": FLAG,
+    # of show
+    "check": FLAG,
     # of every profile
     "rate": RATE, "shape": FLAG, "no-shape": FLAG, "shape-burst": SIZE, "gso-segs": COUNT,
     # of single profiles
@@ -50,6 +52,7 @@ GENERAL = ("dry-run", "json", "force", "quiet", "no-rehearsal", "netns", "help",
 FRAME = ("rate", "shape", "no-shape", "shape-burst", "gso-segs")
 HOST = ("route", "default", "allow", "initcwnd", "initrwnd", "quickack")
 RESET = ("all", "forget")
+SHOW = ("check",)
 SHORT = {"-n": "netns", "-q": "quiet", "-h": "help"}
 
 

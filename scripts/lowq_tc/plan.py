@@ -32,6 +32,7 @@ def device_facts(link: Link, hardware: Hardware, tree: Json, gso_segs: int) -> D
     return Device(
         link.name, link.mtu, link.mtu + HEADERS.get(link.link_type, 0), queues or link.tx_queues or 1, software,
         link.kind or "software", 0 if software else hardware.speed, link.gso_size, gso_segs, hardware.queue_limits,
+        hardware.tso,
     )
 
 
@@ -113,6 +114,10 @@ def wanted(profile: Profile, device: Device, options: Options, tc_facts: Tc, rep
     burst = settle_burst(context) if shape or options.has("shape-burst") else 0
     if options.has("gso-segs") and options.values["gso-segs"] > 65535:
         raise Refused(f"--gso-segs {options.given['gso-segs']}: at most 65535")
+    # show compares it with the device as it is then
+    context.record(computed_for={"mtu": device.mtu})
+    if device.link_rate and not options.has("rate"):
+        report.params["computed_for"]["speed"] = device.link_rate
     queue = profile.compute(context)
     return Wanted(framed(context, queue, burst), list(queue.egress), options.get("gso-segs"))
 

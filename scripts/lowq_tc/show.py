@@ -8,6 +8,7 @@ from lowq_common.devices import Link
 from lowq_common.errors import Refused
 from lowq_common.light import Json
 from lowq_common.system import Namespace
+from lowq_common.units import rate_text
 
 from .aspects import QUEUE, aspect_of
 from .aspects.base import Gone, Place
@@ -31,6 +32,7 @@ def device(space: Namespace, link: Link, record: DeviceRecord | None) -> Json:
     live = [one for one in devices.qdiscs(space, link.name, counters=True) if one["kind"] not in ("ingress", "clsact")]
     queues = sorted(map(counted, live), key=lambda one: (one["place"] != "root", one["place"], one["handle"]))
     differs = differences(space, link, record) if record else []
+    stale = out_of_date(space, link, record) if record else []
     shown: Json = {"netns": space.name} if space.name else {}
     shown |= {"device": link.name, "set": bool(record and record.complete and not differs)}
     if record:
@@ -40,6 +42,7 @@ def device(space: Namespace, link: Link, record: DeviceRecord | None) -> Json:
             "previous": tree.before.state["qdiscs"] if tree else [],
             "previous_exact": not (tree and tree.lost),
             "changed_since": bool(record.complete and differs), "differs": differs, "cut_short": not record.complete,
+            "out_of_date": stale,
         }
     elif with_our_root(space, link.name):
         shown["differs"] = [stray(space, link.name)]
@@ -49,6 +52,27 @@ def device(space: Namespace, link: Link, record: DeviceRecord | None) -> Json:
         "dropped": next((one["dropped"] for one in queues if one["place"] == "root"), 0),
     }
     return shown
+
+
+def out_of_date(space: Namespace, link: Link, record: DeviceRecord) -> list[str]:
+    """What the thresholds were computed from, and is not so any more"""
+    was = record.report["params"].get("computed_for", {})
+    if not record.complete or not was:
+        return []
+    hardware = devices.hardware(space, link)
+    found = []
+    if was["mtu"] != link.mtu:
+        found.append(f"an MTU of {was['mtu']}, which is {link.mtu} now")
+    if was.get("speed", hardware.speed) not in (0, hardware.speed) and hardware.speed:
+        found.append(f"a speed of {rate_text(was['speed'])}, which is {rate_text(hardware.speed)} now")
+    if was.get("tso", hardware.tso) != hardware.tso:
+        found.append(f"TSO {'on' if was['tso'] else 'off'}, which is {'on' if hardware.tso else 'off'} now")
+    return found
+
+
+def is_as_set(shown: Json) -> bool:
+    """For --check: False if anything differs from what lowq-tc set"""
+    return bool(shown["set"] and not shown["out_of_date"]) or not (shown.get("profile") or shown.get("differs"))
 
 
 def differences(space: Namespace, link: Link, record: DeviceRecord) -> list[str]:
@@ -80,6 +104,7 @@ def text(shown: Json) -> str:
     else:
         lines = [f"{name}: not set by lowq-tc"]
     lines += ["  differs: " + one for one in shown.get("differs", [])]
+    lines += [f"  out of date: computed for {one}; set it again" for one in shown.get("out_of_date", [])]
     if shown["set"]:
         lines += ["  " + one for one in shown["explanation"]]
         lines += ["  could not honour: " + one for one in shown["could_not_honour"]]

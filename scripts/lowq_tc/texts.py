@@ -8,18 +8,18 @@ from lowq_common.controls import CONTROLS
 from lowq_common.light import Json
 from lowq_common.names import controls_there, names_in
 
-from .options import FRAME, GENERAL, HOST, OPTIONS, RESET, SHORT
+from .options import FRAME, GENERAL, HOST, OPTIONS, RESET, SHORT, SHOW
 from .profiles import PROFILES
 
 HELP = """\
 lowq-tc - queue and marking on a device, and the host side, for a congestion control
 
   lowq-tc PROFILE DEV [--rate R] [options]   set the queue of DEV
-  lowq-tc show [DEV]                         what is set, and its counters
+  lowq-tc show [DEV] [--check]               what is set, and its counters
   lowq-tc reset DEV | --all                  put back what was there before
   lowq-tc host CONTROL [--default] [--route PREFIX]... [--allow]
                [--initcwnd N] [--initrwnd N] [--quickack] [options of the control]
-  lowq-tc host show | host reset
+  lowq-tc host show [--check] | host reset
   lowq-tc list                               profiles, their options, controls
 
 profiles
@@ -40,12 +40,14 @@ for every profile
   --force           go on where what was there before cannot be put back exactly;
                     with reset: put it back although someone else changed it since
   --forget          with reset: drop the record and change nothing
+  --check           with show: exit status 3 if anything differs from what was set
   --no-rehearsal    do not try the commands in a scratch namespace first
   -q, --quiet       say nothing but errors
   --version         print the version
 
 A queue length Q is packets (65), bytes (97500b, 95kb) or time (50us).
-Exit status: 0 done, 1 failed and rolled back, 2 refused, nothing changed.
+Exit status: 0 done, 1 failed and rolled back, 2 refused, nothing changed,
+3 show --check: something differs.
 """
 
 
@@ -127,8 +129,12 @@ def options_for(given: list[str]) -> list[str]:
     if given[0] == "host":
         if given[1:] == ["reset"]:
             return ["forget", *GENERAL]
+        if given[1:] == ["show"]:
+            return [*SHOW, *GENERAL]
         control = CONTROLS.get(given[1]) if len(given) > 1 else None
         return [*HOST, *(control.options if control else ()), *GENERAL]
+    if given[0] == "show":
+        return [*SHOW, *GENERAL]
     if given[0] == "reset":
         return [*RESET, *GENERAL]
     profile = PROFILES.get(given[0])

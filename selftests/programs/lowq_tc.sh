@@ -579,6 +579,59 @@ t_foreign() {
 	[[ $out == *"is gone"* ]] || fail "reset of a device that is gone: $out"
 }
 
+checks() {	# STATUS ARGUMENTS of show...: the exit status
+	lt "${@:2}" --check
+	[[ $rc == "$1" ]] || fail "$* --check: status $rc: $out$err"
+}
+
+declare_test t_check "" 'show --check, host show --check: status 3 if anything differs from what was set'
+t_check() {
+	checks 0 show
+	checks 0 host show
+	must fifo lq0 --rate 1gbit
+	checks 0 show
+	checks 0 show lq0
+	tcn qdisc del dev lq0 root
+	checks 3 show
+	checks 3 show lq0 --json
+	jq -e '.[0].changed_since' <<<"$out" >/dev/null || fail "no JSON: $out"
+	checks 0 show lqm
+	must reset lq0
+	checks 0 show
+	must host reno --route 10.71.0.0/24 --initcwnd 9
+	checks 0 host show
+	ipn route replace 10.71.0.0/24 dev lq0 scope link src 10.71.0.1
+	checks 3 host show
+	checks 3 host show -q
+	[[ ! $out ]] || fail "-q: $out"
+	! lt host reset || fail 'reset: says that all is put back'
+	[[ $err == *" dev lq0 "* && $err != *"#"* ]] || fail "names no device: $err"
+	must host reset --force
+	checks 0 host show
+}
+
+declare_test t_out_of_date "" 'show says when the thresholds were computed for another MTU, or with TSO that is off now'
+t_out_of_date() {
+	must dctcp lq0 --rate 10gbit --rtt 100us --dry-run --json
+	[[ $(jq .params.k_packets <<<"$out") == 55 ]] || skip 'no TSO on veth'
+	have_red || skip 'no red'
+	must dctcp lq0 --rate 10gbit --rtt 100us
+	checks 0 show lq0
+	ipn link set dev lq0 mtu 9000
+	checks 3 show lq0
+	[[ $out == *"out of date: computed for an MTU of 1500, which is 9000 now; set it again"* ]] || fail "$out"
+	must dctcp lq0 --rate 10gbit --rtt 100us
+	checks 0 show lq0
+	command -v ethtool >/dev/null || return 0
+	in_ns a ethtool -K lq0 tso off
+	checks 3 show lq0
+	[[ $out == *"out of date: computed for TSO on, which is off now; set it again"* ]] || fail "$out"
+	must dctcp lq0 --rate 10gbit --rtt 100us
+	[[ $out == *"TSO is off on lq0"* ]] || fail "$out"
+	checks 0 show lq0
+	must reset lq0
+}
+
 # --- failure half-way -------------------------------------------------------
 
 # A tc, ip and sysctl that fail at the change whose number is in the file n.

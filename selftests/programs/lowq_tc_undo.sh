@@ -272,6 +272,30 @@ disk_full()
 }
 declare_test disk_full "" "no room for the record half-way: rolled back; reset needs no room"
 
+read_only()
+{
+	local before
+
+	mkdir -p "$LOWQ_STATE_DIR"
+	mount -t tmpfs -o mode=700 none "$LOWQ_STATE_DIR" || skip 'no tmpfs'
+	ipn addr add 10.71.0.1/24 dev lq0
+	before=$(queue; ipn -d route show)
+	must fifo lq0 --rate 1gbit
+	must host reno --route 10.71.0.0/24 --initcwnd 9
+	mount -o remount,ro "$LOWQ_STATE_DIR"
+	gives 2 "Read-only file system" fifo lq0 --rate 2gbit
+	gives 0 "Read-only file system" reset lq0
+	gives 0 "Read-only file system" host reset
+	expect "queue and routes" "$(queue; ipn -d route show)" = "$before"
+	# once it can be written to, nothing is left to do
+	mount -o remount,rw "$LOWQ_STATE_DIR"
+	must reset --all
+	must host reset
+	expect "queue and routes after a second reset" "$(queue; ipn -d route show)" = "$before"
+	expect "records" "$(records)" -eq 0
+}
+declare_test read_only "" "a folder of records that has become read-only: reset undoes all the same"
+
 record_lost()
 {
 	must fifo lq0 --rate 1gbit

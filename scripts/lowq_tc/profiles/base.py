@@ -31,6 +31,7 @@ class Device(NamedTuple):
     gso_size: int  # bytes
     gso_segs: int
     queue_limits: str  # byte queue limits of the first queue: bytes, or "none"
+    tso: bool  # is TSO on?
 
 
 class Tc(NamedTuple):

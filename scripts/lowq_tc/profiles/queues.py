@@ -126,7 +126,13 @@ def tso_segments(context: Context) -> int:
 
 def sent_at_once(context: Context, rtt: int) -> int:
     """What hosts like this one send at once with TSO: no more than the path holds. -> bytes"""
-    segments = 0 if context.options.has("no-tso") else tso_segments(context)
+    if context.options.has("no-tso"):
+        return 0
+    context.report.params["computed_for"]["tso"] = context.device.tso
+    if not context.device.tso:
+        context.report.explain(f"hosts send packet by packet: TSO is off on {context.device.name}")
+        return 0
+    segments = tso_segments(context)
     if segments < 2:
         return 0
     line = context.line
