@@ -15,15 +15,15 @@ from lowq_common.light import Json
 from lowq_common.system import Namespace
 
 from . import tc_help
-from .aspects import CLSACT, QUEUE, SEGMENTS
+from .aspects import CLSACT, FILTERS, QUEUE, SEGMENTS, aspect_of
 from .aspects.base import Place
 from .aspects.clsact import read_clsact
 from .aspects.queue import read_tree, same_qdisc
-from .command import Command
+from .command import Command, tc
 from .execute import Runner, carry_out, rehearsal_error, rehearse, undo
 from .journal import PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step
 from .options import Options
-from .plan import Present, Wanted, device_facts, device_steps, give_up, wanted, wanted_at_all
+from .plan import DELETES, Present, Wanted, device_facts, device_steps, give_up, wanted, wanted_at_all
 from .profiles import PROFILES
 from .profiles.base import Profile, Tc
 from .profiles.queues import ROOT
@@ -106,8 +106,8 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
     ours = standing and SEGMENTS.made_by_us(place, standing, link.gso_segs)
     gso_segs = standing.before.state if standing and ours else link.gso_segs
     facts = device_facts(link, devices.hardware(space, link), states[QUEUE.name], gso_segs)
-    tc, plugins = tc_facts(profile, options, report)
-    want = wanted(profile, facts, options, tc, report)
+    offers, plugins = tc_facts(profile, options, report)
+    want = wanted(profile, facts, options, offers, report)
     want = want._replace(tree=with_plugins(want.tree, plugins))
     steps = device_steps(place, link, want, present, old, options.has("force"), report)
     tree = next(step for step in steps if step.aspect == QUEUE.name)
@@ -129,8 +129,10 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
 
 def rehearsed(link: Link, queues: int, tree: Step, steps: list[Step], force: bool, report: Report) -> None:
     """Tries what will run, and whether the user's queue would come back the same."""
-    made = [c for step in steps if step.aspect in (QUEUE.name, CLSACT.name) for c in step.commands
-            if c.argv[:3] != ("tc", "qdisc", "del")]
+    made = [command for step in steps if aspect_of(step) is not SEGMENTS for command in step.commands
+            if command.argv[:3] not in DELETES]
+    if any(aspect_of(step) is FILTERS for step in steps):
+        made.insert(0, tc("qdisc", "add", "dev", link.name, "clsact"))
     stages = [made]
     check = bool(tree.before.commands) and tree.earlier is None
     if check:

@@ -10,8 +10,9 @@ from lowq_common.errors import Refused
 from lowq_common.light import Json
 from lowq_common.units import Line, rate_text, time_text
 
-from .aspects import CLSACT, QUEUE, SEGMENTS, aspect_of
+from .aspects import CLSACT, FILTERS, QUEUE, SEGMENTS, aspect_of
 from .aspects.base import Aspect, Place
+from .aspects.clsact import with_pref
 from .command import Command, tc
 from .journal import DeviceRecord, Step, SavedState
 from .options import Options
@@ -166,9 +167,13 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
     """The steps that make the wanted queue. If lowq-tc has set the device before, reset still puts
     back what was there before the first call."""
     steps = []
-    for aspect in (SEGMENTS, QUEUE, CLSACT):
-        now = present.states[aspect.name]
+    foreign = foreign_clsact(place, link, want, present, old, report)
+    for aspect in (SEGMENTS, QUEUE, CLSACT, FILTERS):
         standing = old.step(aspect.name) if old else None
+        target = link.name
+        if aspect is FILTERS:
+            target = standing.target if standing else prefs_after(link, foreign, want)
+        now = aspect.read(place, target) if aspect is FILTERS else present.states[aspect.name]
         if standing and not aspect.made_by_us(place, standing, now):
             if not aspect.is_back(standing.before, now):
                 report.note(
@@ -176,15 +181,15 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
                     " what was there before"
                 )
             standing = None
-        commands = commands_for(aspect, link, want, now)
+        commands = commands_for(aspect, link, want, now, target if foreign else "")
         if commands is None and standing is None:
             continue
-        step = Step(aspect.name, link.name, commands or [], SavedState(now, []))
+        step = Step(aspect.name, target, commands or [], SavedState(now, []))
         if standing:
             step.before, step.lost = standing.before, standing.lost
             step.earlier = SavedState(now, [
                 command.on_device({old.name: link.name}) for command in standing.commands
-                if command.argv[:3] != ("tc", "qdisc", "del")
+                if command.argv[:3] not in DELETES
             ] if old else [])
             if commands is None:
                 step.commands = aspect.undo(place, standing, standing.before, now)
@@ -192,34 +197,73 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
             if now == want.gso_segs:
                 continue
             step.before.commands = [set_segments(link, now)]
-        elif aspect is CLSACT and now is not None:
-            kind = "an ingress qdisc" if now["kind"] == "ingress" else "a clsact"
-            raise Refused(f"{link.name} has {kind} already; --simple needs none")
         elif aspect is QUEUE:
             previous(step, link, now, present.default_qdisc, force, report)
         steps.append(step)
     return steps
 
 
+DELETES = (("tc", "qdisc", "del"), ("tc", "filter", "del"))
+
+
+def foreign_clsact(place: Place, link: Link, want: Wanted, present: Present, old: DeviceRecord | None,
+                   report: Report) -> Json:
+    """The clsact of someone else, if there is one and filters are wanted at it"""
+    now = present.states[CLSACT.name]
+    standing = old.step(CLSACT.name) if old else None
+    if now is None or not want.egress or (standing and CLSACT.made_by_us(place, standing, now)):
+        return None
+    if now["kind"] == "ingress":
+        raise Refused(f"{link.name} has an ingress qdisc, beside which there can be no clsact; --simple needs none")
+    if "egress_block" in now:
+        raise Refused(f"{link.name} has a clsact whose egress filters other devices share; --simple needs none")
+    report.note(
+        f"{link.name} has a clsact: its filters come first, and what they let pass at once is taken for ECT"
+    )
+    return now
+
+
+def prefs_after(link: Link, foreign: Json, want: Wanted) -> str:
+    """Preferences of the wanted filters, behind those of someone else's"""
+    last = max((pref for pref, _ in with_pref(foreign["egress"])), default=0) if foreign else 0
+    if last + len(want.egress) > 0xFFFF:
+        raise Refused(f"{link.name} has a clsact with a filter of preference {last}: none can come behind it")
+    return " ".join(str(last + 1 + at) for at in range(len(want.egress)))
+
+
 def wanted_at_all(step: Step, want: Wanted) -> bool:
     """False: the step only undoes what an earlier call did."""
     aspect = aspect_of(step)
-    return aspect is QUEUE or (want.gso_segs is not None if aspect is SEGMENTS else bool(want.egress))
+    if aspect is SEGMENTS:
+        return want.gso_segs is not None
+    return aspect is QUEUE or any(command.argv[:3] == ("tc", "filter", "add") for command in step.commands)
 
 
 def set_segments(link: Link, number: int) -> Command:
     return Command(("ip", "link", "set", "dev", link.name, "gso_max_segs", str(number)))
 
 
-def commands_for(aspect: Aspect, link: Link, want: Wanted, now: Json) -> list[Command] | None:
-    """None: this is not wanted."""
+def commands_for(aspect: Aspect, link: Link, want: Wanted, now: Json, prefs: str) -> list[Command] | None:
+    """None: this is not wanted. With prefs filters go to someone else's clsact."""
     if aspect is SEGMENTS:
         return [set_segments(link, want.gso_segs)] if want.gso_segs is not None else None
     if aspect is CLSACT:
         clear = [tc("qdisc", "del", "dev", link.name, "clsact")] if now else []
-        return [*clear, tc("qdisc", "add", "dev", link.name, "clsact"), *want.egress] if want.egress else None
+        made = [*clear, tc("qdisc", "add", "dev", link.name, "clsact"), *want.egress]
+        return made if want.egress and not prefs else None
+    if aspect is FILTERS:
+        made = FILTERS.clear(link.name, now) + [
+            with_word(command, "pref", pref) for command, pref in zip(want.egress, prefs.split())
+        ]
+        return made if want.egress and prefs else None
     clear = [tc("qdisc", "del", "dev", link.name, "root")] if root_handle(now) != "0:" else []
     return clear + want.tree
+
+
+def with_word(command: Command, name: str, value: str) -> Command:
+    """The command with another value after the word"""
+    at = command.argv.index(name) + 1
+    return command._replace(argv=(*command.argv[:at], value, *command.argv[at + 1:]))
 
 
 def previous(step: Step, link: Link, now: Json, default: str | None, force: bool, report: Report) -> None:

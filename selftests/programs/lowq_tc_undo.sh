@@ -196,11 +196,57 @@ users_clsact()
 	tcn qdisc add dev lq0 clsact
 	tcn filter add dev lq0 egress protocol ip pref 9 matchall classid :7 || skip 'no matchall'
 	must fifo lq0 --rate 1gbit
-	gives 2 "has a clsact already" ldcp lq0 --rate 10gbit --rtt 100us
 	must reset lq0
 	tcn filter show dev lq0 egress | grep -q 'pref 9 matchall' || fail "the user's filters are gone"
 }
-declare_test users_clsact "" "the user's clsact and its filters stay, also where lowq-tc would need one"
+declare_test users_clsact "" "the user's clsact and its filters stay"
+
+# at_egress: the filters there; counted NUMBER: packets of gred's virtual queue
+at_egress() { tcn filter show dev lq0 egress; tcn filter show dev lq0 ingress; }
+counted() { tcn -s -d qdisc show dev lq0 | awk -v vq="$1" '$1 == "vq" { at = $2 } at == vq && /Total packets/ { print $3; exit }'; }
+
+beside_clsact()
+{
+	local before queue
+
+	tc qdisc add dev lo root gred help 2>&1 | grep -q vqs || skip 'no gred'
+	tcn qdisc add dev lq0 clsact
+	tcn filter add dev lq0 egress protocol ip pref 49152 u32 match u32 0 0 action continue || skip 'no u32 or no actions'
+	tcn filter add dev lq0 ingress protocol ip pref 9 matchall action continue
+	before=$(at_egress) queue=$(queue)
+	gives 0 "its filters come first" ldcp lq0 --rate 10gbit --rtt 100us
+	expect "filters behind the other's" "$(tcn filter show dev lq0 egress | grep -o 'pref [0-9]* [a-z]*' | sort -u | paste -sd,)" = \
+		"pref 49152 u32,pref 49153 flower,pref 49154 flower,pref 49155 matchall"
+	must show lq0 --check
+	# Not-ECT packets find their virtual queue
+	ipn addr add 10.71.0.1/24 dev lq0
+	ipn neigh add 10.71.0.2 lladdr 02:00:00:00:00:02 dev lq0
+	in_ns a ping -q -c 5 -i 0.01 -W 0.1 10.71.0.2 >/dev/null
+	expect "Not-ECT packets in their queue" "$(counted 2)" -ge 5
+	# again, then another profile that needs none, then it again
+	must ldcp lq0 --rate 1gbit --rtt 1ms
+	must fifo lq0 --rate 1gbit
+	expect "filters with another profile" "$(at_egress)" = "$before"
+	must ldcp lq0 --rate 1gbit --rtt 1ms
+	# the other's filters change meanwhile
+	tcn filter add dev lq0 egress protocol ip pref 7 matchall action continue
+	must reset lq0
+	tcn filter del dev lq0 egress protocol ip pref 7
+	expect "filters after reset" "$(at_egress)" = "$before"
+	expect "queue after reset" "$(queue)" = "$queue"
+	# the other's clsact goes, and takes ours with it
+	must ldcp lq0 --rate 1gbit --rtt 1ms
+	tcn qdisc del dev lq0 clsact
+	! lt show lq0 --check || fail "show --check: $out"
+	must reset lq0
+	expect "records" "$(records)" -eq 0
+	tcn qdisc add dev lq0 egress_block 7 clsact
+	gives 2 "other devices share" ldcp lq0 --rate 1gbit --rtt 1ms
+	tcn qdisc del dev lq0 clsact
+	tcn qdisc add dev lq0 ingress
+	gives 2 "--simple" ldcp lq0 --rate 1gbit --rtt 1ms
+}
+declare_test beside_clsact "" "ldcp beside someone else's clsact: its filters come first, change freely, and stay"
 
 force_killed()
 {

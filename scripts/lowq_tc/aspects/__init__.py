@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from ..journal import Step
 from .base import Aspect
-from .clsact import Clsact
+from .clsact import Clsact, Filters
 from .module import Allowed, Module
 from .queue import Queue
 from .route import Route
 from .setting import Parameter, Segments, Sysctl
 
-QUEUE, CLSACT, SEGMENTS = Queue(), Clsact(), Segments()
+QUEUE, CLSACT, FILTERS, SEGMENTS = Queue(), Clsact(), Filters(), Segments()
 SYSCTL, PARAMETER, MODULE, ALLOWED, ROUTE = Sysctl(), Parameter(), Module(), Allowed(), Route()
 KINDS: dict[str, Aspect] = {
-    one.name: one for one in (QUEUE, CLSACT, SEGMENTS, SYSCTL, PARAMETER, MODULE, ALLOWED, ROUTE)
+    one.name: one for one in (QUEUE, CLSACT, FILTERS, SEGMENTS, SYSCTL, PARAMETER, MODULE, ALLOWED, ROUTE)
 }
 
 
