@@ -912,7 +912,7 @@ t_installed() {
 
 	mkdir -p "$TMP/usr/bin" "$TMP/usr/share/lowq"
 	cp "$LOWQ_TC" "$TMP/usr/bin/lowq-tc"
-	cp -r "${LOWQ_TC%/*}/lowq_tc" "$TMP/usr/share/lowq/" 2>/dev/null ||
+	cp -r "${LOWQ_TC%/*}"/lowq_{common,tc} "$TMP/usr/share/lowq/" 2>/dev/null ||
 		skip 'profiles are elsewhere'
 	ln -s "$TMP/usr/bin/lowq-tc" "$TMP/link"
 	out=$("$TMP/usr/bin/lowq-tc" list)
@@ -949,6 +949,51 @@ t_units() {
 # Runs a line of a unit as systemd does: words of a variable are separate
 unit() {	# UNIT KEY [VARIABLE=VALUE]
 	in_ns a env "${@:3}" sh -c "$(sed -n "s/^$2=//p" "$TMP/$1.service" | sed 's/%I/lq0/')" >/dev/null 2>"$TMP/err"
+}
+
+# maintainer SCRIPT ARGUMENT: as dpkg runs it, with an /etc and a /run/lowq of our own
+maintainer() {
+	local records=$LOWQ_STATE_DIR
+
+	# shellcheck disable=SC2016
+	env -u LOWQ_STATE_DIR PATH="${LOWQ_TC%/*}:$PATH" unshare -m bash -c '
+		mount --bind "$2" /etc || exit 9
+		case $3 in *prerm) mkdir -p /run/lowq && mount --bind "$1" /run/lowq || exit 9 ;; esac
+		sh "$3" "$4"' - "$records" "$TMP/etc" "$LOWQ_ROOT/debian/lowq-tools.$1" "$2" >"$TMP/said" 2>&1
+}
+
+declare_test t_package "" 'removal of the package puts everything back or is refused in one line; purge leaves nothing'
+t_package() {
+	local before
+
+	[[ -e $LOWQ_ROOT/debian/rules ]] || skip 'no package here'
+	unshare -m true && [[ ${LOWQ_TC##*/} == lowq-tc ]] || skip 'no mount namespaces'
+	! compgen -G '/run/lowq/*.json' >/dev/null || skip 'lowq-tc is in use'
+	before=$(picture)
+	must fifo lq0 --rate 1gbit --no-rehearsal
+	must host reno --route 10.71.0.0/24 --initcwnd 9
+	mkdir -p "$TMP"/etc/lowq "$TMP"/etc/systemd/system/{net.device,multi-user.target}.wants
+	touch "$TMP/etc/lowq/eth0.conf" "$TMP/etc/systemd/system/multi-user.target.wants/other.service"
+	ln -s /usr/lib/systemd/system/lowq-tc@.service "$TMP/etc/systemd/system/net.device.wants/lowq-tc@eth0.service"
+	ln -s /usr/lib/systemd/system/lowq-tc-host.service "$TMP/etc/systemd/system/multi-user.target.wants/"
+	maintainer prerm upgrade || fail "upgrade: $(<"$TMP/said")"
+	must show lq0 --check
+	# what someone else has changed since
+	tcn qdisc del dev lq0 root
+	tcn qdisc add dev lq0 root handle 5: pfifo limit 55
+	! maintainer prerm remove || fail 'removed, and a queue is not as it was'
+	[[ $(<"$TMP/said") == "lowq-tools: not removed: "*"changed by someone else"* && $(wc -l <"$TMP/said") == 1 ]] ||
+		fail "said: $(<"$TMP/said")"
+	must reset lq0 --force
+	must fifo lq0 --rate 1gbit --no-rehearsal
+	maintainer prerm remove || fail "remove: $(<"$TMP/said")"
+	same "$before" "$(picture)" 'the picture after the removal'
+	maintainer postrm remove || fail "postrm: $(<"$TMP/said")"
+	[[ -e $TMP/etc/lowq/eth0.conf ]] || fail 'removal takes the configuration, too'
+	maintainer postrm purge || fail "purge: $(<"$TMP/said")"
+	[[ ! -e /run/lowq ]] || fail 'purge leaves /run/lowq'
+	same "$TMP/etc/systemd/system/multi-user.target.wants/other.service" "$(find "$TMP/etc" ! -type d)" 'what purge leaves'
+	rm -rf "${TMP:?}/etc"
 }
 
 declare_test t_prague_step "" 'prague: a step of at least two packets, at slow rates'
