@@ -118,6 +118,22 @@ def do_reset(options: Options) -> int:
     return 1 if errors else 0
 
 
+def do_exact(options: Options) -> int:
+    from . import netlink
+    from lowq_common.system import Namespace
+    from .profiles.queues import ROOT
+
+    options.only("exact")
+    words = [word for at, word in enumerate(options.words) if (at, word) != (1, "dev")]
+    if len(words) != 2:
+        raise Refused("exact: on which device?")
+    try:
+        netlink.exact(Namespace(options.get("netns")), words[1], ROOT)
+    except OSError as error:
+        raise Failed(f"{words[1]}: the kernel refuses it: {error.strerror}") from None
+    return 0
+
+
 def do_host(options: Options) -> int:
     from . import host
     from lowq_common.system import Namespace
@@ -180,7 +196,7 @@ def dispatch(argv: list[str]) -> int:
         return 0
     if not options.words:
         raise Refused("what to do? lowq-tc --help says what there is")
-    actions = {"list": do_list, "show": do_show, "reset": do_reset, "host": do_host}
+    actions = {"list": do_list, "show": do_show, "reset": do_reset, "host": do_host, "exact": do_exact}
     return actions.get(options.words[0], do_profile)(options)
 
 

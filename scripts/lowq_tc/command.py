@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from lowq_common.light import NamedTuple, matched
 
+EXACT = ("lowq-tc", "exact")  # what tc cannot do: netlink.py
 UNBATCHED = frozenset("#\\'\"")  # "tc -batch" has no way to write these in a word
 
 
@@ -25,9 +26,13 @@ class Command(NamedTuple):
             return self.argv
         words = list(self.argv)
         at = 2 if words[0] == "env" else 0
-        if words[at] in ("tc", "ip"):
+        if words[at] in ("tc", "ip", "lowq-tc"):
             return (*words[: at + 1], "-n", namespace, *words[at + 1:])
         return ("ip", "netns", "exec", namespace, *words)
+
+    @property
+    def exact(self) -> bool:
+        return self.argv[:2] == EXACT
 
     def batched(self) -> tuple[str, ...]:
         """The words before those that "tc -batch" takes; () if it cannot run the command."""

@@ -123,7 +123,7 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
         space.cookie, space.inode, space.name, link.ifindex, link.name, link.address,
         link.permanent or ("" if link.kind else link.address), link.kind, profile_name, report.to_json(), steps,
     )
-    forward(place, journal, record, old, want)
+    forward(place, journal, record, old, want, report)
     return Result("apply", "applied", link.name, profile_name, f"{profile_name} on {link.name}: set", report, commands)
 
 
@@ -162,7 +162,8 @@ def same_made(one: Json, two: Json) -> bool:
     return len(trees[0]) == len(trees[1]) and all(map(same_qdisc, *trees))
 
 
-def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRecord | None, want: Wanted) -> None:
+def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRecord | None, want: Wanted,
+            report: Report) -> None:
     file = journal.device_file(record.cookie, record.ifindex)
     before = deepcopy(old)
 
@@ -178,9 +179,13 @@ def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRec
 
     def complete() -> None:
         kept = [replace(step, earlier=None) for step in record.steps if wanted_at_all(step, want)]
-        journal.save_device(replace(record, steps=kept, complete=True))
+        journal.save_device(replace(record, steps=kept, complete=True, report=report.to_json()))
 
-    runner = Runner(place, journal.lock_file, lambda: journal.save_device(record))
+    class Told(Runner):
+        def refused(self, said: str) -> None:
+            report.not_honoured(f"--exact: this kernel refuses it ({said}): red looks at an average")
+
+    runner = Told(place, journal.lock_file, lambda: journal.save_device(record))
     carry_out(runner, record.steps, complete, rolled_back)
 
 

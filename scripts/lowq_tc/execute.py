@@ -13,11 +13,13 @@ from typing import Callable, Iterator, NamedTuple, Sequence
 from lowq_common import devices, system
 from lowq_common.errors import Failed, Refused
 
+from . import netlink
 from .aspects import PARAMETER, aspect_of
 from .aspects.base import Place
 from .aspects.queue import read_tree
 from .command import Command
 from .journal import BEGUN, DONE, PLANNED, UNDOING, UNDONE, Step, SavedState
+from .profiles.queues import ROOT
 
 
 class CommandFailed(Exception):
@@ -61,6 +63,12 @@ def run(part: list[Command], space: system.Namespace, lock: int) -> None:
         except OSError as error:
             raise CommandFailed(command, error.strerror or str(error)) from None
         return
+    if command.exact:
+        try:
+            netlink.exact(space, command.argv[-1], ROOT)
+        except (OSError, Refused) as error:
+            raise CommandFailed(command, str(error)) from None
+        return
     # A file and not a pipe: if this process is killed, tc still has the whole batch.
     with open(os.memfd_create("batch"), "w+", encoding="utf-8", errors="surrogateescape") as batch:
         if len(part) > 1:
@@ -95,6 +103,9 @@ class Runner:
         self.lock = lock
         self.save = save  # writes the record with the steps' present states
 
+    def refused(self, said: str) -> None:
+        """The kernel does not take what only netlink.py can ask for."""
+
     def mark(self, step: Step, state: str) -> None:
         step.state = state
         self.save()
@@ -114,6 +125,10 @@ class Runner:
                         raise CommandFailed(part[0], "the device was removed or renamed meanwhile")
                     run(part, self.place.space, self.lock)
                 except CommandFailed as error:
+                    if error.command.exact and not Interrupted.by:
+                        # tc's words hold
+                        self.refused(error.said)
+                        continue
                     if error.command is step.commands[0]:
                         step.state = PLANNED  # it has changed nothing
                     raise
@@ -286,7 +301,8 @@ def rehearse_here(link: devices.Link, queues: int, stages: list[list[Command]]) 
     for commands in stages:
         try:
             for part in batches(commands):
-                run(part, space, -1)
+                if not part[0].exact:
+                    run(part, space, -1)
         except CommandFailed as error:
             return Rehearsal(True, error, trees)
         here = devices.find_link(devices.links(space), link.name)

@@ -35,7 +35,7 @@ OPTIONS: dict[str, Option] = {
     # of every profile
     "rate": RATE, "shape": FLAG, "no-shape": FLAG, "shape-burst": SIZE, "gso-segs": COUNT,
     # of single profiles
-    "rtt": TIME, "k": SIZE, "limit": SIZE, "nodrop": FLAG, "no-tso": FLAG, "coalesce": TIME,
+    "rtt": TIME, "k": SIZE, "limit": SIZE, "nodrop": FLAG, "exact": FLAG, "no-tso": FLAG, "coalesce": TIME,
     "aqm": Option(units.parse_word, ("red", "codel", "fq_codel", "fq", "dualpi2")),
     "min": SIZE, "max": SIZE, "probability": Option(units.parse_probability),
     "burst": COUNT, "harddrop": FLAG, "no-ecn": FLAG, "simple": FLAG,

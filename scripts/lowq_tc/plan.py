@@ -13,7 +13,7 @@ from lowq_common.units import Line, rate_text, time_text
 from .aspects import CLSACT, FILTERS, QUEUE, SEGMENTS, aspect_of
 from .aspects.base import Aspect, Place
 from .aspects.clsact import with_pref
-from .command import Command, tc
+from .command import EXACT, Command, tc
 from .journal import DeviceRecord, Step, SavedState
 from .options import Options
 from .previous import CannotRemake, remake
@@ -120,7 +120,10 @@ def wanted(profile: Profile, device: Device, options: Options, tc_facts: Tc, rep
     if device.link_rate and not options.has("rate"):
         report.params["computed_for"]["speed"] = device.link_rate
     queue = profile.compute(context)
-    return Wanted(framed(context, queue, burst), list(queue.egress), options.get("gso-segs"))
+    tree = framed(context, queue, burst)
+    if options.has("exact"):
+        tree.append(Command((*EXACT, "dev", device.name)))
+    return Wanted(tree, list(queue.egress), options.get("gso-segs"))
 
 
 def framed(context: Context, queue: Queue, burst: int) -> list[Command]:

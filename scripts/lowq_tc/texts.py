@@ -20,6 +20,8 @@ lowq-tc - queue and marking on a device, and the host side, for a congestion con
   lowq-tc host CONTROL [--default] [--route PREFIX]... [--allow]
                [--initcwnd N] [--initrwnd N] [--quickack] [options of the control]
   lowq-tc host show [--check] | host reset
+  lowq-tc exact DEV                          red and gred of a queue of lowq-tc's look at
+                                             the queue itself, as --exact does
   lowq-tc list                               profiles, their options, controls
 
 profiles
@@ -113,10 +115,10 @@ def completions(words: list[str]) -> list[str]:
     elif current.startswith("-"):
         choices = ["--" + name for name in options_for(given)]
     elif not given:
-        choices = [*PROFILES, "show", "reset", "host", "list"]
+        choices = [*PROFILES, "show", "reset", "host", "exact", "list"]
     elif given[0] == "host" and len(given) == 1:
         choices = [*dict.fromkeys([*CONTROLS, *controls_there()]), "show", "reset"]
-    elif (profile and len(given) == 1) or given[0] == "show" or (given[0] == "reset" and len(given) == 1):
+    elif (profile and len(given) == 1) or given[0] == "show" or (given[0] in ("reset", "exact") and len(given) == 1):
         choices = names_in("/sys/class/net")
     else:
         choices = ["--" + name for name in options_for(given)]

@@ -437,6 +437,80 @@ t_dctcp() {
 		select(.kind == "red").options | [.min, .max, .ecn, .ewma]')" 'red'
 }
 
+weights() {	# DEV: the weight of each red and gred, as the exponent of 1/2
+	tcn -d -j qdisc show dev "$1" | jq -c '[.[].options | .ewma // empty, (.vqs // [] | .[].ewma)]'
+}
+
+declare_test t_exact "D1 L1 L9" '--exact: red and gred get weight 1, all else as tc sets it; undone like the rest; as printed by hand'
+t_exact() {
+	local without before profile
+
+	have_red || skip 'no red'
+	before=$(picture)
+	for profile in 'dctcp lq0 --rate 10gbit --rtt 100us --nodrop' 'segregate lq0 --rate 1gbit --k 20' \
+		'dctcp lqm --no-shape --k 20' 'ldcp lq0 --rate 10gbit --rtt 100us --probability 0.3' \
+		'ldcp lq0 --rate 10gbit --rtt 100us --simple'; do
+		# shellcheck disable=SC2086 # words are words
+		lt $profile || skip "$err"
+		[[ $out == *"instantaneous queue"* ]] || fail "$profile does not tell of the average"
+		# shellcheck disable=SC2086
+		set -- $profile
+		without=$(tcn -d -j qdisc show dev "$2")
+		[[ $(weights "$2") =~ ^\[1(,1)*\]$ ]] || fail "$profile: weights $(weights "$2")"
+		must "$@" --exact
+		[[ $out == *"looks at the queue itself"* && $out != *"instantaneous"* ]] || fail "$profile --exact: $out"
+		[[ $(weights "$2") =~ ^\[0(,0)*\]$ ]] || fail "$profile --exact: weights $(weights "$2")"
+		same "${without//\"ewma\":1,/\"ewma\":0,}" "$(tcn -d -j qdisc show dev "$2")" "beside the weights, $profile"
+		checks 0 show "$2"
+		must reset "$2"
+		same "$before" "$(picture)" "after reset of '$*' the picture"
+		must "$@" --exact --dry-run -q
+		PATH=${LOWQ_TC%/*}:$PATH sh -e <<<"$out" || fail "as printed: $out"
+		[[ $(weights "$2") =~ ^\[0(,0)*\]$ ]] || fail "$profile as printed: weights $(weights "$2")"
+		tcn qdisc del dev "$2" root
+		tcn qdisc del dev "$2" clsact 2>/dev/null
+	done
+	refused "has no queue of lowq-tc" exact lq0
+	refused "goes with --aqm red" dctcp lq0 --rate 1gbit --k 20 --aqm codel --exact
+}
+
+declare_test t_exact_refused "" '--exact where the kernel refuses: what tc can do is set, and that is said'
+t_exact_refused() {
+	have_red || skip 'no red'
+	python3 - "$LOWQ_TC" "$ns" >"$TMP/out" <<-'END' || fail "$(<"$TMP/out")"
+		import os, sys
+		sys.path.insert(0, os.path.dirname(sys.argv[1]))
+		from lowq_tc import cli, netlink
+		netlink.RTM_NEWQDISC = 250  # no message that a kernel knows
+		sys.exit(cli.main(["dctcp", "lq0", "-n", sys.argv[2], "--rate", "1gbit", "--k", "20", "--exact"]))
+	END
+	[[ $(<"$TMP/out") == *"could not honour: --exact: this kernel refuses it"* ]] || fail "$(<"$TMP/out")"
+	same '[1]' "$(weights lq0)" 'the weight'
+	checks 0 show lq0
+	[[ $out == *"this kernel refuses it"* ]] || fail "show: $out"
+	must reset lq0
+}
+
+declare_test t_exact_marks "D1" '--exact: of packets that come at once those are marked that meet K, none other'
+t_exact_marks() {
+	local word marked
+
+	have_red || skip 'no red'
+	in_ns a ping -q -c 1 10.71.0.2 >/dev/null || fail 'no ping'
+	for word in --exact ''; do
+		# shellcheck disable=SC2086
+		must dctcp lq0 --rate 1mbit --k 5 --gso-segs 1 $word
+		in_ns a python3 -c 'import socket
+			s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+			s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2)
+			for at in range(20): s.sendto(bytes(1472), ("10.71.0.2", 9))'
+		marked=$(counter .marked)
+		# the first one leaves at once; the n-th meets n - 2
+		[[ $word ]] && same 14 "$marked" 'packets that meet 5 others'
+		[[ $word ]] || ((marked < 14)) || fail "the average of tc marks them all: $marked"
+	done
+}
+
 declare_test t_red_probability "" 'red: a probability of 1 arrives as 1'
 t_red_probability() {
 	have_red || skip 'no red'

@@ -21,7 +21,9 @@ import sys
 from fractions import Fraction
 from typing import Any, Callable
 
-import lowq_tc_crash
+import lowq_tc_crash  # which finds the package
+
+import lowq_tc
 
 os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = lowq_tc_crash.STATE
 try:
@@ -32,6 +34,7 @@ except ImportError:
     print("no hypothesis")
     sys.exit(4)
 
+PROGRAMS = os.path.dirname(os.path.dirname(os.path.realpath(lowq_tc.__file__)))
 EXAMPLES = int(sys.argv[1])
 FRAME = 1514
 Json = Any
@@ -177,7 +180,8 @@ def checked(profile: str, *argv: str) -> Json:
             in_kernel(words, qdiscs)
         elif "class" in words:
             class_in_kernel(words, lines)
-    subprocess.run(["sh", "-e"], input="\n".join(dry["commands"]).replace("dev d0", "dev d1"), text=True, check=True)
+    subprocess.run(["sh", "-e"], input="\n".join(dry["commands"]).replace("dev d0", "dev d1"), text=True, check=True,
+                   env={**os.environ, "PATH": PROGRAMS + ":" + os.environ["PATH"]})
     by_hand = kernel("d1")
     assert by_hand == (qdiscs, lines), f"as printed: {by_hand}, by lowq-tc: {(qdiscs, lines)}"
     for kind in ("root", "clsact"):
@@ -222,7 +226,7 @@ def fifo(rate: str, limit: str | None, frame: list[str]) -> None:
 
 @property_of(0.3)
 @given(RATES, st.one_of(st.none(), QUEUES), TIMES, options(limit=QUEUES, aqm=st.sampled_from(["red", "codel", "fq_codel", "fq"]),
-                                                         nodrop=st.booleans()), FRAMES)
+                                                         nodrop=st.booleans(), exact=st.booleans()), FRAMES)
 def dctcp(rate: str, k: str | None, rtt: str, more: list[str], frame: list[str]) -> None:
     params = checked("dctcp", "--rate", rate, "--rtt", rtt, *(["--k", k] if k else []), *more, *frame)
     if not params:
@@ -263,7 +267,7 @@ def prague(rate: str, aqm: str, more: list[str]) -> None:
 
 
 @property_of(0.1)
-@given(RATES, TIMES, options(min=QUEUES, max=QUEUES, k=QUEUES, limit=QUEUES, simple=st.booleans(),
+@given(RATES, TIMES, options(min=QUEUES, max=QUEUES, k=QUEUES, limit=QUEUES, simple=st.booleans(), exact=st.booleans(),
                              probability=st.sampled_from(["1", "1.0", "0.5", ".25", "0.000000001"])))
 def ldcp(rate: str, rtt: str, more: list[str]) -> None:
     checked("ldcp", "--rate", rate, "--rtt", rtt, *more)

@@ -14,5 +14,5 @@ def compute(context: Context) -> Queue:
 
 PROFILE = Profile(
     "dctcp", "one step: what arrives above K is marked (RFC 8257)",
-    ("rtt", "k", "no-tso", "coalesce", "limit", "aqm", "nodrop"), compute, step_probes, Step.AQM,
+    ("rtt", "k", "no-tso", "coalesce", "limit", "aqm", "nodrop", "exact"), compute, step_probes, Step.AQM,
 )

@@ -14,7 +14,7 @@ from lowq_common.errors import Refused
 
 from ..command import Command
 from .base import Context, Place, Profile, Queue
-from .queues import MAX_RED, advise, held_back, red, red_words, settle_limit
+from .queues import MAX_RED, advise, held_back, looks_at, red, red_words, settle_limit
 
 
 def threshold(context: Context, option: str, bdp: int, more: int, divisor: int, least: int,
@@ -65,9 +65,8 @@ def compute(context: Context) -> Queue:
         else:
             k = high
         queue = wred(context, low, high, k, probability)
-    report.not_honoured(
-        "thresholds on the instantaneous queue: tc halves the distance to it with every packet (EWMA weight 1/2)"
-    )
+    looks_at(context, "thresholds on the instantaneous queue: tc halves the distance to it with every packet (EWMA"
+             " weight 1/2); --exact sets it")
     report.not_honoured(
         "marks independent of each other: RED spaces them by 1 to 1 / p packets, alike, which marks 2p / (1 + p)"
     )
@@ -118,5 +117,5 @@ def wred(context: Context, low: int, high: int, k: int, probability: str) -> Que
 
 PROFILE = Profile(
     "ldcp", "WRED: ECT is marked from --min to --max, Not-ECT dropped from --k on (LDCP)",
-    ("rtt", "coalesce", "min", "max", "probability", "k", "limit", "simple"), compute,
+    ("rtt", "coalesce", "min", "max", "probability", "k", "limit", "simple", "exact"), compute,
 )

@@ -184,6 +184,14 @@ def advise(context: Context, threshold: int) -> None:
         )
 
 
+def looks_at(context: Context, otherwise: str) -> None:
+    """Does RED look at the queue itself, or at an average?"""
+    if context.options.has("exact"):
+        context.report.explain("red looks at the queue itself (weight 1, by netlink; tc has no word for it)")
+    else:
+        context.report.not_honoured(otherwise)
+
+
 class Step:
     """One threshold (RFC 8257): what arrives above K is marked."""
 
@@ -260,11 +268,14 @@ class Step:
                     "red, min = max = K: above K ECT is marked and Not-ECT dropped, ARP and UDP too"
                     " (--nodrop lets it pass)"
                 )
-            report.not_honoured(
+            looks_at(
+                self.context,
                 "a threshold on the instantaneous queue: tc's red halves the distance to it with every"
-                " packet (EWMA weight 1/2); --aqm codel or fq mark by the time that each packet waited"
+                " packet (EWMA weight 1/2); --exact sets it; --aqm codel or fq mark by the time that each packet waited"
             )
             return
+        if options.has("exact"):
+            raise Refused(f"--exact goes with --aqm red; {self.aqm} looks at each packet")
         if options.has("nodrop"):
             raise Refused(f"--nodrop goes with --aqm red; {self.aqm} does not drop Not-ECT at the threshold")
         if not line.rate:

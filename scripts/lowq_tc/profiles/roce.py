@@ -8,7 +8,7 @@ from lowq_common.errors import Refused
 
 from ..command import Command
 from .base import Context, Place, Profile, Queue
-from .queues import MAX_RED, TO_REST, advise, quanta, red, rest_limit, settle_limit
+from .queues import MAX_RED, TO_REST, advise, looks_at, quanta, red, rest_limit, settle_limit
 
 PORT = 4791
 CNP = "0x81"  # a CNP is known by its opcode, never by its ECN field
@@ -46,6 +46,8 @@ def compute(context: Context) -> Queue:
     context.record(share_percent=share)
     report.explain(f"CNPs go first; RoCEv2 has at least {share} % of the link while both wait")
     rest = rest_limit(context, limit)
+    looks_at(context, "thresholds on the instantaneous queue: tc halves the distance to it with every packet (EWMA"
+             " weight 1/2); --exact sets it")
     advise(context, low)
 
     def tree(place: Place, handle: str) -> list[Command]:
@@ -70,5 +72,5 @@ def compute(context: Context) -> Queue:
 
 PROFILE = Profile(
     "roce", "RED for RoCEv2, CNPs first, drop-tail for the rest (DCQCN)",
-    ("min", "max", "probability", "limit", "share", "rest-limit"), compute,
+    ("min", "max", "probability", "limit", "share", "rest-limit", "exact"), compute,
 )

@@ -55,6 +55,6 @@ def compute(context: Context) -> Queue:
 
 PROFILE = Profile(
     "segregate", "the step for one DSCP, drop-tail for the rest (RFC 8257 5)",
-    ("rtt", "k", "no-tso", "coalesce", "limit", "aqm", "nodrop", "dscp", "share", "sched", "rest-limit"),
+    ("rtt", "k", "no-tso", "coalesce", "limit", "aqm", "nodrop", "exact", "dscp", "share", "sched", "rest-limit"),
     compute, step_probes, Step.AQM,
 )
