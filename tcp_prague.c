@@ -39,7 +39,8 @@
  *    alone, at 120 %, as those of the stack's controls are: in a queue that does not mark,
  *    a flow would get less than Reno's share, or four times CUBIC's (2.4.4, 2.5.1).
  *  - Slow start also ends as RFC 9406 (HyStart++) says (hystart): without marks it would
- *    fill deep buffers (2.4.5).
+ *    fill deep buffers (2.4.5). Until the first mark or loss the window then grows by a
+ *    twentieth per round, as that of Linux's CUBIC does.
  *  - During a recovery the window is that of PRR (RFC 6937), as in the stack's own
  *    controls; after it, the draft's (2.4.1).
  *  - TCP_CONG_NO_FALLBACK_RFC3168 is not set: with it the stack would promise
@@ -100,7 +101,7 @@ CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
 CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
 	 "faster than additive increase after this many rounds without marks, and a quarter more than were usual of late; right after slow start and cuts of more than a fifth after this many alone; 0 is off (3.1.2: off)");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
-	 "detect a Classic ECN AQM, and respond to its marks as Reno (3.3)");
+	 "detect a Classic ECN AQM, and respond to its marks as to losses (3.3)");
 CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "let the window shrink below two packets, to 1/16, by pacing (3.5)");
 
@@ -118,29 +119,54 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 #define BLEACHED_PKTS		10	/* acknowledged, and no ECT was reported */
 
 /**
+ * struct prague_growth - how the window grows. A loss changes it, its undo restores it
+ * @hystart:	until the first slow start has ended: its end by RTT
+ * @lost_at:	afterwards: packets: window before the latest loss
+ * @cubic_ms:	time since then in which the window was the limit, milliseconds
+ * @usual:	most rounds without a mark, between marks, in this turn (struct prague)
+ * @slow_start_over: the first slow start has ended: @lost_at and @cubic_ms are valid, not @hystart
+ * @cubic:	CUBIC's growth, after a loss
+ * @fast:	... which was below the window of the loss before: fast convergence
+ * @probing:	the first slow start has ended, and there was neither mark nor loss yet
+ * @limited_by_marks: the latest reduction was for a mark, not a loss
+ * @abrupt:	... and larger than those of a steady state: slow start ended, or the link
+ *		lost most of its rate
+ */
+struct prague_growth {
+	union {
+		struct prague_hystart hystart;
+		struct {
+			u32 lost_at;
+			u32 cubic_ms;
+		};
+	};
+	u16 usual;
+	bool slow_start_over:1;
+	bool cubic:1;
+	bool fast:1;
+	bool probing:1;
+	bool limited_by_marks:1;
+	bool abrupt:1;
+};
+
+/**
  * struct prague - one connection
  * @model:	window, alpha and the counts of this EWMA period
  * @echo:	DCTCP's feedback: the receiver's DCTCP.CE
  * @ce_bytes:	Accurate ECN: bytes marked, from its options, that are accounted for
  * @start_seq:	Accurate ECN: SND.NXT when this control took over
- * @delivered_ce: tp->delivered_ce up to which marks are accounted for, packets
  * @period_us:	when this EWMA period began, low 32 bits of tcp_mstamp
  * @cwr_us:	when the latest reduction was, likewise
  * @round_end:	SND.NXT when this round (of the real RTT) began
- * @prior_cwnd:	packets: window before the latest reduction, for undo
- * @hystart:	until the first slow start has ended: its end by RTT
- * @lost_at:	packets: window before the latest loss, while @cubic
- * @cubic_ms:	time since that loss in which the window was the limit, milliseconds, while
- *		@cubic
- * @prior_lost_at: @lost_at before the latest loss, for undo
- * @prior_cubic_ms: @cubic_ms, likewise
- * @cubic_at_ms: time up to which @cubic_ms is counted, milliseconds
  * @una:	SND.UNA after the latest ACK
  * @cwr_una:	SND.UNA when the stack last entered TCP_CA_CWR
+ * @growth:	how the window grows
+ * @before_loss: the same before the latest loss, for undo, while @undoable
+ * @delivered_ce: tp->delivered_ce up to which marks are accounted for, packets, low 16 bits
+ * @cubic_at_ms: time up to which @growth.cubic_ms is counted, milliseconds, low 16 bits
  * @rounds:	since the start or the latest idle time; saturates
  * @silent:	rounds since the latest mark; saturates
- * @usual:	most rounds without a mark, between marks, in this @turn
- * @usual_before: the same in the turn before
+ * @usual_before: @growth.usual of the turn before
  * @gso:	limit on the segments of a burst
  * @turn:	of 2^24 us, 17 seconds
  * @score:	0 to CLASSIC_SCORE_MAX, evidence for a classic AQM, in periods
@@ -148,18 +174,10 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @marked:	there has been a mark: alpha is valid
  * @round_marked: there was one in this round
  * @cwr:	a reduction is less than rtt_virt ago
- * @cubic:	CUBIC's growth, after a loss
- * @fast:	... which was below the window of the loss before: fast convergence
- * @prior_fast:	@fast before the latest loss, for undo
- * @prior_cubic: @cubic before the latest loss, for undo
- * @prior_limited_by_marks: @limited_by_marks, likewise
  * @loss_seen:	CA_EVENT_LOSS has already handled this timeout
+ * @undoable:	the latest reduction was for a loss, and is not undone
  * @ect_seen:	the peer has seen ECT on our packets
- * @slow_start_over: the first slow start has ended: no @hystart any more
  * @classic:	the AQM is judged to be a classic one
- * @limited_by_marks: the latest reduction was for a mark, not a loss
- * @abrupt:	... and larger than those of a steady state: slow start ended, or the link
- *		lost most of its rate
  */
 struct prague {
 	struct prague_model model;
@@ -170,26 +188,17 @@ struct prague {
 			u32 start_seq;
 		};
 	};
-	u32 delivered_ce;
 	u32 period_us;
 	u32 cwr_us;
 	u32 round_end;
-	u32 prior_cwnd;
-	union {
-		struct prague_hystart hystart;
-		struct {
-			u32 lost_at;
-			u32 cubic_ms;
-			u32 prior_lost_at;
-			u32 prior_cubic_ms;
-		};
-	};
-	u32 cubic_at_ms;
 	u32 una;
 	u32 cwr_una;
+	struct prague_growth growth;
+	struct prague_growth before_loss;
+	u16 delivered_ce;
+	u16 cubic_at_ms;
 	u16 rounds;
 	u16 silent;
-	u16 usual;
 	u16 usual_before;
 	struct cc_gso gso;
 	u8 turn;
@@ -198,17 +207,10 @@ struct prague {
 	bool marked:1;
 	bool round_marked:1;
 	bool cwr:1;
-	bool cubic:1;
-	bool fast:1;
-	bool prior_fast:1;
-	bool prior_cubic:1;
-	bool prior_limited_by_marks:1;
 	bool loss_seen:1;
+	bool undoable:1;
 	bool ect_seen:1;
-	bool slow_start_over:1;
 	bool classic:1;
-	bool limited_by_marks:1;
-	bool abrupt:1;
 };
 
 static struct tcp_congestion_ops prague, prague_reno;
@@ -218,7 +220,7 @@ static u32 now_us(const struct tcp_sock *tp)
 	return (u32)tp->tcp_mstamp;
 }
 
-static u32 now_ms(const struct tcp_sock *tp)
+static u16 now_ms(const struct tcp_sock *tp)
 {
 	return div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
 }
@@ -232,7 +234,7 @@ static u32 srtt(const struct tcp_sock *tp)
 /* rtt_virt in 1/8 us: the real RTT while losses limit the window. */
 static u32 rtt_virt(const struct tcp_sock *tp, const struct prague *ca)
 {
-	if (ca->classic || !ca->limited_by_marks || ca->rounds < READ_ONCE(rtt_rounds.value))
+	if (ca->classic || !ca->growth.limited_by_marks || ca->rounds < READ_ONCE(rtt_rounds.value))
 		return srtt(tp);
 	return prague_rtt_virt(srtt(tp), READ_ONCE(rtt_mode.value),
 			       READ_ONCE(rtt_target_us.value) << 3,
@@ -298,9 +300,9 @@ static void update_pacing(struct sock *sk)
 		rate = prague_pacing_rate(tp->mss_cache, ca->model.cwnd, ca->model.frac, srtt(tp),
 					  cwnd < tp->snd_ssthresh / 2);
 	/* while losses limit the window, ACKs time the packets (tcp_pacing_ca_ratio) */
-	if (ca->cubic)
+	if (ca->growth.cubic)
 		rate += rate / 5;
-	choose_pacing(sk, !ca->cubic);
+	choose_pacing(sk, !ca->growth.cubic);
 	if (rate)
 		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
@@ -310,7 +312,7 @@ static u32 prague_min_tso_segs(struct sock *sk)
 {
 	struct prague *ca = inet_csk_ca(sk);
 
-	if (ca->cubic) {
+	if (ca->growth.cubic) {
 		cc_gso_release(sk, &ca->gso);
 		return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 	}
@@ -387,7 +389,6 @@ static void prague_init(struct sock *sk)
 	ca->cwr_us = now_us(tp);
 	ca->round_end = tp->snd_nxt;
 	ca->una = tp->snd_una;
-	ca->prior_cwnd = tcp_snd_cwnd(tp);
 	update_pacing(sk);
 }
 
@@ -444,7 +445,7 @@ static void judge_aqm(struct sock *sk)
 	if (!ca->classic && ca->score >= CLASSIC_SCORE) {
 		ca->classic = true;
 		trace_prague_mode(sk, "classic", "queue");
-		pr_info_once("a connection has found a queue that looks like a Classic ECN AQM (%u us with marks): it responds as Reno\n",
+		pr_info_once("a connection has found a queue that looks like a Classic ECN AQM (%u us with marks): it responds to marks as to losses\n",
 			     queue);
 	} else if (ca->classic && !ca->score) {
 		ca->classic = false;
@@ -454,21 +455,32 @@ static void judge_aqm(struct sock *sk)
 
 /* --- response -------------------------------------------------------------- */
 
-/* From here on CUBIC's state stands where HyStart++'s was. */
-static void end_slow_start(struct prague *ca)
+/* From here on CUBIC's state is where HyStart++'s was. */
+static void end_slow_start(struct prague_growth *g)
 {
-	if (ca->slow_start_over)
+	if (g->slow_start_over)
 		return;
-	ca->slow_start_over = true;
-	memset(&ca->hystart, 0, sizeof(ca->hystart));
+	memset(g, 0, sizeof(*g));
+	g->slow_start_over = true;
+}
+
+/*
+ * The first slow start ends without a mark or loss: by HyStart++, or at an ssthresh from idling,
+ * the route or another control.
+ */
+static noinline void start_probing(struct tcp_sock *tp, struct prague *ca)
+{
+	end_slow_start(&ca->growth);
+	ca->growth.probing = true;
+	WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
 }
 
 static void enter_cwr(const struct tcp_sock *tp, struct prague *ca)
 {
-	end_slow_start(ca);
+	end_slow_start(&ca->growth);
+	ca->growth.probing = false;
 	ca->cwr = true;
 	ca->cwr_us = now_us(tp);
-	ca->prior_cwnd = max(ca->model.cwnd, 1U);
 }
 
 /* Rounds without marks from which on capacity counts as free; 0 is never */
@@ -476,9 +488,10 @@ static u32 patience(const struct prague *ca)
 {
 	u32 least = READ_ONCE(fast_rounds.value);
 
-	if (!least || !ca->limited_by_marks)
+	if (!least || !ca->growth.limited_by_marks)
 		return 0;
-	return ca->abrupt ? least : prague_patience(least, max(ca->usual, ca->usual_before));
+	return ca->growth.abrupt ? least :
+				   prague_patience(least, max(ca->growth.usual, ca->usual_before));
 }
 
 /*
@@ -491,12 +504,34 @@ static void end_silence(const struct tcp_sock *tp, struct prague *ca)
 	u8 turn = now_us(tp) >> 24;
 
 	if (turn != ca->turn) {
-		ca->usual_before = (u8)(turn - ca->turn) == 1 ? ca->usual : 0;
-		ca->usual = 0;
+		ca->usual_before = (u8)(turn - ca->turn) == 1 ? ca->growth.usual : 0;
+		ca->growth.usual = 0;
 		ca->turn = turn;
 	}
-	if (!ca->abrupt)
-		ca->usual = max_t(u32, ca->usual, min_t(u32, ca->silent, patience(ca)));
+	if (!ca->growth.abrupt)
+		ca->growth.usual = max_t(u32, ca->growth.usual,
+					 min_t(u32, ca->silent, patience(ca)));
+}
+
+/* Reduces the window by @share, and grows it again as after a loss: for losses and classic AQMs. */
+static void reduce_as_for_loss(struct sock *sk, u64 share, const char *cause)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+	struct prague_growth *g = &ca->growth;
+	struct prague_model before = ca->model;
+
+	enter_cwr(tp, ca);
+	g->fast = g->cubic && before.cwnd < prague_cubic_max(g->lost_at, g->fast);
+	g->cubic = READ_ONCE(loss_cubic.value);
+	g->lost_at = before.cwnd;
+	g->cubic_ms = 0;
+	g->limited_by_marks = false;
+	g->abrupt = false;
+	ca->cubic_at_ms = now_ms(tp);
+	prague_reduce(&ca->model, share, PRAGUE_MIN_CWND);
+	WRITE_ONCE(tp->snd_ssthresh, ca->model.cwnd);
+	trace_prague_cut(sk, cause, &before, &ca->model);
 }
 
 /* Reduces the window for the first mark within rtt_virt. */
@@ -506,53 +541,40 @@ static noinline void respond_to_mark(struct sock *sk)
 	struct prague *ca = inet_csk_ca(sk);
 	struct prague_model before = ca->model;
 
-	enter_cwr(tp, ca);
 	end_silence(tp, ca);
-	ca->cubic = false;
-	ca->limited_by_marks = true;
-	ca->abrupt = !ca->classic && ca->model.alpha > PRAGUE_ABRUPT;
+	ca->undoable = false;	/* nor does the stack undo an older loss */
+	if (ca->classic) {
+		reduce_as_for_loss(sk, prague_loss_share(&ca->model, READ_ONCE(loss_cubic.value),
+							 false), "classic");
+		return;
+	}
+	enter_cwr(tp, ca);
+	ca->growth.cubic = false;
+	ca->growth.limited_by_marks = true;
+	ca->growth.abrupt = ca->model.alpha > PRAGUE_ABRUPT;
 	/* no longer converged: a steady state with so many marks has a smaller window */
-	if (ca->abrupt && ca->model.cwnd >= ABRUPT_CWND && READ_ONCE(fast_rounds.value))
+	if (ca->growth.abrupt && ca->model.cwnd >= ABRUPT_CWND && READ_ONCE(fast_rounds.value))
 		ca->rounds = 0;
-	if (ca->classic)
-		prague_reduce(&ca->model, prague_loss_share(&ca->model,
-							    READ_ONCE(loss_cubic.value), false),
-			      window_floor());
-	else if (!READ_ONCE(per_ack.value))
+	if (!READ_ONCE(per_ack.value))
 		prague_reduce(&ca->model, prague_ecn_share(&ca->model), window_floor());
 	WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
-	trace_prague_cut(sk, ca->classic ? "classic" : "ecn", &before, &ca->model);
+	trace_prague_cut(sk, "ecn", &before, &ca->model);
 }
 
 /* A loss with a window of @cwnd packets. */
 static noinline void respond_to_loss(struct sock *sk, u32 cwnd)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 	bool combined = READ_ONCE(loss_combined.value) && ca->cwr &&
 			now_us(tp) - ca->cwr_us < srtt(tp) >> 3;
-	struct prague_model before;
 
 	if (cwnd != whole_window(ca))
 		prague_set_window(&ca->model, cwnd);
-	before = ca->model;
-	enter_cwr(tp, ca);
-	ca->prior_cubic = ca->cubic;
-	ca->prior_limited_by_marks = ca->limited_by_marks;
-	ca->prior_fast = ca->fast;
-	ca->prior_lost_at = ca->lost_at;
-	ca->prior_cubic_ms = ca->cubic_ms;
-	ca->fast = ca->cubic && cwnd < prague_cubic_max(ca->lost_at, ca->fast);
-	ca->cubic = READ_ONCE(loss_cubic.value);
-	ca->lost_at = cwnd;
-	ca->cubic_ms = 0;
-	ca->cubic_at_ms = now_ms(tp);
-	ca->limited_by_marks = false;
-	ca->abrupt = false;
-	prague_reduce(&ca->model, prague_loss_share(&ca->model, ca->cubic, combined),
-		      PRAGUE_MIN_CWND);
-	WRITE_ONCE(tp->snd_ssthresh, ca->model.cwnd);
-	trace_prague_cut(sk, combined ? "combined" : "loss", &before, &ca->model);
+	ca->before_loss = ca->growth;
+	ca->undoable = true;
+	reduce_as_for_loss(sk, prague_loss_share(&ca->model, READ_ONCE(loss_cubic.value), combined),
+			   combined ? "combined" : "loss");
 }
 
 /*
@@ -572,7 +594,7 @@ static void prague_set_state(struct sock *sk, u8 new_state)
 
 	if (cc_recovery_starts(sk, new_state)) {
 		respond_to_loss(sk, tcp_snd_cwnd(tp));
-		tp->prior_cwnd = ca->prior_cwnd;
+		tp->prior_cwnd = max(ca->growth.lost_at, 1U);
 		cc_recovery_begin(tp);
 	} else if (new_state == TCP_CA_CWR) {
 		ca->cwr_una = tp->snd_una;
@@ -643,63 +665,79 @@ static void prague_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 
 /*
  * No packet was lost: the window and the way it grows are as before (RFC 9438 4.9). With
- * the curve of the false loss it would not grow until time K.
+ * the curve of the false loss it would not grow until time K. The loss may be from before this
+ * control was chosen.
  */
 static u32 prague_undo_cwnd(struct sock *sk)
 {
 	struct prague *ca = inet_csk_ca(sk);
+	u32 before = ca->undoable ? ca->growth.lost_at : whole_window(ca);
 
-	end_slow_start(ca);	/* the loss may be from before this control was chosen */
-	prague_set_window(&ca->model, max(tcp_snd_cwnd(tcp_sk(sk)), ca->prior_cwnd));
-	ca->cubic = ca->prior_cubic;
-	ca->limited_by_marks = ca->prior_limited_by_marks;
-	ca->fast = ca->prior_fast;
-	ca->lost_at = ca->prior_lost_at;
-	ca->cubic_ms = ca->prior_cubic_ms;
+	prague_set_window(&ca->model, max3(tcp_snd_cwnd(tcp_sk(sk)), before, 1U));
+	if (ca->undoable)
+		ca->growth = ca->before_loss;
+	ca->undoable = false;
 	return whole_window(ca);
 }
 
 /* CUBIC's increase per round, after a loss */
 static noinline u64 cubic_ai(const struct tcp_sock *tp, const struct prague *ca)
 {
-	u32 t = ca->cubic_ms + (srtt(tp) >> 3) / USEC_PER_MSEC;
+	const struct prague_growth *g = &ca->growth;
+	u32 t = g->cubic_ms + (srtt(tp) >> 3) / USEC_PER_MSEC;
 
 	return prague_cubic_ai(ca->model.cwnd,
-			       prague_cubic_window(ca->lost_at, ca->fast, t, srtt(tp)));
+			       prague_cubic_window(g->lost_at, g->fast, t, srtt(tp)));
+}
+
+static u64 increase_per_round(const struct tcp_sock *tp, const struct prague *ca, u32 virt)
+{
+	const struct prague_growth *g = &ca->growth;
+
+	if (g->cubic)
+		return cubic_ai(tp, ca);
+	if (g->probing)
+		return prague_probe_ai(ca->model.cwnd);
+	return prague_boost(prague_ai(srtt(tp), virt), ca->model.cwnd, ca->silent, patience(ca),
+			    g->abrupt ? PRAGUE_BOOST_ABRUPT : PRAGUE_BOOST_STEADY);
 }
 
 static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struct rate_sample *rs)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 	struct prague_model *m = &ca->model;
-	u32 passed = now_ms(tp) - ca->cubic_at_ms;
-	u64 ai;
+	u16 passed = now_ms(tp) - ca->cubic_at_ms;
 
 	ca->cubic_at_ms += passed;
 	/* with pacing up to a burst of the window may be unused although it is the limit */
 	if (!tcp_is_cwnd_limited(sk) &&
 	    rs->prior_in_flight + max_t(u32, ca->gso.set, 1) < tcp_snd_cwnd(tp))
 		return;
-	if (ca->cubic)		/* RFC 9438 5.8: only while the window is the limit */
-		ca->cubic_ms += passed;
+	/* RFC 9438 5.8: only while the window is the limit */
+	if (ca->growth.cubic)
+		ca->growth.cubic_ms = fp_add32(ca->growth.cubic_ms, passed);
 	/* a fractional window is no slow start, though ssthresh has no fractions */
 	if (m->cwnd < tp->snd_ssthresh && tp->snd_ssthresh > PRAGUE_MIN_CWND) {
 		u32 step = min(unmarked, tp->snd_ssthresh - m->cwnd);
 
-		if (!ca->slow_start_over && ca->hystart.css) {
+		if (!ca->growth.slow_start_over && ca->growth.hystart.css) {
 			prague_grow(m, fp_mul_shr(PRAGUE_AI_ONE / PRAGUE_CSS_DIVISOR, step, 0));
 			return;
 		}
 		m->cwnd += step;
 		unmarked -= step;
+	} else if (!ca->growth.slow_start_over) {
+		start_probing(tp, ca);
 	}
-	if (ca->cubic)
-		ai = cubic_ai(tp, ca);
-	else
-		ai = prague_boost(prague_ai(srtt(tp), virt), m->cwnd, ca->silent, patience(ca),
-				  ca->abrupt ? PRAGUE_BOOST_ABRUPT : PRAGUE_BOOST_STEADY);
-	prague_increase(m, unmarked, ai);
+	prague_increase(m, unmarked, increase_per_round(tp, ca, virt));
+}
+
+/* An RTT in the first slow start */
+static noinline void sample_slow_start(struct prague *ca, u32 rtt_us)
+{
+	if (READ_ONCE(hystart.value))
+		prague_hystart_rtt(&ca->growth.hystart, rtt_us);
 }
 
 /* Counts rounds; true at the end of an EWMA period. */
@@ -708,10 +746,8 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 	if (!before(tp->snd_una, ca->round_end)) {
 		ca->round_end = tp->snd_nxt;
 		ca->rounds = min(ca->rounds + 1, U16_MAX);
-		if (!ca->slow_start_over && prague_hystart_round(&ca->hystart)) {
-			end_slow_start(ca);
-			WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
-		}
+		if (!ca->growth.slow_start_over && prague_hystart_round(&ca->growth.hystart))
+			start_probing(tp, ca);
 		ca->silent = ca->round_marked ? 0 : min(ca->silent + 1, U16_MAX);
 		ca->round_marked = false;
 	}
@@ -761,7 +797,8 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	struct prague *ca = inet_csk_ca(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 	u32 virt = rtt_virt(tp, ca);
-	u32 acked = rs->acked_sacked, marked = min(tp->delivered_ce - ca->delivered_ce, acked);
+	u32 acked = rs->acked_sacked;
+	u32 marked = min_t(u32, (u16)(tp->delivered_ce - ca->delivered_ce), acked);
 	bool una_advanced = ca->una != tp->snd_una;
 	const char *fault = NULL;
 
@@ -787,8 +824,8 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		average_ack(tp, ca, acked, marked, virt);
 	if (rs->rtt_us > 0) {
 		prague_rtt(&ca->model, rs->rtt_us);
-		if (!ca->slow_start_over && READ_ONCE(hystart.value))
-			prague_hystart_rtt(&ca->hystart, rs->rtt_us);
+		if (unlikely(!ca->growth.slow_start_over))
+			sample_slow_start(ca, rs->rtt_us);
 	}
 	if (update_round(tp, ca, virt))
 		fault = end_period(sk, virt);
@@ -798,7 +835,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	} else {
 		if (marked && !ca->cwr && state != TCP_CA_Loss)
 			respond_to_mark(sk);
-		if (ca->cwr && READ_ONCE(per_ack.value) && !ca->classic && !ca->cubic)
+		if (ca->cwr && READ_ONCE(per_ack.value) && ca->growth.limited_by_marks)
 			spread_cut(tp, ca, acked, virt);
 		increase_window(sk, acked - marked, virt, rs);
 		window_to_stack(tp, ca);

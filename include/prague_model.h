@@ -396,6 +396,15 @@ static inline u64 prague_cubic_ai(u32 cwnd, u32 target)
 }
 
 /*
+ * Increase (Q58) per round after a slow start that no mark or loss has ended: a twentieth of the
+ * window (and at most 64 packets), as Linux's CUBIC grows before its first loss.
+ */
+static inline u64 prague_probe_ai(u32 cwnd)
+{
+	return fp_max(fp_mul_shr(PRAGUE_AI_ONE / 20, cwnd, 0), PRAGUE_AI_ONE);
+}
+
+/*
  * HyStart++ (RFC 9406 4.3); its L, the limit of growth per ACK, is for senders without pacing.
  * Conservative slow start grows by an eighth, not a quarter, per round: in five rounds by 1.8.
  * With a quarter it would be 3, and a queue of four BDPs would overflow.
@@ -406,18 +415,20 @@ static inline u64 prague_cubic_ai(u32 cwnd, u32 target)
 #define PRAGUE_CSS_DIVISOR	8
 #define PRAGUE_CSS_ROUNDS	5
 
+#define PRAGUE_HYSTART_SHIFT	6	/* RTTs are kept in 64 us, so that the state is small */
+
 /**
  * struct prague_hystart - the end of slow start where no mark reports a queue (RFC 9406)
- * @round_min:	shortest RTT of this round, microseconds; 0 is none yet
+ * @round_min:	shortest RTT of this round, 64 us, at most 4.2 s; 0 is none yet
  * @last_min:	shortest RTT of the round before, likewise
  * @css_base:	shortest RTT when conservative slow start began, likewise
  * @samples:	of the RTT in this round; saturates
  * @css:	rounds of conservative slow start that have begun; 0 is slow start
  */
 struct prague_hystart {
-	u32 round_min;
-	u32 last_min;
-	u32 css_base;
+	u16 round_min;
+	u16 last_min;
+	u16 css_base;
 	u8 samples;
 	u8 css;
 };
@@ -425,11 +436,11 @@ struct prague_hystart {
 /* An RTT of @rtt_us was measured in slow start. */
 static inline void prague_hystart_rtt(struct prague_hystart *h, u32 rtt_us)
 {
-	u32 limit;
+	u32 rtt = fp_min(fp_max(rtt_us >> PRAGUE_HYSTART_SHIFT, 1), U16_MAX);
+	u32 last_us, limit;
 
-	rtt_us = fp_max(rtt_us, 1);
-	if (!h->round_min || rtt_us < h->round_min)
-		h->round_min = rtt_us;
+	if (!h->round_min || rtt < h->round_min)
+		h->round_min = rtt;
 	if (h->samples < PRAGUE_HYSTART_SAMPLES)
 		h->samples++;
 	if (h->samples < PRAGUE_HYSTART_SAMPLES || !h->last_min)
@@ -440,8 +451,9 @@ static inline void prague_hystart_rtt(struct prague_hystart *h, u32 rtt_us)
 			h->css = 0;
 		return;
 	}
-	limit = fp_min(fp_max(h->last_min >> 3, PRAGUE_HYSTART_MIN_US), PRAGUE_HYSTART_MAX_US);
-	if (h->round_min >= (u64)h->last_min + limit) {
+	last_us = (u32)h->last_min << PRAGUE_HYSTART_SHIFT;
+	limit = fp_min(fp_max(last_us >> 3, PRAGUE_HYSTART_MIN_US), PRAGUE_HYSTART_MAX_US);
+	if ((u32)h->round_min << PRAGUE_HYSTART_SHIFT >= last_us + limit) {
 		h->css_base = h->round_min;
 		h->css = 1;
 	}

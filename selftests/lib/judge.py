@@ -551,6 +551,39 @@ def check_prague_pace(args: argparse.Namespace) -> None:
     report(mean=total / expected, short=short / count, packets=count)
 
 
+def cubic_window(lost_at: float, w_max: float, seconds: float, srtt: float) -> float:
+    """CUBIC's window this long after a loss at @lost_at (RFC 9438 4.2, 4.3)"""
+    k: float = ((w_max - 0.7 * lost_at) / 0.4)**(1 / 3)
+    return max(0.4 * (seconds - k)**3 + w_max, 0.7 * lost_at + 9 / 17 * seconds / srtt)
+
+
+def check_prague_classic_growth(args: argparse.Namespace) -> None:
+    """Cuts for marks of a Classic AQM; the largest difference, in packets, at the ends of EWMA
+    periods between two of them, from a window that grows as CONTROL's: Reno's by unmarked packets /
+    cwnd, or CUBIC's"""
+    cuts, worst, w_max, want = 0, 0.0, 0.0, 0.0
+    cut: Event | None = None
+    last: Event | None = None
+    for e in events(args.trace):
+        if e.name == "prague_cut":
+            cut, last = e if e.values["cause"] == "classic" else None, None
+            cuts += cut is not None
+            lost_at = prague_window(e)
+            w_max = (lost_at * 0.85 if lost_at < w_max else lost_at) if cut else 0.0
+        elif cut and cuts > 1:
+            if args.control == "cubic":
+                want = cubic_window(prague_window(cut), w_max, e.time - cut.time,
+                                    e.number("srtt_us") / 1e6)
+            elif last:
+                want += ((e.number("acked") - e.number("marked"))
+                         / ((prague_window(last) + prague_window(e)) / 2))
+            else:
+                want = prague_window(e)
+            worst = max(worst, abs(prague_window(e) - want))
+            last = e
+    report(cuts=cuts, difference=worst)
+
+
 def check_prague_per_ack(args: argparse.Namespace) -> None:
     """With per_ack=1: cuts; those that change the window at once; by how many packets, on
     average, the window one round after a cut differs from (1 - alpha / 2) of the one at it."""
@@ -896,6 +929,8 @@ def parser() -> argparse.ArgumentParser:
 
     add("prague-pace", check_prague_pace, "capture", "trace")
     add("prague-per-ack", check_prague_per_ack, "trace")
+    sub = add("prague-classic-growth", check_prague_classic_growth, "trace")
+    sub.add_argument("control", choices=("reno", "cubic"))
 
     sub = add("int-probes", check_int_probes)
     sub.add_argument("least", type=float)

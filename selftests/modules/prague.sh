@@ -1037,6 +1037,32 @@ classic_aqm()
 }
 declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are detected, and their marks count as losses; not with dualpi2, nor once dualpi2 takes their place"
 
+# A classic AQM's marks are losses, to growth as well: RTT 20 ms, 20 Mb/s, one flow
+classic_response()
+{
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	serve r --cc prague
+	parameter classic_fallback=1 loss_cubic=0
+	shape 20mbit pie limit 1000 ecn
+	trace_on prague/prague_cut prague/prague_period
+	send --duration 20s
+	trace_off "$TMP/trace"
+	expect "difference of classic cuts from 0.5, loss_cubic=0" "$(left classic 0.5)" -le 0.000001
+	judge prague-classic-growth "$TMP/trace" reno | tee "$TMP/judged"
+	expect "classic cuts" "$(field cuts <"$TMP/judged")" -ge 5
+	expect "largest difference from Reno's window, packets" "$(field difference <"$TMP/judged")" -le 3
+	parameter loss_cubic=1
+	trace_on prague/prague_cut prague/prague_period
+	send --duration 20s
+	trace_off "$TMP/trace"
+	judge prague-classic-growth "$TMP/trace" cubic | tee "$TMP/judged"
+	expect "classic cuts" "$(field cuts <"$TMP/judged")" -ge 5
+	expect "largest difference from CUBIC's window, packets" "$(field difference <"$TMP/judged")" -le 2
+}
+declare_test classic_response "P21" "classic_fallback=1: the window is Reno's, or with loss_cubic=1 CUBIC's, between marks of a Classic AQM"
+
 # Paths whose RTT varies by more than a Classic queue is long: jitter, and the slots of a radio
 # link. RTT 20 ms, 50 Mb/s, one flow.
 classic_jitter()
@@ -1177,6 +1203,84 @@ deep_queue()
 	expect "drops, hystart=0" "$prague" -ge $((4 * cubic + 400))
 }
 declare_test deep_queue "P15" "slow start ends before it fills a drop-tail queue of four BDPs: few packets are lost"
+
+# late_at_start CONTROL: drops in a drop-tail queue of four BDPs of a flow one of whose first packets
+# is late: a loss that was none
+late_at_start()
+{
+	shape 100mbit pfifo limit 1650
+	client 10.0.0.1 "cc=$1" send=60000 acked fate=2 send=1448 fate=0 flood=3
+	cat "$TMP/client" >&2
+	in_ns sw tc -s -j qdisc show dev egress | jq '[.[] | select(.kind == "pfifo").drops] | add'
+}
+
+late_deep_queue()
+{
+	local prague cubic undone
+
+	needs_virtual
+	needs_accecn
+	path 1 50ms
+	fates h1 eth0 30ms
+	sink
+	prague=$(late_at_start prague)
+	undone=$(in_ns h1 nstat -asz | awk '$1 ~ /TCP.*Undo$/ { n += $2 } END { print n + 0 }')
+	cubic=$(late_at_start cubic)
+	echo "drops in the first 3 s: $prague, CUBIC $cubic; losses undone: $undone"
+	expect "losses that were undone" "$undone" -ge 1
+	expect "drops" "$prague" -le $((2 * cubic + 400))
+}
+declare_test late_deep_queue "P15" "... after a loss that was none, too"
+
+# goodput_at SECONDS: Mb/s in the half-second that begins so long after the flow
+goodput_at()
+{
+	jq -rs "map(select(.type == \"interval\"))[$(($1 * 2))].goodput_bps / 1e6 | round" "$TMP/flow.json"
+}
+
+# hystart_flow CONTROL BACK: a flow of 200 Mb/s, 60 ms, whose ACKs are 12 ms later from early slow start
+# on, for BACK seconds
+hystart_flow()
+{
+	in_ns sw tc qdisc replace dev p1 root netem delay 60ms limit 1000000
+	(sleep 0.22; in_ns sw tc qdisc change dev p1 root netem delay 72ms limit 1000000
+		sleep "$2"; in_ns sw tc qdisc change dev p1 root netem delay 60ms limit 1000000) &
+	CC=$1 send --duration 9s --interval 500ms
+	wait $!
+	echo "$1, $2 s: at 2, 5, 8 s $(goodput_at 2) $(goodput_at 5) $(goodput_at 8) Mb/s, retransmissions $(flow_field retrans)"
+}
+
+hystart_exit()
+{
+	needs_virtual
+	needs_accecn
+	path 1 60ms
+	shape 200mbit pfifo limit 1000
+	serve r --cc prague
+	trace_on prague/prague_cut
+	hystart_flow prague 1
+	trace_off "$TMP/trace"
+	expect "Mb/s in the fifth second, RTT longer for a second" "$(goodput_at 5)" -ge 170
+	expect "cuts" "$(wc -l <"$TMP/trace")" -le 2
+	hystart_flow prague 9
+	expect "Mb/s in the fifth second, RTT longer for good" "$(goodput_at 5)" -ge 90
+}
+declare_test hystart_exit "P15" "once HyStart++ has ended slow start, the window grows by a twentieth per round, as CUBIC's"
+
+# Idling in slow start leaves an ssthresh: slow start ends there, without mark or loss. RTT 60 ms,
+# 200 Mb/s: 1000 packets fill the path.
+idle_growth()
+{
+	needs_virtual
+	needs_accecn
+	path 1 60ms
+	shape 200mbit pfifo limit 1000
+	sink
+	client 10.0.0.1 send=500000 acked sleep=5 flood=6 info
+	cat "$TMP/client"
+	expect "window after 6 s" "$(field cwnd <"$TMP/client")" -ge 800
+}
+declare_test idle_growth "P15" "... nor does it stay with one packet per RTT where slow start ends at an ssthresh"
 
 # With per_ack the window has no step at a mark, but decreases by alpha / 2 over the next round.
 per_ack()

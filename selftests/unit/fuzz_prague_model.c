@@ -85,6 +85,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			prague_pacing_rate(x, y, m.frac, srtt, x & 1);
 			expect(prague_burst(fuzz_take(&in, 8), x, y) >= 1, "%u %u", x, y);
 			prague_cubic_ai(m.cwnd, prague_cubic_window(x, floor & 1, y, srtt));
+			expect(prague_probe_ai(x) >= PRAGUE_AI_ONE, "%u", x);
 			break;
 		}
 		expect_sane(&m, fp_min(floor, m.cwnd));

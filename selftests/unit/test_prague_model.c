@@ -617,7 +617,7 @@ static void prague_hystart__ends(void **state)
 	/* the limit is an eighth of the RTT, 4 to 16 ms */
 	assert_false(hystart(&h, 44999, 10));
 	assert_int_equal(h.css, 0);
-	assert_false(hystart(&h, 44999 + 5624, 10));
+	assert_false(hystart(&h, 50624, 10));
 	assert_int_equal(h.css, 2);	/* conservative slow start began in this round */
 	for (i = 0; i < 3; i++)
 		assert_false(hystart(&h, 60000, 10));
@@ -643,11 +643,40 @@ static void prague_hystart__goes_on(void **state)
 	hystart(&h, 50000, 10);
 	assert_int_equal(h.css, 2);
 	/* a moment of delay only */
-	hystart(&h, 49999, 10);
+	hystart(&h, 49900, 10);
 	assert_int_equal(h.css, 0);
 }
 
-/* Random RTTs beside RFC 9406 4.3 in floating point */
+/* Beyond what the state can hold there is no end by RTT, and none at once. */
+static void prague_hystart__long_rtt(void **state)
+{
+	struct prague_hystart h = { 0 };
+
+	(void)state;
+	assert_false(hystart(&h, 4100000, 10));
+	assert_false(hystart(&h, 4116000, 10));
+	assert_int_equal(h.css, 2);
+	h = (struct prague_hystart){ 0 };
+	assert_false(hystart(&h, U32_MAX / 2, 10));
+	assert_false(hystart(&h, U32_MAX, 10));
+	assert_int_equal(h.css, 0);
+	h = (struct prague_hystart){ 0 };
+	hystart(&h, 0, 10);
+	assert_int_equal(h.last_min, 1);
+}
+
+static void prague_probe_ai__twentieth(void **state)
+{
+	(void)state;
+	assert_true(prague_probe_ai(2) == PRAGUE_AI_ONE);
+	assert_true(prague_probe_ai(20) <= PRAGUE_AI_ONE);
+	assert_true(prague_probe_ai(1000) <= 50 * PRAGUE_AI_ONE);
+	assert_true(prague_probe_ai(1000) > 50 * PRAGUE_AI_ONE - 1000);
+	assert_true(prague_probe_ai(1300) == U64_MAX);
+	assert_true(prague_probe_ai(U32_MAX) == U64_MAX);
+}
+
+/* Random RTTs, in the state's unit, beside RFC 9406 4.3 in floating point */
 static void prague_hystart__is_rfc9406(void **state)
 {
 	int i, j, k, n;
@@ -661,7 +690,7 @@ static void prague_hystart__is_rfc9406(void **state)
 		for (j = 0; j < 30 && !want.over; j++) {
 			n = rnd_upto(20);
 			for (k = 0; k < n; k++) {
-				u32 rtt = base + rnd_upto(base / 8 + 6000);
+				u32 rtt = (base + rnd_upto(base / 8 + 6000)) & ~63U;
 
 				prague_hystart_rtt(&h, rtt);
 				rfc9406_rtt(&want, rtt / 1e3L);
@@ -756,6 +785,8 @@ int main(void)
 		cmocka_unit_test(prague_hystart__ends),
 		cmocka_unit_test(prague_hystart__few_samples),
 		cmocka_unit_test(prague_hystart__goes_on),
+		cmocka_unit_test(prague_hystart__long_rtt),
+		cmocka_unit_test(prague_probe_ai__twentieth),
 		cmocka_unit_test(prague_hystart__is_rfc9406),
 		cmocka_unit_test(steady_state__window),
 	};
