@@ -702,6 +702,19 @@ static u64 increase_per_round(const struct tcp_sock *tp, const struct prague *ca
 			    g->abrupt ? PRAGUE_BOOST_ABRUPT : PRAGUE_BOOST_STEADY);
 }
 
+/*
+ * Is the window the limit, not the program or the receiver? While pacing holds data back, up to
+ * a burst of the window may be unused. With short RTTs a burst is longer than the window, so
+ * that without such data it says nothing.
+ */
+static bool window_is_limit(const struct sock *sk, const struct prague *ca,
+			    const struct rate_sample *rs)
+{
+	return tcp_is_cwnd_limited(sk) ||
+	       (tcp_send_head(sk) && rs->prior_in_flight + max_t(u32, ca->gso.set, 1) >=
+				     tcp_snd_cwnd(tcp_sk(sk)));
+}
+
 static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -710,9 +723,7 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	u16 passed = now_ms(tp) - ca->cubic_at_ms;
 
 	ca->cubic_at_ms += passed;
-	/* with pacing up to a burst of the window may be unused although it is the limit */
-	if (!tcp_is_cwnd_limited(sk) &&
-	    rs->prior_in_flight + max_t(u32, ca->gso.set, 1) < tcp_snd_cwnd(tp))
+	if (!window_is_limit(sk, ca, rs))
 		return;
 	/* RFC 9438 5.8: only while the window is the limit */
 	if (ca->growth.cubic)

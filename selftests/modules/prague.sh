@@ -703,6 +703,22 @@ idle_pace()
 }
 declare_test idle_pace "P16" "after idling packets leave at the pace of the window that is left"
 
+# With offloads and an RTT shorter than a burst, all of the window fits into a burst.
+app_limited()
+{
+	needs_virtual
+	needs_accecn
+	OFFLOADS=1 path 1 100us
+	shape 1gbit bfifo limit 150000
+	sink
+	client 10.0.0.1 writes=1500,2896,0.0004 info=small- writes=500,28960,0.001 info=large- send=8000000 acked info=bulk-
+	cat "$TMP/client"
+	expect "window after writes of two packets" "$(field small-cwnd <"$TMP/client")" -le 12
+	expect "window after writes of twenty packets" "$(field large-cwnd <"$TMP/client")" -le 60
+	expect "packets lost afterwards, of 5500" "$(field bulk-retrans <"$TMP/client")" -le 200
+}
+declare_test app_limited "" "while the program is the limit the window does not grow, at an RTT of 100 us with offloads, too"
+
 undo()
 {
 	needs_virtual
