@@ -611,6 +611,15 @@ static void prague_set_state(struct sock *sk, u8 new_state)
 	}
 }
 
+/* As tcp_init_cwnd(), which modules cannot call */
+static u32 initial_window(const struct sock *sk)
+{
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 cwnd = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
+
+	return min_t(u32, cwnd ? cwnd : TCP_INIT_CWND, tcp_sk(sk)->snd_cwnd_clamp);
+}
+
 /*
  * Sending starts with nothing in flight. The stack reports a retransmission after a
  * timeout as such a start, too: that is no idle time.
@@ -620,7 +629,7 @@ static void prague_tx_start(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 	s32 idle = tcp_jiffies32 - tp->lsndtime, rto = inet_csk(sk)->icsk_rto;
-	u32 cwnd = tcp_snd_cwnd(tp), restart = min_t(u32, TCP_INIT_CWND, cwnd);
+	u32 cwnd = tcp_snd_cwnd(tp), restart = min(initial_window(sk), cwnd);
 
 	if (tp->packets_out)
 		return;

@@ -703,6 +703,29 @@ idle_pace()
 }
 declare_test idle_pace "P16" "after idling packets leave at the pace of the window that is left"
 
+# restart_window: the window after ten seconds of idling
+restart_window()
+{
+	client 10.0.0.1 send=5000000 acked sleep=10 send=1448 info
+	field cwnd <"$TMP/client"
+}
+
+idle_initcwnd()
+{
+	local iw
+
+	needs_virtual
+	needs_accecn
+	path 1 20ms
+	sink
+	expect "window after idling" "$(restart_window)" -eq 10
+	for iw in 4 40; do
+		ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd $iw
+		expect "window after idling, route with initcwnd $iw" "$(restart_window)" -eq $iw
+	done
+}
+declare_test idle_initcwnd "" "after idling the window is the route's initcwnd"
+
 # With offloads and an RTT shorter than a burst, all of the window fits into a burst.
 app_limited()
 {
