@@ -97,7 +97,7 @@ CC_PARAM(hystart, 1, 0, 1, 0644, "0 is off, 1 is on",
 CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 	 "MAX_BURST_DELAY: longest burst at the pacing rate, microseconds, 10 to 10000 (2.5.2)");
 CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
-	 "pace the initial window over half of the handshake's RTT (3.1.1)");
+	 "pace the initial window over half of the handshake's RTT (3.1.1); with ect=1 only");
 CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
 	 "faster than additive increase after this many rounds without marks, and a quarter more than were usual of late; right after slow start and cuts of more than a fifth after this many alone; 0 is off (3.1.2: off)");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
@@ -167,6 +167,7 @@ struct prague_growth {
  * @rounds:	since the start or the latest idle time; saturates
  * @silent:	rounds since the latest mark; saturates
  * @usual_before: @growth.usual of the turn before
+ * @burst:	longest burst at the pacing rate, segments
  * @gso:	limit on the segments of a burst
  * @turn:	of 2^24 us, 17 seconds
  * @score:	0 to CLASSIC_SCORE_MAX, evidence for a classic AQM, in periods
@@ -200,6 +201,7 @@ struct prague {
 	u16 rounds;
 	u16 silent;
 	u16 usual_before;
+	u16 burst;
 	struct cc_gso gso;
 	u8 turn;
 	u8 score:5;
@@ -290,7 +292,7 @@ static void choose_pacing(struct sock *sk, bool pace)
 static void update_pacing(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct prague *ca = inet_csk_ca(sk);
+	struct prague *ca = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tp), in_flight = tcp_packets_in_flight(tp);
 	u64 rate;
 
@@ -305,6 +307,8 @@ static void update_pacing(struct sock *sk)
 	choose_pacing(sk, !ca->growth.cubic);
 	if (rate)
 		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+	ca->burst = min_t(u32, U16_MAX, prague_burst(READ_ONCE(sk->sk_pacing_rate),
+						     READ_ONCE(burst_us.value), tp->mss_cache));
 }
 
 /* Called before each burst. */
@@ -316,9 +320,7 @@ static u32 prague_min_tso_segs(struct sock *sk)
 		cc_gso_release(sk, &ca->gso);
 		return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 	}
-	return cc_gso_limit(sk, &ca->gso,
-			    prague_burst(READ_ONCE(sk->sk_pacing_rate), READ_ONCE(burst_us.value),
-					 tcp_sk(sk)->mss_cache));
+	return cc_gso_limit(sk, &ca->gso, ca->burst);
 }
 
 static void prague_release(struct sock *sk)
@@ -878,8 +880,6 @@ static __always_inline int prague_egress_ecn(const struct sock *sk, const struct
 {
 	const struct tcphdr *th = tcp_hdr(skb);
 
-	if (!ect.value || dctcp_feedback.value)
-		return ECN_EGRESS_KEEP;
 	if (th->syn && !th->ack)
 		return cc_accecn_syn(th) && !tcp_sk(sk)->total_retrans ? INET_ECN_ECT_1 :
 									 INET_ECN_NOT_ECT;
@@ -898,7 +898,7 @@ static int prague_synack_ecn(const struct request_sock *req, const struct sk_buf
 	bool again = req->num_timeout || req->num_retrans ||
 		     tcp_skb_timestamp_us(skb) > tcp_rsk(req)->snt_synack;
 
-	if (ect.value && !dctcp_feedback.value && (again || !cc_accecn_request(req)))
+	if (again || !cc_accecn_request(req))
 		return INET_ECN_NOT_ECT;
 	return ECN_EGRESS_KEEP;
 }
@@ -968,18 +968,25 @@ static const struct ecn_egress ecn_egress = {
 	.sent	= prague_egress_sent,
 };
 
+/* Without the hook packets have the stack's field, which is ECT(0) or Not-ECT. */
+static bool needs_hook(void)
+{
+	return ect.value && !dctcp_feedback.value && cc_accecn_flags(true);
+}
+
 static int __init prague_module_init(void)
 {
-	int err;
+	int err = 0;
 
 	BUILD_BUG_ON(sizeof(struct prague) > ICSK_CA_PRIV_SIZE);
 
 	prague.flags = prague_flags();
-	err = ecn_egress_register();
+	if (needs_hook())
+		err = ecn_egress_register();
 	if (err)
 		return err;
 	err = tcp_register_congestion_control(&prague);
-	if (err)
+	if (err && needs_hook())
 		ecn_egress_unregister();
 	return err;
 }
@@ -987,7 +994,8 @@ static int __init prague_module_init(void)
 static void __exit prague_module_exit(void)
 {
 	tcp_unregister_congestion_control(&prague);
-	ecn_egress_unregister();
+	if (needs_hook())
+		ecn_egress_unregister();
 }
 
 module_init(prague_module_init);
