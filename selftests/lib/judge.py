@@ -551,6 +551,22 @@ def check_prague_pace(args: argparse.Namespace) -> None:
     report(mean=total / expected, short=short / count, packets=count)
 
 
+def check_prague_marked_growth(args: argparse.Namespace) -> None:
+    """With many marks: by how much the window grew between cuts, divided by the draft's unmarked
+    packets / cwnd, which all EWMA periods between the first and the last cut add up to"""
+    found = list(events(args.trace))
+    cuts = [e for e in found if e.name == "prague_cut"]
+    periods = [e for e in found if e.name == "prague_period"]
+    if len(cuts) < 2:
+        sys.exit("judge.py: fewer than two cuts in the trace")
+    grown = sum(prague_window(e) - prague_window(last, "_after") for last, e in zip(cuts, cuts[1:]))
+    expected = sum((e.number("acked") - e.number("marked"))
+                   / ((prague_window(last) + prague_window(e)) / 2)
+                   for last, e in zip(periods, periods[1:])
+                   if cuts[0].time < e.time <= cuts[-1].time)
+    report(cuts=len(cuts), growth=grown / expected)
+
+
 def cubic_window(lost_at: float, w_max: float, seconds: float, srtt: float) -> float:
     """CUBIC's window this long after a loss at @lost_at (RFC 9438 4.2, 4.3)"""
     k: float = ((w_max - 0.7 * lost_at) / 0.4)**(1 / 3)
@@ -585,23 +601,27 @@ def check_prague_classic_growth(args: argparse.Namespace) -> None:
 
 
 def check_prague_per_ack(args: argparse.Namespace) -> None:
-    """With per_ack=1: cuts; those that change the window at once; by how many packets, on
-    average, the window one round after a cut differs from (1 - alpha / 2) of the one at it."""
+    """With per_ack=1: cuts; those that change the window at once; of the cuts by 4 packets or more,
+    how many there are, and the share of alpha / 2 of the window that is gone, growth excluded, in
+    the EWMA period that ends one round after the cut"""
     cuts = at_once = 0
     cut: Event | None = None
-    differences = []
+    grown = 0.0
+    shares = []
     for e in events(args.trace):
         if e.name == "prague_cut":
             cuts += 1
             at_once += prague_window(e) != prague_window(e, "_after")
-            cut = e
+            cut, grown = e, 0.0
         elif cut and e.name == "prague_period":
             srtt = e.number("srtt_us") / 1e6
-            if cut.time + srtt <= e.time < cut.time + 2 * srtt:
-                differences.append(prague_window(e)
-                                   - prague_window(cut) * (1 - prague_alpha(e) / 2))
+            grown += (e.number("acked") - e.number("marked")) / prague_window(e)
+            if cut.time + srtt <= e.time:
+                want = prague_alpha(cut) / 2 * prague_window(cut)
+                if want >= 4 and e.time < cut.time + 2 * srtt:
+                    shares.append((prague_window(cut) + grown - prague_window(e)) / want)
                 cut = None
-    report(cuts=cuts, at_once=at_once, difference=mean(differences), rounds=len(differences))
+    report(cuts=cuts, at_once=at_once, large=len(shares), share=mean(shares))
 
 
 # --- HPCC++ ------------------------------------------------------------------
@@ -929,6 +949,7 @@ def parser() -> argparse.ArgumentParser:
 
     add("prague-pace", check_prague_pace, "capture", "trace")
     add("prague-per-ack", check_prague_per_ack, "trace")
+    add("prague-marked-growth", check_prague_marked_growth, "trace")
     sub = add("prague-classic-growth", check_prague_classic_growth, "trace")
     sub.add_argument("control", choices=("reno", "cubic"))
 
