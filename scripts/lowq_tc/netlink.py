@@ -95,8 +95,10 @@ class Route:
 def red_options(shown: bytes) -> list[bytes]:
     """Of a red as the kernel shows it: the same with weight 1"""
     was = attributes(shown)
-    low, middle, high, _, *rest = RED.unpack_from(was[PARMS])
-    made = attribute(PARMS, RED.pack(low, middle, high, 0, *rest)) + attribute(STAB, FORGET)
+    limit, low, high, _, p, cell, flags = RED.unpack_from(was[PARMS])
+    if TCA_RED_FLAGS in was:
+        flags = 0  # the kernel takes flags here or there, not both
+    made = attribute(PARMS, RED.pack(limit, low, high, 0, p, cell, flags)) + attribute(STAB, FORGET)
     for kind in (TCA_RED_MAX_P, TCA_RED_FLAGS):
         if kind in was:
             made += attribute(kind, was[kind])
