@@ -373,6 +373,22 @@ record_damaged()
 }
 declare_test record_damaged "" "a damaged record is reported, not taken for none"
 
+older_record()
+{
+	local before
+
+	ipn addr add 10.71.0.1/24 dev lq0
+	ipn route add 10.72.0.0/16 dev lq0
+	ipn route add 10.73.0.0/16 via 10.71.0.2
+	before=$(ipn -d route show)
+	must host reno --route 10.72/16 --route 10.73/16 --route 10.71/24 --initcwnd 9
+	sed -i 's/ proto boot//g; s/ scope global//g' "$LOWQ_STATE_DIR/host.json"
+	must host show --check
+	must host reset
+	expect "routes" "$(ipn -d route show)" = "$before"
+}
+declare_test older_record "" "a record of lowq 0.2, with routes as ip shows them without -d: reset puts back"
+
 folder_not_ours()
 {
 	mkdir -m 777 "$LOWQ_STATE_DIR"

@@ -23,7 +23,7 @@ class Route(Aspect):
         return portable(place, read_routes(place.space, *target.split(" ")) or [])
 
     def same(self, one: Json, other: Json) -> bool:
-        if all(" scope " in route for route in [*one, *other]):
+        if all(" proto " in route and " scope " in route for route in [*one, *other]):
             return bool(one == other)
         # records of lowq 0.2 lack what only "ip -d" shows
         return brief(one) == brief(other)
