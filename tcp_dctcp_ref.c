@@ -14,6 +14,9 @@
  * directions, is in ecn_feedback.h. Without ECN a connection is Reno, and its
  * packets leave as Not-ECT.
  *
+ * The marked fraction of a window also feeds the stack's protective load balancing (PLB,
+ * net.ipv4.tcp_plb_*, IPv6 only), as in Linux's dctcp: a flow on a congested path changes its flow label.
+ *
  * Only for networks that one administration controls, switches included: the
  * control is restricted (net.ipv4.tcp_allowed_congestion_control).
  *
@@ -70,6 +73,7 @@ CC_PARAM(ect_control, 1, 0, 1, 0444, "0 is off, 1 is on",
  * @model:	sender: the estimate
  * @fb:		sender: how far the peer's feedback is accounted for
  * @echo:	receiver: DCTCP.CE
+ * @plb:	sender: the stack's protective load balancing
  * @prior_cwnd:	packets: cwnd when the last reduction began, for loss in the same
  *		window and for undo
  * @cwr_una:	SND.UNA when the stack last entered TCP_CA_CWR
@@ -78,6 +82,7 @@ struct dctcp_ref {
 	struct dctcp_model model;
 	struct ecn_feedback fb;
 	struct ecn_echo echo;
+	struct tcp_plb_state plb;
 	u32 prior_cwnd;
 	u32 cwr_una;
 };
@@ -111,6 +116,7 @@ static void dctcp_ref_init(struct sock *sk)
 	dctcp_model_init(&ca->model, alpha_init_q30(), tp->snd_una);
 	ecn_feedback_init(&ca->fb, tp);
 	ecn_echo_init(&ca->echo, tp);
+	tcp_plb_init(sk, &ca->plb);
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
 }
 
@@ -141,6 +147,11 @@ static noinline void end_window(struct sock *sk)
 
 	fraction = dctcp_model_window(&ca->model, READ_ONCE(shift_g.value), tcp_sk(sk)->snd_nxt);
 	trace_dctcp_ref_window(sk, &ca->model, acked, marked, fraction);
+	if (!acked)
+		return;
+	/* of this window alone: alpha follows too slowly to choose a path by */
+	tcp_plb_update_state(sk, &ca->plb, fraction >> (DCTCP_ALPHA_Q - TCP_PLB_SCALE));
+	tcp_plb_check_rehash(sk, &ca->plb);
 }
 
 /* RFC 8257 3.3, steps 1 to 4. */
@@ -236,6 +247,8 @@ static void dctcp_ref_tx_start(struct sock *sk)
 	struct dctcp_ref *ca = inet_csk_ca(sk);
 
 	ecn_feedback_restart(&ca->fb, tcp_sk(sk));
+	/* with nothing in flight another path reorders nothing */
+	tcp_plb_check_rehash(sk, &ca->plb);
 }
 
 static void dctcp_ref_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
@@ -248,6 +261,7 @@ static void dctcp_ref_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 		ecn_echo_event(sk, &ca->echo, ev == CA_EVENT_ECN_IS_CE);
 		break;
 	case CA_EVENT_LOSS:	/* a timeout that has just called ssthresh() */
+		tcp_plb_update_state_upon_rto(sk, &ca->plb);
 		react_to_loss(sk);
 		break;
 	default:

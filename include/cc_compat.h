@@ -188,6 +188,31 @@ static inline int cc_get_link_ksettings(struct net_device *dev,
 #endif
 }
 
+#ifndef HAVE_TCP_PLB
+/* Protective load balancing, which this kernel lacks: nothing happens */
+#define TCP_PLB_SCALE	8
+
+struct tcp_plb_state {
+};
+
+static inline void tcp_plb_init(const struct sock *sk, struct tcp_plb_state *plb)
+{
+}
+
+static inline void tcp_plb_update_state(const struct sock *sk, struct tcp_plb_state *plb,
+					const int cong_ratio)
+{
+}
+
+static inline void tcp_plb_check_rehash(struct sock *sk, struct tcp_plb_state *plb)
+{
+}
+
+static inline void tcp_plb_update_state_upon_rto(struct sock *sk, struct tcp_plb_state *plb)
+{
+}
+#endif
+
 #ifndef kzalloc_obj
 #define kzalloc_obj(obj, flags)	kzalloc(sizeof(obj), flags)
 #endif

@@ -283,7 +283,7 @@ syn_dropped()
 	serve r --cc "$CC"
 	for to in 10.0.0.1 fd00:0::1; do
 		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201 or ip6'
-		TO=$to send --size 100k --timeout 20s
+		TO=$to send --size 100k
 		stop_captures
 		expect "control, to $to" "$(flow_field cc)" = "${CC}_reno"
 		packets "$TMP/h.pcap" 'tcp.dstport == 5201' tcp.flags.syn ip.dsfield.ecn ipv6.tclass.ecn |

@@ -27,7 +27,7 @@ DISSECTOR = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../scr
 FIELDS = (
     "frame.number", "frame.time_epoch", "frame.time_relative", "frame.len", "frame.protocols",
     "ip.version", "ip.src", "ip.dst", "ip.dsfield.ecn", "ip.dsfield.dscp",
-    "ipv6.src", "ipv6.dst", "ipv6.tclass.ecn", "ipv6.tclass.dscp",
+    "ipv6.src", "ipv6.dst", "ipv6.tclass.ecn", "ipv6.tclass.dscp", "ipv6.flow",
     "tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.len", "tcp.ack", "tcp.flags", "tcp.flags.syn",
     "tcp.flags.fin", "tcp.flags.reset", "tcp.flags.ack", "tcp.flags.ece", "tcp.flags.ae",
     "tcp.options.sack_le", "tcp.analysis.retransmission", "tcp.analysis.out_of_order",

@@ -367,6 +367,36 @@ early_choice()
 }
 declare_test early_choice "D11 D13" "chosen during connect() or by BPF: Reno and Not-ECT, or DCTCP, by what the handshake shows"
 
+plb()
+{
+	local v
+
+	needs_virtual
+	[ -e /proc/sys/net/ipv4/tcp_plb_enabled ] || skip "this kernel has no PLB"
+	modprobe -q tcp_dctcp	# or it is built in
+	sysctl -n net.ipv4.tcp_available_congestion_control | grep -qw dctcp || skip "no dctcp to compare with"
+	# 0: no rehash; 1: after three rounds with more than half of the packets marked
+	for v in dctcp_ref:0 dctcp:1 dctcp_ref:1; do
+		dumbbell 1 1ms
+		lossy delay 1ms loss 80% ecn
+		serve r --cc "${v%:*}"
+		in_ns h1 sysctl -qw net.ipv4.tcp_plb_enabled="${v#*:}" net.ipv4.tcp_plb_rehash_rounds=3 \
+			net.ipv4.tcp_plb_idle_rehash_rounds=0 net.ipv6.auto_flowlabels=1
+		capture h1 eth0 "$TMP/h.pcap" 'ip6 and tcp'
+		TO=fd00:0::1 CC=${v%:*} send --size 200k
+		stop_captures
+		echo "${v/:/ } $(in_ns h1 nstat -asz TcpExtTCPPLBRehash | awk 'NR > 1 { print $2 }')" \
+			"$(packets "$TMP/h.pcap" 'tcp.dstport == 5201' ipv6.flow | sort -u | wc -l)"
+		teardown
+	done | tee "$TMP/rehashed"
+	expect "rehashes without PLB" "$(awk '$1 == "dctcp_ref" && !$2 { print $3 }' "$TMP/rehashed")" -eq 0
+	expect "flow labels without PLB" "$(awk '$1 == "dctcp_ref" && !$2 { print $4 }' "$TMP/rehashed")" -eq 1
+	between "rehashes, beside Linux's dctcp" "$(awk '$1 == "dctcp_ref" && $2 { print $3 }' "$TMP/rehashed")" \
+		"$(awk '$1 == "dctcp" { print int($3 / 2) }' "$TMP/rehashed")" "$(awk '$1 == "dctcp" { print $3 * 2 }' "$TMP/rehashed")"
+	expect "flow labels" "$(awk '$1 == "dctcp_ref" && $2 { print $4 }' "$TMP/rehashed")" -ge 3
+}
+declare_test plb "" "with net.ipv4.tcp_plb_enabled a flow whose path marks most packets changes its flow label, as Linux's dctcp does"
+
 ect_syn_dropped()
 {
 	dumbbell 1 1ms
