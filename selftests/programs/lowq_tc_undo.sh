@@ -215,7 +215,7 @@ beside_clsact()
 	tcn filter add dev lq0 ingress protocol ip pref 9 matchall action continue
 	before=$(at_egress) queue=$(queue)
 	gives 0 "its filters come first" ldcp lq0 --rate 10gbit --rtt 100us
-	expect "filters behind the other's" "$(tcn filter show dev lq0 egress | grep -o 'pref [0-9]* [a-z]*' | sort -u | paste -sd,)" = \
+	expect "filters behind the other's" "$(tcn filter show dev lq0 egress | grep -o 'pref [0-9]* [a-z0-9]*' | sort -u | paste -sd,)" = \
 		"pref 49152 u32,pref 49153 flower,pref 49154 flower,pref 49155 matchall"
 	must show lq0 --check
 	# Not-ECT packets find their virtual queue
