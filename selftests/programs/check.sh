@@ -19,9 +19,9 @@ LOWQ_CHECK=$(readlink -f "$LOWQ_CHECK")
 if [ "$LOWQ_CHECK" = "$LOWQ_ROOT/scripts/lowq-check" ]; then
 	chmod a+rx "$TMP"	# for an ordinary user
 	mkdir "$TMP/scripts"
-	cp -r "$LOWQ_ROOT"/scripts/lowq[-_]{check,tc} "$TMP/scripts"
+	cp -r "$LOWQ_ROOT"/scripts/lowq[-_]{check,common,tc} "$TMP/scripts"
 	cp "$LOWQ_ROOT/dkms.conf" "$TMP"
-	rm -rf "$TMP"/scripts/lowq_*/{,profiles/}__pycache__
+	rm -rf "$TMP"/scripts/lowq_*/{,*/}__pycache__
 	LOWQ_CHECK=$TMP/scripts/lowq-check
 	LOWQ_TC=$TMP/scripts/lowq-tc
 fi
