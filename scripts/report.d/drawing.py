@@ -10,12 +10,17 @@ import subprocess
 import tempfile
 import textwrap
 from pathlib import Path
-from typing import NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
 from results import fail, read_text
+from dots import draw_dots
 from plots import Axis, colour_of, DASHES, Figure, INK, MARKS, Plot, WIDE
 
 GAP = 16                    # pixels between panels, and around them
+# what gnuplot writes before each piece of an axis, and the same as a style
+PEN = '<g fill="none" color="black" stroke="currentColor" stroke-width="1.00" ' \
+      'stroke-linecap="butt" stroke-linejoin="miter">'
+PEN_STYLE = "fill: none; color: black; stroke: currentColor"
 
 
 class Place(NamedTuple):
@@ -62,7 +67,7 @@ def panel_commands(plot: Plot, place: Place, title: str = "") -> list[str]:
                      f"'{colour_of(plot.colour) if plot.colour else INK['text']}'")
     draws = []
     for i, s in enumerate(plot.series):
-        lines += [f"$d{i} << END", *(" ".join(f"{v:.6g}" for v in p) for p in s.points), "END"]
+        lines += [f"$d{i} << END", *(" ".join(f"{v:.9g}" for v in p) for p in s.points), "END"]
         colour = colour_of(s.colour)
         bars = s.style == "marks" and any(p[2] != p[3] for p in s.points)
         shape = MARKS[(s.colour - 1) % len(MARKS)]
@@ -145,10 +150,55 @@ def run_gnuplot(lines: Sequence[str]) -> None:
         fail(1, f"gnuplot: {run.stderr}")
 
 
+def steps_of(places: Iterable[tuple[str, str, str]]) -> str:
+    """A path's commands, relative and with one decimal, from M or L and two coordinates each;
+    points on one horizontal line become one step."""
+    out: list[str] = []
+    here = (0, 0)
+    for letter, x_text, y_text in places:
+        x, y = round(float(x_text) * 10), round(float(y_text) * 10)
+        step = [f"{v / 10:g}".replace("0.", ".", abs(v) < 10) for v in (x - here[0], y - here[1])]
+        if letter == "M":
+            out.append(f"M{x / 10:g} {y / 10:g}")
+        elif y == here[1]:
+            out.append(f"h{step[0]}")
+        else:
+            out.append(f"l{step[0]}{'' if step[1][0] == '-' else ' '}{step[1]}")
+        here = (x, y)
+    return "".join(out)
+
+
+def short_path(found: re.Match[str]) -> str:
+    """A path of gnuplot's, which are of M and L, shorter."""
+    places = re.findall(r"([ML]?)\s*(-?[\d.]+),(-?[\d.]+)", found[1])
+    return f"d='{steps_of(places)}'"
+
+
+def short_polygon(found: re.Match[str]) -> str:
+    """A polygon of gnuplot's as a path."""
+    places = re.findall(r"([-.0-9]+),([-.0-9]+)", found[2])
+    return f"<path{found[1]}d='" \
+           + steps_of(("L" if i else "M", x, y) for i, (x, y) in enumerate(places)) + "z'"
+
+
 def plain(source: str) -> str:
-    """gnuplot's SVG without its comments and the texts that name gnuplot's version."""
-    source = re.sub(r"<desc>Produced by GNUPLOT.*?</desc>", "", source, flags=re.S)
-    return re.sub(r"<!--.*?-->\n?", "", source, flags=re.S)
+    """gnuplot's SVG in less than half of its bytes, and without what names gnuplot's version: no
+    comments, symbols that are not used or empty groups; paths in relative steps."""
+    source = re.sub(r"<desc>Produced by GNUPLOT.*?</desc>|<!--.*?-->|<title>Gnuplot</title>"
+                    r"|<filter.*?</filter>", "", source, flags=re.S)
+    head, end, body = source.partition("</defs>")
+    used = set(re.findall(r"href='#(\w+)'", body))
+    bases = dict((b, a) for a, b in re.findall(r"href='#(\w+)' id='(\w+)'", head))
+    while more := {bases[name] for name in used if name in bases} - used:
+        used |= more                # a symbol may be made of another
+    head = re.sub(r"<(?:circle|path|rect|use)[^>]*\bid='(\w+)'[^>]*/>",
+                  lambda m: m[0] if m[1] in used else "", head)
+    body = re.sub(r"\bd='((?:\s*[ML]?\s*-?[\d.]+,-?[\d.]+)+)\s*'", short_path, body)
+    body = re.sub(r"<polygon([^>]*)\bpoints = '([^']*)'", short_polygon, body)
+    body = re.sub(r"<g[^>]*>\s*</g>", "", body)
+    source = re.sub(r"\s*\n\s*", "\n", head + end + body.replace(PEN, "<g class='p'>"))
+    source = source.replace("<defs>", f"<defs><style>.p {{ {PEN_STYLE} }}</style>", 1)
+    return source.replace('font-family="sans"', 'font-family="sans-serif"')
 
 
 def draw_panels(figures: Sequence[Figure]) -> list[list[str]]:
@@ -164,6 +214,8 @@ def draw_panels(figures: Sequence[Figure]) -> list[list[str]]:
 
 def draw_file(figure: Figure, source: str) -> str:
     """A figure as one SVG file."""
+    if figure.dots:
+        return draw_dots(figure, source)
     with tempfile.TemporaryDirectory(prefix="lowq-report.") as name:
         out = Path(name) / "figure.svg"
         run_gnuplot(figure_commands(figure, source, out))

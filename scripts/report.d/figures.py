@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Iterable, Sequence
 
 from metrics import metric, show
-from results import Block, only_row, order, Result
+from results import Block, only_row, order, Result, same_everywhere, varied
+from words import say
 from series import Point, read_csv, read_flows, thin
 from plots import (
     Axis, DASHES, duration, Figure, line_style, linear_axis, log_axis, PANEL, Plot, round_log,
-    Series, SINGLE, time_axis, WIDE)
+    Series, SINGLE, time_axis, value_axis, WIDE)
 
+MAX_DOTS = 8                # metrics in the plot of all variants
 MAX_CURVES = 12             # flows drawn in one panel ...
 MIN_SHARE = 0.05            # ... each with this share of the largest one's bytes or more
 
@@ -181,62 +183,55 @@ def cdf_figures(block: Block) -> list[Figure]:
 
 
 def metric_figure(blocks: Sequence[Block], keys: Sequence[str]) -> Figure | None:
-    """Each metric against the variants, rows as colours; the first setting, of one row."""
-    names = [n for n in dict.fromkeys(k for b in blocks for k in b.variant)
-             if len({str(b.variant.get(n)) for b in blocks}) > 1]
+    """Each metric in each variant, rows as colours; the first setting, of one row. At most
+    MAX_DOTS metrics; those that are 0 everywhere have no plot."""
+    names = varied(blocks)
     if len(blocks) < 2:
         return None
     by_setting = only_row(blocks) and len(names) > 1
-    first, names = (names[0], names[1:]) if by_setting else ("", names)
-    points_of: dict[str, list[tuple[str, Result]]] = {}
+    first, names = (names[:1], names[1:]) if by_setting else ([], names)
+    points_of: dict[str, list[tuple[int, Result]]] = {}
     colours: dict[str, int] = {}
-    labels: list[str] = []
+    labels: dict[tuple[str, ...], str] = {}
     for b in blocks:
-        at = " / ".join(str(b.variant.get(n, "–")) for n in names)
-        labels += [] if at in labels else [at]
+        settings = tuple(str(b.variant.get(n, "")) for n in names)
+        labels.setdefault(settings, say(b.words[n] for n in names if n in b.words))
+        at = list(labels).index(settings)
         for r in b.results:
-            who = f"{first}={b.variant.get(first, '–')}" if by_setting else r.label
-            colours.setdefault(who, len(colours) + 1 if by_setting else r.colour)
+            who = say(b.words[n] for n in first if n in b.words) if first else r.label
+            colours.setdefault(who, len(colours) + 1 if first else r.colour)
             points_of.setdefault(who, []).append((at, r))
     curves = sorted(colours, key=lambda who: colours[who])
-    every = math.ceil(len(labels) / 20)     # more names than this would overlap
-    x = Axis(-0.5, len(labels) - 0.5,
-             [("" if i % every else s, i) for i, s in enumerate(labels)], " / ".join(names))
-    shift = min(0.08 if len(names) == 1 else 0.2, 0.7 / len(curves))
-    size = WIDE if sum(len(text) + 2 for text in labels) > 50 else PANEL
-    plots = []
+    y = Axis(-0.5, len(labels) - 0.5, [(s, i) for i, s in enumerate(labels.values())], "")
+    shift = 0.7 / len(curves)
+    plots: list[Plot] = []
+    zero: list[str] = []
     for key in keys:
         how = metric(key)
         series = []
         for i, who in enumerate(curves):
-            colour = colours[who]
-            points = [(labels.index(at) + (i - (len(curves) - 1) / 2) * shift,
-                       *(v * how.scale for v in (s.mean, s.mean - s.half, s.mean + s.half)))
-                      for at, r in points_of[who] if (s := r.metrics.get(key))]
-            if points:
-                if len(names) == 1:
-                    series.append(Series(who, colour, "thin", [p[:2] for p in points]))
-                series.append(Series(who, colour, "marks", points))
-        values = [v for s in series if s.style == "marks" for p in s.points for v in p[1:]]
-        if not values or (min(values) == max(values) == 0):
-            continue
-        low, high = min(values), max(values)
-        if low > 0 and high > 30 * low:
-            y = log_axis(low * 0.8, high * 1.25, how.unit)
-        elif low > 0.5 * high and how.style in ("percent", "index"):
-            top = {"percent": 100.0, "index": 1.0}[how.style]
-            pad = (max(high, top) - low) * 0.1
-            y = linear_axis(max(high, top), how.unit, min(low - pad, 0.95 * top), 3)
-        else:
-            y = linear_axis(high * 1.05, how.unit, min(0.0, low * 1.05))
-        plots.append(Plot(how.name, "", 0, f"{how.name} of each row in each variant.",
-                          size, x, y, series))
+            offset = (i - (len(curves) - 1) / 2) * shift
+            points: list[Point] = [
+                (s.mean * how.scale, at + offset, (s.mean - s.half) * how.scale,
+                 (s.mean + s.half) * how.scale)
+                for at, r in points_of[who] if (s := r.metrics.get(key))]
+            series += [Series(who, colours[who], "marks", points)] if points else []
+        means = [p[0] for s in series for p in s.points]
+        if means and min(means) == max(means) == 0:
+            zero.append(how.name)
+        elif means and len(plots) < MAX_DOTS:
+            ends = [v for s in series for p in s.points for v in p[2:]]
+            plots.append(Plot(how.name, "", 0, f"{how.name} of each row in each variant.", WIDE,
+                              value_axis(means, ends, how.unit, how.style), y, series))
     if not plots:
         return None
-    text = "One plot per metric; bars, where there are any, are the 95 % confidence interval " \
-           "over the seeds."
+    text = "A line is a variant, a point the mean over the seeds; a bar, where it is longer than " \
+           "the point, is the 95 % confidence interval."
+    same = same_everywhere(blocks)
+    text += f" All lines: {say(same)}." if same else ""
+    text += f" 0 everywhere: {', '.join(zero)}." if zero else ""
     legend = [(who, colours[who], "marks") for who in curves]
-    return Figure("variants", "Across the variants", text, legend, plots)
+    return Figure("variants", "Across the variants", text, legend, plots, True)
 
 
 def own_figures(block: Block, bins: int) -> list[Figure]:

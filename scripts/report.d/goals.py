@@ -44,7 +44,7 @@ def judge(number: int, goal: dict[str, Any], block: Block) -> Verdict:
     measured, limit = mine.mean, value * (reference.mean if reference else 1)
     against = f" against {show(key, limit)}{unit}" if other else ""
     for need in (row, other or row):
-        seeds, count = len(have[need].good + have[need].bad), have[need].metrics[key].count
+        seeds, count = len(have[need].good + have[need].bad), have[need].metrics[key].seeds
         if count < seeds:   # a seed that failed or has no value is not ignored
             return Verdict(number, "missed" if need == row else "no data", row, block.name, text,
                            measured, limit, f"{show(key, measured)}{unit}{against}, but "

@@ -17,6 +17,7 @@ from tables import failures
 from markdown import fill, page_metrics
 from plots import colour_of, DASHES, Figure, WIDE
 from figures import metric_figure, own_figures
+from dots import draw_dots
 from drawing import draw_panels
 
 # scenario, its variants, its verdicts, the requested columns
@@ -115,6 +116,15 @@ def html_figure(figure: Figure, drawings: Sequence[str], level: int) -> str:
            + f'<div class="{kind}">{"".join(panels)}</div></section>'
 
 
+def html_dots(figure: Figure, title: str) -> str:
+    """A figure of dots, which has its own legend, as a section of the page."""
+    svg = draw_dots(figure._replace(text=""), title)
+    source = "data:image/svg+xml," + quote(svg, safe=" '=/,;[]{}!$*+@~|^?-_.&")
+    return f"<section><h3>{esc(figure.heading)}</h3><p>{esc(figure.text)}</p>" \
+           f'<figure class="dots"><img alt="{esc(figure.heading)}" src="{esc(source)}"></figure>' \
+           "</section>"
+
+
 def html_figures(figures: Sequence[Figure], level: int) -> str:
     """`figures` as sections."""
     return "".join(html_figure(figure, drawings, level)
@@ -189,7 +199,7 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
     topology = str(scenario.get("topology") or "").strip("\n")
     reference = scenario.get("reference_row")
     draw = shutil.which("gnuplot") is not None
-    across = metric_figure(blocks, keys) if draw else None
+    across = metric_figure(blocks, keys)
     more = ""
     if len(everything) > len(keys):
         more = "<details><summary>All metrics</summary>" \
@@ -204,7 +214,7 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
         + '<section class="setting">' \
         + (f'<pre tabindex="0" aria-label="Topology">{esc(topology)}</pre>' if topology else "") \
         + html_params(scenario) + "</section>" \
-        + (html_figures([across], 3) if across else "") \
+        + (html_dots(across, "") if across else "") \
         + "<section><h3>Results</h3>" + html_table(blocks, keys, "Results", reference) + more \
         + "</section>" \
         + (f'<section><h3>What to see</h3><p>{esc(fill(str(scenario["conclusion"]), blocks))}</p>'

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, Sequence
 
 from series import Point
 
@@ -45,6 +45,7 @@ class Figure(NamedTuple):
     text: str
     legend: list[tuple[str, int, str]]      # label, colour, style
     plots: list[Plot]
+    dots: bool = False      # y is a list of variants, x a value: drawn by dots.py
 
 
 # shapes of points, by their numbers in gnuplot
@@ -99,6 +100,36 @@ def log_axis(low: float, high: float, name: str,
         if len(ticks) >= 4:
             break
     return Axis(low, high, [(label(t), t) for t in ticks], name, True)
+
+
+def short(value: float) -> str:
+    """`value` for a mark on an axis: 20k is 20,000."""
+    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= limit * 0.999:
+            return f"{value / (1e3 if letter == 'k' else limit):g}{letter}"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def value_axis(means: Sequence[float], ends: Sequence[float], name: str, style: str) -> Axis:
+    """An axis on which all `means` and, on a linear one, all `ends` of intervals have a place. It
+    is logarithmic where the means are far from each other; 0 is then at its foot."""
+    positive = [v for v in means if v > 0]
+    low, high = min(means), max(*means, *ends)
+    if low >= 0 and positive and max(positive) > 30 * min(positive):
+        foot = min(positive) * 0.8
+        if low > 0:
+            return log_axis(foot, high * 1.05, f"{name}, log scale".lstrip(", "), short)
+        axis = log_axis(foot / 3, high * 1.05, f"{name}, log scale".lstrip(", "), short)
+        return axis._replace(ticks=[("0", axis.low),
+                                    *(t for t in axis.ticks if t[1] >= foot * 0.999)])
+    low = min(low, *ends)
+    if low > 0.5 * high and style in ("percent", "index"):
+        top = {"percent": 100.0, "index": 1.0}[style]
+        pad = (max(high, top) - low) * 0.1
+        axis = linear_axis(max(high, top), name, min(low - pad, 0.95 * top), 3)
+    else:
+        axis = linear_axis(max(high, 0.0), name, min(0.0, low), 3)
+    return axis._replace(ticks=[(short(at), at) for _, at in axis.ticks])
 
 
 def round_log(value: float, up: bool) -> float:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Iterable, NamedTuple, NoReturn, Sequence
 
 from metrics import EXTRA, METRICS
+from words import in_words
 
 # versions that made a run: columns of results.csv, keys of scenario.json and result.json
 PROVENANCE = ("commit", "kernel", "compiler", "tools")
@@ -45,7 +46,7 @@ class Spread(NamedTuple):
     low: float
     high: float
     half: float             # the mean's 95 % confidence interval is mean ± half
-    count: int              # seeds that have a value
+    seeds: int              # those that have a value
 
 
 class Result(NamedTuple):
@@ -65,6 +66,7 @@ class Block(NamedTuple):
     variant: dict[str, Any]
     name: str
     results: list[Result]
+    words: dict[str, str]   # each setting that the variant has, in words
 
 
 def fail(status: int, message: str) -> NoReturn:
@@ -210,7 +212,8 @@ def read_results(top: Path) -> tuple[dict[str, Any], list[Block]]:
             best = next((r for r in good + mine if r.variant is not None), mine[0])
             results.append(Result(row, best.label, colours[row], best.control, best.queue, good,
                                   [r for r in mine if r.failure], spread(good)))
-        blocks.append(Block(variant, variant_name(variant), results))
+        blocks.append(Block(variant, variant_name(variant), results,
+                            in_words(variant, scenario.get("words") or {})))
     blocks.sort(key=lambda b: [order(v) for v in b.variant.values()])
     return scenario, blocks
 
@@ -245,6 +248,17 @@ def command(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
     """The command that repeats the runs."""
     text, seeds = str(scenario.get("command") or ""), len(all_seeds(blocks))
     return f"{text} --seeds {seeds}" if text.startswith("bench/run") and seeds > 1 else text
+
+
+def varied(blocks: Sequence[Block]) -> list[str]:
+    """The settings in which variants differ."""
+    return [n for n in dict.fromkeys(k for b in blocks for k in b.variant)
+            if len({str(b.variant.get(n, "")) for b in blocks}) > 1]
+
+
+def same_everywhere(blocks: Sequence[Block]) -> list[str]:
+    """The settings that all of several variants share, in words."""
+    return [words for name, words in blocks[0].words.items() if name not in varied(blocks)]
 
 
 def only_row(blocks: Sequence[Block]) -> bool:

@@ -128,7 +128,7 @@ def json_table(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequ
              "queue": r.queue, "seeds": [x.seed for x in r.good],
              "failed": [{"seed": x.seed, "reason": x.failure} for x in r.bad],
              "metrics": {k: {"mean": s.mean, "min": s.low, "max": s.high, "ci95": s.half,
-                             "seeds": s.count}
+                             "seeds": s.seeds}
                          for k in keys if (s := r.metrics.get(k))}}
             for b in blocks for r in b.results]
     data = {"name": scenario.get("name"), "title": scenario.get("title"),

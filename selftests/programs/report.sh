@@ -112,6 +112,17 @@ scenario("seeds", answer="The delay is {range delay_mean_us noisy} to {max delay
     goal("delay_mean_us", "noisy", "<=", 1.03, "no more", relative_to="even"),
     goal("delay_mean_us", "noisy", "<=", 20, "far")])
 
+for opts in ("", "rtt_target_us:100000,rtt_rounds:100,fractional:1,ewma_shift:3,rtt_limit_us:65000"):
+    for flows in (1, 8):
+        for tso in ("", 1):
+            for row in ("fast", "slow", "other"):
+                big = flows * 99999.949999 + (row == "fast")
+                put("edge", {"rate": "40mbit", "rtt": "20ms", "flows": flows, "opts": opts, "tso": tso},
+                    row, 1, {"utilisation": .99999949 - flows / 100, "drops": 0 if row == "slow" else big * flows ** 3,
+                             "settled_s": -.123456789 * flows, "filled_us": big, "jain": 1, "early_drops": 0,
+                             "queue_after_mean": 1e-7 * big, "joined_together_rtts": 12.3456749 * flows})
+scenario("edge")
+
 put("odd", {}, "fast", 1, base)
 Path("odd/runs/default/lost/1").mkdir(parents=True)
 scenario("odd")
@@ -256,7 +267,7 @@ one_row()
 	"$report" sweep --format markdown --svg sweep-svg >sweep.md &&
 		has sweep.md '^\| a \| b \| row \| Jain \|$' '^\| 2 \| 4 \| only <&> label \| 0\.740 \|$' &&
 		test "$(grep -c '^| [12] |' sweep.md)" = 6 &&
-		has sweep-svg/variants.svg 'a=1' 'a=2'
+		has sweep-svg/variants.svg '>a 1<' '>a 2<' '>b 4<'
 }
 declare_test one_row "" "one row: a table of variants, and a colour per value of the first setting"
 
@@ -483,6 +494,116 @@ up_to_date()
 	bench/run --republish dctcp-light >/dev/null && diff -r -x "*.svg" "$root/bench/results" bench/results
 }
 declare_test up_to_date "" "results: the index and a page are what --republish writes"
+
+# drawings DIR...: looks at DIR/variants.svg beside DIR/results.csv. Every mean of the table is drawn,
+# inside of its axis; every label is inside of the drawing and touches no other; 40 kB at most.
+drawings()
+{
+	python3 - "$report" "$@" <<'PY'
+import csv, re, sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1] + ".d")
+from metrics import metric
+from dots import text_width
+
+SVG, problems, drawn_all = "{http://www.w3.org/2000/svg}", [], 0
+
+def table(path):
+    """Name of each metric: number of means, and whether one is not 0."""
+    means, other = {}, set()
+    lines = list(csv.DictReader(open(path, encoding="utf-8")))
+    texts = ("row", "label", "control", "queue", "seed", "status", "commit", "kernel", "compiler",
+             "tools")
+    for line in lines:
+        where = tuple(v for k, v in line.items() if k.startswith("variant.") or k == "row")
+        for key, value in line.items():
+            if value and key not in texts and not key.startswith("variant."):
+                means.setdefault(metric(key).name, set()).add(where)
+                if float(value):
+                    other.add(metric(key).name)
+    return {name: (len(found), name in other) for name, found in means.items()}
+
+def places(path):
+    """Ends of the horizontal and vertical lines of a path: M x y H x and M x y V y."""
+    return [(float(x), float(y), letter, float(end)) for x, y, letter, end in
+            re.findall(r"M([\d.]+) ([\d.]+)([HV])([\d.]+)", path)]
+
+def box(text, anchor):
+    """Left, top, right and bottom of a text."""
+    size = float(text.get("font-size", 11))
+    width = text_width(text.text, size) * (1.12 if text.get("font-weight") == "bold" else 1)
+    left = float(text.get("x")) - width * {"start": 0, "middle": .5, "end": 1}[anchor]
+    base = float(text.get("y"))
+    return left, base - .75 * size, left + width, base + .2 * size, text.text
+
+for top in map(Path, sys.argv[2:]):
+    name, path = top.name, top / "variants.svg"
+    if path.stat().st_size > 40000:
+        problems.append(f"{name}: {path.stat().st_size} bytes")
+    root = ET.parse(path).getroot()
+    width, height = map(float, root.get("viewBox").split()[2:])
+    expected, plots = table(top / "results.csv"), {}
+    for group in root.iter(SVG + "g"):
+        title = group.find(SVG + "title")
+        if title is None:
+            continue
+        axis = [p for e in group.iter(SVG + "path") for p in places(e.get("d"))]
+        left, right = next((x, end) for x, _, way, end in axis if way == "H")
+        up, down = next((y, end) for _, y, way, end in axis if way == "V")
+        count = 0
+        for line in group.iter(SVG + "polyline"):
+            points = {tuple(map(float, p.split(","))) for p in line.get("points").split()}
+            count += len(points)
+            problems += [f"{name}: {title.text}: point {x},{y} outside of the axis"
+                         for x, y in points if not (left <= x <= right and up <= y <= down)]
+        plots[title.text] = count
+    drawn_all += sum(plots.values())
+    for title, count in plots.items():
+        if count != expected.get(title, (0,))[0]:
+            problems.append(f"{name}: {title}: {count} points, {expected.get(title, (0,))[0]} means")
+    if not plots:
+        problems.append(f"{name}: no plot")
+    boxes = []
+    for group in root.iter():
+        for text in group.findall(SVG + "text"):
+            boxes.append(box(text, group.get("text-anchor", "start")))
+    for i, a in enumerate(boxes):
+        if a[0] < 0 or a[1] < 0 or a[2] > width or a[3] > height:
+            problems.append(f"{name}: '{a[4]}' is cut")
+        for b in boxes[:i]:
+            if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]:
+                problems.append(f"{name}: '{a[4]}' and '{b[4]}' overlap")
+    most = [t for t, n in Counter(e.get("d") for e in root.iter(SVG + "path")).items() if n > 2 and len(t) > 60]
+    problems += [f"{name}: a path is there more than twice: {t[:40]}" for t in most]
+print("\n".join(problems))
+print(f"{drawn_all} points in {len(sys.argv) - 2} drawings")
+sys.exit(bool(problems) or not drawn_all)
+PY
+}
+
+# A value that is the largest of its plot and would be rounded up, 0 beside large values, long names
+drawn()
+{
+	for name in many sweep edge; do
+		"$report" --publish "pub/$name" "$name" || return
+	done
+	drawings pub/many pub/sweep pub/edge &&
+		has pub/edge/variants.svg 'All lines: 40 Mb/s, RTT 20 ms\.' '>1 flow<' '>8 flows, TSO<' \
+			'rtt_target_us=100000' '>log scale<' 'everywhere: drops in the first'
+}
+declare_test drawn "" "every mean is drawn inside of its axis, no label is cut or touches another"
+
+drawn_published()
+{
+	in_project || skip "not in the project's own tree"
+	find "$root/bench/results" -name variants.svg -printf '%h\n' | sort >dirs.txt &&
+		mapfile -t dirs <dirs.txt && [ "${#dirs[@]}" -gt 0 ] && drawings "${dirs[@]}"
+}
+declare_test drawn_published "" "the same for every published drawing, each of 40 kB at most"
 
 without_gnuplot()
 {
