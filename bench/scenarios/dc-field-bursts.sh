@@ -18,6 +18,7 @@ done
 # the causes of what is missed
 VARIANTS+=("burst=small iw=10 alpha=512 beta=256 k=600" "burst=together iw=10 alpha=1024 beta=64")
 PARAMS='{"together":"20 times every 10 ms: 8 x 500 kB at once","staggered":"the same, each at random within 4 ms","small":"20 times every 10 ms: 32 x 20 kB at once","big":"256 x 64 kB once, and a buffer of 1 MB","iw":"initial window of ldcp, packets: 10 are the stack'"'"'s, 87 the BDP; the others have 10","alpha, beta":"of ldcp, in 1/1024 packets: 512 and 256 are the defaults","k":"from how many packets on ldcp'"'"'s queue drops packets of a first RTT; 87, the BDP, if not stated","tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)"}'
+WORDS='{"burst":{"big":"256 x 64 kB","small":"32 x 20 kB","staggered":"8 x 500 kB, staggered","together":"8 x 500 kB together"}}'
 COLUMNS_SHOWN='["rpc_p50_us","rpc_p90_us","rpc_p99_us","timeouts","delay_p99_us","marks","drops"]'
 REFERENCE=dctcp
 GOALS='[
@@ -28,15 +29,13 @@ GOALS='[
 	{"metric":"rpc_p99_us","row":"hpccpp","op":"<=","value":1,"relative_to":"dctcp","variant":{"burst":"staggered"},"text":"hpccpp, staggered bursts: p99 at most dctcp'"'"'s"},
 	{"metric":"timeouts","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"hpccpp: no RTO"}]'
 ANSWER="At p99, small answers take {range rpc_p99_us dctcp burst=small} with DCTCP, {range rpc_p99_us ldcp burst=small} with LDCP and {range rpc_p99_us hpccpp burst=small} with HPCC++."
-CONCLUSION="HPCC++'s answers begin with a large W_ai, so that each gets a share while it lasts: the slowest ones
-take less time than DCTCP's. LDCP's queue is a sixth to a half of DCTCP's, and bandwidth that
-one answer leaves is used later for that: the rows with alpha 1 and beta 1/8, whose queue is longer,
-end sooner, and with beta 1/16 nearly as soon as DCTCP's: what is missed is the price of the short queue. Of small answers that start
-together, the queue drops some packets of the first RTT, which arrive an RTT later: if it drops none (k 600), p99 is
-DCTCP's. Of an initial window of the whole path, 87 packets, the queue drops most
-when many start at once; what is missing when the last packet arrives is sent again at once, so that this costs
-little. Of 256 answers each loses packets; what was lost leaves again as other packets arrive, so that nothing waits
-for a timeout. Hosts that send 64 kB at once (tso 1) change little: HPCC++ and LDCP pace."
+CONCLUSION="HPCC++'s slowest answers take less time than DCTCP's: they begin with a large W_ai, so that each gets a share while it lasts.
+1/6 to 1/2 of DCTCP's queue is what LDCP has: bandwidth that one answer leaves is used later for that. What is missed is the price of the short queue.
+alpha 1 and beta 1/8 make LDCP's queue longer and its answers end sooner; with beta 1/16 they end nearly as soon as DCTCP's.
+K 600: if the queue drops no packet of a first RTT, the p99 of small answers that start together is DCTCP's; with the default, dropped packets arrive an RTT later.
+87 packets of initial window cost little: the queue drops most of them when many start at once, and what is missing when the last packet arrives is retransmitted at once.
+256 answers each lose packets, and no answer waits for a timeout: what was lost leaves again as other packets arrive.
+Hosts that send 64 kB at once (TSO) change little: HPCC++ and LDCP pace."
 
 run_scenario()
 {

@@ -17,7 +17,8 @@ for _v in "${VARIANTS[@]}"; do
 	VARIANTS+=("$_v tso=1")
 done
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 25 Gb/s, and the receiver merges (GRO)","window":"the receiver offers bytes at most: half of the BDP, or twice the BDP","opened":"bytes is the limit until 50 ms","stopped":"the receiver does not read from 30 ms to 50 ms; unit: the window'"'"'s, bytes. 128 is that of Linux'"'"' defaults, 8192 that of net.core.rmem_max = 256 MB","mtu":"two flows have an MTU of 1500 bytes, two of 9000; ratio: the rate of these two by that of the others; thresholds: the MTU for which lowq-tc computed them","paced":"an application writes 14480 bytes every 40 us (2.9 Gb/s), beside a long flow; request: from the instant at which a write was due until it has been read","gone":"the same application, alone, has more than fits from 50 ms on; bytes: what it wrote at its very beginning, in addition","counted":"from 50 ms on: 20 ms (opened, stopped with unit 128, gone), 60 ms (paced), 80 ms (mtu), 210 ms (stopped with unit 8192); 30 ms to 60 ms (window)"}'
-COLUMNS_SHOWN='["utilisation","jain","ratio","app_gbps","rpc_p50_us","rpc_p99_us","filled_us","delay_mean_us","delay_p99_us","delay_max_us","retrans"]'
+WORDS='{"limit":{"gone":"limit goes away","mtu":"two MTUs","opened":"window opens","paced":"application at 2.9 Gb/s","stopped":"receiver stops reading","window":"window"},"bytes":"{} bytes","thresholds":"thresholds for {} bytes","unit":"unit {} bytes"}'
+COLUMNS_SHOWN='["utilisation","jain","ratio","app_gbps","rpc_p50_us","rpc_p99_us","filled_us","delay_p99_us","delay_mean_us","delay_max_us","retrans"]'
 REFERENCE=dctcp
 GOALS=
 for _r in ldcp hpccpp; do
@@ -36,25 +37,18 @@ for _r in ldcp hpccpp; do
 done
 GOALS="[${GOALS#,}]"
 ANSWER="A window of half of the BDP lets LDCP use {range utilisation ldcp limit=window bytes=58000 flows=1} of the link, HPCC++ {range utilisation hpccpp limit=window bytes=58000 flows=1} and DCTCP {range utilisation dctcp limit=window bytes=58000 flows=1}, the least where hosts send 64 kB at once. 90 % of the link are used {range filled_us ldcp limit=opened} after the window has opened with LDCP, {range filled_us hpccpp limit=opened} with HPCC++ and {range filled_us dctcp limit=opened} with DCTCP. An application that writes 2.9 Gb/s gets {range app_gbps ldcp} beside a long flow of LDCP, {range app_gbps hpccpp} and {range app_gbps dctcp}. Flows with packets of 9000 bytes get {range ratio ldcp thresholds=9000} times the rate of those with 1500 with LDCP, {range ratio hpccpp thresholds=9000} times with HPCC++ and {range ratio dctcp thresholds=9000} times with DCTCP."
-CONCLUSION="A window does not grow while a host is the limit, so that no queue waits when the limit goes away.
-Where it was never marked before, LDCP is still in slow start then (gone, 0 bytes): its window is twice what was in
-flight at its beginning, and the first RTT makes a queue of at most {range delay_max_us ldcp limit=gone bytes=0}. DCTCP's
-first packets leave as a burst, which was marked: it needs {range filled_us dctcp limit=gone bytes=0} to fill the link.
-Where 2 MB at the beginning have ended slow start (gone, 2000000 bytes), LDCP's queue is shorter than DCTCP's.
-DCTCP and LDCP add to the window by packets and reduce it by marked packets, whatever their size: of flows with the
-same number of packets in flight, those with 9000 bytes get six times the rate. With LDCP it is more, as fewer of the large packets are
-marked, 21 % against 24 %: a packet never meets itself in the queue. HPCC++ counts bytes. LDCP's queue
-is longer than DCTCP's in this mix because K_max is at least 32 packets of the device's MTU, which are 288 kB: with thresholds for
-1500 bytes it is shorter. A receiver that does not read must not offer more than its buffer holds, but it never
-takes back what it has offered, and rounds up to the window's unit. LDCP's receivers acknowledge each packet: if
-the unit is larger than a packet (stopped, 8192), the window does not shrink at all until the buffer overflows, and all that is in flight is lost;
-the flow waits for a timeout. With the unit of Linux' defaults (stopped, 128) it goes on at once: keep
-net.core.rmem_max and net.ipv4.tcp_rmem below 64 MiB, or set net.ipv4.tcp_shrink_window.
-With offloads (tso 1) data leave as bursts at 25 Gb/s, which wait before the link at 10 Gb/s: a window of half of the BDP
-has a queue then, and all controls use less of the link with it. Flows with 9000 bytes get more of the link than without
-offloads with DCTCP and HPCC++, not with LDCP. HPCC++ uses {range utilisation hpccpp limit=paced tso=1} beside the application, and {range utilisation hpccpp thresholds=1500 tso=1} in one mix of packet sizes.
-In two of five runs LDCP's application (paced, tso 1) began in the long flow's first
-burst, with 8 packets in flight instead of 40: it got less than it wrote for 17 ms, and what waited then was sent by 62 ms, which is its p99."
+CONCLUSION="No queue waits when the limit goes away: a window does not grow while a host is the limit.
+{range delay_max_us ldcp limit=gone bytes=0} is the longest wait of LDCP where it was never marked before (limit goes away, 0 bytes): it is still in slow start, and its window is twice what was in flight at its beginning.
+{range filled_us dctcp limit=gone bytes=0} is what DCTCP needs to fill the link there: its first packets leave as a burst, which was marked.
+2 MB at the beginning end slow start: LDCP's queue is then shorter than DCTCP's.
+6 times the rate goes to flows with 9000 bytes: DCTCP and LDCP add to the window by packets and reduce it by marked packets, whatever their size. HPCC++ counts bytes.
+21 % of LDCP's large packets are marked and 24 % of the small ones, as a packet never meets itself in the queue: with LDCP the factor is larger.
+288 kB is LDCP's K_max in this mix, at least 32 packets of the device's MTU: its queue is longer than DCTCP's, and shorter with thresholds for 1500 bytes.
+8192 bytes as the unit of the window, more than a packet, stop LDCP (receiver stops reading): it acknowledges each packet, the window does not shrink until the buffer overflows, all that is in flight is lost, and the flow waits for a timeout.
+128 bytes, the unit of Linux' defaults, let it go on at once: keep net.core.rmem_max and net.ipv4.tcp_rmem below 64 MiB, or set net.ipv4.tcp_shrink_window.
+With offloads (TSO) data leave as bursts at 25 Gb/s, which wait before the link at 10 Gb/s: a window of half of the BDP has a queue then, and all controls use less of the link.
+{range utilisation hpccpp limit=paced tso=1} of the link is used by HPCC++ beside the application with offloads, and {range utilisation hpccpp thresholds=1500 tso=1} in one mix of packet sizes; flows with 9000 bytes get more of the link than without offloads with DCTCP and HPCC++, not with LDCP.
+2 of 5 runs of LDCP's application with offloads began in the long flow's first burst, with 8 packets in flight instead of 40: it got less than it wrote for 17 ms, and what waited then was sent by 62 ms, which is its p99."
 
 # jumbo HOST...: MTU 9000 on these hosts' paths to r
 jumbo()

@@ -14,6 +14,7 @@ for _v in "${VARIANTS[@]}"; do
 	VARIANTS+=("$_v tso=1")
 done
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)","path":"87 packets","buffer":"default: what lowq-tc sets, 1 MB: 660 packets","stagger":"between two flows of a host: 500 us if not stated","counted":"0.2 s to 0.5 s","moving":"flows that delivered a packet in that time"}'
+WORDS='{"buffer":"buffer {}"}'
 COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","moving","jain","marks","drops"]'
 REFERENCE=dctcp
 GOALS='[
@@ -24,15 +25,11 @@ GOALS='[
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"ldcp: at least 95 % used"},
 	{"metric":"utilisation","row":"hpccpp","op":">=","value":0.9,"variant":"*","text":"hpccpp: at least 90 % used"}]'
 ANSWER="With a thousand flows packets wait {range delay_mean_us dctcp buffer=default flows=1000} with DCTCP, {range delay_mean_us ldcp buffer=default flows=1000} with LDCP and {range delay_mean_us hpccpp buffer=default flows=1000} with HPCC++."
-CONCLUSION="DCTCP's smallest window is two packets: a thousand flows keep the queue full, drop packets, and
-only {range moving dctcp flows=1000} of them move, the others wait for a timeout: fewer with a buffer of 1 MB, and with
-offloads (tso 1). LDCP and HPCC++ go below one packet per RTT: with a
-twentieth of DCTCP's queue, LDCP uses 96 % of the link and HPCC++ 98 to 99 %. With a buffer of 1 MB, and
-with 2000 flows, the first windows of HPCC++'s flows overflow the queue while 16 flows begin in each millisecond.
-It drops SYNs, too, which are sent again only after a second: such a flow has not begun when it ends, after 0.52 s.
-Where a thousand flows begin a third as fast (stagger 1500us), nothing is dropped, and all move. LDCP's flows all move.
-With offloads LDCP's queue is the same. HPCC++'s is a quarter longer with a thousand flows, and of 2000 flows {range moving hpccpp flows=2000}
-move, the fewest with offloads."
+CONCLUSION="{range moving dctcp flows=1000} of a thousand DCTCP flows move: the smallest window is two packets, the queue is full, and the others wait for a timeout. Fewer move with a buffer of 1 MB, and with offloads (TSO).
+1/20 of DCTCP's queue is enough for LDCP to use 96 % of the link and for HPCC++ to use 98 to 99 %: both go below one packet per RTT.
+16 flows that begin in each millisecond overflow the queue with HPCC++'s first windows, with a buffer of 1 MB and with 2000 flows. It drops SYNs, too, which are retransmitted after a second: such a flow has not begun when the run ends, after 0.52 s.
+Nothing is dropped where a thousand flows begin a third as fast (stagger 1500 µs), and all move. LDCP's flows all move.
+{range moving hpccpp flows=2000} of 2000 HPCC++ flows move, the fewest with offloads; its queue is a quarter longer with a thousand flows and offloads, LDCP's is the same."
 
 run_scenario()
 {

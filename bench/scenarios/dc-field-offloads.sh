@@ -13,6 +13,7 @@ VARIANTS=("rate=10gbit rtt=100us flows=2 tso=0 held=0us" "rate=10gbit rtt=100us 
 	"rate=100gbit rtt=20us flows=8 tso=0 held=0us" "rate=100gbit rtt=20us flows=8 tso=1 held=0us"
 	"rate=100gbit rtt=20us flows=2 tso=1 held=20us" "rate=100gbit rtt=20us flows=8 tso=1 held=20us")
 PARAMS='{"tso":"1: hosts segment packets of up to 64 kB in their NIC, at line rate","held":"the receiver holds packets for up to this long, and merges them (GRO)","thresholds":"what lowq-tc computes","counted":"0.1 s to 0.4 s at 10 Gb/s, 20 to 60 ms at 100 Gb/s"}'
+WORDS='{"held":"held back {}"}'
 COLUMNS_SHOWN='["utilisation","jain","delay_mean_us","delay_p99_us","marks","drops"]'
 REFERENCE=dctcp
 GOALS='[
@@ -22,11 +23,10 @@ GOALS='[
 	{"metric":"jain","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"ldcp: Jain >= 0.95"},
 	{"metric":"jain","row":"hpccpp","op":">=","value":0.95,"variant":{"flows":8},"text":"hpccpp, 8 flows: Jain >= 0.95"}]'
 ANSWER="DCTCP uses {range utilisation dctcp} of the link, LDCP {range utilisation ldcp}, HPCC++ {range utilisation hpccpp}."
-CONCLUSION="Hosts that send 64 kB at once need room in the queue: DCTCP has it in its threshold. LDCP and
-HPCC++ pace, and send an eighth of the window at once, so that the queue stays short. Receivers that
-hold packets back make all of them burst again; thresholds then grow by what is held back. HPCC++'s
-shares are even, except for eight flows at 100 Gb/s: there they depend on the seed, and where packets
-are held back for an RTT they are less even than DCTCP's. With eight flows and packets held back at 10 Gb/s dctcp_ref's shares are uneven, too."
+CONCLUSION="Hosts that send 64 kB at once (TSO) need room in the queue: DCTCP has it in its threshold.
+1/8 of the window at once is what LDCP and HPCC++ send, as they pace: their queue stays short.
+Receivers that hold packets back make all of them burst again; thresholds then grow by what is held back.
+HPCC++'s shares are even, except for eight flows at 100 Gb/s: there they depend on the seed, and where packets are held back for an RTT they are less even than DCTCP's. With eight flows and packets held back at 10 Gb/s dctcp_ref's shares are uneven, too."
 
 run_scenario()
 {

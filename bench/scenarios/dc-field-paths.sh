@@ -15,21 +15,20 @@ for _v in "${VARIANTS[@]}"; do
 	VARIANTS+=("$_v tso=1")
 done
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)","lossy":"one flow; loss percent of its packets are lost before the queue, at random; counted from 0.1 s to 1.1 s","longer":"the base RTT is 300 us from 0.1 s to 0.3 s, which is what is counted","slower":"the link has 5 Gb/s from 0.1 s to 0.2 s; counted from 0.09 s to 0.3 s","shared":"two flows of the row, and two of DCTCP in the same queue; counted from 0.1 s to 0.5 s; ratio: their rates"}'
-COLUMNS_SHOWN='["utilisation","jain","delay_p99_us","delay_max_us","drops","timeouts","ratio"]'
+WORDS='{"path":{"longer":"longer path","lossy":"random loss","shared":"shared queue","slower":"slower link"}}'
+COLUMNS_SHOWN='["utilisation","ratio","jain","delay_p99_us","delay_max_us","drops","timeouts"]'
 REFERENCE=dctcp
 GOALS='[
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.9,"variant":{"loss":0.01},"text":"ldcp: at least 90 % used with 0.01 % of loss"},
 	{"metric":"utilisation","row":"hpccpp","op":">=","value":0.9,"variant":{"path":"longer"},"text":"hpccpp: at least 90 % used while the path is longer"},
 	{"metric":"jain","row":"hpccpp","op":">=","value":0.95,"variant":{"path":"longer","flows":2},"text":"hpccpp: Jain >= 0.95 while the path is longer"}]'
 ANSWER="With 0.01 % of loss DCTCP uses {range utilisation dctcp loss=0.01} of the link, LDCP {range utilisation ldcp loss=0.01} and HPCC++ {range utilisation hpccpp loss=0.01}; on a path that has become three times as long {range utilisation dctcp path=longer}, {range utilisation ldcp path=longer} and {range utilisation hpccpp path=longer}. In a queue that they have to share LDCP gets {range ratio ldcp path=shared} times DCTCP's rate and HPCC++ {range ratio hpccpp path=shared}."
-CONCLUSION="After a loss DCTCP halves its window and grows it by a packet per RTT. So does LDCP, but sooner where
-no mark follows; HPCC++ halves it, too, but telemetry says within a few RTTs that the link is free.
-Thresholds belong to an RTT: on a path three times as long LDCP's is too low for two flows to fill the
-link. HPCC++ measures its new T. A slower link costs nobody anything. With LDCP's two profiles LDCP
-and DCTCP share a queue evenly. HPCC++ leaves all of it to DCTCP, which answers only to the marks of
-the queue: beside other TCP it needs a queue of its own (lowq-tc segregate). With offloads (tso 1) two flows of LDCP use
-{range utilisation ldcp path=longer flows=2 tso=1} of the longer path, and shares of one queue are less even, those of DCTCP beside itself, too
-(ratio {range ratio dctcp path=shared tso=1}); the rest is the same."
+CONCLUSION="1/2 of the window is left after a loss: DCTCP grows it by a packet per RTT, LDCP sooner where no mark follows, and HPCC++ learns from telemetry within a few RTTs that the link is free.
+3 times the RTT make LDCP's threshold too low for two flows to fill the link; HPCC++ measures its new T. A slower link costs nobody anything.
+{range utilisation ldcp path=longer flows=2 tso=1} of the longer path is what two LDCP flows use with offloads (TSO).
+{range ratio dctcp path=shared tso=1} is the ratio of two DCTCP flows in one queue with offloads: shares are less even there, the rest is the same as without.
+LDCP and DCTCP share a queue evenly with LDCP's two profiles.
+HPCC++ leaves all of a shared queue to DCTCP, which answers only to the queue's marks: beside other TCP it needs a queue of its own (lowq-tc segregate)."
 
 # lose: packets of h1, each by itself; netem at a host that sends 64 kB at once would lose all of it
 lose()

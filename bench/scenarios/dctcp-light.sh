@@ -8,16 +8,16 @@ TOPOLOGY='
 ROWS="dctcp dctcp_ref"
 VARIANTS=("one_in=100" "one_in=200" "one_in=400" "one_in=1000")
 PARAMS='{"rate":"10gbit","rtt":"1ms","transfer":"400 MB","alpha at start":0}'
+WORDS='{"one_in":"1 in {} marked"}'
 COLUMNS_SHOWN='["mark_fraction","alpha_mean","alpha_over_fraction"]'
 REFERENCE=dctcp
 GOALS='[
 	{"metric":"alpha_over_fraction","row":"dctcp_ref","op":">=","value":0.9,"variant":"*","text":"alpha at least 90 % of the fraction"},
 	{"metric":"alpha_over_fraction","row":"dctcp_ref","op":"<=","value":1.1,"variant":"*","text":"alpha at most 110 % of the fraction"}]'
 ANSWER="dctcp_ref's alpha is {range alpha_over_fraction dctcp_ref} of the true marked fraction; Linux's dctcp stays at {range alpha_over_fraction dctcp} of it."
-CONCLUSION="Linux's dctcp computes alpha in steps of 1/1024, so that a window with few marks is rounded to 0:
-alpha stays near 0, and the sender does not respond until marks are frequent. dctcp_ref keeps alpha
-with 30 bits and follows the fraction at every marking rate. Look at the column alpha / marked: 1 is
-right."
+CONCLUSION="1/1024 is the step in which Linux's dctcp computes alpha: a window with few marks is rounded to 0, alpha stays near 0, and the sender does not respond until marks are frequent.
+30 bits hold alpha in dctcp_ref, which follows the fraction at every marking rate.
+1 is right in the column alpha / marked."
 
 # alpha is read as a user would: ss, 2000 times a second, in mainline's units;
 # dctcp_ref's is too fine for those units, and is read from its tracepoint.

@@ -17,8 +17,8 @@ GOALS='[
 	{"metric":"qlen_mean_pkts","row":"dctcp_ref","op":"<=","value":1.1,"relative_to":"dctcp","variant":"*","text":"mean queue within 10 % of mainline, or lower"},
 	{"metric":"jain","row":"dctcp_ref","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95"}]'
 ANSWER="dctcp_ref uses {range utilisation dctcp_ref} of the link with a mean queue of {range qlen_mean_pkts dctcp_ref}; Linux's dctcp {range utilisation dctcp} with {range qlen_mean_pkts dctcp}."
-CONCLUSION="Both hold the queue just under the threshold of 65 packets, where the RED step marks. More flows
-make the queue move more (std. deviation), not longer; so do hosts that send 64 kB at once (tso 1)."
+CONCLUSION="65 packets is the threshold, where the RED step marks: both hold the queue just under it.
+8 flows make the queue move more than 2 (std. deviation), not longer; so do hosts that send 64 kB at once (TSO)."
 
 run_scenario()
 {

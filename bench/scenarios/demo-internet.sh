@@ -12,9 +12,8 @@ VARIANTS=("")
 COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","failed","marks","drops","jain"]'
 PARAMS='{"rate":"100mbit","rtt":"20ms","long flows":2,"requests":"20 kB, Poisson, 40 per second","counted":"5 s to 20 s"}'
 REFERENCE=cubic
-CONCLUSION="Over drop-tail the buffer determines how long everyone waits. DualPI2 holds CUBIC and BBR near its target
-of 15 ms with random marks and drops, and gives Prague a separate queue with a threshold of 1 ms. Prague needs
-DualPI2: over drop-tail it is as friendly as CUBIC, and its queue is as long."
+CONCLUSION="15 ms is the target at which DualPI2 holds CUBIC and BBR, with random marks and drops; over drop-tail the buffer determines how long everyone waits.
+1 ms is the threshold of the separate queue that DualPI2 gives Prague. Prague needs DualPI2: over drop-tail it is as friendly as CUBIC, and its queue is as long."
 
 run_scenario()
 {

@@ -13,8 +13,8 @@ COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p
 PARAMS='{"rate":"10gbit","rtt":"100us","long flows":2,"requests":"20 kB, Poisson, 2000 per second","counted":"0.1 s to 0.4 s"}'
 REFERENCE=cubic
 CONCLUSION="With a drop-tail queue CUBIC and BBR fill the buffer, and every packet of every flow waits in it.
-DCTCP, LDCP and HPCC++ keep the queues that they are made for nearly empty, so that requests finish several
-times sooner. LDCP and HPCC++ leave 3 to 6 % of the link unused."
+DCTCP, LDCP and HPCC++ keep the queues that they are made for nearly empty, so that requests finish several times sooner.
+3 to 6 % of the link is left unused by LDCP and HPCC++."
 
 run_scenario()
 {

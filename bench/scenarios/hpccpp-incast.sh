@@ -16,12 +16,10 @@ GOALS='[
 	{"metric":"queue_max_kb","row":"hpccpp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"*","text":"longest queue at most half of dctcp'"'"'s"},
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss with 2 MB"}]'
 ANSWER="The longest queue is {range queue_max_kb hpccpp iw=10} with an initial window of 10 packets, {range queue_max_kb hpccpp iw=4} with 4 and {range queue_max_kb hpccpp iw=3} with 3; DCTCP's is {range queue_max_kb dctcp}."
-CONCLUSION="The longest queue is what leaves before any feedback can come: the first windows of all 60 flows and
-a probe for each, 915 kB with 10 packets, 371 kB with 4, 280 kB with 3. After that HPCC++ lets nothing more
-queue. So the goal is missed with the usual initial window of 10, with which the first windows alone are
-twice the limit, and met with 4 packets or fewer: the initial window decides, not the control. The price
-of the empty queue is a completion time about a tenth longer than DCTCP's, whose queue never runs empty. With offloads (tso 1) it is the same:
-a flow's first window leaves its host as one burst at the line rate."
+CONCLUSION="915 kB wait with an initial window of 10 packets, 371 kB with 4, 280 kB with 3: the longest queue is what leaves before any feedback can come, the first windows of all 60 flows and a probe for each. After that HPCC++ lets nothing more queue.
+The goal is missed with the usual initial window of 10 packets and met with 4 or fewer: with 10 the first windows alone are twice the limit. The initial window decides, not the control.
+1/10 longer than DCTCP's is the completion time, the price of the empty queue: DCTCP's never runs empty.
+With offloads (TSO) it is the same: a flow's first window leaves its host as one burst at the line rate."
 
 run_scenario()
 {

@@ -23,15 +23,12 @@ GOALS='[
 	{"metric":"reclaimed_rtts","row":"hpccpp","op":"<=","value":10,"variant":"*","text":"reclaimed within 10 RTTs"},
 	{"metric":"jain_end","row":"hpccpp","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95 in the last 50 of 500 RTTs together (W_init / W_ai is 320)"}]'
 ANSWER="After a second flow starts, the total rate of 5 RTTs is right and the queue is short {range joined_together_rtts hpccpp} later with HPCC++, and {range joined_together_rtts dctcp} later with DCTCP."
-CONCLUSION="HPCC++ senders read the link's load from telemetry, so both adjust within a few RTTs. DCTCP learns
-one bit per packet, and keeps a queue of about K packets. stage=0 uses freed bandwidth sooner
-than stage=5, because each step may multiply the window at once.
-With N=0, the default, a new flow adds 5 % of B * T per RTT until it has its share. Shares are more even, and at
-10 Gb/s the total is 99 to 101 % of the link for some 30 RTTs, 5 % above eta*C or a little more, with a queue of a packet
-or two: RTTs in a row that are all within 5 % come late.
-Hosts with offloads (tso 1) send an eighth of the window at once, a queue of more than 5 packets when two such bursts
-meet: 5 RTTs that are right together come after 4 to 6. With N=16 shares are then less even than without offloads;
-with N=0 they are even."
+CONCLUSION="{range joined_together_rtts hpccpp} are what both HPCC++ senders need to adjust: they read the link's load from telemetry. DCTCP learns one bit per packet, and keeps a queue of about K packets.
+Stage 0 uses freed bandwidth sooner than stage 5, because each step may multiply the window at once.
+5 % of B * T per RTT is what a new flow adds with N 0, the default, until it has its share. Shares are more even.
+99 to 101 % of the link at 10 Gb/s is the total for some 30 RTTs then, 5 % above eta*C or a little more, with a queue of a packet or two: RTTs in a row that are all within 5 % come late.
+4 to 6 RTTs pass until 5 RTTs are right together where hosts have offloads (TSO): they send an eighth of the window at once, and two such bursts that meet make a queue of more than 5 packets.
+With N 16 shares are less even with offloads than without; with N 0 they are even."
 
 run_scenario()
 {

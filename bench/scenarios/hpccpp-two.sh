@@ -20,17 +20,10 @@ GOALS='[
 	{"metric":"up_together_rtts","row":"hpccpp","op":"<=","value":5,"variant":{"tso":1},"text":"follows within 5 RTTs back, 5 together"},
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss"}]'
 ANSWER="HPCC++ follows a drop of the tighter link in {range down_rtts hpccpp} and a rise in {range up_rtts hpccpp}; DCTCP needs {range up_rtts dctcp} for the rise and does not reach the rate after the drop with less than 5 packets queued."
-CONCLUSION="The tighter of the two links changes from one port to the other. HPCC++ takes the maximum of both
-links' loads, so it follows the right one. How soon it follows the drop depends on when the change falls
-between two probes, which the seed decides: 2.8 to 5.6 RTTs with each stage. The first sample after it
-shows a rate but no queue, because of two queue lengths the smaller one counts (4.2 line 5); the second one
-halves W; an RTT later that arrives, and then 40 packets have to leave, which takes another RTT at 5 Gb/s.
-How soon it follows the rise is a matter of stage: so many additive increases come before a multiplicative
-one, an RTT each, and two RTTs are for the telemetry. With 0 to 3 it is within 5 RTTs. With 5, the draft's, it
-cannot be.
-A host with offloads (tso 1) sends an eighth of its window at once, at 25 Gb/s: a queue of 4 to 8 packets for an
-instant, and one burst more or less is a tenth of what an RTT carries at 5 Gb/s. So 5 RTTs in a row of which each
-is within 5 % and without a longer queue come by chance; 5 that are so together come as soon as without offloads."
+CONCLUSION="HPCC++ takes the maximum of both links' loads, so it follows the right one when the tighter of the two changes from one port to the other.
+2.8 to 5.6 RTTs pass until it follows the drop, with each stage: it depends on when the change falls between two probes, which the seed decides. The first sample shows a rate but no queue, because of two queue lengths the smaller one counts (4.2 line 5); the second halves W; an RTT later that arrives, and then 40 packets have to leave, which takes another RTT at 5 Gb/s.
+5 RTTs are enough for the rise with stages 0 to 3, and cannot be with stage 5, the draft's: so many additive increases come before a multiplicative one, an RTT each, and two RTTs are for the telemetry.
+4 to 8 packets wait for an instant where a host has offloads (TSO): it sends an eighth of its window at once, at 25 Gb/s, and one burst more or less is a tenth of what an RTT carries at 5 Gb/s. 5 RTTs in a row that are each within 5 % come by chance then; 5 that are so together come as soon as without offloads."
 
 # retune DEV RATE: the port's shaper, and what it stamps
 retune()

@@ -26,24 +26,19 @@ VARIANTS+=("load=websearch rtt=20us stage=5 share=25" "load=websearch rtt=20us s
 # and of starts that are not at line rate
 VARIANTS+=("load=websearch rtt=20us stage=0 share=50 start=4")
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, unstamped and unmarked, and the receiver merges (GRO)","eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":"not given: W_ai follows the mean of U","start":"packets that HPCC++ begins with; if not stated, flows begin at line rate, 10 Gb/s","slowdown":"completion time / (2 RTTs, one of them the handshake'"'"'s, + size with headers / 10 Gb/s)","requests":"Poisson, a connection each, share=50: 2.39 Gb/s of payload from each of 4 hosts for 1 s, with headers 10 Gb/s; share=25: half of that, share=60: a fifth more","drawn":"the load that the seed drew, % of the two trunks"}'
-COLUMNS_SHOWN='["drawn_load","count_small","slow_p50_small","slow_p99_small","slow_p99_medium","slow_p50_large","slow_p99_large","failed"]'
+WORDS='{"load":{"hadoop":"Hadoop","websearch":"WebSearch"},"share":"load {} %","start":"first window {}"}'
+COLUMNS_SHOWN='["slow_p99_small","slow_p50_small","slow_p99_medium","slow_p99_large","drawn_load","count_small","slow_p50_large","failed"]'
 REFERENCE=dctcp
 GOALS='[
 	{"metric":"slow_p99_small","row":"hpccpp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"*","text":"p99 slowdown of flows under 100 kB at most half of dctcp'"'"'s (required with WebSearch)"}]'
 ANSWER="At p99, flows under 100 kB take {range slow_p99_small hpccpp load=websearch share=50 stage=5} times their ideal time with HPCC++ and {range slow_p99_small dctcp load=websearch share=50 stage=5} with DCTCP under WebSearch; {range slow_p99_small hpccpp load=hadoop stage=5} and {range slow_p99_small dctcp load=hadoop stage=5} under Hadoop. LDCP: {range slow_p99_small ldcp load=websearch stage=5 share=50}, {range slow_p99_small ldcp load=hadoop stage=5}."
-CONCLUSION="Short flows find nearly empty queues with HPCC++ and gain most: what the slowest of them take
-beyond their ideal time, 1, is 0.3 to 0.55 of what they take with DCTCP. The slowest of the large flows take
-longer: HPCC++ leaves 5 % of each link unused.
-What is left is not a standing queue, but other flows that start. They start at line rate: at a busy port
-that is a queue as long as the first window, at 20 us a whole RTT, at 100 us half of one, because a SYN-ACK
-offers 64 kB. Compare share=25, the same with half the load and so half the starts: at 20 us the slowest take
-1.7 instead of 2.0 times their ideal time with WebSearch, and 1.9 instead of 2.4 with Hadoop, which has twenty
-times as many small flows. To start more slowly is no way out: with a first window of 4 packets (start=4) the
-slowest take as long as with DCTCP. So half of DCTCP's time is a tie with WebSearch at 100 us and not reached
-with Hadoop. At 60 % (share=60, on defaults) it is the same: half of DCTCP's time or a tie with WebSearch, 0.58 to
-0.65 of it with Hadoop. Where hosts send 64 kB at once (tso 1), DCTCP's flows wait behind these bursts in the host,
-where nothing is marked: its slowest small flows take {range slow_p99_small dctcp tso=1} times their ideal time,
-HPCC++'s {range slow_p99_small hpccpp tso=1} and LDCP's {range slow_p99_small ldcp tso=1}, as both pace."
+CONCLUSION="0.3 to 0.55 of what the slowest short flows take with DCTCP beyond their ideal time, 1, is what they take with HPCC++: they find nearly empty queues. The slowest of the large flows take longer, as HPCC++ leaves 5 % of each link unused.
+What is left is not a standing queue, but other flows that start at line rate: at a busy port that is a queue as long as the first window, at 20 us a whole RTT, at 100 us half of one, because a SYN-ACK offers 64 kB.
+1.7 instead of 2.0 times their ideal time is what the slowest take at 20 us with WebSearch at half the load and so half the starts (load 25 %), and 1.9 instead of 2.4 with Hadoop, which has twenty times as many small flows.
+4 packets as the first window are no way out: the slowest take as long as with DCTCP.
+Half of DCTCP's time is a tie with WebSearch at 100 us and not reached with Hadoop.
+0.58 to 0.65 of DCTCP's time is reached with Hadoop at 60 % of load (on defaults), half of it or a tie with WebSearch.
+{range slow_p99_small dctcp tso=1} times their ideal time is what DCTCP's slowest small flows take where hosts send 64 kB at once (TSO), HPCC++'s {range slow_p99_small hpccpp tso=1} and LDCP's {range slow_p99_small ldcp tso=1}: DCTCP's wait behind these bursts in the host, where nothing is marked; the others pace."
 
 # port NS DEV ID: a port with the row's queue
 port()

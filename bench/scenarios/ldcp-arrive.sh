@@ -20,21 +20,18 @@ VARIANTS+=("size=125000 load=1gbit alpha=512 beta=256 iw=10" "size=125000 load=3
 	"size=125000 load=1gbit alpha=512 beta=256 tso=1 iw=10" "size=125000 load=3gbit alpha=512 beta=256 tso=1 iw=10"
 	"size=125000 load=3gbit alpha=1024 beta=128 iw=87")
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)","iw":"initial window of the answers, packets; without it 87, the BDP, with ldcp, and 10 with dctcp","load":"of the answers: Poisson, a new connection each","alpha, beta":"LDCP'"'"'s, in 1/1024 packets: the defaults, and values with which the long flow yields less","counted":"0.1 s to 0.4 s"}'
-COLUMNS_SHOWN='["long_gbps","long_drops","utilisation","qlen_mean_pkts","qlen_p99_pkts","rpc_count","rpc_p50_us","rpc_p99_us","drops","timeouts"]'
+WORDS='{"load":"{} of answers"}'
+COLUMNS_SHOWN='["long_gbps","long_drops","rpc_p99_us","utilisation","qlen_mean_pkts","qlen_p99_pkts","rpc_count","rpc_p50_us","drops","timeouts"]'
 REFERENCE=dctcp
 GOALS='[
 	{"metric":"long_drops","row":"ldcp","op":"<=","value":0,"variant":"*","text":"the long flow loses no packet"},
 	{"metric":"long_gbps","row":"ldcp","op":">=","value":0.95,"relative_to":"dctcp","variant":"*","text":"its goodput at least 95 % of that beside dctcp'"'"'s answers"}]'
 ANSWER="Beside LDCP's answers the long flow loses {range long_drops ldcp} packets, and answers take {range rpc_p99_us ldcp} at p99; beside DCTCP's it loses {range long_drops dctcp} and answers take {range rpc_p99_us dctcp}."
-CONCLUSION="Each answer fills the queue up to K for one RTT, and every packet of the long flow that is marked
-meanwhile reduces its window by beta; it regains alpha per RTT. The share that a lone long flow
-keeps follows from alpha / beta. With 2, the defaults, it keeps 0.45 to 0.85 of what it has
-beside DCTCP's answers, and at p99 those take a ninth or less of DCTCP's time. With 8 it keeps
-nearly all of it at 1 Gb/s, but the queue is longer (see ldcp-sweep). What it gives up is the price of answers that start at full
-speed: where LDCP's answers begin with 10 packets, too (iw 10), the long flow has {range long_gbps ldcp load=3gbit iw=10} beside
-3 Gb/s of them, more than DCTCP's. Where DCTCP's begin with 87 packets, too (iw 87), its long flow has {range long_gbps dctcp iw=87},
-which LDCP's with 8 reaches. With offloads (tso 1) LDCP's long flow has nearly the same goodput. DCTCP's has more, with a
-longer queue: LDCP's keeps 0.32 to 0.75 of that, and all of it where answers begin with 10 packets (iw 10)."
+CONCLUSION="0.45 to 0.85 of what it has beside DCTCP's answers is what the long flow keeps with the defaults, alpha / beta of 2, and at p99 the answers take a ninth or less of DCTCP's time: each answer fills the queue up to K for one RTT, and every packet of the long flow that is marked meanwhile reduces its window by beta; it regains alpha per RTT.
+With alpha / beta of 8 it keeps nearly all of it at 1 Gb/s, but the queue is longer (see ldcp-sweep).
+{range long_gbps ldcp load=3gbit iw=10} is what the long flow has beside 3 Gb/s of LDCP's answers that begin with 10 packets, too, more than DCTCP's: what it gives up is the price of answers that start at full speed.
+{range long_gbps dctcp iw=87} is what DCTCP's has where its answers begin with 87 packets, too, which LDCP's with 8 reaches.
+0.32 to 0.75 of DCTCP's goodput is what LDCP's long flow keeps with offloads (TSO), and all of it where answers begin with 10 packets: it has nearly the same goodput as without, DCTCP's more, with a longer queue."
 
 run_scenario()
 {

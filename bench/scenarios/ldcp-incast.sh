@@ -16,12 +16,10 @@ GOALS='[
 	{"metric":"stable_drops","row":"ldcp","op":"<=","value":0,"variant":"*","text":"no ECT packet dropped"},
 	{"metric":"rpc_p99_us","row":"ldcp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"*","text":"p99 completion at most half of dctcp'"'"'s"}]'
 ANSWER="LDCP's answers take {range rpc_p99_us ldcp} at p99, with {range timeouts ldcp} timeouts. DCTCP's take {range rpc_p99_us dctcp iw=10} with an initial window of 10 packets, and {range rpc_p99_us dctcp iw=87} with {range timeouts dctcp iw=87} timeouts with one as large as LDCP's."
-CONCLUSION="All answers together need at least 13.8 ms, so half of DCTCP's time with its usual ten packets cannot
-be reached: DCTCP's row is at that bound. LDCP takes a tenth to a seventh longer. Its
-shares are less even: half of the answers end after {range rpc_p50_us ldcp iw=10}, and the last few, from 14 ms on, do not fill the
-link, because their windows are a few packets and grow by half a packet per RTT. With an initial window as large as LDCP's, DCTCP
-has timeouts; with offloads (tso 1) it has some with ten packets, too, and LDCP none. The queue drops 94 % of LDCP's
-first RTT, as intended; the windows that repair these losses begin with the few packets that arrived."
+CONCLUSION="13.8 ms is the least that all answers together need, so that half of DCTCP's time with its usual ten packets cannot be reached: DCTCP's row is at that bound, and LDCP takes a tenth to a seventh longer.
+{range rpc_p50_us ldcp iw=10} is when half of LDCP's answers have ended: its shares are less even, and the last few, from 14 ms on, do not fill the link, because their windows are a few packets and grow by half a packet per RTT.
+DCTCP has timeouts with an initial window as large as LDCP's; with offloads (TSO) it has some with ten packets, too, and LDCP none.
+94 % of LDCP's first RTT is dropped by the queue, as intended; the windows that repair these losses begin with the few packets that arrived."
 
 run_scenario()
 {

@@ -18,11 +18,9 @@ GOALS='[
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.995,"relative_to":"dctcp","variant":"*","text":"utilisation at least that of dctcp less 0.5 %"},
 	{"metric":"jain","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95"}]'
 ANSWER="LDCP's queue deviates by {range qlen_stddev_pkts ldcp} around a mean of {range qlen_mean_pkts ldcp}; DCTCP's by {range qlen_stddev_pkts dctcp} around {range qlen_mean_pkts dctcp}."
-CONCLUSION="DCTCP cuts once per RTT and by the same factor in all flows that saw a mark, so its queue swings;
-LDCP changes the window with every ACK, so its queue is short and steady at a full link. With K = 12
-packets, the value RFC 8257 computes, DCTCP's queue is as short as LDCP's and still moves more; with
-32 flows it then loses 6 % of the link. Hosts that send 64 kB at once (tso 1) make DCTCP's queue move more;
-LDCP paces what it sends, and its queue is the same."
+CONCLUSION="DCTCP's queue swings, as it cuts once per RTT and by the same factor in all flows that saw a mark; LDCP changes the window with every ACK, so its queue is short and steady at a full link.
+12 packets as K, the value RFC 8257 computes, make DCTCP's queue as short as LDCP's; it still moves more, and with 32 flows it loses 6 % of the link.
+Hosts that send 64 kB at once (TSO) make DCTCP's queue move more; LDCP paces what it sends, and its queue is the same."
 
 run_scenario()
 {

@@ -9,16 +9,14 @@ TOPOLOGY='
 ROWS="dctcp ldcp"
 VARIANTS=("flows=1000" "flows=2000" "flows=1000 tso=1" "flows=2000 tso=1")
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 1 Gb/s, and the receiver merges (GRO)","rate":"1gbit","rtt":"100us","limit":"10000 packets","counted":"0.6 s to 1.6 s"}'
-COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_stddev_pkts","qlen_p99_pkts","delay_p99_us","marks","drops","jain"]'
+COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","jain","qlen_stddev_pkts","qlen_p99_pkts","delay_p99_us","marks","drops"]'
 REFERENCE=dctcp
 GOALS='[
 	{"metric":"qlen_mean_pkts","row":"ldcp","op":"<=","value":0.25,"relative_to":"dctcp","variant":"*","text":"mean queue at most a quarter of dctcp'"'"'s"},
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"utilisation >= 95 %"}]'
 ANSWER="With more flows than the path holds packets, LDCP's mean queue is {range qlen_mean_pkts ldcp} and DCTCP's {range qlen_mean_pkts dctcp}."
-CONCLUSION="DCTCP's smallest window is two packets, so its queue holds the packets that the path cannot: about
-1.5 per flow, and 2 where hosts have offloads (tso 1). LDCP spaces packets further apart than an RTT. The price is less fairness (Jain): the
-smallest window is a 16th of a packet, so that 2000 flows always send more than the path holds,
-and each sends 40 packets in the second that is counted."
+CONCLUSION="1.5 packets per flow is DCTCP's queue, 2 where hosts have offloads (TSO): its smallest window is two packets, so that the queue holds what the path cannot. LDCP spaces packets further apart than an RTT.
+1/16 of a packet is LDCP's smallest window, so that 2000 flows always send more than the path holds, and each sends 40 packets in the second that is counted: the price is less fairness (Jain)."
 
 run_scenario()
 {

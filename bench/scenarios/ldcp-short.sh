@@ -18,9 +18,8 @@ REFERENCE=dctcp
 GOALS='[
 	{"metric":"over_ideal","row":"ldcp","op":"<=","value":1.1,"variant":"*","text":"p50 at most 1.1 x (RTT + size / rate)"}]'
 ANSWER="LDCP's answers take {range over_ideal ldcp} times as long as the link needs; DCTCP's {range over_ideal dctcp}."
-CONCLUSION="LDCP sends one BDP at once in the first RTT. DCTCP starts with 10 packets and needs three more rounds
-for an answer of one BDP. Answers of 1 kB fit in any initial window, so there is no difference.
-With offloads (tso 1) it is the same."
+CONCLUSION="3 more rounds is what DCTCP needs for an answer of one BDP: it starts with 10 packets, LDCP sends one BDP at once in the first RTT.
+1 kB fits in any initial window, so there is no difference. With offloads (TSO) it is the same."
 
 run_scenario()
 {

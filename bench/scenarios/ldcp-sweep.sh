@@ -18,17 +18,17 @@ for _p in 10gbit,100us,2 10gbit,100us,8 10gbit,100us,32 1gbit,1ms,8 40gbit,50us,
 	VARIANTS+=("path=$_p alpha=512 beta=256 tso=1")
 done
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver merges (GRO)","path":"rate, base RTT, flows","alpha, beta":"in 1/1024 packets, as the parameters","counted":"1000 RTTs, from the 500th (1 ms: the 200th) on"}'
+WORDS='{"path":"{}, {}, {} flows"}'
 COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_stddev_pkts","qlen_p99_pkts","jain","mark_fraction","drops"]'
 GOALS='[
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.99,"variant":{"alpha":512,"beta":256},"text":"the defaults: utilisation >= 99 %"},
 	{"metric":"jain","row":"ldcp","op":">=","value":0.99,"variant":{"alpha":512,"beta":256},"text":"the defaults: Jain >= 0.99"}]'
 ANSWER="With the defaults alpha 1/2 and beta 1/4 the link is used to {range utilisation ldcp alpha=512 beta=256}, the mean queue is {range qlen_mean_pkts ldcp alpha=512 beta=256} and Jain's index {range jain ldcp alpha=512 beta=256}."
-CONCLUSION="alpha / beta sets the length of the queue: twice the ratio makes a longer queue, and twice both
-steps a less steady one. Below one packet the increase is alpha in all of these runs (the parameter
-step), so that shares are even with 32 flows, too, whose windows are a few packets. With beta above
-1/2 the queue runs empty and the link is not full. The defaults, 1/2 and 1/4, keep a queue of 7 to 15 packets;
-1 and 1/8 make it steadier and 9 to 25 packets long. dc-field-bursts and ldcp-arrive show what that is
-good for. Where hosts have offloads (tso 1), the defaults keep the same queue."
+CONCLUSION="alpha / beta sets the length of the queue: twice the ratio makes a longer queue, and twice both steps a less steady one.
+Shares are even with 32 flows, too, whose windows are a few packets: below one packet the increase is alpha in all of these runs (the parameter step).
+1/2 is the largest beta with which the link is full: above it the queue runs empty.
+7 to 15 packets is the queue of the defaults, 1/2 and 1/4; 1 and 1/8 make it steadier and 9 to 25 packets long (dc-field-bursts and ldcp-arrive show what that is good for).
+With offloads (TSO) the defaults keep the same queue."
 
 run_scenario()
 {

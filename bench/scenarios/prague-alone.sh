@@ -17,6 +17,7 @@ VARIANTS+=("rate=10mbit rtt=2ms flows=1 opts=fractional:1" "rate=10mbit rtt=2ms 
 	"rate=10mbit rtt=40ms flows=1 opts=rtt_target_us:100000,rtt_rounds:100"
 	"rate=1000mbit rtt=40ms flows=1 opts=fast_rounds:0")
 PARAMS='{"queue":"dualpi2 with the defaults of the kernel, except step (default 1 ms)","counted":"the second half of 40 s, at 1000 Mb/s of 24 s"}'
+WORDS='{"step":"step {}"}'
 COLUMNS_SHOWN='["utilisation","delay_p50_us","delay_p99_us","marks","drops","jain"]'
 GOALS='[
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":1500,"variant":"*","text":"p99 of the queueing delay <= 1.5 ms"},
@@ -25,11 +26,9 @@ GOALS='[
 	{"metric":"utilisation","row":"prague","op":">=","value":0.95,"variant":{"rtt":"40ms"},"text":"utilisation >= 95 % at 40 ms"},
 	{"metric":"drops","row":"prague","op":"<=","value":0,"variant":"*","text":"no loss"}]'
 ANSWER="Prague uses {range utilisation prague rate=100mbit} of a link of 100 Mb/s with a queueing delay of {range delay_p99_us prague rate=100mbit} at p99."
-CONCLUSION="At 100 and 1000 Mb/s packets wait for about the step threshold of 1 ms and no longer. At 10 Mb/s one
-packet takes 1.2 ms to send, and the threshold is the time of two: with less, Prague gets a tenth of
-CUBIC's rate beside it (prague-cubic). Four perfectly paced flows with random phases at 98 % load wait
-2.6 ms at p99. A threshold of 300 us, alone on the link, comes closest to 1.5 ms, and costs 2 to 5 % of
-the rate."
+CONCLUSION="1 ms, the step threshold, is how long packets wait at 100 and 1000 Mb/s, and no longer.
+1.2 ms is the time of one packet at 10 Mb/s, and the threshold is the time of two: with less, Prague gets a tenth of CUBIC's rate beside it (prague-cubic).
+2.6 ms at p99 is the wait of four perfectly paced flows with random phases at 98 % load. A threshold of 300 us, alone on the link, comes closest to 1.5 ms, and costs 2 to 5 % of the rate."
 
 run_scenario()
 {

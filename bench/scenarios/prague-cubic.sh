@@ -21,14 +21,11 @@ GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.67,"variant":"*","text":"Prague : CUBIC >= 0.67"},
 	{"metric":"ratio","row":"prague","op":"<=","value":1.5,"variant":"*","text":"Prague : CUBIC <= 1.5 (heistp/l4s-tests: 2.6)"}]'
 ANSWER="At 100 Mb/s Prague gets {range ratio prague rate=100mbit opts=} times CUBIC's rate at 2 to 80 ms, while its packets wait {range prague_p99_us prague rate=100mbit opts=} at p99 and CUBIC's {range cubic_p99_us prague rate=100mbit opts=}."
-CONCLUSION="Three things determine the shares. A Prague flow that is cut once per round settles at W = 2.7 / p
-with random marks of probability p, not at 2 / p. CUBIC's queue marks in waves of 1 to 2 s, which an
-average with the gain of 1/16 follows late (ewma_shift:3 is 1/8). When marks are absent for longer than
-usual, Prague grows faster than additively: freed capacity is used soon (prague-field-follow), but at
-1 Gb/s, where CUBIC is slow to return, Prague gets up to three times its rate. At 10 Mb/s the threshold
-is the time of two packets, so that min=1 makes no difference. At 10 Mb/s and 2 ms the smallest window
-of two packets is more than half of the link; opts=fractional:1 allows less. The rows with rtt_mode:1
-use the first of the draft's two examples."
+CONCLUSION="2.7 / p and not 2 / p is the window at which a Prague flow settles that is cut once per round, with random marks of probability p.
+1 to 2 s is the length of the waves in which CUBIC's queue marks; an average with the gain of 1/16 follows them late (ewma_shift=3 is 1/8).
+3 times CUBIC's rate is what Prague gets at most at 1 Gb/s, where CUBIC is slow to return: when marks are absent for longer than usual, Prague grows faster than additively, so that freed capacity is used soon (prague-field-follow).
+10 Mb/s makes the threshold the time of two packets, so that min 1 makes no difference; at 2 ms the smallest window of two packets is more than half of the link, and fractional=1 allows less.
+The lines with rtt_mode=1 use the first of the draft's two examples."
 
 run_scenario()
 {

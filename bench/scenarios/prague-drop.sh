@@ -14,10 +14,9 @@ PARAMS='{"rate":"100mbit, from 10 s to 12 s 20mbit","counted":"from 10 s to 11 s
 COLUMNS_SHOWN='["drop_p99_us","drop_max_us","bound_us","util_after","drops"]'
 GOALS='[{"metric":"drop_p99_us","row":"prague","op":"<=","value":25000,"variant":"*","text":"p99 of the delay in the second after the drop <= 25 ms"}]'
 ANSWER="In the second after the drop Prague's packets wait {range drop_p99_us prague rtt=2ms} at p99 with a base RTT of 2 ms and {range drop_p99_us prague rtt=40ms} with 40 ms; CUBIC's {range drop_p99_us cubic_l4s rtt=2ms} and {range drop_p99_us cubic_l4s rtt=40ms}."
-CONCLUSION="When the rate drops to a fifth, the queue gets the packets in flight and those sent until the first
-mark returns: four RTTs of delay at the new rate, the least possible. Above a base RTT of 6 ms no
-control that learns the rate from marks can meet 25 ms. CUBIC's packets wait in DualPI2's other
-queue, and longer at every RTT."
+CONCLUSION="4 RTTs of delay at the new rate are the least possible when the rate drops to a fifth: the queue gets the packets in flight and those sent until the first mark returns.
+6 ms is the base RTT above which no control that learns the rate from marks can meet 25 ms.
+CUBIC's packets wait in DualPI2's other queue, and longer at every RTT."
 
 # The rates change 10 s and 12 s after the first packet, to within microseconds.
 after_the_drop()

@@ -17,14 +17,14 @@ for _cell in "rate=10mbit rtt=30ms" "rate=40mbit rtt=20ms" "rate=100mbit rtt=50m
 	done
 done
 PARAMS='{"pie":"with ecn and its defaults","red":"ecn, min 10 ms, max 30 ms of the rate, probability 0.1","tunnel":"fq_codel, in one flow of which both are: CoDel","detect_s":"from the start until Prague took the queue for a Classic one, by its tracepoint","counted":"from 10 s to 70 s"}'
-COLUMNS_SHOWN='["ratio","first_mbps","second_mbps","utilisation","delay_p99_us","detect_s","classic_share","drops"]'
+WORDS='{"aqm":{"pie":"PIE","red":"RED","tunnel":"tunnel"},"first":"{} beside CUBIC"}'
+COLUMNS_SHOWN='["ratio","detect_s","classic_share","first_mbps","second_mbps","utilisation","delay_p99_us","drops"]'
 GOALS='[
 	{"metric":"ratio","row":"prague_classic","op":">=","value":0.5,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"Prague : CUBIC >= 0.5 with detection"},
 	{"metric":"ratio","row":"prague_classic","op":"<=","value":2,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"Prague : CUBIC <= 2 with detection"},
 	{"metric":"detect_s","row":"prague_classic","op":"<=","value":5,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"detected within 5 s"}]'
 ANSWER="With detection Prague gets {range ratio prague_classic first=prague opts=classic_fallback:1} times CUBIC's rate, without it {range ratio prague_classic first=prague opts=classic_fallback:0}, another CUBIC {range ratio prague_classic first=cubic}. Detection takes {range detect_s prague_classic opts=classic_fallback:1}."
-CONCLUSION="A Classic queue marks few packets, and means half of the window with each mark. Prague without
-detection takes a mark for the small reduction that it is with L4S, and gets nearly all of the link.
+CONCLUSION="1/2 of the window is what each mark of a Classic queue, which marks few packets, means. Prague without detection takes a mark for the small reduction that it is with L4S, and gets nearly all of the link.
 Detection is off by default all the same: see prague-field-jitter."
 
 # aqm_of NAME BPS: tc's words for it

@@ -22,14 +22,11 @@ GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.5,"variant":"*","text":"ratio >= 0.5"},
 	{"metric":"ratio","row":"prague","op":"<=","value":2,"variant":"*","text":"ratio <= 2"}]'
 ANSWER="Prague gets {range ratio prague opts= other=} times CUBIC's rate; with rtt_virt limited to 65 ms {range ratio prague opts=rtt_limit_us:65000 other=}, with a gain of 1/8 {range ratio prague opts=ewma_shift:3 other=}, with additive increase alone {range ratio prague opts=fast_rounds:0 other=}. Of two Prague flows the one with the shorter RTT gets {range ratio prague opts= other=50ms}, {range ratio prague opts= other=80ms} and {range ratio prague opts= other=100ms} times the other's rate (10 and 50 ms, 5 and 80, 20 and 100), with the limit {range ratio prague opts=rtt_limit_us:65000 other=50ms}, {range ratio prague opts=rtt_limit_us:65000 other=80ms} and {range ratio prague opts=rtt_limit_us:65000 other=100ms}."
-CONCLUSION="Beside CUBIC every cell is within a factor of two on defaults, from 500 kb/s to 1 Gb/s and 5 to
-100 ms. A limit of 65 ms for rtt_virt, the default of before, makes two Prague flows of different RTTs
-more equal, and gives Prague more than its share where the RTT is above 40 ms: the default is the
-draft's, without a limit. Additive increase alone (fast_rounds:0) shares better at 100 Mb/s and 100 ms
-and at 400 Mb/s, and equally well elsewhere, but uses freed capacity too late (prague-field-follow):
-fast increase stays on. A gain of 1/8 does a bit better than the draft's 1/16 at 20 ms and from 40 Mb/s
-on, and not elsewhere: the gain is the draft's. At 1 Mb/s and below lowq-tc sets a longer target for
-CUBIC's queue, the time of two packets: with 15 ms at 500 kb/s Prague got a hundredth of CUBIC's rate."
+CONCLUSION="A factor of 2 bounds every cell beside CUBIC on defaults, from 500 kb/s to 1 Gb/s and 5 to 100 ms.
+65 ms as the limit of rtt_virt, the default of before, make two Prague flows of different RTTs more equal, and give Prague more than its share where the RTT is above 40 ms: the default is the draft's, without a limit.
+Additive increase alone (fast_rounds=0) shares better at 100 Mb/s and 100 ms and at 400 Mb/s, and equally well elsewhere, but uses freed capacity too late (prague-field-follow): fast increase stays on.
+1/8 as the gain does a bit better than the draft's 1/16 at 20 ms and from 40 Mb/s on, and not elsewhere: the gain is the draft's.
+1/100 of CUBIC's rate is what Prague got at 500 kb/s with a target of 15 ms: at 1 Mb/s and below lowq-tc sets a longer target for CUBIC's queue, the time of two packets."
 
 run_scenario()
 {

@@ -15,6 +15,7 @@ VARIANTS=("beside=cubic rate=10mbit rtt=20ms bdp=2" "beside=cubic rate=10mbit rt
 	"beside=reno rate=10mbit rtt=20ms bdp=2" "beside=reno rate=40mbit rtt=20ms bdp="{1,4}
 	"beside=reno rate=100mbit rtt=50ms bdp=1" "beside=reno rate=100mbit rtt=30ms bdp=4")
 PARAMS='{"bdp":"the longest queue, in products of rate and base RTT","counted":"from 20 s to 100 s","early_drops":"packets dropped in the first two seconds"}'
+WORDS='{"beside":"beside {}","bdp":"queue {} BDP"}'
 COLUMNS_SHOWN='["ratio","first_mbps","second_mbps","utilisation","delay_p99_us","early_drops","drops"]'
 REFERENCE=cubic
 GOALS='[
@@ -24,12 +25,10 @@ GOALS='[
 	{"metric":"ratio","row":"prague_fifo","op":"<=","value":1.25,"relative_to":"cubic","variant":"*","text":"at most 1.25 of what CUBIC gets in its place"},
 	{"metric":"early_drops","row":"prague_fifo","op":"<=","value":2,"relative_to":"cubic","variant":"*","text":"at most twice the drops of CUBIC in its place in the first two seconds"}]'
 ANSWER="Beside CUBIC, Prague gets {range ratio prague_fifo beside=cubic} times its rate, and another CUBIC in its place {range ratio cubic beside=cubic}; beside Reno {range ratio prague_fifo beside=reno} and {range ratio cubic beside=reno}."
-CONCLUSION="Two CUBIC flows in one queue do not get the same rate in 80 seconds either: what counts is what
-another CUBIC gets in Prague's place. Beside Reno that is up to 3.2 times as much, where the window of
-Reno takes minutes to grow. Prague is not paced here, except by sch_fq: paced, it got 3.5 times CUBIC's
-rate at 100 Mb/s, 50 ms and one BDP. In the first two seconds more packets are dropped than beside two
-CUBIC flows: CUBIC ends its slow start by the spacing of ACKs, too, which pacing hides from Prague, and
-Prague by RTTs alone (RFC 9406)."
+CONCLUSION="80 seconds are not enough for two CUBIC flows in one queue to get the same rate either: what counts is what another CUBIC gets in Prague's place.
+3.2 times Reno's rate is what another CUBIC gets at most, where the window of Reno takes minutes to grow.
+3.5 times CUBIC's rate is what a paced Prague got at 100 Mb/s, 50 ms and one BDP: it is not paced here, except by sch_fq.
+In the first two seconds more packets are dropped than beside two CUBIC flows: CUBIC ends its slow start by the spacing of ACKs, too, which pacing hides from Prague, and Prague by RTTs alone (RFC 9406)."
 
 # packets MBIT MS BDP: the packets of 1514 bytes in that many BDPs
 packets_of()

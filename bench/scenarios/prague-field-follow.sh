@@ -14,6 +14,7 @@ VARIANTS=("event=leave rate=40mbit rtt=20ms" "event=leave rate=100mbit rtt=20ms"
 	"event=join rate=40mbit rtt=20ms" "event=join rate=400mbit rtt=20ms" "event=join rate=100mbit rtt=50ms"
 	"event=start rate=100mbit rtt=100ms" "event=start rate=400mbit rtt=20ms" "event=start rate=400mbit rtt=50ms")
 PARAMS='{"leave":"the second of two flows ends after 20 s","up":"the rate changes to the value in column to after 20 s","join":"a second flow starts after 20 s","start":"a flow alone, from its first packet","right":"at least 90 % of the link, on average over the half second that follows (join: 80 % of the share, over 2 s)"}'
+WORDS='{"event":{"join":"a flow joins","leave":"a flow leaves","start":"a flow starts","up":"the link gets faster"}}'
 COLUMNS_SHOWN='["settled_s","phase_p99_us","utilisation","delay_p99_us","drops"]'
 GOALS='[
 	{"metric":"settled_s","row":"prague","op":"<=","value":2,"variant":{"event":"leave","rate":"40mbit"},"text":"90 % of the link within 2 s after a flow has left, 40 Mb/s"},
@@ -22,11 +23,9 @@ GOALS='[
 	{"metric":"settled_s","row":"prague","op":"<=","value":3,"variant":{"event":"up"},"text":"90 % of the new rate within 3 s"},
 	{"metric":"phase_p99_us","row":"prague","op":"<=","value":5000,"variant":"*","text":"p99 delay meanwhile <= 5 ms"}]'
 ANSWER="After a flow has left, Prague uses 90 % of the link in {range settled_s prague event=leave}; after the link has got faster in {range settled_s prague event=up}. A new flow has its share after {range settled_s prague event=join}."
-CONCLUSION="Prague remembers how many rounds pass without a mark. When a silence lasts a quarter longer than
-any of the latest 17 to 34 seconds, capacity has become free, and the increase doubles with each
-round. A new flow (join) waits until marks have slowed the other one down, and grows additively. The
-delay of a flow that starts alone (start) is that of slow start: packets sent before the first mark
-returns."
+CONCLUSION="1/4 longer than any silence of the latest 17 to 34 seconds is when Prague takes capacity for free: it remembers how many rounds pass without a mark, and the increase then doubles with each round.
+A new flow (join) waits until marks have slowed the other one down, and grows additively.
+The delay of a flow that starts alone (start) is that of slow start: packets sent before the first mark returns."
 
 # settled RATE BINS [FLOW]: seconds after $event_at until the mean rate of the BINS (10 ms) that follow is
 # RATE bits per second

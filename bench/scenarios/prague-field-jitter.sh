@@ -20,16 +20,14 @@ for _path in still jitter5 slots thinned; do
 done
 VARIANTS+=("rate=40mbit rtt=20ms path=upload" "rate=40mbit rtt=20ms path=upload beside=cubic")
 PARAMS='{"jitterN":"ACKs are delayed by up to N ms more or less, each at random","slots":"ACKs arrive in bursts, one every 4 ms","thinned":"ACKs have 1/100 of the rate, with cake and its ACK filter","upload":"ACKs have 1/10 of the rate, in a drop-tail queue of 100 ms in which r uploads with CUBIC","classic_fallback":"1","counted":"from 5 s to 40 s"}'
+WORDS='{"beside":"beside {}","path":{"jitter2":"jitter 2 ms","jitter5":"jitter 5 ms","jitter10":"jitter 10 ms","slots":"bursts of ACKs","still":"still path","thinned":"ACKs thinned","upload":"upload"}}'
 COLUMNS_SHOWN='["classic_share","utilisation","delay_p99_us","ratio"]'
 GOALS='[
 	{"metric":"classic_share","row":"prague","op":"<=","value":0.01,"variant":"*","text":"at most 1 % of the time in classic mode"}]'
 ANSWER="Prague takes the queue for a Classic one during {range classic_share prague path=still} of the time on still paths, {range classic_share prague path=jitter10} with 10 ms of jitter, {range classic_share prague path=slots} with bursts and {range classic_share prague path=upload} beside an upload that fills the way back."
-CONCLUSION="What counts is the shortest RTT of a period with marks, not the mean: a Classic queue is never empty
-while it marks, and on a path with jitter some packet of each period is fast. A queue on the way back
-that never empties (upload, and thinned beside CUBIC, where ACKs themselves fill their link) cannot
-be told from one on the way there by the RTT. That is why detection is off unless classic_fallback=1.
-Where ACKs have 1/100 of the rate, cake marks them instead of thinning them, because Accurate ECN's
-ACKs are ECT; so it does with CUBIC and Accurate ECN (prague-field-links)."
+CONCLUSION="The shortest RTT of a period with marks counts, not the mean: a Classic queue is never empty while it marks, and on a path with jitter some packet of each period is fast.
+A queue on the way back that never empties (upload, and thinned beside CUBIC, where ACKs themselves fill their link) cannot be told from one on the way there by the RTT: that is why detection is off unless classic_fallback=1.
+1/100 of the rate for ACKs makes cake mark them instead of thinning them, because Accurate ECN's ACKs are ECT; so it does with CUBIC and Accurate ECN (prague-field-links)."
 
 # vary PATH RTT: makes the way of ACKs from r to h1
 vary()

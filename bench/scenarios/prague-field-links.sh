@@ -14,6 +14,7 @@ VARIANTS=("link=steady rate="{500kbit,1mbit,4mbit,10mbit,50mbit} "link=steady ra
 	"link=two-way rate=50mbit share=10" "link=jitter rate=50mbit" "link=reorder rate=50mbit"
 	"link=loss rate=50mbit percent="{0.01,0.1,1})
 PARAMS='{"wifi, lte":"each every ms the rate is drawn again between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have 1/share of the rate, and an ACK filter (cake)","ecn":"net.ipv4.tcp_ecn=3 on both hosts: Accurate ECN for CUBIC and BBR, too","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
+WORDS='{"link":{"asymmetric":"few ACKs","jitter":"jitter","loss":"random loss","lte":"LTE","reorder":"reordering","slots":"bursts of ACKs","steady":"steady","two-way":"upload","wifi":"Wi-Fi"},"share":"ACKs 1/{}","percent":"{} %","every":"new rate each {} ms"}'
 COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","drops","retrans"]'
 REFERENCE=cubic_l4s
 GOALS='[
@@ -22,17 +23,11 @@ GOALS='[
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":7056,"variant":{"link":"steady","rate":"4mbit"},"text":"the same at 4 Mb/s"},
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":3423,"variant":{"link":"steady","rate":"10mbit"},"text":"the same at 10 Mb/s"}]'
 ANSWER="Prague uses {range utilisation prague link=wifi} of a link like Wi-Fi, {range utilisation prague link=lte} of one like LTE and {range utilisation prague link=loss} with random loss, and packets wait {range delay_p99_us prague link=wifi} and {range delay_p99_us prague link=lte} at p99; CUBIC uses {range utilisation cubic_l4s link=wifi}, {range utilisation cubic_l4s link=lte} and {range utilisation cubic_l4s link=loss}."
-CONCLUSION="Where the rate is drawn again every 4 to 100 ms, each drop makes a queue that no control can see
-sooner than a round later. Prague keeps it to milliseconds, with less of the link used: CUBIC and BBR
-keep more in the queue, so that it is not empty when the rate rises, and their packets wait several
-times as long. Random losses leave CUBIC and Prague alike, with no queue and a part of the link, by
-chance more or less of it; BBR does not respond to them. Jitter, reordering, bursts of ACKs and an
-upload that shares a way back of a tenth cost Prague little. With a hundredth of the rate for ACKs,
-connections with Accurate ECN use less than half of the link, whichever control sends (ecn=3): cake's
-filter drops no ACK with a flag or an option that it does not know, such as Accurate ECN's. At 10 Mb/s
-and below the step is the time of two packets. The window grows by whole packets, and its mark is
-heard a round later, so that a third and fourth packet wait: more than the goal, nearly as much as
-with CUBIC up to 1 Mb/s, a quarter of it at 4 and a sixth at 10."
+CONCLUSION="4 to 100 ms are between two rates that are drawn, and each drop makes a queue that no control can see sooner than a round later. Prague keeps it to milliseconds, with less of the link used; CUBIC and BBR keep more in the queue, so that it is not empty when the rate rises, and their packets wait several times as long.
+Random losses leave CUBIC and Prague alike, with no queue and a part of the link, by chance more or less of it; BBR does not respond to them.
+Jitter, reordering, bursts of ACKs and an upload that shares a way back of a tenth cost Prague little.
+1/100 of the rate for ACKs leaves connections with Accurate ECN less than half of the link, whichever control sends (ecn 3): cake's filter drops no ACK with a flag or an option that it does not know, such as Accurate ECN's.
+A third and a fourth packet wait at 10 Mb/s and below, more than the goal: the step is the time of two packets, the window grows by whole packets, and its mark is heard a round later. That is nearly as much as with CUBIC up to 1 Mb/s, a quarter of it at 4 and a sixth at 10."
 
 # draw SECONDS: changes the rate for so long, and leaves the bits that it could carry from 5 s on in
 # $TMP/bits

@@ -12,13 +12,14 @@ VARIANTS=("rtt=10ms limit=84 first=prague" "rtt=40ms limit=333 first=prague"
 	"rtt=40ms limit=333 first=prague opts=loss_cubic:0"
 	"rtt=10ms limit=84 first=reno" "rtt=40ms limit=333 first=reno")
 PARAMS='{"rate":"100mbit","queue":"pfifo, limit packets","counted":"from 20 s to 80 s"}'
+WORDS='{"limit":"queue {} packets","first":"{}"}'
 COLUMNS_SHOWN='["ratio","first_mbps","cubic_mbps","utilisation","delay_p99_us","drops"]'
 GOALS='[
 	{"metric":"ratio","row":"prague_fifo","op":">=","value":0.5,"variant":{"first":"prague"},"text":"Prague : CUBIC >= 0.5"},
 	{"metric":"ratio","row":"prague_fifo","op":"<=","value":2,"variant":{"first":"prague"},"text":"Prague : CUBIC <= 2"}]'
 ANSWER="Prague gets {range ratio prague_fifo first=prague opts=} times CUBIC's rate, Linux's Reno {range ratio prague_fifo first=reno}."
-CONCLUSION="By default, Prague reacts to a loss like CUBIC. With loss_cubic:0 it reacts like Reno and gets less at
-40 ms, where CUBIC has left its Reno-friendly range. Linux's own Reno gets less there, too."
+CONCLUSION="By default, Prague reacts to a loss like CUBIC.
+40 ms is where it gets less with loss_cubic=0, with which it reacts like Reno: CUBIC has left its Reno-friendly range there. Linux's own Reno gets less there, too."
 
 run_scenario()
 {

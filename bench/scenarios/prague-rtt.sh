@@ -14,9 +14,8 @@ GOALS='[
 	{"metric":"ratio","row":"prague","op":"<=","value":1.3,"variant":{"other":"20ms"},"text":"10 ms : 20 ms <= 1.3 (heistp/l4s-tests: 1.9)"},
 	{"metric":"ratio","row":"prague","op":"<=","value":3,"variant":{"other":"80ms"},"text":"10 ms : 80 ms <= 3 (heistp/l4s-tests: 29 at 160 ms)"}]'
 ANSWER="The flow with 10 ms gets {range ratio prague other=20ms opts=} times the rate of one with 20 ms, and {range ratio prague other=80ms opts=} times that of one with 80 ms."
-CONCLUSION="A step threshold marks all flows in the same rounds, so shares follow about the square of rtt_virt
-(section 3.4 of the draft warns of this). Of the default, srtt + 25 ms, 10 and 80 ms keep a factor of 3;
-rtt_limit_us:65000 limits it, at the cost of CUBIC at long RTTs (prague-field-cubic)."
+CONCLUSION="Shares follow about the square of rtt_virt, as a step threshold marks all flows in the same rounds (section 3.4 of the draft warns of this).
+A factor of 3 is what 10 and 80 ms keep of the default, srtt + 25 ms; rtt_limit_us=65000 limits it, at the cost of CUBIC at long RTTs (prague-field-cubic)."
 
 run_scenario()
 {

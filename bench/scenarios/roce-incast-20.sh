@@ -18,6 +18,7 @@ TOPOLOGY='
 ROWS="rxe roce_rcm roce_ldcp"
 VARIANTS=("marked=1% increase=full" "marked=1% increase=small" "marked=10% increase=full" "marked=10% increase=small")
 PARAMS='{"MTU of RoCE":1024,"messages in flight":4,"queue":"lowq-tc roce --min 5000b --max 200000b --limit 4000000b","counted":"100 to 130 ms","DCQCN":"full: the paper'"'"'s (R_AI 40 Mb/s, T 55 us); small: R_AI 5 Mb/s, T 300 us","queue_at_rest":"bytes, the queue at DCQCN'"'"'s fixed point by the formula in the scenario; none: beyond K_max","LDCP":"a CNP per mark, beta 1, RTT 100 us; full: alpha 1/4; small: alpha 1/32"}'
+WORDS='{"marked":"at most {} marked","increase":"{} increase"}'
 COLUMNS_SHOWN='["utilisation","queue_at_rest","queue_p90_bytes","delay_p99_us","marks","drops","jain"]'
 REFERENCE=rxe
 GOALS='[
@@ -25,11 +26,9 @@ GOALS='[
 	{"metric":"utilisation","row":"roce_rcm","op":">=","value":0.9,"variant":"*","text":"utilisation >= 90 %"},
 	{"metric":"jain","row":"roce_rcm","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95"}]'
 ANSWER="With the paper's constants and 1 % of marks the queue's p90 is {range queue_p90_bytes roce_rcm marked=1% increase=full}; with marks up to 10 % it is {range queue_p90_bytes roce_rcm marked=10% increase=full}."
-CONCLUSION="DCQCN's fixed point is the queue at which RED marks as often as the rates' increase requires. With 20
-senders and R_AI = 40 Mb/s that takes 2.1 % of marks. RED up to 1 % has no such point below K_max: all
-senders are cut together and recover together. RED up to 10 %, or a smaller increase, has one. With
-the small increase the 30 ms that are counted are too short for equal shares: Jain's index is {range jain roce_rcm increase=small}
-although the queue's goal is met."
+CONCLUSION="2.1 % of marks is what 20 senders and R_AI = 40 Mb/s need at DCQCN's fixed point, the queue at which RED marks as often as the rates' increase requires.
+1 % of marks has no such point below K_max: all senders are cut together and recover together. RED up to 10 %, or a smaller increase, has one.
+{range jain roce_rcm increase=small} is Jain's index with the small increase: the 30 ms that are counted are too short for equal shares, although the queue's goal is met."
 
 run_scenario()
 {

@@ -9,7 +9,8 @@ TOPOLOGY='
 ROWS="rxe roce_rcm roce_ldcp"
 VARIANTS=("op=send rate=1gbit" "op=read rate=1gbit" "op=send rate=10gbit" "op=read rate=10gbit" "op=send rate=10gbit lost=half")
 PARAMS='{"MTU of RoCE":1024,"messages in flight":4,"queue":"lowq-tc roce --limit 400000b","counted":"from 2 ms on; 1 Gb/s: 400 ms, 10 Gb/s: 60 ms","DCQCN":"defaults at 10 Gb/s; at 1 Gb/s T = K = 500 us, one CNP per 400 us, R_AI 5 and R_HAI 10 Mb/s, g = 1/16","LDCP":"a CNP per mark, beta 1; RTT 400 us and alpha 1/4 at 1 Gb/s, 100 us and 3/4 at 10 Gb/s"}'
-COLUMNS_SHOWN='["utilisation","goodput_mbps","qlen_p99_over_kmax","delay_p99_us","marks","drops","jain","go_back_n"]'
+WORDS='{"op":{"read":"READ","send":"SEND"},"lost":{"half":"half of the CNPs lost"}}'
+COLUMNS_SHOWN='["utilisation","drops","qlen_p99_over_kmax","goodput_mbps","delay_p99_us","marks","jain","go_back_n"]'
 REFERENCE=rxe
 GOALS=$(jq -n '[("roce_rcm", "roce_ldcp") as $row |
 	{metric: "drops", op: "<=", value: 0, text: "no drop after 2 ms"},
@@ -18,10 +19,9 @@ GOALS=$(jq -n '[("roce_rcm", "roce_ldcp") as $row |
 	{metric: "qlen_p99_over_kmax", op: "<=", value: 1.2, text: "queue p99 <= K_max + 20 %"} |
 	. + {row: $row, variant: "*"}]')
 ANSWER="roce_rcm with DCQCN drops {range drops roce_rcm} packets and uses {range utilisation roce_rcm} of the link; soft-RoCE alone drops {range drops rxe}."
-CONCLUSION="Soft-RoCE sends as fast as it can and goes back N packets after each loss, which costs READs most of
-their goodput. DCQCN and LDCP keep the queue at or below K_max without a loss. LDCP leaves about 9 %
-of a 10 Gb/s link unused, because its RTT is a fixed parameter here. If half of the CNPs are lost, the
-queue is longer, but no packet is dropped."
+CONCLUSION="Soft-RoCE sends as fast as it can and goes back N packets after each loss, which costs READs most of their goodput. DCQCN and LDCP keep the queue at or below K_max without a loss.
+9 % or so of a 10 Gb/s link is left unused by LDCP, because its RTT is a fixed parameter here.
+If half of the CNPs are lost, the queue is longer, but no packet is dropped."
 
 run_scenario()
 {

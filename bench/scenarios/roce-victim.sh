@@ -10,15 +10,14 @@ TOPOLOGY='
 ROWS="rxe roce_rcm roce_ldcp"
 VARIANTS=("with=nothing" "with=f")
 PARAMS='{"MTU of RoCE":1024,"counted":"payload received in 100 ms","solo share":"9 of 10 Gb/s, when f -> g has its 1 Gb/s"}'
+WORDS='{"with":{"f":"beside f -> g","nothing":"alone"}}'
 COLUMNS_SHOWN='["victim_mbps","congested_mbps","victim_share"]'
 REFERENCE=rxe
 GOALS=$(jq -n '[("roce_rcm", "roce_ldcp") as $row | {metric: "victim_share", row: $row, op: ">=", value: 0.9,
 	variant: "*", text: "the victim gets >= 90 % of its solo share"}]')
 ANSWER="Beside f -> g, the victim gets {range victim_share rxe with=f} of its share with soft-RoCE alone, {range victim_share roce_rcm with=f} with DCQCN and {range victim_share roce_ldcp with=f} with LDCP."
-CONCLUSION="Without congestion management f fills the shared link with packets that are dropped behind it, and x
--> y starves. roce_rcm slows f to the rate of g's link, so that x -> y keeps its share. With LDCP x
-regains alpha per RTT after the marks of f's first packets: with alpha 3/4 it has 91 % of its share,
-with 1/4 it had 77 % over the 100 ms."
+CONCLUSION="x -> y starves without congestion management: f fills the shared link with packets that are dropped behind it. roce_rcm slows f to the rate of g's link, so that x -> y keeps its share.
+91 % of its share is what x has with LDCP's alpha 3/4: it regains alpha per RTT after the marks of f's first packets. With 1/4 it had 77 % over the 100 ms."
 
 # queue SWITCH DEV RATE
 queue()
