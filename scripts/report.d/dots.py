@@ -59,6 +59,19 @@ def wrap(text: str, width: float, size: float = FONT) -> list[str]:
     return lines or [""]
 
 
+def wrap_name(name: str) -> list[str]:
+    """A variant's name in lines of at most LABEL px, broken between settings if possible."""
+    lines: list[str] = []
+    for part in name.split(", "):
+        if lines and text_width(f"{lines[-1]}, {part}") <= LABEL:
+            lines[-1] += f", {part}"
+        else:
+            if lines:
+                lines[-1] += ","
+            lines += wrap(part, LABEL)
+    return lines
+
+
 def px(value: float) -> str:
     """A coordinate with at most one decimal."""
     return f"{value:.1f}".removesuffix(".0").replace("-0.", "-.") or "0"
@@ -183,7 +196,7 @@ def band(plots: Sequence[Plot], lines: Sequence[Sequence[str]], left: float,
 def draw_dots(figure: Figure, title: str) -> str:
     """The drawing."""
     names = [name for name, _ in figure.plots[0].y.ticks]
-    lines = [wrap(name, LABEL) for name in names]
+    lines = [wrap_name(name) for name in names]
     left = PAD + 4 + max(text_width(part) for parts in lines for part in parts)
     most = max(1, int((WIDTH - PAD - left) // CELL))
     bands = math.ceil(len(figure.plots) / most)

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from typing import Any, Callable, NamedTuple, Sequence
+from pathlib import Path
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from metrics import metric, rough, show
-from results import Block, fail, variant_name
+from results import Block, fail, read_text, variant_name
 
 
 class Verdict(NamedTuple):
@@ -87,6 +90,53 @@ def judge_all(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[Verdict
                                     goal.get("text") or goal["metric"], None, None,
                                     "no such variant was run"))
     return verdicts
+
+
+# scenario, row and text of a goal: in how many variants it is met, not met (missed or no data), and
+# judged; the rest are ties
+Tally = dict[tuple[str, str, str], tuple[int, int, int]]
+
+
+def tally(name: str, verdicts: Sequence[Verdict]) -> Tally:
+    """The goals of scenario `name`, counted over its variants."""
+    found: Tally = {}
+    for v in verdicts:
+        met, unmet, count = found.get((name, v.row, v.text), (0, 0, 0))
+        found[name, v.row, v.text] = (met + (v.state == "met"),
+                                      unmet + (v.state in ("missed", "no data")), count + 1)
+    return found
+
+
+def read_tallies(path: Path) -> dict[str, Tally]:
+    """The tallies in goals.csv, by version, oldest first."""
+    versions: dict[str, Tally] = {}
+    if path.exists():
+        for line in csv.DictReader(io.StringIO(read_text(path))):
+            try:
+                versions.setdefault(line["version"], {})[
+                    line["scenario"], line["row"], line["goal"]] = \
+                    int(line["met"]), int(line["unmet"]), int(line["of"])
+            except (KeyError, TypeError, ValueError):
+                fail(1, f"{path}: no version, scenario, row, goal, met, unmet and of in a line")
+    return versions
+
+
+def tallies_csv(versions: Mapping[str, Tally]) -> str:
+    """What read_tallies() reads."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(["version", "scenario", "row", "goal", "met", "unmet", "of"])
+    for version, found in versions.items():
+        table.writerows([version, *key, *counts] for key, counts in found.items())
+    return out.getvalue()
+
+
+def worse(now: Tally, before: Tally) -> list[tuple[str, str]]:
+    """Goals that are met in fewer variants than before and not met in more, each with its scenario
+    and a sentence. A goal or a variant that is new or has gone, and a tie, make nothing worse."""
+    return [(key[0], f"{key[2]} ({key[1]}): {met} of {count}, before {then[0]} of {then[2]}")
+            for key, (met, unmet, count) in now.items()
+            if (then := before.get(key)) and met < then[0] and unmet > then[1]]
 
 
 def counted(verdicts: Sequence[Verdict]) -> str:

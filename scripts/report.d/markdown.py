@@ -9,9 +9,13 @@ from typing import Any, Iterable, Sequence
 
 from metrics import EXTRA, metric, show
 from results import (
-    all_metrics, all_seeds, Block, command, fail, main_metrics, provenance, read_text, Result)
-from goals import counted, Verdict
+    all_metrics, all_seeds, Block, command, fail, main_metrics, only_row, provenance, read_text,
+    Result, same_everywhere, varied)
+from goals import counted, Tally, Verdict, worse
 from tables import failures, shown
+from words import say
+
+MAX_COLUMNS = 7             # of a page's table
 
 # the index's sections, by the first word of a scenario's name
 SECTIONS = {"dctcp": "DCTCP", "prague": "Prague", "ldcp": "LDCP", "hpccpp": "HPCC++",
@@ -41,33 +45,90 @@ def fill(text: str, blocks: Sequence[Block]) -> str:
     return re.sub(r"\{((?:min|max|range) [^{}]+)\}", value, text)
 
 
+def findings(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[str]:
+    """The scenario's conclusion: each of its lines is a finding."""
+    return [fill(" ".join(text.split()), blocks)
+            for text in str(scenario.get("conclusion") or "").splitlines() if text.strip()]
+
+
 def goal_cell(block: Block, result: Result, verdicts: Sequence[Verdict]) -> str:
     """The goals of one row in one variant: each that was not met, with its numbers."""
     mine = [v for v in verdicts if v.row == result.row and v.variant == block.name]
     if not mine:
         return ""
-    unmet = [f"**{v.state}**: {v.text} ({v.detail})" for v in mine if v.state != "met"]
+    unmet = [f"{v.state}: {v.text} ({v.detail})" for v in mine if v.state != "met"]
     return "; ".join(unmet) or "met"
 
 
-def results_table(blocks: Sequence[Block], verdicts: Sequence[Verdict],
-                  keys: Sequence[str]) -> list[str]:
-    """One table of all variants and rows; the last column names the goals that a row missed."""
-    names = list(dict.fromkeys(k for b in blocks for k in b.variant))
+def results_table(blocks: Sequence[Block], verdicts: Sequence[Verdict], keys: Sequence[str],
+                  hidden: Sequence[str] = (), rows: bool = True) -> list[str]:
+    """One table of all variants and rows; the last column names the goals that a row missed.
+    Without the settings in `hidden`, and without the rows' column if not `rows`."""
+    named = any(set(b.words) - set(hidden) for b in blocks)
     judged = any(goal_cell(b, r, verdicts) for b in blocks for r in b.results)
     heads = [f"{metric(k).name} ({metric(k).unit})" if metric(k).unit else metric(k).name
              for k in keys]
-    out = [line([*names, "row", *heads, *(["goals"] if judged else [])]),
-           "|" + "---|" * (len(names) + 1) + "---:|" * len(keys) + "---|" * judged]
+    first = ["variant"] * named + ["row"] * rows
+    out = [line([*first, *heads, *(["goals"] if judged else [])]),
+           "|" + "---|" * len(first) + "---:|" * len(keys) + "---|" * judged]
     for block in blocks:
-        start = [str(block.variant.get(n, "–")) for n in names]
+        words = say(text for name, text in block.words.items() if name not in hidden)
         for r in block.results:
+            start = [words] * named + [r.label] * rows
             cells = ["–" if (s := r.metrics.get(k)) is None else shown(k, s) for k in keys]
             if r.good:
-                out.append(line([*start, r.label, *cells,
+                out.append(line([*start, *cells,
                                  *([goal_cell(block, r, verdicts)] if judged else [])]))
-            out += [line([*start, r.label, text, *[""] * (len(keys) - 1 + judged)])
+            out += [line([*start, text, *[""] * (len(keys) - 1 + judged)])
                     for text in failures(r)]
+    return out
+
+
+def split(blocks: Sequence[Block], keys: Sequence[str], room: int) -> list[list[Block]]:
+    """`blocks` by the setting that varies first, if there are more than `room` metrics and some
+    of them belong to a part of these groups; all in one group otherwise."""
+    names = varied(blocks)
+    groups: dict[str, list[Block]] = {}
+    for block in blocks:
+        groups.setdefault(str(block.variant.get(names[0], "")) if names else "", []).append(block)
+    have = [{k for b in group for r in b.results for k in keys if k in r.metrics}
+            for group in groups.values()]
+    apart = any(k in h for h in have for k in keys if not all(k in x for x in have))
+    return list(groups.values()) if apart and len(set.union(*have)) > room else [list(blocks)]
+
+
+def page_tables(blocks: Sequence[Block], verdicts: Sequence[Verdict],
+                keys: Sequence[str]) -> list[str]:
+    """The tables of a page, with MAX_COLUMNS columns at most: the first metrics of `keys` that a
+    table has and that are not the same in all of its lines."""
+    rows = not only_row(blocks)
+    same = [n for b in blocks[:1] for n in b.words if len(blocks) > 1 and n not in varied(blocks)]
+    judged = bool(verdicts)
+    room = MAX_COLUMNS - (len(blocks) > 1) - rows - judged
+    groups = split(blocks, keys, room)
+    out = []
+    if not rows:
+        out += [f"All lines: {blocks[0].results[0].label}.", ""]
+    for group in groups:
+        hidden = list(same)
+        if len(groups) > 1:
+            name = varied(blocks)[0]
+            hidden.append(name)
+            out += [f"### {group[0].words.get(name, name)}", ""]
+        results = [r for b in group for r in b.results if r.good]
+        values = {k: {show(k, r.metrics[k].mean) if k in r.metrics else "–" for r in results}
+                  for k in keys}
+        kept = [k for k in keys if len(values[k]) > 1] or list(keys[:1])
+        out += [*results_table(group, verdicts, kept[:room], hidden, rows), ""]
+        fixed = [f"{metric(k).name} {next(iter(values[k]))} {metric(k).unit}".rstrip()
+                 for k in keys if k not in kept and values[k] != {"–"}]
+        if fixed:
+            out += [f"In every line: {'; '.join(fixed)}.", ""]
+        if kept[room:]:
+            names = "; ".join(metric(k).name for k in kept[room:])
+            out += [f"Not in this table, but in [results.csv](results.csv): {names}.", ""]
+    if same:
+        out += [f"All variants: {say(same_everywhere(blocks))}.", ""]
     return out
 
 
@@ -113,14 +174,14 @@ def scenario_page(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: S
         out += ["```sh", command(scenario, blocks), "```", ""]
     if plot:
         out += [f"![{scenario.get('title') or name}: each metric in each variant]({plot})", ""]
-    out += ["## Numbers", "", *results_table(blocks, verdicts, keys), "",
+    out += ["## Numbers", "", *page_tables(blocks, verdicts, keys),
             *(f"- *{metric(k).name}*: {metric(k).what}." for k in keys if metric(k).what), ""]
     if len(all_seeds(blocks)) > 1:
         out += ["Values are means over the seeds ± half of the 95 % confidence interval "
                 "(Student's t). A limit inside the interval is a tie: no difference.", ""]
     if scenario.get("conclusion"):
-        out += ["## What to see", "", fill(" ".join(str(scenario["conclusion"]).split()), blocks),
-                ""]
+        out += ["## What to see", "",
+                *(f"- {finding}" for finding in findings(scenario, blocks)), ""]
     if verdicts:
         out += ["## Goals", "", *goals_table(verdicts), ""]
     out += ["## How it was made", "", *made_by(scenario, blocks),
@@ -147,23 +208,35 @@ def other_page(path: Path) -> str:
                       found.get("Goal", "–"))
 
 
-def index(parts: Sequence[tuple[dict[str, Any], list[Block], list[Verdict]]],
-          others: Sequence[Path]) -> str:
-    """The index of all published pages."""
+def goals_met(mine: Tally, got_worse: Sequence[str], release: str) -> str:
+    """How many goals are met, and in bold what got worse since `release`."""
+    met, count = (sum(n[i] for n in mine.values()) for i in (0, 2))
+    text = f"{met} of {count} goals met" if count else "–"
+    return text + (f"; **worse than in {release}: {'; '.join(got_worse)}**" if got_worse else "")
+
+
+def index(parts: Sequence[tuple[dict[str, Any], list[Block], Tally]], others: Sequence[Path],
+          release: str, before: Tally) -> str:
+    """The index of all published pages; `before` has the goals of `release`, the one before."""
     sections: dict[str, list[str]] = {title: [] for title in (*SECTIONS.values(), OTHERS)}
-    for scenario, blocks, verdicts in parts:
+    everything = {key: counts for _, _, mine in parts for key, counts in mine.items()}
+    got_worse = worse(everything, before)
+    for scenario, blocks, mine in parts:
         name = str(scenario.get("name"))
-        missed = counted(verdicts)
         sections[SECTIONS.get(name.split("-")[0], OTHERS)].append(index_line(
             name, str(scenario.get("question")), fill(str(scenario.get("answer") or "–"), blocks),
-            "–" if not verdicts else "met" if all(v.state == "met" for v in verdicts)
-            else f"**missed**: met in {missed}"))
+            goals_met(mine, [text for where, text in got_worse if where == name], release)))
     sections[OTHERS] += [other_page(path) for path in others]
     out = ["# Results", "",
            "What was measured in the lab, a page per question. Each page has the drawing of the "
            "network,", "the command that repeats it, the plot, the table, and every goal that was "
            "missed.", "`bench/run --republish` writes this index and the pages from the "
-           "`results.csv` files.", ""]
+           "`results.csv` files.", "", f"{goals_met(everything, [], '')}; a goal counts once for "
+           "each variant that it is judged in."]
+    if release:
+        out += [f"In bold: what got worse since {release} ([goals.csv](goals.csv) has both)"
+                + ("." if got_worse else "; nothing did.")]
+    out += [""]
     for title, lines in sections.items():
         if lines:
             out += [f"## {title}", "", line(["page", "question", "answer", "goals"]),

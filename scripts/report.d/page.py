@@ -14,7 +14,7 @@ from metrics import metric, show
 from results import all_metrics, all_seeds, Block, command, provenance, read_text
 from goals import Verdict
 from tables import failures
-from markdown import fill, page_metrics
+from markdown import fill, findings, page_metrics
 from plots import colour_of, DASHES, Figure, WIDE
 from figures import metric_figure, own_figures
 from dots import draw_dots
@@ -217,8 +217,9 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
         + (html_dots(across, "") if across else "") \
         + "<section><h3>Results</h3>" + html_table(blocks, keys, "Results", reference) + more \
         + "</section>" \
-        + (f'<section><h3>What to see</h3><p>{esc(fill(str(scenario["conclusion"]), blocks))}</p>'
-           "</section>" if scenario.get("conclusion") else "") + html_goals(verdicts)
+        + ("<section><h3>What to see</h3><ul>"
+           + "".join(f"<li>{esc(text)}</li>" for text in findings(scenario, blocks))
+           + "</ul></section>" if scenario.get("conclusion") else "") + html_goals(verdicts)
     after = '<section class="reading"><h3>How to read this</h3>' \
         + html_reading(blocks, keys, scenario) + "</section>" \
         + '<section><h3>How it was made</h3><dl class="made">' \

@@ -123,6 +123,16 @@ for opts in ("", "rtt_target_us:100000,rtt_rounds:100,fractional:1,ewma_shift:3,
                              "queue_after_mean": 1e-7 * big, "joined_together_rtts": 12.3456749 * flows})
 scenario("edge")
 
+for load in ("10", "1gbit"):
+    for flows in ("many", "few"):
+        for row in ("fast", "slow"):
+            own = {"rpc_p50_us": 1, "rpc_p99_us": len(row + flows)} if load == "10" else {"settled_s": len(flows)}
+            put("wide", {"load": load, "flows": flows}, row, 1, {"utilisation": .95 + .01 * (row == "fast"),
+                "jain": .9 if row == "fast" else .8, "drops": 7, "delay_mean_us": len(flows), "delay_p99_us": 2,
+                "settled_s": 1, "early_drops": len(row), "util_after": len(row + flows)} | own)
+scenario("wide", goals=[goal("jain", "fast", ">=", .5, "shared")], conclusion="First {max utilisation fast}.\n\nSecond.",
+         words={"load": {"10": "load 10 %", "1gbit": "1 Gb/s of answers"}, "flows": "flows {}"})
+
 put("odd", {}, "fast", 1, base)
 Path("odd/runs/default/lost/1").mkdir(parents=True)
 scenario("odd")
@@ -219,7 +229,7 @@ markdown()
 {
 	has one.md '^\| row \| utilisation \(%\) \|' '^\|---\|---:\|' \
 		'^\| fast <&> label \| 98\.5 ± 6\.4 \| 12\.0 ± 25\.4 \| 40\.0 \|' \
-		'FAILED \(seed 2\): out of luck' '\| \*\*missed\*\*: full link' \
+		'FAILED \(seed 2\): out of luck' '\| missed: full link' \
 		'^\| full link \| fast \| 0 of 1 \(1 missed\) \|'
 }
 declare_test markdown "" "Markdown"
@@ -265,8 +275,8 @@ one_row()
 {
 	needs_gnuplot
 	"$report" sweep --format markdown --svg sweep-svg >sweep.md &&
-		has sweep.md '^\| a \| b \| row \| Jain \|$' '^\| 2 \| 4 \| only <&> label \| 0\.740 \|$' &&
-		test "$(grep -c '^| [12] |' sweep.md)" = 6 &&
+		has sweep.md '^\| variant \| row \| Jain \|$' '^\| a 2, b 4 \| only <&> label \| 0\.740 \|$' &&
+		test "$(grep -c '^| a [12], b [124] |' sweep.md)" = 6 &&
 		has sweep-svg/variants.svg '>a 1<' '>a 2<' '>b 4<'
 }
 declare_test one_row "" "one row: a table of variants, and a colour per value of the first setting"
@@ -430,10 +440,9 @@ declare_test plots "" "plots as files, and the same input gives the same page"
 # A page written from its runs is the same as one written from results.csv alone, links included
 republished()
 {
-	needs_gnuplot
 	"$report" --publish pub/many many && has pub/many/README.md '^# A <title>$' \
 		'^\*\*Question\.\*\* Is it & how\?$' '^!\[.*\]\(variants\.svg\)$' '^make demo$' \
-		'^\| 1gbit \| fast <&> label \| .* \| met \|$' '^- kernel: Linux x$' &&
+		'^\| 1 Gb/s \| fast <&> label \| .* \| met \|$' '^- kernel: Linux x$' &&
 		mkdir again && cp pub/many/results.csv many/scenario.json again/ &&
 		"$report" --publish again again && cmp pub/many/README.md again/README.md &&
 		cmp pub/many/variants.svg again/variants.svg && cmp pub/many/results.csv again/results.csv
@@ -442,12 +451,63 @@ declare_test republished "" "a page made from results.csv is the page made from 
 
 answer()
 {
-	needs_gnuplot
 	"$report" --publish pub/seeds seeds &&
 		has pub/seeds/README.md '^\*\*Answer\.\*\* The delay is 14\.0 µs to 40\.0 µs\.$' \
-		'^\| never .*\*\*missed\*\*: joined' '^\| full \| crashed \| 0 of 1 \(1 missed\) \|$'
+		'^\| never .*\| missed: joined' '^\| full \| crashed \| 0 of 1 \(1 missed\) \|$'
 }
 declare_test answer "" "the answer takes its numbers from the runs; a missed goal is shown in its row"
+
+# A page's table has seven columns at most. What is the same in every line is said once, settings
+# that only some metrics belong to have tables of their own, and the conclusion is a list.
+wide()
+{
+	"$report" --publish pub/wide wide && "$report" --publish pub/edge edge && "$report" --publish pub/sweep sweep &&
+		has pub/wide/README.md '^### load 10 %$' '^### 1 Gb/s of answers$' '^\| flows many ' \
+			'^\| variant \| row \| utilisation \(%\) \|.*\| goals \|' '^In every line: .*; drops 7' \
+			'^Not in this table, but in \[results.csv\]' '^- First 96\.0 %\.$' '^- Second\.$' &&
+		has pub/edge/README.md '^All variants: 40 Mb/s, RTT 20 ms\.$' '^\| 8 flows, TSO \| fast' &&
+		has pub/sweep/README.md '^All lines: only <&> label\.$' '^\| a 2, b 4 \| 0\.740 \|$' &&
+		for page in pub/wide pub/edge "$root"/bench/results/*; do
+			[ -f "$page/variants.svg" ] || continue
+			awk -F'[^\\\\][|]' '/^\| / && NF - 1 > 7 { print FILENAME ": " NF - 1 " columns: " $0; bad = 1 } END { exit bad }' \
+				"$page/README.md" || return
+		done
+}
+declare_test wide "" "a page's table has at most seven columns; the rest is named"
+
+# index_of DIR...: writes index/README.md
+index_of()
+{
+	mkdir -p index && "$report" --index index/README.md "$@"
+}
+
+# The index counts goals, and is bold only for a goal that was met in more variants, and missed in
+# fewer, at the release before.
+got_worse()
+{
+	local old='0.0,seeds,noisy'
+
+	rm -rf index
+	index_of one seeds many &&
+		has index/README.md '^3 of 12 goals met; ' '^\| \[seeds\].* \| 2 of 8 goals met \|$' \
+			'^\| \[many\].* 1 of 1 goals met \|$' && ! grep -F '**' index/README.md &&
+		has index/goals.csv '^[0-9.]+,seeds,never,joined,0,1,1$' '^[0-9.]+,seeds,noisy,low,0,0,1$' &&
+		{
+			echo version,scenario,row,goal,met,unmet,of
+			echo 0.0,seeds,never,joined,1,0,1	# missed now
+			echo "$old",low,1,0,1			# a tie now
+			echo 0.0,seeds,crashed,full,0,1,1	# missed then, too
+			echo 0.0,many,fast,gone,1,0,1		# no longer judged
+			echo 0.0,many,fast,"queueing delay, mean < 6.00 µs",0,1,1
+		} >index/goals.csv && sed -i 's/queueing.*µs/"&"/' index/goals.csv && index_of one seeds many &&
+		has index/README.md '2 of 8 goals met; \*\*worse than in 0\.0: joined \(never\): 0 of 1, before 1 of 1\*\* \|$' \
+			'since 0\.0 ' && test "$(grep -Fc '**' index/README.md)" = 1 &&
+		test "$(grep -c ^0.0, index/goals.csv)" = 5 && cp index/goals.csv goals.first &&
+		index_of one seeds many && cmp index/goals.csv goals.first &&
+		sed -i '/^0\.0,/!s/^[0-9.]*,/0.1,/' index/goals.csv && index_of one seeds many &&
+		test "$(cut -d, -f1 index/goals.csv | uniq | sed -n 2p)" = 0.1 && ! grep ^0.0 index/goals.csv
+}
+declare_test got_worse "" "the index counts goals, and names in bold only what got worse"
 
 # The published pages: the index has every scenario, every file is linked, every link exists.
 published()
@@ -489,9 +549,8 @@ declare_test published "" "results: the index is complete, every file is linked,
 up_to_date()
 {
 	in_project || skip "not in the project's own tree"
-	needs_gnuplot
 	cp -r "$root/bench" "$root/scripts" "$root/dkms.conf" . || return
-	bench/run --republish dctcp-light >/dev/null && diff -r -x "*.svg" "$root/bench/results" bench/results
+	bench/run --republish dctcp-light >/dev/null && diff -r "$root/bench/results" bench/results
 }
 declare_test up_to_date "" "results: the index and a page are what --republish writes"
 
@@ -613,9 +672,10 @@ without_gnuplot()
 		PATH=$TMP/bin "$python" "$report" odd --html bare.html 2>err.txt >/dev/null &&
 		has err.txt gnuplot && has bare.html 'No plots' '<table' &&
 		if PATH=$TMP/bin "$python" "$report" odd --svg bare 2>err.txt; then return 1; fi &&
-		has err.txt 'needs gnuplot'
+		has err.txt 'needs gnuplot' &&
+		PATH=$TMP/bin "$python" "$report" --publish pub/bare many && test -s pub/bare/variants.svg
 }
-declare_test without_gnuplot "" "without gnuplot: the page has its tables, --svg says why not"
+declare_test without_gnuplot "" "without gnuplot: pages are published, --html has its tables, --svg says why not"
 
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 make_results
