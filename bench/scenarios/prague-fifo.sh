@@ -12,7 +12,7 @@ VARIANTS=("rtt=10ms limit=84 first=prague" "rtt=40ms limit=333 first=prague"
 	"rtt=40ms limit=333 first=prague opts=loss_cubic:0"
 	"rtt=10ms limit=84 first=reno" "rtt=40ms limit=333 first=reno")
 PARAMS='{"rate":"100mbit","queue":"pfifo, limit packets","counted":"from 20 s to 80 s"}'
-WORDS='{"limit":"queue {} packets","first":"{}"}'
+WORDS='{"limit":"queue {} packets","first":"{} beside CUBIC"}'
 COLUMNS_SHOWN='["ratio","first_mbps","cubic_mbps","utilisation","delay_p99_us","drops"]'
 GOALS='[
 	{"metric":"ratio","row":"prague_fifo","op":">=","value":0.5,"variant":{"first":"prague"},"text":"Prague : CUBIC >= 0.5"},

@@ -38,7 +38,7 @@ def setting(name: str, value: str, words: Mapping[str, Any]) -> str:
     how = str(how).replace("{/1024}", "{}")
     parts = value.split(",") if how.count("{}") > 1 else [value]
     text = how.format(*map(with_unit, parts))
-    return re.sub(r"(?<!\S)1 ([a-z]+)s\b", r"1 \1", text)
+    return re.sub(r"(?<!\S)1 ([a-z]{2,})s\b", r"1 \1", text)
 
 
 def in_words(variant: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, str]:

@@ -117,7 +117,7 @@ for opts in ("", "rtt_target_us:100000,rtt_rounds:100,fractional:1,ewma_shift:3,
         for tso in ("", 1):
             for row in ("fast", "slow", "other"):
                 big = flows * 99999.949999 + (row == "fast")
-                put("edge", {"rate": "40mbit", "rtt": "20ms", "flows": flows, "opts": opts, "tso": tso},
+                put("edge", {"rate": "40mbit", "rtt": "1ms", "flows": flows, "opts": opts, "tso": tso},
                     row, 1, {"utilisation": .99999949 - flows / 100, "drops": 0 if row == "slow" else big * flows ** 3,
                              "settled_s": -.123456789 * flows, "filled_us": big, "jain": 1, "early_drops": 0,
                              "queue_after_mean": 1e-7 * big, "joined_together_rtts": 12.3456749 * flows})
@@ -465,7 +465,7 @@ wide()
 		has pub/wide/README.md '^### load 10 %$' '^### 1 Gb/s of answers$' '^\| flows many ' \
 			'^\| variant \| row \| utilisation \(%\) \|.*\| goals \|' '^In every line: .*; drops 7' \
 			'^Not in this table, but in \[results.csv\]' '^- First 96\.0 %\.$' '^- Second\.$' &&
-		has pub/edge/README.md '^All variants: 40 Mb/s, RTT 20 ms\.$' '^\| 8 flows, TSO \| fast' &&
+		has pub/edge/README.md '^All variants: 40 Mb/s, RTT 1 ms\.$' '^\| 8 flows, TSO \| fast' &&
 		has pub/sweep/README.md '^All lines: only <&> label\.$' '^\| a 2, b 4 \| 0\.740 \|$' &&
 		for page in pub/wide pub/edge "$root"/bench/results/*; do
 			[ -f "$page/variants.svg" ] || continue
@@ -651,7 +651,7 @@ drawn()
 		"$report" --publish "pub/$name" "$name" || return
 	done
 	drawings pub/many pub/sweep pub/edge &&
-		has pub/edge/variants.svg 'All lines: 40 Mb/s, RTT 20 ms\.' '>1 flow<' '>8 flows, TSO<' \
+		has pub/edge/variants.svg 'All lines: 40 Mb/s, RTT 1 ms\.' '>1 flow<' '>8 flows, TSO<' \
 			'rtt_target_us=100000' '>log scale<' 'everywhere: drops in the first'
 }
 declare_test drawn "" "every mean is drawn inside of its axis, no label is cut or touches another"
