@@ -6,8 +6,8 @@
  * queue pair that the CNP names.
  *
  * Anybody can send marked packets and CNPs, with any source address. So a marked packet is
- * answered only if its ICRC is right and it came, unicast, for a local queue pair, from
- * that one's peer if it has one; and all CNPs of a namespace together are limited.
+ * answered only if its ICRC is right, it is unicast, its queue pair is local, and it comes from
+ * the peer of that queue pair, if it has one. The CNPs of a namespace have a common limit.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,8 +33,8 @@ CC_PARAM(reduce_gap_us, 4, 0, 1000000, 0644, "microseconds, up to a second",
 	 "a CNP is ignored for this time after the last one of its queue pair, microseconds");
 
 /*
- * A CNP comes at most this long after the packet that it is for, queues included. Later ones are
- * ignored: a host that forges them must not slow down an idle queue pair.
+ * A CNP arrives at most this long after its data packet left, queues included. Later CNPs are
+ * ignored: forged ones must not slow down an idle queue pair.
  */
 #define CNP_LATEST_MS	10
 
@@ -218,9 +218,9 @@ static bool is_unicast(const struct sk_buff *skb, const struct rcm_packet *p, u8
 }
 
 /*
- * The queue pair whose CNPs are counted together with one for @p, which came for @local: of
- * UD the sender's, or, where the table has no room for that, @local itself. NULL if the
- * packet is not valid: a forged one must not enter a sender into the table.
+ * The queue pair that limits the CNPs for @p, a packet to @local. Connected: @local. UD: the
+ * sender's, or @local if the table is full. NULL if the ICRC is wrong: a forged packet must not
+ * add a sender to the table.
  */
 static struct rcm_qp *coalesced_by(struct net *net, const struct sk_buff *skb,
 				   const struct rcm_packet *p, struct rcm_qp *local)
@@ -239,10 +239,7 @@ static struct rcm_qp *coalesced_by(struct net *net, const struct sk_buff *skb,
 	return rcm_qp_get(net, &p->saddr, p->roce.source_qp, true) ?: local;
 }
 
-/*
- * Does a CNP have to be sent for @p, which came for @local? Then *@number is the queue pair
- * that it is for.
- */
+/* Must @p, a packet to @local, be answered with a CNP? Then *@number is its queue pair. */
 static bool cnp_due(struct net *net, const struct sk_buff *skb, const struct rcm_packet *p,
 		    struct rcm_qp *local, u32 *number)
 {
@@ -283,7 +280,7 @@ static bool cnp_due(struct net *net, const struct sk_buff *skb, const struct rcm
 	return due;
 }
 
-/* @skb came with CE. */
+/* Handles @skb, which arrived with CE. */
 void rcm_cnp_for(const struct sk_buff *skb, const struct rcm_packet *p,
 		 const struct nf_hook_state *state)
 {
@@ -309,13 +306,13 @@ void rcm_cnp_for(const struct sk_buff *skb, const struct rcm_packet *p,
 		rcm_count(RCM_CE_BAD_ICRC);
 	} else {
 		rcm_count(RCM_CE_UNKNOWN_QP);
-		rcm_rxe_ask_qp(skb->dev, state->net, &p->daddr, p->roce.bth.dest_qp);
+		rcm_ask_qp(skb->dev, state->net, &p->daddr, p->roce.bth.dest_qp);
 	}
 }
 
 /* --- reaction point -------------------------------------------------------- */
 
-/* @skb is a CNP, or looks like one. */
+/* Handles @skb, whose opcode is that of a CNP. */
 void rcm_cnp_received(const struct sk_buff *skb, const struct rcm_packet *p,
 		      const struct nf_hook_state *state)
 {
@@ -341,7 +338,7 @@ void rcm_cnp_received(const struct sk_buff *skb, const struct rcm_packet *p,
 	} else if (within(now, qp->cut_at, &reduce_gap_us)) {
 		rcm_count(RCM_CNP_TOO_SOON);
 	} else if (time_after(jiffies, READ_ONCE(qp->sent_at) + msecs_to_jiffies(CNP_LATEST_MS))) {
-		/* nothing of it is on the way: there is nothing to slow down */
+		/* none of its packets is in the network: there is nothing to slow down */
 		rcm_count(RCM_CNP_NOTHING_SENT);
 	} else if (!qp->dead && !READ_ONCE(rcm_stopping)) {
 		rcm_count(RCM_CNP_HANDLED);

@@ -59,8 +59,8 @@ static void set_ect(struct sk_buff *skb, u8 pf)
 }
 
 /*
- * Learns what @skb, which is *@p and comes from @ibqp, shows of its queue pair. Returns that
- * one's entry in the table; NULL if there is no room.
+ * Learns from @skb, which is *@p and sent by @ibqp, about its queue pair. Returns the queue
+ * pair's entry in the table; NULL if there is no room.
  */
 static struct rcm_qp *learn_from_sent(struct sk_buff *skb, const struct rcm_packet *p,
 				      const struct ib_qp *ibqp, struct net *net)
@@ -76,7 +76,7 @@ static struct rcm_qp *learn_from_sent(struct sk_buff *skb, const struct rcm_pack
 	rcm_qp_learn(qp, &p->daddr, p->roce.bth.dest_qp,
 		     ibqp->qp_type == IB_QPT_UD ? RCM_DATAGRAM : RCM_CONNECTED);
 	if (!READ_ONCE(qp->line)) {
-		line = rcm_rxe_line(skb_dst(skb)->dev, net);
+		line = rcm_ask_line(skb_dst(skb)->dev, net);
 		if (line)
 			WRITE_ONCE(qp->line, line);
 	}
@@ -101,7 +101,7 @@ static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 			set_ect(skb, state->pf);
 		qp = learn_from_sent(skb, &p, ibqp, state->net);
 	} else {
-		/* packets that were held back while it did leave first */
+		/* it took part before: the packets in its FIFO must leave first */
 		qp = rcm_qp_find(state->net, &p.saddr, ibqp->qp_num, false);
 	}
 	if (!qp)
@@ -198,7 +198,7 @@ static void __exit rcm_exit(void)
 	synchronize_net();
 	rcm_debugfs_exit();
 	rcm_qps_exit();
-	rcm_rxe_exit();
+	rcm_ask_exit();
 	unregister_pernet_subsys(&rcm_net_ops);
 }
 

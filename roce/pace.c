@@ -2,9 +2,9 @@
 /*
  * roce_rcm: holds back packets that are too early for their queue pair's rate.
  *
- * rdma_rxe must not notice: an error on transmission ends its queue pair. The hook
- * returns NF_STOLEN for an early packet, which rdma_rxe takes for success, and puts it
- * into a FIFO of its queue pair; a timer sends it later.
+ * rdma_rxe must not notice: an error on transmission ends its queue pair. The hook puts an
+ * early packet into a FIFO of its queue pair and returns NF_STOLEN, which rdma_rxe takes for
+ * success; a timer sends the packet later.
  *
  * Requests keep their reference to the queue pair while they are held: rdma_rxe stops
  * by itself at 64 packets. But a queue pair that is being destroyed waits for these
@@ -14,9 +14,9 @@
  *  - a packet is never due later than the duration of one packet at the current rate.
  * Responses have no limit of 64: they give up their reference, and fifo_kb limits them.
  *
- * Packets without payload (ACKs, READ requests) are not charged: they are few bytes, and
- * the peer's own data decides how many there are. Charging them, with no limit on the
- * debt, once kept a queue pair that both sends and receives from sending data at all.
+ * Packets without payload (ACKs, READ requests) are not charged: they are small, and the
+ * peer's data decides how many there are. If they were charged, the ACKs of a queue pair that
+ * sends and receives could use up its rate.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -38,7 +38,7 @@ CC_PARAM(hold_ms, 100, 1, 150, 0644, "1 to 150 ms: rdma_rxe frees a queue pair a
 /* Requests of a queue pair after which rdma_rxe waits for one to be freed */
 #define RXE_REQUESTS	64
 
-/* Changes of the rate that are followed one by one until the next packet */
+/* Most changes of the rate that are computed one by one until the next packet */
 #define RATE_STEPS	64
 
 static atomic_long_t fifo_total;	/* bytes in all FIFOs */
@@ -50,7 +50,7 @@ long rcm_pace_memory(void)
 
 /* --- when ------------------------------------------------------------------ */
 
-/* A packet that is due at @due, after @now: when is it due if the rate changes now? */
+/* A packet is due at @due. The rate changes at @now: returns when the packet is due then. */
 static u64 due_at_new_rate(u64 due, u64 now, u64 before, u64 after)
 {
 	if (due <= now || before == after)
@@ -59,9 +59,8 @@ static u64 due_at_new_rate(u64 due, u64 now, u64 before, u64 after)
 }
 
 /*
- * Lets @rate grow until @now or until @due has come, whichever is first, step by step.
- * Returns the new @due: the bits still to wait for stay the same, their rate grows. With
- * more than RATE_STEPS steps to go, *@more is set.
+ * Lets @rate grow step by step until @now or @due, whichever is first. Returns the new @due: the
+ * same number of bits at a higher rate. *@more: RATE_STEPS steps were not enough.
  */
 static u64 grow_until_due(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now, u64 due,
 			  bool *more)
@@ -95,7 +94,7 @@ static void advance_to(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
 	qp->next_ns = due_at_new_rate(qp->next_ns, now, before, qp->rate.model.rate);
 }
 
-/* When the next packet of @qp may leave if its rate grows as it will without a CNP */
+/* When the next packet of @qp may leave if no CNP arrives before */
 static u64 next_release(const struct rcm_qp *qp, const struct dcqcn_params *p)
 {
 	struct rcm_rate rate = qp->rate;
@@ -112,8 +111,8 @@ static u64 hold_ns(void)
 }
 
 /*
- * A packet of @len bytes leaves; it was due at @due. Requests leave fast enough for all that
- * rdma_rxe sends at a time to leave within hold_ms.
+ * A packet of @len bytes leaves; it was due at @due. The requests that rdma_rxe sends at a time,
+ * RXE_REQUESTS, must leave within hold_ms, whatever the rate.
  */
 static void charge(struct rcm_qp *qp, const struct dcqcn_params *p, enum rcm_lane lane,
 		   unsigned int len, u64 due)
@@ -223,7 +222,7 @@ static void fifo_send(struct rcm_qp *qp, const struct dcqcn_params *p, bool all)
 
 		if (!qp->destroyed && requests_orphaned(qp))
 			qp->destroyed = true;
-		if (qp->destroyed)	/* no peer waits for these any more */
+		if (qp->destroyed)	/* the peer no longer waits for these */
 			fifo_purge(qp, RCM_RESPONSES);
 		advance_to(qp, p, now);
 		skb = fifo_next(qp, now, all || qp->destroyed);
@@ -284,8 +283,8 @@ static bool fifo_room(const struct rcm_qp *qp, enum rcm_lane lane)
 }
 
 /*
- * The verdict for @skb, a packet of @ibqp: it may leave now, or it was taken, into the
- * FIFO or dropped. Under RCU.
+ * Returns the verdict for @skb, a packet of @ibqp: NF_ACCEPT if it may leave now, NF_STOLEN if it
+ * was put into the FIFO or dropped. Under RCU.
  */
 unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp *ibqp, u8 opcode)
 {
@@ -343,7 +342,7 @@ void rcm_pace_init(struct rcm_qp *qp)
 	cc_hrtimer_setup(&qp->timer, roce_rcm_release, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 }
 
-/* A CNP has come at @now: the rate is cut. Under the lock. */
+/* A CNP arrives at @now: cuts the rate. Under the lock. */
 void rcm_pace_cut(struct rcm_qp *qp, u64 now)
 {
 	struct dcqcn_params p;

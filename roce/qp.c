@@ -5,7 +5,7 @@
  * A data packet names its destination queue pair only. The queue pair that a CNP must
  * name is learned from packets of the local queue pair (RC: the first ACK shows its
  * peer), read from the datagram header (UD), or the RDMA core is asked for it (UC), from
- * a work item in rxe.c. The RDMA core also tells that a UD queue pair exists.
+ * a work item in ask.c. The RDMA core also tells that a UD queue pair exists.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

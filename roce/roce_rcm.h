@@ -6,11 +6,15 @@
  *	debugfs.c	shows counters and queue pairs
  *	cnp.c		answers marked packets with CNPs, and handles CNPs that arrive
  *	policy.c	which flows take part
+ *	ask.c		asks the RDMA core and network devices what only they know
  *	qp.c		the table of queue pairs
- *	rxe.c		asks rdma_rxe, the RDMA core and the network device
  *	pace.c		holds back packets that are too early for their queue pair's rate
- *	rate.c		that rate: DCQCN or LDCP
+ *	rxe.c		what a packet or a network device shows of rdma_rxe
+ *	rate.c		a queue pair's rate: DCQCN or LDCP
  *	packet.c	reads a packet's headers and checks its ICRC
+ *
+ * Two headers see no kernel type except integers, and user space compiles them, too:
+ * dcqcn_model.h is DCQCN's arithmetic, roce_wire.h RoCEv2's wire format.
  */
 #ifndef _LOWQ_ROCE_RCM_H
 #define _LOWQ_ROCE_RCM_H
@@ -26,15 +30,16 @@
 #include "dcqcn_model.h"
 #include "roce_wire.h"
 
+struct ib_device;
 struct ib_qp;
 
-/* Set while the module is unloaded: no rate is cut, no question asked. */
+/* Set while the module is being unloaded: no rate is cut, nothing is asked. */
 extern bool rcm_stopping;
 
 /**
  * struct rcm_net - the module's state in a network namespace
  * @lock:		protects @cnp_ready_ns
- * @cnp_ready_ns:	when the CNPs sent so far are paid for at cnp_limit per second
+ * @cnp_ready_ns:	ns: when the CNPs sent so far have used up cnp_limit; a virtual clock
  */
 struct rcm_net {
 	spinlock_t lock;	/* protects @cnp_ready_ns */
@@ -68,10 +73,10 @@ enum rcm_counter {
 	RCM_CNP_WRONG_SOURCE,
 	RCM_CNP_BAD_ICRC,
 	RCM_CNP_TOO_SOON,	/* ... within reduce_gap_us */
-	RCM_CNP_NOTHING_SENT,	/* ... for a queue pair that has sent no data of late */
+	RCM_CNP_NOTHING_SENT,	/* ... for a queue pair that has sent no data for 10 ms */
 	RCM_TABLE_FULL,		/* queue pairs not entered into the table: max_qps */
-	RCM_ASKED,		/* questions to the RDMA core about a queue pair */
-	RCM_ASKED_LINE,		/* questions to a network device about its speed */
+	RCM_ASKED,		/* times that the RDMA core was asked about a queue pair */
+	RCM_ASKED_LINE,		/* times that a network device was asked for its speed */
 	RCM_COUNTERS
 };
 
@@ -259,14 +264,15 @@ long rcm_pace_memory(void);
 /* policy.c. Under RCU. */
 bool rcm_takes_part(const struct rcm_packet *p);
 
+/* ask.c */
+void rcm_ask_qp(struct net_device *dev, struct net *net, const struct in6_addr *addr, u32 number);
+u64 rcm_ask_line(struct net_device *dev, struct net *net);
+void rcm_ask_exit(void);
+
 /* rxe.c */
 const struct ib_qp *rcm_rxe_qp(const struct sk_buff *skb);
 bool rcm_rxe_destroyed(const struct ib_qp *ibqp);
-bool rcm_rxe_has_device(struct net_device *dev);
-void rcm_rxe_ask_qp(struct net_device *dev, struct net *net, const struct in6_addr *addr,
-		    u32 number);
-u64 rcm_rxe_line(struct net_device *dev, struct net *net);
-void rcm_rxe_exit(void);
+struct ib_device *rcm_rxe_device(struct net_device *dev);
 
 /* cnp.c. Under RCU. */
 void rcm_cnp_for(const struct sk_buff *skb, const struct rcm_packet *p,

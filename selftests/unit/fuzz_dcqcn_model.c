@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzzes include/dcqcn_model.h: the input is a set of parameters, then steps: time that
+ * Fuzzes roce/dcqcn_model.h: the input is a set of parameters, then steps: time that
  * passes, bytes sent, CNPs. After each step the model is compared with the paper in
  * floating point.
  */

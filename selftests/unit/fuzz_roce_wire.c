@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzzes include/roce_wire.h: any bytes as an IP header and what follows it. The result of
+ * Fuzzes roce/roce_wire.h: any bytes as an IP header and what follows it. The result of
  * parsing agrees with a second parser; nothing beyond the end is read, which the sanitizer
  * checks; a CNP built in answer is parsed as that CNP.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of include/dcqcn_model.h, in its order, against DCQCN in floating point
+ * Tests of roce/dcqcn_model.h, in its order, against DCQCN in floating point
  * (dcqcn_oracle.h). R6, R7, R8 are the requirements that a test is about:
  *
  *	R6	a CNP cuts the rate, by a configurable amount

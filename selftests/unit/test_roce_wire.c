@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of include/roce_wire.h: the CNP's bytes, and the ICRC against one that is
+ * Tests of roce/roce_wire.h: the CNP's bytes, and the ICRC against one that is
  * computed bit by bit from the specification (annex A17: Ethernet's CRC-32 over eight
  * bytes of ones, then the packet with its variable fields set to ones). R5, R12.
  */
