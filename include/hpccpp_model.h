@@ -23,6 +23,7 @@
 
 #define HPCCPP_T_MIN_NS		1000U		/* 1 us */
 #define HPCCPP_T_MAX_NS		1000000000U	/* 1 s */
+#define HPCCPP_MBPS_MAX		1600000U	/* the fastest port of int_wire.h */
 
 /* N of the largest W_ai, where N is not given */
 #define HPCCPP_FEW_FLOWS	10U
@@ -425,25 +426,24 @@ static inline u64 hpccpp_reference(const struct hpccpp_model *m, const struct hp
 	return fp_max(sent, fp_min(m->w, fp_mul_div(sent, c->eta, m->u)));
 }
 
-/* ComputeWind (lines 11 to 20). @update_wc: line 23, not line 26. Returns W. */
-static inline u64 hpccpp_compute_wind(struct hpccpp_model *m, const struct hpccpp_config *c,
-				      bool update_wc)
+/*
+ * ComputeWind (lines 11 to 20), always with updateWc (line 23): samples come once per T, so that
+ * line 26 never applies. Returns W.
+ */
+static inline u64 hpccpp_compute_wind(struct hpccpp_model *m, const struct hpccpp_config *c)
 {
 	u64 w;
 
 	if (m->u >= c->eta || m->stage >= c->max_stage) {
 		/* 2^39 * 2^32 may not fit 64 bits; U = 0 is an idle path: the maximum */
 		w = fp_add(fp_mul_div(m->wc, c->eta, m->u), c->w_ai);
-		if (update_wc)
-			m->stage = 0;
+		m->stage = 0;
 	} else {
 		w = fp_add(m->wc, c->w_ai);
-		if (update_wc)
-			m->stage++;
+		m->stage++;
 	}
 	w = fp_max(fp_min(w, c->w_max), c->w_min);
-	if (update_wc)
-		m->wc = w;
+	m->wc = w;
 	m->w = w;
 	return w;
 }
@@ -590,7 +590,7 @@ static inline enum hpccpp_result hpccpp_step(struct hpccpp_model *m,
 		c.w_ai = 0;
 		m->reference = m->w;
 		m->wc = m->w;
-		hpccpp_compute_wind(m, &c, true);
+		hpccpp_compute_wind(m, &c);
 		return HPCCPP_BASELINE;
 	}
 	if (result != HPCCPP_MEASURED)
@@ -605,7 +605,7 @@ static inline enum hpccpp_result hpccpp_step(struct hpccpp_model *m,
 	}
 	m->reference = set->wc_previous ? m->w : hpccpp_reference(m, &c, s->sent_w);
 	m->wc = m->reference;
-	hpccpp_compute_wind(m, &c, true);
+	hpccpp_compute_wind(m, &c);
 	return result;
 }
 

@@ -253,7 +253,7 @@ static void hpccpp_compute_wind__draft(void **state)
 		hpccpp_model_init(&m, rnd_upto(HPCCPP_W_MAX));
 		m.u = rnd_upto(U32_MAX);
 		m.stage = rnd() % 8;
-		expect_compute_wind(&m, &c, rnd() & 1);
+		expect_compute_wind(&m, &c);
 	}
 }
 
@@ -270,26 +270,24 @@ static void hpccpp_compute_wind__stages(void **state)
 	hpccpp_model_init(&m, 1000);
 	m.u = HPCCPP_U_ONE / 8;
 	for (i = 1; i <= 5; i++) {
-		/* line 26: updates W only, however often it is called */
-		assert_int_equal(hpccpp_compute_wind(&m, &c, false), 900 + i * 100 + 100);
-		assert_int_equal(hpccpp_compute_wind(&m, &c, true), 1000 + i * 100);
+		assert_int_equal(hpccpp_compute_wind(&m, &c), 1000 + i * 100);
 		assert_int_equal(m.stage, i);
 	}
-	assert_int_equal(hpccpp_compute_wind(&m, &c, true), 1500 * 4 + 100);
+	assert_int_equal(hpccpp_compute_wind(&m, &c), 1500 * 4 + 100);
 	assert_int_equal(m.stage, 0);
 	m.u = HPCCPP_U_ONE;
-	assert_int_equal(hpccpp_compute_wind(&m, &c, true), 3050 + 100);
+	assert_int_equal(hpccpp_compute_wind(&m, &c), 3050 + 100);
 	/* eta itself, and the stage after the last, too, scale W and end the steps */
 	m.u = c.eta;
 	m.stage = 1;
-	assert_int_equal(hpccpp_compute_wind(&m, &c, true), 3150 + 100);
+	assert_int_equal(hpccpp_compute_wind(&m, &c), 3150 + 100);
 	assert_int_equal(m.stage, 0);
 	m.u = HPCCPP_U_ONE / 4;
 	m.stage = 5;
-	assert_int_equal(hpccpp_compute_wind(&m, &c, true), 3250 * 2 + 100);
+	assert_int_equal(hpccpp_compute_wind(&m, &c), 3250 * 2 + 100);
 	m.u = 0;	/* an idle path: W is at its limit */
 	m.stage = 5;
-	assert_int_equal(hpccpp_compute_wind(&m, &c, true), HPCCPP_W_MAX);
+	assert_int_equal(hpccpp_compute_wind(&m, &c), HPCCPP_W_MAX);
 }
 
 /* Wc lies between the window that the bytes were sent under and the one that the sample allows */
@@ -885,7 +883,7 @@ static void hpccpp_loop__converges(void **state)
 		m.u = measured * HPCCPP_U_ONE / bdp;
 		sent = m.w;
 		m.wc = hpccpp_reference(&m, &c, measured);
-		hpccpp_compute_wind(&m, &c, true);
+		hpccpp_compute_wind(&m, &c);
 		if (i > 4)
 			expect(near_rel(m.w, 0.95L * bdp, 0.01L), "step %d: %lu", i, m.w / 256);
 	}
