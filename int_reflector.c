@@ -244,7 +244,7 @@ static void reflector_answer(struct net *net, struct sock *sk, const struct sk_b
 	int_host_count(net, REFLECTOR_ANSWERED);
 }
 
-static const struct int_host int_host = {
+static const struct int_host reflector_host = {
 	.name = "int_reflector",
 	.counters = reflector_counters,
 	.types = BIT(INT_PROBE),
@@ -261,7 +261,7 @@ static int __init int_reflector_init(void)
 		return -ENOMEM;
 	for (i = 0; i < 1 << RX_FLOWS_BITS; i++)
 		spin_lock_init(&rx_flows[i].lock);
-	err = register_pernet_subsys(&int_host_net_ops);
+	err = int_host_register(&reflector_host);
 	if (err)
 		kvfree(rx_flows);
 	return err;
@@ -269,7 +269,7 @@ static int __init int_reflector_init(void)
 
 static void __exit int_reflector_exit(void)
 {
-	unregister_pernet_subsys(&int_host_net_ops);
+	int_host_unregister();
 	kvfree(rx_flows);
 }
 

@@ -9,16 +9,19 @@
  *		W = Wc / (U / eta) + W_ai, or Wc + W_ai			(ComputeWind)
  *		window W, pacing rate W / T
  *
- * Source: draft-miao-rtgwg-hpccplus-00, with the probes of 6.2.1.2 and 7.2. One job a file:
+ * Source: draft-miao-rtgwg-hpccplus-00, with the probes of 6.2.1.2 and 7.2. From the top to
+ * the bottom, each file uses those below it only:
  *
- *	hpccpp_model.h		the arithmetic; int_wire.h: the format
- *	hpccpp_flow_impl.h	a connection's state
- *	hpccpp_mailbox_impl.h	responses, from the hook to the socket
- *	hpccpp_probe_impl.h	probes
- *	hpccpp_device_impl.h	speeds of devices
- *	hpccpp_reno_impl.h	the fallback: Reno while probes are not answered, or a node
+ *	this file		the callbacks of TCP
+ *	hpccpp/reno.h		the fallback: Reno while probes are not answered, or a node
  *				on the path does not stamp
- *	this file		the algorithm, and the callbacks of TCP
+ *	hpccpp/sample.h		from a response to a window
+ *	hpccpp/probe.h		probes
+ *	hpccpp/mailbox.h	responses, from the hook to the socket
+ *	hpccpp/flow.h		a connection's state
+ *	hpccpp/device.h		speeds of devices
+ *	hpccpp/trace.h		tracepoints
+ *	include/hpccpp_model.h	the arithmetic; int_wire.h: the format
  *
  * Only for networks that one administration controls, switches included: the control
  * is restricted (net.ipv4.tcp_allowed_congestion_control).
@@ -55,19 +58,17 @@
 #include "cc_timeout.h"
 #include "hpccpp_model.h"
 
+#include "hpccpp/device.h"
+#include "hpccpp/flow.h"
+#include "hpccpp/mailbox.h"
+#include "hpccpp/probe.h"
+#include "hpccpp/reno.h"
+#include "hpccpp/sample.h"
+
+/* Last: each later inclusion would define the tracepoints once more. */
 #define CREATE_TRACE_POINTS
-#include "hpccpp_trace.h"
+#include "hpccpp/trace.h"
 
-#include "hpccpp_device_impl.h"
-#include "hpccpp_flow_impl.h"
-#include "hpccpp_mailbox_impl.h"
-#include "hpccpp_probe_impl.h"
-#include "hpccpp_reno_impl.h"
-
-CC_PARAM(w_ai_bytes, 0, 0, 1 << 20, 0644, "0 computes it from flows",
-	 "additive increase W_ai in bytes, 0 derives it from flows (draft 5)");
-CC_PARAM(line_rate_mbps, 0, 0, HPCCPP_MBPS_MAX, 0644, "0 is line_rate_device's",
-	 "the host's rate in Mb/s, at which flows start (draft 5); 0: see line_rate_device");
 CC_PARAM(line_rate_device, 0, 0, 1, 0644, "0 starts with the initial window",
 	 "1: flows start at the speed of the device that they leave by; 0: with TCP's initial window");
 CC_PARAM(probes_lost, 4, 1, 12, 0644, "HPCC++ ends after this many probes without telemetry",
@@ -76,24 +77,6 @@ CC_PARAM(probes_lost, 4, 1, 12, 0644, "HPCC++ ends after this many probes withou
 #define HPCCPP_IDLE_RTTS	4	/* a pause after which a flow starts as a new one does */
 
 /* --- the algorithm ------------------------------------------------------------ */
-
-static void hpccpp_settings_of(const struct sock *sk, struct hpccpp_settings *s)
-{
-	const struct hpccpp_flow *f = ((const struct hpccpp *)inet_csk_ca(sk))->flow;
-
-	s->t_ns = hpccpp_base_rtt_ns(f);
-	/* the measured minimum is rounded down to a microsecond */
-	s->fill_ns = max(s->t_ns, hpccpp_min_rtt_ns(f)) + NSEC_PER_USEC;
-	s->eta_permille = READ_ONCE(eta_permille.value);
-	s->max_stage = READ_ONCE(max_stage.value);
-	s->w_ai_bytes = READ_ONCE(w_ai_bytes.value);
-	s->flows = READ_ONCE(flows.value);
-	s->mss = max_t(u32, tcp_sk(sk)->mss_cache, 1);
-	s->w_limit = tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk);
-	s->line_mbps = READ_ONCE(line_rate_mbps.value);
-	s->wc_previous = READ_ONCE(wc_previous.value);
-	s->queue_per_rtt = READ_ONCE(queue_per_rtt.value);
-}
 
 /*
  * cwnd is W rounded up, and one packet more, because an ACK may be delayed. The pacing
@@ -196,83 +179,6 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 	f->answer_ns = now;
 	hpccpp_apply_first_window(sk);
 	hpccpp_send_probe(sk, now);
-}
-
-/* The old path's base RTT says nothing about the new path's. */
-static void hpccpp_new_path(struct hpccpp_flow *f)
-{
-	hpccpp_rtt_init(&f->rtt, f->rtt.latest_us);
-}
-
-/* Receiver-based: the response is the window itself. */
-static bool hpccpp_on_window(struct sock *sk, const struct int_msg *m, u64 now)
-{
-	const struct hpccpp *ca = inet_csk_ca(sk);
-	struct hpccpp_flow *f = ca->flow;
-	u64 w = (u64)m->options << INT_OPTION_W_SHIFT;
-
-	if (!READ_ONCE(receiver_based.value) || !w)
-		return false;
-	f->telemetry = true;
-	f->partial = 0;
-	f->unmeasured = 0;
-	hpccpp_integrate_window(sk, f, now);
-	f->model.w = min3(max(w, hpccpp_mss_q8(sk) >> HPCCPP_W_MIN_SHIFT), (u64)HPCCPP_W_MAX,
-			  tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk));
-	f->model.reference = f->model.w;
-	trace_hpccpp_window(sk, "receiver", &f->model, hpccpp_base_rtt_ns(f));
-	return true;
-}
-
-/* Returns true if the response set the window. */
-static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now)
-{
-	const struct hpccpp *ca = inet_csk_ca(sk);
-	struct hpccpp_flow *f = ca->flow;
-	const struct hpccpp_probe *probe = &f->probe[m->id % HPCCPP_PROBES_KEPT];
-	struct hpccpp_sample sample = { .msg = m };
-	enum hpccpp_result result;
-
-	f->unanswered = 0;
-	f->answer_ns = now;
-	if (m->type == INT_WINDOW)
-		return hpccpp_on_window(sk, m, now);
-	if (f->sample.sent_ns)
-		hpccpp_rtt_unqueued(&f->rtt, (f->arrived_ns - probe->sent_ns) / NSEC_PER_USEC,
-				    hpccpp_standing_us(&f->model, m));
-	hpccpp_settings_of(sk, &sample.settings);
-	if (!sample.settings.t_ns)
-		return false;
-	if (f->sample.sent_ns) {
-		sample.elapsed_ns = probe->sent_ns - f->sample.sent_ns;
-		sample.sent_w = hpccpp_window_between(&f->sample, probe);
-	} else {
-		hpccpp_model_forget(&f->model);
-	}
-	hpccpp_integrate_window(sk, f, now);
-	result = hpccpp_step(&f->model, &sample);
-	f->comparable_ns = hpccpp_comparable_ns(&f->model);
-	trace_hpccpp_sample(sk, &f->model, m, result, sample.elapsed_ns);
-	if (result == HPCCPP_PARTIAL) {
-		int_host_count(sock_net(sk), HPCCPP_COUNT_PARTIAL);
-		f->partial++;
-		return false;
-	}
-	f->partial = 0;
-	f->sample = *probe;
-	if (result != HPCCPP_MEASURED) {
-		/* After a reduction of W a sample is the first one again: that is no fault. */
-		if (sample.elapsed_ns || !f->telemetry)
-			f->unmeasured++;
-		if (result == HPCCPP_BASELINE && sample.elapsed_ns)
-			hpccpp_new_path(f);
-		return false;
-	}
-	hpccpp_rtt_follow(&f->rtt, hpccpp_queued_us(&f->model));
-	f->telemetry = true;
-	f->unmeasured = 0;
-	trace_hpccpp_window(sk, "telemetry", &f->model, sample.settings.t_ns);
-	return true;
 }
 
 /*
@@ -381,18 +287,6 @@ static void hpccpp_init(struct sock *sk)
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
-static void hpccpp_release(struct sock *sk)
-{
-	struct hpccpp *ca = inet_csk_ca(sk);
-	struct hpccpp_flow *f = ca->flow;
-
-	if (!f)
-		return;
-	ca->flow = NULL;
-	cc_gso_release(sk, &f->gso);
-	hpccpp_flow_free(f);
-}
-
 /*
  * After a pause a flow starts as a new one does: W is from a network of a while ago, and a sample
  * that covers the pause shows the load of that time.
@@ -497,18 +391,20 @@ static void hpccpp_set_state(struct sock *sk, u8 new_state)
 				  "timeout");
 }
 
+static struct tcp_congestion_ops hpccpp;
+
 /*
  * For ss -ti, in BBR's fields: bw is W / T, mrtt T, pacing_gain U, cwnd_gain eta. The socket
  * is not locked: it may have switched to another control, which owns the private area then.
  */
 static size_t hpccpp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
-	const struct hpccpp_flow *f;
+	size_t size = hpccpp_reno_get_info(sk, ext, attr, info);
 	u64 rate = READ_ONCE(sk->sk_pacing_rate);
+	const struct hpccpp_flow *f;
 
-	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
+	if (!size)
 		return 0;
-	memset(&info->bbr, 0, sizeof(info->bbr));
 	rcu_read_lock();
 	f = hpccpp_flow_find(sk);
 	if (f && READ_ONCE(inet_csk(sk)->icsk_ca_ops) == &hpccpp) {
@@ -519,13 +415,12 @@ static size_t hpccpp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_
 		info->bbr.bbr_cwnd_gain = fp_fraction(READ_ONCE(eta_permille.value), 1000, 8);
 	}
 	rcu_read_unlock();
-	*attr = INET_DIAG_BBRINFO;
-	return sizeof(info->bbr);
+	return size;
 }
 
 static struct tcp_congestion_ops hpccpp __read_mostly = {
 	.init		= hpccpp_init,
-	.release	= hpccpp_release,
+	.release	= hpccpp_flow_release,
 	.cong_control	= hpccpp_cong_control,
 	.ssthresh	= hpccpp_ssthresh,
 	.set_state	= hpccpp_set_state,
@@ -549,7 +444,7 @@ static int __init hpccpp_module_init(void)
 	err = rhashtable_init(&hpccpp_flows, &hpccpp_flows_params);
 	if (err)
 		return err;
-	err = register_pernet_subsys(&int_host_net_ops);
+	err = int_host_register(&hpccpp_host);
 	if (err)
 		goto err_flows;
 	err = rhashtable_init(&hpccpp_devices, &hpccpp_devices_params);
@@ -568,7 +463,7 @@ err_notifier:
 err_devices:
 	rhashtable_destroy(&hpccpp_devices);
 err_net:
-	unregister_pernet_subsys(&int_host_net_ops);
+	int_host_unregister();
 err_flows:
 	rhashtable_destroy(&hpccpp_flows);
 	return err;
@@ -579,7 +474,7 @@ static void __exit hpccpp_module_exit(void)
 	tcp_unregister_congestion_control(&hpccpp);
 	unregister_netdevice_notifier(&hpccpp_netdev_notifier);
 	rhashtable_destroy(&hpccpp_devices);
-	unregister_pernet_subsys(&int_host_net_ops);
+	int_host_unregister();
 	rhashtable_destroy(&hpccpp_flows);
 }
 

@@ -53,7 +53,8 @@ struct int_host {
 			       const struct int_segment *s, const struct int_msg *m);
 };
 
-static const struct int_host int_host;
+/* Of int_host_register() */
+static const struct int_host *int_host __read_mostly;
 
 struct int_host_net {
 	atomic64_t count[INT_COUNTERS_MAX];
@@ -147,7 +148,7 @@ static noinline unsigned int int_host_message(struct sk_buff *skb,
 		int_host_count(state->net, INT_COUNT_MALFORMED);
 		return NF_ACCEPT;
 	}
-	if (!(int_host.types & BIT(m.type)))
+	if (!(int_host->types & BIT(m.type)))
 		return NF_ACCEPT;
 	if (nf_checksum(skb, state->hook, s.th, IPPROTO_TCP, state->pf)) {
 		int_host_count(state->net, INT_COUNT_CHECKSUM);
@@ -160,7 +161,7 @@ static noinline unsigned int int_host_message(struct sk_buff *skb,
 	}
 	th = skb_header_pointer(skb, s.th, sizeof(_th), &_th);
 	if (int_host_sequence_fits(sk, ntohl(th->seq), s.len))
-		int_host.handle_message(state->net, sk, skb, &s, &m);
+		int_host->handle_message(state->net, sk, skb, &s, &m);
 	else
 		int_host_count(state->net, INT_COUNT_SEQUENCE);
 	sock_gen_put(sk);
@@ -195,8 +196,8 @@ static int int_host_show(struct seq_file *seq, void *v)
 	struct int_host_net *n = int_host_net(seq_file_single_net(seq));
 	unsigned int i;
 
-	for (i = 0; int_host.counters[i]; i++)
-		seq_printf(seq, "%s %lld\n", int_host.counters[i],
+	for (i = 0; int_host->counters[i]; i++)
+		seq_printf(seq, "%s %lld\n", int_host->counters[i],
 			   (long long)atomic64_read(&n->count[i]));
 	return 0;
 }
@@ -205,11 +206,11 @@ static int __net_init int_host_net_init(struct net *net)
 {
 	int err;
 
-	if (!proc_create_net_single(int_host.name, 0444, net->proc_net, int_host_show, NULL))
+	if (!proc_create_net_single(int_host->name, 0444, net->proc_net, int_host_show, NULL))
 		return -ENOMEM;
 	err = nf_register_net_hook(net, &int_host_hook_ops);
 	if (err)
-		remove_proc_entry(int_host.name, net->proc_net);
+		remove_proc_entry(int_host->name, net->proc_net);
 	return err;
 }
 
@@ -221,7 +222,7 @@ static void __net_exit int_host_net_pre_exit(struct net *net)
 
 static void __net_exit int_host_net_exit(struct net *net)
 {
-	remove_proc_entry(int_host.name, net->proc_net);
+	remove_proc_entry(int_host->name, net->proc_net);
 }
 
 static struct pernet_operations int_host_net_ops = {
@@ -231,6 +232,18 @@ static struct pernet_operations int_host_net_ops = {
 	.id = &int_host_net_id,
 	.size = sizeof(struct int_host_net),
 };
+
+/* @host handles this host's messages from now on, in all namespaces. 0, or an error */
+static int __init int_host_register(const struct int_host *host)
+{
+	int_host = host;
+	return register_pernet_subsys(&int_host_net_ops);
+}
+
+static void int_host_unregister(void)
+{
+	unregister_pernet_subsys(&int_host_net_ops);
+}
 
 /*
  * A segment with @m for the flow from @sport to @dport whose SND.UNA is @una. Its flags and

@@ -2,54 +2,20 @@
 /*
  * hpccpp_reno: the control of a connection without telemetry. Reno; with ECN the reduction
  * is DCTCP's (RFC 8257). It sends probes at growing intervals, and the connection returns
- * to HPCC++ as soon as they are answered. One user: tcp_hpccpp.
+ * to HPCC++ as soon as they are answered.
  */
-#ifndef _LOWQ_HPCCPP_RENO_IMPL_H
-#define _LOWQ_HPCCPP_RENO_IMPL_H
+#ifndef _LOWQ_HPCCPP_RENO_H
+#define _LOWQ_HPCCPP_RENO_H
+
+#include <linux/inet_diag.h>
 
 #include "cc_compat.h"
 #include "cc_timeout.h"
-#include "hpccpp_probe_impl.h"
+#include "sample.h"
+#include "trace.h"
 
 CC_PARAM(reprobe_max_ms, 1000, 1, 60000, 0644, "the interval doubles up to it",
 	 "longest interval between probes in fallback, milliseconds");
-
-/* Of the including file, which has included hpccpp_trace.h: */
-static struct tcp_congestion_ops hpccpp;
-static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now);
-static void hpccpp_init(struct sock *sk);
-static void hpccpp_release(struct sock *sk);
-static size_t hpccpp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
-
-static struct tcp_congestion_ops hpccpp_reno;
-
-/* From HPCC++ to hpccpp_reno. @cause is for the log and the tracepoint. */
-static void hpccpp_fall_back(struct sock *sk, const char *cause)
-{
-	struct hpccpp *ca = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	struct hpccpp_flow *f = ca->flow;
-
-	pr_info_once("no telemetry on a connection (%s): it runs as Reno until telemetry arrives; see /proc/net/hpccpp\n",
-		     cause);
-	/* A window found by telemetry is a fair one. Without it, slow start continues. */
-	if (f && f->telemetry)
-		WRITE_ONCE(tp->snd_ssthresh, max(tcp_snd_cwnd(tp), 2U));
-	if (f) {
-		cc_gso_release(sk, &f->gso);
-		f->telemetry = false;
-		f->second = false;
-		f->sample.sent_ns = 0;
-		f->retry_ns = max_t(u64, 16 * hpccpp_srtt_ns(sk), NSEC_PER_MSEC);
-	}
-	dctcp_model_init(&ca->dctcp, DCTCP_ALPHA_ONE, tp->snd_una);
-	ecn_feedback_init(&ca->fb, tp);
-	ca->prior_cwnd = tcp_snd_cwnd(tp);
-	ca->ece = false;
-	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp_reno);
-	int_host_count(sock_net(sk), HPCCPP_COUNT_FALLBACKS);
-	trace_hpccpp_mode(sk, cause);
-}
 
 static void hpccpp_reno_update_ecn(struct sock *sk, u32 flags)
 {
@@ -90,10 +56,10 @@ static bool hpccpp_reno_on_response(struct sock *sk, const struct int_msg *m, u6
 /* Back to HPCC++ */
 static void hpccpp_reno_return(struct sock *sk)
 {
-	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+	struct hpccpp *ca = inet_csk_ca(sk);
 
-	f->prior_w = f->model.w;
-	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp);
+	ca->flow->prior_w = ca->flow->model.w;
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, ca->ops);
 	int_host_count(sock_net(sk), HPCCPP_COUNT_RETURNS);
 	trace_hpccpp_mode(sk, "telemetry");
 }
@@ -164,25 +130,65 @@ static u32 hpccpp_reno_undo_cwnd(struct sock *sk)
 	return max(tcp_snd_cwnd(tcp_sk(sk)), ca->prior_cwnd);
 }
 
-/* A socket that is connected again after connect(AF_UNSPEC) still has these ops. */
-static void hpccpp_reno_init(struct sock *sk)
+/* A socket that is connected again after connect(AF_UNSPEC) starts with HPCC++. */
+static void hpccpp_reno_release(struct sock *sk)
 {
-	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp);
-	hpccpp_init(sk);
+	const struct hpccpp *ca = inet_csk_ca(sk);
+
+	hpccpp_flow_release(sk);
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, ca->ops);
+}
+
+/* For ss -ti: BBR's fields, as with HPCC++, all 0 */
+static size_t hpccpp_reno_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+{
+	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	memset(&info->bbr, 0, sizeof(info->bbr));
+	*attr = INET_DIAG_BBRINFO;
+	return sizeof(info->bbr);
 }
 
 /* Never registered: connections are switched to it. */
 static struct tcp_congestion_ops hpccpp_reno __read_mostly = {
-	.init		= hpccpp_reno_init,
-	.release	= hpccpp_release,
+	.release	= hpccpp_reno_release,
 	.in_ack_event	= hpccpp_reno_in_ack_event,
 	.cong_avoid	= tcp_reno_cong_avoid,
 	.ssthresh	= hpccpp_reno_ssthresh,
 	.set_state	= hpccpp_reno_set_state,
 	.undo_cwnd	= hpccpp_reno_undo_cwnd,
-	.get_info	= hpccpp_get_info,
+	.get_info	= hpccpp_reno_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "hpccpp_reno",
 };
 
-#endif /* _LOWQ_HPCCPP_RENO_IMPL_H */
+/* From HPCC++ to hpccpp_reno. @cause is for the log and the tracepoint. */
+static void hpccpp_fall_back(struct sock *sk, const char *cause)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct hpccpp_flow *f = ca->flow;
+
+	pr_info_once("no telemetry on a connection (%s): it runs as Reno until telemetry arrives; see /proc/net/hpccpp\n",
+		     cause);
+	/* A window found by telemetry is a fair one. Without it, slow start continues. */
+	if (f && f->telemetry)
+		WRITE_ONCE(tp->snd_ssthresh, max(tcp_snd_cwnd(tp), 2U));
+	if (f) {
+		cc_gso_release(sk, &f->gso);
+		f->telemetry = false;
+		f->second = false;
+		f->sample.sent_ns = 0;
+		f->retry_ns = max_t(u64, 16 * hpccpp_srtt_ns(sk), NSEC_PER_MSEC);
+	}
+	dctcp_model_init(&ca->dctcp, DCTCP_ALPHA_ONE, tp->snd_una);
+	ecn_feedback_init(&ca->fb, tp);
+	ca->prior_cwnd = tcp_snd_cwnd(tp);
+	ca->ece = false;
+	ca->ops = inet_csk(sk)->icsk_ca_ops;
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp_reno);
+	int_host_count(sock_net(sk), HPCCPP_COUNT_FALLBACKS);
+	trace_hpccpp_mode(sk, cause);
+}
+
+#endif /* _LOWQ_HPCCPP_RENO_H */

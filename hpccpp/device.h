@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The speeds of this host's devices. Only a caller that holds RTNL may ask a driver, so a notifier
- * asks when a device comes up or its link changes, and flows look the answer up. One user:
- * tcp_hpccpp.
+ * asks when a device comes up or its link changes, and flows look the answer up.
  */
-#ifndef _LOWQ_HPCCPP_DEVICE_IMPL_H
-#define _LOWQ_HPCCPP_DEVICE_IMPL_H
+#ifndef _LOWQ_HPCCPP_DEVICE_H
+#define _LOWQ_HPCCPP_DEVICE_H
 
 #include <linux/netdevice.h>
 #include <linux/rhashtable.h>
 
 #include "cc_link.h"
-
-#define HPCCPP_MBPS_MAX		1600000U
+#include "hpccpp_model.h"
 
 /**
  * struct hpccpp_device - a device that has reported a speed
@@ -109,4 +107,4 @@ static struct notifier_block hpccpp_netdev_notifier = {
 	.notifier_call = hpccpp_netdev_event,
 };
 
-#endif /* _LOWQ_HPCCPP_DEVICE_IMPL_H */
+#endif /* _LOWQ_HPCCPP_DEVICE_H */

@@ -2,15 +2,15 @@
 /*
  * Responses to probes. The hook (int_host_impl.h) checks each response and puts it into
  * its flow's mailbox, in softirq and without the socket's lock; the flow's next ACK reads
- * it. A later response replaces an earlier one. One user: tcp_hpccpp.
+ * it. A later response replaces an earlier one.
  */
-#ifndef _LOWQ_HPCCPP_MAILBOX_IMPL_H
-#define _LOWQ_HPCCPP_MAILBOX_IMPL_H
+#ifndef _LOWQ_HPCCPP_MAILBOX_H
+#define _LOWQ_HPCCPP_MAILBOX_H
 
 #include <linux/siphash.h>
 #include <net/ipv6.h>
 
-#include "hpccpp_flow_impl.h"
+#include "flow.h"
 #include "int_host_impl.h"
 
 enum {
@@ -113,7 +113,7 @@ static void hpccpp_handle_response(struct net *net, struct sock *sk, const struc
 	int_host_count(net, verdict);
 }
 
-static const struct int_host int_host = {
+static const struct int_host hpccpp_host = {
 	.name = "hpccpp",
 	.counters = hpccpp_counters,
 	.types = BIT(INT_RESPONSE) | BIT(INT_WINDOW),
@@ -136,4 +136,4 @@ static inline bool hpccpp_read_response(struct hpccpp_flow *f, struct int_msg *m
 	return full;
 }
 
-#endif /* _LOWQ_HPCCPP_MAILBOX_IMPL_H */
+#endif /* _LOWQ_HPCCPP_MAILBOX_H */

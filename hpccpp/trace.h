@@ -116,7 +116,7 @@ TRACE_EVENT(hpccpp_mode,
 #endif /* _LOWQ_HPCCPP_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH .
+#define TRACE_INCLUDE_PATH ../hpccpp
 #undef TRACE_INCLUDE_FILE
-#define TRACE_INCLUDE_FILE hpccpp_trace
+#define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>

@@ -2,10 +2,10 @@
 /*
  * The state of a connection under HPCC++: struct hpccpp in the socket's private area,
  * struct hpccpp_flow beside it, and the table in which the hook for responses finds
- * flows. One user: tcp_hpccpp.
+ * flows.
  */
-#ifndef _LOWQ_HPCCPP_FLOW_IMPL_H
-#define _LOWQ_HPCCPP_FLOW_IMPL_H
+#ifndef _LOWQ_HPCCPP_FLOW_H
+#define _LOWQ_HPCCPP_FLOW_H
 
 #include <linux/random.h>
 #include <linux/rhashtable.h>
@@ -110,6 +110,7 @@ struct hpccpp_flow {
 /**
  * struct hpccpp - a connection's private area
  * @flow:	NULL before the first data, or if there was no memory for it
+ * @ops:	fallback: the control to which the connection returns
  * @una:	in recovery: SND.UNA at the ACK before
  * @dctcp:	fallback with ECN: the estimate of marked bytes
  * @fb:		fallback with ECN: the feedback counted so far
@@ -119,6 +120,7 @@ struct hpccpp_flow {
  */
 struct hpccpp {
 	struct hpccpp_flow *flow;
+	const struct tcp_congestion_ops *ops;
 	u32 una;
 	struct dctcp_model dctcp;
 	struct ecn_feedback fb;
@@ -163,6 +165,19 @@ static inline void hpccpp_flow_free(struct hpccpp_flow *f)
 {
 	rhashtable_remove_fast(&hpccpp_flows, &f->node, hpccpp_flows_params);
 	kfree_rcu(f, rcu);
+}
+
+/* The .release of both controls */
+static inline void hpccpp_flow_release(struct sock *sk)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+	struct hpccpp_flow *f = ca->flow;
+
+	if (!f)
+		return;
+	ca->flow = NULL;
+	cc_gso_release(sk, &f->gso);
+	hpccpp_flow_free(f);
 }
 
 /* --- quantities of the connection ---------------------------------------------- */
@@ -231,4 +246,4 @@ static inline u64 hpccpp_window_between(const struct hpccpp_probe *a,
 	return max(mean << HPCCPP_W_Q, min(a->inflight, b->inflight));
 }
 
-#endif /* _LOWQ_HPCCPP_FLOW_IMPL_H */
+#endif /* _LOWQ_HPCCPP_FLOW_H */

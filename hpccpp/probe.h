@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Probes (draft-miao-rtgwg-hpccplus-00, 6.2.1.2 and 7.2): when the next one is due, what
- * the sender remembers of it, and how it is sent. One user: tcp_hpccpp.
+ * the sender remembers of it, and how it is sent.
  */
-#ifndef _LOWQ_HPCCPP_PROBE_IMPL_H
-#define _LOWQ_HPCCPP_PROBE_IMPL_H
+#ifndef _LOWQ_HPCCPP_PROBE_H
+#define _LOWQ_HPCCPP_PROBE_H
 
-#include "hpccpp_mailbox_impl.h"
+#include "mailbox.h"
 #include "hpccpp_param.h"
 
 CC_PARAM(probe_rtts, 1, 1, 16, 0644, "1 is once per RTT",
@@ -156,4 +156,4 @@ static inline void hpccpp_send_probe(struct sock *sk, u64 now)
 	int_host_count(sock_net(sk), err ? HPCCPP_COUNT_UNSENT : HPCCPP_COUNT_PROBES);
 }
 
-#endif /* _LOWQ_HPCCPP_PROBE_IMPL_H */
+#endif /* _LOWQ_HPCCPP_PROBE_H */

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a response does to a flow: the model takes its records as a sample, or, receiver-based,
+ * its window. Used under HPCC++ and in fallback.
+ */
+#ifndef _LOWQ_HPCCPP_SAMPLE_H
+#define _LOWQ_HPCCPP_SAMPLE_H
+
+#include "probe.h"
+#include "trace.h"
+
+CC_PARAM(w_ai_bytes, 0, 0, 1 << 20, 0644, "0 computes it from flows",
+	 "additive increase W_ai in bytes, 0 derives it from flows (draft 5)");
+CC_PARAM(line_rate_mbps, 0, 0, HPCCPP_MBPS_MAX, 0644, "0 is line_rate_device's",
+	 "the host's rate in Mb/s, at which flows start (draft 5); 0: see line_rate_device");
+
+static void hpccpp_settings_of(const struct sock *sk, struct hpccpp_settings *s)
+{
+	const struct hpccpp_flow *f = ((const struct hpccpp *)inet_csk_ca(sk))->flow;
+
+	s->t_ns = hpccpp_base_rtt_ns(f);
+	/* the measured minimum is rounded down to a microsecond */
+	s->fill_ns = max(s->t_ns, hpccpp_min_rtt_ns(f)) + NSEC_PER_USEC;
+	s->eta_permille = READ_ONCE(eta_permille.value);
+	s->max_stage = READ_ONCE(max_stage.value);
+	s->w_ai_bytes = READ_ONCE(w_ai_bytes.value);
+	s->flows = READ_ONCE(flows.value);
+	s->mss = max_t(u32, tcp_sk(sk)->mss_cache, 1);
+	s->w_limit = tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk);
+	s->line_mbps = READ_ONCE(line_rate_mbps.value);
+	s->wc_previous = READ_ONCE(wc_previous.value);
+	s->queue_per_rtt = READ_ONCE(queue_per_rtt.value);
+}
+
+/* The old path's base RTT says nothing about the new path's. */
+static void hpccpp_new_path(struct hpccpp_flow *f)
+{
+	hpccpp_rtt_init(&f->rtt, f->rtt.latest_us);
+}
+
+/* Receiver-based: the response is the window itself. */
+static bool hpccpp_on_window(struct sock *sk, const struct int_msg *m, u64 now)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+	struct hpccpp_flow *f = ca->flow;
+	u64 w = (u64)m->options << INT_OPTION_W_SHIFT;
+
+	if (!READ_ONCE(receiver_based.value) || !w)
+		return false;
+	f->telemetry = true;
+	f->partial = 0;
+	f->unmeasured = 0;
+	hpccpp_integrate_window(sk, f, now);
+	f->model.w = min3(max(w, hpccpp_mss_q8(sk) >> HPCCPP_W_MIN_SHIFT), (u64)HPCCPP_W_MAX,
+			  tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk));
+	f->model.reference = f->model.w;
+	trace_hpccpp_window(sk, "receiver", &f->model, hpccpp_base_rtt_ns(f));
+	return true;
+}
+
+/* Returns true if the response set the window. */
+static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+	struct hpccpp_flow *f = ca->flow;
+	const struct hpccpp_probe *probe = &f->probe[m->id % HPCCPP_PROBES_KEPT];
+	struct hpccpp_sample sample = { .msg = m };
+	enum hpccpp_result result;
+
+	f->unanswered = 0;
+	f->answer_ns = now;
+	if (m->type == INT_WINDOW)
+		return hpccpp_on_window(sk, m, now);
+	if (f->sample.sent_ns)
+		hpccpp_rtt_unqueued(&f->rtt, (f->arrived_ns - probe->sent_ns) / NSEC_PER_USEC,
+				    hpccpp_standing_us(&f->model, m));
+	hpccpp_settings_of(sk, &sample.settings);
+	if (!sample.settings.t_ns)
+		return false;
+	if (f->sample.sent_ns) {
+		sample.elapsed_ns = probe->sent_ns - f->sample.sent_ns;
+		sample.sent_w = hpccpp_window_between(&f->sample, probe);
+	} else {
+		hpccpp_model_forget(&f->model);
+	}
+	hpccpp_integrate_window(sk, f, now);
+	result = hpccpp_step(&f->model, &sample);
+	f->comparable_ns = hpccpp_comparable_ns(&f->model);
+	trace_hpccpp_sample(sk, &f->model, m, result, sample.elapsed_ns);
+	if (result == HPCCPP_PARTIAL) {
+		int_host_count(sock_net(sk), HPCCPP_COUNT_PARTIAL);
+		f->partial++;
+		return false;
+	}
+	f->partial = 0;
+	f->sample = *probe;
+	if (result != HPCCPP_MEASURED) {
+		/* After a reduction of W a sample is the first one again: that is no fault. */
+		if (sample.elapsed_ns || !f->telemetry)
+			f->unmeasured++;
+		if (result == HPCCPP_BASELINE && sample.elapsed_ns)
+			hpccpp_new_path(f);
+		return false;
+	}
+	hpccpp_rtt_follow(&f->rtt, hpccpp_queued_us(&f->model));
+	f->telemetry = true;
+	f->unmeasured = 0;
+	trace_hpccpp_window(sk, "telemetry", &f->model, sample.settings.t_ns);
+	return true;
+}
+
+#endif /* _LOWQ_HPCCPP_SAMPLE_H */
