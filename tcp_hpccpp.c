@@ -13,8 +13,8 @@
  * the bottom, each file uses those below it only:
  *
  *	this file		the callbacks of TCP
- *	hpccpp/reno.h		the fallback: Reno while probes are not answered, or a node
- *				on the path does not stamp
+ *	hpccpp/reno.h		the fallback: Reno while probes are not answered, or the
+ *				bottleneck does not stamp
  *	hpccpp/sample.h		from a response to a window
  *	hpccpp/probe.h		probes
  *	hpccpp/mailbox.h	responses, from the hook to the socket
@@ -45,7 +45,8 @@
  *  - Probes come more often than once per RTT if a counter of figure 4 could wrap between
  *    two of them. Without a measured sample W grows as in slow start.
  *  - Loss, and ECE from nodes that do not stamp, halve W once per window, as in any TCP;
- *    the draft does not mention them.
+ *    the draft does not mention them. If they go on while the records show a load below eta,
+ *    a bottleneck does not stamp: the flow falls back until a node reaches eta.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -106,7 +107,7 @@ static void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 	}
 	if (!t_ns)
 		return;
-	least = 2 * HZ * (mss >> HPCCPP_W_Q) / max_t(u32, inet_csk(sk)->icsk_rto, 1) + 1;
+	least = div_u64(2 * HZ * (mss >> HPCCPP_W_Q), max_t(u32, inet_csk(sk)->icsk_rto, 1)) + 1;
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, max(hpccpp_rate(w, t_ns), least),
 					     READ_ONCE(sk->sk_max_pacing_rate)));
 }
@@ -257,8 +258,13 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 		hpccpp_begin_flow(sk, now);
 		return;
 	}
-	if (READ_ONCE(f->full))
+	if (READ_ONCE(f->full)) {
 		hpccpp_take_response(sk, f, now);
+		if (unlikely(f->doubt >= HPCCPP_DOUBT_MAX)) {
+			hpccpp_fall_back_unstamped(sk, now);
+			return;
+		}
+	}
 	/* that of a retransmission is from timestamps, in whole milliseconds */
 	if (rs->rtt_us > 0 && !rs->is_retrans)
 		hpccpp_rtt_sample(&f->rtt, rs->rtt_us);
@@ -300,6 +306,7 @@ static void hpccpp_restart(struct sock *sk, struct hpccpp_flow *f, u64 now)
 	hpccpp_start(sk, f, cwnd ? cwnd : TCP_INIT_CWND);
 	f->sample.sent_ns = 0;
 	f->comparable_ns = 0;
+	f->tally.sent_ns = 0;
 	f->telemetry = false;
 	f->idle_ns = 0;
 	trace_hpccpp_window(sk, "idle", &f->model, hpccpp_base_rtt_ns(f));
@@ -370,8 +377,11 @@ static u32 hpccpp_undo_cwnd(struct sock *sk)
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (ca->flow && ca->flow->model.w < ca->flow->prior_w)
-		hpccpp_set_window(sk, ca->flow->prior_w, "undo");
+	if (ca->flow) {
+		ca->flow->doubt = 0;
+		if (ca->flow->model.w < ca->flow->prior_w)
+			hpccpp_set_window(sk, ca->flow->prior_w, "undo");
+	}
 	return max(tcp_snd_cwnd(tp), tp->prior_cwnd);
 }
 

@@ -35,6 +35,22 @@ struct hpccpp_probe {
 };
 
 /**
+ * struct hpccpp_tally - how the flow's packets fared until a response
+ * @sent_ns:	when the response's probe was sent; 0: there was no response
+ * @arrived_ns:	when the response arrived
+ * @delivered:	tp->delivered, packets
+ * @marked:	tp->delivered_ce, packets
+ * @lost:	tp->lost, packets
+ */
+struct hpccpp_tally {
+	u64 sent_ns;
+	u64 arrived_ns;
+	u32 delivered;
+	u32 marked;
+	u32 lost;
+};
+
+/**
  * struct hpccpp_flow - a connection from its first data on
  * @node:	in hpccpp_flows
  * @sk:		the key in hpccpp_flows
@@ -63,6 +79,11 @@ struct hpccpp_probe {
  * @comparable_ns: hpccpp_comparable_ns() of @model's records, or 0 if there are none
  * @retry_ns:	fallback: time between probes
  * @idle_ns:	from when on a packet could have left, but there was none; 0: there was one
+ * @tally:	at the latest response
+ * @carried:	hpccpp_carried() between the latest two responses, bytes in Q8; 0: unknown
+ * @reduced_ns:	fallback: when the window was last reduced
+ * @doubt:	hpccpp_doubt()
+ * @clean_rtts:	fallback as unstamped: RTTs without a reduction before the return
  * @unanswered:	probes sent since the latest response
  * @partial:	responses since the latest one with the records of all nodes
  * @unmeasured:	responses since the latest one that measured U, while data was sent
@@ -70,6 +91,7 @@ struct hpccpp_probe {
  * @telemetry:	U has been measured since the connection began, fell back or was idle
  * @line_rate:	the first W was the line rate's, not the initial window
  * @second:	fallback: one more probe is due soon, to compare with the first one
+ * @unstamped:	fallback: a bottleneck on the path does not stamp
  */
 struct hpccpp_flow {
 	struct rhash_head node;
@@ -98,6 +120,11 @@ struct hpccpp_flow {
 	u64 comparable_ns;
 	u64 retry_ns;
 	u64 idle_ns;
+	struct hpccpp_tally tally;
+	u64 carried;
+	u64 reduced_ns;
+	s32 doubt;
+	u32 clean_rtts;
 	u32 unanswered;
 	u32 partial;
 	u32 unmeasured;
@@ -105,6 +132,7 @@ struct hpccpp_flow {
 	bool telemetry;
 	bool line_rate;
 	bool second;
+	bool unstamped;
 };
 
 /**

@@ -23,6 +23,7 @@ enum {
 	HPCCPP_COUNT_PARTIAL,	/* no records, or not of all nodes */
 	HPCCPP_COUNT_FALLBACKS,
 	HPCCPP_COUNT_RETURNS,
+	HPCCPP_COUNT_UNSTAMPED,	/* fallbacks because a bottleneck does not stamp */
 };
 
 static const char * const hpccpp_counters[] = {
@@ -39,6 +40,7 @@ static const char * const hpccpp_counters[] = {
 	[HPCCPP_COUNT_PARTIAL]	= "Partial",
 	[HPCCPP_COUNT_FALLBACKS] = "Fallbacks",
 	[HPCCPP_COUNT_RETURNS]	= "Returns",
+	[HPCCPP_COUNT_UNSTAMPED] = "Unstamped",
 	NULL
 };
 

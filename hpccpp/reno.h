@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hpccpp_reno: the control of a connection without telemetry. Reno; with ECN the reduction
- * is DCTCP's (RFC 8257). It sends probes at growing intervals, and the connection returns
- * to HPCC++ as soon as they are answered.
+ * hpccpp_reno: the control of a connection without telemetry, or whose telemetry does not explain
+ * its losses and marks: a bottleneck does not stamp. Reno; with ECN the reduction is DCTCP's
+ * (RFC 8257). It sends probes at growing intervals, and the connection returns to HPCC++ as soon
+ * as they are answered; from an unstamped bottleneck, as soon as a node is the bottleneck.
  */
 #ifndef _LOWQ_HPCCPP_RENO_H
 #define _LOWQ_HPCCPP_RENO_H
@@ -16,6 +17,10 @@
 
 CC_PARAM(reprobe_max_ms, 1000, 1, 60000, 0644, "the interval doubles up to it",
 	 "longest interval between probes in fallback, milliseconds");
+
+/* Unstamped: RTTs without a reduction before the return; doubled with each fallback */
+#define HPCCPP_CLEAN_RTTS	16U
+#define HPCCPP_CLEAN_RTTS_MAX	1024U
 
 static void hpccpp_reno_update_ecn(struct sock *sk, u32 flags)
 {
@@ -37,6 +42,21 @@ static void hpccpp_reno_track_window(struct sock *sk, struct hpccpp_flow *f, u64
 }
 
 /*
+ * May a connection that fell back as unstamped trust the telemetry again, which has just set
+ * model.w? Not before a node has reached its target, or the receiver allows no more than cwnd, @w:
+ * until then losses and marks are the tighter limit. And not soon after one of those.
+ */
+static bool hpccpp_reno_trusts(const struct sock *sk, const struct hpccpp_flow *f,
+			       const struct int_msg *m, u64 w, u64 now)
+{
+	if (now - f->reduced_ns < f->clean_rtts * hpccpp_srtt_ns(sk))
+		return false;
+	if (m->type == INT_WINDOW)
+		return f->model.w <= w;
+	return f->model.u >= fp_fraction(READ_ONCE(eta_permille.value), 1000, HPCCPP_U_Q);
+}
+
+/*
  * Two responses in a row are needed to measure U. After the first one, the second probe
  * follows soon; if it measures nothing either, the next pair waits for retry_ns.
  */
@@ -44,9 +64,14 @@ static bool hpccpp_reno_on_response(struct sock *sk, const struct int_msg *m, u6
 {
 	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
 	bool first = !f->sample.sent_ns;
+	u64 w = f->model.w;
 
-	if (hpccpp_on_response(sk, m, now))
-		return true;
+	if (hpccpp_on_response(sk, m, now)) {
+		if (!f->unstamped || hpccpp_reno_trusts(sk, f, m, w, now))
+			return true;
+		f->model.w = w;
+		first = false;
+	}
 	f->second = first && f->sample.sent_ns;
 	if (!first)
 		f->sample.sent_ns = 0;
@@ -59,6 +84,8 @@ static void hpccpp_reno_return(struct sock *sk)
 	struct hpccpp *ca = inet_csk_ca(sk);
 
 	ca->flow->prior_w = ca->flow->model.w;
+	ca->flow->doubt = 0;
+	ca->flow->tally.sent_ns = 0;
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, ca->ops);
 	int_host_count(sock_net(sk), HPCCPP_COUNT_RETURNS);
 	trace_hpccpp_mode(sk, "telemetry");
@@ -70,7 +97,7 @@ static void hpccpp_reno_probe(struct sock *sk, struct hpccpp_flow *f, u64 now)
 
 	if (!tcp_sk(sk)->packets_out || now - f->probe_ns < wait)
 		return;
-	if (!f->second)
+	if (!f->second && !f->unstamped)
 		f->retry_ns = min(2 * f->retry_ns, (u64)READ_ONCE(reprobe_max_ms.value) *
 						   NSEC_PER_MSEC);
 	f->second = false;
@@ -98,6 +125,8 @@ static u32 hpccpp_reno_ssthresh(struct sock *sk)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
 
+	if (ca->flow)
+		ca->flow->reduced_ns = ktime_get_ns();
 	ca->prior_cwnd = tcp_snd_cwnd(tcp_sk(sk));
 	return ca->ece ? dctcp_model_cut(&ca->dctcp, ca->prior_cwnd) : tcp_reno_ssthresh(sk);
 }
@@ -162,15 +191,13 @@ static struct tcp_congestion_ops hpccpp_reno __read_mostly = {
 	.name		= "hpccpp_reno",
 };
 
-/* From HPCC++ to hpccpp_reno. @cause is for the log and the tracepoint. */
-static void hpccpp_fall_back(struct sock *sk, const char *cause)
+/* From HPCC++ to hpccpp_reno. @cause is for the tracepoint. */
+static void hpccpp_reno_enter(struct sock *sk, const char *cause)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct hpccpp_flow *f = ca->flow;
 
-	pr_info_once("no telemetry on a connection (%s): it runs as Reno until telemetry arrives; see /proc/net/hpccpp\n",
-		     cause);
 	/* A window found by telemetry is a fair one. Without it, slow start continues. */
 	if (f && f->telemetry)
 		WRITE_ONCE(tp->snd_ssthresh, max(tcp_snd_cwnd(tp), 2U));
@@ -178,6 +205,7 @@ static void hpccpp_fall_back(struct sock *sk, const char *cause)
 		cc_gso_release(sk, &f->gso);
 		f->telemetry = false;
 		f->second = false;
+		f->unstamped = false;
 		f->sample.sent_ns = 0;
 		f->retry_ns = max_t(u64, 16 * hpccpp_srtt_ns(sk), NSEC_PER_MSEC);
 	}
@@ -189,6 +217,37 @@ static void hpccpp_fall_back(struct sock *sk, const char *cause)
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp_reno);
 	int_host_count(sock_net(sk), HPCCPP_COUNT_FALLBACKS);
 	trace_hpccpp_mode(sk, cause);
+}
+
+/* There is no telemetry, or not enough. */
+static void hpccpp_fall_back(struct sock *sk, const char *cause)
+{
+	pr_info_once("no telemetry on a connection (%s): it runs as Reno until telemetry arrives; see /proc/net/hpccpp\n",
+		     cause);
+	hpccpp_reno_enter(sk, cause);
+}
+
+/*
+ * A bottleneck does not stamp. The first window in fallback is what the path has carried, so that
+ * no queue stands before losses and marks take over. In recovery PRR leads cwnd there.
+ */
+static void hpccpp_fall_back_unstamped(struct sock *sk, u64 now)
+{
+	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+	u8 state = inet_csk(sk)->icsk_ca_state;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 carried = clamp_t(u64, div64_u64(f->carried, hpccpp_mss_q8(sk)), 2,
+			      tp->snd_cwnd_clamp);
+
+	pr_info_once("a bottleneck does not stamp: a connection runs as Reno until a node that does is its bottleneck; see /proc/net/hpccpp\n");
+	hpccpp_reno_enter(sk, "unstamped");
+	f->unstamped = true;
+	f->reduced_ns = now;
+	f->clean_rtts = clamp(2 * f->clean_rtts, HPCCPP_CLEAN_RTTS, HPCCPP_CLEAN_RTTS_MAX);
+	WRITE_ONCE(tp->snd_ssthresh, carried);
+	if (state != TCP_CA_Recovery && state != TCP_CA_Loss)
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), carried));
+	int_host_count(sock_net(sk), HPCCPP_COUNT_UNSTAMPED);
 }
 
 #endif /* _LOWQ_HPCCPP_RENO_H */

@@ -38,12 +38,50 @@ static void hpccpp_new_path(struct hpccpp_flow *f)
 	hpccpp_rtt_init(&f->rtt, f->rtt.latest_us);
 }
 
+/* Receiver-based: the window that a response carries, bytes in Q8 */
+static u64 hpccpp_window_of(const struct int_msg *m)
+{
+	return (u64)m->options << INT_OPTION_W_SHIFT;
+}
+
+/*
+ * A response arrived whose probe was sent at @sent_ns: are losses and marks of the packets that
+ * it covers explained by its records @m? Those packets left between this probe and the one
+ * before, and their losses were detected between the two responses.
+ */
+static void hpccpp_update_doubt(const struct sock *sk, struct hpccpp_flow *f,
+				const struct int_msg *m, u64 sent_ns)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct hpccpp_tally old = f->tally;
+	u32 delivered, most = U32_MAX, t_ns = hpccpp_base_rtt_ns(f);
+	bool suffered;
+
+	f->tally = (struct hpccpp_tally){
+		.sent_ns = sent_ns, .arrived_ns = f->arrived_ns, .delivered = tp->delivered,
+		.marked = tp->delivered_ce, .lost = tp->lost,
+	};
+	if (!old.sent_ns || !t_ns)
+		return;
+	delivered = tp->delivered - old.delivered;
+	f->carried = hpccpp_carried(delivered * hpccpp_mss_q8(sk),
+				    f->arrived_ns - old.arrived_ns, t_ns);
+	suffered = hpccpp_suffered(delivered, tp->lost - old.lost, tp->delivered_ce - old.marked);
+	if (suffered && m->type == INT_WINDOW)
+		/* no records: a window that may grow tells of a load below eta */
+		most = hpccpp_window_of(m) > f->model.w ? 0 : U32_MAX;
+	else if (suffered)
+		most = hpccpp_most_load(&f->model, m, t_ns, sent_ns - old.sent_ns);
+	f->doubt = hpccpp_doubt(f->doubt, suffered, most,
+				fp_fraction(READ_ONCE(eta_permille.value), 1000, HPCCPP_U_Q));
+}
+
 /* Receiver-based: the response is the window itself. */
 static bool hpccpp_on_window(struct sock *sk, const struct int_msg *m, u64 now)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
-	u64 w = (u64)m->options << INT_OPTION_W_SHIFT;
+	u64 w = hpccpp_window_of(m);
 
 	if (!READ_ONCE(receiver_based.value) || !w)
 		return false;
@@ -69,10 +107,12 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 
 	f->unanswered = 0;
 	f->answer_ns = now;
+	hpccpp_update_doubt(sk, f, m, probe->sent_ns);
 	if (m->type == INT_WINDOW)
 		return hpccpp_on_window(sk, m, now);
 	if (f->sample.sent_ns)
-		hpccpp_rtt_unqueued(&f->rtt, (f->arrived_ns - probe->sent_ns) / NSEC_PER_USEC,
+		hpccpp_rtt_unqueued(&f->rtt,
+				    div_u64(f->arrived_ns - probe->sent_ns, NSEC_PER_USEC),
 				    hpccpp_standing_us(&f->model, m));
 	hpccpp_settings_of(sk, &sample.settings);
 	if (!sample.settings.t_ns)
@@ -90,6 +130,7 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 	if (result == HPCCPP_PARTIAL) {
 		int_host_count(sock_net(sk), HPCCPP_COUNT_PARTIAL);
 		f->partial++;
+		f->tally.sent_ns = 0;
 		return false;
 	}
 	f->partial = 0;

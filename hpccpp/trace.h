@@ -93,7 +93,10 @@ TRACE_EVENT(hpccpp_window,
 		  __entry->w, __entry->u, __entry->stage, __entry->t_ns, __entry->inflight)
 );
 
-/* Telemetry was lost ("unanswered", "partial", "no memory") or is back ("telemetry"). */
+/*
+ * Telemetry was lost ("unanswered", "partial", "unmeasured", "no memory"), does not explain losses
+ * and marks ("unstamped"), or is back ("telemetry").
+ */
 TRACE_EVENT(hpccpp_mode,
 	TP_PROTO(const struct sock *sk, const char *cause),
 	TP_ARGS(sk, cause),

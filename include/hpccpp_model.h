@@ -448,6 +448,73 @@ static inline u64 hpccpp_compute_wind(struct hpccpp_model *m, const struct hpccp
 	return w;
 }
 
+/* --- bottlenecks that do not stamp ------------------------------------------------ */
+
+#define HPCCPP_DOUBT_STEP	8
+#define HPCCPP_DOUBT_MAX	16
+
+/*
+ * The largest load that the records of @msg and of the previous sample allow, Q20: as u', but
+ * with the longer of each node's two queues, because a packet that was dropped between the two
+ * samples met that one. U32_MAX if the records cannot be compared.
+ */
+static inline u32 hpccpp_most_load(const struct hpccpp_model *m, const struct int_msg *msg,
+				   u32 t_ns, u64 elapsed_ns)
+{
+	u32 most = 0, load, dt;
+	unsigned int i;
+
+	if (!msg->nhop || m->nhop != msg->nhop || m->path_id != msg->path_id ||
+	    msg->nhop > msg->room || msg->nhop > INT_HOPS_MAX)
+		return U32_MAX;
+	for (i = 0; i < msg->nhop; i++) {
+		struct int_hop old = m->hop[i], new = msg->hop[i];
+
+		old.qlen = fp_max(old.qlen, new.qlen);
+		new.qlen = old.qlen;
+		if (!hpccpp_link_load(&old, &new, t_ns, elapsed_ns, &load, &dt))
+			return U32_MAX;
+		most = fp_max(most, load);
+	}
+	return most;
+}
+
+/* So many were lost or marked that it counts: one in 128, or any of fewer. */
+static inline bool hpccpp_suffered(u32 delivered, u32 lost, u32 marked)
+{
+	u64 bad = (u64)lost + marked;
+
+	return bad && bad * 128 >= (u64)delivered + lost;
+}
+
+/*
+ * How much speaks for a bottleneck that does not stamp, after one more sample: -HPCCPP_DOUBT_MAX
+ * to HPCCPP_DOUBT_MAX, where the telemetry is not to be trusted. @suffered: hpccpp_suffered() of
+ * the packets that the sample covers; @most: hpccpp_most_load(). Losses and marks below eta are no
+ * node's: two such samples in a row suffice, or three among ten. A node with a queue of T / 8 or
+ * more explains them, and also those that are detected late. Between the two nothing is known.
+ */
+static inline s32 hpccpp_doubt(s32 doubt, bool suffered, u32 most, u32 eta)
+{
+	if (!suffered)
+		return doubt > 0 ? doubt - 1 : doubt < 0 ? doubt + 1 : 0;
+	if (most < eta)
+		return doubt < HPCCPP_DOUBT_MAX - HPCCPP_DOUBT_STEP ? doubt + HPCCPP_DOUBT_STEP :
+								      HPCCPP_DOUBT_MAX;
+	if (most != U32_MAX && most >= HPCCPP_U_ONE + HPCCPP_U_ONE / 8)
+		return -HPCCPP_DOUBT_MAX;
+	return doubt;
+}
+
+/*
+ * The window that the path can carry without a queue, bytes in Q8: what arrived, @delivered bytes
+ * in Q8 within @elapsed_ns, as a rate, times T.
+ */
+static inline u64 hpccpp_carried(u64 delivered, u64 elapsed_ns, u32 t_ns)
+{
+	return fp_min(fp_mul_div(delivered, t_ns, elapsed_ns), HPCCPP_W_MAX);
+}
+
 /* --- the base RTT, where T is not given ---------------------------------------- */
 
 #define HPCCPP_RTT_UNKNOWN	U32_MAX

@@ -618,6 +618,125 @@ conntrack()
 }
 declare_test conntrack "H17 H18" "dropping ct state invalid: no effect on the hosts; on a router fallback, and the transfer is unharmed"
 
+# firewalled NS RULE...: NS's own packets leave only if a rule lets them through
+firewalled()
+{
+	in_ns "$1" nft -f - <<-END || fail "nft"
+		table inet t {
+			chain in { type filter hook input priority 0; policy drop; iif lo accept; ct state new,established,related accept; }
+			chain out { type filter hook output priority 0; policy drop; oif lo accept; ct state new,established,related accept; ${2:+$2;} }
+		}
+	END
+}
+
+stateful()
+{
+	local who
+
+	needs_virtual
+	command -v nft >/dev/null || skip "no nft"
+	for who in r h1; do
+		dumbbell 1 100us
+		node sw egress 1gbit
+		firewalled "$who"
+		serve r
+		send --size 5M
+		expect "control, firewall at $who" "$(flow_field cc)" = hpccpp_reno
+		if [ "$who" = r ]; then
+			expect "answers that were not sent" "$(counter r int_reflector Unsent)" -ge 4
+			expect "answers" "$(counter r int_reflector Answered)" -eq 0
+		else
+			expect "probes that were not sent" "$(counter h1 hpccpp Unsent)" -ge 4
+			expect "probes" "$(counter h1 hpccpp Probes)" -eq 0
+		fi
+		in_ns "$who" nft flush ruleset
+		firewalled "$who" "ct state untracked ip dscp 23 accept"
+		send --size 5M
+		expect "control with the rule of tcp_hpccpp(7), firewall at $who" "$(flow_field cc)" = hpccpp
+		teardown
+	done
+}
+declare_test stateful "H17 H18" "a stateful firewall that accepts tracked packets only: counted as unsent; one rule lets probes through"
+
+# esp NS MINE PEER SPI SPI: all between the two addresses must be ESP in transport mode
+esp()
+{
+	local key=0x0123456789abcdef0123456789abcdef01234567
+
+	ip -n "$NSP$1" -batch - <<-END || skip "no ESP"
+		xfrm state add src $2 dst $3 proto esp spi $4 mode transport aead rfc4106(gcm(aes)) $key 128
+		xfrm state add src $3 dst $2 proto esp spi $5 mode transport aead rfc4106(gcm(aes)) $key 128
+		xfrm policy add src $2 dst $3 dir out tmpl src $2 dst $3 proto esp mode transport
+		xfrm policy add src $3 dst $2 dir in tmpl src $3 dst $2 proto esp mode transport
+	END
+}
+
+ipsec()
+{
+	local v h r
+
+	needs_virtual
+	for v in 4 6; do
+		h=10.0.1.1 r=10.0.0.1
+		[ $v = 4 ] || h=fd00:1::1 r=fd00:0::1
+		dumbbell 1 200us
+		shape 1gbit
+		esp h1 "$h" "$r" 0x100 0x200
+		esp r "$r" "$h" 0x200 0x100
+		serve r
+		capture sw egress "$TMP/s.pcap" "host $h"
+		TO=$r send --size 1M
+		sleep 0.1
+		stop_captures
+		expect "IPv$v: ESP packets" "$(count "$TMP/s.pcap" esp)" -ge 100
+		expect "IPv$v: TCP in the clear" "$(count "$TMP/s.pcap" 'tcp && !esp')" -eq 0
+		expect "IPv$v: answers" "$(counter r int_reflector Answered)" -ge 1
+		expect "IPv$v: responses accepted" "$(counter h1 hpccpp Accepted)" -ge 1
+		teardown
+	done
+	# a receiver without the policy: its answers come in the clear
+	dumbbell 1 200us
+	node sw egress 1gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >"$TMP/flow.json" &
+	sleep 0.2
+	ip -n "${NSP}h1" xfrm policy add src 10.0.0.1 dst 10.0.1.1 dir in \
+		tmpl src 10.0.0.1 dst 10.0.1.1 proto esp mode transport
+	sleep 0.1
+	sleep 0.2
+	ip -n "${NSP}h1" xfrm policy deleteall
+	wait $!
+	expect "responses dropped because of policy" "$(counter h1 hpccpp Policy)" -ge 1
+}
+declare_test ipsec "H13 H18" "where IPsec is demanded, answers leave as ESP in both families, and others are not accepted"
+
+in_vrf()
+{
+	local to
+
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 1gbit
+	every sysctl -qw net.ipv4.conf.all.rp_filter=0
+	ip -n "${NSP}r" link add vrf0 type vrf table 10 || skip "no VRF in this kernel"
+	ip -n "${NSP}r" link set vrf0 up
+	ip -n "${NSP}r" link set eth0 master vrf0
+	ip -n "${NSP}r" addr replace fd00:0::1/64 dev eth0 nodad
+	ip -n "${NSP}r" neigh replace 10.0.0.254 lladdr 02:00:00:00:00:fe dev eth0 nud permanent
+	ip -n "${NSP}r" neigh replace fd00:0::254 lladdr 02:00:00:00:00:fe dev eth0 nud permanent
+	ip -n "${NSP}r" route replace default via 10.0.0.254 dev eth0 table 10
+	ip -n "${NSP}r" route replace default via fd00:0::254 dev eth0 table 10
+	in_ns r sysctl -qw net.ipv4.tcp_l3mdev_accept=1
+	serve r
+	for to in 10.0.0.1 fd00:0::1; do
+		TO=$to send --size 3M
+		expect "control to $to" "$(flow_field cc)" = hpccpp
+	done
+	expect "probes answered" "$(counter r int_reflector Answered)" -ge 20
+	expect "probes without a socket" "$(counter r int_reflector NoSocket)" -eq 0
+}
+declare_test in_vrf "H18" "a receiver in a VRF: a probe that is answered is not counted as one without a socket"
+
 path_change()
 {
 	needs_virtual
@@ -1005,6 +1124,167 @@ incast_losses()
 	expect "timeouts" "$(field timeouts <"$TMP/counts")" -eq 0
 }
 declare_test incast_losses "" "256 answers that lose most of their first windows: no timeout"
+
+# --- bottlenecks that do not stamp ---------------------------------------------------
+
+# unstamped KIND PLACE: h1 -- s1 -- s2 -- r, with a node of 1 Gb/s (red: 10 Gb/s), and, "before" or
+# "behind" it, a bottleneck of a tenth of that which does not stamp: a policer, a tail-drop queue,
+# or RED that marks from a queue of 20 packets on
+unstamped()
+{
+	local node=s1 limit=s2
+
+	[ "$2" = behind ] || { node=s2; limit=s1; }
+	case $1 in
+	policer)
+		chain 2 5ms
+		node "$node" egress 1gbit
+		in_ns "$limit" tc qdisc add dev ingress clsact &&
+			in_ns "$limit" tc filter add dev ingress ingress pref 1 matchall action police \
+				rate 100mbit burst 60k conform-exceed drop/ok || fail "no policer" ;;
+	fifo)
+		chain 2 5ms
+		node "$node" egress 1gbit
+		shaper "$limit" egress 100mbit
+		in_ns "$limit" tc qdisc add dev egress parent 1:1 handle 2: pfifo limit 50 ;;
+	red)
+		chain 2 1ms
+		node "$node" egress 10gbit
+		shaper "$limit" egress 1gbit
+		in_ns "$limit" tc qdisc add dev egress parent 1:1 handle 2: red limit 3000000 min 30280 \
+			max 30281 avpkt 1514 burst 20 probability 1 bandwidth 1gbit ecn || fail "no red" ;;
+	esac
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	serve r --cc dctcp
+	LIMITED=$limit
+}
+
+# together SECONDS CONTROL...: one flow each from h1 to r. Leaves what they retransmitted in
+# RETRANS, and their Mb/s in MBPS
+together()
+{
+	local seconds=$1 i=0 cc before
+
+	shift
+	before=$(retransmitted)
+	for cc; do
+		in_ns h1 flowgen long --to 10.0.0.1 --cc "$cc" --duration "${seconds}s" >"$TMP/flow.$((i++))" &
+	done
+	# shellcheck disable=SC2046 # numbers
+	wait $(jobs -p | tail -n $#)
+	RETRANS=$(($(retransmitted) - before)) MBPS=()
+	for ((i = 0; i < $#; i++)); do
+		MBPS+=("$(jq -rs 'map(select(.type == "flow"))[0].goodput_bps / 1e6 | round' "$TMP/flow.$i")")
+	done
+	echo "$*: ${MBPS[*]} Mb/s, $RETRANS retransmissions"
+}
+
+retransmitted()
+{
+	in_ns h1 nstat -asz TcpRetransSegs | awk '/Tcp/ { print $2 }'
+}
+
+# as_reno KIND RIVAL: in such a bottleneck hpccpp loses what Reno loses, and leaves RIVAL its share
+as_reno()
+{
+	local place reno
+
+	needs_virtual
+	for place in before behind; do
+		echo "# $1 $place the node"
+		unstamped "$1" "$place"
+		together 4 reno
+		reno=$RETRANS
+		RATE=${MBPS[0]}
+		trace_on hpccpp/hpccpp_mode
+		together 4 hpccpp
+		trace_off "$TMP/trace"
+		expect "causes of fallbacks" "$(field cause <"$TMP/trace" | paste -sd' ')" = unstamped
+		expect "fallbacks as unstamped, counted" "$(counter h1 hpccpp Unstamped)" -eq 1
+		expect "retransmissions, Reno's $reno" "$RETRANS" -le $((2 * reno))
+		expect "Mb/s, Reno's $RATE" "${MBPS[0]}" -ge $((RATE * 8 / 10))
+		together 4 hpccpp "$2"
+		expect "Mb/s, of twice $2's" "${MBPS[0]}" -le $((2 * MBPS[1]))
+		teardown
+	done
+}
+
+unstamped_policer()
+{
+	as_reno policer cubic
+}
+declare_test unstamped_policer "H17" "a policer before or behind a node: hpccpp runs as Reno, also beside CUBIC"
+
+unstamped_fifo()
+{
+	as_reno fifo cubic
+}
+declare_test unstamped_fifo "H17" "a tail-drop queue before or behind a node: hpccpp runs as Reno, also beside CUBIC"
+
+unstamped_red()
+{
+	local i
+
+	as_reno red dctcp
+	unstamped red behind
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >"$TMP/flow.json" &
+	sleep 0.3
+	for ((i = 0; i < 30; i++)); do
+		sleep 0.02
+		in_ns s2 tc -s -j qdisc show dev egress | jq 'map(select(.kind == "red"))[0].qlen'
+	done | sort -n >"$TMP/queue"
+	wait $!
+	echo "queue, packets: $(paste -sd' ' "$TMP/queue")"
+	expect "longest queue, packets" "$(tail -n 1 "$TMP/queue")" -le 60
+}
+declare_test unstamped_red "H17" "RED that marks before or behind a node: hpccpp runs as DCTCP, also beside it"
+
+# Each flow finds out by itself.
+unstamped_flows()
+{
+	local reno
+
+	needs_virtual
+	unstamped policer before
+	together 4 reno reno reno reno
+	reno=$RETRANS
+	together 4 hpccpp hpccpp hpccpp hpccpp
+	expect "fallbacks as unstamped, counted" "$(counter h1 hpccpp Unstamped)" -ge 4
+	expect "retransmissions, Reno's $reno" "$RETRANS" -le $((2 * reno))
+}
+declare_test unstamped_flows "H17" "four flows behind a policer lose no more than twice what four of Reno's do"
+
+# The limit goes after a second: Reno's window grows until the node is the bottleneck.
+unstamped_return()
+{
+	needs_virtual
+	unstamped policer behind
+	trace_on hpccpp/hpccpp_mode
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 6s --interval 500ms >"$TMP/flow.json" &
+	sleep 1
+	in_ns "$LIMITED" tc filter del dev ingress ingress pref 1 || fail "no policer to remove"
+	wait $!
+	trace_off "$TMP/trace"
+	expect "causes" "$(field cause <"$TMP/trace" | paste -sd' ')" = "unstamped telemetry"
+	expect "control in the end" "$(flow_field cc)" = hpccpp
+	expect "returns, counted" "$(counter h1 hpccpp Returns)" -eq 1
+	expect "goodput of the whole flow, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 450
+}
+declare_test unstamped_return "H17" "when the unstamped limit goes, hpccpp returns"
+
+# Losses at a node, however many: its queue explains them.
+stamped_losses()
+{
+	needs_virtual
+	dumbbell 8 100us
+	node sw egress 1gbit
+	in_ns sw tc qdisc change dev egress parent 2:1 bfifo limit 60000
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 32 --duration 1s >"$TMP/flow.json" || fail "flows failed"
+	expect "retransmissions" "$(retransmitted)" -ge 10
+	expect "fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 0
+}
+declare_test stamped_losses "H17" "losses at a node are no reason to fall back"
 
 # --- earlier faults: each test fails if its fault comes back -------------------------
 

@@ -30,6 +30,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct fuzz_input in = { data, size };
 	struct hpccpp_settings settings = fuzz_settings(&in);
 	struct hpccpp_model m;
+	s32 doubt = 0;
 
 	hpccpp_model_init(&m, fuzz_take(&in, 8));
 	expect(m.w <= HPCCPP_W_MAX && m.wc == m.w, "%lu", m.w);
@@ -46,6 +47,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			.sent_w = fold(fuzz_take(&in, 5), HPCCPP_W_MAX),
 		};
 		unsigned int i, k;
+		u32 most;
 		u64 value;
 
 		msg.nhop = (u8)(fuzz_take(&in, 1) & 0xf);
@@ -55,6 +57,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 				bytes[k] = (u8)fuzz_take(&in, 1);
 			int_get_hop(bytes, &msg.hop[i]);
 		}
+		most = hpccpp_most_load(&m, &msg, settings.t_ns, s.elapsed_ns);
+		doubt = hpccpp_doubt(doubt,
+				     hpccpp_suffered(msg.path_id, msg.nhop & 1, msg.nhop & 2), most,
+				     fp_fraction(settings.eta_permille, 1000, HPCCPP_U_Q));
+		expect(doubt >= -HPCCPP_DOUBT_MAX && doubt <= HPCCPP_DOUBT_MAX, "%d", doubt);
 		result = hpccpp_step(&m, &s);
 		expect(result != HPCCPP_PARTIAL || m.nhop == before.nhop, "%u", m.nhop);
 		expect(m.nhop <= INT_HOPS_MAX, "%u", m.nhop);
@@ -68,6 +75,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			continue;
 		}
 		expect(m.busiest < m.nhop, "%u of %u", m.busiest, m.nhop);
+		/* what was measured with the shorter queues, and T or longer to drain them */
+		value = hpccpp_carried(s.sent_w, s.elapsed_ns, settings.t_ns);
+		expect(value <= HPCCPP_W_MAX, "%lu", value);
+		expect(m.u <= fp_max(most, before.u), "%u %u %u", most, m.u, before.u);
 		hpccpp_config_set(&c, &m, &settings);
 		/* W_ai depends on the W before */
 		if (!settings.w_ai_bytes && !settings.flows)

@@ -889,6 +889,138 @@ static void hpccpp_loop__converges(void **state)
 	}
 }
 
+/* The load with the longer queue is what the draft gives for a port whose queue stood all the time */
+static void hpccpp_most_load__draft(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u32 t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS >> rnd() % 20);
+		struct int_msg msg = { .nhop = 2, .room = 5, .path_id = 7 };
+		struct hpccpp_model m = { .nhop = 2, .path_id = 7 };
+		long double want = 0;
+		struct port a, b;
+		unsigned int hop;
+		u64 ns = 0;
+
+		for (hop = 0; hop < 2; hop++) {
+			any_ports(&a, &b, 30000000);
+			if (hop)	/* the same time at both */
+				b.ns = a.ns + ns;
+			ns = b.ns - a.ns;
+			m.hop[hop] = port_record(&a);
+			msg.hop[hop] = port_record(&b);
+			if (b.ns / INT_TS_NS == a.ns / INT_TS_NS)
+				break;
+			a.queue = fp_max(a.queue, b.queue);
+			b.queue = a.queue;
+			want = fmaxl(want, draft_load(&a, &b, t_ns));
+		}
+		if (hop == 2)
+			expect_load(hpccpp_most_load(&m, &msg, t_ns, ns), want);
+	}
+}
+
+/* Another path, no records, or more nodes than records: nothing is known */
+static void hpccpp_most_load__unknown(void **state)
+{
+	struct int_msg msg = { .nhop = 1, .room = 5, .hop[0] = { .ts = 9, .tx = 9, .speed = 6 } };
+	struct hpccpp_model m = { .nhop = 1, .hop[0] = { .ts = 5, .tx = 7, .speed = 6 } };
+
+	(void)state;
+	assert_true(hpccpp_most_load(&m, &msg, 1000, 300) < U32_MAX);
+	msg.path_id = 1;
+	assert_int_equal(hpccpp_most_load(&m, &msg, 1000, 300), U32_MAX);
+	msg.path_id = 0;
+	m.nhop = 0;
+	assert_int_equal(hpccpp_most_load(&m, &msg, 1000, 300), U32_MAX);
+	msg.nhop = 0;
+	assert_int_equal(hpccpp_most_load(&m, &msg, 1000, 300), U32_MAX);
+	msg.nhop = 6;
+	m.nhop = 6;
+	assert_int_equal(hpccpp_most_load(&m, &msg, 1000, 300), U32_MAX);
+	/* the same record twice: no time has passed */
+	msg.nhop = 1;
+	m.nhop = 1;
+	msg.hop[0] = m.hop[0];
+	assert_int_equal(hpccpp_most_load(&m, &msg, 1000, 300), U32_MAX);
+}
+
+/* One in 128 counts */
+static void hpccpp_suffered__share(void **state)
+{
+	(void)state;
+	assert_false(hpccpp_suffered(0, 0, 0));
+	assert_false(hpccpp_suffered(1000, 0, 0));
+	assert_true(hpccpp_suffered(10, 1, 0));
+	assert_true(hpccpp_suffered(127, 1, 0));
+	assert_false(hpccpp_suffered(128, 1, 0));
+	assert_true(hpccpp_suffered(128, 0, 1));
+	assert_false(hpccpp_suffered(129, 0, 1));
+	assert_true(hpccpp_suffered(0, 1, 0));
+	assert_true(hpccpp_suffered(U32_MAX, U32_MAX, U32_MAX));
+}
+
+/* Two samples in a row, or three among ten, end the trust; a queue restores it */
+static void hpccpp_doubt__rises(void **state)
+{
+	const u32 eta = HPCCPP_U_ONE / 20 * 19, low = eta - 1;
+	s32 d = 0;
+	int i;
+
+	(void)state;
+	d = hpccpp_doubt(hpccpp_doubt(0, true, low, eta), true, 0, eta);
+	assert_int_equal(d, HPCCPP_DOUBT_MAX);
+	assert_int_equal(hpccpp_doubt(d, true, low, eta), HPCCPP_DOUBT_MAX);
+	/* among ten: at the first, fifth and tenth */
+	d = 0;
+	for (i = 1; i <= 10; i++) {
+		assert_true(d < HPCCPP_DOUBT_MAX);
+		d = hpccpp_doubt(d, i == 1 || i == 5 || i == 10, low, eta);
+	}
+	assert_int_equal(d, HPCCPP_DOUBT_MAX);
+	/* one in nine never does */
+	d = 0;
+	for (i = 0; i < 1000; i++) {
+		d = hpccpp_doubt(d, i % 9 == 0, low, eta);
+		assert_true(d <= HPCCPP_DOUBT_STEP);
+	}
+	/* from eta on, or unknown: it stays */
+	assert_int_equal(hpccpp_doubt(5, true, eta, eta), 5);
+	assert_int_equal(hpccpp_doubt(5, true, U32_MAX, eta), 5);
+	assert_int_equal(hpccpp_doubt(-5, true, HPCCPP_U_ONE / 8 * 9 - 1, eta), -5);
+	/* a queue of T / 8 */
+	d = hpccpp_doubt(15, true, HPCCPP_U_ONE / 8 * 9, eta);
+	assert_int_equal(d, -HPCCPP_DOUBT_MAX);
+	for (i = 0; i < 3; i++) {
+		d = hpccpp_doubt(d, true, low, eta);
+		assert_true(d < HPCCPP_DOUBT_MAX);
+	}
+	/* without losses back to 0, from both sides */
+	for (i = 0; i < HPCCPP_DOUBT_MAX; i++)
+		d = hpccpp_doubt(d, false, 0, eta);
+	assert_int_equal(d, 0);
+	assert_int_equal(hpccpp_doubt(-1, false, low, eta), 0);
+}
+
+static void hpccpp_carried__rate(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u64 bytes = rnd_upto((u64)1 << 40), ns = rnd_range(1, (u64)1 << 34);
+		u32 t_ns = rnd_range(HPCCPP_T_MIN_NS, HPCCPP_T_MAX_NS);
+		long double want = fminl((long double)bytes * t_ns / ns, HPCCPP_W_MAX);
+		u64 got = hpccpp_carried(bytes, ns, t_ns);
+
+		expect(got <= want + 1 && want - got < 1.001L, "%lu, not %Lf", got, want);
+	}
+	/* responses that arrive together */
+	assert_int_equal(hpccpp_carried(1, 0, 1000), HPCCPP_W_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -918,6 +1050,11 @@ int main(void)
 		cmocka_unit_test(hpccpp_step__first_queue),
 		cmocka_unit_test(hpccpp_loop__newcomer),
 		cmocka_unit_test(hpccpp_loop__converges),
+		cmocka_unit_test(hpccpp_most_load__draft),
+		cmocka_unit_test(hpccpp_most_load__unknown),
+		cmocka_unit_test(hpccpp_suffered__share),
+		cmocka_unit_test(hpccpp_doubt__rises),
+		cmocka_unit_test(hpccpp_carried__rate),
 	};
 
 	rnd_seed_from_env();
