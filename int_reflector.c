@@ -34,7 +34,7 @@ CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 leaves the window to the s
 enum {
 	REFLECTOR_ANSWERED = INT_COUNT_SHARED,
 	REFLECTOR_RATE,		/* above max_rate */
-	REFLECTOR_UNSENT,	/* no memory or no route for the response */
+	REFLECTOR_UNSENT,	/* no memory or no route, or dropped by this host's firewall or queue */
 	REFLECTOR_WINDOW,	/* answered with a window; also counted as answered */
 };
 
@@ -43,6 +43,7 @@ static const char * const reflector_counters[] = {
 	[INT_COUNT_CHECKSUM]	= "Checksum",
 	[INT_COUNT_NO_SOCKET]	= "NoSocket",
 	[INT_COUNT_SEQUENCE]	= "Sequence",
+	[INT_COUNT_POLICY]	= "Policy",
 	[REFLECTOR_ANSWERED]	= "Answered",
 	[REFLECTOR_RATE]	= "OverRate",
 	[REFLECTOR_UNSENT]	= "Unsent",
@@ -50,7 +51,10 @@ static const char * const reflector_counters[] = {
 	NULL
 };
 
-/* To the source of @probe, by the route of @sk's own packets. */
+/*
+ * To the source of @probe, by the route of @sk's own packets, which IPsec policy may change.
+ * Consumes @skb. 0, or why it was not sent: a negative error, or NET_XMIT_DROP.
+ */
 static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)
 {
 	struct net *net = sock_net(sk);
@@ -62,8 +66,10 @@ static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	rt = ip_route_output_ports(net, &fl4, sk, from->saddr, from->daddr,
 				   tcp_hdr(skb)->dest, tcp_hdr(skb)->source, IPPROTO_TCP, 0,
 				   READ_ONCE(sk->sk_bound_dev_if));
-	if (IS_ERR(rt))
+	if (IS_ERR(rt)) {
+		kfree_skb(skb);
 		return PTR_ERR(rt);
+	}
 	skb_dst_set(skb, &rt->dst);
 	int_host_checksum4(skb, from->daddr, from->saddr);
 	iph = skb_push(skb, sizeof(*iph));
@@ -78,11 +84,11 @@ static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	iph->saddr = from->daddr;
 	iph->daddr = from->saddr;
 	skb->protocol = htons(ETH_P_IP);
-	ip_local_out(net, NULL, skb);
-	return 0;
+	return net_xmit_eval(ip_local_out(net, NULL, skb));
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
+/* Likewise. */
 static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)
 {
 	const struct ipv6hdr *from = ipv6_hdr(probe);
@@ -99,12 +105,10 @@ static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	struct dst_entry *dst;
 	struct ipv6hdr *ip6h;
 
-	dst = ip6_route_output(net, sk, &fl6);
-	if (dst->error) {
-		int err = dst->error;
-
-		dst_release(dst);
-		return err;
+	dst = ip6_dst_lookup_flow(net, sk, &fl6, NULL);
+	if (IS_ERR(dst)) {
+		kfree_skb(skb);
+		return PTR_ERR(dst);
 	}
 	skb_dst_set(skb, dst);
 	int_host_checksum6(skb, &from->daddr, &from->saddr);
@@ -117,12 +121,12 @@ static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	ip6h->saddr = from->daddr;
 	ip6h->daddr = from->saddr;
 	skb->protocol = htons(ETH_P_IPV6);
-	ip6_local_out(net, NULL, skb);
-	return 0;
+	return net_xmit_eval(ip6_local_out(net, NULL, skb));
 }
 #else
 static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)
 {
+	kfree_skb(skb);
 	return -EAFNOSUPPORT;
 }
 #endif
@@ -237,7 +241,6 @@ static void reflector_answer(struct net *net, struct sock *sk, const struct sk_b
 	if (skb)
 		skb->mark = READ_ONCE(sk->sk_mark);
 	if (!skb || (s->ipv6 ? send_v6 : send_v4)(sk, skb, probe)) {
-		kfree_skb(skb);
 		int_host_count(net, REFLECTOR_UNSENT);
 		return;
 	}

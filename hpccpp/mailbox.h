@@ -15,7 +15,7 @@
 
 enum {
 	HPCCPP_COUNT_PROBES = INT_COUNT_SHARED,
-	HPCCPP_COUNT_UNSENT,	/* no memory or no route for a probe */
+	HPCCPP_COUNT_UNSENT,	/* no memory or no route, or dropped by this host's firewall */
 	HPCCPP_COUNT_ACCEPTED,
 	HPCCPP_COUNT_NOT_OURS,	/* the connection has no flow under this control */
 	HPCCPP_COUNT_COOKIE,	/* not the cookie of its probe */
@@ -31,6 +31,7 @@ static const char * const hpccpp_counters[] = {
 	[INT_COUNT_CHECKSUM]	= "Checksum",
 	[INT_COUNT_NO_SOCKET]	= "NoSocket",
 	[INT_COUNT_SEQUENCE]	= "Sequence",
+	[INT_COUNT_POLICY]	= "Policy",
 	[HPCCPP_COUNT_PROBES]	= "Probes",
 	[HPCCPP_COUNT_UNSENT]	= "Unsent",
 	[HPCCPP_COUNT_ACCEPTED]	= "Accepted",

@@ -18,6 +18,7 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <net/tcp.h>
+#include <net/xfrm.h>
 
 #include "cc_compat.h"
 #include "cc_param.h"
@@ -32,6 +33,7 @@ enum {
 	INT_COUNT_CHECKSUM,	/* wrong TCP checksum */
 	INT_COUNT_NO_SOCKET,	/* no such connection on this host */
 	INT_COUNT_SEQUENCE,	/* a sequence number that the peer would not have used */
+	INT_COUNT_POLICY,	/* not as IPsec policy demands: in the clear, or by another state */
 	INT_COUNT_SHARED,
 };
 
@@ -156,14 +158,19 @@ static noinline unsigned int int_host_message(struct sk_buff *skb,
 	}
 	sk = int_host_socket(state->net, skb, &s);
 	if (!sk) {
-		int_host_count(state->net, INT_COUNT_NO_SOCKET);
+		/* a VRF calls the hook again, with its own device */
+		if (!netif_is_l3_slave(skb->dev))
+			int_host_count(state->net, INT_COUNT_NO_SOCKET);
 		return NF_ACCEPT;
 	}
 	th = skb_header_pointer(skb, s.th, sizeof(_th), &_th);
-	if (int_host_sequence_fits(sk, ntohl(th->seq), s.len))
-		int_host->handle_message(state->net, sk, skb, &s, &m);
-	else
+	/* as TCP does; ESP's transport mode calls the hook again with what it has decrypted */
+	if (!xfrm_policy_check(sk, XFRM_POLICY_IN, skb, ipv6 ? AF_INET6 : AF_INET))
+		int_host_count(state->net, INT_COUNT_POLICY);
+	else if (!int_host_sequence_fits(sk, ntohl(th->seq), s.len))
 		int_host_count(state->net, INT_COUNT_SEQUENCE);
+	else
+		int_host->handle_message(state->net, sk, skb, &s, &m);
 	sock_gen_put(sk);
 	return NF_DROP;
 }
