@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Transfers of 3 kB to 3 MB on new connections, 6 to 250 Mb/s, 10 to 65 ms, idle and loaded"
+QUESTION="How long does a transfer on a new connection take, from the handshake to the last byte?"
+TOPOLOGY='
+ h1, h2  long flows (load=2)  --\
+                                 sw ==== rate ==== r
+ h3  answers requests         --/    (the queue)
+                                base RTT rtt'
+ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
+REFERENCE=cubic_l4s
+VARIANTS=("rate=60mbit rtt=65ms load=0" "rate=60mbit rtt=65ms load=2" "rate=60mbit rtt=65ms load=0 tso=1"
+	"rate=20mbit rtt=30ms load="{0,2} "rate=100mbit rtt=10ms load="{0,2} "rate=6mbit rtt=30ms load="{0,2}
+	"rate=250mbit rtt=30ms load=0")
+PARAMS='{"load":"long flows of the same control beside","transfers":"one after another, 12 of each size, on an idle link 3","tso":"with segmentation offloads"}'
+COLUMNS_SHOWN='["k12_p50_us","k30_p50_us","k100_p50_us","k300_p50_us","k1000_p50_us","k3000_p50_us","delay_p99_us","failed"]'
+_goals=''
+for _k in 3 12 30 100 300 1000 3000; do
+	for _load in 0 2; do
+		_goals+='{"metric":"k'$_k'_p50_us","row":"prague","op":"<=","value":'$([ $_load = 0 ] && echo 1.05 || echo 1)',"relative_to":"cubic_l4s","variant":{"load":'$_load'}},
+	{"metric":"k'$_k'_p99_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":{"load":'$_load'}},
+	'
+	done
+done
+GOALS="[
+	${_goals%,*}]"
+
+run_scenario()
+{
+	local size count=12 q
+
+	[ "$load" != 0 ] || count=3	# all alike
+	dumbbell 3 "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	serve h3 --cc "$CONTROL"
+	check_path h1 r "$rate" "$rtt"
+	merging
+	watch_queue "$rate" 0s 600s 20ms
+	if [ "$load" != 0 ]; then
+		in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 600s >/dev/null &
+		in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start 500ms --duration 600s >/dev/null &
+		sleep 8
+	fi
+	for size in 3 12 30 100 300 1000 3000; do
+		# the next request once the last one is over
+		in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --size "${size}k" --closed 1 --requests $count \
+			--seed "$SEED" --timeout 60s >"$TMP/size" || fail "transfers of $size kB"
+		cat "$TMP/size" >>"$OUT/flows.jsonl"
+		for q in 50 99; do
+			metric "k${size}_p${q}_us" "$(jq -s --argjson q $q '[.[] | select(.type == "flow") | .since_due_ns / 1000] | sort |
+				.[((length * $q / 100) | ceil) - 1]' "$TMP/size")"
+		done
+	done
+	pkill -x flowgen	# the long flows
+	watched
+}
