@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Requests on kept connections beside long flows, 20 to 250 Mb/s, 10 to 65 ms"
+QUESTION="How long do requests on connections that are kept open take while others fill the link?"
+TOPOLOGY='
+ h1, h2  long flows    --\
+                          sw ==== rate ==== r
+ h3  answers requests  --/    (the queue)
+                         base RTT rtt'
+ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
+REFERENCE=cubic_l4s
+VARIANTS=("rate=100mbit rtt=20ms kb="{1,5,20,100} "rate=100mbit rtt=20ms kb=20 beside=cubic" "rate=100mbit rtt=20ms kb=20 flows=8"
+	"rate=100mbit rtt=20ms kb=20 tso=1" "rate=20mbit rtt=30ms kb="{5,20} "rate=60mbit rtt=65ms kb="{5,20,100} "rate=250mbit rtt=10ms kb=20")
+PARAMS='{"kb":"size of an answer, kB","requests":"Poisson: 40 per second, at 20 Mb/s 10, of 100 kB 5","flows":"long flows beside (2), of the same control or of beside","counted":"from 6 s to 26 s","tso":"with segmentation offloads"}'
+COLUMNS_SHOWN='["rpc_p50_us","rpc_p90_us","rpc_p99_us","delay_p99_us","utilisation","failed"]'
+GOALS='[
+	{"metric":"rpc_p50_us","row":"prague","op":"<=","value":1.1,"relative_to":"cubic_l4s","variant":"*"},
+	{"metric":"rpc_p99_us","row":"prague","op":"<=","value":0.7,"relative_to":"cubic_l4s","variant":"*"}]'
+
+run_scenario()
+{
+	local i n=${flows:-2} pids=() per_second=40
+
+	[ "$rate" != 20mbit ] || per_second=10
+	[ "$kb" != 100 ] || per_second=5
+	dumbbell 3 "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "${beside:-$CONTROL}"
+	serve h3 --cc "$CONTROL"
+	check_path h1 r "$rate" "$rtt"
+	merging
+	LONG_FLOWS=$n
+	watch_queue "$rate" 6s 26s 20ms
+	for i in 1 2; do
+		in_ns h$i flowgen long --to 10.0.0.1 --cc "${beside:-$CONTROL}" --duration 26s --flows $((n / 2)) \
+			--start "$((i * 300))ms" --stagger 100ms >"$TMP/long$i" &
+		pids+=($!)
+	done
+	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size "${kb}k" --rate $per_second \
+		--start 6s --duration 20s --seed "$SEED" --timeout 20s >"$TMP/rpc" &
+	requests_done $!
+	all_done "${pids[@]}"
+	cat "$TMP"/long? "$TMP/rpc" >"$OUT/flows.jsonl"
+	watched
+	completions
+}
