@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="A web page with nginx and curl, HTTP/1.1 and HTTP/2, 20 to 100 Mb/s, 20 to 65 ms, idle and loaded"
+QUESTION="How long does a page of 60 objects take?"
+TOPOLOGY='
+ h1, h2  long flows (load=2)  --\
+                                 sw ==== rate ==== r  curl
+ h3  nginx                    --/    (the queue)
+                                base RTT rtt'
+ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
+REFERENCE=cubic_l4s
+VARIANTS=("rate=60mbit rtt=65ms load="{0,2}" http="{1,2} "rate=20mbit rtt=30ms load="{0,2}" http="{1,2}
+	"rate=100mbit rtt=20ms load="{0,2}" http=1" "rate=60mbit rtt=65ms load="{0,2}" http=1 tso=1")
+PARAMS='{"page":"60 objects at the quantiles of a lognormal distribution with a median of 9.7 kB and a sigma of 1.246: the embedded objects of the million most visited sites (Pries, Magyari, Tran-Gia: An HTTP Web Traffic Model, NGI 2012); 1.2 MB","http":"1: six connections, 2: one, without TLS","pages":"12 in each run, each with new connections and another order, a second apart","load":"downloads of the same control beside"}'
+COLUMNS_SHOWN='["page_p50_us","page_max_us","delay_p99_us","marks","drops","retrans"]'
+GOALS='[
+	{"metric":"page_p50_us","row":"prague","op":"<=","value":1.05,"relative_to":"cubic_l4s","variant":{"load":0},"text":"idle: page at most 1.05 x CUBIC over the same queue"},
+	{"metric":"page_p50_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":{"load":2},"text":"loaded: page at most CUBIC over the same queue"},
+	{"metric":"page_max_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":"*","text":"slowest page at most that of CUBIC over the same queue"}]'
+
+# make_site: the objects in $TMP/www, nginx's configuration, and curl's: each page has its order
+make_site()
+{
+	mkdir -p "$TMP/www" "$TMP/nginx"
+	python3 - "$TMP/www" "$TMP/urls" "$SEED" <<-'END' || fail "no page"
+		import math, random, statistics, sys
+		normal, order = statistics.NormalDist(), random.Random(int(sys.argv[3]))
+		sizes = [round(math.exp(9.18 + 1.246 * normal.inv_cdf((i + 0.5) / 60))) for i in range(60)]
+		for i, size in enumerate(sizes):
+		    open(f"{sys.argv[1]}/{i}", "wb").write(bytes(size))
+		for page in range(12):
+		    with open(f"{sys.argv[2]}.{page}", "w") as urls:
+		        for i in order.sample(range(60), 60):
+		            urls.write(f'url = "http://10.0.3.1/{i}"\noutput = "/dev/null"\n')
+	END
+	cat >"$TMP/nginx.conf" <<-END
+		user root; worker_processes 1; daemon on; pid $TMP/nginx/pid; error_log $TMP/nginx/error;
+		events { worker_connections 512; }
+		http {
+			access_log off; sendfile on; tcp_nopush on;
+			client_body_temp_path $TMP/nginx/b; proxy_temp_path $TMP/nginx/p; fastcgi_temp_path $TMP/nginx/f;
+			uwsgi_temp_path $TMP/nginx/u; scgi_temp_path $TMP/nginx/s;
+			server { listen 80$([ "$http" = 1 ] || echo " http2"); root $TMP/www; }
+		}
+	END
+}
+
+run_scenario()
+{
+	local i how=(--parallel-max 6) from to
+
+	[ "$http" = 1 ] || how=(--parallel-max 60 --http2-prior-knowledge)
+	dumbbell 3 "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	make_site
+	check_path h1 r "$rate" "$rtt"
+	merging
+	in_ns h3 sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL"
+	in_ns r sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL"
+	in_ns h3 nginx -c "$TMP/nginx.conf" 2>"$TMP/nginx.err" || fail "nginx: $(tail -n1 "$TMP/nginx.err")"
+	watch_queue "$rate" 0s 600s 20ms
+	for ((i = 1; i <= load; i++)); do
+		in_ns h$i flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((i * 300))ms" --duration 600s >/dev/null &
+	done
+	[ "$load" = 0 ] || sleep 8
+	for ((i = 0; i < 12; i++)); do
+		from=$(date +%s%N)
+		in_ns r curl -sSf --no-progress-meter --parallel "${how[@]}" -K "$TMP/urls.$i" 2>"$TMP/curl" ||
+			fail "curl: $(tail -n1 "$TMP/curl")"
+		to=$(date +%s%N)
+		echo $(((to - from) / 1000)) >>"$OUT/pages"
+		sleep 1
+	done
+	kill "$(cat "$TMP/nginx/pid")"
+	pkill -x flowgen	# the long flows
+	watched
+	metric failed 0
+	metric page_p50_us "$(sort -n "$OUT/pages" | sed -n 6p)"
+	metric page_max_us "$(sort -n "$OUT/pages" | tail -n1)"
+}
