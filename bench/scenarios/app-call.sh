@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="A call beside long flows, 10 to 100 Mb/s, base RTT 20 ms"
+QUESTION="How late are the packets of a call while others fill the link, and how many are lost?"
+TOPOLOGY='
+ h1, h2  long flows --\
+                       sw ==== rate ==== r
+ h3  call           --/    (the queue)
+                      base RTT 20 ms, all of it on the way back'
+ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
+REFERENCE=cubic_l4s
+VARIANTS=("rate="{10,30,100}"mbit ecn="{0,1} "rate=30mbit ecn="{0,1}" tso=1")
+PARAMS='{"call":"50 packets of UDP per second, 160 bytes each, one way","ecn":"their ECN field: 0 Not-ECT, 1 ECT(1)","long flows":2,"counted":"from 6 s to 26 s"}'
+COLUMNS_SHOWN='["call_p50_us","call_p99_us","call_p999_us","call_lost","delay_p99_us","utilisation"]'
+GOALS='[
+	{"metric":"call_p99_us","row":"prague","op":"<=","value":3300,"variant":{"rate":"10mbit"},"text":"p99 at most 2 ms, and a packet of 1.2 ms, above the base"},
+	{"metric":"call_p99_us","row":"prague","op":"<=","value":2500,"variant":{"rate":"30mbit"},"text":"p99 at most 2 ms, and a packet, above the base"},
+	{"metric":"call_p99_us","row":"prague","op":"<=","value":2200,"variant":{"rate":"100mbit"},"text":"p99 at most 2 ms, and a packet, above the base"},
+	{"metric":"call_lost","row":"prague","op":"<=","value":0,"variant":"*","text":"no packet is lost"}]'
+
+run_scenario()
+{
+	local i pids=() q
+
+	dumbbell 3 20ms
+	bottleneck "$rate" 20ms
+	serve r --cc "$CONTROL"
+	check_path h1 r "$rate" 20ms
+	merging
+	LONG_FLOWS=2
+	watch_queue "$rate" 6s 26s 20ms
+	for i in 1 2; do
+		in_ns h$i flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 27s \
+			--start "$((i * 300 + SEED * 104729 % 300))ms" >"$TMP/long$i" &
+		pids+=($!)
+	done
+	sleep 6
+	"$BENCH/app" call --duration 20s --ecn "$ecn" "${NSP}r" "${NSP}h3" 10.0.3.1 >"$TMP/call" || fail "call"
+	all_done "${pids[@]}"
+	cat "$TMP"/long? >"$OUT/flows.jsonl"
+	watched
+	for q in 50 99 999; do
+		metric "call_p${q}_us" "$(jq ".p${q}_ns / 1000" "$TMP/call")"
+	done
+	metric call_lost "$(jq '.sent - .received' "$TMP/call")"
+}
