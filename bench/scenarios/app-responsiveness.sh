@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Responsiveness under working conditions, 20 to 100 Mb/s, 20 to 65 ms, up and down"
+QUESTION="How many round trips per minute does an application get while the link is loaded?"
+TOPOLOGY='
+ h1  -- sw ==== rate ==== r
+          (the queue)
+   base RTT rtt'
+ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
+REFERENCE=cubic_l4s
+VARIANTS=("rate=20mbit rtt=30ms way="{down,up} "rate=100mbit rtt=20ms way="{down,up} "rate=60mbit rtt=65ms way="{down,up} "rate=100mbit rtt=20ms way=down tso=1")
+PARAMS='{"way":"down: r is the client; up: h1 is","load":"4 connections of a multiplexing protocol without TLS, 16 kB unsent in the kernel","counted":"from 4 s to 12 s","source":"draft-ietf-ippm-responsiveness"}'
+COLUMNS_SHOWN='["rpm","own_us","foreign_us","delay_p99_us","utilisation"]'
+GOALS='[
+	{"metric":"rpm","row":"prague","op":">=","value":1,"relative_to":"cubic_l4s","variant":"*","text":"no fewer round trips per minute than CUBIC over the same queue"}]'
+
+run_scenario()
+{
+	local ends=("${NSP}r" "${NSP}h1" 10.0.1.1)
+
+	[ "$way" = down ] || ends=(--up "${NSP}h1" "${NSP}r" 10.0.0.1)
+	dumbbell 1 "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	check_path h1 r "$rate" "$rtt"
+	merging
+	watch_queue "$rate" 4s 12s 20ms
+	"$BENCH/app" respond --cc "$CONTROL" --duration 12s --from 4s "${ends[@]}" >"$TMP/respond" || fail "respond"
+	watched
+	[ "$(jq .unanswered "$TMP/respond")" -eq 0 ] || fail "probes without an answer: $(cat "$TMP/respond")"
+	metric failed 0
+	metric rpm "$(jq .rpm "$TMP/respond")"
+	metric own_us "$(jq '.own_ns / 1000' "$TMP/respond")"
+	metric foreign_us "$(jq '.foreign_ns / 1000' "$TMP/respond")"
+}
