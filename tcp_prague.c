@@ -46,6 +46,16 @@
  *  - TCP_CONG_NO_FALLBACK_RFC3168 is not set: with it the stack would promise
  *    RFC 3168 feedback in a SYN-ACK and then not give it. A peer that only knows
  *    RFC 3168 gets ECT(0) and Reno.
+ *  - Slow start (quick_start) does not end with the first mark: the initial window alone is
+ *    longer than a queue's threshold below 100 Mb/s. Marks of the first flight do not count.
+ *    The time between its ACKs is the bottleneck's per packet: slow start is paced no faster,
+ *    and grows by an eighth per round once its window should fill the path. It ends when most
+ *    packets of a round are marked, with the window that the path has delivered (2.4.5).
+ *  - After the first cut, of a half, alpha's average begins at 0 (first_alpha): from 1 it takes
+ *    some ten rounds of large cuts to forget how the flow began (2.3.2).
+ *  - While the program is the limit, the window grows up to twice what was in flight, as the
+ *    stack's does in slow start, and packets are paced at twice the rate: what an answer needs
+ *    is one round (2.5.1).
  *  - SYN-ACKs with SYN cookies, and packets that the stack sends for connections
  *    in TIME-WAIT or for none, belong to no socket: the stack chooses their field.
  */
@@ -79,6 +89,10 @@ CC_PARAM(ewma_shift, 4, 1, 10, 0644,
 	 "gain of alpha's average, g = 2^-ewma_shift, 1 to 10 (2.3.2: 1/16)");
 CC_PARAM(per_ack, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "average with every ACK and spread a cut over the round that follows (3.1.3)");
+CC_PARAM(first_alpha, 0, 0, 1, 0644, "0 is from 0, 1 is from 1",
+	 "alpha's average begins at 0 after the first cut, which is a half, or at 1 (2.3.2: 1)");
+CC_PARAM(quick_start, 1, 0, 1, 0644, "0 is off, 1 is on",
+	 "slow start is paced by the rate at which the first flight arrived, and ends when most packets of a round are marked; without it the first mark ends it (2.4.5: off)");
 CC_PARAM(rtt_mode, PRAGUE_RTT_EXTRA, 0, PRAGUE_RTT_MODES - 1, 0644,
 	 "0 is off, 1 max(srtt, target), 2 srtt + target, 3 target for longer RTTs too",
 	 "rtt_virt: 0 srtt, 1 max(srtt, rtt_target_us), 2 srtt + rtt_target_us, 3 rtt_target_us (2.4.4, 3.4)");
@@ -114,6 +128,11 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 #define CLASSIC_SCORE		8	/* such periods minus others */
 #define CLASSIC_SCORE_MAX	16
 
+#define GAP_ROUNDS		3	/* without a mark at a window that should fill the path */
+/* quick_start: before these rounds the flow's own bursts cause marks; it has until then to grow */
+#define START_ROUNDS		3
+#define EARLY_ROUNDS		4
+#define START_ROUNDS_MAX	12
 #define ABRUPT_CWND		8	/* packets, before an abrupt cut of a long-running flow */
 #define SUSPECT_PERIODS		2	/* of feedback that contradicts itself */
 #define BLEACHED_PKTS		10	/* acknowledged, and no ECT was reported */
@@ -162,6 +181,8 @@ struct prague_growth {
  * @cwr_una:	SND.UNA when the stack last entered TCP_CA_CWR
  * @growth:	how the window grows
  * @before_loss: the same before the latest loss, for undo, while @undoable
+ * @gap_ns:	until the first loss: time per packet at the bottleneck, nanoseconds, as the first
+ *		flight has shown it; 0 is unknown
  * @delivered_ce: tp->delivered_ce up to which marks are accounted for, packets, low 16 bits
  * @cubic_at_ms: time up to which @growth.cubic_ms is counted, milliseconds, low 16 bits
  * @rounds:	since the start or the latest idle time; saturates
@@ -179,6 +200,7 @@ struct prague_growth {
  * @undoable:	the latest reduction was for a loss, and is not undone
  * @ect_seen:	the peer has seen ECT on our packets
  * @classic:	the AQM is judged to be a classic one
+ * @first_flight: no packet beyond those sent before the first ACK is acknowledged
  */
 struct prague {
 	struct prague_model model;
@@ -195,7 +217,10 @@ struct prague {
 	u32 una;
 	u32 cwr_una;
 	struct prague_growth growth;
-	struct prague_growth before_loss;
+	union {
+		struct prague_growth before_loss;
+		u32 gap_ns;
+	};
 	u16 delivered_ce;
 	u16 cubic_at_ms;
 	u16 rounds;
@@ -213,6 +238,7 @@ struct prague {
 	bool undoable:1;
 	bool ect_seen:1;
 	bool classic:1;
+	bool first_flight:1;
 };
 
 static struct tcp_congestion_ops prague, prague_reno;
@@ -272,6 +298,19 @@ static void window_from_stack(const struct tcp_sock *tp, struct prague *ca)
 		prague_set_window(&ca->model, tcp_snd_cwnd(tp));
 }
 
+/* Is this the first slow start, with quick_start, in its first rounds? */
+static bool starting(const struct tcp_sock *tp, const struct prague *ca)
+{
+	return !ca->growth.slow_start_over && ca->model.cwnd < tp->snd_ssthresh &&
+	       ca->rounds < START_ROUNDS_MAX && READ_ONCE(quick_start.value);
+}
+
+/* Everything that the program has written is sent, and the window has not stopped it. */
+static bool app_limited(const struct sock *sk)
+{
+	return !tcp_send_head(sk) && !tcp_sk(sk)->is_cwnd_limited;
+}
+
 /* --- pace ------------------------------------------------------------------ */
 
 /*
@@ -294,13 +333,18 @@ static void update_pacing(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tp), in_flight = tcp_packets_in_flight(tp);
+	bool start = starting(tp, ca);
+	bool twice = !start && (cwnd < tp->snd_ssthresh / 2 || app_limited(sk));
 	u64 rate;
 
 	if (in_flight > cwnd || inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery)
 		rate = prague_pacing_rate(tp->mss_cache, max(cwnd, in_flight), 0, srtt(tp), false);
 	else
 		rate = prague_pacing_rate(tp->mss_cache, ca->model.cwnd, ca->model.frac, srtt(tp),
-					  cwnd < tp->snd_ssthresh / 2);
+					  twice);
+	if (start && !ca->growth.hystart.css)
+		rate = prague_start_rate(rate, tp->mss_cache, ca->gap_ns,
+					 ca->rounds < EARLY_ROUNDS);
 	/* while losses limit the window, ACKs time the packets (tcp_pacing_ca_ratio) */
 	if (ca->growth.cubic)
 		rate += rate / 5;
@@ -391,6 +435,7 @@ static void prague_init(struct sock *sk)
 	ca->cwr_us = now_us(tp);
 	ca->round_end = tp->snd_nxt;
 	ca->una = tp->snd_una;
+	ca->first_flight = !tp->data_segs_out;
 	update_pacing(sk);
 }
 
@@ -563,6 +608,26 @@ static noinline void respond_to_mark(struct sock *sk)
 	trace_prague_cut(sk, "ecn", &before, &ca->model);
 }
 
+/* Ends slow start after a round most of whose packets were marked; @delivered in the latest RTT. */
+static noinline void respond_to_marked_start(struct sock *sk, u32 delivered)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct prague *ca = inet_csk_ca(sk);
+	struct prague_model before = ca->model;
+	u32 cwnd = prague_start_window(before.cwnd, delivered, tcp_min_rtt(tp), srtt(tp) >> 3);
+
+	end_silence(tp, ca);
+	ca->undoable = false;
+	enter_cwr(tp, ca);
+	ca->growth.limited_by_marks = true;
+	ca->growth.abrupt = true;
+	ca->marked = true;
+	ca->model.alpha = READ_ONCE(first_alpha.value) ? PRAGUE_ONE : 0;
+	prague_set_window(&ca->model, cwnd);
+	WRITE_ONCE(tp->snd_ssthresh, cwnd);
+	trace_prague_cut(sk, "start", &before, &ca->model);
+}
+
 /* A loss with a window of @cwnd packets. */
 static noinline void respond_to_loss(struct sock *sk, u32 cwnd)
 {
@@ -688,6 +753,7 @@ static u32 prague_undo_cwnd(struct sock *sk)
 	if (ca->undoable)
 		ca->growth = ca->before_loss;
 	ca->undoable = false;
+	ca->gap_ns = 0;
 	return whole_window(ca);
 }
 
@@ -734,7 +800,8 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	u16 passed = now_ms(tp) - ca->cubic_at_ms;
 
 	ca->cubic_at_ms += passed;
-	if (!window_is_limit(sk, ca, rs))
+	if (!window_is_limit(sk, ca, rs) &&
+	    !(app_limited(sk) && m->cwnd < 2 * tp->max_packets_out))
 		return;
 	/* RFC 9438 5.8: only while the window is the limit */
 	if (ca->growth.cubic)
@@ -743,6 +810,10 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	if (m->cwnd < tp->snd_ssthresh && tp->snd_ssthresh > PRAGUE_MIN_CWND) {
 		u32 step = min(unmarked, tp->snd_ssthresh - m->cwnd);
 
+		/* the path is full, as far as the first flight tells */
+		if (starting(tp, ca) && !ca->growth.hystart.css &&
+		    m->cwnd >= prague_pipe(tcp_min_rtt(tp), ca->gap_ns))
+			ca->growth.hystart.css = 1;
 		if (!ca->growth.slow_start_over && ca->growth.hystart.css) {
 			prague_grow(m, fp_mul_shr(PRAGUE_AI_ONE / PRAGUE_CSS_DIVISOR, step, 0));
 			return;
@@ -762,12 +833,32 @@ static noinline void sample_slow_start(struct prague *ca, u32 rtt_us)
 		prague_hystart_rtt(&ca->growth.hystart, rtt_us);
 }
 
+/* At a full path the round that follows is marked: without marks the gap was too long. */
+static void judge_gap(struct prague *ca)
+{
+	struct prague_hystart *h = &ca->growth.hystart;
+
+	if (h->css >= GAP_ROUNDS && !h->css_base && !ca->round_marked) {
+		ca->gap_ns = 0;
+		h->css = 0;
+	}
+}
+
 /* Counts rounds; true at the end of an EWMA period. */
 static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 {
+	bool begins = false;
+
 	if (!before(tp->snd_una, ca->round_end)) {
 		ca->round_end = tp->snd_nxt;
 		ca->rounds = min(ca->rounds + 1, U16_MAX);
+		if (ca->first_flight) {
+			/* the first ACK is the first sample of the gap, and begins a period */
+			begins = ca->rounds == 1;
+			ca->first_flight = begins;
+		}
+		if (unlikely(!ca->growth.slow_start_over))
+			judge_gap(ca);
 		if (!ca->growth.slow_start_over && prague_hystart_round(&ca->growth.hystart))
 			start_probing(tp, ca);
 		ca->silent = ca->round_marked ? 0 : min(ca->silent + 1, U16_MAX);
@@ -775,7 +866,7 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 	}
 	if (now_us(tp) - ca->cwr_us >= virt >> 3)
 		ca->cwr = false;
-	return now_us(tp) - ca->period_us >= virt >> 3;
+	return begins || now_us(tp) - ca->period_us >= virt >> 3;
 }
 
 static noinline const char *end_period(struct sock *sk, u32 virt)
@@ -813,6 +904,15 @@ static noinline void spread_cut(struct tcp_sock *tp, struct prague *ca, u32 acke
 		WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
 }
 
+/* The shortest time per packet of the first flight's ACKs: those that wait only lengthen it. */
+static void measure_gap(const struct tcp_sock *tp, struct prague *ca)
+{
+	u32 gap = prague_gap(ca->model.acked, now_us(tp) - ca->period_us);
+
+	if (gap && (!ca->gap_ns || gap < ca->gap_ns))
+		ca->gap_ns = gap;
+}
+
 static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -821,8 +921,10 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	u32 virt = rtt_virt(tp, ca);
 	u32 acked = rs->acked_sacked;
 	u32 marked = min_t(u32, (u16)(tp->delivered_ce - ca->delivered_ce), acked);
-	bool una_advanced = ca->una != tp->snd_una;
+	bool una_advanced = ca->una != tp->snd_una, start = starting(tp, ca);
+	bool first_flight = start && ca->first_flight, start_marked = false;
 	const char *fault = NULL;
+	bool first_mark;
 
 	if (cc_before_init(sk))
 		return;
@@ -835,13 +937,16 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	if (state != TCP_CA_Recovery)
 		window_from_stack(tp, ca);
 
-	if (marked && !ca->marked) {
+	first_mark = marked && !start && !ca->marked;
+	if (first_mark) {
 		ca->marked = true;
 		ca->model.alpha = PRAGUE_ONE;	/* 2.3.2 */
 	}
-	if (marked)
+	if (marked && !first_flight)
 		ca->round_marked = true;
 	prague_count(&ca->model, acked, marked);
+	if (unlikely(first_flight) && ca->rounds == 1)
+		measure_gap(tp, ca);
 	if (READ_ONCE(per_ack.value) && ca->marked && srtt(tp))
 		average_ack(tp, ca, acked, marked, virt);
 	if (rs->rtt_us > 0) {
@@ -849,19 +954,27 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		if (unlikely(!ca->growth.slow_start_over))
 			sample_slow_start(ca, rs->rtt_us);
 	}
-	if (update_round(tp, ca, virt))
+	if (update_round(tp, ca, virt)) {
+		start_marked = start && ca->rounds >= START_ROUNDS &&
+			       ca->model.marked > ca->model.acked / 2;
 		fault = end_period(sk, virt);
+	}
 
 	if (state == TCP_CA_Recovery) {
 		cc_recovery_window(tp, rs, tp->snd_ssthresh, una_advanced);
 	} else {
-		if (marked && !ca->cwr && state != TCP_CA_Loss)
+		if (start_marked && state != TCP_CA_Loss)
+			respond_to_marked_start(sk, max(rs->delivered, 0));
+		else if (marked && !start && !ca->cwr && state != TCP_CA_Loss)
 			respond_to_mark(sk);
 		if (ca->cwr && READ_ONCE(per_ack.value) && ca->growth.limited_by_marks)
 			spread_cut(tp, ca, acked, virt);
-		increase_window(sk, acked - marked, virt, rs);
+		increase_window(sk, first_flight ? acked : acked - marked, virt, rs);
 		window_to_stack(tp, ca);
 	}
+	/* the cut was a half: the average begins with the next period (per_ack: still cuts) */
+	if (first_mark && !READ_ONCE(first_alpha.value) && !READ_ONCE(per_ack.value))
+		ca->model.alpha = 0;
 	update_pacing(sk);
 	if (fault)
 		fall_back(sk, fault);

@@ -470,4 +470,56 @@ static inline bool prague_hystart_round(struct prague_hystart *h)
 	return ++h->css > PRAGUE_CSS_ROUNDS;
 }
 
+/*
+ * The first flight leaves as one burst, and the bottleneck spreads it: the time between its ACKs is
+ * that of a packet there. Fewer packets than these say too little.
+ */
+#define PRAGUE_GAP_PACKETS	4
+
+/* Time per packet, nanoseconds, of @packets acknowledged in @us microseconds; 0: cannot be said */
+static inline u32 prague_gap(u32 packets, u32 us)
+{
+	if (packets < PRAGUE_GAP_PACKETS || !us)
+		return 0;
+	return fp_min(fp_max(fp_div((u64)us * 1000, packets), 1), U32_MAX);
+}
+
+/* Window, packets, that fills a path of @rtt_us with a packet per @gap_ns; no limit if that is 0 */
+static inline u32 prague_pipe(u32 rtt_us, u32 gap_ns)
+{
+	if (!gap_ns)
+		return U32_MAX;
+	return fp_min(fp_max(fp_div((u64)rtt_us * 1000, gap_ns), PRAGUE_MIN_CWND), U32_MAX);
+}
+
+/*
+ * Pacing rate of slow start, bytes per second, where @rate sends a window per RTT: twice that
+ * (2.5.1), yet no faster than packets of @mss bytes can leave the bottleneck, one per @gap_ns.
+ * @early, half of that, up to eight windows per RTT, if that is faster: the second and third flight
+ * then take little longer than their ACKs.
+ */
+static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
+{
+	u64 path;
+
+	rate = fp_min(rate, U64_MAX >> 3);
+	if (!gap_ns)
+		return rate << 1;
+	path = fp_div((u64)mss * 1000000000, gap_ns);
+	if (rate << 1 > path)
+		return fp_max(rate, path);
+	return early ? fp_max(rate << 1, fp_min(path >> 1, rate << 3)) : rate << 1;
+}
+
+/*
+ * Window after slow start that marks have ended: what the path has delivered in the latest RTT,
+ * without the part of it that waited, between a half and all of @cwnd.
+ */
+static inline u32 prague_start_window(u32 cwnd, u32 delivered, u32 min_rtt_us, u32 rtt_us)
+{
+	u64 sent = fp_mul_div(delivered, fp_min(min_rtt_us, rtt_us), fp_max(rtt_us, 1));
+
+	return fp_max(fp_max(fp_min(sent, cwnd), cwnd >> 1), PRAGUE_MIN_CWND);
+}
+
 #endif /* _LOWQ_PRAGUE_MODEL_H */

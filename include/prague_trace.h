@@ -58,9 +58,9 @@ TRACE_EVENT(prague_period,
 );
 
 /*
- * A reduction. cause is "ecn", "classic" (ECN of a classic AQM), "loss" or
- * "combined" (loss in the round of an ECN reduction). Both windows are given as whole
- * packets and a fraction (Q30).
+ * A reduction. cause is "ecn", "start" (marks that end slow start, with quick_start), "classic"
+ * (ECN of a classic AQM), "loss" or "combined" (loss in the round of an ECN reduction). Both
+ * windows are given as whole packets and a fraction (Q30).
  */
 TRACE_EVENT(prague_cut,
 	TP_PROTO(const struct sock *sk, const char *cause, const struct prague_model *before,

@@ -424,7 +424,7 @@ response()
 	needs_virtual
 	needs_accecn
 	path 1 10ms
-	parameter fast_rounds=0
+	parameter fast_rounds=0 first_alpha=1 quick_start=0
 	shape 100mbit dualpi2
 	serve r --cc prague
 	capture h1 eth0 "$TMP/h.pcap" tcp
@@ -472,6 +472,121 @@ response()
 	between "growth between cuts, of unmarked packets / cwnd" "$(field growth <"$TMP/judged")" 0.9 1.1
 }
 declare_test response "P5 P6 P10 P11 P12 P13 P15 P24" "first mark, average, cut, growth, once per rtt_virt, D rounds: all follow the draft's formulas"
+
+# --- completion times ------------------------------------------------------
+
+# transfer CONTROL BYTES: milliseconds from the connection's first SYN to the receiver's answer
+transfer()
+{
+	in_ns h1 flowgen rpc --push --to 10.0.0.1 --cc "$1" --size "$2" --closed 1 --requests 1 >"$TMP/flow.json" ||
+		fail "a transfer of $2 with $1"
+	flow_field 'since_due_ns / 1e6 | round'
+}
+
+# The initial window alone is longer than the queue's threshold; a window for the path follows.
+short_transfers()
+{
+	local rate rtt size prague cubic
+
+	needs_virtual
+	needs_accecn
+	for rate in 20mbit 60mbit; do
+		rtt=30ms
+		[ "$rate" = 20mbit ] || rtt=65ms
+		path 1 "$rtt"
+		shape "$rate" dualpi2
+		serve r --cc prague
+		for size in 30k 100k 300k 1M; do
+			prague=$(transfer prague "$size")
+			cubic=$(transfer cubic "$size")
+			echo "$size at $rate, RTT $rtt: $prague ms, CUBIC $cubic"
+			expect "ms of $size at $rate, RTT $rtt" "$prague" -le $((cubic * 105 / 100))
+		done
+		teardown
+	done
+}
+declare_test short_transfers "P15" "transfers of 30 kB to 1 MB on an idle link take no longer than 1.05 times CUBIC's"
+
+# The rate at which the first flight arrives paces slow start, so that its bursts make no queue.
+start_up()
+{
+	needs_virtual
+	needs_accecn
+	path 1 65ms
+	shape 230mbit dualpi2
+	serve r --cc prague
+	observe 230mbit --from 0s --to 3s --packets "$TMP/packets.csv"
+	send --duration 11s --interval 1s
+	observed
+	between "utilisation from the third to the eleventh second, %" \
+		"$(jq -rs 'map(select(.type == "interval"))[2:11] | map(.goodput_bps) | add / length / 2199800' "$TMP/flow.json")" 95 101
+	expect "longest delay in the first three seconds, ms" \
+		"$(awk -F, 'NR > 1 && $3 > most { most = $3 } END { printf "%d", most / 1000000 }' "$TMP/packets.csv")" -le 18
+}
+declare_test start_up "P15 P16" "230 Mb/s, RTT 65 ms: 95 % of the link are used two seconds after the start, and slow start makes no long queue"
+
+# requests CONTROL: the median of the answers' times, ms, on kept connections beside two long flows
+requests()
+{
+	local pids=()
+
+	path 3 20ms
+	shape 100mbit dualpi2
+	serve r --cc "$1"
+	serve h3 --cc "$1"
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$1" --duration 20s >/dev/null &
+	pids+=($!)
+	in_ns h2 flowgen long --to 10.0.0.1 --cc "$1" --start 1s --duration 19s >/dev/null &
+	pids+=($!)
+	in_ns r flowgen rpc --to 10.0.3.1 --cc "$1" --persist --size 20k --rate 40 --start 5s --duration 15s \
+		--timeout 10s >"$TMP/rpc" || fail "requests with $1"
+	wait "${pids[@]}"
+	teardown
+	jq -rs 'map(select(.type == "flow") | .since_due_ns / 1e6) | sort | .[length / 2 | floor] | round' "$TMP/rpc"
+}
+
+kept_connections()
+{
+	local prague cubic
+
+	needs_virtual
+	needs_accecn
+	prague=$(requests prague)
+	cubic=$(requests cubic)
+	echo "median of 20 kB: $prague ms, CUBIC $cubic"
+	expect "median of 20 kB beside two long flows, ms" "$prague" -le $((cubic * 11 / 10))
+}
+declare_test kept_connections "P16" "answers of 20 kB on kept connections beside two long flows: the median is at most 1.1 times CUBIC's"
+
+# cut_alpha N: alpha at the Nth cut
+cut_alpha()
+{
+	field alpha_q30 <"$TMP/trace" | sed -n "$1p" | awk '{ print $1 / 2^30 }'
+}
+
+first_alpha()
+{
+	local from
+
+	needs_virtual
+	needs_accecn
+	path 1 10ms
+	shape 100mbit dualpi2
+	serve r --cc prague
+	for from in 0 1; do
+		parameter "first_alpha=$from" quick_start=0
+		trace_on prague/prague_cut
+		send --duration 3s
+		trace_off "$TMP/trace"
+		expect "alpha at the first cut, first_alpha=$from" "$(cut_alpha 1)" -eq 1
+		if [ "$from" = 1 ]; then
+			expect "alpha at the second cut, first_alpha=1" "$(cut_alpha 2)" -ge 0.4
+		else
+			expect "alpha at the second cut, first_alpha=0" "$(cut_alpha 2)" -le 0.2
+		fi
+	done
+}
+declare_test first_alpha "P6" "the first cut is a half; alpha's average begins at 0, or with first_alpha=1 at 1"
 
 # --- loss ------------------------------------------------------------------
 
@@ -584,6 +699,7 @@ timeout_after_mark()
 	needs_virtual
 	needs_accecn
 	path 1 40ms
+	parameter quick_start=0
 	timeout_in_cwr prague/prague_cut
 	# at the loss the window is what the mark left, plus a packet or two of growth
 	expect "window when the timeout came" "$(field cwnd <"$TMP/trace" | sed -n 2p)" -le \
@@ -757,6 +873,7 @@ undo()
 	needs_virtual
 	needs_accecn
 	path 1 10ms
+	parameter quick_start=0
 	# after a mark growth is additive; on CUBIC's curve of a false loss it would be flat for seconds
 	undone "$(instead delay 20ms loss 100% ecn)" send=14480 acked "$(instead delay 20ms)" send=100000 acked \
 		fate=2 send=1448 fate=0 send=100000 acked info=late- send=4000000 acked info=grown-
@@ -771,6 +888,7 @@ clamp()
 	needs_virtual
 	needs_accecn
 	path 1 5ms
+	parameter quick_start=0
 	lossy loss 0%
 	# after a mark it grows by fractions of a packet
 	steps=("$(instead loss 100% ecn)" send=14480 acked "$(instead loss 0%)")
@@ -838,7 +956,7 @@ declare_test reordering "P7" "packets out of order by less than a quarter of the
 silence()
 {
 	path 1 "$1"
-	parameter fast_rounds=0
+	parameter fast_rounds=0 quick_start=0
 	lossy loss 3% ecn
 	serve r --cc prague
 	trace_on prague/prague_period
@@ -938,6 +1056,7 @@ pacing()
 	needs_accecn
 	# a path with occasional marks and no bottleneck, so that only the sender causes gaps
 	path 1 20ms
+	parameter quick_start=0
 	lossy loss 0.5% ecn
 	serve r --cc prague
 	trace_on prague/prague_period
@@ -1337,7 +1456,7 @@ per_ack()
 	needs_virtual
 	needs_accecn
 	path 1 10ms
-	parameter per_ack=1 fast_rounds=0
+	parameter per_ack=1 fast_rounds=0 quick_start=0
 	shape 100mbit dualpi2
 	serve r --cc prague
 	trace_on prague/prague_cut prague/prague_period
@@ -1438,7 +1557,7 @@ declare_test queue_profile "" "lowq-tc prague sets dualpi2 or fq_codel, lowq-tc 
 parameters()
 {
 	refused ewma_shift=0 ewma_shift=11 rtt_mode=4 rtt_target_us=99 rtt_limit_us=1000001 rtt_rounds=65536 burst_us=9 \
-		loss_cubic=2 fast_rounds=1001 per_ack=x fractional=-1 classic_fallback=2 iw_paced=2 loss_combined=7 hystart=2
+		loss_cubic=2 fast_rounds=1001 per_ack=x fractional=-1 classic_fallback=2 iw_paced=2 loss_combined=7 hystart=2 first_alpha=2 quick_start=2
 	! echo 0 2>/dev/null >"$PARAM/ect" || fail "ect was changed in a loaded module"
 	refused_at_load ewma_shift=0
 }

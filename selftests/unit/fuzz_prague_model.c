@@ -84,6 +84,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		case OUTPUTS:
 			prague_pacing_rate(x, y, m.frac, srtt, x & 1);
 			expect(prague_burst(fuzz_take(&in, 8), x, y) >= 1, "%u %u", x, y);
+			expect(prague_start_window(m.cwnd, x, y, srtt) >= PRAGUE_MIN_CWND, "%u %u",
+			       x, y);
+			expect(prague_pipe(x, prague_gap(y, srtt)) >= PRAGUE_MIN_CWND, "%u %u",
+			       x, y);
+			prague_start_rate((u64)x << (y & 31), y, srtt, x & 1);
 			prague_cubic_ai(m.cwnd, prague_cubic_window(x, floor & 1, y, srtt));
 			expect(prague_probe_ai(x) >= PRAGUE_AI_ONE, "%u", x);
 			break;

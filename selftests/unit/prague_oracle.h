@@ -109,6 +109,14 @@ static inline long double window_of(const struct prague_model *m)
 	return m->cwnd + q(m->frac, PRAGUE_Q);
 }
 
+/* Pacing rate of slow start, from the window's rate and the bottleneck's, bytes per second */
+static inline long double start_rate(long double rate, long double path, bool early)
+{
+	if (2 * rate > path)
+		return fmaxl(rate, path);
+	return early ? fmaxl(2 * rate, fminl(path / 2, 8 * rate)) : 2 * rate;
+}
+
 /* What must hold in every state */
 static inline void expect_sane(const struct prague_model *m, u32 floor)
 {

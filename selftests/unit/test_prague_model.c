@@ -703,6 +703,72 @@ static void prague_hystart__is_rfc9406(void **state)
 	}
 }
 
+static void prague_gap__is_time_per_packet(void **state)
+{
+	int i;
+
+	(void)state;
+	assert_int_equal(prague_gap(PRAGUE_GAP_PACKETS - 1, 1000), 0);
+	assert_int_equal(prague_gap(PRAGUE_GAP_PACKETS, 0), 0);
+	assert_int_equal(prague_gap(9, 1818), 202000);
+	assert_int_equal(prague_gap(U32_MAX, 1), 1);
+	assert_true(prague_gap(PRAGUE_GAP_PACKETS, U32_MAX) == U32_MAX);
+	assert_true(prague_pipe(65000, 0) == U32_MAX);
+	assert_int_equal(prague_pipe(0, 1000), PRAGUE_MIN_CWND);
+	for (i = 0; i < CASES; i++) {
+		u32 us = rnd_log(1, 4000000), packets = rnd_log(PRAGUE_GAP_PACKETS, 1000000);
+		u32 rtt = rnd_log(10, 1000000), gap = prague_gap(packets, us);
+		long double want = 1000.0L * us / packets, pipe = 1000.0L * rtt / gap;
+
+		expect(near_abs(gap, fmaxl(want, 1), 1), "%u in %u us: %u", packets, us, gap);
+		pipe = fmaxl(fminl(pipe, U32_MAX), 2);
+		expect(near_abs(prague_pipe(rtt, gap), pipe, 1), "%u us, %u ns", rtt, gap);
+	}
+}
+
+static void prague_start_rate__between_window_and_path(void **state)
+{
+	int i;
+
+	(void)state;
+	assert_int_equal(prague_start_rate(1000, 1448, 0, true), 2000);
+	for (i = 0; i < CASES; i++) {
+		u64 rate = rnd_log(1000, 100000000000ULL), got;
+		u32 mss = rnd_log(88, 65495), gap = rnd_log(1, U32_MAX);
+		bool early = rnd_upto(1);
+		long double want = start_rate(rate, mss * 1e9L / gap, early);
+
+		got = prague_start_rate(rate, mss, gap, early);
+		expect(near_abs(got, want, 1), "%lu, gap %u: %lu, not %Lf", rate, gap, got, want);
+		expect(got >= rate && got <= rate * 8, "%lu of %lu", got, rate);
+	}
+	assert_true(prague_start_rate(U64_MAX, 1, 1, true) >= U64_MAX >> 3);
+}
+
+static void prague_start_window__is_what_was_delivered(void **state)
+{
+	int i;
+
+	(void)state;
+	/* the last doubling is undone; growth by an eighth, too; what waited does not count */
+	assert_int_equal(prague_start_window(40, 20, 10000, 10000), 20);
+	assert_int_equal(prague_start_window(45, 40, 10000, 10000), 40);
+	assert_int_equal(prague_start_window(45, 40, 10000, 12500), 32);
+	/* no less than a half, no more than there was */
+	assert_int_equal(prague_start_window(40, 3, 10000, 10000), 20);
+	assert_int_equal(prague_start_window(40, 90, 10000, 10000), 40);
+	assert_int_equal(prague_start_window(2, 0, 0, 0), PRAGUE_MIN_CWND);
+	for (i = 0; i < CASES; i++) {
+		u32 cwnd = rnd_log(2, CWND_MOST), delivered = rnd_log(1, CWND_MOST);
+		u32 min_rtt = rnd_log(10, 1000000), rtt = min_rtt + rnd_upto(min_rtt);
+		long double want = (long double)delivered * min_rtt / rtt;
+		u32 got = prague_start_window(cwnd, delivered, min_rtt, rtt);
+
+		want = fmaxl(fmaxl(fminl(want, cwnd), cwnd / 2), 2);
+		expect(near_abs(got, want, 1), "%u of %u: %u, not %Lf", delivered, cwnd, got, want);
+	}
+}
+
 /*
  * Steady state of the whole model: with a marking probability p per packet, the window tends
  * to 2 (1 - p) / p, by the draft's formula.
@@ -788,6 +854,9 @@ int main(void)
 		cmocka_unit_test(prague_hystart__long_rtt),
 		cmocka_unit_test(prague_probe_ai__twentieth),
 		cmocka_unit_test(prague_hystart__is_rfc9406),
+		cmocka_unit_test(prague_gap__is_time_per_packet),
+		cmocka_unit_test(prague_start_rate__between_window_and_path),
+		cmocka_unit_test(prague_start_window__is_what_was_delivered),
 		cmocka_unit_test(steady_state__window),
 	};
 
