@@ -25,9 +25,8 @@ GOALS='[
 	{"metric":"share","row":"hpccpp","op":"<=","value":2,"variant":{"beside":"cubic"},"text":"at most 2:1 beside CUBIC"},
 	{"metric":"share","row":"hpccpp","op":"<=","value":2,"variant":{"beside":"dctcp"},"text":"at most 2:1 beside DCTCP"}]'
 ANSWER="HPCC++ retransmits {range retransmitted_permille hpccpp} of 1000 segments, DCTCP {range retransmitted_permille dctcp}; beside another flow it gets {range share hpccpp} times that one's rate."
-CONCLUSION="Where losses or marks go on although the records show a load below eta, a bottleneck does not stamp.
-HPCC++ then runs as Reno, and with marks as DCTCP, until a node that stamps is the bottleneck. What it
-loses before it knows is the first window that telemetry allows: that of a path of 10 times the rate."
+CONCLUSION="A bottleneck does not stamp where losses or marks go on although the records show a load below eta: HPCC++ then runs as Reno, and with marks as DCTCP, until a node that stamps is the bottleneck.
+10 times the rate is the path whose window telemetry allows: this first window is what it loses before it knows."
 
 # node DEV: a port of sw that stamps at 10 times the rate of the limit
 node()
