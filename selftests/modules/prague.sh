@@ -1301,6 +1301,7 @@ fast_increase()
 	needs_virtual
 	needs_accecn
 	path 1 40ms
+	parameter quick_start=0
 	shape 100mbit dualpi2
 	serve r --cc prague
 	for slow in 0 4; do
