@@ -19,7 +19,7 @@ MAX_COLUMNS = 7             # of a page's table
 
 # the index's sections, by the first word of a scenario's name
 SECTIONS = {"dctcp": "DCTCP", "prague": "Prague", "ldcp": "LDCP", "hpccpp": "HPCC++",
-            "roce": "RoCEv2", "dc": "Data centres: all of them, side by side"}
+            "app": "Applications: pages, requests, video, calls", "roce": "RoCEv2", "dc": "Data centres: all of them, side by side"}
 OTHERS = "The modules and the lab themselves"
 
 
@@ -216,8 +216,9 @@ def goals_met(mine: Tally, got_worse: Sequence[str], release: str) -> str:
 
 
 def index(parts: Sequence[tuple[dict[str, Any], list[Block], Tally]], others: Sequence[Path],
-          release: str, before: Tally) -> str:
-    """The index of all published pages; `before` has the goals of `release`, the one before."""
+          release: str, before: Tally, unpublished: Sequence[str] = ()) -> str:
+    """The index of all published pages; `before` has the goals of `release`, the one before.
+    `unpublished` scenarios have no page yet."""
     sections: dict[str, list[str]] = {title: [] for title in (*SECTIONS.values(), OTHERS)}
     everything = {key: counts for _, _, mine in parts for key, counts in mine.items()}
     got_worse = worse(everything, before)
@@ -241,6 +242,10 @@ def index(parts: Sequence[tuple[dict[str, Any], list[Block], Tally]], others: Se
         if lines:
             out += [f"## {title}", "", line(["page", "question", "answer", "goals"]),
                     "|---|---|---|---|", *lines, ""]
+    if unpublished:
+        out += ["## Scenarios without a page yet", "",
+                f"{', '.join(f'`{name}`' for name in unpublished)}: nobody has run them with five seeds. "
+                "`bench/run NAME` measures one.", ""]
     return "\n".join(out).rstrip("\n") + "\n"
 
 
