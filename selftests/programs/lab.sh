@@ -264,7 +264,7 @@ as_nobody()
 	rm -rf "$cache/modules/$(basename "$build")/work"
 	# this checkout may be where other users have no access, such as below /root
 	mkdir "$TMP/project"
-	cp -r "$LOWQ_ROOT"/{scripts,include,roce,Kbuild,dkms.conf,*.c} "$TMP/project/"
+	cp -r "$LOWQ_ROOT"/{scripts,include,hpccpp,roce,Kbuild,dkms.conf,*.c} "$TMP/project/"
 	chmod -R a+rX "$TMP/project"
 	chmod 755 "$TMP"
 	chown -R nobody "$cache"
