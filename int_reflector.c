@@ -62,6 +62,7 @@ static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	struct flowi4 fl4;
 	struct rtable *rt;
 	struct iphdr *iph;
+	int err;
 
 	rt = ip_route_output_ports(net, &fl4, sk, from->saddr, from->daddr,
 				   tcp_hdr(skb)->dest, tcp_hdr(skb)->source, IPPROTO_TCP, 0,
@@ -84,7 +85,8 @@ static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	iph->saddr = from->daddr;
 	iph->daddr = from->saddr;
 	skb->protocol = htons(ETH_P_IP);
-	return net_xmit_eval(ip_local_out(net, NULL, skb));
+	err = ip_local_out(net, NULL, skb);
+	return net_xmit_eval(err);
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
@@ -104,6 +106,7 @@ static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	};
 	struct dst_entry *dst;
 	struct ipv6hdr *ip6h;
+	int err;
 
 	dst = ip6_dst_lookup_flow(net, sk, &fl6, NULL);
 	if (IS_ERR(dst)) {
@@ -121,7 +124,8 @@ static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	ip6h->saddr = from->daddr;
 	ip6h->daddr = from->saddr;
 	skb->protocol = htons(ETH_P_IPV6);
-	return net_xmit_eval(ip6_local_out(net, NULL, skb));
+	err = ip6_local_out(net, NULL, skb);
+	return net_xmit_eval(err);
 }
 #else
 static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)

@@ -395,6 +395,7 @@ way()
 	CLONE=/root/lowq
 	[ "$1" = root ] || CLONE=/home/tester/src/lowq
 	new_root "$ROOT" || { verdict 1 "a root and a clone"; return; }
+	uname -r >"$ROOT/opt/as-booted/release"	# the running one, until apt can say which there are
 	offline_packages
 	release >"$ROOT/opt/as-booted/release"
 	[ -s "$ROOT/opt/as-booted/release" ]
