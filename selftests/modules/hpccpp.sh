@@ -678,7 +678,7 @@ ipsec()
 	needs_virtual
 	for v in 4 6; do
 		h=10.0.1.1 r=10.0.0.1
-		[ $v = 4 ] || h=fd00:1::1 r=fd00:0::1
+		[ "$v" = 4 ] || h=fd00:1::1 r=fd00:0::1
 		dumbbell 1 200us
 		shape 1gbit
 		esp h1 "$h" "$r" 0x100 0x200
@@ -1168,7 +1168,8 @@ together()
 	shift
 	before=$(retransmitted)
 	for cc; do
-		in_ns h1 flowgen long --to 10.0.0.1 --cc "$cc" --duration "${seconds}s" >"$TMP/flow.$((i++))" &
+		in_ns h1 flowgen long --to 10.0.0.1 --cc "$cc" --duration "${seconds}s" >"$TMP/flow.$i" &
+		i=$((i + 1))
 	done
 	# shellcheck disable=SC2046 # numbers
 	wait $(jobs -p | tail -n $#)
