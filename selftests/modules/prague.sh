@@ -265,6 +265,8 @@ tunnels()
 
 	needs_virtual
 	needs_accecn
+	# few marks are random here: with quick_start they would not end slow start
+	parameter quick_start=0
 	path 1 2ms
 	lossy loss 0.5% ecn
 	sink
@@ -284,6 +286,8 @@ devices()
 
 	needs_virtual
 	needs_accecn
+	# few marks are random here: with quick_start they would not end slow start
+	parameter quick_start=0
 	path 1 2ms
 	lossy loss 0.5% ecn
 	sink
