@@ -202,8 +202,9 @@ signing_key_missing()
 	local config=$KDIR/include/config/auto.conf key
 
 	grep -qsx 'CONFIG_MODULE_SIG_ALL=y' "$config" || return
-	key=$(sed -n 's/^CONFIG_MODULE_SIG_KEY="\(.*\)"$/\1/p' "$config")
-	[[ $key != pkcs11:* && ! -e $key && ! -e $KDIR/$key && ! -e $KDIR/source/$key ]]
+	# since 5.17 without quotes
+	key=$(sed -n 's/^CONFIG_MODULE_SIG_KEY="\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' "$config")
+	[[ $key != pkcs11:* && ! -f $key && ! -f $KDIR/$key && ! -f $KDIR/source/$key ]]
 }
 
 put_modules()
