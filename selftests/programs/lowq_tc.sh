@@ -1105,7 +1105,7 @@ t_plugin() {
 	! tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh || skip 'this tc knows dualpi2'
 	mkdir -p "$TMP/plug/bin" "$TMP/plug/share/lowq" "$TMP/plug/lib/lowq"
 	cp "$LOWQ_TC" "$TMP/plug/bin/lowq-tc"
-	cp -r "${LOWQ_TC%/*}/lowq_tc" "$TMP/plug/share/lowq/"
+	cp -r "${LOWQ_TC%/*}"/lowq_{tc,common} "$TMP/plug/share/lowq/"
 	cp "$BIN/q_dualpi2.so" "$TMP/plug/lib/lowq/"
 	printed=$("$TMP/plug/bin/lowq-tc" -n "$ns" prague lq0 --rate 100mbit --step 500us --dry-run -q)
 	[[ $printed == *"TC_LIB_DIR=$TMP/plug/lib/lowq tc "*"step_thresh 500us"* ]] || fail "printed: $printed"
