@@ -34,7 +34,7 @@ CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 leaves the window to the s
 enum {
 	REFLECTOR_ANSWERED = INT_COUNT_SHARED,
 	REFLECTOR_RATE,		/* above max_rate */
-	REFLECTOR_UNSENT,	/* no memory or no route, or dropped by this host's firewall or queue */
+	REFLECTOR_UNSENT,	/* no memory, no route, or dropped by firewall or queue here */
 	REFLECTOR_WINDOW,	/* answered with a window; also counted as answered */
 };
 

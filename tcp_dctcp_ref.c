@@ -15,7 +15,8 @@
  * packets leave as Not-ECT.
  *
  * The marked fraction of a window also feeds the stack's protective load balancing (PLB,
- * net.ipv4.tcp_plb_*, IPv6 only), as in Linux's dctcp: a flow on a congested path changes its flow label.
+ * net.ipv4.tcp_plb_*, IPv6 only), as in Linux's dctcp: a flow on a congested path changes its
+ * flow label.
  *
  * Only for networks that one administration controls, switches included: the
  * control is restricted (net.ipv4.tcp_allowed_congestion_control).

@@ -33,7 +33,9 @@
 
 #include "fixedpoint.h"
 
-#ifndef __KERNEL__
+#ifdef __KERNEL__
+#include <linux/string.h>
+#else
 #include <string.h>
 #endif
 

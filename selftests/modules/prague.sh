@@ -850,8 +850,8 @@ idle_initcwnd()
 	sink
 	expect "window after idling" "$(restart_window)" -eq 10
 	for iw in 4 40; do
-		ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd $iw
-		expect "window after idling, route with initcwnd $iw" "$(restart_window)" -eq $iw
+		ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd "$iw"
+		expect "window after idling, route with initcwnd $iw" "$(restart_window)" -eq "$iw"
 	done
 }
 declare_test idle_initcwnd "" "after idling the window is the route's initcwnd"

@@ -889,7 +889,7 @@ static void hpccpp_loop__converges(void **state)
 	}
 }
 
-/* The load with the longer queue is what the draft gives for a port whose queue stood all the time */
+/* The load with the longer queue is what the draft gives for a queue that stood all the time */
 static void hpccpp_most_load__draft(void **state)
 {
 	int i;

@@ -718,9 +718,11 @@ static void prague_gap__is_time_per_packet(void **state)
 	for (i = 0; i < CASES; i++) {
 		u32 us = rnd_log(1, 4000000), packets = rnd_log(PRAGUE_GAP_PACKETS, 1000000);
 		u32 rtt = rnd_log(10, 1000000), gap = prague_gap(packets, us);
-		long double want = 1000.0L * us / packets, pipe = 1000.0L * rtt / gap;
+		long double want, pipe;
 
+		want = 1000.0L * us / packets;
 		expect(near_abs(gap, fmaxl(want, 1), 1), "%u in %u us: %u", packets, us, gap);
+		pipe = 1000.0L * rtt / gap;
 		pipe = fmaxl(fminl(pipe, U32_MAX), 2);
 		expect(near_abs(prague_pipe(rtt, gap), pipe, 1), "%u us, %u ns", rtt, gap);
 	}
@@ -736,8 +738,9 @@ static void prague_start_rate__between_window_and_path(void **state)
 		u64 rate = rnd_log(1000, 100000000000ULL), got;
 		u32 mss = rnd_log(88, 65495), gap = rnd_log(1, U32_MAX);
 		bool early = rnd_upto(1);
-		long double want = start_rate(rate, mss * 1e9L / gap, early);
+		long double want;
 
+		want = start_rate(rate, mss * 1e9L / gap, early);
 		got = prague_start_rate(rate, mss, gap, early);
 		expect(near_abs(got, want, 1), "%lu, gap %u: %lu, not %Lf", rate, gap, got, want);
 		expect(got >= rate && got <= rate * 8, "%lu of %lu", got, rate);
@@ -761,9 +764,10 @@ static void prague_start_window__is_what_was_delivered(void **state)
 	for (i = 0; i < CASES; i++) {
 		u32 cwnd = rnd_log(2, CWND_MOST), delivered = rnd_log(1, CWND_MOST);
 		u32 min_rtt = rnd_log(10, 1000000), rtt = min_rtt + rnd_upto(min_rtt);
-		long double want = (long double)delivered * min_rtt / rtt;
 		u32 got = prague_start_window(cwnd, delivered, min_rtt, rtt);
+		long double want;
 
+		want = (long double)delivered * min_rtt / rtt;
 		want = fmaxl(fmaxl(fminl(want, cwnd), cwnd / 2), 2);
 		expect(near_abs(got, want, 1), "%u of %u: %u, not %Lf", delivered, cwnd, got, want);
 	}
