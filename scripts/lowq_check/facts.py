@@ -51,6 +51,8 @@ class Device(NamedTuple):
     offloads: tuple[str, ...]
     ring: int  # packets of its transmit ring, 0 if unknown
     queue_limits: bool  # does it have byte queue limits?
+    lower: tuple[str, ...] = ()  # the devices in whose queues its packets wait; none if in its own
+    stacked: bool = False  # its packets wait in another device's queue, which may be unknown
 
 
 class Facts(NamedTuple):
@@ -66,6 +68,7 @@ class Facts(NamedTuple):
     devices: tuple[Device, ...]
     rdma: tuple[str, ...]  # soft-RoCE devices
     connections: tuple[Connection, ...]
+    counters: Json  # HPCC++'s, of this namespace: name of the file in /proc/net -> counter -> value
 
     def to_json(self) -> Json:
         """Without the connections, of which there may be very many"""
@@ -158,12 +161,46 @@ def offloads(name: str) -> tuple[str, ...]:
     return (*found, "lro") if flags and flags[1] & LRO else tuple(found)
 
 
+# devices that hand each packet on at once: a queue of theirs stays empty unless a shaper fills it
+UPPER = ("bond", "team", "bridge", "vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "vrf", "hsr", "macsec", "dsa",
+         "openvswitch")
+TUNNELS = ("ipip", "gre", "gretap", "ip6gre", "ip6gretap", "erspan", "ip6erspan", "sit", "ip6tnl", "vti", "vti6",
+           "xfrm", "vxlan", "geneve", "bareudp", "wireguard", "tun", "ovpn")
+
+
+def lower_of(space: Namespace, link: Link) -> tuple[str, ...]:
+    """A tunnel that is not bound to a device: the route to its other end names it"""
+    if link.lower or link.kind not in TUNNELS:
+        return link.lower
+    remotes = [link.remote] if link.remote else []
+    if link.kind == "wireguard":
+        remotes = endpoints(link.name)
+    found = []
+    for remote in remotes:
+        family = "-6" if ":" in remote else "-4"
+        name = (system.route_towards(space, family, remote) or {}).get("dev")
+        if name and name != link.name:
+            found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def endpoints(name: str) -> list[str]:
+    """Of WireGuard's peers; none without root or wg(8)"""
+    try:
+        text = system.output(["wg", "show", name, "endpoints"])[1]
+    except Refused:
+        return []
+    ends = [line.split()[1] for line in text.splitlines() if len(line.split()) == 2]
+    return [end.rpartition(":")[0].strip("[]") for end in ends if ":" in end]
+
+
 def read_device(space: Namespace, link: Link, qdiscs: list[Json]) -> Device:
     hardware = devices.hardware(space, link)
     ring = ethtool(link.name, ETHTOOL_GRINGPARAM, 36)
     mine = tuple(one for one in qdiscs if one.get("dev") == link.name)
     return Device(link.name, link.kind or "hardware", link.up, link.mtu, hardware.speed, mine, offloads(link.name),
-                  ring[8] if ring else 0, hardware.queue_limits != "none")
+                  ring[8] if ring else 0, hardware.queue_limits != "none", lower_of(space, link),
+                  link.kind in (*UPPER, *TUNNELS) or bool(link.lower))
 
 
 def read_devices(space: Namespace) -> tuple[Device, ...]:
@@ -197,8 +234,17 @@ def read(names: list[str], devices: bool = True) -> Facts:
         os.uname().release, os.geteuid() == 0, number(space.sysctl(TCP + "ecn"), -1), option is not None,
         number(option), default, space.sysctl(TCP + "allowed_congestion_control") or "", lockdown(),
         tuple(read_control(space, name, routes) for name in wanted), read_devices(space) if devices else (),
-        rdma_devices(), tuple(connections()),
+        rdma_devices(), tuple(connections()), telemetry_counters(),
     )
+
+
+def telemetry_counters() -> Json:
+    found: Json = {}
+    for name in ("int_reflector", "hpccpp"):
+        words = (system.read_file(f"/proc/net/{name}") or "").split()
+        if words:
+            found[name] = {key: int(value) for key, value in zip(words[::2], words[1::2]) if value.isdigit()}
+    return found
 
 
 def available(control: str) -> bool:
@@ -208,3 +254,12 @@ def available(control: str) -> bool:
 
 def is_marking(device: Device) -> bool:
     return any(one.signal == queues.MARKS for one in queues.leaves(list(device.qdiscs)))
+
+
+def is_stamping(device: Device) -> bool:
+    return any(one["kind"] == queues.STAMPS for one in device.qdiscs)
+
+
+def is_shaping(device: Device) -> bool:
+    """Does a queue of this device limit the rate? Only then can it fill on a stacked device."""
+    return any(queues.limits_rate(one) for one in device.qdiscs)

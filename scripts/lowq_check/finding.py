@@ -9,6 +9,9 @@ from lowq_common.light import Json
 
 FINE, NOTE, WRONG, SKIPPED = "fine", "note", "wrong", "skipped"
 
+# conntrack does not track probes and their answers
+LET_OUT = "nft add rule inet filter output ct state untracked ip dscp 23 accept (ip6 dscp for IPv6)"
+
 
 class Finding(NamedTuple):
     check: str  # what was looked at

@@ -40,6 +40,17 @@ def signal_of(qdisc: Json) -> str:
     return DROPS if kind in BY_OPTION else NEITHER
 
 
+def filters_acks(qdisc: Json) -> bool:
+    return qdisc.get("kind") == "cake" and options_of(qdisc).get("ack-filter") in (True, "enabled", "aggressive")
+
+
+def limits_rate(qdisc: Json) -> bool:
+    kind, options = qdisc.get("kind", ""), options_of(qdisc)
+    if kind in ("htb", "hfsc", "tbf"):
+        return True
+    return kind in ("cake", "int", "netem") and options.get("bandwidth", options.get("rate")) not in (None, 0, "unlimited")
+
+
 def queue_marks(virtual: Json) -> bool:
     return bool(virtual.get("ecn")) or "ecn" in (virtual.get("flags") or [])
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 from lowq_common.units import rate_text
 
 from . import queues
-from .facts import Control, Device, Facts, is_marking
-from .finding import NOTE, WRONG, Finding, fine, note, wrong
+from .facts import Control, Device, Facts, is_marking, is_shaping, is_stamping
+from .finding import LET_OUT, NOTE, WRONG, Finding, fine, note, wrong
 from .tcpinfo import NO_ECN, Connection, base_control, ecn_mode
 
+INSTALL = "install lowq's modules for this kernel: sudo make install, or the package lowq-dkms"
 LOWQ = ("dctcp_ref", "ldcp", "prague", "hpccpp", "roce")
 
 
@@ -26,14 +27,21 @@ def local(facts: Facts, asked: list[str], devices: list[str]) -> list[Finding]:
     """All findings about this host"""
     found = [kernel(facts)]
     counted = judged(facts, asked)
+    missing = [] if asked else [one.name for one in facts.controls if one.name in LOWQ and not one.exists]
+    if len(missing) == len(LOWQ):
+        row = wrong("controls", "module-missing", f"none of lowq's modules is installed for Linux {facts.kernel}: no"
+                                                  f" {', '.join(missing)}", INSTALL)
+        found.append(row if counted and set(counted) <= {*missing, "dctcp"} else row._replace(state=NOTE))
     for control in facts.controls:
+        if len(missing) == len(LOWQ) and control.name in missing:
+            continue
         rows = control_rows(facts, control)
         if control.name not in counted:  # the verdict alone, and it does not count
             rows = [one._replace(state=NOTE) if one.state == WRONG else one for one in rows[:1]]
         found += rows
     found += [one for device in facts.devices if not devices or device.name in devices
               for one in device_rows(facts, device, device.name in devices, counted)]
-    return found + fallen_back(facts.connections)
+    return found + fallen_back(facts.connections) + telemetry(facts)
 
 
 def kernel(facts: Facts) -> Finding:
@@ -69,7 +77,7 @@ def hindrances(facts: Facts, control: Control, check: str) -> list[Finding]:
     """Because of these it does not work"""
     host = f"sudo lowq-tc host {control.name}"
     if not control.exists:
-        mend = "install lowq's modules for this kernel: sudo make install, or the package lowq-dkms"
+        mend = INSTALL
         if control.name not in LOWQ:
             mend = f"a kernel that has the control '{control.name}'"
         return [wrong(check, "module-missing", f"there is no module {control.module} for Linux {facts.kernel}", mend)]
@@ -150,6 +158,24 @@ def fallen_back(connections: tuple[Connection, ...]) -> list[Finding]:
     return rows
 
 
+# --- HPCC++ -----------------------------------------------------------------------------
+
+
+def telemetry(facts: Facts) -> list[Finding]:
+    """What the modules have counted since they were loaded"""
+    rows = []
+    sender, reflector = facts.counters.get("hpccpp", {}), facts.counters.get("int_reflector", {})
+    if sender.get("Unstamped"):
+        rows.append(note("telemetry", "unstamped", f"{sender['Unstamped']} times a connection of hpccpp ran as Reno"
+                         " because a bottleneck that does not stamp lost or marked its packets (Unstamped in"
+                         " /proc/net/hpccpp)", "on each port that may be a bottleneck: sudo lowq-tc hpccpp DEVICE"))
+    unsent = sender.get("Unsent", 0) + reflector.get("Unsent", 0)
+    if unsent:
+        rows.append(note("telemetry", "probes-unsent", f"{unsent} probes or answers did not leave this host (Unsent in"
+                         " /proc/net/hpccpp and int_reflector): its firewall or queue dropped them", LET_OUT))
+    return rows
+
+
 # --- devices --------------------------------------------------------------------------
 
 
@@ -163,37 +189,112 @@ def device_text(device: Device) -> str:
     return ", ".join(words)
 
 
+def lowest(facts: Facts, device: Device) -> list[Device]:
+    """The devices below this one in whose queues its packets wait; itself if it is not stacked. A bridge
+    has ports towards containers, whose packets wait elsewhere: they count only where there are no others."""
+    known = {one.name: one for one in facts.devices}
+    found: dict[str, Device] = {}
+    names, seen = [device.name], set()
+    while names:
+        name = names.pop(0)
+        one = known.get(name)
+        if one is None or name in seen:
+            continue
+        seen.add(name)
+        if not one.stacked or (one is not device and is_shaping(one)):
+            found[name] = one
+            continue
+        below = [lower for lower in one.lower if lower in known]
+        if one.kind == "bridge":
+            below = [lower for lower in below if known[lower].kind not in ("veth", "tun")] or below
+        names += below
+    return list(found.values())
+
+
 def device_rows(facts: Facts, device: Device, asked: bool, controls: list[str]) -> list[Finding]:
     """asked: the user named it as a place that should signal; else it is only described"""
     check = f"device {device.name}"
     text = device_text(device)
-    rows = []
-    tree = list(device.qdiscs)
-    bare = queues.unmarked_leaves(tree)
-    below = queues.leaves(tree)
-    mend = f"sudo lowq-tc PROFILE {device.name} (lowq-tc list shows the profiles)"
-    if controls and all(name == "hpccpp" for name in controls):
-        if asked and all(one["kind"] != queues.STAMPS for one in tree):
-            rows.append(wrong(check, "does-not-stamp", f"no telemetry is stamped: {text}",
-                              f"sudo lowq-tc hpccpp {device.name}"))
-    elif bare:
-        rows.append(wrong(check, "mq-leaf-unmarked", f"its transmit queues {', '.join(bare)} do not mark, others do",
-                          f"set it again after a change of the number of queues: {mend}"))
-    elif is_marking(device):
-        pass
-    elif asked:
-        elsewhere = [one.name for one in facts.devices if one.name != device.name and is_marking(one)]
-        if elsewhere:
-            rows.append(wrong(check, "wrong-device", f"it does not mark, but {', '.join(elsewhere)} does: {text}",
-                              f"sudo lowq-tc reset {elsewhere[0]}; {mend}"))
-        elif any(one.signal == queues.DROPS for one in below):
-            rows.append(wrong(check, "drops-only", f"it drops and does not mark: {text}", mend))
-        else:
-            rows.append(wrong(check, "no-marking", f"it does not mark: {text}", mend))
+    stamps = bool(controls) and all(name == "hpccpp" for name in controls)
+    if not asked:
+        rows = bare_leaves(check, device) if not stamps and not device.stacked else []
+    elif device.stacked and not is_shaping(device):
+        rows = stacked_rows(facts, device, stamps)
+    elif stamps:
+        rows = [] if is_stamping(device) else [
+            wrong(check, "does-not-stamp", f"no telemetry is stamped: {text}", f"sudo lowq-tc hpccpp {device.name}")]
+    else:
+        rows = marking_rows(facts, device)
+    if device.lower:
+        text += ", over " + ", ".join(device.lower)
     if "lro" in device.offloads:
         rows.append(note(check, "lro", "LRO merges packets with different ECN fields",
                          f"sudo ethtool -K {device.name} lro off"))
+    if "prague" in controls and any(queues.filters_acks(one) for one in device.qdiscs):
+        rows.append(note(check, "ack-filter", "its ACK filter drops no ACK with Accurate ECN: prague's own ACKs can fill a"
+                         " narrow uplink", f"sudo tc qdisc change dev {device.name} root cake no-ack-filter"))
     if asked and device.ring > 512 and not device.queue_limits:
         rows.append(note(check, "deep-ring", f"{device.ring} packets wait in its ring, below the queue that marks",
                          f"sudo ethtool -G {device.name} tx 128, or lowq-tc --shape"))
     return rows or [fine(check, text)]
+
+
+def mend_for(names: list[str], stamps: bool = False) -> str:
+    if stamps:
+        return "; ".join(f"sudo lowq-tc hpccpp {name}" for name in names)
+    return "; ".join(f"sudo lowq-tc PROFILE {name}" for name in names) + " (lowq-tc list shows the profiles)"
+
+
+def stacked_rows(facts: Facts, device: Device, stamps: bool) -> list[Finding]:
+    """Of a device that hands its packets on at once: those below it must mark, or stamp"""
+    check = f"device {device.name}"
+    below = [one for one in lowest(facts, device) if one.name != device.name]
+    verb = "stamp" if stamps else "mark"
+    if not below:
+        return [note(check, "lower-unknown", f"its packets wait in the queue of another device, which is not known here"
+                                             f" (a {device.kind} device)",
+                     "check the device by which they leave, in its own network namespace: lowq-check --device DEVICE")]
+    good = is_stamping if stamps else is_marking
+    bad = [one.name for one in below if not good(one)]
+    names = ", ".join(one.name for one in below)
+    text = f"its packets wait in {names}"
+    if bad:
+        lack = f"{', '.join(bad)} {'does' if len(bad) == 1 else 'do'} not {verb}"
+        if good(device):
+            lack += f"; its own queue never fills, as a {device.kind} device passes packets on at once"
+        return [wrong(check, "lower-unmarked", f"{text}: {lack}", mend_for(bad, stamps))]
+    rows = [row for one in below if not stamps for row in bare_leaves(f"device {one.name}", one)]
+    return rows or [fine(check, f"{text}, which {verb}{'s' if len(below) == 1 else ''}")]
+
+
+def bare_leaves(check: str, device: Device) -> list[Finding]:
+    bare = queues.unmarked_leaves(list(device.qdiscs))
+    if not bare:
+        return []
+    return [wrong(check, "mq-leaf-unmarked", f"its transmit queues {', '.join(bare)} do not mark, others do",
+                  f"set it again after a change of the number of queues: {mend_for([device.name])}")]
+
+
+def marking_rows(facts: Facts, device: Device) -> list[Finding]:
+    """Of a device whose own queue should mark. Another device's queue is never to be reset: that it
+    marks can be right."""
+    check = f"device {device.name}"
+    text, mend = device_text(device), mend_for([device.name])
+    rows = bare_leaves(check, device)
+    if rows or is_marking(device):
+        return rows
+    if device.kind == "veth":
+        mend += "; a pair of veth has no rate of its own: --shape sets one, or it is the device by which packets" \
+                " leave the machine that has to mark"
+    related = {one.name for one in lowest(facts, device)}
+    above = [one.name for one in facts.devices if one.stacked and is_marking(one) and not is_shaping(one)
+             and device.name in [lower.name for lower in lowest(facts, one)]]
+    elsewhere = [one.name for one in facts.devices if is_marking(one) and not one.stacked and one.name not in related]
+    if above:
+        return [wrong(check, "queue-above", f"it does not mark; the queue of {', '.join(above)} above it does, but never"
+                                            f" fills, as that device passes packets on at once: {text}", mend)]
+    if elsewhere:
+        return [wrong(check, "wrong-device", f"it does not mark, but {', '.join(elsewhere)} does: {text}", mend)]
+    if any(one.signal == queues.DROPS for one in queues.leaves(list(device.qdiscs))):
+        return [wrong(check, "drops-only", f"it drops and does not mark: {text}", mend)]
+    return [wrong(check, "no-marking", f"it does not mark: {text}", mend)]

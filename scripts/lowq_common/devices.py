@@ -31,6 +31,27 @@ class Link(NamedTuple):
     gso_size: int
     gso_segs: int
     up: bool
+    lower: tuple[str, ...] = ()  # the devices that it hands its packets to, as far as they are in this namespace
+    remote: str = ""  # the other end of a tunnel
+
+
+# its peer, not a lower device, is what ip shows as its link
+PAIRED = ("veth", "netkit", "vxcan")
+
+
+def lower_names(shown: list[Json]) -> dict[str, list[str]]:
+    """device -> its lower devices, as lower_* in /sys/class/net, which belongs to the namespace in which
+    it was mounted: what ip calls link (VLAN, macvlan, tunnel) and the devices whose master it is (bond,
+    team, bridge, VRF)"""
+    found: dict[str, list[str]] = {}
+    for one in shown:
+        info = one.get("linkinfo", {})
+        if one.get("master"):
+            found.setdefault(one["master"], []).append(one["ifname"])
+        below = info.get("info_data", {}).get("link") or one.get("link")
+        if below and info.get("info_kind") not in PAIRED and "link_netnsid" not in one:
+            found.setdefault(one["ifname"], []).append(below)
+    return found
 
 
 def links(space: Namespace, name: str | None = None) -> list[Link]:
@@ -40,16 +61,24 @@ def links(space: Namespace, name: str | None = None) -> list[Link]:
         return []
     if status:
         raise Refused(f"'ip link show' failed: {said.strip()}")
+    shown = [one for one in loads(text) if one]
+    lower = lower_names(shown)
     return [
         Link(
             one["ifindex"], one["ifname"], tuple(one.get("altnames", ())), one.get("address", ""),
             one.get("permaddr", ""), one.get("mtu", 0), one.get("link_type", "none"),
             one.get("linkinfo", {}).get("info_kind", ""), one.get("num_tx_queues", 1),
             one.get("txqlen", 0), one.get("gso_max_size", 65536), one.get("gso_max_segs", 65535),
-            "UP" in one.get("flags", ()),
+            "UP" in one.get("flags", ()), tuple(lower.get(one["ifname"], ())), remote_of(one),
         )
-        for one in loads(text) if one
+        for one in shown
     ]
+
+
+def remote_of(shown: Json) -> str:
+    data = shown.get("linkinfo", {}).get("info_data", {})
+    found = data.get("remote") or data.get("remote6") or data.get("group") or data.get("group6") or ""
+    return "" if found in ("any", "0.0.0.0", "::") else str(found)
 
 
 def find_link(all_links: list[Link], name: str) -> Link | None:

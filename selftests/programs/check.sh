@@ -223,6 +223,18 @@ wrong_device()
 }
 declare_test wrong_device "" "RED on the wrong device"
 
+ack_filter()
+{
+	one_host
+	queue h1 eth0 cake bandwidth 5mbit
+	check --control prague
+	[[ "${FOUND[*]}" != *"[ack-filter]"* ]] || fail "an ACK filter where none is"
+	queue h1 eth0 cake bandwidth 5mbit ack-filter
+	check --control prague
+	[[ "${FOUND[*]}" == *"[ack-filter]"*"no-ack-filter"* ]] || fail "no ACK filter"
+}
+declare_test ack_filter "" "an ACK filter on a device, with prague"
+
 mq_leaves()
 {
 	local i
@@ -243,6 +255,73 @@ mq_leaves()
 	healthy
 }
 declare_test mq_leaves "" "a transmit queue of mq that does not mark"
+
+stacked()
+{
+	local i device DEVICES=()
+
+	one_host
+	for i in 1 2 3; do
+		link h1 "eth$i" h2 "eth$i"
+	done
+	add_ns h3
+	batch "link set eth0 down
+		link set eth1 down
+		link add bond0 type bond mode balance-rr
+		link set eth0 master bond0
+		link set eth1 master bond0
+		link set bond0 up
+		link add v5 link bond0 type vlan id 5
+		link set v5 up
+		link add iv0 link bond0 type ipvlan
+		link set iv0 up
+		addr add 10.9.0.1/24 dev eth2
+		link add mv0 link eth2 type macvlan mode bridge
+		link set mv0 up
+		link add mv1 link eth2 netns ${NSP}h3 type macvlan mode bridge
+		link add vx0 type vxlan id 7 remote 10.9.0.2 dstport 4789
+		link set vx0 up
+		link add wg0 type wireguard
+		link set wg0 up
+		link add br0 type bridge
+		link set eth3 master br0
+		link add pod0 type veth peer name eth0 netns ${NSP}h3
+		link set pod0 master br0
+		link set pod0 up
+		link set br0 up" -n "${NSP}h1" || fail "no stacked devices"
+	ip -n "${NSP}h3" link set mv1 up
+	in_ns h1 wg set wg0 private-key <(wg genkey) peer "$(wg genkey | wg pubkey)" endpoint 10.9.0.2:51820
+	queue h1 eth0 "${RED[@]}" ecn
+	queue h1 eth2 "${RED[@]}" ecn
+	queue h1 eth3 "${RED[@]}" ecn
+	for device in bond0 v5 iv0 mv0 vx0 wg0 br0; do DEVICES+=(--device "$device"); done
+	check --control dctcp_ref "${DEVICES[@]}"
+	for device in bond0 v5; do
+		tells "device $device" "its packets wait in eth0, eth1: eth1 does not mark [lower-unmarked]"
+	done
+	named lower-unmarked "eth1: eth1 does not mark [lower-unmarked]: sudo lowq-tc PROFILE eth1 ("
+	tells "device iv0" "eth1 does not mark"
+	for device in mv0 vx0 wg0; do
+		tells "device $device" "its packets wait in eth2, which marks"
+	done
+	tells "device br0" "its packets wait in"
+	[[ "${FOUND[*]}" != *reset* ]] || fail "it advises to reset a queue"
+	# a queue on the upper device is none
+	queue h1 bond0 "${RED[@]}" ecn
+	check --control dctcp_ref --device bond0 --device eth1
+	named lower-unmarked "its own queue never fills"
+	named queue-above bond0
+	check --control hpccpp --device v5
+	named lower-unmarked "sudo lowq-tc hpccpp eth0; sudo lowq-tc hpccpp eth1"
+	queue h1 eth1 "${RED[@]}" ecn
+	queue h1 pod0 "${RED[@]}" ecn	# where all ports are veth, all count
+	check --control dctcp_ref "${DEVICES[@]}"
+	healthy
+	FROM=h3 check --control dctcp_ref --device mv1
+	healthy
+	tells "device mv1" "which is not known here"
+}
+declare_test stacked "" "bond, VLAN, macvlan, ipvlan, VXLAN, WireGuard, bridge: the lowest device counts, and none is reset"
 
 # --- paths ----------------------------------------------------------------------
 
