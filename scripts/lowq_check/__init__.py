@@ -12,6 +12,7 @@
     roce.py       a queue pair, marked RoCE packets, and CNPs
     listen.py     the listener
     path.py       the client: what it does with both ends -> measurements
+    chance.py     can what was lost be chance?
     judge.py      measurements -> findings
     output.py     the table and JSON
     cli.py        the command line

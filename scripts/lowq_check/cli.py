@@ -73,6 +73,8 @@ def parser() -> Parser:
     add("--listen", action="store_true", help="be the other end: answer lowq-check where the token is known")
     add("--timeout", type=seconds, default=600.0, metavar="SECONDS", help="how long to listen (600)")
     add("--port", type=port_number, default=PORT, help=f"TCP port of the listener ({PORT})")
+    add("--bind", type=name_word, metavar="ADDRESS|DEVICE",
+        help="connect from, or listen at, this address or device")
     add("--json", action="store_true", help="the result as JSON")
     add("--version", action="store_true", help="print the version")
     return made
@@ -91,7 +93,7 @@ def completions(words: list[str]) -> list[str]:
     if options.get(before):
         if before in ("--control", "-c"):
             choices = list(dict.fromkeys([*CONTROLS, *controls_there()]))
-        elif before in ("--device", "-d"):
+        elif before in ("--device", "-d", "--bind"):
             choices = names_in("/sys/class/net")
     elif current.startswith("-"):
         choices = [word for word in options if word.startswith("--")]
@@ -102,8 +104,8 @@ def listen(args: argparse.Namespace) -> int:
     from .listen import Listener
 
     if args.peer or args.device or args.load or args.json or len(args.control) > 1:
-        raise Refused("--listen goes with --control, --token, --timeout and --port only")
-    listener = Listener(args.port, args.control[0] if args.control else "", args.timeout, args.token or "")
+        raise Refused("--listen goes with --control, --token, --timeout, --bind and --port only")
+    listener = Listener(args.port, args.control[0] if args.control else "", args.timeout, args.token or "", args.bind or "")
     port = "" if args.port == PORT else f" --port {args.port}"
     root = "" if os.geteuid() == 0 else "; without root, so some of it will be skipped"
     print(f"listening at port {args.port} for {args.timeout:g} s{root}. On the other host:\n"
@@ -143,7 +145,7 @@ def checked(args: argparse.Namespace) -> tuple[Facts, list[finding.Finding], Jso
     measured: list[Json] = []
     failed: list[str] = []
     for family, address in wanted:
-        target = path.Target(family, address, args.port, args.token or "")
+        target = path.Target(family, address, args.port, args.token or "", args.bind or "")
         for control in args.control or [""]:
             try:
                 rows, found = of_path(target, control, args.load, here)

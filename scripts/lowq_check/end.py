@@ -23,10 +23,10 @@ from .wire import whole
 FLOWS = 64
 LONGEST_S, SEND_S = 30, 10
 TCP_NOTSENT_LOWAT = 25
-COUNTERS = ("int_reflector", "hpccpp")
 CE = 3
 MARKED_GAP_S = 0.02
 TICK_S = 0.01
+TRICKLE_WAITING = 8000  # bytes
 
 
 class Flow:
@@ -72,6 +72,13 @@ def acknowledged(sock: socket.socket, seconds: float) -> bool:
             return False
         time.sleep(0.002)
     return True
+
+
+def is_starved(sock: socket.socket, info: tcpinfo.Info) -> bool:
+    """Is the send buffer full although the window has room and nothing waits to be sent? sndbuf_limited
+    of TCP_INFO misses most of that time where a program does not block."""
+    full = not select.select([], [sock], [], 0)[1]
+    return full and not info["notsent_bytes"] and 5 * info["unacked"] < 4 * info["snd_cwnd"]
 
 
 class End:
@@ -133,7 +140,30 @@ class End:
 
     def do_info(self, asked: Json) -> Json:
         flow = self.flow(asked)
-        return {"control": tcpinfo.control_of(flow.sock), "received": flow.received, "info": tcpinfo.of(flow.sock)}
+        return {"control": tcpinfo.control_of(flow.sock), "received": flow.received, "info": tcpinfo.of(flow.sock),
+                "way": list(flow.way[1:]), "ttl": packets.ttl_of(flow.sock, flow.way.family)}
+
+    def do_numbers(self, asked: Json) -> Json:
+        """The next sequence number that this end sends, and the one that it expects"""
+        flow = self.flow(asked)
+        if not self.capture:
+            raise Refused("needs root")
+        return {"next": list(packets.numbers(flow.sock))}
+
+    def do_trickle(self, asked: Json) -> Json:
+        """Sends small packets far apart; -> how many, and how many were lost. Such packets make no queue:
+        what is lost of them is what the path always loses."""
+        flow = self.flow(asked)
+        count, gap = whole(asked, "count", 1, 2000), whole(asked, "gap_us", 100, 100_000)
+        before = tcpinfo.of(flow.sock)
+        for _ in range(count):
+            if waiting(flow.sock) < TRICKLE_WAITING:  # more is not sent yet, as it waits for retransmissions
+                flow.sock.send(bytes(100), socket.MSG_DONTWAIT)
+            time.sleep(gap / 1e6)
+        acknowledged(flow.sock, 2)
+        after = tcpinfo.of(flow.sock)
+        return {"sent": after["data_segs_out"] - before["data_segs_out"],
+                "lost": after["total_retrans"] - before["total_retrans"]}
 
     def do_talk(self, asked: Json) -> Json:
         """Sends some messages, one after the other"""
@@ -154,12 +184,13 @@ class End:
         sock.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 1 << 17)  # so that it ends soon
         data = bytes(1 << 16)
         start = look = time.monotonic()
-        rtts, windows = [], []
+        rtts, windows, starved = [], [], 0
         while (now := time.monotonic()) < start + length:
             if now >= look:
                 info = tcpinfo.of(sock)
                 rtts.append(info["rtt"])
                 windows.append(info["snd_cwnd"])
+                starved += is_starved(sock, info)
                 look = now + TICK_S
             if select.select([], [sock], [], max(0.0, min(look, start + length) - now))[1]:
                 try:
@@ -170,7 +201,7 @@ class End:
         seconds = time.monotonic() - start
         acknowledged(sock, 2)  # so that it is not in the way of what follows
         return {"before": before, "after": after, "seconds": seconds, "rtt_max": max(rtts),
-                "rtt_mean": sum(rtts) / len(rtts), "cwnd_max": max(windows), "cwnd_last": windows[-1]}
+                "rtt_mean": sum(rtts) / len(rtts), "cwnd_max": max(windows), "cwnd_last": windows[-1], "starved": starved / len(windows)}
 
     def do_seen(self, asked: Json) -> Json:
         """What the capture has counted on a flow, and which test packets have arrived"""
@@ -211,7 +242,7 @@ class End:
             time.sleep(MARKED_GAP_S)
         done = acknowledged(flow.sock, 2)
         after = tcpinfo.of(flow.sock)
-        return {"acknowledged": done, "marked": after["delivered_ce"] - before["delivered_ce"],
+        return {"sent": count, "acknowledged": done, "marked": after["delivered_ce"] - before["delivered_ce"],
                 "resent": after["total_retrans"] - before["total_retrans"]}
 
     def do_trace(self, asked: Json) -> Json:
@@ -225,11 +256,7 @@ class End:
 
     def do_counters(self, asked: Json) -> Json:
         """HPCC++'s, of this namespace"""
-        found: Json = {}
-        for name in COUNTERS:
-            words = (system.read_file(f"/proc/net/{name}") or "").split()
-            if words:
-                found[name] = {key: int(value) for key, value in zip(words[::2], words[1::2]) if value.isdigit()}
+        found = facts.telemetry_counters()
         if self.capture and (rcm := roce.counters()):
             found["roce_rcm"] = rcm
         return found

@@ -6,8 +6,10 @@ from __future__ import annotations
 from lowq_common.light import Json
 from lowq_common.units import time_text
 
+from .chance import THRESHOLD, exact, share, worse
 from .facts import Facts
-from .finding import Finding, fine, note, printable, skipped, wrong
+from .finding import LET_OUT, Finding, fine, note, printable, skipped, wrong
+from .packets import ACCURATE_ECN, PLAIN_ECN
 from .tcpinfo import ACCECN, NO_ECN, OPT_ECN_SEEN, RFC3168, Connection, base_control, ecn_mode
 
 THERE, BACK = "there", "back"
@@ -27,9 +29,48 @@ def is_hpccpp(control: str) -> bool:
     return base_control(control)[0] == "hpccpp"
 
 
-def routers(ttl: int) -> int:
-    """How many have forwarded a packet that arrives with this TTL"""
-    return next((start for start in (64, 128, 255) if start >= ttl), ttl) - ttl
+def wants_ecn(control: str) -> bool:
+    return base_control(control)[0] in (*PER_MARK, *ECT)
+
+
+def suspects(tests: Json) -> list[tuple[str, int]]:
+    """Kind and TOS of test packets none of which has arrived as sent: lost, or changed?"""
+    return [(kind, int(tos)) for kind, by_tos in tests.items() for tos, results in by_tos.items()
+            if settled(int(tos), results) != int(tos)]
+
+
+def lost(results: list[int | None]) -> int:
+    return sum(got is None for got in results)
+
+
+def control_of(tests: Json, kind: str) -> tuple[int, int]:
+    """Of the Not-ECT packets of this kind: how many were lost, of how many"""
+    results = tests["syn" if kind.startswith("syn-") else kind]["0"]
+    return lost(results), len(results)
+
+
+def idle_loss(found: Json, way: str) -> tuple[int, int]:
+    """Of all Not-ECT test packets of kinds that arrive at all: how many were lost, of how many"""
+    all_lost = everything = 0
+    for kind, by_tos in found.get("tests", {}).get(way, {}).items():
+        results = by_tos.get("0", [])
+        if kind in ("data", "ack", "synack") and lost(results) < len(results):
+            all_lost, everything = all_lost + lost(results), everything + len(results)
+    return all_lost, everything
+
+
+def echo_is_clear(runs: list[Json], found: Json, way: str) -> bool:
+    """Was the last run one that loss cannot explain, and as it should be?"""
+    last = runs[-1]
+    return bool(last["marked"] and not last["resent"] and
+                (ecn_mode(found["info"][way]["info"]) != ACCECN or last["marked"] == last["arrived"]))
+
+
+def lossy(sender: Json, result: Json) -> bool:
+    """Did a load lose packets without a mark, where marks or telemetry should have come first?"""
+    change = {name: result["after"][name] - result["before"][name] for name in ("total_retrans", "delivered_ce")}
+    asks = is_hpccpp(sender["control"]) or ecn_mode(sender["info"]) != NO_ECN
+    return asks and change["total_retrans"] > 0 and not change["delivered_ce"]
 
 
 def odd(tests: Json) -> list[int]:
@@ -55,12 +96,15 @@ def path(found: Json, facts: Facts) -> list[Finding]:
     if "unreachable" not in found:
         rows += controls(found)
         rows += existing(found, facts.connections)
+    rows += on_the_way(found)
     rows += header_fields(found, control)
+    rows += [row for way in (THERE, BACK) for row in loss(found, way)]
     rows += echoes(found)
     rows += fits(found)
     rows += timing(found, control, facts)
     if "telemetry" in found:
         rows += telemetry(found)
+    rows += unstamped(found)
     if "load" in found:
         rows += [row for way in (THERE, BACK) for row in load(found, way)]
     return [one._replace(where=found["address"]) for one in rows if one]
@@ -78,9 +122,9 @@ def negotiated(found: Json, control: str) -> Finding:
         return fine(check, f"{says}; hpccpp needs none")
     if reached and (mode == ACCECN or mode == RFC3168 and control != "prague"):
         return fine(check, says)
-    syn = found.get("tests", {}).get(THERE, {}).get("syn", {})
+    tests = found.get("tests", {}).get(THERE, {})
     ect = ECT.get(control, 2)
-    if syn and settled(0, syn["0"]) is not None and settled(ect, syn[str(ect)]) is None:
+    if "syn" in tests and dropped(tests, "syn", ect):
         return wrong(check, "ect-syn-dropped", f"the path drops SYNs with {ECN[ect]}, as {control}'s are",
                      "a middlebox on the path must let ECN pass")
     if not reached:
@@ -104,8 +148,63 @@ def negotiated(found: Json, control: str) -> Finding:
                      "at the peer: sudo lowq-tc host prague")
     if control not in (*PER_MARK, "prague"):
         return note(check, "no-ecn", f"{says}: {control} does not ask for it", "sysctl net.ipv4.tcp_ecn=1")
+    kind = ACCURATE_ECN if control == "prague" else PLAIN_ECN
+    words = "AE, ECE and CWR" if control == "prague" else "ECE and CWR"
+    if kind in tests and dropped(tests, kind, 0):
+        return wrong(check, "ecn-syn-dropped", f"{says}: the path drops SYNs with {words}",
+                     "a middlebox on the path must let SYNs that ask for ECN pass")
+    changed = found.get("flags", {}).get(kind, [])
+    if changed and all(changed):
+        return wrong(check, "syn-flags-changed", f"{says}: the path changes {words} of a SYN",
+                     "a middlebox on the path must not change TCP's flags")
+    if "handshakes" in found:
+        ours, plain = found["handshakes"]["ecn"], found["handshakes"]["plain"]
+        chance = exact(ours["tried"] - ours["with_ecn"] + 1, ours["tried"] + 1, plain["tried"] - plain["at_once"],
+                       plain["tried"])
+        if chance >= THRESHOLD:
+            return note(check, "handshake-loss", f"{says} on {ours['with_ecn']} of {ours['tried']} connections, but of"
+                        f" {plain['tried']} of reno {plain['tried'] - plain['at_once']} also lost packets of theirs: after"
+                        " a loss Linux goes on without ECN", "find the loss first")
     return wrong(check, "ecn-refused", f"{says}, although both ends would: the path may change TCP's ECN flags",
                  "look at the SYN at both ends: tcpdump 'tcp[13] & 2 != 0'")
+
+
+def dropped(tests: Json, kind: str, tos: int) -> bool:
+    """Are packets of this kind and TOS dropped, more than Not-ECT ones?"""
+    results = tests.get(kind, {}).get(str(tos), [])
+    return bool(results) and lost(results) == len(results) and worse(len(results), len(results), control_of(tests, kind))
+
+
+def on_the_way(found: Json) -> list[Finding]:
+    """Do both ends see one connection? Addresses that differ are NAT; sequence numbers, a proxy."""
+    here, there = found["info"][THERE]["way"], found["info"][BACK]["way"]
+    mirrored = [there[1], there[0], there[3], there[2]]
+    numbers = found.get("numbers", {})
+    seen = f"this end sees {tuple_text(here)}, the peer {tuple_text(mirrored)}"
+    if numbers and numbers[THERE] != [numbers[BACK][1], numbers[BACK][0]]:
+        words = "" if here == mirrored else f"; {seen}"
+        return [wrong("path", "tcp-proxy", f"the two ends count other sequence numbers{words}: something on the way ends"
+                      " the connection and makes another one (a proxy), or rewrites it",
+                      "let these connections pass it, or check the two halves of the path each by itself")]
+    if here != mirrored:
+        what = "addresses are translated (NAT)" if numbers else "NAT or a proxy"
+        return [fine("path", f"{what}: {printed(seen)}")]
+    return []
+
+
+def tuple_text(way: Json) -> str:
+    return f"{way[0]} port {way[2]} to {way[1]} port {way[3]}"
+
+
+def loss(found: Json, way: str) -> list[Finding]:
+    lost_there, sent = idle_loss(found, way)
+    if not sent:
+        return []
+    text = f"{lost_there} of {sent} Not-ECT test packets were lost ({share(lost_there, sent)})"
+    if lost_there:
+        return [note(f"loss {WAY[way]}", "packet-loss", text, "loss without load: a bad cable, radio, or congestion by"
+                     " others; faults named here are beyond what this loss explains")]
+    return [fine(f"loss {WAY[way]}", text)]
 
 
 def peer_choice(control: str) -> str:
@@ -228,7 +327,7 @@ def what_becomes(cases: list[tuple[int, int | None]]) -> str:
 def tested(found: Json, way: str, control: str) -> list[Finding]:
     check = f"ECN {WAY[way]}"
     tests = found["tests"][way]
-    rows, kept, unclear = [], [], []
+    rows, kept, unclear, unsure = [], [], [], []
     by_fault: dict[str, dict[tuple[int, int | None], list[str]]] = {}
     for kind, by_tos in tests.items():
         if kind not in ("syn", "synack", "data", "ack"):
@@ -239,7 +338,10 @@ def tested(found: Json, way: str, control: str) -> list[Finding]:
         bad = False
         for tos in (1, 2, 3, 0):
             got = settled(tos, by_tos[str(tos)])
-            if got != tos:
+            if got is None and not dropped(tests, kind, tos):
+                bad = True
+                unsure.append(f"{ECN[tos]} on {kind}")
+            elif got != tos:
                 bad = True
                 fault = name_of(tos, got)
                 by_fault.setdefault(fault, {}).setdefault((tos, got), []).append(kind)
@@ -263,6 +365,8 @@ def tested(found: Json, way: str, control: str) -> list[Finding]:
         rows = [one._replace(state="note") for one in rows]
     if kept:
         rows.append(fine(check, f"arrives as sent on {', '.join(kept)}"))
+    if unsure:
+        rows.append(skipped(check, f"too much loss to tell whether these arrive: {', '.join(unsure)}"))
     if unclear:
         rows.append(skipped(check, f"test packets of the kind {', '.join(unclear)} do not arrive, whatever their ECN"
                                    " field: something keeps track of connections"))
@@ -285,7 +389,9 @@ def name_of(tos: int, got: int | None) -> str:
 def dscp(found: Json, way: str) -> list[Finding]:
     check = f"DSCP {WAY[way]}"
     tests = {int(tos): results for tos, results in found["tests"][way].get("data", {}).items() if int(tos) > 3}
-    bad = {tos: got for tos, results in tests.items() if (got := settled(tos, results)) != tos}
+    data = found["tests"][way].get("data", {})
+    bad = {tos: got for tos, results in tests.items() if (got := settled(tos, results)) != tos
+           and (got is not None or dropped({"data": data}, "data", tos))}
     if not tests or settled(0, found["tests"][way]["data"]["0"]) is None:
         return []
     if not bad:
@@ -300,24 +406,29 @@ def dscp(found: Json, way: str) -> list[Finding]:
 def echoes(found: Json) -> list[Finding]:
     """Are marks echoed, and counted right?"""
     rows = []
-    for way, result in found.get("marks", {}).items():
+    for way, runs in found.get("marks", {}).items():
         check = f"marks {WAY[way]}"
         mode = ecn_mode(found["info"][way]["info"])
         if mode == NO_ECN:
             continue
         ce = found["tests"][way].get("data", {}).get(str(CE), [])
-        if settled(CE, ce) != CE:
+        arrived, marked = (sum(one[name] for one in runs) for name in ("arrived", "marked"))
+        clean = [one for one in runs if not one["resent"]]
+        off = [one for one in clean if one["marked"] != one["arrived"]]
+        if settled(CE, ce) != CE or not arrived:
             rows.append(skipped(check, "CE does not arrive"))
-        elif result["marked"] == 0:
+        elif not marked and worse(arrived, arrived, idle_loss(found, BACK if way == THERE else THERE)):
             rows.append(wrong(check, "marks-not-echoed",
-                              f"none of {result['sent']} packets that arrived with CE were reported",
+                              f"none of {arrived} packets that arrived with CE were reported",
                               "something between the ends changes TCP's ECE flag, or the receiver's control is at fault"))
-        elif mode == ACCECN and result["marked"] != result["sent"] and not result["resent"]:
-            rows.append(wrong(check, "marks-miscounted", f"{result['sent']} packets arrived with CE,"
-                              f" {result['marked']} were counted",
+        elif not marked:
+            rows.append(skipped(check, f"none of {arrived} packets with CE was reported; loss can be the cause"))
+        elif mode == ACCECN and len(clean) >= 2 and off == clean:
+            rows.append(wrong(check, "marks-miscounted", f"{arrived} packets arrived with CE, {marked} were counted",
                               "something on the path changes Accurate ECN's fields"))
         else:
-            rows.append(fine(check, f"{result['sent']} packets with CE, {result['marked']} counted ({MODE[mode]})"))
+            last = runs[-1]
+            rows.append(fine(check, f"{last['arrived']} packets with CE, {last['marked']} counted ({MODE[mode]})"))
     return rows
 
 
@@ -336,7 +447,8 @@ def fits(found: Json) -> list[Finding]:
         size = result["arrives"] + overhead + 12
         rows.append(wrong(
             check, "mtu-black-hole", f"segments of {result['full']} bytes vanish, {most}, and no ICMP message says so",
-            f"let ICMP pass, or lower the MTU to {size}: ip route replace ... mtu {size}; or net.ipv4.tcp_mtu_probing=1"))
+            f"let ICMP pass; or {'here' if way == THERE else 'at the peer'}, which sends them: ip route replace ... mtu"
+            f" {size}, or sysctl net.ipv4.tcp_mtu_probing=1"))
     return rows
 
 
@@ -374,8 +486,15 @@ def telemetry(found: Json) -> list[Finding]:
     if not found["peer"]["reflector"]:
         return [wrong(check, "no-reflector", "probes are not answered: int_reflector is not loaded at the peer",
                       "at the peer: sudo lowq-tc host hpccpp")]
+    if not sent.get("Probes") and sent.get("Unsent"):
+        return [wrong(check, "probes-unsent", f"{sent['Unsent']} probes did not leave this host: its firewall or queue"
+                      " drops them (state untracked)", f"here: {LET_OUT}")]
     if not sent.get("Probes"):
         return [wrong(check, "no-probes", "this host sends no probes", "dmesg; /proc/net/hpccpp")]
+    unsent = peer.get("int_reflector", {}).get("Unsent", 0)
+    if not answers and unsent:
+        return [wrong(check, "answers-unsent", f"{unsent} answers did not leave the peer: its firewall or queue drops them"
+                      " (state untracked)", f"at the peer: {LET_OUT}")]
     if not answers:
         where = "" if not seen["peer"] or arrived else " on the way there"
         return [wrong(check, "probes-filtered", f"{sent['Probes']} probes were sent, none was answered: they are"
@@ -388,7 +507,7 @@ def telemetry(found: Json) -> list[Finding]:
     if not message:
         return [fine(check, f"{came} of {sent['Probes']} probes came back")]
     probe = seen["peer"].get("messages", {}).get("1")
-    count = routers(probe["ttl"]) if probe else 0
+    count = max(0, found["info"][THERE]["ttl"] - probe["ttl"]) if probe else 0
     rates = ", ".join(f"{speed} Mb/s" if speed else "no rate" for speed, _ in message["hops"])
     text = f"{came} of {sent['Probes']} probes came back; {message['nhop']} nodes stamped: {rates or 'none'}"
     if message["nhop"] < count:
@@ -397,6 +516,20 @@ def telemetry(found: Json) -> list[Finding]:
     if not message["nhop"]:
         return [wrong(check, "nothing-stamps", text, "on each port that may be a bottleneck: sudo lowq-tc hpccpp DEVICE")]
     return [fine(check, text)]
+
+
+def unstamped(found: Json) -> list[Finding]:
+    """Connections that fell back during this check, as a bottleneck does not stamp"""
+    rows = []
+    for end, whose in (("here", "here"), ("peer", "at the peer")):
+        count = found.get("counted", {}).get(end, {}).get("hpccpp", {}).get("Unstamped", 0)
+        old = found.get("telemetry", {}).get("start", {}).get(end, {}).get("hpccpp", {}).get("Unstamped", 0)
+        if count > old:
+            rows.append(wrong("telemetry", "bottleneck-unstamped",
+                              f"under load {whose} hpccpp fell back to Reno, cause \"unstamped\" (/proc/net/hpccpp): packets"
+                              " are lost or marked where no node stamps", "on the port, or at the policer, that limits the"
+                              " rate: sudo lowq-tc hpccpp DEVICE --rate RATE --shape"))
+    return rows
 
 
 # --- RoCE -------------------------------------------------------------------------------------
@@ -432,33 +565,81 @@ def roce(found: Json) -> list[Finding]:
 # --- under load -----------------------------------------------------------------------------
 
 
+PACKET_BITS = 1500 * 8
+LONG_US, LONG_PACKETS = 5000, 30  # a queue beyond these and two base RTTs is too long for a control of short queues
+EMPTY_PACKETS = 3  # the longest queue that is none
+
+
 def load(found: Json, way: str) -> list[Finding]:
     check = f"load {WAY[way]}"
     result = found["load"][way]
     before, after = result["before"], result["after"]
     control = base_control(found["info"][way]["control"])[0]
     change = {name: after[name] - before[name] for name in (
-        "delivered_ce", "delivered", "total_retrans", "bytes_acked", "busy_time", "rwnd_limited")}
+        "delivered_ce", "delivered", "total_retrans", "bytes_acked", "busy_time", "rwnd_limited", "sndbuf_limited",
+        "data_segs_out")}
     base = after["min_rtt"]
     delay = max(0, result["rtt_max"] - base)
     mean = max(0, int(result["rtt_mean"]) - base)
     rate = change["bytes_acked"] * 8 / result["seconds"] / 1e6
+    packet_us = PACKET_BITS / max(rate, 0.01)
     text = (f"{rate:.1f} Mb/s, queue delay {time_text(mean * 1000)} (at most {time_text(delay * 1000)}),"
             f" {change['delivered_ce']} of {change['delivered']} packets marked, {change['total_retrans']} resent")
-    share = change["rwnd_limited"] / change["busy_time"] if change["busy_time"] else 0
-    silent = control != "hpccpp" and ecn_mode(found["info"][way]["info"]) != NO_ECN and not change["delivered_ce"]
+    where = f"at the bottleneck: sudo lowq-tc {profile(control)} DEVICE"
+    asks = ecn_mode(found["info"][way]["info"]) != NO_ECN
+    silent = control != "hpccpp" and asks and not change["delivered_ce"]
+    limited = {name: change[name] / change["busy_time"] if change["busy_time"] else 0
+               for name in ("rwnd_limited", "sndbuf_limited")}
+    limited["sndbuf_limited"] = max(limited["sndbuf_limited"], result.get("starved", 0))
     # a long queue makes the receive window limit, too, so the queue is the cause
     if silent and not change["total_retrans"] and mean > max(SLOW_US, base):
-        return [wrong(check, "queue-unmarked", f"{text}: a queue grows and does not mark",
-                      f"at the bottleneck: sudo lowq-tc {profile(control)} DEVICE")]
-    if share > 0.3:
-        return [wrong(check, "receive-window", f"{text}: the receive window limits it for {share:.0%} of the time",
-                      f"where the data {'arrives, at the peer' if way == THERE else 'arrives, here'}: a larger"
+        return [wrong(check, "queue-unmarked", f"{text}: a queue grows and does not mark", where)]
+    if limited["rwnd_limited"] > 0.3:
+        return [wrong(check, "receive-window", f"{text}: the receive window limits it for {limited['rwnd_limited']:.0%} of"
+                      " the time", f"where the data {'arrives, at the peer' if way == THERE else 'arrives, here'}: a larger"
                       " net.ipv4.tcp_rmem, or a program that reads faster")]
-    if silent and change["total_retrans"]:
-        return [wrong(check, "queue-drops", f"{text}: the bottleneck drops and does not mark",
-                      f"at the bottleneck, ECN on: sudo lowq-tc {profile(control)} DEVICE")]
-    return [fine(check, f"{text}; no queue grew" if silent else text)]
+    if limited["sndbuf_limited"] > 0.3:
+        return [wrong(check, "send-buffer", f"{text}: the send buffer limits it for {limited['sndbuf_limited']:.0%} of the"
+                      " time", f"where the data is sent, {'here' if way == THERE else 'at the peer'}: a larger"
+                      " net.ipv4.tcp_wmem, or a program that sets no small SO_SNDBUF")]
+    if "idle" in result:
+        return lost_under_load(check, text, where, result["idle"], change, delay > EMPTY_PACKETS * packet_us + CLOSE_US)
+    if asks and control in (*PER_MARK, *ECT) and change["delivered_ce"] and \
+            mean > max(LONG_US, 2 * base, LONG_PACKETS * packet_us):
+        return [wrong(check, "threshold-too-large", f"{text}: it marks, but only when {time_text(mean * 1000)} of queue wait"
+                      f" (base RTT {time_text(base * 1000)}), or others fill that queue", where)]
+    if asks and change["delivered_ce"] > max(10, change["delivered"] / 100) and mean < packet_us:
+        return [wrong(check, "marks-without-queue", f"{text}: marks, but no queue: something marks by rate, as a policer"
+                      " that sets CE", "mark by the queue instead: " + where)]
+    rows = ack_filter(found, way, result)
+    return rows or [fine(check, f"{text}; no queue grew" if silent else text)]
+
+
+def lost_under_load(check: str, text: str, where: str, idle: Json, change: Json, queue: bool) -> list[Finding]:
+    """Packets were lost, none was marked. What was lost of small packets without load is the path's loss."""
+    idle_text = f"{idle['lost']} of {idle['sent']} without load"
+    if not worse(change["total_retrans"], max(change["data_segs_out"], change["total_retrans"]),
+                 (min(idle["lost"], idle["sent"]), idle["sent"])):
+        return [note(check, "packet-loss", f"{text}; {idle_text}: the loss is not due to the load",
+                     "loss limits the rate; find its cause (a bad cable, radio, others' congestion)")]
+    if queue:
+        return [wrong(check, "queue-drops", f"{text}; {idle_text}: the bottleneck drops and does not mark", where)]
+    return [wrong(check, "loss-without-queue", f"{text}; {idle_text}: packets are lost although no queue grew, as at a"
+                  " policer", "shape to the policer's rate before it, with a queue that marks (hpccpp: or stamps): sudo"
+                  f" {where.partition('sudo ')[2]} --rate RATE --shape")]
+
+
+def ack_filter(found: Json, way: str, result: Json) -> list[Finding]:
+    """ACKs that the receiver sent and the sender never got, beyond the path's loss"""
+    first, last = result["receiver"]
+    sent = last["segs_out"] - first["segs_out"]
+    gone = sent - (result["after"]["segs_in"] - result["before"]["segs_in"])
+    control = idle_loss(found, BACK if way == THERE else THERE)
+    if sent < 100 or gone < sent / 10 or not control[1] or not worse(gone, sent, control):
+        return []
+    return [note(f"load {WAY[way]}", "ack-filter", f"{gone} of {sent} ACKs did not come back: something on the way of the"
+                 " ACKs drops them (an ACK filter, as cake's), or that way is congested", "without effect on Reno and CUBIC;"
+                 " such a filter drops no ACK with Accurate ECN, so prague's own can fill a narrow uplink: leave it off")]
 
 
 def profile(control: str) -> str:

@@ -14,20 +14,20 @@ from lowq_common.light import Json
 
 from . import facts
 from .end import End
-from .wire import MARK, PROTOCOL, Lines, refusal, whole
+from .wire import MARK, PROTOCOL, Lines, bind_to, is_address, refusal, whole
 
 STRANGER_S, QUESTION_S = 5, 60  # for the first line, and for each further one
 CONNECTIONS = 80
 
 
 class Listener:
-    def __init__(self, port: int, control: str, timeout: float, token: str) -> None:
+    def __init__(self, port: int, control: str, timeout: float, token: str, bind: str = "") -> None:
         self.token = token or secrets.token_hex(16)
         self.port, self.timeout = port, timeout
         self.session: End | None = None
         self.lock = threading.Lock()
         self.open = threading.BoundedSemaphore(CONNECTIONS)
-        six = socket.has_dualstack_ipv6()
+        six = ":" in bind if is_address(bind) else socket.has_dualstack_ipv6()
         self.sock = socket.socket(socket.AF_INET6 if six else socket.AF_INET)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if six:
@@ -40,7 +40,9 @@ class Listener:
             except OSError as error:
                 raise Refused(f"cannot choose the control '{control}': {error.strerror}") from None
         try:
-            self.sock.bind(("::" if six else "0.0.0.0", port))
+            bind_to(self.sock, bind, port)
+            if not is_address(bind):
+                self.sock.bind(("::" if six else "0.0.0.0", port))
             self.sock.listen(CONNECTIONS)
         except OSError as error:
             raise Refused(f"cannot listen at port {port}: {error.strerror}") from None

@@ -19,9 +19,10 @@ from typing import NamedTuple
 from lowq_common.light import Json
 
 FIN, SYN, RST, PSH, ACK, URG, ECE, CWR, AE = (1 << bit for bit in range(9))
-FIRST, COUNT = 0x5000, 0x400  # windows of test packets: FIRST + number
+FIRST, COUNT = 0x5000, 0x2000  # windows of test packets: FIRST + number
 KINDS = {"syn": SYN, "syn-ecn": SYN | ECE | CWR, "syn-accecn": SYN | ECE | CWR | AE, "synack": SYN | ACK,
          "data": PSH | ACK, "ack": ACK}
+PLAIN_ECN, ACCURATE_ECN = "syn-ecn", "syn-accecn"
 TTL = 64
 OLD = 600  # bytes below what was acknowledged
 TELEMETRY = b"INT1"
@@ -51,6 +52,13 @@ def way_of(sock: socket.socket) -> Way:
     source, target = plain(here[0]), plain(there[0])
     family = socket.AF_INET6 if ":" in target else socket.AF_INET
     return Way(family, source, target, here[1], there[1])
+
+
+def ttl_of(sock: socket.socket, family: int) -> int:
+    """With which this end's packets start"""
+    if family == socket.AF_INET6:
+        return sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS)
+    return sock.getsockopt(socket.IPPROTO_IP, socket.IP_TTL)
 
 
 # --- making -------------------------------------------------------------------------
@@ -88,11 +96,14 @@ class Sender:
 
     def __init__(self) -> None:
         self.sockets: dict[int, socket.socket] = {}
+        self.device = ""
 
     def send(self, way: Way, packet: bytes) -> None:
         raw = self.sockets.get(way.family)
         if raw is None:
             raw = self.sockets[way.family] = socket.socket(way.family, socket.SOCK_RAW, socket.IPPROTO_RAW)
+            if self.device:
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, self.device.encode())
         try:
             raw.sendto(packet, (way.target, 0))
         except OSError as error:
@@ -224,8 +235,8 @@ SPEEDS = (0, 10, 100, 1000, 2500, 5000, 10000, 20000, 25000, 40000, 50000, 10000
 
 
 class Capture:
-    """Counts the segments of one port by connection, direction, kind and TOS, and keeps the TOS and
-    TTL of each test packet that arrives"""
+    """Counts the segments of one port by connection, direction, kind and TOS, and keeps the TOS, TTL
+    and flags of each test packet that arrives"""
 
     MOST = 4096  # connections that it counts
 
@@ -258,7 +269,7 @@ class Capture:
         number = packet.window - FIRST
         if 0 <= number < COUNT and packet.size in (0, TEST_SIZE):
             if not packet.out:
-                self.tests[number] = [packet.tos, packet.ttl]
+                self.tests[number] = [packet.tos, packet.ttl, packet.flags]
             return
         key = (packet.local, packet.remote)
         if key not in self.flows and len(self.flows) >= self.MOST:

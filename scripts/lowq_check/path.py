@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from contextlib import contextmanager
@@ -12,14 +13,18 @@ from lowq_common import system
 from lowq_common.errors import Refused
 from lowq_common.light import Json
 
-from . import facts, judge, packets, roce
+from . import facts, judge, packets, roce, tcpinfo
 from .end import End
 from .finding import printable
-from .wire import MARK, PROTOCOL, Lines, hello, open_connection, whole
+from .wire import MARK, PROTOCOL, Lines, device_of, hello, new_socket, open_connection, whole
 
 CONNECT_S, ANSWER_S = 5, 60
 THERE, BACK = judge.THERE, judge.BACK
-TWICE = 2  # each test packet: one may be lost
+TWICE = 2  # each test packet, at first
+AGAIN = 16  # of those that look as if the path changes them, on a new connection
+CONTROLS = 40  # Not-ECT packets: their loss is the path's own
+HANDSHAKES, TRIES, MARK_RUNS = 8, 4, 3
+IDLE, IDLE_GAP_US = 1000, 1000  # small packets without load, to see whether losses come from load
 SEGMENTS = (1400, 1360, 1280, 1220, 1000, 536)
 MESSAGE, MESSAGES = 300, 10
 MARKED = 6
@@ -46,23 +51,28 @@ class Target(NamedTuple):
     address: str
     port: int
     token: str
+    bind: str = ""  # this end's address or device
 
 
 class Session:
     """Both ends of a path to one address of the peer"""
 
     def __init__(self, target: Target) -> None:
-        self.family, self.address, self.port, self.token = family, address, port, token = target
+        self.family, self.address, self.port, self.token, self.bind = family, address, port, token, bind = target
         self.flows = 0
         self.tests = 0
         try:
-            self.lines = Lines(open_connection((address, port), family, CONNECT_S))
+            self.lines = Lines(open_connection((address, port), family, CONNECT_S, bind=bind))
+        except ConnectionRefusedError:
+            raise Refused(f"no listener at {address} port {port}: it refuses; run there: lowq-check --listen") from None
+        except TimeoutError:
+            raise Refused(f"no answer from {address} port {port}: a firewall drops it, or the host is down") from None
         except OSError as error:
-            raise Refused(f"no listener at {address} port {port}: {error.strerror or error}; run there:"
-                          " lowq-check --listen") from None
+            raise Refused(f"no way to {address} port {port}: {error.strerror or error}") from None
         try:
             self.greet(self.lines, "control")
             self.here = End(port)
+            self.here.sender.device = device_of(bind)
         except BaseException:
             self.lines.sock.close()
             raise
@@ -95,7 +105,7 @@ class Session:
     def flow(self, control: str, segment: int = 0) -> int:
         """A new connection whose both ends are known; -> its number"""
         try:
-            sock = open_connection((self.address, self.port), self.family, CONNECT_S, control, segment)
+            sock = open_connection((self.address, self.port), self.family, CONNECT_S, control, segment, self.bind)
         except (FileNotFoundError, PermissionError) as error:
             raise NoControl(f"cannot choose the control '{control}': {error.strerror}") from None
         except OSError as error:
@@ -177,7 +187,7 @@ def all_of(session: Session, control: str, load: float) -> Json:
                    "here": session.here.do_host({}), "route": route(session)}
     before = [session.here.do_counters({}), session.ask("counters")]
     try:
-        flow = session.flow(control)
+        flow = with_ecn(session, control, found)
     except NoConnection:
         found["unreachable"], control = True, PLAIN
         flow = session.flow(control)
@@ -186,15 +196,88 @@ def all_of(session: Session, control: str, load: float) -> Json:
         found["telemetry"] = probes(session, flow, before)
     found["info"] = {way: ask("info", flow=flow) for way, ask in session.both()}
     found["seen"] = {way: ask("seen", flow=flow) for way, ask in session.both()}
+    if found["here"]["root"] and found["peer"]["root"]:
+        found["numbers"] = {way: ask("numbers", flow=flow)["next"] for way, ask in session.both()}
     found["fits"] = sizes(session, control, found["info"])
     if found["here"]["root"]:
         test_path(session, control, found)
     if load and "unreachable" not in found:
         for _, ask in session.both():
             ask("quiet")
-        found["load"] = {way: ask("load", flow=flow, ms=int(load * 1000)) for way, ask in session.both()}
+        found["load"] = {way: loaded(session, way, flow, load, found) for way in (THERE, BACK)}
         found["info"] = {way: ask("info", flow=flow) for way, ask in session.both()}
+        found["counted"] = {"here": session.here.do_counters({}), "peer": session.ask("counters")}
     return found
+
+
+def with_ecn(session: Session, control: str, found: Json) -> int:
+    """A connection. A SYN or its answer may be lost, and then Linux goes on without ECN: if it has none,
+    others are tried, and their handshakes are counted beside those of a control that asks for nothing."""
+    def fine(flow: int) -> bool:
+        info = session.here.do_info({"flow": flow})
+        return tcpinfo.ecn_mode(info["info"]) != tcpinfo.NO_ECN or judge.is_hpccpp(info["control"])
+
+    lost = 0
+    for _ in range(TRIES):
+        try:
+            flow = session.flow(control)
+        except NoConnection:
+            lost += 1
+            if lost == 2:
+                raise
+            continue
+        wants = judge.wants_ecn(session.here.do_info({"flow": flow})["control"])
+        if fine(flow) or not wants:
+            return flow
+        if "handshakes" not in found:
+            found["handshakes"] = {"ecn": handshakes(session, control), "plain": handshakes(session, PLAIN)}
+            if not found["handshakes"]["ecn"]["with_ecn"]:
+                break
+        session.drop(flow)
+        flow = 0
+    return flow or session.flow(control)
+
+
+def handshakes(session: Session, control: str) -> Json:
+    """Several at once: how many were made without a retransmission, and how many with ECN"""
+    socks = []
+    found = {"tried": HANDSHAKES, "at_once": 0, "with_ecn": 0}
+    try:
+        for _ in range(HANDSHAKES):
+            sock = new_socket(session.family, control, bind=session.bind)
+            socks.append(sock)
+            sock.setblocking(False)
+            sock.connect_ex((session.address, session.port))
+        waiting, end = list(socks), time.monotonic() + CONNECT_S
+        while waiting and (left := end - time.monotonic()) > 0:
+            for sock in select.select([], waiting, [], left)[1]:
+                waiting.remove(sock)
+                if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                    continue
+                info = tcpinfo.of(sock)
+                found["at_once"] += not info["total_retrans"]
+                found["with_ecn"] += tcpinfo.ecn_mode(info) != tcpinfo.NO_ECN
+        return found
+    finally:
+        for sock in socks:
+            sock.close()
+
+
+def loaded(session: Session, way: str, flow: int, seconds: float, found: Json) -> Json:
+    """A load one way; if packets are lost, small ones without load show whether the load is the cause"""
+    asks = dict(session.both())
+    ask, other = asks[way], asks[BACK if way == THERE else THERE]
+    received = [other("info", flow=flow)["info"]]
+    result = ask("load", flow=flow, ms=int(seconds * 1000))
+    received.append(other("info", flow=flow)["info"])
+    result["receiver"] = received
+    if judge.lossy(found["info"][way], result):
+        rate = (result["after"]["bytes_acked"] - result["before"]["bytes_acked"]) * 8 / result["seconds"]
+        gap = max(IDLE_GAP_US, int(1500e6 * 8 / 80 / max(rate, 1e4)))  # a tenth of the rate at most
+        gap = min(gap, 20_000)
+        count = max(50, min(IDLE, int(3e6 / gap)))
+        result["idle"] = ask("trickle", flow=flow, count=count, gap_us=gap)
+    return result
 
 
 def route(session: Session) -> Json:
@@ -217,7 +300,7 @@ def sizes(session: Session, control: str, info: Json) -> Json:
     found: Json = {}
     for way, _ in session.both():
         full = info[way]["info"]["snd_mss"]
-        arrives = 0 if not full_segment(session, control, way, 0, full) else full
+        arrives = full if any(full_segment(session, control, way, 0, full) for _ in range(2)) else 0
         if not arrives:
             for segment in SEGMENTS:
                 if segment < full and full_segment(session, control, way, segment, segment):
@@ -242,37 +325,91 @@ def full_segment(session: Session, control: str, way: str, segment: int, size: i
 def test_path(session: Session, control: str, found: Json) -> None:
     """Test packets of each kind with each ECN field and some DSCPs, both ways; then where they are
     changed; then whether marks are echoed"""
-    flow = session.flow(control)
-    for _, ask in session.both():
-        ask("talk", flow=flow, size=MESSAGE, count=MESSAGES)
+    flow = talking(session, control)
     both = found["peer"]["root"]
-    found["tests"] = {THERE: syn_tests(session, both)}
+    found["tests"], found["flags"] = {THERE: {}}, {}
+    syn_tests(session, both, found, [(kind, tos) for kind, tos in SYNS for _ in range(TWICE)])
+    suspects = judge.suspects(found["tests"][THERE])
+    if suspects:
+        syn_tests(session, both, found, repeated(suspects))
     if not both:
         return
     found["hops"], found["traces"] = {}, {}
     for way, ask in session.both():
         kinds = ("data", "ack") if way == THERE else ("synack", "data", "ack")
         tests = [(kind, tos) for kind in kinds for tos in range(4)] + [("data", dscp << 2) for dscp in DSCPS]
-        tests *= TWICE
-        numbers = session.numbers(len(tests))
-        for at in range(0, len(tests), 40):
-            some = [[number, kind, tos] for number, (kind, tos) in zip(numbers, tests)][at:at + 40]
-            ask("emit", flow=flow, tests=some)
-        arrived = arrivals(dict(session.both())[BACK if way == THERE else THERE], flow, numbers, settle(found))
-        results = found["tests"].setdefault(way, {})
-        distance = 0
-        for number, (kind, tos) in zip(numbers, tests):
-            got = arrived.get(str(number))
-            results.setdefault(kind, {}).setdefault(str(tos), []).append(got[0] if got else None)
-            distance = judge.routers(got[1]) if got else distance
+        results, distance = test_packets(session, way, flow, found, TWICE * tests + CONTROLS * [("data", 0)])
+        if suspects := judge.suspects(results):
+            again = talking(session, control)
+            fresh, other = test_packets(session, way, again, found, repeated(suspects))
+            distance = distance or other
+            for kind, by_tos in fresh.items():
+                results[kind].update(by_tos)
+            session.drop(again)
+        found["tests"].setdefault(way, {}).update(results)
         found["hops"][way] = distance
         odd = judge.odd(results.get("data", {}))
         found["traces"][way] = {
             str(tos): ask("trace", flow=flow, tos=tos, most=min(16, distance + 1 if distance else 8))["hops"]
             for tos in odd[:2]
         }
-    found["marks"] = {way: {"sent": MARKED, **ask("mark", flow=flow, count=MARKED)} for way, ask in session.both()}
+    found["marks"] = {}
+    for way, _ in session.both():
+        found["marks"][way] = runs = [mark_run(session, way, flow)]
+        while not judge.echo_is_clear(runs, found, way) and len(runs) < MARK_RUNS:
+            again = talking(session, control)
+            runs.append(mark_run(session, way, again))
+            session.drop(again)
     session.drop(flow)
+
+
+def talking(session: Session, control: str) -> int:
+    """A connection that has sent some data each way"""
+    flow = session.flow(control)
+    for _, ask in session.both():
+        ask("talk", flow=flow, size=MESSAGE, count=MESSAGES)
+    return flow
+
+
+def repeated(suspects: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Each often, beside as many Not-ECT packets of its kind"""
+    kinds = dict.fromkeys((kind, 0) for kind, _ in suspects)
+    plain = {kind for kind, _ in kinds}
+    if plain & {"syn-ecn", "syn-accecn"}:
+        kinds["syn", 0] = None
+        kinds = {one: None for one in kinds if one[0] not in ("syn-ecn", "syn-accecn")}
+    return AGAIN * list(dict.fromkeys([*kinds, *suspects]))
+
+
+def test_packets(session: Session, way: str, flow: int, found: Json, tests: list[tuple[str, int]]) -> tuple[Json, int]:
+    """-> kind -> TOS -> TOS of each as it arrived, and how many routers have forwarded them"""
+    asks = dict(session.both())
+    numbers = session.numbers(len(tests))
+    for at in range(0, len(tests), 40):
+        some = [[number, kind, tos] for number, (kind, tos) in zip(numbers, tests)][at:at + 40]
+        asks[way]("emit", flow=flow, tests=some)
+    arrived = arrivals(asks[BACK if way == THERE else THERE], flow, numbers, settle(found))
+    results: Json = {}
+    distance = 0
+    for number, (kind, tos) in zip(numbers, tests):
+        got = arrived.get(str(number))
+        results.setdefault(kind, {}).setdefault(str(tos), []).append(got[0] if got else None)
+        distance = packets.TTL - got[1] if got else distance
+    return results, max(0, distance)
+
+
+def mark_run(session: Session, way: str, flow: int) -> Json:
+    """Packets with CE: how many have arrived, how many were reported"""
+    asks = dict(session.both())
+    ask, other = asks[way], asks[BACK if way == THERE else THERE]
+
+    def arrived() -> int:
+        count: int = other("seen", flow=flow).get("in", {}).get("data", {}).get(str(judge.CE), 0)
+        return count
+
+    before = arrived()
+    result = ask("mark", flow=flow, count=MARKED)
+    return {**result, "arrived": arrived() - before}
 
 
 def settle(found: Json) -> float:
@@ -291,13 +428,14 @@ def arrivals(ask: Callable[..., Json], flow: int, numbers: list[int], within: fl
         time.sleep(LOOK_S)
 
 
-def syn_tests(session: Session, both: bool) -> Json:
+SYNS = [("syn", tos) for tos in range(4)] + [("syn-ecn", 0), ("syn-accecn", 0)]
+
+
+def syn_tests(session: Session, both: bool, found: Json, tests: list[tuple[str, int]]) -> None:
     """SYNs to the listener from ports of their own; the kernel resets what comes of them. A SYN has
     arrived if the peer's capture has it, or if it is answered."""
     here = session.here
     assert here.capture
-    tests = [("syn", tos) for tos in range(4)] + [("syn-ecn", 0), ("syn-accecn", 0)]
-    tests *= TWICE
     main = next(iter(here.flows.values())).way
     held, ports = [], []
     try:
@@ -312,20 +450,25 @@ def syn_tests(session: Session, both: bool) -> Json:
             here.sender.send(way, packets.test_packet(way, kind, number, tos, (0, 0)))
             time.sleep(0.001)
         if both:
-            arrived = arrivals(session.ask, 1, numbers, SLOW_S)
+            arrived = arrivals(session.ask, next(iter(here.flows)), numbers, SLOW_S)
         else:
             time.sleep(SLOW_S)
             arrived = {}
     finally:
         for bound in held:
             bound.close()
-    found: Json = {}
+    results: Json = {}
+    flags: Json = {}
     for number, port, (kind, tos) in zip(numbers, ports, tests):
         answered = "synack" in here.capture.of(main._replace(sport=port)).get("in", {})
         got = arrived.get(str(number))
         value = got[0] if got else tos if answered and not both else None
-        found.setdefault(kind, {}).setdefault(str(tos), []).append(value)
-    return found
+        results.setdefault(kind, {}).setdefault(str(tos), []).append(value)
+        if got and tos == 0:
+            flags.setdefault(kind, []).append(got[2] ^ packets.KINDS[kind])
+    for kind, by_tos in results.items():
+        found["tests"][THERE].setdefault(kind, {}).update(by_tos)
+    found["flags"].update(flags)
 
 
 # --- telemetry ------------------------------------------------------------------------------
@@ -341,6 +484,7 @@ def probes(session: Session, flow: int, before: list[Json]) -> Json:
     for end, old, new in zip(("here", "peer"), before, after):
         found[end] = {name: {key: value - old.get(name, {}).get(key, 0) for key, value in counts.items()}
                       for name, counts in new.items()}
+    found["start"] = {"here": before[0], "peer": before[1]}
     found["seen"] = {"here": session.here.do_seen({"flow": flow}), "peer": session.ask("seen", flow=flow)}
     found["seen"]["here"].pop("tests", None)
     found["seen"]["peer"].pop("tests", None)

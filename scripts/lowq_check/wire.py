@@ -77,17 +77,53 @@ def whole(message: Json, name: str, least: int, most: int) -> int:
     return value
 
 
-def open_connection(address: tuple[str, int], family: socket.AddressFamily, timeout: float, control: str = "",
-                    segment: int = 0) -> socket.socket:
-    """A connection whose control is set before the handshake"""
+def device_of(bind: str) -> str:
+    """The device that "--bind" names; "" if it is an address or none"""
+    return bind if bind and not is_address(bind) else ""
+
+
+def is_address(text: str) -> bool:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, text)
+            return True
+        except OSError:
+            continue
+    return False
+
+
+def bind_to(sock: socket.socket, bind: str, port: int = 0) -> None:
+    """bind: an address of this host, or a device"""
+    try:
+        if device_of(bind):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, bind.encode())
+        elif bind:
+            sock.bind((bind, port))
+    except OSError as error:
+        raise Refused(f"--bind {bind}{f' port {port}' if port else ''}: {error.strerror}") from None
+
+
+def new_socket(family: socket.AddressFamily, control: str = "", segment: int = 0, bind: str = "") -> socket.socket:
+    """For a connection whose control is set before the handshake"""
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        sock.settimeout(timeout)
         if control:
             sock.setsockopt(socket.IPPROTO_TCP, 13, control.encode())
         if segment:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, segment)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        bind_to(sock, bind)
+        return sock
+    except (OSError, Refused):
+        sock.close()
+        raise
+
+
+def open_connection(address: tuple[str, int], family: socket.AddressFamily, timeout: float, control: str = "",
+                    segment: int = 0, bind: str = "") -> socket.socket:
+    sock = new_socket(family, control, segment, bind)
+    try:
+        sock.settimeout(timeout)
         sock.connect(address)
         return sock
     except OSError:

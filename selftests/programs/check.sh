@@ -433,6 +433,7 @@ mtu_black_hole()
 	in_ns sw tc filter add dev egress egress protocol ip u32 match u16 0x0500 0xff00 at 2 action drop
 	path --control dctcp_ref
 	named mtu-black-hole "segments of 1448 bytes vanish, 1220 do"
+	named mtu-black-hole "or here, which sends them: ip route replace"
 }
 declare_test mtu_black_hole "" "an MTU black hole"
 
@@ -583,6 +584,166 @@ unmarked_queues()
 }
 declare_test unmarked_queues "" "a bottleneck that does not mark, under load; FULL=1: one that only drops"
 
+send_buffer()
+{
+	dumbbell 1 20ms
+	in_ns h1 sysctl -qw net.ipv4.tcp_wmem="4096 8192 8192"
+	peer --control dctcp_ref
+	bottlenecks 100mbit "${RED[@]}" ecn
+	path --control dctcp_ref --load 0.5
+	named send-buffer "where the data is sent, here"
+	not_named receive-window
+}
+declare_test send_buffer "" "a send buffer that limits"
+
+large_threshold()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	bottlenecks 20mbit red limit 3000000 min 150000 max 150001 avpkt 1500 burst 101 bandwidth 20mbit ecn
+	path --control dctcp_ref --load 0.5
+	named threshold-too-large "lowq-tc dctcp"
+}
+declare_test large_threshold "" "a marking threshold that is far too large"
+
+# policed ACTION...: what happens to data above 20 Mb/s on its way to r
+policed()
+{
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip matchall action police rate 20mbit burst 30k \
+		conform-exceed "$@" || fail "no policer"
+}
+
+policers()
+{
+	dumbbell 1 10ms
+	peer --control dctcp_ref
+	bottlenecks 100mbit "${RED[@]}" ecn
+	policed drop
+	path --control dctcp_ref --load 0.5
+	named loss-without-queue "as at a policer"
+	in_ns sw tc qdisc del dev egress clsact
+	policed pipe/ok action pedit ex munge ip tos set 3 retain 3 pipe action csum ip4h
+	path --control dctcp_ref --load 0.5
+	named marks-without-queue "load to the peer"
+}
+declare_test policers "" "a policer that drops, and one that sets CE"
+
+unstamped_policer()
+{
+	dumbbell 1 5ms
+	peer
+	stamping egress p1
+	policed drop
+	path --control hpccpp --load 1
+	named bottleneck-unstamped "/proc/net/hpccpp"
+	named loss-without-queue "load to the peer"
+	[[ "${FOUND[*]}" != *"load from the peer"*"[loss-without-queue]"* ]] || fail "the way back has no policer"
+	check --control hpccpp
+	[[ "${FOUND[*]}" == *"[unstamped]"* ]] || fail "the counter is not told"
+}
+declare_test unstamped_policer "" "hpccpp behind a policer that does not stamp"
+
+drops_ecn_syns()
+{
+	dumbbell 1 1ms
+	peer
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
+	in_ns r sysctl -qw net.ipv4.tcp_ecn=3
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0xc2/0xd2 action drop
+	path --control prague
+	named ecn-syn-dropped "AE, ECE and CWR"
+}
+declare_test drops_ecn_syns "" "a path that drops SYNs that ask for ECN"
+
+proxied()
+{
+	dumbbell 1 1ms
+	peer --control dctcp_ref
+	in_ns sw python3 -B "$SELFTESTS/programs/check_faults.py" proxy 10.0.0.1 &
+	wait_until listening sw 5388
+	TO=10.0.1.254 path --control dctcp_ref
+	named tcp-proxy "the peer 10.0.0.254"
+}
+declare_test proxied "" "a TCP proxy on the path"
+
+own_firewall()
+{
+	local at
+
+	dumbbell 1 1ms
+	peer
+	stamping egress
+	in_ns r nft -f - <<-END || skip "no nft"
+		table inet filter {
+			chain output {
+				type filter hook output priority 0; policy accept
+				ip dscp 23 drop
+			}
+		}
+	END
+	path --control hpccpp
+	named answers-unsent "ct state untracked"
+	in_ns r nft flush ruleset
+	in_ns h1 nft "add table inet filter; add chain inet filter output { type filter hook output priority 0; };
+		add rule inet filter output ip dscp 23 drop"
+	path --control hpccpp
+	named probes-unsent "here: nft add rule"
+}
+declare_test own_firewall "" "a firewall at either end that drops probes or answers"
+
+bound()
+{
+	dumbbell 1 0
+	ip -n "${NSP}h1" addr add 10.0.1.77/24 dev eth0
+	AS=()
+	peer --control reno --bind 10.0.0.1
+	TO=fd00:0::1 says 2 "no listener at fd00" fd00:0::1 --token secret --control reno
+	path --control reno --bind 10.0.1.77 --json
+	jq -e '.measured[0] | .info.there.way[0] == "10.0.1.77" and .info.back.way[1] == "10.0.1.77" and
+		.tests.there.data["3"] == [3, 3]' "$TMP/check" >/dev/null || fail "not from that address"
+	path --control reno --bind eth0
+	healthy
+	says 2 "nodev9" 10.0.0.1 --token secret --control reno --bind nodev9
+}
+declare_test bound "" "--bind: an address, a device, at either end"
+
+silent_port()
+{
+	dumbbell 1 0
+	in_ns r nft "add table inet filter; add chain inet filter input { type filter hook input priority 0; };
+		add rule inet filter input tcp dport 5388 drop" || skip "no nft"
+	says 2 "no answer from 10.0.0.1 port 5388: a firewall drops it" 10.0.0.1 --token secret --control reno
+}
+declare_test silent_port "" "a port that a firewall drops is not called one without a listener"
+
+# --- ordinary loss ----------------------------------------------------------------
+
+# What is lost by chance is no fault. LOWQ_CHECK_RUNS runs each with other losses.
+ordinary_loss()
+{
+	local run percent
+
+	dumbbell 1 2ms
+	prepared dctcp_ref
+	peer
+	for ((run = 0; run < ${LOWQ_CHECK_RUNS:-${FULL:+20}} + 0 || run < 2; run++)); do
+		for percent in 1 5; do
+			tc -n "${NSP}sw" qdisc replace dev egress root netem loss "$percent%" limit 100000
+			tc -n "${NSP}sw" qdisc replace dev p1 root netem delay 2ms loss "$percent%" limit 100000
+			path --control dctcp_ref --load 0.2
+			healthy
+			[[ "${FOUND[*]}" == *"Not-ECT test packets were lost"* ]] || fail "it does not tell the loss"
+		done
+	done
+	# and a fault is seen in spite of loss
+	rewrite egress ip_proto tcp -- tos set 0 retain 3
+	path --control dctcp_ref
+	named ecn-bleached
+}
+declare_test ordinary_loss "" "1 and 5 percent of loss are no fault; a fault is named in spite of them"
+
 # --- healthy set-ups --------------------------------------------------------------
 
 # prepared CONTROL: both hosts as lowq-tc sets them up for it, as the default
@@ -646,6 +807,7 @@ declare_test sound_prague "" "healthy: prague over DualPI2, IPv4 and IPv6"
 sound_hpccpp()
 {
 	dumbbell 1 0
+	in_ns h1 sysctl -qw net.ipv4.ip_default_ttl=100	# not one of the usual values
 	stamping egress p1
 	sound hpccpp 10.0.0.1 "${FULL:+fd00:0::1}"
 	tells telemetry "1 nodes stamped: 100 Mb/s"
@@ -767,7 +929,7 @@ wrong_use()
 	says 2 "nohost.invalid" nohost.invalid --token secret
 	says 2 "not the name of a host" a..b --token secret
 	says 2 "no listener at 10.0.0.1 port 5388" 10.0.0.1 --token secret --control reno
-	[ ! "${FULL:-}" ] || says 2 "no listener at 10.0.7.7" 10.0.7.7 --token secret --control reno
+	[ ! "${FULL:-}" ] || says 2 "no answer from 10.0.7.7" 10.0.7.7 --token secret --control reno
 	says 2 "--token is missing" 10.0.0.1
 	says 2 "no device 'nodev0'" --device nodev0
 	ip -n "${NSP}h1" link add down0 type veth
@@ -822,9 +984,9 @@ declare_test strangers "" "a listener that gets random, long, deep and wrong mes
 
 parsers()
 {
-	faults parsers
+	faults parsers && faults chance
 }
-declare_test parsers "" "random packets and messages"
+declare_test parsers "" "random packets and messages; the exact test against counted cases"
 
 timeout_ends()
 {

@@ -4,6 +4,8 @@
 
   listeners               listeners that are not lowq-check's, each at a port of its own
   strangers ADDRESS TOKEN clients that are not lowq-check's, some of which know the token
+  proxy ADDRESS           ends TCP connections to lowq-check's port, and makes others to ADDRESS
+  chance                  the exact test against counted cases
   parsers                 random packets and messages for what reads them
   package                 prints where lowq-check's package is
   kill FRACTION CALLS OPTION...   runs lowq-check and kills it after this fraction of its CALLS
@@ -208,6 +210,50 @@ def questions(address, token, control):
         sock.close()
 
 
+# --- a proxy ----------------------------------------------------------------------------
+
+
+def copy(source, target):
+    try:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        target.close()
+
+
+def proxy(address):
+    sock = socket.create_server(("", PORT))
+    while True:
+        client = sock.accept()[0]
+        server = socket.create_connection((address, PORT))
+        for one in (client, server):
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=copy, args=(client, server), daemon=True).start()
+        threading.Thread(target=copy, args=(server, client), daemon=True).start()
+
+
+# --- what is chance -----------------------------------------------------------------------
+
+
+def chance():
+    """The exact test beside all ways in which the losses can fall on the packets"""
+    from itertools import combinations
+
+    from lowq_check.chance import exact, worse
+
+    for sent in range(1, 6):
+        for control in range(1, 6):
+            for all_lost in range(sent + control + 1):
+                ways = [sum(at < sent for at in one) for one in combinations(range(sent + control), all_lost)]
+                for lost in range(max(0, all_lost - control), min(sent, all_lost) + 1):
+                    got = exact(lost, sent, all_lost - lost, control)
+                    expected = sum(one >= lost for one in ways) / len(ways)
+                    assert abs(got - expected) < 1e-9, (lost, sent, all_lost - lost, control, got, expected)
+    assert worse(16, 16, (2, 16)) and not worse(2, 2, (0, 40)) and not worse(16, 16, (12, 16))
+    assert worse(60, 5000, (0, 1000)) and not worse(50, 5000, (8, 1000))
+
+
 # --- what reads packets and messages ------------------------------------------------------
 
 
@@ -279,4 +325,5 @@ if __name__ == "__main__":
     if what == "kill":
         kill(float(rest[0]), int(rest[1]), rest[2:])
     else:
-        {"listeners": listeners, "strangers": strangers, "parsers": parsers, "package": package}[what](*rest)
+        {"listeners": listeners, "strangers": strangers, "parsers": parsers, "package": package,
+         "proxy": proxy, "chance": chance}[what](*rest)
