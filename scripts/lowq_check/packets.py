@@ -136,6 +136,8 @@ def numbers(sock: socket.socket, data: bytes = b"") -> tuple[int, int]:
             sock.send(data)
     finally:
         option(socket.IPPROTO_TCP, TCP_REPAIR, REPAIR_OFF)
+        # leaving the mode clears it; the port of a listener that was killed would stay in use
+        option(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return seq & 0xFFFFFFFF, ack & 0xFFFFFFFF
 
 
