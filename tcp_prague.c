@@ -50,7 +50,8 @@
  *    longer than a queue's threshold below 100 Mb/s. Marks of the first flight do not count.
  *    The time between its ACKs is the bottleneck's per packet: slow start is paced no faster,
  *    and grows by an eighth per round once its window should fill the path. It ends when most
- *    packets of a round are marked, with the window that the path has delivered (2.4.5).
+ *    packets of a round are marked while the program is not the limit, with the window that the
+ *    path has delivered (2.4.5).
  *  - After the first cut, of a half, alpha's average begins at 0 (first_alpha): from 1 it takes
  *    some ten rounds of large cuts to forget how the flow began (2.3.2).
  *  - While the program is the limit, the window grows up to twice what was in flight, as the
@@ -344,7 +345,7 @@ static void update_pacing(struct sock *sk)
 					  twice);
 	if (start && !ca->growth.hystart.css)
 		rate = prague_start_rate(rate, tp->mss_cache, ca->gap_ns,
-					 ca->rounds < EARLY_ROUNDS);
+					 ca->rounds < EARLY_ROUNDS || app_limited(sk));
 	/* while losses limit the window, ACKs time the packets (tcp_pacing_ca_ratio) */
 	if (ca->growth.cubic)
 		rate += rate / 5;
@@ -955,7 +956,8 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 			sample_slow_start(ca, rs->rtt_us);
 	}
 	if (update_round(tp, ca, virt)) {
-		start_marked = start && ca->rounds >= START_ROUNDS &&
+		/* marks of a program's own bursts do not say that the path is full */
+		start_marked = start && ca->rounds >= START_ROUNDS && !app_limited(sk) &&
 			       ca->model.marked > ca->model.acked / 2;
 		fault = end_period(sk, virt);
 	}

@@ -562,6 +562,32 @@ kept_connections()
 }
 declare_test kept_connections "P16" "answers of 20 kB on kept connections beside two long flows: the median is at most 1.1 times CUBIC's"
 
+# page CONTROL: how long 60 objects of 20 kB take, ms, six connections at once on an idle path
+page()
+{
+	path 1 65ms
+	shape 60mbit dualpi2
+	serve h1 --cc "$1"
+	in_ns r flowgen rpc --to 10.0.1.1 --cc "$1" --persist --size 20k --closed 6 --requests 60 \
+		--timeout 10s >"$TMP/rpc" || fail "a page with $1"
+	teardown
+	jq -rs 'map(select(.type == "flow")) | (map(.start_ns + .fct_ns) | max) - (map(.start_ns) | min) |
+		. / 1e6 | round' "$TMP/rpc"
+}
+
+page_start()
+{
+	local prague cubic
+
+	needs_virtual
+	needs_accecn
+	prague=$(page prague)
+	cubic=$(page cubic)
+	echo "60 objects: $prague ms, CUBIC $cubic"
+	expect "60 objects on six connections, ms" "$prague" -le $((cubic * 11 / 10))
+}
+declare_test page_start "P15" "six connections that begin together mark each other's bursts, and stay in slow start: a page takes at most 1.1 times CUBIC's time"
+
 # cut_alpha N: alpha at the Nth cut
 cut_alpha()
 {
