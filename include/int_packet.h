@@ -13,6 +13,7 @@
 #include <net/dsfield.h>
 #include <net/inet_sock.h>
 #include <net/ip.h>
+#include <net/tcp.h>
 
 #include "int_wire.h"
 
