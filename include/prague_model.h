@@ -495,8 +495,8 @@ static inline u32 prague_pipe(u32 rtt_us, u32 gap_ns)
 /*
  * Pacing rate of slow start, bytes per second, where @rate sends a window per RTT: twice that
  * (2.5.1), yet no faster than packets of @mss bytes can leave the bottleneck, one per @gap_ns.
- * @early, half of that, up to eight windows per RTT, if that is faster: the second and third flight,
- * and answers of a program that is the limit, then take little longer than their ACKs.
+ * @early, half of that, up to eight windows per RTT, if that is faster: the second and third
+ * flight, and answers of a program that is the limit, then take little longer than their ACKs.
  */
 static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 {

@@ -716,9 +716,9 @@ static void prague_gap__is_time_per_packet(void **state)
 	assert_true(prague_pipe(65000, 0) == U32_MAX);
 	assert_int_equal(prague_pipe(0, 1000), PRAGUE_MIN_CWND);
 	for (i = 0; i < CASES; i++) {
+		long double want, pipe;
 		u32 us = rnd_log(1, 4000000), packets = rnd_log(PRAGUE_GAP_PACKETS, 1000000);
 		u32 rtt = rnd_log(10, 1000000), gap = prague_gap(packets, us);
-		long double want, pipe;
 
 		want = 1000.0L * us / packets;
 		expect(near_abs(gap, fmaxl(want, 1), 1), "%u in %u us: %u", packets, us, gap);
@@ -735,10 +735,10 @@ static void prague_start_rate__between_window_and_path(void **state)
 	(void)state;
 	assert_int_equal(prague_start_rate(1000, 1448, 0, true), 2000);
 	for (i = 0; i < CASES; i++) {
+		long double want;
 		u64 rate = rnd_log(1000, 100000000000ULL), got;
 		u32 mss = rnd_log(88, 65495), gap = rnd_log(1, U32_MAX);
 		bool early = rnd_upto(1);
-		long double want;
 
 		want = start_rate(rate, mss * 1e9L / gap, early);
 		got = prague_start_rate(rate, mss, gap, early);
@@ -762,10 +762,10 @@ static void prague_start_window__is_what_was_delivered(void **state)
 	assert_int_equal(prague_start_window(40, 90, 10000, 10000), 40);
 	assert_int_equal(prague_start_window(2, 0, 0, 0), PRAGUE_MIN_CWND);
 	for (i = 0; i < CASES; i++) {
+		long double want;
 		u32 cwnd = rnd_log(2, CWND_MOST), delivered = rnd_log(1, CWND_MOST);
 		u32 min_rtt = rnd_log(10, 1000000), rtt = min_rtt + rnd_upto(min_rtt);
 		u32 got = prague_start_window(cwnd, delivered, min_rtt, rtt);
-		long double want;
 
 		want = (long double)delivered * min_rtt / rtt;
 		want = fmaxl(fmaxl(fminl(want, cwnd), cwnd / 2), 2);
