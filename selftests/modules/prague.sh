@@ -549,16 +549,22 @@ requests()
 	jq -rs 'map(select(.type == "flow") | .since_due_ns / 1e6) | sort | .[length / 2 | floor] | round' "$TMP/rpc"
 }
 
-kept_connections()
+# near_cubic FUNCTION WHAT: FUNCTION's time, ms, with prague is at most 1.1 times that with CUBIC
+near_cubic()
 {
 	local prague cubic
 
 	needs_virtual
 	needs_accecn
-	prague=$(requests prague)
-	cubic=$(requests cubic)
-	echo "median of 20 kB: $prague ms, CUBIC $cubic"
-	expect "median of 20 kB beside two long flows, ms" "$prague" -le $((cubic * 11 / 10))
+	prague=$("$1" prague)
+	cubic=$("$1" cubic)
+	echo "$2: $prague ms, CUBIC $cubic"
+	expect "$2, ms" "$prague" -le $((cubic * 11 / 10))
+}
+
+kept_connections()
+{
+	near_cubic requests "median of 20 kB beside two long flows"
 }
 declare_test kept_connections "P16" "answers of 20 kB on kept connections beside two long flows: the median is at most 1.1 times CUBIC's"
 
@@ -577,14 +583,7 @@ page()
 
 page_start()
 {
-	local prague cubic
-
-	needs_virtual
-	needs_accecn
-	prague=$(page prague)
-	cubic=$(page cubic)
-	echo "60 objects: $prague ms, CUBIC $cubic"
-	expect "60 objects on six connections, ms" "$prague" -le $((cubic * 11 / 10))
+	near_cubic page "60 objects on six connections"
 }
 declare_test page_start "P15" "six connections that begin together mark each other's bursts, and stay in slow start: a page takes at most 1.1 times CUBIC's time"
 
