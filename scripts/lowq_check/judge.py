@@ -13,6 +13,7 @@ from .packets import ACCURATE_ECN, PLAIN_ECN
 from .tcpinfo import ACCECN, NO_ECN, OPT_ECN_SEEN, RFC3168, Connection, base_control, ecn_mode
 
 THERE, BACK = "there", "back"
+OPPOSITE = {THERE: BACK, BACK: THERE}
 WAY = {THERE: "to the peer", BACK: "from the peer"}
 ECN = ("Not-ECT", "ECT(1)", "ECT(0)", "CE")
 CE = 3
@@ -43,9 +44,14 @@ def lost(results: list[int | None]) -> int:
     return sum(got is None for got in results)
 
 
+def plain(kind: str) -> str:
+    """The kind whose Not-ECT packets are the control of this one: a SYN's flags are what is tested"""
+    return "syn" if kind in (PLAIN_ECN, ACCURATE_ECN) else kind
+
+
 def control_of(tests: Json, kind: str) -> tuple[int, int]:
     """Of the Not-ECT packets of this kind: how many were lost, of how many"""
-    results = tests["syn" if kind.startswith("syn-") else kind]["0"]
+    results = tests[plain(kind)]["0"]
     return lost(results), len(results)
 
 
@@ -389,9 +395,8 @@ def name_of(tos: int, got: int | None) -> str:
 def dscp(found: Json, way: str) -> list[Finding]:
     check = f"DSCP {WAY[way]}"
     tests = {int(tos): results for tos, results in found["tests"][way].get("data", {}).items() if int(tos) > 3}
-    data = found["tests"][way].get("data", {})
     bad = {tos: got for tos, results in tests.items() if (got := settled(tos, results)) != tos
-           and (got is not None or dropped({"data": data}, "data", tos))}
+           and (got is not None or dropped(found["tests"][way], "data", tos))}
     if not tests or settled(0, found["tests"][way]["data"]["0"]) is None:
         return []
     if not bad:
@@ -417,7 +422,7 @@ def echoes(found: Json) -> list[Finding]:
         off = [one for one in clean if one["marked"] != one["arrived"]]
         if settled(CE, ce) != CE or not arrived:
             rows.append(skipped(check, "CE does not arrive"))
-        elif not marked and worse(arrived, arrived, idle_loss(found, BACK if way == THERE else THERE)):
+        elif not marked and worse(arrived, arrived, idle_loss(found, OPPOSITE[way])):
             rows.append(wrong(check, "marks-not-echoed",
                               f"none of {arrived} packets that arrived with CE were reported",
                               "something between the ends changes TCP's ECE flag, or the receiver's control is at fault"))
@@ -634,7 +639,7 @@ def ack_filter(found: Json, way: str, result: Json) -> list[Finding]:
     first, last = result["receiver"]
     sent = last["segs_out"] - first["segs_out"]
     gone = sent - (result["after"]["segs_in"] - result["before"]["segs_in"])
-    control = idle_loss(found, BACK if way == THERE else THERE)
+    control = idle_loss(found, OPPOSITE[way])
     if sent < 100 or gone < sent / 10 or not control[1] or not worse(gone, sent, control):
         return []
     return [note(f"load {WAY[way]}", "ack-filter", f"{gone} of {sent} ACKs did not come back: something on the way of the"

@@ -125,6 +125,11 @@ class Session:
 
         return [(THERE, local), (BACK, self.ask)]
 
+    def ends(self, way: str) -> tuple[Callable[..., Json], Callable[..., Json]]:
+        """What asks the sender of this direction, and what asks its receiver"""
+        asks = dict(self.both())
+        return asks[way], asks[judge.OPPOSITE[way]]
+
     def drop(self, flow: int) -> None:
         self.here.answer({"do": "drop", "flow": flow})
         self.ask("drop", flow=flow)
@@ -213,9 +218,8 @@ def all_of(session: Session, control: str, load: float) -> Json:
 def with_ecn(session: Session, control: str, found: Json) -> int:
     """A connection. A SYN or its answer may be lost, and then Linux goes on without ECN: if it has none,
     others are tried, and their handshakes are counted beside those of a control that asks for nothing."""
-    def fine(flow: int) -> bool:
-        info = session.here.do_info({"flow": flow})
-        return tcpinfo.ecn_mode(info["info"]) != tcpinfo.NO_ECN or judge.is_hpccpp(info["control"])
+    def has_its_ecn(asked: Json) -> bool:
+        return tcpinfo.ecn_mode(asked["info"]) != tcpinfo.NO_ECN or not judge.wants_ecn(asked["control"])
 
     lost = 0
     for _ in range(TRIES):
@@ -226,8 +230,7 @@ def with_ecn(session: Session, control: str, found: Json) -> int:
             if lost == 2:
                 raise
             continue
-        wants = judge.wants_ecn(session.here.do_info({"flow": flow})["control"])
-        if fine(flow) or not wants:
+        if has_its_ecn(session.here.do_info({"flow": flow})):
             return flow
         if "handshakes" not in found:
             found["handshakes"] = {"ecn": handshakes(session, control), "plain": handshakes(session, PLAIN)}
@@ -265,8 +268,7 @@ def handshakes(session: Session, control: str) -> Json:
 
 def loaded(session: Session, way: str, flow: int, seconds: float, found: Json) -> Json:
     """A load one way; if packets are lost, small ones without load show whether the load is the cause"""
-    asks = dict(session.both())
-    ask, other = asks[way], asks[BACK if way == THERE else THERE]
+    ask, other = session.ends(way)
     received = [other("info", flow=flow)["info"]]
     result = ask("load", flow=flow, ms=int(seconds * 1000))
     received.append(other("info", flow=flow)["info"])
@@ -373,22 +375,18 @@ def talking(session: Session, control: str) -> int:
 
 def repeated(suspects: list[tuple[str, int]]) -> list[tuple[str, int]]:
     """Each often, beside as many Not-ECT packets of its kind"""
-    kinds = dict.fromkeys((kind, 0) for kind, _ in suspects)
-    plain = {kind for kind, _ in kinds}
-    if plain & {"syn-ecn", "syn-accecn"}:
-        kinds["syn", 0] = None
-        kinds = {one: None for one in kinds if one[0] not in ("syn-ecn", "syn-accecn")}
-    return AGAIN * list(dict.fromkeys([*kinds, *suspects]))
+    controls = [(judge.plain(kind), 0) for kind, _ in suspects]
+    return AGAIN * list(dict.fromkeys([*controls, *suspects]))
 
 
 def test_packets(session: Session, way: str, flow: int, found: Json, tests: list[tuple[str, int]]) -> tuple[Json, int]:
     """-> kind -> TOS -> TOS of each as it arrived, and how many routers have forwarded them"""
-    asks = dict(session.both())
+    ask, other = session.ends(way)
     numbers = session.numbers(len(tests))
     for at in range(0, len(tests), 40):
         some = [[number, kind, tos] for number, (kind, tos) in zip(numbers, tests)][at:at + 40]
-        asks[way]("emit", flow=flow, tests=some)
-    arrived = arrivals(asks[BACK if way == THERE else THERE], flow, numbers, settle(found))
+        ask("emit", flow=flow, tests=some)
+    arrived = arrivals(other, flow, numbers, settle(found))
     results: Json = {}
     distance = 0
     for number, (kind, tos) in zip(numbers, tests):
@@ -400,8 +398,7 @@ def test_packets(session: Session, way: str, flow: int, found: Json, tests: list
 
 def mark_run(session: Session, way: str, flow: int) -> Json:
     """Packets with CE: how many have arrived, how many were reported"""
-    asks = dict(session.both())
-    ask, other = asks[way], asks[BACK if way == THERE else THERE]
+    ask, other = session.ends(way)
 
     def arrived() -> int:
         count: int = other("seen", flow=flow).get("in", {}).get("data", {}).get(str(judge.CE), 0)

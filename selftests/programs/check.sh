@@ -631,9 +631,10 @@ declare_test policers "" "a policer that drops, and one that sets CE"
 
 unstamped_policer()
 {
-	dumbbell 1 5ms
+	dumbbell 1 0
 	peer
 	stamping egress p1
+	in_ns r tc qdisc add dev eth0 root netem delay 5ms limit 100000	# lowq-tc takes dumbbell's
 	policed drop
 	path --control hpccpp --load 1
 	named bottleneck-unstamped "/proc/net/hpccpp"
