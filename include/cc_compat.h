@@ -19,7 +19,7 @@
 /* Did the handshake agree on ECN in any form? */
 static inline bool cc_ecn_any(const struct tcp_sock *tp)
 {
-#ifdef HAVE_TCP_ACCECN
+#ifdef HAVE_TCP_ECN_MODE
 	return tcp_ecn_mode_any(tp);
 #else
 	return tp->ecn_flags & TCP_ECN_OK;
@@ -65,7 +65,7 @@ static inline void cc_accecn_give_up(struct tcp_sock *tp)
  */
 static inline bool cc_accecn_bytes(const struct tcp_sock *tp, u8 ecn, u32 *bytes)
 {
-#ifdef HAVE_TCP_ACCECN
+#ifdef HAVE_TCP_ACCECN_OPTION
 	*bytes = tp->delivered_ecn_bytes[ecn - 1];
 	return tp->saw_accecn_opt == TCP_ACCECN_OPT_COUNTER_SEEN &&
 	       !tcp_accecn_opt_fail_recv(tp);
