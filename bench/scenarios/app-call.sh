@@ -26,6 +26,7 @@ run_scenario()
 	bottleneck "$rate" 20ms
 	serve r --cc "$CONTROL"
 	check_path h1 r "$rate" 20ms
+	[ -z "${tso:-}" ] || line_rate 1gbit
 	merging
 	LONG_FLOWS=2
 	watch_queue "$rate" 6s 26s 20ms

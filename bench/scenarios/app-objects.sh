@@ -35,6 +35,7 @@ run_scenario()
 	serve r --cc "$CONTROL"
 	serve h3 --cc "$CONTROL"
 	check_path h1 r "$rate" "$rtt"
+	[ -z "${tso:-}" ] || line_rate 1gbit
 	merging
 	watch_queue "$rate" 0s 600s 20ms
 	if [ "$load" != 0 ]; then

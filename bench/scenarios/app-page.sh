@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
-TITLE="A web page with nginx and curl, HTTP/1.1 and HTTP/2, 20 to 100 Mb/s, 20 to 65 ms, idle and loaded"
+TITLE="A web page from nginx, with curl (HTTP/1.1) and nghttp (HTTP/2), 20 to 100 Mb/s, 20 to 65 ms, idle and loaded"
 QUESTION="How long does a page of 60 objects take?"
 TOPOLOGY='
  h1, h2  long flows (load=2)  --\
-                                 sw ==== rate ==== r  curl
+                                 sw ==== rate ==== r  curl, nghttp
  h3  nginx                    --/    (the queue)
                                 base RTT rtt'
 ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
@@ -18,7 +18,7 @@ GOALS='[
 	{"metric":"page_p50_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":{"load":2},"text":"loaded: page at most CUBIC over the same queue"},
 	{"metric":"page_max_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":"*","text":"slowest page at most that of CUBIC over the same queue"}]'
 
-# make_site: the objects in $TMP/www, nginx's configuration, and curl's: each page has its order
+# make_site: the objects in $TMP/www, nginx's configuration, and curl's, a list of objects: each page has its order
 make_site()
 {
 	mkdir -p "$TMP/www" "$TMP/nginx"
@@ -45,16 +45,31 @@ make_site()
 	END
 }
 
+# fetch_page N: over six connections, or over one, whose flow control is as wide as a browser's (16 MB)
+fetch_page()
+{
+	local urls
+
+	if [ "$http" = 1 ]; then
+		in_ns r curl -sSf --no-progress-meter --parallel --parallel-max 6 -K "$TMP/urls.$1" 2>"$TMP/client" ||
+			fail "curl: $(tail -n1 "$TMP/client")"
+		return
+	fi
+	mapfile -t urls < <(sed -n 's/^url = "\(.*\)"/\1/p' "$TMP/urls.$1")
+	in_ns r nghttp --null-out --stat --no-dep --window-bits=24 --connection-window-bits=24 "${urls[@]}" >"$TMP/client" 2>&1
+	[ "$(grep -Ec ' 200 +[0-9]+[KM]? +/[0-9]+$' "$TMP/client")" -eq 60 ] || fail "nghttp: $(tail -n1 "$TMP/client")"
+}
+
 run_scenario()
 {
-	local i how=(--parallel-max 6) from to
+	local i from to
 
-	[ "$http" = 1 ] || how=(--parallel-max 60 --http2-prior-knowledge)
 	dumbbell 3 "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
 	make_site
 	check_path h1 r "$rate" "$rtt"
+	[ -z "${tso:-}" ] || line_rate 1gbit
 	merging
 	in_ns h3 sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL"
 	in_ns r sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL"
@@ -66,8 +81,7 @@ run_scenario()
 	[ "$load" = 0 ] || sleep 8
 	for ((i = 0; i < 12; i++)); do
 		from=$(date +%s%N)
-		in_ns r curl -sSf --no-progress-meter --parallel "${how[@]}" -K "$TMP/urls.$i" 2>"$TMP/curl" ||
-			fail "curl: $(tail -n1 "$TMP/curl")"
+		fetch_page "$i"
 		to=$(date +%s%N)
 		echo $(((to - from) / 1000)) >>"$OUT/pages"
 		sleep 1

@@ -28,6 +28,7 @@ run_scenario()
 	serve r --cc "${beside:-$CONTROL}"
 	serve h3 --cc "$CONTROL"
 	check_path h1 r "$rate" "$rtt"
+	[ -z "${tso:-}" ] || line_rate 1gbit
 	merging
 	LONG_FLOWS=$n
 	watch_queue "$rate" 6s 26s 20ms

@@ -24,6 +24,7 @@ run_scenario()
 	bottleneck "$rate" "$rtt"
 	serve r --cc "${beside:-$CONTROL}"
 	check_path h1 r "$rate" "$rtt"
+	[ -z "${tso:-}" ] || line_rate 1gbit
 	merging
 	watch_queue "$rate" 8s 28s 20ms
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "${beside:-$CONTROL}" --duration 28s --start "$((SEED * 104729 % 300))ms" >"$TMP/long" &
