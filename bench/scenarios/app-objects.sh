@@ -9,9 +9,8 @@ TOPOLOGY='
                                 base RTT rtt'
 ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
 REFERENCE=cubic_l4s
-VARIANTS=("rate=60mbit rtt=65ms load=0" "rate=60mbit rtt=65ms load=2" "rate=60mbit rtt=65ms load=0 tso=1"
-	"rate=20mbit rtt=30ms load="{0,2} "rate=100mbit rtt=10ms load="{0,2} "rate=6mbit rtt=30ms load="{0,2}
-	"rate=250mbit rtt=30ms load=0")
+VARIANTS=("rate=60mbit rtt=65ms load="{0,2} "rate=60mbit rtt=65ms load=2 tso=1" "rate=20mbit rtt=30ms load="{0,2}
+	"rate=100mbit rtt=10ms load=2" "rate=6mbit rtt=30ms load=2" "rate=250mbit rtt=30ms load=0")
 PARAMS='{"load":"long flows of the same control beside","transfers":"one after another, 12 of each size, on an idle link 3","tso":"with segmentation offloads"}'
 COLUMNS_SHOWN='["k12_p50_us","k30_p50_us","k100_p50_us","k300_p50_us","k1000_p50_us","k3000_p50_us","delay_p99_us","failed"]'
 _goals=''
@@ -24,6 +23,7 @@ for _k in 3 12 30 100 300 1000 3000; do
 done
 GOALS="[
 	${_goals%,*}]"
+ANSWER="At 60 Mb/s and 65 ms 300 kB take {range k300_p50_us prague rate=60mbit load=0 tso=} on an idle link with Prague and {range k300_p50_us cubic_l4s rate=60mbit load=0 tso=} with CUBIC over the same queue, beside two long flows {range k300_p50_us prague rate=60mbit load=2 tso=} and {range k300_p50_us cubic_l4s rate=60mbit load=2 tso=}; 3 MB {range k3000_p50_us prague rate=60mbit load=2 tso=} and {range k3000_p50_us cubic_l4s rate=60mbit load=2 tso=}."
 
 run_scenario()
 {

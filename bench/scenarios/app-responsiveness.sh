@@ -13,6 +13,7 @@ PARAMS='{"way":"down: r is the client; up: h1 is","load":"4 connections of a mul
 COLUMNS_SHOWN='["rpm","own_us","foreign_us","delay_p99_us","utilisation"]'
 GOALS='[
 	{"metric":"rpm","row":"prague","op":">=","value":1,"relative_to":"cubic_l4s","variant":"*","text":"no fewer round trips per minute than CUBIC over the same queue"}]'
+ANSWER="Loaded by Prague the link gives {range rpm prague}, by CUBIC over the same queue {range rpm cubic_l4s}, by CUBIC over drop-tail {range rpm cubic}."
 
 run_scenario()
 {

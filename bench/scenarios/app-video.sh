@@ -15,6 +15,7 @@ PARAMS='{"bits":"rates of the video, bit/s; one: 9600000, 400 kB a segment","bes
 COLUMNS_SHOWN='["late_segments","rpc_p50_us","rpc_p99_us","video_mbps","delay_p99_us","utilisation"]'
 GOALS='[
 	{"metric":"late_segments","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":"*","text":"no more late segments than with CUBIC over the same queue"}]'
+ANSWER="With Prague {range late_segments prague} of 60 segments are late, with CUBIC over the same queue {range late_segments cubic_l4s}, with BBR {range late_segments bbr_l4s}."
 
 run_scenario()
 {
