@@ -128,7 +128,7 @@ static inline void dcqcn_increase(struct dcqcn_model *m, const struct dcqcn_para
 		else if (most >= p->f)
 			step = p->ai;
 		/* no more steps than from 0 to the line, or the product overflows */
-		if (step && times > DCQCN_RATE_MAX / step)
+		if (step && times > fp_div(DCQCN_RATE_MAX, step))
 			m->target = p->line;
 		else
 			m->target = fp_min(m->target + step * times, p->line);

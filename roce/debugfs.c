@@ -87,12 +87,12 @@ static void qp_show(struct seq_file *m, struct rcm_qp *qp)
 	if (qp->remote)
 		seq_puts(m, "- - - - -");
 	else
-		seq_printf(m, "%pI6c %u %llu %llu %llu.%03llu", &qp->peer_addr[0],
+		seq_printf(m, "%pI6c %u %llu %llu %u.%03u", &qp->peer_addr[0],
 			   qp->kind == RCM_CONNECTED ? qp->peer_qp : 0,
 			   div_u64(qp->limited ? rate.model.rate : p.line, 1000000),
 			   div_u64(qp->limited ? rate.model.target : p.line, 1000000),
-			   (u64)rate.model.alpha >> DCQCN_ALPHA_Q,
-			   ((u64)rate.model.alpha * 1000 >> DCQCN_ALPHA_Q) % 1000);
+			   rate.model.alpha >> DCQCN_ALPHA_Q,
+			   (u32)((u64)rate.model.alpha * 1000 >> DCQCN_ALPHA_Q) % 1000);
 	seq_printf(m, " %llu %llu %u %llu %llu\n", qp->cnps_in, qp->cnps_out,
 		   rcm_pace_waiting(qp), qp->fifo_bytes >> 10, qp->dropped);
 	spin_unlock_bh(&qp->lock);
