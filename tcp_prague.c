@@ -64,6 +64,7 @@
 
 #include <linux/inet_diag.h>
 #include <linux/module.h>
+#include <linux/xarray.h>
 #include <net/tcp.h>
 
 #include "cc_compat.h"
@@ -174,7 +175,8 @@ struct prague_growth {
  * @model:	window, alpha and the counts of this EWMA period
  * @echo:	DCTCP's feedback: the receiver's DCTCP.CE
  * @ce_bytes:	Accurate ECN: bytes marked, from its options, that are accounted for
- * @start_seq:	Accurate ECN: SND.NXT when this control took over
+ * @start_seq:	Accurate ECN, until @ect_seen: SND.NXT when this control took over
+ * @way:	... since then: index in @ways; 0 is none
  * @period_us:	when this EWMA period began, low 32 bits of tcp_mstamp
  * @cwr_us:	when the latest reduction was, likewise
  * @round_end:	SND.NXT when this round (of the real RTT) began
@@ -209,7 +211,10 @@ struct prague {
 		struct ecn_echo echo;
 		struct {
 			u32 ce_bytes;
-			u32 start_seq;
+			union {
+				u32 start_seq;
+				u32 way;
+			};
 		};
 	};
 	u32 period_us;
@@ -241,6 +246,23 @@ struct prague {
 	bool classic:1;
 	bool first_flight:1;
 };
+
+/**
+ * struct prague_way - delay of the way to the peer, by its time stamps; with classic_fallback only
+ * @delay:	what is known of it
+ * @stamp:	of the ACK with the shortest RTT in this period
+ * @sent_us:	when what it acknowledges was sent, low 32 bits
+ * @stamped:	it has a stamp
+ */
+struct prague_way {
+	struct prague_oneway delay;
+	u32 stamp;
+	u32 sent_us;
+	bool stamped;
+};
+
+/* A socket's private area has no room for it. Each is used under its socket's lock. */
+static DEFINE_XARRAY_FLAGS(ways, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 
 static struct tcp_congestion_ops prague, prague_reno;
 
@@ -312,6 +334,65 @@ static bool app_limited(const struct sock *sk)
 	return !tcp_send_head(sk) && !tcp_sk(sk)->is_cwnd_limited;
 }
 
+/* --- the way there --------------------------------------------------------- */
+
+static struct prague_way *way_of(const struct prague *ca)
+{
+	return ca->ect_seen && ca->way ? xa_load(&ways, ca->way) : NULL;
+}
+
+static void forget_way(struct prague *ca)
+{
+	if (!ca->ect_seen)
+		return;
+	kfree(xa_erase_bh(&ways, ca->way));
+	ca->way = 0;
+}
+
+/* The peer's feedback works: look at its time stamps, too. Without memory the RTT alone counts. */
+static void watch_way(struct sock *sk)
+{
+	struct prague *ca = inet_csk_ca(sk);
+	struct prague_way *way;
+
+	ca->way = 0;
+	if (!tcp_sk(sk)->rx_opt.tstamp_ok)
+		return;
+	way = kzalloc_obj(*way, GFP_ATOMIC | __GFP_NOWARN);
+	if (way && xa_alloc_bh(&ways, &ca->way, way, xa_limit_32b, GFP_ATOMIC | __GFP_NOWARN)) {
+		ca->way = 0;
+		kfree(way);
+	}
+}
+
+/* This ACK has the shortest RTT of the period. */
+static void note_stamp(const struct tcp_sock *tp, const struct prague *ca, u32 rtt_us)
+{
+	struct prague_way *way = way_of(ca);
+
+	if (!way)
+		return;
+	way->stamped = tp->rx_opt.saw_tstamp;
+	way->stamp = tp->rx_opt.rcv_tsval;
+	way->sent_us = now_us(tp) - rtt_us;
+}
+
+/*
+ * The queue in this period: by the RTT, and of it what is on the way there, as far as that is
+ * known. Without time stamps all of it may be there.
+ */
+static struct prague_queue queue_there(const struct tcp_sock *tp, const struct prague *ca)
+{
+	u32 rtt = ca->model.rtt_us, min_rtt = tcp_min_rtt(tp);
+	u32 by_rtt = rtt - min(rtt, min_rtt);
+	struct prague_queue queue = { by_rtt, by_rtt };
+	struct prague_way *way = way_of(ca);
+
+	if (!way || !rtt || !way->stamped)
+		return queue;
+	return prague_oneway_sample(&way->delay, way->stamp, way->sent_us, rtt, min_rtt);
+}
+
 /* --- pace ------------------------------------------------------------------ */
 
 /*
@@ -373,6 +454,7 @@ static void prague_release(struct sock *sk)
 	struct prague *ca = inet_csk_ca(sk);
 
 	cc_gso_release(sk, &ca->gso);
+	forget_way(ca);
 }
 
 /*
@@ -460,6 +542,8 @@ static const char *feedback_fault(const struct tcp_sock *tp, struct prague *ca, 
 			ca->ect_seen = true;
 		else if (after(tp->snd_una, ca->start_seq + BLEACHED_PKTS * tp->mss_cache))
 			return "bleached";
+		if (ca->ect_seen)
+			ca->way = 0;	/* in the place of start_seq */
 	}
 	/* AccECN options report marked bytes, yet ACE reports no marked packets */
 	news = ce_bytes - ca->ce_bytes;
@@ -472,33 +556,48 @@ static const char *feedback_fault(const struct tcp_sock *tp, struct prague *ca, 
 }
 
 /*
- * Judges the kind of AQM by the shortest queue in a period with marks (3.3). The mean RTT
+ * Judges the kind of AQM by the shortest @queue in a period with marks (3.3). The mean RTT
  * would not do: on radio links it varies by more than a Classic queue is long.
  */
-static void judge_aqm(struct sock *sk)
+static void judge_aqm(struct sock *sk, struct prague_queue queue)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
-	u32 queue = ca->model.rtt_us - min(ca->model.rtt_us, tcp_min_rtt(tp));
 	/* the time of these packets at our own rate: a slow link is no classic AQM */
 	u32 pkts = (srtt(tp) >> 3) / max(tcp_snd_cwnd(tp), 1U) * CLASSIC_QUEUE_PKTS;
+	u32 limit = max_t(u32, CLASSIC_QUEUE_US, pkts);
 
-	if (!READ_ONCE(classic_fallback.value))
-		ca->score = 0;	/* the parameter may change during a connection */
-	else if (queue > max_t(u32, CLASSIC_QUEUE_US, pkts))
+	if (queue.least > limit)
 		ca->score = min(ca->score + 1, CLASSIC_SCORE_MAX);
-	else if (ca->score)
+	else if (queue.most <= limit && ca->score)
 		ca->score--;
 
 	if (!ca->classic && ca->score >= CLASSIC_SCORE) {
 		ca->classic = true;
 		trace_prague_mode(sk, "classic", "queue");
 		pr_info_once("a connection has found a queue that looks like a Classic ECN AQM (%u us with marks): it responds to marks as to losses\n",
-			     queue);
+			     queue.least);
 	} else if (ca->classic && !ca->score) {
 		ca->classic = false;
 		trace_prague_mode(sk, "l4s", "queue");
 	}
+}
+
+/* At the end of each EWMA period; classic_fallback may change during a connection */
+static void look_at_queue(struct sock *sk, bool marked)
+{
+	struct prague *ca = inet_csk_ca(sk);
+	struct prague_queue queue = { 0, 0 };
+
+	if (READ_ONCE(classic_fallback.value)) {
+		queue = queue_there(tcp_sk(sk), ca);
+		if (ca->ect_seen && !ca->way)
+			watch_way(sk);
+	} else {
+		ca->score = 0;
+	}
+	if (marked)
+		judge_aqm(sk, queue);
 }
 
 /* --- response -------------------------------------------------------------- */
@@ -876,8 +975,7 @@ static noinline const char *end_period(struct sock *sk, u32 virt)
 	struct prague *ca = inet_csk_ca(sk);
 	u32 acked = ca->model.acked, marked = ca->model.marked;
 
-	if (marked)
-		judge_aqm(sk);
+	look_at_queue(sk, marked);
 	/* before the first mark alpha is not valid; with per_ack each ACK has updated it */
 	if (ca->marked && !READ_ONCE(per_ack.value))
 		prague_ewma(&ca->model, READ_ONCE(ewma_shift.value));
@@ -951,7 +1049,8 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	if (READ_ONCE(per_ack.value) && ca->marked && srtt(tp))
 		average_ack(tp, ca, acked, marked, virt);
 	if (rs->rtt_us > 0) {
-		prague_rtt(&ca->model, rs->rtt_us);
+		if (prague_rtt(&ca->model, rs->rtt_us))
+			note_stamp(tp, ca, rs->rtt_us);
 		if (unlikely(!ca->growth.slow_start_over))
 			sample_slow_start(ca, rs->rtt_us);
 	}

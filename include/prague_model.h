@@ -72,12 +72,14 @@ static inline void prague_clear_counts(struct prague_model *m)
 	m->rtt_us = 0;
 }
 
-/* An RTT of @rtt_us was measured. */
-static inline void prague_rtt(struct prague_model *m, u32 rtt_us)
+/* An RTT of @rtt_us was measured; true if it is the shortest of the period. */
+static inline bool prague_rtt(struct prague_model *m, u32 rtt_us)
 {
 	rtt_us = fp_max(rtt_us, 1);
-	if (!m->rtt_us || rtt_us < m->rtt_us)
-		m->rtt_us = rtt_us;
+	if (m->rtt_us && rtt_us >= m->rtt_us)
+		return false;
+	m->rtt_us = rtt_us;
+	return true;
 }
 
 static inline void prague_model_init(struct prague_model *m, u32 cwnd)
@@ -520,6 +522,168 @@ static inline u32 prague_start_window(u32 cwnd, u32 delivered, u32 min_rtt_us, u
 	u64 sent = fp_mul_div(delivered, fp_min(min_rtt_us, rtt_us), fp_max(rtt_us, 1));
 
 	return fp_max(fp_max(fp_min(sent, cwnd), cwnd >> 1), PRAGUE_MIN_CWND);
+}
+
+/*
+ * Which way does a queue stand? The RTT does not tell. The peer's time stamp (RFC 7323) less the
+ * time at which the data was sent is the delay of the way there, except for an offset. Without a
+ * queue that delay is the base. A sample says where the base is: not above its delay, and not
+ * below it by more than the queue that its RTT shows. Each sample narrows this interval, drift of
+ * the clocks widens it. Times are microseconds, modulo 2^32.
+ */
+#define PRAGUE_DRIFT_SHIFT	12		/* 244 ppm, of both clocks together */
+#define PRAGUE_TICK_SPAN_US	1000000		/* over which the peer's clock is measured */
+#define PRAGUE_CLOCK_SLACK_US	1000		/* between an RTT and the stamp of its ACK */
+#define PRAGUE_CLOCK_FAULTS	4		/* then the clock is not what it seemed */
+
+/**
+ * struct prague_queue - how long the queue on the way there is, microseconds
+ * @least:	at least
+ * @most:	at most
+ */
+struct prague_queue {
+	u32 least;
+	u32 most;
+};
+
+/**
+ * struct prague_oneway - delay of the way there; starts as zeros
+ * @tick_us:	of the peer's clock; 0: not known yet
+ * @stamp:	of the sample from which the clock is measured: the one with the shortest RTT
+ * @at_us:	when that was sent; once @tick_us is known: when @low and @high were valid
+ * @rtt_us:	its RTT; 0: no sample yet
+ * @min_rtt_us:	shortest RTT of the path at the latest sample
+ * @low:	the base is not below this
+ * @high:	nor above this
+ * @faults:	samples that contradict @low and @high; saturates
+ */
+struct prague_oneway {
+	u32 tick_us;
+	u32 stamp;
+	u32 at_us;
+	u32 rtt_us;
+	u32 min_rtt_us;
+	u32 low;
+	u32 high;
+	u32 faults;
+};
+
+/* The clock is not known: it has another tick, has stopped, or has jumped several times. */
+static inline bool prague_oneway_useless(const struct prague_oneway *o)
+{
+	return o->faults >= PRAGUE_CLOCK_FAULTS;
+}
+
+/* a - b, of times modulo 2^32, at least 0 */
+static inline u32 prague_since(u32 a, u32 b)
+{
+	return (s32)(a - b) > 0 ? a - b : 0;
+}
+
+/* Have @stamps of @tick_us taken about @span_us? */
+static inline bool prague_ticks(u32 stamps, u32 tick_us, u32 span_us)
+{
+	u64 us = (u64)stamps * tick_us;
+
+	return us > span_us - span_us / 4 && us < (u64)span_us + span_us / 4;
+}
+
+/* Tick of a clock that has advanced by @stamps in @span_us: 1 us, 1, 4 or 10 ms; 0: none of them */
+static inline u32 prague_tick(u32 stamps, u32 span_us)
+{
+	if (prague_ticks(stamps, 1000, span_us))
+		return 1000;
+	if (prague_ticks(stamps, 4000, span_us))
+		return 4000;
+	if (prague_ticks(stamps, 10000, span_us))
+		return 10000;
+	return prague_ticks(stamps, 1, span_us) ? 1 : 0;
+}
+
+/*
+ * The base is between @low and @high, says a sample. If that contradicts what is known by a little,
+ * what is known and nearest to it holds; if by more, the sample holds, and the clock is in doubt.
+ */
+static inline void prague_oneway_narrow(struct prague_oneway *o, u32 low, u32 high)
+{
+	u32 above = prague_since(low, o->high), below = prague_since(o->low, high);
+
+	if (fp_max(above, below) > PRAGUE_CLOCK_SLACK_US) {
+		o->faults++;
+		o->low = low;
+		o->high = high;
+	} else if (above) {
+		o->low = o->high;
+	} else if (below) {
+		o->high = o->low;
+	} else {
+		if (prague_since(low, o->low))
+			o->low = low;
+		if (prague_since(o->high, high))
+			o->high = high;
+	}
+}
+
+/*
+ * Measures the clock with a sample; true once its tick is known. The base is then that of the
+ * sample with the shortest RTT.
+ */
+static inline bool prague_oneway_measure(struct prague_oneway *o, u32 stamp, u32 sent_us,
+					 u32 rtt_us, u32 min_rtt_us)
+{
+	u32 span = sent_us - o->at_us, delay;
+
+	if (!o->rtt_us || rtt_us + PRAGUE_CLOCK_SLACK_US / 2 < o->rtt_us) {
+		o->stamp = stamp;
+		o->at_us = sent_us;
+		o->rtt_us = rtt_us;
+		return false;
+	}
+	if ((s32)span < PRAGUE_TICK_SPAN_US)
+		return false;
+	o->tick_us = prague_tick(stamp - o->stamp, span);
+	if (!o->tick_us) {
+		o->faults = PRAGUE_CLOCK_FAULTS;
+		return false;
+	}
+	delay = o->stamp * o->tick_us - o->at_us;
+	o->low = delay - prague_since(o->rtt_us, min_rtt_us);
+	o->high = delay + o->tick_us;
+	o->min_rtt_us = min_rtt_us;
+	return true;
+}
+
+/*
+ * A packet was sent at @sent_us, and acknowledged after @rtt_us with @stamp; @min_rtt_us is the
+ * shortest RTT of the path; both below 2^30. Returns what is known of the queue on the way there.
+ */
+static inline struct prague_queue prague_oneway_sample(struct prague_oneway *o, u32 stamp,
+						       u32 sent_us, u32 rtt_us, u32 min_rtt_us)
+{
+	struct prague_queue queue = { 0, prague_since(fp_max(rtt_us, 1), min_rtt_us) };
+	u32 delay, drift;
+
+	if (!prague_oneway_useless(o) && !o->tick_us &&
+	    !prague_oneway_measure(o, stamp, sent_us, fp_max(rtt_us, 1), min_rtt_us) &&
+	    !prague_oneway_useless(o))
+		return queue;
+	if (prague_oneway_useless(o)) {
+		queue.least = queue.most;
+		return queue;
+	}
+	drift = prague_since(sent_us, o->at_us) >> PRAGUE_DRIFT_SHIFT;
+	o->at_us += drift << PRAGUE_DRIFT_SHIFT;
+	/* another route, or an older shortest RTT that is no longer remembered */
+	o->low -= drift + prague_since(o->min_rtt_us, min_rtt_us);
+	o->high += drift + prague_since(min_rtt_us, o->min_rtt_us);
+	o->min_rtt_us = min_rtt_us;
+
+	/* the clock may have been about to tick */
+	delay = stamp * o->tick_us - sent_us;
+	prague_oneway_narrow(o, delay - queue.most, delay + o->tick_us);
+	queue.most = fp_min(queue.most, prague_since(delay + o->tick_us, o->low));
+	queue.least = fp_min(queue.most, prague_since(delay, o->high));
+	return queue;
 }
 
 #endif /* _LOWQ_PRAGUE_MODEL_H */

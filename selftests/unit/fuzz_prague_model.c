@@ -17,6 +17,7 @@ enum {
 	SET,
 	RTT,
 	ROUND,
+	WAY,
 	OUTPUTS,
 	OPERATIONS,
 };
@@ -29,6 +30,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	u32 srtt = fuzz_take(&in, 4), target = fuzz_take(&in, 4), limit = fuzz_take(&in, 4);
 	enum prague_rtt_mode mode = fuzz_take(&in, 1) % PRAGUE_RTT_MODES;
 	struct prague_hystart h = { 0 };
+	struct prague_oneway way = { 0 };
+	struct prague_queue queue;
 	struct prague_model m;
 
 	prague_model_init(&m, fp_max(fuzz_take(&in, 4), 2));
@@ -80,6 +83,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			if (prague_hystart_round(&h))
 				h.css = 0;
 			expect(h.css <= PRAGUE_CSS_ROUNDS, "%u", h.css);
+			break;
+		case WAY:
+			queue = prague_oneway_sample(&way, x, y, srtt >> 2, target >> 2);
+			expect(queue.least <= queue.most, "%u %u", queue.least, queue.most);
+			srtt = fuzz_take(&in, 4);
 			break;
 		case OUTPUTS:
 			prague_pacing_rate(x, y, m.frac, srtt, x & 1);

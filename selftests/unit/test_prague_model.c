@@ -817,6 +817,301 @@ static void steady_state__window(void **state)
 	}
 }
 
+/*
+ * A path with a queue each way, and a peer with a clock, in floating point. Each period of 30 to
+ * 50 ms has a sample; what it is judged by is the stack's: the shortest RTT of the latest 300 s.
+ */
+struct clock {
+	const char *name;
+	double tick_us, ppm, stops_s;	/* stops_s: 0 is never */
+};
+
+enum { L4S, PIE, CODEL };
+
+struct phase {
+	double until_s;
+	int queue;
+	bool upload;			/* a queue of 20 to 100 ms on the way back */
+};
+
+#define WINDOW_S	300
+
+struct world {
+	const struct clock *clock;
+	struct prague_oneway oneway;
+	double there_us, back_us;	/* delays without a queue */
+	double of_second[WINDOW_S], shortest;	/* RTT */
+	unsigned int second;
+	u32 offset;
+	unsigned int score;
+	bool classic;
+	double now_s;
+	double classic_s, first_s;	/* in a phase: time in classic mode; until it began */
+};
+
+static double uniform(double low, double high)
+{
+	return low + (high - low) * (rnd() >> 11) / FP_ONE(53);
+}
+
+/* A sawtooth between @low and @high with @period seconds */
+static double tooth(double t, double period, double low, double high)
+{
+	return low + (high - low) * (t / period - floor(t / period));
+}
+
+static double queue_there(int kind, double t)
+{
+	return kind == PIE ? tooth(t, 1.7, 8000, 25000) :
+	       kind == CODEL ? tooth(t, 0.9, 5000, 9000) : tooth(t, 0.3, 0, 1300);
+}
+
+static struct world begin(const struct clock *clock)
+{
+	struct world w = { .clock = clock, .offset = (u32)rnd(), .second = WINDOW_S,
+			   .there_us = 10000, .back_us = 15000 };
+	unsigned int i;
+
+	for (i = 0; i < WINDOW_S; i++)
+		w.of_second[i] = INFINITY;
+	return w;
+}
+
+static void remember_rtt(struct world *w, double rtt)
+{
+	unsigned int i, second = w->now_s;
+
+	if (second != w->second) {
+		w->second = second;
+		w->shortest = INFINITY;
+		w->of_second[second % WINDOW_S] = INFINITY;
+		for (i = 0; i < WINDOW_S; i++)
+			w->shortest = fmin(w->shortest, w->of_second[i]);
+	}
+	w->of_second[second % WINDOW_S] = fmin(w->of_second[second % WINDOW_S], rtt);
+	w->shortest = fmin(w->shortest, rtt);
+}
+
+/* One sample. @exact: the shortest RTT is the path's, so that the bounds must hold */
+static void sample(struct world *w, const struct phase *phase, bool exact)
+{
+	const struct clock *c = w->clock;
+	double there = queue_there(phase->queue, w->now_s);
+	double back = phase->upload ? tooth(w->now_s, 3.1, 20000, 100000) : 0;
+	double sent = w->now_s * 1e6, arrives = sent + w->there_us + there;
+	double reads = c->stops_s ? fmin(arrives, c->stops_s * 1e6) : arrives;
+	double rtt = arrives - sent + w->back_us + back + uniform(0, 100);
+	u32 stamp = w->offset + (u32)(u64)(reads * (1 + c->ppm / 1e6) / c->tick_us);
+	struct prague_queue q;
+
+	remember_rtt(w, rtt);
+	q = prague_oneway_sample(&w->oneway, stamp, (u32)(u64)sent, (u32)rtt, (u32)w->shortest);
+	expect(q.least <= q.most, "%s, %f s: %u > %u", c->name, w->now_s, q.least,
+	       q.most);
+	if (exact && w->now_s > 1)
+		expect(q.least <= there + 2 && q.most + 102 >= there,
+		       "%s, %f s: %f is not in %u to %u", c->name, w->now_s, there, q.least,
+		       q.most);
+	if (q.least > 3000)
+		w->score = fp_min(w->score + 1, 16);
+	else if (q.most <= 3000 && w->score)
+		w->score--;
+}
+
+static void run(struct world *w, bool exact, struct phase phase)
+{
+	double from_s = w->now_s, step;
+
+	w->classic_s = 0;
+	w->first_s = 0;
+	for (; w->now_s < phase.until_s; w->now_s += step) {
+		step = uniform(0.03, 0.05);
+		sample(w, &phase, exact);
+		if (w->score >= 8 && !w->classic) {
+			w->classic = true;
+			if (!w->classic_s)
+				w->first_s = w->now_s - from_s;
+		} else if (!w->score) {
+			w->classic = false;
+		}
+		if (w->classic)
+			w->classic_s += step;
+	}
+}
+
+static const struct clock clocks[] = {
+	{ "1 us", 1, 0, 0 }, { "1 us, slow", 1, -200, 0 }, { "1 us, fast", 1, 200, 0 },
+	{ "1 ms", 1000, 0, 0 }, { "1 ms, slow", 1000, -200, 0 }, { "1 ms, fast", 1000, 200, 0 },
+	{ "4 ms", 4000, 0, 0 }, { "4 ms, slow", 4000, -200, 0 }, { "4 ms, fast", 4000, 200, 0 },
+	{ "10 ms", 10000, 0, 0 }, { "10 ms, slow", 10000, -200, 0 },
+	{ "10 ms, fast", 10000, 200, 0 },
+};
+
+#define CLOCKS	(sizeof(clocks) / sizeof(*clocks))
+
+/* An hour: an upload is not taken for a Classic queue; that is found, with an upload, too. */
+static void prague_oneway__an_hour(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < CLOCKS; i++) {
+		struct world w = begin(&clocks[i]);
+		const char *name = clocks[i].name;
+
+		run(&w, true, (struct phase) { 600, L4S, false });
+		expect(!w.classic_s, "%s: %f s", name, w.classic_s);
+		run(&w, true, (struct phase) { 890, L4S, true });
+		expect(!w.classic_s, "%s, upload: %f s", name, w.classic_s);
+		run(&w, false, (struct phase) { 2400, L4S, true });
+		expect(!w.classic_s, "%s, long upload: %f s", name, w.classic_s);
+		run(&w, false, (struct phase) { 3000, L4S, false });
+		expect(!w.classic_s, "%s, after the upload: %f s", name, w.classic_s);
+		run(&w, true, (struct phase) { 3290, CODEL, true });
+		expect(w.classic && w.first_s < 5, "%s, CoDel and upload: %f s", name, w.first_s);
+		run(&w, false, (struct phase) { 3600, L4S, false });
+		expect(!w.classic && w.classic_s < 5, "%s, L4S again: %f s", name, w.classic_s);
+		expect(!prague_oneway_useless(&w.oneway), "%s is not trusted", name);
+	}
+}
+
+/*
+ * A Classic queue from the first second on: found within 5 s, except one that is shorter than the
+ * tick: the base is never known well enough.
+ */
+static void prague_oneway__classic(void **state)
+{
+	unsigned int i;
+	int kind, upload;
+
+	(void)state;
+	for (i = 0; i < CLOCKS * 4; i++) {
+		const struct clock *clock = &clocks[i / 4];
+		struct world w = begin(clock);
+
+		kind = i & 1 ? PIE : CODEL;
+		upload = i & 2;
+		run(&w, true, (struct phase) { 0.2, L4S, false });
+		run(&w, true, (struct phase) { 290, kind, upload });
+		if (clock->tick_us > 9000 && kind == CODEL)
+			continue;
+		expect(w.first_s > 0 && w.first_s < 4.8, "%s: after %f s", clock->name, w.first_s);
+		expect(w.classic_s > 284, "%s: %f s of 290", clock->name, w.classic_s);
+	}
+}
+
+/* An upload that is there from the start on, and ends, and comes again */
+static void prague_oneway__upload_first(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < CLOCKS; i++) {
+		struct world w = begin(&clocks[i]);
+		const char *name = clocks[i].name;
+
+		run(&w, false, (struct phase) { 100, L4S, true });
+		expect(!w.classic_s, "%s, upload: %f s", name, w.classic_s);
+		run(&w, false, (struct phase) { 200, L4S, false });
+		run(&w, true, (struct phase) { 290, L4S, true });
+		expect(!w.classic_s, "%s, upload again: %f s", name, w.classic_s);
+	}
+}
+
+/* A Classic queue from before the first packet on: found once it has been empty for a while. */
+static void prague_oneway__queue_first(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < CLOCKS; i++) {
+		struct world w = begin(&clocks[i]);
+		const char *name = clocks[i].name;
+
+		run(&w, false, (struct phase) { 20, PIE, false });
+		run(&w, false, (struct phase) { 40, L4S, false });
+		expect(!w.classic, "%s: Classic, and L4S for 20 s", name);
+		run(&w, true, (struct phase) { 60, PIE, true });
+		expect(w.classic && w.first_s < 5, "%s: after %f s", name, w.first_s);
+		expect(!w.oneway.faults, "%s: %u faults", name, w.oneway.faults);
+	}
+}
+
+/* Clocks with other ticks or more drift, or that stop, are not trusted: the RTT alone counts. */
+static void prague_oneway__bad_clocks(void **state)
+{
+	static const struct clock bad[] = {
+		{ "300 Hz", 1e6 / 300, 0, 0 }, { "200 Hz", 5000, 0, 0 }, { "64 Hz", 15625, 0, 0 },
+		{ "500 Hz", 2000, 0, 0 }, { "2 Hz", 500000, 0, 0 }, { "3000 ppm", 1000, 3000, 0 },
+		{ "minus 3000 ppm", 1000, -3000, 0 }, { "stopped", 1000, 0, 0.000001 },
+		{ "1 ms, stops", 1000, 0, 30 }, { "10 ms, stops", 10000, 0, 30 },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2 * sizeof(bad) / sizeof(*bad); i++) {
+		struct world w = begin(&bad[i / 2]);
+		const char *name = bad[i / 2].name;
+		bool upload = i & 1;
+
+		run(&w, false, (struct phase) { 29, L4S, false });
+		expect(!w.classic_s, "%s: %f s", name, w.classic_s);
+		run(&w, false, (struct phase) { 200, L4S, upload });
+		expect(prague_oneway_useless(&w.oneway), "%s is trusted", name);
+		run(&w, false, (struct phase) { 250, PIE, upload });
+		expect(w.classic_s > 49, "%s: %f s of 50", name, w.classic_s);
+	}
+}
+
+/*
+ * Another route: longer or shorter on the way back, it is no queue; longer on the way there, it
+ * looks like one until the shortest RTT is the new route's.
+ */
+static void prague_oneway__routes(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < CLOCKS; i++) {
+		struct world w = begin(&clocks[i]);
+		const char *name = clocks[i].name;
+
+		run(&w, true, (struct phase) { 100, L4S, false });
+		w.back_us = 35000;
+		run(&w, false, (struct phase) { 500, L4S, false });
+		expect(!w.classic_s, "%s, longer back: %f s", name, w.classic_s);
+		w.back_us = 15000;
+		run(&w, false, (struct phase) { 600, L4S, false });
+		expect(!w.classic_s, "%s, as before: %f s", name, w.classic_s);
+		w.there_us = 4000;
+		w.back_us = 9000;
+		run(&w, false, (struct phase) { 700, L4S, false });
+		expect(!w.classic_s, "%s, shorter: %f s", name, w.classic_s);
+		w.there_us = 30000;
+		run(&w, false, (struct phase) { 1300, L4S, false });
+		expect(!w.classic && w.classic_s < WINDOW_S + 5, "%s, longer there: %f s", name,
+		       w.classic_s);
+		expect(!w.oneway.faults, "%s: %u faults", name, w.oneway.faults);
+	}
+}
+
+static void prague_tick__known_ones(void **state)
+{
+	static const u32 known[] = { 1, 1000, 4000, 10000 };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(prague_tick(2000000 / known[i], 2000000), known[i]);
+		assert_int_equal(prague_tick(2000000 / known[i] * 5 / 6, 2000000), known[i]);
+		assert_int_equal(prague_tick(2000000 / known[i] * 2 / 3, 2000000), 0);
+		assert_int_equal(prague_tick(2000000 / known[i] * 3 / 2, 2000000), 0);
+	}
+	assert_int_equal(prague_tick(0, 2000000), 0);
+	assert_int_equal(prague_tick(U32_MAX, 2000000), 0);
+	assert_int_equal(prague_tick(U32_MAX, U32_MAX), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest prague_model[] = {
@@ -862,6 +1157,13 @@ int main(void)
 		cmocka_unit_test(prague_start_rate__between_window_and_path),
 		cmocka_unit_test(prague_start_window__is_what_was_delivered),
 		cmocka_unit_test(steady_state__window),
+		cmocka_unit_test(prague_tick__known_ones),
+		cmocka_unit_test(prague_oneway__an_hour),
+		cmocka_unit_test(prague_oneway__classic),
+		cmocka_unit_test(prague_oneway__upload_first),
+		cmocka_unit_test(prague_oneway__queue_first),
+		cmocka_unit_test(prague_oneway__bad_clocks),
+		cmocka_unit_test(prague_oneway__routes),
 	};
 
 	rnd_seed_from_env();
