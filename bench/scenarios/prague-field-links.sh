@@ -13,8 +13,12 @@ VARIANTS=("link=steady rate="{500kbit,1mbit,4mbit,10mbit,50mbit} "link=steady ra
 	"link=asymmetric rate=50mbit share=100 ecn=3"
 	"link=two-way rate=50mbit share=10" "link=jitter rate=50mbit" "link=reorder rate=50mbit"
 	"link=loss rate=50mbit percent="{0.01,0.1,1})
-PARAMS='{"wifi, lte":"each every ms the rate is drawn again between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have 1/share of the rate, and an ACK filter (cake)","ecn":"net.ipv4.tcp_ecn=3 on both hosts: Accurate ECN for CUBIC and BBR, too","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
-WORDS='{"link":{"asymmetric":"few ACKs","jitter":"jitter","loss":"random loss","lte":"LTE","reorder":"reordering","slots":"bursts of ACKs","steady":"steady","two-way":"upload","wifi":"Wi-Fi"},"share":"ACKs 1/{}","percent":"{} %","every":"new rate each {} ms"}'
+# the curve of use against delay: L4S marked above a longer time
+for _step in 3 6 10 15; do
+	VARIANTS+=("link=wifi rate=20mbit to=100mbit every="{4,20}" step=${_step}ms" "link=lte rate=5mbit to=25mbit every=100 step=${_step}ms")
+done
+PARAMS='{"wifi, lte":"each every ms the rate is drawn again between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have 1/share of the rate, and an ACK filter (cake)","ecn":"net.ipv4.tcp_ecn=3 on both hosts: Accurate ECN for CUBIC and BBR, too","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","step":"ECT(1) is marked above it, lowq-tc'"'"'s --step; where it is not given, 1 ms or two packets'"'"' time (CUBIC and BBR are in the other queue)","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
+WORDS='{"link":{"asymmetric":"few ACKs","jitter":"jitter","loss":"random loss","lte":"LTE","reorder":"reordering","slots":"bursts of ACKs","steady":"steady","two-way":"upload","wifi":"Wi-Fi"},"share":"ACKs 1/{}","percent":"{} %","step":"step {}","every":"new rate each {} ms"}'
 COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","drops","retrans"]'
 REFERENCE=cubic_l4s
 GOALS='[
@@ -68,6 +72,7 @@ run_scenario()
 	BUFFER=33554432
 	rtt=${rtt:-20ms}
 	dumbbell 1 "$rtt"
+	QUEUE+=${step:+ --step $step}
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
 	serve h1 --cc cubic

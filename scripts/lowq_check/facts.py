@@ -53,6 +53,7 @@ class Device(NamedTuple):
     queue_limits: bool  # does it have byte queue limits?
     lower: tuple[str, ...] = ()  # the devices in whose queues its packets wait; none if in its own
     stacked: bool = False  # its packets wait in another device's queue, which may be unknown
+    radio: bool = False  # Wi-Fi, or a modem for mobile networks: its rate varies
 
 
 class Facts(NamedTuple):
@@ -200,7 +201,12 @@ def read_device(space: Namespace, link: Link, qdiscs: list[Json]) -> Device:
     mine = tuple(one for one in qdiscs if one.get("dev") == link.name)
     return Device(link.name, link.kind or "hardware", link.up, link.mtu, hardware.speed, mine, offloads(link.name),
                   ring[8] if ring else 0, hardware.queue_limits != "none", lower_of(space, link),
-                  link.kind in (*UPPER, *TUNNELS) or bool(link.lower))
+                  link.kind in (*UPPER, *TUNNELS) or bool(link.lower), is_radio(link.name))
+
+
+def is_radio(name: str) -> bool:
+    event = system.read_file(f"/sys/class/net/{name}/uevent") or ""
+    return not {"DEVTYPE=wlan", "DEVTYPE=wwan"}.isdisjoint(event.split())
 
 
 def read_devices(space: Namespace) -> tuple[Device, ...]:

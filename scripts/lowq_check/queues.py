@@ -44,6 +44,12 @@ def filters_acks(qdisc: Json) -> bool:
     return qdisc.get("kind") == "cake" and options_of(qdisc).get("ack-filter") in (True, "enabled", "aggressive")
 
 
+def l4s_step_us(qdisc: Json) -> int:
+    """Above how long a wait dualpi2 marks ECT(1); 0: it is another queue, or tc does not say"""
+    step = options_of(qdisc).get("step_thresh")
+    return step if qdisc.get("kind") == "dualpi2" and isinstance(step, int) else 0
+
+
 def limits_rate(qdisc: Json) -> bool:
     kind, options = qdisc.get("kind", ""), options_of(qdisc)
     if kind in ("htb", "hfsc", "tbf"):

@@ -11,6 +11,7 @@ from .finding import LET_OUT, NOTE, WRONG, Finding, fine, note, wrong
 from .tcpinfo import NO_ECN, Connection, base_control, ecn_mode
 
 INSTALL = "install lowq's modules for this kernel: sudo make install, or the package lowq-dkms"
+SHORT_STEP_US = 6000  # for links whose rate varies
 LOWQ = ("dctcp_ref", "ldcp", "prague", "hpccpp", "roce")
 
 
@@ -233,6 +234,9 @@ def device_rows(facts: Facts, device: Device, asked: bool, controls: list[str]) 
     if "prague" in controls and any(queues.filters_acks(one) for one in device.qdiscs):
         rows.append(note(check, "ack-filter", "its ACK filter drops no ACK with Accurate ECN: prague's own ACKs can fill a"
                          " narrow uplink", f"sudo tc qdisc change dev {device.name} root cake no-ack-filter"))
+    if device.radio and "prague" in controls and any(0 < queues.l4s_step_us(one) < SHORT_STEP_US for one in device.qdiscs):
+        rows.append(note(check, "short-step", "its rate varies, and L4S packets are marked so early that a third of the link"
+                         " may stay unused", f"sudo lowq-tc prague {device.name} --varying"))
     if asked and device.ring > 512 and not device.queue_limits:
         rows.append(note(check, "deep-ring", f"{device.ring} packets wait in its ring, below the queue that marks",
                          f"sudo ethtool -G {device.name} tx 128, or lowq-tc --shape"))

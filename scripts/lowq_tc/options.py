@@ -43,7 +43,7 @@ OPTIONS: dict[str, Option] = {
     "share": Option(units.parse_percent), "sched": Option(units.parse_word, ("ets", "prio")),
     "rest-limit": SIZE, "switch-id": Option(units.parse_number),
     "relative": FLAG, "sojourn": FLAG,
-    "step": TIME, "step-min": COUNT, "target": TIME, "coupling": COUNT,
+    "step": TIME, "varying": FLAG, "step-min": COUNT, "target": TIME, "coupling": COUNT,
     # of host
     "route": Option(lambda name, text: text), "default": FLAG, "allow": FLAG,
     "initcwnd": COUNT, "initrwnd": COUNT, "quickack": FLAG, "flows": COUNT,

@@ -235,6 +235,24 @@ ack_filter()
 }
 declare_test ack_filter "" "an ACK filter on a device, with prague"
 
+varying_link()
+{
+	one_host
+	queue h1 eth0 dualpi2
+	check --control prague
+	[[ "${FOUND[*]}" != *"[short-step]"* ]] || fail "a link of another kind"
+	# what the kernel says of a Wi-Fi device; of a veth it says nothing
+	printf 'DEVTYPE=wlan\nINTERFACE=eth0\n' >"$TMP/uevent"
+	# shellcheck disable=SC2016 # sh expands them
+	AS=(sh -c 'mount --bind "$0" /sys/class/net/eth0/uevent && exec "$@"' "$TMP/uevent")
+	check --control prague
+	[[ "${FOUND[*]}" == *"[short-step]"*"--varying"* ]] || fail "no note on the step"
+	queue h1 eth0 dualpi2 step_thresh 10ms
+	check --control prague
+	[[ "${FOUND[*]}" != *"[short-step]"* ]] || fail "a note, with a step of 10 ms"
+}
+declare_test varying_link "" "dualpi2 with the kernel's step on a Wi-Fi device, with prague"
+
 mq_leaves()
 {
 	local i

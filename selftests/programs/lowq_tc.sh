@@ -1083,6 +1083,16 @@ t_prague_step() {
 	[[ $out == *" ce_threshold 2000us"* ]] || fail "as given: $out"
 }
 
+declare_test t_prague_varying "" 'prague --varying: a step of 10 ms, at least two packets; not with --step; offered as a completion'
+t_prague_varying() {
+	must prague lq0 --aqm fq_codel --rate 20mbit --varying --dry-run
+	[[ $out == *" ce_threshold 10000us"* ]] || fail "at 20 Mb/s: $out"
+	must prague lq0 --aqm fq_codel --rate 1mbit --varying --dry-run
+	[[ $out == *" ce_threshold 24224us"* ]] || fail "at 1 Mb/s: $out"
+	refused '--varying sets the step' prague lq0 --rate 20mbit --varying --step 2ms --dry-run
+	[[ $("$LOWQ_TC" --complete prague lq0 --va) == *--varying* ]] || fail 'no completion'
+}
+
 declare_test t_prague_target "" 'prague: a target of at least two packets, at slow rates'
 t_prague_target() {
 	[[ ! -e $BIN/q_dualpi2.so ]] || export TC_LIB_DIR=$BIN

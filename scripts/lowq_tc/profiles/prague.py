@@ -11,6 +11,7 @@ from ..options import Options
 from .base import Context, Profile, Queue
 
 STEP_US, TARGET_US = 1000, 15000  # the kernel's
+VARYING_STEP_US = 10000  # bench/results/prague-field-links: use against delay
 AQM = ("dualpi2", "fq_codel")
 
 
@@ -38,13 +39,16 @@ def two_packets_us(context: Context) -> int:
 
 
 def step_us(context: Context) -> int:
-    """--step, or 1 ms, but at least the time of two packets: at low rates a threshold of 1 ms
-    marks every packet of L4S that waits while the other queue's packet is sent."""
+    """--step, or 1 ms (--varying: 10 ms), but at least the time of two packets: at low rates a threshold
+    of 1 ms marks every packet of L4S that waits while the other queue's packet is sent."""
     if context.options.has("step"):
+        if context.options.has("varying"):
+            raise Refused("--varying sets the step: it does not go with --step")
         return whole_us(context.options, "step")
+    least = VARYING_STEP_US if context.options.has("varying") else STEP_US
     step = two_packets_us(context)
-    if step <= STEP_US:
-        return STEP_US
+    if step <= least:
+        return least
     context.report.explain(f"ECT(1) should be marked above {time_text(step * 1000)}, the time of two packets")
     return step
 
@@ -83,10 +87,10 @@ def dualpi2(context: Context) -> list[object]:
         report.explain(f"dualpi2{text}; what is not given is the kernel's")
         return words
     # A tc that does not know dualpi2 can still add it, with the kernel's options.
-    for name in ("limit", "step", "step-min", "target", "coupling"):
+    for name in ("limit", "step", "varying", "step-min", "target", "coupling"):
         if options.has(name):
             report.not_honoured(
-                f"--{name} {options.given[name]}: this tc ({context.tc.version}) does not know"
+                f"--{name} {options.given[name]}".rstrip() + f": this tc ({context.tc.version}) does not know"
                 " dualpi2's options; it has the kernel's"
             )
     report.explain(
@@ -125,5 +129,5 @@ def probes(options: Options) -> list[tuple[str, str]]:
 
 PROFILE = Profile(
     "prague", "L4S: ECT(1) marked at 1 ms or less, the rest apart (RFC 9332)",
-    ("limit", "aqm", "step", "step-min", "target", "coupling"), compute, probes, AQM,
+    ("limit", "aqm", "step", "varying", "step-min", "target", "coupling"), compute, probes, AQM,
 )
