@@ -24,7 +24,7 @@ ANSWER="At 100 Mb/s Prague gets {range ratio prague rate=100mbit opts=} times CU
 CONCLUSION="2.7 / p and not 2 / p is the window at which a Prague flow settles that is cut once per round, with random marks of probability p.
 1 to 2 s is the length of the waves in which CUBIC's queue marks; an average with the gain of 1/16 follows them late (ewma_shift=3 is 1/8).
 3 times CUBIC's rate is what Prague gets at most at 1 Gb/s, where CUBIC is slow to return: when marks are absent for longer than usual, Prague grows faster than additively, so that freed capacity is used soon (prague-field-follow).
-10 Mb/s makes the threshold the time of two packets, so that min 1 makes no difference; at 2 ms the smallest window of two packets is more than half of the link, and fractional=1 allows less.
+10 Mb/s makes lowq-tc set min 1 itself, so that those lines are the same; at 2 ms the smallest window of two packets is more than half of the link, and fractional=1 allows less.
 The lines with rtt_mode=1 use the first of the draft's two examples."
 
 run_scenario()

@@ -1072,7 +1072,7 @@ t_package() {
 	rm -rf "${TMP:?}/etc"
 }
 
-declare_test t_prague_step "" 'prague: a step of at least two packets, at slow rates'
+declare_test t_prague_step "" 'prague: a longer step at slow rates: two packets, with dualpi2 1.5 and not the first to wait'
 t_prague_step() {
 	# 2 * 1514 bytes at 4 Mb/s: 6056 us
 	must prague lq0 --aqm fq_codel --rate 4mbit --dry-run
@@ -1081,6 +1081,19 @@ t_prague_step() {
 	[[ $out == *" ce_threshold 1000us"* ]] || fail "at 100 Mb/s: $out"
 	must prague lq0 --aqm fq_codel --rate 4mbit --step 2ms --dry-run
 	[[ $out == *" ce_threshold 2000us"* ]] || fail "as given: $out"
+	[[ ! -e $BIN/q_dualpi2.so ]] || export TC_LIB_DIR=$BIN
+	tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh || skip 'this tc does not know dualpi2'
+	# 1.5 * 1514 bytes: 4542 us at 4 Mb/s, less than 1 ms from 18.2 Mb/s on; two: from 24.2 on
+	must prague lq0 --rate 4mbit --dry-run
+	[[ $out == *" step_thresh 4542us min_qlen_step 1"* ]] || fail "dualpi2 at 4 Mb/s: $out"
+	must prague lq0 --rate 20mbit --dry-run
+	[[ $out != *step_thresh* && $out == *" min_qlen_step 1"* ]] || fail "dualpi2 at 20 Mb/s: $out"
+	must prague lq0 --rate 25mbit --dry-run
+	[[ $out != *step_thresh* && $out != *min_qlen_step* ]] || fail "dualpi2 at 25 Mb/s: $out"
+	must prague lq0 --rate 4mbit --step 2ms --dry-run
+	[[ $out == *" step_thresh 2000us"* && $out != *min_qlen_step* ]] || fail "dualpi2, as given: $out"
+	must prague lq0 --rate 4mbit --step-min 3 --dry-run
+	[[ $out == *" step_thresh 4542us min_qlen_step 3"* ]] || fail "dualpi2, the number as given: $out"
 }
 
 declare_test t_prague_varying "" 'prague --varying: a step of 10 ms, at least two packets; not with --step; offered as a completion'

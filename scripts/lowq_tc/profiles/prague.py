@@ -31,25 +31,34 @@ def whole_us(options: Options, name: str) -> int:
     return ns // 1000
 
 
-def two_packets_us(context: Context) -> int:
-    """Their time at the rate, 0 if the rate is not known"""
+def packets_us(context: Context, packets: float) -> int:
+    """Their time at the rate, rounded up; 0 if the rate is not known"""
     if not context.line.rate:
         return 0
-    return -(-2 * context.line.frame * 8 * 1_000_000 // context.line.rate)
+    return -int(-packets * context.line.frame * 8 * 1_000_000 // context.line.rate)
 
 
-def step_us(context: Context) -> int:
-    """--step, or 1 ms (--varying: 10 ms), but at least the time of two packets: at low rates a threshold
-    of 1 ms marks every packet of L4S that waits while the other queue's packet is sent."""
+def least_step_us(context: Context) -> int:
+    return VARYING_STEP_US if context.options.has("varying") else STEP_US
+
+
+def is_slow(context: Context) -> bool:
+    """At low rates the least step would mark every packet of L4S that waits while the other queue's
+    packet is sent."""
+    return not context.options.has("step") and packets_us(context, 2) > least_step_us(context)
+
+
+def step_us(context: Context, slow_packets: float) -> int:
+    """--step, or 1 ms (--varying: 10 ms), but at low rates at least the time of slow_packets"""
     if context.options.has("step"):
         if context.options.has("varying"):
             raise Refused("--varying sets the step: it does not go with --step")
         return whole_us(context.options, "step")
-    least = VARYING_STEP_US if context.options.has("varying") else STEP_US
-    step = two_packets_us(context)
-    if step <= least:
-        return least
-    context.report.explain(f"ECT(1) should be marked above {time_text(step * 1000)}, the time of two packets")
+    if not is_slow(context):
+        return least_step_us(context)
+    step = max(packets_us(context, slow_packets), least_step_us(context))
+    context.report.explain(f"ECT(1) should be marked above {time_text(step * 1000)}: {slow_packets:g} packets take"
+                           f" {time_text(packets_us(context, slow_packets) * 1000)}")
     return step
 
 
@@ -58,7 +67,7 @@ def target_us(context: Context) -> int:
     exceeds marks and drops more and more, until nothing of L4S arrives."""
     if context.options.has("target"):
         return whole_us(context.options, "target")
-    return max(two_packets_us(context), TARGET_US)
+    return max(packets_us(context, 2), TARGET_US)
 
 
 def packets(context: Context, name: str) -> int:
@@ -70,11 +79,12 @@ def dualpi2(context: Context) -> list[object]:
     words: list[object] = []
     if options.has("limit"):
         words += ["limit", packets(context, "limit")]
-    step = step_us(context)
+    # bench/results/prague-slow: shorter queues than with two packets' time, and the same shares
+    step = step_us(context, 1.5)
     if options.has("step") or step != STEP_US:
         words += ["step_thresh", f"{step}us"]
-    if options.has("step-min"):
-        words += ["min_qlen_step", options.values["step-min"]]
+    if options.has("step-min") or is_slow(context):
+        words += ["min_qlen_step", options.get("step-min", 1)]
     target = target_us(context)
     if options.has("target") or target != TARGET_US:
         words += ["target", f"{target}us"]
@@ -106,7 +116,7 @@ def fq_codel(context: Context) -> list[object]:
         if options.has(name):
             raise Refused(f"--{name} goes with --aqm dualpi2")
     context.tc.require("fq_codel", "ce_threshold_selector")
-    step = step_us(context)
+    step = step_us(context, 2)
     limit = packets(context, "limit") if options.has("limit") else 10240
     words: list[object] = ["limit", limit, "ecn", "ce_threshold", f"{step}us", "ce_threshold_selector", "0x01/0x03"]
     if options.has("target"):
