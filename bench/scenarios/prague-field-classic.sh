@@ -16,8 +16,12 @@ for _cell in "rate=10mbit rtt=30ms" "rate=40mbit rtt=20ms" "rate=100mbit rtt=50m
 			"aqm=$_aqm $_cell first=prague opts=classic_fallback:0" "aqm=$_aqm $_cell first=cubic")
 	done
 done
-PARAMS='{"pie":"with ecn and its defaults","red":"ecn, min 10 ms, max 30 ms of the rate, probability 0.1","tunnel":"fq_codel, in one flow of which both are: CoDel","detect_s":"from the start until Prague took the queue for a Classic one, by its tracepoint","counted":"from 10 s to 70 s"}'
-WORDS='{"aqm":{"pie":"PIE","red":"RED","tunnel":"tunnel"},"first":"{} beside CUBIC"}'
+# r uploads, and fills the way back
+for _aqm in pie tunnel; do
+	VARIANTS+=("aqm=$_aqm rate=40mbit rtt=20ms first=prague back=upload opts=classic_fallback:1")
+done
+PARAMS='{"back":"ACKs have 1/10 of the rate, in a drop-tail queue of 100 ms in which r uploads with CUBIC","pie":"with ecn and its defaults","red":"ecn, min 10 ms, max 30 ms of the rate, probability 0.1","tunnel":"fq_codel, in one flow of which both are: CoDel","detect_s":"from the start until Prague took the queue for a Classic one, by its tracepoint","counted":"from 10 s to 70 s"}'
+WORDS='{"aqm":{"pie":"PIE","red":"RED","tunnel":"tunnel"},"first":"{} beside CUBIC","back":"{}"}'
 COLUMNS_SHOWN='["ratio","detect_s","classic_share","first_mbps","second_mbps","utilisation","delay_p99_us","drops"]'
 GOALS='[
 	{"metric":"ratio","row":"prague_classic","op":">=","value":0.5,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"Prague : CUBIC >= 0.5 with detection"},
@@ -25,6 +29,7 @@ GOALS='[
 	{"metric":"detect_s","row":"prague_classic","op":"<=","value":5,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"detected within 5 s"}]'
 ANSWER="With detection Prague gets {range ratio prague_classic first=prague opts=classic_fallback:1} times CUBIC's rate, without it {range ratio prague_classic first=prague opts=classic_fallback:0}, another CUBIC {range ratio prague_classic first=cubic}. Detection takes {range detect_s prague_classic opts=classic_fallback:1}."
 CONCLUSION="1/2 of the window is what each mark of a Classic queue, which marks few packets, means. Prague without detection takes a mark for the small reduction that it is with L4S, and gets nearly all of the link.
+An upload that fills the way back (back=upload) changes nothing: the queue on the way there counts.
 Detection is off by default all the same: see prague-field-jitter."
 
 # aqm_of NAME BPS: tc's words for it
@@ -40,7 +45,7 @@ aqm_of()
 
 run_scenario()
 {
-	local from=10 to=70 words
+	local from=10 to=70 words upload=
 
 	dumbbell 2 "$rtt"
 	shaper sw egress "$rate"
@@ -53,8 +58,17 @@ run_scenario()
 	# a new one, whose average knows nothing of that
 	in_ns sw tc qdisc replace dev egress parent 1:1 handle 3: "${words[@]}"
 	watch_queue "$rate" "${from}s" "${to}s" 10ms
+	if [ "${back:-}" ]; then
+		serve h1 --cc cubic
+		in_ns r tc qdisc replace dev eth0 root tbf rate "$((${rate%mbit} * 100))kbit" burst 3028 latency 100ms
+	fi
 	classic_watch
+	if [ "${back:-}" ]; then
+		in_ns r flowgen long --to 10.0.1.1 --cc cubic --duration "${to}s" >"$TMP/back" &
+		upload=$!
+	fi
 	two_flows "$first" cubic "$to"
+	[ -z "$upload" ] || all_done "$upload"
 	[ "$first" != prague ] || classic_watched "$to"
 	watched
 	metric first_mbps "$(of 1 ".payload_bytes * 8 / 1e6 / ($to - $from)")"

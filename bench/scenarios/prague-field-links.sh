@@ -17,9 +17,13 @@ VARIANTS=("link=steady rate="{500kbit,1mbit,4mbit,10mbit,50mbit} "link=steady ra
 for _step in 3 6 10 15; do
 	VARIANTS+=("link=wifi rate=20mbit to=100mbit every="{4,20}" step=${_step}ms" "link=lte rate=5mbit to=25mbit every=100 step=${_step}ms")
 done
-PARAMS='{"wifi, lte":"each every ms the rate is drawn again between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have 1/share of the rate, and an ACK filter (cake)","ecn":"net.ipv4.tcp_ecn=3 on both hosts: Accurate ECN for CUBIC and BBR, too","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","step":"ECT(1) is marked above it, lowq-tc'"'"'s --step; where it is not given, 1 ms or two packets'"'"' time (CUBIC and BBR are in the other queue)","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
+# with detection of Classic queues
+for _step in "" " step=10ms"; do
+	VARIANTS+=("link=wifi rate=20mbit to=100mbit every=20$_step opts=classic_fallback:1")
+done
+PARAMS='{"wifi, lte":"each every ms the rate is drawn again between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have 1/share of the rate, and an ACK filter (cake)","ecn":"net.ipv4.tcp_ecn=3 on both hosts: Accurate ECN for CUBIC and BBR, too","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","step":"ECT(1) is marked above it, lowq-tc'"'"'s --step; where it is not given, 1 ms, or the time of 1.5 packets (CUBIC and BBR are in the other queue)","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
 WORDS='{"link":{"asymmetric":"few ACKs","jitter":"jitter","loss":"random loss","lte":"LTE","reorder":"reordering","slots":"bursts of ACKs","steady":"steady","two-way":"upload","wifi":"Wi-Fi"},"share":"ACKs 1/{}","percent":"{} %","step":"step {}","every":"new rate each {} ms"}'
-COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","drops","retrans"]'
+COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","drops","retrans","classic_share"]'
 REFERENCE=cubic_l4s
 GOALS='[
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":49448,"variant":{"link":"steady","rate":"500kbit"},"text":"p99 delay at most the time of two packets and 1 ms, 500 kb/s"},
@@ -31,7 +35,7 @@ CONCLUSION="4 to 100 ms are between two rates that are drawn, and each drop make
 Random losses leave CUBIC and Prague alike, with no queue and a part of the link, by chance more or less of it; BBR does not respond to them.
 Jitter, reordering, bursts of ACKs and an upload that shares a way back of a tenth cost Prague little.
 1/100 of the rate for ACKs leaves connections with Accurate ECN less than half of the link, whichever control sends (ecn 3): cake's filter drops no ACK with a flag or an option that it does not know, such as Accurate ECN's.
-A third and a fourth packet wait at 10 Mb/s and below, more than the goal: the step is the time of two packets, the window grows by whole packets, and its mark is heard a round later. That is nearly as much as with CUBIC up to 1 Mb/s, a quarter of it at 4 and a sixth at 10."
+A third and a fourth packet wait at 10 Mb/s and below, more than the goal: the step is the time of 1.5 packets, the window grows by whole packets, and its mark is heard a round later. That is nearly as much as with CUBIC up to 1 Mb/s, a quarter of it at 4 and a sixth at 10."
 
 # draw SECONDS: changes the rate for so long, and leaves the bits that it could carry from 5 s on in
 # $TMP/bits
@@ -80,6 +84,7 @@ run_scenario()
 	[ -z "${ecn:-}" ] || every sysctl -qw "net.ipv4.tcp_ecn=$ecn"
 	make_link
 	watch_queue "$rate" "${from}s" "${to_s}s" 10ms
+	[ -z "${opts:-}" ] || classic_watch
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "${to_s}s" >"$TMP/long1" &
 	pids+=($!)
 	if [ "$link" = two-way ]; then
@@ -88,6 +93,7 @@ run_scenario()
 	fi
 	[ -z "${every:-}" ] || draw "$to_s"
 	all_done "${pids[@]}"
+	[ -z "${opts:-}" ] || classic_watched "$to_s"
 	cp "$TMP/long1" "$OUT/flows.jsonl"
 	watched
 	[ -z "${every:-}" ] || capacity "$(cat "$TMP/bits")"
