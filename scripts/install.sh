@@ -12,7 +12,7 @@ usage()
 
 	modules    installs the built modules for the kernel of the headers in \$KDIR, below DESTDIR
 	install    installs lowq-tc with its systemd units, lowq-check, lowq-lab, flowgen, qdelay,
-	           rocegen if it was built, man pages and bash completion below
+	           rocegen and labnet if they were built, man pages and bash completion below
 	           DESTDIR/PREFIX, tc's plugin where tc looks for it, and runs depmod
 	uninstall  removes the files that install has written, and the modules of all kernels
 	DESTDIR may be empty. Running either twice does no harm.
@@ -149,6 +149,8 @@ put_files()
 	put 755 tools/bin/qdelay "$PREFIX/bin/qdelay"
 	# built only where libibverbs-dev is
 	[ ! -x tools/bin/rocegen ] || put 755 tools/bin/rocegen "$PREFIX/bin/rocegen"
+	# built only where libmnl-dev and libjansson-dev are
+	[ ! -x tools/bin/labnet ] || put 755 tools/bin/labnet "$PREFIX/bin/labnet"
 	# tc looks for plugins in its built-in directory, or in TC_LIB_DIR
 	put 755 tools/bin/q_int.so "$(tc_plugins)/q_int.so"
 	# Not in tc's directory: tc would prefer the plugin to its own dualpi2. lowq-tc asks for it.
@@ -168,6 +170,7 @@ put_files()
 		name=${file##*/}
 		case $name in
 		lowq-report.1|lowq-bench.1) continue ;;
+		labnet.1) [ -x tools/bin/labnet ] || continue ;;
 		rocegen.1) [ -x tools/bin/rocegen ] || continue ;;
 		esac
 		put 644 "$file" "$PREFIX/share/man/man${name##*.}/$name"

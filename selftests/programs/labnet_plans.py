@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Plans with a fault each, for labnet.sh
+
+    labnet_plans.py SCHEMA
+
+Each must be refused with status 2 and one line that names the place and the reason. The schema
+refuses the plan, too, where it can say the rule; it accepts what labnet accepts.
+"""
+import copy
+import json
+import subprocess
+import sys
+from typing import Any, Callable
+
+import jsonschema
+
+Plan = dict[str, Any]
+
+GOOD: Plan = {
+    "prefix": "t-",
+    "machine_sysctl": {"net.core.somaxconn": 4096},
+    "sysctl": {"net.ipv4.tcp_rmem": "4096 131072 6291456"},
+    "nodes": [
+        {"name": "h1", "sysctl": {"net.ipv4.tcp_ecn": 1},
+         "routes": [{"to": "default", "via": "10.0.1.254"}, {"to": "default", "via": ["fd00:1::254"]}]},
+        {"name": "sw"},
+        {"name": "h2", "routes": [{"to": "10.0.1.0/24", "via": "10.0.2.254"}]},
+        {"name": "old", "exists": True, "routes": [{"to": "default", "via": "192.0.2.9"}]},
+    ],
+    "links": [
+        {"ends": [{"node": "h1", "dev": "eth0", "mac": "02:00:00:00:01:01",
+                   "addresses": ["10.0.1.1/24", "fd00:1::1/64"]},
+                  {"node": "sw", "dev": "p1", "addresses": ["10.0.1.254/24", "fd00:1::254/64"],
+                   "rate": "2.5Gbit", "queue": "pfifo limit 100"}],
+         "rate": "10gbit", "delay": "1.5us", "neighbours": True},
+        {"ends": [{"node": "h2", "dev": "eth0", "addresses": ["10.0.2.1/24"], "delay": "0"},
+                  {"node": "sw", "dev": "p2", "addresses": ["10.0.2.254/24"]}],
+         "mtu": 9000, "txqueuelen": 1, "offloads": True},
+        {"ends": [{"node": "sw", "dev": "a"}, {"node": "sw", "dev": "b"}], "rate": "1tbit"},
+    ],
+}
+
+# (place and reason, what is wrong with the plan, whether the schema says it, too)
+BAD: list[tuple[str, Callable[[Plan], Any], bool]] = [
+    ("typo: unknown field; there are prefix,", lambda p: p.update(typo=1), True),
+    ("nodes[1].typo: unknown field; there are name,", lambda p: p["nodes"][1].update(typo=1), True),
+    ("nodes[0].routes[0].metric: unknown field", lambda p: p["nodes"][0]["routes"][0].update(metric=1), True),
+    ("links[0].colour: unknown field", lambda p: p["links"][0].update(colour="red"), True),
+    ("links[0].ends[1].speed: unknown field", lambda p: end(p).update(speed="1gbit"), True),
+    ("'nodes' is missing", lambda p: p.pop("nodes"), True),
+    ("nodes: not an array", lambda p: p.update(nodes={}), True),
+    ("nodes: 0 of them, not 1 or more", lambda p: p.update(nodes=[], links=[]), True),
+    ("nodes[1]: not an object", lambda p: p["nodes"].__setitem__(1, "sw"), True),
+    ("nodes[1]: 'name' is missing", lambda p: p["nodes"][1].pop("name"), True),
+    ("nodes[1].name: not a string", lambda p: p["nodes"][1].update(name=7), True),
+    ("nodes[1].name: '' has not 1 to 64", lambda p: p["nodes"][1].update(name=""), True),
+    ("nodes[1].name: 'a/b' has other characters", lambda p: p["nodes"][1].update(name="a/b"), True),
+    ("nodes[1].name: '..' has other characters", lambda p: p["nodes"][1].update(name=".."), True),
+    ("prefix: 'a b' has other characters", lambda p: p.update(prefix="a b"), True),
+    ("nodes[2]: 'h1' is another node's name", lambda p: p["nodes"][2].update(name="h1"), False),
+    ("nodes[1].exists: neither true nor false", lambda p: p["nodes"][1].update(exists="no"), True),
+    ("nodes[3]: sysctl has no place in a node that exists",
+     lambda p: p["nodes"][3].update(sysctl={"net.ipv4.tcp_ecn": 1}), False),
+    ("sysctl.kernel.panic: not a name below net.", lambda p: p.update(sysctl={"kernel.panic": 1}), True),
+    ("sysctl.net...x: not a name below net.", lambda p: p.update(sysctl={"net...x": 1}), True),
+    ("sysctl.net.ipv4.tcp_ecn: not a string", lambda p: p.update(sysctl={"net.ipv4.tcp_ecn": 1.5}), True),
+    ("sysctl: not an object", lambda p: p.update(sysctl=[]), True),
+    ("nodes[0].routes[0].via: '10.0.1' is not an IP address", lambda p: route(p).update(via="10.0.1"), False),
+    ("nodes[0].routes[0]: no link of 'h1' leads to 10.0.1.9", lambda p: route(p).update(via="10.0.1.9"), False),
+    ("nodes[0].routes[0]: no link of 'h1' leads to 10.0.2.1", lambda p: route(p).update(via="10.0.2.1"), False),
+    ("nodes[0].routes[0].via[1]: '10.0.1.254' and 'fd00::1' are not of one family",
+     lambda p: route(p).update(via=["10.0.1.254", "fd00::1"]), False),
+    ("nodes[0].routes[0]: 'fd00::/64' and '10.0.1.254' are not of one family",
+     lambda p: route(p).update(to="fd00::/64"), False),
+    ("nodes[0].routes[0].via: 0 of them, not 1 or more", lambda p: route(p).update(via=[]), True),
+    ("nodes[0].routes[0].to: '10.0.0.0' has no prefix length", lambda p: route(p).update(to="10.0.0.0"), True),
+    ("nodes[0].routes[0].to: '10.0.0.1/24' has bits beyond", lambda p: route(p).update(to="10.0.0.1/24"), False),
+    ("nodes[0].routes[0].to: '224.0.0.0/4' is a multicast", lambda p: route(p).update(to="224.0.0.0/4"), False),
+    ("links[0].ends: 1 of them, not 2", lambda p: p["links"][0]["ends"].pop(), True),
+    ("links[0]: 'ends' is missing", lambda p: p["links"][0].pop("ends"), True),
+    ("links[0].ends[1].node: no node 'nobody'", lambda p: end(p).update(node="nobody"), False),
+    ("links[0].ends[1]: 'dev' is missing", lambda p: end(p).pop("dev"), True),
+    ("links[0].ends[1].dev: 'lo' is taken", lambda p: end(p).update(dev="lo"), True),
+    ("links[0].ends[1].dev: 'sixteen.letters.' has not 1 to 15", lambda p: end(p).update(dev="sixteen.letters."), True),
+    ("links[1].ends[1]: 'sw' has a device 'p1' already: links[0]",
+     lambda p: p["links"][1]["ends"][1].update(dev="p1"), False),
+    ("links[0].ends[1].mac: '02:00' is not a MAC", lambda p: end(p).update(mac="02:00"), True),
+    ("links[0].ends[1].mac: '01:00:00:00:00:01' is not the MAC address of one",
+     lambda p: end(p).update(mac="01:00:00:00:00:01"), False),
+    ("links[0]: both ends have the same MAC", lambda p: end(p).update(mac="02:00:00:00:01:01"), False),
+    ("links[0].ends[1].addresses[0]: '10.0.1.254' has no prefix", lambda p: end(p).update(addresses=["10.0.1.254"]), True),
+    ("links[0].ends[1].addresses[0]: '10.0.1.254/33' has no prefix", lambda p: end(p).update(addresses=["10.0.1.254/33"]), False),
+    ("links[0].ends[1].addresses[0]: '10.0.1/24' is not an IP", lambda p: end(p).update(addresses=["10.0.1/24"]), False),
+    ("links[0].ends[1].addresses[0]: '224.0.0.1/24' is a multicast", lambda p: end(p).update(addresses=["224.0.0.1/24"]), False),
+    ("links[1].ends[1].addresses[0]: '10.0.1.1' is used twice: links[0]",
+     lambda p: p["links"][1]["ends"][1].update(addresses=["10.0.1.1/24"]), False),
+    ("links[1].ends[1].addresses[0]: 'fd00:1::1' is used twice: links[0]",
+     lambda p: p["links"][1]["ends"][1].update(addresses=["FD00:1:0::1/64"]), False),
+    ("links[0].rate: not a string", lambda p: p["links"][0].update(rate=10), True),
+    ("links[0].rate: '0' has no unit", lambda p: p["links"][0].update(rate="0"), True),
+    ("links[0].rate: '0gbit' is out of range", lambda p: p["links"][0].update(rate="0gbit"), False),
+    ("links[0].rate: '999bit' is out of range (1kbit to 1tbit)", lambda p: p["links"][0].update(rate="999bit"), False),
+    ("links[0].rate: '10tbit' is out of range (1kbit to 1tbit)", lambda p: p["links"][0].update(rate="10tbit"), False),
+    ("links[0].ends[1].rate: '-1gbit' is not a rate", lambda p: end(p).update(rate="-1gbit"), True),
+    ("links[0].ends[1].rate: '1 Gb/s' has an unknown unit", lambda p: end(p).update(rate="1 Gb/s"), True),
+    ("links[0].ends[1].delay: '10' has no unit", lambda p: end(p).update(delay="10"), True),
+    ("links[0].ends[1].delay: '101s' is out of range", lambda p: end(p).update(delay="101s"), False),
+    ("links[0].ends[1].queue: not 1 to 1000 characters", lambda p: end(p).update(queue="pfifo\nqdisc del dev lo root"), True),
+    ("links[1].ends[1]: a queue needs a rate", lambda p: p["links"][1]["ends"][1].update(queue="pfifo"), False),
+    ("links[0].mtu: not a whole number from 1280 to 65535", lambda p: p["links"][0].update(mtu=1000), True),
+    ("links[0].mtu: not a whole number", lambda p: p["links"][0].update(mtu="9000"), True),
+    ("links[0].txqueuelen: not a whole number", lambda p: p["links"][0].update(txqueuelen=0), True),
+    ("links[0].offloads: neither true nor false", lambda p: p["links"][0].update(offloads=1), True),
+]
+
+# texts that are no plan at all
+NOT_JSON = [
+    ("standard input:1:0: not JSON: ", ""),
+    ("standard input:2:0: not JSON: ", "{\n"),
+    ("not JSON: duplicate object key", '{"nodes": [], "nodes": []}'),
+    ("standard input: not an object", "[]"),
+    ("not JSON: ", '{"nodes": [{"name": "\x00"}]}'),
+]
+
+
+def end(plan: Plan) -> Plan:
+    """The end that most faults are put into"""
+    spoilt: Plan = plan["links"][0]["ends"][1]
+    return spoilt
+
+
+def route(plan: Plan) -> Plan:
+    first: Plan = plan["nodes"][0]["routes"][0]
+    return first
+
+
+def check(text: str) -> tuple[int, str]:
+    run = subprocess.run(["labnet", "--check", "-"], input=text, capture_output=True, text=True, check=False)
+    return run.returncode, run.stdout + run.stderr
+
+
+def main() -> int:
+    with open(sys.argv[1], encoding="utf-8") as file:
+        schema = jsonschema.Draft202012Validator(json.load(file))
+    faults = 0
+
+    def fault(text: str) -> None:
+        nonlocal faults
+        faults += 1
+        print(text)
+
+    status, said = check(json.dumps(GOOD))
+    if status != 0 or said.count("\n") != 1:
+        fault(f"a good plan: {status}: {said}")
+    for error in schema.iter_errors(GOOD):
+        fault(f"a good plan by the schema: {error.json_path}: {error.message}")
+    cases = [(why, text, False) for why, text in NOT_JSON]
+    for why, spoil, in_schema in BAD:
+        plan = copy.deepcopy(GOOD)
+        spoil(plan)
+        cases.append((why, json.dumps(plan), in_schema))
+        if schema.is_valid(plan) == in_schema:
+            fault(f"{why}: the schema {'accepts' if in_schema else 'refuses'} it")
+    for why, text, _ in cases:
+        status, said = check(text)
+        if status != 2 or why not in said or said.count("\n") != 1 or not said.startswith("labnet: standard input:"):
+            fault(f"{why}: {status}: {said!r}")
+    print(f"plans {len(cases)} faults {faults}")
+    return min(faults, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

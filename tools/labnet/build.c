@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The order is that of "ip" in scripts: all namespaces; all links; then one namespace after the
+ * other its devices, addresses, neighbours and routes; then the queues.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/pkt_sched.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../common/alloc.h"
+#include "build.h"
+#include "netlink.h"
+
+#define NODE_BYTES	(450 << 10)	/* measured in the lab, rounded up */
+#define LINK_BYTES	(100 << 10)	/* with a delay and a rate at both ends */
+
+#define HEADER		14	/* of Ethernet */
+#define MTU		1500
+
+/* What was made so far, to be removed after a failure */
+static const struct plan *made;
+static size_t made_nodes;
+static int home;		/* the namespace where the program was started */
+
+static void path_of(const struct plan *p, const struct node *node, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, NETNS_DIR "/%s%s", p->prefix, node->name);
+}
+
+static void remove_node(const struct node *node)
+{
+	char path[PATH_MAX];
+
+	path_of(made, node, path);
+	umount2(path, MNT_DETACH);
+	unlink(path);
+}
+
+/* Says what failed, and removes what was made: links end with their namespaces. */
+static void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vwarnx(fmt, ap);
+	va_end(ap);
+	while (made_nodes--)
+		if (!made->nodes[made_nodes].exists)
+			remove_node(&made->nodes[made_nodes]);
+	exit(1);
+}
+
+#define CHECK(done, fmt, ...) \
+	do { \
+		if (!(done)) \
+			give_up(fmt ": %s", ##__VA_ARGS__, strerror(errno)); \
+	} while (0)
+
+static void enter(int ns)
+{
+	CHECK(!setns(ns, CLONE_NEWNET), "cannot enter a namespace");
+}
+
+/* Each namespace holds a descriptor until its links are made. */
+static void allow_descriptors(size_t n)
+{
+	struct rlimit limit = { n + 100, n + 100 }, now;
+
+	if (!getrlimit(RLIMIT_NOFILE, &now) && now.rlim_cur >= limit.rlim_cur)
+		return;
+	if (now.rlim_max > limit.rlim_max)
+		limit.rlim_max = now.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		err(1, "%zu namespaces need as many open files", n);
+}
+
+u64 plan_memory(const struct plan *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_nodes; i++)
+		n += !p->nodes[i].exists;
+	return (u64)n * NODE_BYTES + (u64)p->n_links * LINK_BYTES;
+}
+
+static void check_memory(const struct plan *p)
+{
+	u64 need = plan_memory(p) >> 10, available = 0;
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu", &available) == 1)
+			break;
+	if (f)
+		fclose(f);
+	if (available && need > available)
+		errx(1, "%s: %zu nodes and %zu links need about %llu MiB of memory; %llu are available",
+		     p->file, p->n_nodes, p->n_links, need >> 10, available >> 10);
+}
+
+/* Mounts must be seen in other mount namespaces, as with "ip netns add". */
+static void share_directory(void)
+{
+	static bool shared;
+
+	if (shared)
+		return;
+	if (mkdir(NETNS_DIR, 0755) && errno != EEXIST)
+		err(1, NETNS_DIR);
+	while (mount("", NETNS_DIR, "none", MS_SHARED | MS_REC, NULL)) {
+		if (errno != EINVAL || shared)
+			err(1, NETNS_DIR);
+		if (mount(NETNS_DIR, NETNS_DIR, "none", MS_BIND | MS_REC, NULL))
+			err(1, NETNS_DIR);
+		shared = true;
+	}
+	shared = true;
+}
+
+static void write_sysctls(const struct sysctls *list, const char *where)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct sysctl *s = &list->at[i];
+		char path[PATH_MAX];
+		ssize_t n = -1;
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/sys/%s", s->name);
+		for (char *c = path; *c; c++)
+			if (*c == '.')
+				*c = '/';
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd >= 0)
+			n = write(fd, s->value, strlen(s->value));
+		CHECK(n >= 0, "%s: %s = %s", where, s->name, s->value);
+		close(fd);
+	}
+}
+
+/* Makes the namespace and opens it, or opens it */
+static int open_node(const struct plan *p, const struct node *node)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	path_of(p, node, path);
+	if (!node->exists) {
+		fd = open(path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+		CHECK(fd >= 0, "%s", path);
+		close(fd);
+		made_nodes = node - p->nodes + 1;
+		CHECK(!unshare(CLONE_NEWNET), "%s", path);
+		CHECK(!mount("/proc/self/ns/net", path, "none", MS_BIND, NULL), "%s", path);
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0, "%s", path);
+	return fd;
+}
+
+/* Before neighbours, which need the other end's MAC address */
+static void find_devs(const struct plan *p, const struct node *node)
+{
+	struct mnl_socket *nl = netlink_open();
+
+	for (size_t i = 0; i < node->n_ends; i++) {
+		struct end *e = node->end[i];
+
+		e->index = find_dev(nl, e->dev, e->mac);
+		CHECK(e->index, "%s", plan_place(p, e));
+	}
+	mnl_socket_close(nl);
+}
+
+static void configure_end(struct mnl_socket *nl, const struct plan *p, const struct end *e)
+{
+	CHECK(set_up(nl, e->dev), "%s", plan_place(p, e));
+	for (size_t i = 0; i < e->addresses.n; i++)
+		CHECK(add_address(nl, e->index, &e->addresses.at[i]), "%s.addresses[%zu]",
+		      plan_place(p, e), i);
+	for (size_t i = 0; e->link->neighbours && i < e->far->addresses.n; i++)
+		CHECK(add_neighbour(nl, e->index, &e->far->addresses.at[i], e->far->mac),
+		      "%s: neighbour", plan_place(p, e));
+}
+
+static void configure_node(const struct plan *p, const struct node *node)
+{
+	struct mnl_socket *nl = netlink_open();
+
+	if (!node->exists)
+		CHECK(set_up(nl, "lo"), "%s: lo", node->name);
+	for (size_t i = 0; i < node->n_ends; i++)
+		configure_end(nl, p, node->end[i]);
+	for (size_t i = 0; i < node->n_routes; i++)
+		CHECK(add_route(nl, &node->routes[i]), "%s: nodes[%td].routes[%zu]", p->file,
+		      node - p->nodes, i);
+	mnl_socket_close(nl);
+}
+
+/**
+ * struct words - queues in tc's words: one tc for all of a namespace
+ * @tc:		its input, NULL before there is one
+ * @said:	its messages
+ * @pid:	its process
+ */
+struct words {
+	FILE *tc;
+	FILE *said;
+	pid_t pid;
+};
+
+static void start_tc(struct words *w)
+{
+	int input[2], said = memfd_create("tc", MFD_CLOEXEC);
+
+	CHECK(said >= 0 && !pipe2(input, O_CLOEXEC), "pipe");
+	w->pid = fork();
+	CHECK(w->pid >= 0, "fork");
+	if (!w->pid) {
+		dup2(input[0], STDIN_FILENO);
+		dup2(said, STDERR_FILENO);
+		execlp("tc", "tc", "-batch", "-", NULL);
+		err(127, "tc");
+	}
+	close(input[0]);
+	w->tc = fdopen(input[1], "w");
+	w->said = fdopen(said, "r");
+	CHECK(w->tc && w->said, "memory");
+}
+
+static void queue_in_words(struct words *w, const struct end *e)
+{
+	if (!w->tc)
+		start_tc(w);
+	fprintf(w->tc, "qdisc add dev %s parent 1:1 handle 2: %s\n", e->dev, e->queue);
+}
+
+/* tc ends its messages with "Command failed -:LINE". */
+static void finish_tc(struct words *w, const struct plan *p, const struct node *node)
+{
+	char line[512], why[512] = "";
+	const struct end *e = NULL;
+	unsigned int failed = 0;
+	int status;
+
+	fclose(w->tc);
+	if (waitpid(w->pid, &status, 0) == w->pid && !status) {
+		fclose(w->said);
+		return;
+	}
+	rewind(w->said);
+	while (fgets(line, sizeof(line), w->said)) {
+		line[strcspn(line, "\n")] = 0;
+		if (sscanf(line, "Command failed -:%u", &failed) != 1 && !why[0])
+			strcpy(why, line);
+	}
+	for (size_t i = 0; i < node->n_ends && failed; i++) {
+		e = node->end[i];
+		failed -= !!e->queue;
+	}
+	if (!e)
+		give_up("%s: '%s': tc: %s", p->file, node->name, why);
+	give_up("%s.queue: tc: %s", plan_place(p, e), why);
+}
+
+static void queue_end(struct mnl_socket *nl, const struct plan *p, struct words *w,
+		      const struct end *e)
+{
+	u32 frame = (e->link->mtu ? e->link->mtu : MTU) + HEADER;
+	u32 parent = TC_H_ROOT;
+
+	if (e->delay) {
+		/* over a rate it has a handle, for htb as its child */
+		u32 handle = e->rate ? TC_H_MAKE(3 << 16, 0) : 0;
+
+		CHECK(add_delay(nl, e->index, parent, handle, e->delay), "%s.delay",
+		      plan_place(p, e));
+		parent = TC_H_MAKE(handle, 1);
+	}
+	if (e->rate)
+		CHECK(add_rate(nl, e->index, parent, frame, e->rate), "%s.rate", plan_place(p, e));
+	if (e->queue)
+		queue_in_words(w, e);
+}
+
+static void queue_node(const struct plan *p, const struct node *node)
+{
+	struct mnl_socket *nl = netlink_open();
+	struct words w = { 0 };
+
+	for (size_t i = 0; i < node->n_ends; i++)
+		queue_end(nl, p, &w, node->end[i]);
+	mnl_socket_close(nl);
+	if (w.tc)
+		finish_tc(&w, p, node);
+}
+
+void build(const struct plan *p)
+{
+	int *ns = xcalloc(p->n_nodes, sizeof(*ns));
+	struct mnl_socket *nl;
+	size_t i;
+
+	check_memory(p);
+	allow_descriptors(p->n_nodes);
+	made = p;
+	home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (home < 0)
+		err(1, "/proc/self/ns/net");
+	write_sysctls(&p->machine, "machine_sysctl");
+	share_directory();
+	for (i = 0; i < p->n_nodes; i++)
+		ns[i] = open_node(p, &p->nodes[i]);
+	/* before there are devices, which take over some of it */
+	for (i = 0; i < p->n_nodes; i++) {
+		if (p->nodes[i].exists)
+			continue;
+		enter(ns[i]);
+		write_sysctls(&p->sysctls, p->nodes[i].name);
+		write_sysctls(&p->nodes[i].sysctls, p->nodes[i].name);
+	}
+	enter(home);
+	nl = netlink_open();
+	for (i = 0; i < p->n_links; i++) {
+		const struct end *e = p->links[i].end;
+		const int both[] = { ns[e[0].node - p->nodes], ns[e[1].node - p->nodes] };
+
+		CHECK(add_link(nl, &p->links[i], both), "%s: links[%zu]", p->file, i);
+	}
+	mnl_socket_close(nl);
+	for (i = 0; i < p->n_nodes; i++) {
+		enter(ns[i]);
+		find_devs(p, &p->nodes[i]);
+	}
+	for (i = 0; i < p->n_nodes; i++) {
+		enter(ns[i]);
+		configure_node(p, &p->nodes[i]);
+	}
+	for (i = 0; i < p->n_nodes; i++) {
+		enter(ns[i]);
+		queue_node(p, &p->nodes[i]);
+		close(ns[i]);
+	}
+	enter(home);
+	free(ns);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef LABNET_BUILD_H
+#define LABNET_BUILD_H
+
+#include "plan.h"
+
+/* Bytes of kernel memory that a plan takes, about */
+u64 plan_memory(const struct plan *p);
+
+/*
+ * Makes everything in the plan, in this process. A failure removes what was made, and ends the
+ * program with one line and exit status 1.
+ */
+void build(const struct plan *p);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * labnet - builds a network of namespaces from a plan
+ *
+ * One process builds it all, whatever its size: a program that is started per object takes longer
+ * than all that it asks of the kernel.
+ *
+ *	plan.c		from JSON to struct plan, checked
+ *	build.c		from struct plan to namespaces, links, addresses, routes, queues
+ *	netlink.c	the requests for it
+ *	draw.c		from struct plan to a drawing
+ *	remove.c	removes namespaces, with their processes and connections
+ */
+#include <err.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../common/options.h"
+#include "build.h"
+#include "draw.h"
+#include "remove.h"
+
+static bool check, dot;
+static const char *prefix;
+
+static const struct option_row rows[] = {
+	{ "check", NULL, OPT_FLAG, TO(check),
+	  .help = "only check the plan, and say how large it is" },
+	{ "dot", NULL, OPT_FLAG, TO(dot),
+	  .help = "only print it as a graph for graphviz's dot" },
+	{ "remove", "PREFIX", OPT_TEXT, TO(prefix), 1, 255,
+	  .help = "remove the namespaces whose names begin with PREFIX,\n"
+		  "with their processes and TCP connections" },
+};
+
+static const struct option_table table = {
+	.program = "labnet",
+	.usage = "usage: labnet [--check | --dot] PLAN\n"
+	"       labnet --remove PREFIX\n"
+	"Builds the network namespaces, links, addresses, routes and queues of a plan, a JSON file\n"
+	"(- for standard input).\n"
+	"\n",
+	.notes = "Exit status: 0 built, 1 it could not be built and nothing is left of it,\n"
+	"2 the plan is wrong, or if called wrong.\n",
+	.row = rows,
+	.rows = ARRAY_SIZE(rows),
+	.once = true,
+};
+
+int main(int argc, char **argv)
+{
+	int first = options_read(&table, argc, argv, 0, NULL);
+	struct plan plan;
+
+	if (prefix) {
+		if (check || dot || first < argc || strpbrk(prefix, "/*?[\\"))
+			errx(2, "--remove takes a prefix and nothing else");
+		remove_network(prefix);
+		return 0;
+	}
+	if (argc - first != 1)
+		errx(2, "takes one plan (see labnet --help)");
+	if (check && dot)
+		errx(2, "--check and --dot exclude each other");
+	plan_read(&plan, argv[first]);
+	if (dot)
+		draw(&plan);
+	else if (check)
+		printf("%zu nodes, %zu links, about %llu MiB of memory\n", plan.n_nodes,
+		       plan.n_links, (plan_memory(&plan) >> 20) + 1);
+	else
+		build(&plan);
+	return 0;
+}
