@@ -227,6 +227,36 @@ stale()
 }
 declare_test stale "" "bench/run: what other sources made is run again, what these made is kept"
 
+far()
+{
+	local out=$TMP/far ssh=$TMP/ssh other=$TMP/other run result digits
+	local again=("$LOWQ_ROOT/bench/run" --cc dctcp --exact --variant size=20000 --seed 1)
+
+	# the far machine is this one, by another way in, once with another compiler
+	mkdir "$other"
+	printf '#!/bin/sh\necho "gcc (Other) 99.0"\n' >"$other/gcc"
+	printf '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\n[ "$1" != other ] || PATH=%s:$PATH\nshift\n[ "$1" != -- ] || shift\nexec bash -c "$*"\n' "$other" >"$ssh"
+	chmod +x "$other/gcc" "$ssh"
+	"${again[@]}" --out "$TMP/near" ldcp-short >"$TMP/log" 2>&1 || fail "bench/run: $(tail -n 3 "$TMP/log")"
+	digits=$(jq -c .metrics "$TMP"/near/runs/*/dctcp/1/result.json)
+	"${again[@]}" --out "$out" --sshlogin "$ssh far" ldcp-short >"$TMP/log" 2>&1 || fail "sshlogin: $(tail -n 3 "$TMP/log")"
+	result=$(echo "$out"/runs/*/dctcp/1/result.json)
+	expect "the digits come back" "$(jq -c .metrics "$result")" = "$digits"
+	rm -r "$out"
+	! "${again[@]}" --out "$out" --sshlogin "$ssh other" ldcp-short >"$TMP/log" 2>&1 || fail "two compilers in one table"
+	expect "compiler of the other machine" "$(jq -r .compiler "$result")" = "gcc (Other) 99.0"
+	expect "why there is no result" "$(jq -r .status "$result")" = "failed: another machine: compiler: gcc (Other) 99.0 here, $(gcc --version | head -n1) there"
+	run=$("${again[@]}" --out "$out" --dry-run ldcp-short | wc -l)
+	rm -r "$out"
+	"${again[@]}" --out "$out" --task "$run" --tar ldcp-short >"$TMP/task.tar" 2>"$TMP/log" || fail "task: $(tail -n 3 "$TMP/log")"
+	[ ! -e "$out" ] || fail "--tar writes files"
+	mkdir "$out" && tar -xf "$TMP/task.tar" -C "$out"
+	expect "digits of the task" "$(jq -c .metrics "$result")" = "$digits"
+	! "${again[@]}" --out "$out" --task $((run + 1)) ldcp-short >"$TMP/log" 2>&1 || fail "task $((run + 1))"
+	grep -q "there are $run runs" "$TMP/log" || fail "$(cat "$TMP/log")"
+}
+declare_test far "" "bench/run: runs made through ssh, or as a batch system's task, come back with the same digits; other compilers are refused"
+
 fast_link()
 {
 	# htb's 100 Gb/s with one packet of burst, filled by reno flows over drop-tail
