@@ -2,7 +2,6 @@
 """The package of lowq-check.
 
     finding.py    one line of the result
-    tcpinfo.py    TCP_INFO, and the host's connections (inet_diag)
     facts.py      reads the host: kernel, modules, sysctls, routes, devices
     queues.py     which queues of a device mark
     verdicts.py   facts -> findings
@@ -17,6 +16,6 @@
     output.py     the table and JSON
     cli.py        the command line
 
-Only facts.py, tcpinfo.py, end.py, packets.py, roce.py, listen.py and path.py touch the machine. lowq_common/ reads
-tc, ip and sysctl, as it does for lowq-tc.
+Only facts.py, end.py, packets.py, roce.py, listen.py and path.py touch the machine. lowq_common/
+reads tc, ip, sysctl and connections, as it does for lowq-tc and lowq-stat.
 """

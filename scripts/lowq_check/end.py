@@ -13,11 +13,11 @@ import time
 from fcntl import ioctl
 from termios import TIOCOUTQ
 
-from lowq_common import system
+from lowq_common import system, tcpinfo
 from lowq_common.errors import Refused
 from lowq_common.light import Json
 
-from . import facts, packets, roce, tcpinfo
+from . import facts, packets, roce
 from .wire import whole
 
 FLOWS = 64

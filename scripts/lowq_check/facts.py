@@ -13,9 +13,9 @@ from lowq_common.devices import ETHTOOL_GTSO, Link, ethtool
 from lowq_common.errors import Refused
 from lowq_common.light import Json
 from lowq_common.system import Namespace
+from lowq_common.tcpinfo import Connection, connections
 
 from . import queues
-from .tcpinfo import Connection, connections
 
 TCP = "net.ipv4.tcp_"
 
@@ -240,8 +240,16 @@ def read(names: list[str], devices: bool = True) -> Facts:
         os.uname().release, os.geteuid() == 0, number(space.sysctl(TCP + "ecn"), -1), option is not None,
         number(option), default, space.sysctl(TCP + "allowed_congestion_control") or "", lockdown(),
         tuple(read_control(space, name, routes) for name in wanted), read_devices(space) if devices else (),
-        rdma_devices(), tuple(connections()), telemetry_counters(),
+        rdma_devices(), known_connections(), telemetry_counters(),
     )
+
+
+def known_connections() -> tuple[Connection, ...]:
+    """None where the kernel does not tell them"""
+    try:
+        return tuple(connections())
+    except OSError:
+        return ()
 
 
 def telemetry_counters() -> Json:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from lowq_common.light import Json
+from lowq_common.tcpinfo import ACCECN, NO_ECN, OPT_ECN_SEEN, RFC3168, Connection, base_control, ecn_mode
 from lowq_common.units import time_text
 
 from .chance import THRESHOLD, exact, share, worse
 from .facts import Facts
 from .finding import LET_OUT, Finding, fine, note, printable, skipped, wrong
 from .packets import ACCURATE_ECN, PLAIN_ECN
-from .tcpinfo import ACCECN, NO_ECN, OPT_ECN_SEEN, RFC3168, Connection, base_control, ecn_mode
 
 THERE, BACK = "there", "back"
 OPPOSITE = {THERE: BACK, BACK: THERE}

@@ -9,11 +9,11 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Iterator, NamedTuple
 
-from lowq_common import system
+from lowq_common import system, tcpinfo
 from lowq_common.errors import Refused
 from lowq_common.light import Json
 
-from . import facts, judge, packets, roce, tcpinfo
+from . import facts, judge, packets, roce
 from .end import End
 from .finding import printable
 from .wire import MARK, PROTOCOL, Lines, device_of, hello, new_socket, open_connection, whole

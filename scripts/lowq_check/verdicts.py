@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from lowq_common.tcpinfo import NO_TELEMETRY, WITHOUT_ECN, Connection, base_control, ecn_mode, fallback_reason
 from lowq_common.units import rate_text
 
 from . import queues
 from .facts import Control, Device, Facts, is_marking, is_shaping, is_stamping
 from .finding import LET_OUT, NOTE, WRONG, Finding, fine, note, wrong
-from .tcpinfo import NO_ECN, Connection, base_control, ecn_mode
 
 INSTALL = "install lowq's modules for this kernel: sudo make install, or the package lowq-dkms"
 SHORT_STEP_US = 6000  # for links whose rate varies
@@ -135,19 +135,19 @@ def notes(facts: Facts, control: Control, check: str) -> list[Finding]:
 
 def fallen_back(connections: tuple[Connection, ...]) -> list[Finding]:
     """Connections that asked for a control and run Reno"""
-    groups: dict[tuple[str, str, str], int] = {}
+    groups: dict[tuple[str, str, str, str], int] = {}
     for one in connections:
         base, fell = base_control(one.control)
         if fell:
-            key = (base, one.peer, ecn_mode(one.info))
+            key = (base, one.peer, fallback_reason(base, one.info), ecn_mode(one.info))
             groups[key] = groups.get(key, 0) + 1
     rows = []
-    for (base, peer, mode), count in sorted(groups.items()):
+    for (base, peer, reason, mode), count in sorted(groups.items()):
         many = f"{count} connection{'s' if count > 1 else ''} with {peer}"
-        if base == "hpccpp":
+        if reason == NO_TELEMETRY:
             rows.append(wrong("connections", "no-telemetry", f"{many}: hpccpp runs as Reno, without telemetry",
                               f"lowq-check {peer} --control hpccpp shows which part is missing"))
-        elif mode == NO_ECN:
+        elif reason == WITHOUT_ECN:
             rows.append(wrong(
                 "connections", "control-after-handshake",
                 f"{many}: {base} runs as Reno, without ECN. Its program set the control after the handshake,"

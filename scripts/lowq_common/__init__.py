@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What lowq-tc and lowq-check share. It calls nothing of either.
+"""What lowq-tc, lowq-check and lowq-stat share. It calls nothing of theirs.
 
   errors, light, units, version   of any program here
   names      names that a shell may complete
   system     programs, files of /proc and /sys, network namespaces, modules
   devices    network devices and their queues, as ip and tc show them
+  tcpinfo    TCP_INFO, and the host's connections (inet_diag)
   controls   the controls, and what each needs of its host
 """

@@ -266,7 +266,8 @@ def changed(data):
 
 
 def parsers():
-    from lowq_check import packets, tcpinfo
+    from lowq_check import packets
+    from lowq_common import tcpinfo
 
     ways = (packets.Way(socket.AF_INET, "10.0.0.1", "10.0.1.1", 1000, PORT),
             packets.Way(socket.AF_INET6, "fd00::1", "fd00:1::1", 1000, PORT))

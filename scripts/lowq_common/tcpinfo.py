@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
+import sys
 from typing import Iterator, NamedTuple
 
 TCP_CONGESTION = 13
@@ -33,17 +35,26 @@ MODES = (NO_ECN, RFC3168, ACCECN, NO_ECN)
 Info = dict[str, int]
 
 
+def layout(size: int) -> tuple[struct.Struct, list[str]]:
+    """Of the fields that fit into so many bytes"""
+    letters, names = "=", []
+    for letter, name in LAYOUT:
+        if struct.calcsize(letters + letter) > size:
+            break
+        letters += letter
+        names.append(name)
+    return struct.Struct(letters), names
+
+
+LAYOUTS: dict[int, tuple[struct.Struct, list[str]]] = {}
+
+
 def parse(data: bytes) -> Info:
     """Fields that the kernel does not have are missing."""
-    found: Info = {}
-    at = 0
-    for letter, name in LAYOUT:
-        size = struct.calcsize("=" + letter)
-        if at + size > len(data):
-            break
-        found[name] = struct.unpack_from("=" + letter, data, at)[0]
-        at += size
-    return found
+    if len(data) not in LAYOUTS:
+        LAYOUTS[len(data)] = layout(len(data))
+    known, names = LAYOUTS[len(data)]
+    return dict(zip(names, known.unpack_from(data)))
 
 
 def of(sock: socket.socket) -> Info:
@@ -69,14 +80,27 @@ def base_control(name: str) -> tuple[str, bool]:
     return name, False
 
 
+NO_TELEMETRY, WITHOUT_ECN, WITHOUT_ACCECN, ANOTHER = "no-telemetry", "no-ecn", "no-accecn", "other"
+
+
+def fallback_reason(base: str, info: Info) -> str:
+    """Why a connection of this control runs as Reno, as far as the connection shows it"""
+    mode = ecn_mode(info)
+    if base == "hpccpp":
+        return NO_TELEMETRY
+    if mode == NO_ECN:
+        return WITHOUT_ECN
+    return WITHOUT_ACCECN if base == "prague" and mode == RFC3168 else ANOTHER
+
+
 # --- inet_diag ----------------------------------------------------------------------
 
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLMSG_ERROR, NLMSG_DONE = 4, 20, 2, 3
 DUMP = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
-INET_DIAG_INFO, INET_DIAG_CONG = 2, 4
+INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_CGROUP_ID = 2, 4, 21
 ESTABLISHED = 1
 HEADER = struct.Struct("=IHHII")
-ID_AT, MESSAGE = 4, 72  # of inet_diag_msg: where its addresses are, and its length
+ID_AT, COOKIE_AT, MESSAGE = 4, 44, 72  # of inet_diag_msg: where its addresses and its cookie are, and its length
 
 
 class Connection(NamedTuple):
@@ -85,17 +109,14 @@ class Connection(NamedTuple):
     peer_port: int
     control: str
     info: Info
+    cookie: int  # unlike its ports, no other connection ever has it
+    cgroup: int  # the inode of its cgroup's directory; 0: unknown
 
 
-def connections() -> list[Connection]:
-    """The established ones of this network namespace"""
-    found: list[Connection] = []
-    for family in (socket.AF_INET, socket.AF_INET6):
-        try:
-            found += dump(family)
-        except OSError:
-            continue  # no tcp_diag, or no IPv6
-    return found
+def connections() -> Iterator[Connection]:
+    """The established ones of this network namespace, as the kernel hands them over: some at a time"""
+    yield from dump(socket.AF_INET)
+    yield from dump(socket.AF_INET6)
 
 
 def dump(family: int) -> Iterator[Connection]:
@@ -110,7 +131,10 @@ def dump(family: int) -> Iterator[Connection]:
             at = 0
             while at + HEADER.size <= len(data):
                 length, kind = HEADER.unpack_from(data, at)[:2]
-                if kind in (NLMSG_DONE, NLMSG_ERROR) or length < HEADER.size:
+                if kind == NLMSG_ERROR:  # no tcp_diag
+                    number = -struct.unpack_from("=i", data, at + HEADER.size)[0]
+                    raise OSError(number, f"inet_diag: {os.strerror(number)}")
+                if kind == NLMSG_DONE or length < HEADER.size:
                     return
                 one = message(data[at + HEADER.size:at + length])
                 if one:
@@ -125,7 +149,7 @@ def message(data: bytes) -> Connection | None:
     six = data[0] == socket.AF_INET6
     packed = data[ID_AT + 20:ID_AT + 20 + (16 if six else 4)]
     peer = socket.inet_ntop(socket.AF_INET6 if six else socket.AF_INET, packed)
-    control, info = "", Info()
+    control, info, cgroup = "", Info(), 0
     at = MESSAGE
     while at + 4 <= len(data):
         length, kind = struct.unpack_from("=HH", data, at)
@@ -136,5 +160,8 @@ def message(data: bytes) -> Connection | None:
             control = value.split(b"\0")[0].decode("ascii", "replace")
         elif kind == INET_DIAG_INFO:
             info = parse(value)
+        elif kind == INET_DIAG_CGROUP_ID and len(value) == 8:
+            cgroup = int.from_bytes(value, sys.byteorder)
         at += length + 3 & ~3
-    return Connection(sport, peer.removeprefix("::ffff:"), dport, control, info)
+    cookie = int.from_bytes(data[COOKIE_AT:COOKIE_AT + 8], sys.byteorder)
+    return Connection(sport, peer.removeprefix("::ffff:"), dport, control, info, cookie, cgroup)
