@@ -61,7 +61,11 @@ def parser() -> Parser:
         epilog="Exit status: 0 fine, 1 something is not fine, 2 it could not be checked.",
     )
     add = made.add_argument
-    add("peer", nargs="*", metavar="PEER", help="a host where lowq-check --listen runs; several: its addresses")
+    add("peer", nargs="*", metavar="PEER",
+        help="a host where lowq-check --listen runs; several: its addresses. ssh://HOST: starts it there through ssh, and"
+             " checks the addresses that follow, or the one that ssh has reached")
+    add("--matrix", metavar="FILE", help="check all pairs of the hosts in FILE: ssh://HOST [ADDRESS...] in a line each")
+    add("--there", default="lowq-check", metavar="COMMAND", help="what runs lowq-check on a host of ssh:// (lowq-check)")
     add("--control", "-c", type=name_word, action="append", default=[],
         help="check this control, as a program that chooses it; default: those in use")
     add("--device", "-d", type=name_word, action="append", default=[],
@@ -75,6 +79,7 @@ def parser() -> Parser:
     add("--port", type=port_number, default=PORT, help=f"TCP port of the listener ({PORT})")
     add("--bind", type=name_word, metavar="ADDRESS|DEVICE",
         help="connect from, or listen at, this address or device")
+    add("--from-ssh", metavar="ADDRESSES", help="what ssh://HOST runs on the other host: listens, ends with standard input")
     add("--json", action="store_true", help="the result as JSON")
     add("--version", action="store_true", help="print the version")
     return made
@@ -103,15 +108,29 @@ def completions(words: list[str]) -> list[str]:
 def listen(args: argparse.Namespace) -> int:
     from .listen import Listener
 
-    if args.peer or args.device or args.load or args.json or len(args.control) > 1:
+    if args.peer or args.device or args.load or args.json or args.matrix or len(args.control) > 1:
         raise Refused("--listen goes with --control, --token, --timeout, --bind and --port only")
-    listener = Listener(args.port, args.control[0] if args.control else "", args.timeout, args.token or "", args.bind or "")
+    token = "" if args.from_ssh is not None else args.token or ""
+    listener = Listener(args.port, args.control[0] if args.control else "", args.timeout, token, args.bind or "")
+    if args.from_ssh is not None:
+        from .from_ssh import serve
+
+        serve(listener, args.from_ssh, answer)
+        return 0
     port = "" if args.port == PORT else f" --port {args.port}"
     root = "" if os.geteuid() == 0 else "; without root, so some of it will be skipped"
     print(f"listening at port {args.port} for {args.timeout:g} s{root}. On the other host:\n"
           f"lowq-check ADDRESS{port} --token {listener.token}", flush=True)
     listener.run()
     return 0
+
+
+def answer(options: list[str], token: str) -> Json:
+    """To a question of --matrix"""
+    args = parser().parse_args(options)
+    args.token = token
+    here, findings, measured, failed = checked(args)
+    return {**output.as_json(here, findings, measured, status_of(findings, failed)), "failed": failed}
 
 
 def addresses(peers: list[str], port: int) -> list[tuple[socket.AddressFamily, str]]:
@@ -179,6 +198,27 @@ def of_path(target: Target, control: str, load: float, here: Facts) -> tuple[lis
                       f" ({type(error).__name__}: {error})") from None
 
 
+def status_of(findings: list[finding.Finding], failed: list[str]) -> int:
+    return finding.status(findings) or (2 if failed else 0)
+
+
+def checked_by_ssh(args: argparse.Namespace) -> tuple[Facts, list[finding.Finding], Json, list[str]]:
+    """As checked(), with a listener that is started, and ended, through ssh"""
+    from . import ssh
+    from .wire import is_own
+
+    if args.token and args.token != os.environ.get("LOWQ_CHECK_TOKEN"):
+        raise Refused("--token goes with a listener that runs already, not with ssh://")
+    if any(ssh.is_url(peer) for peer in args.peer[1:]):
+        raise Refused("one ssh://HOST at a time; --matrix checks several")
+    with ssh.Remote(args.peer[0], args.port, args.there) as remote:
+        args.peer, args.token = args.peer[1:], remote.token
+        if not args.peer:  # the way that ssh takes
+            args.peer = [remote.address]
+            args.bind = args.bind or (remote.client if is_own(remote.client) else None)
+        return checked(args)
+
+
 def run(argv: list[str]) -> int:
     if argv[:1] == ["--complete"]:
         print("\n".join(completions(argv[1:])))
@@ -187,12 +227,16 @@ def run(argv: list[str]) -> int:
     if args.version:
         print("lowq-check", version())
         return 0
-    if args.listen:
+    if args.listen or args.from_ssh is not None:
         return listen(args)
-    here, findings, measured, failed = checked(args)
+    if args.matrix:
+        from . import matrix
+
+        return matrix.run(args, complain)
+    here, findings, measured, failed = (checked_by_ssh if args.peer and args.peer[0].startswith("ssh://") else checked)(args)
     if failed and not measured:
         raise Refused(failed[0])
-    status = finding.status(findings) or (2 if failed else 0)
+    status = status_of(findings, failed)
     if args.json:
         print(json.dumps(output.as_json(here, findings, measured, status), indent=2))
     else:

@@ -8,6 +8,7 @@ import select
 import socket
 import threading
 import time
+from typing import Callable
 
 from lowq_common.errors import Refused
 from lowq_common.light import Json
@@ -47,12 +48,19 @@ class Listener:
         except OSError as error:
             raise Refused(f"cannot listen at port {port}: {error.strerror}") from None
 
-    def run(self) -> None:
-        """Serves until the time is over"""
+    def run(self, read: Callable[[], bool] | None = None) -> None:
+        """Serves until the time is over. read: reads standard input, whose end is the end; anything else
+        there makes the time start again."""
         end = time.monotonic() + self.timeout
+        files = [self.sock.fileno(), *([0] if read else [])]
         while (left := end - time.monotonic()) > 0:
-            if not select.select([self.sock], [], [], left)[0]:
-                break
+            ready = select.select(files, [], [], left)[0]
+            if read and 0 in ready:
+                if not read():
+                    break
+                end = time.monotonic() + self.timeout
+            if self.sock.fileno() not in ready:
+                continue
             sock = self.sock.accept()[0]
             if not self.open.acquire(blocking=False):
                 sock.close()

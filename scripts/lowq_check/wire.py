@@ -92,6 +92,16 @@ def is_address(text: str) -> bool:
     return False
 
 
+def is_own(address: str) -> bool:
+    """Is it an address of this host?"""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+            return True
+    except OSError:
+        return False
+
+
 def bind_to(sock: socket.socket, bind: str, port: int = 0) -> None:
     """bind: an address of this host, or a device"""
     try:
