@@ -86,9 +86,15 @@ def odd(tests: Json) -> list[int]:
     return sorted(int(tos) for tos, results in tests.items() if settled(int(tos), results) != int(tos))
 
 
+def as_sent(tos: int, got: int | None) -> bool:
+    """Has what is tested arrived as sent? TOS 0 to 3 test the ECN field, whatever the path does to the DSCP; the
+    others test the DSCP."""
+    return got is not None and (got & 3 == tos if tos < 4 else got >> 2 == tos >> 2)
+
+
 def settled(tos: int, results: list[int | None]) -> int | None:
     """What becomes of a packet with this TOS: one that was lost or marked once proves nothing"""
-    if tos in results:
+    if any(as_sent(tos, got) for got in results):
         return tos
     return next((got for got in results if got is not None), None)
 
@@ -135,6 +141,7 @@ def negotiated(found: Json, control: str) -> Finding:
                      "a middlebox on the path must let ECN pass")
     if not reached:
         return wrong(check, "no-connection", f"a connection with {control} is not answered, one with reno is",
+                     "the lines about ECN say what the path drops" if found.get("hops") else
                      "run it as root at both ends, to see what the path drops")
     if peer["ecn"] == 0:
         return wrong(check, "peer-ecn-off", f"{says}: net.ipv4.tcp_ecn is 0 at the peer",
@@ -311,7 +318,7 @@ def place_of(found: Json, way: str, tos: int) -> str:
         return ""
     before = "this host" if way == THERE else "the peer"
     for distance, router, got in hops:
-        if got != tos:
+        if not as_sent(tos, got):
             return f", between {before} and hop {distance} ({printed(router)})"
         before = f"hop {distance} ({printed(router)})"
     return f", behind {before}"

@@ -111,7 +111,11 @@ class Session:
         except OSError as error:
             raise NoConnection(f"{self.address}: no connection: {error.strerror or error}") from None
         self.flows += 1
-        self.greet(Lines(sock), "flow", self.flows)
+        try:
+            self.greet(Lines(sock), "flow", self.flows)
+        except TimeoutError:
+            sock.close()
+            raise NoConnection(f"{self.address}: no answer on a connection with {control}") from None
         self.here.add(self.flows, sock)
         return self.flows
 
@@ -401,8 +405,8 @@ def mark_run(session: Session, way: str, flow: int) -> Json:
     ask, other = session.ends(way)
 
     def arrived() -> int:
-        count: int = other("seen", flow=flow).get("in", {}).get("data", {}).get(str(judge.CE), 0)
-        return count
+        counts: dict[str, int] = other("seen", flow=flow).get("in", {}).get("data", {})
+        return sum(count for tos, count in counts.items() if int(tos) & 3 == judge.CE)
 
     before = arrived()
     result = ask("mark", flow=flow, count=MARKED)

@@ -582,7 +582,7 @@ ordinary_loss()
 	path --control dctcp_ref
 	named ecn-bleached
 }
-declare_test ordinary_loss "" "1 and 5 percent of loss are no fault; a fault is named in spite of them"
+declare_test ordinary_loss "" "healthy: 1 and 5 percent of loss; and a fault is named in spite of them"
 
 # --- healthy set-ups --------------------------------------------------------------
 
