@@ -11,8 +11,8 @@ usage()
 	usage: scripts/install.sh modules|install|uninstall DESTDIR PREFIX
 
 	modules    installs the built modules for the kernel of the headers in \$KDIR, below DESTDIR
-	install    installs lowq-tc with its systemd units, lowq-check, lowq-lab, flowgen, qdelay,
-	           rocegen and labnet if they were built, man pages and bash completion below
+	install    installs lowq-tc with its systemd units, lowq-check, lowq-stat, lowq-lab, flowgen,
+	           qdelay, rocegen and labnet if they were built, man pages and bash completion below
 	           DESTDIR/PREFIX, tc's plugin where tc looks for it, and runs depmod
 	uninstall  removes the files that install has written, and the modules of all kernels
 	DESTDIR may be empty. Running either twice does no harm.
@@ -74,7 +74,7 @@ put_unit()
 	rm -f "$made"
 }
 
-# compile DIRECTORY...: makes Python's compiled files, with which lowq-tc and lowq-check start
+# compile DIRECTORY...: makes Python's compiled files, with which the programs start
 # faster. For packages the target machine does this.
 compile()
 {
@@ -139,10 +139,11 @@ put_files()
 	# The programs look for their packages in ../share/lowq. Ordinary users run lowq-check, too.
 	put 755 scripts/lowq-tc "$PREFIX/sbin/lowq-tc"
 	put 755 scripts/lowq-check "$PREFIX/bin/lowq-check"
-	for file in scripts/lowq_{common,check}/*.py scripts/lowq_tc/{,aspects/,profiles/}*.py; do
+	put 755 scripts/lowq-stat "$PREFIX/bin/lowq-stat"
+	for file in scripts/lowq_{common,check,stat}/*.py scripts/lowq_tc/{,aspects/,profiles/}*.py; do
 		put 644 "$file" "$PREFIX/share/lowq/${file#scripts/}"
 	done
-	[ -n "$DESTDIR" ] || compile "$PREFIX"/share/lowq/lowq_{common,tc,check}
+	[ -n "$DESTDIR" ] || compile "$PREFIX"/share/lowq/lowq_{common,tc,check,stat}
 	put_unit lowq-tc@.service
 	put_unit lowq-tc-host.service
 	put 755 tools/bin/flowgen "$PREFIX/bin/flowgen"
@@ -163,7 +164,7 @@ put_files()
 	ln -sfn ../share/lowq/tree/scripts/lab "$DESTDIR$PREFIX/bin/lowq-lab"
 	MADE+=("f $PREFIX/bin/lowq-lab")
 	put 644 scripts/int.lua "$PREFIX/share/lowq/int.lua"
-	for name in lowq-tc lowq-check; do
+	for name in lowq-tc lowq-check lowq-stat; do
 		put 644 "scripts/$name.bash-completion" "$PREFIX/share/bash-completion/completions/$name"
 	done
 	for file in man/*.[1-8]; do

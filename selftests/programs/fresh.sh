@@ -231,7 +231,7 @@ shown()
 	"make install")
 		! grep -E 'SSL error|System\.map|depmod.*(not found|install it)' "$3" >"$WORK/odd" ||
 			{ sed 's/^/looks like a failure: /' "$WORK/odd" >>"$3"; return 1; }
-		as "$1" 'export PATH=$PATH:/usr/local/sbin && lowq-tc --help && lowq-check --help && flowgen --help && qdelay --help &&
+		as "$1" 'export PATH=$PATH:/usr/local/sbin && lowq-tc --help && lowq-check --help && lowq-stat && flowgen --help && qdelay --help &&
 			for m in $(sed -n "s/^obj-[^=]*=//p" Kbuild | tr " " "\n" | sed -n "s/\.o$//p"); do
 				/usr/sbin/modinfo -k "$(uname -r)" "$m" >/dev/null || exit; done' >>"$3" 2>&1 ;;
 	"make uninstall")
