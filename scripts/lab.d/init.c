@@ -19,6 +19,7 @@
  *   DIR/outdir   the path of the --out directory, where there is one; also /out
  *   DIR/leaks    present: ask kmemleak before powering off
  *   DIR/status   written: the command's exit status as a shell would see it
+ *   DIR/stat     written: /proc/stat when the command had ended
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -312,6 +313,21 @@ static void report_leaks(void)
 		kmsg("kmemleak: %s", line);
 }
 
+/* Copies /proc/stat: how many processes the guest has started, and its context switches */
+static void save_stat(FILE *to)
+{
+	FILE *from = fopen("/proc/stat", "r");
+	char line[512];
+
+	if (!from)
+		die("/proc/stat");
+	while (fgets(line, sizeof(line), from))
+		fputs(line, to);
+	fclose(from);
+	if (fclose(to))
+		die("stat");
+}
+
 static void forget_old_leaks(void)
 {
 	int fd = open("/sys/kernel/debug/kmemleak", O_WRONLY);
@@ -327,6 +343,7 @@ int main(void)
 {
 	const char *rundir = getenv("lab");
 	char **argv, **env, *cwd, num[8];
+	FILE *stat;
 	int status, fd, leaks;
 	size_t len;
 
@@ -341,7 +358,8 @@ int main(void)
 	cwd = slurp("cwd", &len);
 	leaks = !access(RUN "/leaks", F_OK);
 	fd = open(RUN "/status", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (!argv[0] || !cwd || fd < 0)
+	stat = fopen(RUN "/stat", "we");
+	if (!argv[0] || !cwd || fd < 0 || !stat)
 		die("run directory");
 	if (chroot(ROOT) || chdir("/"))
 		die("chroot");
@@ -357,6 +375,7 @@ int main(void)
 	kill(-1, SIGKILL);
 	while (wait(NULL) > 0)
 		;
+	save_stat(stat);
 	if (leaks)
 		report_leaks();
 	kmsg("lab: command ended with status %d\n", status);

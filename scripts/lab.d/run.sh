@@ -46,10 +46,23 @@ one_cpu()
 	done
 }
 
+# print_cost RUN: what the run took
+print_cost()
+{
+	awk '
+		/^processes / { processes = $2 } /^ctxt / { switches = $2 }
+		# bash: the CPU time of all that it has started, as "0m1.234s 0m0.567s"
+		FILENAME ~ /times$/ { split($1 "m" $2, t, /[ms]+/); cpu = t[1] * 60 + t[2] + t[3] * 60 + t[4] }
+		END { printf "lab: cost: %d processes, %.1f CPU s, %d context switches\n", processes, cpu, switches }
+	' "$1/stat" "$1/times" >&2
+}
+
 # run_guest BUILD FLAVOUR COMMAND...; options are in OPT_*. Returns the status.
 run_guest()
 {
 	local build=$1 flavour=$2 tools modules run status=$EXIT_LAB pid readers=() time boot
+	# shellcheck disable=SC2016 # the inner shell's
+	local timed='env -i HOME=/root PATH="$PATH" LOWQ_SEED="$LOWQ_SEED" "${@:2}"; status=$?; times >"$1"; exit $status'
 	local path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	shift 2
 
@@ -90,7 +103,7 @@ run_guest()
 		panic=-1 uml_dir="$INSIDE" umid=guest)
 	setsid env -i HOME=/root PATH="$path" LOWQ_SEED="$OPT_SEED" \
 		"${PIN[@]}" setarch -R timeout -k 2 "$OPT_TIMEOUT" "${WALL[@]}" \
-		env LD_PRELOAD="$TOOLS/seed.so" "${boot[@]}" \
+		bash -c "$timed" lab "$INSIDE/times" LD_PRELOAD="$TOOLS/seed.so" "${boot[@]}" \
 		</dev/null 3>"$run/fifo.1" 4>"$run/fifo.2" 5>"$run/fifo.3" >"$run/uml.log" 2>&1 &
 	pid=$!
 	GUEST=$pid
@@ -100,6 +113,7 @@ run_guest()
 	status=$?
 	GUEST=
 	wait "${readers[@]}"
+	[ -z "$OPT_COST" ] || [ ! -s "$run/times" ] || print_cost "$run"
 	[ -z "$OPT_OUT" ] || cp "$run/kernel.log" "$OPT_OUT/" 2>/dev/null
 
 	if log_of_command "$run/kernel.log" | grep -qE "$SPLATS"; then
