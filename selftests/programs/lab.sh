@@ -235,6 +235,7 @@ far()
 	# the far machine is this one, by another way in, once with another compiler
 	mkdir "$other"
 	printf '#!/bin/sh\necho "gcc (Other) 99.0"\n' >"$other/gcc"
+	# shellcheck disable=SC2016 # the other shell expands it
 	printf '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\n[ "$1" != other ] || PATH=%s:$PATH\nshift\n[ "$1" != -- ] || shift\nexec bash -c "$*"\n' "$other" >"$ssh"
 	chmod +x "$other/gcc" "$ssh"
 	"${again[@]}" --out "$TMP/near" ldcp-short >"$TMP/log" 2>&1 || fail "bench/run: $(tail -n 3 "$TMP/log")"
