@@ -75,6 +75,19 @@ static inline bool cc_accecn_bytes(const struct tcp_sock *tp, u8 ecn, u32 *bytes
 #endif
 }
 
+/*
+ * Does the ACK that in_ack_event is called for have an AccECN option? Without one, the stack's
+ * count of bytes is only its guess.
+ */
+static inline bool cc_accecn_option(const struct tcp_sock *tp)
+{
+#ifdef HAVE_TCP_ACCECN_OPTION
+	return tp->rx_opt.accecn;
+#else
+	return false;
+#endif
+}
+
 /* Is a SYN with these flags one that asks for Accurate ECN? */
 static inline bool cc_accecn_syn(const struct tcphdr *th)
 {

@@ -19,7 +19,7 @@
  * @una:	SND.UNA
  * @delivered:	tp->delivered, packets that have arrived
  * @delivered_ce: tp->delivered_ce, packets that the peer says came marked
- * @ce_bytes:	bytes of payload that the peer's AccECN options say came marked
+ * @ce_bytes:	bytes of payload that came marked, as far as they are counted
  */
 struct ecn_feedback {
 	u32 una;
@@ -54,14 +54,17 @@ static inline void ecn_feedback_init(struct ecn_feedback *fb, const struct tcp_s
  */
 static inline void ecn_feedback_restart(struct ecn_feedback *fb, const struct tcp_sock *tp)
 {
-	if (!tp->packets_out)
-		ecn_feedback_init(fb, tp);
+	if (tp->packets_out)
+		return;
+	fb->delivered = tp->delivered;
+	fb->delivered_ce = tp->delivered_ce;
 }
 
 /*
- * Accurate ECN: how many of @acked bytes were marked. AccECN options count bytes of
- * payload; the stack corrects its estimates between options later. Without options ACE
- * counts packets, pure ACKs too: then the share of the packets that arrived counts.
+ * Accurate ECN: how many of @acked bytes were marked. AccECN options count bytes of payload. In an
+ * ACK without one, ACE counts packets, pure ACKs too: then the share of the packets that arrived
+ * counts, and the next option corrects the sum. The stack's own guess would not do: it takes all
+ * bytes for what the last option reported, and a peer that repeats data twice stops its options.
  */
 static noinline u32 ecn_feedback_accecn(struct ecn_feedback *fb, const struct tcp_sock *tp,
 					u32 acked)
@@ -73,12 +76,13 @@ static noinline u32 ecn_feedback_accecn(struct ecn_feedback *fb, const struct tc
 
 	fb->delivered = tp->delivered;
 	fb->delivered_ce = tp->delivered_ce;
-	if (!cc_accecn_bytes(tp, INET_ECN_CE, &ce_bytes))
-		return packets ? div_u64((u64)acked * marked, packets) : 0;
-	news = ce_bytes - fb->ce_bytes;
+	if (cc_accecn_bytes(tp, INET_ECN_CE, &ce_bytes) && cc_accecn_option(tp))
+		news = ce_bytes - fb->ce_bytes;
+	else
+		news = packets ? div_u64((u64)acked * marked, packets) : 0;
 	if (news <= 0)
 		return 0;
-	fb->ce_bytes = ce_bytes;
+	fb->ce_bytes += news;
 	return news;
 }
 
