@@ -340,6 +340,41 @@ ect_control_off()
 }
 declare_test ect_control_off "D12" "ect_control=0: only new data, SYNs and resets are ECT"
 
+# A probe repeats the last byte's sequence number, without payload.
+window_probes()
+{
+	local v
+
+	needs_virtual
+	for v in 1 0; do
+		load ect_control="$v"
+		dumbbell 1 1ms
+		# does not read: the window closes
+		in_ns r python3 -c '
+import socket, time
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dctcp_ref")
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+s.bind(("", 5299))
+s.listen()
+c = s.accept()
+time.sleep(60)' &
+		wait_until listening r 5299
+		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
+		in_ns h1 timeout 3 flowgen long --to 10.0.0.1 --port 5299 --cc dctcp_ref --size 1M >/dev/null 2>&1
+		stop_captures
+		packets "$TMP/h.pcap" 'tcp.flags.syn == 0 && tcp.flags.fin == 0 && tcp.flags.reset == 0' \
+			tcp.seq tcp.len ip.dsfield.ecn | awk -F'\t' '
+			$2 { if ($1 + $2 > end) end = $1 + $2; next }
+			end && $1 == end - 1 { n++; ect += $3 == 2 }
+			END { printf "probes=%d ect=%d\n", n, ect }' | tee "$TMP/judged"
+		expect "window probes, ect_control=$v" "$(field probes <"$TMP/judged")" -ge 3
+		expect "ECT(0) ones, ect_control=$v" "$(field ect <"$TMP/judged")" -eq $((v * $(field probes <"$TMP/judged")))
+		teardown
+	done
+}
+declare_test window_probes "D12" "window probes are ECT, and Not-ECT with ect_control=0"
+
 without_ecn()
 {
 	needs_virtual
