@@ -584,7 +584,7 @@ ldcp()
 	four_shared 800
 	load
 }
-declare_test ldcp "R8" "LDCP: a CNP takes beta packets per RTT off the rate, each RTT gives alpha"
+declare_test ldcp "R8 L16" "LDCP: a CNP takes beta packets per RTT off the rate, each RTT gives alpha"
 
 # below_one ETA SHIFT_GAMMA: below one packet per RTT, which is 17.3 Mb/s, a cut is by ETA/1024, at
 # most to gamma
@@ -614,7 +614,7 @@ ldcp_below_one()
 	below_one 1 2
 	load
 }
-declare_test ldcp_below_one "R8" "LDCP: below one packet per RTT a CNP multiplies by eta, down to gamma"
+declare_test ldcp_below_one "R8 L16" "LDCP: below one packet per RTT a CNP multiplies by eta, down to gamma"
 
 # windows FILE SOURCE: data packets that SOURCE sent, in whole windows of 50 ms from 100 ms
 # after the first on
