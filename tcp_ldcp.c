@@ -176,7 +176,9 @@ struct ldcp {
 static struct tcp_congestion_ops ldcp_reno;
 
 /**
- * struct ldcp_gate - lets the next packet leave, RTT / cw after the latest one
+ * struct ldcp_gate - lets the next packet leave, RTT / cw after the latest one. The stack's own
+ * means do not do: a departure time in the future would delay ACKs, too, and a pacing rate is
+ * that of the latest packet (docs/upstream.md)
  * @timer:	runs while cwnd is 0
  * @sk:		the connection; the timer holds a reference while it is armed
  * @users:	the connection, and the timer while it is armed
@@ -573,7 +575,8 @@ static noinline bool ldcp_count_burst(struct sock *sk, const struct rate_sample 
  * Called before the stack looks for losses. When the last packet of the first RTT, which is ECT,
  * has arrived, the packets missing before it are lost. With fewer than three packets beyond a hole
  * the stack would wait for reordered ones, for a tick of its timer, which is 4 ms at 250 Hz. The
- * limit is the socket's own again in ldcp_acked(), for the same ACK.
+ * limit is the socket's own again in ldcp_acked(), for the same ACK. A control cannot mark packets
+ * as lost (docs/upstream.md).
  */
 static void ldcp_in_ack_event(struct sock *sk, u32 flags)
 {
