@@ -2,7 +2,8 @@
 """Which parts a command line needs, and what is said about it.
 
 Exit status: 0 done, 1 a command failed and was rolled back or something is left as it was
-found, 2 refused with nothing changed, 3 show --check found something that differs.
+found, 2 refused with nothing changed, 3 show --check found something that differs, 4 apply
+changed something.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ import sys
 from lowq_common.errors import Failed, Refused
 from lowq_common.light import TYPE_CHECKING
 
-from .options import FRAME, RESET, Options, parse
+from .options import APPLY, FRAME, RESET, Options, parse
 
 if TYPE_CHECKING:
+    from .apply import Applied
     from .device import Result
     from lowq_common.light import Json
 
 
-DIFFERS = 3
+DIFFERS, CHANGED = 3, 4
 
 
 def complain(text: str) -> None:
@@ -158,6 +160,48 @@ def do_host(options: Options) -> int:
     return 0
 
 
+def do_apply(options: Options) -> int:
+    from . import apply
+    from lowq_common.system import Namespace
+    from .journal import Journal
+
+    options.only("apply", *APPLY)
+    applied = apply.apply(Namespace(options.get("netns")), Journal(), options)
+    changed = [result for result in applied.results if result.status in ("applied", "planned")]
+    if options.has("json"):
+        print_json({
+            "action": "apply", "status": "failed" if applied.errors else "changed" if changed else "unchanged",
+            "results": [as_json(result, options.get("netns")) for result in applied.results], "errors": applied.errors,
+        })
+    elif not applied.errors or not applied.refused:
+        present_applied(applied, changed, options)
+    for text in applied.errors:
+        complain(text)
+    if applied.errors:
+        return 2 if applied.refused else 1
+    return CHANGED if changed else 0
+
+
+def present_applied(applied: Applied, changed: list[Result], options: Options) -> None:
+    dry = options.has("dry-run")
+    if options.has("diff"):
+        from difflib import unified_diff
+
+        for result in changed:
+            made = [command.text(options.get("netns")) for command in result.commands]
+            name = result.device or "host"
+            names = (f"{name} as it is", f"{name} as it shall be")
+            print("\n".join(unified_diff(result.before, made, *names, lineterm="")))
+    for result in applied.results:
+        if result in changed and not (dry and options.has("diff")):
+            present(result, options)
+        elif not options.has("quiet"):
+            print(result.headline, file=sys.stderr if dry else sys.stdout)
+    if not options.has("quiet"):
+        verb, listed = "would change" if dry else "changed", ", ".join(result.device or "host" for result in changed)
+        print(f"{verb}: {listed}" if changed else "nothing to change", file=sys.stderr if dry else sys.stdout)
+
+
 def do_profile(options: Options) -> int:
     from .profiles import PROFILES
 
@@ -196,7 +240,8 @@ def dispatch(argv: list[str]) -> int:
         return 0
     if not options.words:
         raise Refused("what to do? lowq-tc --help says what there is")
-    actions = {"list": do_list, "show": do_show, "reset": do_reset, "host": do_host, "exact": do_exact}
+    actions = {"list": do_list, "show": do_show, "reset": do_reset, "host": do_host, "exact": do_exact,
+               "apply": do_apply}
     return actions.get(options.words[0], do_profile)(options)
 
 

@@ -16,14 +16,14 @@ from lowq_common.system import Namespace
 
 from . import tc_help
 from .aspects import CLSACT, FILTERS, QUEUE, SEGMENTS, aspect_of
-from .aspects.base import Place
+from .aspects.base import Gone, Place
 from .aspects.clsact import read_clsact
 from .aspects.queue import read_tree, same_qdisc
 from .command import Command, tc
 from .execute import Runner, carry_out, rehearsal_error, rehearse, undo
-from .journal import PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step
+from .journal import DONE, PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step
 from .options import Options
-from .plan import DELETES, Present, Wanted, device_facts, device_steps, give_up, wanted, wanted_at_all
+from .plan import DELETES, Present, Wanted, device_facts, device_steps, give_up, text_of_tree, wanted, wanted_at_all
 from .profiles import PROFILES
 from .profiles.base import Profile, Tc
 from .profiles.queues import ROOT
@@ -40,6 +40,7 @@ class Result(NamedTuple):
     headline: str
     report: Report
     commands: list[Command]
+    before: list[str] = []  # what is there now, in the words of commands
 
 
 def the_link(space: Namespace, links: list[Link], name: str) -> Link:
@@ -71,7 +72,9 @@ def with_plugins(commands: list[Command], plugins: str) -> list[Command]:
     ]
 
 
-def apply(space: Namespace, journal: Journal, profile_name: str, name: str, options: Options) -> Result:
+def apply(space: Namespace, journal: Journal, profile_name: str, name: str, options: Options,
+          keep: bool = False) -> Result:
+    """keep: nothing is done if all is as this call would make it"""
     profile = PROFILES[profile_name]
     report = Report()
     dry = options.has("dry-run")
@@ -111,13 +114,19 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
     want = want._replace(tree=with_plugins(want.tree, plugins))
     steps = device_steps(place, link, want, present, old, options.has("force"), report)
     tree = next(step for step in steps if step.aspect == QUEUE.name)
+    before = ["# " + (text_of_tree(states[QUEUE.name]) or "the kernel's own queue")]
+    if old:
+        before = [command.text(space.name) for step in old.steps for command in made_by(step, old, link)]
+        if keep and as_before(old, steps, profile_name, report, place):
+            return Result("apply", "unchanged", link.name, profile_name, f"{profile_name} on {link.name}: is set",
+                          report, [])
     if not dry and not options.has("no-rehearsal"):
         rehearsed(link, facts.queues, tree, steps, options.has("force"), report)
     report.params["previous_exact"] = not tree.lost
     commands = first + [command for step in steps for command in step.commands]
     if dry:
         return Result("apply", "planned", link.name, profile_name, f"{profile_name} on {link.name}: would run",
-                      report, commands)
+                      report, commands, before)
 
     record = DeviceRecord(
         space.cookie, space.inode, space.name, link.ifindex, link.name, link.address,
@@ -125,6 +134,36 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
     )
     forward(place, journal, record, old, want, report)
     return Result("apply", "applied", link.name, profile_name, f"{profile_name} on {link.name}: set", report, commands)
+
+
+def made_by(step: Step, old: DeviceRecord, link: Link) -> list[Command]:
+    return [command.on_device({old.name: link.name}) for command in step.commands if command.argv[:3] not in DELETES]
+
+
+def as_before(old: DeviceRecord, steps: list[Step], profile_name: str, report: Report, place: Place) -> bool:
+    """Did the call that the record is of do the same, for the same device, and does it stand?"""
+    assert place.link
+    made = [[(step.aspect, made_by(step, old, place.link)) for step in one] for one in (old.steps, steps)]
+    was = old.report["params"].get("computed_for"), old.profile
+    return made[0] == made[1] and was == (report.params.get("computed_for"), profile_name) and \
+        not differences(place, old)
+
+
+def differences(place: Place, record: DeviceRecord) -> list[str]:
+    """What is not as lowq-tc left it"""
+    found = []
+    for step in record.steps:
+        if step.state != DONE:
+            continue
+        aspect = aspect_of(step)
+        try:
+            now = aspect.read(place, step.target)
+        except Gone:
+            continue
+        if not aspect.same(step.after, now):
+            said = aspect.difference(place, step.after, now)
+            found.append(f"{aspect.described(step.target)} was changed: {said}")
+    return found
 
 
 def rehearsed(link: Link, queues: int, tree: Step, steps: list[Step], force: bool, report: Report) -> None:
@@ -236,7 +275,8 @@ def reset_one(space: Namespace, journal: Journal, links: list[Link], record: Dev
         commands, left = undo(Runner(place, -1, lambda: None), record.steps, options.has("force"), dry=True)
         if left:
             raise Failed(f"{name}: {'; '.join(left)}")
-        return Result("reset", "planned", name, record.profile, f"{name}: would run", report, commands)
+        before = [command.text(space.name) for step in record.steps for command in made_by(step, record, link)]
+        return Result("reset", "planned", name, record.profile, f"{name}: would run", report, commands, before)
     try:
         commands = put_back(place, journal, record, options.has("force"), report)
     except Failed as error:

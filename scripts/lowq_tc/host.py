@@ -18,10 +18,11 @@ from lowq_common.system import Namespace
 from .aspects import ALLOWED, KINDS, ROUTE, aspect_of
 from .aspects.base import Place
 from .aspects.route import named
+from .command import Command
 from .device import Result
 from .execute import Runner, carry_out, undo
 from .host_plan import Plan
-from .journal import DONE, PLANNED, UNDONE, Damaged, HostRecord, Journal, Step
+from .journal import BEGUN, DONE, PLANNED, UNDONE, Damaged, HostRecord, Journal, Step
 from .options import HOST, Options
 from .report import Report
 
@@ -43,7 +44,8 @@ def settled(record: HostRecord) -> None:
         record.steps[cookie] = settle(record.steps[cookie])
 
 
-def apply(space: Namespace, journal: Journal, control: str, options: Options) -> Result:
+def apply(space: Namespace, journal: Journal, control: str, options: Options, alone: bool = False) -> Result:
+    """alone: and puts back what lowq-tc has set here besides"""
     known = CONTROLS.get(control)
     options.only(f"host {control}", *HOST, *(known.options if known else ()))
     if not matched(r"[A-Za-z0-9_]+", control):
@@ -55,14 +57,32 @@ def apply(space: Namespace, journal: Journal, control: str, options: Options) ->
     before = deepcopy(record)
     settled(record)
     report = Report()
-    plan = Plan(space, record, control, report)
+    plan = Plan(space, record, control, report, alone)
     plan.make(control, options)
-    if dry:
-        return Result("host", "planned", "", control, f"host for {control}: would run", report, plan.commands())
-
     cookie = str(space.cookie)
+    stale = plan.stale()
+    touched = [*stale[0], *stale[1], *plan.shared, *plan.own]
+    shown = [line for step in touched for line in present(plan, step)] if dry else []
+    commands, left = put_back(space, journal, record, *stale, options, report) if any(stale) else ([], [])
+    commands += plan.commands()
+    if alone and not commands:
+        status, headline = "unchanged", f"host for {control}: is set"
+    elif dry:
+        if left:
+            raise Failed("host: " + "; ".join(left))
+        return Result("host", "planned", "", control, f"host for {control}: would run", report, commands, shown)
+    else:
+        status, headline = "applied", f"host for {control}: set"
+    if any(stale):
+        before = deepcopy(record)
     register(record, space, control, plan)
-    saves = bool(plan.own or plan.shared or cookie in record.own)
+    if alone:
+        begun = [step for step in record.shared + record.steps.get(cookie, []) if step.state == BEGUN]
+        for step in begun:  # by a call that was cut short, and all is there
+            step.after, step.state = aspect_of(step).read(plan.place, step.target), DONE
+        if cookie in record.own:
+            record.own[cookie]["controls"] = [control]
+    saves = not dry and (bool(plan.own or plan.shared) or record != before)
 
     def save() -> None:
         if saves:
@@ -79,8 +99,20 @@ def apply(space: Namespace, journal: Journal, control: str, options: Options) ->
                 step.earlier = None
             journal.save_host(done)
 
-    carry_out(Runner(Place(space), journal.lock_file, save), plan.shared + plan.own, complete, rolled_back, plan.first)
-    return Result("host", "applied", "", control, f"host for {control}: set", report, plan.commands())
+    runner = Runner(plan.place, journal.lock_file, save)
+    carry_out(runner, plan.shared + plan.own, complete, rolled_back, plan.first)
+    if left:
+        raise Failed("host: " + "; ".join(left))
+    return Result("host", status, "", control, headline, report, commands, shown)
+
+
+def present(plan: Plan, step: Step) -> list[str]:
+    """What is there now: the commands that made it, or the state"""
+    aspect, old = aspect_of(step), plan.old(aspect_of(step), step.target)
+    now = aspect.read(plan.place, step.target)
+    if old and aspect.made_by_us(plan.place, old, now):
+        return [command.text(plan.space.name) for command in old.commands]
+    return [f"# {step.aspect} {aspect.described(step.target)}: {aspect.text(plan.place, now)}"]
 
 
 def register(record: HostRecord, space: Namespace, control: str, plan: Plan) -> None:
@@ -130,36 +162,46 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Result:
     settled(record)
     prune(record, space)
     own = record.steps.get(cookie, [])
+    if not own and cookie not in record.own and not any(set(step.users) <= {cookie} for step in record.shared):
+        if not dry:
+            save_undone(journal, record, report)  # without the namespaces that are gone
+        return Result("host", "unchanged", "", "reset", "host: nothing to undo", report, [])
+    shown = [command.text(space.name) for step in record.shared + own for command in step.commands]
+    commands, left = put_back(space, journal, record, record.shared, own, options, report)
+    if left:
+        raise Failed("host: " + "; ".join(left))
+    if dry:
+        return Result("host", "planned", "", "reset", "host: would run", report, commands, shown)
+    return Result("host", "applied", "", "reset", "host: put back", report, commands)
+
+
+def put_back(space: Namespace, journal: Journal, record: HostRecord, shared: list[Step], own: list[Step],
+             options: Options, report: Report) -> tuple[list[Command], list[str]]:
+    """Undoes these steps of the record, those shared only if no other namespace needs them. -> the
+    commands, and what there is to say if some were left alone"""
+    cookie = str(space.cookie)
     mine = []
-    for step in record.shared:
+    for step in shared:
         step.users.pop(cookie, None)
         if not step.users:
+            # until it is undone the namespace counts as a user, so that a next reset finds it
+            step.users[cookie] = space.inode
             mine.append(step)
         elif cookie in record.own and step.control in record.own[cookie]["controls"]:
             stays = "stays allowed" if step.aspect == ALLOWED.name else "stays"
             report.note(f"'{step.target}' {stays}: another namespace was set up with the same control")
-    if not own and not mine and cookie not in record.own:
-        if not dry:
-            save_undone(journal, record, report)  # without the namespaces that are gone
-        return Result("host", "unchanged", "", "reset", "host: nothing to undo", report, [])
-    # until all is undone the namespace counts as a user, so that a next reset finds it
-    for step in mine:
-        step.users[cookie] = space.inode
     runner = Runner(Place(space), journal.lock_file, lambda: journal.save_host(record))
-    commands, left = undo(runner, mine + own, options.has("force"), dry)
-    if dry:
-        if left:
-            raise Failed("host: " + "; ".join(left))
-        return Result("host", "planned", "", "reset", "host: would run", report, commands)
-    record.shared = [step for step in record.shared if step not in mine or step.state != UNDONE]
-    record.steps[cookie] = [step for step in own if step.state != UNDONE]
-    if not record.steps[cookie] and not any(step in record.shared for step in mine):
+    commands, left = undo(runner, mine + own, options.has("force"), options.has("dry-run"))
+    if options.has("dry-run"):
+        return commands, left
+    undone = {id(step) for step in mine + own if step.state == UNDONE}
+    record.shared = [step for step in record.shared if id(step) not in undone]
+    record.steps[cookie] = [step for step in record.steps.get(cookie, []) if id(step) not in undone]
+    if not record.steps[cookie] and not any(cookie in step.users for step in record.shared):
         record.own.pop(cookie, None)
         record.steps.pop(cookie, None)
     save_undone(journal, record, report)
-    if any(step.state != UNDONE for step in mine + own):
-        raise Failed("host: " + "; ".join(left))
-    return Result("host", "applied", "", "reset", "host: put back", report, commands)
+    return commands, left if len(undone) < len(mine + own) else []
 
 
 def save_undone(journal: Journal, record: HostRecord, report: Report) -> None:

@@ -38,14 +38,17 @@ def first_namespace() -> bool:
 
 
 class Plan:
-    """The steps for a control, its own and those shared with other namespaces."""
+    """The steps for a control, its own and those shared with other namespaces. Alone: nothing else
+    shall stay of what lowq-tc has set here."""
 
-    def __init__(self, space: Namespace, record: HostRecord, control: str, report: Report):
+    def __init__(self, space: Namespace, record: HostRecord, control: str, report: Report, alone: bool = False):
         self.space = space
         self.place = Place(space)
         self.record = record
         self.control = control
         self.report = report
+        self.alone = alone
+        self.named: set[tuple[str, str]] = set()  # aspects and targets of what is wanted, also where it is there
         self.first: list[Command] = []  # load modules, which stay loaded
         self.shared: list[Step] = []
         self.own: list[Step] = []
@@ -54,8 +57,26 @@ class Plan:
         steps = self.record.steps.get(str(self.space.cookie), []) + self.record.shared
         return next((step for step in steps if step.aspect == aspect.name and step.target == target), None)
 
+    def unset(self, key: str) -> str | None:
+        """The value of a sysctl; with alone, without what lowq-tc has made of it"""
+        now = self.space.sysctl(key)
+        old = self.old(SYSCTL, key)
+        if self.alone and old and SYSCTL.made_by_us(self.place, old, now):
+            return str(old.before.state)
+        return now
+
+    def stale(self) -> tuple[list[Step], list[Step]]:
+        """With alone: what lowq-tc has set here and is not wanted any more, shared and own"""
+        cookie = str(self.space.cookie)
+        shared = [step for step in self.record.shared if cookie in step.users]
+        return self.unnamed(shared), self.unnamed(self.record.steps.get(cookie, []))
+
+    def unnamed(self, steps: list[Step]) -> list[Step]:
+        return [step for step in steps if self.alone and (step.aspect, step.target) not in self.named]
+
     def add(self, steps: list[Step], step: Step, now: Json) -> None:
         """Reset puts back what was there before the first call of lowq-tc."""
+        self.named.add((step.aspect, step.target))
         aspect = aspect_of(step)
         old = self.old(aspect, step.target)
         if old and aspect.made_by_us(self.place, old, now):
@@ -69,11 +90,16 @@ class Plan:
         now = self.space.sysctl(key)
         if now is None:
             raise Refused(f"this kernel has no sysctl '{key}'")
+        if self.unset(key) == value:
+            return
+        self.named.add((SYSCTL.name, key))
         if now != value:
-            self.add(self.own, Step(SYSCTL.name, key, [set_sysctl(key, value)], SavedState(now, [set_sysctl(key, now)])), now)
+            saved = SavedState(now, [set_sysctl(key, now)])
+            self.add(self.own, Step(SYSCTL.name, key, [set_sysctl(key, value)], saved), now)
 
     def service(self, module: str) -> None:
         """Reset unloads it."""
+        self.named.add((MODULE.name, module))
         if system.module_loaded(module):
             return
         if not system.module_exists(module):
@@ -84,6 +110,7 @@ class Plan:
     def parameter(self, module: str, name: str, value: str) -> None:
         """What it was is known now, or once its module is loaded."""
         key = f"{module}.{name}"
+        self.named.add((PARAMETER.name, key))
         path = system.parameter_path(key)
         now = system.read_file(path)
         if system.module_loaded(module):
@@ -96,9 +123,13 @@ class Plan:
 
     def allow(self, control: str, must: bool) -> None:
         """Unprivileged use is a property of the first namespace: one list for all."""
+        self.named.add((ALLOWED.name, control))
         now = system.sysctl_everywhere(ALLOWED_KEY) or ""
         if control in now.split():
             return
+        # stale ones are taken off before
+        gone = [step.target for step in self.stale()[0] if step.aspect == ALLOWED.name and len(step.users) == 1]
+        now = " ".join(name for name in now.split() if name not in gone)
         if not first_namespace():
             if must:
                 raise Refused(
@@ -115,7 +146,7 @@ class Plan:
 
     def make(self, control: str, options: Options) -> None:
         known = CONTROLS.get(control)
-        host = Host(options, self.space.sysctl)
+        host = Host(options, self.unset)
         if known:
             known.needs(host)
         if not host.modules and host.tcp:
@@ -144,7 +175,7 @@ class Plan:
             self.sysctl(DEFAULT_KEY, control)
         # A route asks for ECN by itself; what is not on it stays as it is.
         if host.ecn and (options.has("default") or not options.has("route")):
-            now = self.space.sysctl("net.ipv4.tcp_ecn")
+            now = self.unset("net.ipv4.tcp_ecn")
             if now is None:
                 raise Refused("this kernel has no sysctl 'net.ipv4.tcp_ecn'")
             if now not in map(str, host.ecn):
@@ -156,7 +187,7 @@ class Plan:
             self.report.explain(
                 "chosen per socket (TCP_CONGESTION); --default and --route choose it for all, or for a prefix"
             )
-        if not self.commands():
+        if not self.commands() and not any(self.stale()):
             self.report.explain("nothing to change")
 
     def routes(self, control: str, host: Host, options: Options) -> None:
@@ -172,9 +203,18 @@ class Plan:
             prefix = parse_prefix(text)
             target = f"{prefix.family} {prefix.text}"
             if all(step.target != target for step in self.own):
-                step = plan_route(self.space, text, words, host.route_features, self.old(ROUTE, target), self.place)
+                old = self.old(ROUTE, target)
+                step = plan_route(self.space, text, words, host.route_features, old, self.place)
                 step.control = control
-                self.own.append(step)
+                self.named.add((ROUTE.name, target))
+                if not (self.alone and old and is_set(old, step, self.place)):
+                    self.own.append(step)
 
     def commands(self) -> list[Command]:
         return self.first + [command for step in self.shared + self.own for command in step.commands]
+
+
+def is_set(old: Step, step: Step, place: Place) -> bool:
+    """Does a route that lowq-tc has set stand as the step would make it?"""
+    made = [[word for word in one.commands[0].argv if word not in ("add", "replace")] for one in (old, step)]
+    return old.state == DONE and made[0] == made[1] and ROUTE.same(old.after, ROUTE.read(place, step.target))

@@ -30,8 +30,8 @@ OPTIONS: dict[str, Option] = {
     "netns": WORD, "help": FLAG, "version": FLAG,
     # of reset
     "all": FLAG, "forget": FLAG,
-    # of show
-    "check": FLAG,
+    # of show, of apply
+    "check": FLAG, "diff": FLAG,
     # of every profile
     "rate": RATE, "shape": FLAG, "no-shape": FLAG, "shape-burst": SIZE, "gso-segs": COUNT,
     # of single profiles
@@ -53,6 +53,7 @@ FRAME = ("rate", "shape", "no-shape", "shape-burst", "gso-segs")
 HOST = ("route", "default", "allow", "initcwnd", "initrwnd", "quickack")
 RESET = ("all", "forget")
 SHOW = ("check",)
+APPLY = ("diff",)
 SHORT = {"-n": "netns", "-q": "quiet", "-h": "help"}
 
 

@@ -10,10 +10,10 @@ from lowq_common.light import Json
 from lowq_common.system import Namespace
 from lowq_common.units import rate_text
 
-from .aspects import QUEUE, aspect_of
-from .aspects.base import Gone, Place
-from .device import stray, the_link, with_our_root
-from .journal import DONE, DeviceRecord, Journal
+from .aspects import QUEUE
+from .aspects.base import Place
+from .device import differences, stray, the_link, with_our_root
+from .journal import DeviceRecord, Journal
 
 
 def counted(qdisc: Json) -> Json:
@@ -31,7 +31,7 @@ def counted(qdisc: Json) -> Json:
 def device(space: Namespace, link: Link, record: DeviceRecord | None) -> Json:
     live = [one for one in devices.qdiscs(space, link.name, counters=True) if one["kind"] not in ("ingress", "clsact")]
     queues = sorted(map(counted, live), key=lambda one: (one["place"] != "root", one["place"], one["handle"]))
-    differs = differences(space, link, record) if record else []
+    differs = differences(Place(space, link), record) if record else []
     stale = out_of_date(space, link, record) if record else []
     shown: Json = {"netns": space.name} if space.name else {}
     shown |= {"device": link.name, "set": bool(record and record.complete and not differs)}
@@ -73,24 +73,6 @@ def out_of_date(space: Namespace, link: Link, record: DeviceRecord) -> list[str]
 def is_as_set(shown: Json) -> bool:
     """For --check: False if anything differs from what lowq-tc set"""
     return bool(shown["set"] and not shown["out_of_date"]) or not (shown.get("profile") or shown.get("differs"))
-
-
-def differences(space: Namespace, link: Link, record: DeviceRecord) -> list[str]:
-    """What is not as lowq-tc left it"""
-    place = Place(space, link)
-    found = []
-    for step in record.steps:
-        if step.state != DONE:
-            continue
-        aspect = aspect_of(step)
-        try:
-            now = aspect.read(place, step.target)
-        except Gone:
-            continue
-        if not aspect.same(step.after, now):
-            said = aspect.difference(place, step.after, now)
-            found.append(f"{aspect.described(step.target)} was changed: {said}")
-    return found
 
 
 def text(shown: Json) -> str:

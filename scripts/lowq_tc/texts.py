@@ -8,7 +8,7 @@ from lowq_common.controls import CONTROLS
 from lowq_common.light import Json
 from lowq_common.names import controls_there, names_in
 
-from .options import FRAME, GENERAL, HOST, OPTIONS, RESET, SHORT, SHOW
+from .options import APPLY, FRAME, GENERAL, HOST, OPTIONS, RESET, SHORT, SHOW
 from .profiles import PROFILES
 
 HELP = """\
@@ -17,6 +17,7 @@ lowq-tc - queue and marking on a device, and the host side, for a congestion con
   lowq-tc PROFILE DEV [--rate R] [options]   set the queue of DEV
   lowq-tc show [DEV] [--check]               what is set, and its counters
   lowq-tc reset DEV | --all                  put back what was there before
+  lowq-tc apply [FILE]... [--diff]           what /etc/lowq's files say, and nothing else
   lowq-tc host CONTROL [--default] [--route PREFIX]... [--allow]
                [--initcwnd N] [--initrwnd N] [--quickack] [options of the control]
   lowq-tc host show [--check] | host reset
@@ -42,6 +43,7 @@ for every profile
   --force           go on where what was there before cannot be put back exactly;
                     with reset: put it back although someone else changed it since
   --forget          with reset: drop the record and change nothing
+  --diff            with apply and --dry-run: what is there, and what would be
   --check           with show: exit status 3 if anything differs from what was set
   --no-rehearsal    do not try the commands in a scratch namespace first
   -q, --quiet       say nothing but errors
@@ -49,7 +51,7 @@ for every profile
 
 A queue length Q is packets (65), bytes (97500b, 95kb) or time (50us).
 Exit status: 0 done, 1 failed and rolled back, 2 refused, nothing changed,
-3 show --check: something differs.
+3 show --check: something differs, 4 apply: something was changed.
 """
 
 
@@ -115,14 +117,21 @@ def completions(words: list[str]) -> list[str]:
     elif current.startswith("-"):
         choices = ["--" + name for name in options_for(given)]
     elif not given:
-        choices = [*PROFILES, "show", "reset", "host", "exact", "list"]
+        choices = [*PROFILES, "show", "reset", "apply", "host", "exact", "list"]
     elif given[0] == "host" and len(given) == 1:
         choices = [*dict.fromkeys([*CONTROLS, *controls_there()]), "show", "reset"]
+    elif given[0] == "apply":
+        choices = paths(current)
     elif (profile and len(given) == 1) or given[0] == "show" or (given[0] in ("reset", "exact") and len(given) == 1):
         choices = names_in("/sys/class/net")
     else:
         choices = ["--" + name for name in options_for(given)]
     return [choice for choice in choices if choice.startswith(current)]
+
+
+def paths(begun: str) -> list[str]:
+    folder = begun.rpartition("/")[0] + "/" if "/" in begun else ""
+    return [folder + name for name in names_in(folder or ".") if name.endswith(".conf")]
 
 
 def options_for(given: list[str]) -> list[str]:
@@ -139,5 +148,7 @@ def options_for(given: list[str]) -> list[str]:
         return [*SHOW, *GENERAL]
     if given[0] == "reset":
         return [*RESET, *GENERAL]
+    if given[0] == "apply":
+        return [*APPLY, *GENERAL]
     profile = PROFILES.get(given[0])
     return [*FRAME, *profile.options, *GENERAL] if profile else list(GENERAL)

@@ -1003,28 +1003,31 @@ t_units() {
 
 	[[ -e $LOWQ_ROOT/debian/rules ]] || skip 'no units here'
 	for unit in lowq-tc@ lowq-tc-host; do
-		sed "s|/usr/sbin/lowq-tc|$LOWQ_TC|" "$LOWQ_ROOT/debian/lowq-tools.$unit.service" >"$TMP/$unit.service"
+		sed "s|/usr/sbin/lowq-tc|$LOWQ_TC|; s|/etc/lowq|$TMP/lowq|" "$LOWQ_ROOT/debian/lowq-tools.$unit.service" >"$TMP/$unit.service"
 		! command -v systemd-analyze >/dev/null ||
 			systemd-analyze verify --man=no "$TMP/$unit.service" >"$TMP/verify" 2>&1 && [[ ! -s $TMP/verify ]] ||
 			fail "$unit: $(<"$TMP/verify")"
 	done
 	before=$(picture)
-	unit lowq-tc@ ExecStart LOWQ_TC='fifo --rate 1gbit' || fail "start: $(<"$TMP/err")"
+	mkdir "$TMP/lowq"
+	unit lowq-tc@ ExecStart lq0 'LOWQ_TC="fifo --rate 1gbit"' || fail "start: $(<"$TMP/err")"
 	[[ $(tcn qdisc show dev lq0) == *"htb 10f0:"* ]] || fail 'the queue is not set'
 	unit lowq-tc@ ExecStop || fail "stop: $(<"$TMP/err")"
 	same "$before" "$(picture)" 'the picture after the stop'
 	# a speed that is not known yet: systemd tries again after a failure
-	! unit lowq-tc@ ExecStart LOWQ_TC='dctcp --rtt 100us' || fail 'set without a speed'
+	! unit lowq-tc@ ExecStart lq0 'LOWQ_TC="dctcp --rtt 100us"' || fail 'set without a speed'
 	grep -q '^Restart=on-failure' "$TMP/lowq-tc@.service" || fail 'not tried again'
-	unit lowq-tc-host ExecStart LOWQ_HOST='reno --default --route 10.71.0.0/24' || fail "start: $(<"$TMP/err")"
+	unit lowq-tc-host ExecStart host 'LOWQ_HOST="reno --default --route 10.71.0.0/24"' || fail "start: $(<"$TMP/err")"
 	[[ $(ipn route show) == *"congctl reno"* ]] || fail 'the route is not set'
 	unit lowq-tc-host ExecStop || fail "stop: $(<"$TMP/err")"
 	same "$before" "$(picture)" 'the picture after the stop of the host'
 }
 
-# Runs a line of a unit as systemd does: words of a variable are separate
-unit() {	# UNIT KEY [VARIABLE=VALUE]
-	in_ns a env "${@:3}" sh -c "$(sed -n "s/^$2=//p" "$TMP/$1.service" | sed 's/%I/lq0/')" >/dev/null 2>"$TMP/err"
+# Runs a line of a unit as systemd does
+unit() {	# UNIT KEY [FILE LINE]
+	[[ $# -lt 4 ]] || echo "$4" >"$TMP/lowq/$3.conf"
+	in_ns a sh -c "$(sed -n "s/^$2=//p" "$TMP/$1.service" | sed 's/%I/lq0/')" >/dev/null 2>"$TMP/err" ||
+		grep -q "^SuccessExitStatus=$?$" "$TMP/$1.service"
 }
 
 # maintainer SCRIPT ARGUMENT: as dpkg runs it, with an /etc and a /run/lowq of our own

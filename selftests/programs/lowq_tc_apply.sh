@@ -1,0 +1,256 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# lowq-tc apply: what files say is set, again nothing, and what they no longer name is reset.
+#
+# FULL=1 kills apply at every position.
+
+# shellcheck source=lowq_tc_lib.sh
+. "$(dirname "$0")/lowq_tc_lib.sh"
+readonly crash=$SELFTESTS/programs/lowq_tc_crash.py
+
+setup()
+{
+	need_veth
+	rm -rf "$LOWQ_STATE_DIR" "$TMP/conf"
+	mkdir "$TMP/conf"
+	ip netns add "$ns"
+	ipn link add name lq0 numtxqueues 1 type veth peer name lq1
+	ipn link set lq0 up
+	ipn link set lq1 up
+	ipn addr add 10.71.0.1/24 dev lq0
+}
+
+# says NAME [WORDS...]: what NAME.conf says
+says()
+{
+	local key=LOWQ_TC
+
+	[[ $1 != host ]] || key=LOWQ_HOST
+	echo "# ${*:2}" >"$TMP/conf/$1.conf"
+	(($# == 1)) || echo "$key=\"${*:2}\"" >>"$TMP/conf/$1.conf"
+}
+
+# applied STATUS LAST [ARGUMENTS...]: the exit status and the last line of apply, of the folder by default
+applied()
+{
+	local status=$1 last=$2
+
+	shift 2
+	(($#)) || set -- "$TMP/conf"
+	lt apply "$@"
+	[[ $rc == "$status" ]] || fail "lowq-tc apply $*: status $rc, expected $status: $err$out"
+	[[ $(tail -n 1 <<<"$out$err") == "$last" ]] || fail "lowq-tc apply $*: the last line is not '$last': $out$err"
+}
+
+# all that lowq-tc could have changed
+picture()
+{
+	tcn -d qdisc show | sed 's/ refcnt [0-9]*//'
+	tcn class show dev lq0
+	tcn filter show dev lq0
+	ipn -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*'
+	ipn -d route show
+	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control
+	sysctl "$allowed_key"
+}
+
+records() { find "$LOWQ_STATE_DIR" -name '*.json' -printf '%p %T@\n' | sort; }
+
+twice()
+{
+	local before shown kept
+
+	before=$(picture)
+	says lq0 fifo --rate 1gbit --gso-segs 2
+	says host reno --default --route 10.71.0.0/24 --initcwnd 20
+	applied 4 "would change: host, lq0" "$TMP/conf" --dry-run
+	expect "machine after a dry run" "$(picture)" = "$before"
+	applied 4 "changed: host, lq0"
+	shown=$(picture) kept=$(records)
+	[[ $shown == *"htb 10f0:"* && $shown == *"gso_max_segs 2"* && $shown == *"initcwnd 20"* ]] || fail "not set: $shown"
+	applied 0 "nothing to change"
+	applied 0 "nothing to change" "$TMP/conf/lq0.conf" "$TMP/conf/host.conf"
+	applied 0 "nothing to change" "$TMP/conf" --dry-run
+	lt apply "$TMP/conf" --json || fail "apply --json: $err"
+	expect "status in JSON" "$(jq -r .status <<<"$out")" = unchanged
+	expect "machine after all" "$(picture)" = "$shown"
+	expect "records after all" "$(records)" = "$kept"
+	must show --check
+	must host show --check
+	must reset --all
+	must host reset
+	expect "machine after reset" "$(picture)" = "$before"
+}
+declare_test twice "" "apply sets what files say; a second call changes neither the machine nor a record"
+
+unnamed()
+{
+	local before
+
+	before=$(picture)
+	says lq0 fifo --rate 1gbit
+	says lq1 fifo --rate 2gbit
+	says host reno --default --route 10.71.0.0/24 --route 10.9/16 --allow
+	ipn route add default via 10.71.0.2
+	must host dctcp --dry-run -q 2>/dev/null || true
+	applied 4 "changed: host, lq0, lq1"
+	# one route less, no default
+	says host reno --route 10.9/16
+	applied 4 "changed: host" "$TMP/conf/host.conf"
+	expect "routes with a control" "$(ipn route show | grep congctl | cut -d' ' -f1)" = 10.9.0.0/16
+	expect "default control" "$(in_ns a sysctl -n net.ipv4.tcp_congestion_control)" = \
+		"$(sed -n 's/.*tcp_congestion_control = //p' <<<"$before")"
+	# a single file resets nothing else
+	rm "$TMP/conf/lq1.conf"
+	applied 0 "nothing to change" "$TMP/conf/lq0.conf"
+	expect "the other device" "$(tcn qdisc show dev lq1 | grep -c 10f0:)" -eq 2
+	# the folder does; a file that says nothing resets its own
+	applied 4 "changed: lq1"
+	says lq0
+	applied 4 "changed: lq0" "$TMP/conf/lq0.conf"
+	rm "$TMP/conf"/*
+	applied 4 "changed: host"
+	applied 0 "nothing to change"
+	ipn route del default via 10.71.0.2
+	expect "machine" "$(picture)" = "$before"
+	expect "records" "$(records)" = ""
+}
+declare_test unnamed "" "what a file no longer names is reset: a route, a control, a device, all"
+
+drift()
+{
+	local shown
+
+	says lq0 fifo --rate 1gbit
+	says host reno --default
+	applied 4 "changed: host, lq0"
+	shown=$(picture)
+	tcn qdisc del dev lq0 root
+	applied 4 "changed: lq0"
+	in_ns a sysctl -qw net.ipv4.tcp_congestion_control=cubic
+	applied 4 "changed: host"
+	expect "machine" "$(picture)" = "$shown"
+	# the thresholds are of another MTU
+	says lq0 dctcp --rate 1gbit --rtt 1ms
+	applied 4 "changed: lq0"
+	ipn link set lq0 mtu 9000
+	applied 4 "changed: lq0"
+	applied 0 "nothing to change"
+	must show --check
+}
+declare_test drift "" "what someone else has changed, or a new MTU, is set again"
+
+by_hand()
+{
+	says lq0 fifo --rate 1gbit
+	says host reno --default
+	must fifo lq0 --rate 1gbit
+	must host reno --default --route 10.71.0.0/24
+	applied 4 "changed: host"
+	[[ $(ipn route show) != *congctl* ]] || fail "the route has still a control"
+	applied 0 "nothing to change"
+}
+declare_test by_hand "" "what was set by hand as files say stays; the rest is reset"
+
+diffs()
+{
+	says lq0 fifo --rate 1gbit
+	says host reno --default
+	applied 4 "changed: host, lq0"
+	says lq0 fifo --rate 2gbit
+	says host reno
+	applied 4 "would change: host, lq0" "$TMP/conf" --dry-run --diff
+	[[ $out == *$'\n'"-tc -n $ns class add dev lq0 "*"rate 1gbit"*$'\n'"+tc -n $ns class add dev lq0 "*"rate 2gbit"* ]] || fail "diff: $out"
+	[[ $out == *"-ip netns exec $ns sysctl -q -w net.ipv4.tcp_congestion_control=reno"* ]] || fail "diff of the host: $out"
+	must fifo lq0 --rate 2gbit
+	applied 4 "would change: host" "$TMP/conf" --dry-run --diff
+	[[ $out != *lq0* ]] || fail "diff of what is set: $out"
+}
+declare_test diffs "" "--dry-run --diff shows what is there and what would be, and nothing of what is right"
+
+# refuses PART [ARGUMENTS...]: exit status 2, and a part of what is said; nothing is changed
+refuses()
+{
+	local part=$1 before
+
+	shift
+	(($#)) || set -- "$TMP/conf"
+	before=$(picture)
+	lt apply "$@"
+	expect "status of apply $*" "$rc" -eq 2
+	[[ $err == *"$part"* && $err != *$'\n'* ]] || fail "apply $*: does not say '$part' in one line: $err"
+	expect "machine after apply $*" "$(picture)" = "$before"
+}
+
+bad_files()
+{
+	says lq0 fifo --rate 1gbit
+	says host reno --default
+	while IFS='|' read -r part line; do
+		printf '\n%s\n' "$line" >"$TMP/conf/host.conf"
+		refuses "host.conf:2: $part"
+	done <<-'END'
+		--rate 1: a rate needs a unit|LOWQ_HOST="hpccpp --rate 1"
+		--rtt does not go with|LOWQ_HOST="reno --rtt 1us"
+		No closing quotation|LOWQ_HOST="reno
+		not LOWQ_HOST="..."|LOWQ_TC="reno"
+		not LOWQ_HOST="..."|reno
+		give one control|LOWQ_HOST="show reno"
+		--netns is not for files|LOWQ_HOST="reno -n x"
+		unknown option|LOWQ_HOST="reno --nothing"
+		no congestion control|LOWQ_HOST="nothing"
+		--route 10.0.0.1/8: has bits|LOWQ_HOST="reno --route 10.0.0.1/8"
+	END
+	printf 'LOWQ_HOST=reno\nLOWQ_HOST=cubic\n' >"$TMP/conf/host.conf"
+	refuses "host.conf:2: LOWQ_HOST again"
+	says host
+	echo 'LOWQ_TC="show"' >"$TMP/conf/lq0.conf"
+	refuses "lq0.conf:1: unknown profile 'show'"
+	echo 'LOWQ_TC="dctcp --rtt 1ms"' >"$TMP/conf/lq0.conf"
+	refuses "lq0.conf:1: lq0 has no line rate of its own"
+	says lq0 fifo --rate 1gbit
+	says lq9 fifo --rate 1gbit
+	refuses "lq9.conf:2: no device 'lq9'"
+	refuses "No such file" "$TMP/conf/none.conf"
+	refuses "No such file" "$TMP/none"
+	refuses "not DEVICE.conf" /dev/null
+	refuses "is about the same" "$TMP/conf/lq0.conf" "$TMP/conf/lq0.conf"
+	refuses "--all does not go with 'apply'" "$TMP/conf" --all
+	expect "records" "$(records)" = ""
+}
+declare_test bad_files "" "errors name file and line, in one line, and nothing is changed"
+
+one_fails()
+{
+	says lq0 fifo --rate 1gbit
+	says lq1 fifo --rate 1gbit
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped tc 'case " $* " in *" class add dev lq0 "*) echo made to fail >&2; exit 1 ;; esac'
+	PATH=$TMP/wrapped:$PATH lt apply "$TMP/conf" --no-rehearsal
+	expect "status" "$rc" -eq 1
+	[[ $err == *"lq0.conf:2: "*"made to fail; rolled back"* ]] || fail "said: $err"
+	expect "last line" "$(tail -n 1 <<<"$out")" = "changed: lq1"
+	applied 4 "changed: lq0"
+}
+declare_test one_fails "" "a command fails: exit status 1, that device is rolled back, the others are set"
+
+# --- killed everywhere ------------------------------------------------------------
+
+killed()
+{
+	unshare -n tc qdisc add dev lo root gred setup vqs 3 default 1 grio || skip 'no gred'
+	TC_LIB_DIR=$BIN python3 "$crash" files >"$TMP/crash" 2>&1 || { cat "$TMP/crash"; fail "$(grep -v '^#' "$TMP/crash" | head -n 3)"; }
+	cat "$TMP/crash" >&3
+}
+declare_test killed "" "killed between any two steps: called again it ends as if it had not been, and all can be put back"
+
+teardown()
+{
+	ip netns pids "$ns" 2>/dev/null | xargs -r kill 2>/dev/null
+	ip netns del "$ns" 2>/dev/null
+	rm -rf "$TMP/state"
+}
+
+exec 3>&1
+run_tests "$@"
