@@ -195,11 +195,26 @@ def present_applied(applied: Applied, changed: list[Result], options: Options) -
     for result in applied.results:
         if result in changed and not (dry and options.has("diff")):
             present(result, options)
-        elif not options.has("quiet"):
+        elif result.status != "failed" and not options.has("quiet"):
             print(result.headline, file=sys.stderr if dry else sys.stdout)
     if not options.has("quiet"):
         verb, listed = "would change" if dry else "changed", ", ".join(result.device or "host" for result in changed)
-        print(f"{verb}: {listed}" if changed else "nothing to change", file=sys.stderr if dry else sys.stdout)
+        nothing = "nothing was changed" if applied.errors else "nothing to change"
+        print(f"{verb}: {listed}" if changed else nothing, file=sys.stderr if dry else sys.stdout)
+
+
+def do_print(name: str, options: Options) -> int:
+    from . import switches
+
+    lines, report = switches.printed(name, options.words[1], options)
+    if options.has("json"):
+        made = {"action": "print", "profile": name, "device": options.words[1]}
+        print_json({**made, **report.to_json(), "commands": lines})
+        return 0
+    if not options.has("quiet"):
+        print(report.text(f"{name} for {options.words[1]}:"), file=sys.stderr)
+    print("\n".join(lines))
+    return 0
 
 
 def do_profile(options: Options) -> int:
@@ -211,6 +226,8 @@ def do_profile(options: Options) -> int:
     if len(options.words) < 2:
         raise Refused(f"{name}: on which device?")
     options.expect_words(2, name)
+    if options.has("print"):
+        return do_print(name, options)
     from . import device
     from lowq_common.system import Namespace
     from .journal import Journal

@@ -44,6 +44,8 @@ OPTIONS: dict[str, Option] = {
     "rest-limit": SIZE, "switch-id": Option(units.parse_number),
     "relative": FLAG, "sojourn": FLAG,
     "step": TIME, "varying": FLAG, "step-min": COUNT, "target": TIME, "coupling": COUNT,
+    # of those that switches that are not Linux have, too
+    "print": Option(units.parse_word, ("sonic", "cumulus", "mlnx")), "mtu": COUNT,
     # of host
     "route": Option(lambda name, text: text), "default": FLAG, "allow": FLAG,
     "initcwnd": COUNT, "initrwnd": COUNT, "quickack": FLAG, "flows": COUNT,
@@ -54,6 +56,7 @@ HOST = ("route", "default", "allow", "initcwnd", "initrwnd", "quickack")
 RESET = ("all", "forget")
 SHOW = ("check",)
 APPLY = ("diff",)
+PRINT, PRINTED = ("print", "mtu"), ("dctcp", "segregate", "red", "ldcp", "roce")
 SHORT = {"-n": "netns", "-q": "quiet", "-h": "help"}
 
 

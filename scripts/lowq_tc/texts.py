@@ -8,7 +8,7 @@ from lowq_common.controls import CONTROLS
 from lowq_common.light import Json
 from lowq_common.names import controls_there, names_in
 
-from .options import APPLY, FRAME, GENERAL, HOST, OPTIONS, RESET, SHORT, SHOW
+from .options import APPLY, FRAME, GENERAL, HOST, OPTIONS, PRINT, PRINTED, RESET, SHORT, SHOW
 from .profiles import PROFILES
 
 HELP = """\
@@ -37,6 +37,9 @@ for every profile
                     without a line of its own (veth, vlan ...); --no-shape turns it off
   --shape-burst Q   let this much through at once (default: one packet)
   --gso-segs N      let the device's own senders put at most N packets into one
+  --print SYSTEM    set nothing; print it for port DEV of a switch with this system:
+                    sonic, cumulus or mlnx, whose packets have at most --mtu N bytes,
+                    and this --dscp D
   -n, --netns NS    DEV is in this network namespace
   --dry-run         print the commands that would run, and run nothing
   --json            plan, result or show as JSON
@@ -151,4 +154,5 @@ def options_for(given: list[str]) -> list[str]:
     if given[0] == "apply":
         return [*APPLY, *GENERAL]
     profile = PROFILES.get(given[0])
-    return [*FRAME, *profile.options, *GENERAL] if profile else list(GENERAL)
+    more = PRINT if given[0] in PRINTED else ()
+    return [*FRAME, *profile.options, *more, *GENERAL] if profile else list(GENERAL)

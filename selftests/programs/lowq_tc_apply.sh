@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# lowq-tc apply: what files say is set, again nothing, and what they no longer name is reset.
+# lowq-tc apply: what files say is set, again nothing, and what they no longer name is reset; and
+# lowq-tc --print: thresholds in the words of other switches.
 #
 # FULL=1 kills apply at every position.
 
@@ -93,7 +94,6 @@ unnamed()
 	says lq1 fifo --rate 2gbit
 	says host reno --default --route 10.71.0.0/24 --route 10.9/16 --allow
 	ipn route add default via 10.71.0.2
-	must host dctcp --dry-run -q 2>/dev/null || true
 	applied 4 "changed: host, lq0, lq1"
 	# one route less, no default
 	says host reno --route 10.9/16
@@ -132,6 +132,7 @@ drift()
 	applied 4 "changed: host"
 	expect "machine" "$(picture)" = "$shown"
 	# the thresholds are of another MTU
+	unshare -n tc qdisc add dev lo root red limit 100000 min 3000 max 3000 avpkt 1500 burst 2 bandwidth 1gbit ecn || skip 'no red'
 	says lq0 dctcp --rate 1gbit --rtt 1ms
 	applied 4 "changed: lq0"
 	ipn link set lq0 mtu 9000
@@ -234,6 +235,126 @@ one_fails()
 	applied 4 "changed: lq0"
 }
 declare_test one_fails "" "a command fails: exit status 1, that device is rolled back, the others are set"
+
+# --- other switches ---------------------------------------------------------------
+
+# printed SYSTEM ARGUMENTS...: the lines, without those for people
+printed()
+{
+	local system=$1
+
+	shift
+	must "$@" --print "$system" -q
+	printf '%s\n' "$out"
+}
+
+# computed NAME ARGUMENTS...: a value that the same call computes for a device of this machine
+computed()
+{
+	must "${@:2}" --dry-run --json
+	jq ".params.$1" <<<"$out"
+}
+
+print_k()
+{
+	local args system k kb
+
+	while read -ra args; do
+		k=$(computed k_bytes dctcp lq0 --no-shape "${args[@]}")
+		kb=$(((k + 999) / 1000))
+		expect "K of ${args[*]} for sonic" "$(printed sonic dctcp Ethernet4 "${args[@]}" | jq -c '.WRED_PROFILE.LOWQ |
+			[.ecn, (.green_min_threshold, .green_max_threshold, .yellow_min_threshold, .red_max_threshold | tonumber)]')" = \
+			"[\"ecn_all\",$k,$k,$k,$k]"
+		expect "K of ${args[*]} for cumulus" "$(printed cumulus dctcp swp1 "${args[@]}" | grep -o '[mn][ai][xn]*-threshold .*' | paste -sd,)" = \
+			"min-threshold $k,max-threshold $k"
+		expect "K of ${args[*]} for mlnx" "$(printed mlnx dctcp 1/7 "${args[@]}" | grep -o 'minimum.*')" = \
+			"minimum-absolute $kb maximum-absolute $kb"
+	done <<-'END'
+		--rate 10gbit --rtt 100us
+		--rate 100gbit --rtt 20us --no-tso
+		--rate 25gbit --k 65
+		--rate 25gbit --k 95kb
+		--rate 40gbit --k 50us
+		--rate 10gbit --rtt 100us --coalesce 20us
+	END
+	# other packets: the device's MTU is an option there
+	ipn link set lq0 mtu 9000
+	k=$(computed k_bytes dctcp lq0 --no-shape --rate 100gbit --rtt 20us)
+	expect "K with an MTU of 9000" "$(printed cumulus dctcp swp1 --rate 100gbit --rtt 20us --mtu 9000 | grep -c "threshold $k\$")" -eq 2
+	# thresholds and probability of red, ldcp and roce
+	ipn link set lq0 mtu 1500
+	for system in "red --rate 10gbit --min 20 --max 60 --probability .05" "ldcp --rate 10gbit --rtt 100us --simple" "roce --rate 25gbit"; do
+		read -ra args <<<"$system"
+		set -- "${args[0]}" lq0 --no-shape "${args[@]:1}"
+		expect "$system" "$(printed sonic "${args[0]}" Ethernet4 "${args[@]:1}" | jq -c '.WRED_PROFILE.LOWQ |
+			[(.green_min_threshold, .green_max_threshold, .green_drop_probability) | tonumber]')" = \
+			"[$(computed min_bytes "$@"),$(computed max_bytes "$@"),$(computed 'probability * 100' "$@")]"
+	done
+}
+declare_test print_k "" "--print: the thresholds that the same call sets here, in each system's unit"
+
+print_golden()
+{
+	printed sonic segregate Ethernet4 --rate 25gbit --k 65 --dscp af21 >"$TMP/sonic"
+	expect "sonic" "$(jq -cS 'del(.DSCP_TO_TC_MAP)' "$TMP/sonic")" = \
+		"$(jq -cS . <<-'END'
+			{"WRED_PROFILE": {"LOWQ": {"ecn": "ecn_all",
+			 "wred_green_enable": "true", "green_min_threshold": "98410", "green_max_threshold": "98410", "green_drop_probability": "100",
+			 "wred_yellow_enable": "true", "yellow_min_threshold": "98410", "yellow_max_threshold": "98410", "yellow_drop_probability": "100",
+			 "wred_red_enable": "true", "red_min_threshold": "98410", "red_max_threshold": "98410", "red_drop_probability": "100"}},
+			 "QUEUE": {"Ethernet4|2": {"wred_profile": "LOWQ"}},
+			 "TC_TO_QUEUE_MAP": {"LOWQ": {"0": "0", "1": "1", "2": "2", "3": "3", "4": "4", "5": "5", "6": "6", "7": "7"}},
+			 "PORT_QOS_MAP": {"Ethernet4": {"dscp_to_tc_map": "LOWQ", "tc_to_queue_map": "LOWQ"}}}
+		END
+		)"
+	expect "DSCPs of sonic" "$(jq -c '.DSCP_TO_TC_MAP.LOWQ | [length, .["0"], .["17"], .["18"], .["19"], .["47"], .["48"], .["63"]]' "$TMP/sonic")" = \
+		'[64,"0","0","2","0","0","6","7"]'
+	expect "cumulus" "$(printed cumulus roce swp3 --rate 25gbit)" = "\
+nv set qos congestion-control lowq traffic-class 3 min-threshold 50000
+nv set qos congestion-control lowq traffic-class 3 max-threshold 250000
+nv set qos congestion-control lowq traffic-class 3 probability 10
+nv set qos congestion-control lowq traffic-class 3 ecn enable
+nv set qos congestion-control lowq traffic-class 3 red disable
+nv set interface swp3 qos congestion-control profile lowq
+nv set qos mapping default-global trust l3
+nv set qos mapping default-global dscp 26 switch-priority 3
+nv set qos mapping default-global dscp 24,25,27,28,29,30,31 switch-priority 0
+nv config apply"
+	expect "mlnx" "$(printed mlnx roce 1/7 --rate 25gbit --probability 1)" = "\
+interface ethernet 1/7 qos trust L3
+interface ethernet 1/7 traffic-class 3 congestion-control ecn minimum-absolute 50 maximum-absolute 250"
+	expect "mlnx, without DSCP" "$(printed mlnx dctcp 1/7 --rate 10gbit --k 100)" = \
+		"interface ethernet 1/7 traffic-class 0 congestion-control both minimum-absolute 152 maximum-absolute 152"
+	[[ $(records) == "" && ! -e $LOWQ_STATE_DIR ]] || fail "something was recorded"
+}
+declare_test print_golden "" "--print: the whole text for SONiC, Cumulus Linux and Onyx"
+
+print_refused()
+{
+	local part line args
+
+	while IFS='|' read -r part line; do
+		read -ra args <<<"$line"
+		lt "${args[@]}"
+		expect "status of $line" "$rc" -eq 2
+		[[ $err == *"$part"* && $err != *$'\n'* && ! $out ]] || fail "$line: does not say '$part' in one line: $err$out"
+	done <<-'END'
+		instantaneous queue|dctcp swp1 --rate 10gbit --k 65 --exact --print sonic
+		time that packets waited|dctcp swp1 --rate 10gbit --k 65 --aqm codel --print cumulus
+		--simple is that|ldcp swp1 --rate 10gbit --rtt 100us --print sonic
+		drops Not-ECT packets|dctcp swp1 --rate 10gbit --k 65 --nodrop --print sonic
+		--probability 1|roce 1/1 --rate 10gbit --print mlnx
+		not in whole percent|roce swp1 --rate 10gbit --probability 0.125 --print cumulus
+		not of prague|prague swp1 --rate 10gbit --print sonic
+		sonic, cumulus, mlnx|dctcp swp1 --rate 10gbit --k 65 --print ios
+		--share does not go with|roce swp1 --rate 10gbit --share 30 --print sonic
+		--limit does not go with|dctcp swp1 --rate 10gbit --k 65 --limit 100 --print sonic
+		--dscp 5: 8 to 47|segregate swp1 --rate 10gbit --k 65 --dscp 5 --print sonic
+		--mtu does not go with|dctcp lq0 --rate 10gbit --k 65 --mtu 9000
+		give --rate|dctcp swp1 --rtt 100us --print sonic
+	END
+}
+declare_test print_refused "" "--print: what a system cannot express is refused in one line"
 
 # --- killed everywhere ------------------------------------------------------------
 
