@@ -146,6 +146,8 @@ put_files()
 	[ -n "$DESTDIR" ] || compile "$PREFIX"/share/lowq/lowq_{common,tc,check,stat}
 	put_unit lowq-tc@.service
 	put_unit lowq-tc-host.service
+	put_unit lowq-tc-apply.service
+	put_unit lowq-tc-apply.timer
 	put 755 tools/bin/flowgen "$PREFIX/bin/flowgen"
 	put 755 tools/bin/qdelay "$PREFIX/bin/qdelay"
 	# built only where libibverbs-dev is

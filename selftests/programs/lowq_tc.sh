@@ -1002,7 +1002,7 @@ t_units() {
 	local before unit
 
 	[[ -e $LOWQ_ROOT/debian/rules ]] || skip 'no units here'
-	for unit in lowq-tc@ lowq-tc-host; do
+	for unit in lowq-tc@ lowq-tc-host lowq-tc-apply; do
 		sed "s|/usr/sbin/lowq-tc|$LOWQ_TC|; s|/etc/lowq|$TMP/lowq|" "$LOWQ_ROOT/debian/lowq-tools.$unit.service" >"$TMP/$unit.service"
 		! command -v systemd-analyze >/dev/null ||
 			systemd-analyze verify --man=no "$TMP/$unit.service" >"$TMP/verify" 2>&1 && [[ ! -s $TMP/verify ]] ||
@@ -1020,6 +1020,8 @@ t_units() {
 	unit lowq-tc-host ExecStart host 'LOWQ_HOST="reno --default --route 10.71.0.0/24"' || fail "start: $(<"$TMP/err")"
 	[[ $(ipn route show) == *"congctl reno"* ]] || fail 'the route is not set'
 	unit lowq-tc-host ExecStop || fail "stop: $(<"$TMP/err")"
+	rm "$TMP/lowq/lq0.conf"
+	unit lowq-tc-apply ExecStart host '# nothing' || fail "apply: $(<"$TMP/err")"
 	same "$before" "$(picture)" 'the picture after the stop of the host'
 }
 
