@@ -12,7 +12,7 @@ suite_of()
 {
 	case $1 in
 	6.1) echo bookworm ;;
-	6.12) echo trixie ;;
+	6.12|systemd) echo trixie ;;
 	7) echo trixie trixie-backports ;;
 	esac
 }
@@ -22,6 +22,13 @@ packages_of()
 {
 	local from='' second=''
 
+	# with systemd and all managers of networks; compiles twice what is the same only once
+	if [ "$1" = systemd ]; then
+		echo "linux-image-amd64 linux-headers-amd64 gcc make libc6-dev ccache initramfs-tools iproute2 jq kmod
+			procps mawk ethtool python3 python3-apt dkms systemd systemd-sysv udev dbus network-manager ifupdown
+			dhcpcd-base libpcap0.8t64 libibverbs1"
+		return
+	fi
 	# linux-headers-cloud-amd64 is trixie's own kernel: DKMS builds for it, too
 	[ "$1" != 7 ] || { from=/trixie-backports; second=linux-headers-cloud-amd64/trixie; }
 	# not the cloud kernel, which has no soft-RoCE
@@ -39,7 +46,7 @@ root_of()
 # make_root KERNEL: makes the root once; it gets its name only when it is complete
 make_root()
 {
-	local root url suites sources=() s key=/usr/share/keyrings/debian-archive-keyring.gpg
+	local root url suites sources=() s key=/usr/share/keyrings/debian-archive-keyring.gpg hooks=()
 
 	root=$(root_of "$1")
 	[ ! -d "$root" ] || return 0
@@ -49,11 +56,16 @@ make_root()
 	for s in "${suites[@]}"; do
 		sources+=("deb [signed-by=$key] $url $s main")
 	done
+	# another kernel, to be installed later
+	# shellcheck disable=SC2016 # mmdebstrap's shell expands
+	[ "$1" != systemd ] || hooks=(--customize-hook='cd "$1"; mkdir -p var/lib/other-kernel; chroot . sh -c "
+		cd /var/lib/other-kernel && apt-get -q download linux-headers-cloud-amd64 \$(
+			apt-cache depends linux-headers-cloud-amd64 | sed -n \"s/.*Depends: //p\" | grep cloud)"')
 	say "$1: making a root from ${suites[*]} (about $DOWNLOAD_MIB MB to download, a few minutes)"
 	rm -rf "$CACHE/matrix/$1-"*
 	mmdebstrap --quiet --variant=minbase --mode=root \
 		--include="$(packages_of "$1" | tr -s ' \t' ,)" \
-		--aptopt='APT::Install-Recommends "false"' \
+		--aptopt='APT::Install-Recommends "false"' "${hooks[@]}" \
 		"${suites[0]}" "$root.new" "${sources[@]}" >"$OUT/$1-root.log" 2>&1 ||
 		{ rm -rf "$root.new"; die "$1: no root: $(grep -m1 '^E:' "$OUT/$1-root.log" || tail -n1 "$OUT/$1-root.log")"; }
 	mv "$root.new" "$root"
