@@ -11,7 +11,7 @@ ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
 REFERENCE=cubic_l4s
 VARIANTS=("rate=60mbit rtt=65ms load="{0,2}" http="{1,2} "rate=20mbit rtt=30ms load=2 http=1" "rate=60mbit rtt=65ms load=2 http=1 tso=1")
 PARAMS='{"page":"60 objects at the quantiles of a lognormal distribution with a median of 9.7 kB and a sigma of 1.246: the embedded objects of the million most visited sites (Pries, Magyari, Tran-Gia: An HTTP Web Traffic Model, NGI 2012); 1.2 MB","http":"1: six connections, 2: one, without TLS","pages":"12 in each run, each with new connections and another order, a second apart","load":"downloads of the same control beside"}'
-COLUMNS_SHOWN='["page_p50_us","page_max_us","delay_p99_us","marks","drops","retrans"]'
+COLUMNS_SHOWN='["page_p50_us","page_max_us","beside_mbps","delay_p99_us","drops"]'
 GOALS='[
 	{"metric":"page_p50_us","row":"prague","op":"<=","value":1.05,"relative_to":"cubic_l4s","variant":{"load":0},"text":"idle: page at most 1.05 x CUBIC over the same queue"},
 	{"metric":"page_p50_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":{"load":2},"text":"loaded: page at most CUBIC over the same queue"},
@@ -62,7 +62,7 @@ fetch_page()
 
 run_scenario()
 {
-	local i from to
+	local i from to start
 
 	dumbbell 3 "$rtt"
 	bottleneck "$rate" "$rtt"
@@ -75,6 +75,7 @@ run_scenario()
 	in_ns r sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL"
 	in_ns h3 nginx -c "$TMP/nginx.conf" 2>"$TMP/nginx.err" || fail "nginx: $(tail -n1 "$TMP/nginx.err")"
 	watch_queue "$rate" 0s 600s 20ms
+	start=$(date +%s%N)
 	for ((i = 1; i <= load; i++)); do
 		in_ns h$i flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((i * 300))ms" --duration 600s >/dev/null &
 	done
@@ -86,9 +87,11 @@ run_scenario()
 		echo $(((to - from) / 1000)) >>"$OUT/pages"
 		sleep 1
 	done
+	to=$(date +%s%N)
 	kill "$(cat "$TMP/nginx/pid")"
 	pkill -x flowgen	# the long flows
 	watched
+	[ "$load" = 0 ] || beside $((to - start))
 	metric failed 0
 	metric page_p50_us "$(sort -n "$OUT/pages" | sed -n 6p)"
 	metric page_max_us "$(sort -n "$OUT/pages" | tail -n1)"

@@ -213,6 +213,8 @@ METRICS: dict[str, Metric] = {
                           "the slowest page"),
     "late_segments": Metric(("late", "segments"), "late segments", "", 1, "count",
                             "segments of video that took longer than they play"),
+    "beside_mbps": Metric(("beside", "Mb/s"), "rate of the long flows", "Mb/s", 1, "number",
+                          "what the long flows beside carried in the meantime"),
     "video_mbps": Metric(("video", "Mb/s"), "rate of the video", "Mb/s", 1, "number",
                          "mean rate of the segments that were chosen"),
     "call_p50_us": Metric(("call", "p50 us"), "one-way delay, p50", "µs", 1, "number",
