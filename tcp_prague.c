@@ -49,9 +49,9 @@
  *  - Slow start (quick_start) does not end with the first mark: the initial window alone is
  *    longer than a queue's threshold below 100 Mb/s. Marks of the first flight do not count.
  *    The time between its ACKs is the bottleneck's per packet: slow start is paced no faster,
- *    and grows by an eighth per round once its window should fill the path. It ends when most
- *    packets of a round are marked while the program is not the limit, with the window that the
- *    path has delivered (2.4.5).
+ *    and grows by an eighth per round once its window should fill the path. It ends when more
+ *    than 7/8 of a round's packets are marked (from a full path on, a half) while the program is
+ *    not the limit, with the window that the path has delivered (2.4.5).
  *  - After the first cut, of a half, alpha's average begins at 0 (first_alpha): from 1 it takes
  *    some ten rounds of large cuts to forget how the flow began (2.3.2).
  *  - While the program is the limit, the window grows up to twice what was in flight, as the
@@ -94,7 +94,7 @@ CC_PARAM(per_ack, 0, 0, 1, 0644, "0 is off, 1 is on",
 CC_PARAM(first_alpha, 0, 0, 1, 0644, "0 is from 0, 1 is from 1",
 	 "alpha's average begins at 0 after the first cut, which is a half, or at 1 (2.3.2: 1)");
 CC_PARAM(quick_start, 1, 0, 1, 0644, "0 is off, 1 is on",
-	 "slow start is paced by the rate at which the first flight arrived, and ends when most packets of a round are marked; without it the first mark ends it (2.4.5: off)");
+	 "slow start is paced by the rate at which the first flight arrived, and ends when 7/8 of a round's packets are marked; without it the first mark ends it (2.4.5: off)");
 CC_PARAM(rtt_mode, PRAGUE_RTT_EXTRA, 0, PRAGUE_RTT_MODES - 1, 0644,
 	 "0 is off, 1 max(srtt, target), 2 srtt + target, 3 target for longer RTTs too",
 	 "rtt_virt: 0 srtt, 1 max(srtt, rtt_target_us), 2 srtt + rtt_target_us, 3 rtt_target_us (2.4.4, 3.4)");
@@ -708,7 +708,7 @@ static noinline void respond_to_mark(struct sock *sk)
 	trace_prague_cut(sk, "ecn", &before, &ca->model);
 }
 
-/* Ends slow start after a round most of whose packets were marked; @delivered in the latest RTT. */
+/* Ends slow start after a round with enough marks; @delivered in the latest RTT. */
 static noinline void respond_to_marked_start(struct sock *sk, u32 delivered)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -1057,7 +1057,8 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	if (update_round(tp, ca, virt)) {
 		/* marks of a program's own bursts do not say that the path is full */
 		start_marked = start && ca->rounds >= START_ROUNDS && !app_limited(sk) &&
-			       ca->model.marked > ca->model.acked / 2;
+			       prague_start_ends(ca->model.acked, ca->model.marked,
+						 ca->growth.hystart.css);
 		fault = end_period(sk, virt);
 	}
 

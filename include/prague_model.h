@@ -514,6 +514,16 @@ static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 }
 
 /*
+ * Do the marks of a round end slow start? Most of a round do if the window should fill the path,
+ * more than 7/8 before: beside others, whose queue is at the threshold already, half of a small
+ * flow's packets and more are marked long before it has its share.
+ */
+static inline bool prague_start_ends(u32 acked, u32 marked, bool full)
+{
+	return (u64)marked * 8 > (u64)acked * (full ? 4 : 7);
+}
+
+/*
  * Window after slow start that marks have ended: what the path has delivered in the latest RTT,
  * without the part of it that waited, between a half and all of @cwnd.
  */

@@ -587,6 +587,27 @@ page_start()
 }
 declare_test page_start "P15" "six connections that begin together mark each other's bursts, and stay in slow start: a page takes at most 1.1 times CUBIC's time"
 
+# starts_ended PERCENT: how many slow starts marks end while so many packets are marked, at random
+starts_ended()
+{
+	lossy loss "$1" ecn
+	trace_on prague/prague_cut
+	send --duration 2s
+	trace_off "$TMP/trace"
+	grep -c cause=start "$TMP/trace"
+}
+
+start_share()
+{
+	needs_virtual
+	needs_accecn
+	path 1 40ms
+	serve r
+	expect "slow starts that 60 % of marks ended" "$(starts_ended 60%)" -eq 0
+	expect "slow starts that 100 % of marks ended" "$(starts_ended 100%)" -eq 1
+}
+declare_test start_share "P15" "slow start goes on in rounds with 60 % of marks, as bursts beside others see them, and ends where all packets are marked"
+
 # cut_alpha N: alpha at the Nth cut
 cut_alpha()
 {

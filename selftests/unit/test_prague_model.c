@@ -748,6 +748,24 @@ static void prague_start_rate__between_window_and_path(void **state)
 	assert_true(prague_start_rate(U64_MAX, 1, 1, true) >= U64_MAX >> 3);
 }
 
+static void prague_start_ends__with_most_marked(void **state)
+{
+	u32 acked, marked;
+
+	(void)state;
+	assert_false(prague_start_ends(0, 0, true));
+	assert_true(prague_start_ends(1, 1, false));
+	assert_true(prague_start_ends(U32_MAX, U32_MAX, false));
+	for (acked = 1; acked < 300; acked++) {
+		for (marked = 0; marked <= acked; marked++) {
+			double share = (double)marked / acked;
+
+			assert_int_equal(prague_start_ends(acked, marked, false), share > 0.875);
+			assert_int_equal(prague_start_ends(acked, marked, true), share > 0.5);
+		}
+	}
+}
+
 static void prague_start_window__is_what_was_delivered(void **state)
 {
 	int i;
@@ -1155,6 +1173,7 @@ int main(void)
 		cmocka_unit_test(prague_hystart__is_rfc9406),
 		cmocka_unit_test(prague_gap__is_time_per_packet),
 		cmocka_unit_test(prague_start_rate__between_window_and_path),
+		cmocka_unit_test(prague_start_ends__with_most_marked),
 		cmocka_unit_test(prague_start_window__is_what_was_delivered),
 		cmocka_unit_test(steady_state__window),
 		cmocka_unit_test(prague_tick__known_ones),
