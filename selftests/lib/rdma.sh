@@ -313,3 +313,43 @@ held_at()
 {
 	awk -v a="$1" '$2 == "local" && $3 == a { n += $12 } END { print n + 0 }' "$RCM_DEBUGFS"/qps
 }
+
+# load [NAME=VALUE...]: reloads the module, with its defaults or with these parameters
+load()
+{
+	modprobe -r roce_rcm || fail "cannot unload"
+	modprobe roce_rcm "$@" || fail "cannot load with $*"
+}
+
+# red RATE MIN MAX: bottleneck of RATE with RED, thresholds in bytes. Its buffer holds all that
+# the senders send before the first CNP: after a loss, go-back-N waits for a timeout of 67 ms
+# or not, as chance will have it.
+red()
+{
+	roce_line sw egress "$1"
+	in_ns sw tc qdisc del dev egress parent 1:1 handle 2:
+	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: red limit 4000000 min "$2" max "$3" \
+		avpkt 1086 burst $(($2 / 1086 + 1)) bandwidth "$1" probability "${4:-0.1}" ecn
+}
+
+# four_send: h1 to h4 to r, for 200 ms. They are connected before: RED drops packets of TCP.
+four_send()
+{
+	local i pids=()
+
+	for i in 1 2 3 4; do
+		LOG=flow$i roce "h$i" send --start 20ms --duration 200ms &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+}
+
+# four_shared MBPS: all ended well, with at least MBPS together, in equal shares
+four_shared()
+{
+	jq -c .rate_bps "$TMP"/flow?.json
+	expect "queue pairs that ended well" "$(jq -r .status "$TMP"/flow?.json | grep -cx ok)" -eq 4
+	expect "packets out of sequence at r" "$(cat "/sys/class/infiniband/$(roce_dev r)/ports/1/hw_counters/out_of_seq_request")" -eq 0
+	expect "Mb/s together" "$(jq -s 'map(.bytes) | add * 8 / 200000' "$TMP"/flow?.json)" -ge "$1"
+	expect "fairness" "$(jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))' "$TMP"/flow?.json)" -ge 0.9
+}
