@@ -63,27 +63,31 @@ def reference(host: Host) -> None:
     asks_for_ecn(host)
 
 
+def checked(options: Given, name: str, low: int, high: int, says: str) -> int:
+    value: int = options.values[name]
+    if not low <= value <= high:
+        raise Refused(f"--{name} {options.given[name]}: must be {says}")
+    return value
+
+
+def rate_mbps(options: Given) -> int:
+    return checked(options, "rate", 1_000_000, 1_600_000_000_000, "1mbit to 1600gbit") // 1_000_000
+
+
 def hpccpp(host: Host) -> None:
     """T, W_ai = W_init * (1 - eta) / N, the rate at which flows start, and the DSCP"""
     options = host.options
     host.modules.append("tcp_hpccpp")
     host.services.append("int_reflector")
 
-    def checked(name: str, low: int, high: int, says: str) -> int:
-        value: int = options.values[name]
-        if not low <= value <= high:
-            raise Refused(f"--{name} {options.given[name]}: must be {says}")
-        return value
-
     if options.has("rtt"):
-        base = checked("rtt", 1000, 1_000_000_000, "1us to 1s")
+        base = checked(options, "rtt", 1000, 1_000_000_000, "1us to 1s")
         host.parameters.append(("tcp_hpccpp", "base_rtt_ns", str(base)))
     if options.has("flows"):
-        flows = str(checked("flows", 1, 1_000_000, "1 to 1000000"))
+        flows = str(checked(options, "flows", 1, 1_000_000, "1 to 1000000"))
         host.parameters += [("tcp_hpccpp", "flows", flows), ("int_reflector", "flows", flows)]
     if options.has("rate"):
-        rate = checked("rate", 1_000_000, 1_600_000_000_000, "1mbit to 1600gbit")
-        host.parameters.append(("tcp_hpccpp", "line_rate_mbps", str(rate // 1_000_000)))
+        host.parameters.append(("tcp_hpccpp", "line_rate_mbps", str(rate_mbps(options))))
     if options.has("dscp"):
         dscp = str(options.values["dscp"])
         host.parameters += [("tcp_hpccpp", "dscp", dscp), ("int_reflector", "dscp", dscp)]
@@ -128,6 +132,25 @@ def roce(host: Host) -> None:
             raise Refused(f"--{name} does not go with 'host roce': it is not a control of TCP")
     host.tcp = False
     host.services.append("roce_rcm")  # it works while it is loaded
+    if host.options.has("rate"):
+        host.parameters += [("roce_rcm", name, str(value)) for name, value in dcqcn(rate_mbps(host.options))]
+
+
+def dcqcn(mbps: int) -> list[tuple[str, int]]:
+    """The paper's constants are for 40 Gb/s, and work at 10. A slower link has periods of as many
+    packets, and proportional steps; the period of alpha is shorter than its memory, 2^g periods."""
+    period = max(55, 500_000 // mbps)
+    slow = mbps < 10_000
+    return [
+        ("line_rate_mbps", mbps),
+        ("rate_min_mbps", min(10, max(1, mbps // 1000))),
+        ("dcqcn_timer_us", period),
+        ("dcqcn_alpha_us", period),
+        ("cnp_interval_us", max(50, 400_000 // mbps)),
+        ("dcqcn_shift_g", max(1, (256 * 55 // period).bit_length() - 1)),
+        ("dcqcn_ai_mbps", max(1, mbps // 200) if slow else 40),
+        ("dcqcn_hai_mbps", max(1, mbps // 100) if slow else 200),
+    ]
 
 
 CONTROLS: dict[str, Control] = {
@@ -138,6 +161,6 @@ CONTROLS: dict[str, Control] = {
                 ("rtt", "flows", "rate", "dscp"), hpccpp),
         Control("ldcp", "LDCP", (), ldcp),
         Control("prague", "Prague for L4S", (), prague),
-        Control("roce", "soft-RoCE: injector, notification and reaction point", (), roce),
+        Control("roce", "soft-RoCE: injector, notification and reaction point", ("rate",), roce),
     )
 }

@@ -206,7 +206,7 @@ roce_tuned()
 	case ${2:-dcqcn},$1 in
 	dcqcn,1gbit)
 		words+=(dcqcn_ai_mbps=5 dcqcn_hai_mbps=10 dcqcn_timer_us=500 dcqcn_alpha_us=500
-			cnp_interval_us=400 dcqcn_shift_g=4) ;;
+			cnp_interval_us=400 dcqcn_shift_g=4 rate_min_mbps=1) ;;
 	ldcp,1gbit)
 		words+=(algorithm=1 cnp_interval_us=0 reduce_gap_us=0 ldcp_alpha=256 ldcp_rtt_us=400) ;;
 	ldcp,*)

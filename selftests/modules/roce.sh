@@ -565,6 +565,46 @@ companion()
 }
 declare_test companion "R2 R9" "lowq-tc: RED for UDP 4791, CNPs first, the rest apart; host roce loads the module"
 
+# parameters_are NAME=VALUE...: of the module
+parameters_are()
+{
+	local word
+
+	for word; do
+		expect "${word%=*}" "$(cat "$PARAM/${word%=*}")" -eq "${word#*=}"
+	done
+}
+
+host_rate()
+{
+	local options before
+
+	modprobe -r roce_rcm || fail "cannot unload"
+	export LOWQ_STATE_DIR=$TMP/state
+	mkdir "$LOWQ_STATE_DIR"
+	"$LOWQ_TC" host roce --rate 1gbit --dry-run >"$TMP/dry" 2>/dev/null || fail "lowq-tc host roce --rate --dry-run"
+	grep -q dcqcn_timer_us "$TMP/dry" || fail "--dry-run shows no parameter"
+	[ ! -d "$PARAM" ] || fail "--dry-run has loaded the module"
+	"$LOWQ_TC" host roce --rate 1gbit --quiet || fail "lowq-tc host roce --rate 1gbit"
+	read -ra options < <(roce_tuned 1gbit)
+	parameters_are "${options[@]}"
+	"$LOWQ_TC" host roce --rate 2.5gbit --quiet || fail "lowq-tc host roce --rate 2.5gbit"
+	parameters_are line_rate_mbps=2500 dcqcn_timer_us=200 cnp_interval_us=160 dcqcn_shift_g=6
+	"$LOWQ_TC" host reset --quiet || fail "lowq-tc host reset"
+	[ ! -d "$PARAM" ] || fail "reset has not unloaded the module"
+	load dcqcn_timer_us=77
+	before=$(grep -H . "$PARAM"/*)
+	"$LOWQ_TC" host roce --rate 40gbit --quiet || fail "lowq-tc host roce --rate 40gbit"
+	parameters_are line_rate_mbps=40000 dcqcn_timer_us=55 dcqcn_alpha_us=55 cnp_interval_us=50 \
+		dcqcn_shift_g=8 dcqcn_ai_mbps=40 dcqcn_hai_mbps=200 rate_min_mbps=10
+	"$LOWQ_TC" host reset --quiet || fail "lowq-tc host reset, loaded"
+	diff - <(grep -H . "$PARAM"/*) <<<"$before" || fail "reset has left something"
+	! "$LOWQ_TC" host roce --rate 500kbit 2>"$TMP/err" || fail "500kbit was not refused"
+	grep -q "1mbit to 1600gbit" "$TMP/err" || fail "$(cat "$TMP/err")"
+	load
+}
+declare_test host_rate "R8" "lowq-tc host roce --rate: DCQCN's constants for the link's rate, undone by reset"
+
 # picture: everything on the switch and the machine that lowq-tc could have changed
 picture()
 {
