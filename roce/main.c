@@ -75,10 +75,12 @@ static struct rcm_qp *learn_from_sent(struct sk_buff *skb, const struct rcm_pack
 		WRITE_ONCE(qp->rate.packet_bytes, skb->len + ETH_HLEN);
 	rcm_qp_learn(qp, &p->daddr, p->roce.bth.dest_qp,
 		     ibqp->qp_type == IB_QPT_UD ? RCM_DATAGRAM : RCM_CONNECTED);
-	if (!READ_ONCE(qp->line)) {
+	if (time_after_eq(jiffies, READ_ONCE(qp->line_until))) {
 		line = rcm_ask_line(skb_dst(skb)->dev, net);
-		if (line)
+		if (line) {
 			WRITE_ONCE(qp->line, line);
+			WRITE_ONCE(qp->line_until, jiffies + HZ);
+		}
 	}
 	return qp;
 }

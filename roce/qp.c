@@ -72,6 +72,7 @@ struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 numb
 	qp->number = number;
 	qp->remote = remote;
 	qp->used = jiffies;
+	qp->line_until = jiffies;
 	qp->sent_at = jiffies - HZ;	/* long ago */
 	qp->rate.packet_bytes = ETH_ZLEN;
 	spin_lock_init(&qp->lock);

@@ -175,6 +175,7 @@ enum rcm_kind { RCM_KIND_UNKNOWN, RCM_CONNECTED, RCM_DATAGRAM };
  * @turn:	lane to serve next
  * @rate:	its rate
  * @line:	bit/s: speed of its device; 0 before the device was asked
+ * @line_until:	jiffies: when the device is asked again
  * @next_ns:	when the next packet may leave
  * @fifo:	packets held back
  * @fifo_bytes:	memory of @fifo
@@ -210,6 +211,7 @@ struct rcm_qp {
 	u8 turn;
 	struct rcm_rate rate;
 	u64 line;
+	unsigned long line_until;
 	u64 next_ns;
 	struct sk_buff_head fifo[RCM_LANES];
 	u64 fifo_bytes;

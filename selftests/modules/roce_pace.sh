@@ -468,4 +468,49 @@ softirq()
 }
 declare_test softirq "R6" "softirq time per packet of 1000 backlogged queue pairs, beside the module's absence"
 
+# rate_of HOST: the rate of the slowest queue pair there, Mb/s
+rate_of()
+{
+	awk -v a="::ffff:10.0.${1#h}.1" '$2 == "local" && $3 == a { print $7 }' "$RCM_DEBUGFS/qps" | sort -n | head -n1
+}
+
+# A tap device has the speed that it is given. h1 sends by it, and it by eth0.
+line_follows()
+{
+	needs_virtual
+	load
+	LINE=20mbit hosts 1
+	rdma link del "$(roce_dev h1)"
+	in_ns h1 python3 -I -c 'if 1:
+		import fcntl, struct, time
+		tun = open("/dev/net/tun", "r+b", buffering=0)
+		fcntl.ioctl(tun, 0x400454ca, struct.pack("16sH22x", b"x0", 0x1002))	# TUNSETIFF: tap
+		time.sleep(100)' &
+	wait_until in_ns h1 ip link show x0
+	in_ns h1 ip link set x0 address "$(mac_of h1 eth0)"
+	in_ns h1 ip addr del 10.0.1.1/24 dev eth0
+	in_ns h1 ip addr add 10.0.1.1/24 dev x0
+	in_ns h1 ip link set x0 up
+	in_ns h1 ip neigh replace 10.0.1.254 lladdr "$(mac_of sw p1)" dev x0 nud permanent
+	in_ns h1 ip route replace default via 10.0.1.254 dev x0 onlink src 10.0.1.1
+	in_ns h1 tc qdisc add dev x0 clsact
+	in_ns h1 tc qdisc add dev eth0 clsact
+	in_ns h1 tc filter add dev x0 egress matchall action mirred egress redirect dev eth0 &&
+		in_ns h1 tc filter add dev eth0 ingress matchall action mirred ingress redirect dev x0 ||
+		skip "no mirred"
+	in_ns h1 ethtool -s x0 speed 2000 duplex full autoneg off || fail "ethtool -s"
+	roce_device h1 x0
+	roce h1 send --duration 3s &
+	sleep 0.5
+	expect "Mb/s" "$(rate_of h1)" -eq 2000
+	in_ns h1 ethtool -s x0 speed 3000 duplex full autoneg off || fail "ethtool -s"
+	sleep 2.3
+	expect "Mb/s after the link's speed has changed" "$(rate_of h1)" -eq 3000
+	expect "questions, of 3 s" "$(rcm_counter asked_line)" -le 10
+	wait $!
+	expect "the flow's end" "$(jq -r .status "$TMP/flow.json")" = ok
+	load
+}
+declare_test line_follows "R6" "the line's rate follows a link whose speed changes while the queue pair is busy"
+
 run_tests "$@"
