@@ -8,6 +8,7 @@
 atomic_long_t rcm_counters[RCM_COUNTERS];
 
 static const char * const counter_names[] = {
+	[RCM_NOT_A_QP] = "not_a_qp",
 	[RCM_ECT_SET] = "ect_set",
 	[RCM_PACED] = "paced",
 	[RCM_HELD_TOO_LONG] = "held_too_long",

@@ -51,6 +51,7 @@ extern unsigned int rcm_net_id;
 /* --- counters: debugfs.c ---------------------------------------------- */
 
 enum rcm_counter {
+	RCM_NOT_A_QP,		/* packets whose socket points to no queue pair of rdma_rxe */
 	RCM_ECT_SET,		/* packets set to ECT(0) */
 	RCM_PACED,		/* packets held back */
 	RCM_HELD_TOO_LONG,	/* requests sent early because of hold_ms */

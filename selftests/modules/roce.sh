@@ -868,6 +868,7 @@ observability()
 	expect "packets in the FIFO" "$(awk '$3 == "::ffff:10.0.1.1" { print $12 }' "$TMP/qps")" -gt 0
 	expect "tracepoints: CNPs sent" "$(grep -c 'roce_rcm_cnp_sent: to=::ffff:10.0.1.1 qp=' "$TMP/trace")" -gt 0
 	expect "tracepoints: cuts" "$(grep -c 'roce_rcm_cut: addr=::ffff:10.0.1.1 qp=' "$TMP/trace")" -gt 0
+	expect "packets whose socket points to no queue pair" "$(rcm_counter not_a_qp)" -eq 0
 	load
 }
 declare_test observability "R13" "debugfs and tracepoints: rate, alpha, CNPs in and out, FIFO"
