@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# HPCC++'s hosts and nodes; needs lib.sh.
+
+export TC_LIB_DIR=$BIN		# q_int.so is there
+
+# Modules that a test has removed are loaded again for the next.
+eval "lib_$(declare -f teardown)"
+teardown()
+{
+	lib_teardown
+	modprobe -a sch_int int_reflector tcp_hpccpp
+}
+
+under_test hpccpp
+modprobe -a -r int_reflector sch_int 2>/dev/null
+modprobe -a int_reflector sch_int || skip_all "no module int_reflector or sch_int"
+# shellcheck disable=SC2034 # for the scripts
+REFLECTOR=/sys/module/int_reflector/parameters
+
+# node NS DEV RATE [INT-OPTIONS...]: makes a port that stamps, with a shaper below it. With all
+# checkers on, packets take more CPU time than high rates allow.
+node()
+{
+	local ns=$1 dev=$2 rate=$3
+
+	shift 3
+	virtual || rate=10mbit
+	in_ns "$ns" tc qdisc add dev "$dev" root handle 1: int rate "$rate" "$@" || fail "tc int"
+	shaper "$ns" "$dev" "$rate" parent 1:1 handle 2:
+	in_ns "$ns" tc qdisc add dev "$dev" parent 2:1 bfifo limit 20000000
+}
+
+# counter NS FILE NAME: a counter in /proc/net/FILE
+counter()
+{
+	in_ns "$1" cat "/proc/net/$2" | awk -v n="$3" '$1 == n { print $2 }'
+}
+
+# seen NAME: a value of the result that observed has left
+seen()
+{
+	jq ".$1" "$TMP/q.json"
+}
+
+# chain N [RTT]: h1 -- s1 -- ... -- sN -- r; s1 delays packets to h1. Every node's device towards r
+# is its "egress", towards h1 its "ingress". Neighbours as in net().
+chain()
+{
+	local n=$1 rtt=${2:-100us} i
+
+	roomy
+	add_ns h1
+	add_ns r
+	for ((i = 1; i <= n; i++)); do
+		add_ns "s$i"
+	done
+	net 1 h1 eth0 s1 ingress
+	net 0 r eth0 "s$n" egress
+	for ((i = 1; i < n; i++)); do
+		link "s$i" egress "s$((i + 1))" ingress
+		ip -n "${NSP}s$i" addr add "10.1.$i.1/24" dev egress
+		ip -n "${NSP}s$((i + 1))" addr add "10.1.$i.2/24" dev ingress
+		ip -n "${NSP}s$i" route add 10.0.0.0/24 via "10.1.$i.2"
+		ip -n "${NSP}s$((i + 1))" route add 10.0.1.0/24 via "10.1.$i.1"
+	done
+	in_ns s1 tc qdisc add dev ingress root netem delay "$rtt" limit 1000000
+}
+
+# results RESULT: the number of samples in $TMP/trace with this result (enum hpccpp_result)
+results()
+{
+	grep -c "hpccpp_sample:.* result=$1 " "$TMP/trace"
+}

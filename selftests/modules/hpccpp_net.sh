@@ -1,0 +1,643 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# HPCC++ in networks as they are: hosts and nodes without it, firewalls, routes, attackers, and
+# bottlenecks that do not stamp.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=../lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+# shellcheck source=../lib/talk.sh
+. "$LIB/talk.sh"
+# shellcheck source=../lib/telemetry.sh
+. "$LIB/telemetry.sh"
+
+# --- hosts and firewalls -----------------------------------------------------------
+
+without_reflector()
+{
+	local reno with
+
+	needs_virtual
+	rmmod int_reflector
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	serve r
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
+	in_ns h1 flowgen long --to 10.0.0.1 --cc reno --size 20M >"$TMP/flow.json"
+	reno=$(flow_field duration_ns)
+	send --size 20M
+	with=$(flow_field duration_ns)
+	stop_captures
+	expect "control" "$(flow_field cc)" = hpccpp_reno
+	expect "fallbacks, counted" "$(counter h1 hpccpp Fallbacks)" -eq 1
+	dmesg | grep -q 'no telemetry on a connection (unanswered)' || fail "the log does not say so"
+	expect "time against Reno's" "$(awk -v a="$with" -v b="$reno" 'BEGIN { print a / b }')" -le 1.03
+	# the peer does not answer probes: no duplicate ACKs, no resets, no data lost
+	expect "resets from the peer" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.flags.reset == 1')" -eq 0
+	expect "probes that reached the peer" "$(packets "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -ge 4
+	expect "segments with SACK or DSACK from the peer" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.options.sack_le')" -eq 0
+	# later probes are sent at growing intervals
+	expect "probes in all" "$(counter h1 hpccpp Probes)" -le 16
+	# when the reflector is loaded, the same connection has telemetry again
+	trace_on hpccpp/hpccpp_mode
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >"$TMP/flow.json" &
+	sleep 0.3
+	modprobe int_reflector
+	wait $!
+	trace_off "$TMP/trace"
+	expect "causes" "$(field cause <"$TMP/trace" | paste -sd' ')" = "unanswered telemetry"
+	expect "control in the end" "$(flow_field cc)" = hpccpp
+	expect "returns, counted" "$(counter h1 hpccpp Returns)" -eq 1
+}
+declare_test without_reflector "H17" "a peer without the module: a transfer as with Reno, undisturbed and reported; then HPCC++ again"
+
+without_node()
+{
+	needs_virtual
+	dumbbell 1 100us
+	shape 1gbit
+	serve r
+	send --size 5M
+	expect "control on a path that does not stamp" "$(flow_field cc)" = hpccpp_reno
+	expect "partial telemetry, counted" "$(counter h1 hpccpp Partial)" -ge 4
+	teardown
+	# a node whose rate is unknown
+	dumbbell 1 100us
+	ip -n "${NSP}sw" link add d0 type dummy
+	in_ns sw tc qdisc add dev d0 root int || fail "int on a device without speed"
+	expect "rate in use" "$(in_ns sw tc -s -j qdisc show dev d0 | jq '.[0].rate_in_use')" -eq 0
+}
+declare_test without_node "H17" "a path without nodes: fallback"
+
+conntrack()
+{
+	local ns
+
+	needs_virtual
+	command -v nft >/dev/null || skip "no nft"
+	# connection tracking on both hosts, which drop packets in state invalid
+	dumbbell 1 100us
+	node sw egress 1gbit
+	for ns in h1 r; do
+		in_ns "$ns" nft -f - <<-'END' || fail "nft"
+			table inet t {
+				chain in { type filter hook input priority 0; ct state invalid drop; }
+				chain out { type filter hook output priority 0; ct state invalid drop; }
+			}
+		END
+	done
+	serve r
+	send --size 5M
+	expect "control between tracking hosts" "$(flow_field cc)" = hpccpp
+	expect "probes answered" "$(counter r int_reflector Answered)" -ge 20
+	# ... and on the router between them, which drops the probes
+	in_ns sw nft -f - <<-'END' || fail "nft"
+		table inet t {
+			chain f { type filter hook forward priority 0; ct state invalid counter drop; }
+		}
+	END
+	send --size 5M
+	expect "control through a tracking router" "$(flow_field cc)" = hpccpp_reno
+	expect "goodput through it, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 800
+	expect "packets that it dropped" "$(in_ns sw nft -j list ruleset | jq '[.. | .counter? // empty | .packets] | add')" -ge 4
+}
+declare_test conntrack "H17 H18" "dropping ct state invalid: no effect on the hosts; on a router fallback, and the transfer is unharmed"
+
+# firewalled NS RULE...: NS's own packets leave only if a rule lets them through
+firewalled()
+{
+	in_ns "$1" nft -f - <<-END || fail "nft"
+		table inet t {
+			chain in { type filter hook input priority 0; policy drop; iif lo accept; ct state new,established,related accept; }
+			chain out { type filter hook output priority 0; policy drop; oif lo accept; ct state new,established,related accept; ${2:+$2;} }
+		}
+	END
+}
+
+stateful()
+{
+	local who
+
+	needs_virtual
+	command -v nft >/dev/null || skip "no nft"
+	for who in r h1; do
+		dumbbell 1 100us
+		node sw egress 1gbit
+		firewalled "$who"
+		serve r
+		send --size 5M
+		expect "control, firewall at $who" "$(flow_field cc)" = hpccpp_reno
+		if [ "$who" = r ]; then
+			expect "answers that were not sent" "$(counter r int_reflector Unsent)" -ge 4
+			expect "answers" "$(counter r int_reflector Answered)" -eq 0
+		else
+			expect "probes that were not sent" "$(counter h1 hpccpp Unsent)" -ge 4
+			expect "probes" "$(counter h1 hpccpp Probes)" -eq 0
+		fi
+		in_ns "$who" nft flush ruleset
+		firewalled "$who" "ct state untracked ip dscp 23 accept"
+		send --size 5M
+		expect "control with the rule of tcp_hpccpp(7), firewall at $who" "$(flow_field cc)" = hpccpp
+		teardown
+	done
+}
+declare_test stateful "H17 H18" "a stateful firewall that accepts tracked packets only: counted as unsent; one rule lets probes through"
+
+# esp NS MINE PEER SPI SPI: all between the two addresses must be ESP in transport mode
+esp()
+{
+	local key=0x0123456789abcdef0123456789abcdef01234567
+
+	ip -n "$NSP$1" -batch - <<-END || skip "no ESP"
+		xfrm state add src $2 dst $3 proto esp spi $4 mode transport aead rfc4106(gcm(aes)) $key 128
+		xfrm state add src $3 dst $2 proto esp spi $5 mode transport aead rfc4106(gcm(aes)) $key 128
+		xfrm policy add src $2 dst $3 dir out tmpl src $2 dst $3 proto esp mode transport
+		xfrm policy add src $3 dst $2 dir in tmpl src $3 dst $2 proto esp mode transport
+	END
+}
+
+ipsec()
+{
+	local v h r
+
+	needs_virtual
+	for v in 4 6; do
+		h=10.0.1.1 r=10.0.0.1
+		[ "$v" = 4 ] || h=fd00:1::1 r=fd00:0::1
+		dumbbell 1 200us
+		shape 1gbit
+		esp h1 "$h" "$r" 0x100 0x200
+		esp r "$r" "$h" 0x200 0x100
+		serve r
+		capture sw egress "$TMP/s.pcap" "host $h"
+		TO=$r send --size 1M
+		sleep 0.1
+		stop_captures
+		expect "IPv$v: ESP packets" "$(count "$TMP/s.pcap" esp)" -ge 100
+		expect "IPv$v: TCP in the clear" "$(count "$TMP/s.pcap" 'tcp && !esp')" -eq 0
+		expect "IPv$v: answers" "$(counter r int_reflector Answered)" -ge 1
+		expect "IPv$v: responses accepted" "$(counter h1 hpccpp Accepted)" -ge 1
+		teardown
+	done
+	# a receiver without the policy: its answers come in the clear
+	dumbbell 1 200us
+	node sw egress 1gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >"$TMP/flow.json" &
+	sleep 0.2
+	ip -n "${NSP}h1" xfrm policy add src 10.0.0.1 dst 10.0.1.1 dir in \
+		tmpl src 10.0.0.1 dst 10.0.1.1 proto esp mode transport
+	sleep 0.1
+	sleep 0.2
+	ip -n "${NSP}h1" xfrm policy deleteall
+	wait $!
+	expect "responses dropped because of policy" "$(counter h1 hpccpp Policy)" -ge 1
+}
+declare_test ipsec "H13 H18" "where IPsec is demanded, answers leave as ESP in both families, and others are not accepted"
+
+in_vrf()
+{
+	local to
+
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 1gbit
+	every sysctl -qw net.ipv4.conf.all.rp_filter=0
+	ip -n "${NSP}r" link add vrf0 type vrf table 10 || skip "no VRF in this kernel"
+	ip -n "${NSP}r" link set vrf0 up
+	ip -n "${NSP}r" link set eth0 master vrf0
+	ip -n "${NSP}r" addr replace fd00:0::1/64 dev eth0 nodad
+	ip -n "${NSP}r" neigh replace 10.0.0.254 lladdr 02:00:00:00:00:fe dev eth0 nud permanent
+	ip -n "${NSP}r" neigh replace fd00:0::254 lladdr 02:00:00:00:00:fe dev eth0 nud permanent
+	ip -n "${NSP}r" route replace default via 10.0.0.254 dev eth0 table 10
+	ip -n "${NSP}r" route replace default via fd00:0::254 dev eth0 table 10
+	in_ns r sysctl -qw net.ipv4.tcp_l3mdev_accept=1
+	serve r
+	for to in 10.0.0.1 fd00:0::1; do
+		TO=$to send --size 3M
+		expect "control to $to" "$(flow_field cc)" = hpccpp
+	done
+	expect "probes answered" "$(counter r int_reflector Answered)" -ge 20
+	expect "probes without a socket" "$(counter r int_reflector NoSocket)" -eq 0
+}
+declare_test in_vrf "H18" "a receiver in a VRF: a probe that is answered is not counted as one without a socket"
+
+# --- routes ----------------------------------------------------------------------
+
+path_change()
+{
+	needs_virtual
+	# h1 -- a -- (b | c) -- d -- r: later, one hop of the path is replaced by another
+	roomy
+	local ns
+	for ns in h1 a b c d r; do
+		add_ns "$ns"
+	done
+	net 1 h1 eth0 a ingress
+	net 0 r eth0 d egress
+	link a tob b ina; link a toc c ina; link b tod d inb; link c tod d inc
+	ip -n "${NSP}a" addr add 10.2.1.1/24 dev tob; ip -n "${NSP}b" addr add 10.2.1.2/24 dev ina
+	ip -n "${NSP}a" addr add 10.2.2.1/24 dev toc; ip -n "${NSP}c" addr add 10.2.2.2/24 dev ina
+	ip -n "${NSP}b" addr add 10.2.3.1/24 dev tod; ip -n "${NSP}d" addr add 10.2.3.2/24 dev inb
+	ip -n "${NSP}c" addr add 10.2.4.1/24 dev tod; ip -n "${NSP}d" addr add 10.2.4.2/24 dev inc
+	ip -n "${NSP}b" route add 10.0.0.0/24 via 10.2.3.2; ip -n "${NSP}c" route add 10.0.0.0/24 via 10.2.4.2
+	ip -n "${NSP}b" route add 10.0.1.0/24 via 10.2.1.1; ip -n "${NSP}c" route add 10.0.1.0/24 via 10.2.2.1
+	ip -n "${NSP}d" route add 10.0.1.0/24 via 10.2.3.1
+	# ECMP by ports: flows take different paths, and a flow's probes take its path
+	in_ns a sysctl -qw net.ipv4.fib_multipath_hash_policy=1
+	ip -n "${NSP}a" route add 10.0.0.0/24 nexthop via 10.2.1.2 nexthop via 10.2.2.2
+	in_ns a tc qdisc add dev ingress root netem delay 100us limit 1000000
+	node a tob 10gbit switch-id 1
+	node a toc 10gbit switch-id 1
+	node b tod 10gbit switch-id 2
+	node c tod 5gbit switch-id 4
+	serve r
+	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
+	# the chance that all take one path is one in 2^31
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 32 --size 1M >"$TMP/flow.json" || fail "flows failed"
+	trace_off "$TMP/trace"
+	judge paths "$TMP/trace" | tee "$TMP/judged"
+	expect "paths of 32 flows" "$(field paths <"$TMP/judged")" = 3,5
+	expect "changes of a flow's path" "$(field switches <"$TMP/judged")" -eq 0
+	# now the path changes during a flow
+	ip -n "${NSP}a" route replace 10.0.0.0/24 via 10.2.1.2
+	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 40ms >"$TMP/flow.json" &
+	sleep 0.02
+	ip -n "${NSP}a" route replace 10.0.0.0/24 via 10.2.2.2
+	wait $!
+	trace_off "$TMP/trace"
+	expect "first samples, one of each path" "$(results 1)" -eq 2
+	expect "paths" "$(field path_id <"$TMP/trace" | uniq | paste -sd' ')" = "3 5"
+	between "mean U of the last 100 samples, of a link of half the rate" "$(judge busiest "$TMP/trace" | field u)" 0.93 0.98
+	expect "changes of mode" "$(grep -c hpccpp_mode "$TMP/trace")" -eq 0
+}
+declare_test path_change "H7 H18" "ECMP: probes take the flow's path; a new path is measured from its start, and filled"
+
+# At the receiver, only sockets with a mark have a route back
+policy_route()
+{
+	local v to
+
+	needs_virtual
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	for v in -4 -6; do
+		ip "$v" -n "${NSP}r" rule add fwmark 5 table 100
+		ip "$v" -n "${NSP}r" route del default
+	done
+	ip -n "${NSP}r" route add default via 10.0.0.254 table 100
+	ip -n "${NSP}r" route add default via fd00:0::254 table 100
+	MARK=5 sink
+	for to in 10.0.0.1 fd00:0::1; do
+		client "$to" send=1000000
+		expect "answers without a route, $to" "$(counter r int_reflector Unsent)" -eq 0
+	done
+	expect "responses" "$(counter h1 hpccpp Accepted)" -ge 10
+}
+declare_test policy_route "H9" "answers take the route of the connection's own packets, also if it depends on a mark"
+
+# Link-local addresses: the way back is the link that the probe came by.
+link_local()
+{
+	local to
+
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 1gbit
+	# another link has such a route, too
+	ip -n "${NSP}r" link add other type dummy
+	ip -n "${NSP}r" link set other up
+	ip -n "${NSP}r" -6 route add fe80::/64 dev other metric 1
+	serve r
+	to=$(ip -j -n "${NSP}r" -6 addr show dev eth0 scope link | jq -r '.[].addr_info[]? | .local // empty')
+	in_ns sw flowgen long --to "$to%egress" --cc hpccpp --size 500k >"$TMP/flow.json" || fail "flow failed"
+	expect "answers that were not sent" "$(counter r int_reflector Unsent)" -eq 0
+	expect "responses" "$(counter sw hpccpp Accepted)" -ge 10
+	expect "control" "$(flow_field cc)" = hpccpp
+}
+declare_test link_local "H9" "answers to link-local addresses leave by the link that the probes came by"
+
+# The receiver has no way back for a while, then one again.
+no_way_back()
+{
+	local v to
+
+	needs_virtual
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	serve r
+	for v in -4 -6; do
+		to=10.0.0.1
+		[ "$v" = -4 ] || to=fd00:0::1
+		in_ns h1 flowgen long --to "$to" --cc hpccpp --duration 1s >"$TMP/flow.json" &
+		sleep 0.1
+		ip "$v" -n "${NSP}r" rule add pref 1 ipproto tcp unreachable || fail "no rule"
+		sleep 0.1
+		expect "answers that found no way, $v" "$(counter r int_reflector Unsent)" -ge $((${v#-} / 6 + 1))
+		ip "$v" -n "${NSP}r" rule del pref 1
+		wait $! || fail "flow failed"
+		expect "control" "$(flow_field cc)" = hpccpp
+		expect "goodput, Mb/s, $v" "$(($(flow_field goodput_bps) / 1000000))" -ge 300
+	done
+}
+declare_test no_way_back "H9 H17" "a receiver without a way back for a while counts it, and the flow goes on"
+
+probe_route()
+{
+	local steps=() i
+
+	needs_virtual
+	dumbbell 1 1ms
+	# rules know the DSCPs of the old TOS bits everywhere, others on new kernels and with a new ip
+	parameter dscp=5
+	PARAM=$REFLECTOR parameter dscp=5
+	node sw egress 1gbit dscp 5
+	# what has the probes' DSCP goes elsewhere
+	ip -n "${NSP}h1" link add elsewhere type dummy
+	ip -n "${NSP}h1" link set elsewhere up
+	ip -n "${NSP}h1" route add default dev elsewhere table 200
+	ip -n "${NSP}h1" rule add dsfield 0x14 table 200 || fail "no rule"
+	# the socket's route expires while nothing is in flight: then the probe is sent first
+	for ((i = 1; i <= 20; i++)); do
+		steps+=("run=ip -n ${NSP}h1 route replace 192.0.2.0/24 via 10.0.1.254 metric $i" send=1000 sleep=0.01)
+	done
+	sink
+	client 10.0.0.1 send=100000 sleep=0.05 "${steps[@]}" info
+	expect "packets that went elsewhere" "$(in_ns h1 cat /sys/class/net/elsewhere/statistics/tx_packets)" -le 1
+	expect "control" "$(field cc <"$TMP/client" | tail -n1)" = hpccpp
+}
+declare_test probe_route "H8 H18" "a probe's DSCP does not change the route of its flow"
+
+path_alternates()
+{
+	local i
+
+	needs_virtual
+	dumbbell 1 5ms
+	node sw egress 1gbit switch-id 1
+	serve r
+	trace_on hpccpp/hpccpp_sample hpccpp/hpccpp_mode
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >"$TMP/flow.json" &
+	for ((i = 0; i < 90; i++)); do
+		in_ns sw tc qdisc change dev egress root int switch-id $((i % 4000 + 1))
+		sleep 0.003
+	done
+	wait $!
+	trace_off "$TMP/trace"
+	expect "first mode" "$(grep hpccpp_mode "$TMP/trace" | field cause | head -n1)" = unmeasured
+	expect "mode after the last change" "$(grep hpccpp_mode "$TMP/trace" | field cause | tail -n1)" = telemetry
+	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 100
+}
+declare_test path_alternates "H16 H17" "a path that changes with every probe: fallback, not a window that stands still; HPCC++ again when it stays"
+
+# --- an attacker -----------------------------------------------------------------
+
+# sent TYPE KIND...: messages of these kinds that the attacker has sent, from $TMP/hostile
+sent()
+{
+	local type=$1
+
+	shift
+	awk -v t="$type" -v k=" $* " '$1 == t && index(k, " " $2 " ") { n += $3 } END { print n + 0 }' "$TMP/hostile"
+}
+
+# gained NS FILE NAME: by how much the counter has increased since $TMP/before.NS.FILE
+gained()
+{
+	echo $(($(counter "$1" "$2" "$3") - $(awk -v n="$3" '$1 == n { print $2 }' "$TMP/before.$1.$2")))
+}
+
+# attacked IP TO [int_hostile's -6]: runs a flow to TO while its telemetry is forged
+attacked()
+{
+	local ip=$1 to=$2 alone goodput answered replays=replay
+
+	shift 2
+	# a message behind IPv4 options is recognised, one behind an IPv6 extension header is not
+	[ "$ip" = ipv6 ] || replays="replay options"
+	TO=$to send --size 26M
+	alone=$(flow_field goodput_bps)
+	in_ns h1 cat /proc/net/hpccpp >"$TMP/before.h1.hpccpp"
+	in_ns r cat /proc/net/int_reflector >"$TMP/before.r.int_reflector"
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" "${ip/ipv6/ip6}"
+	in_ns sw int_hostile "$@" 100000 0.022 >"$TMP/hostile" &
+	TO=$to send --size 26M
+	wait $!
+	stop_captures
+	goodput=$(flow_field goodput_bps)
+	cat "$TMP/hostile"
+	in_ns h1 cat /proc/net/hpccpp
+	in_ns r cat /proc/net/int_reflector
+	# the switch looks at what it stamps: it does so before the attacker, too
+	expect "malformed at the switch" "$(in_ns sw tc -s -j qdisc show dev egress | jq '[.[].malformed // 0] | add')" -ge \
+		"$(($(sent probe truncated overlong) * 8 / 10))"
+	expect "forged messages" "$(sent probe replay cookie checksum truncated overlong flow future sequence options fragment)" -ge 700
+	between "goodput under attack / alone" "$(awk -v a="$goodput" -v b="$alone" 'BEGIN { printf "%.4f", a / b }')" 0.99 1.01
+	expect "control under attack" "$(flow_field cc)" = hpccpp
+	# each kind has its own counter. Copies that race with the real message, or arrive when the
+	# flow ends, may be counted elsewhere.
+	near "probes with a wrong checksum" "$(gained r int_reflector Checksum)" "$(sent probe checksum)"
+	near "malformed at the receiver" "$(gained r int_reflector Malformed)" "$(sent probe truncated overlong)"
+	near "probes of a wrong flow" "$(gained r int_reflector NoSocket)" "$(sent probe flow)"
+	near "probes out of the window" "$(gained r int_reflector Sequence)" "$(sent probe sequence)"
+	near "responses with a wrong checksum" "$(gained h1 hpccpp Checksum)" "$(sent response checksum)"
+	near "malformed at the sender" "$(gained h1 hpccpp Malformed)" "$(sent response truncated overlong)"
+	near "responses of a wrong flow" "$(gained h1 hpccpp NoSocket)" "$(sent response flow)"
+	# answers to forged probes have a wrong cookie, or are too late
+	answered=$(gained r int_reflector Answered)
+	near "wrong cookies" "$(gained h1 hpccpp Cookie)" "$(($(sent response cookie future) + $(sent probe cookie future)))"
+	# shellcheck disable=SC2086 # words
+	near "replays" "$(gained h1 hpccpp Stale)" "$(($(sent response $replays) + $(sent probe $replays)))"
+	expect "responses accepted, of probes sent" "$(gained h1 hpccpp Accepted)" -le "$(gained h1 hpccpp Probes)"
+	# the receiver sends only answers to the flow's peer, one per probe and no longer than it
+	expect "responses sent" "$(packets "$TMP/r.pcap" "int.type == 2 && $ip.src == $to" int.id | wc -l)" -eq "$answered"
+	expect "responses to others, or longer than probes" "$(packets "$TMP/r.pcap" "int.type == 2 && $ip.src == $to" "$ip.dst" tcp.srcport tcp.dstport frame.len | sort -u | wc -l)" -eq 1
+}
+
+# near WHAT GOT WANT: equal to within 5 % plus 5
+near()
+{
+	between "$1" "$2" $(($3 * 95 / 100 - 5)) $(($3 * 105 / 100 + 5))
+}
+
+hostile()
+{
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 10gbit
+	serve r
+	attacked ip 10.0.0.1
+	attacked ipv6 fd00:0::1 -6
+	# limited: at a rate of 64, the bucket's depth of 1/64 s allows one answer
+	PARAM=$REFLECTOR parameter max_rate=64
+	in_ns r cat /proc/net/int_reflector >"$TMP/before.r.int_reflector"
+	send --size 5M
+	expect "answers in 5 ms at 64 per second" "$(gained r int_reflector Answered)" -le 3
+	expect "refused" "$(gained r int_reflector OverRate)" -ge 1
+}
+declare_test hostile "H9 H13" "100,000 forged messages per second, IPv4 and IPv6: counted by reason, the rate stays, no third party gets a message"
+
+# --- bottlenecks that do not stamp ---------------------------------------------------
+
+# unstamped KIND PLACE: h1 -- s1 -- s2 -- r, with a node of 1 Gb/s (red: 10 Gb/s), and, "before" or
+# "behind" it, a bottleneck of a tenth of that which does not stamp: a policer, a tail-drop queue,
+# or RED that marks from a queue of 20 packets on
+unstamped()
+{
+	local node=s1 limit=s2
+
+	[ "$2" = behind ] || { node=s2; limit=s1; }
+	case $1 in
+	policer)
+		chain 2 5ms
+		node "$node" egress 1gbit
+		in_ns "$limit" tc qdisc add dev ingress clsact &&
+			in_ns "$limit" tc filter add dev ingress ingress pref 1 matchall action police \
+				rate 100mbit burst 60k conform-exceed drop/ok || fail "no policer" ;;
+	fifo)
+		chain 2 5ms
+		node "$node" egress 1gbit
+		shaper "$limit" egress 100mbit
+		in_ns "$limit" tc qdisc add dev egress parent 1:1 handle 2: pfifo limit 50 ;;
+	red)
+		chain 2 1ms
+		node "$node" egress 10gbit
+		shaper "$limit" egress 1gbit
+		in_ns "$limit" tc qdisc add dev egress parent 1:1 handle 2: red limit 3000000 min 30280 \
+			max 30281 avpkt 1514 burst 20 probability 1 bandwidth 1gbit ecn || fail "no red" ;;
+	esac
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	serve r --cc dctcp
+	LIMITED=$limit
+}
+
+# together SECONDS CONTROL...: one flow each from h1 to r. Leaves what they retransmitted in
+# RETRANS, and their Mb/s in MBPS
+together()
+{
+	local seconds=$1 i=0 cc before
+
+	shift
+	before=$(retransmitted)
+	for cc; do
+		in_ns h1 flowgen long --to 10.0.0.1 --cc "$cc" --duration "${seconds}s" >"$TMP/flow.$i" &
+		i=$((i + 1))
+	done
+	# shellcheck disable=SC2046 # numbers
+	wait $(jobs -p | tail -n $#)
+	RETRANS=$(($(retransmitted) - before)) MBPS=()
+	for ((i = 0; i < $#; i++)); do
+		MBPS+=("$(jq -rs 'map(select(.type == "flow"))[0].goodput_bps / 1e6 | round' "$TMP/flow.$i")")
+	done
+	echo "$*: ${MBPS[*]} Mb/s, $RETRANS retransmissions"
+}
+
+retransmitted()
+{
+	in_ns h1 nstat -asz TcpRetransSegs | awk '/Tcp/ { print $2 }'
+}
+
+# as_reno KIND RIVAL: in such a bottleneck hpccpp loses what Reno loses, and leaves RIVAL its share
+as_reno()
+{
+	local place reno
+
+	needs_virtual
+	for place in before behind; do
+		echo "# $1 $place the node"
+		unstamped "$1" "$place"
+		together 4 reno
+		reno=$RETRANS
+		RATE=${MBPS[0]}
+		trace_on hpccpp/hpccpp_mode
+		together 4 hpccpp
+		trace_off "$TMP/trace"
+		expect "causes of fallbacks" "$(field cause <"$TMP/trace" | paste -sd' ')" = unstamped
+		expect "fallbacks as unstamped, counted" "$(counter h1 hpccpp Unstamped)" -eq 1
+		expect "retransmissions, Reno's $reno" "$RETRANS" -le $((2 * reno))
+		expect "Mb/s, Reno's $RATE" "${MBPS[0]}" -ge $((RATE * 8 / 10))
+		together 4 hpccpp "$2"
+		expect "Mb/s, of twice $2's" "${MBPS[0]}" -le $((2 * MBPS[1]))
+		teardown
+	done
+}
+
+unstamped_policer()
+{
+	as_reno policer cubic
+}
+declare_test unstamped_policer "H17" "a policer before or behind a node: hpccpp runs as Reno, also beside CUBIC"
+
+unstamped_fifo()
+{
+	as_reno fifo cubic
+}
+declare_test unstamped_fifo "H17" "a tail-drop queue before or behind a node: hpccpp runs as Reno, also beside CUBIC"
+
+unstamped_red()
+{
+	local i
+
+	as_reno red dctcp
+	unstamped red behind
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >"$TMP/flow.json" &
+	sleep 0.3
+	for ((i = 0; i < 30; i++)); do
+		sleep 0.02
+		in_ns s2 tc -s -j qdisc show dev egress | jq 'map(select(.kind == "red"))[0].qlen'
+	done | sort -n >"$TMP/queue"
+	wait $!
+	echo "queue, packets: $(paste -sd' ' "$TMP/queue")"
+	expect "longest queue, packets" "$(tail -n 1 "$TMP/queue")" -le 60
+}
+declare_test unstamped_red "H17" "RED that marks before or behind a node: hpccpp runs as DCTCP, also beside it"
+
+# Each flow finds out by itself.
+unstamped_flows()
+{
+	local reno
+
+	needs_virtual
+	unstamped policer before
+	together 4 reno reno reno reno
+	reno=$RETRANS
+	together 4 hpccpp hpccpp hpccpp hpccpp
+	expect "fallbacks as unstamped, counted" "$(counter h1 hpccpp Unstamped)" -ge 4
+	expect "retransmissions, Reno's $reno" "$RETRANS" -le $((2 * reno))
+}
+declare_test unstamped_flows "H17" "four flows behind a policer lose no more than twice what four of Reno's do"
+
+# The limit goes after a second: Reno's window grows until the node is the bottleneck.
+unstamped_return()
+{
+	needs_virtual
+	unstamped policer behind
+	trace_on hpccpp/hpccpp_mode
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 6s --interval 500ms >"$TMP/flow.json" &
+	sleep 1
+	in_ns "$LIMITED" tc filter del dev ingress ingress pref 1 || fail "no policer to remove"
+	wait $!
+	trace_off "$TMP/trace"
+	expect "causes" "$(field cause <"$TMP/trace" | paste -sd' ')" = "unstamped telemetry"
+	expect "control in the end" "$(flow_field cc)" = hpccpp
+	expect "returns, counted" "$(counter h1 hpccpp Returns)" -eq 1
+	expect "goodput of the whole flow, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 450
+}
+declare_test unstamped_return "H17" "when the unstamped limit goes, hpccpp returns"
+
+# Losses at a node, however many: its queue explains them.
+stamped_losses()
+{
+	needs_virtual
+	dumbbell 8 100us
+	node sw egress 1gbit
+	in_ns sw tc qdisc change dev egress parent 2:1 bfifo limit 60000
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 32 --duration 1s >"$TMP/flow.json" || fail "flows failed"
+	expect "retransmissions" "$(retransmitted)" -ge 10
+	expect "fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 0
+}
+declare_test stamped_losses "H17" "losses at a node are no reason to fall back"
+
+run_tests "$@"
