@@ -161,7 +161,7 @@ static bool int_find_segment(const struct sk_buff *skb, const struct int_sched_d
 	unsigned int nhoff;
 	__be16 proto = int_network_header(skb, &nhoff);
 
-	return int_segment_find(skb, nhoff, proto, q->dscp, s);
+	return int_segment_find(skb, nhoff, proto, q->dscp, s) && s->flags == TCPHDR_PSH;
 }
 
 /*

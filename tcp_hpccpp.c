@@ -168,6 +168,11 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 	if (!inet_csk(sk)->icsk_ca_initialized ||
 	    (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV))
 		return;
+	if (hpccpp_is_translated(sk)) {
+		int_host_count(sock_net(sk), HPCCPP_COUNT_TRANSLATED);
+		hpccpp_fall_back(sk, "translated");
+		return;
+	}
 	f = hpccpp_flow_new(sk);
 	ca->flow = f;
 	if (!f) {
@@ -191,6 +196,8 @@ static const char *hpccpp_telemetry_lost(const struct sock *sk, const struct hpc
 {
 	u32 lost = READ_ONCE(probes_lost.value);
 
+	if (READ_ONCE(f->refused))
+		return "refused";
 	if (f->partial >= lost)
 		return "partial";
 	if (f->unmeasured >= lost)

@@ -27,11 +27,13 @@ CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 is the measured minimum",
  * @sent_ns:	when it was sent; 0: no probe
  * @integral:	integral of W over time until then, bytes * ns; wraps
  * @inflight:	bytes in flight then, Q8
+ * @end:	sequence number that follows the probe
  */
 struct hpccpp_probe {
 	u64 sent_ns;
 	u64 integral;
 	u64 inflight;
+	u32 end;
 };
 
 /**
@@ -59,6 +61,8 @@ struct hpccpp_tally {
  * @sent_id:	id of the latest probe
  * @got_id:	id of the latest accepted response
  * @full:	@response has not been read yet
+ * @answered:	a response was accepted
+ * @refused:	a probe was answered by a RST: no more probes
  * @response_ns: when @response arrived
  * @response:	the mailbox: the latest accepted response
  *
@@ -102,6 +106,8 @@ struct hpccpp_flow {
 	u32 sent_id;
 	u32 got_id;
 	bool full;
+	bool answered;
+	bool refused;
 	u64 response_ns;
 	struct int_msg response;
 

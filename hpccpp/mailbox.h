@@ -24,6 +24,8 @@ enum {
 	HPCCPP_COUNT_FALLBACKS,
 	HPCCPP_COUNT_RETURNS,
 	HPCCPP_COUNT_UNSTAMPED,	/* fallbacks because a bottleneck does not stamp */
+	HPCCPP_COUNT_TRANSLATED, /* connections that NAT on this host translates: no probes */
+	HPCCPP_COUNT_REFUSED,	/* connections with a probe that a RST answered: no more probes */
 };
 
 static const char * const hpccpp_counters[] = {
@@ -42,6 +44,8 @@ static const char * const hpccpp_counters[] = {
 	[HPCCPP_COUNT_FALLBACKS] = "Fallbacks",
 	[HPCCPP_COUNT_RETURNS]	= "Returns",
 	[HPCCPP_COUNT_UNSTAMPED] = "Unstamped",
+	[HPCCPP_COUNT_TRANSLATED] = "Translated",
+	[HPCCPP_COUNT_REFUSED]	= "Refused",
 	NULL
 };
 
@@ -107,6 +111,7 @@ static void hpccpp_handle_response(struct net *net, struct sock *sk, const struc
 			f->response_ns = ktime_get_ns();
 			f->got_id = m->id;
 			f->full = true;
+			f->answered = true;
 		} else {
 			verdict = HPCCPP_COUNT_OLD_ID;
 		}
@@ -116,11 +121,39 @@ static void hpccpp_handle_response(struct net *net, struct sock *sk, const struc
 	int_host_count(net, verdict);
 }
 
+/*
+ * The hook's: a RST for @sk that acknowledges up to @ack. Who sends a RST knows no such connection:
+ * the probe went where NAT would have sent the data elsewhere. A path whose probes were answered is
+ * no such path.
+ */
+static bool hpccpp_handle_reset(struct net *net, const struct sock *sk, u32 ack)
+{
+	struct hpccpp_flow *f;
+	bool ours = false;
+	unsigned int i;
+
+	rcu_read_lock();
+	f = hpccpp_flow_find(sk);
+	if (f) {
+		spin_lock(&f->lock);
+		for (i = 0; i < HPCCPP_PROBES_KEPT && !f->answered; i++)
+			ours |= f->probe[i].sent_ns && f->probe[i].end == ack;
+		if (ours && !f->refused) {
+			WRITE_ONCE(f->refused, true);
+			int_host_count(net, HPCCPP_COUNT_REFUSED);
+		}
+		spin_unlock(&f->lock);
+	}
+	rcu_read_unlock();
+	return ours;
+}
+
 static const struct int_host hpccpp_host = {
 	.name = "hpccpp",
 	.counters = hpccpp_counters,
 	.types = BIT(INT_RESPONSE) | BIT(INT_WINDOW),
 	.handle_message = hpccpp_handle_response,
+	.handle_reset = hpccpp_handle_reset,
 };
 
 /* Moves the response out of the mailbox into @m; false if there is none. */

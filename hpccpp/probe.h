@@ -6,6 +6,13 @@
 #ifndef _LOWQ_HPCCPP_PROBE_H
 #define _LOWQ_HPCCPP_PROBE_H
 
+#include <linux/module.h>
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+#include <net/netfilter/nf_conntrack.h>
+#include <net/netfilter/nf_conntrack_core.h>
+#include <net/netfilter/nf_conntrack_zones.h>
+#endif
+
 #include "mailbox.h"
 #include "hpccpp_param.h"
 
@@ -126,17 +133,73 @@ static inline void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now
 	f->unanswered++;
 	spin_lock_bh(&f->lock);
 	f->sent_id = m->id;
+	probe->end = tcp_sk(sk)->snd_una - 1;
 	spin_unlock_bh(&f->lock);
 }
+
+/*
+ * Does NAT on this host translate the connection? Conntrack does not know probes, and they would
+ * leave with addresses that the peer does not know. Asked once: a connection's translation does
+ * not change. Conntrack may be a module, and need not be loaded.
+ */
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+static inline bool hpccpp_is_translated(const struct sock *sk)
+{
+	struct nf_conntrack_tuple_hash *(*find)(struct net *net,
+						const struct nf_conntrack_zone *zone,
+						const struct nf_conntrack_tuple *tuple);
+	const struct inet_sock *inet = inet_sk(sk);
+	struct nf_conntrack_tuple_hash *h;
+	struct nf_conntrack_tuple tuple = {
+		.src.u.tcp.port = inet->inet_sport,
+		.dst.u.tcp.port = inet->inet_dport,
+		.dst.protonum = IPPROTO_TCP,
+	};
+	bool translated = false;
+
+	/* the look-up of a symbol takes thousands of instructions */
+	if (!rcu_access_pointer(nf_ct_hook))
+		return false;
+	find = symbol_get(nf_conntrack_find_get);
+	if (!find)
+		return false;
+	if (hpccpp_is_v4(sk)) {
+		tuple.src.l3num = AF_INET;
+		tuple.src.u3.ip = inet->inet_saddr;
+		tuple.dst.u3.ip = inet->inet_daddr;
+#if IS_ENABLED(CONFIG_IPV6)
+	} else {
+		tuple.src.l3num = AF_INET6;
+		tuple.src.u3.in6 = inet6_sk(sk)->saddr;
+		tuple.dst.u3.in6 = sk->sk_v6_daddr;
+#endif
+	}
+	h = find(sock_net(sk), &nf_ct_zone_dflt, &tuple);
+	if (h) {
+		translated = nf_ct_tuplehash_to_ctrack(h)->status & IPS_NAT_MASK;
+		nf_conntrack_put(&nf_ct_tuplehash_to_ctrack(h)->ct_general);
+	}
+	symbol_put(nf_conntrack_find_get);
+	return translated;
+}
+#else
+static inline bool hpccpp_is_translated(const struct sock *sk)
+{
+	return false;
+}
+#endif
 
 /* The socket is locked by its user or by softirq. */
 static inline void hpccpp_send_probe(struct sock *sk, u64 now)
 {
+	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
 	struct int_msg m = { .type = INT_PROBE };
 	u8 ds = READ_ONCE(dscp.value) << 2;
 	struct sk_buff *skb;
 	int err;
 
+	if (READ_ONCE(f->refused))
+		return;
 	hpccpp_fill_probe(sk, &m, now);
 	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
 			       tcp_sk(sk)->snd_una, &m);

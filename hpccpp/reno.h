@@ -112,6 +112,10 @@ static void hpccpp_reno_in_ack_event(struct sock *sk, u32 flags)
 
 	if (cc_ecn_any(tcp_sk(sk)))
 		hpccpp_reno_update_ecn(sk, flags);
+	if (f && READ_ONCE(f->refused)) {
+		hpccpp_flow_release(sk);
+		return;
+	}
 	if (!f)
 		return;
 	hpccpp_reno_track_window(sk, f, now);

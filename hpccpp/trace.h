@@ -94,8 +94,8 @@ TRACE_EVENT(hpccpp_window,
 );
 
 /*
- * Telemetry was lost ("unanswered", "partial", "unmeasured", "no memory"), does not explain losses
- * and marks ("unstamped"), or is back ("telemetry").
+ * Telemetry was lost ("unanswered", "partial", "unmeasured", "translated", "refused",
+ * "no memory"), does not explain losses and marks ("unstamped"), or is back ("telemetry").
  */
 TRACE_EVENT(hpccpp_mode,
 	TP_PROTO(const struct sock *sk, const char *cause),

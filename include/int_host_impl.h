@@ -14,9 +14,11 @@
 #include <linux/netfilter_ipv4.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
+#include <net/addrconf.h>
 #include <net/ip6_checksum.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
+#include <net/route.h>
 #include <net/tcp.h>
 #include <net/xfrm.h>
 
@@ -37,7 +39,7 @@ enum {
 	INT_COUNT_SHARED,
 };
 
-#define INT_COUNTERS_MAX	16
+#define INT_COUNTERS_MAX	24
 
 /**
  * struct int_host - what a module does with messages
@@ -46,6 +48,8 @@ enum {
  * @types:	bit mask of enum int_type: the messages that the module handles
  * @handle_message: called in softirq for each message with valid checksum and sequence
  *		number. @sk is established, not locked, and valid during the call only
+ * @handle_reset: likewise for each RST that has the DSCP of messages, as a peer's stack answers a
+ *		message with: true if it answers one of ours, which is dropped. NULL: none
  */
 struct int_host {
 	const char *name;
@@ -53,6 +57,7 @@ struct int_host {
 	u32 types;
 	void (*handle_message)(struct net *net, struct sock *sk, const struct sk_buff *skb,
 			       const struct int_segment *s, const struct int_msg *m);
+	bool (*handle_reset)(struct net *net, const struct sock *sk, u32 ack);
 };
 
 /* Of int_host_register() */
@@ -127,6 +132,37 @@ static inline bool int_host_sequence_fits(const struct sock *sk, u32 seq, u32 le
 	return behind <= max_t(u32, READ_ONCE(tp->window_clamp), 65535);
 }
 
+/* Is the packet for this host, not for a host behind it? */
+static inline bool int_host_is_local(struct net *net, const struct sk_buff *skb,
+				     const struct int_segment *s)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (s->ipv6)
+		return ipv6_chk_addr(net, &ipv6_hdr(skb)->daddr, NULL, 0);
+#endif
+	return inet_addr_type_dev_table(net, skb->dev, ip_hdr(skb)->daddr) == RTN_LOCAL;
+}
+
+/* A RST with the DSCP of messages: TCP copies it from the packet that it answers. */
+static unsigned int int_host_reset(struct sk_buff *skb, const struct nf_hook_state *state,
+				   const struct int_segment *s)
+{
+	struct tcphdr _th;
+	const struct tcphdr *th;
+	struct sock *sk;
+	bool ours;
+
+	if (nf_checksum(skb, state->hook, s->th, IPPROTO_TCP, state->pf))
+		return NF_ACCEPT;
+	sk = int_host_socket(state->net, skb, s);
+	if (!sk)
+		return NF_ACCEPT;
+	th = skb_header_pointer(skb, s->th, sizeof(_th), &_th);
+	ours = int_host->handle_reset(state->net, sk, ntohl(th->ack_seq));
+	sock_gen_put(sk);
+	return ours ? NF_DROP : NF_ACCEPT;
+}
+
 /*
  * A packet with the DSCP of messages. Not inlined: most packets have another one, and kernels that
  * initialise all variables would clear these for each of them.
@@ -140,36 +176,43 @@ static noinline unsigned int int_host_message(struct sk_buff *skb,
 	struct tcphdr _th;
 	const struct tcphdr *th;
 	struct sock *sk;
+	u8 type;
 
 	if (!int_segment_find(skb, skb_network_offset(skb),
-			      ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP),
-			      ds, &s))
+			      ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP), ds, &s))
 		return NF_ACCEPT;
-	/* Packets that are not messages for a connection of this host go on to the stack. */
-	if (!int_segment_read(skb, &s, &m)) {
+	if (s.flags == (TCPHDR_RST | TCPHDR_ACK) && int_host->handle_reset)
+		return int_host_reset(skb, state, &s);
+	if (s.flags != TCPHDR_PSH)
+		return NF_ACCEPT;
+	/* Packets that are not messages, or not for this host, go on to the stack. */
+	type = int_segment_type(skb, &s);
+	if (!type)
 		int_host_count(state->net, INT_COUNT_MALFORMED);
+	if (!(int_host->types & BIT(type)))
 		return NF_ACCEPT;
-	}
-	if (!(int_host->types & BIT(m.type)))
-		return NF_ACCEPT;
-	if (nf_checksum(skb, state->hook, s.th, IPPROTO_TCP, state->pf)) {
-		int_host_count(state->net, INT_COUNT_CHECKSUM);
-		return NF_DROP;
-	}
 	sk = int_host_socket(state->net, skb, &s);
 	if (!sk) {
 		/* a VRF calls the hook again, with its own device */
-		if (!netif_is_l3_slave(skb->dev))
-			int_host_count(state->net, INT_COUNT_NO_SOCKET);
-		return NF_ACCEPT;
+		if (netif_is_l3_slave(skb->dev))
+			return NF_ACCEPT;
+		int_host_count(state->net, INT_COUNT_NO_SOCKET);
+		/*
+		 * TCP would answer a probe by a RST: to a live client, if its connection is to a
+		 * port that NAT translates.
+		 */
+		return type == INT_PROBE && int_host_is_local(state->net, skb, &s) ?
+		       NF_DROP : NF_ACCEPT;
 	}
 	th = skb_header_pointer(skb, s.th, sizeof(_th), &_th);
-	/* as TCP does; ESP's transport mode calls the hook again with what it has decrypted */
-	if (!xfrm_policy_check(sk, XFRM_POLICY_IN, skb, ipv6 ? AF_INET6 : AF_INET))
+	/* policy as in TCP; ESP's transport mode calls the hook again with what it has decrypted */
+	if (nf_checksum(skb, state->hook, s.th, IPPROTO_TCP, state->pf))
+		int_host_count(state->net, INT_COUNT_CHECKSUM);
+	else if (!xfrm_policy_check(sk, XFRM_POLICY_IN, skb, ipv6 ? AF_INET6 : AF_INET))
 		int_host_count(state->net, INT_COUNT_POLICY);
 	else if (!int_host_sequence_fits(sk, ntohl(th->seq), s.len))
 		int_host_count(state->net, INT_COUNT_SEQUENCE);
-	else
+	else if (int_segment_read(skb, &s, &m))
 		int_host->handle_message(state->net, sk, skb, &s, &m);
 	sock_gen_put(sk);
 	return NF_DROP;

@@ -22,18 +22,20 @@
  * @th:		offset of the TCP header
  * @payload:	offset of the message
  * @len:	length of the message, according to the IP header
+ * @flags:	the TCP flags: PSH alone is a message, others may be an answer of the stack to one
  * @ipv6:	true for IPv6, false for IPv4
  */
 struct int_segment {
 	unsigned int th;
 	unsigned int payload;
 	unsigned int len;
+	u8 flags;
 	bool ipv6;
 };
 
 /*
- * Does the packet have the headers of a message? Its network header is at @nhoff and of
- * type @proto (ETH_P_). Reads headers only.
+ * Does the packet have the headers of a message, except for the TCP flags? Its network header is at
+ * @nhoff and of type @proto (ETH_P_). Reads headers only.
  */
 static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhoff,
 				    __be16 proto, u8 dscp, struct int_segment *s)
@@ -66,13 +68,24 @@ static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhof
 		return false;
 	}
 	th = skb_header_pointer(skb, s->th, sizeof(_th), &_th);
-	if (!th || th->doff != sizeof(_th) / 4 || tcp_flag_byte(th) != TCPHDR_PSH)
+	if (!th || th->doff != sizeof(_th) / 4)
 		return false;
+	s->flags = tcp_flag_byte(th);
 	s->payload = s->th + sizeof(_th);
 	if (total < s->payload || total > skb->len)
 		return false;
 	s->len = total - s->payload;
 	return true;
+}
+
+/* The message's type (enum int_type), from its head alone; 0 if it is not valid. */
+static inline u8 int_segment_type(const struct sk_buff *skb, const struct int_segment *s)
+{
+	u8 buf[INT_HEAD_LEN];
+	const u8 *p;
+
+	p = skb_header_pointer(skb, s->payload, sizeof(buf), buf);
+	return p && int_head_valid(p, s->len) ? p[INT_TYPE_OFFSET] : 0;
 }
 
 /* Parses the message; false if it is not valid. */

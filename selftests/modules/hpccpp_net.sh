@@ -143,6 +143,79 @@ stateful()
 }
 declare_test stateful "H17 H18" "a stateful firewall that accepts tracked packets only: counted as unsent; one rule lets probes through"
 
+# publish: over a dumbbell of one host, port 80 of r is its port 5201, by NAT
+publish()
+{
+	dumbbell 1 100us
+	node sw egress 1gbit
+	in_ns r nft -f - <<-'END' || fail "nft"
+		table inet nat { chain pre {
+			type nat hook prerouting priority -100;
+			tcp dport 80 dnat ip to 10.0.0.1:5201
+			tcp dport 80 dnat ip6 to [fd00:0::1]:5201
+		}; }
+	END
+	serve r
+}
+
+translated()
+{
+	local to
+
+	needs_virtual
+	command -v nft >/dev/null || skip "no nft"
+	# the sender's own address is translated
+	dumbbell 1 100us
+	node sw egress 1gbit
+	in_ns h1 nft -f - <<-'END' 2>/dev/null || skip "no NAT in this kernel"
+		table inet nat { chain post { type nat hook postrouting priority 100; oifname eth0 masquerade; }; }
+	END
+	in_ns h1 ip addr add 10.0.9.1/32 dev lo
+	in_ns h1 ip addr add fd00:9::1/128 dev lo nodad
+	in_ns h1 ip route replace default via 10.0.1.254 src 10.0.9.1
+	in_ns h1 ip route replace default via fd00:1::254 src fd00:9::1
+	serve r
+	capture sw p1 "$TMP/p.pcap"
+	for to in 10.0.0.1 fd00:0::1; do
+		TO=$to send --size 1M
+		expect "control with a translated address, to $to" "$(flow_field cc)" = hpccpp_reno
+	done
+	stop_captures
+	expect "packets with the address from before" "$(count "$TMP/p.pcap" 'ip.src == 10.0.9.1 || ipv6.src == fd00:9::1')" -eq 0
+	expect "probes" "$(counter h1 hpccpp Probes)" -eq 0
+	expect "connections counted" "$(counter h1 hpccpp Translated)" -eq 2
+	# NAT that has nothing to translate
+	in_ns h1 ip route replace default via 10.0.1.254
+	send --size 1M
+	expect "control with an address that stays" "$(flow_field cc)" = hpccpp
+	teardown
+	# a published port at the receiver: probes are to no socket that it knows
+	for to in 10.0.0.1 "[fd00:0::1]"; do
+		publish
+		capture h1 eth0 "$TMP/h.pcap" tcp
+		TO=$to:80 send --size 1M
+		stop_captures
+		expect "control to a published port, $to" "$(flow_field cc)" = hpccpp_reno
+		expect "RSTs to the client, $to" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 1 && tcp.srcport == 80')" -eq 0
+		expect "probes counted there, $to" "$(counter r int_reflector NoSocket)" -ge 1
+		teardown
+	done
+	# ... by a host without the reflector: the first RST is the last
+	for to in 10.0.0.1 "[fd00:0::1]"; do
+		modprobe -r int_reflector
+		publish
+		trace_on tcp/tcp_receive_reset
+		TO=$to:80 send --duration 1s
+		trace_off "$TMP/trace"
+		expect "control, without the reflector, $to" "$(flow_field cc)" = hpccpp_reno
+		expect "probes, without the reflector, $to" "$(counter h1 hpccpp Probes)" -le 2
+		expect "connections counted, $to" "$(counter h1 hpccpp Refused)" -eq 1
+		expect "RSTs that TCP took, $to" "$(grep -c tcp_receive_reset "$TMP/trace")" -eq 0
+		teardown
+	done
+}
+declare_test translated "H17 H18" "NAT: no probe leaves with an address that is translated; a published port sends its clients no RST, or one"
+
 # esp NS MINE PEER SPI SPI: all between the two addresses must be ESP in transport mode
 esp()
 {
