@@ -13,8 +13,13 @@
  *	tc qdisc add dev eth0 root handle 1: int rate 100gbit switch-id 7
  *	tc qdisc add dev eth0 parent 1:1 ...
  *
- * Without the rate option the rate is the link's speed, and follows it. While the rate is
- * unknown, nothing is stamped: senders treat a path with a gap as one without telemetry.
+ * A device with several hardware queues may instead have one int for each, as the children of mq
+ * or mqprio. Each keeps its own counters under its own lock; a stamp sums them up. While a queue
+ * has none, nothing is stamped.
+ *
+ * Without the rate option the rate is the link's speed, and follows it; bytes count as they do on
+ * Ethernet, with what surrounds each frame. While the rate is unknown, nothing is stamped: senders
+ * treat a path with a gap as one without telemetry.
  *
  * Deviations from the draft:
  *  - The fields hold units, not bytes and nanoseconds (int_wire.h): 24, 20 and 16 bits
@@ -45,9 +50,11 @@
 #define INT_RATE_MAX		((u64)1600 * 1000 * 1000 * 1000 / 8)
 #define INT_SPEED_RELATIVE	11U					/* 100 Gb/s */
 #define INT_VLAN_TAGS_MAX	8U
+/* What Ethernet adds to a frame that tc does not count: preamble 8, FCS 4, gap 12 bytes */
+#define INT_ETHERNET_EXTRA	24U
 
 /**
- * struct int_sched_data - one port
+ * struct int_sched_data - one port, or one of its hardware queues
  * @qdisc:	the child
  * @rate:	bytes/s: the option, or 0 for the link's
  * @link_rate:	bytes/s: of the device; 0 is unknown
@@ -60,9 +67,10 @@
  * @switch_id:	1 to 4095
  * @switch_id_opt: as it was given; 0 for a default
  * @flags:	INT_SCHED_...
+ * @ethernet:	bytes count as on Ethernet
  * @arrival_tag: marks arrival times that this port wrote into probes
  * @st:		statistics; its rate and switch_id are filled in when shown
- * @list:	all ports, for the notifier
+ * @list:	all of them, for the notifier
  * @sch:	the qdisc that this is the private data of
  */
 struct int_sched_data {
@@ -78,12 +86,14 @@ struct int_sched_data {
 	u16 switch_id;
 	u16 switch_id_opt;
 	u32 flags;
+	bool ethernet;
 	u16 arrival_tag;
 	struct tc_int_xstats st;
 	struct list_head list;
 	struct Qdisc *sch;
 };
 
+static struct Qdisc_ops int_qdisc_ops;
 static LIST_HEAD(int_ports);
 static DEFINE_SPINLOCK(int_ports_lock);
 
@@ -102,6 +112,8 @@ static void int_set_scale(struct int_sched_data *q)
 {
 	u64 rate = rate_in_use(q), stamped;
 
+	q->ethernet = q->flags & INT_SCHED_ETHERNET ||
+		      (!q->rate && qdisc_dev(q->sch)->type == ARPHRD_ETHER);
 	q->speed = rate ? int_speed_of(rate * 8) : 0;
 	if (!q->speed)
 		return;
@@ -206,16 +218,71 @@ static u64 int_take_wait(struct sk_buff *skb, const struct int_sched_data *q,
 	return (now - ((u64)high << 32 | low)) & GENMASK_ULL(47, 0);
 }
 
+/* The bytes that a packet takes of the port's rate */
+static unsigned int int_len(const struct sk_buff *skb, const struct int_sched_data *q)
+{
+	unsigned int len = qdisc_pkt_len(skb), frames;
+
+	if (!q->ethernet)
+		return len;
+	frames = skb_is_gso(skb) ? max_t(unsigned int, skb_shinfo(skb)->gso_segs, 1) : 1;
+	return max(len, frames * ETH_ZLEN) + frames * INT_ETHERNET_EXTRA;
+}
+
+/**
+ * struct int_port_load - what a port has sent, and what waits
+ * @tx:		as in struct int_sched_data
+ * @waiting:	bytes
+ */
+struct int_port_load {
+	u64 tx;
+	u64 waiting;
+};
+
+static void int_add_load(struct int_port_load *load, const struct int_sched_data *q)
+{
+	load->tx += READ_ONCE(q->tx);
+	load->waiting += READ_ONCE(q->sch->qstats.backlog);
+	if (q->ethernet)
+		load->waiting += READ_ONCE(q->sch->q.qlen) * INT_ETHERNET_EXTRA;
+}
+
+/* Of all queues of the port; false if one of them has no int. */
+static bool int_port_load(const struct int_sched_data *q, struct int_port_load *load)
+{
+	struct net_device *dev = qdisc_dev(q->sch);
+	struct Qdisc *sch;
+	unsigned int i;
+	bool all = true;
+
+	memset(load, 0, sizeof(*load));
+	if (!(q->sch->flags & TCQ_F_NOPARENT)) {
+		int_add_load(load, q);
+		return true;
+	}
+	rcu_read_lock();
+	for (i = 0; i < READ_ONCE(dev->real_num_tx_queues); i++) {
+		sch = rcu_dereference(netdev_get_tx_queue(dev, i)->qdisc);
+		all = sch->ops == &int_qdisc_ops;
+		if (!all)
+			break;
+		int_add_load(load, qdisc_priv(sch));
+	}
+	rcu_read_unlock();
+	return all;
+}
+
 static void int_fill_record(struct sk_buff *skb, struct int_sched_data *q,
-			    const struct int_segment *s, unsigned int record)
+			    const struct int_segment *s, unsigned int record,
+			    const struct int_port_load *load)
 {
 	u64 now = ktime_get_ns(), wait = int_take_wait(skb, q, s, record, now);
 	u64 waiting = q->flags & INT_SCHED_SOJOURN ? fp_mul_shr(wait, q->bytes_per_ns, 32) :
-						     READ_ONCE(q->sch->qstats.backlog);
+						     load->waiting;
 	struct int_hop hop = {
 		.speed = q->speed,
 		.ts = div_u64(now, INT_TS_NS),
-		.tx = q->tx >> 32,
+		.tx = load->tx >> 32,
 		.qlen = fp_min(fp_mul_shr(waiting, q->qlen_per_byte, 32), INT_QLEN_MAX),
 	};
 
@@ -225,6 +292,7 @@ static void int_fill_record(struct sk_buff *skb, struct int_sched_data *q,
 
 static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 {
+	struct int_port_load load;
 	struct int_segment s;
 	unsigned int nhop, record;
 	u32 base;
@@ -246,7 +314,7 @@ static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 	base = int_get32(p + INT_BASE_OFFSET);
 	nhop = base >> 28;
 	record = INT_HOPS_OFFSET + nhop * INT_HOP_LEN;
-	if (!q->speed) {
+	if (!q->speed || !int_port_load(q, &load)) {
 		/* remove an arrival time that was written while the rate was known */
 		if (nhop < p[INT_ROOM_OFFSET])
 			int_take_wait(skb, q, &s, record, 0);
@@ -254,7 +322,7 @@ static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 		return;
 	}
 	if (nhop < p[INT_ROOM_OFFSET]) {
-		int_fill_record(skb, q, &s, record);
+		int_fill_record(skb, q, &s, record, &load);
 		q->st.stamped++;
 	} else {
 		q->st.over_room++;
@@ -291,7 +359,7 @@ static struct sk_buff *int_sched_dequeue(struct Qdisc *sch)
 	qdisc_bstats_update(sch, skb);
 	qdisc_qstats_backlog_dec(sch, skb);
 	sch->q.qlen--;
-	q->tx += qdisc_pkt_len(skb) * q->tx_per_byte;
+	WRITE_ONCE(q->tx, q->tx + int_len(skb, q) * q->tx_per_byte);
 	int_stamp_probe(skb, q);
 	return skb;
 }
@@ -317,6 +385,59 @@ static u16 default_switch_id(const struct net_device *dev)
 	u32 hash = jhash(dev->dev_addr, dev->addr_len, dev->ifindex);
 
 	return hash % INT_SWITCH_ID_MAX + 1;
+}
+
+/* The int of the port's hardware queue @i, or NULL. RTNL is held. */
+static struct int_sched_data *int_of_queue(struct net_device *dev, unsigned int i)
+{
+	struct Qdisc *sch = rtnl_dereference(netdev_get_tx_queue(dev, i)->qdisc_sleeping);
+
+	return sch && sch->ops == &int_qdisc_ops && sch->flags & TCQ_F_NOPARENT ?
+	       qdisc_priv(sch) : NULL;
+}
+
+static void int_copy_options(struct int_sched_data *q, const struct int_sched_data *from)
+{
+	q->rate = from->rate;
+	q->switch_id_opt = from->switch_id_opt;
+	q->switch_id = from->switch_id;
+	q->dscp = from->dscp;
+	q->flags = from->flags;
+}
+
+/* Below mq options are the port's: a stamp sums up counters that have one scale. */
+static void int_share_options(struct Qdisc *sch)
+{
+	struct net_device *dev = qdisc_dev(sch);
+	struct int_sched_data *q = qdisc_priv(sch), *other;
+	unsigned int i;
+
+	for (i = 0; i < dev->num_tx_queues; i++) {
+		other = int_of_queue(dev, i);
+		if (!other || other == q)
+			continue;
+		sch_tree_lock(other->sch);
+		int_copy_options(other, q);
+		int_set_scale(other);
+		sch_tree_unlock(other->sch);
+	}
+}
+
+/* Is @sch a child of the root, which is mq, mqprio or taprio? RTNL is held. */
+static bool int_child_of_mq(const struct Qdisc *sch)
+{
+	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
+
+	return root->flags & TCQ_F_MQROOT && TC_H_MAJ(sch->parent) == root->handle;
+}
+
+/* Does tc add @sch further below mq? Those that mq itself makes have no handle. */
+static bool int_sees_a_part(const struct Qdisc *sch)
+{
+	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
+
+	return root->flags & TCQ_F_MQROOT && sch->handle && sch->parent != TC_H_ROOT &&
+	       !int_child_of_mq(sch);
 }
 
 static int int_sched_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -350,6 +471,8 @@ static int int_sched_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 		q->flags = nla_get_u32(tb[TCA_INT_FLAGS]);
 	int_set_scale(q);
 	sch_tree_unlock(sch);
+	if (int_child_of_mq(sch))
+		int_share_options(sch);
 	return 0;
 }
 
@@ -362,6 +485,8 @@ static int int_sched_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 	struct net_device *dev = qdisc_dev(sch);
+	const struct int_sched_data *other;
+	unsigned int i;
 
 	q->sch = sch;
 	q->qdisc = &noop_qdisc;
@@ -371,6 +496,16 @@ static int int_sched_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 	q->arrival_tag |= 1;	/* never that of an empty record */
 	q->link_rate = link_rate(dev);
 	INIT_LIST_HEAD(&q->list);
+	if (int_sees_a_part(sch)) {
+		NL_SET_ERR_MSG(extack,
+			       "int stamps a port: at the root, or as the child of mq itself");
+		return -EOPNOTSUPP;
+	}
+	for (i = 0; i < dev->num_tx_queues && int_child_of_mq(sch); i++) {
+		other = int_of_queue(dev, i);
+		if (other)
+			int_copy_options(q, other);
+	}
 	int_set_scale(q);
 	if (opt) {
 		int err = int_sched_change(sch, opt, extack);

@@ -23,14 +23,16 @@ enum {
 #define INT_SCHED_RELATIVE	0x1
 /* Queue length is the probe's own wait times the rate: for ports with many queues */
 #define INT_SCHED_SOJOURN	0x2
-#define INT_SCHED_FLAGS		(INT_SCHED_RELATIVE | INT_SCHED_SOJOURN)
+/* Bytes count as on Ethernet: with preamble, FCS and gap, and at least 84 per frame */
+#define INT_SCHED_ETHERNET	0x4
+#define INT_SCHED_FLAGS		(INT_SCHED_RELATIVE | INT_SCHED_SOJOURN | INT_SCHED_ETHERNET)
 
 /**
  * struct tc_int_xstats - what tc -s shows
  * @rate:	in use, bytes/s; 0: unknown, nothing is stamped
  * @stamped:	probes with a record of this node
  * @over_room:	probes that had no room for it
- * @no_rate:	probes not stamped because the rate is unknown
+ * @no_rate:	probes not stamped because the rate is unknown, or not all queues have an int
  * @malformed:	packets that look like probes but are not, or that cannot be written to
  * @switch_id:	in use
  * @pad:	0

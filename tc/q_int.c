@@ -8,12 +8,41 @@ static void explain(void)
 	fprintf(stderr,
 		"Usage: ... int [ rate RATE ] [ switch-id 1..4095 ] [ dscp 0..63 ]\n"
 		"               [ relative | norelative ] [ sojourn | nosojourn ]\n"
+		"               [ ethernet | noethernet ]\n"
 		"\n"
 		"rate       of the port; default: the device's link speed\n"
 		"switch-id  unique on a path; default: from the device's address\n"
 		"dscp       of the probes to stamp; default 23\n"
 		"relative   stamp the load as if the port had 100 Gb/s\n"
-		"sojourn    stamp the probe's own wait times the rate, not the queue\n");
+		"sojourn    stamp the probe's own wait times the rate, not the queue\n"
+		"ethernet   count preamble, FCS and gap of each frame; always with the link's speed\n");
+}
+
+static const struct {
+	const char *name;
+	__u32 flag;
+} flag_names[] = {
+	{ "relative", INT_SCHED_RELATIVE },
+	{ "sojourn", INT_SCHED_SOJOURN },
+	{ "ethernet", INT_SCHED_ETHERNET },
+};
+
+#define FLAG_NAMES (sizeof(flag_names) / sizeof(flag_names[0]))
+
+/* Sets the flag that @word names; 0 if it names none. "no" before a name leaves it unset. */
+static int get_flag(const char *word, __u32 *flags)
+{
+	size_t i;
+
+	for (i = 0; i < FLAG_NAMES; i++) {
+		if (!strcmp(word, flag_names[i].name)) {
+			*flags |= flag_names[i].flag;
+			return 1;
+		}
+		if (!strncmp(word, "no", 2) && !strcmp(word + 2, flag_names[i].name))
+			return 1;
+	}
+	return 0;
 }
 
 /* Returns -1 if @text is not a number from 0 to @max. */
@@ -41,14 +70,8 @@ static int int_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 	for (; argc > 0; argc--, argv++) {
 		const char *word = *argv, *value = argc > 1 ? argv[1] : NULL;
 
-		if (!strcmp(word, "relative") || !strcmp(word, "norelative")) {
+		if (get_flag(word, &flags)) {
 			mentioned = 1;
-			flags |= *word == 'n' ? 0 : INT_SCHED_RELATIVE;
-			continue;
-		}
-		if (!strcmp(word, "sojourn") || !strcmp(word, "nosojourn")) {
-			mentioned = 1;
-			flags |= *word == 'n' ? 0 : INT_SCHED_SOJOURN;
 			continue;
 		}
 		if (!strcmp(word, "help")) {
@@ -86,7 +109,7 @@ static int int_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 		argc--;
 		argv++;
 	}
-	/* one attribute carries both flags: a change has to name all that are to be set */
+	/* one attribute carries all flags: a change has to name all that are to be set */
 	if (mentioned)
 		addattr_l(n, REQUEST_MAX, TCA_INT_FLAGS, &flags, sizeof(flags));
 	addattr_nest_end(n, nest);
@@ -112,8 +135,10 @@ static void print_rate_bits(const char *key, __u64 rate)
 static int int_print_opt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_INT_MAX + 1];
+	char text[16];
 	__u64 rate;
 	__u32 flags;
+	size_t i;
 
 	(void)qu;
 	(void)f;
@@ -141,10 +166,12 @@ static int int_print_opt(const struct qdisc_util *qu, FILE *f, struct rtattr *op
 				 *(__u8 *)RTA_DATA(tb[TCA_INT_DSCP]));
 	if (tb[TCA_INT_FLAGS] && RTA_PAYLOAD(tb[TCA_INT_FLAGS]) >= sizeof(flags)) {
 		memcpy(&flags, RTA_DATA(tb[TCA_INT_FLAGS]), sizeof(flags));
-		if (flags & INT_SCHED_RELATIVE)
-			print_color_bool(PRINT_ANY, COLOR_NONE, "relative", "relative ", true);
-		if (flags & INT_SCHED_SOJOURN)
-			print_color_bool(PRINT_ANY, COLOR_NONE, "sojourn", "sojourn ", true);
+		for (i = 0; i < FLAG_NAMES; i++) {
+			if (!(flags & flag_names[i].flag))
+				continue;
+			snprintf(text, sizeof(text), "%s ", flag_names[i].name);
+			print_color_bool(PRINT_ANY, COLOR_NONE, flag_names[i].name, text, true);
+		}
 	}
 	return 0;
 }

@@ -78,6 +78,9 @@ options()
 	tca qdisc change dev x0 root int norelative nosojourn switch-id 0 rate 0bit || fail "change"
 	expect "after another" "$(shown)" = \
 		"qdisc int 1: root rate link switch-id default dscp 40"
+	tca qdisc change dev x0 root int ethernet || fail "ethernet"
+	expect "ethernet" "$(shown)" = "qdisc int 1: root rate link switch-id default dscp 40 ethernet"
+	tca qdisc change dev x0 root int noethernet || fail "noethernet"
 	# children can be added and deleted; there is one class
 	tca qdisc add dev x0 parent 1:1 handle 2: fq_codel || fail "graft"
 	expect "children" "$(tca -j qdisc show dev x0 | jq -r '[.[] | select(.parent == "1:1") | .kind] | join(" ")')" = fq_codel
@@ -309,6 +312,16 @@ profile()
 	# without the plugin it is refused with a reason
 	! TC_LIB_DIR=/nonexistent "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1gbit --shape --dry-run >"$TMP/out" 2>&1 || fail "set without the plugin"
 	grep -q "has no 'rate' for 'int'" "$TMP/out" || fail "does not say what is missing: $(cat "$TMP/out")"
+	# Ethernet hardware without a shaper: its rate is that of the wire. This ip shows no kind, as for
+	# hardware.
+	mkdir "$TMP/bin"
+	cat >"$TMP/bin/ip" <<-END
+		#!/bin/sh
+		$(command -v ip) "\$@" | sed 's/"info_kind":"veth",*//g'
+	END
+	chmod +x "$TMP/bin/ip"
+	expect "on hardware" "$(PATH=$TMP/bin:$PATH "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 25gbit --switch-id 3 --dry-run --json |
+		jq -r '.commands[] | select(test(" int "))')" = "tc -n ${NSP}a qdisc add dev x0 root handle 10f0: int rate 25gbit switch-id 3 ethernet"
 	# several hardware queues: one queue for the port
 	ip -n "${NSP}a" link add m0 numtxqueues 4 type veth peer name m1
 	expect "root of a device with 4 queues" "$("$LOWQ_TC" -n "${NSP}a" hpccpp m0 --rate 10gbit --no-shape --switch-id 3 --dry-run --json |
@@ -409,6 +422,132 @@ link_speed()
 	expect "rate at 40 Gb/s" "$(stat rate_in_use)" -eq 5000000000
 }
 declare_test link_speed "H19" "a port without the rate option follows the speed of its link"
+
+# wire RATE QUEUES: h1 -- sw -- wire -- r. sw's egress is a port with QUEUES hardware queues, a child of
+# mq each; the wire behind takes RATE and does not stamp. Base RTT 100 us.
+wire()
+{
+	local i
+
+	roomy
+	for i in h1 sw wire r; do
+		add_ns "$i"
+	done
+	net 1 h1 eth0 sw p1
+	net 0 r eth0 wire out
+	ip -n "${NSP}sw" link add egress numtxqueues "$2" gso_max_segs 1 txqueuelen 10000 type veth peer name in netns "${NSP}wire" \
+		numrxqueues "$2" gso_max_segs 1
+	ip -n "${NSP}sw" addr add 10.1.1.1/24 dev egress
+	ip -n "${NSP}wire" addr add 10.1.1.2/24 dev in
+	ip -n "${NSP}sw" link set egress up
+	ip -n "${NSP}wire" link set in up
+	ip -n "${NSP}sw" route add 10.0.0.0/24 via 10.1.1.2
+	ip -n "${NSP}wire" route add 10.0.1.0/24 via 10.1.1.1
+	in_ns sw tc qdisc add dev p1 root netem delay 100us limit 1000000
+	shaper wire out "$1"
+	in_ns wire tc qdisc add dev out parent 1:1 handle 2: bfifo limit 2000000
+	in_ns sw tc qdisc add dev egress root handle 1: mq || fail "mq"
+	serve r
+}
+
+# sixteen_flows: GOODPUT of 16 flows of HPCC++ through the wire in Gb/s, DROPS there, and sw's queues in
+# $TMP/qdiscs
+sixteen_flows()
+{
+	DROPS=$(wire_drops)
+	in_ns h1 flowgen long --to 10.0.0.1 --flows 16 --cc hpccpp --duration 60ms >"$TMP/flow.json" || fail "flow failed"
+	in_ns sw tc -s -j qdisc show dev egress >"$TMP/qdiscs"
+	DROPS=$(($(wire_drops) - DROPS))
+	GOODPUT=$(jq -s '[.[] | select(.type == "flow").goodput_bps] | add / 1e9' "$TMP/flow.json")
+	expect "flows under hpccpp" "$(jq -s '[.[] | select(.type == "flow" and .cc == "hpccpp")] | length' "$TMP/flow.json")" -eq 16
+	echo "16 flows: $GOODPUT Gb/s, $DROPS drops"
+}
+
+wire_drops()
+{
+	in_ns wire tc -s -j qdisc show dev out root | jq '.[0].drops'
+}
+
+multiqueue()
+{
+	local i mq drops
+
+	needs_virtual
+	wire 10gbit 8
+	# not all queues have int: nothing is stamped
+	for i in 1 2 3 4 5 6 7; do
+		in_ns sw tc qdisc add dev egress parent "1:$i" int rate 10gbit switch-id 5 || fail "int in queue $i"
+	done
+	in_ns h1 flowgen long --to 10.0.0.1 --flows 8 --cc hpccpp --size 300k >"$TMP/flow.json" || fail "flow failed"
+	expect "stamped while a queue has no int" "$(in_ns sw tc -s -j qdisc show dev egress | jq '[.[].stamped // 0] | add')" -eq 0
+	# the last one takes over the others' options, and its own become theirs
+	in_ns sw tc qdisc add dev egress parent 1:8 int dscp 23 || fail "int in queue 8"
+	expect "options of the last queue" "$(in_ns sw tc -j qdisc show dev egress | jq -r '[.[] | select(.parent == "1:8").options | .rate, .switch_id] | join(" ")')" = "1250000000 5"
+	in_ns sw tc qdisc change dev egress parent 1:3 int switch-id 6 || fail "change"
+	expect "switch IDs" "$(in_ns sw tc -j qdisc show dev egress | jq -r '[.[].options.switch_id // empty] | unique | join(" ")')" = 6
+	sixteen_flows
+	expect "queues that carried flows" "$(jq '[.[] | select(.kind == "int" and .packets > 1000)] | length' "$TMP/qdiscs")" -ge 5
+	mq=$GOODPUT drops=$DROPS
+	# below a child of mq there is a part of the port only
+	in_ns sw tc qdisc replace dev egress parent 1:1 handle 9: prio
+	! in_ns sw tc qdisc add dev egress parent 9:1 int rate 10gbit 2>"$TMP/out" || fail "int below a child of mq was accepted"
+	grep -q 'the child of mq itself' "$TMP/out" || fail "reason: $(cat "$TMP/out")"
+	# the same with one queue in place of eight
+	in_ns sw tc qdisc replace dev egress root handle 7: int rate 10gbit switch-id 5 || fail "int as the root"
+	sixteen_flows
+	between "goodput, mq / one queue" "$(awk -v a="$mq" -v b="$GOODPUT" 'BEGIN { print a / b }')" 0.98 1.02
+	expect "packets that the wire dropped, with one queue $DROPS" "$drops" -le $((DROPS + DROPS / 4 + 10))
+}
+declare_test multiqueue "H19" "one int in each hardware queue: the port's load, and the port's options; refused where it would see a part"
+
+ethernet()
+{
+	local option CC=hpccpp
+
+	needs_virtual
+	for option in noethernet ethernet; do
+		dumbbell 1 1ms
+		in_ns sw tc qdisc add dev egress root handle 1: int rate 100mbit switch-id 5 "$option" || fail "int"
+		in_ns sw tc qdisc add dev egress parent 1:1 handle 2: htb default 1 direct_qlen 100000
+		# a wire: each frame takes 24 bytes more, and 84 at least
+		in_ns sw tc class add dev egress parent 2: classid 2:1 htb rate 100mbit ceil 100mbit burst 200 cburst 200 quantum 200 overhead 24 mpu 84
+		in_ns sw tc qdisc add dev egress parent 2:1 bfifo limit 20000000
+		ip -n "${NSP}h1" route replace default via 10.0.1.254 advmss 88
+		ip -n "${NSP}r" route replace default via 10.0.0.254 advmss 88
+		serve r
+		observe 100mbit --from 300ms --to 900ms
+		send --duration 900ms
+		observed
+		expect "control, $option" "$(flow_field cc)" = hpccpp
+		jq '.qlen_pkts.p99' "$TMP/q.json" >"$TMP/p99.$option"
+		teardown
+	done
+	cat "$TMP/p99.noethernet" "$TMP/p99.ethernet"
+	expect "queue with small packets, p99, as on Ethernet" "$(cat "$TMP/p99.ethernet")" -le 5
+	expect "queue without, p99" "$(cat "$TMP/p99.noethernet")" -ge 10
+}
+declare_test ethernet "H19" "packets of 142 bytes: B is right with Ethernet's preamble, FCS and gap"
+
+# The kernel's default: a port of the link's speed, on devices with one queue and with several
+as_default()
+{
+	local before
+
+	[ "${LOWQ_LAB:-}" ] || skip "changes the machine's default"
+	before=$(sysctl -n net.core.default_qdisc)
+	sysctl -qw net.core.default_qdisc=int || fail "int as the default"
+	add_ns a
+	ip -n "${NSP}a" link add m0 numtxqueues 4 type veth peer name m1
+	ip -n "${NSP}a" link set m1 up
+	tca qdisc replace dev m0 root handle 1: mq || fail "mq"
+	ip -n "${NSP}a" link set m0 up
+	tca qdisc replace dev m0 root handle 2: mq || fail "mq in place of mq"
+	sysctl -qw net.core.default_qdisc="$before"
+	expect "queues with int" "$(tca -j qdisc show dev m0 | jq '[.[] | select(.kind == "int")] | length')" -eq 4
+	expect "rate in use" "$(tca -s -j qdisc show dev m0 | jq '[.[].rate_in_use // empty] | unique | .[0]')" -eq 1250000000
+	expect "options" "$(tca -j qdisc show dev m0 | jq -r '[.[].options.rate // empty] | unique | .[0]')" = link
+}
+declare_test as_default "H19" "int as net.core.default_qdisc: in each queue, with the link's speed"
 
 # of_kind KIND NAME: a statistic of the qdisc of this kind, from $TMP/qdiscs
 of_kind()

@@ -10,6 +10,8 @@ from ..command import Command
 from .base import Context, Place, Profile, Queue
 from .queues import settle_limit
 
+ETHERNET_HEADER = 14  # bytes
+
 
 def compute(context: Context) -> Queue:
     device, options, report, line = context.device, context.options, context.report, context.line
@@ -49,6 +51,11 @@ def compute(context: Context) -> Queue:
     if options.has("sojourn"):
         words.append("sojourn")
         text += ", queue as the wait of the probe"
+    # A shaper's rate is of bytes as tc counts them; a link's is of all that is on the wire.
+    if not context.shape and not device.software and device.frame - device.mtu == ETHERNET_HEADER:
+        context.tc.require("int", "ethernet")
+        words.append("ethernet")
+        text += ", with preamble, FCS and gap of each frame"
     report.explain(f"{text}; probes have DSCP {options.get('dscp', 23)}")
     context.tc.require("int", "rate")
     limit = settle_limit(context, max(line.bytes_in(10_000), line.frame), "10 us at the rate")
@@ -70,5 +77,5 @@ def compute(context: Context) -> Queue:
 PROFILE = Profile(
     "hpccpp", "telemetry for HPCC++: the port stamps its load into probes (sch_int)",
     ("rtt", "limit", "switch-id", "dscp", "relative", "sojourn"), compute,
-    lambda options: [("int", "rate")],
+    lambda options: [("int", "rate"), ("int", "ethernet")],
 )
