@@ -87,6 +87,7 @@ struct hpccpp_tally {
  * @carried:	hpccpp_carried() between the latest two responses, bytes in Q8; 0: unknown
  * @reduced_ns:	fallback: when the window was last reduced
  * @doubt:	hpccpp_doubt()
+ * @clean:	packets without a loss or mark that @doubt does not know of yet
  * @clean_rtts:	fallback as unstamped: RTTs without a reduction before the return
  * @unanswered:	probes sent since the latest response
  * @partial:	responses since the latest one with the records of all nodes
@@ -130,6 +131,7 @@ struct hpccpp_flow {
 	u64 carried;
 	u64 reduced_ns;
 	s32 doubt;
+	u32 clean;
 	u32 clean_rtts;
 	u32 unanswered;
 	u32 partial;

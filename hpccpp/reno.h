@@ -18,7 +18,7 @@
 CC_PARAM(reprobe_max_ms, 1000, 1, 60000, 0644, "the interval doubles up to it",
 	 "longest interval between probes in fallback, milliseconds");
 
-/* Unstamped: RTTs without a reduction before the return; doubled with each fallback */
+/* Unstamped: RTTs, and an RTO, without a reduction before the return; doubled with each fallback */
 #define HPCCPP_CLEAN_RTTS	16U
 #define HPCCPP_CLEAN_RTTS_MAX	1024U
 
@@ -49,7 +49,10 @@ static void hpccpp_reno_track_window(struct sock *sk, struct hpccpp_flow *f, u64
 static bool hpccpp_reno_trusts(const struct sock *sk, const struct hpccpp_flow *f,
 			       const struct int_msg *m, u64 w, u64 now)
 {
-	if (now - f->reduced_ns < f->clean_rtts * hpccpp_srtt_ns(sk))
+	/* on short RTTs a policer's bursts pass in between, as fast as the node allows */
+	u64 rto_ns = jiffies_to_nsecs(inet_csk(sk)->icsk_rto);
+
+	if (now - f->reduced_ns < max(f->clean_rtts * hpccpp_srtt_ns(sk), rto_ns))
 		return false;
 	if (m->type == INT_WINDOW)
 		return f->model.w <= w;

@@ -67,6 +67,10 @@ static void hpccpp_update_doubt(const struct sock *sk, struct hpccpp_flow *f,
 	f->carried = hpccpp_carried(delivered * hpccpp_mss_q8(sk),
 				    f->arrived_ns - old.arrived_ns, t_ns);
 	suffered = hpccpp_suffered(delivered, tp->lost - old.lost, tp->delivered_ce - old.marked);
+	f->clean += delivered;
+	if (!suffered && f->clean < HPCCPP_DOUBT_PACKETS)
+		return;
+	f->clean = 0;
 	if (suffered && m->type == INT_WINDOW)
 		/* no records: a window that may grow tells of a load below eta */
 		most = hpccpp_window_of(m) > f->model.w ? 0 : U32_MAX;

@@ -452,6 +452,11 @@ static inline u64 hpccpp_compute_wind(struct hpccpp_model *m, const struct hpccp
 
 #define HPCCPP_DOUBT_STEP	8
 #define HPCCPP_DOUBT_MAX	16
+/*
+ * Packets without a loss or mark that count as one sample without. 256 of them make up for one
+ * with: where a sample is a few packets, a policer's bursts would else make its losses forgotten.
+ */
+#define HPCCPP_DOUBT_PACKETS	32U
 
 /*
  * The largest load that the records of @msg and of the previous sample allow, Q20: as u', but

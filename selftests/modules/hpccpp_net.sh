@@ -553,7 +553,7 @@ declare_test hostile "H9 H13" "100,000 forged messages per second, IPv4 and IPv6
 
 # --- bottlenecks that do not stamp ---------------------------------------------------
 
-# unstamped KIND PLACE: h1 -- s1 -- s2 -- r, with a node of 1 Gb/s (red: 10 Gb/s), and, "before" or
+# unstamped KIND PLACE [RTT]: h1 -- s1 -- s2 -- r, with a node of 1 Gb/s (red: 10 Gb/s), and, "before" or
 # "behind" it, a bottleneck of a tenth of that which does not stamp: a policer, a tail-drop queue,
 # or RED that marks from a queue of 20 packets on
 unstamped()
@@ -563,7 +563,7 @@ unstamped()
 	[ "$2" = behind ] || { node=s2; limit=s1; }
 	case $1 in
 	policer)
-		chain 2 5ms
+		chain 2 "${3:-5ms}"
 		node "$node" egress 1gbit
 		in_ns "$limit" tc qdisc add dev ingress clsact &&
 			in_ns "$limit" tc filter add dev ingress ingress pref 1 matchall action police \
@@ -609,6 +609,12 @@ together()
 retransmitted()
 {
 	in_ns h1 nstat -asz TcpRetransSegs | awk '/Tcp/ { print $2 }'
+}
+
+# sent_segments: h1's, since nstat -n
+sent_segments()
+{
+	in_ns h1 nstat -s TcpOutSegs | awk '/Tcp/ { print $2 }'
 }
 
 # as_reno KIND RIVAL: in such a bottleneck hpccpp loses what Reno loses, and leaves RIVAL its share
@@ -680,6 +686,27 @@ unstamped_flows()
 	expect "retransmissions, Reno's $reno" "$RETRANS" -le $((2 * reno))
 }
 declare_test unstamped_flows "H17" "four flows behind a policer lose no more than twice what four of Reno's do"
+
+# The bucket lets bursts pass as fast as the node does, which its records show, and the losses of a burst
+# end it: a timeout follows, and then some clean packets.
+unstamped_short()
+{
+	local rtt reno
+
+	needs_virtual
+	for rtt in 2us 100us; do
+		unstamped policer before "$rtt"
+		together 2 reno
+		reno=$((1000 * RETRANS / $(sent_segments)))
+		in_ns h1 nstat -n
+		together 2 hpccpp
+		expect "fallbacks as unstamped, RTT $rtt" "$(counter h1 hpccpp Unstamped)" -ge 1
+		# not their number: Reno sends a tenth of what hpccpp does
+		expect "retransmissions per 1000 segments, RTT $rtt, Reno's $reno" $((1000 * RETRANS / $(sent_segments))) -le $((2 * reno))
+		teardown
+	done
+}
+declare_test unstamped_short "H17" "a policer, and an RTT of 2 and 100 us: fallback, and no larger share of retransmissions than twice Reno's"
 
 # The limit goes after a second: Reno's window grows until the node is the bottleneck.
 unstamped_return()
