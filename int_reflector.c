@@ -52,6 +52,20 @@ static const char * const reflector_counters[] = {
 };
 
 /*
+ * The route by which @sk sends its own packets, which depends on IPsec policy, too, or NULL. The
+ * socket is not locked: a cookie of another route only means a look-up.
+ */
+static struct dst_entry *cached_route(struct sock *sk, u32 cookie)
+{
+	struct dst_entry *dst = sk_dst_get(sk);
+
+	if (!dst || dst_check(dst, cookie))
+		return dst;
+	dst_release(dst);
+	return NULL;
+}
+
+/*
  * To the source of @probe, by the route of @sk's own packets, which IPsec policy may change.
  * Consumes @skb. 0, or why it was not sent: a negative error, or NET_XMIT_DROP.
  */
@@ -59,19 +73,23 @@ static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 {
 	struct net *net = sock_net(sk);
 	const struct iphdr *from = ip_hdr(probe);
+	struct dst_entry *dst = cached_route(sk, 0);
 	struct flowi4 fl4;
 	struct rtable *rt;
 	struct iphdr *iph;
 	int err;
 
-	rt = ip_route_output_ports(net, &fl4, sk, from->saddr, from->daddr,
-				   tcp_hdr(skb)->dest, tcp_hdr(skb)->source, IPPROTO_TCP, 0,
-				   READ_ONCE(sk->sk_bound_dev_if));
-	if (IS_ERR(rt)) {
-		kfree_skb(skb);
-		return PTR_ERR(rt);
+	if (!dst) {
+		rt = ip_route_output_ports(net, &fl4, sk, from->saddr, from->daddr,
+					   tcp_hdr(skb)->dest, tcp_hdr(skb)->source, IPPROTO_TCP, 0,
+					   READ_ONCE(sk->sk_bound_dev_if));
+		if (IS_ERR(rt)) {
+			kfree_skb(skb);
+			return PTR_ERR(rt);
+		}
+		dst = &rt->dst;
 	}
-	skb_dst_set(skb, &rt->dst);
+	skb_dst_set(skb, dst);
 	int_host_checksum4(skb, from->daddr, from->saddr);
 	iph = skb_push(skb, sizeof(*iph));
 	skb_reset_network_header(skb);
@@ -80,7 +98,7 @@ static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	iph->ihl = sizeof(*iph) / 4;
 	iph->tos = from->tos & ~INET_ECN_MASK;
 	iph->frag_off = htons(IP_DF);
-	iph->ttl = ip4_dst_hoplimit(&rt->dst);
+	iph->ttl = ip4_dst_hoplimit(dst);
 	iph->protocol = IPPROTO_TCP;
 	iph->saddr = from->daddr;
 	iph->daddr = from->saddr;
@@ -104,11 +122,12 @@ static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 		.flowi6_mark = READ_ONCE(sk->sk_mark),
 		.flowi6_oif = READ_ONCE(sk->sk_bound_dev_if),	/* set with link-local addresses */
 	};
-	struct dst_entry *dst;
+	struct dst_entry *dst = cached_route(sk, READ_ONCE(inet6_sk(sk)->dst_cookie));
 	struct ipv6hdr *ip6h;
 	int err;
 
-	dst = ip6_dst_lookup_flow(net, sk, &fl6, NULL);
+	if (!dst)
+		dst = ip6_dst_lookup_flow(net, sk, &fl6, NULL);
 	if (IS_ERR(dst)) {
 		kfree_skb(skb);
 		return PTR_ERR(dst);

@@ -79,6 +79,18 @@ CC_PARAM(probes_lost, 4, 1, 12, 0644, "HPCC++ ends after this many probes withou
 
 /* --- the algorithm ------------------------------------------------------------ */
 
+/* Divisions: on most ACKs nothing has changed. */
+static noinline void hpccpp_convert_window(struct hpccpp_applied *a, u64 w, u64 mss, u32 t_ns)
+{
+	*a = (struct hpccpp_applied){
+		.w = w,
+		.mss = mss >> HPCCPP_W_Q,
+		.t_ns = t_ns,
+		.cwnd = div64_u64(w + mss - 1, mss) + 1,
+		.rate = t_ns ? hpccpp_rate(w, t_ns) : 0,
+	};
+}
+
 /*
  * cwnd is W rounded up, and one packet more, because an ACK may be delayed. The pacing
  * rate W / T does the rest, also where W is less than a packet; no packet waits for its pace
@@ -91,11 +103,15 @@ static void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 {
 	u8 state = inet_csk(sk)->icsk_ca_state;
 	struct hpccpp *ca = inet_csk_ca(sk);
+	struct hpccpp_applied *a = &ca->flow->applied;
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 mss = hpccpp_mss_q8(sk), w = ca->flow->model.w;
-	u32 t_ns = hpccpp_base_rtt_ns(ca->flow);
-	u64 cwnd = div64_u64(w + mss - 1, mss) + 1, least;
+	u32 t_ns = hpccpp_base_rtt_ns(ca->flow), rto;
+	u64 cwnd, rate, two_packets;
 
+	if (w != a->w || mss >> HPCCPP_W_Q != a->mss || t_ns != a->t_ns)
+		hpccpp_convert_window(a, w, mss, t_ns);
+	cwnd = a->cwnd;
 	if (unlikely(rs && state == TCP_CA_Loss && rs->acked_sacked > 0))
 		cwnd = max(cwnd, tcp_packets_in_flight(tp) + 1ULL);
 	cwnd = clamp_t(u64, cwnd, 2, tp->snd_cwnd_clamp);
@@ -107,9 +123,12 @@ static void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 	}
 	if (!t_ns)
 		return;
-	least = div_u64(2 * HZ * (mss >> HPCCPP_W_Q), max_t(u32, inet_csk(sk)->icsk_rto, 1)) + 1;
-	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, max(hpccpp_rate(w, t_ns), least),
-					     READ_ONCE(sk->sk_max_pacing_rate)));
+	rate = a->rate;
+	rto = max_t(u32, inet_csk(sk)->icsk_rto, 1);
+	two_packets = 2 * HZ * (mss >> HPCCPP_W_Q);
+	if (rate <= two_packets && rate * rto <= two_packets)
+		rate = div_u64(two_packets, rto) + 1;
+	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
 /* Called before each burst: the stack's own, 64 kB at short RTTs, may be the whole window. */

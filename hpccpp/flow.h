@@ -53,6 +53,22 @@ struct hpccpp_tally {
 };
 
 /**
+ * struct hpccpp_applied - a window in the stack's terms, computed again only if it has changed
+ * @w:		the window, bytes in Q8
+ * @mss:	that it was computed with
+ * @t_ns:	T that it was computed with
+ * @cwnd:	packets
+ * @rate:	W / T, bytes/s
+ */
+struct hpccpp_applied {
+	u64 w;
+	u32 mss;
+	u32 t_ns;
+	u64 cwnd;
+	u64 rate;
+};
+
+/**
  * struct hpccpp_flow - a connection from its first data on
  * @node:	in hpccpp_flows
  * @sk:		the key in hpccpp_flows
@@ -92,6 +108,7 @@ struct hpccpp_tally {
  * @unanswered:	probes sent since the latest response
  * @partial:	responses since the latest one with the records of all nodes
  * @unmeasured:	responses since the latest one that measured U, while data was sent
+ * @applied:	@model.w as it was applied last
  * @gso:	limit on the segments of a TSO packet
  * @telemetry:	U has been measured since the connection began, fell back or was idle
  * @line_rate:	the first W was the line rate's, not the initial window
@@ -136,6 +153,7 @@ struct hpccpp_flow {
 	u32 unanswered;
 	u32 partial;
 	u32 unmeasured;
+	struct hpccpp_applied applied;
 	struct cc_gso gso;
 	bool telemetry;
 	bool line_rate;
