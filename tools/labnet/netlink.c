@@ -19,6 +19,7 @@
 #include "netlink.h"
 
 #define NETEM_LIMIT	1000000		/* packets; netem must not drop */
+#define NETEM_TICK	64		/* ns, in which tc gives delays: the same here and there */
 #define HTB_DIRECT	100000		/* packets that no class takes */
 #define HTB_QUANTUM	10		/* not used: the class has a quantum */
 #define GSO_SEGMENTS	65535
@@ -230,7 +231,7 @@ bool add_delay(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 handle, 
 	options = mnl_attr_nest_start(r.h, TCA_OPTIONS);
 	options->nla_type &= ~NLA_F_NESTED;
 	memcpy(mnl_nlmsg_put_extra_header(r.h, sizeof(opt)), &opt, sizeof(opt));
-	mnl_attr_put_u64(r.h, TCA_NETEM_LATENCY64, ns);
+	mnl_attr_put_u64(r.h, TCA_NETEM_LATENCY64, ns - ns % NETEM_TICK);
 	mnl_attr_nest_end(r.h, options);
 	return send_request(nl, &r);
 }
