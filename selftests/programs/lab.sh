@@ -376,6 +376,33 @@ wrong_usage()
 }
 declare_test wrong_usage "" "wrong usage: one line, status 2, nothing done"
 
+plans()
+{
+	local ends='"ends": [ { "node": "a", "dev": "x" }, { "node": "b", "dev": "y" } ]'
+
+	command -v dot >/dev/null || skip "needs graphviz"
+	echo "{ \"nodes\": [ { \"name\": \"a\" }, { \"name\": \"b\" } ], \"links\": [ { \"rate\": \"1gbit\", $ends } ] }" >"$TMP/plan"
+	status 0 "$LAB" plan "$TMP/plan" "$TMP/plan.svg"
+	expect "said" "$(cat "$TMP/out")" = "2 nodes, 1 links, about 1 MiB of memory"
+	expect "places in the drawing" "$(grep -cE '>(a|b|x|y|1 Gb/s)</text>' "$TMP/plan.svg")" -eq 5
+	sed -i 's/1gbit/10tbit/' "$TMP/plan"
+	status 2 "$LAB" plan "$TMP/plan" "$TMP/other.svg"
+	expect "error" "$(cat "$TMP/err")" = "labnet: $TMP/plan: links[0].rate: '10tbit' is out of range (1kbit to 1tbit)"
+	status 2 "$LAB" plan
+	expect "files left" "$(cd "$TMP" && echo *.svg*)" = plan.svg
+}
+declare_test plans "" "lab plan checks a plan, and draws it"
+
+costs()
+{
+	status 0 "$LAB" run --cost -- sh -c 'for i in 1 2 3 4 5 6 7 8; do /bin/true; done'
+	grep -qE '^lab: cost: [0-9]+ processes, [0-9]+\.[0-9] CPU s, [0-9]+ context switches$' "$TMP/err" || fail "$(cat "$TMP/err")"
+	expect "processes" "$(awk '{ print $3 }' "$TMP/err")" -ge 9
+	status 0 "$LAB" run -- true
+	expect "said without it" "$(cat "$TMP/err")" = ""
+}
+declare_test costs "" "--cost says what a run took"
+
 chosen_tests()
 {
 	cat >"$TMP/three.sh" <<-END
