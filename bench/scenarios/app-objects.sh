@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
-TITLE="Transfers of 3 kB to 3 MB on new connections, 20 and 60 Mb/s, 30 and 65 ms, idle and loaded"
+TITLE="Transfers of 3 kB to 3 MB on new connections, 6 to 250 Mb/s, 10 to 65 ms, idle and loaded"
 QUESTION="How long does a transfer on a new connection take, from the handshake to the last byte?"
 TOPOLOGY='
  h1, h2  long flows (load=2)  --\
@@ -9,7 +9,8 @@ TOPOLOGY='
                                 base RTT rtt'
 ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
 REFERENCE=cubic_l4s
-VARIANTS=("rate=60mbit rtt=65ms load="{0,2} "rate=60mbit rtt=65ms load=2 tso=1" "rate=20mbit rtt=30ms load=2")
+VARIANTS=("rate=60mbit rtt=65ms load="{0,2} "rate=60mbit rtt=65ms load=2 tso=1" "rate=20mbit rtt=30ms load="{0,2}
+	"rate=100mbit rtt=10ms load=2" "rate=6mbit rtt=30ms load=2" "rate=250mbit rtt=30ms load=0")
 PARAMS='{"load":"long flows of the same control beside","transfers":"one after another, 12 of each size, on an idle link 3","tso":"with segmentation offloads"}'
 COLUMNS_SHOWN='["k30_p50_us","k100_p50_us","k300_p50_us","k1000_p50_us","k3000_p50_us","beside_mbps","delay_p99_us"]'
 _goals=''
