@@ -6,7 +6,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 DESTDIR ?=
 PREFIX ?= /usr/local
 
-.PHONY: help modules install uninstall dkms-install dkms-remove tools demo demo-roce test bench bench-check lint \
+.PHONY: help modules install uninstall dkms-install dkms-remove tools demo demo-roce test bench bench-check validate lint \
 	ack-cost matrix stress coverage mutate deb intree clean
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo '  make test      unit tests, fuzzers, kselftests in the lab, conformance check'
 	@echo '  make bench     repeat the published comparisons: bench/results/README.md'
 	@echo '  make bench-check   repeat one row of each published comparison, and compare'
+	@echo '  make validate  the lab beside queueing theory, loss laws, token buckets: docs/validation.md'
 	@echo '  make lint      checkpatch, sparse, shellcheck, man pages'
 	@echo 'on your kernel:'
 	@echo '  make modules [KDIR=...]              build against kernel headers (6.1 to 7.3)'
@@ -70,6 +71,9 @@ bench:
 
 bench-check:
 	scripts/packages bench && bench/check
+
+validate:
+	bench/run --seeds 5 $(basename $(notdir $(wildcard bench/scenarios/validate-*.sh)))
 
 lint:
 	devel/lint

@@ -19,7 +19,8 @@ MAX_COLUMNS = 7             # of a page's table
 
 # the index's sections, by the first word of a scenario's name
 SECTIONS = {"dctcp": "DCTCP", "prague": "Prague", "ldcp": "LDCP", "hpccpp": "HPCC++",
-            "app": "Applications: pages, requests, video, calls", "roce": "RoCEv2", "dc": "Data centres: all of them, side by side"}
+            "app": "Applications: pages, requests, video, calls", "roce": "RoCEv2", "dc": "Data centres: all of them, side by side",
+            "validate": "Is the lab right? Beside theory"}
 OTHERS = "The modules and the lab themselves"
 
 
