@@ -59,8 +59,8 @@ make_root()
 	# another kernel, to be installed later
 	# shellcheck disable=SC2016 # mmdebstrap's shell expands
 	[ "$1" != systemd ] || hooks=(--customize-hook='cd "$1"; mkdir -p var/lib/other-kernel; chroot . sh -c "
-		cd /var/lib/other-kernel && apt-get -q download linux-headers-cloud-amd64 \$(
-			apt-cache depends linux-headers-cloud-amd64 | sed -n \"s/.*Depends: //p\" | grep cloud)"')
+		cd /var/lib/other-kernel && apt-get -q download linux-image-cloud-amd64 linux-headers-cloud-amd64 \$(
+			apt-cache depends linux-image-cloud-amd64 linux-headers-cloud-amd64 | sed -n \"s/.*Depends: //p\" | grep cloud)"')
 	say "$1: making a root from ${suites[*]} (about $DOWNLOAD_MIB MB to download, a few minutes)"
 	rm -rf "$CACHE/matrix/$1-"*
 	mmdebstrap --quiet --variant=minbase --mode=root \
