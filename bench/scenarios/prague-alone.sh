@@ -27,7 +27,7 @@ GOALS='[
 	{"metric":"drops","row":"prague","op":"<=","value":0,"variant":"*","text":"no loss"}]'
 ANSWER="Prague uses {range utilisation prague rate=100mbit} of a link of 100 Mb/s with a queueing delay of {range delay_p99_us prague rate=100mbit} at p99."
 CONCLUSION="1 ms, the step threshold, is how long packets wait at 100 and 1000 Mb/s, and no longer.
-1.2 ms is the time of one packet at 10 Mb/s, and the threshold is the time of 1.5, for packets that find another one: with 1 ms for all, Prague gets a tenth of CUBIC's rate beside it (prague-slow, prague-cubic).
+1.2 ms is the time of one packet at 10 Mb/s, and the threshold was the time of two when this was measured (now 1.5, see prague-slow): with 1 ms for all, Prague gets a tenth of CUBIC's rate beside it (prague-cubic).
 2.6 ms at p99 is the wait of four perfectly paced flows with random phases at 98 % load. A threshold of 300 us, alone on the link, comes closest to 1.5 ms, and costs 2 to 5 % of the rate."
 
 run_scenario()

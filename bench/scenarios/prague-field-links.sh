@@ -14,14 +14,14 @@ VARIANTS=("link=steady rate="{500kbit,1mbit,4mbit,10mbit,50mbit} "link=steady ra
 	"link=two-way rate=50mbit share=10" "link=jitter rate=50mbit" "link=reorder rate=50mbit"
 	"link=loss rate=50mbit percent="{0.01,0.1,1})
 # the curve of use against delay: L4S marked above a longer time
-for _step in 3 6 10 15; do
+for _step in 3 6 10; do
 	VARIANTS+=("link=wifi rate=20mbit to=100mbit every="{4,20}" step=${_step}ms" "link=lte rate=5mbit to=25mbit every=100 step=${_step}ms")
 done
 # with detection of Classic queues
 for _step in "" " step=10ms"; do
 	VARIANTS+=("link=wifi rate=20mbit to=100mbit every=20$_step opts=classic_fallback:1")
 done
-PARAMS='{"wifi, lte":"each every ms the rate is drawn again between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have 1/share of the rate, and an ACK filter (cake)","ecn":"net.ipv4.tcp_ecn=3 on both hosts: Accurate ECN for CUBIC and BBR, too","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","step":"ECT(1) is marked above it, lowq-tc'"'"'s --step; where it is not given, 1 ms, or the time of 1.5 packets (CUBIC and BBR are in the other queue)","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
+PARAMS='{"wifi, lte":"each every ms the rate is drawn again between rate and to, on a logarithmic scale, by the seed","slots":"ACKs arrive in bursts, one every 4 ms","asymmetric":"ACKs have 1/share of the rate, and an ACK filter (cake)","ecn":"net.ipv4.tcp_ecn=3 on both hosts: Accurate ECN for CUBIC and BBR, too","two-way":"the same, and r uploads there with CUBIC","jitter":"the RTT varies by 5 ms either way, which reorders ACKs","reorder":"1 % of the packets are 3 ms late","loss":"at random, percent","step":"ECT(1) is marked above it, lowq-tc'"'"'s --step; where it is not given, 1 ms, or the time of 1.5 packets (CUBIC and BBR are in the other queue); three seeds, with classic_fallback one","counted":"from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"}'
 WORDS='{"link":{"asymmetric":"few ACKs","jitter":"jitter","loss":"random loss","lte":"LTE","reorder":"reordering","slots":"bursts of ACKs","steady":"steady","two-way":"upload","wifi":"Wi-Fi"},"share":"ACKs 1/{}","percent":"{} %","step":"step {}","every":"new rate each {} ms"}'
 COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","drops","retrans","classic_share"]'
 REFERENCE=cubic_l4s
@@ -30,12 +30,12 @@ GOALS='[
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":25224,"variant":{"link":"steady","rate":"1mbit"},"text":"the same at 1 Mb/s"},
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":7056,"variant":{"link":"steady","rate":"4mbit"},"text":"the same at 4 Mb/s"},
 	{"metric":"delay_p99_us","row":"prague","op":"<=","value":3423,"variant":{"link":"steady","rate":"10mbit"},"text":"the same at 10 Mb/s"}]'
-ANSWER="Prague uses {range utilisation prague link=wifi} of a link like Wi-Fi, {range utilisation prague link=lte} of one like LTE and {range utilisation prague link=loss} with random loss, and packets wait {range delay_p99_us prague link=wifi} and {range delay_p99_us prague link=lte} at p99; CUBIC uses {range utilisation cubic_l4s link=wifi}, {range utilisation cubic_l4s link=lte} and {range utilisation cubic_l4s link=loss}."
-CONCLUSION="4 to 100 ms are between two rates that are drawn, and each drop makes a queue that no control can see sooner than a round later. Prague keeps it to milliseconds, with less of the link used; CUBIC and BBR keep more in the queue, so that it is not empty when the rate rises, and their packets wait several times as long.
+ANSWER="Prague uses {range utilisation prague link=wifi step= opts=} of a link like Wi-Fi, {range utilisation prague link=lte step=} of one like LTE and {range utilisation prague link=loss} with random loss, and packets wait {range delay_p99_us prague link=wifi step= opts=} and {range delay_p99_us prague link=lte step=} at p99; with a step of 10 ms (lowq-tc prague --varying) it uses {range utilisation prague link=wifi step=10ms opts=} and {range utilisation prague link=lte step=10ms}, and they wait {range delay_p99_us prague link=wifi step=10ms opts=} and {range delay_p99_us prague link=lte step=10ms}. CUBIC uses {range utilisation cubic_l4s link=wifi}, {range utilisation cubic_l4s link=lte} and {range utilisation cubic_l4s link=loss}, and its packets wait {range delay_p99_us cubic_l4s link=wifi} and {range delay_p99_us cubic_l4s link=lte}."
+CONCLUSION="4 to 100 ms are between two rates that are drawn, and each drop makes a queue that no control can see sooner than a round later. With the step of 1 ms Prague keeps it to milliseconds, with less of the link used; a longer one buys use with delay. CUBIC and BBR keep more in the queue, so that it is not empty when the rate rises, and their packets wait several times as long.
 Random losses leave CUBIC and Prague alike, with no queue and a part of the link, by chance more or less of it; BBR does not respond to them.
 Jitter, reordering, bursts of ACKs and an upload that shares a way back of a tenth cost Prague little.
 1/100 of the rate for ACKs leaves connections with Accurate ECN less than half of the link, whichever control sends (ecn 3): cake's filter drops no ACK with a flag or an option that it does not know, such as Accurate ECN's.
-A third and a fourth packet wait at 10 Mb/s and below, more than the goal: the step is the time of 1.5 packets, the window grows by whole packets, and its mark is heard a round later. That is nearly as much as with CUBIC up to 1 Mb/s, a quarter of it at 4 and a sixth at 10."
+A third and a fourth packet wait at 10 Mb/s and below, more than the goal: the step was the time of two packets when this was measured (now 1.5, see prague-slow), the window grows by whole packets, and its mark is heard a round later. That is nearly as much as with CUBIC up to 1 Mb/s, a quarter of it at 4 and a sixth at 10."
 
 # draw SECONDS: changes the rate for so long, and leaves the bits that it could carry from 5 s on in
 # $TMP/bits
