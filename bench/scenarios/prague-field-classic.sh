@@ -20,7 +20,7 @@ done
 for _aqm in pie tunnel; do
 	VARIANTS+=("aqm=$_aqm rate=40mbit rtt=20ms first=prague back=upload opts=classic_fallback:1")
 done
-PARAMS='{"back":"ACKs have 1/10 of the rate, in a drop-tail queue of 100 ms in which r uploads with CUBIC","pie":"with ecn and its defaults","red":"ecn, min 10 ms, max 30 ms of the rate, probability 0.1","tunnel":"fq_codel, in one flow of which both are: CoDel","detect_s":"from the start until Prague took the queue for a Classic one, by its tracepoint","counted":"from 10 s to 70 s"}'
+PARAMS='{"back":"ACKs have 1/10 of the rate, in a drop-tail queue of 100 ms in which r uploads with CUBIC","pie":"with ecn and its defaults","red":"ecn, min 10 ms, max 30 ms of the rate, probability 0.1","tunnel":"fq_codel, in one flow of which both are: CoDel","detect_s":"from the start until Prague took the queue for a Classic one, by its tracepoint","seeds":"one with back=upload; five, by the RTT alone, of the others","counted":"from 10 s to 70 s"}'
 WORDS='{"aqm":{"pie":"PIE","red":"RED","tunnel":"tunnel"},"first":"{} beside CUBIC","back":"{}"}'
 COLUMNS_SHOWN='["ratio","detect_s","classic_share","first_mbps","second_mbps","utilisation","delay_p99_us","drops"]'
 GOALS='[
