@@ -15,7 +15,7 @@ VARIANTS=(rate=10mbit\ rtt={2,10,40}ms rate=100mbit\ rtt={2,10,40}ms rate=1000mb
 	# the draft's first example for rtt_virt, and a larger gain
 	"rate=100mbit rtt=2ms $DRAFT" "rate=100mbit rtt=10ms $DRAFT" "rate=100mbit rtt=40ms $DRAFT"
 	"rate=100mbit rtt=40ms opts=ewma_shift:3" "rate=100mbit rtt=80ms")
-PARAMS='{"queue":"dualpi2 with the defaults of the kernel, except min (min_qlen_step)","counted":"from 30 s to 90 s; at 1000 Mb/s from 15 s to 45 s, and from 60 s to 150 s at 40 ms"}'
+PARAMS='{"queue":"dualpi2 with the defaults of the kernel, except min (min_qlen_step)","seeds":"one at 10 Mb/s without min, with the step of 1.5 packets; else five; min 1 with that of two","counted":"from 30 s to 90 s; at 1000 Mb/s from 15 s to 45 s, and from 60 s to 150 s at 40 ms"}'
 COLUMNS_SHOWN='["ratio","prague_mbps","cubic_mbps","prague_p99_us","cubic_p99_us","utilisation","drops"]'
 GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.67,"variant":"*","text":"Prague : CUBIC >= 0.67"},
