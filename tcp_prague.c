@@ -545,6 +545,11 @@ static const char *feedback_fault(const struct tcp_sock *tp, struct prague *ca, 
 		if (ca->ect_seen)
 			ca->way = 0;	/* in the place of start_seq */
 	}
+	if (marked)
+		ca->suspect = 0;
+	/* without an option the count is the stack's guess */
+	if (!cc_accecn_option(tp))
+		return NULL;
 	/* AccECN options report marked bytes, yet ACE reports no marked packets */
 	news = ce_bytes - ca->ce_bytes;
 	ca->ce_bytes = ce_bytes;

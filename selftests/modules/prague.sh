@@ -421,6 +421,29 @@ ace_later()
 }
 declare_test ace_later "P3" "a path that zeroes ACE after the handshake is detected by AccECN options: Reno and Not-ECT"
 
+options_end()
+{
+	needs_virtual
+	needs_accecn
+	dumbbell 1 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	in_ns r tc qdisc add dev eth0 root netem limit 100000
+	sink prague
+	# the last option of the peer reports marks: a segment whose ACKs are lost ends its options
+	lossy loss 100% ecn rate 1gbit
+	SNAPLEN=96 capture r eth0 "$TMP/r.pcap" 'tcp port 5299'
+	trace_on prague/prague_mode
+	client 10.0.0.1 send=50000 acked "run=tc -n ${NSP}r qdisc change dev eth0 root netem limit 100000 loss 100%" \
+		send=1448 sleep=1 "run=tc -n ${NSP}r qdisc change dev eth0 root netem limit 100000 loss 0%" acked \
+		"$(change loss 0% rate 1gbit)" send=30000000 acked
+	trace_off "$TMP/trace"
+	stop_captures
+	cat "$TMP/trace"
+	expect "ACKs without an option" "$(count "$TMP/r.pcap" 'tcp.srcport == 5299 && tcp.option_kind != 172 && tcp.option_kind != 174')" -ge 500
+	expect "changes to Reno" "$(grep -c mode=reno "$TMP/trace")" -eq 0
+}
+declare_test options_end "P3" "a peer that stops its AccECN options, as Linux does when data arrives twice again, is no fault of the path: Prague stays"
+
 # --- response to marks -----------------------------------------------------
 
 response()
