@@ -1165,6 +1165,9 @@ t_schema() {
 		must fifo lq0 --rate 1gbit --dry-run --json && jq 'keys[]' <<<"$out"
 		must fifo lq0 --rate 1gbit && must show --json && jq '.[] | keys[], (.queues[] | keys[])' <<<"$out"
 		must reset --all --json && jq 'keys[], (.devices[] | keys[])' <<<"$out"
+		echo 'LOWQ_TC="fifo --rate 1gbit"' >"$TMP/lq0.conf"
+		lt apply --dry-run --json "$TMP/lq0.conf"	# status 4: it would change something
+		jq 'keys[], (.results[] | keys[])' <<<"$out"
 		must host reno --route 10.71.0.0/24 --json && jq 'keys[]' <<<"$out"
 		must host show --json && jq 'keys[], (.changes[] | keys[])' <<<"$out"
 		must host reset --json && jq 'keys[]' <<<"$out"
