@@ -140,6 +140,13 @@ dumbbell()
 	[ -z "$delays" ] || tc -n "${NSP}sw" -batch - <<<"$delays"
 }
 
+# accecn_dumbbell N RTT...: whose hosts all have Accurate ECN enabled
+accecn_dumbbell()
+{
+	dumbbell "$@"
+	every sysctl -qw net.ipv4.tcp_ecn=3
+}
+
 # our_ns: the paths of the topology's namespaces, in NAMESPACES
 our_ns()
 {

@@ -1,0 +1,482 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# tcp_prague: what it asks for in the handshake, and the ECN field of each packet.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=../lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+# shellcheck source=../lib/talk.sh
+. "$LIB/talk.sh"
+
+under_test prague
+
+# peer KIND NS: sets how the other end, in namespace NS, and the path treat ECN
+peer()
+{
+	local dev
+
+	for dev in egress p1; do
+		in_ns sw tc qdisc del dev "$dev" clsact 2>/dev/null
+	done
+	case $1 in
+	accecn) in_ns "$2" sysctl -qw net.ipv4.tcp_ecn=3 ;;
+	rfc3168) in_ns "$2" sysctl -qw net.ipv4.tcp_ecn=1 ;;
+	none) in_ns "$2" sysctl -qw net.ipv4.tcp_ecn=0 ;;
+	bleached)
+		in_ns "$2" sysctl -qw net.ipv4.tcp_ecn=3
+		for dev in egress p1; do
+			in_ns sw tc qdisc add dev "$dev" clsact
+			in_ns sw tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto tcp \
+				action pedit munge offset 1 u8 set 0 retain 0x03 pipe csum ip4h &&
+				in_ns sw tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto tcp \
+					action pedit munge offset 0 u32 set 0 retain 0x00300000 || fail pedit
+		done
+		;;
+	ace-zeroed)
+		in_ns "$2" sysctl -qw net.ipv4.tcp_ecn=3
+		for dev in egress p1; do
+			zero_ace "$dev"
+		done
+		;;
+	esac || fail "cannot make a peer that is $1"
+}
+
+# zero_ace DEV [flower MATCH...]: clears AE, CWR and ECE in packets that leave sw there
+zero_ace()
+{
+	local dev=$1
+
+	shift
+	in_ns sw tc qdisc add dev "$dev" clsact 2>/dev/null
+	in_ns sw tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto tcp "$@" \
+		action pedit munge offset 32 u16 set 0 retain 0x01c0 pipe csum tcp || fail pedit
+	in_ns sw tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto tcp "$@" \
+		action pedit munge offset 52 u16 set 0 retain 0x01c0 pipe csum tcp || fail pedit
+}
+
+# Runs a flow for every role of Prague, kind of peer, and IP version. $TMP/flows has a line for each:
+# role, kind of peer, address, client's port, control.
+negotiate()
+{
+	local kind to port
+
+	: >"$TMP/flows"
+	for kind in accecn rfc3168 none bleached ace-zeroed; do
+		peer "$kind" r
+		in_ns h1 sysctl -qw net.ipv4.tcp_ecn=0	# the module still asks for it
+		serve r --cc cubic
+		for to in 10.0.0.1 fd00:0::1; do
+			TO=$to send --size 200k
+			echo "client $kind $to $(flow_field sport) $(flow_field cc)" >>"$TMP/flows"
+		done
+		in_ns r pkill -x flowgen
+		wait_until not_listening r 5201
+
+		peer "$kind" h1
+		in_ns r sysctl -qw net.ipv4.tcp_ecn=0
+		serve r --cc prague
+		for to in 10.0.0.1 fd00:0::1; do
+			in_ns h1 flowgen long --pull --to "$to" --cc cubic --timeout 60s --size 200k \
+				>"$TMP/flow.json" || fail "flow failed, server, $kind, $to"
+			echo "server $kind $to $(flow_field sport) -" >>"$TMP/flows"
+		done
+		in_ns r pkill -x flowgen
+		wait_until not_listening r 5201
+	done
+}
+
+not_listening()
+{
+	! listening "$@"
+}
+
+# fields FILE [FILTER]: a line per packet: source port, destination port, SYN, length, ECN field
+fields()
+{
+	packets "$1" "${2:-tcp}" tcp.srcport tcp.dstport tcp.flags.syn tcp.len ip.dsfield.ecn ipv6.tclass.ecn |
+		awk -F'\t' '{ print $1, $2, $3, $4, $5 $6 }'
+}
+
+negotiation()
+{
+	local role kind to port cc flow ect1 syn
+
+	needs_virtual
+	needs_accecn
+	dumbbell 1 1ms
+	capture h1 eth0 "$TMP/client.pcap" tcp
+	capture r eth0 "$TMP/server.pcap" tcp
+	negotiate
+	stop_captures
+	judge flow-ecn "$TMP/client.pcap" >"$TMP/client"
+	judge flow-ecn "$TMP/server.pcap" >"$TMP/server"
+	while read -r role kind to port cc; do
+		flow=$(grep "^port=$port sender=$role " "$TMP/$role")
+		echo "$role $kind $to: $flow control=$cc"
+		expect "packets, $role, $kind, $to" "$(field packets <<<"$flow")" -ge 50
+		ect1=$(field ect1 <<<"$flow") syn=$(field syn <<<"$flow")
+		case $kind in
+		accecn)
+			expect "packets that are not ECT(1), $role, $kind, $to" "$(field other <<<"$flow")" -eq 0
+			expect "ECN field of the SYN or SYN-ACK, $role, $to" "$syn" -eq 1
+			;;
+		bleached)
+			# the client learns from feedback to its data that the path bleaches
+			expect "ECT(1) after that, $role, $kind, $to" "$(field ect1_late <<<"$flow")" -eq 0
+			[ "$role" = client ] || expect "ECT(1), $role, $kind, $to" "$ect1" -eq 0
+			;;
+		*)
+			expect "packets that are ECT(1), $role, $kind, $to" "$ect1" -eq 0
+			[ "$role" = client ] ||
+				expect "ECN field of the SYN-ACK, $kind, $to" "$syn" != 1
+			[ "$role" = server ] || expect "control, $kind" "$cc" = prague_reno
+			;;
+		esac
+	done <"$TMP/flows"
+	expect "flows" "$(wc -l <"$TMP/flows")" -eq 20
+}
+declare_test negotiation "P1 P3 P4 P23" "client and server, five kinds of peer, v4 and v6: ECT(1) with Accurate ECN only"
+
+every_packet()
+{
+	local to size=2M rate=100mbit wait=0.01
+
+	needs_accecn
+	virtual || { size=300k rate=2mbit wait=0.3; }
+	accecn_dumbbell 1 1ms
+	serve r --cc prague
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	for to in 10.0.0.1 fd00:0::1; do
+		# a retransmitted SYN does not ask for Accurate ECN, so losses begin after the SYN
+		lossy rate "$rate"
+		(sleep "$wait"; in_ns sw tc qdisc change dev egress root netem limit 100000 rate "$rate" loss 3%) &
+		TO=$to send --size "$size"
+		wait $!
+	done
+	stop_captures
+	expect "retransmissions" "$(flow_field retrans)" -ge 1
+	# without resets that have no ACK: they answer packets that belong to no socket
+	fields "$TMP/h.pcap" 'tcp.flags.reset == 0 || tcp.flags.ack == 1' >"$TMP/h"
+	expect "data packets" "$(awk '$4 > 0' "$TMP/h" | wc -l)" -ge 400
+	expect "pure ACKs" "$(awk '$4 == 0 && !$3 && $1 == 5201' "$TMP/h" | wc -l)" -ge 80
+	expect "packets that are not ECT(1)" "$(awk '$5 != 1' "$TMP/h" | wc -l)" -eq 0
+}
+declare_test every_packet "P1" "ECT(1) on data, retransmissions, pure ACKs, SYN, SYN-ACK and resets"
+
+syn_again()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 1ms
+	# a path that drops SYNs that ask for ECN
+	in_ns sw tc qdisc add dev egress clsact
+	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp \
+		tcp_flags 0xc2/0xc2 action drop
+	serve r --cc prague
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 100k
+	stop_captures
+	expect "control" "$(flow_field cc)" = prague_reno
+	fields "$TMP/h.pcap" | awk '$2 == 5201' >"$TMP/h"
+	expect "first SYN" "$(awk '$3 { print $5; exit }' "$TMP/h")" -eq 1
+	expect "SYNs" "$(awk '$3' "$TMP/h" | wc -l)" -ge 2
+	expect "ECT(1) after the first SYN" "$(tail -n +2 "$TMP/h" | awk '$5 == 1' | wc -l)" -eq 0
+}
+declare_test syn_again "P1 P3" "a retransmitted SYN does not ask for Accurate ECN; it and all later packets are not ECT(1)"
+
+synack_again()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 1ms
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
+	# a path that drops ECT(1) packets
+	in_ns sw tc qdisc add dev p1 clsact
+	in_ns sw tc filter add dev p1 egress protocol ip flower ip_proto tcp ip_tos 0x1/0x3 action drop
+	serve r --cc prague
+	capture r eth0 "$TMP/r.pcap" tcp
+	in_ns h1 flowgen long --pull --to 10.0.0.1 --cc cubic --timeout 20s --size 200k \
+		>"$TMP/flow.json" || fail "no connection over a path that drops ECT(1)"
+	stop_captures
+	fields "$TMP/r.pcap" | awk '$1 == 5201' >"$TMP/r"
+	expect "first SYN-ACK" "$(awk '$3 { print $5; exit }' "$TMP/r")" -eq 1
+	expect "SYN-ACKs" "$(awk '$3' "$TMP/r" | wc -l)" -ge 2
+	expect "ECT(1) after the first SYN-ACK" "$(tail -n +2 "$TMP/r" | awk '$5 == 1' | wc -l)" -eq 0
+}
+declare_test synack_again "P1 P3" "a retransmitted SYN-ACK and all later packets are not ECT(1): a path that drops ECT(1) is usable"
+
+# tunnel KIND: makes t0 at h1 and r, with 10.9.0.1 and fd09::1 at h1, .2 and ::2 at r
+tunnel()
+{
+	local end near far key
+
+	ip -n "${NSP}h1" link del t0 2>/dev/null
+	ip -n "${NSP}r" link del t0 2>/dev/null
+	[ "$1" = gre ] || key=7
+	for end in h1 r; do
+		near=10.0.1.1 far=10.0.0.1
+		[ "$end" = h1 ] || { near=10.0.0.1 far=10.0.1.1; }
+		ip -n "$NSP$end" link add t0 type gre local "$near" remote "$far" ttl 64 ${key:+key "$key"} || return
+		ip -n "$NSP$end" link set t0 mtu 1280 up
+	done
+	ip -n "${NSP}h1" addr add 10.9.0.1/24 dev t0
+	ip -n "${NSP}r" addr add 10.9.0.2/24 dev t0
+	ip -n "${NSP}h1" addr add fd09::1/64 dev t0 nodad
+	ip -n "${NSP}r" addr add fd09::2/64 dev t0 nodad
+}
+
+# outer_ecn WHAT LEAST: in the capture $TMP/h.pcap, h1 sends at least LEAST data packets, and the
+# outermost ECN field of each is ECT(1) or CE; the numbers are in $TMP/judged
+outer_ecn()
+{
+	judge outer-ecn "$TMP/h.pcap" 'ip.src == 10.0.1.0/24 || ipv6.src == fd00:1::/64' >"$TMP/judged"
+	echo "$1: $(cat "$TMP/judged"), $(cat "$TMP/client")"
+	expect "data packets, $1" "$(field packets <"$TMP/judged")" -ge "$2"
+	expect "data packets whose outermost field is not ECT(1), $1" "$(field other <"$TMP/judged")" -eq 0
+	expect "control, $1" "$(field cc <"$TMP/client")" = prague
+}
+
+# over_tunnel KIND ADDRESS: runs a flow to ADDRESS over a bottleneck that marks. By RFC 6040 the
+# outer header has the inner one's ECN field, and marks on it reach the flow.
+over_tunnel()
+{
+	capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24 or src net fd00:1::/64'
+	trace_on prague/prague_cut
+	client "$2" send=3000000 acked info
+	trace_off "$TMP/trace"
+	stop_captures
+	outer_ecn "$1, $2" 900
+	expect "reductions for marks on the outer header, $1, $2" "$(grep -c cause=ecn "$TMP/trace")" -ge 1
+	expect "retransmissions, $1, $2" "$(field retrans <"$TMP/client")" -eq 0
+}
+
+tunnels()
+{
+	local kind to
+
+	needs_virtual
+	needs_accecn
+	# few marks are random here: with quick_start they would not end slow start
+	parameter quick_start=0
+	accecn_dumbbell 1 2ms
+	lossy loss 0.5% ecn
+	sink
+	for kind in gre gre-key; do
+		tunnel "$kind" 2>"$TMP/err" || fail "$kind: $(cat "$TMP/err")"
+		for to in 10.9.0.2 fd09::2; do
+			over_tunnel "$kind" "$to"
+		done
+	done
+}
+declare_test tunnels "P1" "GRE with and without key: the outer ECN field follows RFC 6040, and marks on it arrive"
+
+# Devices with which the TCP packet itself, or its ESP packet, passes the hook twice.
+devices()
+{
+	local key mode ns from to spi dir
+
+	needs_virtual
+	needs_accecn
+	# few marks are random here: with quick_start they would not end slow start
+	parameter quick_start=0
+	accecn_dumbbell 1 2ms
+	lossy loss 0.5% ecn
+	sink
+	key=0x$(printf '%040d' 7)
+	while read -r ns from to spi dir; do
+		ip -n "$NSP$ns" xfrm state add src "$from" dst "$to" proto esp spi "$spi" mode transport \
+			aead 'rfc4106(gcm(aes))' "$key" 128
+		ip -n "$NSP$ns" xfrm policy add src "$from" dst "$to" proto tcp dir "$dir" \
+			tmpl src "$from" dst "$to" proto esp mode transport || fail "xfrm policy"
+	done <<-END
+		h1 10.0.1.1 10.0.0.1 1 out
+		h1 10.0.0.1 10.0.1.1 2 in
+		h1 fd00:1::1 fd00:0::1 3 out
+		h1 fd00:0::1 fd00:1::1 4 in
+		r 10.0.1.1 10.0.0.1 1 in
+		r 10.0.0.1 10.0.1.1 2 out
+		r fd00:1::1 fd00:0::1 3 in
+		r fd00:0::1 fd00:1::1 4 out
+	END
+	over_tunnel "ESP transport" 10.0.0.1
+	over_tunnel "ESP transport" fd00:0::1
+	every ip xfrm policy flush
+	every ip xfrm state flush
+
+	add_ns c1
+	for mode in "macvlan mode bridge" "ipvlan mode l2" "ipvlan mode l3"; do
+		# shellcheck disable=SC2086 # words
+		ip -n "${NSP}h1" link add link eth0 name c0 type $mode || fail "$mode"
+		ip -n "${NSP}h1" link set c0 netns "${NSP}c1"
+		ip -n "${NSP}c1" addr add 10.0.1.2/24 dev c0
+		ip -n "${NSP}c1" link set c0 up
+		ip -n "${NSP}c1" route replace default via 10.0.1.254
+		every sysctl -qw net.ipv4.tcp_ecn=3
+		capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24'
+		FROM=c1 client 10.0.0.1 send=2000000 acked info
+		stop_captures
+		outer_ecn "$mode" 1300
+		ip -n "${NSP}c1" link del c0
+	done
+
+	# a VRF's queue marks packets before they pass the hook for the second time
+	ip -n "${NSP}h1" link add v0 type vrf table 100 || fail vrf
+	ip -n "${NSP}h1" link set v0 up
+	ip -n "${NSP}h1" link set eth0 master v0
+	ip -n "${NSP}h1" route replace default via 10.0.1.254 table 100
+	in_ns h1 tc qdisc replace dev v0 root netem limit 100000 loss 1% ecn || fail "no queue on a VRF"
+	lossy loss 0%
+	capture sw p1 "$TMP/h.pcap" 'src net 10.0.1.0/24'
+	client 10.0.0.1 bind=v0 send=3000000 acked info
+	stop_captures
+	outer_ecn VRF 1800
+	expect "marks of the VRF's queue that are left" "$(field ce <"$TMP/judged")" -ge 5
+}
+declare_test devices "P1" "ESP transport, MACVLAN, IPVLAN, VRF: ECT(1), and marks stay"
+
+early_choice()
+{
+	local how
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 10ms
+	sink
+	for how in during $(has_sock_ops && echo bpf); do
+		chosen_early "$how" 3 3 prague
+		expect "data packets that are not ECT(1), $how" \
+			"$(fields "$TMP/early.pcap" 'tcp.dstport == 5299 && tcp.len > 0' | awk '$5 != 1' | wc -l)" -eq 0
+		chosen_early "$how" 3 0 prague_reno
+		expect "packets after the handshake that are ECT, $how" \
+			"$(fields "$TMP/early.pcap" 'tcp.dstport == 5299' | awk '!$3 && $5 != 0' | wc -l)" -eq 0
+	done
+}
+declare_test early_choice "P3 P4" "chosen during connect() or by BPF: Prague where Accurate ECN was agreed, else Reno"
+
+chosen_late()
+{
+	local i
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 10ms
+	sink
+	# until the change, cubic with Accurate ECN sends ECT(0)
+	for i in 1 2 3; do
+		client 10.0.0.1 cc=cubic send=$((i * 1000000)) cc=prague send=3000000 acked info
+		expect "control after a change from cubic" "$(field cc <"$TMP/client")" = prague
+	done
+	teardown
+	load dctcp_feedback=1
+	accecn_dumbbell 1 10ms
+	sink
+	client 10.0.0.1 send=1000000 acked info
+	expect "control, dctcp_feedback=1 with Accurate ECN" "$(field cc <"$TMP/client")" = prague
+}
+declare_test chosen_late "P3 P23" "a change from cubic in mid-flow, and dctcp_feedback=1, are not mistaken for bleaching"
+
+ect0()
+{
+	needs_virtual
+	needs_accecn
+	load ect=0
+	accecn_dumbbell 1 1ms
+	shape 100mbit
+	serve r --cc prague
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 500k
+	stop_captures
+	expect "control" "$(flow_field cc)" = prague
+	expect "packets that are not ECT(0)" "$(fields "$TMP/h.pcap" | awk '$5 != 2' | wc -l)" -eq 0
+}
+declare_test ect0 "P2" "ect=0: ECT(0) on all packets"
+
+ace_later()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 10ms
+	shape 100mbit dualpi2
+	zero_ace p1 tcp_flags 0x0/0x2
+	serve r --cc prague
+	trace_on prague/prague_mode
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --duration 3s
+	trace_off "$TMP/trace"
+	stop_captures
+	cat "$TMP/trace"
+	expect "reason" "$(field reason <"$TMP/trace" | head -n1)" = ace
+	# the last second
+	expect "ECT packets at the end" "$(packets "$TMP/h.pcap" 'tcp.dstport == 5201' frame.time_relative \
+		ip.dsfield.ecn | awk '$1 > 2 && $2 != 0' | wc -l)" -eq 0
+}
+declare_test ace_later "P3" "a path that zeroes ACE after the handshake is detected by AccECN options: Reno and Not-ECT"
+
+options_end()
+{
+	needs_virtual
+	needs_accecn
+	dumbbell 1 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	in_ns r tc qdisc add dev eth0 root netem limit 100000
+	sink prague
+	# the last option of the peer reports marks: a segment whose ACKs are lost ends its options
+	lossy loss 100% ecn rate 1gbit
+	SNAPLEN=96 capture r eth0 "$TMP/r.pcap" 'tcp port 5299'
+	trace_on prague/prague_mode
+	client 10.0.0.1 send=50000 acked "run=tc -n ${NSP}r qdisc change dev eth0 root netem limit 100000 loss 100%" \
+		send=1448 sleep=1 "run=tc -n ${NSP}r qdisc change dev eth0 root netem limit 100000 loss 0%" acked \
+		"$(change loss 0% rate 1gbit)" send=30000000 acked
+	trace_off "$TMP/trace"
+	stop_captures
+	cat "$TMP/trace"
+	expect "ACKs without an option" "$(count "$TMP/r.pcap" 'tcp.srcport == 5299 && tcp.option_kind != 172 && tcp.option_kind != 174')" -ge 500
+	expect "changes to Reno" "$(grep -c mode=reno "$TMP/trace")" -eq 0
+}
+declare_test options_end "P3" "a peer that stops its AccECN options, as Linux does when data arrives twice again, is no fault of the path: Prague stays"
+
+without_accecn()
+{
+	needs_virtual
+	load
+	dmesg -C
+	dumbbell 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	shape 100mbit
+	serve r --cc cubic
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 2M
+	send --size 2M
+	stop_captures
+	expect "control" "$(flow_field cc)" = prague_reno
+	expect "lines in the log" "$(dmesg | grep -c 'no Accurate ECN: it is Reno')" -eq 1
+	expect "packets" "$(count "$TMP/h.pcap" tcp)" -ge 4000
+	expect "ECT(1) packets other than SYNs" "$(fields "$TMP/h.pcap" | awk '!$3 && $5 == 1' | wc -l)" -eq 0
+	if ! has_accecn; then
+		expect "packets that are ECT(1)" "$(fields "$TMP/h.pcap" | awk '$5 == 1' | wc -l)" -eq 0
+	fi
+}
+declare_test without_accecn "P3 P23" "without Accurate ECN: Reno, no ECT(1), one line in the log"
+
+dctcp_feedback()
+{
+	needs_virtual
+	load dctcp_feedback=1
+	dumbbell 1 10ms
+	every sysctl -qw net.ipv4.tcp_ecn=1
+	shape 100mbit codel limit 1000 target 50ms interval 500ms ecn ce_threshold 1ms
+	serve r --cc prague
+	trace_on prague/prague_period prague/prague_cut
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	send --size 40M
+	trace_off "$TMP/trace"
+	stop_captures
+	expect "control" "$(flow_field cc)" = prague
+	expect "packets that are not ECT(0)" "$(fields "$TMP/h.pcap" | awk '$5 != 2' | wc -l)" -eq 0
+	expect "cuts for marks" "$(grep -c cause=ecn "$TMP/trace")" -ge 5
+	expect "alpha at the end" "$(field alpha_q30 <"$TMP/trace" | tail -n1 | awk '{ print $1 / 2^30 }')" -le 0.5
+	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 75
+}
+declare_test dctcp_feedback "P23" "dctcp_feedback=1 without Accurate ECN: DCTCP's feedback, ECT(0)"
+
+run_tests "$@"
