@@ -26,8 +26,8 @@ run_scenario()
 	dumbbell 3 20ms
 	bottleneck "$rate" 20ms
 	serve r --cc "$CONTROL"
-	check_path h1 r "$rate" 20ms
 	[ -z "${tso:-}" ] || line_rate 1gbit
+	check_path h1 r "$rate" 20ms
 	merging
 	LONG_FLOWS=2
 	watch_queue "$rate" 6s 26s 20ms

@@ -34,8 +34,8 @@ run_scenario()
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
 	serve h3 --cc "$CONTROL"
-	check_path h1 r "$rate" "$rtt"
 	[ -z "${tso:-}" ] || line_rate 1gbit
+	check_path h1 r "$rate" "$rtt"
 	merging
 	watch_queue "$rate" 0s 600s 20ms
 	from=$(date +%s%N)

@@ -68,8 +68,8 @@ run_scenario()
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
 	make_site
-	check_path h1 r "$rate" "$rtt"
 	[ -z "${tso:-}" ] || line_rate 1gbit
+	check_path h1 r "$rate" "$rtt"
 	merging
 	in_ns h3 sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL"
 	in_ns r sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL"

@@ -28,8 +28,8 @@ run_scenario()
 	bottleneck "$rate" "$rtt"
 	serve r --cc "${beside:-$CONTROL}"
 	serve h3 --cc "$CONTROL"
-	check_path h1 r "$rate" "$rtt"
 	[ -z "${tso:-}" ] || line_rate 1gbit
+	check_path h1 r "$rate" "$rtt"
 	merging
 	LONG_FLOWS=$n
 	watch_queue "$rate" 6s 26s 20ms

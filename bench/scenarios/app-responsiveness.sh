@@ -23,8 +23,8 @@ run_scenario()
 	dumbbell 1 "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
-	check_path h1 r "$rate" "$rtt"
 	[ -z "${tso:-}" ] || line_rate 1gbit
+	check_path h1 r "$rate" "$rtt"
 	merging
 	watch_queue "$rate" 4s 12s 20ms
 	"$BENCH/app" respond --cc "$CONTROL" --duration 12s --from 4s "${ends[@]}" >"$TMP/respond" || fail "respond"

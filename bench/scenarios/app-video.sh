@@ -24,8 +24,8 @@ run_scenario()
 	dumbbell 3 "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "${beside:-$CONTROL}"
-	check_path h1 r "$rate" "$rtt"
 	[ -z "${tso:-}" ] || line_rate 1gbit
+	check_path h1 r "$rate" "$rtt"
 	merging
 	watch_queue "$rate" 8s 28s 20ms
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "${beside:-$CONTROL}" --duration 28s --start "$((SEED * 104729 % 300))ms" >"$TMP/long" &
