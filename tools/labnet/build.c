@@ -264,7 +264,7 @@ static void finish_tc(struct words *w, const struct plan *p, const struct node *
 	while (fgets(line, sizeof(line), w->said)) {
 		line[strcspn(line, "\n")] = 0;
 		if (sscanf(line, "Command failed -:%u", &failed) != 1 && !why[0])
-			strcpy(why, line);
+			snprintf(why, sizeof(why), "%s", line);
 	}
 	for (size_t i = 0; i < node->n_ends && failed; i++) {
 		e = node->end[i];
