@@ -9,7 +9,7 @@ TOPOLOGY='
                        base RTT 20 ms'
 ROWS="cubic bbr prague_fifo cubic_l4s bbr_l4s prague"
 VARIANTS=("")
-COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","failed","marks","drops","jain"]'
+COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","utilisation","delay_mean_us","delay_p99_us","failed","marks","drops","jain"]'
 PARAMS='{"rate":"100mbit","rtt":"20ms","long flows":2,"requests":"20 kB, Poisson, 40 per second","counted":"5 s to 20 s"}'
 REFERENCE=cubic
 CONCLUSION="15 ms is the target at which DualPI2 holds CUBIC and BBR, with random marks and drops; over drop-tail the buffer determines how long everyone waits.

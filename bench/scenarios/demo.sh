@@ -9,7 +9,7 @@ TOPOLOGY='
                        base RTT 100 us'
 ROWS="cubic bbr dctcp dctcp_ref ldcp hpccpp"
 VARIANTS=("")
-COLUMNS_SHOWN='["utilisation","delay_mean_us","delay_p99_us","rpc_p50_us","rpc_p99_us","failed","marks","drops","jain"]'
+COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","utilisation","delay_mean_us","delay_p99_us","failed","marks","drops","jain"]'
 PARAMS='{"rate":"10gbit","rtt":"100us","long flows":2,"requests":"20 kB, Poisson, 2000 per second","counted":"0.1 s to 0.4 s"}'
 REFERENCE=cubic
 CONCLUSION="With a drop-tail queue CUBIC and BBR fill the buffer, and every packet of every flow waits in it.
