@@ -25,7 +25,7 @@ GOALS="[
 	${_goals%,*}]"
 ANSWER="At 60 Mb/s and 65 ms 300 kB take {range k300_p50_us prague rate=60mbit load=0 tso=} on an idle link with Prague and {range k300_p50_us cubic_l4s rate=60mbit load=0 tso=} with CUBIC over the same queue, beside two long flows {range k300_p50_us prague rate=60mbit load=2 tso=} and {range k300_p50_us cubic_l4s rate=60mbit load=2 tso=}; 3 MB {range k3000_p50_us prague rate=60mbit load=2 tso=} and {range k3000_p50_us cubic_l4s rate=60mbit load=2 tso=}."
 CONCLUSION="5 % is the most that a transfer takes longer with Prague than with CUBIC on an idle link, where all transfers of a size take the same time: p99 is p50 there.
-100 kB beside long flows at 60 Mb/s and 65 ms is the cell in which Prague loses: a round more than CUBIC, whose long flows leave more of the link. Elsewhere beside long flows it is as quick at p50 and quicker at p99."
+100 kB beside long flows at 60 Mb/s and 65 ms is the cell in which Prague loses: a round more than CUBIC, whose long flows leave more of the link. Elsewhere beside long flows it is at most 2 % slower at p50, and mostly quicker at p99."
 
 run_scenario()
 {
