@@ -665,16 +665,13 @@ accecn_options_end()
 	needs_accecn
 	dumbbell 1 1ms
 	every sysctl -qw net.ipv4.tcp_ecn=3
-	in_ns r tc qdisc add dev eth0 root netem limit 100000
 	sink dctcp_ref
 	# percent of marks that the last options report
 	for first in 100 0.01; do
 		lossy loss "$first%" ecn rate 1gbit
 		SNAPLEN=96 capture r eth0 "$TMP/r.pcap" 'tcp port 5299'
 		trace_on dctcp_ref/dctcp_ref_window
-		client 10.0.0.1 send=50000 acked "run=tc -n ${NSP}r qdisc change dev eth0 root netem limit 100000 loss 100%" \
-			send=1448 sleep=1 "run=tc -n ${NSP}r qdisc change dev eth0 root netem limit 100000 loss 0%" acked \
-			"$(change loss 4% rate 1gbit)" send=3000000 acked "$(instead rate 1gbit)" send=500000 acked
+		client_without_options "$(change loss 4% rate 1gbit)" send=3000000 acked "$(instead rate 1gbit)" send=500000 acked
 		trace_off "$TMP/trace"
 		stop_captures
 		expect "ACKs without an option" "$(count "$TMP/r.pcap" 'tcp.srcport == 5299 && tcp.option_kind != 172 && tcp.option_kind != 174')" -ge 500
