@@ -232,11 +232,12 @@ far()
 	local out=$TMP/far ssh=$TMP/ssh other=$TMP/other run result digits
 	local again=("$LOWQ_ROOT/bench/run" --cc dctcp --exact --variant size=20000 --seed 1)
 
-	# the far machine is this one, by another way in, once with another compiler
+	# the far machine is this one, by another way in, once with another compiler; as sshd does, it sets SHELL,
+	# by which parallel's command is run
 	mkdir "$other"
 	printf '#!/bin/sh\necho "gcc (Other) 99.0"\n' >"$other/gcc"
 	# shellcheck disable=SC2016 # the other shell expands it
-	printf '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\n[ "$1" != other ] || PATH=%s:$PATH\nshift\n[ "$1" != -- ] || shift\nexec bash -c "$*"\n' "$other" >"$ssh"
+	printf '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\n[ "$1" != other ] || PATH=%s:$PATH\nshift\n[ "$1" != -- ] || shift\nSHELL=/bin/bash exec bash -c "$*"\n' "$other" >"$ssh"
 	chmod +x "$other/gcc" "$ssh"
 	"${again[@]}" --out "$TMP/near" ldcp-short >"$TMP/log" 2>&1 || fail "bench/run: $(tail -n 3 "$TMP/log")"
 	digits=$(jq -c .metrics "$TMP"/near/runs/*/dctcp/1/result.json)
