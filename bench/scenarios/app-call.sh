@@ -11,6 +11,7 @@ ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
 REFERENCE=cubic_l4s
 VARIANTS=("rate="{10,30,100}"mbit ecn="{0,1} "rate=30mbit ecn=1 tso=1")
 PARAMS='{"call":"50 packets of UDP per second, 160 bytes each, one way","ecn":"their ECN field: 0 Not-ECT, 1 ECT(1)","long flows":2,"counted":"from 6 s to 26 s"}'
+WORDS='{"ecn":{"0":"Not-ECT","1":"ECT(1)"}}'
 COLUMNS_SHOWN='["call_p50_us","call_p99_us","call_p999_us","call_lost","delay_p99_us","utilisation"]'
 GOALS='[
 	{"metric":"call_p99_us","row":"prague","op":"<=","value":3300,"variant":{"rate":"10mbit"},"text":"p99 at most 2 ms, and a packet of 1.2 ms, above the base"},

@@ -12,6 +12,7 @@ REFERENCE=cubic_l4s
 VARIANTS=("rate=60mbit rtt=65ms load="{0,2} "rate=60mbit rtt=65ms load=2 tso=1" "rate=20mbit rtt=30ms load="{0,2}
 	"rate=100mbit rtt=10ms load=2" "rate=6mbit rtt=30ms load=2" "rate=250mbit rtt=30ms load=0")
 PARAMS='{"load":"long flows of the same control beside","transfers":"one after another, 12 of each size, on an idle link 3","tso":"with segmentation offloads"}'
+WORDS='{"load":{"0":"idle","2":"beside 2 flows"}}'
 COLUMNS_SHOWN='["k30_p50_us","k100_p50_us","k300_p50_us","k1000_p50_us","k3000_p50_us","beside_mbps","delay_p99_us"]'
 _goals=''
 for _k in 3 12 30 100 300 1000 3000; do

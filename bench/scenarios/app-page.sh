@@ -11,6 +11,7 @@ ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
 REFERENCE=cubic_l4s
 VARIANTS=("rate=60mbit rtt=65ms load="{0,2}" http="{1,2} "rate=20mbit rtt=30ms load=2 http=1" "rate=60mbit rtt=65ms load=2 http=1 tso=1")
 PARAMS='{"page":"60 objects at the quantiles of a lognormal distribution with a median of 9.7 kB and a sigma of 1.246: the embedded objects of the million most visited sites (Pries, Magyari, Tran-Gia: An HTTP Web Traffic Model, NGI 2012); 1.2 MB","http":"1: six connections, 2: one, without TLS","pages":"12 in each run, each with new connections and another order, a second apart","load":"downloads of the same control beside"}'
+WORDS='{"load":{"0":"idle","2":"beside 2 downloads"},"http":{"1":"HTTP/1.1","2":"HTTP/2"}}'
 COLUMNS_SHOWN='["page_p50_us","page_max_us","beside_mbps","delay_p99_us","drops"]'
 GOALS='[
 	{"metric":"page_p50_us","row":"prague","op":"<=","value":1.05,"relative_to":"cubic_l4s","variant":{"load":0},"text":"idle: page at most 1.05 x CUBIC over the same queue"},

@@ -12,6 +12,7 @@ REFERENCE=cubic_l4s
 VARIANTS=("rate=100mbit rtt=20ms kb="{1,20,100} "rate=100mbit rtt=20ms kb=20 beside=cubic" "rate=100mbit rtt=20ms kb=20 flows=8"
 	"rate=100mbit rtt=20ms kb=20 tso=1" "rate=20mbit rtt=30ms kb=20" "rate=60mbit rtt=65ms kb="{20,100})
 PARAMS='{"kb":"size of an answer, kB","requests":"Poisson: 40 per second, at 20 Mb/s 10, of 100 kB 5","flows":"long flows beside (2), of the same control or of beside","counted":"from 6 s to 26 s","tso":"with segmentation offloads"}'
+WORDS='{"kb":"{} kB","flows":"{} long flows","beside":{"cubic":"beside CUBIC"}}'
 COLUMNS_SHOWN='["rpc_p50_us","rpc_p90_us","rpc_p99_us","delay_p99_us","utilisation","failed"]'
 GOALS='[
 	{"metric":"rpc_p50_us","row":"prague","op":"<=","value":1.1,"relative_to":"cubic_l4s","variant":"*"},

@@ -10,6 +10,7 @@ ROWS="prague cubic_l4s bbr_l4s cubic_fq cubic"
 REFERENCE=cubic_l4s
 VARIANTS=("rate=20mbit rtt=30ms way="{down,up} "rate=100mbit rtt=20ms way="{down,up} "rate=60mbit rtt=65ms way="{down,up} "rate=100mbit rtt=20ms way=down tso=1")
 PARAMS='{"way":"down: r is the client; up: h1 is","load":"4 connections of a multiplexing protocol without TLS, 16 kB unsent in the kernel","counted":"from 4 s to 12 s","source":"draft-ietf-ippm-responsiveness"}'
+WORDS='{"way":{"down":"down","up":"up"}}'
 COLUMNS_SHOWN='["rpm","own_us","foreign_us","delay_p99_us","utilisation"]'
 GOALS='[
 	{"metric":"rpm","row":"prague","op":">=","value":1,"relative_to":"cubic_l4s","variant":"*","text":"no fewer round trips per minute than CUBIC over the same queue"}]'

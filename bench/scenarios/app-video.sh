@@ -12,6 +12,7 @@ REFERENCE=cubic_l4s
 VARIANTS=("rate=30mbit rtt=28ms" "rate=30mbit rtt=28ms beside=cubic" "rate=30mbit rtt=28ms bits=2400000,4800000,9600000"
 	"rate=20mbit rtt=65ms beside=cubic bits=2400000,4800000,9600000" "rate=60mbit rtt=14ms beside=cubic" "rate=30mbit rtt=28ms beside=cubic tso=1")
 PARAMS='{"bits":"rates of the video, bit/s; one: 9600000, 400 kB a segment","beside":"control of the long flow; otherwise that of the video","segments":"60, one every 333 ms, from the eighth second on"}'
+WORDS='{"beside":{"cubic":"beside CUBIC"},"bits":{"2400000,4800000,9600000":"three rates"}}'
 COLUMNS_SHOWN='["late_segments","rpc_p50_us","rpc_p99_us","video_mbps","delay_p99_us","utilisation"]'
 GOALS='[
 	{"metric":"late_segments","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":"*","text":"no more late segments than with CUBIC over the same queue"}]'

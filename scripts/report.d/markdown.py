@@ -34,7 +34,7 @@ def fill(text: str, blocks: Sequence[Block]) -> str:
     min, max or range over the variants that have those settings."""
     def value(found: re.Match[str]) -> str:
         how, key, row, *settings = found[1].split()
-        want = dict(s.split("=", 1) for s in settings)
+        want = dict(s.partition("=")[::2] for s in settings)
         means = [r.metrics[key].mean for b in blocks
                  if all(str(b.variant.get(k, "")) == v for k, v in want.items())
                  for r in b.results if r.row == row and key in r.metrics]
@@ -217,9 +217,10 @@ def goals_met(mine: Tally, got_worse: Sequence[str], release: str) -> str:
 
 
 def index(parts: Sequence[tuple[dict[str, Any], list[Block], Tally]], others: Sequence[Path],
-          release: str, before: Tally, unpublished: Sequence[str] = ()) -> str:
+          release: str, before: Tally, unpublished: Sequence[str] = (),
+          questions: Sequence[str] = ()) -> str:
     """The index of all published pages; `before` has the goals of `release`, the one before.
-    `unpublished` scenarios have no page yet."""
+    `unpublished` scenarios have no page yet; `questions` are the lines of its first section."""
     sections: dict[str, list[str]] = {title: [] for title in (*SECTIONS.values(), OTHERS)}
     everything = {key: counts for _, _, mine in parts for key, counts in mine.items()}
     got_worse = worse(everything, before)
@@ -238,7 +239,7 @@ def index(parts: Sequence[tuple[dict[str, Any], list[Block], Tally]], others: Se
     if release:
         out += [f"In bold: what got worse since {release} ([goals.csv](goals.csv) has both)"
                 + ("." if got_worse else "; nothing did.")]
-    out += [""]
+    out += ["", *questions]
     for title, lines in sections.items():
         if lines:
             out += [f"## {title}", "", line(["page", "question", "answer", "goals"]),

@@ -509,6 +509,50 @@ got_worse()
 }
 declare_test got_worse "" "the index counts goals, and names in bold only what got worse"
 
+# A question's page takes parts of several scenarios; the index names it first. What it asks for must
+# be there: unknown fields, scenarios, variants, rows and values are refused, in one line.
+asked()
+{
+	local wrong words
+
+	cat >questions.toml <<-'TOML'
+		[[question]]
+		name = "both"
+		title = "Which of both?"
+		question = "Is it quick?"
+		answer = "It is {many max delay_mean_us slow rate=1gbit}, and\n{seeds range delay_mean_us noisy}."
+		[[question.part]]
+		scenario = "many"
+		title = "Fast"
+		variants = ["rate=1gbit", "rate=100mbit"]
+		rows = ["fast"]
+		metrics = ["delay_mean_us"]
+		findings = "{many min delay_mean_us fast rate=1gbit} is little.\nThat is all."
+		[[question.part]]
+		scenario = "seeds"
+		title = "All"
+		variants = [""]
+		metrics = ["delay_mean_us", "utilisation"]
+	TOML
+	rm -rf index
+	index_of one seeds many --questions questions.toml &&
+		has index/README.md '^\| \[Which of both\?\]\(questions/both\.md\) \| Is it quick\? \| It is [0-9.]+ µs, and 14\.0 µs\. \|$' &&
+		has index/questions/both.md '^\*\*Answer\.\*\* It is [0-9.]+ µs, and 14' '^## Fast$' '^- [0-9.]+ µs is little\.$' \
+			'^- That is all\.$' '\[many\]\(\.\./many/README\.md\)' '^\| noisy' &&
+		test "$(grep -c 'fast <&> label' index/questions/both.md)" = 2 && ! grep -q 'slow <&> label.*1 Gb' index/questions/both.md ||
+		return
+	for wrong in 's/^title = "Fast"/titel = "Fast"/|unknown field' '/^title = "Fast"/d|no field .title' \
+		's/^variants = .*100mbit.*/variants = "rate"/|no list' 's/"many"/"none"/|no published results' \
+		's/rate=1gbit", "rate=100mbit/rate=7gbit/|no variant' 's/"fast"/"none"/|no variant' \
+		's/{many max/{many max nothing/|no data' 's/^name = .*/name =/|questions.toml'; do
+		sed "${wrong%|*}" questions.toml >wrong.toml
+		words=$(index_of one seeds many --questions wrong.toml 2>&1) && { echo "accepted: $wrong"; return 1; }
+		[ "$(wc -l <<<"$words")" = 1 ] && grep -q "${wrong##*|}" <<<"${words//wrong/questions}" ||
+			{ echo "$wrong: $words"; return 1; }
+	done
+}
+declare_test asked "" "a question's page takes parts of several scenarios, and refuses what is not there"
+
 # The published pages: the index has every scenario, every file is linked, every link exists.
 published()
 {
