@@ -18,6 +18,10 @@ GOALS='[
 	{"metric":"rpc_p50_us","row":"prague","op":"<=","value":1.1,"relative_to":"cubic_l4s","variant":"*"},
 	{"metric":"rpc_p99_us","row":"prague","op":"<=","value":0.7,"relative_to":"cubic_l4s","variant":"*"}]'
 ANSWER="Answers of 20 kB at 100 Mb/s and 20 ms take {range rpc_p50_us prague rate=100mbit kb=20 tso= beside= flows=} in the median and {range rpc_p99_us prague rate=100mbit kb=20 tso= beside= flows=} at p99 with Prague, {range rpc_p50_us cubic_l4s rate=100mbit kb=20 tso= beside= flows=} and {range rpc_p99_us cubic_l4s rate=100mbit kb=20 tso= beside= flows=} with CUBIC over the same queue; at 60 Mb/s and 65 ms {range rpc_p50_us prague rate=60mbit kb=20} and {range rpc_p50_us cubic_l4s rate=60mbit kb=20} in the median."
+CONCLUSION="{range rpc_p50_us prague kb=1} against CUBIC's {range rpc_p50_us cubic_l4s kb=1}: answers of one packet wait for the queue and nothing else, and Prague's is short.
+{range rpc_p50_us prague rate=60mbit kb=20} against {range rpc_p50_us cubic_l4s rate=60mbit kb=20} at 60 Mb/s and 65 ms, {range rpc_p50_us prague rate=20mbit kb=20} against {range rpc_p50_us cubic_l4s rate=20mbit kb=20} at 20 Mb/s and 30 ms, {range rpc_p50_us prague flows=8} against {range rpc_p50_us cubic_l4s flows=8} beside eight flows: where a flow's share is less than an answer per RTT, the answer takes one round more than with CUBIC, whose request connections have the larger windows.
+{range rpc_p50_us prague beside=cubic} and {range rpc_p99_us prague beside=cubic} beside CUBIC's long flows, where requests under CUBIC take {range rpc_p50_us cubic_l4s beside=cubic} and {range rpc_p99_us cubic_l4s beside=cubic}: the L4S queue is theirs alone.
+{range utilisation prague rate=60mbit kb=20} of the link is used at 60 Mb/s and 65 ms with Prague, {range utilisation cubic_l4s rate=60mbit kb=20} with CUBIC: the answers' bursts are marked, and the long flows answer these marks, too."
 
 run_scenario()
 {
