@@ -19,6 +19,10 @@ GOALS='[
 	{"metric":"call_p99_us","row":"prague","op":"<=","value":2200,"variant":{"rate":"100mbit"},"text":"p99 at most 2 ms, and a packet, above the base"},
 	{"metric":"call_lost","row":"prague","op":"<=","value":0,"variant":"*","text":"no packet is lost"}]'
 ANSWER="Beside two Prague flows 99 of 100 packets of a call with ECT(1) arrive within {range call_p99_us prague ecn=1}, without within {range call_p99_us prague ecn=0}; beside CUBIC over the same queue within {range call_p99_us cubic_l4s ecn=1} and {range call_p99_us cubic_l4s ecn=0}."
+CONCLUSION="{range call_p99_us prague rate=10mbit} at p99 beside Prague at 10 Mb/s is more than the goal of 3.3 ms: with ECT(1) the call waits in the queue of the long flows, {range delay_p99_us prague rate=10mbit} at p99; beside CUBIC it has the L4S queue for itself.
+{range call_p99_us cubic_l4s ecn=0} is what a call without ECT(1) waits beside CUBIC over the same queue, {range call_p99_us prague ecn=0} beside Prague: the long flows have left the Classic queue to it.
+{range call_lost bbr_l4s ecn=0} packets of 1000 are lost beside BBR without ECT(1), 0 beside Prague in every cell.
+{range call_p99_us cubic_fq} is the p99 in fq_codel, where a call has a queue of its own."
 
 run_scenario()
 {

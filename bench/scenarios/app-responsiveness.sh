@@ -15,6 +15,10 @@ COLUMNS_SHOWN='["rpm","own_us","foreign_us","delay_p99_us","utilisation"]'
 GOALS='[
 	{"metric":"rpm","row":"prague","op":">=","value":1,"relative_to":"cubic_l4s","variant":"*","text":"no fewer round trips per minute than CUBIC over the same queue"}]'
 ANSWER="Loaded by Prague the link gives {range rpm prague}, by CUBIC over the same queue {range rpm cubic_l4s}, by CUBIC over drop-tail {range rpm cubic}."
+CONCLUSION="{range rpm prague rate=100mbit} under Prague's load at 100 Mb/s and 20 ms, {range rpm cubic_l4s rate=100mbit} under CUBIC's over the same queue: 3000 is what an idle link of 20 ms gives.
+{range foreign_us prague rate=60mbit} is what an answer over a new connection takes at 60 Mb/s and 65 ms with Prague, {range foreign_us cubic_l4s rate=60mbit} with CUBIC.
+{range utilisation prague rate=20mbit} of 20 Mb/s is used by Prague's load, and all of it by CUBIC's.
+20 Mb/s over drop-tail has no figure: one or two probes of each run were not answered when it ended, as the queue is 600 ms long, and such a run counts as failed."
 
 run_scenario()
 {
