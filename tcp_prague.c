@@ -51,7 +51,9 @@
  *    The time between its ACKs is the bottleneck's per packet: slow start is paced no faster,
  *    and grows by an eighth per round once its window should fill the path. It ends when more
  *    than 7/8 of a round's packets are marked (from a full path on, a half) while the program is
- *    not the limit, with the window that the path has delivered (2.4.5).
+ *    not the limit, with the window that the path has delivered. Below an eighth of what fills the
+ *    path marked packets count for growth, and it ends only if all packets of the round have
+ *    waited for longer than behind L4S flows, or after four such rounds (2.4.5).
  *  - After the first cut, of a half, alpha's average begins at 0 (first_alpha): from 1 it takes
  *    some ten rounds of large cuts to forget how the flow began (2.3.2).
  *  - While the program is the limit, the window grows up to twice what was in flight, as the
@@ -131,7 +133,7 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 #define CLASSIC_SCORE_MAX	16
 
 #define GAP_ROUNDS		3	/* without a mark at a window that should fill the path */
-/* quick_start: before these rounds the flow's own bursts cause marks; it has until then to grow */
+/* quick_start: before these rounds a flow's, or a program's, own bursts cause marks */
 #define START_ROUNDS		3
 #define EARLY_ROUNDS		4
 #define START_ROUNDS_MAX	12
@@ -321,11 +323,17 @@ static void window_from_stack(const struct tcp_sock *tp, struct prague *ca)
 		prague_set_window(&ca->model, tcp_snd_cwnd(tp));
 }
 
-/* Is this the first slow start, with quick_start, in its first rounds? */
+/* Is this the first slow start, with quick_start? */
 static bool starting(const struct tcp_sock *tp, const struct prague *ca)
 {
 	return !ca->growth.slow_start_over && ca->model.cwnd < tp->snd_ssthresh &&
-	       ca->rounds < START_ROUNDS_MAX && READ_ONCE(quick_start.value);
+	       READ_ONCE(quick_start.value);
+}
+
+/* In slow start: is the window small for the path, as far as the first flight tells? */
+static bool small_window(const struct tcp_sock *tp, const struct prague *ca)
+{
+	return ca->gap_ns && prague_small(ca->model.cwnd, prague_pipe(tcp_min_rtt(tp), ca->gap_ns));
 }
 
 /* Everything that the program has written is sent, and the window has not stopped it. */
@@ -1027,6 +1035,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	u32 marked = min_t(u32, (u16)(tp->delivered_ce - ca->delivered_ce), acked);
 	bool una_advanced = ca->una != tp->snd_una, start = starting(tp, ca);
 	bool first_flight = start && ca->first_flight, start_marked = false;
+	bool small = start && small_window(tp, ca);
 	const char *fault = NULL;
 	bool first_mark;
 
@@ -1060,10 +1069,14 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 			sample_slow_start(ca, rs->rtt_us);
 	}
 	if (update_round(tp, ca, virt)) {
-		/* marks of a program's own bursts do not say that the path is full */
-		start_marked = start && ca->rounds >= START_ROUNDS && !app_limited(sk) &&
-			       prague_start_ends(ca->model.acked, ca->model.marked,
-						 ca->growth.hystart.css);
+		/*
+		 * Marks of a program's own bursts do not say that the path is full. Yet one that
+		 * sends steadily, and is always the limit, has to respond, too.
+		 */
+		start_marked = start && ca->rounds >= START_ROUNDS &&
+			       (ca->rounds >= START_ROUNDS_MAX || !app_limited(sk)) &&
+			       prague_start_ends(&ca->growth.hystart, &ca->model, tcp_min_rtt(tp),
+						 small);
 		fault = end_period(sk, virt);
 	}
 
@@ -1076,7 +1089,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 			respond_to_mark(sk);
 		if (ca->cwr && READ_ONCE(per_ack.value) && ca->growth.limited_by_marks)
 			spread_cut(tp, ca, acked, virt);
-		increase_window(sk, first_flight ? acked : acked - marked, virt, rs);
+		increase_window(sk, first_flight || small ? acked : acked - marked, virt, rs);
 		window_to_stack(tp, ca);
 	}
 	/* the cut was a half: the average begins with the next period (per_ack: still cuts) */

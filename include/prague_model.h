@@ -425,13 +425,15 @@ static inline u64 prague_probe_ai(u32 cwnd)
  * @last_min:	shortest RTT of the round before, likewise
  * @css_base:	shortest RTT when conservative slow start began, likewise
  * @samples:	of the RTT in this round; saturates
+ * @marked:	rounds in a row in which nearly all packets were marked; saturates
  * @css:	rounds of conservative slow start that have begun; 0 is slow start
  */
 struct prague_hystart {
 	u16 round_min;
 	u16 last_min;
 	u16 css_base;
-	u8 samples;
+	u8 samples:4;
+	u8 marked:4;
 	u8 css;
 };
 
@@ -513,14 +515,37 @@ static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 	return early ? fp_max(rate << 1, fp_min(path >> 1, rate << 3)) : rate << 1;
 }
 
-/*
- * Do the marks of a round end slow start? Most of a round do if the window should fill the path,
- * more than 7/8 before: beside others, whose queue is at the threshold already, half of a small
- * flow's packets and more are marked long before it has its share.
- */
-static inline bool prague_start_ends(u32 acked, u32 marked, bool full)
+/* Does a window of @cwnd packets fill less than an eighth of a path that takes @pipe packets? */
+static inline bool prague_small(u32 cwnd, u32 pipe)
 {
-	return (u64)marked * 8 > (u64)acked * (full ? 4 : 7);
+	return cwnd < pipe / 8;
+}
+
+/* A queue that others keep at the usual threshold, 1 ms, is shorter */
+#define PRAGUE_START_QUEUE_US	1500
+#define PRAGUE_START_MARKED	4	/* marked rounds in a row that end slow start without a queue */
+
+/*
+ * Do the marks of the round that @m has counted end slow start? From a full path on, those of half
+ * a round do, and before, those of more than 7/8, if the round used a quarter of the window. With a
+ * @small window its shortest RTT has to show a queue, too, or some such rounds have to follow each
+ * other: beside others, whose queue is at the threshold already, nearly all of a new flow's packets
+ * are marked long before it has its share.
+ */
+static inline bool prague_start_ends(struct prague_hystart *h, const struct prague_model *m,
+				     u32 min_rtt_us, bool small)
+{
+	if (h->css)
+		return (u64)m->marked * 2 > m->acked;
+	if ((u64)m->acked * 4 < m->cwnd)
+		return false;
+	if ((u64)m->marked * 8 <= (u64)m->acked * 7) {
+		h->marked = 0;
+		return false;
+	}
+	h->marked = fp_min(h->marked + 1, PRAGUE_START_MARKED);
+	return !small || h->marked == PRAGUE_START_MARKED ||
+	       m->rtt_us > (u64)min_rtt_us + PRAGUE_START_QUEUE_US;
 }
 
 /*

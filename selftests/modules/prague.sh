@@ -158,14 +158,23 @@ kept_connections()
 }
 declare_test kept_connections "P16" "answers of 20 kB on kept connections beside two long flows: the median is at most 1.1 times CUBIC's"
 
-# page CONTROL: how long 60 objects of 20 kB take, ms, six connections at once on an idle path
+# page CONTROL [FLOWS]: how long 60 objects of 20 kB take, ms, six connections at once, idle or beside long flows
 page()
 {
-	accecn_dumbbell 1 65ms
+	local i pids=()
+
+	accecn_dumbbell 3 65ms
 	shape 60mbit dualpi2
 	serve h1 --cc "$1"
+	serve r --cc "$1"
+	for ((i = 2; i < 2 + ${2:-0}; i++)); do
+		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$1" --duration 12s >/dev/null &
+		pids+=($!)
+	done
+	[ -z "${2:-}" ] || sleep 8
 	in_ns r flowgen rpc --to 10.0.1.1 --cc "$1" --persist --size 20k --closed 6 --requests 60 \
 		--timeout 10s >"$TMP/rpc" || fail "a page with $1"
+	[ -z "${2:-}" ] || wait "${pids[@]}"
 	teardown
 	jq -rs 'map(select(.type == "flow")) | (map(.start_ns + .fct_ns) | max) - (map(.start_ns) | min) |
 		. / 1e6 | round' "$TMP/rpc"
@@ -176,6 +185,18 @@ page_start()
 	near_cubic page "60 objects on six connections"
 }
 declare_test page_start "P15" "six connections that begin together mark each other's bursts, and stay in slow start: a page takes at most 1.1 times CUBIC's time"
+
+# page_beside_two CONTROL
+page_beside_two()
+{
+	page "$1" 2
+}
+
+page_beside()
+{
+	near_cubic page_beside_two "60 objects on six connections beside two long flows"
+}
+declare_test page_beside "P15" "beside two long flows, whose queue marks every burst, a page takes at most 1.1 times CUBIC's time, too"
 
 # starts_ended PERCENT: how many slow starts marks end while so many packets are marked, at random
 starts_ended()

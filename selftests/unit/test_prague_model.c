@@ -748,22 +748,64 @@ static void prague_start_rate__between_window_and_path(void **state)
 	assert_true(prague_start_rate(U64_MAX, 1, 1, true) >= U64_MAX >> 3);
 }
 
+/* Do marks end slow start in the first marked round of a window of @acked packets? */
+static bool start_ends(u32 acked, u32 marked, u32 queue_us, bool full, bool small)
+{
+	struct prague_model m = { .cwnd = acked, .acked = acked, .marked = marked };
+	struct prague_hystart h = { .css = full };
+
+	m.rtt_us = 10000 + queue_us;
+	return prague_start_ends(&h, &m, 10000, small);
+}
+
 static void prague_start_ends__with_most_marked(void **state)
 {
 	u32 acked, marked;
 
 	(void)state;
-	assert_false(prague_start_ends(0, 0, true));
-	assert_true(prague_start_ends(1, 1, false));
-	assert_true(prague_start_ends(U32_MAX, U32_MAX, false));
+	assert_false(start_ends(0, 0, 5000, true, false));
+	assert_true(start_ends(1, 1, 0, false, false));
+	assert_true(start_ends(U32_MAX, U32_MAX, 0, false, false));
 	for (acked = 1; acked < 300; acked++) {
 		for (marked = 0; marked <= acked; marked++) {
 			double share = (double)marked / acked;
 
-			assert_int_equal(prague_start_ends(acked, marked, false), share > 0.875);
-			assert_int_equal(prague_start_ends(acked, marked, true), share > 0.5);
+			assert_int_equal(start_ends(acked, marked, 0, false, false), share > 0.875);
+			assert_int_equal(start_ends(acked, marked, 1501, false, true), share > 0.875);
+			assert_false(start_ends(acked, marked, 1500, false, true));
+			assert_int_equal(start_ends(acked, marked, 0, true, false), share > 0.5);
 		}
 	}
+}
+
+/* A small window without a queue: four rounds in a row do; those that used little of it say nothing. */
+static void prague_start_ends__with_marked_rounds(void **state)
+{
+	struct prague_model full = { .cwnd = 40, .acked = 10, .marked = 10, .rtt_us = 10000 };
+	struct prague_model half = { .cwnd = 40, .acked = 10, .marked = 5, .rtt_us = 10000 };
+	struct prague_model little = { .cwnd = 40, .acked = 9, .marked = 9, .rtt_us = 50000 };
+	struct prague_hystart h = { 0 };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		assert_false(prague_start_ends(&h, &full, 10000, true));
+	assert_false(prague_start_ends(&h, &half, 10000, true));
+	for (i = 0; i < 3; i++) {
+		assert_false(prague_start_ends(&h, &full, 10000, true));
+		assert_false(prague_start_ends(&h, &little, 10000, true));
+	}
+	assert_true(prague_start_ends(&h, &full, 10000, true));
+	assert_true(prague_start_ends(&h, &full, 10000, true));
+}
+
+static void prague_small__is_below_an_eighth(void **state)
+{
+	(void)state;
+	assert_true(prague_small(12, 104));
+	assert_false(prague_small(13, 104));
+	assert_false(prague_small(2, 2));
+	assert_true(prague_small(1000, U32_MAX));
 }
 
 static void prague_start_window__is_what_was_delivered(void **state)
@@ -1174,6 +1216,8 @@ int main(void)
 		cmocka_unit_test(prague_gap__is_time_per_packet),
 		cmocka_unit_test(prague_start_rate__between_window_and_path),
 		cmocka_unit_test(prague_start_ends__with_most_marked),
+		cmocka_unit_test(prague_start_ends__with_marked_rounds),
+		cmocka_unit_test(prague_small__is_below_an_eighth),
 		cmocka_unit_test(prague_start_window__is_what_was_delivered),
 		cmocka_unit_test(steady_state__window),
 		cmocka_unit_test(prague_tick__known_ones),
