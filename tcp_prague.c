@@ -59,6 +59,8 @@
  *  - While the program is the limit, the window grows up to twice what was in flight, as the
  *    stack's does in slow start, and packets are paced at twice the rate: what an answer needs
  *    is one round (2.5.1).
+ *  - Alpha averages over periods in which the program sends nothing, too, without marks in them
+ *    (2.3.2): otherwise it is the marked fraction of the program's bursts.
  *  - SYN-ACKs with SYN cookies, and packets that the stack sends for connections
  *    in TIME-WAIT or for none, belong to no socket: the stack chooses their field.
  */
@@ -801,6 +803,23 @@ static u32 initial_window(const struct sock *sk)
 }
 
 /*
+ * Periods in which the program sends nothing have no marks. Without them alpha would be the marked
+ * fraction of its bursts, and a flow that is idle most of the time would be cut as one that fills
+ * the queue all the time.
+ */
+static void average_idle(const struct tcp_sock *tp, struct prague *ca)
+{
+	u32 virt = rtt_virt(tp, ca) >> 3, passed = now_us(tp) - ca->period_us;
+
+	/* a window below two packets has such gaps while it sends */
+	if (!ca->marked || !virt || passed < virt || ca->model.cwnd < PRAGUE_MIN_CWND)
+		return;
+	/* the period that was interrupted ends with the first ACK, an RTT from now */
+	prague_idle(&ca->model, passed / virt, READ_ONCE(ewma_shift.value));
+	ca->period_us = now_us(tp) - passed % virt;
+}
+
+/*
  * Sending starts with nothing in flight. The stack reports a retransmission after a
  * timeout as such a start, too: that is no idle time.
  */
@@ -816,7 +835,7 @@ static void prague_tx_start(struct sock *sk)
 	/* marks on pure ACKs do not count for data */
 	ca->delivered_ce = tp->delivered_ce;
 	ca->cubic_at_ms = now_ms(tp);	/* RFC 9438 4.2: idle time does not count */
-	/* a window below two packets has such gaps while it sends */
+	average_idle(tp, ca);
 	if (idle <= rto || !tp->data_segs_out || ca->model.cwnd < PRAGUE_MIN_CWND)
 		return;
 	ca->rounds = 0;		/* 3.4 */

@@ -118,6 +118,19 @@ static inline u32 prague_ewma(struct prague_model *m, unsigned int shift)
 }
 
 /*
+ * @periods EWMA periods in which nothing was sent, so that nothing was marked:
+ * alpha *= (1 - 2^-shift)^periods.
+ */
+static inline void prague_idle(struct prague_model *m, u32 periods, unsigned int shift)
+{
+	u64 keep = FP_ONE(32) - (FP_ONE(32) >> shift);	/* of alpha, Q32 */
+
+	for (; periods; periods >>= 1, keep = keep * keep >> 32)
+		if (periods & 1)
+			m->alpha = fp_mul_shr(m->alpha, keep, 32);
+}
+
+/*
  * The same in small steps, on every ACK (3.1.3), where a period has @round packets:
  * alpha += g * (marked - alpha * acked) / round.
  */

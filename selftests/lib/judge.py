@@ -520,6 +520,21 @@ def check_prague_idle(args: argparse.Namespace) -> None:
                    rtt_virt=e.number("rtt_virt_us"), srtt=e.number("srtt_us"))
 
 
+def check_prague_idle_alpha(args: argparse.Namespace) -> None:
+    """In how many pauses of five EWMA periods and more alpha fell, and, of the mean, by how many averages
+    without a mark for each period of the pause. The period that ends the pause counts its own marks."""
+    periods = events_of(args.trace, "prague_period")
+    found: list[float] = []
+    for before, e in zip(periods, periods[1:]):
+        pause = (e.time - before.time) * 1e6 - e.number("srtt_us")
+        idle = pause / e.number("rtt_virt_us")
+        if idle < 5 or not before.number("alpha_q30"):
+            continue
+        kept = (e.number("alpha_q30") * 16 - e.number("marked") / e.number("acked") * 2**30) / 15
+        found.append(math.log(max(kept, 1) / before.number("alpha_q30"), 15 / 16) / idle)
+    report(pauses=len(found), averages=sum(found) / max(len(found), 1))
+
+
 def check_prague_rounds(args: argparse.Namespace) -> None:
     """Rounds counted just before SECONDS, and the fewest at any time after that."""
     periods = events_of(args.trace, "prague_period")
@@ -943,6 +958,8 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--plus-srtt", action="store_true")
 
     add("prague-idle", check_prague_idle, "trace")
+
+    add("prague-idle-alpha", check_prague_idle_alpha, "trace")
 
     sub = add("prague-rounds", check_prague_rounds, "trace")
     sub.add_argument("seconds", type=float)

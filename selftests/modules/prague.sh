@@ -683,6 +683,23 @@ idle()
 }
 declare_test idle "P14" "after idling the count of rounds restarts, with the real RTT"
 
+# a bulk that gives alpha a value, then messages whose pauses are shorter than a timeout
+idle_alpha()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 10ms
+	shape 20mbit dualpi2
+	sink
+	trace_on prague/prague_period
+	client 10.0.0.1 send=10000000 acked writes=30,14000,0.15
+	trace_off "$TMP/trace"
+	judge prague-idle-alpha "$TMP/trace" | tee "$TMP/judged"
+	between "pauses" "$(field pauses <"$TMP/judged")" 20 30
+	between "averages without a mark, for each period of a pause" "$(field averages <"$TMP/judged")" 0.8 1.2
+}
+declare_test idle_alpha "P6" "alpha averages over the time in which the program sends nothing, too"
+
 capacity()
 {
 	needs_virtual

@@ -75,6 +75,32 @@ static void prague_ewma__nothing_acked(void **state)
 	assert_int_equal(m.alpha, alpha);
 }
 
+/* As many averages without a mark, at once; never more than before, and 0 in the end. */
+static void prague_idle__is_periods_without_marks(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		struct prague_model m = any_model(), before = m;
+		unsigned int shift = rnd_range(1, 10);
+		u32 periods = rnd_upto(1) ? rnd_upto(200) : rnd_upto(U32_MAX);
+		long double keep = powl(1 - ldexpl(1, -(int)shift), periods);
+
+		prague_idle(&m, periods, shift);
+		assert_true(m.alpha <= before.alpha);
+		/* of @keep's 32 bits each squaring doubles the error */
+		expect(near_abs(alpha_of(&m), alpha_of(&before) * keep, ldexpl(1, -22)),
+		       "%.12Lf, not %.12Lf", alpha_of(&m), alpha_of(&before) * keep);
+		before.alpha = m.alpha;
+		assert_memory_equal(&m, &before, sizeof(m));
+		prague_idle(&m, 0, shift);
+		assert_int_equal(m.alpha, before.alpha);
+		prague_idle(&m, U32_MAX, shift);
+		assert_int_equal(m.alpha, 0);
+	}
+}
+
 /* alpha does not get stuck: without marks it falls to exactly 0. */
 static void prague_ewma__reaches_zero(void **state)
 {
@@ -1178,6 +1204,7 @@ int main(void)
 		cmocka_unit_test(prague_count__saturates),
 		cmocka_unit_test(prague_ewma__is_the_drafts),
 		cmocka_unit_test(prague_ewma__nothing_acked),
+		cmocka_unit_test(prague_idle__is_periods_without_marks),
 		cmocka_unit_test(prague_ewma__reaches_zero),
 		cmocka_unit_test(prague_ewma__light_marking),
 		cmocka_unit_test(prague_ewma_ack__as_per_round),
