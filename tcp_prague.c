@@ -14,8 +14,7 @@
  *		  paced,	     packet * max(cwnd, inflight) / srtt
  *
  * rtt_virt is srtt before the 500th round, then srtt + 25 ms: with it a flow's share
- * depends less on its RTT. The arithmetic is in prague_model.h, the ECN
- * field of packets in ecn_egress_impl.h.
+ * depends less on its RTT. The arithmetic is in prague_model.h.
  *
  * A connection whose handshake did not agree on Accurate ECN, or whose feedback
  * turns out to be garbled, is Reno (the stack's own, "prague_reno") until it ends, and
@@ -61,8 +60,9 @@
  *    is one round (2.5.1).
  *  - Alpha averages over periods in which the program sends nothing, too, without marks in them
  *    (2.3.2): otherwise it is the marked fraction of the program's bursts.
- *  - SYN-ACKs with SYN cookies, and packets that the stack sends for connections
- *    in TIME-WAIT or for none, belong to no socket: the stack chooses their field.
+ *  - Packets that the stack sends for no connection belong to no socket: the stack chooses
+ *    their field. Where it has no TCP_CONG_ECT_1, this holds for SYN-ACKs with SYN cookies
+ *    and for connections in TIME-WAIT, too.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -77,7 +77,9 @@
 #include "cc_param.h"
 #include "cc_recovery.h"
 #include "cc_timeout.h"
+#ifndef HAVE_TCP_CONG_ECT_1
 #include "ecn_egress_impl.h"
+#endif
 #include "ecn_feedback.h"
 #include "prague_model.h"
 
@@ -116,7 +118,7 @@ CC_PARAM(hystart, 1, 0, 1, 0644, "0 is off, 1 is on",
 	 "slow start ends when the RTT grows, too (RFC 9406), not at a mark or loss only (2.4.5: off)");
 CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 	 "MAX_BURST_DELAY: longest burst at the pacing rate, microseconds, 10 to 10000 (2.5.2)");
-CC_PARAM(iw_paced, 0, 0, 1, 0644, "0 is off, 1 is on",
+CC_PARAM(iw_paced, 0, 0, 1, 0444, "0 is off, 1 is on",
 	 "pace the initial window over half of the handshake's RTT (3.1.1); with ect=1 only");
 CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
 	 "faster than additive increase after this many rounds without marks, and a quarter more than were usual of late; right after slow start and cuts of more than a fifth after this many alone; 0 is off (3.1.2: off)");
@@ -465,21 +467,6 @@ static void prague_release(struct sock *sk)
 
 	cc_gso_release(sk, &ca->gso);
 	forget_way(ca);
-}
-
-/*
- * Paces the initial window (3.1.1). The stack does not pace the first ten segments, yet
- * sends no packet before tcp_wstamp_ns: move that on by each packet's time. The sender
- * holds the socket's lock. A VRF hands us a packet twice: the second time its stamp is no
- * longer the socket's latest.
- */
-static noinline void pace_initial_window(struct sock *sk, const struct sk_buff *skb, u32 payload)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u64 rate = READ_ONCE(sk->sk_pacing_rate);
-
-	if (payload && tp->data_segs_out < 10 && rate && skb->tstamp == tp->tcp_wstamp_ns)
-		tp->tcp_wstamp_ns += div64_u64((u64)payload * NSEC_PER_SEC, rate);
 }
 
 /* --- Prague or Reno ---------------------------------------------- */
@@ -1121,46 +1108,6 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 
 CC_DEFINE_CONG_CONTROL(prague_cong_control, prague_ack)
 
-/* --- ECN field ------------------------------------------------------------- */
-
-/*
- * ECT(1) on everything once Accurate ECN is agreed on, and before that on a SYN that
- * asks for it. A retransmitted SYN is Not-ECT: the first may have been lost for its field.
- */
-static __always_inline int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb,
-					     u32 payload)
-{
-	const struct tcphdr *th = tcp_hdr(skb);
-
-	if (th->syn && !th->ack)
-		return cc_accecn_syn(th) && !tcp_sk(sk)->total_retrans ? INET_ECN_ECT_1 :
-									 INET_ECN_NOT_ECT;
-	if (cc_accecn_works(tcp_sk(sk)))
-		return INET_ECN_ECT_1;
-	return INET_ECN_NOT_ECT;
-}
-
-/*
- * A SYN-ACK is ECT(1) if it agrees on Accurate ECN and is the first: a retransmission is
- * Not-ECT, as the first may have been lost for its field. The request counts
- * retransmissions after they are sent, yet keeps the first one's time.
- */
-static int prague_synack_ecn(const struct request_sock *req, const struct sk_buff *skb)
-{
-	bool again = req->num_timeout || req->num_retrans ||
-		     tcp_skb_timestamp_us(skb) > tcp_rsk(req)->snt_synack;
-
-	if (again || !cc_accecn_request(req))
-		return INET_ECN_NOT_ECT;
-	return ECN_EGRESS_KEEP;
-}
-
-static void prague_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 payload)
-{
-	if (READ_ONCE(iw_paced.value))
-		pace_initial_window(sk, skb, payload);
-}
-
 /* ss -ti shows DCTCP's record. Counts are packets. */
 static size_t prague_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
@@ -1210,7 +1157,69 @@ static u32 prague_flags(void)
 {
 	if (dctcp_feedback.value)
 		return TCP_CONG_NEEDS_ECN;
-	return TCP_CONG_NON_RESTRICTED | cc_accecn_flags(ect.value);
+	return TCP_CONG_NON_RESTRICTED | cc_accecn_flags(ect.value) |
+	       (iw_paced.value ? TCP_CONG_PACE_START : 0);
+}
+
+/* --- ECN field: where the stack cannot send ECT(1) ---------------------------- */
+
+#ifdef HAVE_TCP_CONG_ECT_1
+static int prague_register(void)
+{
+	return tcp_register_congestion_control(&prague);
+}
+
+static void prague_unregister(void)
+{
+	tcp_unregister_congestion_control(&prague);
+}
+#else
+/*
+ * ECT(1) on everything once Accurate ECN is agreed on, and before that on a SYN that
+ * asks for it. A retransmitted SYN is Not-ECT: the first may have been lost for its field.
+ */
+static __always_inline int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb,
+					     u32 payload)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+
+	if (th->syn && !th->ack)
+		return cc_accecn_syn(th) && !tcp_sk(sk)->total_retrans ? INET_ECN_ECT_1 :
+									 INET_ECN_NOT_ECT;
+	if (cc_accecn_works(tcp_sk(sk)))
+		return INET_ECN_ECT_1;
+	return INET_ECN_NOT_ECT;
+}
+
+/*
+ * A SYN-ACK is ECT(1) if it agrees on Accurate ECN and is the first: a retransmission is
+ * Not-ECT, as the first may have been lost for its field. The request counts
+ * retransmissions after they are sent, yet keeps the first one's time.
+ */
+static int prague_synack_ecn(const struct request_sock *req, const struct sk_buff *skb)
+{
+	bool again = req->num_timeout || req->num_retrans ||
+		     tcp_skb_timestamp_us(skb) > tcp_rsk(req)->snt_synack;
+
+	if (again || !cc_accecn_request(req))
+		return INET_ECN_NOT_ECT;
+	return ECN_EGRESS_KEEP;
+}
+
+/*
+ * Paces the initial window (3.1.1). The stack does not pace the first ten segments, yet
+ * sends no packet before tcp_wstamp_ns: move that on by each packet's time. The sender
+ * holds the socket's lock. A VRF hands us a packet twice: the second time its stamp is no
+ * longer the socket's latest.
+ */
+static void prague_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 payload)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 rate = READ_ONCE(sk->sk_pacing_rate);
+
+	if (iw_paced.value && payload && tp->data_segs_out < 10 && rate &&
+	    skb->tstamp == tp->tcp_wstamp_ns)
+		tp->tcp_wstamp_ns += div64_u64((u64)payload * NSEC_PER_SEC, rate);
 }
 
 static const struct ecn_egress ecn_egress = {
@@ -1226,13 +1235,10 @@ static bool needs_hook(void)
 	return ect.value && !dctcp_feedback.value && cc_accecn_flags(true);
 }
 
-static int __init prague_module_init(void)
+static int prague_register(void)
 {
 	int err = 0;
 
-	BUILD_BUG_ON(sizeof(struct prague) > ICSK_CA_PRIV_SIZE);
-
-	prague.flags = prague_flags();
 	if (needs_hook())
 		err = ecn_egress_register();
 	if (err)
@@ -1243,11 +1249,25 @@ static int __init prague_module_init(void)
 	return err;
 }
 
-static void __exit prague_module_exit(void)
+static void prague_unregister(void)
 {
 	tcp_unregister_congestion_control(&prague);
 	if (needs_hook())
 		ecn_egress_unregister();
+}
+#endif
+
+static int __init prague_module_init(void)
+{
+	BUILD_BUG_ON(sizeof(struct prague) > ICSK_CA_PRIV_SIZE);
+
+	prague.flags = prague_flags();
+	return prague_register();
+}
+
+static void __exit prague_module_exit(void)
+{
+	prague_unregister();
 }
 
 module_init(prague_module_init);

@@ -108,12 +108,21 @@ static inline bool cc_accecn_request(const struct request_sock *req)
 #endif
 }
 
-/* Flags of a control whose handshake asks for Accurate ECN, with ECT(1) if @ect_1. */
+/* What the series for a kernel tree adds to the stack (docs/upstream.md) */
+#ifndef HAVE_TCP_CONG_ECT_1
+#define TCP_CONG_ECT_1		0
+#define TCP_CONG_PACE_START	0
+#endif
+
+/*
+ * Flags of a control whose handshake asks for Accurate ECN, with ECT(1) if @ect_1, there and,
+ * where the stack can do that, afterwards.
+ */
 static inline u32 cc_accecn_flags(bool ect_1)
 {
 #ifdef HAVE_TCP_ACCECN
 	return TCP_CONG_NEEDS_ECN | TCP_CONG_NEEDS_ACCECN |
-	       (ect_1 ? TCP_CONG_ECT_1_NEGOTIATION : 0);
+	       (ect_1 ? TCP_CONG_ECT_1_NEGOTIATION | TCP_CONG_ECT_1 : 0);
 #else
 	return 0;
 #endif

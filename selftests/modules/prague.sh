@@ -778,10 +778,11 @@ initial_window()
 
 	needs_virtual
 	needs_accecn
-	accecn_dumbbell 1 40ms
-	serve r --cc prague
 	for on in 0 1; do
-		parameter "iw_paced=$on"
+		teardown
+		load "iw_paced=$on"
+		accecn_dumbbell 1 40ms
+		serve r --cc prague
 		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5201'
 		send --size 300k
 		stop_captures
@@ -1229,9 +1230,10 @@ declare_test queue_profile "" "lowq-tc prague sets dualpi2 or fq_codel, lowq-tc 
 parameters()
 {
 	refused ewma_shift=0 ewma_shift=11 rtt_mode=4 rtt_target_us=99 rtt_limit_us=1000001 rtt_rounds=65536 burst_us=9 \
-		loss_cubic=2 fast_rounds=1001 per_ack=x fractional=-1 classic_fallback=2 iw_paced=2 loss_combined=7 hystart=2 first_alpha=2 quick_start=2
+		loss_cubic=2 fast_rounds=1001 per_ack=x fractional=-1 classic_fallback=2 loss_combined=7 hystart=2 first_alpha=2 quick_start=2
 	! echo 0 2>/dev/null >"$PARAM/ect" || fail "ect was changed in a loaded module"
 	refused_at_load ewma_shift=0
+	refused_at_load iw_paced=2
 }
 declare_test parameters "" "values out of range are refused, with a reason"
 
@@ -1281,7 +1283,7 @@ stress()
 		shape 100mbit fq_codel ce_threshold 1ms
 		storm "$flows"
 		for p in per_ack=1 fractional=1 classic_fallback=1 loss_cubic=1 loss_combined=1 rtt_rounds=0 \
-			rtt_mode=3 rtt_mode=2 fast_rounds=1 iw_paced=1 burst_us=10 per_ack=0 fractional=0 ewma_shift=10; do
+			rtt_mode=3 rtt_mode=2 fast_rounds=1 burst_us=10 per_ack=0 fractional=0 ewma_shift=10; do
 			sleep 0.1
 			parameter "$p"
 		done
