@@ -34,7 +34,6 @@ enum prague_rtt_mode {
 	PRAGUE_RTT_OFF,		/* srtt */
 	PRAGUE_RTT_MAX,		/* max(srtt, target) */
 	PRAGUE_RTT_EXTRA,	/* srtt + target */
-	PRAGUE_RTT_FIXED,	/* target, for longer srtt too */
 	PRAGUE_RTT_MODES
 };
 
@@ -161,9 +160,6 @@ static inline u32 prague_rtt_virt(u32 srtt, enum prague_rtt_mode mode, u32 targe
 		break;
 	case PRAGUE_RTT_EXTRA:
 		virt = (u64)srtt + target;
-		break;
-	case PRAGUE_RTT_FIXED:
-		virt = target;
 		break;
 	default:
 		return srtt;

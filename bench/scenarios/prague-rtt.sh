@@ -7,7 +7,7 @@ TOPOLOGY='
                        sw ==== 100 Mb/s ==== r
  h2  prague, other  --/  (dualpi2, or a ramp)'
 ROWS="prague"
-VARIANTS=("other=20ms" "other=80ms" "other=80ms opts=rtt_limit_us:65000" "other=80ms opts=rtt_mode:3" "other=20ms opts=rtt_mode:0" "other="{20,80}"ms ramp=1")
+VARIANTS=("other=20ms" "other=80ms" "other=80ms opts=rtt_limit_us:65000" "other=80ms opts=rtt_mode:1,rtt_limit_us:25000" "other=20ms opts=rtt_mode:0" "other="{20,80}"ms ramp=1")
 PARAMS='{"rate":"100mbit","ramp":"instead of the step of 1 ms, RED on the queue itself, with marks from none at 1 packet to all at 40","draft":"for 10 and 80 ms its two functions, max(srtt, 25 ms) and srtt + 25 ms, give ratios of 2.6 and 3.1; 1.3 times the latter is 4","counted":"from 80 s to 160 s"}'
 WORDS='{"ramp":"ramp"}'
 COLUMNS_SHOWN='["ratio","short_mbps","long_mbps","utilisation","delay_p99_us","drops"]'

@@ -652,7 +652,7 @@ rtt_modes()
 	silence 50ms 3s
 	between "growth at an RTT of 50 ms, limit 30 ms, of (srtt / 30 ms)^2" "$(growth 30000)" 0.9 1.1
 	teardown
-	parameter rtt_mode=3
+	parameter rtt_mode=1 rtt_limit_us=25000
 	silence 50ms 4s
 	between "growth at an RTT of 50 ms, for longer RTTs too, of (srtt / 25 ms)^2" "$(growth 25000)" 0.9 1.1
 	teardown
@@ -1229,7 +1229,7 @@ declare_test queue_profile "" "lowq-tc prague sets dualpi2 or fq_codel, lowq-tc 
 
 parameters()
 {
-	refused ewma_shift=0 ewma_shift=11 rtt_mode=4 rtt_target_us=99 rtt_limit_us=1000001 rtt_rounds=65536 burst_us=9 \
+	refused ewma_shift=0 ewma_shift=11 rtt_mode=3 rtt_target_us=99 rtt_limit_us=1000001 rtt_rounds=65536 burst_us=9 \
 		loss_cubic=2 fast_rounds=1001 per_ack=x fractional=-1 classic_fallback=2 loss_combined=7 hystart=2 first_alpha=2 quick_start=2
 	! echo 0 2>/dev/null >"$PARAM/ect" || fail "ect was changed in a loaded module"
 	refused_at_load ewma_shift=0
@@ -1283,7 +1283,7 @@ stress()
 		shape 100mbit fq_codel ce_threshold 1ms
 		storm "$flows"
 		for p in per_ack=1 fractional=1 classic_fallback=1 loss_cubic=1 loss_combined=1 rtt_rounds=0 \
-			rtt_mode=3 rtt_mode=2 fast_rounds=1 burst_us=10 per_ack=0 fractional=0 ewma_shift=10; do
+			rtt_mode=1 rtt_limit_us=25000 rtt_mode=2 fast_rounds=1 burst_us=10 per_ack=0 fractional=0 ewma_shift=10; do
 			sleep 0.1
 			parameter "$p"
 		done

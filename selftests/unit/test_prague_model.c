@@ -205,7 +205,8 @@ static void prague_rtt_virt__modes(void **state)
 	assert_int_equal(prague_rtt_virt(US(26000), PRAGUE_RTT_MAX, US(25000), 0), US(26000));
 	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_EXTRA, US(25000), 0), US(30000));
 	assert_int_equal(prague_rtt_virt(U32_MAX, PRAGUE_RTT_EXTRA, US(25000), 0), U32_MAX);
-	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_FIXED, US(25000), 0), US(25000));
+	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_MAX, US(25000), US(25000)),
+			 US(25000));
 	/* no longer than the limit, in every mode that has a target */
 	assert_int_equal(prague_rtt_virt(US(5000), PRAGUE_RTT_EXTRA, US(25000), most), US(30000));
 	assert_int_equal(prague_rtt_virt(US(80000), PRAGUE_RTT_EXTRA, US(25000), most), most);
