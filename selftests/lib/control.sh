@@ -355,3 +355,20 @@ storm()
 		in_ns h2 flowgen rpc --push --to "$to" --size 20k --rate 50 --cc "$CC" --duration 2s >/dev/null 2>&1 &
 	done
 }
+
+# clean_is_not_ect: what arrives at r over a dumbbell that marks 5 % of the packets is marked or Not-ECT
+clean_is_not_ect()
+{
+	lossy loss 5% ecn
+	in_ns r tc qdisc add dev eth0 clsact
+	in_ns r tc filter add dev eth0 ingress protocol ip flower ip_proto tcp ip_tos 2/3 \
+		action pedit munge offset 1 u8 set 0 retain 0x03 pipe csum ip4h || fail pedit
+}
+
+# needs_series: skips the test unless the kernel has the patches of the stack that docs/upstream.md
+# describes; SERIES=1 says so
+SERIES=${SERIES:-}
+needs_series()
+{
+	[ "$SERIES" ] || skip "the stack lacks the patches of docs/upstream.md (SERIES=1 if it has them)"
+}

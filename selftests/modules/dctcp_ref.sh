@@ -71,6 +71,23 @@ echo_state()
 }
 declare_test echo_state "D2 D3 D4" "ECE is the CE state; on a change the old state is acknowledged first, then the new one at once"
 
+echo_not_ect()
+{
+	needs_virtual
+	needs_series
+	dumbbell 1 100us
+	clean_is_not_ect
+	serve r --cc dctcp_ref
+	capture r eth0 "$TMP/r.pcap" tcp
+	send --size 5M
+	stop_captures
+	judge acks "$TMP/r.pcap" 2 | tee "$TMP/judged"
+	expect "changes of mark" "$(field changes <"$TMP/judged")" -ge 50
+	expect "ACKs that cover clean and marked packets" "$(field mixed <"$TMP/judged")" -eq 0
+	expect "ACKs whose ECE is not the packets' CE" "$(field wrong <"$TMP/judged")" -eq 0
+}
+declare_test echo_not_ect "D2" "a clean packet that is Not-ECT ends the CE state, too, where the stack reports it"
+
 echo_cwr_with_ce()
 {
 	needs_virtual

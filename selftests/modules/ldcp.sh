@@ -380,6 +380,24 @@ receiver()
 }
 declare_test receiver "L2 L14" "ECE is each packet's mark, or ACE counts it; at once; GRO on and off, m = 1 and 4 (FULL: also 2), AccECN and not"
 
+receiver_not_ect()
+{
+	needs_virtual
+	needs_series
+	load fast_start=0
+	dumbbell 1 100us
+	clean_is_not_ect
+	serve r --cc ldcp
+	capture sw egress "$TMP/r.pcap" tcp
+	send --size 2M
+	stop_captures
+	judge acks "$TMP/r.pcap" 1 | tee "$TMP/judged"
+	expect "changes of mark" "$(field changes <"$TMP/judged")" -ge 50
+	expect "ACKs that cover clean and marked packets" "$(field mixed <"$TMP/judged")" -eq 0
+	expect "ACKs whose ECE is not the packets' CE" "$(field wrong <"$TMP/judged")" -eq 0
+}
+declare_test receiver_not_ect "L2" "a clean packet that is Not-ECT ends the CE state, too, where the stack reports it"
+
 # A window of one packet, for m = 1, 2, 4: a packet per RTT, without delayed ACKs
 window_of_one()
 {

@@ -205,6 +205,38 @@ synack_again()
 }
 declare_test synack_again "P1 P3" "a retransmitted SYN-ACK and all later packets are not ECT(1): a path that drops ECT(1) is usable"
 
+# SYN-ACKs with cookies belong to no request
+cookies()
+{
+	local to
+
+	needs_virtual
+	needs_accecn
+	needs_series
+	accecn_dumbbell 1 1ms
+	in_ns r sysctl -qw net.ipv4.tcp_syncookies=2
+	sink prague
+	capture r eth0 "$TMP/r.pcap" tcp
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	for to in 10.0.0.1 fd00:0::1; do
+		client "$to" send=20000 acked
+	done
+	stop_captures
+	expect "SYN-ACKs with cookies" "$(in_ns r nstat -asz TcpExtSyncookiesSent | awk '/Sent/ { print $2 }')" -ge 2
+	expect "packets of the server that are not ECT(1)" "$(fields "$TMP/r.pcap" 'tcp.srcport == 5299' | awk '$5 != 1' | wc -l)" -eq 0
+	expect "packets of the client that are not ECT(1)" "$(fields "$TMP/h.pcap" 'tcp.dstport == 5299' | awk '$5 != 1' | wc -l)" -eq 0
+	# without Accurate ECN, not even the SYN-ACK is
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=0
+	capture r eth0 "$TMP/r.pcap" tcp
+	for to in 10.0.0.1 fd00:0::1; do
+		client "$to" cc=cubic send=20000 acked
+	done
+	stop_captures
+	expect "SYN-ACKs without Accurate ECN" "$(count "$TMP/r.pcap" 'tcp.srcport == 5299 && tcp.flags.syn == 1')" -eq 2
+	expect "ECT(1) without Accurate ECN" "$(fields "$TMP/r.pcap" 'tcp.srcport == 5299' | awk '$5 == 1' | wc -l)" -eq 0
+}
+declare_test cookies "P1 P3" "SYN-ACKs with SYN cookies are ECT(1) only if they agree on Accurate ECN, where the stack sends ECT(1)"
+
 # tunnel KIND: makes t0 at h1 and r, with 10.9.0.1 and fd09::1 at h1, .2 and ::2 at r
 tunnel()
 {
