@@ -25,7 +25,9 @@ GOALS='[
 	{"metric":"share","row":"hpccpp","op":"<=","value":2,"variant":{"beside":"cubic"},"text":"at most 2:1 beside CUBIC"},
 	{"metric":"share","row":"hpccpp","op":"<=","value":2,"variant":{"beside":"dctcp"},"text":"at most 2:1 beside DCTCP"}]'
 ANSWER="HPCC++ retransmits {range retransmitted_permille hpccpp} of 1000 segments, DCTCP {range retransmitted_permille dctcp}; beside another flow it gets {range share hpccpp} times that one's rate."
-CONCLUSION="A bottleneck does not stamp where losses or marks go on although the records show a load below eta: HPCC++ then runs as Reno, and with marks as DCTCP, until a node that stamps is the bottleneck.
+CONCLUSION="{range retransmitted_permille hpccpp limit=policer beside=} of 1000 segments are retransmitted alone behind a policer, by DCTCP {range retransmitted_permille dctcp limit=policer beside=}; losses that go on although the records show a load below eta say that the bottleneck does not stamp, and HPCC++ then runs as Reno until a node that stamps is the bottleneck.
+{range share hpccpp limit=policer beside=cubic} times CUBIC's rate is what it gets there beside it, in a tail-drop queue {range share hpccpp limit=fifo beside=cubic}.
+{range drops hpccpp limit=red} packets are lost in a RED queue that marks: with marks it runs as DCTCP, and gets {range share hpccpp limit=red} times a DCTCP flow's rate.
 10 times the rate is the path whose window telemetry allows: this first window is what it loses before it knows."
 
 # node DEV: a port of sw that stamps at 10 times the rate of the limit
