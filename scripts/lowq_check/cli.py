@@ -13,13 +13,13 @@ import os
 import re
 import socket
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
+from lowq_common.arguments import Parser, completes
 from lowq_common.controls import CONTROLS
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.names import controls_there, names_in
-from lowq_common.version import version
 
 from . import finding, output
 
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from .path import Target
 
 PORT = 5388
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise Refused(message)
 
 
 def port_number(text: str) -> int:
@@ -53,9 +48,13 @@ def name_word(text: str) -> str:
     return text
 
 
+def devices() -> list[str]:
+    return names_in("/sys/class/net")
+
+
 def parser() -> Parser:
     made = Parser(
-        prog="lowq-check", allow_abbrev=False,
+        prog="lowq-check",
         description="Tells whether a congestion control works on this host and, with PEER, on the path to it; and"
                     " if not, why.",
         epilog="Exit status: 0 fine, 1 something is not fine, 2 it could not be checked.",
@@ -66,10 +65,11 @@ def parser() -> Parser:
              " checks the addresses that follow, or the one that ssh has reached")
     add("--matrix", metavar="FILE", help="check all pairs of the hosts in FILE: ssh://HOST [ADDRESS...] in a line each")
     add("--there", default="lowq-check", metavar="COMMAND", help="what runs lowq-check on a host of ssh:// (lowq-check)")
-    add("--control", "-c", type=name_word, action="append", default=[],
-        help="check this control, as a program that chooses it; default: those in use")
-    add("--device", "-d", type=name_word, action="append", default=[],
-        help="a device whose queue should mark (or stamp, for hpccpp)")
+    completes(add("--control", "-c", type=name_word, action="append", default=[],
+                  help="check this control, as a program that chooses it; default: those in use"),
+              lambda: [*dict.fromkeys([*CONTROLS, *controls_there()])])
+    completes(add("--device", "-d", type=name_word, action="append", default=[],
+                  help="a device whose queue should mark (or stamp, for hpccpp)"), devices)
     # the type also checks this default
     add("--token", type=name_word, default=os.environ.get("LOWQ_CHECK_TOKEN") or None,
         help="what the listener prints; also from LOWQ_CHECK_TOKEN")
@@ -77,32 +77,12 @@ def parser() -> Parser:
     add("--listen", action="store_true", help="be the other end: answer lowq-check where the token is known")
     add("--timeout", type=seconds, default=600.0, metavar="SECONDS", help="how long to listen (600)")
     add("--port", type=port_number, default=PORT, help=f"TCP port of the listener ({PORT})")
-    add("--bind", type=name_word, metavar="ADDRESS|DEVICE",
-        help="connect from, or listen at, this address or device")
+    completes(add("--bind", type=name_word, metavar="ADDRESS|DEVICE",
+                  help="connect from, or listen at, this address or device"), devices)
     add("--from-ssh", metavar="ADDRESSES", help="what ssh://HOST runs on the other host: listens, ends with standard input")
     add("--json", action="store_true", help="the result as JSON")
-    add("--version", action="store_true", help="print the version")
+    made.add_version()
     return made
-
-
-def options_of(made: argparse.ArgumentParser) -> dict[str, bool]:
-    """option -> does it take a value?"""
-    return {word: action.nargs != 0 for action in made._actions for word in action.option_strings}
-
-
-def completions(words: list[str]) -> list[str]:
-    """What may stand at the end of these words, the last of which may be begun only"""
-    options = options_of(parser())
-    current, before = (words[-1], words[-2] if len(words) > 1 else "") if words else ("", "")
-    choices: list[str] = []
-    if options.get(before):
-        if before in ("--control", "-c"):
-            choices = list(dict.fromkeys([*CONTROLS, *controls_there()]))
-        elif before in ("--device", "-d", "--bind"):
-            choices = names_in("/sys/class/net")
-    elif current.startswith("-"):
-        choices = [word for word in options if word.startswith("--")]
-    return [choice for choice in choices if choice.startswith(current)]
 
 
 def listen(args: argparse.Namespace) -> int:
@@ -220,13 +200,9 @@ def checked_by_ssh(args: argparse.Namespace) -> tuple[Facts, list[finding.Findin
 
 
 def run(argv: list[str]) -> int:
-    if argv[:1] == ["--complete"]:
-        print("\n".join(completions(argv[1:])))
-        return 0
-    args = parser().parse_args(argv)
-    if args.version:
-        print("lowq-check", version())
-        return 0
+    made = parser()
+    made.complete()
+    args = made.parse_args(argv)
     if args.listen or args.from_ssh is not None:
         return listen(args)
     if args.matrix:

@@ -15,7 +15,7 @@ from termios import TIOCOUTQ
 
 from lowq_common import system, tcpinfo
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 
 from . import facts, packets, roce
 from .wire import whole

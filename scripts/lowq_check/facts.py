@@ -11,7 +11,7 @@ from lowq_common import devices, system
 from lowq_common.controls import CONTROLS, Given, Host
 from lowq_common.devices import ETHTOOL_GTSO, Link, ethtool
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.system import Namespace
 from lowq_common.tcpinfo import Connection, connections
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lowq_common.light import Json
+from lowq_common.values import Json
 
 FINE, NOTE, WRONG, SKIPPED = "fine", "note", "wrong", "skipped"
 

@@ -11,7 +11,7 @@ import threading
 from typing import Callable
 
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.version import version
 
 from .listen import Listener

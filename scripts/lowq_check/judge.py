@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.tcpinfo import ACCECN, NO_ECN, OPT_ECN_SEEN, RFC3168, Connection, base_control, ecn_mode
 from lowq_common.units import time_text
 

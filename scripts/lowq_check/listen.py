@@ -11,7 +11,7 @@ import time
 from typing import Callable
 
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 
 from . import facts
 from .end import End

@@ -10,7 +10,7 @@ import sys
 from typing import Callable, Iterator, NamedTuple
 
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.version import version
 
 from .finding import WRONG, printable

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.version import version
 
 from .facts import Facts

@@ -16,7 +16,7 @@ import threading
 import time
 from typing import NamedTuple
 
-from lowq_common.light import Json
+from lowq_common.values import Json
 
 FIN, SYN, RST, PSH, ACK, URG, ECE, CWR, AE = (1 << bit for bit in range(9))
 FIRST, COUNT = 0x5000, 0x2000  # windows of test packets: FIRST + number

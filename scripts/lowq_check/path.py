@@ -11,7 +11,7 @@ from typing import Callable, Iterator, NamedTuple
 
 from lowq_common import system, tcpinfo
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 
 from . import facts, judge, packets, roce
 from .end import End

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lowq_common.devices import handle_of
-from lowq_common.light import Json
+from lowq_common.values import Json
 
 MARKS, DROPS, NEITHER = "marks", "drops", "neither"
 CLASSFUL = ("mq", "mqprio", "htb", "hfsc", "drr", "ets", "prio", "int", "tbf", "multiq", "netem", "taprio")

@@ -16,7 +16,7 @@ import time
 import zlib
 
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 
 from .packets import ETH_P_ALL, PACKET_OUTGOING, SNAP, Sender, Way, attach, ip_header, port_filter
 

@@ -19,7 +19,7 @@ import time
 
 from lowq_common import system
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.version import version
 
 from .finding import printable

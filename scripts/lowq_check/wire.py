@@ -14,7 +14,7 @@ import socket
 import time
 
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 
 PROTOCOL = 1
 LONGEST = 1 << 16  # bytes of a line

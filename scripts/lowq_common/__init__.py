@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What lowq-tc, lowq-check and lowq-stat share. It calls nothing of theirs.
 
-  errors, light, units, version   of any program here
+  arguments, errors, units, values, version   of any program here
   names      names that a shell may complete
   system     programs, files of /proc and /sys, network namespaces, modules
   devices    network devices and their queues, as ip and tc show them

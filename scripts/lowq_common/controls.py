@@ -4,11 +4,9 @@ reads or changes the machine."""
 
 from __future__ import annotations
 
-from .errors import Refused
-from .light import TYPE_CHECKING, NamedTuple
+from typing import Any, Callable, NamedTuple
 
-if TYPE_CHECKING:
-    from typing import Any, Callable
+from .errors import Refused
 
 
 class Given:

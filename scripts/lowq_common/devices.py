@@ -11,7 +11,7 @@ import struct
 from typing import NamedTuple
 
 from .errors import Refused
-from .light import Json
+from .values import Json
 from .system import Namespace, first_line, loads, output, read_file
 
 PLUGINS = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "..", "lib", "lowq"))

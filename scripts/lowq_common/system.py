@@ -4,17 +4,19 @@ known of queues. Nothing here changes the machine."""
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import re
 import socket
 import subprocess
 from contextlib import contextmanager
-from typing import Iterable, Iterator
+from typing import TYPE_CHECKING, Iterable, Iterator
 
 from .errors import Refused
-from .light import Json
+from .values import Json
+
+if TYPE_CHECKING:
+    import ctypes
 
 SO_NETNS_COOKIE = 71
 CLONE_NEWNET = 0x40000000
@@ -48,10 +50,14 @@ def output(argv: Iterable[str], given: str | None = None) -> tuple[int, str, str
 
 
 def c_library() -> ctypes.CDLL:
+    import ctypes
+
     return ctypes.CDLL(None, use_errno=True)
 
 
 def enter(file: int) -> None:
+    import ctypes
+
     if c_library().setns(file, CLONE_NEWNET):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

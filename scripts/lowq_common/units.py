@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .errors import Refused
-from .light import matched
+from .values import matched
 
 RATE_UNITS = {"bit": 0, "kbit": 3, "mbit": 6, "gbit": 9, "tbit": 12}
 TIME_UNITS = {"ns": 0, "us": 3, "ms": 6, "s": 9}

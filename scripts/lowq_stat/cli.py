@@ -10,19 +10,13 @@ import os
 import re
 import sys
 import time
-from typing import NoReturn
 
+from lowq_common.arguments import Parser
 from lowq_common.errors import Refused
 from lowq_common.tcpinfo import connections
-from lowq_common.version import version
 
 from . import output
 from .sample import Group, Sampler
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise Refused(message)
 
 
 def seconds(text: str) -> float:
@@ -53,7 +47,7 @@ def group(text: str) -> Group:
 
 def parser() -> Parser:
     made = Parser(
-        prog="lowq-stat", allow_abbrev=False,
+        prog="lowq-stat",
         description="Tells how the TCP connections of this host are, per congestion control: how many, their rates and"
                     " RTTs, marks, retransmissions, and how many run as Reno and why.",
         epilog="Exit status: 0 fine, 2 wrong use, or it could not be read or written.",
@@ -67,17 +61,8 @@ def parser() -> Parser:
     add("--count", type=whole, metavar="N", help="end after so many intervals")
     add("--group", type=group, action="append", default=[], metavar="NAME=PREFIX|CGROUP",
         help="count connections to this prefix, or of this cgroup, apart")
-    add("--version", action="store_true", help="print the version")
+    made.add_version()
     return made
-
-
-def completions(words: list[str]) -> list[str]:
-    """What may stand at the end of these words, the last of which may be begun only"""
-    current, before = (words[-1], words[-2] if len(words) > 1 else "") if words else ("", "")
-    if before in ("--output", "--interval", "--count", "--group") or not current.startswith("-"):
-        return []
-    options = [word for action in parser()._actions for word in action.option_strings if word.startswith("--")]
-    return [option for option in options if option.startswith(current)]
 
 
 def sampled(sampler: Sampler, args: argparse.Namespace, took: float) -> str:
@@ -92,13 +77,9 @@ def sampled(sampler: Sampler, args: argparse.Namespace, took: float) -> str:
 
 
 def run(argv: list[str]) -> int:
-    if argv[:1] == ["--complete"]:
-        print("\n".join(completions(argv[1:])))
-        return 0
-    args = parser().parse_args(argv)
-    if args.version:
-        print("lowq-stat", version())
-        return 0
+    made = parser()
+    made.complete()
+    args = made.parse_args(argv)
     if args.count and args.interval is None:
         raise Refused("--count goes with --interval")
     sampler = Sampler(args.group)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.version import version
 
 from .sample import QUANTILES, Row, Rows, quantiles

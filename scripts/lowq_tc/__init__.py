@@ -3,7 +3,7 @@
 
 Data flows one way:
 
-  options   the command line, checked
+  options   the command line: its table and parser, checked
   aspects   the kinds of things that are changed: read as plain data, compared, undone, described
   profiles  from what is there, the queue that a control needs; lowq_common has the hosts' settings
   plan, host_plan, routes   wanted against present: steps, each with its commands and its undo

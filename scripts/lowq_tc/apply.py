@@ -15,7 +15,7 @@ from typing import Callable, NamedTuple
 
 from lowq_common import devices
 from lowq_common.errors import Failed, Refused
-from lowq_common.light import matched
+from lowq_common.values import matched
 from lowq_common.system import Namespace
 
 from . import device, host
@@ -26,7 +26,7 @@ from .profiles import PROFILES
 
 FOLDER = "/etc/lowq"
 HOST_FILE = "host.conf"
-NOT_IN_FILES = ("netns", "dry-run", "json", "help", "version")
+NOT_IN_FILES = ("netns", "dry-run", "json")
 
 
 class Wish(NamedTuple):
@@ -76,16 +76,16 @@ def options_of(subject: str, words: list[str]) -> Options | None:
     """The words, checked as far as they can be without the machine"""
     if not words:
         return None
-    options = parse(words)
+    if subject and words[0] not in PROFILES:
+        raise Refused(f"unknown profile '{words[0]}'")
+    if not {"-h", "--help"}.isdisjoint(words):
+        raise Refused("--help is not for files")
+    options = parse([*words, "--", subject] if subject else ["host", *words])
     for name in NOT_IN_FILES:
         if options.has(name):
             raise Refused(f"--{name} is not for files")
-    if subject and options.words[:1] and options.words[0] not in PROFILES:
-        raise Refused(f"unknown profile '{options.words[0]}'")
-    if len(options.words) != 1:
-        raise Refused(f"give one {'profile' if subject else 'control'}, and options")
     if subject:
-        options.only(options.words[0], *FRAME, *PROFILES[options.words[0]].options)
+        options.only(options.action, *FRAME, *PROFILES[options.action].options)
     return options
 
 
@@ -112,7 +112,7 @@ def wishes(names: list[str]) -> tuple[list[Wish], bool]:
 
 
 def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
-    wanted, whole = wishes(given.words[1:])
+    wanted, whole = wishes(given.names)
     dry = given.has("dry-run")
     if not dry:
         journal.begin()
@@ -148,10 +148,9 @@ def attempt(where: str, action: Action, dry: bool) -> Result | str:
         return f"{where}: {error}"
 
 
-def with_given(options: Options | None, given: Options, words: list[str], dry: bool) -> Options:
-    made = deepcopy(options) if options else Options()
+def with_given(options: Options | None, given: Options, names: list[str], dry: bool) -> Options:
+    made = deepcopy(options) if options else Options("reset", names)
     made.values |= {name: value for name, value in given.values.items() if name in GENERAL}
-    made.words = words
     if dry:
         made.values["dry-run"] = True
     return made
@@ -160,13 +159,12 @@ def with_given(options: Options | None, given: Options, words: list[str], dry: b
 def action_of(space: Namespace, journal: Journal, wish: Wish, given: Options) -> Action:
     """What makes a file come true"""
     def act(dry: bool) -> Result:
-        word = wish.options.words[0] if wish.options else ""
-        options = with_given(wish.options, given, [], dry)
+        options = with_given(wish.options, given, [wish.device], dry)
         if not wish.device:
-            return host.apply(space, journal, word, options, True) if word else host.reset(space, journal, options)
-        if word:
-            return device.apply(space, journal, word, wish.device, options, True)
-        options.words = ["reset", wish.device]
+            return (host.apply(space, journal, options.names[0], options, True) if wish.options else
+                    host.reset(space, journal, options))
+        if wish.options:
+            return device.apply(space, journal, options.action, wish.device, options, True)
         made = device.reset(space, journal, options)
         if made.errors:
             raise Failed("; ".join(made.errors))

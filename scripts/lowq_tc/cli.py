@@ -11,16 +11,19 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import TYPE_CHECKING, Iterable
 
+from lowq_common.controls import CONTROLS
 from lowq_common.errors import Failed, Refused
-from lowq_common.light import TYPE_CHECKING
 
-from .options import APPLY, FRAME, RESET, Options, parse
+from .options import FRAME, HOST, Options, parse
 
 if TYPE_CHECKING:
+    from lowq_common.controls import Control
+    from lowq_common.values import Json
     from .apply import Applied
     from .device import Result
-    from lowq_common.light import Json
+    from .profiles.base import Profile
 
 
 DIFFERS, CHANGED = 3, 4
@@ -65,14 +68,23 @@ def present(result: Result, options: Options) -> None:
 
 
 def do_list(options: Options) -> int:
-    from . import texts
+    from .profiles import PROFILES
 
-    options.only("list")
-    options.expect_words(1, "list")
+    tables: list[tuple[str, Iterable[Profile | Control], tuple[str, ...]]] = [
+        ("profile", PROFILES.values(), FRAME), ("control", CONTROLS.values(), HOST),
+    ]
     if options.has("json"):
-        print_json(texts.listed())
-    else:
-        print(texts.list_text())
+        print_json({
+            kind + "s": [{kind: one.name, "about": one.about, "options": [*general, *one.options]} for one in table]
+            for kind, table, general in tables
+        })
+        return 0
+    for kind, table, _ in tables:
+        print(kind + "s" if kind == "profile" else 'controls, for "lowq-tc host"')
+        for one in table:
+            print(f"  {one.name:<12} {one.about}")
+            if one.options:
+                print(f"  {'':<12}   " + " ".join("--" + option for option in one.options))
     return 0
 
 
@@ -81,8 +93,7 @@ def do_show(options: Options) -> int:
     from lowq_common.system import Namespace
     from .journal import Journal
 
-    options.only("show", "check")
-    shown, wrong = show.show(Namespace(options.get("netns")), Journal(), options.words[1:])
+    shown, wrong = show.show(Namespace(options.get("netns")), Journal(), options.names)
     for text in wrong:
         complain(text)
     if options.has("json"):
@@ -90,7 +101,7 @@ def do_show(options: Options) -> int:
     elif not options.has("quiet"):
         for one in shown:
             print(show.text(one))
-        if not shown and len(options.words) == 1:
+        if not shown and not options.names:
             print("nothing set by lowq-tc on the devices of this namespace")
     return checked(options, not wrong and all(map(show.is_as_set, shown)))
 
@@ -104,8 +115,6 @@ def do_reset(options: Options) -> int:
     from lowq_common.system import Namespace
     from .journal import Journal
 
-    options.only("reset", *RESET)
-    options.expect_words(2, "reset")
     results, errors = device.reset(Namespace(options.get("netns")), Journal(), options)
     if options.has("json") and (options.has("all") or not results):
         print_json({
@@ -125,14 +134,10 @@ def do_exact(options: Options) -> int:
     from lowq_common.system import Namespace
     from .profiles.queues import ROOT
 
-    options.only("exact")
-    words = [word for at, word in enumerate(options.words) if (at, word) != (1, "dev")]
-    if len(words) != 2:
-        raise Refused("exact: on which device?")
     try:
-        netlink.exact(Namespace(options.get("netns")), words[1], ROOT)
+        netlink.exact(Namespace(options.get("netns")), options.names[-1], ROOT)
     except OSError as error:
-        raise Failed(f"{words[1]}: the kernel refuses it: {error.strerror}") from None
+        raise Failed(f"{options.names[-1]}: the kernel refuses it: {error.strerror}") from None
     return 0
 
 
@@ -141,10 +146,7 @@ def do_host(options: Options) -> int:
     from lowq_common.system import Namespace
     from .journal import Journal
 
-    options.expect_words(2, "host")
-    if len(options.words) < 2:
-        raise Refused("host: which congestion control? (or show, reset)")
-    space, journal, what = Namespace(options.get("netns")), Journal(), options.words[1]
+    space, journal, what = Namespace(options.get("netns")), Journal(), options.names[0]
     if what == "show":
         options.only("host show", "check")
         shown = host.show(space, journal)
@@ -165,7 +167,6 @@ def do_apply(options: Options) -> int:
     from lowq_common.system import Namespace
     from .journal import Journal
 
-    options.only("apply", *APPLY)
     applied = apply.apply(Namespace(options.get("netns")), Journal(), options)
     changed = [result for result in applied.results if result.status in ("applied", "planned")]
     if options.has("json"):
@@ -203,16 +204,16 @@ def present_applied(applied: Applied, changed: list[Result], options: Options) -
         print(f"{verb}: {listed}" if changed else nothing, file=sys.stderr if dry else sys.stdout)
 
 
-def do_print(name: str, options: Options) -> int:
+def do_print(name: str, port: str, options: Options) -> int:
     from . import switches
 
-    lines, report = switches.printed(name, options.words[1], options)
+    lines, report = switches.printed(name, port, options)
     if options.has("json"):
-        made = {"action": "print", "profile": name, "device": options.words[1]}
+        made = {"action": "print", "profile": name, "device": port}
         print_json({**made, **report.to_json(), "commands": lines})
         return 0
     if not options.has("quiet"):
-        print(report.text(f"{name} for {options.words[1]}:"), file=sys.stderr)
+        print(report.text(f"{name} for {port}:"), file=sys.stderr)
     print("\n".join(lines))
     return 0
 
@@ -220,46 +221,24 @@ def do_print(name: str, options: Options) -> int:
 def do_profile(options: Options) -> int:
     from .profiles import PROFILES
 
-    name = options.words[0]
-    if name not in PROFILES:
-        raise Refused(f"unknown profile '{name}'; lowq-tc list shows them")
-    if len(options.words) < 2:
-        raise Refused(f"{name}: on which device?")
-    options.expect_words(2, name)
+    name = options.action
     if options.has("print"):
-        return do_print(name, options)
+        return do_print(name, options.names[0], options)
     from . import device
     from lowq_common.system import Namespace
     from .journal import Journal
 
     options.only(name, *FRAME, *PROFILES[name].options)
-    result = device.apply(Namespace(options.get("netns")), Journal(), name, options.words[1], options)
+    result = device.apply(Namespace(options.get("netns")), Journal(), name, options.names[0], options)
     present(result, options)
     return 0
 
 
 def dispatch(argv: list[str]) -> int:
-    if argv[:1] == ["--complete"]:
-        from .texts import completions
-
-        print("\n".join(completions(argv[1:])))
-        return 0
     options = parse(argv)
-    if options.has("help"):
-        from .texts import help_text
-
-        print(help_text())
-        return 0
-    if options.has("version"):
-        from lowq_common.version import version
-
-        print("lowq-tc", version())
-        return 0
-    if not options.words:
-        raise Refused("what to do? lowq-tc --help says what there is")
     actions = {"list": do_list, "show": do_show, "reset": do_reset, "host": do_host, "exact": do_exact,
                "apply": do_apply}
-    return actions.get(options.words[0], do_profile)(options)
+    return actions.get(options.action, do_profile)(options)
 
 
 def main(argv: list[str]) -> int:

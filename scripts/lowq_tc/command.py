@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from lowq_common.light import NamedTuple, matched
+from typing import NamedTuple
+
+from lowq_common.values import matched
 
 EXACT = ("lowq-tc", "exact")  # what tc cannot do: netlink.py
 UNBATCHED = frozenset("#\\'\"")  # "tc -batch" has no way to write these in a word

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lowq_common import devices, system
 from lowq_common.devices import Link, handle_of
 from lowq_common.errors import Failed, Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.system import Namespace
 
 from . import tc_help
@@ -305,9 +305,9 @@ class Reset(NamedTuple):
 
 def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
     if options.has("all"):
-        if len(options.words) > 1:
+        if options.names:
             raise Refused("reset: --all, or a device, not both")
-    elif len(options.words) < 2:
+    elif not options.names:
         raise Refused("reset: which device? (or --all)")
     if not options.has("dry-run"):
         journal.begin(undo=not options.has("forget"))
@@ -333,7 +333,7 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
         errors += [stray(space, link.name) for link in links if link.name in roots and link.ifindex not in covered]
         return Reset(results, errors)
 
-    name = options.words[1]
+    name = options.names[0]
     found = devices.find_link(links, name)
     mine = [record for record in records if found and record.link(links) == found]
     if not mine and not found:

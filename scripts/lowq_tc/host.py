@@ -12,7 +12,7 @@ from copy import deepcopy
 from lowq_common import system
 from lowq_common.controls import CONTROLS
 from lowq_common.errors import Failed, Refused
-from lowq_common.light import Json, matched
+from lowq_common.values import Json, matched
 from lowq_common.system import Namespace
 
 from .aspects import ALLOWED, KINDS, ROUTE, aspect_of

@@ -9,7 +9,7 @@ import os
 from lowq_common import system
 from lowq_common.controls import CONTROLS, Host
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.system import Namespace
 
 from .aspects import ALLOWED, MODULE, PARAMETER, ROUTE, SYSCTL, aspect_of
@@ -199,7 +199,7 @@ class Plan:
                 words += [name, str(options.values[name])]
         if options.has("quickack"):
             words += ["quickack", "1"]
-        for text in options.routes:
+        for text in options.get("route", []):
             prefix = parse_prefix(text)
             target = f"{prefix.family} {prefix.text}"
             if all(step.target != target for step in self.own):

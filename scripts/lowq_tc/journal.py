@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from lowq_common.devices import Link
 from lowq_common.errors import Failed, Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.system import Namespace, boot_id
 
 from .command import Command

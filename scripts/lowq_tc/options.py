@@ -1,72 +1,124 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The command line: which options there are, and what was given.
-
-Help, completion and the parser read the same table.
-"""
+"""The command line: the table of options, the parser that is made of it, and what was given."""
 
 from __future__ import annotations
 
-from lowq_common import units
-from lowq_common.controls import Given
-from lowq_common.errors import Refused
-from lowq_common.light import TYPE_CHECKING, NamedTuple
+import argparse
+from typing import Any, Callable, Iterable, NamedTuple
 
-if TYPE_CHECKING:
-    from typing import Any, Callable
+from lowq_common import units
+from lowq_common.arguments import Parser, completes
+from lowq_common.controls import CONTROLS, Given
+from lowq_common.errors import Refused
+from lowq_common.names import controls_there, names_in
 
 
 class Option(NamedTuple):
-    parse: Callable[[str, str], Any] | None  # None: takes no value
-    choices: tuple[str, ...] = ()
+    about: str
+    metavar: str = ""  # "": takes no value
+    parse: Callable[[str, str], Any] = units.parse_word
+    choices: tuple[str, ...] | None = None
 
 
-RATE, TIME = Option(units.parse_rate), Option(units.parse_time)
-SIZE, COUNT = Option(units.parse_size), Option(units.parse_count)
-WORD, FLAG = Option(units.parse_word), Option(None)
+def rate(about: str) -> Option:
+    return Option(about, "RATE", units.parse_rate)
+
+
+def time(about: str) -> Option:
+    return Option(about, "TIME", units.parse_time)
+
+
+def size(about: str) -> Option:
+    return Option(about, "Q", units.parse_size)
+
+
+def count(about: str) -> Option:
+    return Option(about, "N", units.parse_count)
+
 
 OPTIONS: dict[str, Option] = {
-    # of every command
-    "dry-run": FLAG, "json": FLAG, "force": FLAG, "quiet": FLAG, "no-rehearsal": FLAG,
-    "netns": WORD, "help": FLAG, "version": FLAG,
-    # of reset
-    "all": FLAG, "forget": FLAG,
-    # of show, of apply
-    "check": FLAG, "diff": FLAG,
+    # of every action
+    "netns": Option("work in this network namespace", "NS"),
+    "dry-run": Option("print the commands that would run, and run nothing"),
+    "json": Option("plan, result or show as JSON"),
+    "force": Option("go on where what was there before cannot be put back exactly; with reset: put it back although"
+                    " someone else changed it since"),
+    "no-rehearsal": Option("do not try the commands in a scratch namespace first"),
+    "quiet": Option("say nothing but errors"),
+    # of single actions
+    "check": Option("exit status 3 if anything differs from what was set"),
+    "all": Option("all devices of the namespace"),
+    "forget": Option("drop the record and change nothing"),
+    "diff": Option("with --dry-run: what is there, and what would be"),
     # of every profile
-    "rate": RATE, "shape": FLAG, "no-shape": FLAG, "shape-burst": SIZE, "gso-segs": COUNT,
+    "rate": rate("rate of the link; default: what the device says"),
+    "shape": Option("limit the device to --rate with htb; implied by --rate on a device without a line of its own"
+                    " (veth, vlan ...)"),
+    "no-shape": Option("do not shape, even there"),
+    "shape-burst": size("let this much through at once (default: one packet)"),
+    "gso-segs": count("let the device's own senders put at most N packets into one"),
     # of single profiles
-    "rtt": TIME, "k": SIZE, "limit": SIZE, "nodrop": FLAG, "exact": FLAG, "no-tso": FLAG, "coalesce": TIME,
-    "aqm": Option(units.parse_word, ("red", "codel", "fq_codel", "fq", "dualpi2")),
-    "min": SIZE, "max": SIZE, "probability": Option(units.parse_probability),
-    "burst": COUNT, "harddrop": FLAG, "no-ecn": FLAG, "simple": FLAG,
-    "dscp": Option(units.parse_dscp, tuple(units.DSCP_NAMES)),
-    "share": Option(units.parse_percent), "sched": Option(units.parse_word, ("ets", "prio")),
-    "rest-limit": SIZE, "switch-id": Option(units.parse_number),
-    "relative": FLAG, "sojourn": FLAG,
-    "step": TIME, "varying": FLAG, "step-min": COUNT, "target": TIME, "coupling": COUNT,
+    "rtt": time("round-trip time without queues"),
+    "k": size("the threshold: of what arrives above it, packets with ECN are marked; ldcp: those without are dropped"),
+    "limit": size("what the queue holds at most"),
+    "nodrop": Option("let packets without ECN pass above the threshold"),
+    "exact": Option("thresholds look at the queue itself, not at an average"),
+    "no-tso": Option("hosts do not use TSO: K is computed without it"),
+    "coalesce": time("receivers hold packets back for so long: thresholds have room for that"),
+    "aqm": Option("what marks", "AQM"),
+    "min": size("length from which packets are marked"),
+    "max": size("length from which all are"),
+    "probability": Option("of a mark just below --max", "P", units.parse_probability),
+    "burst": count("packets that may come at once before the average follows"),
+    "harddrop": Option("drop, not mark, above --max"),
+    "no-ecn": Option("always drop"),
+    "simple": Option("one profile, plain red: packets without ECN are dropped where others are marked"),
+    "dscp": Option("DSCP of the traffic (hpccpp: of the probes), a number or a name", "D", units.parse_dscp),
+    "share": Option("of the link, while both queues have packets (default: 50)", "PERCENT", units.parse_percent),
+    "sched": Option("shares, or the DSCP always first (default: ets)", "SCHED", choices=("ets", "prio")),
+    "rest-limit": size("limit of the drop-tail queue"),
+    "switch-id": Option("1 to 4095, unique among the nodes of a path", "N", units.parse_number),
+    "relative": Option("hide the rate: stamp as a port of 100 Gb/s with the same load would"),
+    "sojourn": Option("stamp the probe's own wait times the rate in place of the queue"),
+    "step": time("how long packets with ECT(1) wait until they are marked (default: 1ms)"),
+    "varying": Option("the link's rate varies as that of Wi-Fi does: --step is 10ms"),
+    "step-min": count("mark only if so many packets with ECT(1) were waiting"),
+    "target": time("target delay of packets without ECT(1)"),
+    "coupling": count("how much more often those with ECT(1) are marked (default: 2)"),
     # of those that switches that are not Linux have, too
-    "print": Option(units.parse_word, ("sonic", "cumulus", "mlnx")), "mtu": COUNT,
+    "print": Option("set nothing; print it for port DEV of a switch with this system", "SYSTEM",
+                    choices=("sonic", "cumulus", "mlnx")),
+    "mtu": Option("with --print: bytes of its largest packets (default: 1500)", "N", units.parse_count),
     # of host
-    "route": Option(lambda name, text: text), "default": FLAG, "allow": FLAG,
-    "initcwnd": COUNT, "initrwnd": COUNT, "quickack": FLAG, "flows": COUNT,
+    "route": Option("use it towards this prefix; may be given more than once", "PREFIX", lambda name, text: text),
+    "default": Option("make it the default of the namespace"),
+    "allow": Option("let every user choose it per socket, also with --default or --route"),
+    "initcwnd": count("first window of a sender on these routes, in packets"),
+    "initrwnd": count("first window that a receiver offers on these routes, in packets"),
+    "quickack": Option("acknowledge each packet at once on these routes"),
+    "flows": count("flows on a link at which queues are still near zero"),
 }
-GENERAL = ("dry-run", "json", "force", "quiet", "no-rehearsal", "netns", "help", "version")
+GENERAL = ("netns", "dry-run", "json", "force", "no-rehearsal", "quiet")
+SHORT = {"netns": ("-n",), "quiet": ("-q",)}
 FRAME = ("rate", "shape", "no-shape", "shape-burst", "gso-segs")
 HOST = ("route", "default", "allow", "initcwnd", "initrwnd", "quickack")
-RESET = ("all", "forget")
-SHOW = ("check",)
-APPLY = ("diff",)
 PRINT, PRINTED = ("print", "mtu"), ("dctcp", "segregate", "red", "ldcp", "roce")
-SHORT = {"-n": "netns", "-q": "quiet", "-h": "help"}
+
+ABOUT = """\
+Sets queue and marking of a device, and the host side, for a congestion control, and puts both back:
+lowq-tc dctcp eth2 --rtt 100us; lowq-tc host dctcp --route 10.0.0.0/8; lowq-tc reset eth2; lowq-tc host reset."""
+NOTES = """\
+A queue length Q is packets (65), bytes (97500b, 95kb) or time (50us). Exit status: 0 done, 1 failed and rolled back,
+2 refused, nothing changed, 3 show --check: something differs, 4 apply: something was changed."""
 
 
 class Options(Given):
     """What was given on the command line"""
 
-    def __init__(self) -> None:
+    def __init__(self, action: str, names: list[str]) -> None:
         super().__init__()
-        self.routes: list[str] = []
-        self.words: list[str] = []
+        self.action = action
+        self.names = names  # of devices or files; of host the control, "show" or "reset"
 
     def only(self, what: str, *allowed: str) -> None:
         """Every option that was given must mean something to what was asked."""
@@ -74,42 +126,78 @@ class Options(Given):
             if name not in GENERAL and name not in allowed:
                 raise Refused(f"--{name} does not go with '{what}'")
 
-    def expect_words(self, most: int, what: str) -> None:
-        if len(self.words) > most:
-            raise Refused(f"{what}: what is '{self.words[most]}'?")
+
+def add_options(parser: argparse.ArgumentParser, title: str, names: Iterable[str], aqm: tuple[str, ...] = ()) -> None:
+    group = parser.add_argument_group(title)
+    for name in names:
+        option, words = OPTIONS[name], (*SHORT.get(name, ()), "--" + name)
+        if not option.metavar:
+            group.add_argument(*words, action="store_true", default=argparse.SUPPRESS, help=option.about)
+            continue
+        added = group.add_argument(*words, action="append" if name == "route" else "store", metavar=option.metavar,
+                                   default=argparse.SUPPRESS, choices=aqm if name == "aqm" else option.choices,
+                                   help=option.about)
+        if name == "netns":
+            completes(added, lambda: names_in("/run/netns"))
+        elif name == "dscp":
+            completes(added, lambda: list(units.DSCP_NAMES))
+
+
+def parser() -> Parser:
+    from .profiles import PROFILES
+
+    made = Parser(prog="lowq-tc", description=ABOUT, epilog="lowq-tc ACTION --help shows its options. " + NOTES)
+    made.add_version()
+    actions = made.add_subparsers(prog=made.prog, dest="action", metavar="ACTION", title="actions", required=True)
+
+    def add(name: str, about: str, nargs: str | int = 0, what: str = "", metavar: str = "DEV",
+            words: Callable[[], list[str]] = lambda: names_in("/sys/class/net")) -> Parser:
+        action: Parser = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.", epilog=NOTES)
+        if nargs:
+            completes(action.add_argument("names", nargs=nargs, metavar=metavar, help=what or None), words)
+        return action
+
+    for profile in PROFILES.values():
+        action = add(profile.name, profile.about, 1, "the device whose outgoing queue is set")
+        add_options(action, f"of {profile.name}", profile.options, profile.aqm)
+        add_options(action, "of every profile", FRAME)
+        if profile.name in PRINTED:
+            add_options(action, "for other switches", [name for name in (*PRINT, "dscp") if name not in profile.options])
+    add_options(add("show", "what is set, and its counters", "*", "default: all that were set"), "of show", ["check"])
+    add_options(add("reset", "put back what was there before", "?"), "of reset", ["all", "forget"])
+    add_options(add("apply", "what files say, and nothing else", "*", "DEVICE.conf, host.conf or a folder of them; default:"
+                    " /etc/lowq", "FILE", lambda: []), "of apply", ["diff"])
+    host = add("host", "what a control needs of its host; host show, host reset", 1, f"{', '.join(CONTROLS)}, or any other"
+               " that the kernel has; show, what is set; reset, put back what was there before", "CONTROL",
+               lambda: [*dict.fromkeys([*CONTROLS, *controls_there()]), "show", "reset"])
+    add_options(host, "of every control", HOST)
+    add_options(host, "of single controls, as lowq-tc list says",
+                dict.fromkeys(option for control in CONTROLS.values() for option in control.options))
+    add_options(host, "of host show", ["check"])
+    add_options(host, "of host reset", ["forget"])
+    add("exact", "red and gred of a queue of lowq-tc's look at the queue itself, as --exact does", "+")
+    add("list", "profiles, controls, and their options")
+    for each in (made, *actions.choices.values()):
+        add_options(each, "of every action", GENERAL)
+    return made
 
 
 def parse(argv: list[str]) -> Options:
-    found = Options()
-    rest = list(argv)
-    while rest:
-        word = rest.pop(0)
-        if word == "--":
-            found.words += rest
-            break
-        name, equals, value = word.removeprefix("--").partition("=")
-        if word in SHORT:
-            name = SHORT[word]
-        elif not word.startswith("--"):
-            if word.startswith("-") and word != "-":
-                raise Refused(f"unknown option '{word}'")
-            found.words.append(word)
-            continue
-        if name not in OPTIONS:
-            raise Refused(f"unknown option '--{name}'")
-        convert = OPTIONS[name].parse
-        if convert is None:
-            if equals:
-                raise Refused(f"--{name} takes no value")
-            found.values[name], found.given[name] = True, ""
-            continue
-        if not equals:
-            if not rest:
-                raise Refused(f"--{name} needs a value")
-            value = rest.pop(0)
-        if not value:
+    made = parser()
+    made.complete()
+    given, rest = made.parse_known_args(argv)
+    if rest:
+        word = rest[0].partition("=")[0]
+        if word.removeprefix("--") in OPTIONS:
+            raise Refused(f"{word} does not go with '{given.action}'")
+        raise Refused(f"unknown option '{word}'" if word.startswith("-") else f"{given.action}: what is '{rest[0]}'?")
+    words = vars(given)
+    names = words.pop("names", [])
+    found = Options(words.pop("action"), [names] if isinstance(names, str) else names)
+    for dest, text in words.items():
+        name = dest.replace("_", "-")
+        if not text:
             raise Refused(f"--{name} needs a value")
-        found.values[name], found.given[name] = convert("--" + name, value), value
-        if name == "route":
-            found.routes.append(value)
+        found.given[name] = "" if text is True else text
+        found.values[name] = text if text is True else OPTIONS[name].parse("--" + name, text)
     return found

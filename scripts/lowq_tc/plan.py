@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lowq_common.devices import Hardware, Link, handle_of, root_handle, root_of
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.units import Line, rate_text, time_text
 
 from .aspects import CLSACT, FILTERS, QUEUE, SEGMENTS, aspect_of

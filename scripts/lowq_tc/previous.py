@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from lowq_common.devices import handle_of, root_of
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.units import decimal
 
 from .command import Command, tc

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lowq_common import system
 from lowq_common.errors import Refused
-from lowq_common.light import matched
+from lowq_common.values import matched
 from lowq_common.system import Namespace
 
 from .aspects import ROUTE

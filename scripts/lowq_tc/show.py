@@ -6,7 +6,7 @@ from __future__ import annotations
 from lowq_common import devices
 from lowq_common.devices import Link
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.system import Namespace
 from lowq_common.units import rate_text
 

@@ -18,7 +18,7 @@ import json
 from lowq_common.errors import Refused
 from lowq_common.units import decimal
 
-from .options import PRINT, PRINTED, Options
+from .options import PRINT, Options
 from .plan import wanted
 from .profiles import PROFILES
 from .profiles.base import Device, Tc
@@ -111,10 +111,6 @@ NOT_THERE = ("limit", "share", "sched", "rest-limit", "burst")  # options
 def printed(name: str, port: str, options: Options) -> tuple[list[str], Report]:
     """-> the lines, and how they came about. Nothing of this machine is read."""
     system: str = options.values["print"]
-    if system not in SYSTEMS:
-        raise Refused(f"--print {system}: {', '.join(SYSTEMS)}")
-    if name not in PRINTED:
-        raise Refused(f"--print {system}: not of {name}, which other switches do not have")
     profile = PROFILES[name]
     options.only(f"--print {system}", "rate", "dscp", *PRINT, *(set(profile.options) - set(NOT_THERE)))
     refuse(name, system, options)

@@ -38,6 +38,19 @@ virtual()
 	[ "${LOWQ_LAB:-}" = virtual ]
 }
 
+# completed NAMESPACE PROGRAM WORD...: what bash offers there in place of the last word, a line each,
+# in $TMP/completed. A blank is behind what is the only one.
+completed()
+{
+	local file=$LOWQ_ROOT/scripts/${2##*/}.bash-completion
+
+	command -v register-python-argcomplete >/dev/null || skip "no python3-argcomplete"
+	[ -e "$file" ] || skip "no ${file##*/}"
+	# shellcheck disable=SC2016 # the shell that completes expands
+	in_ns "$1" bash -c '. "$1"; COMP_LINE=${*:2}; COMP_POINT=${#COMP_LINE} COMP_TYPE=9
+		_python_argcomplete "$2"; printf "%s\n" "${COMPREPLY[@]}"' - "$file" "${@:2}" >"$TMP/completed" 2>&1
+}
+
 has_accecn()
 {
 	[ -e /proc/sys/net/ipv4/tcp_ecn_option ]

@@ -897,10 +897,14 @@ declare_test documented "" "every key of the JSON and every fault is in the manu
 
 completes()
 {
+	local word
+
 	add_ns h1
-	expect "options" "$(in_ns h1 "$LOWQ_CHECK" --complete --li)" = --listen
-	expect "controls" "$(in_ns h1 "$LOWQ_CHECK" --complete --control ld)" = ldcp
-	expect "devices" "$(in_ns h1 "$LOWQ_CHECK" --complete -d lo)" = lo
+	for word in "--li --listen" "--control ld ldcp" "-d l lo"; do
+		# shellcheck disable=SC2086 # words, of which the last is what is offered
+		completed h1 "$LOWQ_CHECK" ${word% *}
+		expect "completion of ${word% *}" "$(cat "$TMP/completed")" = "${word##* } "
+	done
 }
 declare_test completes "" "completion knows options, controls and devices"
 

@@ -297,9 +297,9 @@ t_refused() {
 	refused_all "$(cat <<-END
 		no device 'nosuch0' | dctcp nosuch0 --rate 10gbit --rtt 100us
 		no device | dctcp 'a;b' --rate 10gbit --rtt 100us
-		unknown profile 'frobnicate' | frobnicate lq0
-		on which device | dctcp
-		what to do |
+		invalid choice: 'frobnicate' | frobnicate lq0
+		required: DEV; see lowq-tc dctcp --help | dctcp
+		required: ACTION; see lowq-tc --help |
 		what is 'lq1' | dctcp lq0 lq1 --rate 1gbit --k 3
 		a rate needs a unit | dctcp lq0 --rate 10000 --rtt 100us
 		unknown unit 'mbps' | dctcp lq0 --rate 10mbps --rtt 100us
@@ -327,16 +327,18 @@ t_refused() {
 		contradict | dctcp lq0 --rate 1gbit --k 5 --shape --no-shape
 		--shape needs --rate | dctcp lq0 --shape --k 5
 		--shape-burst needs a shaper | dctcp lq0 --no-shape --k 5 --shape-burst 5
-		red, codel, fq_codel or fq | dctcp lq0 --rate 1gbit --k 5 --aqm blue
+		--aqm: invalid choice: 'blue' | dctcp lq0 --rate 1gbit --k 5 --aqm blue
 		--coalesce is for a K that is computed | dctcp lq0 --rate 1gbit --k 5 --coalesce 50us
 		--no-tso is for a K that is computed | dctcp lq0 --rate 1gbit --k 5 --no-tso
 		--coalesce is for thresholds that are computed | ldcp lq0 --rate 1gbit --min 5 --max 9 --coalesce 50us
 		--nodrop goes with --aqm red | dctcp lq0 --rate 1gbit --k 5 --aqm fq --nodrop
 		give --rate | dctcp lq0 --no-shape --k 5 --aqm fq
 		a time needs --rate | dctcp lq0 --no-shape --k 50us
-		--k needs a value | dctcp lq0 --rate 1gbit --k
+		--k: expected one argument | dctcp lq0 --rate 1gbit --k
+		--k needs a value | dctcp lq0 --rate 1gbit --k=
 		unknown option '--bogus' | dctcp lq0 --rate 1gbit --bogus
-		takes no value | dctcp lq0 --rate 1gbit --k 3 --shape=yes
+		unknown option '--rat' | dctcp lq0 --rat 1gbit --k 3
+		--shape: ignored explicit argument 'yes' | dctcp lq0 --rate 1gbit --k 3 --shape=yes
 		--min does not go with 'dctcp' | dctcp lq0 --rate 1gbit --k 5 --min 3
 		--rtt does not go with 'fifo' | fifo lq0 --rate 1gbit --rtt 1ms
 		give --max | red lq0 --rate 1gbit --min 5
@@ -349,7 +351,7 @@ t_refused() {
 		not a DSCP | segregate lq0 --rate 1gbit --k 5 --dscp 64
 		not a DSCP | segregate lq0 --rate 1gbit --k 5 --dscp gold
 		must be 1 to 99 | segregate lq0 --rate 1gbit --k 5 --share 100
-		ets or prio | segregate lq0 --rate 1gbit --k 5 --sched rr
+		--sched: invalid choice: 'rr' | segregate lq0 --rate 1gbit --k 5 --sched rr
 		--share goes with --sched ets | segregate lq0 --rate 1gbit --k 5 --sched prio --share 20
 		must not be 0 | dctcp lq0 --rate 1gbit --k 5 --gso-segs 0
 		which device | reset
@@ -366,7 +368,7 @@ t_refused_host() {
 	refused_all "$(cat <<-END
 		no congestion control 'nosuchcc' | host nosuchcc
 		is not the name | host 'x;y'
-		which congestion control | host
+		required: CONTROL; see lowq-tc host --help | host
 		not a prefix | host reno --route junk
 		not a prefix | host reno --route 10.0.0.0/64
 		there is no way to it | host reno --route 198.51.100.0/24
@@ -1101,14 +1103,14 @@ t_prague_step() {
 	[[ $out == *" step_thresh 4542us min_qlen_step 3"* ]] || fail "dualpi2, the number as given: $out"
 }
 
-declare_test t_prague_varying "" 'prague --varying: a step of 10 ms, at least two packets; not with --step; offered as a completion'
+declare_test t_prague_varying "" 'prague --varying: a step of 10 ms, at least two packets; not with --step'
 t_prague_varying() {
 	must prague lq0 --aqm fq_codel --rate 20mbit --varying --dry-run
 	[[ $out == *" ce_threshold 10000us"* ]] || fail "at 20 Mb/s: $out"
 	must prague lq0 --aqm fq_codel --rate 1mbit --varying --dry-run
 	[[ $out == *" ce_threshold 24224us"* ]] || fail "at 1 Mb/s: $out"
 	refused '--varying sets the step' prague lq0 --rate 20mbit --varying --step 2ms --dry-run
-	[[ $("$LOWQ_TC" --complete prague lq0 --va) == *--varying* ]] || fail 'no completion'
+	[[ $("$LOWQ_TC" prague --help) == *--varying* ]] || fail 'not in --help'
 }
 
 declare_test t_prague_target "" 'prague: a target of at least two packets, at slow rates'
@@ -1181,13 +1183,15 @@ t_documented() {
 	local man=$LOWQ_ROOT/man/lowq-tc.8 help o
 
 	[[ -e $man ]] || skip 'no manual here'
-	lt --help || fail "--help gave $rc"
-	help=$out
+	for o in "" dctcp hpccpp prague red segregate ldcp host reset show apply; do
+		lt ${o:+"$o"} --help || fail "$o --help gave $rc"
+		help+=$out
+	done
 	for o in $("$LOWQ_TC" list --json | jq -r '(.profiles, .controls)[].options[]' | sort -u) \
 		 dry-run json force quiet no-rehearsal netns all help \
 		 route default allow initcwnd initrwnd quickack; do
 		grep -q -- "^\\.It.*Fl Fl $o\\b" "$man" || fail "--$o is not in the manual"
-		[[ $o == help || $help == *"--$o"* ]] || fail "--$o is not in --help"
+		[[ $help == *" --$o "* ]] || fail "--$o is not in --help"
 	done
 }
 

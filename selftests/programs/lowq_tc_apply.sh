@@ -197,7 +197,8 @@ bad_files()
 		No closing quotation|LOWQ_HOST="reno
 		not LOWQ_HOST="..."|LOWQ_TC="reno"
 		not LOWQ_HOST="..."|reno
-		give one control|LOWQ_HOST="show reno"
+		host: what is 'reno'|LOWQ_HOST="show reno"
+		--help is not for files|LOWQ_HOST="reno --help"
 		--netns is not for files|LOWQ_HOST="reno -n x"
 		unknown option|LOWQ_HOST="reno --nothing"
 		no congestion control|LOWQ_HOST="nothing"
@@ -345,8 +346,8 @@ print_refused()
 		drops Not-ECT packets|dctcp swp1 --rate 10gbit --k 65 --nodrop --print sonic
 		--probability 1|roce 1/1 --rate 10gbit --print mlnx
 		not in whole percent|roce swp1 --rate 10gbit --probability 0.125 --print cumulus
-		not of prague|prague swp1 --rate 10gbit --print sonic
-		sonic, cumulus, mlnx|dctcp swp1 --rate 10gbit --k 65 --print ios
+		--print does not go with 'prague'|prague swp1 --rate 10gbit --print sonic
+		--print: invalid choice: 'ios'|dctcp swp1 --rate 10gbit --k 65 --print ios
 		--share does not go with|roce swp1 --rate 10gbit --share 30 --print sonic
 		--limit does not go with|dctcp swp1 --rate 10gbit --k 65 --limit 100 --print sonic
 		--dscp 5: 8 to 47|segregate swp1 --rate 10gbit --k 65 --dscp 5 --print sonic

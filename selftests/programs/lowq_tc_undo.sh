@@ -590,7 +590,7 @@ plain_user()
 	# no /usr/sbin in PATH, no tc, no jq
 	mkdir -p "$TMP/bin"
 	for word in python3 env; do ln -sf "$(command -v "$word")" "$TMP/bin/$word"; done
-	PATH=$TMP/bin "$LOWQ_TC" --help | grep -q 'lowq-tc PROFILE DEV' || fail "--help"
+	PATH=$TMP/bin "$LOWQ_TC" --help | grep -q 'ACTION --help shows its options' || fail "--help"
 	expect "version" "$(PATH=$TMP/bin "$LOWQ_TC" --version)" = \
 		"lowq-tc $(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$LOWQ_ROOT/dkms.conf")"
 	# tc and ip are found all the same
@@ -607,38 +607,40 @@ completes()
 {
 	local TIMEFORMAT='%3U %3S' word
 
-	for word in --help '--complete dc'; do
-		# shellcheck disable=SC2086	# two words; first, so that it is compiled
-		"$LOWQ_TC" $word >/dev/null
-		# shellcheck disable=SC2086
-		expect "seconds of CPU for $word" "$({ time "$LOWQ_TC" $word >/dev/null; } 2>&1 | awk '{ print $1 + $2 }')" -lt 0.15
-	done
-	expect "profiles" "$("$LOWQ_TC" --complete dc)" = dctcp
-	expect "options" "$("$LOWQ_TC" --complete prague eth0 --aqm '' | paste -sd' ')" = "dualpi2 fq_codel"
-	[ -e "$LOWQ_ROOT/scripts/lowq-tc.bash-completion" ] || return 0
+	"$LOWQ_TC" --help >/dev/null	# so that it is compiled
+	expect "seconds of CPU for --help" "$({ time "$LOWQ_TC" --help >/dev/null; } 2>&1 | awk '{ print $1 + $2 }')" -lt 0.15
+	while read -r word; do
+		# shellcheck disable=SC2086	# words
+		completed a "$LOWQ_TC" ${word%%:*}
+		expect "completion of ${word%:*}" "$(cat "$TMP/completed")" = "${word#*: } "
+	done <<-'END'
+		dc: dctcp
+		prague lq0 --aqm fq: fq_codel
+		prague lq0 --va: --varying
+		segregate lq0 --dscp af32: af32
+		host hp: hpccpp
+		host ren: reno
+		reset --forg: --forget
+	END
+	completed a "$LOWQ_TC" prague lq0 --aqm ""
+	expect "choices" "$(paste -sd' ' "$TMP/completed")" = "dualpi2 fq_codel"
+	completed a "$LOWQ_TC" -n "$ns"
+	expect "namespaces" "$(cat "$TMP/completed")" = "$ns "
 	# devices with names that a shell would run, and one such word on the command line
 	# shellcheck disable=SC2016
 	for word in '$(>ran)' 'a[$(>ran)]' '`>ran`'; do
 		ipn link add name "$word" type dummy || skip 'no dummy devices'
 	done
 	# shellcheck disable=SC2016
-	(
-		cd "$TMP" || exit
-		in_ns a bash -c '. "$1/scripts/lowq-tc.bash-completion"
-			COMP_WORDS=("$2" fifo "") COMP_CWORD=2
-			_lowq_tc "$2"
-			printf "%s\n" "${COMPREPLY[@]}"
-			COMP_WORDS=("$2" fifo "\$(>ran)" "a[\$(>ran)]") COMP_CWORD=3
-			_lowq_tc "$2"' - "$LOWQ_ROOT" "$LOWQ_TC"
-	) >"$TMP/completed" 2>&1
+	(cd "$TMP" && completed a "$LOWQ_TC" show '$(>ran)' 'a[$(>ran)]' "")
 	[ ! -e "$TMP/ran" ] || fail "completion runs what is in a name"
 	# what it inserts is the name again for the shell
 	# shellcheck disable=SC2016
-	for word in '$(>ran)' 'a[$(>ran)]' '`>ran`'; do
-		grep -qxF "$(printf %q "$word")" "$TMP/completed" || fail "$word: $(cat "$TMP/completed")"
+	for word in '\$\(\>ran\)' 'a[\$\(\>ran\)]' '\`\>ran\`'; do
+		grep -qxF -- "$word" "$TMP/completed" || fail "$word: $(cat "$TMP/completed")"
 	done
 }
-declare_test completes "" "completion within 0.15 s, from the tables of options; it evaluates nothing"
+declare_test completes "" "help within 0.15 s; completion from the same parser, quoted for the shell; it evaluates nothing"
 
 teardown()
 {

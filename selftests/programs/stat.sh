@@ -216,10 +216,17 @@ refuses()
 	expect "what is left" "$(find "$TMP/full" -type f -printf '%f\n' | sort | paste -sd' ')" = "lowq.prom other"
 	expect "the file of before" "$(cat "$TMP/full/lowq.prom")" = old
 	umount "$TMP/full"
-	expect "completion" "$("$LOWQ_STAT" --complete --pro)" = --prometheus
 	expect "version" "$("$LOWQ_STAT" --version)" = "lowq-stat $(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$LOWQ_ROOT/dkms.conf")"
 }
 declare_test refuses "" "wrong use, no such file, a full disk: one line, nothing left"
+
+completes()
+{
+	add_ns h1
+	completed h1 "$LOWQ_STAT" --pro
+	expect "options" "$(cat "$TMP/completed")" = "--prometheus "
+}
+declare_test completes "" "completion knows options"
 
 dashboard()
 {

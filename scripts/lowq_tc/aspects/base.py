@@ -8,7 +8,7 @@ import json
 from lowq_common import devices
 from lowq_common.devices import Link
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.system import Namespace
 
 from ..command import Command

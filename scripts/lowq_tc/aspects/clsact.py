@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from lowq_common.devices import qdiscs
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.system import Namespace
 
 from ..command import Command, tc

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from lowq_common import system
-from lowq_common.light import Json
+from lowq_common.values import Json
 
 from ..command import Command
 from ..journal import SavedState, Step

@@ -8,7 +8,7 @@ import re
 
 from lowq_common.devices import Link, handle_of, qdiscs, root_handle, root_of
 from lowq_common.errors import Refused
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.system import Namespace, output
 
 from ..command import UNBATCHED, Command, tc

@@ -4,7 +4,7 @@ device in place of its name, which can change."""
 
 from __future__ import annotations
 
-from lowq_common.light import Json
+from lowq_common.values import Json
 from lowq_common.system import Namespace, output
 
 from ..command import Command

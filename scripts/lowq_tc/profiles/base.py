@@ -4,16 +4,14 @@ changes the machine."""
 
 from __future__ import annotations
 
+from typing import Callable, Mapping, NamedTuple
+
 from lowq_common.errors import Refused
-from lowq_common.light import TYPE_CHECKING, NamedTuple
 from lowq_common.units import Line
 
 from ..command import Command
 from ..options import Options
 from ..report import Report
-
-if TYPE_CHECKING:
-    from typing import Callable, Mapping
 
 Place = tuple[str, ...]  # ("root",) or ("parent", "10f0:1")
 

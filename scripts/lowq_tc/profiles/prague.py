@@ -17,8 +17,6 @@ AQM = ("dualpi2", "fq_codel")
 
 def compute(context: Context) -> Queue:
     aqm = context.options.get("aqm", "dualpi2")
-    if aqm not in AQM:
-        raise Refused(f"--aqm {aqm}: dualpi2 or fq_codel")
     context.record(aqm=aqm, rate_bps=context.line.rate)
     words = fq_codel(context) if aqm == "fq_codel" else dualpi2(context)
     return Queue(lambda place, handle: [context.qdisc(place, handle, aqm, *words)])

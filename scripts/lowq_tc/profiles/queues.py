@@ -203,8 +203,6 @@ class Step:
         self.context = context
         options, report, line = context.options, context.report, context.line
         self.aqm: str = options.get("aqm", "red")
-        if self.aqm not in self.AQM:
-            raise Refused(f"--aqm {self.aqm}: red, codel, fq_codel or fq")
         context.record(rate_bps=line.rate, frame_bytes=line.frame)
         self.k = self.threshold()
         if self.k >= MAX_RED:

@@ -14,8 +14,6 @@ from .queues import TO_REST, Step, quanta, rest_limit, step_probes
 def compute(context: Context) -> Queue:
     options, report, line = context.options, context.report, context.line
     sched = options.get("sched", "ets")
-    if sched not in ("ets", "prio"):
-        raise Refused(f"--sched {sched}: ets or prio")
     if sched == "prio" and options.has("share"):
         raise Refused("--share goes with --sched ets; prio serves DCTCP first")
     share: int = options.get("share", 50)
