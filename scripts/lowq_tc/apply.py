@@ -14,7 +14,7 @@ from copy import deepcopy
 from typing import Callable, NamedTuple
 
 from lowq_common import devices
-from lowq_common.errors import Failed, Refused
+from lowq_common.errors import Failed, NoDevice, Refused
 from lowq_common.values import matched
 from lowq_common.system import Namespace
 
@@ -39,6 +39,7 @@ class Wish(NamedTuple):
 
 class Applied(NamedTuple):
     results: list[Result]
+    missing: list[str]  # devices
     errors: list[str]
     refused: bool  # nothing was changed
 
@@ -119,33 +120,36 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
     actions = [(wish.where, action_of(space, journal, wish, given)) for wish in wanted]
     if whole:
         actions = unnamed(space, journal, wanted, given) + actions
-    # all is planned before anything is done
+    # all is planned before anything is done; a device that is not there keeps no other from being set
     planned = [attempt(where, action, True) for where, action in actions]
-    errors = [one for one in planned if isinstance(one, str)]
+    errors = [str(one) for one in planned if isinstance(one, Exception)]
+    missing = [wish.device for wish, one in zip(wanted, planned[-len(wanted):]) if isinstance(one, NoDevice)]
     results = [one for one in planned if isinstance(one, Result)]
-    if errors or dry:
-        return Applied([] if errors else results, errors, True)
-    for at, (where, action) in enumerate(actions):
+    if len(errors) > len(missing) or not results:
+        return Applied([], [], errors, True)
+    if dry:
+        return Applied(results, missing, errors, False)
+    for at, action in enumerate(act for act, one in zip(actions, planned) if isinstance(one, Result)):
         if results[at].status == "unchanged":
             continue
-        done = attempt(where, action, False)
+        done = attempt(*action, False)
         if isinstance(done, Result):
             results[at] = done
         else:
-            errors.append(done)
+            errors.append(str(done))
             results[at] = results[at]._replace(status="failed")
-    return Applied(results, errors, False)
+    return Applied(results, missing, errors, False)
 
 
 Action = Callable[[bool], Result]
 
 
-def attempt(where: str, action: Action, dry: bool) -> Result | str:
+def attempt(where: str, action: Action, dry: bool) -> Result | Refused | Failed:
     """-> the result, or the error"""
     try:
         return action(dry)
     except (Refused, Failed) as error:
-        return f"{where}: {error}"
+        return type(error)(f"{where}: {error}")
 
 
 def with_given(options: Options | None, given: Options, names: list[str], dry: bool) -> Options:

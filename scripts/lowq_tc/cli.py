@@ -172,12 +172,13 @@ def do_apply(options: Options) -> int:
     if options.has("json"):
         print_json({
             "action": "apply", "status": "failed" if applied.errors else "changed" if changed else "unchanged",
-            "results": [as_json(result, options.get("netns")) for result in applied.results], "errors": applied.errors,
+            "results": [as_json(result, options.get("netns")) for result in applied.results],
+            "missing": applied.missing, "errors": applied.errors,
         })
-    elif not applied.errors or not applied.refused:
-        present_applied(applied, changed, options)
     for text in applied.errors:
         complain(text)
+    if not options.has("json") and not applied.refused:
+        present_applied(applied, changed, options)
     if applied.errors:
         return 2 if applied.refused else 1
     return CHANGED if changed else 0
@@ -200,8 +201,10 @@ def present_applied(applied: Applied, changed: list[Result], options: Options) -
             print(result.headline, file=sys.stderr if dry else sys.stdout)
     if not options.has("quiet"):
         verb, listed = "would change" if dry else "changed", ", ".join(result.device or "host" for result in changed)
-        nothing = "nothing was changed" if applied.errors else "nothing to change"
-        print(f"{verb}: {listed}" if changed else nothing, file=sys.stderr if dry else sys.stdout)
+        failed = [result.device or "host" for result in applied.results if result.status == "failed"]
+        said = [f"{verb}: {listed}" if changed else "nothing was changed" if failed else "nothing to change"]
+        said += [f"{word}: {', '.join(names)}" for word, names in (("failed", failed), ("missing", applied.missing)) if names]
+        print("; ".join(said), file=sys.stderr if dry else sys.stdout)
 
 
 def do_print(name: str, port: str, options: Options) -> int:

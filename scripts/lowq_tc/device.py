@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lowq_common import devices, system
 from lowq_common.devices import Link, handle_of
-from lowq_common.errors import Failed, Refused
+from lowq_common.errors import Failed, NoDevice, Refused
 from lowq_common.values import Json
 from lowq_common.system import Namespace
 
@@ -46,7 +46,7 @@ class Result(NamedTuple):
 def the_link(space: Namespace, links: list[Link], name: str) -> Link:
     link = devices.find_link(links, name)
     if link is None:
-        raise Refused(f"no device '{name}'{space.suffix}")
+        raise NoDevice(f"no device '{name}'{space.suffix}")
     return link
 
 
@@ -352,7 +352,7 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
         mine = [record for record in records if record.name == name and record.link(links) is None]
     if not mine:
         if not found:
-            raise Refused(f"no device '{name}'{space.suffix}")
+            raise NoDevice(f"no device '{name}'{space.suffix}")
         return Reset([Result("reset", "unchanged", name, "", f"{name}: nothing to undo", Report(), [])], [])
     for record in mine:
         try:

@@ -211,9 +211,11 @@ bad_files()
 	refuses "lq0.conf:1: unknown profile 'show'"
 	echo 'LOWQ_TC="dctcp --rtt 1ms"' >"$TMP/conf/lq0.conf"
 	refuses "lq0.conf:1: lq0 has no line rate of its own"
-	says lq0 fifo --rate 1gbit
 	says lq9 fifo --rate 1gbit
-	refuses "lq9.conf:2: no device 'lq9'"
+	refuses "lq9.conf:2: no device 'lq9'" "$TMP/conf/lq9.conf"
+	rm "$TMP/conf/lq9.conf"
+	refuses "lq0.conf:1: lq0 has no line rate of its own"
+	says lq0 fifo --rate 1gbit
 	refuses "No such file" "$TMP/conf/none.conf"
 	refuses "No such file" "$TMP/none"
 	refuses "not DEVICE.conf" /dev/null
@@ -232,10 +234,44 @@ one_fails()
 	PATH=$TMP/wrapped:$PATH lt apply "$TMP/conf" --no-rehearsal
 	expect "status" "$rc" -eq 1
 	[[ $err == *"lq0.conf:2: "*"made to fail; rolled back"* ]] || fail "said: $err"
-	expect "last line" "$(tail -n 1 <<<"$out")" = "changed: lq1"
+	expect "last line" "$(tail -n 1 <<<"$out")" = "changed: lq1; failed: lq0"
 	applied 4 "changed: lq0"
 }
 declare_test one_fails "" "a command fails: exit status 1, that device is rolled back, the others are set"
+
+missing()
+{
+	local before nothing="no device 'lq9' in network namespace '$ns'"
+
+	says lq0 fifo --rate 1gbit
+	says lq9 fifo --rate 1gbit
+	says host reno --default
+	before=$(picture)
+	applied 1 "would change: host, lq0; missing: lq9" "$TMP/conf" --dry-run --diff
+	[[ $out == *"+tc -n $ns class add dev lq0 "* && $err == "lowq-tc: $TMP/conf/lq9.conf:2: $nothing"$'\n'* ]] || fail "diff: $err$out"
+	expect "machine after a dry run" "$(picture)" = "$before"
+	lt apply "$TMP/conf"
+	expect "status" "$rc" -eq 1
+	expect "errors" "$err" = "lowq-tc: $TMP/conf/lq9.conf:2: $nothing"
+	expect "last line" "$(tail -n 1 <<<"$out")" = "changed: host, lq0; missing: lq9"
+	must show lq0 --check
+	lt apply "$TMP/conf"
+	expect "status, again" "$rc" -eq 1
+	expect "last line, again" "$(tail -n 1 <<<"$out")" = "nothing to change; missing: lq9"
+	lt apply "$TMP/conf" --json
+	expect "JSON" "$(jq -c '[.status, .missing, (.errors | length), (.results | map(.status))]' <<<"$out")" = \
+		'["failed",["lq9"],1,["unchanged","unchanged"]]'
+	ipn link add name lq9 type veth peer name lq8
+	ipn link set lq9 up
+	applied 4 "changed: lq9"
+	# the other errors are found before anything is done, with a device missing or not
+	ipn link del lq9
+	says lq1 fifo
+	lt apply "$TMP/conf"
+	expect "status with another error" "$rc" -eq 2
+	[[ $err == *"lq1 has no line rate"* && ! $out ]] || fail "another error: $err$out"
+}
+declare_test missing "" "a missing device is named and the others are set; exit status and last line say so"
 
 # --- other switches ---------------------------------------------------------------
 
