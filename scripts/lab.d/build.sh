@@ -6,7 +6,7 @@
 #   src/linux-VERSION-PATCH/          a kernel's source, patched
 #   kernel/SERIES-FLAVOUR             link to the build in use for that name
 #   kernel/VERSION-FLAVOUR-CONFIG/    the build; "complete" is its last file
-#   modules/BUILD/SOURCES/            the project's modules for that build
+#   modules/BUILD/SOURCES/            the project's modules for that build, with those of --module
 #   tools/SOURCES/                    init, lab-start and seed.so
 # A name is made from the contents it stands for, and gets its last file or its
 # place only when whole: what an interrupted build leaves is gone on with.
@@ -152,17 +152,26 @@ module_sources()
 	module_sources_in "$PROJECT"
 }
 
-# copy_sources DIR: there, with a new date where the contents are new: another
-# checkout, with other dates, may have used DIR before
+# own_sources DIR: the files of a --module DIR, except hidden ones and those that a build has made
+own_sources()
+{
+	(cd "$1" && find . -name '.?*' -prune -o -xtype f ! -name '*.ko' ! -name '*.o' ! -name '*.mod' ! -name '*.mod.c' \
+		! -name '*.symvers' ! -name '*.order' -print | LC_ALL=C sort)
+}
+
+# copy_sources FROM TO LIST: the files that "LIST DIR" names, with a new date where the contents are new:
+# another checkout, with other dates, may have used TO before
 copy_sources()
 {
 	local file
 
-	(cd "$1" && rm -f ./*.ko && module_sources_in . | (cd "$PROJECT" && while read -r file; do
+	mkdir -p "$2" || return
+	find "$2" -name '*.ko' -delete
+	(cd "$2" && "$3" . | (cd "$1" && while read -r file; do
 		[ -e "$file" ] || echo "$file"
-	done) | xargs -r rm -f)
-	module_sources | while read -r file; do
-		cmp -s "$PROJECT/$file" "$1/$file" || install -D -m 644 "$PROJECT/$file" "$1/$file" || exit
+	done) | xargs -rd '\n' rm -f)
+	"$3" "$1" | while read -r file; do
+		cmp -s "$1/$file" "$2/$file" || install -D -m 644 "$1/$file" "$2/$file" || exit
 	done
 }
 
@@ -189,8 +198,7 @@ build_modules()
 		exec {lock}>"$base/lock"
 		flock "$lock"
 		if [ ! -d "$out" ]; then
-			mkdir -p "$work"
-			copy_sources "$work" || die "cannot copy the modules' sources"
+			copy_sources "$PROJECT" "$work" module_sources_in || die "cannot copy the modules' sources"
 			make -C "$build/source" ARCH=um SUBARCH=x86_64 O="$build/build" M="$work" \
 				KCFLAGS="${flags[*]}" GCOV_PROFILE=y W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
 				{ cat "$base/log" >&2; die "the modules do not build"; }
@@ -205,10 +213,71 @@ build_modules()
 			(cd "$work" && find . -name '*.gcno' -exec cp --parents -t "$base/tmp/lib/modules/$release" {} +)
 			mv "$base/tmp/lib/modules/$release" "$out"
 			# what no run has used for a day
-			find "$base" -mindepth 1 -maxdepth 1 -name '????????' -mtime +0 -exec rm -rf {} +
+			find "$base" -mindepth 1 -maxdepth 1 \( -name '????????' -o -name 'own.*' \) -mtime +0 -exec rm -rf {} +
 		fi
 		flock -u "$lock"
 	fi
+	touch "$out"
+	printf '%s\n' "$out"
+}
+
+# build_own DIR WORK BUILD [SYMBOLS...]: builds the modules of DIR in WORK, a copy of it; they may use what
+# the modules of SYMBOLS export
+build_own()
+{
+	local source
+
+	source=$(readlink -f "$3/source")
+	copy_sources "$1" "$2" own_sources || die "cannot copy $1"
+	make -C "$source" ARCH=um SUBARCH=x86_64 O="$3/build" M="$2" KBUILD_EXTRA_SYMBOLS="${*:4}" \
+		KCFLAGS="-ffile-prefix-map=$source/= -ffile-prefix-map=$2/=" -j"$(nproc)" modules >"$2.log" 2>&1
+	local status=$?
+	# what compiler and linker say, as it is
+	grep -vE '^  [A-Z]+ |: (Entering|Leaving) directory ' "$2.log" >&2
+	[ $status -eq 0 ] || die "--module: $1 does not build"
+	[ -n "$(find "$2" -name '*.ko' -print -quit)" ] || die "--module: the Kbuild of $1 makes no module"
+}
+
+# own_modules BUILD MODULES DIR...: prints a directory that has what MODULES has, which may be empty, and
+# the modules of each DIR; one of the same name replaces the project's
+own_modules()
+{
+	local build=$1 modules=$2 base id out lock dir work release file symbols=() files=()
+
+	shift 2
+	base=$CACHE/modules/$(basename "$build")
+	id=$( (echo "$modules"; for dir; do
+		cd "$dir" && own_sources . | xargs -d '\n' sha256sum
+	done) | sha256sum | cut -c1-8)
+	out=$base/$id
+	mkdir -p "$base" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
+	exec {lock}>"$base/lock"
+	flock "$lock"
+	if [ ! -d "$out" ]; then
+		release=$(cat "$build/release")
+		rm -rf "$base/tmp"
+		mkdir -p "$base/tmp/lib/modules/$release/updates"
+		if [ "$modules" ]; then
+			cp -al "$modules/." "$base/tmp/lib/modules/$release/"
+		else
+			cp "$build"/build/modules.{order,builtin,builtin.modinfo} "$base/tmp/lib/modules/$release/"
+		fi
+		for dir; do
+			work=$base/own.$(sha256sum <<<"$dir" | cut -c1-8)
+			build_own "$dir" "$work" "$build" "${symbols[@]}"
+			symbols+=("$work/Module.symvers")
+			while read -r file; do
+				[[ " ${files[*]} " != *" ${file##*/} "* ]] || die "--module: two directories make ${file##*/}"
+				files+=("${file##*/}")
+				cp --remove-destination "$file" "$base/tmp/lib/modules/$release/updates/" || die "cannot copy $file"
+			done < <(find "$work" -name '*.ko')
+		done
+		# the index is new, never that of MODULES, whose files these are, too
+		find "$base/tmp" -name 'modules.*' ! -name 'modules.order' ! -name 'modules.builtin*' -delete
+		depmod -b "$base/tmp" "$release" || die "depmod failed"
+		mv "$base/tmp/lib/modules/$release" "$out"
+	fi
+	flock -u "$lock"
 	touch "$out"
 	printf '%s\n' "$out"
 }

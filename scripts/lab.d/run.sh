@@ -68,6 +68,7 @@ run_guest()
 
 	tools=$(build_tools) || exit
 	modules=$(build_modules "$build") || exit
+	[ ${#OPT_MODULES[@]} -eq 0 ] || modules=$(own_modules "$build" "$modules" "${OPT_MODULES[@]}") || exit
 	run=$(mktemp -d "${TMPDIR:-/tmp}/lowq-lab.XXXXXX") || die "no temporary directory"
 	RUNDIR=$run
 	printf '%s\0' "$@" >"$run/argv"

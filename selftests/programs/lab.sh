@@ -77,6 +77,69 @@ read_only_host()
 }
 declare_test read_only_host "" "touch /usr/x in the guest leaves the host untouched"
 
+# own_module NAME [CODE]: a folder $TMP/NAME with a module whose init runs CODE
+own_module()
+{
+	mkdir -p "$TMP/$1"
+	echo "obj-m := $1.o" >"$TMP/$1/Kbuild"
+	cat >"$TMP/$1/$1.c" <<-END
+		#include <linux/module.h>
+		${3:-}
+		static int __init start(void) { ${2:-} return 0; }
+		static void __exit stop(void) { }
+		module_init(start);
+		module_exit(stop);
+		MODULE_LICENSE("GPL");
+	END
+}
+
+own_modules()
+{
+	local example=$LOWQ_ROOT/examples/tcp_example name
+
+	own_module own_lib '' 'int twice(int n); int twice(int n) { return 2 * n; } EXPORT_SYMBOL_GPL(twice);'
+	own_module own_user 'pr_info("own: twice %d\n", twice(number));' \
+		'int twice(int n); static int number = 1; module_param(number, int, 0444);'
+	status 0 "$LAB" run --module "$TMP/own_lib" --module "$TMP/own_user" --module "$example" -- sh -c \
+		'modprobe own_user number=21 && dmesg | grep -o "own: twice .*"; modprobe tcp_example && sysctl -n net.ipv4.tcp_available_congestion_control'
+	expect "parameter and dependency" "$(head -n1 "$TMP/out")" = "own: twice 42"
+	grep -qw example "$TMP/out" || fail "controls: $(cat "$TMP/out")"
+	expect "files in the folder" "$(cd "$TMP/own_lib" && echo ./*)" = "./Kbuild ./own_lib.c"
+	# the project's own modules are still there, and without the option no others
+	status 0 "$LAB" run --module "$TMP/own_lib" -- modprobe tcp_dctcp_ref
+	status 1 "$LAB" run -- modprobe own_lib
+	# a change is seen, and a module of the project's name replaces it
+	own_module tcp_ldcp 'pr_info("own: mine\n");'
+	status 0 "$LAB" run --module "$TMP/tcp_ldcp" -- sh -c 'modprobe tcp_ldcp && dmesg | grep -q "own: mine"'
+	sed -i 's/mine/changed/' "$TMP/tcp_ldcp/tcp_ldcp.c"
+	status 0 "$LAB" run --module "$TMP/tcp_ldcp" -- sh -c 'modprobe tcp_ldcp && dmesg | grep -q "own: changed"'
+	# clear ends
+	own_module own_broken 'no_such_thing;'
+	status 125 "$LAB" run --module "$TMP/own_broken" -- true
+	grep -q 'own_broken.c:3:.* error: .*no_such_thing' "$TMP/err" || fail "the compiler's error: $(cat "$TMP/err")"
+	expect "last line" "$(tail -n1 "$TMP/err")" = "lab: --module: $TMP/own_broken does not build"
+	own_module own_oops '*(volatile int *)8 = 1;'
+	own_module own_panic 'panic("as asked for");'
+	for name in oops panic; do
+		status 123 "$LAB" run --module "$TMP/own_$name" -- modprobe "own_$name"
+		grep -q '^lab: the kernel complained:' "$TMP/err" || fail "$name: $(cat "$TMP/err")"
+	done
+	grep -q 'Kernel panic - not syncing: as asked for' "$TMP/err" || fail "panic: $(cat "$TMP/err")"
+	mkdir "$TMP/none" "$TMP/with space"
+	touch "$TMP/with space/Kbuild"
+	for name in /no/such/dir "$TMP/none" "$TMP/with space" "$TMP/own_lib/Kbuild"; do
+		status 2 "$LAB" run --module "$name" -- true
+		expect "lines of error for $name" "$(wc -l <"$TMP/err")" -eq 1
+	done
+	cp -r "$TMP/own_lib" "$TMP/again"
+	status 125 "$LAB" run --module "$TMP/own_lib" --module "$TMP/again" -- true
+	expect "two of a name" "$(tail -n1 "$TMP/err")" = "lab: --module: two directories make own_lib.ko"
+	: >"$TMP/again/Kbuild"
+	status 125 "$LAB" run --module "$TMP/again" -- true
+	expect "no module" "$(tail -n1 "$TMP/err")" = "lab: --module: the Kbuild of $TMP/again makes no module"
+}
+declare_test own_modules "" "--module: builds modules that are not the project's, with parameters and dependencies; those that do not build, oops or panic end the run clearly"
+
 out_dir()
 {
 	mkdir "$TMP/o"
