@@ -181,10 +181,12 @@ def variant_name(variant: dict[str, Any]) -> str:
 def read_results(top: Path) -> tuple[dict[str, Any], list[Block]]:
     """The scenario and its variants, each with its rows in the order of display."""
     scenario = read_object(top / "scenario.json")
-    for key in ("goals", "rows", "metrics"):
+    for key in ("goals", "rows", "metrics", "runs"):
         if not isinstance(scenario.get(key, []), list):
             fail(1, f"{top}/scenario.json: {key} must be a list")
-    places = sorted(p for p in top.glob("runs/*/*/*") if p.is_dir())
+    asked = scenario.get("runs")    # what is there from other commands is not reported on
+    places = sorted(p for p in top.glob("runs/*/*/*") if p.is_dir()
+                    and (asked is None or "/".join(p.parts[-3:]) in asked))
     if places:
         runs = [read_run(p, scenario) for p in places]
     elif (top / "results.csv").exists():

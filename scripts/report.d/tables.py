@@ -91,15 +91,16 @@ def text_table(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequ
     left = [k for k in all_metrics(blocks) if k not in keys]
     if left and chosen is None:
         out += wrap("Not shown (--metrics): " + ", ".join(left), "  ")
-    out += wrap(origin(scenario, blocks), "  ")
+    out += wrap(origin(blocks), "  ")
+    # in one piece, so that it can be copied
+    out += [f"  {command(scenario, blocks)}"] if scenario.get("command") else []
     return "\n".join(line.rstrip() for line in out) + "\n"
 
 
-def origin(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
+def origin(blocks: Sequence[Block]) -> str:
     """The versions that made the numbers, in one line."""
     seeds = all_seeds(blocks)
     parts = [f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}"]
-    parts += [command(scenario, blocks)] if scenario.get("command") else []
     return "; ".join(parts + [f"{k} {v}" for k, v in provenance(blocks).items()])
 
 

@@ -723,6 +723,80 @@ without_gnuplot()
 }
 declare_test without_gnuplot "" "without gnuplot: pages are published, --html has its tables, --svg says why not"
 
+# unexpected LINE...: the words that "--expect" says of these lines and the results "many"; its exit status
+unexpected()
+{
+	printf '%s\n' "$@" >expect
+	"$report" --expect expect many 2>err.txt >expected.txt
+}
+
+expected()
+{
+	# delay_mean_us is 5 for fast and 50 for slow in each of three variants
+	unexpected '# metric row least most' 'delay_mean_us fast 4.9 5 # as measured' 'delay_mean_us slow 50 -' \
+		'new_metric slow - 1.5 rate=1gbit' && has err.txt '^report: all 3 values are as expected$' || return
+	unexpected 'delay_mean_us fast 5.1 6' && return
+	[ "$(wc -l <err.txt)" -eq 3 ] && has err.txt \
+		'^report: expect:1: delay_mean_us of fast \[rate=1gbit\]: 5, expected 5\.1 to 6$' && has expected.txt 'fast <&> label' || return
+	unexpected 'delay_mean_us slow 0 49 rate=1gbit' && return
+	has err.txt 'slow \[rate=1gbit\]: 50, expected 0 to 49$' && [ "$(wc -l <err.txt)" -eq 1 ] || return
+	# what is not there is not as expected
+	unexpected 'delay_mean_us nobody - -' 'nothing fast - - rate=1gbit' 'delay_mean_us fast - - rate=2gbit' && return
+	has err.txt 'expect:1: no run of nobody$' 'expect:2: nothing of fast .*: 1 of 1 seeds gave no value$' \
+		'expect:3: no run of fast with rate=2gbit$' || return
+	echo 'utilisation crashed .98 1' >expect
+	"$report" --expect expect seeds >/dev/null 2>err.txt && return
+	has err.txt 'utilisation of crashed: 4 of 5 seeds gave no value'
+}
+declare_test expected "" "--expect: a mean outside of its bounds, a value that is missing and a failed seed end with status 1"
+
+expected_wrong()
+{
+	local text status
+
+	while IFS= read -r text; do
+		printf '%b' "$text" >expect
+		"$report" --expect expect >expected.txt 2>err.txt
+		status=$?
+		[ "$status" -eq 2 ] && [ "$(wc -l <err.txt)" -eq 1 ] && [ ! -s expected.txt ] ||
+			{ echo "'$text': $status $(cat err.txt)"; return 1; }
+	done <<-'END'
+		delay_mean_us fast 5
+		delay_mean_us fast 5 x
+		delay_mean_us fast 5 nan
+		delay_mean_us fast 6 5
+		delay_mean_us fast 5 6 1gbit
+		# nothing\n
+		\xff\xfe
+	END
+	echo 'delay_mean_us fast 5 6' >expect
+	"$report" --expect expect && "$report" --expect absent 2>/dev/null
+	[ $? -eq 2 ] || return
+	"$report" 2>/dev/null
+	[ $? -eq 2 ]
+}
+declare_test expected_wrong "" "--expect: a wrong line is named with its number, status 2"
+
+# the command is one line, whatever the width
+one_line()
+{
+	local long
+
+	long="bench/run x --row 'a | b | c | $(printf 'word %.0s' {1..40})'"
+
+	cp -r odd long && jq --arg c "$long" '.command = $c' odd/scenario.json >long/scenario.json &&
+		"$report" long >long.txt && grep -qxF "  $long" long.txt
+}
+declare_test one_line "" "the command can be copied"
+
+# what other commands left in the same directory is not in the report
+only_asked()
+{
+	cp -r many part && jq '.runs = ["1gbit/fast/1"]' many/scenario.json >part/scenario.json && "$report" part --format csv >part.csv &&
+		[ "$(wc -l <part.csv)" -eq 2 ] && has part.csv '^1gbit,fast,'
+}
+declare_test only_asked "" "with a list of runs only these are shown"
+
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 make_results
 for name in one many odd seeds; do
