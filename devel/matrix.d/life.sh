@@ -14,23 +14,6 @@ next_version()
 	(cd "$dir" && GIT_DIR=/nowhere devel/deb) >"$OUT/next.log" 2>&1 && mv "$dir/out/deb" "$PROJECT/out/deb-next" && rm -rf "$dir"
 }
 
-# broken_headers DEB: a package with the headers of a kernel for which nothing builds, installed as
-# Debian's are
-broken_headers()
-{
-	local dir=$OUT/broken version=$1
-
-	rm -rf "$dir"
-	mkdir -p "$dir/DEBIAN" "$dir/lib/modules/$version/build/include/config" "$dir/lib/modules/$version/build/include/generated"
-	printf 'all modules:\n\t@echo these headers do not build; exit 2\n' >"$dir/lib/modules/$version/build/Makefile"
-	touch "$dir/lib/modules/$version/build/.config"
-	printf 'Package: linux-headers-%s\nVersion: 1\nArchitecture: amd64\nMaintainer: none <none@example.org>\nDescription: headers that do not build\n' \
-		"$version" >"$dir/DEBIAN/control"
-	printf '#!/bin/sh\nset -e\nrun-parts --exit-on-error --arg=%s /etc/kernel/header_postinst.d\n' "$version" >"$dir/DEBIAN/postinst"
-	chmod 755 "$dir/DEBIAN/postinst"
-	dpkg-deb --root-owner-group -b "$dir" "$2" >/dev/null
-}
-
 # furnish ROOT: the packages are installed there, DKMS has built the modules, and all that is to be
 # compiled in the machine, whose CPUs are emulated, has been compiled before, by ccache
 furnish()

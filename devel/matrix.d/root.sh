@@ -99,6 +99,23 @@ copy_sources()
 		--exclude='*.mod*' --exclude='.*.cmd' "${@:2}" -cf - . | tar -C "$1" -xf -
 }
 
+# broken_headers VERSION DEB: makes a package with the headers of a kernel for which nothing builds,
+# which is installed as Debian's are
+broken_headers()
+{
+	local dir=$OUT/broken version=$1
+
+	rm -rf "$dir"
+	mkdir -p "$dir/DEBIAN" "$dir/lib/modules/$version/build/include/config" "$dir/lib/modules/$version/build/include/generated"
+	printf 'all modules:\n\t@echo these headers do not build; exit 2\n' >"$dir/lib/modules/$version/build/Makefile"
+	touch "$dir/lib/modules/$version/build/.config"
+	printf 'Package: linux-headers-%s\nVersion: 1\nArchitecture: amd64\nMaintainer: none <none@example.org>\nDescription: headers that do not build\n' \
+		"$version" >"$dir/DEBIAN/control"
+	printf '#!/bin/sh\nset -e\nrun-parts --exit-on-error --arg=%s /etc/kernel/header_postinst.d\n' "$version" >"$dir/DEBIAN/postinst"
+	chmod 755 "$dir/DEBIAN/postinst"
+	dpkg-deb --root-owner-group -b "$dir" "$2" >/dev/null
+}
+
 # in_root ROOT COMMAND...: runs it there with a mounted /proc, which is unmounted afterwards. The
 # directory BIND, if set, is mounted on /mnt.
 in_root()
