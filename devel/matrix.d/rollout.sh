@@ -15,14 +15,16 @@ host_up()
 		ip netns add "lowq-$1" && ip -n "lowq-$1" link set lo up &&
 		ip link add name lan0 netns "lowq-$1" type veth peer name "lowq-peer$2" &&
 		ip -n "lowq-$1" link set lan0 up && ip link set "lowq-peer$2" up &&
-		ip -n "lowq-$1" addr add "10.77.0.$2/24" dev lan0 || return
+		ip -n "lowq-$1" addr add "10.77.0.$2/24" dev lan0 && ip -n "lowq-$1" link add name wan-1 type veth peer name wan-2 || return
 	mkdir -p "$dir/root$ROLLOUT/tmp"
+	# process 1 has to be called systemd: else Ansible does not enable units, which works in a chroot
+	cp /bin/sh "$ROLLOUT/systemd"
 	cat >"$dir/python" <<-END
 		#!/bin/sh
-		exec ip netns exec lowq-$1 sh -c 'root=\$1; shift
+		exec ip netns exec lowq-$1 unshare --pid --fork "$ROLLOUT/systemd" -c 'root=\$1; shift
 			mount -t proc proc "\$root/proc" && mount -t sysfs sysfs "\$root/sys" &&
-			mount --bind /dev "\$root/dev" && mount --bind "$ROLLOUT/tmp" "\$root$ROLLOUT/tmp" &&
-			exec chroot "\$root" /usr/bin/python3 "\$@"' sh "$dir/root" "\$@"
+			mount --bind /dev "\$root/dev" && mount --bind "$ROLLOUT/tmp" "\$root$ROLLOUT/tmp" || exit
+			chroot "\$root" /usr/bin/python3 "\$@"; exit \$?' systemd "$dir/root" "\$@"
 	END
 	chmod +x "$dir/python"
 }
@@ -65,6 +67,7 @@ picture()
 	ip netns exec "lowq-$1" sysctl net.ipv4.tcp_congestion_control net.ipv4.tcp_ecn
 }
 
+units_of() { (cd "$ROLLOUT/$1/root/etc/systemd/system" && find . -name 'lowq*' -printf '%f\n' | sort | paste -sd' '); }
 rate_of() { tc -n "lowq-$1" class show dev lan0 | grep -o 'rate [^ ]*'; }
 
 # rollout: TAP
@@ -83,7 +86,7 @@ rollout()
 		    ansible_become: false
 		    ansible_remote_tmp: $ROLLOUT/tmp
 		    lowq_packages: [$(find "$PROJECT/out/deb" -name 'lowq-tools_*_amd64.deb')]
-		    lowq_devices: {lan0: fifo --rate 1gbit}
+		    lowq_devices: {lan0: fifo --rate 1gbit, wan-1: fifo --rate 1gbit}
 		    lowq_host: reno --default --route 10.77.0.0/24 --initcwnd 20
 		    lowq_check: [[--control, reno]]
 		  hosts:
@@ -97,20 +100,25 @@ rollout()
 	play 0 && [[ $(rate_of one)$(rate_of two) == "rate 1Gbitrate 1Gbit" ]] &&
 		[[ $(ip -n lowq-two route show) == *"congctl reno"* ]]
 	result $? "rollout: installed and set on both" "$log" || return
+	[[ $(units_of one) == 'lowq-tc-host.service lowq-tc@lan0.service lowq-tc@wan\x2d1.service' && $(units_of two) == "$(units_of one)" ]]
+	result $? "rollout: both set it again at boot" "$log"
 	play 0 && [ "$(changed one)$(changed two)" = 00 ]
 	result $? "rollout: a second run changes nothing" "$log"
 	# the canary's path is not fine
 	play 1 -e '{"lowq_devices": {"lan0": "fifo --rate 2gbit"}, "lowq_check": [["127.0.0.1", "--port", "5389", "--token", "x"]]}' &&
 		[[ $(rate_of one)$(rate_of two) == "rate 2Gbitrate 1Gbit" ]]
 	result $? "rollout: stops at a canary whose lowq-check fails" "$log"
+	[[ $(units_of one) == 'lowq-tc-host.service lowq-tc@lan0.service' && $(units_of two) == *wan* ]]
+	result $? "rollout: a device that is no longer named is not set at boot"
 	play 1 -e '{"lowq_devices": {"lan0": "fifo --rate nothing"}}' && [[ $(rate_of one)$(rate_of two) == "rate 2Gbitrate 1Gbit" ]] &&
 		grep -q 'lan0.conf:2: --rate nothing' "$ROLLOUT/log"
 	result $? "rollout: a wrong setting stops at the canary, and changes nothing there" "$log"
 	play 0 -e '{"lowq_devices": {}, "lowq_host": "reno --route 10.77.0.0/24"}' && [[ $(rate_of one)$(rate_of two) == "" ]] &&
-		[[ $(ip -n lowq-one route show) == *"congctl reno"* && $(ip -n lowq-one route show) != *initcwnd* ]]
+		[[ $(ip -n lowq-one route show) == *"congctl reno"* && $(ip -n lowq-one route show) != *initcwnd* ]] &&
+		[ "$(units_of one)" = lowq-tc-host.service ]
 	result $? "rollout: what is not named any more is reset" "$log"
 	play 0 -e lowq_state=absent && [ "$(picture one)" = "$before" ] && [ ! -e "$ROLLOUT/two/root/usr/sbin/lowq-tc" ] &&
-		[ ! -e "$ROLLOUT/two/root/etc/lowq" ]
+		[ ! -e "$ROLLOUT/two/root/etc/lowq" ] && [ ! "$(units_of one)" ]
 	result $? "rollout: removed, and all is as before" "$log"
 	play 0 -e lowq_state=absent && [ "$(changed one)$(changed two)" = 00 ]
 	result $? "rollout: a second removal changes nothing" "$log"
