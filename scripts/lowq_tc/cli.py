@@ -199,7 +199,7 @@ def present_applied(applied: Applied, changed: list[Result], options: Options) -
             present(result, options)
         elif result.status != "failed" and not options.has("quiet"):
             print(result.headline, file=sys.stderr if dry else sys.stdout)
-    if not options.has("quiet"):
+    if changed or not options.has("quiet"):
         verb, listed = "would change" if dry else "changed", ", ".join(result.device or "host" for result in changed)
         failed = [result.device or "host" for result in applied.results if result.status == "failed"]
         said = [f"{verb}: {listed}" if changed else "nothing was changed" if failed else "nothing to change"]

@@ -131,6 +131,11 @@ drift()
 	in_ns a sysctl -qw net.ipv4.tcp_congestion_control=cubic
 	applied 4 "changed: host"
 	expect "machine" "$(picture)" = "$shown"
+	# as the timer calls it: a line for the journal if something was changed
+	tcn qdisc del dev lq0 root
+	applied 4 "changed: lq0" "$TMP/conf" -q
+	expect "lines" "$(wc -l <<<"$out$err")" -eq 1
+	applied 0 "" "$TMP/conf" -q
 	# the thresholds are of another MTU
 	unshare -n tc qdisc add dev lo root red limit 100000 min 3000 max 3000 avpkt 1500 burst 2 bandwidth 1gbit ecn || skip 'no red'
 	says lq0 dctcp --rate 1gbit --rtt 1ms
