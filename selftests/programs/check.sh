@@ -353,6 +353,9 @@ declare_test probes_filtered "" "a path that drops telemetry probes"
 hop_unstamped()
 {
 	two_routers
+	# routers are counted by what the sender itself starts with
+	in_ns h1 sysctl -qw net.ipv4.ip_default_ttl=100
+	in_ns r sysctl -qw net.ipv4.ip_default_ttl=77
 	peer
 	stamping egress
 	path --control hpccpp

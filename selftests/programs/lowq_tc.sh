@@ -936,6 +936,7 @@ t_host_route() {
 	[[ $(ipn route show exact 10.72.0.0/16) == *"initcwnd 5"*"congctl cubic"* ]] ||
 		fail "second control: $(ipn route show exact 10.72.0.0/16)"
 	must host reset
+	[[ $out$err != *"dev #"* ]] || fail "a device by its index: $out$err"
 	same "$before" "$(picture)" 'after host reset the picture'
 }
 
