@@ -7,7 +7,8 @@
  *		  a change is acknowledged at once
  *	sender:   once per window,   M = bytes marked / bytes acknowledged
  *				     alpha = (1 - g) * alpha + g * M
- *		  on congestion,     cwnd = cwnd * (1 - alpha / 2)
+ *		  on congestion,     cwnd = cwnd * (1 - alpha / 2), at once, or at the
+ *				     window's end if the flow has paused lately
  *		  otherwise as Reno: growth (RFC 5681), loss, timeouts
  *
  * The estimate and the cut are arithmetic in dctcp_model.h; feedback, in both
@@ -21,6 +22,16 @@
  * Only for networks that one administration controls, switches included: the
  * control is restricted (net.ipv4.tcp_allowed_congestion_control).
  *
+ * What the RFC leaves open:
+ *  - When cwnd is reduced. RFC 3168 suggests the first mark of a window; in 3.3 step 9 stands
+ *    after the window's end. A flow that always has data reduces at once, which keeps the queue
+ *    short. One that has paused lately answers requests: it reduces at the window's end, when
+ *    a short answer has left.
+ *  - Growth while cwnd is reduced. The stack has none; RFC 5681, by which cwnd grows (3.3), goes on,
+ *    and so do we, by ACKs that report no mark.
+ *  - cwnd after a pause in a reduction. The stack keeps what was left to send; all of the
+ *    reduced window has arrived, so that the reduction is complete: cwnd is the reduced one.
+ *
  * Deviations from RFC 8257:
  *  - cwnd is counted in packets, as the stack does; a reduction carries its fraction of
  *    a packet over to the next one (3.3, step 9).
@@ -31,7 +42,8 @@
  *    stack reports only ECT and CE packets to modules (3.2).
  *  - mainline=1 does as Linux' dctcp does where that is milder: the fraction of a reduction
  *    is dropped; a window also ends with an ACK of exactly its last byte; a window in
- *    which nothing was acknowledged lowers alpha, too.
+ *    which nothing was acknowledged lowers alpha, too. What the RFC leaves open is the
+ *    stack's choice then, as it is for Linux' dctcp.
  *  - A RST that answers a segment without a socket is sent by the stack itself, Not-ECT
  *    (3.3); one that a socket sends is ECT.
  */
@@ -69,6 +81,9 @@ CC_PARAM(mainline, 0, 0, 1, 0644, "0 is RFC 8257, 1 is Linux' dctcp",
 CC_PARAM(ect_control, 1, 0, 1, 0444, "0 is off, 1 is on",
 	 "ECT on pure ACKs, retransmissions and window probes too (RFC 8257 4.1)");
 
+/* Windows after a pause in which a reduction waits for the window's end */
+#define DCTCP_PAUSE_WINDOWS	8
+
 /**
  * struct dctcp_ref - one connection
  * @model:	sender: the estimate
@@ -78,6 +93,8 @@ CC_PARAM(ect_control, 1, 0, 1, 0444, "0 is off, 1 is on",
  * @prior_cwnd:	packets: cwnd when the last reduction began, for loss in the same
  *		window and for undo
  * @cwr_una:	SND.UNA when the stack last entered TCP_CA_CWR
+ * @paused:	windows to come in which a reduction waits for the window's end
+ * @cut_due:	this window's reduction waits for its end
  */
 struct dctcp_ref {
 	struct dctcp_model model;
@@ -86,6 +103,8 @@ struct dctcp_ref {
 	struct tcp_plb_state plb;
 	u32 prior_cwnd;
 	u32 cwr_una;
+	u8 paused;
+	bool cut_due;
 };
 
 static struct tcp_congestion_ops dctcp_ref_reno;
@@ -119,6 +138,8 @@ static void dctcp_ref_init(struct sock *sk)
 	ecn_echo_init(&ca->echo, tp);
 	tcp_plb_init(sk, &ca->plb);
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
+	ca->paused = 0;
+	ca->cut_due = false;
 }
 
 /* mainline=1: a window without data lowers alpha as an unmarked one does. */
@@ -140,6 +161,33 @@ static bool window_ended(struct dctcp_ref *ca, u32 una)
 	return true;
 }
 
+/*
+ * RFC 8257 3.3, step 9. In the reduction the stack brings cwnd to ssthresh, in proportion to
+ * what is acknowledged (RFC 6937).
+ */
+static u32 cut(struct sock *sk, u32 cwnd)
+{
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+	u32 ssthresh;
+
+	if (READ_ONCE(mainline.value))
+		ca->model.cut_frac = 0;
+	ssthresh = dctcp_model_cut(&ca->model, cwnd);
+	trace_dctcp_ref_cut(sk, "ecn", ca->model.alpha, cwnd, ssthresh);
+	return ssthresh;
+}
+
+/* Step 9 at the end of the window, which no reduction for ECN ends before */
+static void cut_at_end(struct sock *sk)
+{
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ca->cut_due = false;
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR)
+		WRITE_ONCE(tp->snd_ssthresh, cut(sk, tp->snd_ssthresh));
+}
+
 /* RFC 8257 3.3, steps 5 to 8. */
 static noinline void end_window(struct sock *sk)
 {
@@ -148,6 +196,10 @@ static noinline void end_window(struct sock *sk)
 
 	fraction = dctcp_model_window(&ca->model, READ_ONCE(shift_g.value), tcp_sk(sk)->snd_nxt);
 	trace_dctcp_ref_window(sk, &ca->model, acked, marked, fraction);
+	if (ca->paused)
+		ca->paused--;
+	if (ca->cut_due)
+		cut_at_end(sk);
 	if (!acked)
 		return;
 	/* of this window alone: alpha follows too slowly to choose a path by */
@@ -155,13 +207,30 @@ static noinline void end_window(struct sock *sk)
 	tcp_plb_check_rehash(sk, &ca->plb);
 }
 
+/*
+ * Congestion avoidance (RFC 5681) in a reduction: the stack does not call cong_avoid, and
+ * ends with cwnd = ssthresh.
+ */
+static noinline void grow_in_reduction(struct tcp_sock *tp, u32 acked)
+{
+	if (!tp->is_cwnd_limited || READ_ONCE(mainline.value))
+		return;
+	tp->snd_cwnd_cnt += DIV_ROUND_UP(acked, tp->mss_cache);
+	if (tp->snd_cwnd_cnt >= tp->snd_ssthresh) {
+		tp->snd_cwnd_cnt -= tp->snd_ssthresh;
+		WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh + 1, tp->snd_cwnd_clamp));
+	}
+}
+
 /* RFC 8257 3.3, steps 1 to 4. */
 static noinline void count_ack(struct sock *sk, u32 flags)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct dctcp_ref *ca = inet_csk_ca(sk);
 	struct ecn_sample s = ecn_feedback_update(&ca->fb, tp, flags);
 
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR && s.acked && !s.marked)
+		grow_in_reduction(tp, s.acked);
 	dctcp_model_ack(&ca->model, s.acked, s.marked);
 	if (window_ended(ca, tp->snd_una))
 		end_window(sk);
@@ -194,15 +263,19 @@ static u32 dctcp_ref_ssthresh(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dctcp_ref *ca = inet_csk_ca(sk);
-	bool gate = gate_shut(tp);
 	u32 ssthresh;
 
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
-	if (READ_ONCE(mainline.value))
-		ca->model.cut_frac = 0;
-	ssthresh = gate ? tcp_reno_ssthresh(sk) : dctcp_model_cut(&ca->model, ca->prior_cwnd);
-	trace_dctcp_ref_cut(sk, gate ? "gate" : "ecn", ca->model.alpha, ca->prior_cwnd, ssthresh);
-	return ssthresh;
+	if (gate_shut(tp)) {
+		ssthresh = tcp_reno_ssthresh(sk);
+		trace_dctcp_ref_cut(sk, "gate", ca->model.alpha, ca->prior_cwnd, ssthresh);
+		return ssthresh;
+	}
+	ca->cut_due = ca->paused && !READ_ONCE(mainline.value);
+	if (!ca->cut_due)
+		return cut(sk, ca->prior_cwnd);
+	trace_dctcp_ref_cut(sk, "due", ca->model.alpha, ca->prior_cwnd, ca->prior_cwnd);
+	return ca->prior_cwnd;
 }
 
 /* RFC 8257 3.4: half of the window that the reduction of this window began with. */
@@ -242,12 +315,32 @@ static void dctcp_ref_set_state(struct sock *sk, u8 new_state)
 	}
 }
 
-/* Sending starts with nothing in flight: earlier marks were on pure ACKs. */
+/*
+ * The flow has paused. In TCP_CA_CWR all of the reduced window has arrived, but the stack waits
+ * for one more ACK before it sets cwnd to ssthresh.
+ */
+static void restart(struct sock *sk)
+{
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	/* the first window is what the pause is in */
+	ca->paused = DCTCP_PAUSE_WINDOWS + 1;
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR && !READ_ONCE(mainline.value))
+		tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp), tp->snd_ssthresh));
+}
+
+/*
+ * Sending starts with nothing in flight: earlier marks were on pure ACKs. A retransmission
+ * after a timeout is reported as such a start, too.
+ */
 static void dctcp_ref_tx_start(struct sock *sk)
 {
 	struct dctcp_ref *ca = inet_csk_ca(sk);
 
 	ecn_feedback_restart(&ca->fb, tcp_sk(sk));
+	if (!tcp_sk(sk)->packets_out)
+		restart(sk);
 	/* with nothing in flight another path reorders nothing */
 	tcp_plb_check_rehash(sk, &ca->plb);
 }
