@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Data centre: the incast of DCTCP's paper, 40 servers and 1 MB, 1 Gb/s"
+QUESTION="40 servers answer a query at once, 1 MB in all: when is the last answer complete?"
+TOPOLOGY='
+ h1..h40  25 kB each  -- sw ==== 1 Gb/s ==== r  asks
+  1 Gb/s each            (the queue, 700 kB)
+                          base RTT 100 us'
+ROWS="cubic dctcp dctcp_ref ldcp"
+VARIANTS=("servers=40" "servers=40 tso=1")
+PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 1 Gb/s, and the receiver merges (GRO)","source":"M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010, figure 19","queries":"60, one after the other, on connections that are kept","limit":"700 kB","K of dctcp":"20 packets, as in the paper","all at full rate":"8.38 ms, with headers"}'
+COLUMNS_SHOWN='["round_mean_us","round_p99_us","rpc_p50_us","timeouts","qlen_p99_pkts","drops"]'
+REFERENCE=dctcp
+GOALS='[
+	{"metric":"round_mean_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":"*","text":"ldcp: mean at most dctcp'"'"'s"},
+	{"metric":"round_p99_us","row":"ldcp","op":"<=","value":1,"relative_to":"dctcp","variant":"*","text":"ldcp: p99 at most dctcp'"'"'s"},
+	{"metric":"round_p99_us","row":"dctcp_ref","op":"<=","value":1,"relative_to":"dctcp","variant":"*","text":"dctcp_ref: p99 at most dctcp'"'"'s"},
+	{"metric":"timeouts","row":"ldcp","op":"<=","value":0,"variant":"*","text":"ldcp: no RTO"}]'
+ANSWER="A query takes {range round_mean_us dctcp} in the mean with DCTCP, {range round_mean_us ldcp} with LDCP and {range round_mean_us cubic} with CUBIC; at p99 {range round_p99_us dctcp}, {range round_p99_us ldcp} and {range round_p99_us cubic}."
+CONCLUSION="8.38 ms is what the link alone needs for all answers. The path holds 8 packets, so that 40 windows of one packet already are a queue: LDCP's go below one packet, and the last answers of a query wait for the departure of single packets."
+
+# round_us FILTER: FILTER of the times of the queries, microseconds, in order
+round_us()
+{
+	jq -s "[.[] | select(.type == \"round\") | .duration_ns / 1000] | sort | $1" "$OUT/flows.jsonl"
+}
+
+run_scenario()
+{
+	local i words=(--limit 700000b)
+
+	dumbbell "$servers" 100us
+	line_rate 1gbit
+	case $CONTROL in
+	dctcp*) words+=(--k 20) ;;
+	esac
+	bottleneck 1gbit 100us "${words[@]}"
+	ldcp_hosts
+	for ((i = 1; i <= servers; i++)); do
+		serve "h$i" --cc "$CONTROL"
+	done
+	check_path h1 r 1gbit 100us
+	merging
+	watch_queue 1gbit 0us 500ms 100us
+	incast "$servers" "$servers" 25k 0us --count 60 >"$OUT/flows.jsonl"
+	watched
+	completions
+	metric round_mean_us "$(round_us 'add / length')"
+	metric round_p99_us "$(round_us '.[(length * 0.99 | ceil) - 1]')"
+	metric timeouts "$(host_counter TCPTimeouts "$servers")"
+}
