@@ -27,10 +27,12 @@
  *    after the window's end. A flow that always has data reduces at once, which keeps the queue
  *    short. One that has paused lately answers requests: it reduces at the window's end, when
  *    a short answer has left.
- *  - Growth while cwnd is reduced. The stack has none; RFC 5681, by which cwnd grows (3.3), goes on,
- *    and so do we, by ACKs that report no mark.
+ *  - Growth while cwnd is reduced. The stack has none; RFC 5681, by which cwnd grows (3.3),
+ *    goes on, and so do we, by ACKs that report no mark.
  *  - cwnd after a pause in a reduction. The stack keeps what was left to send; all of the
  *    reduced window has arrived, so that the reduction is complete: cwnd is the reduced one.
+ *  - A RST that answers a segment without a socket belongs to no connection: the stack sends
+ *    it, Not-ECT. One that a socket sends is ECT (3.5).
  *
  * Deviations from RFC 8257:
  *  - cwnd is counted in packets, as the stack does; a reduction carries its fraction of
@@ -44,8 +46,6 @@
  *    is dropped; a window also ends with an ACK of exactly its last byte; a window in
  *    which nothing was acknowledged lowers alpha, too. What the RFC leaves open is the
  *    stack's choice then, as it is for Linux' dctcp.
- *  - A RST that answers a segment without a socket is sent by the stack itself, Not-ECT
- *    (3.3); one that a socket sends is ECT.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -49,8 +49,8 @@ TRACE_EVENT(dctcp_ref_window,
 );
 
 /*
- * A reduction: cause is "ecn", "loss" or "gate" (ECN above the RTT gate: cut by half); "due" is a mark
- * whose reduction waits for the window's end.
+ * A reduction: cause is "ecn", "loss" or "gate" (ECN above the RTT gate: cut by half); "due" is
+ * a mark whose reduction waits for the window's end.
  */
 TRACE_EVENT(dctcp_ref_cut,
 	TP_PROTO(const struct sock *sk, const char *cause, u32 alpha, u32 cwnd, u32 ssthresh),

@@ -186,6 +186,40 @@ growth()
 }
 declare_test growth "D8" "without marks, the same transfer takes Reno's time, to two microseconds"
 
+# talked STEP...: a connection whose packets are marked from its steps on; its reductions are in $TMP/trace
+talked()
+{
+	needs_virtual
+	dumbbell 1 40ms
+	lossy loss 0%
+	# cwnd is the limit, not the buffer
+	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_wmem="4096 4194304 8388608"
+	sink dctcp_ref
+	trace_on dctcp_ref/dctcp_ref_cut
+	client 10.0.0.1 send=100000 acked "$(instead loss 100% ecn)" "$@"
+	trace_off "$TMP/trace"
+	cat "$TMP/trace"
+	expect "reduction, due and done" "$(field cause <"$TMP/trace" | head -n2 | paste -sd' ')" = "due ecn"
+}
+
+# The first answer is marked, and the program pauses: the window of the next is the one before the
+# marks, until an acknowledgement of it ends the window of the first.
+marks_after_pause()
+{
+	talked send=14480 acked "$(instead loss 0%)" send=14480 info=next- acked
+	expect "window of the next answer" "$(field next-cwnd <"$TMP/client")" -ge "$(field cwnd <"$TMP/trace" | sed -n 1p)"
+	expect "cut by alpha / 2" "$(awk "$VALUES"'v["cause"] == "ecn" {
+		print v["ssthresh"] == v["cwnd"] - int(v["cwnd"] * v["alpha_q30"] / 2^31); exit }' "$TMP/trace")" -eq 1
+}
+declare_test marks_after_pause "D7" "after a pause marks reduce the window when it ends"
+
+growth_in_reduction()
+{
+	talked send=1448 sleep=0.01 "$(instead loss 0%)" send=600000 acked
+	expect "window that the reduction ends with" "$(field cwnd <"$TMP/trace" | sed -n 2p)" -gt "$(field cwnd <"$TMP/trace" | sed -n 1p)"
+}
+declare_test growth_in_reduction "D8" "ACKs without a mark let the window grow while it is reduced"
+
 loss_recovery()
 {
 	needs_virtual
