@@ -532,7 +532,7 @@ static inline bool prague_small(u32 cwnd, u32 pipe)
 
 /* A queue that others keep at the usual threshold, 1 ms, is shorter */
 #define PRAGUE_START_QUEUE_US	1500
-#define PRAGUE_START_MARKED	4	/* marked rounds in a row that end slow start without a queue */
+#define PRAGUE_START_MARKED	4	/* marked rounds in a row end slow start without it */
 
 /*
  * Do the marks of the round that @m has counted end slow start? From a full path on, those of half

@@ -219,6 +219,21 @@ start_share()
 }
 declare_test start_share "P15" "slow start goes on in rounds with 60 % of marks, as bursts beside others see them, and ends where all packets are marked"
 
+steady_program()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 40ms
+	serve h1 --cc prague
+	lossy loss 100% ecn
+	trace_on prague/prague_cut
+	in_ns r flowgen rpc --to 10.0.1.1 --cc prague --persist --size 12k --closed 1 --requests 40 --timeout 10s >"$TMP/rpc" ||
+		fail "requests"
+	trace_off "$TMP/trace"
+	expect "slow starts that marks ended" "$(grep -c cause=start "$TMP/trace")" -eq 1
+}
+declare_test steady_program "P15" "a program that sends steadily, and is always the limit, leaves slow start where all its packets are marked"
+
 # cut_alpha N: alpha at the Nth cut
 cut_alpha()
 {
@@ -1188,8 +1203,6 @@ per_ack()
 	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 80
 }
 declare_test per_ack "P20" "per_ack=1: a cut of alpha / 2 is spread over a round"
-
-# As on 6.1 and 6.12: neither host has Accurate ECN.
 
 queue_profile()
 {

@@ -798,14 +798,15 @@ static void prague_start_ends__with_most_marked(void **state)
 			double share = (double)marked / acked;
 
 			assert_int_equal(start_ends(acked, marked, 0, false, false), share > 0.875);
-			assert_int_equal(start_ends(acked, marked, 1501, false, true), share > 0.875);
+			assert_int_equal(start_ends(acked, marked, 1501, false, true),
+					 share > 0.875);
 			assert_false(start_ends(acked, marked, 1500, false, true));
 			assert_int_equal(start_ends(acked, marked, 0, true, false), share > 0.5);
 		}
 	}
 }
 
-/* A small window without a queue: four rounds in a row do; those that used little of it say nothing. */
+/* A small window without a queue: four rounds in a row do; those that used little say nothing. */
 static void prague_start_ends__with_marked_rounds(void **state)
 {
 	struct prague_model full = { .cwnd = 40, .acked = 10, .marked = 10, .rtt_us = 10000 };
