@@ -9,7 +9,7 @@ from lowq_common.units import time_text
 
 from .chance import THRESHOLD, exact, share, worse
 from .facts import Facts
-from .finding import LET_OUT, Finding, fine, note, printable, skipped, wrong
+from .finding import LET_OUT, NO_NAT, TAKE_IN, Finding, fine, note, printable, skipped, wrong
 from .packets import ACCURATE_ECN, PLAIN_ECN
 
 THERE, BACK = "there", "back"
@@ -188,10 +188,20 @@ def dropped(tests: Json, kind: str, tos: int) -> bool:
     return bool(results) and lost(results) == len(results) and worse(len(results), len(results), control_of(tests, kind))
 
 
+def encrypted(found: Json) -> bool:
+    """Does what this end sends not leave as TCP?"""
+    return bool(found["here"]["root"] and not found["seen"][THERE].get("out"))
+
+
+def both_views(found: Json) -> tuple[Json, Json]:
+    """Addresses and ports as this end sees them, and as the peer does"""
+    there = found["info"][BACK]["way"]
+    return found["info"][THERE]["way"], [there[1], there[0], there[3], there[2]]
+
+
 def on_the_way(found: Json) -> list[Finding]:
     """Do both ends see one connection? Addresses that differ are NAT; sequence numbers, a proxy."""
-    here, there = found["info"][THERE]["way"], found["info"][BACK]["way"]
-    mirrored = [there[1], there[0], there[3], there[2]]
+    here, mirrored = both_views(found)
     numbers = found.get("numbers", {})
     seen = f"this end sees {tuple_text(here)}, the peer {tuple_text(mirrored)}"
     if numbers and numbers[THERE] != [numbers[BACK][1], numbers[BACK][0]]:
@@ -381,8 +391,9 @@ def tested(found: Json, way: str, control: str) -> list[Finding]:
     if unsure:
         rows.append(skipped(check, f"too much loss to tell whether these arrive: {', '.join(unsure)}"))
     if unclear:
+        why = "IPsec hides what arrives" if encrypted(found) else "something keeps track of connections"
         rows.append(skipped(check, f"test packets of the kind {', '.join(unclear)} do not arrive, whatever their ECN"
-                                   " field: something keeps track of connections"))
+                                   f" field: {why}"))
     return rows + dscp(found, way)
 
 
@@ -498,6 +509,13 @@ def telemetry(found: Json) -> list[Finding]:
     if not found["peer"]["reflector"]:
         return [wrong(check, "no-reflector", "probes are not answered: int_reflector is not loaded at the peer",
                       "at the peer: sudo lowq-tc host hpccpp")]
+    if sent.get("Translated"):
+        return [wrong(check, "probes-translated", "this host's NAT translates the connection, and would not translate its"
+                      " probes: it sends none and uses Reno (Translated in /proc/net/hpccpp)", NO_NAT)]
+    if sent.get("Refused"):
+        return [wrong(check, "probes-refused", "a RST answered a probe, and the connection sends no more: NAT (a published"
+                      " port) or a firewall on the way has it at an address that does not know it (Refused in"
+                      " /proc/net/hpccpp)", f"{NO_NAT}; or {TAKE_IN}")]
     if not sent.get("Probes") and sent.get("Unsent"):
         return [wrong(check, "probes-unsent", f"{sent['Unsent']} probes did not leave this host: its firewall or queue"
                       " drops them (state untracked)", f"here: {LET_OUT}")]
@@ -507,6 +525,10 @@ def telemetry(found: Json) -> list[Finding]:
     if not answers and unsent:
         return [wrong(check, "answers-unsent", f"{unsent} answers did not leave the peer: its firewall or queue drops them"
                       " (state untracked)", f"at the peer: {LET_OUT}")]
+    here, mirrored = both_views(found)
+    if not answers and here != mirrored:
+        return [wrong(check, "probes-translated", f"{sent['Probes']} probes were sent, none was answered: NAT on the way"
+                      f" does not translate them; {tuple_text(here)} is {tuple_text(mirrored)} at the peer", NO_NAT)]
     if not answers:
         where = "" if not seen["peer"] or arrived else " on the way there"
         return [wrong(check, "probes-filtered", f"{sent['Probes']} probes were sent, none was answered: they are"
@@ -515,6 +537,10 @@ def telemetry(found: Json) -> list[Finding]:
     if not came:
         return [wrong(check, "probes-filtered", f"{answers} probes were answered, no answer was accepted: they are"
                       " filtered on the way back", "let TCP segments with PSH alone pass, and keep their DSCP")]
+    if encrypted(found):
+        return [wrong(check, "probes-encrypted", f"{came} of {sent['Probes']} probes came back, but none leaves this host as"
+                      " TCP: IPsec encrypts them, and no node on the way can stamp them",
+                      "for what IPsec protects choose a control that needs marks only; ESP copies the ECN field")]
     message = seen["here"].get("messages", {}).get("2") or seen["peer"].get("messages", {}).get("1")
     if not message:
         return [fine(check, f"{came} of {sent['Probes']} probes came back")]

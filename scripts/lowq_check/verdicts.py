@@ -8,7 +8,7 @@ from lowq_common.units import rate_text
 
 from . import queues
 from .facts import Control, Device, Facts, is_marking, is_shaping, is_stamping
-from .finding import LET_OUT, NOTE, WRONG, Finding, fine, note, wrong
+from .finding import LET_OUT, NO_NAT, NOTE, TAKE_IN, WRONG, Finding, fine, note, wrong
 
 INSTALL = "install lowq's modules for this kernel: sudo make install, or the package lowq-dkms"
 SHORT_STEP_US = 6000  # for links whose rate varies
@@ -170,6 +170,12 @@ def telemetry(facts: Facts) -> list[Finding]:
         rows.append(note("telemetry", "unstamped", f"{sender['Unstamped']} times a connection of hpccpp ran as Reno"
                          " because a bottleneck that does not stamp lost or marked its packets (Unstamped in"
                          " /proc/net/hpccpp)", "on each port that may be a bottleneck: sudo lowq-tc hpccpp DEVICE"))
+    if sender.get("Translated"):
+        rows.append(note("telemetry", "probes-translated", f"{sender['Translated']} connections of hpccpp ran as Reno because"
+                         " this host's NAT translates them (Translated in /proc/net/hpccpp)", NO_NAT))
+    if sender.get("Refused"):
+        rows.append(note("telemetry", "probes-refused", f"{sender['Refused']} connections of hpccpp ran as Reno because a RST"
+                         " answered a probe, as at published ports (Refused in /proc/net/hpccpp)", f"{NO_NAT}; or {TAKE_IN}"))
     unsent = sender.get("Unsent", 0) + reflector.get("Unsent", 0)
     if unsent:
         rows.append(note("telemetry", "probes-unsent", f"{unsent} probes or answers did not leave this host (Unsent in"

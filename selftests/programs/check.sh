@@ -27,7 +27,13 @@ module_missing()
 	AS=(unshare -m sh -c 'mount --bind "$0" "/lib/modules/$(uname -r)" && exec "$@"' "$TMP/empty")
 	check --control ldcp
 	named module-missing tcp_ldcp
+	# none of them: one line, not one for each
+	modprobe -r tcp_dctcp_ref tcp_prague tcp_hpccpp int_reflector
+	check
+	[[ "${FOUND[*]}" == *"none of lowq's modules is installed"* ]] || fail "does not say that none is installed"
+	expect "lines about modules" "$(printf '%s\n' "${FOUND[@]}" | grep -c module-missing)" -eq 1
 	AS=()
+	modprobe -a tcp_dctcp_ref tcp_prague tcp_hpccpp int_reflector
 	check --control ldcp
 	named module-not-loaded "modprobe tcp_ldcp"
 	# choosing it for the path would load it

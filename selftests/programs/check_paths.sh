@@ -91,6 +91,21 @@ nat()
 }
 declare_test nat "" "healthy: NAT on the path"
 
+telemetry_nat()
+{
+	command -v nft >/dev/null || skip "no nft"
+	dumbbell 1 1ms
+	peer
+	stamping egress
+	# on the way: probes are from an address that the peer does not know
+	in_ns sw nft -f - <<-END 2>/dev/null || skip "no NAT in this kernel"
+		table inet nat { chain post { type nat hook postrouting priority 100; oifname egress masquerade; }; }
+	END
+	path --control hpccpp
+	named probes-translated "at the peer"
+}
+declare_test telemetry_nat "" "hpccpp: NAT on the way"
+
 # over KIND [OPTION...]: a tunnel from h1 to r, 10.9.0.1 to 10.9.0.2
 over()
 {
@@ -184,6 +199,19 @@ ipsec()
 		tr -cd 0-9)" -gt 100
 }
 declare_test ipsec "" "healthy: IPsec (ESP, transport mode)"
+
+telemetry_ipsec()
+{
+	dumbbell 1 1ms
+	encrypt || skip "no ESP"
+	peer
+	stamping egress
+	path --control hpccpp
+	named probes-encrypted "no node on the way can stamp them"
+	not_named nothing-stamps
+	not_named hop-unstamped
+}
+declare_test telemetry_ipsec "" "hpccpp: IPsec encrypts the probes"
 
 asymmetric()
 {
