@@ -7,7 +7,8 @@
  *
  * Anybody can send marked packets and CNPs, with any source address. So a marked packet is
  * answered only if its ICRC is right, it is unicast, its queue pair is local, and it comes from
- * the peer of that queue pair, if it has one. The CNPs of a namespace have a common limit.
+ * the peer of that queue pair, if it has one. Datagrams come from anybody: a namespace's CNPs for
+ * them have a common limit.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,7 +27,7 @@
 CC_PARAM(cnp_interval_us, 50, 0, 1000000, 0644, "microseconds, up to a second",
 	 "one CNP per queue pair in this time, microseconds, 0 is one per marked packet");
 CC_PARAM(cnp_limit, 200000, 1, 10000000, 0644, "1 to 10 million",
-	 "CNPs that a network namespace sends per second at most");
+	 "CNPs for datagrams that a network namespace sends per second at most");
 CC_PARAM(cnp_dscp, 48, 0, 63, 0644, "a DSCP", "DSCP of CNPs");
 CC_PARAM(cnp_ecn, 1, 0, 3, 0644, "an ECN field; 1 is 01", "ECN field of CNPs");
 CC_PARAM(reduce_gap_us, 4, 0, 1000000, 0644, "microseconds, up to a second",
@@ -269,7 +270,7 @@ static bool cnp_due(struct net *net, const struct sk_buff *skb, const struct rcm
 		rcm_count(RCM_CE_COALESCED);
 	} else if (!rcm_packet_icrc_ok(p, skb)) {
 		rcm_count(RCM_CE_BAD_ICRC);
-	} else if (!cnp_within_limit(net, now)) {
+	} else if (ud && !cnp_within_limit(net, now)) {
 		rcm_count(RCM_CNP_LIMITED);
 	} else {
 		qp->cnp_at = now;

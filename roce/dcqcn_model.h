@@ -15,6 +15,14 @@
  *
  * Timers are not run but caught up with: dcqcn_advance() applies all periods that have
  * ended since the last call, in closed form if there are many.
+ *
+ * Beyond the paper, with @only_sent, for rates of less than a packet per period:
+ *
+ *  - A period in which nothing was sent does not count: it has shown nothing of the path. For
+ *    alpha it counts at the line's rate, when the caller does not tell what is sent.
+ *  - R_T grows by R_C at most at a time.
+ *
+ * A loss halves R_C, and R_T is then the same: there is no fast recovery from it.
  */
 #ifndef _LOWQ_DCQCN_MODEL_H
 #define _LOWQ_DCQCN_MODEL_H
@@ -65,6 +73,9 @@ struct dcqcn_params {
  * @alpha:	Q30, 0 to DCQCN_ALPHA_ONE
  * @timer_count: events of T since the last CNP; saturates
  * @byte_count:	events of the byte counter since the last CNP; saturates
+ * @only_sent:	periods count only if something was sent in them
+ * @alpha_sent:	something was sent in alpha's period
+ * @timer_sent:	... in the rate's
  */
 struct dcqcn_model {
 	u64 rate;
@@ -75,6 +86,9 @@ struct dcqcn_model {
 	u32 alpha;
 	u32 timer_count;
 	u32 byte_count;
+	bool only_sent;
+	bool alpha_sent;
+	bool timer_sent;
 };
 
 static inline void dcqcn_init(struct dcqcn_model *m, const struct dcqcn_params *p, u64 now)
@@ -85,6 +99,9 @@ static inline void dcqcn_init(struct dcqcn_model *m, const struct dcqcn_params *
 	m->timer_count = 0;
 	m->byte_count = 0;
 	m->sent = 0;
+	m->only_sent = false;
+	m->alpha_sent = false;
+	m->timer_sent = false;
 	m->alpha_due = now + p->alpha_ns;
 	m->timer_due = now + p->timer_ns;
 }
@@ -127,6 +144,8 @@ static inline void dcqcn_increase(struct dcqcn_model *m, const struct dcqcn_para
 			step = p->hai;
 		else if (most >= p->f)
 			step = p->ai;
+		if (m->only_sent)
+			step = fp_min(step, m->rate);
 		/* no more steps than from 0 to the line, or the product overflows */
 		if (step && times > fp_div(DCQCN_RATE_MAX, step))
 			m->target = p->line;
@@ -138,21 +157,27 @@ static inline void dcqcn_increase(struct dcqcn_model *m, const struct dcqcn_para
 	}
 }
 
-/* Applies all events that are due up to @now. @now never decreases. */
+/* Ends the periods that are due up to @now. @now never decreases. */
 static inline void dcqcn_advance(struct dcqcn_model *m, const struct dcqcn_params *p, u64 now)
 {
 	u64 n;
 
 	if (now >= m->alpha_due) {
 		n = fp_div(now - m->alpha_due, p->alpha_ns) + 1;
+		m->alpha_due += n * p->alpha_ns;
+		if (m->only_sent && dcqcn_limited(m, p))
+			n = m->alpha_sent;
 		m->alpha = fp_mul_shr(m->alpha, dcqcn_power(FP_ONE(63) - FP_ONE(63 - p->shift_g),
 							    n), 63);
-		m->alpha_due += n * p->alpha_ns;
+		m->alpha_sent = false;
 	}
 	if (now >= m->timer_due) {
 		n = fp_div(now - m->timer_due, p->timer_ns) + 1;
-		dcqcn_increase(m, p, &m->timer_count, n);
 		m->timer_due += n * p->timer_ns;
+		if (m->only_sent)
+			n = m->timer_sent;
+		dcqcn_increase(m, p, &m->timer_count, n);
+		m->timer_sent = false;
 	}
 }
 
@@ -161,12 +186,28 @@ static inline void dcqcn_sent(struct dcqcn_model *m, const struct dcqcn_params *
 {
 	u64 n;
 
+	m->alpha_sent = true;
+	m->timer_sent = true;
 	m->sent = fp_add(m->sent, bytes);
 	if (m->sent < p->bytes)
 		return;
 	n = fp_div(m->sent, p->bytes);
 	m->sent -= n * p->bytes;
 	dcqcn_increase(m, p, &m->byte_count, n);
+}
+
+/* Lowers R_C to @rate, and starts all periods again. */
+static inline void dcqcn_lower(struct dcqcn_model *m, const struct dcqcn_params *p, u64 rate,
+			       u64 now)
+{
+	m->rate = fp_max(rate, p->floor);
+	m->timer_count = 0;
+	m->byte_count = 0;
+	m->sent = 0;
+	m->alpha_sent = false;
+	m->timer_sent = false;
+	m->alpha_due = now + p->alpha_ns;
+	m->timer_due = now + p->timer_ns;
 }
 
 /* A CNP arrives at @now, up to which dcqcn_advance() has been called. */
@@ -176,13 +217,15 @@ static inline void dcqcn_cnp(struct dcqcn_model *m, const struct dcqcn_params *p
 	u32 less = m->alpha >> p->shift_g;
 
 	m->target = m->rate;
-	m->rate = fp_max(fp_sub(m->rate, cut), p->floor);
 	m->alpha = fp_min(m->alpha - less + (DCQCN_ALPHA_ONE >> p->shift_g), DCQCN_ALPHA_ONE);
-	m->timer_count = 0;
-	m->byte_count = 0;
-	m->sent = 0;
-	m->alpha_due = now + p->alpha_ns;
-	m->timer_due = now + p->timer_ns;
+	dcqcn_lower(m, p, fp_sub(m->rate, cut), now);
+}
+
+/* A packet was lost, which is known at @now, up to which dcqcn_advance() has been called. */
+static inline void dcqcn_loss(struct dcqcn_model *m, const struct dcqcn_params *p, u64 now)
+{
+	dcqcn_lower(m, p, m->rate / 2, now);
+	m->target = m->rate;
 }
 
 /* Time that @bytes take at @rate bit/s, ns, rounded up; @bytes below 2^28 */

@@ -82,6 +82,7 @@ static struct rcm_qp *learn_from_sent(struct sk_buff *skb, const struct rcm_pack
 			WRITE_ONCE(qp->line_until, jiffies + HZ);
 		}
 	}
+	rcm_pace_note(qp, &p->roce.bth);
 	return qp;
 }
 

@@ -21,7 +21,9 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/etherdevice.h>
+#include <linux/random.h>
 #include <net/dst.h>
+#include <net/netns/generic.h>
 
 #include "cc_compat.h"
 #include "cc_param.h"
@@ -37,6 +39,12 @@ CC_PARAM(hold_ms, 100, 1, 150, 0644, "1 to 150 ms: rdma_rxe frees a queue pair a
 
 /* Requests of a queue pair after which rdma_rxe waits for one to be freed */
 #define RXE_REQUESTS	64
+
+/* While several queue pairs answer READs, those that start share the line by this. */
+#define START_SHARE	8
+
+/* A queue pair that has sent no data for this time starts again. */
+#define START_AFTER	HZ
 
 /* Most changes of the rate that are computed one by one until the next packet */
 #define RATE_STEPS	64
@@ -69,7 +77,7 @@ static u64 grow_until_due(struct rcm_rate *rate, const struct dcqcn_params *p, u
 
 	*more = false;
 	for (i = 0; rate->model.timer_due < due && rate->model.timer_due <= now &&
-	     dcqcn_limited(&rate->model, p); i++) {
+	     rcm_rate_grows(rate, p); i++) {
 		u64 before = rate->model.rate, at = rate->model.timer_due;
 
 		if (i == RATE_STEPS) {
@@ -82,12 +90,42 @@ static u64 grow_until_due(struct rcm_rate *rate, const struct dcqcn_params *p, u
 	return due;
 }
 
+static atomic_t *answering(const struct rcm_qp *qp)
+{
+	struct rcm_net *rn = net_generic(qp->net, rcm_net_id);
+
+	return &rn->answering;
+}
+
+/*
+ * @qp is starting. One that answers alone starts with the line's rate. If several do, a reader with
+ * many queue pairs is likely, to other hosts as well: all of them together start with a part of
+ * the line's rate, and not at the same moment.
+ */
+static void share_line(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
+{
+	u32 n = atomic_read(answering(qp));
+	u64 share;
+
+	if (n < 2)
+		return;
+	share = div_u64(p->line, START_SHARE * n);
+	if (share >= qp->rate.share)
+		return;
+	rcm_rate_share(&qp->rate, p, share);
+	qp->next_ns = now + reciprocal_scale(get_random_u32(),
+					     dcqcn_duration(READ_ONCE(qp->rate.packet_bytes),
+							    qp->rate.model.rate));
+}
+
 /* Brings the rate of @qp, and when its next packet is due, up to @now. Under the lock. */
 static void advance_to(struct rcm_qp *qp, const struct dcqcn_params *p, u64 now)
 {
 	u64 before;
 	bool more;
 
+	if (qp->rate.starting)
+		share_line(qp, p, now);
 	qp->next_ns = grow_until_due(&qp->rate, p, now, qp->next_ns, &more);
 	before = qp->rate.model.rate;
 	rcm_rate_advance(&qp->rate, p, now);
@@ -147,7 +185,8 @@ static void arm(struct rcm_qp *qp, const struct dcqcn_params *p)
 /* Ends pacing when the rate is the line's again and nothing is held back. */
 static void end_pacing_if_free(struct rcm_qp *qp, const struct dcqcn_params *p)
 {
-	if (!qp->limited || dcqcn_limited(&qp->rate.model, p) || !rcm_pace_idle(qp))
+	if (!qp->limited || qp->rate.starting || dcqcn_limited(&qp->rate.model, p) ||
+	    !rcm_pace_idle(qp))
 		return;
 	WRITE_ONCE(qp->limited, false);
 	trace_roce_rcm_free(&qp->addr, qp->number);
@@ -160,6 +199,8 @@ static struct sk_buff *fifo_take(struct rcm_qp *qp, enum rcm_lane lane)
 	struct sk_buff *skb = __skb_dequeue(&qp->fifo[lane]);
 
 	if (skb) {
+		if (lane == RCM_RESPONSES && skb_queue_empty(&qp->fifo[lane]))
+			atomic_dec(answering(qp));
 		qp->fifo_bytes -= skb->truesize;
 		atomic_long_sub(skb->truesize, &fifo_total);
 		skb->tstamp = 0;	/* else a time of departure to fq */
@@ -323,12 +364,111 @@ unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp
 	skb->tstamp = ns_to_ktime(now);
 	qp->fifo_bytes += skb->truesize;
 	atomic_long_add(skb->truesize, &fifo_total);
+	if (lane == RCM_RESPONSES && skb_queue_empty(&qp->fifo[lane]))
+		atomic_inc(answering(qp));
 	__skb_queue_tail(&qp->fifo[lane], skb);
 	if ((first || qp->destroyed) && !qp->sending)
 		arm(qp, &p);
 out:
 	spin_unlock_bh(&qp->lock);
 	return verdict;
+}
+
+/* --- READs ------------------------------------------------------------------- */
+
+/* A CNP, or with @lost a loss, lowers the rate at @now. Under the lock. */
+static void lower_rate(struct rcm_qp *qp, u64 now, bool lost)
+{
+	struct dcqcn_params p;
+	u64 before;
+
+	rcm_rate_params(&p, READ_ONCE(qp->line));
+	if (!qp->limited)
+		rcm_rate_from_line(&qp->rate, &p, now);
+	advance_to(qp, &p, now);
+	before = qp->rate.model.rate;
+	if (lost)
+		rcm_rate_loss(&qp->rate, &p, now);
+	else
+		rcm_rate_cnp(&qp->rate, &p, now);
+	qp->next_ns = due_at_new_rate(qp->next_ns, now, before, qp->rate.model.rate);
+	WRITE_ONCE(qp->limited, true);
+	trace_roce_rcm_cut(&qp->addr, qp->number, before, qp->rate.model.rate,
+			   qp->rate.model.alpha, rcm_pace_waiting(qp));
+	if (!qp->sending && rcm_pace_waiting(qp))
+		arm(qp, &p);
+}
+
+/* Is the response @psn still held back? The first response with data in the FIFO is the oldest. */
+static bool still_held(const struct rcm_qp *qp, u32 psn)
+{
+	struct rcm_packet p;
+	struct sk_buff *skb;
+
+	skb_queue_walk(&qp->fifo[RCM_RESPONSES], skb)
+		if (rcm_packet_read(&p, skb, skb->protocol == htons(ETH_P_IP) ? NFPROTO_IPV4 :
+									   NFPROTO_IPV6) &&
+		    !roce_is_bare(p.roce.bth.opcode))
+			return roce_psn_after(psn, p.roce.bth.psn) >= 0;
+	return false;
+}
+
+/*
+ * The peer has asked for the response @psn again, and so for all that follow: those in the FIFO
+ * are stale. If @psn had left, it was lost, maybe with the marks that would have shown why.
+ */
+static void repeated(struct rcm_qp *qp, u32 psn)
+{
+	struct sk_buff *skb;
+	bool lost;
+
+	spin_lock_bh(&qp->lock);
+	lost = !still_held(qp, psn);
+	while ((skb = fifo_take(qp, RCM_RESPONSES))) {
+		rcm_count(RCM_STALE_DROPPED);
+		kfree_skb(skb);
+	}
+	if (lost && !qp->dead && !READ_ONCE(rcm_stopping)) {
+		rcm_count(RCM_LOSSES);
+		lower_rate(qp, ktime_get_ns(), true);
+	}
+	spin_unlock_bh(&qp->lock);
+}
+
+/* @qp has sent no data for a long time, or never: what its rate was says nothing any more. */
+static void start(struct rcm_qp *qp, enum rcm_lane lane)
+{
+	struct dcqcn_params p;
+
+	spin_lock_bh(&qp->lock);
+	if (rcm_pace_idle(qp) && !qp->dead && !READ_ONCE(rcm_stopping)) {
+		rcm_rate_params(&p, READ_ONCE(qp->line));
+		qp->rate.model.only_sent = false;
+		if (lane == RCM_RESPONSES)
+			rcm_rate_start(&qp->rate, &p, ktime_get_ns());
+		else
+			rcm_rate_from_line(&qp->rate, &p, ktime_get_ns());
+		qp->next_ns = 0;
+		WRITE_ONCE(qp->limited, lane == RCM_RESPONSES);
+	}
+	spin_unlock_bh(&qp->lock);
+}
+
+/* @qp sends a packet with @bth, which has not been paced yet. */
+void rcm_pace_note(struct rcm_qp *qp, const struct roce_bth *bth)
+{
+	enum rcm_lane lane = roce_is_response(bth->opcode) ? RCM_RESPONSES : RCM_REQUESTS;
+	u32 last = READ_ONCE(qp->response_psn);
+
+	if (roce_is_bare(bth->opcode))
+		return;
+	if (time_after_eq(jiffies, READ_ONCE(qp->sent_at) + START_AFTER))
+		start(qp, lane);
+	if (lane == RCM_REQUESTS)
+		return;
+	WRITE_ONCE(qp->response_psn, bth->psn);
+	if (last != RCM_NO_PSN && roce_psn_after(bth->psn, last) <= 0)
+		repeated(qp, bth->psn);
 }
 
 /* --- from outside ---------------------------------------------------------- */
@@ -345,21 +485,7 @@ void rcm_pace_init(struct rcm_qp *qp)
 /* A CNP arrives at @now: cuts the rate. Under the lock. */
 void rcm_pace_cut(struct rcm_qp *qp, u64 now)
 {
-	struct dcqcn_params p;
-	u64 before;
-
-	rcm_rate_params(&p, READ_ONCE(qp->line));
-	if (!qp->limited)
-		rcm_rate_from_line(&qp->rate, &p, now);
-	advance_to(qp, &p, now);
-	before = qp->rate.model.rate;
-	rcm_rate_cnp(&qp->rate, &p, now);
-	qp->next_ns = due_at_new_rate(qp->next_ns, now, before, qp->rate.model.rate);
-	WRITE_ONCE(qp->limited, true);
-	trace_roce_rcm_cut(&qp->addr, qp->number, before, qp->rate.model.rate,
-			   qp->rate.model.alpha, rcm_pace_waiting(qp));
-	if (!qp->sending && rcm_pace_waiting(qp))
-		arm(qp, &p);
+	lower_rate(qp, now, false);
 }
 
 /* Sends everything that is held back, in order, and ends pacing. */

@@ -75,6 +75,7 @@ struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 numb
 	qp->line_until = jiffies;
 	qp->sent_at = jiffies - HZ;	/* long ago */
 	qp->rate.packet_bytes = ETH_ZLEN;
+	qp->response_psn = RCM_NO_PSN;
 	spin_lock_init(&qp->lock);
 	rcm_pace_init(qp);
 
@@ -115,11 +116,13 @@ static void qp_connect(struct rcm_qp *qp, const struct in6_addr *addr, u32 numbe
 	qp->peer_addr[0] = *addr;
 	qp->peer_next = 1;
 	WRITE_ONCE(qp->peers, 1);
+	WRITE_ONCE(qp->response_psn, RCM_NO_PSN);
 	if (!rcm_pace_idle(qp))
 		return;
 	rcm_rate_params(&p, READ_ONCE(qp->line));
 	rcm_rate_init(&qp->rate, &p, ktime_get_ns());
 	qp->next_ns = 0;
+	WRITE_ONCE(qp->sent_at, jiffies - HZ);
 	WRITE_ONCE(qp->limited, false);
 }
 

@@ -85,11 +85,12 @@ static void ldcp_set_rate(struct rcm_rate *rate, const struct dcqcn_params *p)
 	rate->model.target = rate->model.rate;
 }
 
-static void ldcp_from_line(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
+/* The window for @bps */
+static void ldcp_from_rate(struct rcm_rate *rate, u64 bps, u64 now)
 {
 	u32 rtt_us = READ_ONCE(ldcp_rtt_us.value);
 
-	rate->cw = LDCP_CW_ONE * ldcp_model_bdp(div_u64(p->line, 1000000), rtt_us,
+	rate->cw = LDCP_CW_ONE * ldcp_model_bdp(div_u64(bps, 1000000), rtt_us,
 						READ_ONCE(rate->packet_bytes));
 	rate->model.timer_due = now + rtt_us * NSEC_PER_USEC;
 }
@@ -128,38 +129,144 @@ static void ldcp_cnp(struct rcm_rate *rate, const struct dcqcn_params *p)
 void rcm_rate_init(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
 	dcqcn_init(&rate->model, p, now);
+	rate->starting = false;
 }
 
-/* The first CNP for a queue pair that is not paced: its rate has been the line's. */
+/* A queue pair that is not paced: its rate has been the line's, or is from now on. */
 void rcm_rate_from_line(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
+	rate->starting = false;
 	rate->model.rate = p->line;
 	rate->model.target = p->line;
 	if (algorithm.value)
-		ldcp_from_line(rate, p, now);
+		ldcp_from_rate(rate, p->line, now);
+}
+
+static u64 period_ns(const struct dcqcn_params *p)
+{
+	return algorithm.value ? READ_ONCE(ldcp_rtt_us.value) * NSEC_PER_USEC : p->timer_ns;
+}
+
+/* Restart all periods at @now, with @bps. Alpha and only_sent stay. */
+static void restart(struct rcm_rate *rate, const struct dcqcn_params *p, u64 bps, u64 now)
+{
+	bool only_sent = rate->model.only_sent;
+	u32 alpha = rate->model.alpha;
+
+	dcqcn_init(&rate->model, p, now);
+	rate->model.rate = bps;
+	rate->model.target = bps;
+	rate->model.alpha = alpha;
+	rate->model.only_sent = only_sent;
+}
+
+/*
+ * Nothing is known of the path, or no longer: the rate starts with the line's, or with the share
+ * of it that rcm_rate_share() sets, and doubles in each period until the first CNP.
+ */
+void rcm_rate_start(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
+{
+	rcm_rate_from_line(rate, p, now);
+	dcqcn_advance(&rate->model, p, now);	/* for alpha */
+	rate->model.only_sent = true;
+	restart(rate, p, p->line, now);
+	rate->model.timer_due = now + period_ns(p);
+	rate->share = p->line;
+	rate->doublings = 0;
+	rate->starting = true;
+}
+
+/* @rate, which is starting, started with @share. The first CNP will halve it. */
+void rcm_rate_share(struct rcm_rate *rate, const struct dcqcn_params *p, u64 share)
+{
+	rate->share = share ?: 1;
+	rate->model.rate = clamp(rate->share << rate->doublings, p->floor, p->line);
+	rate->model.target = rate->model.rate;
+	rate->model.alpha = DCQCN_ALPHA_ONE;
+}
+
+/* Ends the start at the rate that it has reached. */
+static void end_start(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
+{
+	u64 reached = rate->model.rate;
+
+	rate->starting = false;
+	restart(rate, p, reached, now);
+	if (algorithm.value)
+		ldcp_from_rate(rate, reached, now);
+}
+
+/* Periods of the start up to @now. Those in which hardly anything was sent do not count. */
+static void start_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
+{
+	struct dcqcn_model *m = &rate->model;
+
+	while (rate->starting && now >= m->timer_due) {
+		u64 due = m->timer_due;
+
+		if (m->sent < 2 * READ_ONCE(rate->packet_bytes)) {
+			m->timer_due = now + period_ns(p);
+			break;
+		}
+		m->sent = 0;
+		m->timer_due += period_ns(p);
+		if (m->rate >= p->line) {
+			end_start(rate, p, due);
+		} else {
+			rate->doublings++;
+			rcm_rate_share(rate, p, rate->share);
+		}
+	}
 }
 
 /* Brings @rate up to @now. */
 void rcm_rate_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
+	start_advance(rate, p, now);
+	if (rate->starting)
+		return;
 	if (algorithm.value)
 		ldcp_advance(rate, p, now);
 	else
 		dcqcn_advance(&rate->model, p, now);
 }
 
+/* May @rate grow before the next packet is sent? */
+bool rcm_rate_grows(const struct rcm_rate *rate, const struct dcqcn_params *p)
+{
+	if (!dcqcn_limited(&rate->model, p))
+		return false;
+	return rate->starting || algorithm.value || !rate->model.only_sent ||
+	       rate->model.timer_sent;
+}
+
 /* @bytes have been sent. */
 void rcm_rate_sent(struct rcm_rate *rate, const struct dcqcn_params *p, u32 bytes)
 {
-	if (!algorithm.value)
+	if (rate->starting)
+		rate->model.sent += bytes;
+	else if (!algorithm.value)
 		dcqcn_sent(&rate->model, p, bytes);
 }
 
 /* A CNP arrives at @now, to which rcm_rate_advance() has brought @rate. */
 void rcm_rate_cnp(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
 {
+	if (rate->starting)
+		end_start(rate, p, now);
 	if (algorithm.value)
 		ldcp_cnp(rate, p);
 	else
 		dcqcn_cnp(&rate->model, p, now);
+}
+
+/* A loss shows at @now, to which rcm_rate_advance() has brought @rate. */
+void rcm_rate_loss(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
+{
+	if (rate->starting)
+		end_start(rate, p, now);
+	if (algorithm.value)
+		ldcp_cnp(rate, p);
+	else
+		dcqcn_loss(&rate->model, p, now);
 }

@@ -40,10 +40,12 @@ extern bool rcm_stopping;
  * struct rcm_net - the module's state in a network namespace
  * @lock:		protects @cnp_ready_ns
  * @cnp_ready_ns:	ns: when the CNPs sent so far have used up cnp_limit; a virtual clock
+ * @answering:		number of queue pairs with responses in their FIFO
  */
 struct rcm_net {
 	spinlock_t lock;	/* protects @cnp_ready_ns */
 	u64 cnp_ready_ns;
+	atomic_t answering;
 };
 
 extern unsigned int rcm_net_id;
@@ -56,6 +58,8 @@ enum rcm_counter {
 	RCM_PACED,		/* packets held back */
 	RCM_HELD_TOO_LONG,	/* requests sent early because of hold_ms */
 	RCM_LET_GO,		/* requests sent early: their queue pair is being destroyed */
+	RCM_STALE_DROPPED,	/* responses dropped: the peer has asked for them again */
+	RCM_LOSSES,		/* responses repeated that had left: they cut a rate */
 	RCM_FIFO_DROPPED,	/* packets dropped: fifo_kb, fifo_total_mb, queue pair gone */
 	RCM_CE_RECEIVED,	/* packets received with CE */
 	RCM_CE_NOT_UNICAST,	/* ... not from one host to one host */
@@ -124,16 +128,26 @@ bool rcm_packet_icrc_ok(const struct rcm_packet *p, const struct sk_buff *skb);
  * @model:	DCQCN's state; LDCP uses its @rate, @target and @timer_due (end of the RTT)
  * @cw:		LDCP: congestion window, packets in Q40
  * @packet_bytes: LDCP: size of the largest packet seen, bytes, above 0
+ * @starting:	the rate doubles in each period, until the first CNP or the line's rate
+ * @doublings:	... how often it has
+ * @share:	... what it started with, bit/s
  */
 struct rcm_rate {
 	struct dcqcn_model model;
 	u64 cw;
 	u32 packet_bytes;
+	bool starting;
+	u8 doublings;
+	u64 share;
 };
 
 void rcm_rate_params(struct dcqcn_params *p, u64 device_line);
 void rcm_rate_init(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
 void rcm_rate_from_line(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
+void rcm_rate_start(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
+void rcm_rate_share(struct rcm_rate *rate, const struct dcqcn_params *p, u64 share);
+bool rcm_rate_grows(const struct rcm_rate *rate, const struct dcqcn_params *p);
+void rcm_rate_loss(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
 void rcm_rate_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
 void rcm_rate_sent(struct rcm_rate *rate, const struct dcqcn_params *p, u32 bytes);
 void rcm_rate_cnp(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now);
@@ -148,6 +162,8 @@ enum rcm_lane { RCM_REQUESTS, RCM_RESPONSES, RCM_LANES };
 
 /* Destinations that are remembered of a UD queue pair */
 #define RCM_UD_PEERS	8
+
+#define RCM_NO_PSN	U32_MAX		/* PSNs have 24 bits */
 
 /* Kinds of local queue pairs. UNKNOWN: the RDMA core has not been asked yet. */
 enum rcm_kind { RCM_KIND_UNKNOWN, RCM_CONNECTED, RCM_DATAGRAM };
@@ -170,11 +186,12 @@ enum rcm_kind { RCM_KIND_UNKNOWN, RCM_CONNECTED, RCM_DATAGRAM };
  * @kind:	enum rcm_kind
  * @dead:	removed from the table
  * @destroyed:	the RDMA core is destroying the queue pair: nothing is held back any more
- * @limited:	paced: below line rate, or with packets in the FIFO; read without the lock
+ * @limited:	paced: below line rate, starting, or with packets in the FIFO; read without the lock
  * @sending:	a packet has left the FIFO and is on its way to the device
  * @sending_lane: lane of that packet
  * @turn:	lane to serve next
  * @rate:	its rate
+ * @response_psn: PSN of the last response with data, or RCM_NO_PSN
  * @line:	bit/s: speed of its device; 0 before the device was asked
  * @line_until:	jiffies: when the device is asked again
  * @next_ns:	when the next packet may leave
@@ -211,6 +228,7 @@ struct rcm_qp {
 	u8 sending_lane;
 	u8 turn;
 	struct rcm_rate rate;
+	u32 response_psn;
 	u64 line;
 	unsigned long line_until;
 	u64 next_ns;
@@ -256,6 +274,7 @@ static inline bool rcm_pace_idle(const struct rcm_qp *qp)
 }
 
 void rcm_pace_init(struct rcm_qp *qp);
+void rcm_pace_note(struct rcm_qp *qp, const struct roce_bth *bth);
 unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp *ibqp, u8 opcode);
 void rcm_pace_cut(struct rcm_qp *qp, u64 now);
 void rcm_pace_drain(struct rcm_qp *qp);

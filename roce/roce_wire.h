@@ -135,6 +135,12 @@ static inline bool roce_is_response(u8 opcode)
 	       ROCE_OPERATION(opcode) <= ROCE_ATOMIC_ACK;
 }
 
+/* How far PSN @a, of 24 bits, is after PSN @b; negative: before */
+static inline int roce_psn_after(u32 a, u32 b)
+{
+	return (int)((a - b) << 8) >> 8;
+}
+
 /* Has it no payload? ACKs and requests for data have headers only. */
 static inline bool roce_is_bare(u8 opcode)
 {

@@ -242,6 +242,19 @@ lose_cnps()
 	END
 }
 
+# lose_nth OPCODES N: sw drops the Nth packet with one of these opcodes (0-4)
+lose_nth()
+{
+	in_ns sw nft -f - <<-END || skip "no nft, or not numgen"
+		table inet lose {
+			chain forward {
+				type filter hook forward priority 0
+				udp dport 4791 @th,64,8 $1 numgen inc mod 1000000 $(($2 - 1)) counter drop
+			}
+		}
+	END
+}
+
 # rcm_counter NAME: one of debugfs' counters
 rcm_counter()
 {

@@ -468,11 +468,172 @@ softirq()
 }
 declare_test softirq "R6" "softirq time per packet of 1000 backlogged queue pairs, beside the module's absence"
 
+# read_rates FILE: Mb/s of READ responses in windows of 5 ms from the first
+read_rates()
+{
+	packets "$1" 'ip.src == 10.0.1.1 && infiniband.bth.opcode >= 13 && infiniband.bth.opcode <= 16' \
+		frame.time_epoch frame.len |
+		awk '{ split($1, t, "."); s = (t[1] % 1000) + t[2] / 1e9; if (!n++) first = s
+			w = int((s - first) / 0.005); b[w] += $2 }
+			END { for (i = 0; i < 20; i++) printf "%d ", b[i] * 8 / 5000; print "" }'
+}
+
+# read_capture NAME [OPTION...]: READs from h1, captured there; $TMP/NAME has the rates
+read_capture()
+{
+	capture h1 eth0 "$TMP/$1.pcap" "udp port 4791"
+	TO_HOST=h1 roce r read --duration 40ms "${@:2}"
+	stop_captures
+	read_rates "$TMP/$1.pcap" | tee "$TMP/$1"
+}
+
+# One queue pair answers READs at the line's rate from the first packet on. Eight of a host start
+# together with an eighth of it, which doubles in each period.
+read_start()
+{
+	local i want=125
+
+	needs_virtual
+	load line_rate_mbps=1000 dcqcn_timer_us=5000
+	hosts 1
+	roce_serve h1
+	read_capture one
+	expect "Mb/s of one in the first period" "$(cut -d' ' -f1 "$TMP/one")" -ge 900
+	read_capture eight --qps 8
+	for i in 1 2 3; do
+		expect "Mb/s of eight in period $i" "$(cut -d' ' -f"$i" "$TMP/eight")" -ge $((want * 8 / 10))
+		expect "Mb/s of eight in period $i" "$(cut -d' ' -f"$i" "$TMP/eight")" -le $((want * 13 / 10))
+		want=$((want * 2))
+	done
+	expect "Mb/s of eight in period 5" "$(cut -d' ' -f5 "$TMP/eight")" -ge 900
+	load algorithm=1 line_rate_mbps=1000 ldcp_rtt_us=5000
+	read_capture ldcp --qps 8
+	expect "Mb/s in the first period, LDCP" "$(cut -d' ' -f1 "$TMP/ldcp")" -le 165
+	expect "Mb/s in period 5, LDCP" "$(cut -d' ' -f5 "$TMP/ldcp")" -ge 900
+	expect "losses" "$(rcm_counter losses)" -eq 0
+	load
+}
+declare_test read_start "R14" "READ responses of one queue pair start with the line's rate, of eight with an eighth of it"
+
+# useful_reads RATE QPS MS: h1 to h8 answer READs of r, QPS queue pairs each. Prints how many of
+# the responses that left the bottleneck a READ needed, %
+useful_reads()
+{
+	local h i ms=$3 pids=()
+
+	LINE=$1 hosts 8
+	"$LOWQ_TC" roce egress -n "${NSP}sw" --rate "$1" --shape --no-rehearsal --quiet || fail "lowq-tc roce"
+	for h in 1 2 3 4 5 6 7 8; do
+		roce_serve "h$h"
+	done
+	for i in 1 2 3 4 5 6 7 8; do
+		TO_HOST=h$i LOG=flow$i roce r read --qps "$2" --size 64Ki --depth 4 --start 50ms --duration "${ms}ms" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	expect "queue pairs that ended well" "$(jq -r .status "$TMP"/flow?.json | grep -cx ok)" -eq $((8 * $2))
+	measured "$((8 * $2)) queue pairs at $1: $(jq -s '(map(.bytes) | add * 8e3) / ((map(.start_ns + .duration_ns) | max) -
+		(map(.start_ns) | min)) | floor' "$TMP"/flow?.json) Mb/s, drops: $(queue_counts sw egress | cut -f2)"
+	in_ns sw tc -s -j qdisc show dev egress | jq --argjson bytes "$(jq -s 'map(.bytes) | add' "$TMP"/flow?.json)" \
+		'$bytes / 1024 * 100 / ([.[] | select(.kind == "red")][0].packets) | floor' >"$TMP/useful"
+}
+
+read_fanin()
+{
+	local options
+
+	needs_virtual
+	read -ra options < <(roce_tuned 1gbit)
+	load "${options[@]}"
+	useful_reads 1gbit 8 60
+	expect "useful responses, %" "$(cat "$TMP/useful")" -ge 90
+	expect "packets lost" "$(queue_counts sw egress | cut -f2)" -eq 0
+	load
+}
+declare_test read_fanin "R14" "READs of 64 queue pairs from eight hosts: nine of ten responses that arrive are useful"
+
+# One response is lost while 250 wait. The requester asks again for it and all that follow: what
+# waits is stale. It is dropped, not sent.
+read_stale()
+{
+	needs_virtual
+	load line_rate_mbps=1000 rate_min_mbps=50
+	hosts 1
+	roce_serve h1
+	mark_all
+	lose_nth 13-16 100
+	capture r eth0 "$TMP/r.pcap" "udp port 4791"
+	TO_HOST=h1 roce r read --messages 16 --size 64Ki --depth 4
+	stop_captures
+	expect "READs that ended well" "$(jq .messages "$TMP/flow.json")" -eq 16
+	expect "stale responses dropped" "$(rcm_counter stale_dropped)" -ge 100
+	# 1024 are needed; 28 more of the READ that has lost one are on the way before the next begins
+	expect "responses that arrived" "$(count "$TMP/r.pcap" \
+		'ip.src == 10.0.1.1 && infiniband.bth.opcode >= 13 && infiniband.bth.opcode <= 16')" -le 1080
+	load
+}
+declare_test read_stale "R14" "responses that wait when their READ is repeated are dropped, not sent"
+
 # rate_of HOST: the rate of the slowest queue pair there, Mb/s
 rate_of()
 {
 	awk -v a="::ffff:10.0.${1#h}.1" '$2 == "local" && $3 == a { print $7 }' "$RCM_DEBUGFS/qps" | sort -n | head -n1
 }
+
+# No packet is marked, and one response is lost: the rate is halved, and does not recover at once.
+losses()
+{
+	needs_virtual
+	load line_rate_mbps=1000 dcqcn_timer_us=10000 dcqcn_ai_mbps=1 dcqcn_hai_mbps=1
+	hosts 1
+	roce_serve h1
+	lose_nth 13-16 2000
+	capture h1 eth0 "$TMP/h.pcap" "udp port 4791"
+	TO_HOST=h1 roce r read --duration 100ms
+	stop_captures
+	expect "losses" "$(rcm_counter losses)" -eq 1
+	read_rates "$TMP/h.pcap" | tee "$TMP/rates"
+	expect "Mb/s from 10 to 15 ms, before it" "$(cut -d' ' -f3 "$TMP/rates")" -ge 900
+	expect "Mb/s from 25 to 30 ms, after it" "$(cut -d' ' -f6 "$TMP/rates")" -ge 450
+	expect "Mb/s from 80 to 85 ms, after it" "$(cut -d' ' -f17 "$TMP/rates")" -le 530
+	load
+}
+declare_test losses "R14" "a READ response that is lost without marks halves the rate"
+
+# At 1 Mb/s a response takes 9 ms. The requester asks again after 4 for what is still held back:
+# that is no loss.
+read_impatient()
+{
+	needs_virtual
+	load line_rate_mbps=1 rate_min_mbps=1
+	hosts 1
+	roce_serve h1
+	TO_HOST=h1 roce r read --messages 2 --size 32Ki --depth 2 --timeout 10
+	expect "READs that ended well" "$(jq .messages "$TMP/flow.json")" -eq 2
+	expect "stale responses dropped" "$(rcm_counter stale_dropped)" -ge 100
+	expect "losses" "$(rcm_counter losses)" -eq 0
+	load
+}
+declare_test read_impatient "R14" "a READ that is repeated while its responses are held back is no loss"
+
+# A queue pair that answers READs was cut, and then sends nothing: it learns nothing of the path.
+idle_rate()
+{
+	local rate
+
+	needs_virtual
+	load line_rate_mbps=1000 dcqcn_ai_mbps=5
+	hosts 1
+	roce_serve h1
+	mark_all
+	TO_HOST=h1 roce r read --duration 10ms
+	rate=$(rate_of h1)
+	expect "Mb/s after the marks" "$rate" -lt 200
+	sleep 0.5
+	expect "Mb/s after half a second without data" "$(rate_of h1)" -eq "$rate"
+	load
+}
+declare_test idle_rate "R7 R14" "the rate of READ responses does not grow while none is sent"
 
 # A tap device has the speed that it is given. h1 sends by it, and it by eth0.
 line_follows()

@@ -158,6 +158,65 @@ static void dcqcn_advance__recovers(void **state)
 	assert_false(dcqcn_limited(&a, &paper));
 }
 
+/* Periods in which nothing was sent change nothing, however many there are. */
+static void dcqcn_advance__nothing_sent(void **state)
+{
+	struct dcqcn_model m, before;
+
+	(void)state;
+	dcqcn_init(&m, &paper, 0);
+	m.only_sent = true;
+	dcqcn_cnp(&m, &paper, 0);
+	before = m;
+	dcqcn_advance(&m, &paper, 10 * G);
+	assert_int_equal(m.rate, before.rate);
+	assert_int_equal(m.alpha, before.alpha);
+	assert_int_equal(m.timer_count, 0);
+	/* of the periods after a packet the first counts */
+	dcqcn_sent(&m, &paper, 1);
+	dcqcn_advance(&m, &paper, 20 * G);
+	assert_int_equal(m.rate, 30 * G);
+	assert_int_equal(m.alpha, DCQCN_ALPHA_ONE / 256 * 255);
+	assert_int_equal(m.timer_count, 1);
+}
+
+/* R_AI is more than a low rate can take at once. */
+static void dcqcn_increase__at_most_the_rate(void **state)
+{
+	struct dcqcn_model m;
+	int i;
+
+	(void)state;
+	dcqcn_init(&m, &paper, 0);
+	for (i = 0; i < 30; i++)
+		dcqcn_cnp(&m, &paper, 0);
+	m.only_sent = true;
+	m.target = m.rate;
+	m.timer_count = paper.f;
+	dcqcn_sent(&m, &paper, 1);
+	dcqcn_advance(&m, &paper, 55 * US);
+	assert_int_equal(m.target, 20 * M);
+	assert_int_equal(m.rate, 15 * M);
+}
+
+/* A loss halves the rate, whatever alpha is, and there is nothing to recover to. */
+static void dcqcn_loss__halves(void **state)
+{
+	struct dcqcn_model m;
+	int i;
+
+	(void)state;
+	dcqcn_init(&m, &paper, 0);
+	m.alpha = 0;
+	dcqcn_loss(&m, &paper, 10 * US);
+	assert_int_equal(m.rate, 20 * G);
+	assert_int_equal(m.target, 20 * G);
+	assert_int_equal(m.timer_due, 65 * US);
+	for (i = 0; i < 30; i++)
+		dcqcn_loss(&m, &paper, 10 * US);
+	assert_int_equal(m.rate, paper.floor);
+}
+
 /* Random histories of random queue pairs; each step is compared */
 static void dcqcn__random_lives(void **state)
 {
@@ -166,16 +225,21 @@ static void dcqcn__random_lives(void **state)
 	(void)state;
 	for (i = 0; i < 3000; i++) {
 		struct dcqcn_pair d = { .p = any_params() };
-		u64 period = fp_min(d.p.alpha_ns, d.p.timer_ns);
+		u64 period = fp_min(d.p.alpha_ns, d.p.timer_ns), most;
 
-		dcqcn_pair_init(&d, rnd_upto(FP_ONE(60)));
+		dcqcn_pair_init(&d, rnd_upto(FP_ONE(60)), rnd() & 1);
+		/* R_T + R_C doubles rounding errors */
+		most = fp_min((d.m.only_sent ? 3 : 2000) * d.p.bytes, FP_ONE(31));
 		for (k = 0; k < 60; k++) {
-			switch (rnd() % 3) {
+			switch (rnd() % 4) {
 			case 0:	/* up to 2000 periods of the faster timer */
 				dcqcn_pair_advance(&d, rnd_upto(2000 * period));
 				break;
 			case 1:
-				dcqcn_pair_sent(&d, rnd_upto(fp_min(2000 * d.p.bytes, FP_ONE(31))));
+				dcqcn_pair_sent(&d, rnd_upto(most));
+				break;
+			case 2:
+				dcqcn_pair_loss(&d);
 				break;
 			default:
 				dcqcn_pair_cnp(&d);
@@ -191,7 +255,7 @@ static void dcqcn__no_drift(void **state)
 	int i;
 
 	(void)state;
-	dcqcn_pair_init(&d, 0);
+	dcqcn_pair_init(&d, 0, false);
 	for (i = 0; i < 200000; i++) {
 		d.now += 1000 + rnd() % 4000;
 		dcqcn_advance(&d.m, &d.p, d.now);
@@ -229,6 +293,9 @@ int main(void)
 		cmocka_unit_test(dcqcn_cnp__table),
 		cmocka_unit_test(dcqcn_cnp__cut),
 		cmocka_unit_test(dcqcn_advance__recovers),
+		cmocka_unit_test(dcqcn_advance__nothing_sent),
+		cmocka_unit_test(dcqcn_increase__at_most_the_rate),
+		cmocka_unit_test(dcqcn_loss__halves),
 		cmocka_unit_test(dcqcn__random_lives),
 		cmocka_unit_test(dcqcn__no_drift),
 		cmocka_unit_test(dcqcn_duration__exact),

@@ -144,6 +144,21 @@ static void roce_is_response__opcodes(void **state)
 	}
 }
 
+/* PSNs wrap at 24 bits: the half before a PSN is before it, the half after it is after it. */
+static void roce_psn_after__wraps(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES; i++) {
+		u32 psn = rnd() & 0xffffff;
+		int distance = (int)(rnd() & 0xffffff) - 0x800000;
+
+		expect(roce_psn_after((psn + distance) & 0xffffff, psn) == distance, "%d",
+		       distance);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +168,7 @@ int main(void)
 		cmocka_unit_test(roce_read__lengths),
 		cmocka_unit_test(roce_icrc_ok__round_trip),
 		cmocka_unit_test(roce_is_response__opcodes),
+		cmocka_unit_test(roce_psn_after__wraps),
 	};
 
 	rnd_seed_from_env();
