@@ -94,7 +94,7 @@ mutate:
 	devel/mutate --jobs 2
 
 intree:
-	devel/intree $(KSRC)
+	devel/intree --build $(KSRC)
 
 deb:
 	devel/deb
