@@ -72,10 +72,9 @@
 
 CC_PARAM(line_rate_device, 0, 0, 1, 0644, "0 starts with the initial window",
 	 "1: flows start at the speed of the device that they leave by; 0: with TCP's initial window");
-CC_PARAM(probes_lost, 4, 1, 12, 0644, "HPCC++ ends after this many probes without telemetry",
-	 "unanswered probes after which a connection falls back, 1 to 12");
 
 #define HPCCPP_IDLE_RTTS	4	/* a pause after which a flow starts as a new one does */
+#define HPCCPP_PROBES_LOST	4	/* without telemetry: the connection falls back */
 
 /* --- the algorithm ------------------------------------------------------------ */
 
@@ -213,15 +212,13 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 static const char *hpccpp_telemetry_lost(const struct sock *sk, const struct hpccpp_flow *f,
 					 u64 now)
 {
-	u32 lost = READ_ONCE(probes_lost.value);
-
 	if (READ_ONCE(f->refused))
 		return "refused";
-	if (f->partial >= lost)
+	if (f->partial >= HPCCPP_PROBES_LOST)
 		return "partial";
-	if (f->unmeasured >= lost)
+	if (f->unmeasured >= HPCCPP_PROBES_LOST)
 		return "unmeasured";
-	if (f->unanswered >= lost &&
+	if (f->unanswered >= HPCCPP_PROBES_LOST &&
 	    now - f->answer_ns > 2 * max_t(u64, hpccpp_base_rtt_ns(f), hpccpp_srtt_ns(sk)))
 		return "unanswered";
 	return NULL;

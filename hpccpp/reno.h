@@ -15,8 +15,8 @@
 #include "sample.h"
 #include "trace.h"
 
-CC_PARAM(reprobe_max_ms, 1000, 1, 60000, 0644, "the interval doubles up to it",
-	 "longest interval between probes in fallback, milliseconds");
+/* In fallback the interval between probes doubles up to this. */
+#define HPCCPP_REPROBE_MAX_NS	(1ULL * NSEC_PER_SEC)
 
 /* Unstamped: RTTs, and an RTO, without a reduction before the return; doubled with each fallback */
 #define HPCCPP_CLEAN_RTTS	16U
@@ -101,8 +101,7 @@ static void hpccpp_reno_probe(struct sock *sk, struct hpccpp_flow *f, u64 now)
 	if (!tcp_sk(sk)->packets_out || now - f->probe_ns < wait)
 		return;
 	if (!f->second && !f->unstamped)
-		f->retry_ns = min(2 * f->retry_ns, (u64)READ_ONCE(reprobe_max_ms.value) *
-						   NSEC_PER_MSEC);
+		f->retry_ns = min(2 * f->retry_ns, HPCCPP_REPROBE_MAX_NS);
 	f->second = false;
 	hpccpp_send_probe(sk, now);
 }
