@@ -226,7 +226,7 @@ bench()
 		printf '}\n'
 	} >"$TMP/staged.sh"
 	mkdir -p "$TMP/out"
-	"$LOWQ_ROOT/bench/guest" "../../..$TMP/staged" '' cubic 1 "$TMP/out" >"$TMP/bench.log" 2>&1
+	"$LOWQ_ROOT/bench/guest" "$TMP/staged.sh" '' cubic 1 "$TMP/out" >"$TMP/bench.log" 2>&1
 	echo "exit status $?: $(jq -c '[.status, .metrics]' "$TMP/out/result.json")"
 }
 

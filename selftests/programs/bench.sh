@@ -1,0 +1,216 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Tests bench/run from the host, with controls, rows and scenarios that are not the project's.
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=../lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+ROOT=$(realpath "$(dirname "$0")/../..")
+RUN=$ROOT/bench/run
+EXAMPLE=$ROOT/examples/tcp_example
+export PYTHONDONTWRITEBYTECODE=1 LOWQ_CACHE=${LOWQ_CACHE:-${XDG_CACHE_HOME:-~/.cache}/lowq}
+
+# bench ARGUMENT...: its output is in $TMP/out
+bench()
+{
+	"$RUN" "$@" >"$TMP/out" 2>&1
+}
+
+# said TEXT...: lines of the last output contain these
+said()
+{
+	local text
+
+	for text; do
+		grep -qF -- "$text" "$TMP/out" || fail "no '$text' in: $(tail -n 20 "$TMP/out")"
+	done
+}
+
+# scenario FILE LINE...: a scenario of one's own with these lines
+scenario()
+{
+	{
+		printf '%s\n' 'TITLE="Mine"' 'QUESTION="Is it?"' 'TOPOLOGY="h1 -- r"' "PARAMS='{}'" 'ROWS="cubic"' \
+			'VARIANTS=("")' 'run_scenario() { metric utilisation 0.5; }' "${@:2}"
+	} >"$1"
+}
+
+# result FIELD VARIANT ROW: of the run in $TMP/o
+result()
+{
+	jq -r "$1" "$TMP/o/runs/$2/$3/1/result.json"
+}
+
+own_control()
+{
+	local command digits f=$TMP/short.sh
+	local bench=(bench --out "$TMP/o" --cc dctcp --exact --variant flows=1)
+	local half='half | example | dctcp --k 3 | mine' less="less | example cut=12 | dctcp --k 3 | it's mine, 12 %"
+
+	# shellcheck disable=SC2016 # the scenario expands
+	scenario "$f" 'VARIANTS=("flows=1" "flows=2")' 'REFERENCE=none ANSWER=yes CONCLUSION=so' \
+		'GOALS='\''[{"metric":"utilisation","row":"cubic","op":">=","value":0.9},{"metric":"utilisation","row":"dctcp","op":">=","value":0.9,"variant":{"flows":1}},
+			{"metric":"utilisation","row":"dctcp","op":">=","value":0.9,"variant":{"flows":2}}]'\' \
+		'run_scenario() { dumbbell 1 100us; bottleneck 1gbit 100us; serve r --cc "$CONTROL"; watch_queue 1gbit 20ms 60ms; long_flows 1 70ms; watched; }'
+	"${bench[@]}" --module "$EXAMPLE" --row "$half" --row "$less" "$f" || fail "$(tail -n 5 "$TMP/out")"
+	said 'How do dctcp, half and less compare here?' "it's mine, 12 %"
+	expect "goals, answer, findings and reference" "$(jq -c '[(.goals | map([.metric, .row, .variant])), .answer, .conclusion, .reference_row]' "$TMP/o/scenario.json")" = \
+		'[[["utilisation","dctcp",{"flows":1}],["failed","dctcp","*"]],null,null,null]'
+	expect "control and parameter" "$(result .control flows=1 less)" = "example cut=12"
+	measured "share used, cut in half $(result .metrics.utilisation flows=1 half), by 12 % $(result .metrics.utilisation flows=1 less)"
+	expect "share used, cut in half" "$(result .metrics.utilisation flows=1 half)" -lt 0.95
+	expect "share used, cut by 12 %" "$(result .metrics.utilisation flows=1 less)" -ge 0.96
+	# the command that is printed makes the same digits, and nothing that is up to date again
+	command=$(sed -n 's/^  \(bench\/run .*\)/\1/p' "$TMP/out")
+	digits=$(result .metrics flows=1 less)
+	jq '.metrics.utilisation = 1' "$TMP/o/runs/flows=1/half/1/result.json" >"$TMP/r" && cp "$TMP/r" "$TMP/o/runs/flows=1/half/1/result.json"
+	rm -r "$TMP/o/runs/flows=1/less"
+	(cd "$ROOT" && eval "$command --out '$TMP/o'") >"$TMP/out" 2>&1 || fail "$command: $(tail -n 5 "$TMP/out")"
+	expect "digits of '$command'" "$(result .metrics flows=1 less)" = "$digits"
+	expect "what is up to date" "$(result .metrics.utilisation flows=1 half)" = 1
+	# another parameter is another run, and so is a change of the module
+	cp -r "$EXAMPLE" "$TMP/mine"
+	sed -i 's/cut = 50/cut = 12/' "$TMP/mine/tcp_example.c"
+	"${bench[@]}" --cc less --module "$TMP/mine" --row "$half" --row "${less/=12/=50}" "$f"
+	expect "digits with the other value" "$(result .metrics flows=1 half)" = "$digits"
+	expect "share used after a change of the row" "$(result .metrics.utilisation flows=1 less)" -lt 0.95
+	expect "rows in the report" "$(jq -c .rows "$TMP/o/scenario.json")" = '["less","half"]'
+}
+declare_test own_control "" "--module, --row: a control that is not the project's is compared by one command, which the report repeats"
+
+tutorial()
+{
+	local step n kernel compiler
+
+	# as a reader does it: one block of commands after the other
+	export HOME=$TMP
+	cd "$ROOT" || fail
+	awk -v to="$TMP/step" '/^```sh$/ { n++; file = to n; next } /^```$/ { file = "" } file { print >file }' docs/tutorial.md
+	for ((n = 1; ; n++)); do
+		step=$TMP/step$n
+		[ -e "$step" ] || break
+		bash -eu "$step" >"$TMP/out" 2>&1 || fail "$(cat "$step"): status $?: $(tail -n 20 "$TMP/out")"
+		cp "$TMP/out" "$step.out"
+	done
+	expect "steps" $((n - 1)) -eq 7
+	grep -qw example "$TMP/step2.out" || fail "the control is not there: $(cat "$TMP/step2.out")"
+	expect "share used, cut in half" "$(awk '/^my control/ { print $3 }' "$TMP/step3.out")" -lt 98
+	expect "share used, cut by 12 %" "$(awk '/^my control/ { print $3 }' "$TMP/step4.out")" -ge 99
+	# the page's digits, on the kernel and with the compiler that it names
+	read -r kernel compiler < <(sed -n 's/.*(Linux \(.*\), gcc \(.*\)).*/\1 \2/p' docs/tutorial.md)
+	if grep -q "kernel Linux $kernel .*compiler gcc .* $compiler;" <(paste -sd' ' "$TMP/step3.out" | tr -s ' '); then
+		for n in 3 4 6; do
+			grep -qxF "$(grep '^my control' "$TMP/step$n.out")" docs/tutorial.md || fail "not on the page: $(grep '^my control' "$TMP/step$n.out")"
+		done
+		measured "the page's digits are right"
+	fi
+	grep -q '<svg' "$TMP/mine/far.svg" || fail "no drawing"
+	grep -q 'all 2 values are as expected' "$TMP/step7.out" || fail "$(cat "$TMP/step7.out")"
+	# what is not as expected
+	echo 'ratio example 0.9 1' >"$TMP/mine/bounds"
+	! bash "$ROOT/bench/run" --out ~/mine/far --module ~/mine --row 'example | example | dctcp | my control' --expect ~/mine/bounds ~/mine/far.sh >"$TMP/out" 2>&1 ||
+		fail "--expect passes"
+	said "report: $TMP/mine/bounds:1: ratio of example: 0.2"
+}
+declare_test tutorial "" "the commands of docs/tutorial.md: a control, a change, a scenario and a plan outside of the project; --expect"
+
+ci()
+{
+	local file command
+
+	for_full
+	# a repository with a control, as both jobs have it: its own folder, and one called mine
+	cp -r "$EXAMPLE" "$TMP/mine"
+	for file in github gitlab; do
+		cd "$TMP" || fail
+		[ "$file" = github ] || cd mine || fail
+		# shellcheck disable=SC2016 # eval expands
+		command=$(grep -A1 'bench/run --out' "$ROOT/examples/ci/$file.yml" | paste -sd' ' | sed 's/.*bench.run --out results/bench --out "$TMP\/o"/')
+		expect "arguments of $file" "$(wc -w <<<"$command")" -eq 17
+		eval "$command" || fail "$file: $command: $(tail -n 5 "$TMP/out")"
+		said 'report: all 3 values are as expected'
+	done
+	sed -i 's/^drops.*/drops example 1 -/' "$TMP/mine/bounds"
+	! eval "$command" || fail "a value that is not as expected does not fail"
+}
+declare_test ci "" "the commands of examples/ci run a control's scenario, and fail on a value outside of its bounds"
+
+# ends CODE WHY: a control that is loaded but does CODE when a connection begins ends its run with this reason
+ends()
+{
+	sed "s|^static struct|static void example_start(struct sock *sk) { $1 }\n&|; s|\.undo_cwnd|.init = example_start,\n\t&|" \
+		"$EXAMPLE/tcp_example.c" >"$TMP/bad/tcp_example.c"
+	! bench --fresh --out "$TMP/o" --module "$TMP/bad" --row 'bad | example | fifo | bad' --cc bad --exact --variant '' "$TMP/flow.sh" ||
+		fail "'$1' is no failure"
+	grep -qE -- "FAILED \(seed 1\): $2" "$TMP/out" || fail "'$1': $(cat "$TMP/out")"
+}
+
+bad_controls()
+{
+	mkdir "$TMP/bad"
+	cp "$EXAMPLE/Kbuild" "$TMP/bad/"
+	# shellcheck disable=SC2016 # the scenario expands
+	scenario "$TMP/flow.sh" 'run_scenario() { dumbbell 1 1ms; serve r --cc "$CONTROL"; in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --size 1k || fail "no flow"; }'
+	ends 'WARN_ON(1);' 'the kernel complained: WARNING: .*'
+	ends 'panic("mine");' 'the kernel complained: Kernel panic - not syncing: mine'
+	# it does not build, has no such parameter, has another name
+	echo 'obj-m := none.o' >"$TMP/bad/Kbuild"
+	bench --out "$TMP/none" --module "$TMP/bad" --row 'bad | example | fifo | bad' "$TMP/flow.sh"
+	expect "status if it does not build" $? -eq 1
+	said "lab: --module: $TMP/bad does not build"
+	[ ! -e "$TMP/none" ] || fail "it left results"
+	! bench --out "$TMP/o" --module "$EXAMPLE" --row 'p | example cot=3 | fifo | p' --row 'q | exampel | fifo | q' --row 'r | cubic beta=0 | fifo | r' \
+		--row 's | cubic nothing=1 | fifo | s' "$TMP/flow.sh" || fail "no failure"
+	said "FAILED (seed 1): module tcp_example has no parameter 'cot'" "FAILED (seed 1): no congestion control 'exampel': modprobe: " \
+		"FAILED (seed 1): cubic does not take nothing=1"
+}
+declare_test bad_controls "" "a control that does not build, warns, oopses or panics, or that is not there, is named in one line"
+
+# refused WHY ARGUMENT...: one line, status 2, nothing left
+refused()
+{
+	bench --out "$TMP/none" "${@:2}"
+	expect "status of ${*:2}" $? -eq 2
+	expect "lines of error of ${*:2}" "$(wc -l <"$TMP/out")" -eq 1
+	said "$1"
+	[ ! -e "$TMP/none" ] || fail "${*:2} left results"
+}
+
+wrong_usage()
+{
+	local row queue="'NAME | CONTROL | QUEUE | LABEL'" f=$TMP/mine.sh
+
+	for row in '' 'x' 'x | y | fifo' 'x | y | fifo | l | m' ' | y | fifo | l' 'x | | fifo | l' 'x y | y | fifo | l' 'x|y|fifo|' $'x|y|fifo|l\nm'; do
+		refused "--row takes $queue" --row "$row" demo
+	done
+	refused "no queue 'none' (see lowq-tc list)" --row 'x | y | none | l' demo
+	refused "is NAME=VALUE, not '3'" --row 'x | y 3 | fifo | l' demo
+	refused "there is a row 'cubic' already" --row 'cubic | y | fifo | l' demo
+	refused "there is a row 'x' already" --row 'x | y | fifo | l' --row 'x | y | fifo | l' demo
+	refused "no row 'none' in bench/rows" --cc none demo
+	refused "no Kbuild in '/no/such'" --module /no/such demo
+	refused "no Kbuild in '$TMP'" --module "$TMP" demo
+	refused "--publish is for the rows of bench/rows" --publish --module "$EXAMPLE" demo
+	refused "no file './none.sh'" ./none.sh
+	refused "No such file" --expect /no/such demo
+	scenario "$f"
+	refused "--publish is for the scenarios of bench/scenarios" --publish "$f"
+	scenario "$f" 'ROWS="cubic none"'
+	refused "$f: ROWS: no row 'none'" "$f"
+	scenario "$f" 'VARIANTS=("a=1" "b")'
+	refused "$f: VARIANTS: settings are NAME=VALUE, not 'b'" "$f"
+	scenario "$f" 'GOALS="[,]"'
+	refused "$f: GOALS is not JSON" "$f"
+	scenario "$f" 'unset -f run_scenario'
+	refused "$f: no function run_scenario" "$f"
+	scenario "$f" 'unset TITLE'
+	refused "$f: no TITLE" "$f"
+	scenario "$f" 'if'
+	refused "$f: line 9: syntax error" "$f"
+	# shellcheck disable=SC2016 # the scenario expands
+	scenario "$f" 'X=$nothing'
+	refused "$f: line 8: nothing: unbound variable" "$f"
+}
+declare_test wrong_usage "" "wrong rows, modules, bounds and scenarios: one line that names file and line, status 2, nothing left"
+
+run_tests "$@"
