@@ -83,7 +83,8 @@ tutorial()
 	local step n kernel compiler
 
 	# as a reader does it: one block of commands after the other
-	export HOME=$TMP
+	export HOME=$TMP/home
+	mkdir "$HOME"
 	cd "$ROOT" || fail
 	awk -v to="$TMP/step" '/^```sh$/ { n++; file = to n; next } /^```$/ { file = "" } file { print >file }' docs/tutorial.md
 	for ((n = 1; ; n++)); do
@@ -104,13 +105,13 @@ tutorial()
 		done
 		measured "the page's digits are right"
 	fi
-	grep -q '<svg' "$TMP/mine/far.svg" || fail "no drawing"
+	grep -q '<svg' "$HOME/mine/far.svg" || fail "no drawing"
 	grep -q 'all 2 values are as expected' "$TMP/step7.out" || fail "$(cat "$TMP/step7.out")"
 	# what is not as expected
-	echo 'ratio example 0.9 1' >"$TMP/mine/bounds"
+	echo 'ratio example 0.9 1' >"$HOME/mine/bounds"
 	! bash "$ROOT/bench/run" --out ~/mine/far --module ~/mine --row 'example | example | dctcp | my control' --expect ~/mine/bounds ~/mine/far.sh >"$TMP/out" 2>&1 ||
 		fail "--expect passes"
-	said "report: $TMP/mine/bounds:1: ratio of example: 0.2"
+	said "report: $HOME/mine/bounds:1: ratio of example: 0.2"
 }
 declare_test tutorial "" "the commands of docs/tutorial.md: a control, a change, a scenario and a plan outside of the project; --expect"
 
