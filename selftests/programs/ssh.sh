@@ -186,6 +186,31 @@ sudden_ends()
 }
 declare_test sudden_ends "" "kill -9, Ctrl-C, SIGTERM, the other end killed: nothing is left there"
 
+# The second on the same port is refused in one line; on another port it works, and the first goes on.
+two_at_once()
+{
+	local status
+
+	two_hosts
+	begun
+	wait_until listening r 5388
+	in_ns h1 "$LOWQ_CHECK" ssh://r --control reno >"$TMP/out2" 2>"$TMP/err2"
+	status=$?
+	expect "status of the second" "$status" -eq 2
+	expect "its lines" "$(cat "$TMP/out2" "$TMP/err2" | wc -l)" -eq 1
+	grep -q 5388 "$TMP/err2" || fail "$(cat "$TMP/err2")"
+	check ssh://r --control reno --port 5390
+	healthy
+	wait "$CLIENT"
+	status=$?
+	# 0 or 1: it has measured, whatever it found under its load
+	[ "$status" -le 1 ] || fail "the first: status $status: $(cat "$TMP/err")"
+	expect "lines of the first" "$(wc -l <"$TMP/out")" -ge 10
+	expect "complaints of the first" "$(wc -l <"$TMP/err")" -eq 0
+	nothing_left
+}
+declare_test two_at_once "" "two at once: the second is refused, or works on another port; the first goes on"
+
 matrix()
 {
 	local file=$TMP/hosts

@@ -174,8 +174,8 @@ def advise(context: Context, threshold: int) -> None:
             )
         else:
             report.note(
-                f"byte queue limits let {device.queue_limits} bytes wait below this queue at present,"
-                f" unmarked; cap them in /sys/class/net/{device.name}/queues/tx-*/byte_queue_limits/limit_max"
+                "byte queue limits let packets wait below this queue, unmarked, and more of them the busier"
+                f" the device is; cap them in /sys/class/net/{device.name}/queues/tx-*/byte_queue_limits/limit_max"
             )
     if not context.shape and device.queues > 1:
         report.note(
