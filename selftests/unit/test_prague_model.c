@@ -82,11 +82,12 @@ static void prague_idle__is_periods_without_marks(void **state)
 
 	(void)state;
 	for (i = 0; i < CASES; i++) {
+		long double keep;
 		struct prague_model m = any_model(), before = m;
 		unsigned int shift = rnd_range(1, 10);
 		u32 periods = rnd_upto(1) ? rnd_upto(200) : rnd_upto(U32_MAX);
-		long double keep = powl(1 - ldexpl(1, -(int)shift), periods);
 
+		keep = powl(1 - ldexpl(1, -(int)shift), periods);
 		prague_idle(&m, periods, shift);
 		assert_true(m.alpha <= before.alpha);
 		/* of @keep's 32 bits each squaring doubles the error */
