@@ -196,9 +196,9 @@ static inline void dcqcn_sent(struct dcqcn_model *m, const struct dcqcn_params *
 	dcqcn_increase(m, p, &m->byte_count, n);
 }
 
-/* Lowers R_C to @rate, and starts all periods again. */
-static inline void dcqcn_lower(struct dcqcn_model *m, const struct dcqcn_params *p, u64 rate,
-			       u64 now)
+/* Sets R_C to @rate, and starts all periods again. */
+static inline void dcqcn_set_rate(struct dcqcn_model *m, const struct dcqcn_params *p, u64 rate,
+				  u64 now)
 {
 	m->rate = fp_max(rate, p->floor);
 	m->timer_count = 0;
@@ -218,13 +218,13 @@ static inline void dcqcn_cnp(struct dcqcn_model *m, const struct dcqcn_params *p
 
 	m->target = m->rate;
 	m->alpha = fp_min(m->alpha - less + (DCQCN_ALPHA_ONE >> p->shift_g), DCQCN_ALPHA_ONE);
-	dcqcn_lower(m, p, fp_sub(m->rate, cut), now);
+	dcqcn_set_rate(m, p, fp_sub(m->rate, cut), now);
 }
 
 /* A packet was lost, which is known at @now, up to which dcqcn_advance() has been called. */
 static inline void dcqcn_loss(struct dcqcn_model *m, const struct dcqcn_params *p, u64 now)
 {
-	dcqcn_lower(m, p, m->rate / 2, now);
+	dcqcn_set_rate(m, p, m->rate / 2, now);
 	m->target = m->rate;
 }
 

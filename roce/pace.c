@@ -43,9 +43,6 @@ CC_PARAM(hold_ms, 100, 1, 150, 0644, "1 to 150 ms: rdma_rxe frees a queue pair a
 /* While several queue pairs answer READs, those that start share the line by this. */
 #define START_SHARE	8
 
-/* A queue pair that has sent no data for this time starts again. */
-#define START_AFTER	HZ
-
 /* Most changes of the rate that are computed one by one until the next packet */
 #define RATE_STEPS	64
 
@@ -462,7 +459,7 @@ void rcm_pace_note(struct rcm_qp *qp, const struct roce_bth *bth)
 
 	if (roce_is_bare(bth->opcode))
 		return;
-	if (time_after_eq(jiffies, READ_ONCE(qp->sent_at) + START_AFTER))
+	if (time_after_eq(jiffies, READ_ONCE(qp->sent_at) + RCM_START_AFTER))
 		start(qp, lane);
 	if (lane == RCM_REQUESTS)
 		return;

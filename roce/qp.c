@@ -73,7 +73,7 @@ struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 numb
 	qp->remote = remote;
 	qp->used = jiffies;
 	qp->line_until = jiffies;
-	qp->sent_at = jiffies - HZ;	/* long ago */
+	qp->sent_at = jiffies - RCM_START_AFTER;
 	qp->rate.packet_bytes = ETH_ZLEN;
 	qp->response_psn = RCM_NO_PSN;
 	spin_lock_init(&qp->lock);
@@ -122,7 +122,7 @@ static void qp_connect(struct rcm_qp *qp, const struct in6_addr *addr, u32 numbe
 	rcm_rate_params(&p, READ_ONCE(qp->line));
 	rcm_rate_init(&qp->rate, &p, ktime_get_ns());
 	qp->next_ns = 0;
-	WRITE_ONCE(qp->sent_at, jiffies - HZ);
+	WRITE_ONCE(qp->sent_at, jiffies - RCM_START_AFTER);
 	WRITE_ONCE(qp->limited, false);
 }
 

@@ -147,17 +147,11 @@ static u64 period_ns(const struct dcqcn_params *p)
 	return algorithm.value ? READ_ONCE(ldcp_rtt_us.value) * NSEC_PER_USEC : p->timer_ns;
 }
 
-/* Restart all periods at @now, with @bps. Alpha and only_sent stay. */
+/* Starts all periods at @now again, with @bps. */
 static void restart(struct rcm_rate *rate, const struct dcqcn_params *p, u64 bps, u64 now)
 {
-	bool only_sent = rate->model.only_sent;
-	u32 alpha = rate->model.alpha;
-
-	dcqcn_init(&rate->model, p, now);
-	rate->model.rate = bps;
-	rate->model.target = bps;
-	rate->model.alpha = alpha;
-	rate->model.only_sent = only_sent;
+	dcqcn_set_rate(&rate->model, p, bps, now);
+	rate->model.target = rate->model.rate;
 }
 
 /*

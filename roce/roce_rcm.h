@@ -163,6 +163,9 @@ enum rcm_lane { RCM_REQUESTS, RCM_RESPONSES, RCM_LANES };
 /* Destinations that are remembered of a UD queue pair */
 #define RCM_UD_PEERS	8
 
+/* Jiffies: a queue pair that has sent no data for this time starts again */
+#define RCM_START_AFTER	HZ
+
 #define RCM_NO_PSN	U32_MAX		/* PSNs have 24 bits */
 
 /* Kinds of local queue pairs. UNKNOWN: the RDMA core has not been asked yet. */
