@@ -798,8 +798,7 @@ static void average_idle(const struct tcp_sock *tp, struct prague *ca)
 {
 	u32 virt = rtt_virt(tp, ca) >> 3, passed = now_us(tp) - ca->period_us;
 
-	/* a window below two packets has such gaps while it sends */
-	if (!ca->marked || !virt || passed < virt || ca->model.cwnd < PRAGUE_MIN_CWND)
+	if (!ca->marked || !virt || passed < virt)
 		return;
 	/* the period that was interrupted ends with the first ACK, an RTT from now */
 	prague_idle(&ca->model, passed / virt, READ_ONCE(ewma_shift.value));
@@ -822,8 +821,11 @@ static void prague_tx_start(struct sock *sk)
 	/* marks on pure ACKs do not count for data */
 	ca->delivered_ce = tp->delivered_ce;
 	ca->cubic_at_ms = now_ms(tp);	/* RFC 9438 4.2: idle time does not count */
+	/* a window below two packets has such gaps while it sends */
+	if (ca->model.cwnd < PRAGUE_MIN_CWND)
+		return;
 	average_idle(tp, ca);
-	if (idle <= rto || !tp->data_segs_out || ca->model.cwnd < PRAGUE_MIN_CWND)
+	if (idle <= rto || !tp->data_segs_out)
 		return;
 	ca->rounds = 0;		/* 3.4 */
 	ca->silent = 0;
