@@ -365,6 +365,20 @@ clean_is_not_ect()
 		action pedit munge offset 1 u8 set 0 retain 0x03 pipe csum ip4h || fail pedit
 }
 
+# exactly_echoed HOST DEVICE SIZE MOST: r acknowledges SIZE bytes, MOST packets at once at most, and the ECE
+# of its ACKs is the CE of what they acknowledge, as a capture of DEVICE at HOST shows
+exactly_echoed()
+{
+	serve r --cc "$CC"
+	capture "$1" "$2" "$TMP/r.pcap" tcp
+	send --size "$3"
+	stop_captures
+	judge acks "$TMP/r.pcap" "$4" | tee "$TMP/judged"
+	expect "changes of mark" "$(field changes <"$TMP/judged")" -ge 50
+	expect "ACKs that cover clean and marked packets" "$(field mixed <"$TMP/judged")" -eq 0
+	expect "ACKs whose ECE is not the packets' CE" "$(field wrong <"$TMP/judged")" -eq 0
+}
+
 # needs_series: skips the test unless the kernel has the patches of the stack that docs/upstream.md
 # describes; SERIES=1 says so
 SERIES=${SERIES:-}
