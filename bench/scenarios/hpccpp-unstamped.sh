@@ -17,17 +17,17 @@ for _limit in "limit=policer rate=100mbit rtt=5ms" "limit=fifo rate=100mbit rtt=
 		VARIANTS+=("$_limit place=$_place" "$_limit place=$_place beside=$_other")
 	done
 done
-PARAMS='{"policer":"burst 60 kB, drops","fifo":"50 packets","red":"marks from 20 packets on, drops beyond 3 MB","node":"stamps 10 times the rate of the limit","retransmitted_permille":"of the segments that h1 sent","share":"rate of h1 by that of h2"}'
-COLUMNS_SHOWN='["goodput_mbps","retransmitted_permille","share","delay_p99_us","drops"]'
+PARAMS='{"policer":"burst 60 kB, drops","fifo":"50 packets","red":"marks from 20 packets on, drops beyond 3 MB","node":"stamps 10 times the rate of the limit","retransmitted_permille":"of the segments that h1 sent","ratio":"rate of h1 by that of h2"}'
+COLUMNS_SHOWN='["goodput_mbps","retransmitted_permille","ratio","delay_p99_us","drops"]'
 REFERENCE=dctcp
 GOALS='[
 	{"metric":"retransmitted_permille","row":"hpccpp","op":"<=","value":2,"relative_to":"dctcp","variant":"*","text":"at most twice the retransmissions of DCTCP, which is Reno where nothing marks"},
-	{"metric":"share","row":"hpccpp","op":"<=","value":2,"variant":{"beside":"cubic"},"text":"at most 2:1 beside CUBIC"},
-	{"metric":"share","row":"hpccpp","op":"<=","value":2,"variant":{"beside":"dctcp"},"text":"at most 2:1 beside DCTCP"}]'
-ANSWER="HPCC++ retransmits {range retransmitted_permille hpccpp} of 1000 segments, DCTCP {range retransmitted_permille dctcp}; beside another flow it gets {range share hpccpp} times that one's rate."
+	{"metric":"ratio","row":"hpccpp","op":"<=","value":2,"variant":{"beside":"cubic"},"text":"at most 2:1 beside CUBIC"},
+	{"metric":"ratio","row":"hpccpp","op":"<=","value":2,"variant":{"beside":"dctcp"},"text":"at most 2:1 beside DCTCP"}]'
+ANSWER="HPCC++ retransmits {range retransmitted_permille hpccpp} of 1000 segments, DCTCP {range retransmitted_permille dctcp}; beside another flow it gets {range ratio hpccpp} times that one's rate."
 CONCLUSION="{range retransmitted_permille hpccpp limit=policer beside=} of 1000 segments are retransmitted alone behind a policer, by DCTCP {range retransmitted_permille dctcp limit=policer beside=}; losses that go on although the records show a load below eta say that the bottleneck does not stamp, and HPCC++ then runs as Reno until a node that stamps is the bottleneck.
-{range share hpccpp limit=policer beside=cubic} times CUBIC's rate is what it gets there beside it, in a tail-drop queue {range share hpccpp limit=fifo beside=cubic}.
-{range drops hpccpp limit=red} packets are lost in a RED queue that marks: with marks it runs as DCTCP, and gets {range share hpccpp limit=red} times a DCTCP flow's rate.
+{range ratio hpccpp limit=policer beside=cubic} times CUBIC's rate is what it gets there beside it, in a tail-drop queue {range ratio hpccpp limit=fifo beside=cubic}.
+{range drops hpccpp limit=red} packets are lost in a RED queue that marks: with marks it runs as DCTCP, and gets {range ratio hpccpp limit=red} times a DCTCP flow's rate.
 10 times the rate is the path whose window telemetry allows: this first window is what it loses before it knows."
 
 # node DEV: a port of sw that stamps at 10 times the rate of the limit
@@ -97,6 +97,6 @@ run_scenario()
 		/Tcp/ { n[$1] = $2 } END { print 1000 * (n["TcpRetransSegs"] - r) / (n["TcpOutSegs"] - s) }' >"$TMP/share"
 	metric retransmitted_permille "$(cat "$TMP/share")"
 	watched
-	[ -z "${beside:-}" ] || metric share "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+	[ -z "${beside:-}" ] || metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
 	metric goodput_mbps "$(jq -s 'map(select(.type == "flow"))[0].goodput_bps / 1e6' "$TMP/long1")"
 }

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import NamedTuple, NoReturn, Sequence
 
-from results import Block, fail
+from results import Block, fail, has, settings, variant_name
 
 
 class Band(NamedTuple):
@@ -57,8 +57,7 @@ def read_bands(path: Path) -> list[Band]:
         least, most = bound(where, words[2], -math.inf), bound(where, words[3], math.inf)
         if least > most:
             wrong(where, f"{words[2]} is more than {words[3]}")
-        bands.append(Band(where, words[0], words[1], least, most,
-                          dict(w.split("=", 1) for w in words[4:])))
+        bands.append(Band(where, words[0], words[1], least, most, settings(" ".join(words[4:]))))
     if not bands:
         wrong(str(path), "no line with a value")
     return bands
@@ -69,12 +68,11 @@ def unexpected(bands: Sequence[Band], blocks: Sequence[Block]) -> list[str]:
     or metric, or a seed that failed or has no value."""
     out = []
     for band in bands:
-        found = [(b, r) for b in blocks for r in b.results if r.row == band.row
-                 and all(str(b.variant.get(k)) == v for k, v in band.settings.items())]
+        found = [(b, r) for b in blocks for r in b.results
+                 if r.row == band.row and has(b, band.settings)]
         if not found:
             out.append(f"{band.where}: no run of {band.row}"
-                       + (f" with {' '.join(f'{k}={v}' for k, v in band.settings.items())}"
-                          if band.settings else ""))
+                       + (f" with {variant_name(band.settings)}" if band.settings else ""))
         for block, result in found:
             what = f"{band.where}: {band.metric} of {band.row}" \
                 + (f" [{block.name}]" if block.name else "")

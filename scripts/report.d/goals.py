@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from metrics import metric, rough, show
-from results import Block, fail, read_text, variant_name
+from results import Block, fail, has, read_text, variant_name
 
 
 class Verdict(NamedTuple):
@@ -83,7 +83,7 @@ def judge_all(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[Verdict
                     f"{' '.join(OPERATORS)}) and a number as value")
         want = goal.get("variant", "*")
         want = want if isinstance(want, dict) else {}
-        fits = [b for b in blocks if all(str(b.variant.get(k)) == str(v) for k, v in want.items())]
+        fits = [b for b in blocks if has(b, want)]
         verdicts += [judge(number, goal, b) for b in fits]
         if not fits:
             verdicts.append(Verdict(number, "no data", goal["row"], variant_name(want),

@@ -9,13 +9,14 @@ from typing import Any, Iterable, Sequence
 
 from metrics import EXTRA, metric, show
 from results import (
-    all_metrics, all_seeds, Block, command, fail, main_metrics, only_row, provenance, read_text,
-    Result, same_everywhere, varied)
+    all_metrics, all_seeds, Block, command, fail, has, main_metrics, only_row, provenance, read_text,
+    Result, same_everywhere, settings, varied)
 from goals import counted, Tally, Verdict, worse
 from tables import failures, shown
 from words import say
 
 MAX_COLUMNS = 7             # of a page's table
+INTERVALS = "Values are means over the seeds ± half of the 95 % confidence interval (Student's t)."
 
 # the index's sections, by the first word of a scenario's name
 SECTIONS = {"dctcp": "DCTCP", "prague": "Prague", "ldcp": "LDCP", "hpccpp": "HPCC++",
@@ -33,10 +34,8 @@ def fill(text: str, blocks: Sequence[Block]) -> str:
     """`text` with measured values in place of {HOW METRIC ROW SETTING=VALUE...}, where HOW is
     min, max or range over the variants that have those settings."""
     def value(found: re.Match[str]) -> str:
-        how, key, row, *settings = found[1].split()
-        want = dict(s.partition("=")[::2] for s in settings)
-        means = [r.metrics[key].mean for b in blocks
-                 if all(str(b.variant.get(k, "")) == v for k, v in want.items())
+        how, key, row, rest = [*found[1].split(maxsplit=3), ""][:4]
+        means = [r.metrics[key].mean for b in blocks if has(b, settings(rest))
                  for r in b.results if r.row == row and key in r.metrics]
         if not means:
             return "(no data)"
@@ -133,6 +132,11 @@ def page_tables(blocks: Sequence[Block], verdicts: Sequence[Verdict],
     return out
 
 
+def explained(keys: Sequence[str]) -> list[str]:
+    """What each metric is."""
+    return [f"- *{metric(k).name}*: {metric(k).what}." for k in keys if metric(k).what]
+
+
 def goals_table(verdicts: Sequence[Verdict]) -> list[str]:
     """One line for each goal, over its variants."""
     out = [line(["goal", "for", "met in"]), "|---|---|---|"]
@@ -176,10 +180,9 @@ def scenario_page(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: S
     if plot:
         out += [f"![{scenario.get('title') or name}: each metric in each variant]({plot})", ""]
     out += ["## Numbers", "", *page_tables(blocks, verdicts, keys),
-            *(f"- *{metric(k).name}*: {metric(k).what}." for k in keys if metric(k).what), ""]
+            *explained(keys), ""]
     if len(all_seeds(blocks)) > 1:
-        out += ["Values are means over the seeds ± half of the 95 % confidence interval "
-                "(Student's t). A limit inside the interval is a tie: no difference.", ""]
+        out += [f"{INTERVALS} A limit inside the interval is a tie: no difference.", ""]
     if scenario.get("conclusion"):
         out += ["## What to see", "",
                 *(f"- {finding}" for finding in findings(scenario, blocks)), ""]

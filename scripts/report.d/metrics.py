@@ -211,7 +211,6 @@ METRICS: dict[str, Metric] = {
                         "packets of the call that were lost"),
     "retransmitted_permille": Metric(("retrans", "per 1000"), "retransmitted", "of 1000", 1, "number",
                                      "segments that the first flow retransmitted, of 1000 that it sent"),
-    "share": Metric(("share", ""), "share", "", 1, "number", "the first flow's rate divided by the other's"),
     "rpm": Metric(("round trips", "per minute"), "responsiveness", "round trips/min", 1, "number",
                   "round trips per minute while the link is loaded; more is better"),
     "own_us": Metric(("loaded", "ms"), "answer over a loaded connection", "ms", 1e-3, "number",

@@ -11,9 +11,8 @@ import tomllib
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from markdown import fill, line, MAX_COLUMNS, results_table
-from metrics import metric
-from results import Block, fail, read_text
+from markdown import explained, fill, INTERVALS, line, MAX_COLUMNS, results_table
+from results import Block, fail, has, read_text, same_everywhere, settings, varied
 from words import say
 
 PAGE = {"name": str, "title": str, "question": str, "answer": str, "part": list}
@@ -48,20 +47,14 @@ def read_questions(path: Path) -> list[dict[str, Any]]:
     return list(pages)
 
 
-def has(block: Block, settings: str) -> bool:
-    """Whether a variant has these settings; NAME= is one that it must not have."""
-    wanted = dict(s.partition("=")[::2] for s in settings.split())
-    return all(str(block.variant.get(k, "")) == v for k, v in wanted.items())
-
-
 def chosen(part: Mapping[str, Any], blocks: Sequence[Block]) -> list[Block]:
     """The variants of a part, in its order, with its rows and metrics."""
     rows, keys = part.get("rows"), part["metrics"]
     out = []
-    for settings in part["variants"]:
+    for text in part["variants"]:
         for block in blocks:
             results = [r for r in block.results if rows is None or r.row in rows]
-            if has(block, settings) and results:
+            if has(block, settings(text)) and results:
                 out.append(block._replace(results=results))
     if not out or not any(k in r.metrics for b in out for r in b.results for k in keys):
         fail(1, f"{part['scenario']}: no variant has {part['variants']} with {keys}")
@@ -82,11 +75,10 @@ def part_lines(part: Mapping[str, Any], blocks: Sequence[Block],
                scenarios: Mapping[str, Sequence[Block]]) -> list[str]:
     """One part of a page: its table, without the settings that all of its variants share."""
     mine, name = chosen(part, blocks), part["scenario"]
-    shared = [n for n in mine[0].words
-              if len({str(b.variant.get(n, "")) for b in mine}) == 1]
+    shared = [n for n in mine[0].words if n not in varied(mine)]
     keys = part["metrics"][:MAX_COLUMNS - 2]
     out = [f"## {part['title']}", "", *results_table(mine, (), keys, shared), ""]
-    facts = [f"All lines: {say(mine[0].words[n] for n in shared)}."] if shared else []
+    facts = [f"All lines: {say(same_everywhere(mine))}."] if shared else []
     out += [" ".join([*facts, f"More, and how it was made: [{name}](../{name}/README.md)."]), ""]
     found = [filled(text, scenarios) for text in part.get("findings", "").splitlines() if text]
     return out + [f"- {text}" for text in found] + [""] * bool(found)
@@ -102,10 +94,7 @@ def question_page(page: Mapping[str, Any], scenarios: Mapping[str, Sequence[Bloc
             fail(1, f"question '{page['name']}': '{part['scenario']}' has no published results")
         out += part_lines(part, scenarios[part["scenario"]], scenarios)
         keys |= dict.fromkeys(part["metrics"])
-    out += [f"- *{metric(k).name}*: {metric(k).what}." for k in keys if metric(k).what]
-    out += ["", "Values are means over the seeds ± half of the 95 % confidence interval "
-            "(Student's t)."]
-    return "\n".join(out).rstrip("\n") + "\n"
+    return "\n".join([*out, *explained(list(keys)), "", INTERVALS]) + "\n"
 
 
 def question_index(pages: Sequence[Mapping[str, Any]],

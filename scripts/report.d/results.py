@@ -11,7 +11,7 @@ import re
 import statistics
 import sys
 from pathlib import Path
-from typing import Any, Iterable, NamedTuple, NoReturn, Sequence
+from typing import Any, Iterable, Mapping, NamedTuple, NoReturn, Sequence
 
 from metrics import EXTRA, METRICS
 from words import in_words
@@ -250,6 +250,16 @@ def command(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
     """The command that repeats the runs."""
     text, seeds = str(scenario.get("command") or ""), len(all_seeds(blocks))
     return f"{text} --seeds {seeds}" if text.startswith("bench/run") and seeds > 1 else text
+
+
+def settings(text: str) -> dict[str, str]:
+    """The settings NAME=VALUE... of a variant."""
+    return dict(s.partition("=")[::2] for s in text.split())
+
+
+def has(block: Block, want: Mapping[str, Any]) -> bool:
+    """Whether a variant has these settings; one without a value is one that it must not have."""
+    return all(str(block.variant.get(k, "")) == str(v) for k, v in want.items())
 
 
 def varied(blocks: Sequence[Block]) -> list[str]:
