@@ -713,7 +713,7 @@ idle_alpha()
 	between "pauses" "$(field pauses <"$TMP/judged")" 20 30
 	between "averages without a mark, for each period of a pause" "$(field averages <"$TMP/judged")" 0.8 1.2
 }
-declare_test idle_alpha "P6" "alpha averages over the time in which the program sends nothing, too"
+declare_test idle_alpha "P5" "alpha averages over the time in which the program sends nothing, too"
 
 capacity()
 {
