@@ -35,7 +35,8 @@ alpha 1 and beta 1/8 make LDCP's queue longer and its answers end sooner; with b
 K 600: if the queue drops no packet of a first RTT, the p99 of small answers that start together is DCTCP's; with the default, dropped packets arrive an RTT later.
 87 packets of initial window cost little: the queue drops most of them when many start at once, and what is missing when the last packet arrives is retransmitted at once.
 256 answers each lose packets, and no answer waits for a timeout: what was lost leaves again as other packets arrive.
-Hosts that send 64 kB at once (TSO) change little: HPCC++ and LDCP pace."
+Hosts that send 64 kB at once (TSO) change little: HPCC++ and LDCP pace.
+{range rpc_p99_us dctcp_ref burst=together tso= iw=10 alpha=512} is the p99 of dctcp_ref's eight answers at once, DCTCP's {range rpc_p99_us dctcp burst=together tso= iw=10 alpha=512}: a flow that has just begun reduces at the window's end. Half of its 256 answers end sooner for that ({range rpc_p50_us dctcp_ref burst=big tso= iw=10 alpha=512} against {range rpc_p50_us dctcp burst=big tso= iw=10 alpha=512})."
 
 run_scenario()
 {
