@@ -214,4 +214,29 @@ wrong_usage()
 }
 declare_test wrong_usage "" "wrong rows, modules, bounds and scenarios: one line that names file and line, status 2, nothing left"
 
+# runs NUMBER: within a minute so many runs go on in $TMP/o
+runs()
+{
+	local end=$((SECONDS + 60))
+
+	while [ "$(pgrep -fc -- "bench/one.* $TMP/o ")" -ne "$1" ]; do
+		[ "$SECONDS" -lt "$end" ] || { fail "runs in $TMP/o: $(pgrep -fa -- "$TMP/o ")"; return; }
+		sleep 0.2
+	done
+}
+
+sudden_end()
+{
+	local signal f=$TMP/long.sh
+
+	scenario "$f" 'VARIANTS=(a=1 a=2)' 'run_scenario() { while :; do sleep 1; done; }'
+	for signal in TERM KILL; do
+		"$RUN" --jobs 1 --out "$TMP/o" "$f" >"$TMP/out" 2>&1 &
+		runs 1
+		kill -s "$signal" $!
+		runs 0
+	done
+}
+declare_test sudden_end "" "no run goes on after bench/run was terminated or killed"
+
 run_tests "$@"
