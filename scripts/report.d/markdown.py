@@ -12,6 +12,7 @@ from results import (
     all_metrics, all_seeds, Block, command, fail, has, main_metrics, only_row, provenance, read_text,
     Result, same_everywhere, settings, varied)
 from goals import counted, Tally, Verdict, worse
+from papers import about, Beside, beside, NEITHER, paper_grid
 from tables import failures, shown
 from words import say
 
@@ -21,6 +22,7 @@ INTERVALS = "Values are means over the seeds ± half of the 95 % confidence inte
 # the index's sections, by the first word of a scenario's name
 SECTIONS = {"dctcp": "DCTCP", "prague": "Prague", "ldcp": "LDCP", "hpccpp": "HPCC++",
             "app": "Applications: pages, requests, video, calls", "roce": "RoCEv2", "dc": "Data centres: all of them, side by side",
+            "papers": "What papers show, beside their own numbers",
             "validate": "Is the lab right? Beside theory"}
 OTHERS = "The modules and the lab themselves"
 
@@ -146,6 +148,13 @@ def goals_table(verdicts: Sequence[Verdict]) -> list[str]:
     return out
 
 
+def paper_table(lines: Sequence[Beside]) -> list[str]:
+    """What the paper shows, and what was measured."""
+    heads, *rows = paper_grid(lines)
+    out = [line(heads), "|---" * len(heads) + "|", *(line(cells) for cells in rows)]
+    return out + (["", NEITHER] if any(b.least is None for b in lines) else [])
+
+
 def made_by(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[str]:
     """The versions that made the numbers, as a list."""
     seeds = all_seeds(blocks)
@@ -160,6 +169,9 @@ def markdown(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequen
     out = results_table(blocks, verdicts, keys)
     if verdicts:
         out += ["", *goals_table(verdicts)]
+    paper = beside(scenario, blocks)
+    if paper:
+        out += ["", *paper_table(paper)]
     return "\n".join([*out, "", *made_by(scenario, blocks)]) + "\n"
 
 
@@ -181,6 +193,10 @@ def scenario_page(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: S
         out += [f"![{scenario.get('title') or name}: each metric in each variant]({plot})", ""]
     out += ["## Numbers", "", *page_tables(blocks, verdicts, keys),
             *explained(keys), ""]
+    paper = beside(scenario, blocks)
+    if paper:
+        out += ["## Beside the paper", "", about(scenario), "", *paper_table(paper), "",
+                "As data: [paper.csv](paper.csv).", ""]
     if len(all_seeds(blocks)) > 1:
         out += [f"{INTERVALS} A limit inside the interval is a tie: no difference.", ""]
     if scenario.get("conclusion"):
@@ -233,6 +249,8 @@ def index(parts: Sequence[tuple[dict[str, Any], list[Block], Tally]], others: Se
             name, str(scenario.get("question")), fill(str(scenario.get("answer") or "–"), blocks),
             goals_met(mine, [text for where, text in got_worse if where == name], release)))
     sections[OTHERS] += [other_page(path) for path in others]
+    names = [str(scenario.get("name")) for scenario, _, _ in parts if scenario.get("paper")]
+    elsewhere = [f"[{n}]({n}/README.md)" for n in names if not n.startswith("papers-")]
     out = ["# Results", "",
            "What was measured in the lab, a page per question. Each page has the drawing of the "
            "network,", "the command that repeats it, the plot, the table, and every goal that was "
@@ -247,6 +265,8 @@ def index(parts: Sequence[tuple[dict[str, Any], list[Block], Tally]], others: Se
         if lines:
             out += [f"## {title}", "", line(["page", "question", "answer", "goals"]),
                     "|---|---|---|---|", *lines, ""]
+        if title == SECTIONS["papers"] and elsewhere:
+            out += ["A paper's values stand on these pages, too: " + ", ".join(elsewhere) + ".", ""]
     if unpublished:
         out += ["## Scenarios without a page yet", "",
                 f"{', '.join(f'`{name}`' for name in unpublished)}: nobody has run them with five seeds. "

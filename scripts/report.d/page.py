@@ -15,6 +15,7 @@ from results import all_metrics, all_seeds, Block, command, provenance, read_tex
 from goals import Verdict
 from tables import failures
 from markdown import fill, findings, page_metrics
+from papers import about, beside, paper_grid
 from plots import colour_of, DASHES, Figure, WIDE
 from figures import metric_figure, own_figures
 from dots import draw_dots
@@ -81,6 +82,20 @@ def html_goals(verdicts: Sequence[Verdict]) -> str:
     met = sum(i.startswith('<li class="met"') for i in items)
     return f'<section><h3>Goals: {met} of {len(items)} met</h3><ul class="goals">' \
            f"{''.join(items)}</ul></section>"
+
+
+def html_paper(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
+    """What the paper shows, and what was measured."""
+    lines = beside(scenario, blocks)
+    if not lines:
+        return ""
+    first, *rows = paper_grid(lines)
+    heads = "".join(f'<th scope="col">{esc(h)}</th>' for h in first)
+    body = "".join("<tr>" + "".join(f"<td>{esc(c)}</td>" for c in cells) + "</tr>"
+                   for cells in rows)
+    return '<section><h3>Beside the paper</h3><div class="scroll" role="region" tabindex="0" ' \
+           f'aria-label="Beside the paper"><table class="rows"><caption>{esc(about(scenario))}' \
+           f"</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div></section>"
 
 
 def sample(number: int, style: str) -> str:
@@ -216,7 +231,7 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
         + html_params(scenario) + "</section>" \
         + (html_dots(across, "") if across else "") \
         + "<section><h3>Results</h3>" + html_table(blocks, keys, "Results", reference) + more \
-        + "</section>" \
+        + "</section>" + html_paper(scenario, blocks) \
         + ("<section><h3>What to see</h3><ul>"
            + "".join(f"<li>{esc(text)}</li>" for text in findings(scenario, blocks))
            + "</ul></section>" if scenario.get("conclusion") else "") + html_goals(verdicts)

@@ -16,6 +16,7 @@ from results import (
     all_metrics, all_seeds, Block, command, main_metrics, PROVENANCE, provenance, Result,
     RUN_COLUMNS, Spread)
 from goals import Verdict
+from papers import as_object, beside, paper_cells
 
 TEXT_WIDTH = 100            # columns of a table that does not go to a terminal
 
@@ -87,6 +88,13 @@ def text_table(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequ
         for v in verdicts:
             where = f" [{v.variant}]" if v.variant else ""
             out += wrap(f"  {v.state:7}  {v.row}{where}: {v.text}: {v.detail}", " " * 11)
+    paper = beside(scenario, blocks)
+    if paper:
+        out += ["", "Beside the paper"]
+        for one in paper:
+            figure, stated, *measured = paper_cells(one)[:4]
+            out += wrap(f"  {figure}: the paper {stated}; "
+                        + "; ".join(m for m in measured if m != "–"), " " * 4)
     out.append("")
     left = [k for k in all_metrics(blocks) if k not in keys]
     if left and chosen is None:
@@ -134,5 +142,6 @@ def json_table(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequ
             for b in blocks for r in b.results]
     data = {"name": scenario.get("name"), "title": scenario.get("title"),
             "command": command(scenario, blocks), **provenance(blocks),
-            "rows": rows, "goals": [v._asdict() for v in verdicts]}
+            "rows": rows, "goals": [v._asdict() for v in verdicts],
+            "paper": [as_object(b) for b in beside(scenario, blocks)]}
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"

@@ -133,6 +133,19 @@ for load in ("10", "1gbit"):
 scenario("wide", goals=[goal("jain", "fast", ">=", .5, "shared")], conclusion="First {max utilisation fast}.\n\nSecond.",
          words={"load": {"10": "load 10 %", "1gbit": "1 Gb/s of answers"}, "flows": "flows {}"})
 
+for k in (20, 65):
+    for row in ("linux", "mine"):
+        for seed in (1, 2):
+            put("paper", {"k": k}, row, seed, {"utilisation": .9 + seed / 100, "drops": k * 1000,
+                "rpc_p50_us": 46 + seed} if (row, k) != ("mine", 65) else {"drops": 5})
+def figure(name, metric, **more):
+    return {"figure": name, "metric": metric, "in_tree": "linux", "ours": "mine"} | more
+scenario("paper", paper={"source": "A. Author, P & Q, 2010", "differs": "virtual hosts", "figures": [
+    figure("fig. 17", "rpc_p50_us", what="each sender", value=50, variant={"k": 20}, differs="one path"),
+    figure("fig. 13", "utilisation", value=[.9, .95], says="nearly"),
+    figure("section 4", "drops", says="few | none", ours="", variant={"k": 65}),
+    figure("fig. 1", "utilisation", value=.915, in_tree="none", variant={"k": "20"})]})
+
 put("odd", {}, "fast", 1, base)
 Path("odd/runs/default/lost/1").mkdir(parents=True)
 scenario("odd")
@@ -456,6 +469,44 @@ answer()
 		'^\| never .*\| missed: joined' '^\| full \| crashed \| 0 of 1 \(1 missed\) \|$'
 }
 declare_test answer "" "the answer takes its numbers from the runs; a missed goal is shown in its row"
+
+# A paper's value stands beside those of a control of the kernel and of ours, in each variant that it is of: a number,
+# a range, or words
+beside_paper()
+{
+	"$report" --publish pub/paper paper && "$report" paper --format markdown >paper.md &&
+		"$report" paper --html paper.html && "$report" paper >paper.txt &&
+		has pub/paper/README.md '^The paper: A\. Author, P & Q, 2010\. What differs here: virtual hosts\.$' \
+			'^\| fig\. 17: each sender \(K 20\) \| 50\.0 µs \| linux: 47\.5 ± 6\.35 µs \(−5\.0 %\) \| mine: 47\.5 .*\| one path \|$' \
+			'^\| fig\. 13: utilisation \(K 65\) \| 90\.0 to 95\.0 % \(nearly\) \| linux: 91\.5 ± 6\.4 % \(within\) \| mine: no value \| – \|$' \
+			'^\| section 4: drops \(K 65\) \| few \\\| none \| linux: 65000 \| – \|' \
+			'^\| fig\. 1: utilisation \(K 20\) \| 91\.5 % \| none: no value \| mine: 91\.5 ± 6\.4 % \(the same\)' '^A line whose paper' &&
+		has paper.md '^\| figure \| the paper \| in-tree \| ours \|' && has paper.txt '^  fig\. 17: each sender .*the paper 50\.0 µs; linux: 47' &&
+		has paper.html '<h3>Beside the paper</h3>' 'A\. Author, P &amp; Q, 2010\. What differs here: virtual hosts\.</caption>' &&
+		has pub/paper/paper.csv '^fig\. 17,each sender \(K 20\),rpc_p50_us,k=20,50,50,,linux,47\.5,6\.353' '^section 4,.*,,few \| none,linux,65000,0,,,,$' &&
+		"$report" paper --format json | jq -e '.paper | length == 5 and .[0].ours_mean == 47.5 and .[1].least == 0.9 and .[2].ours_mean == null' >/dev/null
+}
+declare_test beside_paper "" "a paper's values stand beside the measured ones, on the page, in the terminal, as CSV and JSON"
+
+# paper_refused WHY FIGURES: what is wrong with a paper is one line
+paper_refused()
+{
+	jq --argjson figures "$2" '.paper.figures = $figures' paper/scenario.json >wrong-paper/scenario.json
+	refused 1 "$1" wrong-paper
+}
+
+wrong_papers()
+{
+	local good='"figure":"f","metric":"drops","in_tree":"linux"' entry
+
+	cp -r paper wrong-paper
+	for entry in '{"figure":"f","metric":"drops","value":1}' "{$good}" "{$good,\"value\":[2,1]}" "{$good,\"value\":true}" "{$good,\"value\":1,\"variant\":\"k=20\"}" 1; do
+		paper_refused 'figure 1 of paper needs' "[$entry]" || return
+	done
+	paper_refused 'figure 2 of paper: no variant has' "[{$good,\"value\":1},{$good,\"value\":1,\"variant\":{\"k\":21}}]" &&
+		paper_refused 'paper needs source and a list' '{}'
+}
+declare_test wrong_papers "" "a paper's value without figure, metric, row or something to compare with: one line, exit 1"
 
 # A page's table has seven columns at most. What is the same in every line is said once, settings
 # that only some metrics belong to have tables of their own, and the conclusion is a list.
