@@ -11,6 +11,10 @@ VARIANTS=("iw=10" "iw=87" "iw=10 tso=1" "iw=87 tso=1")
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)","initial window":"ldcp: 87 packets, the BDP; dctcp: iw","K of dctcp":"65 packets","limit":"1 MB","starts":"at random within 10 us","all at full rate":"13.8 ms"}'
 COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","timeouts","stable_drops","first_rtt_drops","qlen_p99_pkts","marks","retrans"]'
 REFERENCE=dctcp
+PAPER='{"source":"H. Dai et al., PFC-Free Low Delay Control Protocol, draft-dai-tsvwg-pfc-free-congestion-control-01","differs":"TCP, not RoCEv2 on a NIC; the draft names no set-up","figures":[
+	{"figure":"section 2.3","what":"packets after the first RTT that are lost","metric":"stable_drops","variant":{"iw":87},"says":"they experience seldom packet loss","in_tree":"dctcp","ours":"ldcp"},
+	{"figure":"section 2.3","what":"packets of the first RTT that are lost","metric":"first_rtt_drops","variant":{"iw":87},"says":"dropped if the queue exceeds K, by intention","ours":"ldcp"},
+	{"figure":"section 3.1","what":"timeouts","metric":"timeouts","variant":{"iw":87},"says":"the last packet of a first RTT is ECN-capable, so that no tail loss waits for one","in_tree":"dctcp","ours":"ldcp"}]}'
 GOALS='[
 	{"metric":"timeouts","row":"ldcp","op":"<=","value":0,"variant":"*","text":"no RTO"},
 	{"metric":"stable_drops","row":"ldcp","op":"<=","value":0,"variant":"*","text":"no ECT packet dropped"},

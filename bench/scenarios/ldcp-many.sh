@@ -11,6 +11,10 @@ VARIANTS=("flows=1000" "flows=2000" "flows=1000 tso=1" "flows=2000 tso=1")
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 1 Gb/s, and the receiver merges (GRO)","rate":"1gbit","rtt":"100us","limit":"10000 packets","counted":"0.6 s to 1.6 s"}'
 COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","jain","qlen_stddev_pkts","qlen_p99_pkts","delay_p99_us","marks","drops"]'
 REFERENCE=dctcp
+PAPER='{"source":"H. Dai et al., PFC-Free Low Delay Control Protocol, draft-dai-tsvwg-pfc-free-congestion-control-01","differs":"TCP, not RoCEv2 on a NIC; the draft names no set-up","figures":[
+	{"figure":"section 1","what":"longest queue for 99 % of the time","metric":"qlen_p99_pkts","variant":{"tso":""},"says":"with a window below one packet the number of flows that it can endure increases remarkably compared with DCTCP","in_tree":"dctcp","ours":"ldcp"},
+	{"figure":"abstract","what":"link used","metric":"utilisation","variant":{"tso":""},"says":"very low queue occupancy even under high network utilization","in_tree":"dctcp","ours":"ldcp"},
+	{"figure":"abstract","what":"packets lost","metric":"drops","variant":{"tso":""},"says":"almost no packet loss","in_tree":"dctcp","ours":"ldcp"}]}'
 GOALS='[
 	{"metric":"qlen_mean_pkts","row":"ldcp","op":"<=","value":0.25,"relative_to":"dctcp","variant":"*","text":"mean queue at most a quarter of dctcp'"'"'s"},
 	{"metric":"utilisation","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"utilisation >= 95 %"}]'

@@ -15,6 +15,8 @@ done
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)","initial window":"ldcp: 87 packets, the BDP; dctcp: 10","ideal":"RTT + size / rate, without headers","answers":"20, each the first on its connection, begun at random within 100 us"}'
 COLUMNS_SHOWN='["rpc_p50_us","rpc_p99_us","ideal_us","over_ideal"]'
 REFERENCE=dctcp
+PAPER='{"source":"H. Dai et al., PFC-Free Low Delay Control Protocol, draft-dai-tsvwg-pfc-free-congestion-control-01","differs":"TCP, not RoCEv2 on a NIC; the draft names no set-up","figures":[
+	{"figure":"section 2.3","what":"time by that at full speed","metric":"over_ideal","variant":{"tso":""},"says":"short flows could have finished in one round: a first RTT at full speed","in_tree":"dctcp","ours":"ldcp"}]}'
 GOALS='[
 	{"metric":"over_ideal","row":"ldcp","op":"<=","value":1.1,"variant":"*","text":"p50 at most 1.1 x (RTT + size / rate)"}]'
 ANSWER="LDCP's answers take {range over_ideal ldcp} times as long as the link needs; DCTCP's {range over_ideal dctcp}."

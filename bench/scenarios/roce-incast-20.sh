@@ -21,6 +21,9 @@ PARAMS='{"MTU of RoCE":1024,"messages in flight":4,"queue":"lowq-tc roce --min 5
 WORDS='{"marked":"at most {} marked","increase":"{} increase"}'
 COLUMNS_SHOWN='["utilisation","queue_at_rest","queue_p90_bytes","delay_p99_us","marks","drops","jain"]'
 REFERENCE=rxe
+PAPER='{"source":"Y. Zhu et al., Congestion Control for Large-Scale RDMA Deployments (DCQCN), SIGCOMM 2015","differs":"soft-RoCE without PFC; MTU 1024; 30 ms are counted","figures":[
+	{"figure":"evaluation, 20:1","what":"queue, p90","metric":"queue_p90_bytes","variant":{"marked":"1%","increase":"full"},"value":76600,"in_tree":"rxe","ours":"roce_rcm"},
+	{"figure":"evaluation, 20:1","what":"queue, p90","metric":"queue_p90_bytes","variant":{"marked":"10%","increase":"full"},"value":76600,"in_tree":"rxe","ours":"roce_rcm","differs":"marks up to 10 %, not 1 %"}]}'
 GOALS='[
 	{"metric":"queue_p90_bytes","row":"roce_rcm","op":"<=","value":76600,"variant":"*","text":"queue p90 <= 76.6 kB (the paper)"},
 	{"metric":"utilisation","row":"roce_rcm","op":">=","value":0.9,"variant":"*","text":"utilisation >= 90 %"},

@@ -12,6 +12,8 @@ PARAMS='{"MTU of RoCE":1024,"messages in flight":4,"queue":"lowq-tc roce --limit
 WORDS='{"op":{"read":"READ","send":"SEND"},"lost":{"half":"half of the CNPs lost"}}'
 COLUMNS_SHOWN='["utilisation","drops","qlen_p99_over_kmax","goodput_mbps","delay_p99_us","marks","jain","go_back_n"]'
 REFERENCE=rxe
+PAPER='{"source":"Y. Zhu et al., Congestion Control for Large-Scale RDMA Deployments (DCQCN), SIGCOMM 2015","differs":"soft-RoCE without PFC; one switch, not a Clos network","figures":[
+	{"figure":"four senders","what":"Jain","metric":"jain","variant":{"op":"send","rate":"10gbit","lost":""},"says":"all four get equal shares","in_tree":"rxe","ours":"roce_rcm"}]}'
 GOALS=$(jq -n '[("roce_rcm", "roce_ldcp") as $row |
 	{metric: "drops", op: "<=", value: 0, text: "no drop after 2 ms"},
 	{metric: "utilisation", op: ">=", value: 0.9, text: "utilisation >= 90 %"},
