@@ -48,9 +48,9 @@
  *  - Slow start (quick_start) does not end with the first mark: the initial window alone is
  *    longer than a queue's threshold below 100 Mb/s. Marks of the first flight do not count.
  *    The time between its ACKs is the bottleneck's per packet: slow start is paced no faster,
- *    and grows by an eighth per round once its window should fill the path. It ends when more
+ *    and grows by a 16th per round once its window should fill the path. It ends when more
  *    than 7/8 of a round's packets are marked (from a full path on, a half) while the program is
- *    not the limit, with the window that the path has delivered. Below an eighth of what fills the
+ *    not the limit, with the window that the path has delivered. Below a seventh of what fills the
  *    path marked packets count for growth, and it ends only if all packets of the round have
  *    waited for longer than behind L4S flows, or after four such rounds (2.4.5).
  *  - After the first cut, of a half, alpha's average begins at 0 (first_alpha): from 1 it takes
@@ -136,7 +136,8 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 #define CLASSIC_SCORE		8	/* such periods minus others */
 #define CLASSIC_SCORE_MAX	16
 
-#define GAP_ROUNDS		3	/* without a mark at a window that should fill the path */
+#define GAP_SKIPPED		3	/* packets of the first flight before its gap is measured */
+#define GAP_ROUNDS		5	/* without a mark at a window that should fill the path */
 /* quick_start: before these rounds a flow's, or a program's, own bursts cause marks */
 #define START_ROUNDS		3
 #define EARLY_ROUNDS		4
@@ -936,7 +937,7 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 		    m->cwnd >= prague_pipe(tcp_min_rtt(tp), ca->gap_ns))
 			ca->growth.hystart.css = 1;
 		if (!ca->growth.slow_start_over && ca->growth.hystart.css) {
-			prague_grow(m, fp_mul_shr(PRAGUE_AI_ONE / PRAGUE_CSS_DIVISOR, step, 0));
+			prague_grow(m, prague_css_growth(&ca->growth.hystart, step));
 			return;
 		}
 		m->cwnd += step;
@@ -974,7 +975,6 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 		ca->round_end = tp->snd_nxt;
 		ca->rounds = min(ca->rounds + 1, U16_MAX);
 		if (ca->first_flight) {
-			/* the first ACK is the first sample of the gap, and begins a period */
 			begins = ca->rounds == 1;
 			ca->first_flight = begins;
 		}
@@ -987,6 +987,12 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 	}
 	if (now_us(tp) - ca->cwr_us >= virt >> 3)
 		ca->cwr = false;
+	/*
+	 * A period begins from which the gap is measured. A shaper's bucket lets the first two
+	 * packets leave at once, so that the time to the first few ACKs says nothing.
+	 */
+	if (unlikely(ca->first_flight) && tp->bytes_acked <= GAP_SKIPPED * tp->mss_cache + 1)
+		begins = true;
 	return begins || now_us(tp) - ca->period_us >= virt >> 3;
 }
 

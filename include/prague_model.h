@@ -484,6 +484,18 @@ static inline bool prague_hystart_round(struct prague_hystart *h)
 }
 
 /*
+ * Growth (Q58) of conservative slow start for @packets. Without a @css_base it began because the
+ * window should fill the path. Growth is half as fast then: a round trip passes until marks of a
+ * longer queue arrive, and up to two rounds until they end slow start.
+ */
+static inline u64 prague_css_growth(const struct prague_hystart *h, u32 packets)
+{
+	u32 divisor = h->css_base ? PRAGUE_CSS_DIVISOR : 2 * PRAGUE_CSS_DIVISOR;
+
+	return fp_mul_shr(PRAGUE_AI_ONE / divisor, packets, 0);
+}
+
+/*
  * The first flight leaves as one burst, and the bottleneck spreads it: the time between its ACKs is
  * that of a packet there. Fewer packets than these say too little.
  */
@@ -508,7 +520,7 @@ static inline u32 prague_pipe(u32 rtt_us, u32 gap_ns)
 /*
  * Pacing rate of slow start, bytes per second, where @rate sends a window per RTT: twice that
  * (2.5.1), yet no faster than packets of @mss bytes can leave the bottleneck, one per @gap_ns.
- * @early, half of that, up to eight windows per RTT, if that is faster: the second and third
+ * @early, 5/8 of that, up to eight windows per RTT, if that is faster: the second and third
  * flight, and answers of a program that is the limit, then take little longer than their ACKs.
  */
 static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
@@ -521,13 +533,13 @@ static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 	path = fp_div((u64)mss * 1000000000, gap_ns);
 	if (rate << 1 > path)
 		return fp_max(rate, path);
-	return early ? fp_max(rate << 1, fp_min(path >> 1, rate << 3)) : rate << 1;
+	return early ? fp_max(rate << 1, fp_min(path * 5 / 8, rate << 3)) : rate << 1;
 }
 
-/* Does a window of @cwnd packets fill less than an eighth of a path that takes @pipe packets? */
+/* Does a window of @cwnd packets fill less than a seventh of a path that takes @pipe packets? */
 static inline bool prague_small(u32 cwnd, u32 pipe)
 {
-	return cwnd < pipe / 8;
+	return cwnd < pipe / 7;
 }
 
 /* A queue that others keep at the usual threshold, 1 ms, is shorter */

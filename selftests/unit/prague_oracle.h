@@ -114,7 +114,7 @@ static inline long double start_rate(long double rate, long double path, bool ea
 {
 	if (2 * rate > path)
 		return fmaxl(rate, path);
-	return early ? fmaxl(2 * rate, fminl(path / 2, 8 * rate)) : 2 * rate;
+	return early ? fmaxl(2 * rate, fminl(path * 5 / 8, 8 * rate)) : 2 * rate;
 }
 
 /* What must hold in every state */
