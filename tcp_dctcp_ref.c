@@ -27,8 +27,10 @@
  *    after the window's end. A flow that always has data reduces at once, which keeps the queue
  *    short. One that has paused lately answers requests: it reduces at the window's end, when
  *    a short answer has left.
- *  - Growth while cwnd is reduced. The stack has none; RFC 5681, by which cwnd grows (3.3),
- *    goes on, and so do we, by ACKs that report no mark.
+ *  - Growth while cwnd is reduced, by ACKs that report no mark. RFC 5681, by which cwnd grows
+ *    (3.3), does not stop it; the stack does. A flow that has paused lately grows, and its next
+ *    answer fits fewer round trips. One that always has data does not, as with Linux' dctcp:
+ *    what it would gain are marks.
  *  - cwnd after a pause in a reduction. The stack keeps what was left to send; all of the
  *    reduced window has arrived, so that the reduction is complete: cwnd is the reduced one.
  *  - A RST that answers a segment without a socket belongs to no connection: the stack sends
@@ -81,8 +83,8 @@ CC_PARAM(mainline, 0, 0, 1, 0644, "0 is RFC 8257, 1 is Linux' dctcp",
 CC_PARAM(ect_control, 1, 0, 1, 0444, "0 is off, 1 is on",
 	 "ECT on pure ACKs, retransmissions and window probes too (RFC 8257 4.1)");
 
-/* Windows after a pause in which a reduction waits for the window's end */
-#define DCTCP_PAUSE_WINDOWS	8
+/* Windows after a pause in which a reduction waits for the window's end: a short answer's */
+#define DCTCP_PAUSE_WINDOWS	2
 
 /**
  * struct dctcp_ref - one connection
@@ -229,7 +231,7 @@ static noinline void count_ack(struct sock *sk, u32 flags)
 	struct dctcp_ref *ca = inet_csk_ca(sk);
 	struct ecn_sample s = ecn_feedback_update(&ca->fb, tp, flags);
 
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR && s.acked && !s.marked)
+	if (ca->paused && inet_csk(sk)->icsk_ca_state == TCP_CA_CWR && s.acked && !s.marked)
 		grow_in_reduction(tp, s.acked);
 	dctcp_model_ack(&ca->model, s.acked, s.marked);
 	if (window_ended(ca, tp->snd_una))
@@ -316,14 +318,17 @@ static void dctcp_ref_set_state(struct sock *sk, u8 new_state)
 }
 
 /*
- * The flow has paused. In TCP_CA_CWR all of the reduced window has arrived, but the stack waits
- * for one more ACK before it sets cwnd to ssthresh.
+ * Has the flow paused? Nothing is in flight, and there was nothing to send. (An ACK of the whole
+ * window leaves nothing in flight, too, while the program has more to send.) In TCP_CA_CWR all of the
+ * reduced window has arrived, but the stack waits for one more ACK before it sets cwnd to ssthresh.
  */
-static void restart(struct sock *sk)
+static void note_pause(struct sock *sk)
 {
 	struct dctcp_ref *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	if (tp->packets_out || !tp->app_limited)
+		return;
 	/* the first window is what the pause is in */
 	ca->paused = DCTCP_PAUSE_WINDOWS + 1;
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR && !READ_ONCE(mainline.value))
@@ -339,8 +344,7 @@ static void dctcp_ref_tx_start(struct sock *sk)
 	struct dctcp_ref *ca = inet_csk_ca(sk);
 
 	ecn_feedback_restart(&ca->fb, tcp_sk(sk));
-	if (!tcp_sk(sk)->packets_out)
-		restart(sk);
+	note_pause(sk);
 	/* with nothing in flight another path reorders nothing */
 	tcp_plb_check_rehash(sk, &ca->plb);
 }

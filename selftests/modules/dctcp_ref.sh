@@ -199,6 +199,31 @@ marks_after_pause()
 }
 declare_test marks_after_pause "D7" "after a pause marks reduce the window when it ends"
 
+# A receiver whose window is a packet or two: each ACK leaves nothing in flight, though the program always
+# has more to send.
+no_pause()
+{
+	needs_virtual
+	dumbbell 1 1ms
+	lossy loss 100% ecn
+	in_ns r python3 -c '
+import socket
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dctcp_ref")
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+s.bind(("", 5299))
+s.listen()
+c = s.accept()[0]
+while c.recv(1448): pass' &
+	wait_until listening r 5299
+	trace_on dctcp_ref/dctcp_ref_cut
+	client 10.0.0.1 send=200000 acked
+	trace_off "$TMP/trace"
+	expect "reductions" "$(grep -c cause=ecn "$TMP/trace")" -ge 50
+	expect "reductions that wait for the window's end" "$(grep -c cause=due "$TMP/trace")" -le 4
+}
+declare_test no_pause "D7" "a flow that always has data has not paused when an ACK leaves nothing in flight"
+
 growth_in_reduction()
 {
 	talked send=1448 sleep=0.01 "$(instead loss 0%)" send=600000 acked
@@ -392,7 +417,7 @@ window_probes()
 import socket, time
 s = socket.socket()
 s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dctcp_ref")
-s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
 s.bind(("", 5299))
 s.listen()
 c = s.accept()
