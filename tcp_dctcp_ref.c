@@ -142,6 +142,8 @@ static void dctcp_ref_init(struct sock *sk)
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
 	ca->paused = 0;
 	ca->cut_due = false;
+	if (!ect_control.value && !cc_handshake_pending(sk))
+		ecn_egress_attach(sk);
 }
 
 /* mainline=1: a window without data lowers alpha as an unmarked one does. */
@@ -414,6 +416,7 @@ static int dctcp_ref_egress_ecn(const struct sock *sk, const struct sk_buff *skb
 
 static struct tcp_congestion_ops dctcp_ref __read_mostly = {
 	.init		= dctcp_ref_init,
+	.release	= ecn_egress_detach,
 	.in_ack_event	= dctcp_ref_in_ack_event,
 	.cong_avoid	= tcp_reno_cong_avoid,
 	.ssthresh	= dctcp_ref_ssthresh,

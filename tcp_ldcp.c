@@ -475,6 +475,7 @@ static void ldcp_start(struct sock *sk)
 	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ca->iw);
 	ldcp_set(sk, "start", (u64)ca->iw << LDCP_CW_Q, LDCP_FIRST_RTT);
 	ldcp_min_tso_segs(sk);	/* sendmsg() makes packets of that size already */
+	ecn_egress_attach(sk);
 }
 
 /* Packets acknowledged cumulatively since the connection started */
@@ -506,8 +507,7 @@ static bool ldcp_egress_wanted(const struct sock *sk)
 {
 	const struct ldcp *ca = inet_csk_ca(sk);
 
-	return READ_ONCE(ca->stage) == LDCP_FIRST_RTT &&
-	       READ_ONCE(tcp_sk(sk)->write_seq) != READ_ONCE(tcp_sk(sk)->snd_nxt);
+	return ca->stage == LDCP_FIRST_RTT;
 }
 
 /*
@@ -790,6 +790,7 @@ static void ldcp_release(struct sock *sk)
 	/* 6.1 also calls this without .init: the private area is then the listener's copy */
 	if (!inet_csk(sk)->icsk_ca_initialized)
 		return;
+	ecn_egress_detach(sk);
 	cc_gso_release(sk, &ca->gso);
 	ldcp_gate_release(sk);
 	/* other controls do not expect a cwnd of 0 */

@@ -79,6 +79,15 @@
 #include "cc_timeout.h"
 #ifndef HAVE_TCP_CONG_ECT_1
 #include "ecn_egress_impl.h"
+#else
+/* The stack sends ECT(1). */
+static inline void ecn_egress_attach(struct sock *sk)
+{
+}
+
+static inline void ecn_egress_detach(struct sock *sk)
+{
+}
 #endif
 #include "ecn_feedback.h"
 #include "prague_model.h"
@@ -468,9 +477,16 @@ static void prague_release(struct sock *sk)
 
 	cc_gso_release(sk, &ca->gso);
 	forget_way(ca);
+	ecn_egress_detach(sk);
 }
 
 /* --- Prague or Reno ---------------------------------------------- */
+
+/* Otherwise packets have the stack's field, which is ECT(0) or Not-ECT. */
+static bool sends_ect_1(void)
+{
+	return ect.value && !dctcp_feedback.value && cc_accecn_flags(true);
+}
 
 static void fall_back(struct sock *sk, const char *reason)
 {
@@ -518,6 +534,8 @@ static void prague_init(struct sock *sk)
 	ca->una = tp->snd_una;
 	ca->first_flight = !tp->data_segs_out;
 	update_pacing(sk);
+	if (sends_ect_1())
+		ecn_egress_attach(sk);
 }
 
 /*
@@ -762,6 +780,7 @@ static void prague_set_state(struct sock *sk, u8 new_state)
 	struct prague *ca = inet_csk_ca(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
+	cc_syn_timed_out(sk);
 	if (cc_recovery_starts(sk, new_state)) {
 		respond_to_loss(sk, tcp_snd_cwnd(tp));
 		tp->prior_cwnd = max(ca->growth.lost_at, 1U);
@@ -1182,21 +1201,11 @@ static void prague_unregister(void)
 	tcp_unregister_congestion_control(&prague);
 }
 #else
-/*
- * ECT(1) on everything once Accurate ECN is agreed on, and before that on a SYN that
- * asks for it. A retransmitted SYN is Not-ECT: the first may have been lost for its field.
- */
+/* ECT(1) on everything while Accurate ECN works. Until the handshake is done the stack chooses. */
 static __always_inline int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb,
 					     u32 payload)
 {
-	const struct tcphdr *th = tcp_hdr(skb);
-
-	if (th->syn && !th->ack)
-		return cc_accecn_syn(th) && !tcp_sk(sk)->total_retrans ? INET_ECN_ECT_1 :
-									 INET_ECN_NOT_ECT;
-	if (cc_accecn_works(tcp_sk(sk)))
-		return INET_ECN_ECT_1;
-	return INET_ECN_NOT_ECT;
+	return cc_accecn_works(tcp_sk(sk)) ? INET_ECN_ECT_1 : INET_ECN_NOT_ECT;
 }
 
 /*
@@ -1204,55 +1213,44 @@ static __always_inline int prague_egress_ecn(const struct sock *sk, const struct
  * Not-ECT, as the first may have been lost for its field. The request counts
  * retransmissions after they are sent, yet keeps the first one's time.
  */
-static int prague_synack_ecn(const struct request_sock *req, const struct sk_buff *skb)
+static bool prague_synack_not_ect(const struct request_sock *req, const struct sk_buff *skb)
 {
 	bool again = req->num_timeout || req->num_retrans ||
 		     tcp_skb_timestamp_us(skb) > tcp_rsk(req)->snt_synack;
 
-	if (again || !cc_accecn_request(req))
-		return INET_ECN_NOT_ECT;
-	return ECN_EGRESS_KEEP;
+	return again || !cc_accecn_request(req);
 }
 
 /*
  * Paces the initial window (3.1.1). The stack does not pace the first ten segments, yet
- * sends no packet before tcp_wstamp_ns: move that on by each packet's time. The sender
- * holds the socket's lock. A VRF hands us a packet twice: the second time its stamp is no
- * longer the socket's latest.
+ * sends no packet before tcp_wstamp_ns: move that on by each packet's time.
  */
 static void prague_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 payload)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 rate = READ_ONCE(sk->sk_pacing_rate);
 
-	if (iw_paced.value && payload && tp->data_segs_out < 10 && rate &&
-	    skb->tstamp == tp->tcp_wstamp_ns)
+	if (iw_paced.value && payload && tp->data_segs_out < 10 && rate)
 		tp->tcp_wstamp_ns += div64_u64((u64)payload * NSEC_PER_SEC, rate);
 }
 
 static const struct ecn_egress ecn_egress = {
 	.ops	= &prague,
 	.choose	= prague_egress_ecn,
-	.synack	= prague_synack_ecn,
+	.synack_not_ect = prague_synack_not_ect,
 	.sent	= prague_egress_sent,
 };
-
-/* Without the hook packets have the stack's field, which is ECT(0) or Not-ECT. */
-static bool needs_hook(void)
-{
-	return ect.value && !dctcp_feedback.value && cc_accecn_flags(true);
-}
 
 static int prague_register(void)
 {
 	int err = 0;
 
-	if (needs_hook())
+	if (sends_ect_1())
 		err = ecn_egress_register();
 	if (err)
 		return err;
 	err = tcp_register_congestion_control(&prague);
-	if (err && needs_hook())
+	if (err && sends_ect_1())
 		ecn_egress_unregister();
 	return err;
 }
@@ -1260,7 +1258,7 @@ static int prague_register(void)
 static void prague_unregister(void)
 {
 	tcp_unregister_congestion_control(&prague);
-	if (needs_hook())
+	if (sends_ect_1())
 		ecn_egress_unregister();
 }
 #endif

@@ -88,16 +88,6 @@ static inline bool cc_accecn_option(const struct tcp_sock *tp)
 #endif
 }
 
-/* Is a SYN with these flags one that asks for Accurate ECN? */
-static inline bool cc_accecn_syn(const struct tcphdr *th)
-{
-#ifdef HAVE_TCP_ACCECN
-	return tcp_accecn_ace(th) == 0x7;
-#else
-	return false;
-#endif
-}
-
 /* Does the answer to this request agree on it? */
 static inline bool cc_accecn_request(const struct request_sock *req)
 {

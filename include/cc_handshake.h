@@ -19,7 +19,8 @@ static inline bool cc_handshake_pending(const struct sock *sk)
 
 /*
  * To be called first in .in_ack_event and .cong_control. Returns true for the ACK that
- * ends the handshake, which the stack reports before it calls .init: ignore that ACK.
+ * ends the handshake, which the stack reports before it calls .init: ignore that ACK. What
+ * an earlier .init has taken is released.
  */
 static inline bool cc_before_init(struct sock *sk)
 {
@@ -27,8 +28,11 @@ static inline bool cc_before_init(struct sock *sk)
 	u8 state = sk->sk_state;
 
 	if (unlikely(state == TCP_SYN_SENT ||
-		     (state == TCP_SYN_RECV && !tcp_passive_fastopen(sk))))
+		     (state == TCP_SYN_RECV && !tcp_passive_fastopen(sk)))) {
+		if (icsk->icsk_ca_initialized && icsk->icsk_ca_ops->release)
+			icsk->icsk_ca_ops->release(sk);
 		icsk->icsk_ca_initialized = 0;
+	}
 	return !icsk->icsk_ca_initialized;
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Rewrites the ECN field of single packets on their way out, for the sockets of
- * one module. The stack decides the field per socket; some controls need to
- * decide it per packet. A module can do that in a LOCAL_OUT netfilter hook, which
- * sees every packet with its socket, before queues and taps.
+ * Chooses the ECN field of single packets, for the sockets of one module. The stack decides
+ * the field per socket; some controls need to decide it per packet.
  *
- * Only the socket's own TCP packet is changed. A tunnel (GRE, VXLAN, ESP, WireGuard)
- * keeps skb->sk and passes LOCAL_OUT again with its outer header, whose field is the
- * tunnel's (RFC 6040). VRF and IPVLAN devices bring the TCP packet itself here a
- * second time, after a queue that may have marked it: CE is never changed.
+ * A socket hands its packets to IP by the function queue_xmit of its icsk_af_ops. While it is
+ * attached it has a copy of these with a function that sets the socket's field for one packet,
+ * as MPTCP and SMC have copies with functions of their own. Packets of other sockets meet
+ * nothing. Tunnels and devices see the field as the stack's own choice.
+ *
+ * SYN-ACKs leave by the request's functions, which are the same for all controls: a LOCAL_OUT
+ * netfilter hook changes theirs, where a control asks for it, in namespaces where a socket of the
+ * control listens. Nothing tells a control of its listeners but the tracepoint of state changes,
+ * which no packet passes.
  *
  * At most one file of a module may include this: the state below is static.
  */
@@ -17,137 +20,198 @@
 
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
+#include <linux/rcupdate.h>
+#include <linux/tracepoint.h>
 #include <net/dsfield.h>
+#include <net/inet_connection_sock.h>
 #include <net/inet_ecn.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <net/netns/generic.h>
 #include <net/tcp.h>
+
+#include "cc_hook.h"
 
 #define ECN_EGRESS_KEEP	(-1)
 
 /**
  * struct ecn_egress - a control that chooses ECN fields
- * @ops:	the control; packets of sockets with another one are not changed
- * @wanted:	may @choose or @sent have something to do for a packet of @sk now? Asked before
- *		the packet is looked at. NULL: always
+ * @ops:	the control, for @synack_not_ect
+ * @wanted:	may @choose or @sent still have something to do for @sk? If not, it is detached.
+ *		NULL: always
  * @choose:	the ECN field for one packet of @sk: INET_ECN_NOT_ECT, _ECT_0, _ECT_1, or
- *		ECN_EGRESS_KEEP. @sk is a full TCP socket, @skb's headers are in place,
- *		@payload is in bytes
- * @synack:	the same for a SYN-ACK that answers @req, whose listener's control is @ops.
- *		With SYN cookies there is no request, and no call. NULL: the stack's choice
+ *		ECN_EGRESS_KEEP. @skb begins with its TCP header, @payload is in bytes
+ * @synack_not_ect: is this SYN-ACK, which answers @req, to be Not-ECT, whatever the stack has
+ *		chosen? The listener's control is @ops. With SYN cookies there is no request, and
+ *		no call. NULL: the stack's choice
  * @sent:	called after @choose for what else the control does with a packet that
- *		leaves; may be called twice for a packet (see above). NULL: nothing
+ *		leaves. NULL: nothing
  *
- * All run in softirq or process context.
+ * All run in softirq or process context, all but @synack_not_ect with the socket locked.
  */
 struct ecn_egress {
 	const struct tcp_congestion_ops *ops;
 	bool (*wanted)(const struct sock *sk);
 	int (*choose)(const struct sock *sk, const struct sk_buff *skb, u32 payload);
-	int (*synack)(const struct request_sock *req, const struct sk_buff *skb);
+	bool (*synack_not_ect)(const struct request_sock *req, const struct sk_buff *skb);
 	void (*sent)(struct sock *sk, const struct sk_buff *skb, u32 payload);
 };
 
 /* The including file defines it: a constant, so that its functions are called directly. */
 static const struct ecn_egress ecn_egress;
 
-/* Are @skb's first headers those of IP and TCP? */
-static __always_inline bool ecn_egress_is_tcp(const struct sk_buff *skb, u8 pf)
+/* --- packets of sockets ----------------------------------------------------------- */
+
+/**
+ * struct ecn_egress_af - the functions of attached sockets
+ * @ops:	the stack's, but for queue_xmit
+ * @stack:	the stack's; NULL: this entry and those behind it are free
+ */
+struct ecn_egress_af {
+	struct inet_connection_sock_af_ops ops;
+	const struct inet_connection_sock_af_ops *stack;
+};
+
+/* TCP and MPTCP, each with IPv4, IPv6, and IPv4 over a socket of IPv6. Entries stay. */
+static struct ecn_egress_af ecn_egress_afs[8];
+static DEFINE_SPINLOCK(ecn_egress_lock);	/* for new entries */
+
+static int ecn_egress_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *fl);
+
+static inline bool ecn_egress_is_attached(const struct sock *sk)
 {
-	u8 protocol;
-	int offset;
-
-	if (pf == NFPROTO_IPV4) {
-		protocol = ip_hdr(skb)->protocol;
-		offset = ip_hdrlen(skb);
-#if IS_ENABLED(CONFIG_IPV6)
-	} else if (pf == NFPROTO_IPV6) {
-		__be16 frag_off;
-
-		protocol = ipv6_hdr(skb)->nexthdr;
-		offset = ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &protocol, &frag_off);
-#endif
-	} else {
-		return false;
-	}
-	return protocol == IPPROTO_TCP && offset == skb_transport_offset(skb);
+	return inet_csk(sk)->icsk_af_ops->queue_xmit == ecn_egress_xmit;
 }
 
-/* An outgoing packet does not share its headers, so they can be changed in place. */
-static __always_inline void ecn_egress_set(struct sk_buff *skb, u8 pf, int ecn)
+static inline const struct inet_connection_sock_af_ops *ecn_egress_stack(const struct sock *sk)
 {
-	if (ecn == ECN_EGRESS_KEEP)
+	return container_of(inet_csk(sk)->icsk_af_ops, struct ecn_egress_af, ops)->stack;
+}
+
+/* The entry for @stack, or the first free one; NULL if there is neither. */
+static inline struct ecn_egress_af *
+ecn_egress_find(const struct inet_connection_sock_af_ops *stack)
+{
+	const struct inet_connection_sock_af_ops *of;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ecn_egress_afs); i++) {
+		of = smp_load_acquire(&ecn_egress_afs[i].stack);	/* @ops is complete */
+		if (!of || of == stack)
+			return &ecn_egress_afs[i];
+	}
+	return NULL;
+}
+
+static noinline struct ecn_egress_af *
+ecn_egress_add(const struct inet_connection_sock_af_ops *stack)
+{
+	struct ecn_egress_af *af;
+
+	spin_lock_bh(&ecn_egress_lock);
+	af = ecn_egress_find(stack);
+	if (af && !af->stack) {
+		af->ops = *stack;
+		af->ops.queue_xmit = ecn_egress_xmit;
+		smp_store_release(&af->stack, stack);	/* after @ops */
+	}
+	spin_unlock_bh(&ecn_egress_lock);
+	return af;
+}
+
+/* From now on the module chooses @sk's fields: to be called when it has a peer. Twice is once. */
+static inline void ecn_egress_attach(struct sock *sk)
+{
+	const struct inet_connection_sock_af_ops *stack = inet_csk(sk)->icsk_af_ops;
+	struct ecn_egress_af *af;
+
+	if (ecn_egress_is_attached(sk))
 		return;
-	if (pf == NFPROTO_IPV4) {
-		if (!INET_ECN_is_ce(ipv4_get_dsfield(ip_hdr(skb))))
-			ipv4_change_dsfield(ip_hdr(skb), ~INET_ECN_MASK, ecn);
-	} else {
-		if (!INET_ECN_is_ce(ipv6_get_dsfield(ipv6_hdr(skb))))
-			ipv6_change_dsfield(ipv6_hdr(skb), ~INET_ECN_MASK, ecn);
-	}
+	af = ecn_egress_find(stack);
+	if (!af || !af->stack)
+		af = ecn_egress_add(stack);
+	if (af)
+		WRITE_ONCE(inet_csk(sk)->icsk_af_ops, &af->ops);
+	else
+		pr_warn_once("a socket of an unknown kind: its ECN fields are the stack's\n");
 }
 
+/* To be called when a socket leaves the control, which its module outlives. Twice is once. */
+static inline void ecn_egress_detach(struct sock *sk)
+{
+	if (ecn_egress_is_attached(sk))
+		WRITE_ONCE(inet_csk(sk)->icsk_af_ops, ecn_egress_stack(sk));
+}
+
+/* The stack's queue_xmit, with the socket's field set to @ecn */
+static __always_inline int ecn_egress_xmit_as(struct sock *sk, struct sk_buff *skb,
+					      struct flowi *fl, int ecn)
+{
+	const struct inet_connection_sock_af_ops *stack = ecn_egress_stack(sk);
+	u8 *field = &inet_sk(sk)->tos, before;
+	int err;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (stack->net_header_len == sizeof(struct ipv6hdr))
+		field = (u8 *)&inet6_sk(sk)->tclass;
+#endif
+	before = READ_ONCE(*field);
+	WRITE_ONCE(*field, (before & ~INET_ECN_MASK) | ecn);
+	err = stack->queue_xmit(sk, skb, fl);
+	WRITE_ONCE(*field, (READ_ONCE(*field) & ~INET_ECN_MASK) | (before & INET_ECN_MASK));
+	return err;
+}
+
+/* In the place of queue_xmit */
+static int ecn_egress_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *fl)
+{
+	const struct inet_connection_sock_af_ops *stack = ecn_egress_stack(sk);
+	u32 payload = skb->len - tcp_hdrlen(skb);
+	int ecn;
+
+	if (ecn_egress.wanted && !ecn_egress.wanted(sk)) {
+		ecn_egress_detach(sk);
+		return stack->queue_xmit(sk, skb, fl);
+	}
+	ecn = ecn_egress.choose(sk, skb, payload);
+	if (ecn_egress.sent)
+		ecn_egress.sent(sk, skb, payload);
+	if (ecn == ECN_EGRESS_KEEP)
+		return stack->queue_xmit(sk, skb, fl);
+	return ecn_egress_xmit_as(sk, skb, fl, ecn);
+}
+
+/* --- SYN-ACKs ----------------------------------------------------------------------- */
+
+/*
+ * noinline, so that the hook itself saves no registers. An outgoing packet does not share its
+ * headers, so they can be changed in place. A tunnel brings the packet here again with its outer
+ * header, which has the inner one's field (RFC 6040); VRF and IPVLAN devices bring it again after a
+ * queue that may have marked it: CE is never changed.
+ */
 static noinline unsigned int ecn_egress_synack(struct sk_buff *skb, u8 pf)
 {
 	const struct request_sock *req = inet_reqsk(skb->sk);
 	const struct sock *listener = READ_ONCE(req->rsk_listener);
 
-	if (ecn_egress.synack && ecn_egress_is_tcp(skb, pf) && listener &&
-	    READ_ONCE(inet_csk(listener)->icsk_ca_ops) == ecn_egress.ops)
-		ecn_egress_set(skb, pf, ecn_egress.synack(req, skb));
-	return NF_ACCEPT;
-}
-
-static __always_inline unsigned int ecn_egress_packet(struct sk_buff *skb, u8 pf)
-{
-	struct sock *sk = skb->sk;
-	u32 header, payload;
-
-	if (!ecn_egress_is_tcp(skb, pf))
+	if (!listener || READ_ONCE(inet_csk(listener)->icsk_ca_ops) != ecn_egress.ops ||
+	    !ecn_egress.synack_not_ect(req, skb))
 		return NF_ACCEPT;
-	header = skb_transport_offset(skb) + tcp_hdrlen(skb);
-	payload = skb->len - min(header, skb->len);
-	ecn_egress_set(skb, pf, ecn_egress.choose(sk, skb, payload));
-	if (ecn_egress.sent)
-		ecn_egress.sent(sk, skb, payload);
+	if (pf == NFPROTO_IPV4) {
+		if (!INET_ECN_is_ce(ipv4_get_dsfield(ip_hdr(skb))))
+			ipv4_change_dsfield(ip_hdr(skb), ~INET_ECN_MASK, INET_ECN_NOT_ECT);
+	} else if (!INET_ECN_is_ce(ipv6_get_dsfield(ipv6_hdr(skb)))) {
+		ipv6_change_dsfield(ipv6_hdr(skb), ~INET_ECN_MASK, INET_ECN_NOT_ECT);
+	}
 	return NF_ACCEPT;
 }
 
-/* noinline, as the next one, so that the hook itself saves no registers. */
-static noinline unsigned int ecn_egress_ipv4(struct sk_buff *skb)
-{
-	return ecn_egress_packet(skb, NFPROTO_IPV4);
-}
-
-static noinline unsigned int ecn_egress_not_ipv4(struct sk_buff *skb, u8 pf)
-{
-	return ecn_egress_packet(skb, pf);
-}
-
-/*
- * The socket is looked at before the packet: most packets are of other sockets. Those in
- * TIME-WAIT are no full sockets. The stack's own RSTs and ACKs come from raw sockets of
- * protocol TCP.
- */
 static unsigned int ecn_egress_hook(void *priv, struct sk_buff *skb,
 				    const struct nf_hook_state *state)
 {
-	const struct sock *sk = skb->sk;
-	u8 tcp_state;
-
-	if (!sk)
+	if (likely(!skb->sk || skb->sk->sk_state != TCP_NEW_SYN_RECV))
 		return NF_ACCEPT;
-	tcp_state = sk->sk_state;
-	if (unlikely(tcp_state == TCP_NEW_SYN_RECV))
-		return ecn_egress_synack(skb, state->pf);
-	if (tcp_state == TCP_TIME_WAIT || sk->sk_type != SOCK_STREAM ||
-	    sk->sk_protocol != IPPROTO_TCP ||
-	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) != ecn_egress.ops ||
-	    (ecn_egress.wanted && !ecn_egress.wanted(sk)))
-		return NF_ACCEPT;
-	if (state->pf == NFPROTO_IPV4)
-		return ecn_egress_ipv4(skb);
-	return ecn_egress_not_ipv4(skb, state->pf);
+	return ecn_egress_synack(skb, state->pf);
 }
 
 /* INET: IPv4 and IPv6, whose priorities have the same numbers */
@@ -158,30 +222,85 @@ static const struct nf_hook_ops ecn_egress_hook_ops = {
 	.priority = NF_IP_PRI_LAST,
 };
 
+static unsigned int ecn_egress_net_id;
+static struct tracepoint *ecn_egress_tracepoint;	/* NULL: this kernel has none */
+
 static int __net_init ecn_egress_net_init(struct net *net)
 {
-	return nf_register_net_hook(net, &ecn_egress_hook_ops);
+	struct cc_hook *hook = net_generic(net, ecn_egress_net_id);
+
+	cc_hook_init(hook, net, &ecn_egress_hook_ops, 1);
+	return ecn_egress_tracepoint ? 0 : cc_hook_register(hook);
 }
 
-static void __net_exit ecn_egress_net_exit(struct net *net)
+static void __net_exit ecn_egress_net_pre_exit(struct net *net)
 {
-	nf_unregister_net_hook(net, &ecn_egress_hook_ops);
+	cc_hook_leave(net_generic(net, ecn_egress_net_id));
 }
 
 static struct pernet_operations ecn_egress_net_ops = {
 	.init = ecn_egress_net_init,
-	.exit = ecn_egress_net_exit,
+	.pre_exit = ecn_egress_net_pre_exit,
+	.id = &ecn_egress_net_id,
+	.size = sizeof(struct cc_hook),
 };
 
-/* In every network namespace, also in those created later. May sleep. */
-static inline int ecn_egress_register(void)
+/*
+ * In listen(), before the first SYN; and where a listener was given the control later, with its
+ * first child. Until the hook is there SYN-ACKs have the stack's field.
+ */
+static void ecn_egress_state(void *data, const struct sock *sk, int before, int after)
 {
-	return register_pernet_subsys(&ecn_egress_net_ops);
+	if ((after == TCP_LISTEN || after == TCP_SYN_RECV) && sk->sk_protocol == IPPROTO_TCP &&
+	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) == ecn_egress.ops)
+		cc_hook_need(net_generic(sock_net(sk), ecn_egress_net_id));
 }
 
+/* It is not exported: modules find it by its name. */
+static void ecn_egress_find_tracepoint(struct tracepoint *tp, void *data)
+{
+	if (!strcmp(tp->name, "inet_sock_set_state"))
+		ecn_egress_tracepoint = tp;
+}
+
+static inline int ecn_egress_register_synack(void)
+{
+	int err;
+
+	for_each_kernel_tracepoint(ecn_egress_find_tracepoint, NULL);
+	err = register_pernet_subsys(&ecn_egress_net_ops);
+	if (err || !ecn_egress_tracepoint)
+		return err;
+	err = tracepoint_probe_register(ecn_egress_tracepoint, ecn_egress_state, NULL);
+	if (err)
+		unregister_pernet_subsys(&ecn_egress_net_ops);
+	return err;
+}
+
+static inline void ecn_egress_unregister_synack(void)
+{
+	if (ecn_egress_tracepoint) {
+		tracepoint_probe_unregister(ecn_egress_tracepoint, ecn_egress_state, NULL);
+		tracepoint_synchronize_unregister();
+	}
+	unregister_pernet_subsys(&ecn_egress_net_ops);
+}
+
+/* Before the control is registered. May sleep. */
+static inline int ecn_egress_register(void)
+{
+	return ecn_egress.synack_not_ect ? ecn_egress_register_synack() : 0;
+}
+
+/*
+ * After the control is unregistered: no socket is attached or listens. setsockopt() reads
+ * icsk_af_ops without the socket's lock, and may have been preempted before it used them.
+ */
 static inline void ecn_egress_unregister(void)
 {
-	unregister_pernet_subsys(&ecn_egress_net_ops);
+	if (ecn_egress.synack_not_ect)
+		ecn_egress_unregister_synack();
+	synchronize_rcu_tasks();
 }
 
 #endif /* _LOWQ_ECN_EGRESS_IMPL_H */

@@ -135,6 +135,23 @@ in_use()
 	modprobe "$MODULE" || fail "cannot load again"
 }
 
+# outlived [NAME=VALUE...]: a connection that has left the control outlives its module, which is
+# loaded again with these parameters; IPv4 and IPv6
+outlived()
+{
+	local to
+
+	[ $# -eq 0 ] || load "$@"
+	dumbbell 1 1ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	sink cubic
+	for to in 10.0.0.1 fd00:0::1; do
+		client "$to" connect cc=cubic "run=until modprobe -r $MODULE; do sleep 0.2; done" send=200000 acked \
+			"run=modprobe $MODULE $*" "cc=$CC" send=200000 acked cc=cubic send=200000 acked info
+		expect "control, $to" "$(field cc <"$TMP/client")" = cubic
+	done
+}
+
 # chosen_each_way: the control can be chosen per socket, per route and by sysctl; IPv4 and IPv6
 chosen_each_way()
 {

@@ -881,6 +881,12 @@ unload()
 }
 declare_test unload "" "unloading is refused while in use, and works afterwards"
 
+left()
+{
+	outlived ect_control=0
+}
+declare_test left "" "a connection that has left the control outlives its module"
+
 # Everything at once, so that the kernel's checkers see it: marks, loss, lost ACKs, IPv4 and IPv6,
 # the egress hook, Accurate ECN, changes of control and parameters, and a namespace that is
 # deleted under traffic.

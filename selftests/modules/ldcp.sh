@@ -1256,6 +1256,13 @@ unload()
 }
 declare_test unload "" "unloading is refused while in use, and works afterwards"
 
+left()
+{
+	# shellcheck disable=SC2119 # default parameters
+	outlived
+}
+declare_test left "" "a connection that has left the control outlives its module"
+
 # Everything at once, so that the kernel's checkers see it: marks, first-RTT drops, loss, lost
 # ACKs, IPv4 and IPv6, Accurate ECN, changes of parameters, a deleted namespace.
 stress()

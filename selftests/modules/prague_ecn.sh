@@ -508,4 +508,11 @@ dctcp_feedback()
 }
 declare_test dctcp_feedback "P23" "dctcp_feedback=1 without Accurate ECN: DCTCP's feedback, ECT(0)"
 
+left()
+{
+	# shellcheck disable=SC2119 # default parameters
+	outlived
+}
+declare_test left "" "a connection that has left the control outlives its module"
+
 run_tests "$@"
