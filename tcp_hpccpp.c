@@ -81,12 +81,15 @@ CC_PARAM(line_rate_device, 0, 0, 1, 0644, "0 starts with the initial window",
 /* Divisions: on most ACKs nothing has changed. */
 static noinline void hpccpp_convert_window(struct hpccpp_applied *a, u64 w, u64 mss, u32 t_ns)
 {
+	u64 rate = t_ns ? hpccpp_rate(w, t_ns) : 0;
+
 	*a = (struct hpccpp_applied){
 		.w = w,
 		.mss = mss >> HPCCPP_W_Q,
 		.t_ns = t_ns,
 		.cwnd = div64_u64(w + mss - 1, mss) + 1,
-		.rate = t_ns ? hpccpp_rate(w, t_ns) : 0,
+		.rate = rate,
+		.swift = rate > 2 * HZ * (mss >> HPCCPP_W_Q),
 	};
 }
 
@@ -110,6 +113,9 @@ static void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 
 	if (w != a->w || mss >> HPCCPP_W_Q != a->mss || t_ns != a->t_ns)
 		hpccpp_convert_window(a, w, mss, t_ns);
+	else if (likely(a->swift && state < TCP_CA_Recovery && tcp_snd_cwnd(tp) == a->cwnd &&
+			READ_ONCE(sk->sk_pacing_rate) == a->rate))
+		return;
 	cwnd = a->cwnd;
 	if (unlikely(rs && state == TCP_CA_Loss && rs->acked_sacked > 0))
 		cwnd = max(cwnd, tcp_packets_in_flight(tp) + 1ULL);
@@ -125,9 +131,20 @@ static void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 	rate = a->rate;
 	rto = max_t(u32, inet_csk(sk)->icsk_rto, 1);
 	two_packets = 2 * HZ * (mss >> HPCCPP_W_Q);
-	if (rate <= two_packets && rate * rto <= two_packets)
+	if (!a->swift && rate * rto <= two_packets)
 		rate = div_u64(two_packets, rto) + 1;
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+/* A probe before the first data of a burst: once that is a packet, see hpccpp_has_packet(). */
+static void hpccpp_probe_burst(struct sock *sk, u64 now)
+{
+	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+
+	if (hpccpp_has_packet(sk))
+		hpccpp_send_probe(sk, now);
+	else
+		f->waits = true;
 }
 
 /* Called before each burst: the stack's own, 64 kB at short RTTs, may be the whole window. */
@@ -137,6 +154,8 @@ static u32 hpccpp_min_tso_segs(struct sock *sk)
 
 	if (!ca->flow)
 		return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
+	if (unlikely(ca->flow->waits && tcp_sk(sk)->packets_out))
+		hpccpp_probe_burst(sk, ktime_get_ns());
 	return cc_gso_limit(sk, &ca->flow->gso, cc_gso_spread(tcp_snd_cwnd(tcp_sk(sk))));
 }
 
@@ -182,6 +201,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f;
+	u64 secret;
 
 	if (!inet_csk(sk)->icsk_ca_initialized ||
 	    (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV))
@@ -191,7 +211,9 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 		hpccpp_fall_back(sk, "translated");
 		return;
 	}
-	f = hpccpp_flow_new(sk);
+	/* ids begin anywhere: an earlier connection may have had the same ports, and cookies */
+	secret = hpccpp_secret(sk);
+	f = hpccpp_flow_new(sk, secret, siphash_2u64(secret, now, &hpccpp_cookie_key));
 	ca->flow = f;
 	if (!f) {
 		hpccpp_fall_back(sk, "no memory");
@@ -202,7 +224,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 	f->integral_ns = now;
 	f->answer_ns = now;
 	hpccpp_apply_first_window(sk);
-	hpccpp_send_probe(sk, now);
+	hpccpp_probe_burst(sk, now);
 }
 
 /*
@@ -294,7 +316,7 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	hpccpp_slow_start(sk, rs, now);
 	hpccpp_apply_window(sk, rs);
 	f->idle_ns = hpccpp_has_data(sk) ? 0 : max(now, tcp_sk(sk)->tcp_wstamp_ns);
-	if (!tcp_sk(sk)->packets_out || !hpccpp_probe_due(sk, now))
+	if (!tcp_sk(sk)->packets_out || !hpccpp_probe_due(sk, now) || !hpccpp_has_packet(sk))
 		return;
 	lost = hpccpp_telemetry_lost(sk, f, now);
 	if (lost)
@@ -312,6 +334,7 @@ static void hpccpp_init(struct sock *sk)
 	struct hpccpp *ca = inet_csk_ca(sk);
 
 	ca->flow = NULL;
+	int_host_need(sock_net(sk));
 	/* fq paces if it is the qdisc, else the stack */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
@@ -358,7 +381,7 @@ static void hpccpp_tx_start(struct sock *sk)
 		/* Probes before the pause do not count, whatever became of them. */
 		ca->flow->answer_ns = now;
 		ca->flow->unmeasured = 0;
-		hpccpp_send_probe(sk, now);
+		hpccpp_probe_burst(sk, now);
 	}
 }
 

@@ -7,7 +7,6 @@
 #ifndef _LOWQ_HPCCPP_FLOW_H
 #define _LOWQ_HPCCPP_FLOW_H
 
-#include <linux/random.h>
 #include <linux/rhashtable.h>
 #include <net/tcp.h>
 
@@ -59,6 +58,7 @@ struct hpccpp_tally {
  * @t_ns:	T that it was computed with
  * @cwnd:	packets
  * @rate:	W / T, bytes/s
+ * @swift:	more than a packet leaves in any RTO
  */
 struct hpccpp_applied {
 	u64 w;
@@ -66,6 +66,7 @@ struct hpccpp_applied {
 	u32 t_ns;
 	u64 cwnd;
 	u64 rate;
+	bool swift;
 };
 
 /**
@@ -73,6 +74,7 @@ struct hpccpp_applied {
  * @node:	in hpccpp_flows
  * @sk:		the key in hpccpp_flows
  * @rcu:	frees the flow after the hook's readers
+ * @secret:	hpccpp_secret()
  * @lock:	protects the fields from @sent_id to @response
  * @sent_id:	id of the latest probe
  * @got_id:	id of the latest accepted response
@@ -112,6 +114,7 @@ struct hpccpp_applied {
  * @gso:	limit on the segments of a TSO packet
  * @telemetry:	U has been measured since the connection began, fell back or was idle
  * @line_rate:	the first W was the line rate's, not the initial window
+ * @waits:	a probe waits until there is a packet of data
  * @second:	fallback: one more probe is due soon, to compare with the first one
  * @unstamped:	fallback: a bottleneck on the path does not stamp
  */
@@ -119,6 +122,7 @@ struct hpccpp_flow {
 	struct rhash_head node;
 	const struct sock *sk;
 	struct rcu_head rcu;
+	u64 secret;
 
 	spinlock_t lock;	/* between the hook and the socket */
 	u32 sent_id;
@@ -157,6 +161,7 @@ struct hpccpp_flow {
 	struct cc_gso gso;
 	bool telemetry;
 	bool line_rate;
+	bool waits;
 	bool second;
 	bool unstamped;
 };
@@ -197,16 +202,17 @@ static inline struct hpccpp_flow *hpccpp_flow_find(const struct sock *sk)
 	return rhashtable_lookup(&hpccpp_flows, &sk, hpccpp_flows_params);
 }
 
-/* NULL if there is no memory */
-static inline struct hpccpp_flow *hpccpp_flow_new(const struct sock *sk)
+/* @id: of the latest probe. NULL if there is no memory */
+static inline struct hpccpp_flow *hpccpp_flow_new(const struct sock *sk, u64 secret, u32 id)
 {
 	struct hpccpp_flow *f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
 
 	if (!f)
 		return NULL;
 	f->sk = sk;
+	f->secret = secret;
 	spin_lock_init(&f->lock);
-	f->sent_id = get_random_u32();
+	f->sent_id = id;
 	f->got_id = f->sent_id;
 	if (rhashtable_insert_fast(&hpccpp_flows, &f->node, hpccpp_flows_params)) {
 		kfree(f);

@@ -60,8 +60,8 @@ static inline bool hpccpp_is_v4(const struct sock *sk)
 #endif
 }
 
-/* A keyed hash over flow and probe id, with a key per boot: nobody else can compute it. */
-static inline u64 hpccpp_cookie(const struct sock *sk, u32 id)
+/* A keyed hash over the connection, with a key per boot: nobody else can compute it. */
+static inline u64 hpccpp_secret(const struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
 	struct {
@@ -69,8 +69,8 @@ static inline u64 hpccpp_cookie(const struct sock *sk, u32 id)
 		struct in6_addr daddr;
 		__be16 sport;
 		__be16 dport;
-		u32 id;
-	} flow = { .sport = inet->inet_sport, .dport = inet->inet_dport, .id = id };
+		u32 unused;
+	} flow = { .sport = inet->inet_sport, .dport = inet->inet_dport };
 
 	if (hpccpp_is_v4(sk)) {
 		ipv6_addr_set_v4mapped(inet->inet_saddr, &flow.saddr);
@@ -82,6 +82,12 @@ static inline u64 hpccpp_cookie(const struct sock *sk, u32 id)
 #endif
 	}
 	return siphash(&flow, sizeof(flow), &hpccpp_cookie_key);
+}
+
+/* ... over the connection and a probe's id */
+static inline u64 hpccpp_cookie(const struct hpccpp_flow *f, u32 id)
+{
+	return siphash_2u64(f->secret, id, &hpccpp_cookie_key);
 }
 
 /* Is it the response to a recent probe, newer than the latest accepted one? */
@@ -102,7 +108,7 @@ static void hpccpp_handle_response(struct net *net, struct sock *sk, const struc
 	f = hpccpp_flow_find(sk);
 	if (!f) {
 		verdict = HPCCPP_COUNT_NOT_OURS;
-	} else if (m->cookie != hpccpp_cookie(sk, m->id)) {
+	} else if (m->cookie != hpccpp_cookie(f, m->id)) {
 		verdict = HPCCPP_COUNT_COOKIE;
 	} else {
 		spin_lock(&f->lock);
@@ -149,6 +155,7 @@ static bool hpccpp_handle_reset(struct net *net, const struct sock *sk, u32 ack)
 }
 
 static const struct int_host hpccpp_host = {
+	.on_demand = true,
 	.name = "hpccpp",
 	.counters = hpccpp_counters,
 	.types = BIT(INT_RESPONSE) | BIT(INT_WINDOW),

@@ -60,6 +60,17 @@ static inline bool hpccpp_probe_due(const struct sock *sk, u64 now)
 }
 
 /*
+ * Is at least a full packet of data in flight, or about to be? Less, such as a request or a FIN,
+ * is nothing that a window could hold back.
+ */
+static inline bool hpccpp_has_packet(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tp->write_seq - tp->snd_una >= tp->mss_cache;
+}
+
+/*
  * By the route that the data takes, the socket's. If it has expired, the next data looks
  * up a new one: __ip_queue_xmit() would do so with the probe's DSCP.
  */
@@ -115,7 +126,7 @@ static inline void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now
 	struct hpccpp_probe *probe;
 
 	m->id = f->sent_id + 1;
-	m->cookie = hpccpp_cookie(sk, m->id);
+	m->cookie = hpccpp_cookie(f, m->id);
 	m->room = READ_ONCE(probe_room.value);
 	hpccpp_integrate_window(sk, f, now);
 	probe = &f->probe[m->id % HPCCPP_PROBES_KEPT];
@@ -130,6 +141,7 @@ static inline void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now
 				    INT_OPTION_MAX);
 	}
 	f->probe_ns = now;
+	f->waits = false;
 	f->unanswered++;
 	spin_lock_bh(&f->lock);
 	f->sent_id = m->id;
@@ -143,6 +155,14 @@ static inline void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now
  * not change. Conntrack may be a module, and need not be loaded.
  */
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
+static inline bool hpccpp_has_post_routing(const struct sock *sk)
+{
+	const struct net *net = sock_net(sk);
+
+	return rcu_access_pointer(net->nf.hooks_ipv4[NF_INET_POST_ROUTING]) ||
+	       rcu_access_pointer(net->nf.hooks_ipv6[NF_INET_POST_ROUTING]);
+}
+
 static inline bool hpccpp_is_translated(const struct sock *sk)
 {
 	struct nf_conntrack_tuple_hash *(*find)(struct net *net,
@@ -157,8 +177,11 @@ static inline bool hpccpp_is_translated(const struct sock *sk)
 	};
 	bool translated = false;
 
-	/* the look-up of a symbol takes thousands of instructions */
-	if (!rcu_access_pointer(nf_ct_hook))
+	/*
+	 * The look-up of a symbol takes thousands of instructions. Where conntrack is active it has
+	 * hooks in POST_ROUTING.
+	 */
+	if (!rcu_access_pointer(nf_ct_hook) || !hpccpp_has_post_routing(sk))
 		return false;
 	find = symbol_get(nf_conntrack_find_get);
 	if (!find)

@@ -409,7 +409,8 @@ static inline enum hpccpp_result hpccpp_measure(struct hpccpp_model *m,
 	}
 	m->nhop = msg->nhop;
 	m->path_id = msg->path_id;
-	memcpy(m->hop, msg->hop, sizeof(m->hop));
+	for (i = 0; i < msg->nhop; i++)
+		m->hop[i] = msg->hop[i];
 	return result;
 }
 

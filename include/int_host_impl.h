@@ -23,6 +23,7 @@
 #include <net/xfrm.h>
 
 #include "cc_compat.h"
+#include "cc_hook.h"
 #include "cc_param.h"
 #include "int_packet.h"
 
@@ -43,6 +44,7 @@ enum {
 
 /**
  * struct int_host - what a module does with messages
+ * @on_demand:	the hook is only in namespaces for which int_host_need() was called
  * @name:	of the file in /proc/net
  * @counters:	names of the counters; the shared ones (INT_COUNT_...) first
  * @types:	bit mask of enum int_type: the messages that the module handles
@@ -52,6 +54,7 @@ enum {
  *		message with: true if it answers one of ours, which is dropped. NULL: none
  */
 struct int_host {
+	bool on_demand;
 	const char *name;
 	const char * const *counters;
 	u32 types;
@@ -66,6 +69,7 @@ static const struct int_host *int_host __read_mostly;
 struct int_host_net {
 	atomic64_t count[INT_COUNTERS_MAX];
 	atomic64_t next_ns;	/* int_host_within_rate() */
+	struct cc_hook hook;
 };
 
 static unsigned int int_host_net_id;
@@ -178,6 +182,9 @@ static noinline unsigned int int_host_message(struct sk_buff *skb,
 	struct sock *sk;
 	u8 type;
 
+	/* TCP takes no broadcast or multicast, either */
+	if (skb->pkt_type != PACKET_HOST)
+		return NF_ACCEPT;
 	if (!int_segment_find(skb, skb_network_offset(skb),
 			      ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP), ds, &s))
 		return NF_ACCEPT;
@@ -218,28 +225,52 @@ static noinline unsigned int int_host_message(struct sk_buff *skb,
 	return NF_DROP;
 }
 
-/* The stack has checked that the IP header is there. */
-static unsigned int int_host_hook(void *priv, struct sk_buff *skb,
-				  const struct nf_hook_state *state)
+/*
+ * Most packets are not messages: the family's own hook looks at one field of them. The stack has
+ * checked that the IP header is there.
+ */
+static unsigned int int_host_ipv4_hook(void *priv, struct sk_buff *skb,
+				       const struct nf_hook_state *state)
 {
-	u8 ds = READ_ONCE(dscp.value), field;
+	u8 ds = READ_ONCE(dscp.value);
 
-	/* TCP takes no broadcast or multicast, either */
-	if (skb->pkt_type != PACKET_HOST)
-		return NF_ACCEPT;
-	field = state->pf == NFPROTO_IPV6 ? ipv6_get_dsfield(ipv6_hdr(skb)) : ip_hdr(skb)->tos;
-	if (field >> 2 != ds)
+	if (likely(ip_hdr(skb)->tos >> 2 != ds))
 		return NF_ACCEPT;
 	return int_host_message(skb, state, ds);
 }
 
-/* INET is IPv4 and IPv6: both define the same numbers for priorities */
-static const struct nf_hook_ops int_host_hook_ops = {
-	.hook = int_host_hook,
-	.pf = NFPROTO_INET,
-	.hooknum = NF_INET_PRE_ROUTING,
-	.priority = NF_IP_PRI_RAW,
+static unsigned int int_host_ipv6_hook(void *priv, struct sk_buff *skb,
+				       const struct nf_hook_state *state)
+{
+	u8 ds = READ_ONCE(dscp.value);
+
+	if (likely(ipv6_get_dsfield(ipv6_hdr(skb)) >> 2 != ds))
+		return NF_ACCEPT;
+	return int_host_message(skb, state, ds);
+}
+
+static const struct nf_hook_ops int_host_hook_ops[] = {
+	{
+		.hook = int_host_ipv4_hook,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_PRE_ROUTING,
+		.priority = NF_IP_PRI_RAW,
+	}, {
+		.hook = int_host_ipv6_hook,
+		.pf = NFPROTO_IPV6,
+		.hooknum = NF_INET_PRE_ROUTING,
+		.priority = NF_IP_PRI_RAW,
+	},
 };
+
+/*
+ * The namespace @net needs the hook. Until it is there the stack discards messages: they have no
+ * ACK flag, and RSTs that answer them are outside of its window.
+ */
+static inline void int_host_need(struct net *net)
+{
+	cc_hook_need(&int_host_net(net)->hook);
+}
 
 static int int_host_show(struct seq_file *seq, void *v)
 {
@@ -254,11 +285,14 @@ static int int_host_show(struct seq_file *seq, void *v)
 
 static int __net_init int_host_net_init(struct net *net)
 {
-	int err;
+	struct cc_hook *hook = &int_host_net(net)->hook;
+	int err = 0;
 
+	cc_hook_init(hook, net, int_host_hook_ops, ARRAY_SIZE(int_host_hook_ops));
 	if (!proc_create_net_single(int_host->name, 0444, net->proc_net, int_host_show, NULL))
 		return -ENOMEM;
-	err = nf_register_net_hook(net, &int_host_hook_ops);
+	if (!int_host->on_demand)
+		err = cc_hook_register(hook);
 	if (err)
 		remove_proc_entry(int_host->name, net->proc_net);
 	return err;
@@ -267,7 +301,7 @@ static int __net_init int_host_net_init(struct net *net)
 /* Before the grace period: a hook that is still running uses counters that exit() frees. */
 static void __net_exit int_host_net_pre_exit(struct net *net)
 {
-	nf_unregister_net_hook(net, &int_host_hook_ops);
+	cc_hook_leave(&int_host_net(net)->hook);
 }
 
 static void __net_exit int_host_net_exit(struct net *net)
@@ -304,14 +338,16 @@ static void int_host_unregister(void)
 static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 una,
 					       const struct int_msg *m)
 {
+	/* of IP with options, and below; the stack makes more room where it has to */
+	const u32 headers = MAX_HEADER + 60;
 	u32 len = int_length(m->room);
-	struct sk_buff *skb = alloc_skb(MAX_TCP_HEADER + sizeof(struct tcphdr) + len,
+	struct sk_buff *skb = alloc_skb(headers + sizeof(struct tcphdr) + len,
 					GFP_ATOMIC | __GFP_NOWARN);
 	struct tcphdr *th;
 
 	if (!skb)
 		return NULL;
-	skb_reserve(skb, MAX_TCP_HEADER);
+	skb_reserve(skb, headers);
 	th = skb_put_zero(skb, sizeof(*th));
 	skb_reset_transport_header(skb);
 	th->source = sport;

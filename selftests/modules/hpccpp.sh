@@ -494,7 +494,7 @@ begins_late()
 	node sw egress 1gbit
 	every sysctl -qw net.ipv4.tcp_fastopen=0x607
 	sink
-	client 10.0.0.1 fastopen=1000 writes=20,1000,0.01
+	client 10.0.0.1 fastopen=1000 writes=20,3000,0.01
 	expect "data in the SYN, accepted" "$(in_ns h1 nstat -saz TcpExtTCPFastOpenActive | awk '/Active/ { print $2 }')" -eq 1
 	expect "probes" "$(counter h1 hpccpp Probes)" -ge 19
 	expect "responses" "$(counter h1 hpccpp Accepted)" -ge 18
@@ -506,6 +506,22 @@ begins_late()
 	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
 }
 declare_test begins_late "H8" "data in the SYN, or in flight when the control is chosen: the flow gets probes and windows"
+
+small_flights()
+{
+	needs_virtual
+	dumbbell 1 1ms
+	node sw egress 1gbit
+	sink
+	client 10.0.0.1 writes=20,1000,0.01 acked info
+	expect "probes of a connection that sends less than a packet at a time" "$(counter h1 hpccpp Probes)" -eq 0
+	expect "its control" "$(field cc <"$TMP/client")" = hpccpp
+	# more data follows before the first is acknowledged: a probe leaves ahead of it
+	client 10.0.0.1 send=100 send=1000000 acked
+	expect "probes of one that sends more" "$(counter h1 hpccpp Probes)" -ge 5
+	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
+}
+declare_test small_flights "H8" "less than a packet in flight: no probe, and no fall-back"
 
 # A path of 1 Gb/s and 50 ms whose sender begins with 20 packets; tests choose which are lost
 twenty_at_once()
