@@ -29,12 +29,15 @@ _start:	mov	$stack, %esp
 	call	softened
 	call	interrupted
 	call	sending
+	call	resending
+	call	passing
+	call	keeping
 	call	mark
 	out	%al, $0xf4
 	hlt
 
 mark:	ret
-five:	nop			/* 5; called 5 times, twice by a counted function */
+five:	nop			/* 5; called 6 times, twice by a counted function */
 	nop
 	nop
 	nop
@@ -57,8 +60,26 @@ sending:
 	nop			/* 3 */
 	call	sent
 	ret
-sent:	nop			/* 3, not its caller's; without five */
+sent:	nop			/* 4, not its caller's; without five and soft */
 	call	five
+	call	soft
+	ret
+resending:
+	call	resent		/* 2 */
+	ret
+resent:	call	sent		/* 6, with sent, without five and soft */
+	ret
+passing:
+	nop			/* 3 */
+	call	pass
+	ret
+pass:	call	soft		/* 3, not its caller's */
+	nop
+	ret
+kept:	call	passing		/* 5, with pass, without passing and soft */
+	ret
+keeping:
+	call	kept		/* 2 */
 	ret
 interrupt:
 	call	five		/* not part of what it interrupts */

@@ -12,6 +12,8 @@
  *	k	a function that a counted function calls, and that is counted apart: not part of
  *		its caller, without the counted functions that it calls. Called by others it is
  *		not counted.
+ *	p	a function by which a counted function passes on a packet of the stack's: not part
+ *		of its caller, nor counted, but part of a k below that.
  *	i	an entry of interrupts or exceptions. Everything up to its iret is not part of the
  *		function that it interrupts.
  *	m	a mark: each call of it appends one line to the output, and resets the counts.
@@ -43,7 +45,7 @@ enum ends { OTHER, CALL, RET, IRET };
 /**
  * struct function - a line of the table, and what was counted since the last mark
  * @address:	of its first instruction
- * @kind:	f, s, k, i or m
+ * @kind:	f, s, k, p, i or m
  * @name:	for the output
  * @calls:	that have returned
  * @all:	instructions of these
@@ -86,10 +88,11 @@ struct block {
  * @returns:	to this address
  * @start:	value of executed when it began
  * @stolen:	instructions since then that are not its own
+ * @kept:	... but those of the k below it
  */
 struct frame {
 	struct function *function;
-	uint64_t level, returns, start, stolen;
+	uint64_t level, returns, start, stolen, kept;
 };
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
@@ -247,6 +250,26 @@ static void steal(uint64_t n)
 		frames[i].stolen += n;
 }
 
+/* Nor, where they were a softirq's or an interrupt's, those of what is counted apart. */
+static void steal_foreign(uint64_t n)
+{
+	char top = depth ? frames[depth - 1].function->kind : 0;
+
+	if (top == 'k' || top == 'p')
+		frames[depth - 1].stolen += n;
+	else
+		steal(n);
+}
+
+/* The next @n instructions passed on a packet. */
+static void keep(uint64_t n)
+{
+	unsigned int i;
+
+	for (i = depth; i-- && frames[i].function->kind == 'f';)
+		frames[i].kept += n;
+}
+
 /* The top frame, a function, has returned. */
 static void leave(void)
 {
@@ -256,14 +279,23 @@ static void leave(void)
 
 	char below = depth ? frames[depth - 1].function->kind : 0;
 
-	if (fn->kind == 'k' && below == 'k')	/* part of it */
+	if (fn->kind == 'k' && below == 'k') {	/* part of it */
+		frames[depth - 1].stolen += f->stolen;
 		return;
-	if (fn->kind == 's' || fn->kind == 'k')
+	}
+	if (fn->kind == 'k')
 		steal(executed - f->start);
-	if (fn->kind == 's')
+	if (fn->kind == 'p') {
+		steal(executed - f->start);
+		keep(n);
 		return;
+	}
+	if (fn->kind == 's') {
+		steal_foreign(executed - f->start);
+		return;
+	}
 	if (fn->kind == 'f' && below == 'k')
-		frames[depth - 1].stolen += executed - f->start;
+		frames[depth - 1].stolen += executed - f->start - f->kept;
 	if (!fn->calls || n < fn->least)
 		fn->least = n;
 	if (!fn->calls || n > fn->most)
@@ -304,7 +336,7 @@ static void after_iret(void)
 	lose(i);
 	depth = i - 1;
 	level = frames[depth].level;
-	steal(executed - frames[depth].start);
+	steal_foreign(executed - frames[depth].start);
 }
 
 /* @data, a block, is about to run: the block before it has ended. */
@@ -331,8 +363,15 @@ static void run(unsigned int cpu, void *data)
 		case 'f':
 			enter(b->function);
 			break;
-		case 's':
+		case 'p':
+			if (depth && frames[depth - 1].function->kind == 'f')
+				enter(b->function);
+			break;
 		case 'k':
+			if (depth && frames[depth - 1].function->kind != 'p')
+				enter(b->function);
+			break;
+		case 's':
 		case 'i':
 			if (depth)
 				enter(b->function);
