@@ -18,9 +18,9 @@ GOALS='[
 	{"metric":"page_p50_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":{"load":2},"text":"loaded: page at most CUBIC over the same queue"},
 	{"metric":"page_max_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":"*","text":"slowest page at most that of CUBIC over the same queue"}]'
 ANSWER="At 60 Mb/s and 65 ms a page takes {range page_p50_us prague rate=60mbit load=0 http=1 tso=} with Prague and {range page_p50_us cubic_l4s rate=60mbit load=0 http=1 tso=} with CUBIC over the same queue on an idle link, {range page_p50_us prague rate=60mbit load=2 http=1 tso=} and {range page_p50_us cubic_l4s rate=60mbit load=2 http=1 tso=} beside two downloads; over one connection (HTTP/2) {range page_p50_us prague rate=60mbit load=0 http=2} and {range page_p50_us cubic_l4s rate=60mbit load=0 http=2} idle, {range page_p50_us prague rate=60mbit load=2 http=2} and {range page_p50_us cubic_l4s rate=60mbit load=2 http=2} beside downloads."
-CONCLUSION="1.04 times CUBIC's time with six connections beside downloads at 60 Mb/s and 65 ms: a new flow meets a queue that sits at the threshold already, and each of its bursts is marked, which no longer ends slow start while its window is small. Before that it was 1.22, with a p99 of the queue of 7.6 ms; what the downloads carry meanwhile went from 41.8 to 36.6 Mb/s.
-1.11 times CUBIC's time is what a page over one connection (HTTP/2) takes beside downloads, and 1.09 with six and offloads (TSO).
-30.9 of 60 Mb/s is what CUBIC's downloads use while HTTP/2 pages load, so that its pages find half of the link free; Prague's downloads use 39.1.
+CONCLUSION="1.05 times CUBIC's time with six connections beside downloads at 60 Mb/s and 65 ms: a new flow meets a queue that sits at the threshold already, and each of its bursts is marked, which no longer ends slow start while its window is small. Before that it was 1.22, with a p99 of the queue of 7.6 ms; what the downloads carry meanwhile went from 41.8 to 36.9 Mb/s, its p99 to 7.3 ms.
+1.12 times CUBIC's time is what a page over one connection (HTTP/2) takes beside downloads, and 1.08 with six and offloads (TSO).
+30.9 of 60 Mb/s is what CUBIC's downloads use while HTTP/2 pages load, so that its pages find half of the link free; Prague's downloads use 40.9.
 4.5 s is what a page takes with CUBIC over drop-tail beside downloads: over DualPI2 it is less than a third of that with either control."
 
 # make_site: the objects in $TMP/www, nginx's configuration, and curl's, a list of objects: each page has its order
