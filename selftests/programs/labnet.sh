@@ -105,6 +105,8 @@ fails_whole()
 {
 	refused 1 "links[1].ends[0].queue: tc: pfifo: unknown parameter \"limt\"" "$(plan | sed 's/pfifo limit/pfifo limt/')"
 	refused 1 "h1: net.ipv4.tcp_ecn = 99: Invalid argument" "$(plan | sed 's/"net.ipv4.tcp_ecn": 1/"net.ipv4.tcp_ecn": 99/')"
+	refused 1 "modules.tcp_no_such: modprobe: FATAL: Module tcp_no_such not found" "$(plan | jq '.modules.tcp_no_such = {}')"
+	refused 1 "modules.tcp_ldcp.no_such: No such file" "$(plan | jq '.modules.tcp_ldcp.no_such = 1')"
 	refused 1 "net.ipv4.no_such = 1: No such file" "$(plan | sed 's/"net.ipv4.tcp_ecn"/"net.ipv4.no_such"/')"
 	refused 1 "/run/netns/${NSP}h2: No such file" "$(plan | sed 's/"name": "h2"/"name": "h2", "exists": true/')"
 	refused 1 "nodes[0].routes[0]: File exists" "$(plan | sed 's,"default","10.0.1.0/24",')"
@@ -139,6 +141,58 @@ removed()
 	done
 }
 declare_test removed "" "--remove ends processes, connections and namespaces of this prefix, and no others"
+
+# flows FILTER: jq over all lines of results
+flows()
+{
+	jq -rs "$1" "$TMP/flows"
+}
+
+# One flowgen serves and sends in all namespaces, what the plan says and nothing else.
+traffic()
+{
+	plan | jq '.links[1].rate = "1gbit" | .traffic = [
+		{ kind: "long", from: "h*", to: ["h2", "h1"], size: "100k", label: "bulk", stagger: "1ms" },
+		{ kind: "requests", from: "h1", to: "h2", size: 5000, closed: 2, flows: 7, persist: true },
+		{ kind: "flows", from: "h*", to: "h*", size: 10000, rate: 1000, periodic: true, flows: 20, control: "reno" },
+		{ kind: "incast", from: ["h1", "sw"], to: "h2", size: 3000, rounds: 2, fan: 5 },
+		{ kind: "list", start: "50ms", flows: [
+			{ from: "h2", to: "h1", size: 70, start: "2ms", control: "reno" }, { from: "h1", to: "h2", size: 60 },
+			{ from: "h1", to: "sw", size: 80, start: "1ms" } ] } ]' >"$TMP/plan"
+	labnet "$TMP/plan" || fail "not built"
+	flowgen plan "$TMP/plan" --zero "$(awk '{ print $1 + 1 }' /proc/uptime)s" >"$TMP/flows" || fail "$(head -n1 "$TMP/flows")"
+	expect "summary" "$(flows '.[-1] | "\(.type) \(.flows) \(.ok) \(.bytes)"')" = "summary 42 42 $((200000 + 35000 + 200000 + 30000 + 210))"
+	expect "long" "$(flows '[.[] | select(.kind == "long") | "\(.label) \(.client) \(.server) \(.size) \(.dir)"] | sort | join(",")')" \
+		= "bulk ${NSP}h1 h2 100000 push,bulk ${NSP}h2 h1 100000 push"
+	expect "requests" "$(flows '[.[] | select(.kind == "requests") | "\(.client) \(.server) \(.dir) \(.src)"] | unique | join(",")')" \
+		= "${NSP}h2 h1 pull 10.0.2.1"
+	expect "connections kept" "$(flows '[.[] | select(.kind == "requests") | .sport] | unique | length')" -eq 2
+	expect "both ways" "$(flows '[.[] | select(.kind == "flows") | .client] | unique | length')" -eq 2
+	expect "controls" "$(flows '[.[] | select(.type == "flow") | "\(.kind) \(.cc) \(.dport)"] | unique | join(",")')" \
+		= "flows reno 5202,incast cubic 5201,list cubic 5201,list reno 5202,long cubic 5201,requests cubic 5201"
+	expect "rounds" "$(flows '[.[] | select(.type == "round") | "\(.fan) \(.ok)"] | join(",")')" = "5 5,5 5"
+	expect "answers of each" "$(flows '[.[] | select(.kind == "incast" and .type == "flow") | .server] | group_by(.) | map(length) | join(",")')" = 6,4
+	virtual || return 0
+	# connect() ends with an error, EINPROGRESS, which costs 1 us of virtual time
+	expect "start of the list, ms" "$(flows '([.[] | select(.kind == "list") | .start_ns] | min) - .[-1].start_ns | . / 1e6 | round')" -eq 50
+	expect "starts within it, ms" "$(flows '[.[] | select(.kind == "list")] | sort_by(.id) | map(.start_ns) |
+		[.[0] - .[1], .[2] - .[1]] | map(. / 1e6 | round) | join(",")')" = 2,1
+}
+declare_test traffic "" "one flowgen sends a plan's traffic of each kind, with its nodes, sizes, times and controls"
+
+# A share of a tier: 2 of 3 flows between three hosts cross the link that h3 is behind, one of h3's 2 directions
+load()
+{
+	plan | jq '.links += [ { tier: "far", rate: "100mbit", ends: [ { node: "sw", dev: "p3", addresses: ["10.0.3.254/24"] },
+		{ node: "h3", dev: "eth0", addresses: ["10.0.3.1/24"] } ] } ] |
+		.nodes += [ { name: "h3", routes: [ { to: "default", via: "10.0.3.254" } ] } ] | .nodes[2].routes[0].to = "default" |
+		.traffic = [ { kind: "flows", from: "h*", to: "h*", size: 12500, load: { tier: "far", share: 0.5 }, periodic: true, flows: 30 } ]' >"$TMP/plan"
+	labnet "$TMP/plan" || fail "not built"
+	flowgen plan "$TMP/plan" --seed 3 >"$TMP/flows" || fail "$(head -n1 "$TMP/flows")"
+	# half of 2 x 100 Mb/s, by 4 of 6 pairs: 150 Mb/s, a flow each 667 us
+	expect "us from flow to flow" "$(flows '[.[] | select(.type == "flow") | .start_ns] | sort | (.[-1] - .[0]) / 29 / 1e3 | round')" -eq 667
+}
+declare_test load "" "a load on a tier becomes a rate of flows by the plan's routes"
 
 too_large()
 {

@@ -11,103 +11,120 @@
 
 #define RETRY_NS	1000000ULL	/* rpc --closed: pause of a slot after a failure */
 
-static struct {
-	u64 t0;
-	struct rng gap_rng, size_rng, host_rng;
+struct arrivals {
+	struct rng gap_rng, size_rng, path_rng;
 	u64 n;				/* flows drawn so far, without the pending one */
 	double at;			/* arrival of the pending flow, ns after t0 */
 	u64 size;
-	u32 host;
+	u32 path;
 	bool over;			/* no more arrivals */
 	unsigned int active;
-	struct flow_stack *idle;	/* per host: connections kept by --persist */
+	struct flow_stack *idle;	/* per path: connections kept by --persist */
 	/* rpc --closed */
 	u64 issued;
 	struct flow_queue waiting;	/* sorted by retry_at, because all wait for the same time */
-} gen;
+};
 
-static u64 draw_size(void)
+static u64 draw_size(struct arrivals *a, const struct config *cfg)
 {
-	return cfg.size ? cfg.size : cdf_draw(&cfg.cdf, rng_unit(&gen.size_rng));
+	return cfg->size ? cfg->size : cdf_draw(&cfg->cdf, rng_unit(&a->size_rng));
 }
 
-static u32 draw_host(void)
+static u32 draw_path(struct arrivals *a, const struct config *cfg)
 {
-	return cfg.hosts > 1 ? (u32)(rng_unit(&gen.host_rng) * cfg.hosts) : 0;
+	return cfg->paths > 1 ? (u32)(rng_unit(&a->path_rng) * cfg->paths) : 0;
 }
 
-/* Draws the pending flow, number gen.n. */
-static void draw(void)
+/* Draws the pending flow, number a->n. */
+static void draw(struct arrivals *a, const struct config *cfg)
 {
-	if (cfg.mode == LONG) {
-		gen.at = (double)gen.n * cfg.stagger;
-		gen.size = cfg.size ? cfg.size : UNLIMITED;
-		gen.host = gen.n % cfg.hosts;
-		gen.over = gen.n >= cfg.flows;
+	if (cfg->list) {
+		a->over = a->n >= cfg->flows;
+		if (a->over)
+			return;
+		a->at = cfg->list[a->n].at;
+		a->size = cfg->list[a->n].size;
+		a->path = cfg->list[a->n].path;
 		return;
 	}
-	if (cfg.periodic)
-		gen.at = gen.n * 1e9 / cfg.rate;
+	if (cfg->mode == LONG) {
+		a->at = (double)a->n * cfg->stagger;
+		a->size = cfg->size ? cfg->size : UNLIMITED;
+		a->path = a->n % cfg->paths;
+		a->over = a->n >= cfg->flows;
+		return;
+	}
+	if (cfg->periodic)
+		a->at = a->n * 1e9 / cfg->rate;
 	else
-		gen.at -= log(1.0 - rng_unit(&gen.gap_rng)) * 1e9 / cfg.rate;
-	gen.size = draw_size();
-	gen.host = draw_host();
-	gen.over = gen.n >= cfg.flows || (cfg.duration && gen.at >= (double)cfg.duration);
+		a->at -= log(1.0 - rng_unit(&a->gap_rng)) * 1e9 / cfg->rate;
+	a->size = draw_size(a, cfg);
+	a->path = draw_path(a, cfg);
+	a->over = a->n >= cfg->flows || (cfg->duration && a->at >= (double)cfg->duration);
 }
 
 /* A slot of --closed starts its next request at @due. */
-static void wait_until(u32 slot, u64 due)
+static void wait_until(struct generator *g, u32 slot, u64 due)
 {
-	struct flow *f = flow_new(slot % cfg.hosts, slot);
+	struct arrivals *a = g->state;
+	struct flow *f = flow_new(g, slot % g->cfg->paths, slot);
 
 	f->retry_at = due;
-	STAILQ_INSERT_TAIL(&gen.waiting, f, waiting);
+	STAILQ_INSERT_TAIL(&a->waiting, f, waiting);
 }
 
-static void arrivals_init(u64 t0)
+static void arrivals_init(struct generator *g)
 {
-	gen.t0 = t0;
-	gen.idle = xcalloc(cfg.hosts, sizeof(*gen.idle));
-	STAILQ_INIT(&gen.waiting);
-	rng_seed(&gen.gap_rng, cfg.seed, 1);
-	rng_seed(&gen.size_rng, cfg.seed, 2);
-	rng_seed(&gen.host_rng, cfg.seed, 3);
-	for (u32 slot = 0; slot < cfg.closed; slot++)
-		wait_until(slot, t0);
-	if (!cfg.closed)
-		draw();
+	const struct config *cfg = g->cfg;
+	struct arrivals *a = xcalloc(1, sizeof(*a));
+
+	g->state = a;
+	a->idle = xcalloc(cfg->paths, sizeof(*a->idle));
+	STAILQ_INIT(&a->waiting);
+	rng_seed(&a->gap_rng, cfg->seed, 1);
+	rng_seed(&a->size_rng, cfg->seed, 2);
+	rng_seed(&a->path_rng, cfg->seed, 3);
+	for (u32 slot = 0; slot < cfg->closed; slot++)
+		wait_until(g, slot, g->t0);
+	if (!cfg->closed)
+		draw(a, cfg);
 }
 
-static u64 arrivals_due(void)
+static u64 arrivals_due(const struct generator *g)
 {
-	if (gen.over)
+	const struct arrivals *a = g->state;
+
+	if (a->over)
 		return NEVER;
-	if (!cfg.closed)
-		return gen.t0 + (u64)(gen.at + 0.5);
-	return STAILQ_EMPTY(&gen.waiting) ? NEVER : STAILQ_FIRST(&gen.waiting)->retry_at;
+	if (!g->cfg->closed)
+		return g->t0 + (u64)(a->at + 0.5);
+	return STAILQ_EMPTY(&a->waiting) ? NEVER : STAILQ_FIRST(&a->waiting)->retry_at;
 }
 
 static void closed_start(struct flow *f, u64 now)
 {
-	if (gen.issued >= cfg.flows || (cfg.duration && now >= gen.t0 + cfg.duration))
-		gen.over = true;
-	if (gen.over) {
+	const struct config *cfg = f->gen->cfg;
+	struct arrivals *a = f->gen->state;
+
+	if (a->issued >= cfg->flows || (cfg->duration && now >= f->gen->t0 + cfg->duration))
+		a->over = true;
+	if (a->over) {
 		flow_drop(f);
 		return;
 	}
-	f->id = gen.issued++;
-	f->size = draw_size();
-	gen.active++;
+	f->id = a->issued++;
+	f->size = draw_size(a, cfg);
+	a->active++;
 	flow_start(f, now, now);
 }
 
 /* A connection that --persist has kept and the server has not closed, or NULL. */
-static struct flow *pop_idle(u32 host)
+static struct flow *pop_idle(struct arrivals *a, u32 path)
 {
 	struct flow *f;
 
-	while ((f = SLIST_FIRST(&gen.idle[host]))) {
-		SLIST_REMOVE_HEAD(&gen.idle[host], spare);
+	while ((f = SLIST_FIRST(&a->idle[path]))) {
+		SLIST_REMOVE_HEAD(&a->idle[path], spare);
 		if (f->fd >= 0)
 			return f;
 		flow_drop(f);
@@ -115,32 +132,35 @@ static struct flow *pop_idle(u32 host)
 	return NULL;
 }
 
-static void open_start(u64 now)
+static void open_start(struct generator *g, u64 now)
 {
-	struct flow *f = pop_idle(gen.host);
-	u64 due = arrivals_due();
+	struct arrivals *a = g->state;
+	struct flow *f = pop_idle(a, a->path);
+	u64 due = arrivals_due(g);
 
 	if (!f)
-		f = flow_new(gen.host, 0);
-	f->id = gen.n;
-	f->size = gen.size;
+		f = flow_new(g, a->path, 0);
+	f->id = g->cfg->list ? g->cfg->list[a->n].id : a->n;
+	f->size = a->size;
 	report_late(now, due);
-	gen.n++;
-	draw();
-	gen.active++;
+	a->n++;
+	draw(a, g->cfg);
+	a->active++;
 	flow_start(f, now, due);
 }
 
-static void arrivals_run(u64 now)
+static void arrivals_run(struct generator *g, u64 now)
 {
-	while (arrivals_due() <= now) {
-		if (cfg.closed) {
-			struct flow *f = STAILQ_FIRST(&gen.waiting);
+	struct arrivals *a = g->state;
 
-			STAILQ_REMOVE_HEAD(&gen.waiting, waiting);
+	while (arrivals_due(g) <= now) {
+		if (g->cfg->closed) {
+			struct flow *f = STAILQ_FIRST(&a->waiting);
+
+			STAILQ_REMOVE_HEAD(&a->waiting, waiting);
 			closed_start(f, now);
 		} else {
-			open_start(now);
+			open_start(g, now);
 		}
 		now = now_ns();
 	}
@@ -148,47 +168,57 @@ static void arrivals_run(u64 now)
 
 static void arrivals_flow_over(struct flow *f, const struct verdict *v)
 {
-	gen.active--;
+	struct generator *g = f->gen;
+	struct arrivals *a = g->state;
+
+	a->active--;
 	if (f->fd >= 0) {
-		if (cfg.closed)
+		if (g->cfg->closed)
 			closed_start(f, now_ns());
 		else
-			SLIST_INSERT_HEAD(&gen.idle[f->host], f, spare);
+			SLIST_INSERT_HEAD(&a->idle[f->path], f, spare);
 		return;
 	}
 	/* A new connection gets new memory: pending events may still point to the old one. */
-	if (cfg.closed && v->what == OK)
-		closed_start(flow_new(f->host, f->slot), now_ns());
-	else if (cfg.closed)
+	if (g->cfg->closed && v->what == OK)
+		closed_start(flow_new(g, f->path, f->slot), now_ns());
+	else if (g->cfg->closed)
 		/* Retry later, because a failure may take no time at all. */
-		wait_until(f->slot, now_ns() + RETRY_NS);
+		wait_until(g, f->slot, now_ns() + RETRY_NS);
 	flow_drop(f);
 }
 
-static bool arrivals_finished(void)
+static bool arrivals_finished(const struct generator *g)
 {
-	return !gen.active && arrivals_due() == NEVER;
+	const struct arrivals *a = g->state;
+
+	return !a->active && arrivals_due(g) == NEVER;
 }
 
-static void arrivals_stop(void)
+static void arrivals_stop(struct generator *g)
 {
-	gen.over = true;
+	struct arrivals *a = g->state;
+
+	a->over = true;
 }
 
-void arrivals_plan(void)
+void arrivals_print(const struct config *cfg)
 {
+	struct generator g = { .cfg = cfg };
 	char text[INET6_ADDRSTRLEN];
+	struct arrivals *a;
 
-	arrivals_init(0);
-	for (; !gen.over; gen.n++, draw()) {
-		const union addr *dst = &cfg.host[gen.host];
-		struct json j = report_line("plan");
+	arrivals_init(&g);
+	a = g.state;
+	for (; !a->over; a->n++, draw(a, cfg)) {
+		const union addr *dst = &cfg->host[cfg->path[a->path].host];
+		struct json j = report_line("plan", cfg);
 
-		json_int(&j, "id", gen.n);
-		json_int(&j, "at_ns", arrivals_due());
+		json_int(&j, "id", a->n);
+		json_int(&j, "at_ns", arrivals_due(&g));
 		json_str(&j, "dst", addr_text(dst, text));
 		json_int(&j, "dport", addr_port(dst));
-		json_int(&j, "size", gen.size);
+		json_int(&j, "size", a->size);
 		report_line_end(&j);
 	}
 }

@@ -2,7 +2,9 @@
 #ifndef FLOWGEN_ARRIVALS_H
 #define FLOWGEN_ARRIVALS_H
 
+#include "config.h"
+
 /* --plan: prints the arrivals as they are drawn. Nothing is sent. */
-void arrivals_plan(void);
+void arrivals_print(const struct config *cfg);
 
 #endif

@@ -1,20 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The values of the command line. options.c writes them, all other files read them. */
+/* What one server or one generator of flows does: a command line, or an entry of a plan */
 #ifndef FLOWGEN_CONFIG_H
 #define FLOWGEN_CONFIG_H
 
+#include "../common/cdf.h"
 #include "../common/types.h"
 #include "address.h"
-#include "cdf.h"
 
 #define CC_LEN		16		/* TCP_CA_NAME_MAX */
 
-enum mode { SERVE, LONG, RPC, INCAST };
+enum mode { SERVE, LONG, RPC, INCAST, PLAN };
 
 extern const char *const mode_name[];
 
+struct netns;
+
+/* Who connects, and to whom */
+struct path {
+	struct netns *netns;	/* NULL: where the program was started */
+	const char *server;	/* the host's name in a plan, or NULL */
+	u32 host;		/* index into config.host */
+};
+
+/* A flow of a list */
+struct arrival {
+	u64 at;			/* ns */
+	u64 size;
+	u64 id;
+	u32 path;
+};
+
 struct config {
 	enum mode mode;
+	const char *kind;		/* in results; NULL: the mode's name */
 	int family;			/* AF_UNSPEC, AF_INET, AF_INET6 */
 	u16 port;
 	const char *cc;
@@ -28,6 +46,9 @@ struct config {
 	/* clients */
 	union addr *host;
 	unsigned int hosts;
+	struct path *path;		/* flows use all: in turn, or at random */
+	unsigned int paths;
+	struct arrival *list;		/* @flows of them, by time; or NULL */
 	bool pull;			/* the server sends the data */
 	u64 size;			/* bytes; 0: not given, draw from cdf */
 	struct cdf cdf;
@@ -38,18 +59,36 @@ struct config {
 	u64 flows;			/* long: number of flows; rpc: of requests, or NEVER */
 	u64 stagger;			/* ns */
 	double rate;			/* rpc: requests per second */
-	bool periodic, persist, plan;
+	bool periodic, persist, print;
 	unsigned int closed;		/* requests kept outstanding; 0: an open loop */
 	unsigned int fan;
 	u64 count;			/* incast: rounds */
 	u64 period;			/* ns; 0: a round when the last is over */
 	u64 jitter;			/* ns: incast: requests start up to this later */
-	const char *out_path;		/* NULL: stdout */
 };
 
-extern struct config cfg;
+/* All that runs */
+struct work {
+	const char *plan;		/* PLAN: the file */
+	u64 zero;			/* PLAN: when it starts, CLOCK_MONOTONIC, ns; 0: now */
+	const char *out_path;		/* NULL: stdout */
+	u64 seed;
+	struct server *server;
+	unsigned int servers;
+	struct config *client;
+	unsigned int clients;
+};
+
+/* Serves in @netns, NULL: where the program was started */
+struct server {
+	struct netns *netns;
+	const struct config *cfg;
+};
 
 /* Reads the command line. A wrong one ends the program with exit status 2. */
-void read_options(int argc, char **argv);
+void read_options(struct work *w, int argc, char **argv);
+
+/* Reads w->plan, and fills in the rest */
+void read_plan(struct work *w);
 
 #endif

@@ -12,16 +12,12 @@
 #include "report.h"
 #include "socket.h"
 
-struct flow_list active_flows = TAILQ_HEAD_INITIALIZER(active_flows);
-
 static struct flow_stack dropped = SLIST_HEAD_INITIALIZER(dropped);
-static const struct pattern *pattern;
 static int epfd;
 
-void flows_init(int fd, const struct pattern *p)
+void flows_init(int fd)
 {
 	epfd = fd;
-	pattern = p;
 }
 
 void flows_reap(void)
@@ -34,12 +30,16 @@ void flows_reap(void)
 	}
 }
 
-struct flow *flow_new(u32 host, u32 slot)
+static void flow_event(struct watched *w, u32 events);
+
+struct flow *flow_new(struct generator *g, u32 path, u32 slot)
 {
 	struct flow *f = xcalloc(1, sizeof(*f));
 
+	f->watched.event = flow_event;
+	f->gen = g;
 	f->fd = -1;
-	f->host = host;
+	f->path = path;
 	f->slot = slot;
 	f->rx.lowat = 1;
 	return f;
@@ -70,11 +70,12 @@ bool flow_info(const struct flow *f, struct tcp_info *info)
 
 u64 flow_moved(const struct flow *f, const struct tcp_info *info)
 {
+	const struct config *cfg = f->gen->cfg;
 	u64 n, before;
 
 	if (f->state == F_CONNECT)
 		return 0;
-	if (cfg.pull) {
+	if (cfg->pull) {
 		n = info->tcpi_bytes_received;
 		before = f->rx_before;
 	} else {	/* the SYN counts as one byte */
@@ -87,13 +88,14 @@ u64 flow_moved(const struct flow *f, const struct tcp_info *info)
 
 static void flow_report(struct flow *f, u64 now, const struct verdict *v)
 {
+	const struct config *cfg = f->gen->cfg;
 	bool complete = v->what == OK && f->size != UNLIMITED, known = false;
 	struct tcp_info info = { 0 };
 	struct sender s;
 	u64 moved = 0;
 	socklen_t len;
 
-	if (!cfg.pull || !complete)
+	if (!cfg->pull || !complete)
 		known = flow_info(f, &info);
 	if (complete)
 		moved = f->size;
@@ -110,25 +112,27 @@ static void flow_report(struct flow *f, u64 now, const struct verdict *v)
 		if (getsockopt(f->fd, IPPROTO_TCP, TCP_CONGESTION, f->cc, &len))
 			f->cc[0] = 0;
 	}
-	if (cfg.interval && (known || cfg.pull))
+	if (cfg->interval && (known || cfg->pull))
 		report_interval(f, now, &info, moved);
-	report_flow(f, now, moved, !cfg.pull && known ? &s : NULL, v);
-	if (!cfg.pull && known)
+	report_flow(f, now, moved, !cfg->pull && known ? &s : NULL, v);
+	if (!cfg->pull && known)
 		f->before = s;
 }
 
 void flow_over(struct flow *f, u64 now, struct verdict v)
 {
-	TAILQ_REMOVE(&active_flows, f, active);
+	const struct config *cfg = f->gen->cfg;
+
+	TAILQ_REMOVE(&f->gen->active, f, active);
 	if (!f->connect_only) {
 		flow_report(f, now, &v);
-		f->tx_before += sizeof(struct wire) + (cfg.pull ? 0 : f->size);
-		f->rx_before += cfg.pull ? f->size : 1;
+		f->tx_before += sizeof(struct wire) + (cfg->pull ? 0 : f->size);
+		f->rx_before += cfg->pull ? f->size : 1;
 	}
 	f->state = F_IDLE;
-	if (v.what != OK || !cfg.persist)
+	if (v.what != OK || !cfg->persist)
 		flow_close(f);
-	pattern->flow_over(f, &v);
+	f->gen->pattern->flow_over(f, &v);
 }
 
 static void flow_failed(struct flow *f, const char *why)
@@ -146,7 +150,7 @@ static void flow_watch(struct flow *f, int op, bool out)
 	if (op == EPOLL_CTL_MOD && out == f->out_watched)
 		return;
 	f->out_watched = out;
-	watch(epfd, op, f->fd, EPOLLIN | EPOLLRDHUP | EPOLLET | (out ? EPOLLOUT : 0), f);
+	watch(epfd, op, f->fd, EPOLLIN | EPOLLRDHUP | EPOLLET | (out ? EPOLLOUT : 0), &f->watched);
 }
 
 /* The connection is established: sends the request and its data. */
@@ -171,45 +175,50 @@ static void flow_send(struct flow *f)
 
 static void flow_request(struct flow *f)
 {
+	const struct config *cfg = f->gen->cfg;
+
 	f->state = F_SEND;
 	f->head = (struct wire) {
 		.magic = htobe32(WIRE_MAGIC),
 		.version = WIRE_VERSION,
-		.op = cfg.pull ? OP_PULL : OP_PUSH,
-		.flags = cfg.persist ? 0 : WIRE_LAST,
+		.op = cfg->pull ? OP_PULL : OP_PUSH,
+		.flags = cfg->persist ? 0 : WIRE_LAST,
 		.size = htobe64(f->size),
 	};
 	f->head_left = sizeof(f->head);
-	if (cfg.pull) {
+	if (cfg->pull) {
 		f->tx.left = 0;
-		rx_expect(f->fd, &f->rx, f->size);
+		rx_expect(f->fd, &f->rx, f->size, cfg);
 	} else {
 		f->tx.left = f->size;
 		f->rx.left = 1;
-		tx_tune(f->fd, &f->tx);
+		tx_tune(f->fd, &f->tx, cfg, cfg->path[f->path].netns);
 	}
 	flow_send(f);
 }
 
 static const char *flow_socket(struct flow *f)
 {
-	const union addr *dst = &cfg.host[f->host];
+	const struct config *cfg = f->gen->cfg;
+	const struct path *path = &cfg->path[f->path];
+	const union addr *dst = &cfg->host[path->host];
 	static const struct linger reset = { .l_onoff = 1 };
 	static char why[80];
 	const char *bad;
 	socklen_t len = sizeof(f->src);
 
+	netns_enter(path->netns);
 	f->fd = socket(dst->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (f->fd < 0)
 		return strerror(errno);
 	connections_open++;
 	setsockopt(f->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	bad = socket_options(f->fd, dst->sa.sa_family);
+	bad = socket_options(f->fd, dst->sa.sa_family, cfg);
 	if (bad) {
 		snprintf(why, sizeof(why), "%s: %s", bad, strerror(errno));
 		return why;
 	}
-	if (!cfg.pull)
+	if (!cfg->pull)
 		set_int(f->fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (connect(f->fd, &dst->sa, addr_len(dst)) && errno != EINPROGRESS)
 		return strerror(errno);
@@ -225,7 +234,7 @@ void flow_start(struct flow *f, u64 now, u64 due)
 	f->start = now;
 	f->due = due < now ? due : now;
 	f->mark_ns = now;
-	TAILQ_INSERT_TAIL(&active_flows, f, active);
+	TAILQ_INSERT_TAIL(&f->gen->active, f, active);
 	if (f->fd >= 0) {
 		flow_request(f);
 		return;
@@ -240,14 +249,17 @@ void flow_stillborn(struct flow *f, u64 now, const char *why)
 {
 	f->start = now;
 	f->due = now;
-	TAILQ_INSERT_TAIL(&active_flows, f, active);
+	TAILQ_INSERT_TAIL(&f->gen->active, f, active);
 	flow_over(f, now, (struct verdict) { ERROR, why });
 }
 
-void flow_event(struct flow *f, u32 events)
+static void flow_event(struct watched *w, u32 events)
 {
+	struct flow *f = (struct flow *)w;
 	int r, error;
 
+	if (f->fd < 0)
+		return;
 	if (events & EPOLLERR) {
 		error = get_int(f->fd, SOL_SOCKET, SO_ERROR);
 		if (f->state != F_IDLE) {

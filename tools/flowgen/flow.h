@@ -13,11 +13,12 @@
 #include <linux/tcp.h>
 #include <sys/queue.h>
 
-#include "address.h"
-#include "config.h"
+#include "loop.h"
 #include "transfer.h"
 
 enum { F_CONNECT, F_SEND, F_RECV, F_IDLE };
+
+struct generator;
 
 /* Totals of a connection that only the data's sender knows, from its TCP_INFO. */
 struct sender {
@@ -28,15 +29,18 @@ struct sender {
 
 /* A connection and its current request. */
 struct flow {
+	struct watched watched;		/* first: epoll's pointer is to it */
+
 	TAILQ_ENTRY(flow) active;
 	SLIST_ENTRY(flow) spare;	/* idle, or dropped */
 	STAILQ_ENTRY(flow) waiting;	/* rpc --closed */
+	struct generator *gen;
 	int fd;				/* -1: closed */
 	u8 state;
 	u8 head_left;			/* bytes of head to send */
 	bool out_watched;		/* EPOLLOUT is among the events */
 	bool connect_only;		/* no request yet: done once connected */
-	u32 host;			/* index into cfg.host */
+	u32 path;			/* index into config.path */
 	u32 slot;			/* rpc --closed, incast */
 	u64 id;
 	u64 size;			/* requested, bytes */
@@ -66,33 +70,49 @@ struct verdict {
 
 /* Decides which flows there are. Times are of CLOCK_MONOTONIC. */
 struct pattern {
-	/* @t0: when the run begins */
-	void (*init)(u64 t0);
+	/* Sets @g->state; @g->t0 is known */
+	void (*init)(struct generator *g);
 	/* Before each wait; may be NULL. */
-	void (*prepare)(void);
+	void (*prepare)(struct generator *g);
 	/* When run() must be called next, or NEVER. */
-	u64 (*due)(void);
+	u64 (*due)(const struct generator *g);
 	/* Starts what is due at @now; may be called early. */
-	void (*run)(u64 now);
+	void (*run)(struct generator *g, u64 now);
 	/* @f has ended. The pattern keeps it, restarts it or drops it. */
 	void (*flow_over)(struct flow *f, const struct verdict *v);
-	bool (*finished)(void);
+	bool (*finished)(const struct generator *g);
 	/* Starts no more flows. */
-	void (*stop)(void);
+	void (*stop)(struct generator *g);
 };
 
 extern const struct pattern arrivals, incast;
 
-/* Running flows, oldest first, so that deadlines are sorted. */
-extern struct flow_list active_flows;
+/**
+ * struct generator - makes the flows of one configuration
+ * @cfg:	what it makes
+ * @pattern:	decides which, and when
+ * @state:	the pattern's
+ * @active:	running flows, oldest first, so that deadlines are sorted
+ * @t0:		when the run begins, ns
+ * @deadline:	from a flow's start, ns; NEVER if none
+ * @tick:	next --interval, ns
+ * @last_end:	when a flow has ended last, ns
+ */
+struct generator {
+	const struct config *cfg;
+	const struct pattern *pattern;
+	void *state;
+	struct flow_list active;
+	u64 t0, deadline, tick, last_end;
+};
 
-/* @epfd: the epoll instance; @pattern: its flow_over() is called for every flow */
-void flows_init(int epfd, const struct pattern *pattern);
+/* @epfd: the epoll instance */
+void flows_init(int epfd);
 /* Frees dropped flows; to be called after each batch of events. */
 void flows_reap(void);
 
-/* @host: index into cfg.host */
-struct flow *flow_new(u32 host, u32 slot);
+/* @path: index into config.path */
+struct flow *flow_new(struct generator *g, u32 path, u32 slot);
 /* Closes the flow. Its memory stays valid until flows_reap(). */
 void flow_drop(struct flow *f);
 /*
@@ -102,8 +122,6 @@ void flow_drop(struct flow *f);
 void flow_start(struct flow *f, u64 now, u64 due);
 /* Reports a flow that cannot start. */
 void flow_stillborn(struct flow *f, u64 now, const char *why);
-/* @events: from epoll_wait() */
-void flow_event(struct flow *f, u32 events);
 /* The request has ended at @now: reports it, then keeps or closes the connection. */
 void flow_over(struct flow *f, u64 now, struct verdict v);
 

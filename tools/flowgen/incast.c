@@ -15,7 +15,7 @@
 
 #define HANDSHAKES	256		/* most handshakes at once while connections are opened */
 
-static struct {
+struct incast {
 	enum { PREPARE, WAIT, RUN, OVER } phase;
 	struct flow **slot;
 	const char **why;		/* per slot: why there is no connection */
@@ -23,7 +23,6 @@ static struct {
 	unsigned int busy;		/* PREPARE: handshakes; RUN: requests */
 	u64 rounds;			/* how many in all */
 	u64 round;
-	u64 t0;
 	u64 base;			/* the first round's time */
 	u64 due;			/* WAIT: the round's; RUN: times count from it */
 	struct request {
@@ -33,53 +32,59 @@ static struct {
 	unsigned int begun;		/* RUN: how many have started */
 	u64 start, bytes, ok;		/* RUN */
 	struct rng jitter_rng;
-} inc;
+};
 
-static void incast_init(u64 t0)
+static void incast_init(struct generator *g)
 {
-	inc.t0 = t0;
-	inc.rounds = cfg.count;
-	inc.slot = xcalloc(cfg.fan, sizeof(*inc.slot));
-	inc.why = xcalloc(cfg.fan, sizeof(*inc.why));
-	inc.request = xcalloc(cfg.fan, sizeof(*inc.request));
-	rng_seed(&inc.jitter_rng, cfg.seed, 4);
+	struct incast *inc = xcalloc(1, sizeof(*inc));
+
+	g->state = inc;
+	inc->rounds = g->cfg->count;
+	inc->slot = xcalloc(g->cfg->fan, sizeof(*inc->slot));
+	inc->why = xcalloc(g->cfg->fan, sizeof(*inc->why));
+	inc->request = xcalloc(g->cfg->fan, sizeof(*inc->request));
+	rng_seed(&inc->jitter_rng, g->cfg->seed, 4);
 }
 
-static void incast_prepare(void)
+static void incast_prepare(struct generator *g)
 {
-	if (inc.phase != PREPARE)
+	struct incast *inc = g->state;
+
+	if (inc->phase != PREPARE)
 		return;
-	while (inc.busy < HANDSHAKES && inc.next < cfg.fan) {
-		unsigned int i = inc.next++;
-		struct flow *f = inc.slot[i];
+	while (inc->busy < HANDSHAKES && inc->next < g->cfg->fan) {
+		unsigned int i = inc->next++;
+		struct flow *f = inc->slot[i];
 
 		if (f && f->fd >= 0)
 			continue;
 		if (f)
 			flow_drop(f);
-		f = flow_new(i % cfg.hosts, i);
-		inc.slot[i] = f;
+		f = flow_new(g, i % g->cfg->paths, i);
+		inc->slot[i] = f;
 		f->connect_only = true;
-		inc.busy++;
+		inc->busy++;
 		flow_start(f, now_ns(), NEVER);
 	}
-	if (!inc.busy && inc.next == cfg.fan) {
-		inc.phase = WAIT;
-		if (!inc.round) {
-			inc.base = now_ns();
-			if (inc.base < inc.t0)
-				inc.base = inc.t0;
+	if (!inc->busy && inc->next == g->cfg->fan) {
+		inc->phase = WAIT;
+		if (!inc->round) {
+			inc->base = now_ns();
+			if (inc->base < g->t0)
+				inc->base = g->t0;
 		}
-		inc.due = inc.base + inc.round * cfg.period;
+		inc->due = inc->base + inc->round * g->cfg->period;
 	}
 }
 
-static u64 incast_due(void)
+static u64 incast_due(const struct generator *g)
 {
-	if (inc.phase == WAIT)
-		return inc.due;
-	if (inc.phase == RUN && inc.begun < cfg.fan)
-		return inc.due + inc.request[inc.begun].after;
+	const struct incast *inc = g->state;
+
+	if (inc->phase == WAIT)
+		return inc->due;
+	if (inc->phase == RUN && inc->begun < g->cfg->fan)
+		return inc->due + inc->request[inc->begun].after;
 	return NEVER;
 }
 
@@ -92,89 +97,100 @@ static int by_time(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-static void round_begins(u64 now)
+static void round_begins(struct generator *g, u64 now)
 {
-	if (cfg.period)
-		report_late(now, inc.due);
+	struct incast *inc = g->state;
+
+	if (g->cfg->period)
+		report_late(now, inc->due);
 	else
-		inc.due = now;
-	inc.phase = RUN;
-	inc.start = now;
-	inc.bytes = 0;
-	inc.ok = 0;
-	inc.begun = 0;
+		inc->due = now;
+	inc->phase = RUN;
+	inc->start = now;
+	inc->bytes = 0;
+	inc->ok = 0;
+	inc->begun = 0;
 	/* One more than the requests, so that the round cannot end before all have started. */
-	inc.busy = cfg.fan + 1;
-	for (unsigned int i = 0; i < cfg.fan; i++)
-		inc.request[i] = (struct request) {
-			cfg.jitter ? (u64)(rng_unit(&inc.jitter_rng) * cfg.jitter) : 0, i
+	inc->busy = g->cfg->fan + 1;
+	for (unsigned int i = 0; i < g->cfg->fan; i++)
+		inc->request[i] = (struct request) {
+			g->cfg->jitter ? (u64)(rng_unit(&inc->jitter_rng) * g->cfg->jitter) : 0, i
 		};
-	qsort(inc.request, cfg.fan, sizeof(*inc.request), by_time);
+	qsort(inc->request, g->cfg->fan, sizeof(*inc->request), by_time);
 }
 
-static void round_over(u64 end)
+static void round_over(struct generator *g, u64 end)
 {
-	struct json j = report_line("round");
+	struct incast *inc = g->state;
+	struct json j = report_line("round", g->cfg);
 
-	json_int(&j, "round", inc.round);
-	json_int(&j, "fan", cfg.fan);
-	json_int(&j, "size", cfg.size);
-	json_int(&j, "ok", inc.ok);
-	json_int(&j, "failed", cfg.fan - inc.ok);
-	json_int(&j, "bytes", inc.bytes);
-	report_span(&j, inc.start, end, inc.bytes);
+	json_int(&j, "round", inc->round);
+	json_int(&j, "fan", g->cfg->fan);
+	json_int(&j, "size", g->cfg->size);
+	json_int(&j, "ok", inc->ok);
+	json_int(&j, "failed", g->cfg->fan - inc->ok);
+	json_int(&j, "bytes", inc->bytes);
+	report_span(&j, inc->start, end, inc->bytes);
 	report_line_end(&j);
-	inc.phase = ++inc.round < inc.rounds ? PREPARE : OVER;
-	inc.next = 0;
-	inc.busy = 0;
+	inc->phase = ++inc->round < inc->rounds ? PREPARE : OVER;
+	inc->next = 0;
+	inc->busy = 0;
 }
 
 /* May be called from incast_prepare(), which then continues. */
 static void incast_flow_over(struct flow *f, const struct verdict *v)
 {
-	inc.busy--;
+	struct incast *inc = f->gen->state;
+
+	inc->busy--;
 	if (f->connect_only) {
 		f->connect_only = false;
-		inc.why[f->slot] = v->what == TIMEOUT ? strerror(ETIMEDOUT) : v->why;
+		inc->why[f->slot] = v->what == TIMEOUT ? strerror(ETIMEDOUT) : v->why;
 		return;
 	}
 	if (v->what == OK) {
-		inc.ok++;
-		inc.bytes += f->size;
+		inc->ok++;
+		inc->bytes += f->size;
 	}
-	if (!inc.busy)
-		round_over(totals.last_end);
+	if (!inc->busy)
+		round_over(f->gen, f->gen->last_end);
 }
 
-static void incast_run(u64 now)
+static void incast_run(struct generator *g, u64 now)
 {
-	if (incast_due() > now)
+	struct incast *inc = g->state;
+
+	if (incast_due(g) > now)
 		return;
-	if (inc.phase == WAIT)
-		round_begins(now);
-	while (incast_due() <= now) {
-		const struct request *r = &inc.request[inc.begun++];
-		struct flow *f = inc.slot[r->slot];
+	if (inc->phase == WAIT)
+		round_begins(g, now);
+	while (incast_due(g) <= now) {
+		const struct request *r = &inc->request[inc->begun++];
+		struct flow *f = inc->slot[r->slot];
 
-		f->id = inc.round * cfg.fan + r->slot;
-		f->size = cfg.size;
+		f->id = inc->round * g->cfg->fan + r->slot;
+		f->size = g->cfg->size;
 		if (f->fd >= 0)
-			flow_start(f, now, inc.due + r->after);
+			flow_start(f, now, inc->due + r->after);
 		else
-			flow_stillborn(f, now, inc.why[r->slot] ? inc.why[r->slot] : "closed by the server");
+			flow_stillborn(f, now, inc->why[r->slot] ? inc->why[r->slot] : "closed by the server");
 	}
-	if (inc.begun == cfg.fan && !--inc.busy)
-		round_over(totals.last_end);
+	if (inc->begun == g->cfg->fan && !--inc->busy)
+		round_over(g, g->last_end);
 }
 
-static bool incast_finished(void)
+static bool incast_finished(const struct generator *g)
 {
-	return inc.phase == OVER;
+	const struct incast *inc = g->state;
+
+	return inc->phase == OVER;
 }
 
-static void incast_stop(void)
+static void incast_stop(struct generator *g)
 {
-	inc.rounds = 0;
+	struct incast *inc = g->state;
+
+	inc->rounds = 0;
 }
 
 const struct pattern incast = {

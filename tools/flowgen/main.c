@@ -4,6 +4,7 @@
  *
  *	flowgen serve			answers requests
  *	flowgen long | rpc | incast	makes requests; prints one line of JSON per finished flow
+ *	flowgen plan			does both, in many network namespaces
  *
  * One process, one epoll, no threads. Its cost per megabyte matters more than usual: if the
  * kernel runs in virtual time, most of the real time goes into system calls and wake-ups. Hence:
@@ -19,52 +20,76 @@
  *  - Nothing polls. All waiting is in epoll_wait() without a timeout; a timerfd with absolute
  *    expiry (no timer slack) wakes it. The clock is read when a flow starts and when it ends.
  *
- *	options.c, cdf.c	the command line, a file of flow sizes: struct config cfg
- *	serve.c			the server
- *	client.c		the client's loop
+ *	options.c		the command line: struct work, of servers and generators of flows
+ *	../plan/flowgen.c	the same from a plan
+ *	loop.c			runs them
+ *	serve.c			servers
  *	arrivals.c, incast.c	decide which requests there are, and when
  *	flow.c			one request, from connect() to its report
  *	report.c		lines of JSON
  *	transfer.c, socket.c	moving bytes, for both sides; socket options
+ *	netns.c			network namespaces
  */
 #include <err.h>
 
 #include "arrivals.h"
-#include "client.h"
-#include "config.h"
+#include "loop.h"
 #include "report.h"
-#include "serve.h"
-#include "socket.h"
 #include "transfer.h"
+
+static unsigned int connections(const struct config *cfg)
+{
+	switch (cfg->mode) {
+	case LONG:
+		return cfg->flows;
+	case RPC:
+		return cfg->closed;
+	case INCAST:
+		return cfg->fan;
+	default:
+		return 0;
+	}
+}
+
+static void probe(const struct config *cfg, struct netns *ns, int family)
+{
+	netns_enter(ns);
+	netns_send_buffer(ns);
+	probe_options(family, cfg);
+}
+
+static void prepare(const struct work *w)
+{
+	for (const struct config *c = w->client; c < w->client + w->clients; c++)
+		connections_planned += connections(c);
+	raise_file_limit(connections_planned + 2 * w->servers);
+	for (const struct config *c = w->client; c < w->client + w->clients; c++)
+		probe(c, c->path->netns, c->host->sa.sa_family);
+	for (const struct server *s = w->server; s < w->server + w->servers; s++)
+		probe(s->cfg, s->netns, s->cfg->family ? s->cfg->family : AF_INET);
+}
 
 int main(int argc, char **argv)
 {
+	struct work work;
 	int ret = 0;
 
-	read_options(argc, argv);
-	switch (cfg.mode) {
-	case SERVE:
-		break;
-	case LONG:
-		connections_planned = cfg.flows;
-		break;
-	case RPC:
-		connections_planned = cfg.closed;
-		break;
-	case INCAST:
-		connections_planned = cfg.fan;
-		break;
+	read_options(&work, argc, argv);
+	if (work.plan) {
+#ifdef WITH_PLAN
+		read_plan(&work);
+#else
+		errx(2, "plan: built without libjansson-dev");
+#endif
 	}
-	raise_file_limit(connections_planned);
-	probe_options(cfg.hosts ? cfg.host[0].sa.sa_family :
-		      cfg.family ? cfg.family : AF_INET);
-	if (cfg.mode == SERVE)
-		return serve();
-	report_open(cfg.out_path);
-	if (cfg.plan)
-		arrivals_plan();
+	prepare(&work);
+	if (!work.clients)
+		return run(&work);
+	report_open(work.out_path);
+	if (work.client->print)
+		arrivals_print(work.client);
 	else
-		ret = client();
+		ret = run(&work);
 	if (report_close())
 		errx(1, "the output could not be written");
 	return ret;

@@ -15,9 +15,9 @@
 #define MAX_FLOWS	1000000
 #define MAX_LABEL	64		/* bytes */
 
-const char *const mode_name[] = { "serve", "long", "rpc", "incast" };
+const char *const mode_name[] = { "serve", "long", "rpc", "incast", "plan" };
 
-struct config cfg = {
+static struct config cfg = {
 	.port = DEFAULT_PORT,
 	.tos = -1,
 	.ready_fd = -1,
@@ -29,10 +29,12 @@ struct config cfg = {
 
 #define M(mode)		(1U << (mode))
 #define CLIENTS		(M(LONG) | M(RPC) | M(INCAST))
+#define SOCKETS		(CLIENTS | M(SERVE))
 
 /* Values that become part of cfg when all options are known. */
 static struct {
-	const char *to, *cdf;
+	const char *to, *cdf, *out_path;
+	u64 zero;
 	double load;
 	u64 requests;
 	bool pull, push, poisson;
@@ -95,7 +97,7 @@ static const struct option_row rows[] = {
 	  .help = "reuse connections" },
 	{ "push", NULL, OPT_FLAG, TO(given.push), .modes = M(RPC),
 	  .help = "this side sends the data, the server answers with one byte" },
-	{ "plan", NULL, OPT_FLAG, TO(cfg.plan), .modes = M(RPC),
+	{ "plan", NULL, OPT_FLAG, TO(cfg.print), .modes = M(RPC),
 	  .help = "print what would be requested when, and do nothing" },
 	{ .help = "incast: N requests at one instant, on connections made before" },
 	{ "fan", "N", OPT_INT, TO(cfg.fan), 1, MAX_FLOWS, .modes = M(INCAST),
@@ -106,6 +108,9 @@ static const struct option_row rows[] = {
 	  .help = "a round every T; without it, when the last one is over" },
 	{ "jitter", "T", OPT_TIME, TO(cfg.jitter), .modes = M(INCAST),
 	  .help = "each request starts up to T after its round, at random (0)" },
+	{ .help = "plan FILE: the traffic of a plan (labnet), in all of its namespaces" },
+	{ "zero", "T", OPT_TIME, TO(given.zero), .modes = M(PLAN),
+	  .help = "start at T of CLOCK_MONOTONIC (now)" },
 	{ .help = "long, rpc and incast:" },
 	{ "to", "HOSTS", OPT_TEXT, TO(given.to), .modes = CLIENTS,
 	  .help = "servers: HOST[:PORT][,...]; [ADDR]:PORT for IPv6" },
@@ -114,7 +119,7 @@ static const struct option_row rows[] = {
 	{ "duration", "T", OPT_TIME, TO(cfg.duration), .min = 1, .range = "more than 0",
 	  .modes = M(LONG) | M(RPC),
 	  .help = "long: end each flow T after its start; rpc: stop after T" },
-	{ "seed", "N", OPT_INT, TO(cfg.seed), 0, UINT64_MAX, .modes = CLIENTS,
+	{ "seed", "N", OPT_INT, TO(cfg.seed), 0, UINT64_MAX, .modes = CLIENTS | M(PLAN),
 	  .help = "of the random draws (1)" },
 	{ "label", "STR", OPT_TEXT, TO(cfg.label), .max = MAX_LABEL, .modes = CLIENTS,
 	  .help = "put into each line" },
@@ -122,21 +127,29 @@ static const struct option_row rows[] = {
 	  .help = "wait before the first flow" },
 	{ "timeout", "T", OPT_TIME, TO(cfg.timeout), .min = 1, .range = "more than 0",
 	  .modes = CLIENTS, .help = "a flow that takes longer has failed (none)" },
-	{ "out", "FILE", OPT_TEXT, TO(cfg.out_path), .modes = CLIENTS,
+	{ "out", "FILE", OPT_TEXT, TO(given.out_path), .modes = CLIENTS | M(PLAN),
 	  .help = "instead of stdout" },
-	{ .help = "all:" },
-	{ "port", "P", OPT_INT, TO(cfg.port), 1, 65535, .help = "of the server (5201)" },
-	{ "cc", "NAME", OPT_CALL, .call = set_cc,
+	{ .help = "all but plan:" },
+	{ "port", "P", OPT_INT, TO(cfg.port), 1, 65535, .modes = SOCKETS,
+	  .help = "of the server (5201)" },
+	{ "cc", "NAME", OPT_CALL, .call = set_cc, .modes = SOCKETS,
 	  .help = "congestion control, set before the handshake (the system's)" },
-	{ "tos", "N", OPT_INT, TO(cfg.tos), 0, 255, .help = "TOS or traffic class, without ECN" },
-	{ "dscp", "N", OPT_INT, TO(given.dscp), 0, 63, .help = "or its upper six bits" },
-	{ "mss", "B", OPT_INT, TO(cfg.mss), 88, 32767, .help = "maximum segment size" },
+	{ "tos", "N", OPT_INT, TO(cfg.tos), 0, 255, .modes = SOCKETS,
+	  .help = "TOS or traffic class, without ECN" },
+	{ "dscp", "N", OPT_INT, TO(given.dscp), 0, 63, .modes = SOCKETS,
+	  .help = "or its upper six bits" },
+	{ "mss", "B", OPT_INT, TO(cfg.mss), 88, 32767, .modes = SOCKETS,
+	  .help = "maximum segment size" },
 	{ "sndbuf", "B", OPT_SIZE, TO(cfg.sndbuf), 4096, 1 << 30, "4Ki to 1Gi",
+	  .modes = SOCKETS,
 	  .help = "fixed socket buffer of the sender" },
 	{ "rcvbuf", "B", OPT_SIZE, TO(cfg.rcvbuf), 4096, 1 << 30, "4Ki to 1Gi",
+	  .modes = SOCKETS,
 	  .help = "... and of the receiver" },
-	{ .letter = '4', .type = OPT_CALL, .call = set_family, .help = "only IPv4" },
-	{ .letter = '6', .type = OPT_CALL, .call = set_family, .help = "only IPv6" },
+	{ .letter = '4', .type = OPT_CALL, .call = set_family, .modes = SOCKETS,
+	  .help = "only IPv4" },
+	{ .letter = '6', .type = OPT_CALL, .call = set_family, .modes = SOCKETS,
+	  .help = "only IPv6" },
 };
 
 static const struct option_table table = {
@@ -147,6 +160,7 @@ static const struct option_table table = {
 	"  flowgen rpc    --to HOSTS (--size B | --cdf FILE)\n"
 	"                 (--rate R | --load BITRATE | --closed N) [OPTION...]\n"
 	"  flowgen incast --to HOSTS --fan N --size B [OPTION...]\n"
+	"  flowgen plan   FILE [OPTION...]\n"
 	"\n",
 	.notes = "\n"
 	"Sizes are bytes with k, M, G, T (1000) or Ki, Mi, Gi, Ti (1024). Times need ns, us, ms or\n"
@@ -198,6 +212,10 @@ static void parse_hosts(const char *list)
 	for (s = copy; (item = strsep(&s, ","));)
 		parse_host(item);
 	free(copy);
+	cfg.paths = cfg.hosts;
+	cfg.path = xcalloc(cfg.paths, sizeof(*cfg.path));
+	for (unsigned int i = 0; i < cfg.paths; i++)
+		cfg.path[i].host = i;
 }
 
 static void check_common(void)
@@ -231,12 +249,12 @@ static void check_rpc(void)
 		errx(2, "only one of --poisson, --periodic and --closed is possible");
 	if (!given.requests && !cfg.duration)
 		errx(2, "rpc needs --requests or --duration");
-	if (cfg.plan && cfg.closed)
+	if (cfg.print && cfg.closed)
 		errx(2, "--plan does not go with --closed, where answers set the time");
 	cfg.flows = given.requests ? given.requests : NEVER;
 	cfg.pull = !given.push;
 	if (given.cdf)
-		cdf_load(&cfg.cdf, given.cdf);
+		cdf_load(&cfg.cdf, "--cdf", given.cdf);
 	if (given.load)
 		cfg.rate = given.load / 8 / (cfg.size ? (double)cfg.size : cfg.cdf.mean);
 }
@@ -257,15 +275,17 @@ static void parse_mode(const char *s)
 			return;
 		}
 	}
-	errx(2, "'%s' is not serve, long, rpc or incast (see flowgen --help)", s);
+	errx(2, "'%s' is not serve, long, rpc, incast or plan (see flowgen --help)", s);
 }
 
-void read_options(int argc, char **argv)
+static struct server server = { .cfg = &cfg };
+
+void read_options(struct work *w, int argc, char **argv)
 {
 	int rest;
 
 	if (argc < 2)
-		errx(2, "say what to do: serve, long, rpc or incast (see flowgen --help)");
+		errx(2, "say what to do: serve, long, rpc, incast or plan (see flowgen --help)");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		options_help(&table);
 		exit(0);
@@ -276,11 +296,21 @@ void read_options(int argc, char **argv)
 	}
 	parse_mode(argv[1]);
 	rest = options_read(&table, argc - 1, argv + 1, M(cfg.mode), argv[1]);
+	*w = (struct work){ .zero = given.zero, .out_path = given.out_path, .seed = cfg.seed };
+	if (cfg.mode == PLAN) {
+		if (rest == argc - 1)
+			errx(2, "plan needs a file");
+		w->plan = argv[1 + rest++];
+	}
 	if (rest < argc - 1)
 		errx(2, "'%s' is one argument too many", argv[1 + rest]);
 	check_common();
 	switch (cfg.mode) {
+	case PLAN:
+		return;
 	case SERVE:
+		w->server = &server;
+		w->servers = 1;
 		return;
 	case LONG:
 		check_long();
@@ -293,4 +323,6 @@ void read_options(int argc, char **argv)
 		break;
 	}
 	parse_hosts(given.to);
+	w->client = &cfg;
+	w->clients = 1;
 }

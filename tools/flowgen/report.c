@@ -27,14 +27,14 @@ int report_close(void)
 	return ferror(out) || fclose(out) ? -1 : 0;
 }
 
-struct json report_line(const char *type)
+struct json report_line(const char *type, const struct config *cfg)
 {
 	struct json j = { .file = out };
 
 	json_open(&j, NULL, '{');
 	json_str(&j, "type", type);
-	json_str(&j, "label", cfg.label);
-	json_str(&j, "kind", mode_name[cfg.mode]);
+	json_str(&j, "label", cfg->label);
+	json_str(&j, "kind", cfg->kind ? cfg->kind : mode_name[cfg->mode]);
 	return j;
 }
 
@@ -62,11 +62,11 @@ void report_interval(struct flow *f, u64 now, const struct tcp_info *info, u64 m
 
 	if (now <= f->mark_ns)
 		return;
-	j = report_line("interval");
+	j = report_line("interval", f->gen->cfg);
 	json_int(&j, "id", f->id);
 	json_int(&j, "bytes", delta);
 	report_span(&j, f->mark_ns, now, delta);
-	if (cfg.pull) {
+	if (f->gen->cfg->pull) {
 		json_null(&j, "rtt_us");
 		json_null(&j, "cwnd");
 		json_null(&j, "retrans");
@@ -97,14 +97,16 @@ static void count_flow(u64 start, u64 end, u64 bytes, bool ok)
 void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *s,
 		 const struct verdict *v)
 {
-	const union addr *dst = &cfg.host[f->host];
-	struct json j = report_line("flow");
+	const struct config *cfg = f->gen->cfg;
+	const struct path *path = &cfg->path[f->path];
+	const union addr *dst = &cfg->host[path->host];
+	struct json j = report_line("flow", cfg);
 	char text[INET6_ADDRSTRLEN];
 	char status[128];
 
 	json_int(&j, "id", f->id);
-	if (cfg.mode == INCAST)
-		json_int(&j, "round", f->id / cfg.fan);
+	if (cfg->mode == INCAST)
+		json_int(&j, "round", f->id / cfg->fan);
 	if (f->src.sa.sa_family == AF_UNSPEC) {
 		json_null(&j, "src");
 		json_null(&j, "sport");
@@ -114,8 +116,12 @@ void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *
 	}
 	json_str(&j, "dst", addr_text(dst, text));
 	json_int(&j, "dport", addr_port(dst));
+	if (path->netns) {
+		json_str(&j, "client", path->netns->name);
+		json_str(&j, "server", path->server);
+	}
 	json_str(&j, "cc", f->cc);
-	json_str(&j, "dir", cfg.pull ? "pull" : "push");
+	json_str(&j, "dir", cfg->pull ? "pull" : "push");
 	json_int(&j, "size", moved);
 	report_span(&j, f->start, now, moved);
 	json_int(&j, "since_due_ns", now - f->due);
@@ -136,15 +142,17 @@ void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *
 	}
 	report_line_end(&j);
 	count_flow(f->start, now, moved, v->what == OK);
+	if (now > f->gen->last_end)
+		f->gen->last_end = now;
 }
 
-void report_summary(u64 t0)
+void report_summary(const struct config *cfg, u64 t0)
 {
 	u64 start = totals.first_start == NEVER ? t0 : totals.first_start;
 	u64 end = totals.last_end ? totals.last_end : start;
-	struct json j = report_line("summary");
+	struct json j = report_line("summary", cfg);
 
-	json_int(&j, "seed", cfg.seed);
+	json_int(&j, "seed", cfg->seed);
 	json_int(&j, "flows", totals.ok + totals.failed);
 	json_int(&j, "ok", totals.ok);
 	json_int(&j, "failed", totals.failed);

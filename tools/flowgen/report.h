@@ -12,7 +12,7 @@ void report_open(const char *path);
 int report_close(void);
 
 /* Starts a line with its type, label and kind. Fields follow, then report_line_end(). */
-struct json report_line(const char *type);
+struct json report_line(const char *type, const struct config *cfg);
 void report_span(struct json *j, u64 start, u64 end, u64 bytes);
 void report_line_end(struct json *j);
 
@@ -21,8 +21,8 @@ void report_interval(struct flow *f, u64 now, const struct tcp_info *info, u64 m
 /* @s: totals at the end, NULL if not known */
 void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *s,
 		 const struct verdict *v);
-/* @t0: when the run began */
-void report_summary(u64 t0);
+/* @cfg: whose label it gets; @t0: when the run began */
+void report_summary(const struct config *cfg, u64 t0);
 
 /* Sums over all flow lines. */
 struct totals {

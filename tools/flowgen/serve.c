@@ -15,18 +15,20 @@
 #include "../common/alloc.h"
 #include "../common/events.h"
 #include "../common/units.h"
-#include "config.h"
+#include "address.h"
+#include "loop.h"
 #include "serve.h"
-#include "socket.h"
 #include "transfer.h"
 
-#define EVENTS		256		/* read from epoll at once */
 #define COMPLAINTS	10		/* about bad requests */
 
 enum { S_HEAD, S_RECV, S_SEND };
 
 struct conn {
+	struct watched watched;		/* first, as in struct listener */
+
 	SLIST_ENTRY(conn) dead;
+	const struct server *server;
 	int fd;				/* -1: closed; ignore its events of this batch */
 	u8 state;
 	u8 got;				/* bytes of head */
@@ -38,11 +40,18 @@ struct conn {
 	struct wire head;
 };
 
+struct listener {
+	struct watched watched;
+	const struct server *server;
+	int fd;
+};
+
 static struct {
 	SLIST_HEAD(, conn) dead;	/* freed after this batch of events */
+	const struct work *work;
 	int epfd;
-	int fd[2];			/* listening sockets */
-	int fds;
+	struct listener *listener;
+	unsigned int listeners;
 	bool stalled;			/* out of files or memory: not accepting */
 	bool served;
 	unsigned int complaints;
@@ -50,8 +59,8 @@ static struct {
 
 static void srv_listen_events(u32 events)
 {
-	for (int i = 0; i < srv.fds; i++)
-		watch(srv.epfd, EPOLL_CTL_MOD, srv.fd[i], events, &srv.fd[i]);
+	for (struct listener *l = srv.listener; l < srv.listener + srv.listeners; l++)
+		watch(srv.epfd, EPOLL_CTL_MOD, l->fd, events, &l->watched);
 }
 
 static void conn_close(struct conn *c)
@@ -88,11 +97,11 @@ static bool conn_request(struct conn *c)
 	case OP_PULL:
 		c->state = S_SEND;
 		c->tx.left = size;
-		tx_tune(c->fd, &c->tx);
+		tx_tune(c->fd, &c->tx, c->server->cfg, c->server->netns);
 		return true;
 	case OP_PUSH:
 		c->state = S_RECV;
-		rx_expect(c->fd, &c->rx, size);
+		rx_expect(c->fd, &c->rx, size, c->server->cfg);
 		return true;
 	}
 	return false;
@@ -121,10 +130,13 @@ static int conn_read_head(struct conn *c)
 	return DONE;
 }
 
-static void conn_event(struct conn *c, u32 ev)
+static void conn_event(struct watched *w, u32 ev)
 {
+	struct conn *c = (struct conn *)w;
 	int r;
 
+	if (c->fd < 0)
+		return;
 	if (ev & EPOLLERR) {
 		conn_close(c);
 		return;
@@ -154,7 +166,7 @@ static void conn_event(struct conn *c, u32 ev)
 			if (r == BLOCKED && !c->out_watched) {
 				c->out_watched = true;
 				watch(srv.epfd, EPOLL_CTL_MOD, c->fd,
-				      EPOLLIN | EPOLLOUT | EPOLLET, c);
+				      EPOLLIN | EPOLLOUT | EPOLLET, &c->watched);
 			}
 			if (r == DONE) {
 				c->state = S_HEAD;
@@ -173,11 +185,13 @@ static void conn_event(struct conn *c, u32 ev)
 	}
 }
 
-static void srv_accept(int listener)
+static void srv_accept(struct watched *w, u32 events)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	const struct listener *l = (struct listener *)w;
+	int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct conn *c;
 
+	(void)events;
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 			srv.stalled = true;
@@ -186,17 +200,20 @@ static void srv_accept(int listener)
 		return;
 	}
 	c = xcalloc(1, sizeof(*c));
+	c->watched.event = conn_event;
+	c->server = l->server;
 	c->fd = fd;
 	c->rx.lowat = sizeof(struct wire);
-	watch(srv.epfd, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET, c);
+	watch(srv.epfd, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET, &c->watched);
 	srv.served = true;
 	connections_open++;
 }
 
 /* @optional: no error if the host lacks this address family */
-static void srv_listen(int family, bool optional)
+static void srv_listen(const struct server *s, int family, bool optional)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct listener *l = &srv.listener[srv.listeners];
 	const char *bad;
 	union addr any;
 
@@ -208,13 +225,13 @@ static void srv_listen(int family, bool optional)
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (family == AF_INET6)
 		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	bad = socket_options(fd, family);
+	bad = socket_options(fd, family, s->cfg);
 	if (bad)
 		err(1, "%s", bad);
 	/* Accepted sockets inherit these: a whole header wakes us, the one-byte answer is sent. */
 	set_int(fd, SOL_SOCKET, SO_RCVLOWAT, sizeof(struct wire));
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	addr_any(&any, family, cfg.port);
+	addr_any(&any, family, s->cfg->port);
 	if (bind(fd, &any.sa, addr_len(&any))) {
 		if (optional && errno == EADDRNOTAVAIL) {
 			close(fd);
@@ -224,59 +241,61 @@ static void srv_listen(int family, bool optional)
 	}
 	if (listen(fd, 65535))
 		err(1, "listen");
-	watch(srv.epfd, EPOLL_CTL_ADD, fd, EPOLLIN, &srv.fd[srv.fds]);
-	srv.fd[srv.fds++] = fd;
+	*l = (struct listener){ { srv_accept }, s, fd };
+	srv.listeners++;
+	watch(srv.epfd, EPOLL_CTL_ADD, fd, EPOLLIN, &l->watched);
 }
 
-static void srv_ready(void)
+static void srv_ready(const struct config *cfg)
 {
 	static const char line[] = "ready\n";
-	int fd = cfg.ready_fd >= 0 ? cfg.ready_fd : STDOUT_FILENO;
+	int fd = cfg->ready_fd >= 0 ? cfg->ready_fd : STDOUT_FILENO;
 
 	if (write(fd, line, sizeof(line) - 1) < 0)
 		err(1, "ready");
-	if (cfg.ready_fd >= 0)
+	if (cfg->ready_fd >= 0)
 		close(fd);
 }
 
-int serve(void)
+void serve(const struct work *w, int epfd)
 {
-	struct epoll_event ev[EVENTS];
-	int sig = open_signals();
-
-	srv.epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (srv.epfd < 0)
-		err(1, "epoll_create");
-	watch(srv.epfd, EPOLL_CTL_ADD, sig, EPOLLIN, &sig);
-	/* Two sockets, so that IPv4 is served by IPv4 sockets and not by mapped ones. */
-	if (cfg.family != AF_INET6)
-		srv_listen(AF_INET, false);
-	if (cfg.family != AF_INET)
-		srv_listen(AF_INET6, cfg.family == AF_UNSPEC);
-	srv_ready();
-	for (;;) {
-		bool idle = cfg.once_idle && srv.served && !connections_open;
-		int wait = idle ? (int)(cfg.idle_ns / 1000000) : srv.stalled ? 100 : -1;
-		int n = epoll_wait(srv.epfd, ev, EVENTS, wait);
-
-		if (n < 0 && errno != EINTR)
-			err(1, "epoll_wait");
-		if (!n && idle)
-			return 0;
-		for (int i = 0; i < n; i++) {
-			void *who = ev[i].data.ptr;
-
-			if (who == &sig)
-				return 0;
-			if (who == &srv.fd[0] || who == &srv.fd[1])
-				srv_accept(*(int *)who);
-			else if (((struct conn *)who)->fd >= 0)
-				conn_event(who, ev[i].events);
-		}
-		if (srv.stalled && (!SLIST_EMPTY(&srv.dead) || n <= 0)) {
-			srv.stalled = false;
-			srv_listen_events(EPOLLIN);
-		}
-		conn_reap();
+	srv.work = w;
+	srv.epfd = epfd;
+	srv.listener = xcalloc(2 * w->servers, sizeof(*srv.listener));
+	for (const struct server *s = w->server; s < w->server + w->servers; s++) {
+		netns_enter(s->netns);
+		/* Two sockets, so that IPv4 is served by IPv4 sockets and not by mapped ones. */
+		if (s->cfg->family != AF_INET6)
+			srv_listen(s, AF_INET, false);
+		if (s->cfg->family != AF_INET)
+			srv_listen(s, AF_INET6, s->cfg->family == AF_UNSPEC);
 	}
+	/* who makes flows here need not be told */
+	if (!w->clients)
+		srv_ready(w->server->cfg);
+}
+
+/* --once-idle is of a single server. */
+static bool srv_idle(void)
+{
+	return srv.work && srv.work->server->cfg->once_idle && srv.served && !connections_open;
+}
+
+int serve_timeout(void)
+{
+	if (srv_idle())
+		return srv.work->server->cfg->idle_ns / 1000000;
+	return srv.stalled ? 100 : -1;
+}
+
+bool serve_reap(int n)
+{
+	if (!n && srv_idle())
+		return true;
+	if (srv.stalled && (!SLIST_EMPTY(&srv.dead) || n <= 0)) {
+		srv.stalled = false;
+		srv_listen_events(EPOLLIN);
+	}
+	conn_reap();
+	return false;
 }

@@ -6,8 +6,6 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "config.h"
-#include "socket.h"
 #include "transfer.h"
 
 #ifndef SOCK_RCVBUF_LOCK
@@ -56,11 +54,11 @@ void rx_lowat(int fd, struct rx *rx, u32 bytes)
  * through many round trips misleads it, and the window would limit the sender. So open the window
  * at once as far as net.ipv4.tcp_rmem allows: setting SO_RCVLOWAT enlarges the buffer.
  */
-static void rx_open(int fd, struct rx *rx)
+static void rx_open(int fd, struct rx *rx, const struct config *cfg)
 {
 	int buf;
 
-	if (!cfg.rcvbuf)
+	if (!cfg->rcvbuf)
 		rx_lowat(fd, rx, INT_MAX / 2);
 	buf = get_int(fd, SOL_SOCKET, SO_RCVBUF);
 	rx->room = buf / 8;
@@ -72,13 +70,13 @@ static void rx_open(int fd, struct rx *rx)
  * The low-water mark stays well below the size of the receive buffer, or the window would close
  * while the reader sleeps.
  */
-void rx_expect(int fd, struct rx *rx, u64 n)
+void rx_expect(int fd, struct rx *rx, u64 n, const struct config *cfg)
 {
 	u32 want = min_u64(n, shared(RX_LOWAT_MAX));
 
 	rx->left = n;
 	if (want > RX_UNTUNED && !rx->room)
-		rx_open(fd, rx);
+		rx_open(fd, rx, cfg);
 	if (want > RX_UNTUNED && want > rx->room)
 		want = rx->room;
 	if (want > ONE_SEGMENT || rx->lowat > want)
@@ -114,20 +112,22 @@ int rx_drain(int fd, struct rx *rx)
  * hold it. SO_SNDBUF disables the kernel's autotuning, so it is enabled again where the kernel
  * could grow the buffer further.
  */
-void tx_tune(int fd, struct tx *tx)
+void tx_tune(int fd, struct tx *tx, const struct config *cfg, struct netns *ns)
 {
+	const struct send_buffer *b;
 	u32 buf;
 
 	if (tx->lowat || tx->left <= TX_UNTUNED)
 		return;
+	b = netns_send_buffer(ns);
 	tx->lowat = shared(TX_LOWAT_MAX);
 	set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, tx->lowat);
-	buf = min_u64(send_buffer.most, 4 * tx->lowat);
-	if (!send_buffer.fresh || buf <= send_buffer.fresh)
+	buf = min_u64(b->most, 4 * tx->lowat);
+	if (cfg->sndbuf || !b->fresh || buf <= b->fresh)
 		return;
 	set_buf(fd, SO_SNDBUFFORCE, SO_SNDBUF, buf / 2);
-	if (buf < send_buffer.autotuned)
-		set_int(fd, SOL_SOCKET, SO_BUF_LOCK, cfg.rcvbuf ? SOCK_RCVBUF_LOCK : 0);
+	if (buf < b->autotuned)
+		set_int(fd, SOL_SOCKET, SO_BUF_LOCK, cfg->rcvbuf ? SOCK_RCVBUF_LOCK : 0);
 }
 
 int tx_pump(int fd, struct tx *tx, const struct wire *head, u8 *head_left)

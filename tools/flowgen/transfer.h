@@ -3,7 +3,7 @@
 #ifndef FLOWGEN_TRANSFER_H
 #define FLOWGEN_TRANSFER_H
 
-#include "../common/types.h"
+#include "netns.h"
 
 #define TX_LOWAT_MAX	(4096U << 10)
 #define RX_LOWAT_MAX	(1024U << 10)
@@ -42,7 +42,7 @@ struct rx {
 };
 
 /* Expects @n bytes. */
-void rx_expect(int fd, struct rx *rx, u64 n);
+void rx_expect(int fd, struct rx *rx, u64 n, const struct config *cfg);
 /* Reads all that is queued. */
 int rx_drain(int fd, struct rx *rx);
 /* @bytes: wake up once this many are queued */
@@ -55,7 +55,7 @@ struct tx {
 };
 
 /* Before the first byte of tx->left. */
-void tx_tune(int fd, struct tx *tx);
+void tx_tune(int fd, struct tx *tx, const struct config *cfg, struct netns *ns);
 /* Sends what fits. @head: the last *@head_left bytes of it go first; both may be NULL */
 int tx_pump(int fd, struct tx *tx, const struct wire *head, u8 *head_left);
 

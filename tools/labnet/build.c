@@ -150,6 +150,51 @@ static void write_sysctls(const struct sysctls *list, const char *where)
 	}
 }
 
+/* Runs modprobe; its first message is put into @why */
+static bool modprobe(char *const argv[], char *why, size_t size)
+{
+	int said = memfd_create("modprobe", MFD_CLOEXEC), status;
+	ssize_t n;
+	pid_t pid = fork();
+
+	CHECK(said >= 0 && pid >= 0, "fork");
+	if (!pid) {
+		dup2(said, STDERR_FILENO);
+		execvp(argv[0], argv);
+		err(127, "%s", argv[0]);
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		status = -1;
+	n = pread(said, why, size - 1, 0);
+	why[n > 0 ? n : 0] = 0;
+	why[strcspn(why, "\n")] = 0;
+	close(said);
+	return !status;
+}
+
+/* The kernel ignores parameters that a module does not have: looks whether they are there. */
+static void load_module(const struct module *m)
+{
+	char **argv = xcalloc(m->parameters.n + 3, sizeof(*argv)), why[256], path[PATH_MAX];
+	const struct sysctl *s;
+
+	argv[0] = "modprobe";
+	argv[1] = (char *)m->name;
+	for (size_t i = 0; i < m->parameters.n; i++) {
+		s = &m->parameters.at[i];
+		CHECK(asprintf(&argv[i + 2], "%s=%s", s->name, s->value) > 0, "memory");
+	}
+	if (!modprobe(argv, why, sizeof(why)))
+		give_up("modules.%s: %s", m->name, why);
+	for (size_t i = 0; i < m->parameters.n; i++) {
+		s = &m->parameters.at[i];
+		snprintf(path, sizeof(path), "/sys/module/%s/parameters/%s", m->name, s->name);
+		CHECK(!access(path, F_OK), "modules.%s.%s", m->name, s->name);
+		free(argv[i + 2]);
+	}
+	free(argv);
+}
+
 /* Makes the namespace and opens it, or opens it */
 static int open_node(const struct plan *p, const struct node *node)
 {
@@ -319,6 +364,8 @@ void build(const struct plan *p)
 	home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (home < 0)
 		err(1, "/proc/self/ns/net");
+	for (i = 0; i < p->n_modules; i++)
+		load_module(&p->modules[i]);
 	write_sysctls(&p->machine, "machine_sysctl");
 	share_directory();
 	for (i = 0; i < p->n_nodes; i++)

@@ -2,7 +2,7 @@
 #ifndef LABNET_BUILD_H
 #define LABNET_BUILD_H
 
-#include "plan.h"
+#include "../plan/plan.h"
 
 /* Bytes of kernel memory that a plan takes, about */
 u64 plan_memory(const struct plan *p);

@@ -5,7 +5,7 @@
 
 #include <libmnl/libmnl.h>
 
-#include "plan.h"
+#include "../plan/plan.h"
 
 /* A request in the making */
 struct request {

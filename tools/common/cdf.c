@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/alloc.h"
-#include "../common/units.h"
+#include "alloc.h"
+#include "units.h"
 #include "cdf.h"
 
-void cdf_load(struct cdf *c, const char *path)
+void cdf_load(struct cdf *c, const char *option, const char *path)
 {
 	FILE *fp = fopen(path, "re");
 	size_t room = 0, len = 0, no = 0;
@@ -18,7 +18,7 @@ void cdf_load(struct cdf *c, const char *path)
 	int got;
 
 	if (!fp)
-		err(2, "--cdf: %s", path);
+		err(2, "%s: %s", option, path);
 	while (getline(&line, &len, fp) >= 0) {
 		no++;
 		line[strcspn(line, "#\n")] = 0;
@@ -26,13 +26,14 @@ void cdf_load(struct cdf *c, const char *path)
 			continue;
 		got = sscanf(line, "%lf %lf %c", &b, &f, &junk);
 		if (got != 2)
-			errx(2, "--cdf: %s:%zu: want two numbers, bytes and fraction", path, no);
+			errx(2, "%s: %s:%zu: want two numbers, bytes and fraction", option, path,
+			     no);
 		if (!(b >= 0 && b <= (double)SIZE_LIMIT))
-			errx(2, "--cdf: %s:%zu: bytes out of range", path, no);
+			errx(2, "%s: %s:%zu: bytes out of range", option, path, no);
 		if (!(f >= 0 && f <= 1))
-			errx(2, "--cdf: %s:%zu: the fraction must be from 0 to 1", path, no);
+			errx(2, "%s: %s:%zu: the fraction must be from 0 to 1", option, path, no);
 		if (c->n && (b < c->bytes[c->n - 1] || f < c->frac[c->n - 1]))
-			errx(2, "--cdf: %s:%zu: bytes and fraction must not fall", path, no);
+			errx(2, "%s: %s:%zu: bytes and fraction must not fall", option, path, no);
 		if (c->n == room) {
 			room = room ? 2 * room : 32;
 			c->bytes = xreallocarray(c->bytes, room, sizeof(double));
@@ -45,15 +46,15 @@ void cdf_load(struct cdf *c, const char *path)
 		c->n++;
 	}
 	if (ferror(fp))
-		err(2, "--cdf: %s", path);
+		err(2, "%s: %s", option, path);
 	free(line);
 	fclose(fp);
 	if (!c->n)
-		errx(2, "--cdf: %s: no points in it", path);
+		errx(2, "%s: %s: no points in it", option, path);
 	if (c->frac[c->n - 1] != 1)
-		errx(2, "--cdf: %s: the last fraction is %g, want 1", path, c->frac[c->n - 1]);
+		errx(2, "%s: %s: the last fraction is %g, want 1", option, path, c->frac[c->n - 1]);
 	if (c->bytes[c->n - 1] < 1)
-		errx(2, "--cdf: %s: no flow is larger than 0 bytes", path);
+		errx(2, "%s: %s: no flow is larger than 0 bytes", option, path);
 }
 
 u64 cdf_draw(const struct cdf *c, double u)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A distribution of flow sizes. */
-#ifndef FLOWGEN_CDF_H
-#define FLOWGEN_CDF_H
+#ifndef TOOLS_CDF_H
+#define TOOLS_CDF_H
 
-#include "../common/types.h"
+#include "types.h"
 
 struct cdf {
 	size_t n;		/* points */
@@ -14,9 +14,9 @@ struct cdf {
 
 /*
  * Reads a file of two columns: bytes, and the fraction of flows of at most that size, linear in
- * between. A wrong file ends the program with exit status 2.
+ * between. @option is for messages. A wrong file ends the program with exit status 2.
  */
-void cdf_load(struct cdf *c, const char *path);
+void cdf_load(struct cdf *c, const char *option, const char *path);
 
 /* The @u quantile of the sizes, 1 byte or more; @u is in [0, 1). */
 u64 cdf_draw(const struct cdf *c, double u);

@@ -1,126 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * From JSON to struct plan. An object is read by a table of its fields. Every message names the
- * file, the place in it and the reason.
- */
+/* From JSON to struct plan: nodes and links. traffic.c reads the rest. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <err.h>
-#include <jansson.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <net/if.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../common/alloc.h"
-#include "../common/units.h"
+#include "document.h"
 #include "plan.h"
 
 #define MTU_MIN		1280	/* what IPv6 needs */
 #define MTU_MAX		65535
 #define QUEUE_MAX	10000000
-#define RATE_MIN	1e3	/* bit/s */
-#define RATE_MAX	1e12	/* 125 bytes take 1 ns, the step of the clock */
-#define DELAY_MAX	(100 * NSEC)
 #define WORDS_MAX	1000	/* bytes of tc's words */
 #define TXQUEUELEN	10000
-
-/* Where in the document: a list from the innermost to the whole */
-struct place {
-	const struct place *in;
-	const char *key;	/* or else @index */
-	size_t index;
-};
-
-struct field {
-	const char *name;
-	void (*read)(const struct place *at, json_t *value, void *to);
-	size_t offset;
-	bool required;
-};
-
-/* @to: the value's offset; 0 for a function that stores several values of the object */
-#define FIELD(key, function, to)	{ .name = key, .read = function, .offset = to }
-#define NEEDED(key, function, to) \
-	{ .name = key, .read = function, .offset = to, .required = true }
-
-static const char *file;
-
-static void put_place(FILE *f, const struct place *at)
-{
-	if (!at)
-		return;
-	put_place(f, at->in);
-	if (!at->key)
-		fprintf(f, "[%zu]", at->index);
-	else
-		fprintf(f, "%s%s", at->in ? "." : "", at->key);
-}
-
-/* "FILE: PLACE", to be freed */
-static char *place_text(const struct place *at)
-{
-	char *text;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-
-	if (!f)
-		err(1, "memory");
-	fprintf(f, "%s%s", file, at ? ": " : "");
-	put_place(f, at);
-	if (fclose(f))
-		err(1, "memory");
-	return text;
-}
-
-static void __attribute__((noreturn, format(printf, 2, 3)))
-refuse(const struct place *at, const char *fmt, ...)
-{
-	char why[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	errx(2, "%s: %s", place_text(at), why);
-}
-
-/* --- values --------------------------------------------------------------------------------- */
-
-static const char *string(const struct place *at, json_t *value)
-{
-	if (!json_is_string(value))
-		refuse(at, "not a string");
-	return json_string_value(value);
-}
-
-static size_t array(const struct place *at, json_t *value, size_t least, size_t most)
-{
-	size_t n = json_array_size(value);
-
-	if (!json_is_array(value))
-		refuse(at, "not an array");
-	if (n < least || n > most)
-		refuse(at, "%zu of them, not %zu%s", n, least, least == most ? "" : " or more");
-	return n;
-}
-
-static void read_bool(const struct place *at, json_t *value, void *to)
-{
-	if (!json_is_boolean(value))
-		refuse(at, "neither true nor false");
-	*(bool *)to = json_is_true(value);
-}
-
-static u32 whole(const struct place *at, json_t *value, u32 min, u32 max)
-{
-	if (!json_is_integer(value) || json_integer_value(value) < min ||
-	    json_integer_value(value) > max)
-		refuse(at, "not a whole number from %u to %u", min, max);
-	return json_integer_value(value);
-}
+#define WORD		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 static void read_mtu(const struct place *at, json_t *value, void *to)
 {
@@ -130,45 +29,6 @@ static void read_mtu(const struct place *at, json_t *value, void *to)
 static void read_txqueuelen(const struct place *at, json_t *value, void *to)
 {
 	*(u32 *)to = whole(at, value, 1, QUEUE_MAX);
-}
-
-static void read_rate(const struct place *at, json_t *value, void *to)
-{
-	const char *s = string(at, value);
-	char *where = place_text(at);
-	double rate = parse_rate(where, s, false);
-
-	free(where);
-	if (rate < RATE_MIN || rate > RATE_MAX)
-		refuse(at, "'%s' is out of range (1kbit to 1tbit)", s);
-	*(double *)to = rate;
-}
-
-static void read_delay(const struct place *at, json_t *value, void *to)
-{
-	const char *s = string(at, value);
-	char *where = place_text(at);
-	u64 delay = parse_time(where, s);
-
-	free(where);
-	if (delay > DELAY_MAX)
-		refuse(at, "'%s' is out of range (0 to 100s)", s);
-	*(u64 *)to = delay;
-}
-
-/* A name that ip and the file system accept */
-static const char *name(const struct place *at, json_t *value, size_t most)
-{
-	const char *s = string(at, value);
-
-	if (!*s || strlen(s) > most)
-		refuse(at, "'%s' has not 1 to %zu characters", s, most);
-	for (size_t i = 0; s[i]; i++)
-		if (!isalnum((unsigned char)s[i]) && (!i || !strchr("._-", s[i])))
-			refuse(at,
-			       "'%s' has other characters than letters, digits and, not first, . _ -",
-			       s);
-	return s;
 }
 
 static void read_prefix(const struct place *at, json_t *value, void *to)
@@ -245,13 +105,18 @@ static void parse_cidr(const struct place *at, const char *s, struct address *a)
 	a->prefix = prefix;
 }
 
-static bool same_net(const struct address *a, const struct address *b, unsigned int bits)
+bool same_net(const struct address *a, const struct address *b, unsigned int bits)
 {
 	size_t whole_bytes = bits / CHAR_BIT;
 	u8 mask = 0xff00 >> bits % CHAR_BIT;
 
 	return a->family == b->family && !memcmp(a->ip, b->ip, whole_bytes) &&
 	       (!(bits % CHAR_BIT) || !((a->ip[whole_bytes] ^ b->ip[whole_bytes]) & mask));
+}
+
+bool same_address(const struct address *a, const struct address *b)
+{
+	return same_net(a, b, a->bytes * CHAR_BIT);
 }
 
 static void read_addresses(const struct place *at, json_t *value, void *to)
@@ -281,9 +146,26 @@ static void read_queue(const struct place *at, json_t *value, void *to)
 	*(const char **)to = s;
 }
 
-static void read_sysctls(const struct place *at, json_t *value, void *to)
+/* A string of one line, or a whole number */
+static const char *value_text(const struct place *at, json_t *value)
 {
-	struct sysctls *list = to;
+	const char *s;
+	char *text;
+
+	if (json_is_integer(value)) {
+		if (asprintf(&text, "%lld", (long long)json_integer_value(value)) < 0)
+			err(1, "memory");
+		return text;
+	}
+	s = string(at, value);
+	if (strchr(s, '\n'))
+		refuse(at, "has a line feed");
+	return s;
+}
+
+static void read_values(const struct place *at, json_t *value, struct sysctls *list,
+			void (*check)(const struct place *at, const char *key))
+{
 	const char *key;
 	json_t *item;
 
@@ -292,57 +174,48 @@ static void read_sysctls(const struct place *at, json_t *value, void *to)
 	list->at = xcalloc(json_object_size(value), sizeof(*list->at));
 	json_object_foreach(value, key, item) {
 		const struct place in = { at, key, 0 };
-		struct sysctl *s = &list->at[list->n++];
-		char *text;
 
-		if (strncmp(key, "net.", 4) || strstr(key, "..") || key[strlen(key) - 1] == '.')
-			refuse(&in, "not a name below net.");
-		for (const char *c = key; *c; c++)
-			if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
-				refuse(&in, "not a name of letters, digits, . _ -");
-		s->name = key;
-		if (json_is_integer(item)) {
-			if (asprintf(&text, "%lld", (long long)json_integer_value(item)) < 0)
-				err(1, "memory");
-			s->value = text;
-		} else {
-			s->value = string(&in, item);
-			if (strchr(s->value, '\n'))
-				refuse(&in, "has a line feed");
-		}
+		check(&in, key);
+		list->at[list->n++] = (struct sysctl){ key, value_text(&in, item) };
 	}
 }
 
-/* --- objects -------------------------------------------------------------------------------- */
-
-static void read_object(const struct place *at, json_t *value, const struct field *fields,
-			void *to)
+static void check_sysctl(const struct place *at, const char *key)
 {
-	const struct field *f;
+	if (strncmp(key, "net.", 4) || strstr(key, "..") || key[strlen(key) - 1] == '.')
+		refuse(at, "not a name below net.");
+	for (const char *c = key; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
+			refuse(at, "not a name of letters, digits, . _ -");
+}
+
+static void read_sysctls(const struct place *at, json_t *value, void *to)
+{
+	read_values(at, value, to, check_sysctl);
+}
+
+static void check_word(const struct place *at, const char *key)
+{
+	if (!*key || strspn(key, WORD) != strlen(key))
+		refuse(at, "not a name of letters, digits and _");
+}
+
+static void read_modules(const struct place *at, json_t *value, void *to)
+{
+	struct plan *p = to;
 	const char *key;
 	json_t *item;
 
 	if (!json_is_object(value))
 		refuse(at, "not an object");
+	p->modules = xcalloc(json_object_size(value), sizeof(*p->modules));
 	json_object_foreach(value, key, item) {
 		const struct place in = { at, key, 0 };
-		char known[256] = "";
+		struct module *m = &p->modules[p->n_modules++];
 
-		for (f = fields; f->name && strcmp(f->name, key); f++)
-			snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
-				 f > fields ? ", " : "", f->name);
-		if (!f->name)
-			refuse(&in, "unknown field; there are %s", known);
-	}
-	/* in the table's order: a link's values are its ends' defaults */
-	for (f = fields; f->name; f++) {
-		const struct place in = { at, f->name, 0 };
-
-		item = json_object_get(value, f->name);
-		if (item)
-			f->read(&in, item, (char *)to + f->offset);
-		else if (f->required)
-			refuse(at, "'%s' is missing", f->name);
+		check_word(&in, key);
+		m->name = key;
+		read_values(&in, item, &m->parameters, check_word);
 	}
 }
 
@@ -422,16 +295,6 @@ static const struct field node_fields[] = {
 /* What is known by name while the document is read: json_t integers, the index */
 static json_t *node_index, *dev_index, *address_index;
 
-/* Whether @key is new in @index; adds it then */
-static bool is_new(json_t *index, const char *key, size_t value)
-{
-	if (json_object_get(index, key))
-		return false;
-	if (json_object_set_new_nocheck(index, key, json_integer(value)))
-		err(1, "memory");
-	return true;
-}
-
 static void read_nodes(const struct place *at, json_t *value, void *to)
 {
 	struct plan *p = to;
@@ -443,7 +306,7 @@ static void read_nodes(const struct place *at, json_t *value, void *to)
 		struct node *node = &p->nodes[i];
 
 		read_object(&item, json_array_get(value, i), node_fields, node);
-		if (!is_new(node_index, node->name, i))
+		if (!index_new(node_index, node->name, i))
 			refuse(&item, "'%s' is another node's name", node->name);
 		if (node->exists && node->sysctls.n)
 			refuse(&item, "sysctl has no place in a node that exists");
@@ -455,11 +318,11 @@ static struct plan *the_plan;
 static void read_end_node(const struct place *at, json_t *value, void *to)
 {
 	const char *s = string(at, value);
-	json_t *index = json_object_get(node_index, s);
+	long long index = index_get(node_index, s);
 
-	if (!index)
+	if (index < 0)
 		refuse(at, "no node '%s'", s);
-	*(struct node **)to = &the_plan->nodes[json_integer_value(index)];
+	*(struct node **)to = &the_plan->nodes[index];
 }
 
 static const struct field end_fields[] = {
@@ -479,9 +342,9 @@ static void check_end(const struct place *at, struct end *e, size_t link)
 	char key[IFNAMSIZ + 80];
 
 	snprintf(key, sizeof(key), "%s %s", e->node->name, e->dev);
-	if (!is_new(dev_index, key, link))
+	if (!index_new(dev_index, key, link))
 		refuse(at, "'%s' has a device '%s' already: links[%lld]", e->node->name, e->dev,
-		       (long long)json_integer_value(json_object_get(dev_index, key)));
+		       index_get(dev_index, key));
 	if (e->queue && !e->rate)
 		refuse(at, "a queue needs a rate: without one no packet waits");
 	for (size_t i = 0; i < e->addresses.n; i++) {
@@ -490,9 +353,9 @@ static void check_end(const struct place *at, struct end *e, size_t link)
 		char ip[INET6_ADDRSTRLEN];
 
 		inet_ntop(a->family, a->ip, ip, sizeof(ip));
-		if (!is_new(address_index, ip, link))
+		if (!index_new(address_index, ip, link))
 			refuse(&item, "'%s' is used twice: links[%lld]", ip,
-			       (long long)json_integer_value(json_object_get(address_index, ip)));
+			       index_get(address_index, ip));
 	}
 }
 
@@ -536,6 +399,12 @@ static void read_both_queues(const struct place *at, json_t *value, void *to)
 	l->end[1].queue = l->end[0].queue;
 }
 
+static void read_tier(const struct place *at, json_t *value, void *to)
+{
+	*(const char **)to = name(at, value, 64);
+}
+
+/* in the table's order: a link's values are its ends' defaults */
 static const struct field link_fields[] = {
 	FIELD("rate", read_both_rates, 0),
 	FIELD("delay", read_both_delays, 0),
@@ -545,6 +414,7 @@ static const struct field link_fields[] = {
 	FIELD("txqueuelen", read_txqueuelen, offsetof(struct link, txqueuelen)),
 	FIELD("offloads", read_bool, offsetof(struct link, offloads)),
 	FIELD("neighbours", read_bool, offsetof(struct link, neighbours)),
+	FIELD("tier", read_tier, offsetof(struct link, tier)),
 	{ 0 }
 };
 
@@ -572,12 +442,21 @@ static void read_links(const struct place *at, json_t *value, void *to)
 	}
 }
 
+static void keep(const struct place *at, json_t *value, void *to)
+{
+	(void)at;
+	*(json_t **)to = value;
+}
+
 static const struct field plan_fields[] = {
 	FIELD("prefix", read_prefix, offsetof(struct plan, prefix)),
+	FIELD("modules", read_modules, 0),
 	FIELD("machine_sysctl", read_sysctls, offsetof(struct plan, machine)),
 	FIELD("sysctl", read_sysctls, offsetof(struct plan, sysctls)),
 	NEEDED("nodes", read_nodes, 0),
 	FIELD("links", read_links, 0),
+	/* traffic names nodes: read when these are known */
+	FIELD("traffic", keep, offsetof(struct plan, document.traffic)),
 	{ 0 }
 };
 
@@ -608,7 +487,7 @@ static bool is_next_hop(const struct node *node, const struct address *via)
 
 		for (size_t j = 0; j < far->n; j++)
 			for (size_t k = 0; k < own->n; k++)
-				if (same_net(&far->at[j], via, via->bytes * CHAR_BIT) &&
+				if (same_address(&far->at[j], via) &&
 				    same_net(&own->at[k], via, own->at[k].prefix))
 					return true;
 	}
@@ -638,26 +517,19 @@ static void check_routes(const struct plan *p)
 
 void plan_read(struct plan *p, const char *path)
 {
-	bool input = !strcmp(path, "-");
-	json_error_t error;
-	json_t *document;
-	FILE *f;
+	json_t *document = document_load(path);
+	static const struct place traffic = { NULL, "traffic", 0 };
 
-	file = input ? "standard input" : path;
-	f = input ? stdin : fopen(path, "r");
-	if (!f)
-		err(2, "%s", file);
-	document = json_loadf(f, JSON_REJECT_DUPLICATES, &error);
-	if (!document)
-		errx(2, "%s:%d:%d: not JSON: %s", file, error.line, error.column, error.text);
 	node_index = json_object();
 	dev_index = json_object();
 	address_index = json_object();
-	*p = (struct plan){ .file = file, .prefix = "" };
+	*p = (struct plan){ .file = document_name(), .prefix = "" };
 	the_plan = p;
 	read_object(NULL, document, plan_fields, p);
 	find_ends(p);
 	check_routes(p);
+	if (p->document.traffic)
+		traffic_read(p, &traffic, p->document.traffic);
 }
 
 const char *plan_place(const struct plan *p, const struct end *e)
@@ -667,4 +539,33 @@ const char *plan_place(const struct plan *p, const struct end *e)
 	snprintf(text, sizeof(text), "%s: links[%td].ends[%d]", p->file, e->link - p->links,
 		 e == &e->link->end[1]);
 	return text;
+}
+
+char *plan_netns(const struct plan *p, const struct node *node)
+{
+	char *text;
+
+	if (asprintf(&text, "%s%s", p->prefix, node->name) < 0)
+		err(1, "memory");
+	return text;
+}
+
+const struct address *node_address(const struct node *node)
+{
+	for (size_t i = 0; i < node->n_ends; i++)
+		if (node->end[i]->addresses.n)
+			return &node->end[i]->addresses.at[0];
+	return NULL;
+}
+
+struct nodes nodes_matching(const struct place *at, const struct plan *p, const char *pattern)
+{
+	struct nodes found = { xcalloc(p->n_nodes, sizeof(*found.at)), 0 };
+
+	for (size_t i = 0; i < p->n_nodes; i++)
+		if (!fnmatch(pattern, p->nodes[i].name, 0))
+			found.at[found.n++] = &p->nodes[i];
+	if (!found.n)
+		refuse(at, "no node '%s'", pattern);
+	return found;
 }

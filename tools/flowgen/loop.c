@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The loop of servers and generators: waits for events of connections and for the next timer. */
+#include <err.h>
+#include <errno.h>
+#include <sys/timerfd.h>
+
+#include "../common/alloc.h"
+#include "../common/events.h"
+#include "flow.h"
+#include "loop.h"
+#include "report.h"
+#include "serve.h"
+
+#define EVENTS		256		/* read from epoll at once */
+
+static struct {
+	struct generator *gen;
+	unsigned int gens;
+	u64 armed;			/* expiry set on the timer, NEVER if none */
+	int epfd, timer;
+	bool stop, timer_fired;
+} loop;
+
+static u64 flow_deadline(const struct generator *g, const struct flow *f)
+{
+	return g->deadline == NEVER ? NEVER : f->start + g->deadline;
+}
+
+/* Ends flows whose time is up: a timed long flow ends normally, any other times out. */
+static void check_deadlines(struct generator *g, u64 now)
+{
+	struct flow *f;
+
+	while ((f = TAILQ_FIRST(&g->active)) && flow_deadline(g, f) <= now) {
+		bool proper = g->cfg->mode == LONG && g->cfg->duration && f->state != F_CONNECT;
+
+		flow_over(f, now, (struct verdict) { proper ? OK : TIMEOUT, NULL });
+	}
+}
+
+/* --interval: the same instants for all flows, so that their lines can be summed. */
+static void check_tick(struct generator *g, u64 now)
+{
+	struct tcp_info info;
+	struct flow *f;
+
+	if (g->tick > now)
+		return;
+	TAILQ_FOREACH(f, &g->active, active)
+		if (f->state != F_CONNECT && flow_info(f, &info))
+			report_interval(f, now, &info, flow_moved(f, &info));
+	g->tick += (1 + (now - g->tick) / g->cfg->interval) * g->cfg->interval;
+}
+
+static u64 next_event(const struct generator *g)
+{
+	struct flow *oldest = TAILQ_FIRST(&g->active);
+	u64 next = g->pattern->due(g);
+
+	if (oldest && flow_deadline(g, oldest) < next)
+		next = flow_deadline(g, oldest);
+	return g->tick < next ? g->tick : next;
+}
+
+static void arm_timer(void)
+{
+	const struct generator *g;
+	u64 next = NEVER, t;
+
+	for (g = loop.gen; g < loop.gen + loop.gens; g++) {
+		t = next_event(g);
+		if (t < next)
+			next = t;
+	}
+	/* A timer set for an earlier event stays: a useless wake-up costs less than setting it. */
+	if (next == NEVER || loop.armed <= next)
+		return;
+	loop.armed = next;
+	set_timer(loop.timer, TFD_TIMER_ABSTIME, next);
+}
+
+static void run_timers(void)
+{
+	u64 now = now_ns();
+	struct generator *g;
+
+	loop.armed = NEVER;
+	for (g = loop.gen; g < loop.gen + loop.gens; g++) {
+		check_deadlines(g, now);
+		check_tick(g, now);
+		g->pattern->run(g, now);
+	}
+}
+
+static void interrupted(void)
+{
+	u64 now = now_ns();
+	struct generator *g;
+	struct flow *f;
+
+	for (g = loop.gen; g < loop.gen + loop.gens; g++) {
+		g->pattern->stop(g);
+		while ((f = TAILQ_FIRST(&g->active)))
+			flow_over(f, now, (struct verdict) { ERROR, "interrupted" });
+	}
+}
+
+static void on_signal(struct watched *w, u32 events)
+{
+	(void)w;
+	(void)events;
+	loop.stop = true;
+}
+
+static void on_timer(struct watched *w, u32 events)
+{
+	(void)w;
+	(void)events;
+	loop.timer_fired = true;
+}
+
+/* @base: when the configurations' start counts from */
+static void init_generators(const struct work *w, u64 base)
+{
+	struct generator *g;
+
+	loop.gens = w->clients;
+	loop.gen = xcalloc(loop.gens, sizeof(*loop.gen));
+	for (g = loop.gen; g < loop.gen + loop.gens; g++) {
+		const struct config *cfg = &w->client[g - loop.gen];
+
+		g->cfg = cfg;
+		TAILQ_INIT(&g->active);
+		g->deadline = cfg->mode == LONG && cfg->duration ? cfg->duration :
+			      cfg->timeout ? cfg->timeout : NEVER;
+		g->t0 = base + cfg->start;
+		g->tick = cfg->interval ? g->t0 + cfg->interval : NEVER;
+		g->pattern = cfg->mode == INCAST ? &incast : &arrivals;
+		g->pattern->init(g);
+	}
+}
+
+/* True if all that was to be done is done */
+static bool finished(void)
+{
+	struct generator *g;
+	bool all = loop.gens > 0;
+
+	for (g = loop.gen; g < loop.gen + loop.gens; g++) {
+		if (g->pattern->prepare)
+			g->pattern->prepare(g);
+		if (!g->pattern->finished(g))
+			all = false;
+	}
+	return all;
+}
+
+static void start_generators(const struct work *w)
+{
+	static struct watched timer = { on_timer };
+	u64 base = w->zero ? w->zero : now_ns();
+	struct generator *g;
+
+	/* Edge-triggered: setting the timer again clears it, so it need not be read. */
+	loop.timer = open_timer();
+	watch(loop.epfd, EPOLL_CTL_ADD, loop.timer, EPOLLIN | EPOLLET, &timer);
+	loop.armed = NEVER;
+	init_generators(w, base);
+	flows_init(loop.epfd);
+	for (g = loop.gen; g < loop.gen + loop.gens; g++)
+		if (!w->zero && !g->cfg->start)
+			g->pattern->run(g, g->t0);
+}
+
+int run(const struct work *w)
+{
+	const struct config whole_plan = { .mode = PLAN, .label = "", .seed = w->seed };
+	static struct watched signals = { on_signal };
+	struct epoll_event ev[EVENTS];
+	int sig = open_signals();
+
+	loop.epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop.epfd < 0)
+		err(1, "epoll_create");
+	watch(loop.epfd, EPOLL_CTL_ADD, sig, EPOLLIN, &signals);
+	if (w->servers)
+		serve(w, loop.epfd);
+	if (w->clients)
+		start_generators(w);
+	while (!loop.stop && !finished()) {
+		int n;
+
+		if (loop.gens)
+			arm_timer();
+		n = epoll_wait(loop.epfd, ev, EVENTS, serve_timeout());
+		if (n < 0 && errno != EINTR)
+			err(1, "epoll_wait");
+		loop.timer_fired = false;
+		for (int i = 0; i < n; i++) {
+			struct watched *who = ev[i].data.ptr;
+
+			who->event(who, ev[i].events);
+		}
+		if (loop.timer_fired)
+			run_timers();
+		flows_reap();
+		if (serve_reap(n))
+			break;
+	}
+	if (!loop.gens)
+		return 0;
+	if (loop.stop)
+		interrupted();
+	report_summary(w->plan ? &whole_plan : w->client, loop.gen[0].t0);
+	return totals.failed || loop.stop;
+}

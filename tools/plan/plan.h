@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A plan, as docs/plan.schema.json describes it. Strings are those of the JSON document. */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+#include <netinet/in.h>
+
+#include "../common/types.h"
+#include "document.h"
+
+#define ETH_BYTES	6
+
+struct address {
+	int family;		/* AF_INET or AF_INET6 */
+	u8 prefix;		/* bits */
+	size_t bytes;		/* of @ip */
+	u8 ip[sizeof(struct in6_addr)];
+	const char *text;
+};
+
+struct sysctl {
+	const char *name;
+	const char *value;
+};
+
+struct sysctls {
+	struct sysctl *at;
+	size_t n;
+};
+
+/* A kernel module, and values of its parameters */
+struct module {
+	const char *name;
+	struct sysctls parameters;
+};
+
+struct addresses {
+	struct address *at;
+	size_t n;
+};
+
+/* Towards @to, by any of @via */
+struct route {
+	struct address to;
+	struct addresses via;
+};
+
+/**
+ * struct node - a network namespace
+ * @name:	without the plan's prefix
+ * @exists:	an earlier plan made it
+ * @sysctls:	set before it has devices
+ * @routes:	added after its devices and addresses
+ * @n_routes:	how many
+ * @end:	its ends of links, in the plan's order
+ * @n_ends:	how many
+ */
+struct node {
+	const char *name;
+	bool exists;
+	struct sysctls sysctls;
+	struct route *routes;
+	size_t n_routes;
+	struct end **end;
+	size_t n_ends;
+};
+
+/**
+ * struct end - a device, and what it does with packets that it sends
+ * @node:	where it is
+ * @link:	whose end it is
+ * @far:	the other end
+ * @dev:	its name
+ * @has_mac:	@mac is given; the kernel chooses one otherwise
+ * @mac:	its MAC address
+ * @index:	the kernel's number of the device, when it is made
+ * @addresses:	its IP addresses
+ * @rate:	bit/s, 0: not limited
+ * @delay:	ns
+ * @queue:	tc's words for the queue that @rate makes, or NULL
+ */
+struct end {
+	struct node *node;
+	struct link *link;
+	struct end *far;
+	const char *dev;
+	bool has_mac;
+	u8 mac[ETH_BYTES];
+	unsigned int index;
+	struct addresses addresses;
+	double rate;
+	u64 delay;
+	const char *queue;
+};
+
+/**
+ * struct link - a veth pair
+ * @end:	both devices
+ * @mtu:	bytes, 0: the kernel's default
+ * @txqueuelen:	packets
+ * @offloads:	packets of up to 64 KiB, for segmentation later
+ * @neighbours:	each end knows the other's MAC address without ARP
+ * @tier:	a name for a set of links, or NULL
+ */
+struct link {
+	struct end end[2];
+	u32 mtu;
+	u32 txqueuelen;
+	bool offloads;
+	bool neighbours;
+	const char *tier;
+};
+
+struct nodes {
+	struct node **at;
+	size_t n;
+};
+
+enum traffic_kind { TRAFFIC_LONG, TRAFFIC_REQUESTS, TRAFFIC_FLOWS, TRAFFIC_INCAST, TRAFFIC_LIST };
+
+/* Data goes from the one node to the other. */
+struct pair {
+	const struct node *from, *to;
+};
+
+/* A flow of a list: its pair has the same index */
+struct listed {
+	u64 start;		/* ns */
+	u64 size;		/* bytes */
+	const char *control;	/* NULL: the traffic's */
+};
+
+/**
+ * struct traffic - flows of one kind
+ * @kind:	how they arise, and who opens connections: the sender, but for requests and incast
+ *		the receiver
+ * @label:	for their results, or ""
+ * @control:	congestion control of both sides, NULL: the system's
+ * @pairs:	whom flows go between: long and incast: in turn; requests and flows: at random;
+ *		list: each flow's
+ * @n_pairs:	how many
+ * @list:	the flows of a list, @n_pairs of them
+ * @from, @to:	as the plan has them
+ * @size:	bytes, 0: by @cdf, or without an end
+ * @cdf:	file of a distribution of sizes, or NULL
+ * @start:	of the first flow, ns
+ * @duration:	ns: how long each long flow takes, how long others start; 0: no limit
+ * @timeout:	ns after which a flow has failed; 0: none
+ * @stagger:	ns between starts of long flows
+ * @flows:	how many; 0: no limit
+ * @rate:	flows per second, or
+ * @load:	bit/s, or
+ * @closed:	requests kept outstanding
+ * @periodic:	equal times between flows, not exponentially distributed ones
+ * @persist:	connections are kept
+ * @fan:	incast: answers per round
+ * @rounds:	incast: how many
+ * @period:	incast: ns from round to round; 0: when the last one is over
+ * @jitter:	incast: ns within which requests start
+ */
+struct traffic {
+	enum traffic_kind kind;
+	const char *label;
+	const char *control;
+	struct pair *pairs;
+	size_t n_pairs;
+	struct listed *list;
+	struct nodes from, to;
+	u64 size;
+	const char *cdf;
+	u64 start, duration, timeout, stagger, flows;
+	double rate, load;
+	const char *tier;
+	double share;
+	u64 closed;
+	bool periodic, persist;
+	u64 fan, rounds, period, jitter;
+};
+
+struct plan {
+	const char *file;
+	const char *prefix;
+	struct module *modules;
+	size_t n_modules;
+	struct sysctls machine;		/* set where the program is started */
+	struct sysctls sysctls;		/* in each new namespace */
+	struct node *nodes;
+	size_t n_nodes;
+	struct link *links;
+	size_t n_links;
+	struct traffic *traffic;
+	size_t n_traffic;
+	struct {
+		json_t *traffic;
+	} document;			/* until it is read */
+};
+
+/* Reads and checks @file, "-" for standard input. A fault ends the program with one line. */
+void plan_read(struct plan *p, const char *file);
+
+/* "links[3].ends[0]": a place in the plan, for messages. In a static buffer. */
+const char *plan_place(const struct plan *p, const struct end *e);
+
+/* "prefix" and the node's name: its network namespace. To be freed */
+char *plan_netns(const struct plan *p, const struct node *node);
+
+/* Where others reach @node: its first address, or NULL */
+const struct address *node_address(const struct node *node);
+
+/* Whether the first @bits of both are the same */
+bool same_net(const struct address *a, const struct address *b, unsigned int bits);
+bool same_address(const struct address *a, const struct address *b);
+
+/* The nodes, in the plan's order, whose names match @pattern, as file names in a shell do */
+struct nodes nodes_matching(const struct place *at, const struct plan *p, const char *pattern);
+
+/* Part of plan_read(): */
+void traffic_read(struct plan *p, const struct place *at, json_t *value);
+
+/*
+ * Flows between @pairs that are equally likely add @return bit/s to the tier's links per bit/s of
+ * theirs, all links and directions summed; several next hops share evenly. @capacity: of the tier
+ */
+double tier_crossings(const struct plan *p, const char *tier, const struct pair *pairs, size_t n,
+		      double *capacity);
+
+#endif
