@@ -142,4 +142,8 @@ clean_up()
 		wait 2>/dev/null
 	fi
 	[ -z "${RUNDIR:-}" ] || rm -rf "$RUNDIR"
+	if [ -n "$PART" ]; then
+		rm -rf "$PART"
+		rmdir "$RESULTS" 2>/dev/null
+	fi
 }

@@ -457,6 +457,36 @@ plans()
 }
 declare_test plans "" "lab plan checks a plan, and draws it"
 
+runs_a_plan()
+{
+	local plan=$LOWQ_ROOT/examples/plan/incast.json
+
+	command -v labnet >/dev/null || skip "no labnet"
+	status 0 "$LAB" run --out "$TMP/result" "$plan"
+	expect "said" "$(cat "$TMP/out" "$TMP/err")" = "lab: results are in $TMP/result"
+	expect "files" "$(ls -A "$TMP/result" | paste -sd' ')" = "flows.jsonl kernel.log plan.json"
+	expect "plan" "$(cmp "$plan" "$TMP/result/plan.json" && echo same)" = same
+	expect "flows" "$(jq -r 'select(.type == "summary") | "\(.flows) \(.ok)"' "$TMP/result/flows.jsonl")" = "103 103"
+	cp "$TMP/result/flows.jsonl" "$TMP/first"
+	# by default results are in out/; the same seed gives the same results
+	cp "$plan" "$TMP/mine.json"
+	mkdir "$TMP/here"
+	(cd "$TMP/here" && status 0 "$LAB" run ../mine.json) || exit
+	expect "same results" "$(cmp "$TMP/first" "$TMP/here/out/mine/flows.jsonl" && echo same)" = same
+	status 125 "$LAB" run --out /proc/none "$plan"
+	expect "said" "$(cat "$TMP/err")" = "lab: cannot write to /proc/none"
+	sed -i 's/"dctcp"/"no_such"/' "$TMP/mine.json"
+	status 2 "$LAB" run --out "$TMP/none" "$TMP/mine.json"
+	expect "said" "$(cat "$TMP/err")" = "flowgen: --cc: no congestion control 'no_such' in this kernel"
+	sed -i 's/"kind": "long"/"kind": "lang"/' "$TMP/mine.json"
+	status 2 "$LAB" run --out "$TMP/none" "$TMP/mine.json"
+	expect "said" "$(cat "$TMP/err")" = "labnet: $TMP/mine.json: traffic[0].kind: 'lang' is not long, requests, flows, incast or list"
+	status 2 "$LAB" run --out "$TMP/none" "$TMP/no.json"
+	status 2 "$LAB" run "$plan" -- true
+	expect "left" "$(ls -d "$TMP/none" 2>/dev/null)" = ""
+}
+declare_test runs_a_plan "" "lab run PLAN builds the network, sends the traffic, and leaves results in one folder; the same again"
+
 costs()
 {
 	status 0 "$LAB" run --cost -- sh -c 'for i in 1 2 3 4 5 6 7 8; do /bin/true; done'

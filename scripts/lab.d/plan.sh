@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# The guest's part of "lab run PLAN": plan.sh TOOLS PLAN OUT. Each program does the whole plan.
+PATH=$1:$PATH
+plan=$2 out=$3
+
+labnet -- "$plan" || exit
+# how long that took does not matter any more
+lab-start || exit
+read -r now _ </proc/uptime
+zero=$((${now%.*} + 1))s
+flowgen plan "$plan" --zero "$zero" --seed "$LOWQ_SEED" --out "$out/flows.jsonl"
