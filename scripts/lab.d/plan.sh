@@ -8,5 +8,12 @@ labnet -- "$plan" || exit
 # how long that took does not matter any more
 lab-start || exit
 read -r now _ </proc/uptime
-zero=$((${now%.*} + 1))s
+zero=$((${now%.*} + 5))s
+qdelay --plan "$plan" --zero "$zero" --json "$out/queues.json" --series "$out/series.csv" 2>"$out/said" &
 flowgen plan "$plan" --zero "$zero" --seed "$LOWQ_SEED" --out "$out/flows.jsonl"
+flows=$?
+kill -INT $! 2>/dev/null
+wait $! || flows=1
+sed '/^ready$/d' "$out/said" >&2
+rm "$out/said"
+exit $flows

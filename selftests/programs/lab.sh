@@ -464,10 +464,11 @@ runs_a_plan()
 	command -v labnet >/dev/null || skip "no labnet"
 	status 0 "$LAB" run --out "$TMP/result" "$plan"
 	expect "said" "$(cat "$TMP/out" "$TMP/err")" = "lab: results are in $TMP/result"
-	expect "files" "$(ls -A "$TMP/result" | paste -sd' ')" = "flows.jsonl kernel.log plan.json"
+	expect "files" "$(ls -A "$TMP/result" | paste -sd' ')" = "flows.jsonl kernel.log plan.json queues.json series.csv"
 	expect "plan" "$(cmp "$plan" "$TMP/result/plan.json" && echo same)" = same
 	expect "flows" "$(jq -r 'select(.type == "summary") | "\(.flows) \(.ok)"' "$TMP/result/flows.jsonl")" = "103 103"
 	cp "$TMP/result/flows.jsonl" "$TMP/first"
+	expect "queues" "$(jq -r '.queues[] | "\(.node) \(.dev) \(.marked > 0) \(.capture_drops)"' "$TMP/result/queues.json")" = "sw p9 true 0"
 	# by default results are in out/; the same seed gives the same results
 	cp "$plan" "$TMP/mine.json"
 	mkdir "$TMP/here"

@@ -194,6 +194,68 @@ load()
 }
 declare_test load "" "a load on a tier becomes a rate of flows by the plan's routes"
 
+# observe PLAN: runs its traffic with its queues observed: $TMP/flows, $TMP/queues, $TMP/series
+observe()
+{
+	local zero
+
+	zero=$(awk '{ print $1 + 2 }' /proc/uptime)s
+	qdelay --plan "$1" --zero "$zero" --json "$TMP/queues" --series "$TMP/series" 2>"$TMP/said" &
+	wait_until grep -q ready "$TMP/said"
+	flowgen plan "$1" --zero "$zero" >"$TMP/flows" || fail "$(head -n1 "$TMP/flows")"
+	sleep 0.1	# the last ACKs and resets
+	kill -INT $!
+	wait $! || fail "$(cat "$TMP/said")"
+}
+
+# What one qdelay for all queues says of a queue is what a qdelay for that queue alone says: packets, marks,
+# losses, delay less the link's. The queues of a switch take no packet from each other.
+observed()
+{
+	needs_virtual
+	plan | jq '.links[1].ends[0].queue = "red limit 90000 min 9000 max 9001 avpkt 1500 burst 7 ecn bandwidth 1gbit" |
+		.links[1].offloads = false | .links[1].mtu = 1500 | .links[0].rate = "2gbit" | .sysctl["net.ipv4.tcp_ecn"] = 1 |
+		.traffic = [ { kind: "long", from: "h1", to: "h2", size: "2M", flows: 4, control: "reno" },
+			{ kind: "long", from: "h2", to: "h1", size: "500k" } ] |
+		.observe = { queues: [ { node: "sw" } ], bin: "10ms", from: "1ms", to: "30ms", buffer: 1 }' >"$TMP/plan"
+	labnet "$TMP/plan" || fail "not built"
+	observe "$TMP/plan"
+	expect "queues" "$(jq -r '[.queues[] | "\(.node) \(.dev)"] | join(",")' "$TMP/queues")" = "sw p1,sw p2"
+	expect "duration" "$(jq '.queues[1].duration_ns' "$TMP/queues")" -eq 29000000
+	expect "rows of each" "$(sed 1d "$TMP/series" | cut -d, -f1,2 | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" = "3 sw,p1,3 sw,p2"
+	expect "marked" "$(jq '.queues[1].marked > 100 and .queues[0].marked == 0' "$TMP/queues")" = true
+	# with losses, and the same window for both
+	tc -n "${NSP}sw" qdisc replace dev p2 parent 1:1 handle 4: pfifo limit 40 || fail "no pfifo"
+	jq '.observe |= { queues: [ { node: "sw", dev: "p2" } ] }' "$TMP/plan" >"$TMP/whole"
+	in_ns sw qdelay --live --in p1 --out p2 --rate 1gbit --duration 4s --json "$TMP/alone" 2>"$TMP/ready" &
+	wait_until grep -q ready "$TMP/ready"
+	observe "$TMP/whole"
+	wait
+	expect "one queue" "$(jq '.queues | length' "$TMP/queues")" -eq 1
+	expect "losses" "$(jq '.queues[0].dropped > 20' "$TMP/queues")" = true
+	diff <(jq -S "$SAME" "$TMP/alone") <(jq -S ".queues[0] | $SAME" "$TMP/queues") >"$TMP/diff" || fail "not the same: $(head -n 12 "$TMP/diff")"
+	expect "the link's delay, ns" "$(jq -s '(.[0].delay_us.p50 - .[1].queues[0].delay_us.p50) * 1e3 | round' "$TMP/alone" "$TMP/queues")" -eq 99968
+}
+declare_test observed "" "one qdelay for all queues of a plan says of each what a qdelay of its own says"
+
+# What does not depend on the instant at which a qdelay was ended, or on the link's delay
+SAME='{ packets_in, packets_out, bytes_out, matched, dropped, unmatched_out, marked, ecn, jain,
+	flows: [ .flows[] | { flow, packets, packets_in, bytes, payload_bytes, marked, dropped, retransmitted } ] }'
+
+# The memory for captures is one budget, which a fabric's nodes share or which is refused.
+budget()
+{
+	python3 "$(dirname "$0")/labnet_fat_tree.py" 4 "$NSP" | jq '.observe = { queues: [ { node: "[eac]*" } ], buffer: 4 }' >"$TMP/plan"
+	qdelay --plan "$TMP/plan" >"$TMP/said" 2>&1
+	expect "status" $? -eq 1
+	expect "said" "$(cat "$TMP/said")" = "qdelay: observe.buffer: 4 MiB are too few for 20 nodes: at least 6"
+	jq '.observe.buffer = 60000' "$TMP/plan" | qdelay --plan - >"$TMP/said" 2>&1
+	expect "status" $? -eq 1
+	grep -qx 'qdelay: observe.buffer: 60000 MiB do not fit: at most half of the [0-9]* MiB of memory that are available' "$TMP/said" ||
+		fail "$(cat "$TMP/said")"
+}
+declare_test budget "" "captures of all devices share one budget; one line says where it cannot fit"
+
 too_large()
 {
 	local n=10000

@@ -49,6 +49,8 @@ GOOD: Plan = {
         {"kind": "list", "flows": [{"from": "h1", "to": "h2", "size": 1, "start": "0", "control": "reno"}]},
     ],
 }
+GOOD["observe"] = {"queues": [{"node": "sw", "dev": "p[12]"}, {"node": "s*", "dev": "a"}], "from": "1ms", "to": "2s",
+                   "bin": "1ms", "buffer": 8}
 GOOD["links"][0]["tier"] = GOOD["links"][1]["tier"] = "up"
 GOOD["links"][1]["rate"] = "1gbit"
 
@@ -128,6 +130,16 @@ BAD: list[tuple[str, Callable[[Plan], Any], bool]] = [
     ("links[0].txqueuelen: not a whole number", lambda p: p["links"][0].update(txqueuelen=0), True),
     ("links[0].offloads: neither true nor false", lambda p: p["links"][0].update(offloads=1), True),
     ("links[0].tier: 'a b' has other characters", lambda p: p["links"][0].update(tier="a b"), True),
+    ("observe: not an object", lambda p: p.update(observe=[]), True),
+    ("observe: 'queues' is missing", lambda p: p["observe"].pop("queues"), True),
+    ("observe.queues: 0 of them", lambda p: p["observe"].update(queues=[]), True),
+    ("observe.queues[0].port: unknown field", lambda p: p["observe"]["queues"][0].update(port="p1"), True),
+    ("observe.queues[0]: no node 'x'", lambda p: p["observe"]["queues"][0].update(node="x"), False),
+    ("observe.queues[0]: no device 'x' that is not named", lambda p: p["observe"]["queues"][0].update(dev="x"), False),
+    ("observe.queues[1]: no device 'p1' that is not named", lambda p: p["observe"]["queues"][1].update(dev="p1"), False),
+    ("observe.queues[0]: 'h1' forwards nothing", lambda p: p["observe"]["queues"][0].update(node="h1"), False),
+    ("observe: 'from' is not before 'to'", lambda p: p["observe"].update(to="1ms"), False),
+    ("observe.buffer: not a whole number from 1", lambda p: p["observe"].update(buffer=0), True),
     ("traffic: not an array", lambda p: p.update(traffic={}), True),
     ("traffic[0]: not an object", lambda p: p.update(traffic=["long"]), True),
     ("traffic[0]: 'kind' is missing", lambda p: p["traffic"][0].pop("kind"), True),

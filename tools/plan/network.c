@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From JSON to struct plan: nodes and links. traffic.c reads the rest. */
+/* From JSON to struct plan: nodes and links. traffic.c and observe.c read the rest. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <err.h>
@@ -455,8 +455,9 @@ static const struct field plan_fields[] = {
 	FIELD("sysctl", read_sysctls, offsetof(struct plan, sysctls)),
 	NEEDED("nodes", read_nodes, 0),
 	FIELD("links", read_links, 0),
-	/* traffic names nodes: read when these are known */
+	/* these name nodes and devices, so that both are read when these are known */
 	FIELD("traffic", keep, offsetof(struct plan, document.traffic)),
+	FIELD("observe", keep, offsetof(struct plan, document.observe)),
 	{ 0 }
 };
 
@@ -519,6 +520,7 @@ void plan_read(struct plan *p, const char *path)
 {
 	json_t *document = document_load(path);
 	static const struct place traffic = { NULL, "traffic", 0 };
+	static const struct place observe = { NULL, "observe", 0 };
 
 	node_index = json_object();
 	dev_index = json_object();
@@ -530,6 +532,8 @@ void plan_read(struct plan *p, const char *path)
 	check_routes(p);
 	if (p->document.traffic)
 		traffic_read(p, &traffic, p->document.traffic);
+	if (p->document.observe)
+		observe_read(p, &observe, p->document.observe);
 }
 
 const char *plan_place(const struct plan *p, const struct end *e)

@@ -177,6 +177,21 @@ struct traffic {
 	u64 fan, rounds, period, jitter;
 };
 
+/**
+ * struct observe - the queues that are measured
+ * @queue:	the ends at which they are
+ * @n_queues:	how many
+ * @from, @to:	ns after the traffic's start; @to: NEVER: all
+ * @bin:	ns of a row of the series, 0: no series
+ * @buffer_mb:	memory for captured packets of all queues together, MiB
+ */
+struct observe {
+	const struct end **queue;
+	size_t n_queues;
+	u64 from, to, bin;
+	u64 buffer_mb;
+};
+
 struct plan {
 	const char *file;
 	const char *prefix;
@@ -190,9 +205,10 @@ struct plan {
 	size_t n_links;
 	struct traffic *traffic;
 	size_t n_traffic;
+	struct observe observe;
 	struct {
-		json_t *traffic;
-	} document;			/* until it is read */
+		json_t *traffic, *observe;
+	} document;			/* until they are read */
 };
 
 /* Reads and checks @file, "-" for standard input. A fault ends the program with one line. */
@@ -214,8 +230,9 @@ bool same_address(const struct address *a, const struct address *b);
 /* The nodes, in the plan's order, whose names match @pattern, as file names in a shell do */
 struct nodes nodes_matching(const struct place *at, const struct plan *p, const char *pattern);
 
-/* Part of plan_read(): */
+/* Parts of plan_read(): */
 void traffic_read(struct plan *p, const struct place *at, json_t *value);
+void observe_read(struct plan *p, const struct place *at, json_t *value);
 
 /*
  * Flows between @pairs that are equally likely add @return bit/s to the tier's links per bit/s of

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "../common/alloc.h"
 #include "account.h"
-#include "match.h"
 #include "options.h"
 #include "output.h"
-#include "ring.h"
-#include "timeline.h"
 
 /* Fate of a packet in ins: the number of its rec while it is open. */
 #define FATE_GONE	0xffffffffU	/* matched */
@@ -18,93 +16,134 @@
 /* A packet that came in. */
 struct in_ev {
 	u64 t;			/* never before the entry before it */
+	struct queue *queue;	/* that it left by, or was lost in; NULL: not known */
 	u32 len;		/* bytes */
 	u32 segs;
 	u32 rec;		/* or a fate */
 };
 
-struct totals totals;
-
-static struct ring ins, outs;	/* struct in_ev, struct out_ev not yet in the timeline */
-static bool started;
-static u64 now;			/* time of the newest event */
-static u64 last;		/* time of the newest packet */
-static u64 from, to;		/* the window: [from, to) */
-static u64 last_matched_in;	/* one past the arrival of the newest packet that left, ns */
-static u64 next_pos;		/* one past the number of that packet among those in */
-
-static bool in_window(u64 t)
+static bool in_window(const struct hop *h, u64 t)
 {
-	return t >= from && t < to;
+	return t >= h->from && t < h->to;
 }
 
-static void line(const struct pkt *in, const struct pkt *out)
+static void line(const struct hop *h, const struct pkt *in, const struct pkt *out)
 {
-	if (in_window(in ? in->t : out->t))
+	if (in_window(h, in ? in->t : out->t))
 		packet_line(in, out);
 }
 
-static void lose(struct in_ev *e)
+/* Where a packet of @f that has not left is */
+static struct queue *queue_of(struct hop *h, const struct flow *f)
+{
+	return h->queues == 1 ? h->queue : f->queue;
+}
+
+static void count_in(struct queue *q, const struct pkt *p)
+{
+	q->totals.in += p->segs;
+	q->totals.ecn_in[p->ecn] += p->segs;
+}
+
+static void lose(struct hop *h, struct in_ev *e)
 {
 	u32 i = e->rec;
 	struct pkt *p = &rec_get(i)->p;
+	struct queue *q = queue_of(h, p->flow);
 
-	rec_remove(i);
-	if (in_window(p->t)) {
-		totals.dropped += p->segs;
-		totals.dropped_ecn[p->ecn] += p->segs;
+	rec_remove(&h->table, i);
+	if (in_window(h, p->t)) {
+		if (q) {
+			count_in(q, p);
+			q->totals.dropped += p->segs;
+			q->totals.dropped_ecn[p->ecn] += p->segs;
+		} else {
+			h->lost += p->segs;
+		}
 		p->flow->dropped += p->segs;
 	}
-	line(p, NULL);
+	line(h, p, NULL);
 	e->rec = FATE_DROPPED;
+	e->queue = q;
 	rec_free(i);
 }
 
 /*
- * Hands events to the timeline up to the first packet whose fate is open. Later events happen
- * at now or after. At equal times arrivals go first, so that no packet leaves before it came.
+ * Hands a queue's events before @limit to its timeline. At equal times arrivals go first, so that
+ * no packet leaves before it came.
  */
-static void sweep(void)
+static void merge(struct queue *q, u64 limit)
 {
-	struct in_ev *in = NULL;
-	struct out_ev *out;
-
 	for (;;) {
-		in = NULL;
-		if (!ring_empty(&ins)) {
-			in = ring_front(&ins, struct in_ev);
-			if (in->rec < FATE_MIN && now > in->t &&
-			    now - in->t > opt.gap)
-				lose(in);
+		struct in_ev *in = ring_empty(&q->ins) ? NULL : ring_front(&q->ins, struct in_ev);
+		struct out_ev *out = ring_empty(&q->outs) ? NULL :
+				     ring_front(&q->outs, struct out_ev);
+
+		if (out && (!in || out->t < in->t)) {
+			if (out->t >= limit)
+				return;
+			timeline_out(&q->timeline, out);
+			q->outs.head++;
+			continue;
 		}
-		if (!ring_empty(&outs)) {
-			out = ring_front(&outs, struct out_ev);
-			if (!in || out->t < in->t) {
-				timeline_out(out);
-				outs.head++;
-				continue;
-			}
-		}
-		if (!in || in->rec < FATE_MIN)
+		if (!in || in->t >= limit)
 			return;
 		if (in->rec == FATE_GONE)
-			timeline_in(in->t, in->segs, in->len);
+			timeline_in(&q->timeline, in->t, in->segs, in->len);
 		else if (in->rec == FATE_DROPPED)
-			timeline_drop(in->t, in->segs);
+			timeline_drop(&q->timeline, in->t, in->segs);
 		else
-			timeline_to(in->t);
-		ins.head++;
+			timeline_to(&q->timeline, in->t);
+		q->ins.head++;
 	}
 }
 
-static void start(u64 t)
+/*
+ * Hands events to the timelines up to the first packet whose fate is open. Later events happen
+ * at now or after.
+ */
+static void sweep(struct hop *h)
 {
-	started = true;
-	totals.first = t;
-	from = t + opt.from;
-	to = opt.to == NEVER ? NEVER : t + opt.to;
-	dist_init(&totals.delay, 12, 65536);
-	timeline_start(t, from, to);
+	struct in_ev *in = NULL, *to;
+	u32 i;
+
+	for (; !ring_empty(&h->ins); h->ins.head++) {
+		in = ring_front(&h->ins, struct in_ev);
+		if (in->rec < FATE_MIN && h->now > in->t && h->now - in->t > opt.gap)
+			lose(h, in);
+		if (in->rec < FATE_MIN)
+			break;
+		if (!in->queue || !in->queue->reported)
+			continue;
+		to = ring_push(&in->queue->ins, struct in_ev);
+		*to = *in;
+		to->t += in->queue->delay;
+	}
+	for (i = 0; i < h->queues; i++) {
+		struct queue *q = &h->queue[i];
+
+		if (q->reported)
+			merge(q, ring_empty(&h->ins) ? NEVER : in->t + q->delay);
+	}
+}
+
+void hop_init(struct hop *h, u32 queues)
+{
+	h->queues = queues;
+	h->queue = xcalloc(queues, sizeof(*h->queue));
+	for (u32 i = 0; i < queues; i++) {
+		h->queue[i].hop = h;
+		dist_init(&h->queue[i].totals.delay, 12, 65536);
+	}
+}
+
+void hop_start(struct hop *h, u64 zero)
+{
+	h->started = true;
+	h->from = zero + opt.from;
+	h->to = opt.to == NEVER ? NEVER : zero + opt.to;
+	for (u32 i = 0; i < h->queues; i++)
+		timeline_start(&h->queue[i].timeline, zero, h->from, h->to);
 }
 
 /* Adds the gap between the previous packet and the one at @t. */
@@ -117,26 +156,22 @@ static void add_gap(struct dist *gaps, u64 *before, u64 t)
 	*before = t;
 }
 
-static void on_in(const struct pkt *p)
+static void on_in(struct hop *h, const struct pkt *p)
 {
 	struct flow *f = p->flow;
-	u64 pos = ins.tail;
+	u64 pos = h->ins.tail;
 	struct in_ev *e;
 	u32 n = p->payload + p->seqspace, again = 0;
 
-	e = ring_push(&ins, struct in_ev);
-	e->t = now;
-	e->len = p->len;
-	e->segs = p->segs;
-	e->rec = rec_new(p, pos);
+	e = ring_push(&h->ins, struct in_ev);
+	*e = (struct in_ev) { .t = h->now, .len = p->len, .segs = p->segs };
+	e->rec = rec_new(&h->table, p, pos);
 	if (p->stream && n)
 		again = n - seen_add(&f->in, p->seq, n, p->syn);
 	if (p->payload > f->max_in)
 		f->max_in = p->payload;
-	if (!in_window(p->t))
+	if (!in_window(h, p->t))
 		return;
-	totals.in += p->segs;
-	totals.ecn_in[p->ecn] += p->segs;
 	f->packets_in += p->segs;
 	if (again)
 		f->retrans += p->segs > 1 ? (again + f->gso_size - 1) / f->gso_size : 1;
@@ -144,53 +179,64 @@ static void on_in(const struct pkt *p)
 }
 
 /* Packets that left before the first match were in the queue from the start. */
-static void first_match(void)
+static void first_match(struct queue *q)
 {
-	totals.queued_at_start = totals.unmatched_out;
-	totals.unmatched_out = 0;
-	for (u32 i = 0; i < nflows; i++) {
-		flows[i]->unmatched_out = 0;
-		flows[i]->split_out = 0;
+	struct flows *all = &q->hop->flows;
+
+	q->totals.queued_at_start = q->totals.unmatched_out;
+	q->totals.unmatched_out = 0;
+	for (u32 i = 0; i < all->n; i++) {
+		if (all->at[i]->queue != q)
+			continue;
+		all->at[i]->unmatched_out = 0;
+		all->at[i]->split_out = 0;
 	}
 }
 
-/* The packet that came in as @rec left as @p. */
-static void matched(const struct rec *rec, const struct pkt *p, struct out_ev *e)
+/* The packet that came in as @rec left by @q as @p. */
+static void matched(struct queue *q, const struct rec *rec, const struct pkt *p, struct out_ev *e)
 {
 	const struct pkt *in = &rec->p;
 	struct flow *f = p->flow;
+	struct in_ev *arrival = ring_at(&q->hop->ins, struct in_ev, rec->pos);
 
-	if (!last_matched_in)
-		first_match();
-	if (in->t >= last_matched_in)
-		last_matched_in = in->t + 1;
-	if (rec->pos >= next_pos)
-		next_pos = rec->pos + 1;
+	if (!q->last_matched_in)
+		first_match(q);
+	if (in->t >= q->last_matched_in)
+		q->last_matched_in = in->t + 1;
+	if (rec->pos >= q->next_pos)
+		q->next_pos = rec->pos + 1;
 	if (rec->pos >= f->matched_pos)
 		f->matched_pos = rec->pos + 1;
 	e->matched = true;
 	e->len_in = in->len;
 	e->marked = p->ecn == CE && in->ecn != CE;
-	e->delay = p->t > in->t ? p->t - in->t : 0;
-	ring_at(&ins, struct in_ev, rec->pos)->rec = FATE_GONE;
-	if (in_window(in->t)) {
-		totals.matched += in->segs;
+	e->delay = p->t > in->t + q->delay ? p->t - in->t - q->delay : 0;
+	arrival->rec = FATE_GONE;
+	arrival->queue = q;
+	if (in_window(q->hop, in->t)) {
+		count_in(q, in);
+		q->totals.matched += in->segs;
 		for (u32 i = 0; i < in->segs; i++) {
-			dist_add(&totals.delay, e->delay);
+			dist_add(&q->totals.delay, e->delay);
 			dist_add(&f->delay, e->delay);
 		}
-		totals.marked += e->marked ? in->segs : 0;
+		q->totals.marked += e->marked ? in->segs : 0;
 		f->marked += e->marked ? in->segs : 0;
 	}
 }
 
-static void on_out(const struct pkt *p)
+static void on_out(struct queue *q, const struct pkt *p)
 {
+	struct hop *h = q->hop;
 	struct flow *f = p->flow;
-	u32 i = rec_match(p, next_pos), n = p->payload + p->seqspace, fresh;
-	struct out_ev *e = ring_push(&outs, struct out_ev);
+	u32 i = rec_match(&h->table, p, q->next_pos), n = p->payload + p->seqspace, fresh;
+	struct out_ev ev = { .t = h->now, .len = p->len, .segs = p->segs, .flow = f }, *e = &ev;
 
-	*e = (struct out_ev) { .t = now, .len = p->len, .segs = p->segs, .flow = f };
+	f->queue = q;
+	if (q->reported)
+		e = ring_push(&q->outs, struct out_ev);
+	*e = ev;
 	fresh = p->tcp ? 0 : n;
 	if (p->stream && n)
 		fresh = seen_add(&f->out, p->seq, n, p->syn);
@@ -200,24 +246,24 @@ static void on_out(const struct pkt *p)
 		f->max_out = p->payload;
 
 	if (i) {
-		matched(rec_get(i), p, e);
-		line(&rec_get(i)->p, p);
+		matched(q, rec_get(i), p, e);
+		line(h, &rec_get(i)->p, p);
 		rec_free(i);
 	} else {
-		if (in_window(p->t)) {
-			totals.unmatched_out += p->segs;
+		if (in_window(h, p->t)) {
+			q->totals.unmatched_out += p->segs;
 			f->unmatched_out += p->segs;
 			if (!p->tcp || (p->stream && n && seen_has(&f->in, p->seq, n)))
 				f->split_out += p->segs;
 		}
-		line(NULL, p);
+		line(h, NULL, p);
 	}
-	if (!in_window(p->t))
+	if (!in_window(h, p->t))
 		return;
-	totals.out += p->segs;
-	totals.super_out += p->segs > 1;
-	totals.bytes_out += p->len;
-	totals.ecn_out[p->ecn] += p->segs;
+	q->totals.out += p->segs;
+	q->totals.super_out += p->segs > 1;
+	q->totals.bytes_out += p->len;
+	q->totals.ecn_out[p->ecn] += p->segs;
 	f->packets += p->segs;
 	f->bytes += p->len;
 	f->payload += p->payload;
@@ -259,52 +305,67 @@ static void count_segments(struct pkt *p)
 	}
 }
 
-void account_packet(bool out, struct pkt *p)
+void account_packet(struct hop *h, struct queue *q, struct pkt *p)
 {
 	count_segments(p);
-	if (!started)
-		start(p->t);
-	account_time(p->t);
-	if (p->t > last)
-		last = p->t;
+	if (!h->started)
+		hop_start(h, p->t);
+	if (!h->first)
+		h->first = p->t;
+	account_time(h, p->t);
+	if (p->t > h->last)
+		h->last = p->t;
 	if (p->flow->first == NEVER)
 		p->flow->first = p->t;
-	if (out)
-		on_out(p);
+	if (q)
+		on_out(q, p);
 	else
-		on_in(p);
-	sweep();
+		on_in(h, p);
+	sweep(h);
 }
 
-void account_time(u64 t)
+void account_time(struct hop *h, u64 t)
 {
-	if (t > now)
-		now = t;
+	if (t > h->now)
+		h->now = t;
 }
 
-void account_end(void)
+/* A packet that any other has overtaken is lost. */
+static bool is_lost(struct hop *h, const struct in_ev *e)
 {
-	u64 end = opt.to == NEVER || last > to ? last : to;
+	const struct queue *q = queue_of(h, rec_get(e->rec)->p.flow);
+
+	return (q && e->t + 1 < q->last_matched_in) || (h->now > e->t && h->now - e->t > opt.gap);
+}
+
+void account_end(struct hop *h, u64 last)
+{
+	u64 end = opt.to == NEVER || last > h->to ? last : h->to;
+	const struct pkt *p;
 	struct in_ev *e;
 	u64 i;
 
-	/* a packet that any other has overtaken is lost */
-	for (i = ins.head; i != ins.tail; i++) {
-		e = ring_at(&ins, struct in_ev, i);
+	for (i = h->ins.head; i != h->ins.tail; i++) {
+		e = ring_at(&h->ins, struct in_ev, i);
 		if (e->rec >= FATE_MIN)
 			continue;
-		if (e->t + 1 < last_matched_in ||
-		    (now > e->t && now - e->t > opt.gap)) {
-			lose(e);
+		if (is_lost(h, e)) {
+			lose(h, e);
 			continue;
 		}
-		if (in_window(e->t))
-			totals.unresolved += e->segs;
+		p = &rec_get(e->rec)->p;
+		e->queue = queue_of(h, p->flow);
+		if (e->queue && in_window(h, p->t))
+			count_in(e->queue, p);
+		if (e->queue && in_window(h, e->t))
+			e->queue->totals.unresolved += e->segs;
 		e->rec = FATE_OPEN;
 	}
-	sweep();
+	sweep(h);
 	/* a window given by --to counts to its end, although the link is idle there */
-	timeline_end(end);
-	if (started && last >= from)
-		totals.duration = (end < to ? end : to) - from;
+	for (i = 0; i < h->queues; i++)
+		if (h->queue[i].reported)
+			timeline_end(&h->queue[i].timeline, end);
+	if (h->started && last >= h->from)
+		h->duration = (end < h->to ? end : h->to) - h->from;
 }

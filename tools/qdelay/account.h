@@ -4,7 +4,10 @@
 #define QDELAY_ACCOUNT_H
 
 #include "dist.h"
+#include "match.h"
 #include "packet.h"
+#include "ring.h"
+#include "timeline.h"
 
 /* What was in the window. Counts are segments: a super-packet of TSO or GRO has several. */
 struct totals {
@@ -16,17 +19,76 @@ struct totals {
 	u64 marked;			/* of matched */
 	u64 ecn_in[4], ecn_out[4], dropped_ecn[4];	/* index NOT_ECT to CE */
 	struct dist delay;		/* ns, by segments */
-	u64 first;			/* time of the first packet of either side, ns since 1970 */
-	u64 duration;			/* ns: the window, without --to up to the last packet */
 };
 
-extern struct totals totals;
+/**
+ * struct queue - where packets leave by one device
+ * @hop:	where that is
+ * @dev:	its name in a plan, or NULL
+ * @ifindex:	its number, with @dev
+ * @reported:	its result is wanted
+ * @rate:	of the link, bit/s; 0: not given
+ * @delay:	that packets have before the queue, ns
+ * @totals:	what is counted
+ * @timeline:	length over time
+ * @ins, @outs:	arrivals and departures that are not in the timeline yet
+ * @last_matched_in: one past the arrival of the newest packet that left, ns
+ * @next_pos:	one past the number of that packet among those of the hop
+ */
+struct queue {
+	struct hop *hop;
+	const char *dev;
+	unsigned int ifindex;
+	bool reported;
+	double rate;
+	u64 delay;
+	struct totals totals;
+	struct timeline timeline;
+	struct ring ins, outs;
+	u64 last_matched_in, next_pos;
+};
 
-/* @out: captured after the queue, not before it */
-void account_packet(bool out, struct pkt *p);
+/**
+ * struct hop - a node that packets go through, by one of its queues
+ * @name:	in a plan, or NULL
+ * @netns:	its namespace, in a plan
+ * @queue:	its queues. If there is only one, packets that do not leave are lost in it; if there
+ *		are several, only those of flows of which a packet has left tell by which
+ * @queues:	how many
+ * @flows:	all that come in or leave
+ * @table:	packets that came in and have not left
+ * @ins:	their arrivals, up to the oldest whose fate is open
+ * @started:	there was a packet
+ * @first:	time of the first one, ns since 1970
+ * @now:	time of the newest event
+ * @last:	time of the newest packet
+ * @from, @to:	the window: [from, to)
+ * @duration:	ns: of the window, without --to up to the last packet
+ * @lost:	packets that did not leave, of flows of which none has left
+ * @ignored:	packets that are not IP
+ * @drops:	packets that the captures lost
+ */
+struct hop {
+	const char *name, *netns;
+	struct queue *queue;
+	u32 queues;
+	struct flows flows;
+	struct table table;
+	struct ring ins;
+	bool started;
+	u64 first, now, last, from, to, duration;
+	u64 lost, ignored, drops;
+};
+
+void hop_init(struct hop *h, u32 queues);
+/* @zero: when --from and --to count from */
+void hop_start(struct hop *h, u64 zero);
+
+/* @q: captured when it left this queue; NULL: when it came in */
+void account_packet(struct hop *h, struct queue *q, struct pkt *p);
 /* Time has come to @t without a packet. */
-void account_time(u64 t);
-/* To be called after the last packet. */
-void account_end(void);
+void account_time(struct hop *h, u64 t);
+/* To be called after the last packet, of any hop at @last. */
+void account_end(struct hop *h, u64 last);
 
 #endif

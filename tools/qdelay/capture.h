@@ -3,11 +3,13 @@
 #ifndef QDELAY_CAPTURE_H
 #define QDELAY_CAPTURE_H
 
+#include "account.h"
+
 void files_open(void);
 void files_run(void);
 
 /* Runs until SIGINT, SIGTERM or --duration; prints "ready" on stderr when it starts. */
 void live_open(void);
-void live_run(void);
+void live_run(struct hop *h);
 
 #endif

@@ -9,51 +9,46 @@
 
 #define MAX_FLOWS	(1U << 20)	/* all further flows are counted as one */
 
-struct flow **flows;
-u32 nflows;
-
 static int cmp_key(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof(struct flow_key));
 }
 
-static struct flow *flow_new(const struct flow_key *key)
+static struct flow *flow_new(struct flows *all, const struct flow_key *key)
 {
 	struct flow *f = xcalloc(1, sizeof(*f));
 
 	f->key = *key;
+	f->of = all;
 	f->first = NEVER;
 	f->last_in = NEVER;
 	f->last_out = NEVER;
 	dist_init(&f->delay, 9, 256);
 	dist_init(&f->gap_in, 9, 256);
 	dist_init(&f->gap_out, 9, 256);
-	if (!(nflows & (nflows - 1)))	/* the room is a power of two: full */
-		flows = xreallocarray(flows, nflows ? 2 * nflows : 1, sizeof(*flows));
-	flows[nflows++] = f;
+	if (!(all->n & (all->n - 1)))	/* the room is a power of two: full */
+		all->at = xreallocarray(all->at, all->n ? 2 * all->n : 1, sizeof(f));
+	all->at[all->n++] = f;
 	return f;
 }
 
-static void *tree;		/* of struct flow, by key */
-
-struct flow *flow_find(const struct flow_key *key)
+struct flow *flow_find(struct flows *all, const struct flow_key *key)
 {
 	static const struct flow_key other;
-	static struct flow *recent;
 	struct flow **node;
 
-	if (recent && !cmp_key(&recent->key, key))
-		return recent;
-	if (nflows >= MAX_FLOWS && !tfind(key, &tree, cmp_key))
+	if (all->recent && !cmp_key(&all->recent->key, key))
+		return all->recent;
+	if (all->n >= MAX_FLOWS && !tfind(key, &all->tree, cmp_key))
 		key = &other;
 	/* A flow starts with its key, so the tree can hold either. */
-	node = tsearch(key, &tree, cmp_key);
+	node = tsearch(key, &all->tree, cmp_key);
 	if (!node)
 		err(1, "memory");
 	if ((const void *)*node == key)
-		*node = flow_new(key);
-	recent = *node;
-	return recent;
+		*node = flow_new(all, key);
+	all->recent = *node;
+	return all->recent;
 }
 
 struct flow *flow_reverse(const struct flow *f)
@@ -65,7 +60,7 @@ struct flow *flow_reverse(const struct flow *f)
 	memcpy(key.dst, f->key.src, sizeof(key.dst));
 	key.sport = f->key.dport;
 	key.dport = f->key.sport;
-	node = tfind(&key, &tree, cmp_key);
+	node = tfind(&key, &f->of->tree, cmp_key);
 	return node ? *node : NULL;
 }
 
@@ -101,7 +96,7 @@ static int cmp_flow(const void *a, const void *b)
 	return strcmp(flow_name(x), flow_name(y));
 }
 
-void flows_sort(void)
+void flows_sort(struct flows *all)
 {
-	qsort(flows, nflows, sizeof(*flows), cmp_flow);
+	qsort(all->at, all->n, sizeof(*all->at), cmp_flow);
 }

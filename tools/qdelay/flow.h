@@ -14,8 +14,20 @@ struct flow_key {
 	u8 zero[2];
 };
 
+struct queue;
+
+/* All flows of a hop */
+struct flows {
+	struct flow **at;
+	u32 n;
+	void *tree;		/* of struct flow, by key */
+	struct flow *recent;
+};
+
 struct flow {
 	struct flow_key key;	/* first: the tree compares it */
+	struct flows *of;
+	struct queue *queue;	/* that it left by last; NULL: none yet */
 	char *name;		/* NULL until it is asked for */
 	u64 first;		/* time of its first packet, ns; NEVER before that */
 	/* after the queue: segments, bytes on the wire, payload, new payload (seen first) */
@@ -36,16 +48,13 @@ struct flow {
 	struct dist delay, gap_in, gap_out;	/* ns */
 };
 
-extern struct flow **flows;
-extern u32 nflows;
-
 /* The flow of @key; makes a new one if there is none. */
-struct flow *flow_find(const struct flow_key *key);
+struct flow *flow_find(struct flows *all, const struct flow_key *key);
 /* The flow in the other direction, or NULL. */
 struct flow *flow_reverse(const struct flow *f);
 /* SRC:SPORT>DST:DPORT, or "other" */
 const char *flow_name(struct flow *f);
 /* Sorts flows by the time of their first packets. */
-void flows_sort(void);
+void flows_sort(struct flows *all);
 
 #endif

@@ -13,8 +13,8 @@
 
 #include "../common/alloc.h"
 #include "../common/events.h"
-#include "account.h"
 #include "capture.h"
+#include "memory.h"
 #include "options.h"
 #include "source.h"
 
@@ -56,36 +56,16 @@ static void set_kernel_filter(struct source *s)
 	pcap_freecode(&prog);
 }
 
-/* Memory that the kernel could give out without swapping, in MiB; unlimited if it does not say */
-static u64 available_mb(void)
-{
-	FILE *f = fopen("/proc/meminfo", "re");
-	u64 kib = NEVER;
-	char line[128];
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kib / 1024;
-}
-
 /*
  * Divides --buffer evenly among the devices. Returns the bytes for each, whole blocks of libpcap,
- * which rounds up. If a ring does not fit, libpcap makes a smaller one, and the kernel may kill
- * other programs to make room: hence the check before.
+ * which rounds up.
  */
 static int ring_bytes(void)
 {
-	u64 available = available_mb();
-
 	if (opt.buffer_mb < opt.nsources)
 		usage_error("--buffer: %u MiB are too few for %u devices: at least %u",
 			    opt.buffer_mb, opt.nsources, opt.nsources);
-	if (opt.buffer_mb > available / 2)
-		errx(1, "--buffer: %u MiB do not fit: at most half of the %llu MiB of memory that are available",
-		     opt.buffer_mb, available);
+	check_memory("--buffer", opt.buffer_mb);
 	return opt.buffer_mb * (1024 / BLOCK_KIB) / opt.nsources * BLOCK_KIB * 1024;
 }
 
@@ -199,7 +179,7 @@ static bool all_here(void)
  * Sleeps until the kernel hands over a block of packets. Edge-triggered, so that it cannot
  * spin.
  */
-void live_run(void)
+void live_run(struct hop *h)
 {
 	int ep = epoll_create1(EPOLL_CLOEXEC), sig = open_signals(), timer = open_timer(), i, n;
 	bool over = false, more = false;
@@ -245,5 +225,5 @@ void live_run(void)
 	for_each_source(s)
 		s->eof = true;
 	sources_merge(NULL);
-	account_time(stop_ns);
+	account_time(h, stop_ns);
 }

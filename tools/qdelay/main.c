@@ -16,6 +16,9 @@
  *                    its entry, adds one to the ring `outs`; counts everything
  *   timeline.c       gets both rings in order of time, up to the oldest packet whose fate is
  *                    still open; it alone computes the queue length
+ *   rings.c          of a plan: takes packets from the kernel, of all devices of many namespaces,
+ *                    already in order of time, to account.c
+ *   ../plan/qdelay.c which queues these are
  *   report.c         prints the result (dist.c: distributions, output.c: files)
  *
  * Memory: one rec and two ring entries per packet in the queue, or per packet that came in during
@@ -24,21 +27,47 @@
 #include "capture.h"
 #include "options.h"
 #include "output.h"
+#include "plan.h"
 #include "report.h"
+#include "rings.h"
 #include "source.h"
+
+static int run_plan(void)
+{
+#ifdef WITH_PLAN
+	struct hop *hops;
+	u64 buffer_mb;
+	u32 n = observed(&hops, &buffer_mb);
+
+	if (!n)
+		return 0;
+	if (!opt.bin)
+		outfile[OUT_SERIES].path = NULL;
+	rings_open(hops, n, buffer_mb);
+	outputs_open();
+	rings_run(opt.zero);
+	return report_all(hops, n);
+#else
+	errx(2, "--plan: built without libjansson-dev");
+#endif
+}
 
 int main(int argc, char **argv)
 {
+	static struct hop hop;
+
 	read_options(argc, argv);
-	sources_init();
+	if (opt.plan)
+		return run_plan();
+	sources_init(&hop);
 	if (opt.live)
 		live_open();
 	else
 		files_open();
 	outputs_open();
 	if (opt.live)
-		live_run();
+		live_run(&hop);
 	else
 		files_run();
-	return report();
+	return report(&hop);
 }

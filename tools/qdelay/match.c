@@ -4,16 +4,8 @@
 #include "../common/alloc.h"
 #include "match.h"
 
-/* A list of recs with the same lower bits in fp[0], oldest first; 0: none. */
-struct bucket {
-	u32 head, tail;
-};
-
-static struct rec *rec;			/* the pool; rec[0] is not used */
+static struct rec *rec;			/* the pool of all tables; rec[0] is not used */
 static u32 nrec, reccap, freerec;	/* freerec: a list by next */
-static struct bucket *tab;
-static u64 tabsize;			/* a power of two, or 0 */
-static u64 open_recs;			/* in the table */
 
 struct rec *rec_get(u32 i)
 {
@@ -30,34 +22,34 @@ static void tab_append(struct bucket *b, u32 i)
 	b->tail = i;
 }
 
-static void tab_grow(void)
+static void tab_grow(struct table *t)
 {
-	u64 size = tabsize ? tabsize * 2 : 4096, k;
+	u64 size = t->size ? t->size * 2 : 4096, k;
 	struct bucket *new = xcalloc(size, sizeof(*new));
 	u32 i, next;
 
-	for (k = 0; k < tabsize; k++) {
-		for (i = tab[k].head; i; i = next) {
+	for (k = 0; k < t->size; k++) {
+		for (i = t->bucket[k].head; i; i = next) {
 			next = rec[i].next;
 			tab_append(&new[rec[i].p.fp[0] & (size - 1)], i);
 		}
 	}
-	free(tab);
-	tab = new;
-	tabsize = size;
+	free(t->bucket);
+	t->bucket = new;
+	t->size = size;
 }
 
-static inline struct bucket *bucket(const struct pkt *p)
+static inline struct bucket *bucket(const struct table *t, const struct pkt *p)
 {
-	return &tab[p->fp[0] & (tabsize - 1)];
+	return &t->bucket[p->fp[0] & (t->size - 1)];
 }
 
-u32 rec_new(const struct pkt *p, u64 pos)
+u32 rec_new(struct table *t, const struct pkt *p, u64 pos)
 {
 	u32 i;
 
-	if (open_recs >= tabsize)
-		tab_grow();
+	if (t->open >= t->size)
+		tab_grow(t);
 	if (freerec) {
 		i = freerec;
 		freerec = rec[i].next;
@@ -72,12 +64,12 @@ u32 rec_new(const struct pkt *p, u64 pos)
 	}
 	rec[i].p = *p;
 	rec[i].pos = pos;
-	tab_append(bucket(p), i);
-	open_recs++;
+	tab_append(bucket(t, p), i);
+	t->open++;
 	return i;
 }
 
-static void tab_remove(struct bucket *b, u32 i, u32 prev)
+static void tab_remove(struct table *t, struct bucket *b, u32 i, u32 prev)
 {
 	if (prev)
 		rec[prev].next = rec[i].next;
@@ -85,18 +77,18 @@ static void tab_remove(struct bucket *b, u32 i, u32 prev)
 		b->head = rec[i].next;
 	if (b->tail == i)
 		b->tail = prev;
-	open_recs--;
+	t->open--;
 }
 
-u32 rec_match(const struct pkt *p, u64 next_pos)
+u32 rec_match(struct table *t, const struct pkt *p, u64 next_pos)
 {
 	u64 after = p->flow->matched_pos;
 	u32 i, prev = 0, best = 0, best_prev = 0, best_rank = 0, tries = 16;
 	struct bucket *b;
 
-	if (!tabsize)
+	if (!t->size)
 		return 0;
-	b = bucket(p);
+	b = bucket(t, p);
 	for (i = b->head; i && tries && best_rank < 3; prev = i, i = rec[i].next) {
 		u32 rank;
 
@@ -112,18 +104,18 @@ u32 rec_match(const struct pkt *p, u64 next_pos)
 		tries--;
 	}
 	if (best)
-		tab_remove(b, best, best_prev);
+		tab_remove(t, b, best, best_prev);
 	return best;
 }
 
-void rec_remove(u32 want)
+void rec_remove(struct table *t, u32 want)
 {
-	struct bucket *b = bucket(&rec[want].p);
+	struct bucket *b = bucket(t, &rec[want].p);
 	u32 i, prev = 0;
 
 	for (i = b->head; i != want; i = rec[i].next)
 		prev = i;
-	tab_remove(b, i, prev);
+	tab_remove(t, b, i, prev);
 }
 
 void rec_free(u32 i)

@@ -51,6 +51,10 @@ static const struct option_row rows[] = {
 	  .help = "capture file, or device whose sent packets count" },
 	{ "live", NULL, OPT_FLAG, TO(opt.live),
 	  .help = "they are devices: until SIGTERM, SIGINT or --duration" },
+	{ "plan", "FILE", OPT_TEXT, TO(opt.plan),
+	  .help = "the queues that this plan observes (labnet), all at once" },
+	{ "zero", "T", OPT_TIME, TO(opt.zero), .min = 1, .range = "more than 0",
+	  .help = "plan: its times count from T of CLOCK_MONOTONIC (now)" },
 	{ "duration", "T", OPT_TIME, TO(opt.duration), .min = 1, .range = "more than 0",
 	  .help = "live: stop after T" },
 	{ "buffer", "MIB", OPT_INT, TO(opt.buffer_mb), 1, BUFFER_MAX,
@@ -90,6 +94,7 @@ static const struct option_table table = {
 	.program = "qdelay",
 	.usage = "usage: qdelay --in FILE[,FILE...] --out FILE [OPTION...]\n"
 	"       qdelay --live --in DEV[,DEV...] --out DEV [OPTION...]\n"
+	"       qdelay --plan FILE [OPTION...]\n"
 	"What a queue did to each packet, from captures before and after it.\n"
 	"\n",
 	.notes = "T: ns, us, ms, s.  R: bit, kbit, mbit, gbit per second.\n"
@@ -98,6 +103,16 @@ static const struct option_table table = {
 	.rows = ARRAY_SIZE(rows),
 };
 
+/* The plan says what is captured, and when. */
+static void check_plan(void)
+{
+	if (opt.nsources || out || opt.live || opt.filter || opt.from || opt.to != NEVER ||
+	    opt.rate || opt.snaplen)
+		usage_error("--plan does not go with options that a plan sets");
+	if (outfile[OUT_FLOW_SERIES].path || outfile[OUT_PACKETS].path)
+		usage_error("--plan has no --flow-series and no --packets");
+}
+
 void read_options(int argc, char **argv)
 {
 	u32 i, to_stdout = 0;
@@ -105,9 +120,15 @@ void read_options(int argc, char **argv)
 
 	if (rest < argc)
 		usage_error("unexpected argument '%s'", argv[rest]);
-	if (!opt.nsources || !out)
-		usage_error("--in and --out are needed");
-	add_sources("--out", out);
+	if (opt.plan) {
+		check_plan();
+	} else {
+		if (!opt.nsources || !out)
+			usage_error("--in and --out are needed");
+		add_sources("--out", out);
+	}
+	if (opt.zero && !opt.plan)
+		usage_error("--zero is for --plan");
 	if (opt.from >= opt.to)
 		usage_error("--from must be before --to");
 	if (opt.duration && !opt.live)

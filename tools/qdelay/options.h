@@ -12,6 +12,8 @@
 struct options {
 	char *source[MAX_SOURCES];	/* names: those of --in, then that of --out */
 	u32 nsources;
+	const char *plan;	/* NULL: none */
+	u64 zero;		/* CLOCK_MONOTONIC, ns; 0: now */
 	bool live;
 	bool gaps;
 	const char *filter;	/* NULL: all */

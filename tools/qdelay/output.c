@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "options.h"
 #include "output.h"
 
 struct outfile outfile[OUTFILES] = { [OUT_JSON] = { .path = "-" } };
@@ -49,7 +50,7 @@ void outputs_open(void)
 	for (int i = 0; i < OUTFILES; i++) {
 		open_out(&outfile[i]);
 		if (outfile[i].f && heading[i])
-			fputs(heading[i], outfile[i].f);
+			fprintf(outfile[i].f, "%s%s", opt.plan ? "node,dev," : "", heading[i]);
 	}
 }
 

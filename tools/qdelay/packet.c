@@ -299,7 +299,8 @@ static void read_tcp(struct pkt *p, const u8 *d, u32 n)
 	fp_bytes(p->fp, d + 20, n);
 }
 
-enum parsed packet_parse(struct pkt *p, int dlt, u32 reach, const u8 *data, u32 caplen, u32 len)
+enum parsed packet_parse(struct pkt *p, struct flows *flows, int dlt, u32 reach, const u8 *data,
+			 u32 caplen, u32 len)
 {
 	int off = link_skip(dlt, data, caplen);
 	struct ip ip = { 0 };
@@ -327,7 +328,7 @@ enum parsed packet_parse(struct pkt *p, int dlt, u32 reach, const u8 *data, u32 
 		ip.key.dport = be16(l4 + 2);
 	}
 	*p = (struct pkt) {
-		.flow = flow_find(&ip.key),
+		.flow = flow_find(flows, &ip.key),
 		.len = len + opt.overhead,
 		.payload = ip.l4len - header,
 		.segs = 1,

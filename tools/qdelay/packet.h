@@ -34,10 +34,12 @@ enum parsed {
 };
 
 /*
- * Fills *p except its time. @caplen: bytes of @data; @len: bytes on the wire. Both sides must look
- * at the same bytes: bytes beyond @reach from the IP header are not used even if captured, and
- * the result is CUT if a byte before that is needed and was not captured.
+ * Fills *p except its time. @flows: to find its flow in. @caplen: bytes of @data; @len: bytes on
+ * the wire. Both sides must look at the same bytes: bytes beyond @reach from the IP header are not
+ * used even if captured, and the result is CUT if a byte before that is needed and was not
+ * captured.
  */
-enum parsed packet_parse(struct pkt *p, int dlt, u32 reach, const u8 *data, u32 caplen, u32 len);
+enum parsed packet_parse(struct pkt *p, struct flows *flows, int dlt, u32 reach, const u8 *data,
+			 u32 caplen, u32 len);
 
 #endif

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <err.h>
 
-#include "account.h"
 #include "options.h"
 #include "source.h"
 
 struct source source[MAX_SOURCES];
 
+static struct hop *hop;
 static u32 reach;	/* bytes from the IP header on that all sources show */
 
-void sources_init(void)
+void sources_init(struct hop *h)
 {
 	u32 i;
 
+	hop = h;
+	hop_init(h, 1);
+	h->queue->reported = true;
+	h->queue->rate = opt.rate;
 	for (i = 0; i < opt.nsources; i++) {
 		source[i].name = opt.source[i];
 		source[i].out = i == opt.nsources - 1;
@@ -101,7 +105,7 @@ void source_add_packet(struct source *s, const struct pcap_pkthdr *h, const u8 *
 	if (opt.snaplen && caplen > opt.snaplen)
 		caplen = opt.snaplen;
 	t = h->ts.tv_sec * NSEC + h->ts.tv_usec;	/* tv_usec holds nanoseconds */
-	switch (packet_parse(&p, s->dlt, reach, data, caplen, len)) {
+	switch (packet_parse(&p, &hop->flows, s->dlt, reach, data, caplen, len)) {
 	case PACKET:
 		p.t = t;
 		enqueue(s, &p);
@@ -148,7 +152,8 @@ void sources_merge(void (*refill)(struct source *s))
 		}
 		if (!best || t >= limit)
 			return;
-		account_packet(best->out, ring_front(&best->q, struct pkt));
+		account_packet(hop, best->out ? hop->queue : NULL,
+			       ring_front(&best->q, struct pkt));
 		if (t > best->merged)
 			best->merged = t;
 		best->q.head++;

@@ -5,7 +5,7 @@
 
 #include <pcap/pcap.h>
 
-#include "packet.h"
+#include "account.h"
 #include "ring.h"
 
 #define REORDER		1000000ULL	/* ns; a capture may be out of order by this much */
@@ -32,8 +32,8 @@ extern struct source source[];
 #define for_each_source(s) \
 	for ((s) = source; (s) < source + opt.nsources; (s)++)
 
-/* Sets up source[] from the options. */
-void sources_init(void);
+/* Sets up source[] from the options. @h: with one queue, which all packets are of */
+void sources_init(struct hop *h);
 
 /* To be called for each source once it is open: finds out which bytes all sources show. */
 void source_opened(struct source *s);

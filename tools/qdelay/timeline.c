@@ -6,186 +6,162 @@
 
 #define MAX_ROWS	2000000ULL	/* most rows of a series; further ones are left out */
 
-struct dist queue_packets, queue_bytes;
-
-/* A row of the series: [i, i + 1) * opt.bin from the window's start. */
-struct bin {
-	u64 i;
-	u64 bytes, delay_n, delay_max, marked, dropped;
-	u64 time;			/* ns of it that have passed */
-	long double delay_sum;
-	long double packets, octets;	/* queue length * ns */
-	u64 packets_max, octets_max;
-};
-
-static u64 from, to;			/* the window */
-static u64 now;				/* the queue length is known up to here */
-static u64 packets, octets;		/* in the queue now; packets are segments */
-static struct bin bin;
-static u64 rows_left_out;
-/* Flows with packets in the bin. */
-static struct flow **touched;
-static u32 ntouched, touchedcap;
-
 static bool series_wanted(void)
 {
 	return outfile[OUT_SERIES].f || outfile[OUT_FLOW_SERIES].f;
 }
 
-void timeline_start(u64 t, u64 window_from, u64 window_to)
+void timeline_start(struct timeline *t, u64 at, u64 from, u64 to)
 {
-	now = t;
-	from = window_from;
-	to = window_to;
-	dist_init(&queue_packets, 12, 0);
-	dist_init(&queue_bytes, 12, 0);
+	t->now = at;
+	t->from = from;
+	t->to = to;
+	dist_init(&t->queue_packets, 12, 0);
+	dist_init(&t->queue_bytes, 12, 0);
 }
 
-static void series_row(FILE *f, double t)
+static void series_row(const struct timeline *t, FILE *f, double at)
 {
-	fprintf(f, "%.9f,%.3f,", t, (double)bin.bytes * 8 * NSEC / opt.bin);
-	if (bin.time)
+	if (t->name)
+		fprintf(f, "%s,", t->name);
+	fprintf(f, "%.9f,%.3f,", at, (double)t->bin.bytes * 8 * NSEC / opt.bin);
+	if (t->bin.time)
 		fprintf(f, "%.6f,%llu,%.3f,%llu,",
-			(double)(bin.packets / bin.time), bin.packets_max,
-			(double)(bin.octets / bin.time), bin.octets_max);
+			(double)(t->bin.packets / t->bin.time), t->bin.packets_max,
+			(double)(t->bin.octets / t->bin.time), t->bin.octets_max);
 	else
-		fprintf(f, "%llu,%llu,%llu,%llu,", packets, packets, octets, octets);
-	if (bin.delay_n)
-		fprintf(f, "%.6f,%.3f,", (double)(bin.delay_sum / bin.delay_n) / 1e3,
-			bin.delay_max / 1e3);
+		fprintf(f, "%llu,%llu,%llu,%llu,", t->packets, t->packets, t->octets, t->octets);
+	if (t->bin.delay_n)
+		fprintf(f, "%.6f,%.3f,", (double)(t->bin.delay_sum / t->bin.delay_n) / 1e3,
+			t->bin.delay_max / 1e3);
 	else
 		fputs(",,", f);		/* no packet left */
-	fprintf(f, "%llu,%llu\n", bin.marked, bin.dropped);
+	fprintf(f, "%llu,%llu\n", t->bin.marked, t->bin.dropped);
 }
 
-static void bin_flush(void)
+static void bin_flush(struct timeline *t)
 {
-	double t = (double)(opt.from + bin.i * opt.bin) / NSEC;
+	double at = (double)(opt.from + t->bin.i * opt.bin) / NSEC;
 
 	if (outfile[OUT_SERIES].f)
-		series_row(outfile[OUT_SERIES].f, t);
-	for (u32 i = 0; i < ntouched; i++) {
-		struct flow *f = touched[i];
+		series_row(t, outfile[OUT_SERIES].f, at);
+	for (u32 i = 0; i < t->ntouched; i++) {
+		struct flow *f = t->touched[i];
 
-		fprintf(outfile[OUT_FLOW_SERIES].f, "%.9f,%s,%.3f\n", t, flow_name(f),
+		fprintf(outfile[OUT_FLOW_SERIES].f, "%.9f,%s,%.3f\n", at, flow_name(f),
 			(double)f->bin_bytes * 8 * NSEC / opt.bin);
 		f->bin_bytes = 0;
 	}
-	ntouched = 0;
-	bin = (struct bin) { .i = bin.i + 1 };
+	t->ntouched = 0;
+	t->bin = (struct bin) { .i = t->bin.i + 1 };
 }
 
-static u64 bin_end(void)
+static u64 bin_end(const struct timeline *t)
 {
-	return from + (bin.i + 1) * opt.bin;
+	return t->from + (t->bin.i + 1) * opt.bin;
 }
 
-/* False if @t is beyond the last row that the series may have. */
-static bool bin_allowed(u64 t)
+/* False if @at is beyond the last row that the series may have. */
+static bool bin_allowed(struct timeline *t, u64 at)
 {
-	if (t <= from || (t - from) / opt.bin < MAX_ROWS)
+	if (at <= t->from || (at - t->from) / opt.bin < MAX_ROWS)
 		return true;
-	rows_left_out = (t - from) / opt.bin - MAX_ROWS + 1;
+	t->rows_left_out = (at - t->from) / opt.bin - MAX_ROWS + 1;
 	return false;
 }
 
-u64 timeline_rows_left_out(void)
+void timeline_to(struct timeline *t, u64 at)
 {
-	return rows_left_out;
-}
+	u64 a = t->now > t->from ? t->now : t->from, end = at < t->to ? at : t->to, b;
 
-void timeline_to(u64 t)
-{
-	u64 a = now > from ? now : from, end = t < to ? t : to, b;
-
-	if (t <= now)
+	if (at <= t->now)
 		return;
-	now = t;
+	t->now = at;
 	if (a >= end)
 		return;
-	dist_add_weighted(&queue_packets, packets, end - a);
-	dist_add_weighted(&queue_bytes, octets, end - a);
+	dist_add_weighted(&t->queue_packets, t->packets, end - a);
+	dist_add_weighted(&t->queue_bytes, t->octets, end - a);
 	if (!series_wanted())
 		return;
-	if (!bin_allowed(end)) {
-		end = from + MAX_ROWS * opt.bin;
+	if (!bin_allowed(t, end)) {
+		end = t->from + MAX_ROWS * opt.bin;
 		if (a >= end)
 			return;
 	}
 	for (; a < end; a = b) {
-		while (a >= bin_end())
-			bin_flush();
-		b = end < bin_end() ? end : bin_end();
-		bin.time += b - a;
-		bin.packets += (long double)packets * (b - a);
-		bin.octets += (long double)octets * (b - a);
-		if (packets > bin.packets_max)
-			bin.packets_max = packets;
-		if (octets > bin.octets_max)
-			bin.octets_max = octets;
+		while (a >= bin_end(t))
+			bin_flush(t);
+		b = end < bin_end(t) ? end : bin_end(t);
+		t->bin.time += b - a;
+		t->bin.packets += (long double)t->packets * (b - a);
+		t->bin.octets += (long double)t->octets * (b - a);
+		if (t->packets > t->bin.packets_max)
+			t->bin.packets_max = t->packets;
+		if (t->octets > t->bin.octets_max)
+			t->bin.octets_max = t->octets;
 	}
 }
 
-/* True if the series has a row for @t; then bin is that row. */
-static bool bin_of(u64 t)
+/* True if the series has a row for @at; then bin is that row. */
+static bool bin_of(struct timeline *t, u64 at)
 {
-	if (!series_wanted() || t < from || t >= to || !bin_allowed(t))
+	if (!series_wanted() || at < t->from || at >= t->to || !bin_allowed(t, at))
 		return false;
-	while (t >= bin_end())
-		bin_flush();
+	while (at >= bin_end(t))
+		bin_flush(t);
 	return true;
 }
 
-void timeline_in(u64 t, u32 segs, u32 len)
+void timeline_in(struct timeline *t, u64 at, u32 segs, u32 len)
 {
-	timeline_to(t);
-	packets += segs;
-	octets += len;
+	timeline_to(t, at);
+	t->packets += segs;
+	t->octets += len;
 }
 
-void timeline_drop(u64 t, u32 segs)
+void timeline_drop(struct timeline *t, u64 at, u32 segs)
 {
-	timeline_to(t);
-	if (bin_of(t))
-		bin.dropped += segs;
+	timeline_to(t, at);
+	if (bin_of(t, at))
+		t->bin.dropped += segs;
 }
 
-static void touch(struct flow *f, u32 len)
+static void touch(struct timeline *t, struct flow *f, u32 len)
 {
 	if (!f->bin_bytes) {
-		if (ntouched == touchedcap) {
-			touchedcap = touchedcap ? touchedcap * 2 : 64;
-			touched = xreallocarray(touched, touchedcap, sizeof(*touched));
+		if (t->ntouched == t->touchedcap) {
+			t->touchedcap = t->touchedcap ? t->touchedcap * 2 : 64;
+			t->touched = xreallocarray(t->touched, t->touchedcap, sizeof(*t->touched));
 		}
-		touched[ntouched++] = f;
+		t->touched[t->ntouched++] = f;
 	}
 	f->bin_bytes += len;
 }
 
-void timeline_out(const struct out_ev *e)
+void timeline_out(struct timeline *t, const struct out_ev *e)
 {
-	timeline_to(e->t);
+	timeline_to(t, e->t);
 	if (e->matched) {
-		packets -= e->segs;
-		octets -= e->len_in;
+		t->packets -= e->segs;
+		t->octets -= e->len_in;
 	}
-	if (!bin_of(e->t))
+	if (!bin_of(t, e->t))
 		return;
-	bin.bytes += e->len;
-	bin.marked += e->marked ? e->segs : 0;
+	t->bin.bytes += e->len;
+	t->bin.marked += e->marked ? e->segs : 0;
 	if (e->matched) {
-		bin.delay_n += e->segs;
-		bin.delay_sum += (long double)e->delay * e->segs;
-		if (e->delay > bin.delay_max)
-			bin.delay_max = e->delay;
+		t->bin.delay_n += e->segs;
+		t->bin.delay_sum += (long double)e->delay * e->segs;
+		if (e->delay > t->bin.delay_max)
+			t->bin.delay_max = e->delay;
 	}
 	if (outfile[OUT_FLOW_SERIES].f)
-		touch(e->flow, e->len);
+		touch(t, e->flow, e->len);
 }
 
-void timeline_end(u64 t)
+void timeline_end(struct timeline *t, u64 at)
 {
-	timeline_to(t);
-	if (bin.time || bin.bytes || bin.dropped)
-		bin_flush();
+	timeline_to(t, at);
+	if (t->bin.time || t->bin.bytes || t->bin.dropped)
+		bin_flush(t);
 }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/* "observe": which queues are measured, and when */
+#include <fnmatch.h>
+#include <stdint.h>
+
+#include "../common/alloc.h"
+#include "document.h"
+#include "plan.h"
+
+#define BUFFER_MB	64
+#define BUFFER_MAX	65536
+
+struct port {
+	const char *node, *dev;
+};
+
+static const struct field port_fields[] = {
+	NEEDED("node", read_string, offsetof(struct port, node)),
+	FIELD("dev", read_string, offsetof(struct port, dev)),
+	{ 0 }
+};
+
+static const struct plan *plan;
+
+static void add_queue(struct observe *o, const struct end *e)
+{
+	for (size_t i = 0; i < o->n_queues; i++)
+		if (o->queue[i] == e)
+			return;
+	o->queue[o->n_queues++] = e;
+}
+
+static void read_queues(const struct place *at, json_t *value, void *to)
+{
+	struct observe *o = to;
+	size_t n = array(at, value, 1, SIZE_MAX);
+
+	o->queue = xcalloc(2 * plan->n_links, sizeof(*o->queue));
+	for (size_t i = 0; i < n; i++) {
+		const struct place item = { at, NULL, i };
+		struct port port = { .dev = "*" };
+		size_t before = o->n_queues;
+		struct nodes nodes;
+
+		read_object(&item, json_array_get(value, i), port_fields, &port);
+		nodes = nodes_matching(&item, plan, port.node);
+		for (size_t j = 0; j < nodes.n; j++) {
+			const struct node *node = nodes.at[j];
+
+			if (node->n_ends < 2)
+				refuse(&item, "'%s' forwards nothing: it has less than two devices",
+				       node->name);
+			for (size_t k = 0; k < node->n_ends; k++)
+				if (!fnmatch(port.dev, node->end[k]->dev, 0))
+					add_queue(o, node->end[k]);
+		}
+		if (o->n_queues == before)
+			refuse(&item, "no device '%s' that is not named before", port.dev);
+		free(nodes.at);
+	}
+}
+
+static void read_buffer(const struct place *at, json_t *value, void *to)
+{
+	*(u64 *)to = whole(at, value, 1, BUFFER_MAX);
+}
+
+static const struct field observe_fields[] = {
+	NEEDED("queues", read_queues, 0),
+	FIELD("from", read_time, offsetof(struct observe, from)),
+	FIELD("to", read_time, offsetof(struct observe, to)),
+	FIELD("bin", read_time, offsetof(struct observe, bin)),
+	FIELD("buffer", read_buffer, offsetof(struct observe, buffer_mb)),
+	{ 0 }
+};
+
+void observe_read(struct plan *p, const struct place *at, json_t *value)
+{
+	struct observe *o = &p->observe;
+
+	plan = p;
+	*o = (struct observe){ .to = NEVER, .buffer_mb = BUFFER_MB };
+	read_object(at, value, observe_fields, o);
+	if (o->from >= o->to)
+		refuse(at, "'from' is not before 'to'");
+}
