@@ -10,10 +10,15 @@ lab-start || exit
 read -r now _ </proc/uptime
 zero=$((${now%.*} + 5))s
 qdelay --plan "$plan" --zero "$zero" --json "$out/queues.json" --series "$out/series.csv" 2>"$out/said" &
+observer=$!
+labnet --events --zero "$zero" -- "$plan" &
+events=$!
 flowgen plan "$plan" --zero "$zero" --seed "$LOWQ_SEED" --out "$out/flows.jsonl"
 flows=$?
-kill -INT $! 2>/dev/null
-wait $! || flows=1
+# events after the traffic's end do not happen
+kill $events 2>/dev/null || wait $events || flows=1
+kill -INT $observer 2>/dev/null
+wait $observer || flows=1
 sed '/^ready$/d' "$out/said" >&2
 rm "$out/said"
 exit $flows

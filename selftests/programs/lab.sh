@@ -464,19 +464,26 @@ runs_a_plan()
 	command -v labnet >/dev/null || skip "no labnet"
 	status 0 "$LAB" run --out "$TMP/result" "$plan"
 	expect "said" "$(cat "$TMP/out" "$TMP/err")" = "lab: results are in $TMP/result"
-	expect "files" "$(ls -A "$TMP/result" | paste -sd' ')" = "flows.jsonl kernel.log plan.json queues.json series.csv"
+	expect "files" "$(cd "$TMP/result" && echo *)" = "flows.jsonl kernel.log plan.json queues.json series.csv"
 	expect "plan" "$(cmp "$plan" "$TMP/result/plan.json" && echo same)" = same
 	expect "flows" "$(jq -r 'select(.type == "summary") | "\(.flows) \(.ok)"' "$TMP/result/flows.jsonl")" = "103 103"
 	cp "$TMP/result/flows.jsonl" "$TMP/first"
 	expect "queues" "$(jq -r '.queues[] | "\(.node) \(.dev) \(.marked > 0) \(.capture_drops)"' "$TMP/result/queues.json")" = "sw p9 true 0"
 	# by default results are in out/; the same seed gives the same results
-	cp "$plan" "$TMP/mine.json"
+	jq '.must = [ { flows: { label: "bulk" }, of: "min", value: "size", least: 1 },
+		{ queue: { node: "sw", dev: "p9" }, value: "qlen_pkts.max", most: 1 },
+		{ flows: { kind: "incast" }, of: "count", value: "size", least: 101 },
+		{ queue: { node: "sw", dev: "p9" }, value: "delay_us.p42", most: 1 } ]' "$plan" >"$TMP/mine.json"
 	mkdir "$TMP/here"
-	(cd "$TMP/here" && status 0 "$LAB" run ../mine.json) || exit
+	(cd "$TMP/here" && status 1 "$LAB" run ../mine.json) || exit
+	sed -i '$d' "$TMP/err"
+	expect "bounds" "$(sed 's/is [0-9]*,/is N,/' "$TMP/err")" = "lab: must[1]: sw p9 qlen_pkts.max is N, not at most 1
+lab: must[2]: flows incast count of size is N, not at least 101
+lab: must[3]: sw p9 delay_us.p42: no such value"
 	expect "same results" "$(cmp "$TMP/first" "$TMP/here/out/mine/flows.jsonl" && echo same)" = same
 	status 125 "$LAB" run --out /proc/none "$plan"
 	expect "said" "$(cat "$TMP/err")" = "lab: cannot write to /proc/none"
-	sed -i 's/"dctcp"/"no_such"/' "$TMP/mine.json"
+	sed 's/"dctcp"/"no_such"/' "$plan" >"$TMP/mine.json"
 	status 2 "$LAB" run --out "$TMP/none" "$TMP/mine.json"
 	expect "said" "$(cat "$TMP/err")" = "flowgen: --cc: no congestion control 'no_such' in this kernel"
 	sed -i 's/"kind": "long"/"kind": "lang"/' "$TMP/mine.json"

@@ -242,6 +242,54 @@ declare_test observed "" "one qdelay for all queues of a plan says of each what 
 SAME='{ packets_in, packets_out, bytes_out, matched, dropped, unmatched_out, marked, ecn, jain,
 	flows: [ .flows[] | { flow, packets, packets_in, bytes, payload_bytes, marked, dropped, retransmitted } ] }'
 
+# mbps NODE MS: throughput of the node's queue in these 10 ms
+mbps()
+{
+	awk -F, -v node="$1" -v from="$2" '$1 == node && $3 * 1000 + 0.5 >= from && $3 * 1000 < from + 9.5 { printf "%.0f\n", $4 / 1e6 }' "$TMP/series"
+}
+
+#	    /-- a --\
+#	  h1         h2	a rate changes, then the route, then a link goes down and comes back
+#	    \-- b --/
+events()
+{
+	needs_virtual
+	jq -n --arg prefix "$NSP" '
+		def link(a; b; net): { ends: [ { node: a[0], dev: a[1], addresses: [ "10.9.\(net).1/24" ] },
+			{ node: b[0], dev: b[1], addresses: (if b[0] == "h2" and net == 3 then [ "10.9.9.9/32" ] else [] end + [ "10.9.\(net).2/24" ]) } ],
+			neighbours: true } | if b[0] == "h2" then .ends[0] += { rate: "1gbit", delay: "10us", queue: "pfifo limit 100" } else . end;
+		{ prefix: $prefix, sysctl: { "net.ipv4.conf.all.forwarding": 1, "net.ipv4.tcp_rto_min_us": 5000 },
+		nodes: [ { name: "h1", routes: [ { to: "10.9.9.9/32", via: "10.9.1.2" } ] },
+			{ name: "h2", routes: [ { to: "default", via: "10.9.3.1" } ] },
+			{ name: "a", routes: [ { to: "10.9.9.9/32", via: "10.9.3.2" } ] },
+			{ name: "b", routes: [ { to: "10.9.9.9/32", via: "10.9.4.2" } ] } ],
+		links: [ link(["h1", "e0"]; ["a", "up"]; 1), link(["h1", "e1"]; ["b", "up"]; 2), link(["a", "down"]; ["h2", "e0"]; 3),
+			link(["b", "down"]; ["h2", "e1"]; 4) ],
+		traffic: [ { kind: "long", from: "h1", to: "h2", duration: "300ms", control: "reno" } ],
+		observe: { queues: [ { node: "[ab]", dev: "down" } ], bin: "10ms" },
+		events: [ { at: "100ms", node: "h2", dev: "e1", up: false }, { at: "40ms", node: "a", dev: "down", rate: "100mbit" },
+			{ at: "60ms", node: "h1", route: { to: "10.9.9.9/32", via: "10.9.2.2" } },
+			{ at: "140ms", node: "b", dev: "down", up: true }, { at: "200ms", node: "b", dev: "down", delay: "3ms" } ] }' >"$TMP/plan"
+	labnet "$TMP/plan" || fail "not built"
+	labnet --events --zero "$(awk '{ print $1 + 2 }' /proc/uptime)s" "$TMP/plan" 2>"$TMP/events" &
+	observe "$TMP/plan"
+	wait
+	expect "events" "$(cat "$TMP/events")" = ""
+	expect "before, Mb/s" "$(mbps a 20)" -ge 990
+	expect "at a tenth of the rate, Mb/s" "$(mbps a 50)" -le 101
+	expect "after the route has changed, Mb/s" "$(mbps b 80)" -ge 990
+	expect "on the other path, Mb/s" "$(mbps a 80)" -eq 0
+	expect "while the link is down, Mb/s" "$(mbps b 120)" -eq 0
+	expect "when it is up again, Mb/s" "$(mbps b 190)" -ge 990
+	expect "delay of b, ms" "$(in_ns h1 ping -qc1 -I 10.9.1.1 10.9.9.9 | sed -n 's,^rtt.* = \([0-9]*\).*,\1,p')" -eq 3
+	printf '{ "prefix": "%s", "nodes": [ { "name": "no" } ], "events": [ { "at": "0", "node": "no", "route": {
+		"to": "default", "via": "10.0.0.1" } } ] }' "$NSP" | labnet --events - >"$TMP/said" 2>&1
+	expect "status of a wrong event" $? -eq 2
+	labnet --events --dot "$TMP/plan" >"$TMP/said" 2>&1
+	expect "status of wrong usage" $? -eq 2
+}
+declare_test events "" "rates, routes, delays and links change at the plan's times"
+
 # The memory for captures is one budget, which a fabric's nodes share or which is refused.
 budget()
 {

@@ -51,6 +51,15 @@ GOOD: Plan = {
 }
 GOOD["observe"] = {"queues": [{"node": "sw", "dev": "p[12]"}, {"node": "s*", "dev": "a"}], "from": "1ms", "to": "2s",
                    "bin": "1ms", "buffer": 8}
+GOOD["events"] = [
+    {"at": "5ms", "node": "sw", "dev": "p1", "rate": "1gbit"}, {"at": "1ms", "node": "h1", "dev": "eth0", "delay": "0"},
+    {"at": "2ms", "node": "h1", "dev": "eth0", "up": False}, {"at": "3ms", "node": "h1", "dev": "eth0", "up": True},
+    {"at": "4ms", "node": "h2", "route": {"to": "10.0.1.0/24", "via": "10.0.2.254"}},
+]
+GOOD["must"] = [
+    {"flows": {"kind": "incast"}, "of": "p99", "value": "duration_ns", "most": 1e6, "least": 0},
+    {"queue": {"node": "sw", "dev": "p1"}, "value": "delay_us.p99", "most": 20},
+]
 GOOD["links"][0]["tier"] = GOOD["links"][1]["tier"] = "up"
 GOOD["links"][1]["rate"] = "1gbit"
 
@@ -130,6 +139,28 @@ BAD: list[tuple[str, Callable[[Plan], Any], bool]] = [
     ("links[0].txqueuelen: not a whole number", lambda p: p["links"][0].update(txqueuelen=0), True),
     ("links[0].offloads: neither true nor false", lambda p: p["links"][0].update(offloads=1), True),
     ("links[0].tier: 'a b' has other characters", lambda p: p["links"][0].update(tier="a b"), True),
+    ("events: not an array", lambda p: p.update(events={}), True),
+    ("events[0]: 'at' is missing", lambda p: p["events"][0].pop("at"), True),
+    ("events[0]: no node 'x'", lambda p: p["events"][0].update(node="x"), False),
+    ("events[0]: 'sw' has no device 'p9'", lambda p: p["events"][0].update(dev="p9"), False),
+    ("events[0]: 'dev' is missing", lambda p: p["events"][0].pop("dev"), True),
+    ("events[0]: needs one of 'rate', 'delay', 'up' and 'route'", lambda p: p["events"][0].pop("rate"), True),
+    ("events[0]: needs one of 'rate', 'delay', 'up'", lambda p: p["events"][0].update(up=True), True),
+    ("events[0].rate: '0gbit' is out of range", lambda p: p["events"][0].update(rate="0gbit"), False),
+    ("events[0]: 'p2' of 'sw' has no rate that", lambda p: (p["links"][1].pop("rate"), p["traffic"].pop(2),
+                                                            p["events"][0].update(dev="p2")), False),
+    ("events[0]: 'p2' of 'sw' has no delay that",
+     lambda p: p["events"].__setitem__(0, {"at": "0", "node": "sw", "dev": "p2", "delay": "1ms"}), False),
+    ("events[4]: no link of 'h2' leads to 10.0.2.1", lambda p: p["events"][4]["route"].update(via="10.0.2.1"), False),
+    ("events[4]: 'dev' has no place with 'route'", lambda p: p["events"][4].update(dev="eth0"), True),
+    ("must[0]: needs one of 'flows' and 'queue'", lambda p: p["must"][0].pop("flows"), True),
+    ("must[0]: needs 'most' or 'least'", lambda p: [p["must"][0].pop(key) for key in ("most", "least")], True),
+    ("must[0].most: not a number", lambda p: p["must"][0].update(most="1ms"), True),
+    ("must[0].of: 'p42' is not min, mean,", lambda p: p["must"][0].update(of="p42"), True),
+    ("must[0]: 'of' is missing", lambda p: p["must"][0].pop("of"), True),
+    ("must[0].flows: no such traffic", lambda p: p["must"][0].update(flows={"label": "x"}), False),
+    ("must[1].queue: 'p3' of 'sw' is not observed", lambda p: p["must"][1]["queue"].update(dev="p3"), False),
+    ("must[1]: 'of' has no place with 'queue'", lambda p: p["must"][1].update(of="max"), True),
     ("observe: not an object", lambda p: p.update(observe=[]), True),
     ("observe: 'queues' is missing", lambda p: p["observe"].pop("queues"), True),
     ("observe.queues: 0 of them", lambda p: p["observe"].update(queues=[]), True),

@@ -26,9 +26,6 @@
 #define NODE_BYTES	(450 << 10)	/* measured in the lab, rounded up */
 #define LINK_BYTES	(100 << 10)	/* with a delay and a rate at both ends */
 
-#define HEADER		14	/* of Ethernet */
-#define MTU		1500
-
 /* What was made so far, to be removed after a failure */
 static const struct plan *made;
 static size_t made_nodes;
@@ -231,7 +228,7 @@ static void find_devs(const struct plan *p, const struct node *node)
 
 static void configure_end(struct mnl_socket *nl, const struct plan *p, const struct end *e)
 {
-	CHECK(set_up(nl, e->dev), "%s", plan_place(p, e));
+	CHECK(set_up(nl, e->dev, true), "%s", plan_place(p, e));
 	for (size_t i = 0; i < e->addresses.n; i++)
 		CHECK(add_address(nl, e->index, &e->addresses.at[i]), "%s.addresses[%zu]",
 		      plan_place(p, e), i);
@@ -245,7 +242,7 @@ static void configure_node(const struct plan *p, const struct node *node)
 	struct mnl_socket *nl = netlink_open();
 
 	if (!node->exists)
-		CHECK(set_up(nl, "lo"), "%s: lo", node->name);
+		CHECK(set_up(nl, "lo", true), "%s: lo", node->name);
 	for (size_t i = 0; i < node->n_ends; i++)
 		configure_end(nl, p, node->end[i]);
 	for (size_t i = 0; i < node->n_routes; i++)
@@ -323,7 +320,6 @@ static void finish_tc(struct words *w, const struct plan *p, const struct node *
 static void queue_end(struct mnl_socket *nl, const struct plan *p, struct words *w,
 		      const struct end *e)
 {
-	u32 frame = (e->link->mtu ? e->link->mtu : MTU) + HEADER;
 	u32 parent = TC_H_ROOT;
 
 	if (e->delay) {
@@ -335,7 +331,8 @@ static void queue_end(struct mnl_socket *nl, const struct plan *p, struct words 
 		parent = TC_H_MAKE(handle, 1);
 	}
 	if (e->rate)
-		CHECK(add_rate(nl, e->index, parent, frame, e->rate), "%s.rate", plan_place(p, e));
+		CHECK(add_rate(nl, e->index, parent, frame_bytes(e->link), e->rate), "%s.rate",
+		      plan_place(p, e));
 	if (e->queue)
 		queue_in_words(w, e);
 }

@@ -5,10 +5,11 @@
  * One process builds it all, whatever its size: a program that is started per object takes longer
  * than all that it asks of the kernel.
  *
- *	plan.c		from JSON to struct plan, checked
+ *	../plan		from JSON to struct plan, checked
  *	build.c		from struct plan to namespaces, links, addresses, routes, queues
  *	netlink.c	the requests for it
  *	draw.c		from struct plan to a drawing
+ *	events.c	changes the network while it is used
  *	remove.c	removes namespaces, with their processes and connections
  */
 #include <err.h>
@@ -18,16 +19,22 @@
 #include "../common/options.h"
 #include "build.h"
 #include "draw.h"
+#include "events.h"
 #include "remove.h"
 
-static bool check, dot;
+static bool check, dot, events;
 static const char *prefix;
+static u64 zero;
 
 static const struct option_row rows[] = {
 	{ "check", NULL, OPT_FLAG, TO(check),
 	  .help = "only check the plan, and say how large it is" },
 	{ "dot", NULL, OPT_FLAG, TO(dot),
 	  .help = "only print it as a graph for graphviz's dot" },
+	{ "events", NULL, OPT_FLAG, TO(events),
+	  .help = "make the plan's events happen in its network, which is built" },
+	{ "zero", "T", OPT_TIME, TO(zero),
+	  .help = "events: their times count from T of CLOCK_MONOTONIC (now)" },
 	{ "remove", "PREFIX", OPT_TEXT, TO(prefix), 1, 255,
 	  .help = "remove the namespaces whose names begin with PREFIX,\n"
 		  "with their processes and TCP connections" },
@@ -35,7 +42,7 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = {
 	.program = "labnet",
-	.usage = "usage: labnet [--check | --dot] PLAN\n"
+	.usage = "usage: labnet [--check | --dot | --events [--zero T]] PLAN\n"
 	"       labnet --remove PREFIX\n"
 	"Builds the network namespaces, links, addresses, routes and queues of a plan, a JSON file\n"
 	"(- for standard input).\n"
@@ -53,21 +60,25 @@ int main(int argc, char **argv)
 	struct plan plan;
 
 	if (prefix) {
-		if (check || dot || first < argc || strpbrk(prefix, "/*?[\\"))
+		if (check || dot || events || first < argc || strpbrk(prefix, "/*?[\\"))
 			errx(2, "--remove takes a prefix and nothing else");
 		remove_network(prefix);
 		return 0;
 	}
 	if (argc - first != 1)
 		errx(2, "takes one plan (see labnet --help)");
-	if (check && dot)
-		errx(2, "--check and --dot exclude each other");
+	if (check + dot + events > 1)
+		errx(2, "--check, --dot and --events exclude each other");
+	if (zero && !events)
+		errx(2, "--zero is for --events");
 	plan_read(&plan, argv[first]);
 	if (dot)
 		draw(&plan);
 	else if (check)
 		printf("%zu nodes, %zu links, about %llu MiB of memory\n", plan.n_nodes,
 		       plan.n_links, (plan_memory(&plan) >> 20) + 1);
+	else if (events)
+		run_events(&plan, zero);
 	else
 		build(&plan);
 	return 0;

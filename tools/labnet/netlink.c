@@ -24,6 +24,9 @@
 #define HTB_QUANTUM	10		/* not used: the class has a quantum */
 #define GSO_SEGMENTS	65535
 
+#define HEADER		14	/* of Ethernet */
+#define MTU		1500
+
 struct mnl_socket *netlink_open(void)
 {
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
@@ -99,14 +102,14 @@ bool add_link(struct mnl_socket *nl, const struct link *l, const int ns[2])
 	return send_request(nl, &r);
 }
 
-bool set_up(struct mnl_socket *nl, const char *dev)
+bool set_up(struct mnl_socket *nl, const char *dev, bool up)
 {
 	struct ifinfomsg *i;
 	struct request r;
 
 	i = begin(&r, RTM_NEWLINK, 0, sizeof(*i));
 	i->ifi_change = IFF_UP;
-	i->ifi_flags = IFF_UP;
+	i->ifi_flags = up ? IFF_UP : 0;
 	mnl_attr_put_strz(r.h, IFLA_IFNAME, dev);
 	return send_request(nl, &r);
 }
@@ -171,14 +174,14 @@ bool add_neighbour(struct mnl_socket *nl, unsigned int dev, const struct address
 	return send_request(nl, &r);
 }
 
-bool add_route(struct mnl_socket *nl, const struct route *route)
+static bool put_route(struct mnl_socket *nl, const struct route *route, int flags)
 {
 	const struct addresses *via = &route->via;
 	struct nlattr *hops, *gateway;
 	struct rtmsg *m;
 	struct request r;
 
-	m = begin(&r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, sizeof(*m));
+	m = begin(&r, RTM_NEWROUTE, NLM_F_CREATE | flags, sizeof(*m));
 	m->rtm_family = route->to.family;
 	m->rtm_dst_len = route->to.prefix;
 	m->rtm_table = RT_TABLE_MAIN;
@@ -208,10 +211,23 @@ bool add_route(struct mnl_socket *nl, const struct route *route)
 	return send_request(nl, &r);
 }
 
-static struct tcmsg *begin_queue(struct request *r, int type, unsigned int dev, u32 parent,
-				 u32 handle, const char *kind)
+bool add_route(struct mnl_socket *nl, const struct route *route)
 {
-	struct tcmsg *m = begin(r, type, NLM_F_CREATE | NLM_F_EXCL, sizeof(*m));
+	return put_route(nl, route, NLM_F_EXCL);
+}
+
+bool replace_route(struct mnl_socket *nl, const struct route *route)
+{
+	return put_route(nl, route, NLM_F_REPLACE);
+}
+
+#define ADD	(NLM_F_CREATE | NLM_F_EXCL)
+#define CHANGE	0
+
+static struct tcmsg *begin_queue(struct request *r, int type, int flags, unsigned int dev,
+				 u32 parent, u32 handle, const char *kind)
+{
+	struct tcmsg *m = begin(r, type, flags, sizeof(*m));
 
 	m->tcm_family = AF_UNSPEC;
 	m->tcm_ifindex = dev;
@@ -221,13 +237,14 @@ static struct tcmsg *begin_queue(struct request *r, int type, unsigned int dev, 
 	return m;
 }
 
-bool add_delay(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 handle, u64 ns)
+static bool put_delay(struct mnl_socket *nl, int flags, unsigned int dev, u32 parent, u32 handle,
+		      u64 ns)
 {
 	const struct tc_netem_qopt opt = { .limit = NETEM_LIMIT };
 	struct nlattr *options;
 	struct request r;
 
-	begin_queue(&r, RTM_NEWQDISC, dev, parent, handle, "netem");
+	begin_queue(&r, RTM_NEWQDISC, flags, dev, parent, handle, "netem");
 	options = mnl_attr_nest_start(r.h, TCA_OPTIONS);
 	options->nla_type &= ~NLA_F_NESTED;
 	memcpy(mnl_nlmsg_put_extra_header(r.h, sizeof(opt)), &opt, sizeof(opt));
@@ -236,15 +253,29 @@ bool add_delay(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 handle, 
 	return send_request(nl, &r);
 }
 
+bool add_delay(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 handle, u64 ns)
+{
+	return put_delay(nl, ADD, dev, parent, handle, ns);
+}
+
+bool change_delay(struct mnl_socket *nl, unsigned int dev, u64 ns)
+{
+	return put_delay(nl, CHANGE, dev, TC_H_ROOT, 0, ns);
+}
+
+u32 frame_bytes(const struct link *l)
+{
+	return (l->mtu ? l->mtu : MTU) + HEADER;
+}
+
 /* htb's buffers are times, in units of 64 ns */
 static u32 ticks(double bytes, double bytes_per_s)
 {
 	return ceil(bytes / bytes_per_s * NSEC / 64);
 }
 
-bool add_rate(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 frame, double rate)
+static bool put_class(struct mnl_socket *nl, int flags, unsigned int dev, u32 frame, double rate)
 {
-	const struct tc_htb_glob glob = { .version = 3, .rate2quantum = HTB_QUANTUM, .defcls = 1 };
 	u64 bytes_per_s = rate / CHAR_BIT;
 	bool wide = bytes_per_s > UINT32_MAX;
 	struct tc_htb_opt opt = {
@@ -260,15 +291,8 @@ bool add_rate(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 frame, do
 	struct request r;
 
 	opt.ceil = opt.rate;
-	begin_queue(&r, RTM_NEWQDISC, dev, parent, TC_H_MAKE(1 << 16, 0), "htb");
-	options = mnl_attr_nest_start(r.h, TCA_OPTIONS);
-	mnl_attr_put(r.h, TCA_HTB_INIT, sizeof(glob), &glob);
-	mnl_attr_put_u32(r.h, TCA_HTB_DIRECT_QLEN, HTB_DIRECT);
-	mnl_attr_nest_end(r.h, options);
-	if (!send_request(nl, &r))
-		return false;
-
-	begin_queue(&r, RTM_NEWTCLASS, dev, TC_H_MAKE(1 << 16, 0), TC_H_MAKE(1 << 16, 1), "htb");
+	begin_queue(&r, RTM_NEWTCLASS, flags, dev, TC_H_MAKE(1 << 16, 0), TC_H_MAKE(1 << 16, 1),
+		    "htb");
 	options = mnl_attr_nest_start(r.h, TCA_OPTIONS);
 	if (wide) {
 		mnl_attr_put_u64(r.h, TCA_HTB_RATE64, bytes_per_s);
@@ -277,6 +301,25 @@ bool add_rate(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 frame, do
 	mnl_attr_put(r.h, TCA_HTB_PARMS, sizeof(opt), &opt);
 	mnl_attr_nest_end(r.h, options);
 	return send_request(nl, &r);
+}
+
+bool add_rate(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 frame, double rate)
+{
+	const struct tc_htb_glob glob = { .version = 3, .rate2quantum = HTB_QUANTUM, .defcls = 1 };
+	struct nlattr *options;
+	struct request r;
+
+	begin_queue(&r, RTM_NEWQDISC, ADD, dev, parent, TC_H_MAKE(1 << 16, 0), "htb");
+	options = mnl_attr_nest_start(r.h, TCA_OPTIONS);
+	mnl_attr_put(r.h, TCA_HTB_INIT, sizeof(glob), &glob);
+	mnl_attr_put_u32(r.h, TCA_HTB_DIRECT_QLEN, HTB_DIRECT);
+	mnl_attr_nest_end(r.h, options);
+	return send_request(nl, &r) && put_class(nl, ADD, dev, frame, rate);
+}
+
+bool change_rate(struct mnl_socket *nl, unsigned int dev, u32 frame, double rate)
+{
+	return put_class(nl, CHANGE, dev, frame, rate);
 }
 
 static int del_queue(const struct nlmsghdr *h, void *data)

@@ -126,15 +126,14 @@ static void add_paths(struct config *cfg, const struct traffic *t)
 static struct config *add_client(const struct traffic *t, const char *control)
 {
 	static const struct {
-		const char *kind;
 		enum mode mode;
 		bool pull;
 	} of[] = {
-		[TRAFFIC_LONG] = { "long", LONG, false },
-		[TRAFFIC_REQUESTS] = { "requests", RPC, true },
-		[TRAFFIC_FLOWS] = { "flows", RPC, false },
-		[TRAFFIC_INCAST] = { "incast", INCAST, true },
-		[TRAFFIC_LIST] = { "list", RPC, false },
+		[TRAFFIC_LONG] = { LONG, false },
+		[TRAFFIC_REQUESTS] = { RPC, true },
+		[TRAFFIC_FLOWS] = { RPC, false },
+		[TRAFFIC_INCAST] = { INCAST, true },
+		[TRAFFIC_LIST] = { RPC, false },
 	};
 	struct work *w = made.work;
 	struct config *cfg;
@@ -142,7 +141,8 @@ static struct config *add_client(const struct traffic *t, const char *control)
 	w->client = xreallocarray(w->client, w->clients + 1, sizeof(*w->client));
 	cfg = &w->client[w->clients++];
 	*cfg = (struct config){
-		.mode = of[t->kind].mode, .kind = of[t->kind].kind, .pull = of[t->kind].pull,
+		.mode = of[t->kind].mode, .pull = of[t->kind].pull,
+		.kind = traffic_kind_name[t->kind],
 		.cc = control, .tos = -1, .ready_fd = -1, .label = t->label,
 		/* entries draw different flows from one seed */
 		.seed = w->seed + 1000000007ULL * (w->clients - 1),

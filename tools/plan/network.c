@@ -263,6 +263,19 @@ static const struct field route_fields[] = {
 	{ 0 }
 };
 
+void read_route(const struct place *at, json_t *value, void *to)
+{
+	struct route *r = to;
+
+	read_object(at, value, route_fields, r);
+	if (!r->to.family) {
+		r->to.family = r->via.at[0].family;
+		r->to.bytes = r->via.at[0].bytes;
+	}
+	if (r->to.family != r->via.at[0].family)
+		refuse(at, "'%s' and '%s' are not of one family", r->to.text, r->via.at[0].text);
+}
+
 static void read_routes(const struct place *at, json_t *value, void *to)
 {
 	struct node *node = to;
@@ -271,16 +284,8 @@ static void read_routes(const struct place *at, json_t *value, void *to)
 	node->routes = xcalloc(node->n_routes, sizeof(*node->routes));
 	for (size_t i = 0; i < node->n_routes; i++) {
 		const struct place item = { at, NULL, i };
-		struct route *r = &node->routes[i];
 
-		read_object(&item, json_array_get(value, i), route_fields, r);
-		if (!r->to.family) {
-			r->to.family = r->via.at[0].family;
-			r->to.bytes = r->via.at[0].bytes;
-		}
-		if (r->to.family != r->via.at[0].family)
-			refuse(&item, "'%s' and '%s' are not of one family", r->to.text,
-			       r->via.at[0].text);
+		read_route(&item, json_array_get(value, i), &node->routes[i]);
 	}
 }
 
@@ -315,14 +320,18 @@ static void read_nodes(const struct place *at, json_t *value, void *to)
 
 static struct plan *the_plan;
 
-static void read_end_node(const struct place *at, json_t *value, void *to)
+const struct node *node_named(const struct place *at, const char *s)
 {
-	const char *s = string(at, value);
 	long long index = index_get(node_index, s);
 
 	if (index < 0)
 		refuse(at, "no node '%s'", s);
-	*(struct node **)to = &the_plan->nodes[index];
+	return &the_plan->nodes[index];
+}
+
+static void read_end_node(const struct place *at, json_t *value, void *to)
+{
+	*(const struct node **)to = node_named(at, string(at, value));
 }
 
 static const struct field end_fields[] = {
@@ -455,9 +464,11 @@ static const struct field plan_fields[] = {
 	FIELD("sysctl", read_sysctls, offsetof(struct plan, sysctls)),
 	NEEDED("nodes", read_nodes, 0),
 	FIELD("links", read_links, 0),
-	/* these name nodes and devices, so that both are read when these are known */
+	/* these name nodes and devices: read when all are known */
 	FIELD("traffic", keep, offsetof(struct plan, document.traffic)),
 	FIELD("observe", keep, offsetof(struct plan, document.observe)),
+	FIELD("events", keep, offsetof(struct plan, document.events)),
+	FIELD("must", keep, offsetof(struct plan, document.must)),
 	{ 0 }
 };
 
@@ -479,8 +490,7 @@ static void find_ends(struct plan *p)
 	free(room);
 }
 
-/* Does the other end of one of the node's links have this address? */
-static bool is_next_hop(const struct node *node, const struct address *via)
+bool is_next_hop(const struct node *node, const struct address *via)
 {
 	for (size_t i = 0; i < node->n_ends; i++) {
 		const struct addresses *far = &node->end[i]->far->addresses;
@@ -516,11 +526,18 @@ static void check_routes(const struct plan *p)
 	}
 }
 
+static void read_rest(struct plan *p, const char *key, json_t *value,
+		      void (*read)(struct plan *p, const struct place *at, json_t *value))
+{
+	const struct place at = { NULL, key, 0 };
+
+	if (value)
+		read(p, &at, value);
+}
+
 void plan_read(struct plan *p, const char *path)
 {
 	json_t *document = document_load(path);
-	static const struct place traffic = { NULL, "traffic", 0 };
-	static const struct place observe = { NULL, "observe", 0 };
 
 	node_index = json_object();
 	dev_index = json_object();
@@ -530,10 +547,10 @@ void plan_read(struct plan *p, const char *path)
 	read_object(NULL, document, plan_fields, p);
 	find_ends(p);
 	check_routes(p);
-	if (p->document.traffic)
-		traffic_read(p, &traffic, p->document.traffic);
-	if (p->document.observe)
-		observe_read(p, &observe, p->document.observe);
+	read_rest(p, "traffic", p->document.traffic, traffic_read);
+	read_rest(p, "observe", p->document.observe, observe_read);
+	read_rest(p, "events", p->document.events, events_read);
+	read_rest(p, "must", p->document.must, must_read);
 }
 
 const char *plan_place(const struct plan *p, const struct end *e)

@@ -116,7 +116,11 @@ struct nodes {
 	size_t n;
 };
 
-enum traffic_kind { TRAFFIC_LONG, TRAFFIC_REQUESTS, TRAFFIC_FLOWS, TRAFFIC_INCAST, TRAFFIC_LIST };
+enum traffic_kind {
+	TRAFFIC_LONG, TRAFFIC_REQUESTS, TRAFFIC_FLOWS, TRAFFIC_INCAST, TRAFFIC_LIST, TRAFFIC_KINDS
+};
+
+extern const char *const traffic_kind_name[TRAFFIC_KINDS];
 
 /* Data goes from the one node to the other. */
 struct pair {
@@ -192,6 +196,19 @@ struct observe {
 	u64 buffer_mb;
 };
 
+enum event_kind { EVENT_RATE, EVENT_DELAY, EVENT_DOWN, EVENT_UP, EVENT_ROUTE };
+
+/* What changes while traffic runs */
+struct event {
+	u64 at;			/* ns after the traffic's start */
+	enum event_kind kind;
+	const struct node *node;
+	const struct end *end;	/* EVENT_ROUTE: NULL */
+	double rate;		/* the new one, bit/s */
+	u64 delay;		/* the new one, ns */
+	struct route route;	/* replaces one to the same network */
+};
+
 struct plan {
 	const char *file;
 	const char *prefix;
@@ -206,8 +223,10 @@ struct plan {
 	struct traffic *traffic;
 	size_t n_traffic;
 	struct observe observe;
+	struct event *events;		/* by time */
+	size_t n_events;
 	struct {
-		json_t *traffic, *observe;
+		json_t *traffic, *observe, *events, *must;
 	} document;			/* until they are read */
 };
 
@@ -233,6 +252,16 @@ struct nodes nodes_matching(const struct place *at, const struct plan *p, const 
 /* Parts of plan_read(): */
 void traffic_read(struct plan *p, const struct place *at, json_t *value);
 void observe_read(struct plan *p, const struct place *at, json_t *value);
+void events_read(struct plan *p, const struct place *at, json_t *value);
+/* Only checks it */
+void must_read(struct plan *p, const struct place *at, json_t *value);
+
+/* The node of this name, or a refusal */
+const struct node *node_named(const struct place *at, const char *name);
+/* An object with "to" and "via": to struct route */
+void read_route(const struct place *at, json_t *value, void *to);
+/* Whether the other end of one of the node's links has this address */
+bool is_next_hop(const struct node *node, const struct address *via);
 
 /*
  * Flows between @pairs that are equally likely add @return bit/s to the tier's links per bit/s of

@@ -173,7 +173,7 @@ static void read_list(const struct place *at, json_t *value, void *to)
 
 /* --- kinds ----------------------------------------------------------------------------------- */
 
-static const char *const kind_name[] = {
+const char *const traffic_kind_name[] = {
 	[TRAFFIC_LONG] = "long",
 	[TRAFFIC_REQUESTS] = "requests",
 	[TRAFFIC_FLOWS] = "flows",
@@ -307,9 +307,9 @@ void traffic_read(struct plan *p, const struct place *at, json_t *value)
 			refuse(&item, "not an object");
 		if (!kind)
 			refuse(&item, "'kind' is missing");
-		while (k < ARRAY_SIZE(kind_name) && strcmp(kind_name[k], string(&in, kind)))
+		while (k < TRAFFIC_KINDS && strcmp(traffic_kind_name[k], string(&in, kind)))
 			k++;
-		if (k == ARRAY_SIZE(kind_name))
+		if (k == TRAFFIC_KINDS)
 			refuse(&in, "'%s' is not long, requests, flows, incast or list",
 			       json_string_value(kind));
 		t->kind = k;
@@ -326,7 +326,7 @@ void traffic_read(struct plan *p, const struct place *at, json_t *value)
 		case TRAFFIC_INCAST:
 			check_incast(&item, t);
 			break;
-		case TRAFFIC_LIST:
+		default:
 			break;
 		}
 	}

@@ -278,7 +278,7 @@ int report(struct hop *h)
 }
 
 /* Adds the queue's object */
-static bool report_queue(struct json *j, struct queue *q)
+static void report_queue(struct json *j, struct queue *q)
 {
 	const char *node = q->hop->name;
 	u64 segmented = check_segmented(q);
@@ -291,7 +291,7 @@ static bool report_queue(struct json *j, struct queue *q)
 	put_queue(j, q, segmented);
 	json_close(j, '}');
 	snprintf(name, sizeof(name), "%s %s: ", node, q->dev);
-	return warn_of(q, segmented, name);
+	warn_of(q, segmented, name);
 }
 
 int report_all(struct hop *hops, u32 n)
@@ -313,7 +313,7 @@ int report_all(struct hop *hops, u32 n)
 		flows_sort(&h->flows);
 		for (u32 i = 0; i < h->queues; i++)
 			if (h->queue[i].reported)
-				bad |= report_queue(&j, &h->queue[i]);
+				report_queue(&j, &h->queue[i]);
 		if (h->drops) {
 			warnx("%s: the kernel lost %llu packets of the capture: take a larger 'buffer'",
 			      h->name, h->drops);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <err.h>
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../common/alloc.h"
+#include "../common/events.h"
+#include "../common/netns.h"
+#include "events.h"
+#include "netlink.h"
+
+static struct mnl_socket *enter(const struct plan *p, const struct node *node)
+{
+	char *name = plan_netns(p, node);
+	int fd = netns_fd(name);
+
+	netns_join(fd, name);
+	close(fd);
+	free(name);
+	return netlink_open();
+}
+
+/* What the kernel removes when a device goes down: IPv6 addresses, neighbours, routes */
+static bool restore(struct mnl_socket *nl, const struct end *e)
+{
+	const struct node *node = e->node;
+	size_t i, j, k;
+
+	for (i = 0; i < e->addresses.n; i++)
+		if (!add_address(nl, e->index, &e->addresses.at[i]) && errno != EEXIST)
+			return false;
+	for (i = 0; e->link->neighbours && i < e->far->addresses.n; i++)
+		if (!add_neighbour(nl, e->index, &e->far->addresses.at[i], e->far->mac))
+			return false;
+	for (i = 0; i < node->n_routes; i++) {
+		const struct addresses *via = &node->routes[i].via;
+		bool uses = false;
+
+		for (j = 0; j < via->n; j++)
+			for (k = 0; k < e->far->addresses.n; k++)
+				uses |= same_address(&via->at[j], &e->far->addresses.at[k]);
+		if (uses && !replace_route(nl, &node->routes[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Both ends, as of a cable */
+static bool set_link(const struct plan *p, struct link *l, bool up)
+{
+	bool done = true;
+
+	for (int i = 0; i < 2 && done; i++) {
+		struct mnl_socket *nl = enter(p, l->end[i].node);
+
+		l->end[i].index = find_dev(nl, l->end[i].dev, l->end[i].mac);
+		done = l->end[i].index && set_up(nl, l->end[i].dev, up);
+		mnl_socket_close(nl);
+	}
+	for (int i = 0; i < 2 && done && up; i++) {
+		struct mnl_socket *nl = enter(p, l->end[i].node);
+
+		done = restore(nl, &l->end[i]);
+		mnl_socket_close(nl);
+	}
+	return done;
+}
+
+static bool happen(const struct plan *p, const struct event *e)
+{
+	struct mnl_socket *nl;
+	u8 mac[ETH_BYTES];
+	unsigned int dev;
+	bool done;
+
+	if (e->kind == EVENT_UP || e->kind == EVENT_DOWN)
+		return set_link(p, e->end->link, e->kind == EVENT_UP);
+	nl = enter(p, e->node);
+	if (e->kind == EVENT_ROUTE) {
+		done = replace_route(nl, &e->route);
+	} else {
+		dev = find_dev(nl, e->end->dev, mac);
+		done = dev && (e->kind == EVENT_RATE ?
+			       change_rate(nl, dev, frame_bytes(e->end->link), e->rate) :
+			       change_delay(nl, dev, e->delay));
+	}
+	mnl_socket_close(nl);
+	return done;
+}
+
+void run_events(const struct plan *p, u64 zero)
+{
+	if (!zero)
+		zero = now_ns();
+	for (size_t i = 0; i < p->n_events; i++) {
+		const u64 at = zero + p->events[i].at;
+		const struct timespec t = { at / NSEC, at % NSEC };
+
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+			;
+		if (!happen(p, &p->events[i]))
+			err(1, "%s: event at %llu ns, '%s'", p->file, p->events[i].at,
+			    p->events[i].node->name);
+	}
+}
