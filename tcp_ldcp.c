@@ -1033,6 +1033,7 @@ static struct tcp_congestion_ops ldcp_reno __read_mostly = {
 
 static const struct ecn_egress ecn_egress = {
 	.ops	= &ldcp,
+	.data_only = true,
 	.wanted	= ldcp_egress_wanted,
 	.choose	= ldcp_egress_ecn,
 	.sent	= ldcp_egress_sent,

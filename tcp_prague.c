@@ -1236,6 +1236,7 @@ static void prague_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 p
 
 static const struct ecn_egress ecn_egress = {
 	.ops	= &prague,
+	.lasting = true,	/* tcp_ecn_send(), with Accurate ECN */
 	.choose	= prague_egress_ecn,
 	.synack_not_ect = prague_synack_not_ect,
 	.sent	= prague_egress_sent,

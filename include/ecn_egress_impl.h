@@ -37,6 +37,8 @@
 /**
  * struct ecn_egress - a control that chooses ECN fields
  * @ops:	the control, for @synack_not_ect
+ * @data_only:	packets without data keep the stack's field
+ * @lasting:	the stack sets the field anew for each packet: it need not be restored
  * @wanted:	may @choose or @sent still have something to do for @sk? If not, it is detached.
  *		NULL: always
  * @choose:	the ECN field for one packet of @sk: INET_ECN_NOT_ECT, _ECT_0, _ECT_1, or
@@ -51,6 +53,8 @@
  */
 struct ecn_egress {
 	const struct tcp_congestion_ops *ops;
+	bool data_only;
+	bool lasting;
 	bool (*wanted)(const struct sock *sk);
 	int (*choose)(const struct sock *sk, const struct sk_buff *skb, u32 payload);
 	bool (*synack_not_ect)(const struct request_sock *req, const struct sk_buff *skb);
@@ -143,22 +147,51 @@ static inline void ecn_egress_detach(struct sock *sk)
 		WRITE_ONCE(inet_csk(sk)->icsk_af_ops, ecn_egress_stack(sk));
 }
 
-/* The stack's queue_xmit, with the socket's field set to @ecn */
-static __always_inline int ecn_egress_xmit_as(struct sock *sk, struct sk_buff *skb,
-					      struct flowi *fl, int ecn)
+/* The ECN field of @sk's packets is in these bits. */
+static __always_inline u8 *ecn_egress_field(struct sock *sk,
+					    const struct inet_connection_sock_af_ops *stack)
 {
-	const struct inet_connection_sock_af_ops *stack = ecn_egress_stack(sk);
-	u8 *field = &inet_sk(sk)->tos, before;
-	int err;
-
 #if IS_ENABLED(CONFIG_IPV6)
 	if (stack->net_header_len == sizeof(struct ipv6hdr))
-		field = (u8 *)&inet6_sk(sk)->tclass;
+		return (u8 *)&inet6_sk(sk)->tclass;
 #endif
-	before = READ_ONCE(*field);
-	WRITE_ONCE(*field, (before & ~INET_ECN_MASK) | ecn);
+	return &inet_sk(sk)->tos;
+}
+
+static __always_inline void ecn_egress_set(u8 *field, u8 ecn)
+{
+	WRITE_ONCE(*field, (READ_ONCE(*field) & ~INET_ECN_MASK) | ecn);
+}
+
+static __always_inline int ecn_egress_chosen(struct sock *sk, const struct sk_buff *skb,
+					     u32 payload)
+{
+	int ecn = ecn_egress.choose(sk, skb, payload);
+
+	if (ecn_egress.sent)
+		ecn_egress.sent(sk, skb, payload);
+	return ecn;
+}
+
+/* Sets the field for this packet alone. noinline, so that others cost no saved registers */
+static noinline int ecn_egress_xmit_once(struct sock *sk, struct sk_buff *skb, struct flowi *fl,
+					 u32 payload)
+{
+	const struct inet_connection_sock_af_ops *stack = ecn_egress_stack(sk);
+	u8 *field = ecn_egress_field(sk, stack), before;
+	int ecn, err;
+
+	if (ecn_egress.wanted && !ecn_egress.wanted(sk)) {
+		ecn_egress_detach(sk);
+		return stack->queue_xmit(sk, skb, fl);
+	}
+	ecn = ecn_egress_chosen(sk, skb, payload);
+	if (ecn == ECN_EGRESS_KEEP)
+		return stack->queue_xmit(sk, skb, fl);
+	before = READ_ONCE(*field) & INET_ECN_MASK;
+	ecn_egress_set(field, ecn);
 	err = stack->queue_xmit(sk, skb, fl);
-	WRITE_ONCE(*field, (READ_ONCE(*field) & ~INET_ECN_MASK) | (before & INET_ECN_MASK));
+	ecn_egress_set(field, before);
 	return err;
 }
 
@@ -169,16 +202,14 @@ static int ecn_egress_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *f
 	u32 payload = skb->len - tcp_hdrlen(skb);
 	int ecn;
 
-	if (ecn_egress.wanted && !ecn_egress.wanted(sk)) {
-		ecn_egress_detach(sk);
+	if (ecn_egress.data_only && !payload)
 		return stack->queue_xmit(sk, skb, fl);
-	}
-	ecn = ecn_egress.choose(sk, skb, payload);
-	if (ecn_egress.sent)
-		ecn_egress.sent(sk, skb, payload);
-	if (ecn == ECN_EGRESS_KEEP)
-		return stack->queue_xmit(sk, skb, fl);
-	return ecn_egress_xmit_as(sk, skb, fl, ecn);
+	if (!ecn_egress.lasting)
+		return ecn_egress_xmit_once(sk, skb, fl, payload);
+	ecn = ecn_egress_chosen(sk, skb, payload);
+	if (ecn != ECN_EGRESS_KEEP)
+		ecn_egress_set(ecn_egress_field(sk, stack), ecn);
+	return stack->queue_xmit(sk, skb, fl);
 }
 
 /* --- SYN-ACKs ----------------------------------------------------------------------- */

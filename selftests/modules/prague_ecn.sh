@@ -515,4 +515,22 @@ left()
 }
 declare_test left "" "a connection that has left the control outlives its module"
 
+# Namespaces that go, and a module that goes, just after a socket began to listen
+listeners_go()
+{
+	local i ns
+
+	for i in 1 2 3 4 5 6; do
+		for ns in "${NSP}l$i" "${NSP}m$i"; do
+			ip netns add "$ns"
+			ip netns exec "$ns" python3 -c 'import socket as s; l = s.socket(); l.setsockopt(6, 13, b"prague"); l.listen()' &
+		done
+		wait
+		ip netns del "${NSP}l$i"
+		[ $((i % 2)) -eq 0 ] || load
+		ip netns del "${NSP}m$i"
+	done
+}
+declare_test listeners_go "" "namespaces and the module go while the hook for SYN-ACKs comes"
+
 run_tests "$@"
