@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # The tables and the page of devel/ack-cost, from OUT/cells. Who sources this has set OUT, RESULTS,
-# BEFORE and PARTS.
+# BEFORE, ARGS and PARTS.
 
 # shellcheck disable=SC2016 # jq's own $
 JQ_TABLE='
@@ -69,7 +69,7 @@ numbers()
 	each_kernel '.sent / .acks | round' 'select(.row | IN("dctcp", "dctcp_ref", "ldcp", "hpccpp"))'
 	echo
 	echo "Instructions of our netfilter hooks per packet sent."
-	each_kernel '.hooks_per_packet | round' 'select(.row | IN("ldcp", "prague", "hpccpp"))'
+	each_kernel '.hooks_per_packet | round' 'select(.row | IN("prague", "hpccpp"))'
 	echo
 	echo "What a packet of CUBIC, data or ACK, costs more where prague and ldcp are loaded: the whole"
 	echo "machine's instructions, nf_hook_slow() included, less those without them."
@@ -108,7 +108,7 @@ publish()
 		    h --- switch === 200 Mb/s === r        base RTT 10 ms, one virtual CPU for all
 		                  marks 0, 1 or 50 %
 
-		    devel/ack-cost --publish
+		    devel/ack-cost $ARGS
 
 		END
 		jq -sr "$JQ_TABLE"'(map(.kernel) | unique) as $k | map(select(.workload == "long" and .marks == 1)) |
@@ -136,11 +136,13 @@ publish()
 		## Why ours cost more
 
 		The kernel has one ECN field for all packets of a socket, and writes ECT(0)
-		there (`tcp_ecn_send`), so ldcp and prague choose it for each packet in a netfilter hook. ldcp sets
-		window and pacing rate for each ACK, in fixed point, with a 64-bit division each. hpccpp asks
-		by packets of its own, since nothing can be added to TCP's. On a change of the CE state dctcp_ref and
-		ldcp send the ACK that is due for the packets before it (RFC 8257 3.2); Linux's dctcp does so only
-		where a timer waits, and otherwise one ACK covers both states.
+		there (`tcp_ecn_send`), so prague chooses it for each packet, and ldcp in the first RTT, in a `queue_xmit` of
+		its sockets; SYN-ACKs have a netfilter hook, in namespaces where prague listens. ldcp sets window and pacing
+		rate for each ACK, in fixed point, with a 64-bit division each. hpccpp asks by packets of its own, since
+		nothing can be added to TCP's, once per RTT: to send a probe and its answer takes the stack alone 2900
+		instructions, and with GSO, which makes ACKs rare, or with requests of a few RTTs there are few ACKs to share
+		them. On a change of the CE state dctcp_ref and ldcp send the ACK that is due for the packets before it (RFC
+		8257 3.2); Linux's dctcp does so only where a timer waits, and otherwise one ACK covers both states.
 
 		Each cell is in [results.csv](results.csv).
 		END
