@@ -265,11 +265,17 @@ static bool gate_shut(const struct tcp_sock *tp)
 /* Called on ECE and on loss alike; dctcp_ref_set_state() knows which, and corrects. */
 static u32 dctcp_ref_ssthresh(struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct dctcp_ref *ca = inet_csk_ca(sk);
 	u32 ssthresh;
 
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
+	/*
+	 * After a reduction at a window's end more is in flight than cwnd. PRR sends ssthresh /
+	 * prior_cwnd of what arrives: by cwnd, what is in flight would stay.
+	 */
+	if (!READ_ONCE(mainline.value))
+		tp->prior_cwnd = max(tp->prior_cwnd, tcp_packets_in_flight(tp));
 	if (gate_shut(tp)) {
 		ssthresh = tcp_reno_ssthresh(sk);
 		trace_dctcp_ref_cut(sk, "gate", ca->model.alpha, ca->prior_cwnd, ssthresh);

@@ -224,6 +224,23 @@ while c.recv(1448): pass' &
 }
 declare_test no_pause "D7" "a flow that always has data has not paused when an ACK leaves nothing in flight"
 
+# Flows that start at once reduce their first windows at these windows' ends. What is then in flight
+# beyond cwnd leaves, too, though every window is marked.
+queue_of_many()
+{
+	local k=20 flows=10
+
+	needs_virtual
+	dumbbell 1 100us
+	"$LOWQ_TC" dctcp egress -n "${NSP}sw" --rate 1gbit --shape --k "$k" --quiet --no-rehearsal || fail "lowq-tc dctcp"
+	serve r --cc dctcp_ref
+	observe 1gbit --from 20ms --to 60ms
+	in_ns h1 flowgen long --to 10.0.0.1 --cc dctcp_ref --flows "$flows" --duration 70ms >/dev/null || fail "flows failed"
+	observed
+	expect "mean queue, packets, of $flows flows" "$(jq .qlen_pkts.mean "$TMP/q.json")" -le $((k + flows))
+}
+declare_test queue_of_many "D7" "ten flows keep the queue within K + N packets, as DCTCP's paper has it"
+
 growth_in_reduction()
 {
 	talked send=1448 sleep=0.01 "$(instead loss 0%)" send=600000 acked
