@@ -12,6 +12,9 @@ VARIANTS=("stage=5 iw=10" "stage=0 iw=10" "stage=5 iw=4" "stage=0 iw=4" "stage=5
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 100 Gb/s, and the receiver merges (GRO)","eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","iw":"initial window of HPCC++, packets; DCTCP has 10","starts":"at random within 1 us","N":"not given: W_ai follows the mean of U","T":"10 us","limit":"2 MB","first windows":"60 x 10 packets are 908 kB, 60 x 4 are 363 kB, 60 x 3 are 272 kB, sent before any feedback; a probe for each flow is 7 kB more"}'
 COLUMNS_SHOWN='["queue_max_kb","drops","rpc_p50_us","rpc_p99_us","retrans"]'
 REFERENCE=dctcp
+PAPER='{"source":"Y. Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019","differs":"TCP with telemetry in probes, not RDMA","figures":[
+	{"figure":"abstract","what":"longest queue","metric":"queue_max_kb","variant":{"stage":1,"iw":4},"says":"little congestion even under large-scale incasts","in_tree":"dctcp","ours":"hpccpp"},
+	{"figure":"abstract","what":"packets lost","metric":"drops","variant":{"stage":1,"iw":4},"says":"little congestion even under large-scale incasts","in_tree":"dctcp","ours":"hpccpp"}]}'
 GOALS='[
 	{"metric":"queue_max_kb","row":"hpccpp","op":"<=","value":0.5,"relative_to":"dctcp","variant":"*","text":"longest queue at most half of dctcp'"'"'s"},
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss with 2 MB"}]'

@@ -17,6 +17,11 @@ VARIANTS=("rate=10gbit rtt=100us stage=1" "rate=100gbit rtt=10us stage=1"
 PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver merges (GRO)","eta":"95 %","stage":"maxStage of HPCC++; 1 is the default, 5 is from the draft","N":"16; or, where stated, 0, the default: W_ai follows the mean of U","joins, leaves":"after 200 and 700 RTTs","joined":"RTTs from the second flow to 5 in a row with the total within 5 % of eta*C and no more than 5 packets waiting","reclaimed":"RTTs from its end to the first with 95 % of eta*C"}'
 COLUMNS_SHOWN='["joined_rtts","joined_together_rtts","reclaimed_rtts","join_queue_max","jain_end","drops"]'
 REFERENCE=dctcp
+PAPER='{"source":"Y. Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019","differs":"TCP with telemetry in probes, not RDMA; two flows","figures":[
+	{"figure":"abstract","what":"RTTs until the rate is right and the queue is short","metric":"joined_rtts","variant":{"stage":1,"N":0,"tso":""},"says":"avoids congestion","in_tree":"dctcp","ours":"hpccpp"},
+	{"figure":"abstract","what":"RTTs until free bandwidth is used","metric":"reclaimed_rtts","variant":{"stage":1,"N":0,"tso":""},"says":"can quickly converge to utilize free bandwidth","in_tree":"dctcp","ours":"hpccpp"},
+	{"figure":"abstract","what":"longest queue while a flow joins","metric":"join_queue_max","variant":{"stage":1,"N":0,"tso":""},"says":"near-zero in-network queues","in_tree":"dctcp","ours":"hpccpp"},
+	{"figure":"abstract","what":"Jain","metric":"jain_end","variant":{"stage":1,"N":0,"tso":""},"says":"fair","in_tree":"dctcp","ours":"hpccpp"}]}'
 GOALS='[
 	{"metric":"joined_rtts","row":"hpccpp","op":"<=","value":5,"variant":"*","text":"joined within 5 RTTs"},
 	{"metric":"joined_together_rtts","row":"hpccpp","op":"<=","value":5,"variant":{"tso":1},"text":"joined within 5 RTTs, 5 together"},

@@ -17,6 +17,11 @@ VARIANTS=(rate=10mbit\ rtt={2,10,40}ms rate=100mbit\ rtt={2,10,40}ms rate=1000mb
 	"rate=100mbit rtt=40ms opts=ewma_shift:3" "rate=100mbit rtt=80ms")
 PARAMS='{"queue":"dualpi2 with the defaults of the kernel, except min (min_qlen_step)","seeds":"one at 10 Mb/s without min, with the step of 1.5 packets; else five; min 1 with that of two","counted":"from 30 s to 90 s; at 1000 Mb/s from 15 s to 45 s, and from 60 s to 150 s at 40 ms"}'
 COLUMNS_SHOWN='["ratio","prague_mbps","cubic_mbps","prague_p99_us","cubic_p99_us","utilisation","drops"]'
+PAPER='{"source":"arXiv 2209.01078 (DualPI2 with a scalable control, 4 to 200 Mb/s, RTT 5 to 100 ms)","differs":"Prague and CUBIC of this kernel; one flow of each","figures":[
+	{"figure":"rate ratio","metric":"ratio","variant":{"rate":"100mbit","rtt":"10ms","opts":""},"value":1,"says":"near 1 over the grid","ours":"prague"},
+	{"figure":"rate ratio","metric":"ratio","variant":{"rate":"100mbit","rtt":"40ms","opts":""},"value":1,"says":"near 1 over the grid","ours":"prague"},
+	{"figure":"queueing delay","metric":"prague_p99_us","variant":{"rate":"100mbit","rtt":"10ms","opts":""},"value":[0,2000],"ours":"prague"},
+	{"figure":"queueing delay","metric":"prague_p99_us","variant":{"rate":"100mbit","rtt":"40ms","opts":""},"value":[0,2000],"ours":"prague"}]}'
 GOALS='[
 	{"metric":"ratio","row":"prague","op":">=","value":0.67,"variant":"*","text":"Prague : CUBIC >= 0.67"},
 	{"metric":"ratio","row":"prague","op":"<=","value":1.5,"variant":"*","text":"Prague : CUBIC <= 1.5 (heistp/l4s-tests: 2.6)"}]'
