@@ -122,7 +122,7 @@ enum ldcp_stage {
  * @cw:		window, packets in Q40
  * @prior_cw:	@cw before the latest loss, for undo
  * @gate:	timer for a window below one packet, or NULL
- * @arrived_us:	receiver: when the latest packet arrived, tp->tcp_mstamp
+ * @arrived_us:	receiver: when the latest packet arrived, tp->tcp_mstamp; if ack_every > 1
  * @echo:	receiver: the CE state
  * @delivered:	value of tp->delivered that @cw accounts for, packets
  * @delivered_ce: value of tp->delivered_ce that @cw accounts for, packets
@@ -334,7 +334,8 @@ static void ldcp_gate_release(struct sock *sk)
  * centre. RACK measures it in microseconds. Below one packet there is only one packet in flight,
  * and we know when it left.
  */
-static void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
+static __always_inline void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs,
+					    u32 confirmed)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
@@ -369,46 +370,61 @@ static noinline bool ldcp_has_to_wait(struct sock *sk)
 	return next > tcp_sk(sk)->tcp_mstamp && ldcp_gate_close(sk, next);
 }
 
-/*
- * cwnd is cw in whole packets, and 0 until the next packet below one may leave. After the
- * first RTT packets are paced at cw / RTT, in slow start at twice that. Without pacing,
- * flows whose bursts overlap get most of the marks, whatever their share of the link is.
- */
-static void ldcp_apply(struct sock *sk)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	struct ldcp *ca = inet_csk_ca(sk);
-	u32 cwnd = ldcp_model_packets(ca->cw);
-	u64 rate = ~0UL;
-
-	if (unlikely(cwnd > tp->snd_cwnd_clamp)) {
-		ca->cw = (u64)tp->snd_cwnd_clamp << LDCP_CW_Q;
-		cwnd = ldcp_model_packets(ca->cw);
-	}
-	if (unlikely(ca->cw < LDCP_CW_ONE) && ldcp_has_to_wait(sk))
-		WRITE_ONCE(tp->snd_cwnd, 0);	/* tcp_snd_cwnd_set() refuses 0 */
-	else
-		tcp_snd_cwnd_set(tp, cwnd);
-	if (likely(ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE)) {
-		rate = ldcp_model_rate(ca->cw, tp->mss_cache, ldcp_pace_rtt_us(sk));
-		if (cwnd < tp->snd_ssthresh)
-			rate *= 2;
-	}
-	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
-}
-
-/*
- * Called before each burst. All segments of a TSO packet have one ECN field: in the first
- * RTT it is one segment.
- */
-static u32 ldcp_min_tso_segs(struct sock *sk)
+/* All segments of a TSO packet have one ECN field: in the first RTT it is one segment. */
+static void ldcp_limit_gso(struct sock *sk)
 {
 	struct ldcp *ca = inet_csk_ca(sk);
 	u32 segs = 1;
 
 	if (ca->stage != LDCP_FIRST_RTT)
 		segs = cc_gso_spread(ca->cw >> LDCP_CW_Q);
-	return cc_gso_limit(sk, &ca->gso, segs);
+	cc_gso_limit(sk, &ca->gso, segs);
+}
+
+/*
+ * cwnd is cw in whole packets, and 0 until the next packet below one may leave. After the
+ * first RTT packets are paced at cw / RTT, in slow start at twice that. Without pacing,
+ * flows whose bursts overlap get most of the marks, whatever their share of the link is.
+ */
+static __always_inline void ldcp_apply_cw(struct sock *sk, bool usual)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ldcp *ca = inet_csk_ca(sk);
+	u32 cwnd = usual ? ca->cw >> LDCP_CW_Q : ldcp_model_packets(ca->cw);
+	u64 rate = ~0UL;
+
+	if (unlikely(cwnd > tp->snd_cwnd_clamp)) {
+		ca->cw = (u64)tp->snd_cwnd_clamp << LDCP_CW_Q;
+		cwnd = ldcp_model_packets(ca->cw);
+	}
+	/* now, because sendmsg() makes packets of that size already */
+	if (!usual || cwnd != tcp_snd_cwnd(tp))
+		ldcp_limit_gso(sk);
+	if (!usual && ca->cw < LDCP_CW_ONE && ldcp_has_to_wait(sk))
+		WRITE_ONCE(tp->snd_cwnd, 0);	/* tcp_snd_cwnd_set() refuses 0 */
+	else
+		tcp_snd_cwnd_set(tp, cwnd);
+	if (usual || (ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE)) {
+		rate = ldcp_model_rate(ca->cw, tp->mss_cache, ldcp_pace_rtt_us(sk));
+		if (!usual && cwnd < tp->snd_ssthresh)
+			rate *= 2;
+	}
+	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+static noinline void ldcp_apply(struct sock *sk)
+{
+	ldcp_apply_cw(sk, false);
+}
+
+/* Called before each burst. Another route may have set the limit of TSO packets. */
+static u32 ldcp_min_tso_segs(struct sock *sk)
+{
+	const struct ldcp *ca = inet_csk_ca(sk);
+
+	if (unlikely(sk->sk_gso_max_segs != ca->gso.set))
+		ldcp_limit_gso(sk);
+	return ca->gso.set;
 }
 
 /* Sets the window for another cause than an ACK's: see ldcp_window in ldcp_trace.h. */
@@ -474,7 +490,6 @@ static void ldcp_start(struct sock *sk)
 	/* what an undo restores */
 	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ca->iw);
 	ldcp_set(sk, "start", (u64)ca->iw << LDCP_CW_Q, LDCP_FIRST_RTT);
-	ldcp_min_tso_segs(sk);	/* sendmsg() makes packets of that size already */
 	ecn_egress_attach(sk);
 }
 
@@ -620,7 +635,7 @@ static noinline void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
  * counts as well, if at least half of the window is in use. The stack's test misses it: ACKs
  * that arrive sooner than srtt keep the packets in flight below cwnd.
  */
-static bool ldcp_is_limit(const struct sock *sk)
+static __always_inline bool ldcp_is_limit(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
@@ -632,7 +647,7 @@ static bool ldcp_is_limit(const struct sock *sk)
  * Is the RTT near its minimum, so that there is no queue? A flow whose bottleneck is its own host
  * gets no marks; without this test its window would grow until a queue elsewhere holds it.
  */
-static bool ldcp_rtt_is_base(const struct sock *sk)
+static __always_inline bool ldcp_rtt_is_base(const struct sock *sk)
 {
 	u32 base = tcp_min_rtt(tcp_sk(sk));
 
@@ -640,24 +655,40 @@ static bool ldcp_rtt_is_base(const struct sock *sk)
 }
 
 /*
- * The window after @clean packets. A flow at its fair share is marked alpha / beta times per RTT.
- * If it gets no mark for many times as long, other flows have left, or a loss was not caused by
- * a queue.
+ * The window after @clean packets, where @after RTTs have had no mark. A flow at its fair share
+ * is marked alpha / beta times per RTT. If it gets no mark for many times as long, other flows
+ * have left, or a loss was not caused by a queue.
  */
-static u64 ldcp_grown(struct sock *sk, u32 clean)
+static noinline u64 ldcp_grown_faster(struct sock *sk, u32 clean, u32 after)
 {
-	u32 after = READ_ONCE(quiet_rtts.value), rounds;
 	struct ldcp_gains gains = ldcp_gains();
 	struct ldcp *ca = inet_csk_ca(sk);
+	u32 rounds = ca->quiet >> LDCP_QUIET_Q;
 
-	ca->quiet = ldcp_model_quiet(ca->quiet, ca->cw, clean);
-	rounds = ca->quiet >> LDCP_QUIET_Q;
-	if (!after || rounds < after || !ldcp_rtt_is_base(sk))
+	if (!after || !ldcp_rtt_is_base(sk))
 		return ldcp_model_clean(ca->cw, clean, &gains);
 	after = max(after, after * gains.beta / gains.alpha);
 	if (rounds < after)
 		return ldcp_model_clean(ca->cw, clean, &gains);
 	return ldcp_model_faster(ca->cw, clean, &gains, rounds - after + 1);
+}
+
+/* The window after @clean packets */
+static __always_inline u64 ldcp_grown(struct sock *sk, u32 clean, bool usual)
+{
+	u32 after = READ_ONCE(quiet_rtts.value);
+	struct ldcp *ca = inet_csk_ca(sk);
+	struct ldcp_gains gains = {};
+
+	ca->quiet = ldcp_model_quiet(ca->quiet, ca->cw, clean);
+	if (unlikely(ca->quiet >> LDCP_QUIET_Q >= after))
+		return ldcp_grown_faster(sk, clean, after);
+	/* from one packet on the others are for marks */
+	if (usual)
+		gains.alpha = READ_ONCE(alpha.value);
+	else
+		gains = ldcp_gains();
+	return ldcp_model_clean(ca->cw, clean, &gains);
 }
 
 /* ssthresh as a window, Q40 */
@@ -678,15 +709,15 @@ static noinline void ldcp_marked(struct sock *sk, u32 marked)
 		WRITE_ONCE(tp->snd_ssthresh, ldcp_model_packets(ca->cw));
 }
 
-static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
+static __always_inline void ldcp_stable(struct sock *sk, u32 clean, u32 marked, bool usual)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 
 	/* a queue that does not mark, such as the host's own, ends slow start, too */
-	if (unlikely(tp->snd_ssthresh == TCP_INFINITE_SSTHRESH) && !ldcp_rtt_is_base(sk))
+	if (tp->snd_ssthresh == TCP_INFINITE_SSTHRESH && !ldcp_rtt_is_base(sk))
 		WRITE_ONCE(tp->snd_ssthresh, ldcp_model_packets(ca->cw));
-	if (unlikely(ca->repairing || ca->start_lost) &&
+	if (!usual && (ca->repairing || ca->start_lost) &&
 	    inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery) {
 		ca->repairing = false;
 		ca->start_lost = false;
@@ -696,10 +727,10 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 	if (!clean || ca->repairing || !ldcp_is_limit(sk))
 		return;
 	/* slow start: after a timeout (RFC 5681), or after fast start with an unknown BDP */
-	if (!marked && ca->cw >= LDCP_CW_ONE && ca->cw < ldcp_ssthresh_cw(tp))
+	if (!usual && !marked && ca->cw >= LDCP_CW_ONE && ca->cw < ldcp_ssthresh_cw(tp))
 		ca->cw = min(ca->cw + ((u64)clean << LDCP_CW_Q), ldcp_ssthresh_cw(tp));
 	else
-		ca->cw = ldcp_grown(sk, clean);
+		ca->cw = ldcp_grown(sk, clean, usual);
 }
 
 /* Stable stage: RFC 5681, since the draft says nothing. Fast start: draft 3.1. */
@@ -805,20 +836,27 @@ static void ldcp_release(struct sock *sk)
  * there are ack_every of them. A sender whose window is one packet waits for each ACK:
  * packets that arrive half an RTT apart or more are acknowledged at once, too.
  */
-static void ldcp_choose_ack(struct sock *sk, bool ce, u64 gap)
+static __always_inline void ldcp_choose_ack(struct sock *sk, bool ce)
 {
+	u32 every = READ_ONCE(ack_every.value);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
+	bool now = ce || every == 1;
 
-	ca->unacked++;
-	if (ce || ca->unacked >= READ_ONCE(ack_every.value) || gap >= tcp_min_rtt(tp) / 2) {
+	if (every > 1) {
+		ca->unacked++;
+		now |= ca->unacked >= every ||
+		       tp->tcp_mstamp - ca->arrived_us >= tcp_min_rtt(tp) / 2;
+		ca->arrived_us = tp->tcp_mstamp;
+	}
+	if (now) {
 		inet_csk(sk)->icsk_ack.pending |= ICSK_ACK_NOW;
 		ca->unacked = 0;
 	}
 }
 
 /* The CE state has changed, or an ACK was delayed while a program holds the socket. */
-static noinline void ldcp_received_flush(struct sock *sk, bool ce, u64 gap)
+static noinline void ldcp_received_flush(struct sock *sk, bool ce)
 {
 	struct ldcp *ca = inet_csk_ca(sk);
 
@@ -826,21 +864,18 @@ static noinline void ldcp_received_flush(struct sock *sk, bool ce, u64 gap)
 	if ((inet_csk(sk)->icsk_ack.pending & ICSK_ACK_NOW) && !cc_ecn_accecn(tcp_sk(sk)))
 		ecn_echo_flush(sk, &ca->echo);
 	ecn_echo_event(sk, &ca->echo, ce);
-	ldcp_choose_ack(sk, ce, gap);
+	ldcp_choose_ack(sk, ce);
 }
 
-static void ldcp_received(struct sock *sk, bool ce)
+static __always_inline void ldcp_received(struct sock *sk, bool ce)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
-	u64 gap = tp->tcp_mstamp - ca->arrived_us;
 
-	ca->arrived_us = tp->tcp_mstamp;
 	if (unlikely(ca->echo.ce != ce || (inet_csk(sk)->icsk_ack.pending & ICSK_ACK_NOW))) {
-		ldcp_received_flush(sk, ce, gap);
+		ldcp_received_flush(sk, ce);
 	} else {
 		ecn_echo_event(sk, &ca->echo, ce);
-		ldcp_choose_ack(sk, ce, gap);
+		ldcp_choose_ack(sk, ce);
 	}
 }
 
@@ -877,10 +912,12 @@ static void ldcp_tx_start(struct sock *sk)
 
 static void ldcp_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 {
-	if (cc_event_is_tx_start(ev))
+	if (ev == CA_EVENT_ECN_NO_CE)
+		ldcp_received(sk, false);
+	else if (ev == CA_EVENT_ECN_IS_CE)
+		ldcp_received(sk, true);
+	else if (cc_event_is_tx_start(ev))
 		ldcp_tx_start(sk);
-	else if (ev == CA_EVENT_ECN_IS_CE || ev == CA_EVENT_ECN_NO_CE)
-		ldcp_received(sk, ev == CA_EVENT_ECN_IS_CE);
 }
 
 /*
@@ -908,7 +945,8 @@ static noinline void ldcp_scale_to_mss(struct sock *sk)
  * peer's, else all that an ACK with ECE confirms are marked. Accurate ECN also counts
  * marks on pure ACKs: no more packets are marked than are confirmed.
  */
-static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
+static __always_inline void ldcp_count_ack(struct sock *sk, const struct rate_sample *rs,
+					   bool usual)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
@@ -916,27 +954,57 @@ static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
 	u32 marked = min(tp->delivered_ce - ca->delivered_ce, confirmed);
 	u32 clean = confirmed - marked;
 
-	if (cc_before_init(sk))
-		return;
-	if (unlikely(ca->reordering)) {
+	if (ca->reordering) {
 		WRITE_ONCE(tp->reordering, max_t(u32, tp->reordering, ca->reordering));
 		ca->reordering = 0;
 	}
 	ldcp_sample_rtt(sk, rs, confirmed);
-	if (unlikely(tp->mss_cache != ca->mss))
+	if (tp->mss_cache != ca->mss)
 		ldcp_scale_to_mss(sk);
 	ca->delivered = tp->delivered;
-	if (confirmed)
+	if (!usual && confirmed)
 		ca->delivered_ce = tp->delivered_ce;
-	if (likely(ca->stage == LDCP_STABLE && !ca->start_lost) ||
+	if (usual || (ca->stage == LDCP_STABLE && !ca->start_lost) ||
 	    !ldcp_count_burst(sk, rs, confirmed)) {
-		if (likely(ca->stage == LDCP_STABLE))
-			ldcp_stable(sk, clean, marked);
+		if (usual || ca->stage == LDCP_STABLE)
+			ldcp_stable(sk, clean, marked, usual);
 		else
 			ldcp_fast_start(sk, confirmed, marked);
 	}
-	ldcp_apply(sk);
-	trace_ldcp_ack(sk, ca->cw, clean, marked, ca->stage);
+	ldcp_apply_cw(sk, usual);
+	if (!usual)
+		trace_ldcp_ack(sk, ca->cw, clean, marked, ca->stage);
+}
+
+/*
+ * Is this an ACK without a mark in the stable stage, beyond slow start, after which nothing is to
+ * be corrected? Most are, and for them the compiler leaves out all else. None is while the
+ * tracepoint is on.
+ */
+static bool ldcp_is_usual(const struct sock *sk, const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct ldcp *ca = inet_csk_ca(sk);
+	u32 cwnd = ca->cw >> LDCP_CW_Q;
+
+	return !trace_ldcp_ack_enabled() && ca->stage == LDCP_STABLE && !ca->start_lost &&
+	       !ca->repairing && !ca->reordering && tp->delivered_ce == ca->delivered_ce &&
+	       cwnd && cwnd >= tp->snd_ssthresh && tp->mss_cache == ca->mss &&
+	       ca->smooth_us8 && (s32)rs->rtt_us > 0 && !rs->is_retrans;
+}
+
+static noinline void ldcp_unusual_ack(struct sock *sk, const struct rate_sample *rs)
+{
+	if (!cc_before_init(sk))
+		ldcp_count_ack(sk, rs, false);
+}
+
+static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)
+{
+	if (likely(ldcp_is_usual(sk, rs)))
+		ldcp_count_ack(sk, rs, true);
+	else
+		ldcp_unusual_ack(sk, rs);
 }
 
 CC_DEFINE_CONG_CONTROL(ldcp_cong_control, ldcp_acked)
