@@ -8,7 +8,7 @@ TOPOLOGY='
                           base RTT 100 us'
 ROWS="cubic dctcp dctcp_ref ldcp"
 VARIANTS=("servers=40" "servers=40 tso=1")
-PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 1 Gb/s, and the receiver merges (GRO)","source":"M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010, figure 19","queries":"60, one after the other, on connections that are kept","limit":"700 kB","K of dctcp":"20 packets, as in the paper","all at full rate":"8.38 ms, with headers"}'
+PARAMS='{"tso":"1: hosts send 64 kB at once, which their NIC segments at 1 Gb/s, and the receiver merges (GRO)","source":"M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010, figure 19","queries":"60, one after the other, on connections that are kept; each server is asked at random within an RTT, by the seed","limit":"700 kB","K of dctcp":"20 packets, as in the paper","all at full rate":"8.38 ms, with headers"}'
 COLUMNS_SHOWN='["round_mean_us","round_p99_us","rpc_p50_us","timeouts","qlen_p99_pkts","drops"]'
 REFERENCE=dctcp
 GOALS='[
@@ -42,7 +42,7 @@ run_scenario()
 	check_path h1 r 1gbit 100us
 	merging
 	watch_queue 1gbit 0us 500ms 100us
-	incast "$servers" "$servers" 25k 0us --count 60 >"$OUT/flows.jsonl"
+	incast "$servers" "$servers" 25k 100us --count 60 >"$OUT/flows.jsonl"
 	watched
 	completions
 	metric round_mean_us "$(round_us 'add / length')"
