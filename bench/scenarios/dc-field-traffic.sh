@@ -30,7 +30,7 @@ DCTCP and LDCP lose most of their rate behind CUBIC's queue on the way back: ack
 Across three full links packets are marked on each: the long flow gets less than a flow that crosses one. HPCC++ takes the busiest of the three, and loses least.
 {range long_gbps hpccpp traffic=row tso=1} is HPCC++'s long flow across three links with offloads (TSO), no more than LDCP's: U is the highest of three loads, bursts make each vary more, and the highest is further above what the flows that cross one link see (tracepoint hpccpp:hpccpp_sample).
 Requests and traffic on the way back are the same with offloads.
-{range long_gbps dctcp_ref traffic=both-ways tso=} is what dctcp_ref carries against its own traffic on the way back, DCTCP {range long_gbps dctcp traffic=both-ways tso=}; dctcp_ref carried as much before its reductions could wait for the window's end. Across three full links it gets {range long_gbps dctcp_ref traffic=row tso=}, DCTCP {range long_gbps dctcp traffic=row tso=}."
+{range long_gbps dctcp_ref traffic=both-ways tso=} is what dctcp_ref carries against its own traffic on the way back, DCTCP {range long_gbps dctcp traffic=both-ways tso=}; across three full links {range long_gbps dctcp_ref traffic=row tso=} and {range long_gbps dctcp traffic=row tso=}."
 
 # port DEV ID: the row's queue there
 port()
