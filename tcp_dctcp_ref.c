@@ -327,8 +327,9 @@ static void dctcp_ref_set_state(struct sock *sk, u8 new_state)
 
 /*
  * Has the flow paused? Nothing is in flight, and there was nothing to send. (An ACK of the whole
- * window leaves nothing in flight, too, while the program has more to send.) In TCP_CA_CWR all of the
- * reduced window has arrived, but the stack waits for one more ACK before it sets cwnd to ssthresh.
+ * window leaves nothing in flight, too, while the program has more to send.) In TCP_CA_CWR all of
+ * the reduced window has arrived, but the stack waits for one more ACK before it sets cwnd to
+ * ssthresh.
  */
 static void note_pause(struct sock *sk)
 {
