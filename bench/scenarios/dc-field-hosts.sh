@@ -48,8 +48,7 @@ CONCLUSION="No queue waits when the limit goes away: a window does not grow whil
 128 bytes, the unit of Linux' defaults, let it go on at once: keep net.core.rmem_max and net.ipv4.tcp_rmem below 64 MiB, or set net.ipv4.tcp_shrink_window.
 With offloads (TSO) data leave as bursts at 25 Gb/s, which wait before the link at 10 Gb/s: a window of half of the BDP has a queue then, and all controls use less of the link.
 {range utilisation hpccpp limit=paced tso=1} of the link is used by HPCC++ beside the application with offloads, and {range utilisation hpccpp thresholds=1500 tso=1} in one mix of packet sizes; flows with 9000 bytes get more of the link than without offloads with DCTCP and HPCC++, not with LDCP.
-2 of 5 runs of LDCP's application with offloads began in the long flow's first burst, with 8 packets in flight instead of 40: it got less than it wrote for 17 ms, and what waited then was sent by 62 ms, which is its p99.
-{range delay_p99_us dctcp_ref limit=mtu tso= thresholds=9000} is the p99 of dctcp_ref's queue with two MTUs and thresholds for 9000 bytes, DCTCP's {range delay_p99_us dctcp limit=mtu tso= thresholds=9000}: before dctcp_ref's reductions could wait for the window's end, its queue was as short as DCTCP's."
+2 of 5 runs of LDCP's application with offloads began in the long flow's first burst, with 8 packets in flight instead of 40: it got less than it wrote for 17 ms, and what waited then was sent by 62 ms, which is its p99."
 
 # jumbo HOST...: MTU 9000 on these hosts' paths to r
 jumbo()
