@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # The guest's part of "lab run PLAN": plan.sh TOOLS PLAN OUT. Each program does the whole plan.
-PATH=$1:$PATH
+PATH=$1:${0%/*}/..:$PATH
+export TC_LIB_DIR="$1"		# tc's plugin for sch_int, in a project
 plan=$2 out=$3
 
 labnet -- "$plan" || exit

@@ -86,6 +86,30 @@ built()
 }
 declare_test built "" "namespaces, sysctls, devices, addresses, routes, neighbours and queues are as planned"
 
+# A queue in lowq-tc's words is what lowq-tc would set, below the link's delay.
+profiles()
+{
+	local PATH=$LOWQ_ROOT/scripts:$PATH words
+
+	[ -x "$LOWQ_ROOT/scripts/lowq-tc" ] || skip "no lowq-tc here"
+	for words in "dctcp --rtt 200us" "ldcp --rtt 200us" prague; do
+		plan | jq --arg queue "lowq-tc $words" '.links[1].ends[0].queue = $queue | del(.links[1].txqueuelen) | .links += [ { rate: "1gbit", ends: [
+			{ node: "sw", dev: "same", queue: $queue }, { node: "h2", dev: "other" } ], mtu: 9000, offloads: true } ]' >"$TMP/plan"
+		labnet "$TMP/plan" || fail "not built"
+		# as lowq-tc numbers them
+		tc -n "${NSP}sw" qdisc show dev p2 | grep -v netem | sed 's/dev p2 //; s/parent 3:1/root refcnt 2/' | sort >"$TMP/is"
+		tc -n "${NSP}sw" qdisc show dev same | sed 's/dev same //' | sort >"$TMP/without"
+		# shellcheck disable=SC2086 # words
+		LOWQ_STATE_DIR=$TMP/state in_ns sw lowq-tc --no-rehearsal -q ${words%% *} same --rate 1gbit --shape ${words#"${words%% *}"} --force || fail "lowq-tc $words"
+		tc -n "${NSP}sw" qdisc show dev same | sed 's/dev same //; s/10f0:/1:/g; s/10f1:/2:/g' | sort >"$TMP/alone"
+		diff "$TMP/is" "$TMP/without" >"$TMP/diff" || fail "$words below a delay: $(cat "$TMP/diff")"
+		diff "$TMP/is" "$TMP/alone" >"$TMP/diff" || fail "$words: $(cat "$TMP/diff")"
+		labnet --remove "$NSP"
+	done
+	refused 1 "links[1].ends[0].queue: lowq-tc: " "$(plan | jq '.links[1].ends[0].queue = "lowq-tc nothing"')"
+}
+declare_test profiles "" "a queue in lowq-tc's words is what lowq-tc sets"
+
 # A second plan adds to what an earlier one made.
 added()
 {

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/pkt_sched.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +21,7 @@
 #include "../common/alloc.h"
 #include "build.h"
 #include "netlink.h"
+#include "queues.h"
 
 #define NODE_BYTES	(450 << 10)	/* measured in the lab, rounded up */
 #define LINK_BYTES	(100 << 10)	/* with a delay and a rate at both ends */
@@ -45,8 +45,7 @@ static void remove_node(const struct node *node)
 	unlink(path);
 }
 
-/* Says what failed, and removes what was made: links end with their namespaces. */
-static void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *fmt, ...)
+void give_up(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -58,12 +57,6 @@ static void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *
 			remove_node(&made->nodes[made_nodes]);
 	exit(1);
 }
-
-#define CHECK(done, fmt, ...) \
-	do { \
-		if (!(done)) \
-			give_up(fmt ": %s", ##__VA_ARGS__, strerror(errno)); \
-	} while (0)
 
 static void enter(int ns)
 {
@@ -249,104 +242,6 @@ static void configure_node(const struct plan *p, const struct node *node)
 		CHECK(add_route(nl, &node->routes[i]), "%s: nodes[%td].routes[%zu]", p->file,
 		      node - p->nodes, i);
 	mnl_socket_close(nl);
-}
-
-/**
- * struct words - queues in tc's words: one tc for all of a namespace
- * @tc:		its input, NULL before there is one
- * @said:	its messages
- * @pid:	its process
- */
-struct words {
-	FILE *tc;
-	FILE *said;
-	pid_t pid;
-};
-
-static void start_tc(struct words *w)
-{
-	int input[2], said = memfd_create("tc", MFD_CLOEXEC);
-
-	CHECK(said >= 0 && !pipe2(input, O_CLOEXEC), "pipe");
-	w->pid = fork();
-	CHECK(w->pid >= 0, "fork");
-	if (!w->pid) {
-		dup2(input[0], STDIN_FILENO);
-		dup2(said, STDERR_FILENO);
-		execlp("tc", "tc", "-batch", "-", NULL);
-		err(127, "tc");
-	}
-	close(input[0]);
-	w->tc = fdopen(input[1], "w");
-	w->said = fdopen(said, "r");
-	CHECK(w->tc && w->said, "memory");
-}
-
-static void queue_in_words(struct words *w, const struct end *e)
-{
-	if (!w->tc)
-		start_tc(w);
-	fprintf(w->tc, "qdisc add dev %s parent 1:1 handle 2: %s\n", e->dev, e->queue);
-}
-
-/* tc ends its messages with "Command failed -:LINE". */
-static void finish_tc(struct words *w, const struct plan *p, const struct node *node)
-{
-	char line[512], why[512] = "";
-	const struct end *e = NULL;
-	unsigned int failed = 0;
-	int status;
-
-	fclose(w->tc);
-	if (waitpid(w->pid, &status, 0) == w->pid && !status) {
-		fclose(w->said);
-		return;
-	}
-	rewind(w->said);
-	while (fgets(line, sizeof(line), w->said)) {
-		line[strcspn(line, "\n")] = 0;
-		if (sscanf(line, "Command failed -:%u", &failed) != 1 && !why[0])
-			snprintf(why, sizeof(why), "%s", line);
-	}
-	for (size_t i = 0; i < node->n_ends && failed; i++) {
-		e = node->end[i];
-		failed -= !!e->queue;
-	}
-	if (!e)
-		give_up("%s: '%s': tc: %s", p->file, node->name, why);
-	give_up("%s.queue: tc: %s", plan_place(p, e), why);
-}
-
-static void queue_end(struct mnl_socket *nl, const struct plan *p, struct words *w,
-		      const struct end *e)
-{
-	u32 parent = TC_H_ROOT;
-
-	if (e->delay) {
-		/* over a rate it has a handle, for htb as its child */
-		u32 handle = e->rate ? TC_H_MAKE(3 << 16, 0) : 0;
-
-		CHECK(add_delay(nl, e->index, parent, handle, e->delay), "%s.delay",
-		      plan_place(p, e));
-		parent = TC_H_MAKE(handle, 1);
-	}
-	if (e->rate)
-		CHECK(add_rate(nl, e->index, parent, frame_bytes(e->link), e->rate), "%s.rate",
-		      plan_place(p, e));
-	if (e->queue)
-		queue_in_words(w, e);
-}
-
-static void queue_node(const struct plan *p, const struct node *node)
-{
-	struct mnl_socket *nl = netlink_open();
-	struct words w = { 0 };
-
-	for (size_t i = 0; i < node->n_ends; i++)
-		queue_end(nl, p, &w, node->end[i]);
-	mnl_socket_close(nl);
-	if (w.tc)
-		finish_tc(&w, p, node);
 }
 
 void build(const struct plan *p)

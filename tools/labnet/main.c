@@ -7,6 +7,7 @@
  *
  *	../plan		from JSON to struct plan, checked
  *	build.c		from struct plan to namespaces, links, addresses, routes, queues
+ *	queues.c	... the queues
  *	netlink.c	the requests for it
  *	draw.c		from struct plan to a drawing
  *	events.c	changes the network while it is used
