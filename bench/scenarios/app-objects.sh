@@ -26,7 +26,7 @@ GOALS="[
 	${_goals%,*}]"
 ANSWER="At 60 Mb/s and 65 ms 300 kB take {range k300_p50_us prague rate=60mbit load=0 tso=} on an idle link with Prague and {range k300_p50_us cubic_l4s rate=60mbit load=0 tso=} with CUBIC over the same queue, beside two long flows {range k300_p50_us prague rate=60mbit load=2 tso=} and {range k300_p50_us cubic_l4s rate=60mbit load=2 tso=}; 3 MB {range k3000_p50_us prague rate=60mbit load=2 tso=} and {range k3000_p50_us cubic_l4s rate=60mbit load=2 tso=}."
 CONCLUSION="5 % is the most that a transfer takes longer with Prague than with CUBIC on an idle link, where all transfers of a size take the same time: p99 is p50 there.
-2 % is what 3 MB take longer beside two long flows at 60 Mb/s and 65 ms; every other transfer beside long flows takes at most CUBIC's time in the median, ties included, and half of it at 100 Mb/s and 10 ms, where CUBIC's packets wait in its own queue."
+3 % is what 3 MB take longer beside two long flows at 60 Mb/s and 65 ms; every other transfer beside long flows takes at most CUBIC's time in the median, ties included, and half of it at 100 Mb/s and 10 ms, where CUBIC's packets wait in its own queue."
 
 run_scenario()
 {
