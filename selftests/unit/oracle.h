@@ -45,7 +45,9 @@ _Static_assert(LDBL_MANT_DIG >= 64, "long double holds less than 64 bits");
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* The number of random cases that a test tries for one function. */
+#ifndef CASES
 #define CASES		1000000
+#endif
 
 #define UNIT_SEED	0x6c6f7771	/* where the environment has none */
 

@@ -354,7 +354,7 @@ static void dctcp_model_window__random_streams(void **state)
 	int run, part;
 
 	(void)state;
-	for (run = 0; run < 2000; run++) {
+	for (run = 0; run < CASES / 500; run++) {
 		u32 alpha = rnd_upto(DCTCP_ALPHA_ONE);
 		unsigned int shift = rnd_range(DCTCP_SHIFT_G_MIN, DCTCP_SHIFT_G_MAX);
 		struct dctcp_pair p = dctcp_pair_init(alpha, shift, rnd_upto(U32_MAX));
@@ -415,7 +415,7 @@ static void dctcp_model_window__adversarial_marks(void **state)
 			struct dctcp_model m;
 
 			dctcp_model_init(&m, run & 2 ? DCTCP_ALPHA_ONE : 0, 0);
-			for (i = 0; i < 10000; i++) {
+			for (i = 0; i < CASES / 100; i++) {
 				u32 acked = rnd_range(1, TCP_MAX_WINDOW);
 				u32 marked = worst_marks(&m, rfc, shift, acked, sign);
 

@@ -363,7 +363,7 @@ static void fp_ewma__error_alternating(void **state)
 			struct ewma_pair p = ewma_pair_init(0, shift);
 			int burst = 1 + run % 5;
 
-			for (i = 0; i < 20000; i++)
+			for (i = 0; i < CASES / 50; i++)
 				ewma_pair_step(&p, i / burst % 2 ? low : high);
 		}
 	}
@@ -381,7 +381,7 @@ static void fp_ewma__error_adversarial(void **state)
 			long double sign = run & 2 ? 1 : -1;
 			struct ewma_pair p = ewma_pair_init(run & 1 ? U32_MAX : 0, shift);
 
-			for (i = 0; i < 20000; i++) {
+			for (i = 0; i < CASES / 50; i++) {
 				long double furthest = -LDBL_MAX;
 				u64 one = FP_ONE(shift);
 				u32 any = rnd_upto(U32_MAX), small = rnd_upto(one * one);
@@ -447,7 +447,7 @@ static void fp_carry__loses_nothing(void **state)
 		u128 added = 0, taken = 0;
 		u32 frac = 0;
 
-		for (i = 0; i < 10000000; i++) {
+		for (i = 0; i < 10 * CASES; i++) {
 			/* sometimes less than 1.0, otherwise any value */
 			u64 x = i % 2 ? fold(rnd(), FP_ONE(n)) : rnd() >> (i & 63);
 

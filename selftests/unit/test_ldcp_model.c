@@ -18,7 +18,7 @@
 
 #include "ldcp_oracle.h"
 
-#define ACKS	10000000	/* L3: the drift over this many ACKs */
+#define ACKS	(10 * CASES)	/* L3: the drift over this many ACKs */
 #define DRIFT	0.0001L		/* ... is at most this part of cw */
 
 static struct ldcp_gains any_gains(void)
@@ -249,7 +249,7 @@ static void ldcp_model_ack__random_streams(void **state)
 	int run;
 
 	(void)state;
-	for (run = 0; run < 1000; run++) {
+	for (run = 0; run < CASES / 1000; run++) {
 		struct ldcp_gains g = any_gains();
 		u64 cw = any_cw(&g), most = 1 + rnd_upto(LDCP_PACKETS_MAX - 1);
 

@@ -302,7 +302,7 @@ static void prague_increase__adds_up(void **state)
 	(void)state;
 	for (i = 0; i < CASES; i++)
 		prague_increase(&m, 1, ai);
-	expect(near_rel(window_of(&m) - CWND_MOST, 1e6L * draft_ai(10, 25000) / CWND_MOST, 0.0001L),
+	expect(near_rel(window_of(&m) - CWND_MOST, (long double)CASES * draft_ai(10, 25000) / CWND_MOST, 0.0001L),
 	       "%.12Lg", window_of(&m) - CWND_MOST);
 }
 
