@@ -32,15 +32,20 @@ CC_PARAM(cnp_dscp, 48, 0, 63, 0644, "a DSCP", "DSCP of CNPs");
 CC_PARAM(cnp_ecn, 1, 0, 3, 0644, "an ECN field; 1 is 01", "ECN field of CNPs");
 CC_PARAM(reduce_gap_us, 4, 0, 1000000, 0644, "microseconds, up to a second",
 	 "a CNP is ignored for this time after the last one of its queue pair, microseconds");
-
-/*
- * A CNP arrives at most this long after its data packet left, queues included. Later CNPs are
- * ignored: forged ones must not slow down an idle queue pair.
- */
-#define CNP_LATEST_MS	10
+/* CNPs follow soon after their data packet; forged ones must not slow down idle queue pairs. */
+CC_PARAM(cnp_late_ms, 10, 0, 1000, 0644, "milliseconds, up to a second",
+	 "a CNP is ignored if its queue pair has sent no data for this time, ms, 0 is never");
 
 /* A burst of CNPs may use up the limit of this time at once. */
 #define CNP_BURST_NS	(10 * NSEC_PER_MSEC)
+
+/* Has @qp sent no data for cnp_late_ms? Then none is in the network that could be slowed down. */
+static bool sent_nothing(const struct rcm_qp *qp)
+{
+	unsigned int ms = READ_ONCE(cnp_late_ms.value);
+
+	return ms && time_after(jiffies, READ_ONCE(qp->sent_at) + msecs_to_jiffies(ms));
+}
 
 /* Is @now less than @us after @then? @then is 0 if there was no such time. */
 static bool within(u64 now, u64 then, const struct cc_param *us)
@@ -338,8 +343,7 @@ void rcm_cnp_received(const struct sk_buff *skb, const struct rcm_packet *p,
 		rcm_count(RCM_CNP_BAD_ICRC);
 	} else if (within(now, qp->cut_at, &reduce_gap_us)) {
 		rcm_count(RCM_CNP_TOO_SOON);
-	} else if (time_after(jiffies, READ_ONCE(qp->sent_at) + msecs_to_jiffies(CNP_LATEST_MS))) {
-		/* none of its packets is in the network: there is nothing to slow down */
+	} else if (sent_nothing(qp)) {
 		rcm_count(RCM_CNP_NOTHING_SENT);
 	} else if (!qp->dead && !READ_ONCE(rcm_stopping)) {
 		rcm_count(RCM_CNP_HANDLED);

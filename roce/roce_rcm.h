@@ -78,7 +78,7 @@ enum rcm_counter {
 	RCM_CNP_WRONG_SOURCE,
 	RCM_CNP_BAD_ICRC,
 	RCM_CNP_TOO_SOON,	/* ... within reduce_gap_us */
-	RCM_CNP_NOTHING_SENT,	/* ... for a queue pair that has sent no data for 10 ms */
+	RCM_CNP_NOTHING_SENT,	/* ... for a queue pair that has sent no data for cnp_late_ms */
 	RCM_TABLE_FULL,		/* queue pairs not entered into the table: max_qps */
 	RCM_ASKED,		/* times that the RDMA core was asked about a queue pair */
 	RCM_ASKED_LINE,		/* times that a network device was asked for its speed */

@@ -236,13 +236,16 @@ nothing_sent()
 	expect "CNPs that cut the rate, just after the data" "$before" -ge 10
 	sleep 0.05
 	forge --count 1000 --rate 8000
-	kill -CONT "$pid"
-	wait $!
 	expect "CNPs that cut the rate later" "$(rcm_counter cnp_handled)" -eq "$before"
 	expect "CNPs that did not" "$(rcm_counter cnp_nothing_sent)" -ge 900
+	echo 0 >"$RCM_PARAM"/cnp_late_ms
+	forge --count 20 --rate 8000
+	kill -CONT "$pid"
+	wait $!
+	expect "CNPs that cut the rate with cnp_late_ms=0" $(($(rcm_counter cnp_handled) - before)) -ge 10
 	load
 }
-declare_test nothing_sent "R6 R12" "all CNPs for packets on the way count; a queue pair that has sent no data for 10 ms is not cut"
+declare_test nothing_sent "R6 R12" "all CNPs for packets on the way count; a queue pair that has sent no data for 10 ms is not cut, except with cnp_late_ms=0"
 
 # verbs WHAT OPTIONS...: h1 runs verbs.py in the background; waits until its queue pair is known, whose
 # number is then QP, and whose line in debugfs qp_line prints
