@@ -140,6 +140,24 @@ own_modules()
 }
 declare_test own_modules "" "--module: builds modules that are not the project's, with parameters and dependencies; those that do not build, oops or panic end the run clearly"
 
+# Only the lab can load a module that pretends to be another rdma_rxe.
+roce_layout()
+{
+	# shellcheck disable=SC2016 # the inner shell expands
+	status 0 "$LAB" run --module "$SELFTESTS/programs/rxe_alike" -- sh -c '
+		ip link add alike type dummy && ip addr add 10.9.9.1/24 dev alike && ip link set alike up &&
+		ip neigh add 10.9.9.2 lladdr 02:00:00:00:00:02 dev alike &&
+		modprobe roce_rcm && modprobe rxe_alike || exit
+		grep -E "not_a_qp|ect_set" /sys/kernel/debug/roce_rcm/counters
+		echo sent $(cat /sys/class/net/alike/statistics/tx_packets)
+		dmesg | grep "not what this module expects"'
+	expect "packets that are not managed" "$(awk '$1 == "not_a_qp" { print $2 }' "$TMP/out")" -eq 5
+	expect "packets that were changed" "$(awk '$1 == "ect_set" { print $2 }' "$TMP/out")" -eq 0
+	expect "packets that left" "$(awk '$1 == "sent" { print $2 }' "$TMP/out")" -ge 5
+	expect "lines in the log" "$(grep -c 'not what this module expects' "$TMP/out")" -eq 1
+}
+declare_test roce_layout "R11" "roce_rcm does not follow a pointer where rdma_rxe's structures are other ones, and says so"
+
 out_dir()
 {
 	mkdir "$TMP/o"
