@@ -3,7 +3,7 @@
 
 K pods (even, 4 to 16), each of K/2 edge and K/2 aggregation switches, with K/2 hosts at each edge
 switch and (K/2)^2 core switches above. All links have 10 Gb/s and 1 us. Paths up are by ECMP.
-Host i at edge switch e of pod p is hP-E-I, 10.P.(16 E + I).1.
+Host i at edge switch e of pod p is hP-E-I, 10.P.(16 E + I).1. The tiers of links are host, edge and core, from below.
 """
 import json
 import sys
@@ -18,9 +18,9 @@ def fat_tree(k: int, prefix: str) -> dict[str, Any]:
     def route(node: str, to: str, via: list[str]) -> None:
         routes.setdefault(node, []).append({"to": to, "via": via})
 
-    def link(below: str, dev_below: str, above: str, dev_above: str, net: str) -> None:
+    def link(tier: str, below: str, dev_below: str, above: str, dev_above: str, net: str) -> None:
         """The lower end is .1, the upper one .254"""
-        links.append({"rate": "10gbit", "delay": "1us", "ends": [
+        links.append({"tier": tier, "rate": "10gbit", "delay": "1us", "ends": [
             {"node": below, "dev": dev_below, "addresses": [f"{net}.1/24"]},
             {"node": above, "dev": dev_above, "addresses": [f"{net}.254/24"]}]})
 
@@ -29,15 +29,15 @@ def fat_tree(k: int, prefix: str) -> dict[str, Any]:
             edge = f"e{p}-{e}"
             for i in half:
                 net = f"10.{p}.{16 * e + i}"
-                link(f"h{p}-{e}-{i}", "eth0", edge, f"d{i}", net)
+                link("host", f"h{p}-{e}-{i}", "eth0", edge, f"d{i}", net)
                 route(f"h{p}-{e}-{i}", "default", [f"{net}.254"])
             for a in half:
-                link(edge, f"u{a}", f"a{p}-{a}", f"d{e}", f"172.{16 + p}.{16 * e + a}")
+                link("edge", edge, f"u{a}", f"a{p}-{a}", f"d{e}", f"172.{16 + p}.{16 * e + a}")
                 route(f"a{p}-{a}", f"10.{p}.{16 * e}.0/20", [f"172.{16 + p}.{16 * e + a}.1"])
             route(edge, "default", [f"172.{16 + p}.{16 * e + a}.254" for a in half])
         for a in half:
             for c in half:
-                link(f"a{p}-{a}", f"u{c}", f"c{a}-{c}", f"d{p}", f"192.{p}.{16 * a + c}")
+                link("core", f"a{p}-{a}", f"u{c}", f"c{a}-{c}", f"d{p}", f"192.{p}.{16 * a + c}")
                 route(f"c{a}-{c}", f"10.{p}.0.0/16", [f"192.{p}.{16 * a + c}.1"])
             route(f"a{p}-{a}", "default", [f"192.{p}.{16 * a + c}.254" for c in half])
     return {"prefix": prefix, "sysctl": {"net.ipv4.conf.all.forwarding": 1, "net.ipv4.fib_multipath_hash_policy": 1},
