@@ -16,8 +16,13 @@ labnet --events --zero "$zero" -- "$plan" &
 events=$!
 flowgen plan "$plan" --zero "$zero" --seed "$LOWQ_SEED" --out "$out/flows.jsonl"
 flows=$?
-# events after the traffic's end do not happen
-kill $events 2>/dev/null || wait $events || flows=1
+# events after the traffic's end do not happen; 143: ended by that
+kill $events 2>/dev/null
+wait $events
+case $? in
+0|143) ;;
+*) flows=1 ;;
+esac
 kill -INT $observer 2>/dev/null
 wait $observer || flows=1
 sed '/^ready$/d' "$out/said" >&2

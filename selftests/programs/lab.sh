@@ -512,6 +512,10 @@ lab: must[3]: sw p9 delay_us.p42: no such value"
 	expect "said" "$(cat "$TMP/err")" = "labnet: $TMP/mine.json: links[3].ends[1].queue: tc: Unknown qdisc \"rod\", hence option \"limit\" is unparsable"
 	sed 's/60ms", "control"/600s", "control"/' "$plan" >"$TMP/mine.json"
 	status 124 "$LAB" run --timeout 2 --out "$TMP/none" "$TMP/mine.json"
+	jq 'del(.must) | .traffic = [ { kind: "long", from: "h2", to: "r", duration: "5ms" } ] | .events = [ { at: "1ms", node: "h1", dev: "eth0",
+		up: false }, { at: "2ms", node: "h1", route: { to: "default", via: "10.0.1.254" } } ]' "$plan" >"$TMP/mine.json"
+	status 1 "$LAB" run --out "$TMP/event" "$TMP/mine.json"
+	expect "said" "$(head -n1 "$TMP/err")" = "labnet: $TMP/mine.json: event at 2000000 ns, 'h1': Network is unreachable"
 	status 2 "$LAB" run --out "$TMP/none" "$TMP/no.json"
 	status 2 "$LAB" run "$plan" -- true
 	expect "left" "$(ls -d "$TMP/none" 2>/dev/null)" = ""
