@@ -32,6 +32,7 @@
  */
 #include <err.h>
 
+#include "../common/files.h"
 #include "arrivals.h"
 #include "loop.h"
 #include "report.h"
@@ -77,6 +78,7 @@ int main(int argc, char **argv)
 	read_options(&work, argc, argv);
 	if (work.plan) {
 #ifdef WITH_PLAN
+		allow_files();		/* one for each namespace */
 		read_plan(&work);
 #else
 		errx(2, "plan: built without libjansson-dev");

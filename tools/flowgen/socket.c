@@ -6,10 +6,10 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../common/files.h"
 #include "socket.h"
 #include "transfer.h"
 
@@ -104,15 +104,9 @@ void probe_options(int family, const struct config *cfg)
 
 void raise_file_limit(unsigned int connections)
 {
-	struct rlimit lim = { .rlim_cur = 1 << 20, .rlim_max = 1 << 20 };
+	u64 limit = allow_files();
 
-	if (setrlimit(RLIMIT_NOFILE, &lim)) {
-		getrlimit(RLIMIT_NOFILE, &lim);
-		lim.rlim_cur = lim.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &lim);
-	}
-	getrlimit(RLIMIT_NOFILE, &lim);
-	if (connections + 16 > lim.rlim_cur)
+	if (connections + 16 > limit)
 		errx(2, "%u connections need more open files than the limit of %llu",
-		     connections, (u64)lim.rlim_cur);
+		     connections, limit);
 }

@@ -18,6 +18,7 @@
 
 #include "../common/alloc.h"
 #include "../common/events.h"
+#include "../common/files.h"
 #include "../common/netns.h"
 #include "account.h"
 #include "memory.h"
@@ -69,8 +70,10 @@ static void open_ring(struct capture *c)
 static void open_capture(struct capture *c)
 {
 	struct hop *h = c->hop;
+	int ns = netns_fd(h->netns);
 
-	netns_join(netns_fd(h->netns), h->netns);
+	netns_join(ns, h->netns);
+	close(ns);
 	for (u32 i = 0; i < h->queues; i++) {
 		h->queue[i].ifindex = if_nametoindex(h->queue[i].dev);
 		if (!h->queue[i].ifindex)
@@ -141,6 +144,7 @@ void rings_open(struct hop *hops, u32 n, u64 buffer_mb)
 		errx(1, "observe.buffer: %llu MiB are too few for %u nodes: at least %llu",
 		     buffer_mb, n, least);
 	check_memory("observe.buffer", buffer_mb);
+	allow_files();
 	captures = xcalloc(n, sizeof(*captures));
 	n_captures = n;
 	for (u32 i = 0; i < n; i++) {
