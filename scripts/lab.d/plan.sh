@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # The guest's part of "lab run PLAN": plan.sh TOOLS PLAN OUT. Each program does the whole plan.
 PATH=$1:${0%/*}/..:$PATH
-export TC_LIB_DIR="$1"		# tc's plugin for sch_int, in a project
+# tc's plugin for sch_int, where it is not installed
+[ ! -e "$1/q_int.so" ] || export TC_LIB_DIR="$1"
 plan=$2 out=$3
 
 labnet -- "$plan" || exit
