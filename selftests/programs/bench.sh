@@ -167,6 +167,22 @@ bad_controls()
 }
 declare_test bad_controls "" "a control that does not build, warns, oopses or panics, or that is not there, is named in one line"
 
+# --list has groups, and a group's name stands for its scenarios, unless one of them has that name
+groups()
+{
+	bench --list || fail "--list: status $?"
+	said ' papers:' '  papers-dctcp-queue '
+	bench --dry-run --out "$TMP/none" --seeds 1 validate || :
+	expect "--out for a group" "$(wc -l <"$TMP/out")" -eq 1
+	said '--out, --expect and --task go with one scenario'
+	bench --dry-run validate
+	expect "scenarios of the group" "$(cut -f1 "$TMP/out" | sort -u | paste -sd' ')" = \
+		"$(cd "$ROOT/bench/scenarios" && printf '%s\n' validate-*.sh | sed 's/\.sh$//' | paste -sd' ')"
+	bench --dry-run demo
+	expect "scenarios of the name of one" "$(cut -f1 "$TMP/out" | sort -u)" = demo
+}
+declare_test groups "" "scenarios have groups, by name"
+
 # refused WHY ARGUMENT...: one line, status 2, nothing left
 refused()
 {
