@@ -203,7 +203,8 @@ struct prague_growth {
  * @gap_ns:	until the first loss: time per packet at the bottleneck, nanoseconds, as the first
  *		flight has shown it; 0 is unknown
  * @delivered_ce: tp->delivered_ce up to which marks are accounted for, packets, low 16 bits
- * @cubic_at_ms: time up to which @growth.cubic_ms is counted, milliseconds, low 16 bits
+ * @cubic_at_ms: time up to which @growth.cubic_ms is counted, with @growth.cubic; milliseconds, low
+ *		16 bits
  * @rounds:	since the start or the latest idle time; saturates
  * @silent:	rounds since the latest mark; saturates
  * @usual_before: @growth.usual of the turn before
@@ -323,9 +324,9 @@ static u32 whole_window(const struct prague *ca)
 	return READ_ONCE(fractional.value) ? PRAGUE_MIN_CWND : 1;
 }
 
-static void window_to_stack(struct tcp_sock *tp, struct prague *ca)
+static __always_inline void window_to_stack(struct tcp_sock *tp, struct prague *ca)
 {
-	if (ca->model.cwnd >= tp->snd_cwnd_clamp)
+	if (unlikely(ca->model.cwnd >= tp->snd_cwnd_clamp))
 		prague_set_window(&ca->model, tp->snd_cwnd_clamp);
 	tcp_snd_cwnd_set(tp, whole_window(ca));
 }
@@ -432,6 +433,15 @@ static void choose_pacing(struct sock *sk, bool pace)
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
 }
 
+/* The pace of the first slow start, where @rate is that of its window */
+static noinline u64 start_rate(const struct sock *sk, u64 rate)
+{
+	const struct prague *ca = inet_csk_ca(sk);
+
+	return prague_start_rate(rate, tcp_sk(sk)->mss_cache, ca->gap_ns,
+				 ca->rounds < EARLY_ROUNDS || app_limited(sk));
+}
+
 static void update_pacing(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -446,9 +456,8 @@ static void update_pacing(struct sock *sk)
 	else
 		rate = prague_pacing_rate(tp->mss_cache, ca->model.cwnd, ca->model.frac, srtt(tp),
 					  twice);
-	if (start && !ca->growth.hystart.css)
-		rate = prague_start_rate(rate, tp->mss_cache, ca->gap_ns,
-					 ca->rounds < EARLY_ROUNDS || app_limited(sk));
+	if (unlikely(start) && !ca->growth.hystart.css)
+		rate = start_rate(sk, rate);
 	/* while losses limit the window, ACKs time the packets (tcp_pacing_ca_ratio) */
 	if (ca->growth.cubic)
 		rate += rate / 5;
@@ -933,20 +942,28 @@ static bool window_is_limit(const struct sock *sk, const struct prague *ca,
 				     tcp_snd_cwnd(tcp_sk(sk)));
 }
 
+/* CUBIC's time passes only while the window is the @limit (RFC 9438 5.8). */
+static noinline void count_cubic_time(const struct tcp_sock *tp, struct prague *ca, bool limit)
+{
+	u16 passed = now_ms(tp) - ca->cubic_at_ms;
+
+	ca->cubic_at_ms += passed;
+	if (limit)
+		ca->growth.cubic_ms = fp_add32(ca->growth.cubic_ms, passed);
+}
+
 static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 	struct prague_model *m = &ca->model;
-	u16 passed = now_ms(tp) - ca->cubic_at_ms;
+	bool limit = window_is_limit(sk, ca, rs) ||
+		     (app_limited(sk) && m->cwnd < 2 * tp->max_packets_out);
 
-	ca->cubic_at_ms += passed;
-	if (!window_is_limit(sk, ca, rs) &&
-	    !(app_limited(sk) && m->cwnd < 2 * tp->max_packets_out))
-		return;
-	/* RFC 9438 5.8: only while the window is the limit */
 	if (ca->growth.cubic)
-		ca->growth.cubic_ms = fp_add32(ca->growth.cubic_ms, passed);
+		count_cubic_time(tp, ca, limit);
+	if (!limit)
+		return;
 	/* a fractional window is no slow start, though ssthresh has no fractions */
 	if (m->cwnd < tp->snd_ssthresh && tp->snd_ssthresh > PRAGUE_MIN_CWND) {
 		u32 step = min(unmarked, tp->snd_ssthresh - m->cwnd);
