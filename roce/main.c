@@ -120,7 +120,7 @@ static unsigned int rcm_in(void *priv, struct sk_buff *skb, const struct nf_hook
 {
 	struct rcm_packet p;
 
-	if (!rcm_packet_read(&p, skb, state->pf) ||
+	if (!rcm_packet_signals(skb, state->pf) || !rcm_packet_read(&p, skb, state->pf) ||
 	    (p.roce.bth.opcode != ROCE_OPCODE_CNP && p.ecn != INET_ECN_CE))
 		return NF_ACCEPT;
 	/* Most senders leave UDP's checksum out. UDP drops and counts wrong ones. */

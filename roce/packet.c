@@ -44,6 +44,30 @@ bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf)
 	return true;
 }
 
+/* Does @skb carry CE, or perhaps a CNP? Most do not, and this is cheaper than reading them. */
+bool rcm_packet_signals(const struct sk_buff *skb, u8 pf)
+{
+	unsigned int at = skb_network_offset(skb);
+	u8 buf[ROCE_UDP_BYTES + 1], ecn;
+	const u8 *udp;
+
+	if (pf == NFPROTO_IPV4) {
+		if (ip_hdr(skb)->protocol != IPPROTO_UDP)
+			return false;
+		at += sizeof(struct iphdr);
+		ecn = ip_hdr(skb)->tos;
+	} else {
+		if (ipv6_hdr(skb)->nexthdr != IPPROTO_UDP)
+			return false;
+		at += sizeof(struct ipv6hdr);
+		ecn = ipv6_get_dsfield(ipv6_hdr(skb));
+	}
+	if (INET_ECN_is_ce(ecn))
+		return true;
+	udp = skb_header_pointer(skb, at, sizeof(buf), buf);
+	return udp && udp[ROCE_UDP_BYTES] == ROCE_OPCODE_CNP;
+}
+
 /* Does @skb, which is *@p, end with the right ICRC? */
 bool rcm_packet_icrc_ok(const struct rcm_packet *p, const struct sk_buff *skb)
 {

@@ -37,10 +37,13 @@ unsigned int rcm_qps_known(bool remote)
 	return READ_ONCE(known[remote]);
 }
 
+/* The network chooses addresses and numbers of remote queue pairs, so their hash has a secret. */
 static u32 qp_hash(const struct net *net, const struct in6_addr *addr, u32 number, bool remote)
 {
+	if (!remote)
+		return number ^ net_hash_mix(net);
 	return jhash_3words(jhash2((const u32 *)addr->s6_addr32, 4, hash_seed), number,
-			    net_hash_mix(net), remote);
+			    net_hash_mix(net), 0);
 }
 
 /* Under RCU. */

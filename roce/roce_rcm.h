@@ -116,6 +116,7 @@ struct rcm_packet {
 };
 
 bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf);
+bool rcm_packet_signals(const struct sk_buff *skb, u8 pf);
 bool rcm_packet_icrc_ok(const struct rcm_packet *p, const struct sk_buff *skb);
 
 /* --- rates: rate.c ---------------------------------------------------- */
