@@ -12,7 +12,7 @@ suite_of()
 {
 	case $1 in
 	6.1) echo bookworm ;;
-	6.12|systemd) echo trixie ;;
+	6.12|systemd|rdma) echo trixie ;;
 	7) echo trixie trixie-backports ;;
 	esac
 }
@@ -27,6 +27,11 @@ packages_of()
 		echo "linux-image-amd64 linux-headers-amd64 gcc make libc6-dev ccache initramfs-tools iproute2 jq kmod
 			procps mawk ethtool python3 python3-apt dkms systemd systemd-sysv udev dbus network-manager ifupdown
 			dhcpcd-base libpcap0.8t64 libibverbs1"
+		return
+	fi
+	# programs only: the kernel is that of another root
+	if [ "$1" = rdma ]; then
+		echo "iproute2 kmod python3 perftest rdmacm-utils ibverbs-providers python3-pyverbs"
 		return
 	fi
 	# linux-headers-cloud-amd64 is trixie's own kernel: DKMS builds for it, too
