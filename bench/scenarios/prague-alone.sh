@@ -16,7 +16,7 @@ VARIANTS+=("rate=10mbit rtt=2ms flows=1 opts=fractional:1" "rate=10mbit rtt=2ms 
 	"rate=10mbit rtt=40ms flows=4 step=300us"
 	"rate=10mbit rtt=40ms flows=1 opts=rtt_target_us:100000,rtt_rounds:100"
 	"rate=1000mbit rtt=40ms flows=1 opts=fast_rounds:0")
-PARAMS='{"queue":"dualpi2 with the defaults of the kernel, except step (default 1 ms)","seeds":"one at 10 Mb/s, with the step of 1.5 packets; else five","counted":"the second half of 40 s, at 1000 Mb/s of 24 s"}'
+PARAMS='{"queue":"dualpi2 with the defaults of the kernel, except step (default 1 ms; at 10 Mb/s the time of 1.5 packets)","counted":"the second half of 40 s, at 1000 Mb/s of 24 s"}'
 WORDS='{"step":"step {}"}'
 COLUMNS_SHOWN='["utilisation","delay_p50_us","delay_p99_us","marks","drops","jain"]'
 GOALS='[
@@ -28,7 +28,7 @@ GOALS='[
 ANSWER="Prague uses {range utilisation prague rate=100mbit} of a link of 100 Mb/s with a queueing delay of {range delay_p99_us prague rate=100mbit} at p99."
 CONCLUSION="1 ms, the step threshold, is how long packets wait at 100 and 1000 Mb/s, and no longer.
 1.2 ms is the time of one packet at 10 Mb/s, and the threshold is the time of 1.5, for packets that find another one (prague-slow): with 1 ms for all, Prague gets a tenth of CUBIC's rate beside it (prague-cubic).
-2.6 ms at p99 is the wait of four perfectly paced flows with random phases at 98 % load. A threshold of 300 us, alone on the link, comes closest to 1.5 ms, and costs 2 to 5 % of the rate."
+2.6 ms at p99 is the wait of four perfectly paced flows with random phases at 98 % load. A threshold of 300 us, alone on the link, comes closest to 1.5 ms, and leaves 95 to 98 % of the rate."
 
 run_scenario()
 {
