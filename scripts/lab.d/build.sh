@@ -116,6 +116,10 @@ build_kernel()
 			die "kernel $version does not build; see $dir/log (run the same command again to go on)"
 		ln -sfn "$src" "$dir/source"
 		make -s -C "$src" ARCH=um O="$dir/build" kernelrelease >"$dir/release"
+		# modules of the kernel itself: --config has asked for them
+		[ ! -s "$dir/build/modules.order" ] ||
+			make -s -C "$src" ARCH=um O="$dir/build" INSTALL_MOD_PATH="$dir" modules_install >>"$dir/log" 2>&1 ||
+			die "the modules of kernel $version cannot be installed; see $dir/log"
 		touch "$dir/complete"
 	fi
 	ln -sfn "$dir" "$CACHE/kernel/$(series_name "$series")-$flavour"
@@ -180,9 +184,15 @@ copy_sources()
 # several kernels never meet in one tree.
 build_modules()
 {
-	local build=$1 base work id release out lock source flags
+	local build=$1 base work id release own out lock source flags
 
-	[ -f "$PROJECT/Kbuild" ] || return 0
+	release=$(cat "$build/release")
+	own=$build/lib/modules/$release		# what --config has asked for
+	# with the series of devel/intree the project's modules are among them
+	if [ ! -f "$PROJECT/Kbuild" ] || grep -qs '^CONFIG_LOWQ=' "$build/build/.config"; then
+		[ ! -d "$own" ] || printf '%s\n' "$own"
+		return
+	fi
 	base=$CACHE/modules/$(basename "$build")
 	source=$(readlink -f "$build/source")
 	work=$base/work
@@ -203,11 +213,11 @@ build_modules()
 				KCFLAGS="${flags[*]}" GCOV_PROFILE=y W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
 				{ cat "$base/log" >&2; die "the modules do not build"; }
 			grep -E 'warning:|WARNING' "$base/log" >&2
-			release=$(cat "$build/release")
 			rm -rf "$base/tmp"
 			mkdir -p "$base/tmp/lib/modules/$release/updates"
 			cp "$work"/*.ko "$base/tmp/lib/modules/$release/updates/" &&
 				cp "$build"/build/modules.{order,builtin,builtin.modinfo} "$base/tmp/lib/modules/$release/" &&
+				{ [ ! -d "$own/kernel" ] || cp -r "$own/kernel" "$base/tmp/lib/modules/$release/"; } &&
 				depmod -b "$base/tmp" "$release" || die "depmod failed"
 			# what gcov needs to read the counters; only the coverage flavour has it
 			(cd "$work" && find . -name '*.gcno' -exec cp --parents -t "$base/tmp/lib/modules/$release" {} +)
