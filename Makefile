@@ -94,7 +94,7 @@ mutate:
 	devel/mutate --jobs 2
 
 intree:
-	devel/intree --build $(KSRC)
+	devel/intree --build --test $(KSRC)
 
 deb:
 	devel/deb

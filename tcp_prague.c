@@ -77,9 +77,12 @@
 #include "cc_param.h"
 #include "cc_recovery.h"
 #include "cc_timeout.h"
+#include "ecn_feedback.h"
+#include "prague_model.h"
 #ifndef HAVE_TCP_CONG_ECT_1
 #include "ecn_egress_impl.h"
 #else
+
 /* The stack sends ECT(1). */
 static inline void ecn_egress_attach(struct sock *sk)
 {
@@ -89,8 +92,6 @@ static inline void ecn_egress_detach(struct sock *sk)
 {
 }
 #endif
-#include "ecn_feedback.h"
-#include "prague_model.h"
 
 #define CREATE_TRACE_POINTS
 #include "prague_trace.h"

@@ -128,7 +128,8 @@ static inline void fp_mul_div_holds(const u64 v[4])
 	u128 product = (u128)a * b;
 
 	if (c)
-		expect(r == saturate(product / c, U64_MAX), "%lu * %lu / %lu -> %lu", a, b, c, r);
+		expect(r == saturate(product / c, U64_MAX),
+		       "%lu * %lu / %lu -> %lu", a, b, c, r);
 	else
 		expect(r == (product ? U64_MAX : 0), "%lu * %lu / 0 -> %lu", a, b, r);
 }

@@ -160,7 +160,8 @@ struct check {
 /* Every combination of extreme inputs. */
 static inline void check_extremes(const struct check *c)
 {
-	u64 e[4][EXTREMES], v[4];
+	static u64 e[4][EXTREMES];
+	u64 v[4];
 	int n[4], i[4];
 	int k;
 

@@ -102,7 +102,7 @@ static void ldcp_model_ack__table(void **state)
 		};
 		u64 after = ldcp_model_ack(&g, lines[i].cw << 30, lines[i].n, lines[i].ece);
 
-		expect(after >> 30 == lines[i].after, "line %lu: %lu / 1024", i, after >> 30);
+		expect(after >> 30 == lines[i].after, "line %zu: %lu / 1024", i, after >> 30);
 	}
 }
 

@@ -16,7 +16,7 @@
 #define US(x)		((u32)((x) * 8))
 #define RTT_LEAST	US(10)
 #define RTT_MOST	US(1000000)
-#define CWND_MOST	(1U << 20)
+#define CWND_MOST	0x100000U	/* 2^20 */
 
 /* Spread over the orders of magnitude */
 static u64 rnd_log(u64 min, u64 max)
@@ -546,8 +546,8 @@ static void prague_cbrt__exact(void **state)
 		u64 x = rnd_upto(FP_ONE(63) - 1), r = prague_cbrt(x);
 
 		expect((u128)r * r * r <= x, "%lu: %lu", x, r);
-		expect(r == FP_ONE(21) - 1 || (u128)(r + 1) * (r + 1) * (r + 1) > x, "%lu: %lu", x,
-		       r);
+		expect(r == FP_ONE(21) - 1 || (u128)(r + 1) * (r + 1) * (r + 1) > x,
+		       "%lu: %lu", x, r);
 	}
 }
 

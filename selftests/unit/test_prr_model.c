@@ -12,7 +12,7 @@
 #include "oracle.h"
 #include "prr_model.h"
 
-#define CWND_MOST	(1U << 20)
+#define CWND_MOST	0x100000U	/* 2^20 */
 
 /* RFC 6937 3, with the slow start reduction bound where @advances, else the conservative one */
 static inline long double rfc6937_sndcnt(const struct prr_state *p, u32 delivered_data,
