@@ -42,8 +42,8 @@
  *  - A loss in a window that ECN has already reduced extends that reduction to the half
  *    that a conventional TCP would have left, and no further: a loss has its conventional
  *    effect, and no window is reduced twice (3.3, 3.4).
- *  - A Not-ECT packet (a retransmission by an RFC 3168 sender) does not end DCTCP.CE: the
- *    stack reports only ECT and CE packets to modules (3.2).
+ *  - A Not-ECT packet (a retransmission by an RFC 3168 sender) ends DCTCP.CE only where the
+ *    stack reports such packets to modules (3.2).
  *  - mainline=1 does as Linux' dctcp does where that is milder: the fraction of a reduction
  *    is dropped; a window also ends with an ACK of exactly its last byte; a window in
  *    which nothing was acknowledged lowers alpha, too. What the RFC leaves open is the

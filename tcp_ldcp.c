@@ -30,7 +30,8 @@
  *  - The stack sends whole packets: cwnd is cw rounded down, at least one. Below one
  *    packet a timer sets cwnd to 0 until RTT / cw after the latest packet, new or
  *    retransmitted. The RTO bounds that wait. RTO and tail loss probe keep their own
- *    timers, which are longer while RTT / gamma is under rto_min (200 ms).
+ *    timers, which are longer while RTT / gamma is under rto_min (200 ms). Where the stack
+ *    can wait itself (tcp_set_data_gap()) nothing bounds it.
  *  - cw grows only while it limits the sender, as in Linux' other controls; and faster once
  *    marks have been absent for many RTTs (parameter quiet_rtts=0: as the draft says).
  *  - Marks also end fast start once all first-RTT packets are acknowledged: a
@@ -57,8 +58,7 @@
  *  - The end of a message is the end of a write(); the stack knows no other. The last
  *    packet of a write may leave as Not-ECT if the write is longer than half of the
  *    peer's window and exactly as long as the first part that the stack sends of it.
- *  - A clean Not-ECT packet does not end the receiver's CE state: the stack
- *    reports ECT and CE packets only.
+ *  - A clean Not-ECT packet ends the receiver's CE state only where the stack reports it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -121,7 +121,7 @@ enum ldcp_stage {
  * struct ldcp - one connection
  * @cw:		window, packets in Q40
  * @prior_cw:	@cw before the latest loss, for undo
- * @gate:	timer for a window below one packet, or NULL
+ * @gate:	timer for a window below one packet, or NULL; unused where the stack has one
  * @arrived_us:	receiver: when the latest packet arrived, tp->tcp_mstamp; if ack_every > 1
  * @echo:	receiver: the CE state
  * @delivered:	value of tp->delivered that @cw accounts for, packets
@@ -175,22 +175,6 @@ struct ldcp {
 
 static struct tcp_congestion_ops ldcp_reno;
 
-/**
- * struct ldcp_gate - lets the next packet leave, RTT / cw after the latest one. The stack's own
- * means do not do: a departure time in the future would delay ACKs, too, and a pacing rate is
- * that of the latest packet (docs/upstream.md)
- * @timer:	runs while cwnd is 0
- * @sk:		the connection; the timer holds a reference while it is armed
- * @users:	the connection, and the timer while it is armed
- * @released:	the connection has left the control
- */
-struct ldcp_gate {
-	struct hrtimer timer;
-	struct sock *sk;
-	refcount_t users;
-	bool released;
-};
-
 static struct ldcp_gains ldcp_gains(void)
 {
 	return (struct ldcp_gains) {
@@ -216,6 +200,42 @@ static u64 ldcp_last_sent_us(const struct sock *sk)
 								      tcp_tsorted_anchor)));
 	return sent;
 }
+
+#ifdef HAVE_TCP_DATA_GAP
+static void ldcp_set_cwnd(struct sock *sk, u32 cwnd)
+{
+	const struct ldcp *ca = inet_csk_ca(sk);
+
+	tcp_set_data_gap(sk, min_t(u64, ldcp_model_interval(ca->cw, ca->rtt_us), U32_MAX));
+	tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
+}
+
+/* Does a gap remain from when the window was below one packet? */
+static bool ldcp_has_gap(const struct sock *sk)
+{
+	return tcp_sk(sk)->data_gap_us;
+}
+
+static void ldcp_gate_release(struct sock *sk)
+{
+	tcp_set_data_gap(sk, 0);
+}
+#else
+/**
+ * struct ldcp_gate - lets the next packet leave, RTT / cw after the latest one. The stack's own
+ * means do not do: a departure time in the future would delay ACKs, too, and a pacing rate is
+ * that of the latest packet (docs/upstream.md)
+ * @timer:	runs while cwnd is 0
+ * @sk:		the connection; the timer holds a reference while it is armed
+ * @users:	the connection, and the timer while it is armed
+ * @released:	the connection has left the control
+ */
+struct ldcp_gate {
+	struct hrtimer timer;
+	struct sock *sk;
+	refcount_t users;
+	bool released;
+};
 
 /*
  * When the next packet may leave, us; 0 is at once. The wait is at most the RTO; otherwise
@@ -310,11 +330,39 @@ static bool ldcp_gate_close(struct sock *sk, u64 next_us)
 	return true;
 }
 
+/* Below one packet: does the next one have to wait? If so, the timer is armed. */
+static noinline bool ldcp_has_to_wait(struct sock *sk)
+{
+	u64 next = ldcp_next_departure_us(sk);
+
+	return next > tcp_sk(sk)->tcp_mstamp && ldcp_gate_close(sk, next);
+}
+
+static void ldcp_set_cwnd(struct sock *sk, u32 cwnd)
+{
+	const struct ldcp *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (unlikely(ca->cw < LDCP_CW_ONE) && ldcp_has_to_wait(sk))
+		WRITE_ONCE(tp->snd_cwnd, 0);	/* tcp_snd_cwnd_set() refuses 0 */
+	else
+		tcp_snd_cwnd_set(tp, cwnd);
+}
+
+static bool ldcp_has_gap(const struct sock *sk)
+{
+	return false;
+}
+
 static void ldcp_gate_release(struct sock *sk)
 {
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 	struct ldcp_gate *gate = ca->gate;
 
+	/* other controls do not expect a cwnd of 0 */
+	tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp), 1U));
+	tp->prior_cwnd = max(tp->prior_cwnd, 1U);
 	if (!gate)
 		return;
 	WRITE_ONCE(gate->released, true);
@@ -325,6 +373,7 @@ static void ldcp_gate_release(struct sock *sk)
 	ldcp_gate_put(gate);
 	ca->gate = NULL;
 }
+#endif
 
 /* --- the window, and cwnd and pacing rate that follow from it --- */
 
@@ -362,14 +411,6 @@ static u32 ldcp_pace_rtt_us(const struct sock *sk)
 	return max((ca->smooth_us8 ?: tcp_sk(sk)->srtt_us) >> 3, 1U);
 }
 
-/* Below one packet: does the next one have to wait? If so, the timer is armed. */
-static noinline bool ldcp_has_to_wait(struct sock *sk)
-{
-	u64 next = ldcp_next_departure_us(sk);
-
-	return next > tcp_sk(sk)->tcp_mstamp && ldcp_gate_close(sk, next);
-}
-
 /* All segments of a TSO packet have one ECN field: in the first RTT it is one segment. */
 static void ldcp_limit_gso(struct sock *sk)
 {
@@ -400,10 +441,10 @@ static __always_inline void ldcp_apply_cw(struct sock *sk, bool usual)
 	/* now, because sendmsg() makes packets of that size already */
 	if (!usual || cwnd != tcp_snd_cwnd(tp))
 		ldcp_limit_gso(sk);
-	if (!usual && ca->cw < LDCP_CW_ONE && ldcp_has_to_wait(sk))
-		WRITE_ONCE(tp->snd_cwnd, 0);	/* tcp_snd_cwnd_set() refuses 0 */
-	else
+	if (usual)
 		tcp_snd_cwnd_set(tp, cwnd);
+	else
+		ldcp_set_cwnd(sk, cwnd);
 	if (usual || (ca->stage != LDCP_FIRST_RTT && ca->cw >= LDCP_CW_ONE)) {
 		rate = ldcp_model_rate(ca->cw, tp->mss_cache, ldcp_pace_rtt_us(sk));
 		if (!usual && cwnd < tp->snd_ssthresh)
@@ -815,7 +856,6 @@ static void ldcp_init(struct sock *sk)
 
 static void ldcp_release(struct sock *sk)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 
 	/* 6.1 also calls this without .init: the private area is then the listener's copy */
@@ -824,9 +864,6 @@ static void ldcp_release(struct sock *sk)
 	ecn_egress_detach(sk);
 	cc_gso_release(sk, &ca->gso);
 	ldcp_gate_release(sk);
-	/* other controls do not expect a cwnd of 0 */
-	tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp), 1U));
-	tp->prior_cwnd = max(tp->prior_cwnd, 1U);
 	if (ca->delack_max && inet_csk(sk)->icsk_delack_max == LDCP_DELACK_MAX)
 		inet_csk(sk)->icsk_delack_max = ca->delack_max;
 }
@@ -989,7 +1026,7 @@ static bool ldcp_is_usual(const struct sock *sk, const struct rate_sample *rs)
 
 	return !trace_ldcp_ack_enabled() && ca->stage == LDCP_STABLE && !ca->start_lost &&
 	       !ca->repairing && !ca->reordering && tp->delivered_ce == ca->delivered_ce &&
-	       cwnd && cwnd >= tp->snd_ssthresh && tp->mss_cache == ca->mss &&
+	       cwnd && cwnd >= tp->snd_ssthresh && !ldcp_has_gap(sk) && tp->mss_cache == ca->mss &&
 	       ca->smooth_us8 && (s32)rs->rtt_us > 0 && !rs->is_retrans;
 }
 

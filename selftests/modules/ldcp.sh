@@ -840,6 +840,7 @@ declare_test first_rtt_lost "L13" "all but the last packet of a first RTT is los
 wait_within_rto()
 {
 	needs_virtual
+	[ ! "$SERIES" ] || skip "the stack's timers wait, too: see timers_wait"
 	load fast_start=0
 	dumbbell 1 100ms
 	data_meets h1 eth0 loss 100% ecn
@@ -856,6 +857,32 @@ wait_within_rto()
 	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -eq 0
 }
 declare_test wait_within_rto "L6" "below one packet, none waits longer than the RTO, and the stack's timers do not send it"
+
+# RTT / cw is longer than the RTO. A tenth of the packets is lost, so that the timers have to repair
+timers_wait()
+{
+	needs_virtual
+	needs_series
+	load fast_start=0 step=0
+	dumbbell 1 50ms
+	data_meets h1 eth0 loss 100% ecn
+	talk_server r --cc ldcp
+	SNAPLEN=96 capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
+	counters
+	trace_on ldcp/ldcp_ack
+	in_ns sw tc qdisc add dev egress root netem limit 1000 loss 10%
+	talk cc=ldcp up=120000 acked
+	trace_off "$TMP/trace"
+	stop_captures
+	expect "least cw in 1/16" "$(field cw_q40 <"$TMP/trace" | sort -n | awk 'NR == 1 { print $1 / 2^36 }')" -eq 1
+	# from the sixth packet on; the gap is of the RTT in which cw became 1/16
+	judge gaps "$TMP/h.pcap" 790000 900000 --start 3 | tee "$TMP/judged"
+	expect "packets sooner than RTT / cw" "$(field sooner <"$TMP/judged")" -eq 0
+	expect "packets at RTT / cw" "$(field within <"$TMP/judged")" -ge 40
+	expect "retransmissions, of timers" "$(($(counted h1 TcpExtTCPTimeouts) + $(counted h1 TcpExtTCPLossProbes)))" -ge 3
+	expect "PAWS discards" "$(counted r TcpExtPAWSEstab)" -eq 0
+}
+declare_test timers_wait "L6" "below one packet the timers for loss wait for RTT / cw, too, where the stack does that"
 
 # A probe of the path's MTU succeeds: the same bytes now fill fewer packets
 mtu_probe()
