@@ -57,7 +57,8 @@
  *    see ldcp_apply(). In the first RTT TSO is off.
  *  - The end of a message is the end of a write(); the stack knows no other. The last
  *    packet of a write may leave as Not-ECT if the write is longer than half of the
- *    peer's window and exactly as long as the first part that the stack sends of it.
+ *    peer's window and exactly as long as the first part that the stack sends of it,
+ *    unless the stack says whether more follows (tp->write_open).
  *  - A clean Not-ECT packet ends the receiver's CE state only where the stack reports it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -547,12 +548,16 @@ static u32 ldcp_in_order(const struct sock *sk)
 static bool ldcp_ends_write(const struct tcp_sock *tp, const struct ldcp *ca,
 			    const struct tcphdr *th, u32 seq, u32 end)
 {
+#ifdef HAVE_TCP_WRITE_OPEN
+	return th->psh && end + th->fin == tp->write_seq && !tp->write_open;
+#else
 	u32 part = tp->max_window >> 1;
 
 	if (!th->psh || end + th->fin != tp->write_seq)
 		return false;
 	return end - seq < tp->mss_cache || end - ca->pushed_seq <= part ||
 	       seq - ca->pushed_seq > part;
+#endif
 }
 
 /*

@@ -181,6 +181,30 @@ fast_start_rwnd()
 }
 declare_test fast_start_rwnd "L7 L8" "a window limited by the receiver: the last packet that fits is ECT"
 
+# The stack sends a write in parts if it is longer than half of the peer's window, about 32 KB.
+# Some of these writes end with the first part.
+write_in_parts()
+{
+	local n
+
+	needs_virtual
+	needs_series
+	dumbbell 1 1ms
+	initial 50
+	shape 10gbit
+	sink ldcp
+	for n in {20..26}; do
+		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
+		talk cc=ldcp send=$((n * 1448)) acked
+		stop_captures
+		packets "$TMP/h.pcap" 'tcp.len > 1000' tcp.len ip.dsfield.ecn >"$TMP/sent"
+		expect "packets of $n" "$(wc -l <"$TMP/sent")" -eq "$n"
+		expect "of $n: ECT before the last" "$(head -n -1 "$TMP/sent" | awk '$2' | wc -l)" -eq 0
+		expect "of $n: ECN field of the last" "$(tail -n 1 "$TMP/sent" | cut -f2)" -eq 2
+	done
+}
+declare_test write_in_parts "L8" "the last packet of a write is ECT, also where the write ends with its first part"
+
 # The initial window from parameters: 1 Gb/s x 1 ms = 83 packets. The server sends, because
 # a client's first RTT has to fit the SYN-ACK's window of at most 64 KB.
 fast_start_window()
