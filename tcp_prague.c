@@ -992,15 +992,24 @@ static noinline void sample_slow_start(struct prague *ca, u32 rtt_us)
 		prague_hystart_rtt(&ca->growth.hystart, rtt_us);
 }
 
-/* At a full path the round that follows is marked: without marks the gap was too long. */
-static void judge_gap(struct prague *ca)
+/*
+ * At a full path the rounds that follow are marked. Without marks the gap was too long, or there is a
+ * queue that does not mark: then the RTT has grown with the window, a 16th per round, and slow start
+ * ends as by HyStart++.
+ */
+static void judge_gap(const struct tcp_sock *tp, struct prague *ca)
 {
 	struct prague_hystart *h = &ca->growth.hystart;
+	u32 base = tcp_min_rtt(tp), rtt = (u32)h->round_min << PRAGUE_HYSTART_SHIFT;
 
-	if (h->css >= GAP_ROUNDS && !h->css_base && !ca->round_marked) {
-		ca->gap_ns = 0;
-		h->css = 0;
+	if (h->css < GAP_ROUNDS || h->css_base || ca->round_marked)
+		return;
+	if (READ_ONCE(hystart.value) && rtt >= base + (base >> 4)) {
+		h->css_base = h->round_min;
+		return;
 	}
+	ca->gap_ns = 0;
+	h->css = 0;
 }
 
 /* Counts rounds; true at the end of an EWMA period. */
@@ -1016,7 +1025,7 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 			ca->first_flight = begins;
 		}
 		if (unlikely(!ca->growth.slow_start_over))
-			judge_gap(ca);
+			judge_gap(tp, ca);
 		if (!ca->growth.slow_start_over && prague_hystart_round(&ca->growth.hystart))
 			start_probing(tp, ca);
 		ca->silent = ca->round_marked ? 0 : min(ca->silent + 1, U16_MAX);

@@ -1172,20 +1172,39 @@ hystart_exit()
 }
 declare_test hystart_exit "P15" "once HyStart++ has ended slow start, the window grows by a twentieth per round, as CUBIC's"
 
-# Idling in slow start leaves an ssthresh: slow start ends there, without mark or loss. RTT 60 ms,
-# 200 Mb/s: 1000 packets fill the path.
-idle_growth()
+# CUBIC has lost packets in a queue of five, and left an ssthresh of a few packets. Prague's slow start ends
+# there, without mark or loss. RTT 60 ms, 200 Mb/s: 1000 packets fill the path, and with one packet per RTT
+# the window would have some 100 more after 6 s.
+ssthresh_growth()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 60ms
+	shape 200mbit pfifo limit 5
+	sink
+	client 10.0.0.1 send=1000 acked cc=cubic send=300000 acked info=cubic_ \
+		"run=tc -n ${NSP}sw qdisc change dev egress parent 1:1 pfifo limit 1000" cc=prague flood=6 info
+	cat "$TMP/client"
+	expect "ssthresh that CUBIC left" "$(field cubic_ssthresh <"$TMP/client")" -le 100
+	expect "window after 6 s" "$(field cwnd <"$TMP/client")" -ge 350
+}
+declare_test ssthresh_growth "P15" "... nor does it stay with one packet per RTT where slow start ends at an ssthresh"
+
+# A drop-tail queue of one BDP, 1000 packets: when the window is longer than the path is known, so a queue
+# grows, and no mark ends slow start.
+start_drop_tail()
 {
 	needs_virtual
 	needs_accecn
 	accecn_dumbbell 1 60ms
 	shape 200mbit pfifo limit 1000
 	sink
-	client 10.0.0.1 send=500000 acked sleep=5 flood=6 info
+	client 10.0.0.1 flood=6 info
 	cat "$TMP/client"
-	expect "window after 6 s" "$(field cwnd <"$TMP/client")" -ge 800
+	expect "packets retransmitted" "$(field retrans <"$TMP/client")" -le 100
+	expect "window after 6 s" "$(field cwnd <"$TMP/client")" -ge 1000
 }
-declare_test idle_growth "P15" "... nor does it stay with one packet per RTT where slow start ends at an ssthresh"
+declare_test start_drop_tail "P15" "slow start does not overflow a drop-tail queue of one BDP"
 
 # With per_ack the window has no step at a mark, but decreases by alpha / 2 over the next round.
 per_ack()
