@@ -17,7 +17,10 @@ GOALS='[
 	{"metric":"round_p99_us","row":"dctcp_ref","op":"<=","value":1,"relative_to":"dctcp","variant":"*","text":"dctcp_ref: p99 at most dctcp'"'"'s"},
 	{"metric":"timeouts","row":"ldcp","op":"<=","value":0,"variant":"*","text":"ldcp: no RTO"}]'
 ANSWER="A query takes {range round_mean_us dctcp} in the mean with DCTCP, {range round_mean_us ldcp} with LDCP and {range round_mean_us cubic} with CUBIC; at p99 {range round_p99_us dctcp}, {range round_p99_us ldcp} and {range round_p99_us cubic}."
-CONCLUSION="8.38 ms is what the link alone needs for all answers. The path holds 8 packets, so that 40 windows of one packet already are a queue: LDCP's go below one packet, and the last answers of a query wait for the departure of single packets."
+CONCLUSION="8.38 ms is what the link alone needs for all answers. The path holds 8 packets, so that 40 windows of one packet already are a queue: LDCP's go below one packet, and the last answers of a query wait for the departure of single packets.
+288 packets of LDCP's first query are dropped: a first RTT of 400 packets finds place for 64, and the rest is sent again, without a timeout.
+CUBIC loses nothing either: 700 kB of buffer hold all that 40 windows of 10 packets send.
+Offloads (TSO) are not in this page: those runs were not made."
 
 # round_us FILTER: FILTER of the times of the queries, microseconds, in order
 round_us()
