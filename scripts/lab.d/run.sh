@@ -135,6 +135,7 @@ run_guest()
 # Nothing may stay behind, whatever ends us.
 clean_up()
 {
+	trap '' INT TERM HUP	# a second one
 	if [ -n "${GUEST:-}" ]; then
 		kill -TERM -- -"$GUEST" 2>/dev/null
 		sleep 0.2

@@ -433,6 +433,9 @@ interrupted()
 	TMPDIR=$tmp "$LAB" run -- sh -c 'echo up; while :; do :; done' >"$TMP/out" &
 	pid=$!
 	wait_until grep -q up "$TMP/out"
+	# an impatient user's second one does not stop the cleaning up
+	kill -TERM "$pid"
+	sleep 0.1
 	kill -TERM "$pid"
 	wait "$pid"
 	# [l]: so that the pattern does not match the process that searches for it
