@@ -472,7 +472,10 @@ static inline void prague_hystart_rtt(struct prague_hystart *h, u32 rtt_us)
 	}
 }
 
-/* A round has ended; true if slow start ends with it. */
+/*
+ * A round has ended; true if slow start ends with it. At a path that should be full (no @css_base)
+ * marks end it, with the window that the path has delivered.
+ */
 static inline bool prague_hystart_round(struct prague_hystart *h)
 {
 	h->last_min = h->round_min;
@@ -480,7 +483,9 @@ static inline bool prague_hystart_round(struct prague_hystart *h)
 	h->samples = 0;
 	if (!h->css)
 		return false;
-	return ++h->css > PRAGUE_CSS_ROUNDS;
+	if (h->css <= PRAGUE_CSS_ROUNDS)
+		h->css++;
+	return h->css_base && h->css > PRAGUE_CSS_ROUNDS;
 }
 
 /*

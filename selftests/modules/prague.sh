@@ -80,13 +80,12 @@ transfer()
 # The initial window alone is longer than the queue's threshold; a window for the path follows.
 short_transfers()
 {
-	local rate rtt size prague cubic
+	local path rate rtt size prague cubic
 
 	needs_virtual
 	needs_accecn
-	for rate in 20mbit 60mbit; do
-		rtt=30ms
-		[ "$rate" = 20mbit ] || rtt=65ms
+	for path in "20mbit 30ms" "60mbit 65ms" "100mbit 10ms"; do
+		read -r rate rtt <<<"$path"
 		accecn_dumbbell 1 "$rtt"
 		shape "$rate" dualpi2
 		serve r --cc prague
