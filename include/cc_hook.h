@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Netfilter hooks in those network namespaces that need them. A hook makes every packet of a
- * namespace pass nf_hook_slow(), about a hundred instructions each: where no socket needs it, it is
- * not there. Registering sleeps, and sockets appear in softirq, so a work item does that.
+ * Netfilter hooks in those network namespaces that need them. A hook makes every packet of its
+ * namespace pass nf_hook_slow(), so it is only where a socket needs it. Registering sleeps, and
+ * sockets appear in softirq: a work item does that.
  */
 #ifndef _LOWQ_CC_HOOK_H
 #define _LOWQ_CC_HOOK_H
@@ -26,7 +26,7 @@ enum cc_hook_state {
  * @work:	registers them
  * @lock:	protects @state
  * @state:	enum cc_hook_state
- * @registered:	for @work, and for those who have waited for it
+ * @registered:	the hooks are there; cc_hook_leave() reads it after @work has ended
  */
 struct cc_hook {
 	struct net *net;

@@ -38,7 +38,7 @@
  * struct ecn_egress - a control that chooses ECN fields
  * @ops:	the control, for @synack_not_ect
  * @data_only:	packets without data keep the stack's field
- * @lasting:	the stack sets the field anew for each packet: it need not be restored
+ * @lasting:	leave the field as it was chosen: the stack writes it before each packet
  * @wanted:	may @choose or @sent still have something to do for @sk? If not, it is detached.
  *		NULL: always
  * @choose:	the ECN field for one packet of @sk: INET_ECN_NOT_ECT, _ECT_0, _ECT_1, or
@@ -68,7 +68,7 @@ static const struct ecn_egress ecn_egress;
 
 /**
  * struct ecn_egress_af - the functions of attached sockets
- * @ops:	the stack's, but for queue_xmit
+ * @ops:	a copy of the stack's functions, with our queue_xmit
  * @stack:	the stack's; NULL: this entry and those behind it are free
  */
 struct ecn_egress_af {

@@ -136,8 +136,8 @@ struct listed {
 
 /**
  * struct traffic - flows of one kind
- * @kind:	how they arise, and who opens connections: the sender, but for requests and incast
- *		the receiver
+ * @kind:	how they arise. The receiver opens the connections of requests and incast; the
+ *		sender opens all others
  * @label:	for their results, or ""
  * @control:	congestion control of both sides, NULL: the system's
  * @pairs:	whom flows go between: long and incast: in turn; requests and flows: at random;
