@@ -22,12 +22,6 @@ CONCLUSION="8.38 ms is what the link alone needs for all answers. The path holds
 CUBIC loses nothing either: 700 kB of buffer hold all that 40 windows of 10 packets send.
 Offloads (TSO) are not in this page: those runs were not made."
 
-# round_us FILTER: FILTER of the times of the queries, microseconds, in order
-round_us()
-{
-	jq -s "[.[] | select(.type == \"round\") | .duration_ns / 1000] | sort | $1" "$OUT/flows.jsonl"
-}
-
 run_scenario()
 {
 	local i words=(--limit 700000b)
@@ -48,7 +42,6 @@ run_scenario()
 	incast "$servers" "$servers" 25k 100us --count 60 >"$OUT/flows.jsonl"
 	watched
 	completions
-	metric round_mean_us "$(round_us 'add / length')"
-	metric round_p99_us "$(round_us '.[(length * 0.99 | ceil) - 1]')"
+	rounds_done
 	metric timeouts "$(host_counter TCPTimeouts "$servers")"
 }

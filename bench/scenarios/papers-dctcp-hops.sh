@@ -37,7 +37,7 @@ rate_of()
 
 run_scenario()
 {
-	local i PLAN=1 to pids=() delays='' words=() mine=$QUEUE
+	local i PLAN=1 to pids=() delays='' words=() mine=$QUEUE s1 s2 s3
 
 	roomy
 	for i in sw t1 r far; do
@@ -84,9 +84,10 @@ run_scenario()
 	all_done "${pids[@]}"
 	cat "$TMP"/long* >"$OUT/flows.jsonl"
 	watched
-	metric s1_mbps "$(rate_of 1 10)"
-	metric s2_mbps "$(rate_of 11 30)"
-	metric s3_mbps "$(rate_of 31 40)"
-	metric share_off "$(jq -n "[$(rate_of 1 10) / 50 - 1, $(rate_of 31 40) / 50 - 1, $(rate_of 11 30) / 475 - 1 | fabs] | max")"
+	s1=$(rate_of 1 10) s2=$(rate_of 11 30) s3=$(rate_of 31 40)
+	metric s1_mbps "$s1"
+	metric s2_mbps "$s2"
+	metric s3_mbps "$s3"
+	metric share_off "$(jq -n "[$s1 / 50 - 1, $s3 / 50 - 1, $s2 / 475 - 1 | fabs] | max")"
 	metric timeouts "$(host_counter TCPTimeouts 40)"
 }

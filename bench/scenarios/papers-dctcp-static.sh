@@ -21,12 +21,6 @@ GOALS='[
 ANSWER="With 40 servers {range late_share cubic servers=40} of the queries wait for a timeout with CUBIC, {range late_share dctcp servers=40} with Linux's dctcp and {range late_share dctcp_ref servers=40} with dctcp_ref; with 20 servers {range late_share cubic servers=20}, {range late_share dctcp servers=20} and {range late_share dctcp_ref servers=20}."
 CONCLUSION="{range round_mean_us dctcp servers=40} is the mean with Linux's dctcp and 40 servers and {range round_mean_us dctcp_ref servers=40} with dctcp_ref."
 
-# rounds FILTER: FILTER of the times of the queries, microseconds, in order
-rounds()
-{
-	jq -s "[.[] | select(.type == \"round\") | .duration_ns / 1000] | sort | $1" "$OUT/flows.jsonl"
-}
-
 run_scenario()
 {
 	local i
@@ -42,8 +36,7 @@ run_scenario()
 	watch_queue 1gbit 0us 500ms
 	incast "$servers" "$servers" $((1000000 / servers)) 10us --count 60 >"$OUT/flows.jsonl"
 	watched
-	metric round_mean_us "$(rounds 'add / length')"
-	metric round_p99_us "$(rounds '.[(length * 0.99 | ceil) - 1]')"
+	rounds_done
 	metric late_share "$(rounds '(map(select(. > 18400)) | length) / length')"
 	metric timeouts "$(host_counter TCPTimeouts "$servers")"
 }
