@@ -199,6 +199,21 @@ marks_after_pause()
 }
 declare_test marks_after_pause "D7" "after a pause marks reduce the window when it ends"
 
+# small_window PYTHON: r accepts a connection c, has a window of a packet or two, and runs PYTHON
+small_window()
+{
+	in_ns r python3 -c '
+import socket, sys, time
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dctcp_ref")
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+s.bind(("", 5299))
+s.listen()
+c = s.accept()[0]
+exec(sys.argv[1])' "$1" &
+	wait_until listening r 5299
+}
+
 # A receiver whose window is a packet or two: each ACK leaves nothing in flight, though the program always
 # has more to send.
 no_pause()
@@ -206,16 +221,7 @@ no_pause()
 	needs_virtual
 	dumbbell 1 1ms
 	lossy loss 100% ecn
-	in_ns r python3 -c '
-import socket
-s = socket.socket()
-s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dctcp_ref")
-s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-s.bind(("", 5299))
-s.listen()
-c = s.accept()[0]
-while c.recv(1448): pass' &
-	wait_until listening r 5299
+	small_window "while c.recv(1448): pass"
 	trace_on dctcp_ref/dctcp_ref_cut
 	client 10.0.0.1 send=200000 acked
 	trace_off "$TMP/trace"
@@ -430,16 +436,7 @@ window_probes()
 		load ect_control="$v"
 		dumbbell 1 1ms
 		# does not read: the window closes
-		in_ns r python3 -c '
-import socket, time
-s = socket.socket()
-s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dctcp_ref")
-s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-s.bind(("", 5299))
-s.listen()
-c = s.accept()
-time.sleep(60)' &
-		wait_until listening r 5299
+		small_window "time.sleep(60)"
 		capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
 		in_ns h1 timeout 3 flowgen long --to 10.0.0.1 --port 5299 --cc dctcp_ref --size 1M >/dev/null 2>&1
 		stop_captures

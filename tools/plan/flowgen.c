@@ -40,6 +40,12 @@ static bool same(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
+/* Of flow @i of a list */
+static const char *listed_control(const struct traffic *t, size_t i)
+{
+	return t->list[i].control ? t->list[i].control : t->control;
+}
+
 static u16 port_of(const char *control)
 {
 	unsigned int i = 0;
@@ -108,7 +114,7 @@ static void add_paths(struct config *cfg, const struct traffic *t)
 		const struct node *client = cfg->pull ? t->pairs[i].to : t->pairs[i].from;
 		const struct node *server = cfg->pull ? t->pairs[i].from : t->pairs[i].to;
 
-		if (t->list && !same(t->list[i].control ? t->list[i].control : t->control, cfg->cc))
+		if (t->list && !same(listed_control(t, i), cfg->cc))
 			continue;
 		cfg->path[cfg->paths] = (struct path){
 			netns_of(client), server->name, host_index(cfg, index, server)
@@ -170,7 +176,7 @@ static void add_list(const struct traffic *t)
 	json_t *known = json_object();
 
 	for (size_t i = 0; i < t->n_pairs; i++) {
-		const char *control = t->list[i].control ? t->list[i].control : t->control;
+		const char *control = listed_control(t, i);
 		struct config *cfg;
 
 		if (!index_new(known, control ? control : "", i))
