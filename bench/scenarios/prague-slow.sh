@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
-TITLE="Slow links over DualPI2: 7 and 12 Mb/s, 10 to 100 ms, one to five flows, alone and beside CUBIC"
+TITLE="Slow links over DualPI2: 0.5 to 12 Mb/s, 5 to 100 ms, one to five flows, alone and beside CUBIC"
 QUESTION="From how long a queue on should a slow link mark L4S packets, and does Prague share it with CUBIC?"
 TOPOLOGY='
  h1..hn        prague  --\
@@ -9,8 +9,8 @@ TOPOLOGY='
                              base RTT rtt'
 ROWS="prague"
 VARIANTS=()
-for _rate in 7mbit 12mbit; do
-	for _rtt in 10ms 28ms 100ms; do
+for _rate in 500kbit 2mbit 7mbit 12mbit; do
+	for _rtt in 5ms 28ms 100ms; do
 		for _flows in 1 2 5; do
 			for _beside in "" " beside=cubic"; do
 				for _rule in "step=1.5 min=1" step=2 "step=1 min=1"; do
