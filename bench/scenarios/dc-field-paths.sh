@@ -65,12 +65,14 @@ changes()
 # shared FOR: two flows of the row from h1, two of DCTCP from h2
 shared()
 {
-	local times=(--start "$((SEED * 104729 % 1000))us" --duration "$1") pids=()
+	local host=1 cc pids=()
 
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --flows 2 "${times[@]}" >"$TMP/long1" &
-	pids+=($!)
-	in_ns h2 flowgen long --to 10.0.0.1 --cc dctcp --flows 2 "${times[@]}" >"$TMP/long2" &
-	pids+=($!)
+	for cc in "$CONTROL" dctcp; do
+		in_ns "h$host" flowgen long --to 10.0.0.1 --cc "$cc" --flows 2 --duration "$1" \
+			--start "$(start_us $host 1000)us" >"$TMP/long$host" &
+		pids+=($!)
+		((host++))
+	done
 	all_done "${pids[@]}"
 	cat "$TMP"/long? >"$OUT/flows.jsonl"
 }

@@ -65,8 +65,8 @@ via()
 # flow FROM ADDRESS CONTROL [flowgen's options]
 flow()
 {
-	in_ns "$1" flowgen long --to "$2" --cc "$3" --duration 410ms --start "$((SEED * 104729 % 1000))us" "${@:4}" \
-		>"$TMP/flow-$1" &
+	in_ns "$1" flowgen long --to "$2" --cc "$3" --duration 410ms --start "$(start_us $((${#pids[@]} + 1)) 1000)us" \
+		"${@:4}" >"$TMP/flow-$1" &
 	pids+=($!)
 }
 

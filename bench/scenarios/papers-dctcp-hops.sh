@@ -78,7 +78,7 @@ run_scenario()
 		to=10.0.0.1
 		[ "$i" -le 10 ] || [ "$i" -gt 30 ] || to=10.0.100.1
 		in_ns "h$i" flowgen long --to "$to" --cc "$CONTROL" --duration 510ms --interval 100ms \
-			--start "$(((i * 7919 + SEED * 104729) % 5000))us" >"$TMP/long$i" &
+			--start "$(start_us "$i" 5000)us" >"$TMP/long$i" &
 		pids+=($!)
 	done
 	all_done "${pids[@]}"

@@ -73,7 +73,7 @@ run_scenario()
 		PIDS=()
 		for i in 1 2 3 4 5; do
 			in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 1s \
-				--start "$(((i - 1) * 200000 + (i * 7919 + SEED * 104729) % 1000))us" >"$TMP/long$i" &
+				--start "$(((i - 1) * 200000 + $(start_us "$i" 1000)))us" >"$TMP/long$i" &
 			PIDS+=($!)
 		done
 	fi

@@ -56,7 +56,7 @@ run_scenario()
 	watch_queue "$rate" "${from}s" "${to}s" 10ms
 	for ((i = 1; i <= flows * (${beside:+1} + 1); i++)); do
 		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$( ((i <= flows)) && echo "$CONTROL" || echo "$beside")" \
-			--duration "${to}s" --start "$(((i * 7919 + SEED * 104729) % 20000))us" >"$TMP/long$i" &
+			--duration "${to}s" --start "$(start_us "$i" 20000)us" >"$TMP/long$i" &
 		pids+=($!)
 	done
 	all_done "${pids[@]}"

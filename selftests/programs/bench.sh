@@ -183,6 +183,25 @@ groups()
 }
 declare_test groups "" "scenarios have groups, by name"
 
+# With each seed the flows of a scenario start at other distances, not only earlier or later together.
+starts()
+{
+	local i us SEED distances
+
+	eval "$(sed -n '/^start_us()/,/^}/p' "$ROOT/bench/guest")"
+	for us in 100 1000 5000 20000; do
+		# shellcheck disable=SC2034 # start_us reads it
+		for SEED in {1..20}; do
+			for i in {1..8}; do start_us "$i" "$us"; done | paste -sd' '
+		done >"$TMP/starts"
+		expect "instants outside of $us us" "$(tr ' ' '\n' <"$TMP/starts" | awk -v us="$us" '$1 < 0 || $1 >= us' | wc -l)" -eq 0
+		distances=$(awk -v us="$us" '{ for (i = 2; i <= NF; i++) printf "%d ", ($i - $1 + us) % us; print "" }' "$TMP/starts" |
+			sort -u | wc -l)
+		expect "sets of distances of 20 seeds, $us us" "$distances" -eq 20
+	done
+}
+declare_test starts "" "flows start at instants within the time that was asked for, and at other distances with each seed"
+
 # refused WHY ARGUMENT...: one line, status 2, nothing left
 refused()
 {
