@@ -117,28 +117,3 @@ run_scenario()
 	slowdown medium 100000 1000000
 	slowdown large 1000000 1e12
 }
-
-# drawn_load BITS: of these a second, the share that the requests drawn come to, with headers. It
-# must be $share % except for chance: within four standard deviations of a Poisson process
-drawn_load()
-{
-	jq -r 'select(.type == "flow") | .size' "$OUT/flows.jsonl" | awk -v c="$1" '
-		{ bits = $1 * 8 * 1514 / 1448; sum += bits; squares += bits * bits }
-		END { print sum / c, sqrt(squares) / c }' >"$TMP/load"
-	metric drawn_load "$(cut -d' ' -f1 "$TMP/load")"
-	awk -v share="$share" '{ d = $1 - share / 100; if (d < 0) d = -d; exit d > 4 * $2 }' "$TMP/load" ||
-		fail "the load drawn is $(cut -d' ' -f1 "$TMP/load") of the trunks, not 0.$share"
-}
-
-# slowdown NAME FROM TO: of flows of these sizes
-slowdown()
-{
-	local q
-
-	jq -r 'select(.type == "flow" and .status == "ok") | "\(.size) \(.since_due_ns)"' "$OUT/flows.jsonl" |
-		awk -v a="$2" -v b="$3" -v rtt="${rtt%us}000" '$1 >= a && $1 < b { print $2 / (2 * rtt + $1 * 8 / 10 * 1514 / 1448) }' | sort -n >"$TMP/slow"
-	metric "count_$1" "$(wc -l <"$TMP/slow")"
-	for q in 50 99; do
-		metric "slow_p${q}_$1" "$(awk -v q="$q" '{ v[NR] = $1 } END { i = int(NR * q / 100 + 0.9999); if (i < 1) i = 1; if (NR) print v[i] }' "$TMP/slow")"
-	done
-}

@@ -123,8 +123,13 @@ METRICS: dict[str, Metric] = {
                           "the number of these flows"),
     "slow_p50_small": Metric(("small", "p50"), "slowdown under 100 kB, p50", "×", 1, "number",
                              "completion time of small flows divided by that in an idle network"),
+    "slow_p95_small": Metric(("small", "p95"), "slowdown under 100 kB, p95", "×", 1, "number",
+                             "the same, 95 of 100 flows"),
     "slow_p99_small": Metric(("small", "p99"), "slowdown under 100 kB, p99", "×", 1, "number",
                              "the same, 99 of 100 flows"),
+    "slow_p95_medium": Metric(("medium", "p95"), "slowdown, 100 kB to 1 MB, p95", "×", 1, "number",
+                              "completion time of flows of that size divided by that in an idle "
+                              "network, 95 of 100 flows"),
     "slow_p99_medium": Metric(("medium", "p99"), "slowdown, 100 kB to 1 MB, p99", "×", 1, "number",
                               "completion time of flows of that size divided by that in an idle "
                               "network, 99 of 100 flows"),
@@ -132,6 +137,8 @@ METRICS: dict[str, Metric] = {
                          "what the requests drawn come to, with headers, of the trunks"),
     "slow_p50_large": Metric(("large", "p50"), "slowdown over 1 MB, p50", "×", 1, "number",
                              "completion time of large flows divided by that in an idle network"),
+    "slow_p95_large": Metric(("large", "p95"), "slowdown over 1 MB, p95", "×", 1, "number",
+                             "the same, 95 of 100 flows"),
     "slow_p99_large": Metric(("large", "p99"), "slowdown over 1 MB, p99", "×", 1, "number",
                              "the same, 99 of 100 flows"),
     "back_gbps": Metric(("back", "Gb/s"), "goodput on the way back", "Gb/s", 1, "number",
