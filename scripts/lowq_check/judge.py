@@ -548,6 +548,9 @@ def telemetry(found: Json) -> list[Finding]:
     count = max(0, found["info"][THERE]["ttl"] - probe["ttl"]) if probe else 0
     rates = ", ".join(f"{speed} Mb/s" if speed else "no rate" for speed, _ in message["hops"])
     text = f"{came} of {sent['Probes']} probes came back; {message['nhop']} nodes stamped: {rates or 'none'}"
+    if message["nhop"] > len(message["hops"]):
+        return [wrong(check, "probe-room", f"{text}; probes have room for {len(message['hops'])} records, and the connection"
+                      " runs as Reno", f"here: echo {message['nhop']} > /sys/module/tcp_hpccpp/parameters/probe_room")]
     if message["nhop"] < count:
         return [wrong(check, "hop-unstamped", f"{text}; but {count} routers forwarded them",
                       "on each router, for the port that leads on: sudo lowq-tc hpccpp DEVICE")]

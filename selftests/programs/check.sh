@@ -369,6 +369,20 @@ hop_unstamped()
 }
 declare_test hop_unstamped "" "one of two routers does not stamp"
 
+probe_room()
+{
+	two_routers
+	peer
+	stamping egress
+	AT=sw2 stamping egress
+	modprobe tcp_hpccpp
+	echo 1 >/sys/module/tcp_hpccpp/parameters/probe_room
+	path --control hpccpp
+	echo 5 >/sys/module/tcp_hpccpp/parameters/probe_room
+	named probe-room "echo 2 > /sys/module/tcp_hpccpp/parameters/probe_room"
+}
+declare_test probe_room "" "more nodes stamp than probes have room for"
+
 base_rtt()
 {
 	dumbbell 1 1ms
