@@ -32,7 +32,7 @@ run_scenario()
 	hpccpp_hosts line_rate_mbps=10000 base_rtt_ns=50000 probe_room=6
 	roomy
 	# what every port has, hosts' too; each that stamps has an identity of its own
-	python3 "$BENCH/../selftests/programs/labnet_fat_tree.py" 4 "$NSP" |
+	python3 "$LIB/fat_tree.py" 4 "$NSP" |
 		jq --arg cc "$CONTROL" --arg load "$LIB/cdf/$load.cdf" --arg bits "$((8 * share * 478 / 5))mbit" --argjson pods "$pods" '
 			.machine_sysctl = {"net.core.netdev_max_backlog": 100000} | .sysctl += {"net.ipv4.tcp_ecn": 1} |
 			reduce range(.links | length) as $i (.; .links[$i] |= (.neighbours = true | .delay = "4us" |

@@ -317,7 +317,7 @@ declare_test events "" "rates, routes, delays and links change at the plan's tim
 # The memory for captures is one budget, which a fabric's nodes share or which is refused.
 budget()
 {
-	python3 "$(dirname "$0")/labnet_fat_tree.py" 4 "$NSP" | jq '.observe = { queues: [ { node: "[eac]*" } ], buffer: 4 }' >"$TMP/plan"
+	python3 "$LIB/fat_tree.py" 4 "$NSP" | jq '.observe = { queues: [ { node: "[eac]*" } ], buffer: 4 }' >"$TMP/plan"
 	qdelay --plan "$TMP/plan" >"$TMP/said" 2>&1
 	expect "status" $? -eq 1
 	expect "said" "$(cat "$TMP/said")" = "qdelay: observe.buffer: 4 MiB are too few for 20 nodes: at least 6"
@@ -343,7 +343,7 @@ fat_tree()
 {
 	local before after
 
-	python3 "$(dirname "$0")/labnet_fat_tree.py" 4 "$NSP" >"$TMP/plan" || fail "no plan"
+	python3 "$LIB/fat_tree.py" 4 "$NSP" >"$TMP/plan" || fail "no plan"
 	read -r _ before < <(grep '^processes' /proc/stat)
 	labnet "$TMP/plan" || fail "not built"
 	read -r _ after < <(grep '^processes' /proc/stat)

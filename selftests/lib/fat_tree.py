@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Prints the plan of a fat-tree: labnet_fat_tree.py K [PREFIX]
+"""Prints the plan of a fat-tree: fat_tree.py K [PREFIX]
 
 K pods (even, 4 to 16), each of K/2 edge and K/2 aggregation switches, with K/2 hosts at each edge
 switch and (K/2)^2 core switches above. All links have 10 Gb/s and 1 us. Paths up are by ECMP.
@@ -47,7 +47,7 @@ def fat_tree(k: int, prefix: str) -> dict[str, Any]:
 def main() -> int:
     pods = int(sys.argv[1])
     if pods % 2 or not 4 <= pods <= 16:
-        sys.exit("labnet_fat_tree.py: the number of pods is even, 4 to 16")
+        sys.exit("fat_tree.py: the number of pods is even, 4 to 16")
     json.dump(fat_tree(pods, sys.argv[2] if len(sys.argv) > 2 else ""), sys.stdout)
     return 0
 
