@@ -42,8 +42,8 @@
  *  - A loss in a window that ECN has already reduced extends that reduction to the half
  *    that a conventional TCP would have left, and no further: a loss has its conventional
  *    effect, and no window is reduced twice (3.3, 3.4).
- *  - A Not-ECT packet (a retransmission by an RFC 3168 sender) ends DCTCP.CE only where the
- *    stack reports such packets to modules (3.2).
+ *  - A clean Not-ECT packet (a retransmission by an RFC 3168 sender) that arrives in FIN-WAIT ends
+ *    DCTCP.CE only where the stack reports such packets to modules (3.2).
  *  - mainline=1 does as Linux' dctcp does where that is milder: the fraction of a reduction
  *    is dropped; a window also ends with an ACK of exactly its last byte; a window in
  *    which nothing was acknowledged lowers alpha, too. What the RFC leaves open is the
@@ -365,7 +365,8 @@ static void dctcp_ref_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 	switch (ev) {
 	case CA_EVENT_ECN_IS_CE:
 	case CA_EVENT_ECN_NO_CE:
-		ecn_echo_event(sk, &ca->echo, ev == CA_EVENT_ECN_IS_CE);
+		if (ecn_echo_event(sk, &ca->echo, ev == CA_EVENT_ECN_IS_CE))
+			ecn_egress_awaits_changed(sk);
 		break;
 	case CA_EVENT_LOSS:	/* a timeout that has just called ssthresh() */
 		tcp_plb_update_state_upon_rto(sk, &ca->plb);
@@ -421,6 +422,19 @@ static int dctcp_ref_egress_ecn(const struct sock *sk, const struct sk_buff *skb
 	return ECN_EGRESS_KEEP;
 }
 
+static bool dctcp_ref_egress_wanted(const struct sock *sk)
+{
+	return !ect_control.value;
+}
+
+/* Data that is not marked ends DCTCP.CE, also if it is Not-ECT (RFC 8257 3.2). */
+static bool dctcp_ref_awaits_clean(const struct sock *sk)
+{
+	const struct dctcp_ref *ca = inet_csk_ca(sk);
+
+	return ca->echo.ce;
+}
+
 static struct tcp_congestion_ops dctcp_ref __read_mostly = {
 	.init		= dctcp_ref_init,
 	.release	= ecn_egress_detach,
@@ -449,6 +463,8 @@ static struct tcp_congestion_ops dctcp_ref_reno __read_mostly = {
 
 static const struct ecn_egress ecn_egress = {
 	.ops	= &dctcp_ref,
+	.wanted	= dctcp_ref_egress_wanted,
+	.awaits_clean = dctcp_ref_awaits_clean,
 	.choose	= dctcp_ref_egress_ecn,
 };
 
@@ -458,13 +474,11 @@ static int __init dctcp_ref_module_init(void)
 
 	BUILD_BUG_ON(sizeof(struct dctcp_ref) > ICSK_CA_PRIV_SIZE);
 
-	if (!ect_control.value) {
-		err = ecn_egress_register();
-		if (err)
-			return err;
-	}
+	err = ecn_egress_register();
+	if (err)
+		return err;
 	err = tcp_register_congestion_control(&dctcp_ref);
-	if (err && !ect_control.value)
+	if (err)
 		ecn_egress_unregister();
 	return err;
 }
@@ -472,8 +486,7 @@ static int __init dctcp_ref_module_init(void)
 static void __exit dctcp_ref_module_exit(void)
 {
 	tcp_unregister_congestion_control(&dctcp_ref);
-	if (!ect_control.value)
-		ecn_egress_unregister();
+	ecn_egress_unregister();
 }
 
 module_init(dctcp_ref_module_init);

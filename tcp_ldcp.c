@@ -59,7 +59,8 @@
  *    packet of a write may leave as Not-ECT if the write is longer than half of the
  *    peer's window and exactly as long as the first part that the stack sends of it,
  *    unless the stack says whether more follows (tp->write_open).
- *  - A clean Not-ECT packet ends the receiver's CE state only where the stack reports it.
+ *  - A clean Not-ECT packet that arrives in FIN-WAIT ends the receiver's CE state only where the
+ *    stack reports it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -571,6 +572,13 @@ static bool ldcp_egress_wanted(const struct sock *sk)
 	return ca->stage == LDCP_FIRST_RTT;
 }
 
+static bool ldcp_awaits_clean(const struct sock *sk)
+{
+	const struct ldcp *ca = inet_csk_ca(sk);
+
+	return ca->echo.ce;
+}
+
 /*
  * In the first RTT: is this new data? A retransmission lies below SND.NXT; new data does
  * not, because SND.NXT advances after the packet has left.
@@ -905,7 +913,8 @@ static noinline void ldcp_received_flush(struct sock *sk, bool ce)
 	/* send the delayed ACK before the next one */
 	if ((inet_csk(sk)->icsk_ack.pending & ICSK_ACK_NOW) && !cc_ecn_accecn(tcp_sk(sk)))
 		ecn_echo_flush(sk, &ca->echo);
-	ecn_echo_event(sk, &ca->echo, ce);
+	if (ecn_echo_event(sk, &ca->echo, ce))
+		ecn_egress_awaits_changed(sk);
 	ldcp_choose_ack(sk, ce);
 }
 
@@ -1145,6 +1154,7 @@ static const struct ecn_egress ecn_egress = {
 	.ops	= &ldcp,
 	.data_only = true,
 	.wanted	= ldcp_egress_wanted,
+	.awaits_clean = ldcp_awaits_clean,
 	.choose	= ldcp_egress_ecn,
 	.sent	= ldcp_egress_sent,
 };
@@ -1155,13 +1165,11 @@ static int __init ldcp_module_init(void)
 
 	BUILD_BUG_ON(sizeof(struct ldcp) > ICSK_CA_PRIV_SIZE);
 
-	if (fast_start.value) {
-		err = ecn_egress_register();
-		if (err)
-			return err;
-	}
+	err = ecn_egress_register();
+	if (err)
+		return err;
 	err = tcp_register_congestion_control(&ldcp);
-	if (err && fast_start.value)
+	if (err)
 		ecn_egress_unregister();
 	return err;
 }
@@ -1169,8 +1177,7 @@ static int __init ldcp_module_init(void)
 static void __exit ldcp_module_exit(void)
 {
 	tcp_unregister_congestion_control(&ldcp);
-	if (fast_start.value)
-		ecn_egress_unregister();
+	ecn_egress_unregister();
 }
 
 module_init(ldcp_module_init);

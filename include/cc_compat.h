@@ -50,6 +50,16 @@ static inline bool cc_accecn_works(const struct tcp_sock *tp)
 #endif
 }
 
+/* Does the stack report clean data that is Not-ECT as CA_EVENT_ECN_NO_CE, too? */
+static inline bool cc_reports_not_ect(void)
+{
+#ifdef HAVE_TCP_REPORTS_NOT_ECT
+	return true;
+#else
+	return false;
+#endif
+}
+
 /* From now on the stack sends Not-ECT, as if the handshake had shown a broken path. */
 static inline void cc_accecn_give_up(struct tcp_sock *tp)
 {

@@ -13,6 +13,9 @@
  * control listens. Nothing tells a control of its listeners but the tracepoint of state changes,
  * which no packet passes.
  *
+ * The other way, data that arrives: the stack tells a control whether it is ECT or CE, and nothing
+ * of data that is Not-ECT. A control that waits for clean data can have it counted as ECT(0).
+ *
  * At most one file of a module may include this: the state below is static.
  */
 #ifndef _LOWQ_ECN_EGRESS_IMPL_H
@@ -30,6 +33,7 @@
 #include <net/netns/generic.h>
 #include <net/tcp.h>
 
+#include "cc_compat.h"
 #include "cc_hook.h"
 
 #define ECN_EGRESS_KEEP	(-1)
@@ -41,6 +45,7 @@
  * @lasting:	leave the field as it was chosen: the stack writes it before each packet
  * @wanted:	may @choose or @sent still have something to do for @sk? If not, it is detached.
  *		NULL: always
+ * @awaits_clean: is @sk waiting for data that is not marked? NULL: never
  * @choose:	the ECN field for one packet of @sk: INET_ECN_NOT_ECT, _ECT_0, _ECT_1, or
  *		ECN_EGRESS_KEEP. @skb begins with its TCP header, @payload is in bytes
  * @synack_not_ect: is this SYN-ACK, which answers @req, to be Not-ECT, whatever the stack has
@@ -56,6 +61,7 @@ struct ecn_egress {
 	bool data_only;
 	bool lasting;
 	bool (*wanted)(const struct sock *sk);
+	bool (*awaits_clean)(const struct sock *sk);
 	int (*choose)(const struct sock *sk, const struct sk_buff *skb, u32 payload);
 	bool (*synack_not_ect)(const struct request_sock *req, const struct sk_buff *skb);
 	void (*sent)(struct sock *sk, const struct sk_buff *skb, u32 payload);
@@ -68,7 +74,7 @@ static const struct ecn_egress ecn_egress;
 
 /**
  * struct ecn_egress_af - the functions of attached sockets
- * @ops:	a copy of the stack's functions, with our queue_xmit
+ * @ops:	a copy of the stack's functions, with our queue_xmit and sk_rx_dst_set
  * @stack:	the stack's; NULL: this entry and those behind it are free
  */
 struct ecn_egress_af {
@@ -81,6 +87,7 @@ static struct ecn_egress_af ecn_egress_afs[8];
 static DEFINE_SPINLOCK(ecn_egress_lock);	/* for new entries */
 
 static int ecn_egress_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *fl);
+static void ecn_egress_rx_dst_set(struct sock *sk, const struct sk_buff *skb);
 
 static inline bool ecn_egress_is_attached(const struct sock *sk)
 {
@@ -117,6 +124,8 @@ ecn_egress_add(const struct inet_connection_sock_af_ops *stack)
 	if (af && !af->stack) {
 		af->ops = *stack;
 		af->ops.queue_xmit = ecn_egress_xmit;
+		if (ecn_egress.awaits_clean)
+			af->ops.sk_rx_dst_set = ecn_egress_rx_dst_set;
 		smp_store_release(&af->stack, stack);	/* after @ops */
 	}
 	spin_unlock_bh(&ecn_egress_lock);
@@ -145,6 +154,11 @@ static inline void ecn_egress_detach(struct sock *sk)
 {
 	if (ecn_egress_is_attached(sk))
 		WRITE_ONCE(inet_csk(sk)->icsk_af_ops, ecn_egress_stack(sk));
+}
+
+static __always_inline bool ecn_egress_awaits_clean(const struct sock *sk)
+{
+	return ecn_egress.awaits_clean && ecn_egress.awaits_clean(sk);
 }
 
 /* The ECN field of @sk's packets is in these bits. */
@@ -182,7 +196,8 @@ static noinline int ecn_egress_xmit_once(struct sock *sk, struct sk_buff *skb, s
 	int ecn, err;
 
 	if (ecn_egress.wanted && !ecn_egress.wanted(sk)) {
-		ecn_egress_detach(sk);
+		if (!ecn_egress_awaits_clean(sk))
+			ecn_egress_detach(sk);
 		return stack->queue_xmit(sk, skb, fl);
 	}
 	ecn = ecn_egress_chosen(sk, skb, payload);
@@ -210,6 +225,36 @@ static int ecn_egress_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *f
 	if (ecn != ECN_EGRESS_KEEP)
 		ecn_egress_set(ecn_egress_field(sk, stack), ecn);
 	return stack->queue_xmit(sk, skb, fl);
+}
+
+/* --- data that arrives ------------------------------------------------------------ */
+
+/*
+ * In the place of sk_rx_dst_set, which the stack calls with a packet that arrives while the socket
+ * has no input route, before it looks at the packet. (In FIN-WAIT it does not.)
+ */
+static void ecn_egress_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
+{
+	if (!ecn_egress_awaits_clean(sk))
+		ecn_egress_stack(sk)->sk_rx_dst_set(sk, skb);
+	else if (INET_ECN_is_not_ect(TCP_SKB_CB(skb)->ip_dsfield))
+		TCP_SKB_CB(skb)->ip_dsfield |= INET_ECN_ECT_0;
+}
+
+/*
+ * To be called where @awaits_clean has changed. Meanwhile the socket has no input route of its own,
+ * so that its packets take the host's.
+ */
+static inline void ecn_egress_awaits_changed(struct sock *sk)
+{
+	if (cc_reports_not_ect())
+		return;
+	if (ecn_egress_awaits_clean(sk)) {
+		ecn_egress_attach(sk);
+		dst_release(unrcu_pointer(xchg(&sk->sk_rx_dst, NULL)));
+	} else if (ecn_egress.wanted && !ecn_egress.wanted(sk)) {
+		ecn_egress_detach(sk);
+	}
 }
 
 /* --- SYN-ACKs ----------------------------------------------------------------------- */

@@ -162,16 +162,18 @@ static noinline void ecn_echo_change(struct sock *sk, struct ecn_echo *echo, boo
 /*
  * To be called from cwnd_event for a packet that came marked (@ce) or clean.
  * CWR on the same packet has been processed by then: CWR first, CE second. With
- * Accurate ECN the stack does all of this.
+ * Accurate ECN the stack does all of this. Returns true if the state has changed.
  */
-static inline void ecn_echo_event(struct sock *sk, struct ecn_echo *echo, bool ce)
+static inline bool ecn_echo_event(struct sock *sk, struct ecn_echo *echo, bool ce)
 {
 	if (cc_ecn_accecn(tcp_sk(sk)))
-		return;
-	if (echo->ce != ce)
-		ecn_echo_change(sk, echo, ce);
-	else
+		return false;
+	if (likely(echo->ce == ce)) {
 		ecn_echo_latest(tcp_sk(sk), echo, ce);
+		return false;
+	}
+	ecn_echo_change(sk, echo, ce);
+	return true;
 }
 
 #endif /* _LOWQ_ECN_FEEDBACK_H */

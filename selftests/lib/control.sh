@@ -378,8 +378,10 @@ clean_is_not_ect()
 {
 	lossy loss 5% ecn
 	in_ns r tc qdisc add dev eth0 clsact
-	in_ns r tc filter add dev eth0 ingress protocol ip flower ip_proto tcp ip_tos 2/3 \
+	in_ns r tc filter add dev eth0 ingress protocol ip pref 1 flower ip_proto tcp ip_tos 2/3 \
 		action pedit munge offset 1 u8 set 0 retain 0x03 pipe csum ip4h || fail pedit
+	in_ns r tc filter add dev eth0 ingress protocol ipv6 pref 2 flower ip_proto tcp ip_tos 2/3 \
+		action pedit munge offset 1 u8 set 0 retain 0x30 || fail pedit
 }
 
 # exactly_echoed HOST DEVICE SIZE MOST: r acknowledges SIZE bytes, MOST packets at once at most, and the ECE
@@ -389,8 +391,14 @@ exactly_echoed()
 	serve r --cc "$CC"
 	capture "$1" "$2" "$TMP/r.pcap" tcp
 	send --size "$3"
+	judge_echo "$4"
+}
+
+# judge_echo MOST: so does the capture that runs
+judge_echo()
+{
 	stop_captures
-	judge acks "$TMP/r.pcap" "$4" | tee "$TMP/judged"
+	judge acks "$TMP/r.pcap" "$1" | tee "$TMP/judged"
 	expect "changes of mark" "$(field changes <"$TMP/judged")" -ge 50
 	expect "ACKs that cover clean and marked packets" "$(field mixed <"$TMP/judged")" -eq 0
 	expect "ACKs whose ECE is not the packets' CE" "$(field wrong <"$TMP/judged")" -eq 0

@@ -67,12 +67,44 @@ declare_test echo_state "D2 D3 D4" "ECE is the CE state; on a change the old sta
 echo_not_ect()
 {
 	needs_virtual
-	needs_series
 	dumbbell 1 100us
 	clean_is_not_ect
 	exactly_echoed r eth0 5M 2
+	capture r eth0 "$TMP/r.pcap" tcp
+	TO=fd00:0::1 send --size 5M
+	judge_echo 2
 }
-declare_test echo_not_ect "D2" "a clean packet that is Not-ECT ends the CE state, too, where the stack reports it"
+declare_test echo_not_ect "D2" "a clean packet that is Not-ECT ends the CE state, too: IPv4 and IPv6"
+
+echo_half_closed()
+{
+	local receiver
+
+	needs_virtual
+	needs_series
+	dumbbell 1 100us
+	clean_is_not_ect
+	in_ns r python3 -c '
+import socket
+server = socket.create_server(("", 5201))
+server.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dctcp_ref")
+peer = server.accept()[0]
+peer.shutdown(socket.SHUT_WR)
+while peer.recv(1 << 20): pass' &
+	receiver=$!
+	wait_until listening r 5201
+	capture r eth0 "$TMP/r.pcap" tcp
+	in_ns h1 python3 -c '
+import socket
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dctcp_ref")
+s.connect(("10.0.0.1", 5201))
+s.sendall(bytes(5 << 20))
+s.close()' || fail "the sender"
+	wait $receiver || fail "the receiver"
+	judge_echo 2
+}
+declare_test echo_half_closed "D2" "it does after the receiver has closed its own direction, where the stack reports such packets"
 
 echo_cwr_with_ce()
 {

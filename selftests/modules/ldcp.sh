@@ -407,13 +407,12 @@ declare_test receiver "L2 L14" "ECE is each packet's mark, or ACE counts it; at 
 receiver_not_ect()
 {
 	needs_virtual
-	needs_series
 	load fast_start=0
 	dumbbell 1 100us
 	clean_is_not_ect
 	exactly_echoed sw egress 2M 1
 }
-declare_test receiver_not_ect "L2" "a clean packet that is Not-ECT ends the CE state, too, where the stack reports it"
+declare_test receiver_not_ect "L2" "a clean packet that is Not-ECT ends the CE state, too"
 
 # A window of one packet, for m = 1, 2, 4: a packet per RTT, without delayed ACKs
 window_of_one()
