@@ -993,9 +993,9 @@ static noinline void sample_slow_start(struct prague *ca, u32 rtt_us)
 }
 
 /*
- * At a full path the rounds that follow are marked. Without marks the gap was too long, or there is a
- * queue that does not mark: then the RTT has grown with the window, a 16th per round, and slow start
- * ends as by HyStart++.
+ * At a full path the rounds that follow are marked. Without marks the gap was too long, or there is
+ * a queue that does not mark: then the RTT has grown with the window, a 16th per round, and slow
+ * start ends as by HyStart++.
  */
 static void judge_gap(const struct tcp_sock *tp, struct prague *ca)
 {
