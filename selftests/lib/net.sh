@@ -274,6 +274,14 @@ shaper()
 	set_rate "$1" "$2" "${place[-1]}1" "$3"
 }
 
+# tc_has_int: lets tc find the plugin that knows int's options, beside the tools or where TC_LIB_DIR
+# says: a kernel tree has none
+tc_has_int()
+{
+	export TC_LIB_DIR=${TC_LIB_DIR:-$BIN}
+	tc qdisc add dev lo root int help 2>&1 | grep -q switch-id
+}
+
 # set_rate NS DEV CLASS RATE [FRAME]: sets the rate of a shaper's class
 set_rate()
 {

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # HPCC++'s hosts and nodes; needs lib.sh.
 
-export TC_LIB_DIR=${TC_LIB_DIR:-$BIN}	# q_int.so is there
+tc_has_int || skip_all "tc has no q_int.so (see TC_LIB_DIR)"
 
 # Modules that a test has removed are loaded again for the next.
 eval "lib_$(declare -f teardown)"

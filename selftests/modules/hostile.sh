@@ -10,8 +10,6 @@
 # shellcheck source=../lib/rdma.sh
 . "$LIB/rdma.sh"
 
-export TC_LIB_DIR=$BIN		# q_int.so is there
-
 # A hostile host sends 100,000 packets a second for this time
 if [ "${FULL:-}" ]; then
 	FLOOD=1000000 FLOOD_S=10 AWAY=1000
@@ -324,6 +322,7 @@ REFLECTOR=/sys/module/int_reflector/parameters
 int_modules()
 {
 	modprobe -a tcp_hpccpp int_reflector sch_int 2>/dev/null || skip "no HPCC++ modules"
+	tc_has_int || skip "tc has no q_int.so (see TC_LIB_DIR)"
 	CC=hpccpp
 	MODULE=tcp_hpccpp
 	PARAM=/sys/module/tcp_hpccpp/parameters

@@ -11,7 +11,7 @@
 # shellcheck source=../lib/lib.sh
 . "$(dirname "$0")/../lib/lib.sh"
 
-export TC_LIB_DIR=$BIN		# q_int.so is there
+tc_has_int || skip_all "tc has no q_int.so (see TC_LIB_DIR)"
 
 CONTROLS=()
 for control in dctcp_ref ldcp prague hpccpp; do
