@@ -811,7 +811,7 @@ static void prague_set_state(struct sock *sk, u8 new_state)
 }
 
 /* As tcp_init_cwnd(), which modules cannot call */
-static u32 initial_window(const struct sock *sk)
+static u32 initial_window(struct sock *sk)
 {
 	const struct dst_entry *dst = __sk_dst_get(sk);
 	u32 cwnd = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
