@@ -82,6 +82,21 @@ version_in()
 	basename "$(ls -d "$1"/boot/vmlinuz-*)" | sed 's/^vmlinuz-//'
 }
 
+# arm64_headers ROOT: arm64's headers of the root's kernel, and a compiler for them; once. Only extracted,
+# since they depend on a kernel image; and only /usr/src, so that DKMS does not see another kernel.
+arm64_headers()
+{
+	local name
+
+	name=linux-headers-$(version_in "$1" | sed 's/-amd64$/-arm64/')
+	[ ! -d "$1/usr/src/$name" ] || return 0
+	say "getting $name and a compiler for arm64"
+	in_root "$1" sh -ec "dpkg --add-architecture arm64; apt-get -q update
+		apt-get -q install -y --no-install-recommends gcc-aarch64-linux-gnu
+		cd /tmp; apt-get -q download $name:arm64
+		dpkg-deb --fsys-tarfile ${name}_*.deb | tar -xC / ./usr/src; rm -rf ${name}_*.deb /var/lib/apt/lists/*; apt-get -q clean"
+}
+
 # lock_roots: all runs share the roots and disk images
 lock_roots()
 {
