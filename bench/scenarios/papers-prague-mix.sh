@@ -47,7 +47,7 @@ run_scenario()
 	watch_queue 40mbit "${from}s" "${to}s" 10ms
 	for ((i = 1; i <= 10; i++)); do
 		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$( ((i <= prague)) && echo "$CONTROL" || echo cubic)" \
-			--duration "${to}s" --start "$(((i * 7919 + i * SEED * 104729) % 1000000))us" >"$TMP/long$i" &
+			--duration "${to}s" --start "$(start_us "$i" 1000000)us" >"$TMP/long$i" &
 		pids+=($!)
 	done
 	all_done "${pids[@]}"

@@ -35,7 +35,7 @@ CONCLUSION="4 to 100 ms are between two rates that are drawn, and each drop make
 Random losses leave CUBIC and Prague alike, with no queue and a part of the link, by chance more or less of it; BBR does not respond to them.
 Jitter, reordering, bursts of ACKs and an upload that shares a way back of a tenth cost Prague little.
 1/100 of the rate for ACKs leaves connections with Accurate ECN less than half of the link, whichever control sends (ecn 3): cake's filter drops no ACK with a flag or an option that it does not know, such as Accurate ECN's.
-3 to 4 packets wait at 10 Mb/s and below, more than the time of two and 1 ms, which was the goal until 0.3 and is missed at each rate: one flow's window of whole packets does not get there, and below 10 Mb/s the goal is CUBIC's delay now. The step was the time of two packets when this was measured (now 1.5, see prague-slow), the window grows by whole packets, and its mark is heard a round later. That is nearly as much as with CUBIC up to 1 Mb/s, a quarter of it at 4 and a sixth at 10."
+3 packets wait at 10 Mb/s and below, more than the time of two and 1 ms, which was the goal until 0.3 and is missed at each rate: one flow's window of whole packets does not get there, and below 10 Mb/s the goal is CUBIC's delay now. The step is the time of 1.5 packets (see prague-slow), the window grows by whole packets, and its mark is heard a round later. That is three quarters of CUBIC's delay at 500 kb/s, half at 1 Mb/s, .3 at 4 and .15 at 10."
 
 # draw SECONDS: changes the rate for so long, and leaves the bits that it could carry from 5 s on in
 # $TMP/bits
