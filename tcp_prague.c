@@ -367,7 +367,7 @@ static struct prague_way *way_of(const struct prague *ca)
 
 static void forget_way(struct prague *ca)
 {
-	if (!ca->ect_seen)
+	if (!ca->ect_seen || !ca->way)
 		return;
 	kfree(xa_erase_bh(&ways, ca->way));
 	ca->way = 0;
@@ -420,18 +420,21 @@ static struct prague_queue queue_there(const struct tcp_sock *tp, const struct p
 /* --- pace ------------------------------------------------------------------ */
 
 /*
- * Turns pacing on or off. Off, packets leave as the stack's controls send them, which only
- * sch_fq paces: in drop-tail queues of some lengths paced packets are lost less often than
- * CUBIC's, in others more often. A rate that the program has asked for holds.
+ * Turns pacing off: packets leave as the stack's controls send them, which only sch_fq paces. In
+ * drop-tail queues of some lengths paced packets are lost less often than CUBIC's, in others more
+ * often. A rate that the program has asked for holds.
  */
-static void choose_pacing(struct sock *sk, bool pace)
+static void pace_off(struct sock *sk)
 {
-	u32 status = READ_ONCE(sk->sk_pacing_status);
-
-	if (pace && status == SK_PACING_NONE)
-		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
-	else if (!pace && status == SK_PACING_NEEDED && READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
+	if (READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED &&
+	    READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
+}
+
+static void pace_on(struct sock *sk)
+{
+	if (unlikely(READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE))
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
 /* The pace of the first slow start, where @rate is that of its window */
@@ -443,14 +446,14 @@ static noinline u64 start_rate(const struct sock *sk, u64 rate)
 				 ca->rounds < EARLY_ROUNDS || app_limited(sk));
 }
 
-static void update_pacing(struct sock *sk)
+static __always_inline void update_pacing(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tp), in_flight = tcp_packets_in_flight(tp);
 	bool start = starting(tp, ca);
 	bool twice = !start && (cwnd < tp->snd_ssthresh / 2 || app_limited(sk));
-	u64 rate;
+	u64 rate, most = READ_ONCE(sk->sk_max_pacing_rate);
 
 	if (in_flight > cwnd || inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery)
 		rate = prague_pacing_rate(tp->mss_cache, max(cwnd, in_flight), 0, srtt(tp), false);
@@ -460,13 +463,15 @@ static void update_pacing(struct sock *sk)
 	if (unlikely(start) && !ca->growth.hystart.css)
 		rate = start_rate(sk, rate);
 	/* while losses limit the window, ACKs time the packets (tcp_pacing_ca_ratio) */
-	if (ca->growth.cubic)
+	if (unlikely(ca->growth.cubic)) {
 		rate += rate / 5;
-	choose_pacing(sk, !ca->growth.cubic);
-	if (rate)
-		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
-	ca->burst = min_t(u32, U16_MAX, prague_burst(READ_ONCE(sk->sk_pacing_rate),
-						     READ_ONCE(burst_us.value), tp->mss_cache));
+		pace_off(sk);
+	} else {
+		pace_on(sk);
+	}
+	rate = rate ? min(rate, most) : READ_ONCE(sk->sk_pacing_rate);
+	WRITE_ONCE(sk->sk_pacing_rate, rate);
+	ca->burst = prague_burst(rate, READ_ONCE(burst_us.value), tp->mss_cache);
 }
 
 /* Called before each burst. */
@@ -870,24 +875,28 @@ static void prague_tx_start(struct sock *sk)
 	update_pacing(sk);
 }
 
+static noinline void prague_timed_out(struct sock *sk)
+{
+	struct prague *ca = inet_csk_ca(sk);
+
+	respond_to_loss(sk, tcp_snd_cwnd(tcp_sk(sk)));
+	ca->loss_seen = true;
+}
+
+/* Called for each packet received, too */
 static void prague_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 {
 	struct prague *ca = inet_csk_ca(sk);
 
-	switch (ev) {
-	case CA_EVENT_ECN_IS_CE:
-	case CA_EVENT_ECN_NO_CE:
-		ecn_echo_event(sk, &ca->echo, ev == CA_EVENT_ECN_IS_CE);
-		break;
-	case CA_EVENT_LOSS:	/* a timeout */
-		respond_to_loss(sk, tcp_snd_cwnd(tcp_sk(sk)));
-		ca->loss_seen = true;
-		break;
-	default:
-		if (cc_event_is_tx_start(ev))
-			prague_tx_start(sk);
-		break;
+	if (likely(ev == CA_EVENT_ECN_IS_CE || ev == CA_EVENT_ECN_NO_CE)) {
+		if (unlikely(!cc_ecn_accecn(tcp_sk(sk))))
+			ecn_echo_event(sk, &ca->echo, ev == CA_EVENT_ECN_IS_CE);
+		return;
 	}
+	if (ev == CA_EVENT_LOSS)
+		prague_timed_out(sk);
+	else if (cc_event_is_tx_start(ev))
+		prague_tx_start(sk);
 }
 
 /*
@@ -921,12 +930,16 @@ static noinline u64 cubic_ai(const struct tcp_sock *tp, const struct prague *ca)
 static u64 increase_per_round(const struct tcp_sock *tp, const struct prague *ca, u32 virt)
 {
 	const struct prague_growth *g = &ca->growth;
+	u64 ai;
 
 	if (g->cubic)
 		return cubic_ai(tp, ca);
 	if (g->probing)
 		return prague_probe_ai(ca->model.cwnd);
-	return prague_boost(prague_ai(srtt(tp), virt), ca->model.cwnd, ca->silent, patience(ca),
+	ai = prague_ai(srtt(tp), virt);
+	if (ca->silent < READ_ONCE(fast_rounds.value))	/* patience() is no less */
+		return ai;
+	return prague_boost(ai, ca->model.cwnd, ca->silent, patience(ca),
 			    g->abrupt ? PRAGUE_BOOST_ABRUPT : PRAGUE_BOOST_STEADY);
 }
 
@@ -953,6 +966,17 @@ static noinline void count_cubic_time(const struct tcp_sock *tp, struct prague *
 		ca->growth.cubic_ms = fp_add32(ca->growth.cubic_ms, passed);
 }
 
+/* Is slow start conservative: by HyStart++, or as the path is full, says the first flight? */
+static bool conservative(const struct tcp_sock *tp, struct prague *ca)
+{
+	struct prague_hystart *h = &ca->growth.hystart;
+
+	if (!h->css && READ_ONCE(quick_start.value) &&
+	    ca->model.cwnd >= prague_pipe(tcp_min_rtt(tp), ca->gap_ns))
+		h->css = 1;
+	return h->css;
+}
+
 static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -969,11 +993,7 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	if (m->cwnd < tp->snd_ssthresh && tp->snd_ssthresh > PRAGUE_MIN_CWND) {
 		u32 step = min(unmarked, tp->snd_ssthresh - m->cwnd);
 
-		/* the path is full, as far as the first flight tells */
-		if (starting(tp, ca) && !ca->growth.hystart.css &&
-		    m->cwnd >= prague_pipe(tcp_min_rtt(tp), ca->gap_ns))
-			ca->growth.hystart.css = 1;
-		if (!ca->growth.slow_start_over && ca->growth.hystart.css) {
+		if (!ca->growth.slow_start_over && conservative(tp, ca)) {
 			prague_grow(m, prague_css_growth(&ca->growth.hystart, step));
 			return;
 		}
@@ -985,11 +1005,19 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	prague_increase(m, unmarked, increase_per_round(tp, ca, virt));
 }
 
-/* An RTT in the first slow start */
-static noinline void sample_slow_start(struct prague *ca, u32 rtt_us)
+static noinline void judge_rtt(struct prague *ca, u32 rtt_us)
 {
 	if (READ_ONCE(hystart.value))
 		prague_hystart_rtt(&ca->growth.hystart, rtt_us);
+}
+
+/* An RTT in the first slow start */
+static void sample_slow_start(struct prague *ca, u32 rtt_us)
+{
+	if (prague_hystart_full(&ca->growth.hystart))
+		prague_hystart_min(&ca->growth.hystart, rtt_us);
+	else
+		judge_rtt(ca, rtt_us);
 }
 
 /*
@@ -1031,7 +1059,7 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 		ca->silent = ca->round_marked ? 0 : min(ca->silent + 1, U16_MAX);
 		ca->round_marked = false;
 	}
-	if (now_us(tp) - ca->cwr_us >= virt >> 3)
+	if (ca->cwr && now_us(tp) - ca->cwr_us >= virt >> 3)
 		ca->cwr = false;
 	/*
 	 * A period begins from which the gap is measured. A shaper's bucket lets the first two
@@ -1095,13 +1123,13 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	u32 marked = min_t(u32, (u16)(tp->delivered_ce - ca->delivered_ce), acked);
 	bool una_advanced = ca->una != tp->snd_una, start = starting(tp, ca);
 	bool first_flight = start && ca->first_flight, start_marked = false;
-	bool small = start && small_window(tp, ca);
+	bool small = false, first_mark = false, smooth = READ_ONCE(per_ack.value);
 	const char *fault = NULL;
-	bool first_mark;
+	s32 rtt_us = rs->rtt_us;
 
 	if (cc_before_init(sk))
 		return;
-	if (cc_ecn_accecn(tp) && !cc_accecn_works(tp)) {
+	if (cc_accecn_failed(tp)) {
 		fall_back(sk, "ace");
 		return;
 	}
@@ -1110,23 +1138,25 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	if (state != TCP_CA_Recovery)
 		window_from_stack(tp, ca);
 
-	first_mark = marked && !start && !ca->marked;
-	if (first_mark) {
-		ca->marked = true;
-		ca->model.alpha = PRAGUE_ONE;	/* 2.3.2 */
+	if (marked) {
+		first_mark = !start && !ca->marked;
+		if (first_mark) {
+			ca->marked = true;
+			ca->model.alpha = PRAGUE_ONE;	/* 2.3.2 */
+		}
+		ca->round_marked |= !first_flight;
+		small = start && small_window(tp, ca);
 	}
-	if (marked && !first_flight)
-		ca->round_marked = true;
 	prague_count(&ca->model, acked, marked);
 	if (unlikely(first_flight) && ca->rounds == 1)
 		measure_gap(tp, ca);
-	if (READ_ONCE(per_ack.value) && ca->marked && srtt(tp))
+	if (smooth && ca->marked && srtt(tp))
 		average_ack(tp, ca, acked, marked, virt);
-	if (rs->rtt_us > 0) {
-		if (prague_rtt(&ca->model, rs->rtt_us))
-			note_stamp(tp, ca, rs->rtt_us);
+	if (rtt_us > 0) {
+		if (prague_rtt(&ca->model, rtt_us))
+			note_stamp(tp, ca, rtt_us);
 		if (unlikely(!ca->growth.slow_start_over))
-			sample_slow_start(ca, rs->rtt_us);
+			sample_slow_start(ca, rtt_us);
 	}
 	if (update_round(tp, ca, virt)) {
 		/*
@@ -1136,7 +1166,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		start_marked = start && ca->rounds >= START_ROUNDS &&
 			       (ca->rounds >= START_ROUNDS_MAX || !app_limited(sk)) &&
 			       prague_start_ends(&ca->growth.hystart, &ca->model, tcp_min_rtt(tp),
-						 small);
+						 small_window(tp, ca));
 		fault = end_period(sk, virt);
 	}
 
@@ -1147,13 +1177,13 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 			respond_to_marked_start(sk, max(rs->delivered, 0));
 		else if (marked && !start && !ca->cwr && state != TCP_CA_Loss)
 			respond_to_mark(sk);
-		if (ca->cwr && READ_ONCE(per_ack.value) && ca->growth.limited_by_marks)
+		if (ca->cwr && smooth && ca->growth.limited_by_marks)
 			spread_cut(tp, ca, acked, virt);
 		increase_window(sk, first_flight || small ? acked : acked - marked, virt, rs);
 		window_to_stack(tp, ca);
 	}
 	/* the cut was a half: the average begins with the next period (per_ack: still cuts) */
-	if (first_mark && !READ_ONCE(first_alpha.value) && !READ_ONCE(per_ack.value))
+	if (first_mark && !READ_ONCE(first_alpha.value) && !smooth)
 		ca->model.alpha = 0;
 	update_pacing(sk);
 	if (fault)
@@ -1228,6 +1258,8 @@ static void prague_unregister(void)
 	tcp_unregister_congestion_control(&prague);
 }
 #else
+static DEFINE_STATIC_KEY_FALSE(paces_start);	/* iw_paced: no packet pays for it otherwise */
+
 /* ECT(1) on everything while Accurate ECN works. Until the handshake is done the stack chooses. */
 static __always_inline int prague_egress_ecn(const struct sock *sk, const struct sk_buff *skb,
 					     u32 payload)
@@ -1257,13 +1289,19 @@ static void prague_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 p
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 rate = READ_ONCE(sk->sk_pacing_rate);
 
-	if (iw_paced.value && payload && tp->data_segs_out < 10 && rate)
+	if (payload && tp->data_segs_out < 10 && rate)
 		tp->tcp_wstamp_ns += div64_u64((u64)payload * NSEC_PER_SEC, rate);
+}
+
+/* tcp_ecn_send() writes the field, with Accurate ECN. */
+static __always_inline bool prague_egress_lasting(void)
+{
+	return !static_branch_unlikely(&paces_start);
 }
 
 static const struct ecn_egress ecn_egress = {
 	.ops	= &prague,
-	.lasting = true,	/* tcp_ecn_send(), with Accurate ECN */
+	.lasting = prague_egress_lasting,
 	.choose	= prague_egress_ecn,
 	.synack_not_ect = prague_synack_not_ect,
 	.sent	= prague_egress_sent,
@@ -1273,6 +1311,8 @@ static int prague_register(void)
 {
 	int err = 0;
 
+	if (iw_paced.value)
+		static_branch_enable(&paces_start);
 	if (sends_ect_1())
 		err = ecn_egress_register();
 	if (err)

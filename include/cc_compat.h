@@ -36,6 +36,8 @@ static inline bool cc_ecn_accecn(const struct tcp_sock *tp)
 #endif
 }
 
+#define TCP_ACCECN_ACE_FAIL	(TCP_ACCECN_ACE_FAIL_SEND | TCP_ACCECN_ACE_FAIL_RECV)
+
 /*
  * Is Accurate ECN still in use? The stack disables it permanently, and sends Not-ECT,
  * when the handshake or the path has garbled the ACE field.
@@ -43,8 +45,17 @@ static inline bool cc_ecn_accecn(const struct tcp_sock *tp)
 static inline bool cc_accecn_works(const struct tcp_sock *tp)
 {
 #ifdef HAVE_TCP_ACCECN
-	return tcp_ecn_mode_accecn(tp) && !tcp_accecn_ace_fail_recv(tp) &&
-	       !tcp_accecn_ace_fail_send(tp);
+	return tcp_ecn_mode_accecn(tp) && !(tp->accecn_fail_mode & TCP_ACCECN_ACE_FAIL);
+#else
+	return false;
+#endif
+}
+
+/* Has it been in use, and is not any more? */
+static inline bool cc_accecn_failed(const struct tcp_sock *tp)
+{
+#ifdef HAVE_TCP_ACCECN
+	return unlikely(tp->accecn_fail_mode & TCP_ACCECN_ACE_FAIL) && tcp_ecn_mode_accecn(tp);
 #else
 	return false;
 #endif

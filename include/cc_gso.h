@@ -30,14 +30,14 @@ static inline u32 cc_gso_spread(u32 cwnd)
 }
 
 /*
- * Limits TSO packets to @segs segments, at least 1; returns how many there may be. For
+ * Limits TSO packets to @segs segments, 1 or more; returns how many there may be. For
  * .min_tso_segs, which is called before each burst: another route may have set the field.
  */
 static inline u32 cc_gso_limit(struct sock *sk, struct cc_gso *g, u32 segs)
 {
 	if (unlikely(sk->sk_gso_max_segs != g->set))
 		g->dev = sk->sk_gso_max_segs;
-	g->set = min_t(u32, g->dev, max(segs, 1U));
+	g->set = min_t(u32, g->dev, segs);
 	sk->sk_gso_max_segs = g->set;
 	return g->set;
 }

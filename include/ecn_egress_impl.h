@@ -42,7 +42,8 @@
  * struct ecn_egress - a control that chooses ECN fields
  * @ops:	the control, for @synack_not_ect
  * @data_only:	packets without data keep the stack's field
- * @lasting:	leave the field as it was chosen: the stack writes it before each packet
+ * @lasting:	may the field stay as it was chosen, since the stack writes it before each packet,
+ *		and has @sent nothing to do? NULL: no
  * @wanted:	may @choose or @sent still have something to do for @sk? If not, it is detached.
  *		NULL: always
  * @awaits_clean: is @sk waiting for data that is not marked? NULL: never
@@ -59,7 +60,7 @@
 struct ecn_egress {
 	const struct tcp_congestion_ops *ops;
 	bool data_only;
-	bool lasting;
+	bool (*lasting)(void);
 	bool (*wanted)(const struct sock *sk);
 	bool (*awaits_clean)(const struct sock *sk);
 	int (*choose)(const struct sock *sk, const struct sk_buff *skb, u32 payload);
@@ -167,7 +168,7 @@ static __always_inline u8 *ecn_egress_field(struct sock *sk,
 {
 #if IS_ENABLED(CONFIG_IPV6)
 	if (stack->net_header_len == sizeof(struct ipv6hdr))
-		return (u8 *)&inet6_sk(sk)->tclass;
+		return (u8 *)&inet_sk(sk)->pinet6->tclass;	/* no request: no inet6_sk() */
 #endif
 	return &inet_sk(sk)->tos;
 }
@@ -175,16 +176,6 @@ static __always_inline u8 *ecn_egress_field(struct sock *sk,
 static __always_inline void ecn_egress_set(u8 *field, u8 ecn)
 {
 	WRITE_ONCE(*field, (READ_ONCE(*field) & ~INET_ECN_MASK) | ecn);
-}
-
-static __always_inline int ecn_egress_chosen(struct sock *sk, const struct sk_buff *skb,
-					     u32 payload)
-{
-	int ecn = ecn_egress.choose(sk, skb, payload);
-
-	if (ecn_egress.sent)
-		ecn_egress.sent(sk, skb, payload);
-	return ecn;
 }
 
 /* Sets the field for this packet alone. noinline, so that others cost no saved registers */
@@ -200,7 +191,9 @@ static noinline int ecn_egress_xmit_once(struct sock *sk, struct sk_buff *skb, s
 			ecn_egress_detach(sk);
 		return stack->queue_xmit(sk, skb, fl);
 	}
-	ecn = ecn_egress_chosen(sk, skb, payload);
+	ecn = ecn_egress.choose(sk, skb, payload);
+	if (ecn_egress.sent)
+		ecn_egress.sent(sk, skb, payload);
 	if (ecn == ECN_EGRESS_KEEP)
 		return stack->queue_xmit(sk, skb, fl);
 	before = READ_ONCE(*field) & INET_ECN_MASK;
@@ -219,9 +212,9 @@ static int ecn_egress_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *f
 
 	if (ecn_egress.data_only && !payload)
 		return stack->queue_xmit(sk, skb, fl);
-	if (!ecn_egress.lasting)
+	if (!ecn_egress.lasting || !ecn_egress.lasting())
 		return ecn_egress_xmit_once(sk, skb, fl, payload);
-	ecn = ecn_egress_chosen(sk, skb, payload);
+	ecn = ecn_egress.choose(sk, skb, payload);
 	if (ecn != ECN_EGRESS_KEEP)
 		ecn_egress_set(ecn_egress_field(sk, stack), ecn);
 	return stack->queue_xmit(sk, skb, fl);

@@ -331,19 +331,19 @@ static inline u64 prague_loss_share(const struct prague_model *m, bool cubic, bo
  */
 static inline u64 prague_pacing_rate(u32 mss, u32 packets, u64 frac, u32 srtt, bool twice)
 {
-	u64 bytes = (u64)mss * packets + fp_mul_shr(frac, mss, PRAGUE_Q);
+	u64 lo, bytes = (u64)mss * packets + fp_mul_wide(frac << (64 - PRAGUE_Q), mss, &lo);
 
 	if (!srtt)
 		return 0;
 	return fp_mul_div(bytes, 8000000U << twice, srtt);
 }
 
-/* Packets of @mss bytes that @rate sends in @burst_us: at least 1 (2.5.2) */
+/* Packets of @mss bytes that @rate sends in @burst_us: 1 to 65535 (2.5.2) */
 static inline u32 prague_burst(u64 rate, u32 burst_us, u32 mss)
 {
-	u64 packets = fp_mul_div(rate, burst_us, 1000000ULL * fp_max(mss, 1));
+	u64 packets = fp_mul_div(rate, burst_us, 1000000ULL * mss);
 
-	return fp_min(fp_max(packets, 1), U32_MAX);
+	return fp_min(fp_max(packets, 1), U16_MAX);
 }
 
 /* The cube root of a number below 2^63, rounded down */
@@ -446,14 +446,27 @@ struct prague_hystart {
 	u8 css;
 };
 
-/* An RTT of @rtt_us was measured in slow start. */
-static inline void prague_hystart_rtt(struct prague_hystart *h, u32 rtt_us)
+/* Has conservative slow start begun because the window should fill the path? */
+static inline bool prague_hystart_full(const struct prague_hystart *h)
+{
+	return h->css && !h->css_base;
+}
+
+/* An RTT of @rtt_us was measured at such a window: only the shortest counts. */
+static inline void prague_hystart_min(struct prague_hystart *h, u32 rtt_us)
 {
 	u32 rtt = fp_min(fp_max(rtt_us >> PRAGUE_HYSTART_SHIFT, 1), U16_MAX);
-	u32 last_us, limit;
 
 	if (!h->round_min || rtt < h->round_min)
 		h->round_min = rtt;
+}
+
+/* An RTT of @rtt_us was measured in slow start. */
+static inline void prague_hystart_rtt(struct prague_hystart *h, u32 rtt_us)
+{
+	u32 last_us, limit;
+
+	prague_hystart_min(h, rtt_us);
 	if (h->samples < PRAGUE_HYSTART_SAMPLES)
 		h->samples++;
 	if (h->samples < PRAGUE_HYSTART_SAMPLES || !h->last_min)

@@ -302,7 +302,8 @@ static void prague_increase__adds_up(void **state)
 	(void)state;
 	for (i = 0; i < CASES; i++)
 		prague_increase(&m, 1, ai);
-	expect(near_rel(window_of(&m) - CWND_MOST, (long double)CASES * draft_ai(10, 25000) / CWND_MOST, 0.0001L),
+	expect(near_rel(window_of(&m) - CWND_MOST,
+			(long double)CASES * draft_ai(10, 25000) / CWND_MOST, 0.0001L),
 	       "%.12Lg", window_of(&m) - CWND_MOST);
 }
 
@@ -534,7 +535,7 @@ static void prague_burst__table(void **state)
 	assert_int_equal(prague_burst(125000000, 250, 1448), 21);
 	assert_int_equal(prague_burst(1250000, 250, 1448), 1);
 	assert_int_equal(prague_burst(0, 250, 0), 1);
-	assert_true(prague_burst(U64_MAX, U32_MAX, 1) == U32_MAX);
+	assert_int_equal(prague_burst(U64_MAX, U32_MAX, 1), U16_MAX);
 }
 
 static void prague_cbrt__exact(void **state)
@@ -728,6 +729,34 @@ static void prague_hystart__is_rfc9406(void **state)
 			expect(!!h.css == want.css, "case %d, round %d: %u", i, j, h.css);
 			base += rnd_upto(base / 16);
 		}
+	}
+}
+
+/* There the shortest RTT alone gives the same next round as all samples do. */
+static void prague_hystart__full_path(void **state)
+{
+	int i, k, n;
+
+	(void)state;
+	for (i = 0; i < CASES / 20; i++) {
+		struct prague_hystart all = {
+			.round_min = rnd_upto(2000),
+			.last_min = rnd_upto(2000),
+			.samples = rnd_upto(PRAGUE_HYSTART_SAMPLES),
+			.css = 1 + rnd_upto(5),
+		}, least = all;
+
+		assert_true(prague_hystart_full(&all));
+		n = rnd_upto(20);
+		for (k = 0; k < n; k++) {
+			u32 rtt = rnd_log(1, 1000000);
+
+			prague_hystart_rtt(&all, rtt);
+			prague_hystart_min(&least, rtt);
+			assert_true(prague_hystart_full(&all));
+		}
+		assert_int_equal(prague_hystart_round(&all), prague_hystart_round(&least));
+		expect(!memcmp(&all, &least, sizeof(all)), "case %d", i);
 	}
 }
 
@@ -1259,6 +1288,7 @@ int main(void)
 		cmocka_unit_test(prague_hystart__long_rtt),
 		cmocka_unit_test(prague_probe_ai__twentieth),
 		cmocka_unit_test(prague_hystart__is_rfc9406),
+		cmocka_unit_test(prague_hystart__full_path),
 		cmocka_unit_test(prague_gap__is_time_per_packet),
 		cmocka_unit_test(prague_css_growth__is_an_eighth_or_half_of_that),
 		cmocka_unit_test(prague_start_rate__between_window_and_path),
