@@ -200,6 +200,8 @@ static noinline void end_window(struct sock *sk)
 
 	fraction = dctcp_model_window(&ca->model, READ_ONCE(shift_g.value), tcp_sk(sk)->snd_nxt);
 	trace_dctcp_ref_window(sk, &ca->model, acked, marked, fraction);
+	if (!ect_control.value)
+		ecn_egress_attach(sk);
 	if (ca->paused)
 		ca->paused--;
 	if (ca->cut_due)

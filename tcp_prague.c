@@ -1085,6 +1085,8 @@ static noinline const char *end_period(struct sock *sk, u32 virt)
 	ca->period_us = now_us(tp);
 	trace_prague_period(sk, &ca->model, acked, marked, virt, ca->rounds, ca->silent,
 			    ca->classic);
+	if (sends_ect_1())
+		ecn_egress_attach(sk);
 	return feedback_fault(tp, ca, marked);
 }
 

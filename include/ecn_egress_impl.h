@@ -133,7 +133,11 @@ ecn_egress_add(const struct inet_connection_sock_af_ops *stack)
 	return af;
 }
 
-/* From now on the module chooses @sk's fields: to be called when it has a peer. Twice is once. */
+/*
+ * From now on the module chooses @sk's fields: to be called when it has a peer, and once per round,
+ * since IPV6_ADDRFORM gives an IPv6 socket whose peer has IPv4 the stack's functions. Twice is
+ * once.
+ */
 static inline void ecn_egress_attach(struct sock *sk)
 {
 	const struct inet_connection_sock_af_ops *stack = inet_csk(sk)->icsk_af_ops;

@@ -458,6 +458,28 @@ ect_control_off()
 }
 declare_test ect_control_off "D12" "ect_control=0: only new data, SYNs and resets are ECT"
 
+# IPV6_ADDRFORM (41, 1) gives a socket of IPv6 whose peer is v4-mapped the stack's functions of IPv4.
+addrform()
+{
+	needs_virtual
+	load ect_control=0
+	dumbbell 1 1ms
+	lossy loss 0%
+	sink dctcp_ref
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	client ::ffff:10.0.0.1 send=100000 acked set=41,1,2 get=domain,1,39 send=14480 acked \
+		"$(instead loss 2%)" send=1000000 acked
+	stop_captures
+	expect "the socket's family" "$(field domain <"$TMP/client")" -eq 2
+	packets "$TMP/h.pcap" 'tcp.dstport == 5299 && tcp.len > 0' tcp.seq tcp.len ip.dsfield.ecn | awk -F'\t' '
+		{ print ($1 < next_seq ? "again" : "new"), $3 }
+		$1 + $2 > next_seq { next_seq = $1 + $2 }' >"$TMP/sent"
+	expect "new data that is ECT" "$(grep -c "new 2" "$TMP/sent")" -ge 700
+	expect "retransmissions" "$(grep -c again "$TMP/sent")" -ge 5
+	expect "retransmissions that are ECT" "$(grep -c "again 2" "$TMP/sent")" -eq 0
+}
+declare_test addrform "D12" "ect_control=0: a retransmission is Not-ECT, too, once the program has turned an IPv6 socket into one of IPv4 (IPV6_ADDRFORM)"
+
 # A probe repeats the last byte's sequence number, without payload.
 window_probes()
 {

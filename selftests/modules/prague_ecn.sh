@@ -516,6 +516,26 @@ left()
 }
 declare_test left "" "a connection that has left the control outlives its module"
 
+# By IPV6_ADDRFORM (41, 1) the program turns a socket of IPv6 into one of IPv4: the stack gives it IPv4's functions.
+addrform()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 10ms
+	sink
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	client ::ffff:10.0.0.1 send=100000 acked set=41,1,2 get=domain,1,39 send=14480 acked send=1000000 acked info
+	stop_captures
+	cat "$TMP/client"
+	expect "the socket's family" "$(field domain <"$TMP/client")" -eq 2
+	expect "control" "$(field cc <"$TMP/client")" = prague
+	fields "$TMP/h.pcap" | awk '$2 == 5299' >"$TMP/h"
+	expect "data packets" "$(awk '$4 > 0' "$TMP/h" | wc -l)" -ge 700
+	# those that left before the next round began
+	expect "packets that are not ECT(1)" "$(awk '$5 != 1' "$TMP/h" | wc -l)" -le 12
+}
+declare_test addrform "P1" "ECT(1) from the next round on, once the program has turned an IPv6 socket into one of IPv4 (IPV6_ADDRFORM)"
+
 # Namespaces that go, and a module that goes, just after a socket began to listen
 listeners_go()
 {
