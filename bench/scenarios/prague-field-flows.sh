@@ -19,7 +19,7 @@ GOALS='[
 	{"metric":"jain","row":"prague","op":">=","value":0.95,"variant":"*","text":"Jain >= 0.95"}]'
 ANSWER="At p99 packets of eight Prague flows wait {range delay_p99_us prague rate=10mbit} at 10 Mb/s, {range delay_p99_us prague rate=40mbit} at 40 and {range delay_p99_us prague rate=400mbit} at 400, those of CUBIC {range delay_p99_us cubic_l4s}."
 CONCLUSION="1 or 2 ms is how long packets wait from 40 Mb/s on, a tenth as long as with CUBIC, and the shares are equal.
-9.7 ms is what eight packets more take at 10 Mb/s, when all flows grow by a packet in the same round: the path holds 16 packets, two of each flow, which is the smallest window."
+9 ms is what they wait at 10 Mb/s, when all flows grow by a packet in the same round: the path holds 16 packets, two of each flow, which is the smallest window."
 
 run_scenario()
 {
