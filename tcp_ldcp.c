@@ -29,9 +29,9 @@
  * What the draft leaves open, and deviations from it:
  *  - The stack sends whole packets: cwnd is cw rounded down, at least one. Below one
  *    packet a timer sets cwnd to 0 until RTT / cw after the latest packet, new or
- *    retransmitted. The RTO bounds that wait. RTO and tail loss probe keep their own
- *    timers, which are longer while RTT / gamma is under rto_min (200 ms). Where the stack
- *    can wait itself (tcp_set_data_gap()) nothing bounds it.
+ *    retransmitted, unless the stack can wait itself (tcp_set_data_gap()). Where that is longer
+ *    than the socket's minimum of the RTO (200 ms), RTO and minimum grow with it; a tail loss
+ *    probe keeps the minimum of a route that has one.
  *  - cw grows only while it limits the sender, as in Linux' other controls; and faster once
  *    marks have been absent for many RTTs (parameter quiet_rtts=0: as the draft says).
  *  - Marks also end fast start once all first-RTT packets are acknowledged: a
@@ -139,6 +139,7 @@ enum ldcp_stage {
  *		there is only one sample per RTT / cw
  * @smooth_us8:	smoothed RTT, 1/8 us; 0: none yet. Includes the RTTs of retransmissions, as
  *		RACK measures them
+ * @rto_min:	the socket's own icsk_rto_min while it is longer, jiffies; 0: it is its own
  * @gso:	limit on the segments of a TSO packet
  * @delack_max:	the socket's own icsk_delack_max, jiffies; this control uses 1
  * @mss:	tp->mss_cache, bytes, to which @cw belongs
@@ -165,6 +166,7 @@ struct ldcp {
 	u32 quiet;
 	u32 rtt_us;
 	u32 smooth_us8;
+	u32 rto_min;
 	struct cc_gso gso;
 	u16 delack_max;
 	u16 mss;
@@ -239,19 +241,20 @@ struct ldcp_gate {
 	bool released;
 };
 
-/*
- * When the next packet may leave, us; 0 is at once. The wait is at most the RTO; otherwise
- * one of the stack's timers (RTO, or window probe with nothing in flight) would fire first.
- */
-static u64 ldcp_next_departure_us(const struct sock *sk)
+/* RTT / cw; 0 from one packet on. Not longer than a timer of the stack may be */
+static u32 ldcp_interval_us(const struct sock *sk)
 {
 	const struct ldcp *ca = inet_csk_ca(sk);
-	u64 interval = ldcp_model_interval(ca->cw, ca->rtt_us);
 
-	if (!interval)
-		return 0;
-	return ldcp_last_sent_us(sk) +
-	       min_t(u64, interval, jiffies_to_usecs(inet_csk(sk)->icsk_rto));
+	return min_t(u64, ldcp_model_interval(ca->cw, ca->rtt_us), jiffies_to_usecs(TCP_RTO_MAX));
+}
+
+/* When the next packet may leave, us; 0 is at once */
+static u64 ldcp_next_departure_us(const struct sock *sk)
+{
+	u32 interval = ldcp_interval_us(sk);
+
+	return interval ? ldcp_last_sent_us(sk) + interval : 0;
 }
 
 static void ldcp_gate_put(struct ldcp_gate *gate)
@@ -340,11 +343,32 @@ static noinline bool ldcp_has_to_wait(struct sock *sk)
 	return next > tcp_sk(sk)->tcp_mstamp && ldcp_gate_close(sk, next);
 }
 
+/*
+ * The stack's timers wait for RTT / cw, too, where that is longer than their own minimum: the RTO,
+ * window probes with nothing in flight, which wait as long, and by the minimum tail loss probes.
+ */
+static noinline void ldcp_set_timers(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	u32 wait = usecs_to_jiffies(ldcp_interval_us(sk));
+	struct ldcp *ca = inet_csk_ca(sk);
+	u32 own = ca->rto_min ?: icsk->icsk_rto_min;
+
+	ca->rto_min = wait > own ? own : 0;
+	WRITE_ONCE(icsk->icsk_rto_min, max(wait, own));
+	if (ca->rto_min) {
+		wait += usecs_to_jiffies(tcp_sk(sk)->srtt_us >> 3);
+		icsk->icsk_rto = max(icsk->icsk_rto, wait);
+	}
+}
+
 static void ldcp_set_cwnd(struct sock *sk, u32 cwnd)
 {
 	const struct ldcp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	if (unlikely(ca->cw < LDCP_CW_ONE || ca->rto_min))
+		ldcp_set_timers(sk);
 	if (unlikely(ca->cw < LDCP_CW_ONE) && ldcp_has_to_wait(sk))
 		WRITE_ONCE(tp->snd_cwnd, 0);	/* tcp_snd_cwnd_set() refuses 0 */
 	else
@@ -365,6 +389,8 @@ static void ldcp_gate_release(struct sock *sk)
 	/* other controls do not expect a cwnd of 0 */
 	tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp), 1U));
 	tp->prior_cwnd = max(tp->prior_cwnd, 1U);
+	if (ca->rto_min)
+		WRITE_ONCE(inet_csk(sk)->icsk_rto_min, ca->rto_min);
 	if (!gate)
 		return;
 	WRITE_ONCE(gate->released, true);

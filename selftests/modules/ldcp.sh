@@ -858,12 +858,11 @@ first_rtt_lost()
 }
 declare_test first_rtt_lost "L13" "all but the last packet of a first RTT is lost: all is sent again before a timeout"
 
-# All data are marked: cw falls to 1/16, where RTT / cw is 1.6 s. The RTO is 0.3 s, and with nothing in
-# flight the stack's probe timer would send an RTO after the ACK: after 0.4 s
-wait_within_rto()
+# All data are marked: cw falls to 1/16, where RTT / cw is 1.6 s. The RTO of this path is 0.3 s, and with
+# nothing in flight the stack's probe timer sends an RTO after the ACK
+wait_beyond_rto()
 {
 	needs_virtual
-	[ ! "$SERIES" ] || skip "the stack's timers wait, too: see timers_wait"
 	load fast_start=0
 	dumbbell 1 100ms
 	data_meets h1 eth0 loss 100% ecn
@@ -876,18 +875,19 @@ wait_within_rto()
 	expect "least cw in 1/16" "$(field cw_q40 <"$TMP/ours" | sort -n | awk 'NR == 1 { print $1 / 2^36 }')" -eq 1
 	packets "$TMP/h.pcap" 'tcp.len > 0' frame.time_relative >"$TMP/sent"
 	cat "$TMP/sent"
-	between "longest gap between packets, ms" "$(awk 'NR > 1 && $1 - t > m { m = $1 - t } { t = $1 } END { printf "%.0f", m * 1000 }' "$TMP/sent")" 280 330
+	between "longest gap between packets, ms" "$(awk 'NR > 1 && $1 - t > m { m = $1 - t } { t = $1 } END { printf "%.0f", m * 1000 }' "$TMP/sent")" 1580 1700
 	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -eq 0
 }
-declare_test wait_within_rto "L6" "below one packet, none waits longer than the RTO, and the stack's timers do not send it"
+declare_test wait_beyond_rto "L6" "below one packet, each waits for RTT / cw, also where that is longer than the RTO was"
 
-# RTT / cw is longer than the RTO. A tenth of the packets is lost, so that the timers have to repair
-timers_wait()
+# repaired_below_one [ROUTE'S OPTION...]: RTT / cw is longer than the RTO. A tenth of the packets is lost, so
+# that the timers have to repair
+repaired_below_one()
 {
 	needs_virtual
-	needs_series
 	load fast_start=0 step=0
 	dumbbell 1 50ms
+	[ $# -eq 0 ] || ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.0.1.254 "$@"
 	data_meets h1 eth0 loss 100% ecn
 	talk_server r --cc ldcp
 	SNAPLEN=96 capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
@@ -905,7 +905,18 @@ timers_wait()
 	expect "retransmissions, of timers" "$(($(counted h1 TcpExtTCPTimeouts) + $(counted h1 TcpExtTCPLossProbes)))" -ge 3
 	expect "PAWS discards" "$(counted r TcpExtPAWSEstab)" -eq 0
 }
-declare_test timers_wait "L6" "below one packet the timers for loss wait for RTT / cw, too, where the stack does that"
+timers_wait()
+{
+	repaired_below_one
+}
+declare_test timers_wait "L6" "below one packet the timers for loss wait for RTT / cw, too"
+
+timers_of_route()
+{
+	needs_series
+	repaired_below_one rto_min 30ms
+}
+declare_test timers_of_route "L6" "they do on a route with a minimum of its own, where the stack does that"
 
 # A probe of the path's MTU succeeds: the same bytes now fill fewer packets
 mtu_probe()
@@ -965,6 +976,25 @@ own_limits()
 	expect "longest delay of ACKs, set meanwhile, us" "$(field after <"$TMP/talk")" -eq 20000
 }
 declare_test own_limits "" "a socket's delack_max is its own again after the control"
+
+# Below one packet, where RTT / cw is longer than the minimum of the RTO
+own_rto_min()
+{
+	local TCP_RTO_MIN_US=45
+
+	needs_virtual
+	[ ! "$SERIES" ] || skip "the stack waits itself there"
+	load fast_start=0
+	dumbbell 1 20ms
+	data_meets h1 eth0 loss 100% ecn
+	talk_server r --cc ldcp
+	talk cc=ldcp connect "get=before,6,$TCP_RTO_MIN_US" 2>/dev/null || skip "this kernel has no TCP_RTO_MIN_US"
+	talk cc=ldcp connect "get=before,6,$TCP_RTO_MIN_US" up=60000 acked "get=during,6,$TCP_RTO_MIN_US" \
+		cc=cubic "get=after,6,$TCP_RTO_MIN_US"
+	expect "least RTO at 1/16 packet per 20 ms, us" "$(field during <"$TMP/talk")" -ge 300000
+	expect "least RTO after the control, us" "$(field after <"$TMP/talk")" -eq "$(field before <"$TMP/talk")"
+}
+declare_test own_rto_min "L6" "a socket's least RTO is its own again after the control"
 
 limits_after() { needs_virtual; limit_given_back; }
 declare_test limits_after "" "TSO packets are as long as before when another control takes over"
