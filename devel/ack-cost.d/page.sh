@@ -145,6 +145,9 @@ publish()
 		them. On a change of the CE state dctcp_ref and ldcp send the ACK that is due for the packets before it (RFC
 		8257 3.2); Linux's dctcp does so only where a timer waits, and otherwise one ACK covers both states.
 
+		With GSO prague sends four segments at once at this rate (`burst_us`), others more, so that a whole transfer
+		costs it more: [prague-burst](../prague-burst/README.md) shows how long packets wait with other bursts.
+
 		Each cell is in [results.csv](results.csv).
 		END
 		[ -z "$BEFORE" ] || echo "The numbers before the modules were changed: [before.csv](before.csv)."
