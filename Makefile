@@ -67,7 +67,7 @@ test:
 	devel/test
 
 bench:
-	bench/run --all
+	bench/run --all; status=$$?; devel/speed --publish && exit $$status
 
 bench-check:
 	scripts/packages bench && bench/check

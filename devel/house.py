@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Rooms from the bottom to the top. A room's files name only files of rooms further down.
 ORDER = ("include", "hpccpp", "roce", ".", "tc", "tools", "scripts", "selftests/lib", "selftests/modules", "bench",
          "selftests", "devel")
-# It tells apart the commands that a page may name
-NAMES_ABOVE = {("scripts/report.d/results.py", "bench/run")}
+# The first tells apart the commands that a page may name, the second installs what is here
+NAMES_ABOVE = {("scripts/report.d/results.py", "bench/run"), ("scripts/install.sh", "bench/run")}
 # Texts that name files above them for the reader, or for git
 TEXTS = re.compile(r".*\.(md|[1-8]|rst|toml|svg|csv|html|css)|bench/results/.*|\.\w+.*|debian/.*|Makefile|Kbuild|dkms\.conf")
 

@@ -1,8 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # install.sh - does what "make install" does after the build, and "make uninstall".
-# scripts/report, bench/run and their man pages are not installed, because they need the scenarios
-# in this tree.
 set -eu
 
 usage()
@@ -11,9 +9,10 @@ usage()
 	usage: scripts/install.sh modules|install|uninstall DESTDIR PREFIX
 
 	modules    installs the built modules for the kernel of the headers in \$KDIR, below DESTDIR
-	install    installs lowq-tc with its systemd units, lowq-check, lowq-stat, lowq-lab, flowgen,
-	           qdelay, rocegen and labnet if they were built, man pages and bash completion below
-	           DESTDIR/PREFIX, tc's plugin where tc looks for it, and runs depmod
+	install    installs lowq-tc with its systemd units, lowq-check, lowq-stat, flowgen, qdelay, rocegen
+	           if it was built, man pages and bash completion below DESTDIR/PREFIX, tc's plugin where
+	           tc looks for it; the lab (lowq-lab, lowq-bench with its scenarios, lowq-report) if labnet
+	           was built; and runs depmod
 	uninstall  removes the files that install has written, and the modules of all kernels
 	DESTDIR may be empty. Running either twice does no harm.
 	END
@@ -124,9 +123,57 @@ tc_plugins()
 	echo "$PREFIX/lib/lowq"
 }
 
+# put_link TARGET FILE: a link that stays right when PREFIX moves
+put_link()
+{
+	directory "${2%/*}"
+	ln -sfnr "$DESTDIR$1" "$DESTDIR$2"
+	MADE+=("f $2")
+	echo "  INSTALL $DESTDIR$2"
+}
+
+# put_lab: the lab and its scenarios, the sources from which it builds the modules, and examples. They are
+# laid out as here, with links to what is installed elsewhere.
+put_lab()
+{
+	local tree=$PREFIX/share/lowq/tree docs=$PREFIX/share/doc/lowq-lab completions=$PREFIX/share/bash-completion/completions file name
+
+	put 755 tools/bin/labnet "$PREFIX/bin/labnet"
+	while read -r file; do
+		put "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$tree/$file"
+	done < <(
+		find scripts/{lab,lab.d,packages,report,report.d} selftests/lib bench/{run,one,guest,path,stream,app,rows,scenarios} \
+			-type f ! -name '*.pyc'
+		. scripts/lab.d/build.sh
+		module_sources_in .
+	)
+	for name in lowq_common lowq_tc; do
+		put_link "$PREFIX/share/lowq/$name" "$tree/scripts/$name"
+	done
+	put_link "$PREFIX/sbin/lowq-tc" "$tree/scripts/lowq-tc"
+	for name in flowgen qdelay rocegen labnet; do
+		[ ! -x "tools/bin/$name" ] || put_link "$PREFIX/bin/$name" "$tree/tools/bin/$name"
+	done
+	put_link "$(tc_plugins)/q_int.so" "$tree/tools/bin/q_int.so"
+	put_link "$PREFIX/lib/lowq/q_dualpi2.so" "$tree/tools/bin/q_dualpi2.so"
+	put_link "$tree/scripts/lab" "$PREFIX/bin/lowq-lab"
+	put_link "$tree/bench/run" "$PREFIX/bin/lowq-bench"
+	put_link "$tree/scripts/report" "$PREFIX/bin/lowq-report"
+	put 644 scripts/lowq-lab.bash-completion "$completions/lowq-lab"
+	for name in lowq-bench lowq-report; do
+		put_link "$completions/lowq-lab" "$completions/$name"
+	done
+	for file in docs/{tutorial.md,plan.schema.json}; do
+		put 644 "$file" "$docs/${file#docs/}"
+	done
+	while read -r file; do
+		put "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$docs/$file"
+	done < <(find examples -type f ! -name '*.o' ! -name '*.ko')
+}
+
 put_files()
 {
-	local file name tree
+	local file name
 	KEPT=()
 
 	for file in tools/bin/{flowgen,qdelay,q_int.so,q_dualpi2.so}; do
@@ -152,19 +199,12 @@ put_files()
 	put 755 tools/bin/qdelay "$PREFIX/bin/qdelay"
 	# built only where libibverbs-dev is
 	[ ! -x tools/bin/rocegen ] || put 755 tools/bin/rocegen "$PREFIX/bin/rocegen"
-	# built only where libmnl-dev and libjansson-dev are
-	[ ! -x tools/bin/labnet ] || put 755 tools/bin/labnet "$PREFIX/bin/labnet"
 	# tc looks for plugins in its built-in directory, or in TC_LIB_DIR
 	put 755 tools/bin/q_int.so "$(tc_plugins)/q_int.so"
 	# Not in tc's directory: tc would prefer the plugin to its own dualpi2. lowq-tc asks for it.
 	put 755 tools/bin/q_dualpi2.so "$PREFIX/lib/lowq/q_dualpi2.so"
-	# the lab, and the sources from which it builds the modules
-	mapfile -t tree < <(find scripts/lab scripts/lab.d scripts/packages -type f; . scripts/lab.d/build.sh; module_sources_in .)
-	for file in "${tree[@]}"; do
-		put "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$PREFIX/share/lowq/tree/${file#./}"
-	done
-	ln -sfn ../share/lowq/tree/scripts/lab "$DESTDIR$PREFIX/bin/lowq-lab"
-	MADE+=("f $PREFIX/bin/lowq-lab")
+	# built only where libmnl-dev and libjansson-dev are
+	[ ! -x tools/bin/labnet ] || put_lab
 	put 644 scripts/int.lua "$PREFIX/share/lowq/int.lua"
 	for name in lowq-tc lowq-check lowq-stat; do
 		put 644 "scripts/$name.bash-completion" "$PREFIX/share/bash-completion/completions/$name"
@@ -172,8 +212,7 @@ put_files()
 	for file in man/*.[1-8]; do
 		name=${file##*/}
 		case $name in
-		lowq-report.1|lowq-bench.1) continue ;;
-		labnet.1) [ -x tools/bin/labnet ] || continue ;;
+		lowq-lab.1|lowq-bench.1|lowq-report.1|labnet.1) [ -x tools/bin/labnet ] || continue ;;
 		rocegen.1) [ -x tools/bin/rocegen ] || continue ;;
 		esac
 		put 644 "$file" "$PREFIX/share/man/man${name##*.}/$name"

@@ -80,13 +80,20 @@ declare_test own_control "" "--module, --row: a control that is not the project'
 
 tutorial()
 {
-	local step n kernel compiler
+	local step n kernel compiler page=$ROOT/docs/tutorial.md
 
 	# as a reader does it: one block of commands after the other
 	export HOME=$TMP/home
 	mkdir "$HOME"
 	cd "$ROOT" || fail
-	awk -v to="$TMP/step" '/^```sh$/ { n++; file = to n; next } /^```$/ { file = "" } file { print >file }' docs/tutorial.md
+	awk -v to="$TMP/step" '/^```sh$/ { n++; file = to n; next } /^```$/ { file = "" } file { print >file }' "$page"
+	if [ "${INSTALLED:-}" ]; then
+		# as the page says, in the reader's folder; the programs are found
+		sed -i 's|scripts/lab|lowq-lab|; s|bench/run|lowq-bench|; s|examples/|/usr/share/doc/lowq-lab/&|' "$TMP"/step*
+		! grep -E '(scripts|bench|selftests|devel)/' "$TMP"/step* || fail "commands of a clone"
+		RUN=lowq-bench
+		cd "$HOME" || fail
+	fi
 	for ((n = 1; ; n++)); do
 		step=$TMP/step$n
 		[ -e "$step" ] || break
@@ -98,10 +105,10 @@ tutorial()
 	expect "share used, cut in half" "$(awk '/^my control/ { print $3 }' "$TMP/step3.out")" -lt 98
 	expect "share used, cut by 12 %" "$(awk '/^my control/ { print $3 }' "$TMP/step4.out")" -ge 99
 	# the page's digits, on the kernel and with the compiler that it names
-	read -r kernel compiler < <(sed -n 's/.*(Linux \(.*\), gcc \(.*\)).*/\1 \2/p' docs/tutorial.md)
+	read -r kernel compiler < <(sed -n 's/.*(Linux \(.*\), gcc \(.*\)).*/\1 \2/p' "$page")
 	if grep -q "kernel Linux $kernel .*compiler gcc .* $compiler;" <(paste -sd' ' "$TMP/step3.out" | tr -s ' '); then
 		for n in 3 4 6; do
-			grep -qxF "$(grep '^my control' "$TMP/step$n.out")" docs/tutorial.md || fail "not on the page: $(grep '^my control' "$TMP/step$n.out")"
+			grep -qxF "$(grep '^my control' "$TMP/step$n.out")" "$page" || fail "not on the page: $(grep '^my control' "$TMP/step$n.out")"
 		done
 		measured "the page's digits are right"
 	fi
@@ -109,11 +116,80 @@ tutorial()
 	grep -q 'all 2 values are as expected' "$TMP/step7.out" || fail "$(cat "$TMP/step7.out")"
 	# what is not as expected
 	echo 'ratio example 0.9 1' >"$HOME/mine/bounds"
-	! bash "$ROOT/bench/run" --out ~/mine/far --module ~/mine --row 'example | example | dctcp | my control' --expect ~/mine/bounds ~/mine/far.sh >"$TMP/out" 2>&1 ||
+	! "$RUN" --out ~/mine/far --module ~/mine --row 'example | example | dctcp | my control' --expect ~/mine/bounds ~/mine/far.sh >"$TMP/out" 2>&1 ||
 		fail "--expect passes"
 	said "report: $HOME/mine/bounds:1: ratio of example: 0.2"
 }
 declare_test tutorial "" "the commands of docs/tutorial.md: a control, a change, a scenario and a plan outside of the project; --expect"
+
+# The package's test is fresh.sh's, which runs the tutorial.
+installed()
+{
+	local bin=$TMP/root/usr/bin f=$TMP/away/short.sh
+
+	"$ROOT/scripts/install.sh" install "$TMP/root" /usr >"$TMP/out" 2>&1 || fail "$(tail -n 3 "$TMP/out")"
+	[ -e "$bin/labnet" ] || skip "no labnet"
+	mkdir "$TMP/away"
+	# shellcheck disable=SC2016 # the scenario expands
+	scenario "$f" 'run_scenario() { dumbbell 1 100us; bottleneck 1gbit 100us; serve r --cc "$CONTROL"; watch_queue 1gbit 20ms 60ms; long_flows 1 70ms; watched; }'
+	bench --out "$TMP/o" --cc mine --module "$EXAMPLE" --row 'mine | example | dctcp | mine' "$f" || fail "$(tail -n 5 "$TMP/out")"
+	cd "$TMP/away" || fail
+	RUN=$bin/lowq-bench
+	bench --cc mine --module "$EXAMPLE" --row 'mine | example | dctcp | mine' ./short.sh || fail "installed: $(tail -n 5 "$TMP/out")"
+	said "  lowq-bench short.sh --cc mine --module $EXAMPLE" "plots: $TMP/away/out/bench/short/index.html"
+	expect "digits" "$(jq -cS .metrics out/bench/short/runs/all/mine/1/result.json)" = "$(jq -cS .metrics "$TMP/o/runs/all/mine/1/result.json")"
+	"$bin/lowq-report" --metrics marks out/bench/short >"$TMP/out" || fail "lowq-report: status $?"
+	said mine
+	refused "only a clone of the project has pages to publish" --publish demo
+	"$bin/lowq-lab" plan "$TMP/root/usr/share/doc/lowq-lab/examples/plan/incast.json" >"$TMP/out" || fail "lowq-lab plan: status $?"
+	said '5 nodes, 4 links'
+	"$ROOT/scripts/install.sh" uninstall "$TMP/root" /usr >"$TMP/out"
+	expect "files left" "$(find "$TMP/root" -mindepth 1 ! -type d)" = ''
+}
+declare_test installed "" "what make install puts elsewhere compares a module and a scenario of one's own, with the digits of a clone"
+
+# offers LINE WORD...: what bash offers for the last word of a command line
+offers()
+{
+	local words
+
+	read -ra words <<<"$1."
+	words[-1]=${words[-1]%.}
+	# shellcheck disable=SC2016 # the shell that completes expands
+	bash -c '. "$1"; shift
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _lowq_lab "$1" "${@: -1}" "${@: -2:1}"
+		printf "%s\n" "${COMPREPLY[@]}"' - "$ROOT/scripts/lowq-lab.bash-completion" "${words[@]}" | sort -u >"$TMP/offered"
+	expect "offered for '$1'" "$(paste -sd' ' "$TMP/offered")" = "${*:2}"
+}
+
+completes()
+{
+	mkdir "$TMP/bin" "$TMP/d"
+	for name in lab:lowq-lab ../bench/run:lowq-bench report:lowq-report; do
+		ln -s "$ROOT/scripts/${name%:*}" "$TMP/bin/${name#*:}"
+	done
+	PATH=$TMP/bin:$PATH
+	cd "$TMP/d" && mkdir tree && touch a.json
+	offers 'lowq-lab ' build clean kdir list plan run
+	offers 'lowq-lab run ' a.json tree
+	offers 'lowq-lab run --m' --mem --module
+	offers 'lowq-lab run --module ' tree
+	offers 'lowq-lab run --kernel 6' 6.1 6.12
+	offers 'lowq-bench app-p' app-page
+	offers 'lowq-bench ./a' ./a.json
+	offers 'lowq-bench --cc dctcp,cubic_' dctcp,cubic_fq dctcp,cubic_l4s
+	offers 'lowq-bench --see' --seed --seeds
+	offers 'lowq-report --format c' csv
+	offers 'lowq-report ' tree
+	# every option that takes a value is known: none is followed by the options or files that a word is
+	for name in lab:lab bench:run report:report; do
+		"$TMP/bin/lowq-${name%:*}" --help | grep -oE -- '--[a-z]+ [A-Z{]' | cut -d' ' -f1 | sort -u | while read -r option; do
+			[ "$option" != --tolerance ] || continue
+			grep -qE -- "$option([|]|[)])" "$ROOT/scripts/lowq-lab.bash-completion" || fail "$option of lowq-${name%:*} is not known"
+		done || exit
+	done
+}
+declare_test completes "" "bash completes commands, options, scenarios, rows and files of lowq-lab, lowq-bench and lowq-report"
 
 ci()
 {

@@ -238,12 +238,13 @@ shown()
 		files_in "$ROOT" >"$WORK/after"
 		diff "$WORK/before" "$WORK/after" >>"$3" ;;
 	"make deb")
-		ls "$ROOT$CLONE"/out/deb/lowq-{dkms,tools}_*.deb >>"$3" 2>&1 ;;
+		ls "$ROOT$CLONE"/out/deb/lowq-{dkms,tools,lab}_*.deb >>"$3" 2>&1 ;;
 	*modprobe*) grep -qE '^insmod .*lib/modules/.*/(updates|extra)/' "$3" ;;	# 6.1: extra
 	*apt-get*install*out/deb*)
-		as root 'dpkg -s lowq-dkms lowq-tools | grep -c "^Status: install ok installed" | grep -qx 2 &&
+		as root 'dpkg -s lowq-dkms lowq-tools lowq-lab | grep -c "^Status: install ok installed" | grep -qx 3 &&
 			dkms status lowq -k "$(uname -r)" | grep -w installed' >>"$3" 2>&1 &&
-			as "$1" '/usr/sbin/lowq-tc --help && lowq-check --help && cd / && lowq-lab run -- modprobe tcp_dctcp_ref' >>"$3" 2>&1 ;;
+			as "$1" '/usr/sbin/lowq-tc --help && lowq-check --help && (cd / && lowq-lab run -- modprobe tcp_dctcp_ref) &&
+				INSTALLED=1 selftests/programs/bench.sh tutorial' >>"$3" 2>&1 ;;
 	esac
 }
 
