@@ -71,6 +71,7 @@ run_guest()
 	[ ${#OPT_MODULES[@]} -eq 0 ] || modules=$(own_modules "$build" "$modules" "${OPT_MODULES[@]}") || exit
 	run=$(mktemp -d "${TMPDIR:-/tmp}/lowq-lab.XXXXXX") || die "no temporary directory"
 	RUNDIR=$run
+	[ -z "$PLAN" ] || { OPT_OUT=$run/out; mkdir "$OPT_OUT"; }
 	printf '%s\0' "$@" >"$run/argv"
 	printf '%s\0' HOME=/root TERM=dumb LANG=C.UTF-8 LOWQ_LAB="${flavour/coverage/virtual}" LOWQ_SEED="$OPT_SEED" \
 		PATH="$path:/run/lab" >"$run/env"
@@ -92,7 +93,8 @@ run_guest()
 	# would wait for it, and runs would differ. tail brings it to the user.
 	cat "$run/fifo.1" >"$run/stdout" & readers+=($!)
 	cat "$run/fifo.2" >"$run/stderr" & readers+=($!)
-	cat "$run/fifo.3" >"$run/kernel.log" & readers+=($!)
+	# the last to end: if we were killed, it cleans up
+	{ cat "$run/fifo.3" >"$run/kernel.log"; [ -e /proc/$$/exe ] || clean_up; } & readers+=($!)
 
 	time=(time-travel=inf-cpu time-travel-start=1893456000000000000)
 	[ -z "$OPT_REALTIME" ] || time=()
@@ -102,7 +104,7 @@ run_guest()
 		init="$TOOLS/init" lab="$INSIDE" "${time[@]}" seccomp=on ncpus="$OPT_SMP"
 		con=null "con0=null,fd:3" "con1=null,fd:4" "con2=null,fd:5" console=tty2
 		panic=-1 uml_dir="$INSIDE" umid=guest)
-	setsid env -i HOME=/root PATH="$path" LOWQ_SEED="$OPT_SEED" \
+	setsid setpriv --pdeathsig TERM env -i HOME=/root PATH="$path" LOWQ_SEED="$OPT_SEED" \
 		"${PIN[@]}" setarch -R timeout -k 2 "$OPT_TIMEOUT" "${WALL[@]}" \
 		bash -c "$timed" lab "$INSIDE/times" LD_PRELOAD="$TOOLS/seed.so" "${boot[@]}" \
 		</dev/null 3>"$run/fifo.1" 4>"$run/fifo.2" 5>"$run/fifo.3" >"$run/uml.log" 2>&1 &
@@ -143,8 +145,4 @@ clean_up()
 		wait 2>/dev/null
 	fi
 	[ -z "${RUNDIR:-}" ] || rm -rf "$RUNDIR"
-	if [ -n "$PART" ]; then
-		rm -rf "$PART"
-		rmdir "$RESULTS" 2>/dev/null
-	fi
 }

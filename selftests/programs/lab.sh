@@ -444,6 +444,38 @@ interrupted()
 }
 declare_test interrupted "" "an interrupted run leaves no process and no file"
 
+# ends SIGNAL SECONDS: a plan's run that gets SIGNAL after so long, and what is left then. Ctrl-C is for all
+# processes in the foreground.
+ends()
+{
+	local pid left=$TMP/left
+
+	TMPDIR=$left env --default-signal=INT setsid "$LAB" run --out "$TMP/result" "$TMP/mine.json" >"$TMP/out" 2>&1 &
+	pid=$!
+	sleep "$2"
+	kill -s "$1" -- "${3:-}$pid"
+	wait "$pid"
+	# [l]: so that the pattern does not match the process that searches for it
+	wait_until sh -c "! pgrep -f '${left/%left/[l]eft}'" || fail "SIG$1 after $2 s leaves $(pgrep -fa "$left")"
+	wait_until sh -c "[ -z \"\$(ls -A '$left')\" ]" || fail "SIG$1 after $2 s leaves $(find "$left")"
+	[ ! -e "$TMP/result" ] || fail "SIG$1 after $2 s leaves results: $(ls -A "$TMP/result")"
+}
+
+sudden_ends()
+{
+	local seconds
+
+	command -v labnet >/dev/null || skip "no labnet"
+	mkdir "$TMP/left"
+	# 20 s of traffic on the wall's clock
+	sed 's/60ms", "control"/100s", "control"/' "$LOWQ_ROOT/examples/plan/incast.json" >"$TMP/mine.json"
+	for seconds in 0.1 0.7 3; do
+		ends INT "$seconds" -
+		ends KILL "$seconds"
+	done
+}
+declare_test sudden_ends "" "Ctrl-C and kill -9 while a plan is checked, built and run leave no process and no file"
+
 wrong_usage()
 {
 	local args
