@@ -81,7 +81,7 @@ static void qp_show(struct seq_file *m, struct rcm_qp *qp)
 	struct rcm_rate rate;
 
 	spin_lock_bh(&qp->lock);
-	rcm_rate_params(&p, READ_ONCE(qp->line));
+	rcm_pace_params(qp, &p);
 	rate = qp->rate;
 	if (qp->limited)
 		rcm_rate_advance(&rate, &p, ktime_get_ns());

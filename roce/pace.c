@@ -95,6 +95,21 @@ static atomic_t *answering(const struct rcm_qp *qp)
 }
 
 /*
+ * The parameters of @qp's rate. Queue pairs of a host that answer READs share the increase of one:
+ * each with all of it, many would grow by more than their share of the line in every period.
+ */
+void rcm_pace_params(const struct rcm_qp *qp, struct dcqcn_params *p)
+{
+	u32 n = qp->rate.model.only_sent ? atomic_read(answering(qp)) : 0;
+
+	rcm_rate_params(p, READ_ONCE(qp->line));
+	if (n > 1) {
+		p->ai = div_u64(p->ai, n);
+		p->hai = div_u64(p->hai, n);
+	}
+}
+
+/*
  * @qp is starting. One that answers alone starts with the line's rate. If several do, a reader with
  * many queue pairs is likely, to other hosts as well: all of them together start with a part of
  * the line's rate, and not at the same moment.
@@ -287,7 +302,7 @@ static enum hrtimer_restart roce_rcm_release(struct hrtimer *timer)
 	rcu_read_lock();
 	spin_lock(&qp->lock);
 	if (!qp->sending) {
-		rcm_rate_params(&p, READ_ONCE(qp->line));
+		rcm_pace_params(qp, &p);
 		fifo_send(qp, &p, false);
 		if (rcm_pace_waiting(qp))
 			arm(qp, &p);
@@ -333,7 +348,7 @@ unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp
 	u64 now;
 
 	spin_lock_bh(&qp->lock);
-	rcm_rate_params(&p, READ_ONCE(qp->line));
+	rcm_pace_params(qp, &p);
 	now = ktime_get_ns();
 	advance_to(qp, &p, now);
 	end_pacing_if_free(qp, &p);
@@ -379,7 +394,7 @@ static void lower_rate(struct rcm_qp *qp, u64 now, bool lost)
 	struct dcqcn_params p;
 	u64 before;
 
-	rcm_rate_params(&p, READ_ONCE(qp->line));
+	rcm_pace_params(qp, &p);
 	if (!qp->limited)
 		rcm_rate_from_line(&qp->rate, &p, now);
 	advance_to(qp, &p, now);
@@ -439,7 +454,7 @@ static void start(struct rcm_qp *qp, enum rcm_lane lane)
 
 	spin_lock_bh(&qp->lock);
 	if (rcm_pace_idle(qp) && !qp->dead && !READ_ONCE(rcm_stopping)) {
-		rcm_rate_params(&p, READ_ONCE(qp->line));
+		rcm_pace_params(qp, &p);
 		qp->rate.model.only_sent = false;
 		if (lane == RCM_RESPONSES)
 			rcm_rate_start(&qp->rate, &p, ktime_get_ns());
@@ -496,7 +511,7 @@ void rcm_pace_drain(struct rcm_qp *qp)
 		hrtimer_cancel(&qp->timer);
 		spin_lock_bh(&qp->lock);
 	}
-	rcm_rate_params(&p, READ_ONCE(qp->line));
+	rcm_pace_params(qp, &p);
 	fifo_send(qp, &p, true);
 	WRITE_ONCE(qp->limited, false);
 	spin_unlock_bh(&qp->lock);

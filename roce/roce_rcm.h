@@ -281,6 +281,7 @@ void rcm_pace_init(struct rcm_qp *qp);
 void rcm_pace_note(struct rcm_qp *qp, const struct roce_bth *bth);
 unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp *ibqp, u8 opcode);
 void rcm_pace_cut(struct rcm_qp *qp, u64 now);
+void rcm_pace_params(const struct rcm_qp *qp, struct dcqcn_params *p);
 void rcm_pace_drain(struct rcm_qp *qp);
 void rcm_pace_stop(struct rcm_qp *qp);
 long rcm_pace_memory(void);

@@ -17,7 +17,7 @@ GOALS='[
 	{"metric":"useful","row":"roce_rcm","op":">=","value":0.9,"variant":"*","text":"90 % of the responses useful"}]'
 ANSWER="Soft-RoCE alone: {range goodput_mbps rxe}, and {range useful rxe} of the responses are useful. With roce_rcm: {range goodput_mbps roce_rcm}, and {range useful roce_rcm}; it loses {range drops roce_rcm} packets."
 CONCLUSION="A READ that has lost one response has to be repeated from there on, and what follows the loss is useless. If nothing follows, rdma_rxe notices the loss only after its timeout of 67 ms.
-roce_rcm starts the answers of many queue pairs slowly, so that nothing is lost before the first CNP, and lets no rate grow while nothing is sent."
+roce_rcm starts the answers of many queue pairs slowly, so that nothing is lost before the first CNP, lets those of a host grow together as fast as one, and lets no rate grow while nothing is sent."
 
 run_scenario()
 {

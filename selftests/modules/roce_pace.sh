@@ -518,6 +518,29 @@ read_start()
 }
 declare_test read_start "R14" "READ responses of one queue pair start with the line's rate, of eight with an eighth of it"
 
+# Eight queue pairs that answer READs grow together as one does: by R_AI per period.
+read_growth()
+{
+	local rates
+
+	needs_virtual
+	load line_rate_mbps=1000 dcqcn_timer_us=1000 dcqcn_ai_mbps=4
+	hosts 1
+	roce_serve h1
+	mark_all
+	capture h1 eth0 "$TMP/h.pcap" "udp port 4791"
+	TO_HOST=h1 roce r read --qps 8 --duration 90ms &
+	sleep 0.02
+	mark_none
+	wait $!
+	stop_captures
+	read_rates "$TMP/h.pcap" | tee "$TMP/rates"
+	read -ra rates <"$TMP/rates"
+	between "Mb/s that eight queue pairs grew by in 40 periods" $((rates[15] - rates[7])) 80 240
+	load
+}
+declare_test read_growth "R14" "eight queue pairs of a host that answer READs grow together as one does"
+
 # useful_reads RATE QPS MS: h1 to h8 answer READs of r, QPS queue pairs each. Prints how many of
 # the responses that left the bottleneck a READ needed, %
 useful_reads()
