@@ -493,6 +493,53 @@ wrong_usage()
 }
 declare_test wrong_usage "" "wrong usage: one line, status 2, nothing done"
 
+# lab build's own part with a user's tree: of the kernel only the files that the lab's patches change, and
+# a make that compiles nothing
+own_tree()
+{
+	local tree=$TMP/tree source file patches p build run
+
+	[ "$(df -Pm "$TMP" | awk 'NR == 2 { print $4 }')" -ge 4000 ] || skip "needs 4 GB in $TMP"
+	source=$(readlink -f "$("$LAB" kdir)/../source")
+	mapfile -t patches < <(LABD=$LOWQ_ROOT/scripts/lab.d; . "$LABD/fetch.sh"; patches_of 7.3)
+	sed -n 's|^+++ b/||p' "${patches[@]}" | sort -u | while read -r file; do
+		install -D -m 644 "$source/$file" "$tree/$file"
+	done
+	for ((p = ${#patches[@]} - 1; p >= 0; p--)); do
+		patch -d "$tree" -p1 -R --quiet --no-backup-if-mismatch <"${patches[p]}" || fail "${patches[p]} cannot be undone"
+	done
+	echo own >"$tree/arch/um/Makefile"
+	mkdir "$TMP/bin"
+	cat >"$TMP/bin/make" <<-'END'
+		#!/bin/bash
+		for word; do case $word in O=*) out=${word#O=} ;; KCONFIG_ALLCONFIG=*) wanted=${word#*=} ;; esac; done
+		case " $* " in
+		*" kernelversion "*|*" kernelrelease "*) echo 7.3.99 ;;
+		*" allnoconfig "*) cp "$wanted" "$out/.config" ;;
+		*" linux modules "*) touch "$out/linux" ;;
+		esac
+	END
+	chmod +x "$TMP/bin/make"
+	cp -r "$tree" "$TMP/before"
+	echo CONFIG_OF_MINE=y >"$TMP/config"
+	run=(env PATH="$TMP/bin:$PATH" LOWQ_CACHE="$TMP/cache" "$LAB")
+	status 0 "${run[@]}" build --kernel "$tree" --config "$TMP/config"
+	diff -r "$tree" "$TMP/before" || fail "the tree itself has changed"
+	status 0 "${run[@]}" kdir --kernel "$tree" --config "$TMP/config"
+	build=$(cat "$TMP/out")
+	grep -qx CONFIG_OF_MINE=y "$build/.config" || fail "--config has not arrived in $build"
+	[ "$(cat "$build/../source/arch/um/Makefile")" = own ] || fail "it is not this tree's kernel"
+	patch -d "$build/../source" -p1 -R --dry-run --quiet <"$LOWQ_ROOT/scripts/lab.d/exact-clock.patch" ||
+		fail "the copy lacks the lab's patch"
+	status 0 "${run[@]}" build --kernel "$tree" --config "$TMP/config"
+	grep -q "is built" "$TMP/err" || fail "built again: $(cat "$TMP/err")"
+	cp -r "$tree" "$TMP/other"
+	: >"$TMP/other/$(sed -n 's|^+++ b/||p' "$LOWQ_ROOT/scripts/lab.d/exact-clock.patch" | head -n1)"
+	status 125 "${run[@]}" build --kernel "$TMP/other"
+	grep -q "unsupported kernel: .*does not apply" "$TMP/err" || fail "it says: $(cat "$TMP/err")"
+}
+declare_test own_tree "" "a tree of the user's: copied and patched, itself unchanged, built with its --config; what does not fit is refused"
+
 plans()
 {
 	local ends='"ends": [ { "node": "a", "dev": "x" }, { "node": "b", "dev": "y" } ]'
