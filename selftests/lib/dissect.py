@@ -22,7 +22,9 @@ import sys
 from collections.abc import Callable, Iterator
 from types import CodeType
 
-DISSECTOR = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../scripts/int.lua")
+HERE = os.path.dirname(os.path.realpath(__file__))
+# in a kernel tree, scripts/ is beside lib/
+DISSECTOR = next(filter(os.path.exists, (f"{HERE}/../../scripts/int.lua", f"{HERE}/../scripts/int.lua")), "")
 
 FIELDS = (
     "frame.number", "frame.time_epoch", "frame.time_relative", "frame.len", "frame.protocols",
