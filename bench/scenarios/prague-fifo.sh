@@ -19,7 +19,7 @@ GOALS='[
 	{"metric":"ratio","row":"prague_fifo","op":"<=","value":2,"variant":{"first":"prague"},"text":"Prague : CUBIC <= 2"}]'
 ANSWER="Prague gets {range ratio prague_fifo first=prague opts=} times CUBIC's rate, Linux's Reno {range ratio prague_fifo first=reno}."
 CONCLUSION="By default, Prague reacts to a loss like CUBIC.
-40 ms is where it gets less with loss_cubic=0, with which it reacts like Reno: CUBIC has left its Reno-friendly range there. Linux's own Reno gets less there, too."
+40 ms is where it gets .37 of CUBIC's rate with loss_cubic=0, with which it reacts like Reno: CUBIC has left its Reno-friendly range there. Linux's own Reno gets less there, too."
 
 run_scenario()
 {

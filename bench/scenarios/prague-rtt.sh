@@ -15,7 +15,7 @@ GOALS='[
 	{"metric":"ratio","row":"prague","op":"<=","value":1.3,"variant":{"other":"20ms"},"text":"10 ms : 20 ms <= 1.3 (heistp/l4s-tests: 1.9)"},
 	{"metric":"ratio","row":"prague","op":"<=","value":4,"variant":{"other":"80ms"},"text":"10 ms : 80 ms <= 1.3 x the draft\u0027s own ratio (until 0.3: <= 3; heistp/l4s-tests: 29 at 160 ms)"}]'
 ANSWER="The flow with 10 ms gets {range ratio prague other=20ms opts= ramp=} times the rate of one with 20 ms, and {range ratio prague other=80ms opts= ramp=} times that of one with 80 ms; where marks begin gradually (ramp), {range ratio prague other=20ms ramp=1} and {range ratio prague other=80ms ramp=1} times."
-CONCLUSION="4.1 to 4.4 times the rate is what a flow of 10 ms keeps beside one of 80 ms by default (srtt + 25 ms), where the draft's formula gives 3.0: marks in bursts favour flows that reduce less often (section 3.4 of the draft). A ramp changes that little.
+CONCLUSION="4.2 to 4.5 times the rate is what a flow of 10 ms keeps beside one of 80 ms by default (srtt + 25 ms), where the draft's formula gives 3.0: marks in bursts favour flows that reduce less often (section 3.4 of the draft). A ramp changes that little.
 2.4 times with rtt_limit_us=65000, at the cost of CUBIC at long RTTs (prague-field-cubic)."
 
 run_scenario()
