@@ -72,7 +72,7 @@ run_guest()
 	run=$(mktemp -d "${TMPDIR:-/tmp}/lowq-lab.XXXXXX") || die "no temporary directory"
 	RUNDIR=$run
 	[ -z "$PLAN" ] || { OPT_OUT=$run/out; mkdir "$OPT_OUT"; }
-	printf '%s\0' "$@" >"$run/argv"
+	printf '%s\0' "$@" 2>/dev/null >"$run/argv" || die "cannot write to $run"
 	printf '%s\0' HOME=/root TERM=dumb LANG=C.UTF-8 LOWQ_LAB="${flavour/coverage/virtual}" LOWQ_SEED="$OPT_SEED" \
 		PATH="$path:/run/lab" >"$run/env"
 	# An installed lab has no project to run the command in.

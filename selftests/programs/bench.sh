@@ -350,4 +350,83 @@ sudden_end()
 }
 declare_test sudden_end "" "no run goes on after bench/run was terminated or killed"
 
+# start_slurm: one node, by daemons of ours; SLURM_CONF is for what follows
+start_slurm()
+{
+	local daemon dir=$TMP/slurm
+
+	mkdir -p "$dir"/{state,spool}
+	cat >"$dir/slurm.conf" <<-END
+		ClusterName=lowq
+		SlurmctldHost=$(hostname -s)(127.0.0.1)
+		SlurmctldPort=36817
+		SlurmdPort=36818
+		AuthType=auth/none
+		CredType=cred/none
+		MpiDefault=none
+		ProctrackType=proctrack/linuxproc
+		TaskPlugin=task/none
+		SelectType=select/cons_tres
+		SelectTypeParameters=CR_Core_Memory
+		SlurmUser=$(id -un)
+		SlurmdUser=$(id -un)
+		StateSaveLocation=$dir/state
+		SlurmdSpoolDir=$dir/spool
+		SlurmctldPidFile=$dir/slurmctld.pid
+		SlurmdPidFile=$dir/slurmd.pid
+		ReturnToService=2
+		NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=$(awk '/^MemTotal/ { print int($2 / 1100) }' /proc/meminfo)
+		PartitionName=main Nodes=ALL Default=YES State=UP
+	END
+	export SLURM_CONF=$dir/slurm.conf
+	for daemon in slurmctld slurmd; do
+		"$daemon" -D >"$dir/$daemon.log" 2>&1 &
+	done
+	for ((i = 0; i < 300; i++)); do
+		[[ $(sinfo -h -o %t 2>/dev/null) != idle ]] || return 0
+		sleep 0.1
+	done
+	fail "no node: $(tail -n 3 "$dir"/*.log)"
+}
+
+slurm()
+{
+	local command dir=$TMP/there
+
+	for_full
+	[ "$(id -u)" -eq 0 ] && command -v slurmctld slurmd sbatch >/dev/null || skip "needs root, and slurm-wlm"
+	start_slurm
+	trap 'kill $(jobs -p) && wait' EXIT
+	mkdir "$dir" && ln -s "$ROOT"/{bench,examples} "$dir/" && cd "$dir" || fail
+	# the example's commands, for two runs of the sweep
+	command=$(sed -n 's/^#\t//p' examples/slurm/bench.sbatch | sed "s|--seeds 5 |--seeds 2 --cc dctcp --variant one_in=1000 --exact --out out/bench/dctcp-light |")
+	bash -eu -c "$command" >"$TMP/out" 2>&1 || fail "$(tail -n 5 "$TMP/out")"
+	expect "archives" "$(cd out/slurm && echo *.tar)" = "1.tar 2.tar"
+	expect "runs of the report" "$(jq -c .status out/bench/dctcp-light/runs/*/dctcp/?/result.json | sort | uniq -c | tr -s ' ')" = ' 2 "ok"'
+	expect "runs made again" "$(find out/bench/dctcp-light -name result.json -newer out/slurm/2.tar)" = ''
+	said 'seeds 1, 2;'
+}
+declare_test slurm "" "the commands of examples/slurm run a sweep as a job array, and report on it"
+
+two_at_once()
+{
+	local held pid f=$TMP/short.sh
+
+	scenario "$f"
+	mkdir "$TMP/o" && touch "$TMP/o/theirs"
+	exec {held}<"$TMP/o"
+	flock "$held"
+	"$RUN" --fresh --out "$TMP/o" "$f" >"$TMP/out" 2>&1 {held}<&- &
+	pid=$!
+	until grep -q "bench: waiting for another bench/run, which writes to $TMP/o" "$TMP/out"; do
+		kill -0 "$pid" 2>/dev/null || fail "it does not wait: $(cat "$TMP/out")"
+		sleep 0.2
+	done
+	[ -e "$TMP/o/theirs" ] || fail "another's results are deleted"
+	exec {held}<&-
+	wait "$pid" || fail "after the other one: $(tail -n 5 "$TMP/out")"
+	expect "files" "$(cd "$TMP/o" && echo *)" = "index.html runs scenario.json"
+}
+declare_test two_at_once "" "a second bench/run into the same directory waits for the first, and deletes nothing before"
+
 run_tests "$@"

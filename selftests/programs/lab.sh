@@ -604,6 +604,35 @@ lab: must[3]: sw p9 delay_us.p42: no such value"
 }
 declare_test runs_a_plan "" "lab run PLAN builds the network, sends the traffic, and leaves results in one folder; the same again"
 
+# to_disk COMMAND...: a plan that is run by it ends with one line, and leaves nothing
+to_disk()
+{
+	status 125 "$@" "$LAB" run --out "$TMP/disk/result" "$TMP/mine.json"
+	expect "lines of error: $(cat "$TMP/err")" "$(wc -l <"$TMP/err")" -eq 1
+	grep -q '^lab: ' "$TMP/err" || fail "$(cat "$TMP/err")"
+	expect "left" "$(cd "$TMP/disk" && find . -mindepth 1 ! -name filled)" = "$(printf './result\n./result/flows.jsonl')"
+	expect "earlier results" "$(cat "$TMP/disk/result/flows.jsonl")" = earlier
+}
+
+full_disk()
+{
+	command -v labnet >/dev/null || skip "no labnet"
+	mkdir "$TMP/disk"
+	[ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=256k none "$TMP/disk" 2>/dev/null || skip "cannot mount a small disk"
+	jq 'del(.must) | .traffic = [ { kind: "long", from: "h2", to: "r", duration: "1ms" } ]' "$LOWQ_ROOT/examples/plan/incast.json" >"$TMP/mine.json"
+	mkdir "$TMP/disk/result"
+	echo earlier >"$TMP/disk/result/flows.jsonl"
+	(
+		head -c 1M /dev/zero >"$TMP/disk/filled" 2>/dev/null
+		to_disk env
+		to_disk env TMPDIR="$TMP/disk"
+	)
+	local rc=$?
+	umount "$TMP/disk"
+	return "$rc"
+}
+declare_test full_disk "" "a plan that is run on a full disk ends with one line, and leaves earlier results"
+
 costs()
 {
 	status 0 "$LAB" run --cost -- sh -c 'for i in 1 2 3 4 5 6 7 8; do /bin/true; done'
