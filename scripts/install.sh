@@ -142,7 +142,7 @@ put_lab()
 	while read -r file; do
 		put "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$tree/$file"
 	done < <(
-		find scripts/{lab,lab.d,packages,report,report.d} selftests/lib bench/{run,one,guest,path,stream,app,rows,scenarios} \
+		find scripts/{lab,lab.d,lowq_lab,packages,report,report.d} selftests/lib bench/{run,one,guest,scenario,path,stream,app,rows,scenarios} \
 			-type f ! -name '*.pyc'
 		. scripts/lab.d/build.sh
 		module_sources_in .

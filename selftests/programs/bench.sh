@@ -141,6 +141,8 @@ installed()
 	"$bin/lowq-report" --metrics marks out/bench/short >"$TMP/out" || fail "lowq-report: status $?"
 	said mine
 	refused "only a clone of the project has pages to publish" --publish demo
+	bench --dry-run --row 'example | example | dctcp | mine' "$TMP/root/usr/share/doc/lowq-lab/examples/tcp_example/far.py"
+	expect "runs of a scenario in Python: $(head -n1 "$TMP/out")" "$(wc -l <"$TMP/out")" -eq 4
 	"$bin/lowq-lab" plan "$TMP/root/usr/share/doc/lowq-lab/examples/plan/incast.json" >"$TMP/out" || fail "lowq-lab plan: status $?"
 	said '5 nodes, 4 links'
 	"$ROOT/scripts/install.sh" uninstall "$TMP/root" /usr >"$TMP/out"
@@ -324,6 +326,61 @@ wrong_usage()
 	refused "$f: line 8: nothing: unbound variable" "$f"
 }
 declare_test wrong_usage "" "wrong rows, modules, bounds and scenarios: one line that names file and line, status 2, nothing left"
+
+# refused_python WHY LINE...: FILE:LINE and the reason in one line, of far.py with these changes by sed
+refused_python()
+{
+	sed "$2" "$EXAMPLE/far.py" >"$TMP/far.py"
+	refused "bench: $TMP/far.py:$1" "$TMP/far.py" --row 'example | example | dctcp | mine'
+}
+
+python()
+{
+	local row='example | example | dctcp | mine'
+
+	bench --out "$TMP/o" --cc example --module "$EXAMPLE" --row "$row" --variant far=400 "$EXAMPLE/far.py" || fail "$(tail -n 5 "$TMP/out")"
+	said 'How does example do here?' "bench/run examples/tcp_example/far.py --cc example --variant far=400"
+	measured "share used $(result .metrics.utilisation far=400 example), ratio $(result .metrics.ratio far=400 example), Jain $(result .metrics.jain far=400 example)"
+	expect "share used" "$(result .metrics.utilisation far=400 example)" -ge 0.9
+	# as far.sh has it, .28 with a cut of 12 % and .22 with one of 50
+	expect "ratio" "$(result .metrics.ratio far=400 example)" -lt 0.4
+	expect "flows that failed" "$(result .metrics.failed far=400 example)" -eq 0
+	expect "plot's data" "$(head -c 19 "$TMP/o/runs/far=400/example/1/queue.csv")" = t_s,throughput_bps,
+	# each host of each kind of network reaches the others, by all kinds of traffic
+	cat >"$TMP/nets.py" <<-'END'
+		from pathlib import Path
+		from lowq_lab import *
+		HERE = Path(__file__).parent
+		def plan(run):
+		    to = {"queue": run.queue("100us"), "rate": "1gbit"}
+		    net = {"bell": lambda: dumbbell(3, rtt="1ms", **to), "lot": lambda: parking_lot(3, delay="20us", **to),
+		           "leaf": lambda: leaf_spine(3, 2, 2, delay="5us", uplink="4gbit", **to), "fat": lambda: fat_tree(4, delay="1us", **to)}[run["net"]]()
+		    one, last = net.hosts[0], net.hosts[-1]
+		    cc = {"control": run.control}
+		    return net.plan(long(one, last, size="1M", **cc), requests("[hr]*", "[hr]*", size=99, closed=9, flows=400, **cc),
+		        flows("[hr]*", "[hr]*", size=99, rate=9999, flows=9, **cc), incast("h*", last, size=99, fan=4, **cc),
+		        listed([(one, last, 9, "1ms")], **cc), ns3_list(HERE / "flow.txt", net.hosts, **cc), observe=[(net.links[-1]["ends"][0]["node"], net.links[-1]["ends"][1]["node"])])
+		nets = Scenario(title="Nets", question="Do they work?", rows=["dctcp"], variants=[{"net": name} for name in ("bell", "lot", "leaf", "fat")],
+		    plan=plan, goals=[goal("failed", row="dctcp", most=0)])
+	END
+	printf '%s\n' 2 '0 1 3 100 9 0.001' '1 0 3 9 0.002' >"$TMP/flow.txt"
+	bench --out "$TMP/n" "$TMP/nets.py" || fail "$(tail -n 5 "$TMP/out")"
+	expect "failed, of all" "$(jq -s -c 'map([.variant.net, .metrics.failed, .metrics.rpc_p99_us > 0])' "$TMP"/n/runs/*/dctcp/1/result.json)" = \
+		'[["bell",0,true],["fat",0,true],["leaf",0,true],["lot",0,true]]'
+	expect "flows" "$(grep -c '"type":"flow"' "$TMP/n/runs/net=fat/dctcp/1/flows.jsonl")" -eq 417
+	echo '0 99 3 100 9 0.001' >>"$TMP/flow.txt"
+	refused "$TMP/nets.py:12: $TMP/flow.txt: line 4: hosts have the numbers 0 to " "$TMP/nets.py"
+	refused_python "15: Network.link() got an unexpected keyword argument 'rates'" 's/rate="1gbit"/rates="1gbit"/'
+	refused_python "14: link(): no node 'h3'" 's/net.link("h2"/net.link("h3"/'
+	refused_python "14: no setting 'fur'" "s/'far'\]/'fur']/"
+	refused_python '9: ' 's/^def plan.*/def plan(run) -> :/'
+	refused_python "9: the plan of far=200: links[2].rate: '0gbit' is out of range" 's/rate="1gbit"/rate="0gbit"/'
+	refused_python "31: goal() got an unexpected keyword argument 'less'" 's/least=0.97/less=0.97/'
+	refused_python "25: Scenario: variants: 'far' and 'a b' are not a setting" 's/"far": 200/"far": "a b"/'
+	refused_python "1: 0 scenarios, not one" "/^SCENARIO/,\$d"
+	refused_python " ROWS: no row 'nothing' in bench/rows" 's/"dctcp", "example"\]/"dctcp", "nothing"]/'
+}
+declare_test python "" "a scenario in Python runs as those in bash do; one with a fault is refused with file and line"
 
 # runs NUMBER: within a minute so many runs go on in $TMP/o
 runs()

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Scenarios of the lab as short Python files: networks, traffic, and what is compared.
+
+A scenario's file defines one Scenario, and bench/run takes it like the project's own:
+
+    from lowq_lab import Scenario, dumbbell, goal, long
+
+    def plan(run):
+        net = dumbbell(run["flows"], rate="1gbit", rtt="100us", queue=run.queue("100us"))
+        return net.plan(long("h*", "r", duration="0.4s", control=run.control),
+                        observe=[("sw", "r")], count=("0.1s", "0.4s"))
+
+    SCENARIO = Scenario(
+        title="Long flows at 1 Gb/s", question="Is the link full, and the queue short?",
+        rows=["cubic", "dctcp"], variants=[{"flows": 1}, {"flows": 8}], plan=plan,
+        goals=[goal("utilisation", row="dctcp", least=0.95)])
+
+networks.py makes nodes, addresses and routes; traffic.py says who sends what; scenario.py what is compared
+and measured. A plan is that of labnet(1), as JSON: whatever else it can say may be added to the dictionary that
+Network.plan() returns. "python3 -m lowq_lab" is what bench/run uses."""
+
+from .networks import dumbbell, fat_tree, leaf_spine, Network, parking_lot
+from .scenario import Goal, goal, Results, Run, Scenario
+from .traffic import flows, incast, listed, long, ns3_list, requests
+
+__all__ = ["dumbbell", "fat_tree", "flows", "Goal", "goal", "incast", "leaf_spine", "listed", "long", "Network",
+           "ns3_list", "parking_lot", "requests", "Results", "Run", "Scenario"]

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Networks: hosts and switches with links. Addresses and routes follow from the links."""
+
+from __future__ import annotations
+
+import collections
+import re
+from typing import Any, Iterable
+
+Plan = dict[str, Any]
+
+
+def part_of(time: str, parts: int) -> str:
+    """A time such as "100us", divided: "50us" """
+    match = re.fullmatch(r"([\d.]+)(ns|us|ms|s)", time)
+    if not match:
+        raise ValueError(f"'{time}' is not a time such as 100us")
+    return f"{float(match[1]) * {'ns': 1, 'us': 10 ** 3, 'ms': 10 ** 6, 's': 10 ** 9}[match[2]] / parts:.0f}ns"
+
+
+class Network:
+    """A network that is made link by link.
+
+    A host has one link; what is no host is a switch, and forwards. A device has the name of the node at the other end:
+    sw's queue towards r is at its device "r". Routes are the shortest, by ECMP where there are several."""
+
+    def __init__(self, *, mtu: int = 1500, offloads: bool = False) -> None:
+        self.mtu, self.offloads = mtu, offloads
+        self.hosts: list[str] = []
+        self.switches: list[str] = []
+        self.links: list[Plan] = []
+        self.peers: dict[str, dict[str, str]] = collections.defaultdict(dict)  # of a node: neighbour, its address
+
+    def host(self, *names: str) -> None:
+        self.hosts += names
+
+    def switch(self, *names: str) -> None:
+        self.switches += names
+
+    def link(self, one: str, other: str, *, rate: str = "", delay: str = "", queue: str = "", tier: str = "") -> None:
+        """A link in both directions. rate: none is infinitely fast. delay: of one direction. queue: of the switches'
+        ends, in the words of tc or lowq-tc; a queue needs a rate. tier: a name for all links of a kind, for a load"""
+        for node in (one, other):
+            if node not in self.hosts and node not in self.switches:
+                raise ValueError(f"link(): no node '{node}'")
+            if node in self.hosts and self.peers[node]:
+                raise ValueError(f"link(): host '{node}' has a link already")
+        if other in self.peers[one]:
+            raise ValueError(f"link(): '{one}' and '{other}' have a link already")
+        net = f"10.{len(self.links) >> 8}.{len(self.links) & 255}"
+        ends: list[Plan] = [{"node": one, "dev": other, "addresses": [f"{net}.1/24"]},
+                            {"node": other, "dev": one, "addresses": [f"{net}.2/24"]}]
+        self.peers[one][other], self.peers[other][one] = f"{net}.2", f"{net}.1"
+        link: Plan = {"ends": ends, "mtu": self.mtu, "offloads": self.offloads, "neighbours": True}
+        link |= {key: value for key, value in (("rate", rate), ("delay", delay), ("tier", tier)) if value}
+        self.links.append(link)
+        for node, to in ((one, other), (other, one)):
+            if queue and node in self.switches:
+                self.queue(node, to, queue)
+
+    def queue(self, node: str, to: str, words: str) -> None:
+        """The queue of a node towards a neighbour, in the words of tc or lowq-tc"""
+        for link in self.links:
+            for end in link["ends"]:
+                if end["node"] == node and end["dev"] == to:
+                    end["queue"] = words
+                    return
+        raise ValueError(f"queue(): no link from '{node}' to '{to}'")
+
+    def routes(self) -> dict[str, list[Plan]]:
+        """Of each node"""
+        made: dict[str, list[Plan]] = {}
+        at: dict[str, list[str]] = collections.defaultdict(list)  # of a node, the hosts beside it
+        for host in self.hosts:
+            for near, address in self.peers[host].items():
+                at[near].append(host)
+                made[host] = [{"to": "default", "via": address}]
+        towards: dict[str, list[tuple[str, tuple[str, ...]]]] = collections.defaultdict(list)
+        for near, hosts in at.items():
+            if near in self.hosts:
+                continue
+            distance, queue = {near: 0}, collections.deque([near])
+            while queue:
+                node = queue.popleft()
+                for peer in self.peers[node]:
+                    if peer in self.switches and peer not in distance:
+                        distance[peer] = distance[node] + 1
+                        queue.append(peer)
+            for node in distance:
+                via = tuple(address for peer, address in self.peers[node].items()
+                            if distance.get(peer, len(distance)) < distance[node])
+                if via:
+                    towards[node] += [(self.peers[near][host].rsplit(".", 1)[0] + ".0/24", via) for host in hosts]
+        for node, routes in towards.items():
+            # what most hosts are reached by is the default
+            default = collections.Counter(via for _, via in routes).most_common(1)[0][0]
+            made[node] = [{"to": "default", "via": list(default)}]
+            made[node] += [{"to": to, "via": list(via)} for to, via in routes if via != default]
+        return made
+
+    def plan(self, *traffic: Plan, observe: Iterable[tuple[str, str]] = (), count: tuple[str, str] | None = None,
+             bin_: str = "1ms", events: Iterable[Plan] = ()) -> Plan:
+        """The whole plan. observe: queues, as (node, neighbour), of which the first is the scenario's bottleneck.
+        count: from when to when. bin_: of the queue's plot over time. events: as labnet(1) has them"""
+        routes = self.routes()
+        plan: Plan = {
+            "machine_sysctl": {"net.core.netdev_max_backlog": 100000},
+            "sysctl": {"net.ipv4.conf.all.forwarding": 1, "net.ipv4.fib_multipath_hash_policy": 1,
+                       "net.ipv4.tcp_ecn": 1, "net.ipv4.tcp_rmem": "4096 131072 64000000",
+                       "net.ipv4.tcp_wmem": "4096 16384 64000000", "net.ipv4.tcp_no_metrics_save": 1},
+            "nodes": [{"name": name} | ({"routes": routes[name]} if name in routes else {})
+                      for name in self.hosts + self.switches],
+            "links": self.links, "traffic": list(traffic), "events": list(events)}
+        queues = [{"node": node, "dev": to} for node, to in observe]
+        if queues:
+            plan["observe"] = {"queues": queues, "bin": bin_} | (dict(zip(("from", "to"), count)) if count else {})
+        return plan
+
+
+def dumbbell(hosts: int, *, rate: str, rtt: str, queue: str = "", **options: Any) -> Network:
+    """h1 to hN at a switch sw, which sends to r over the bottleneck: the queue is at ("sw", "r"). The hosts' own links
+    are infinitely fast"""
+    net = Network(**options)
+    net.switch("sw")
+    net.host(*(f"h{i}" for i in range(1, hosts + 1)), "r")
+    for i in range(1, hosts + 1):
+        net.link(f"h{i}", "sw")
+    net.link("sw", "r", rate=rate, delay=part_of(rtt, 2), queue=queue)
+    return net
+
+
+def parking_lot(hops: int, *, rate: str, delay: str, queue: str = "", **options: Any) -> Network:
+    """A chain of switches s0 to sN, N = hops, each link a bottleneck. h0 and r0 are at its ends; hI sends to rI,
+    I = 1 to N, over the Ith hop alone. The queues are at ("s0", "s1") and so on"""
+    net = Network(**options)
+    net.switch(*(f"s{i}" for i in range(hops + 1)))
+    for i in range(hops + 1):
+        net.host(f"h{i}", f"r{i}")
+        net.link(f"h{i}", f"s{max(i - 1, 0)}")
+        net.link(f"s{i or hops}", f"r{i}")
+        if i:
+            net.link(f"s{i - 1}", f"s{i}", rate=rate, delay=delay, queue=queue)
+    return net
+
+
+def leaf_spine(leaves: int, spines: int, hosts: int, *, rate: str, delay: str, uplink: str = "", queue: str = "",
+               **options: Any) -> Network:
+    """Hosts hL-I, with that many at each leaf lL, and spines sS above all leaves. uplink: the rate between leaves and
+    spines, default: rate. Tiers are "host" and "spine" """
+    net = Network(**options)
+    net.switch(*(f"l{leaf}" for leaf in range(leaves)), *(f"s{spine}" for spine in range(spines)))
+    for leaf in range(leaves):
+        for i in range(hosts):
+            net.host(f"h{leaf}-{i}")
+            net.link(f"h{leaf}-{i}", f"l{leaf}", rate=rate, delay=delay, queue=queue, tier="host")
+        for spine in range(spines):
+            net.link(f"l{leaf}", f"s{spine}", rate=uplink or rate, delay=delay, queue=queue, tier="spine")
+    return net
+
+
+def fat_tree(k: int, *, rate: str, delay: str, queue: str = "", **options: Any) -> Network:
+    """k pods of k/2 edge switches eP-E and k/2 aggregation switches aP-A, with k/2 hosts hP-E-I at each edge switch
+    and core switches cA-C. Tiers are "host", "edge" and "core" """
+    if k % 2 or k < 2:
+        raise ValueError(f"fat_tree(): k is even, not {k}")
+    net, half = Network(**options), range(k // 2)
+    kind = {"rate": rate, "delay": delay, "queue": queue}
+    net.switch(*(f"c{a}-{c}" for a in half for c in half))
+    for p in range(k):
+        net.switch(*(f"{letter}{p}-{i}" for letter in "ea" for i in half))
+        for e in half:
+            for i in half:
+                net.host(f"h{p}-{e}-{i}")
+                net.link(f"h{p}-{e}-{i}", f"e{p}-{e}", tier="host", **kind)
+            for a in half:
+                net.link(f"e{p}-{e}", f"a{p}-{a}", tier="edge", **kind)
+        for a in half:
+            for c in half:
+                net.link(f"a{p}-{a}", f"c{a}-{c}", tier="core", **kind)
+    return net
