@@ -179,7 +179,8 @@ completes()
 	offers 'lowq-lab run --kernel 6' 6.1 6.12
 	offers 'lowq-bench app-p' app-page
 	offers 'lowq-bench ./a' ./a.json
-	offers 'lowq-bench --cc dctcp,cubic_' dctcp,cubic_fq dctcp,cubic_l4s
+	# shellcheck disable=SC2046 # words
+	offers 'lowq-bench --cc dctcp,cubic_' $(sed -n 's/^\(cubic_[a-z0-9_]*\) *|.*/dctcp,\1/p' "$ROOT/bench/rows" | sort)
 	offers 'lowq-bench --see' --seed --seeds
 	offers 'lowq-report --format c' csv
 	offers 'lowq-report ' tree
