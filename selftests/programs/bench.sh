@@ -328,6 +328,36 @@ wrong_usage()
 }
 declare_test wrong_usage "" "wrong rows, modules, bounds and scenarios: one line that names file and line, status 2, nothing left"
 
+kernels()
+{
+	local row f=$TMP/short.sh
+
+	# shellcheck disable=SC2016 # the scenario expands
+	scenario "$f" 'GOALS='\''[{"metric":"utilisation","row":"cubic","op":">=","value":0.5}]'\' \
+		'run_scenario() { dumbbell 1 100us; bottleneck 1gbit 100us; serve r --cc "$CONTROL"; watch_queue 1gbit 20ms 60ms; long_flows 1 70ms; watched; }'
+	bench --out "$TMP/o" --kernel 7.3 --against "${OTHER:-7.3}" "$f" || fail "$(tail -n 5 "$TMP/out")"
+	said 'How do cubic and cubic@against compare here?' "bench/run $f --kernel 7.3 --against ${OTHER:-7.3}" 'met      cubic: utilisation'
+	for row in cubic cubic@against; do
+		expect "status of $row" "$(result .status all "$row")" = ok
+		expect "row" "$(result .row all "$row")" = "$row"
+	done
+	expect "labels" "$(result .label all cubic@against)" = "$(result .label all cubic), kernel ${OTHER:-7.3}"
+	if [ "${OTHER:-}" ]; then
+		expect "kernels" "$(result .kernel all cubic)" != "$(result .kernel all cubic@against)"
+	else
+		expect "digits of the same kernel" "$(result .metrics all cubic)" = "$(result .metrics all cubic@against)"
+	fi
+	# what is up to date is kept
+	jq '.metrics.utilisation = 2' "$TMP/o/runs/all/cubic@against/1/result.json" >"$TMP/r" && cp "$TMP/r" "$TMP/o/runs/all/cubic@against/1/result.json"
+	bench --out "$TMP/o" --kernel 7.3 --against "${OTHER:-7.3}" "$f"
+	expect "what is up to date" "$(result .metrics.utilisation all cubic@against)" = 2
+	refused "no kernel 'none'" --kernel none "$f"
+	refused "no kernel '/none'" --against /none "$f"
+	refused "--config: cannot read '/none'" --config /none "$f"
+	refused "--publish is for the rows" --publish --against 7.3 demo
+}
+declare_test kernels "" "--against: each row on two kernels, in one report (OTHER=6.12: not the same one)"
+
 # refused_python WHY LINE...: FILE:LINE and the reason in one line, of far.py with these changes by sed
 refused_python()
 {
