@@ -19,8 +19,8 @@ PAPER='{"source":"M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010","di
 GOALS='[
 	{"metric":"utilisation","row":"dctcp_ref","op":">=","value":0.98,"variant":"*","text":"at least 98 % used"},
 	{"metric":"qlen_p99_pkts","row":"dctcp_ref","op":"<=","value":1.1,"relative_to":"dctcp","variant":"*","text":"longest queue at most 1.1 times dctcp'"'"'s"}]'
-ANSWER="With CUBIC, ECN and RED from 150 packets on {range utilisation cubic_red red=150-450} of the link is used with {range qlen_mean_pkts cubic_red red=150-450} packets in the queue, from 50 on {range utilisation cubic_red red=50-150} with {range qlen_mean_pkts cubic_red red=50-150}; with a step at 65 Linux's dctcp uses {range utilisation dctcp red=150-450} with {range qlen_mean_pkts dctcp red=150-450} and dctcp_ref {range utilisation dctcp_ref red=150-450} with {range qlen_mean_pkts dctcp_ref red=150-450}."
-CONCLUSION="{range qlen_stddev_pkts cubic_red} packets is by how much the queue varies (standard deviation) with CUBIC and RED, {range qlen_stddev_pkts dctcp} with DCTCP's step."
+ANSWER="With CUBIC, ECN and RED from 150 packets on {range utilisation cubic_red red=150-450} of the link is used with {range qlen_mean_pkts cubic_red red=150-450} in the queue, from 50 on {range utilisation cubic_red red=50-150} with {range qlen_mean_pkts cubic_red red=50-150}; with a step at 65 Linux's dctcp uses {range utilisation dctcp red=150-450} with {range qlen_mean_pkts dctcp red=150-450} and dctcp_ref {range utilisation dctcp_ref red=150-450} with {range qlen_mean_pkts dctcp_ref red=150-450}."
+CONCLUSION="{range qlen_stddev_pkts cubic_red} is by how much the queue varies (standard deviation) with CUBIC and RED, {range qlen_stddev_pkts dctcp} with DCTCP's step."
 
 run_scenario()
 {
