@@ -501,19 +501,19 @@ two_at_once()
 	local held pid f=$TMP/short.sh
 
 	scenario "$f"
-	mkdir "$TMP/o" && touch "$TMP/o/theirs"
-	exec {held}<"$TMP/o"
+	mkdir "$TMP/both" && touch "$TMP/both/theirs"
+	exec {held}<"$TMP/both"
 	flock "$held"
-	"$RUN" --fresh --out "$TMP/o" "$f" >"$TMP/out" 2>&1 {held}<&- &
+	"$RUN" --fresh --out "$TMP/both" "$f" >"$TMP/out" 2>&1 {held}<&- &
 	pid=$!
-	until grep -q "bench: waiting for another bench/run, which writes to $TMP/o" "$TMP/out"; do
+	until grep -q "bench: waiting for another bench/run, which writes to $TMP/both" "$TMP/out"; do
 		kill -0 "$pid" 2>/dev/null || fail "it does not wait: $(cat "$TMP/out")"
 		sleep 0.2
 	done
-	[ -e "$TMP/o/theirs" ] || fail "another's results are deleted"
+	[ -e "$TMP/both/theirs" ] || fail "another's results are deleted"
 	exec {held}<&-
 	wait "$pid" || fail "after the other one: $(tail -n 5 "$TMP/out")"
-	expect "files" "$(cd "$TMP/o" && echo *)" = "index.html runs scenario.json"
+	expect "files" "$(cd "$TMP/both" && echo *)" = "index.html runs scenario.json"
 }
 declare_test two_at_once "" "a second bench/run into the same directory waits for the first, and deletes nothing before"
 

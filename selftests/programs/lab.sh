@@ -466,7 +466,7 @@ sudden_ends()
 	local seconds
 
 	command -v labnet >/dev/null || skip "no labnet"
-	mkdir "$TMP/left"
+	mkdir -p "$TMP/left"
 	# 20 s of traffic on the wall's clock
 	sed 's/60ms", "control"/100s", "control"/' "$LOWQ_ROOT/examples/plan/incast.json" >"$TMP/mine.json"
 	for seconds in 0.1 0.7 3; do
