@@ -101,7 +101,7 @@ s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dctcp_ref")
 s.connect(("10.0.0.1", 5201))
 s.sendall(bytes(5 << 20))
 s.close()' || fail "the sender"
-	wait $receiver || fail "the receiver"
+	wait "$receiver" || fail "the receiver"
 	judge_echo 2
 }
 declare_test echo_half_closed "D2" "it does after the receiver has closed its own direction, where the stack reports such packets"
