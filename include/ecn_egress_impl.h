@@ -239,10 +239,10 @@ static void ecn_egress_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 }
 
 /*
- * To be called where @awaits_clean has changed. Meanwhile the socket has no input route of its own,
- * so that its packets take the host's.
+ * To be called where @awaits_clean has changed, which is rare. Meanwhile the socket has no input
+ * route of its own, so that its packets take the host's.
  */
-static inline void ecn_egress_awaits_changed(struct sock *sk)
+static noinline __maybe_unused void ecn_egress_awaits_changed(struct sock *sk)
 {
 	if (cc_reports_not_ect())
 		return;
