@@ -28,7 +28,7 @@ ANSWER="Beside CUBIC, Prague gets {range ratio prague_fifo beside=cubic} times i
 CONCLUSION="80 seconds are not enough for two CUBIC flows in one queue to get the same rate either: what counts is what another CUBIC gets in Prague's place.
 3.2 times Reno's rate is what another CUBIC gets at most, where the window of Reno takes minutes to grow.
 3.5 times CUBIC's rate is what a paced Prague got at 100 Mb/s, 50 ms and one BDP: it is not paced here, except by sch_fq.
-{range early_drops prague_fifo beside=cubic} are dropped in the first two seconds beside CUBIC, {range early_drops cubic beside=cubic} where CUBIC is in Prague's place: it ends its slow start by the spacing of ACKs, too, which pacing hides from Prague."
+{range early_drops prague_fifo beside=cubic} packets are dropped in the first two seconds beside CUBIC, {range early_drops cubic beside=cubic} where CUBIC is in Prague's place: it ends its slow start by the spacing of ACKs, too, which pacing hides from Prague."
 
 # packets MBIT MS BDP: the packets of 1514 bytes in that many BDPs
 packets_of()
