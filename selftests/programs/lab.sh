@@ -497,8 +497,11 @@ declare_test wrong_usage "" "wrong usage: one line, status 2, nothing done"
 # a make that compiles nothing
 own_tree()
 {
+	# other tests of this script have folders of these names
+	local TMP=$TMP/own_tree
 	local tree=$TMP/tree source file patches p build run
 
+	mkdir "$TMP"
 	[ "$(df -Pm "$TMP" | awk 'NR == 2 { print $4 }')" -ge 4000 ] || skip "needs 4 GB in $TMP"
 	source=$(readlink -f "$("$LAB" kdir)/../source")
 	mapfile -t patches < <(LABD=$LOWQ_ROOT/scripts/lab.d; . "$LABD/fetch.sh"; patches_of 7.3)
