@@ -1023,19 +1023,23 @@ static void sample_slow_start(struct prague *ca, u32 rtt_us)
 /*
  * At a full path the rounds that follow are marked. Without marks the gap was too long, or there is
  * a queue that does not mark: then the RTT has grown with the window, a 16th per round, and slow
- * start ends as by HyStart++.
+ * start ends as by HyStart++. So it does where the RTT has grown by half though there are marks:
+ * CoDel and PIE never mark the half of a round that would end it.
  */
 static void judge_gap(const struct tcp_sock *tp, struct prague *ca)
 {
 	struct prague_hystart *h = &ca->growth.hystart;
 	u32 base = tcp_min_rtt(tp), rtt = (u32)h->round_min << PRAGUE_HYSTART_SHIFT;
 
-	if (h->css < GAP_ROUNDS || h->css_base || ca->round_marked)
+	if (h->css < GAP_ROUNDS || h->css_base)
 		return;
-	if (READ_ONCE(hystart.value) && rtt >= base + (base >> 4)) {
+	if (ca->round_marked ? rtt >= base + (base >> 1) :
+	    READ_ONCE(hystart.value) && rtt >= base + (base >> 4)) {
 		h->css_base = h->round_min;
 		return;
 	}
+	if (ca->round_marked)
+		return;
 	ca->gap_ns = 0;
 	h->css = 0;
 }

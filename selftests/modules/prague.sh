@@ -1205,6 +1205,29 @@ start_drop_tail()
 }
 declare_test start_drop_tail "P15" "slow start does not overflow a drop-tail queue of one BDP"
 
+# CoDel, in which another flow is, too, never marks half of the packets, however long its queue is
+start_codel()
+{
+	needs_virtual
+	needs_accecn
+	local pids=()
+
+	BUFFER=33554432 accecn_dumbbell 2 50ms
+	every sysctl -qw net.ipv4.tcp_ecn=3
+	shape 100mbit fq_codel limit 10000 flows 1
+	serve r --cc prague
+	in_ns h1 flowgen long --to 10.0.0.1 --cc prague --duration 8s --start 3600us >/dev/null &
+	pids+=($!)
+	in_ns h2 flowgen long --to 10.0.0.1 --cc cubic --duration 8s --start 19000us >/dev/null &
+	pids+=($!)
+	sleep 7
+	in_ns h1 ss -Htin dport = :5201 >"$TMP/ss"
+	wait "${pids[@]}"
+	# the path holds 413 packets
+	expect "window after 7 s" "$(ss_field cwnd <"$TMP/ss")" -le 1000
+}
+declare_test start_codel "P15" "slow start ends where a queue grows and less than half of the packets are marked"
+
 # With per_ack the window has no step at a mark, but decreases by alpha / 2 over the next round.
 per_ack()
 {
