@@ -29,7 +29,6 @@ GOALS='[
 	{"metric":"detect_s","row":"prague_classic","op":"<=","value":5,"variant":{"first":"prague","opts":"classic_fallback:1"},"text":"detected within 5 s"}]'
 ANSWER="With detection Prague gets {range ratio prague_classic first=prague opts=classic_fallback:1} times CUBIC's rate, without it {range ratio prague_classic first=prague opts=classic_fallback:0}, another CUBIC {range ratio prague_classic first=cubic}. Detection takes {range detect_s prague_classic opts=classic_fallback:1}."
 CONCLUSION="1/2 of the window is what each mark of a Classic queue, which marks few packets, means. Prague without detection takes a mark for the small reduction that it is with L4S, and gets nearly all of the link.
-1053 times CUBIC's rate is what Prague took in one of five runs in the tunnel at 100 Mb/s and 50 ms, with and without detection, which is a fault: its slow start, held back by the receiver's window, does not end while less than half of its packets are marked. Without that run it is 28 to 36 times, and .8 to 1.9 with detection.
 An upload that fills the way back (back=upload) changes nothing: the queue on the way there counts.
 Detection is off by default all the same: see prague-field-jitter."
 
