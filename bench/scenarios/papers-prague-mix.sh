@@ -27,16 +27,6 @@ ANSWER="A Prague flow gets {range ratio prague} times a CUBIC flow's rate in the
 CONCLUSION="{range utilisation prague} of the link is used in the mixes, from all CUBIC to all Prague.
 {range ratio prague prague=9} of CUBIC's rate is what each of nine Prague flows gets: the path holds three packets of each flow, where a flow of CUBIC keeps more in its own queue of 15 ms."
 
-# mean_of FROM TO FIELD: of a value of the flows from those hosts, by qdelay; null without any
-mean_of()
-{
-	local i
-
-	for ((i = $1; i <= $2; i++)); do
-		of "$i" "$3"
-	done | jq -s 'if length > 0 then add / length else null end'
-}
-
 run_scenario()
 {
 	local from=20 to=60 i pids=() ours theirs

@@ -34,16 +34,6 @@ CONCLUSION="1.5 packets' time, and not for a packet that finds the queue empty, 
 3.4 times CUBIC's rate is the most, at 12 Mb/s and 5 ms with five flows of each: ten smallest windows are more than the path and the step hold.
 24 Mb/s is where two packets take 1 ms: from there on lowq-tc leaves the kernel's step."
 
-# mean_of FROM TO FIELD: of a value of the long flows from those hosts, by qdelay
-mean_of()
-{
-	local i
-
-	for ((i = $1; i <= $2; i++)); do
-		of "$i" "$3"
-	done | jq -s 'add / length'
-}
-
 run_scenario()
 {
 	local from=20 to=60 i pids=() step_us
