@@ -1024,7 +1024,7 @@ static void sample_slow_start(struct prague *ca, u32 rtt_us)
  * At a full path the rounds that follow are marked. Without marks the gap was too long, or there is
  * a queue that does not mark: then the RTT has grown with the window, a 16th per round, and slow
  * start ends as by HyStart++. So it does where the RTT has grown by half though there are marks:
- * CoDel and PIE never mark the half of a round that would end it.
+ * CoDel, beside other flows, may never mark the half of a round that would end it.
  */
 static void judge_gap(const struct tcp_sock *tp, struct prague *ca)
 {
@@ -1036,12 +1036,10 @@ static void judge_gap(const struct tcp_sock *tp, struct prague *ca)
 	if (ca->round_marked ? rtt >= base + (base >> 1) :
 	    READ_ONCE(hystart.value) && rtt >= base + (base >> 4)) {
 		h->css_base = h->round_min;
-		return;
+	} else if (!ca->round_marked) {
+		ca->gap_ns = 0;
+		h->css = 0;
 	}
-	if (ca->round_marked)
-		return;
-	ca->gap_ns = 0;
-	h->css = 0;
 }
 
 /* Counts rounds; true at the end of an EWMA period. */
