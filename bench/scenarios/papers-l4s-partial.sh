@@ -70,7 +70,5 @@ run_scenario()
 	watch_queue 100mbit "${from}s" "${to}s" 10ms
 	two_flows "$CONTROL" "$beside" "$to"
 	watched
-	metric first_mbps "$(of 1 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
-	metric second_mbps "$(of 2 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
-	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+	two_rates "$((to - from))"
 }

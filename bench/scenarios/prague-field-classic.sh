@@ -71,7 +71,5 @@ run_scenario()
 	[ -z "$upload" ] || all_done "$upload"
 	[ "$first" != prague ] || classic_watched "$to"
 	watched
-	metric first_mbps "$(of 1 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
-	metric second_mbps "$(of 2 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
-	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+	two_rates "$((to - from))"
 }

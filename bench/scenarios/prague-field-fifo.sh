@@ -50,8 +50,6 @@ run_scenario()
 	{ sleep 2.1; in_ns sw tc -s -j qdisc show dev egress >"$TMP/early"; } &
 	two_flows "$CONTROL" "$beside" "$to"
 	watched
-	metric first_mbps "$(of 1 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
-	metric second_mbps "$(of 2 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
-	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+	two_rates "$((to - from))"
 	metric early_drops "$(jq '[.[] | select(.kind != "htb") | .drops] | add' "$TMP/early")"
 }
