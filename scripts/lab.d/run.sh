@@ -57,10 +57,24 @@ print_cost()
 	' "$1/stat" "$1/times" >&2
 }
 
+# make_rundir: sets RUNDIR, and ALIVE, a pipe that only this process may hold open: when it ends, even by
+# kill -9, what is left of the guest ends and RUNDIR goes.
+make_rundir()
+{
+	RUNDIR=$(mktemp -du "${TMPDIR:-/tmp}/lowq-lab.XXXXXX") || die "no temporary directory"
+	exec {ALIVE}> >(
+		trap '' INT TERM HUP
+		cat
+		while pkill -KILL -f -- " (--bind |lab=)$RUNDIR "; do sleep 0.02; done
+		rm -rf "$RUNDIR"
+	)
+	mkdir -m 700 "$RUNDIR" || die "no temporary directory"
+}
+
 # run_guest BUILD FLAVOUR COMMAND...; options are in OPT_*. Returns the status.
 run_guest()
 {
-	local build=$1 flavour=$2 tools modules run status=$EXIT_LAB pid readers=() time boot
+	local build=$1 flavour=$2 tools modules run status=$EXIT_LAB pid readers=() time boot out err log
 	# shellcheck disable=SC2016 # the inner shell's
 	local timed='env -i HOME=/root PATH="$PATH" LOWQ_SEED="$LOWQ_SEED" "${@:2}"; status=$?; times >"$1"; exit $status'
 	local path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -69,8 +83,8 @@ run_guest()
 	tools=$(build_tools) || exit
 	modules=$(build_modules "$build") || exit
 	[ ${#OPT_MODULES[@]} -eq 0 ] || modules=$(own_modules "$build" "$modules" "${OPT_MODULES[@]}") || exit
-	run=$(mktemp -d "${TMPDIR:-/tmp}/lowq-lab.XXXXXX") || die "no temporary directory"
-	RUNDIR=$run
+	make_rundir
+	run=$RUNDIR
 	[ -z "$PLAN" ] || { OPT_OUT=$run/out; mkdir "$OPT_OUT"; }
 	printf '%s\0' "$@" 2>/dev/null >"$run/argv" || die "cannot write to $run"
 	printf '%s\0' HOME=/root TERM=dumb LANG=C.UTF-8 LOWQ_LAB="${flavour/coverage/virtual}" LOWQ_SEED="$OPT_SEED" \
@@ -86,15 +100,13 @@ run_guest()
 	[ -z "$modules" ] || printf %s "$modules" >"$run/modules"
 	[ -z "$OPT_OUT" ] || printf %s "$OPT_OUT" >"$run/outdir"
 	[ "$flavour" != debug ] || touch "$run/leaks"
-	mkfifo "$run"/fifo.{1,2,3}
 	touch "$run"/{stdout,stderr,kernel.log}
 
-	# A pipe that is always drained at once: were a reader slow, the guest
-	# would wait for it, and runs would differ. tail brings it to the user.
-	cat "$run/fifo.1" >"$run/stdout" & readers+=($!)
-	cat "$run/fifo.2" >"$run/stderr" & readers+=($!)
-	# the last to end: if we were killed, it cleans up
-	{ cat "$run/fifo.3" >"$run/kernel.log"; [ -e /proc/$$/exe ] || clean_up; } & readers+=($!)
+	# Pipes that are always drained at once: were a reader slow, the guest would wait for it, and
+	# runs would differ. tail brings it to the user.
+	exec {out}> >(exec cat >"$run/stdout" {ALIVE}>&-); readers+=($!)
+	exec {err}> >(exec cat >"$run/stderr" {ALIVE}>&- {out}>&-); readers+=($!)
+	exec {log}> >(exec cat >"$run/kernel.log" {ALIVE}>&- {out}>&- {err}>&-); readers+=($!)
 
 	time=(time-travel=inf-cpu time-travel-start=1893456000000000000)
 	[ -z "$OPT_REALTIME" ] || time=()
@@ -107,11 +119,12 @@ run_guest()
 	setsid setpriv --pdeathsig TERM env -i HOME=/root PATH="$path" LOWQ_SEED="$OPT_SEED" \
 		"${PIN[@]}" setarch -R timeout -k 2 "$OPT_TIMEOUT" "${WALL[@]}" \
 		bash -c "$timed" lab "$INSIDE/times" LD_PRELOAD="$TOOLS/seed.so" "${boot[@]}" \
-		</dev/null 3>"$run/fifo.1" 4>"$run/fifo.2" 5>"$run/fifo.3" >"$run/uml.log" 2>&1 &
+		</dev/null 3>&"$out" 4>&"$err" 5>&"$log" {ALIVE}>&- {out}>&- {err}>&- {log}>&- >"$run/uml.log" 2>&1 &
 	pid=$!
 	GUEST=$pid
-	tail -q -c +1 -s 0.02 -f --pid=$pid "$run/stdout" & readers+=($!)
-	tail -q -c +1 -s 0.02 -f --pid=$pid "$run/stderr" >&2 & readers+=($!)
+	exec {out}>&- {err}>&- {log}>&-
+	tail -q -c +1 -s 0.02 -f --pid=$pid "$run/stdout" {ALIVE}>&- & readers+=($!)
+	tail -q -c +1 -s 0.02 -f --pid=$pid "$run/stderr" >&2 {ALIVE}>&- & readers+=($!)
 	wait $pid
 	status=$?
 	GUEST=
@@ -142,7 +155,7 @@ clean_up()
 		kill -TERM -- -"$GUEST" 2>/dev/null
 		sleep 0.2
 		kill -KILL -- -"$GUEST" 2>/dev/null
-		wait 2>/dev/null
+		wait "$GUEST" 2>/dev/null
 	fi
 	[ -z "${RUNDIR:-}" ] || rm -rf "$RUNDIR"
 }

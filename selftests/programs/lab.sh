@@ -471,6 +471,9 @@ sudden_ends()
 	sed 's/60ms", "control"/100s", "control"/' "$LOWQ_ROOT/examples/plan/incast.json" >"$TMP/mine.json"
 	for seconds in 0.1 0.7 3; do
 		ends INT "$seconds" -
+	done
+	# while it starts, too
+	for seconds in 0.15 0.25 3; do
 		ends KILL "$seconds"
 	done
 }
