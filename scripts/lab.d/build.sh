@@ -131,15 +131,19 @@ build_kernel()
 # build_tools: prints the directory with the guest's init, lab-start and the seed library
 build_tools()
 {
-	local dir flags=(-O2 -Wall -Wextra)
+	local dir new flags=(-O2 -Wall -Wextra)
 
 	dir=$CACHE/tools/$(hash_of "$LABD/init.c" "$LABD/seed.c" "$LABD/start.c")
 	if [ ! -f "$dir/seed.so" ]; then
-		mkdir -p "$dir" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
-		gcc "${flags[@]}" -o "$dir/init" "$LABD/init.c" &&
-			gcc "${flags[@]}" -o "$dir/lab-start" "$LABD/start.c" &&
-			gcc "${flags[@]}" -shared -fPIC -o "$dir/seed.tmp" "$LABD/seed.c" &&
-			mv "$dir/seed.tmp" "$dir/seed.so" || die "the lab's own tools do not compile"
+		mkdir -p "$dir" 2>/dev/null && new=$(mktemp -d "$dir/.new.XXXXXX" 2>/dev/null) ||
+			die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
+		# another lab may do the same now: files appear whole, and they are alike
+		gcc "${flags[@]}" -o "$new/init" "$LABD/init.c" &&
+			gcc "${flags[@]}" -o "$new/lab-start" "$LABD/start.c" &&
+			gcc "${flags[@]}" -shared -fPIC -o "$new/seed.so" "$LABD/seed.c" ||
+			{ rm -rf "$new"; die "the lab's own tools do not compile"; }
+		mv "$new/init" "$new/lab-start" "$dir" && mv "$new/seed.so" "$dir" && rmdir "$new" ||
+			die "cannot write to the cache $CACHE"
 	fi
 	printf '%s\n' "$dir"
 }
