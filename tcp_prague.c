@@ -55,6 +55,8 @@
  *    waited for longer than behind L4S flows, or after four such rounds (2.4.5).
  *  - After the first cut, of a half, alpha's average begins at 0 (first_alpha): from 1 it takes
  *    some ten rounds of large cuts to forget how the flow began (2.3.2).
+ *  - After a pause of more than an RTO, slow start is that of a new connection, unless a loss was the
+ *    latest limit (2.4.5).
  *  - While the program is the limit, the window grows up to twice what was in flight, as the
  *    stack's does in slow start, and packets are paced at twice the rate: what an answer needs
  *    is one round (2.5.1).
@@ -841,6 +843,21 @@ static void average_idle(const struct tcp_sock *tp, struct prague *ca)
 }
 
 /*
+ * The program comes back after more than an RTO, and slow start is that of a new connection: from
+ * an old share of the path additive increase, which runs only while the program sends, takes
+ * dozens of answers to today's. Not after a loss: a queue that does not mark may be deep.
+ */
+static void start_again(struct tcp_sock *tp, struct prague *ca)
+{
+	memset(&ca->growth, 0, sizeof(ca->growth));
+	ca->marked = false;
+	ca->undoable = false;
+	if (tp->total_retrans)
+		ca->gap_ns = 0;	/* a loss has overwritten it */
+	WRITE_ONCE(tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+}
+
+/*
  * Sending starts with nothing in flight. The stack reports a retransmission after a
  * timeout as such a start, too: that is no idle time.
  */
@@ -867,7 +884,10 @@ static void prague_tx_start(struct sock *sk)
 	/* RFC 2861: the stack leaves it to controls that set the window themselves */
 	if (!READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
 		return;
-	WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
+	if (ca->growth.limited_by_marks && READ_ONCE(quick_start.value))
+		start_again(tp, ca);
+	else
+		WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
 	while ((idle -= rto) > 0 && cwnd > restart)
 		cwnd >>= 1;
 	tcp_snd_cwnd_set(tp, max(cwnd, restart));

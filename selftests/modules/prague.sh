@@ -124,7 +124,7 @@ start_up()
 }
 declare_test start_up "P15 P16" "90 and 230 Mb/s, RTT 65 ms: two seconds after the start the link is used, and slow start makes no long queue"
 
-# requests CONTROL: the median of the answers' times, ms, on kept connections beside two long flows
+# requests CONTROL [SIZE RATE]: the median of the answers' times, ms, on kept connections beside two long flows
 requests()
 {
 	local pids=()
@@ -137,7 +137,7 @@ requests()
 	pids+=($!)
 	in_ns h2 flowgen long --to 10.0.0.1 --cc "$1" --start 1s --duration 19s >/dev/null &
 	pids+=($!)
-	in_ns r flowgen rpc --to 10.0.3.1 --cc "$1" --persist --size 20k --rate 40 --start 5s --duration 15s \
+	in_ns r flowgen rpc --to 10.0.3.1 --cc "$1" --persist --size "${2:-20k}" --rate "${3:-40}" --start 5s --duration 15s \
 		--timeout 10s >"$TMP/rpc" || fail "requests with $1"
 	wait "${pids[@]}"
 	teardown
@@ -162,6 +162,14 @@ kept_connections()
 	near_cubic requests "median of 20 kB beside two long flows"
 }
 declare_test kept_connections "P16" "answers of 20 kB on kept connections beside two long flows: the median is at most 1.1 times CUBIC's"
+
+kept_idle()
+{
+	needs_virtual
+	needs_accecn
+	expect "median of 100 kB, five a second, beside two long flows, ms" "$(requests prague 100k 5)" -le 80
+}
+declare_test kept_idle "P15" "answers of 100 kB at 100 Mb/s, on connections that are idle between them, do not add a packet per round to an old window"
 
 # page CONTROL [FLOWS]: how long 60 objects of 20 kB take, ms, six connections at once, idle or beside long flows
 page()
@@ -874,7 +882,7 @@ classic_aqm()
 		# shellcheck disable=SC2086 # words
 		shape 50mbit $queue
 		trace_on prague/prague_mode prague/prague_cut
-		send --duration 8s
+		send --duration 12s
 		trace_off "$TMP/trace"
 		echo "$queue: $(grep -c mode=classic "$TMP/trace") times classic, $(grep -c cause=classic "$TMP/trace") cuts as such"
 		if [ "$queue" = dualpi2 ]; then
