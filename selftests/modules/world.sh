@@ -477,4 +477,46 @@ no_options()
 }
 declare_test no_options "" "the peer stops sending AccECN options"
 
+# --- receivers that no stack is -----------------------------------------------------
+
+# scripted SITUATION: each control sends to a program that answers as TCP (scripted.py --help)
+scripted()
+{
+	[ -c /dev/net/tun ] || skip "no TUN devices"
+	path
+	in_ns h1 python3 "$LIB/scripted.py" "$1" "${CONTROLS[@]}" || fail "$(grep -c FAULT "$TMP/log") faults, see above"
+}
+
+ack_division()
+{
+	scripted division
+}
+declare_test ack_division "" "a receiver that acknowledges a segment in eight pieces gets no more for that"
+
+reneging()
+{
+	scripted reneging
+}
+declare_test reneging "" "a receiver drops what it has reported by SACK: all data arrive"
+
+odd_ace()
+{
+	needs_accecn
+	scripted ace
+}
+declare_test odd_ace "" "ACE is at random for five round trips: the window grows again"
+
+options_come_and_go()
+{
+	needs_accecn
+	scripted options
+}
+declare_test options_come_and_go "" "AccECN options come and go, of all lengths and both orders: each mark counts once"
+
+ce_in_handshake()
+{
+	scripted handshake
+}
+declare_test ce_in_handshake "" "SYN and SYN-ACK arrive with CE: that is reported, and the window is as without"
+
 run_tests "$@"
