@@ -172,7 +172,8 @@ completes()
 	done
 	PATH=$TMP/bin:$PATH
 	cd "$TMP/d" && mkdir tree && touch a.json
-	offers 'lowq-lab ' build clean kdir list plan run
+	offers 'lowq-lab ' build clean kdir kselftest list plan run
+	offers 'lowq-lab kselftest --control pr' prague
 	offers 'lowq-lab run ' a.json tree
 	offers 'lowq-lab run --m' --mem --module
 	offers 'lowq-lab run --module ' tree

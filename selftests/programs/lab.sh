@@ -485,7 +485,8 @@ wrong_usage()
 
 	for args in "run" "run true" "run --seed x -- true" "run --mem lots -- true" "run --smp 2 -- true" \
 		"run --out /no/such/dir -- true" "run --kernel seven -- true" "build --kernel /no/such/tree" \
-		"frobnicate" "run --frobnicate -- true" "run --seed"; do
+		"frobnicate" "run --frobnicate -- true" "run --seed" "kselftest" "kselftest mm" "kselftest net no_such_test" \
+		"kselftest net --control" "kselftest --control ../x net" "kselftest net -- true" "run --control ldcp -- true"; do
 		# shellcheck disable=SC2086 # words
 		status 2 "$LAB" $args
 		expect "lines of error for: lab $args" "$(wc -l <"$TMP/err")" -eq 1
@@ -638,6 +639,24 @@ full_disk()
 	return "$rc"
 }
 declare_test full_disk "" "a plan that is run on a full disk ends with one line, and leaves earlier results"
+
+kernel_tests()
+{
+	local run=("$LAB" kselftest --out "$TMP/kernel_tests")
+
+	[ -z "$("$LOWQ_ROOT/scripts/packages" --dry-run lab-kselftest)" ] || skip "packages are missing (scripts/packages lab-kselftest)"
+	status 0 "${run[@]}" --control dctcp_ref net altnames tls
+	expect "TAP" "$(grep -v '^#' "$TMP/out" | paste -sd'|')" = \
+		"TAP version 13|1..2|ok 1 net/altnames.sh|ok 2 net/tls # SKIP needs CONFIG_TLS"
+	expect "in results.json" "$(jq -r '.control, (.tests[] | .result)' "$TMP/kernel_tests/results.json" | paste -sd' ')" = "dctcp_ref pass skip"
+	grep -q 'altnames test .*OK' "$TMP/kernel_tests/net/altnames.sh.log" || fail "no output of the test"
+	status 1 "${run[@]}" --control no_such net altnames
+	grep -q '^not ok 1 net/altnames.sh # sysctl: .*' "$TMP/out" || fail "it says: $(cat "$TMP/out")"
+	grep -q '^| net/altnames.sh | fail: sysctl: ' "$TMP/kernel_tests/table.md" || fail "no line in the table"
+	# one that is built
+	[ -z "${FULL:-}" ] || status 0 "${run[@]}" net bind_wildcard
+}
+declare_test kernel_tests "" "lab kselftest runs tests of the kernel's own: pass, fail and skip, with the reason"
 
 costs()
 {

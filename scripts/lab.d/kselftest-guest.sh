@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# The guest's part of "lab kselftest": kselftest-guest.sh SELFTESTS PROGRAMS TEST [CONTROL]
+cd "$1" || exit
+test=$3
+# The tree is the host's; this copy of its files is the guest's own.
+for dir in net net/forwarding; do
+	find "$2/$dir" -maxdepth 1 -type f -exec cp -t "$dir" {} + || exit
+done
+# busywait() reads the clock in new processes all the time; here no time passes while it does
+sed -i 's/loopy_wait : /loopy_wait "sleep 0.01" /' net/lib.sh
+if [ "${4:-}" ]; then
+	modprobe "tcp_$4" 2>/dev/null
+	sysctl -qw net.ipv4.tcp_congestion_control="$4" || exit
+fi
+cd "${test%/*}" || exit
+[ -x "${test##*/}" ] || exec bash "./${test##*/}"
+exec "./${test##*/}"
