@@ -72,6 +72,7 @@ missing()
 		''|tcp) ;;
 		CONFIG_*) grep -q "^$need=" "$BUILD/build/.config" || found+=("$need") ;;
 		"program "*) type -P "${need#program }" >/dev/null || found+=("$need") ;;
+		time) [ "$OPT_REALTIME" ] || found+=("time that passes while a program works (--realtime)") ;;
 		*) found+=("$need") ;;
 		esac
 	done < <(needs_of "$1")
@@ -105,6 +106,7 @@ run_kselftest()
 	[ -z "$reason" ] || return 0
 	[ -z "$OPT_CONFIG" ] || options+=(--config "$OPT_CONFIG")
 	[ "$OPT_FLAVOUR" != debug ] || options+=(--debug)
+	[ -z "$OPT_REALTIME" ] || options+=(--realtime)
 	for dir in "${OPT_MODULES[@]}"; do
 		options+=(--module "$dir")
 	done
