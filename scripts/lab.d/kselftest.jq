@@ -13,9 +13,16 @@ def table($runs):
 	(["---"] + [$runs[] | "---"] | row),
 	(.[] as $test | [$test] + [$runs[] | first(.tests[] | select(.test == $test)) // null | cell] | row);
 
-if length == 1 then
-	([.[0].tests[] | select(.result == "pass") | .test]) as $passed |
-	"Passed (\($passed | length)): \($passed | join(", ")).", "", (.[0].control |= (if . == "" then "result" else . end)) as $runs |
-	([.[0].tests[] | select(.result == ("fail", "skip"))] | sort_by(.result) | map(.test)) as $rest |
-	if ($rest | length) > 0 then $rest | table($runs) else empty end
+def names: map(.test) | join(", ");
+
+if length == 1 then .[0].tests |
+	map(select(.result == "pass")) as $passed | map(select(.result == "fail")) as $failed |
+	map(select(.result == "skip")) as $skipped |
+	"Passed, \($passed | length): \($passed | names).",
+	if ($failed | length) > 0 then
+		"", (["failed, \($failed | length)", "why"] | row), (["---", "---"] | row),
+		($failed[] | [.test, (.why | gsub("\\|"; "/"))] | row) else empty end,
+	if ($skipped | length) > 0 then
+		"", (["skipped, \($skipped | length)", "why"] | row), (["---", "---"] | row),
+		($skipped | group_by(.why)[] | [names, .[0].why] | row) else empty end
 else . as $runs | [.[].tests[].test] | unique | table($runs) end
