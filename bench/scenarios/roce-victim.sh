@@ -33,26 +33,12 @@ port_bytes()
 
 run_scenario()
 {
-	local h pids=() share=0.9 sent
+	local pids=() share=0.9 sent
 
 	# shellcheck source=../../selftests/lib/rdma.sh
 	. "$LIB/rdma.sh"
 	roce_row 10gbit
-	roomy
-	for h in sw sw2 h1 h2 h3 h4; do
-		add_ns "$h"
-	done
-	net 1 h1 eth0 sw p1	# f
-	net 2 h2 eth0 sw p2	# x
-	net 3 h3 eth0 sw2 p3	# g
-	net 4 h4 eth0 sw2 p4	# y
-	net 9 sw egress sw2 trunk
-	ip -n "${NSP}sw2" route add default via 10.0.9.1
-	for h in h1 h2 h3 h4; do
-		roce_line "$h" eth0 10gbit
-		roce_device "$h"
-		roce_serve "$h"
-	done
+	roce_victim 10gbit
 	queue sw egress 10gbit
 	queue sw2 p3 1gbit
 	queue sw2 p4 10gbit
