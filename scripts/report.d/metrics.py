@@ -215,6 +215,12 @@ METRICS: dict[str, Metric] = {
                              "rate of f -> g"),
     "victim_share": Metric(("victim", "share"), "victim's share", "%", 100, "percent",
                            "goodput of x -> y divided by what it could get"),
+    **{f"used_rtt{number}": Metric((f"RTT {number}", "%"), f"used in the {which} RTT", "%", 100, "percent",
+                                   f"share of the bottleneck's rate that was used in the {which} RTT with data")
+       for number, which in ((1, "first"), (2, "second"), (3, "third"))},
+    "used_ten": Metric(("ten", "RTTs %"), "used in ten RTTs", "%", 100, "percent",
+                       "share of the bottleneck's rate that was used in the first ten RTTs with data"),
+    "short_us": Metric(("short", "us"), "short flow", "µs", 1, "number", "how long the short flow took"),
     **{f"k{kilo}_p{part}_us": Metric((size, f"p{part} ms"), f"{size}, p{part}", "ms", 1e-3, "number",
                                      f"{share} such transfers took this time or less, handshake included")
        for kilo, size in {3: "3 kB", 12: "12 kB", 30: "30 kB", 100: "100 kB", 300: "300 kB", 1000: "1 MB",
