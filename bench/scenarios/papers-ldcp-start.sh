@@ -20,7 +20,8 @@ GOALS='[
 	{"metric":"used_rtt2","row":"ldcp","op":">=","value":0.95,"variant":"*","text":"the second RTT: >= 95 %"},
 	{"metric":"drops","row":"ldcp","op":"<=","value":0,"variant":"*","text":"no loss on an idle path"}]'
 ANSWER="A server's flow uses {range used_rtt1 ldcp from=server} of the link in its first RTT with LDCP, {range used_rtt2 ldcp from=server} in the second and {range used_ten ldcp from=server} in ten; with DCTCP {range used_rtt1 dctcp from=server}, {range used_rtt2 dctcp from=server} and {range used_ten dctcp from=server}."
-CONCLUSION="{range used_rtt1 ldcp from=client} is what a client's flow uses in its first RTT: the window in a SYN-ACK is not scaled, 64 kB at most, half of the path. The draft's RoCEv2 has no such limit."
+CONCLUSION="{range used_rtt2 ldcp} is used in the second RTT: the draft's flow does not stop sending there, this one sends a sixth less.
+{range used_rtt1 ldcp from=client} is what a client's flow uses in its first RTT: the window in a SYN-ACK is not scaled, 64 kB at most, half of the path. The draft's RoCEv2 has no such limit."
 
 run_scenario()
 {
