@@ -29,7 +29,8 @@ GOALS='[
 	{"metric":"drops","row":"hpccpp","op":"<=","value":0,"variant":"*","text":"no loss with 2 MB"}]'
 ANSWER="1 MB beside a long flow takes {range short_us hpccpp} with HPCC++, {range short_us ldcp} with LDCP and {range short_us dctcp} with DCTCP, and the long flow has its rate again {range reclaimed_rtts hpccpp}, {range reclaimed_rtts ldcp} and {range reclaimed_rtts dctcp} later; mice beside elephants take {range rpc_p99_us hpccpp test=mice}, {range rpc_p99_us ldcp test=mice} and {range rpc_p99_us dctcp test=mice} at p99."
 CONCLUSION="640 us are 1 MB at half of the link: DCTCP's short flow takes far longer, as the long flow's windows are a queue of up to {range queue_max_kb dctcp test=short} by then, and a newcomer with 10 packets is a small part of it.
-{range reclaimed_rtts dctcp} is when DCTCP uses the link again: its queue never ran empty.
+{range reclaimed_rtts dctcp} after the short flow's end DCTCP uses the link again: what waits in its queue fills it.
+{range drops ldcp test=incast} packets of LDCP's first RTT are dropped in the incast, by intention; nothing else is lost.
 {range queue_max_kb hpccpp test=incast} is HPCC++'s longest queue in the incast, {range queue_max_kb dctcp test=incast} DCTCP's: 16 first windows of 10 packets are 242 kB, sent before any feedback, so that half of DCTCP's queue cannot be reached (hpccpp-incast has it with smaller ones).
 {range rpc_p99_us hpccpp test=incast} is the p99 of the incast's answers with HPCC++, which leaves 5 % of the link unused, {range rpc_p99_us dctcp test=incast} with DCTCP and {range rpc_p99_us ldcp test=incast} with LDCP.
 {range jain_end hpccpp test=join} is Jain's index of HPCC++'s four flows, {range jain_end dctcp test=join} of DCTCP's and {range jain_end ldcp test=join} of LDCP's."
