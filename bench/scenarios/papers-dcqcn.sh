@@ -31,7 +31,7 @@ ANSWER="For 20:1 the queue's p90 is {range queue_p90_bytes roce_rcm senders=20} 
 CONCLUSION="{range queue_p90_bytes roce_rcm senders=20} is the queue's p90 for 20:1 with the paper's constants, not the paper's 76.6 kB: RED up to 1 % marks too little below K_max (roce-incast-20 says why).
 {range queue_p90_bytes dcqcn_red senders=4} is the p90 of four senders with today's RED, where K_min is 160 kB at 40 Gb/s; with the paper's it is {range queue_p90_bytes roce_rcm senders=4}.
 {range utilisation dcqcn_today senders=20} of the link is what twenty of today's senders use, with the longest queue of the three: each 32 kB that a queue pair sends raises its target, and the queue swings between nothing and nearly K_max.
-{range victim_share roce_rcm senders=victim} is the victim's share with the paper's RED, which marks the victim, too, from 5 kB on; today's RED marks it only while f starts.
+{range victim_share roce_rcm senders=victim} is the victim's share with the paper's RED, which marks from 5 kB on, the victim, too: {range marks roce_rcm senders=victim} packets at the shared link, with today's RED {range marks dcqcn_red senders=victim}.
 {range drops rxe senders=victim} packets are dropped at the shared link with soft-RoCE alone; with DCQCN {range drops roce_rcm}, {range drops dcqcn_red} and {range drops dcqcn_today}."
 
 # port SWITCH DEV GBPS: the row's RED
