@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034,SC2154
+TITLE="Interrupt moderation: what DCTCP loses where hosts wait before they take packets, 10 Gb/s"
+QUESTION="The lab's hosts take each packet when it arrives. What changes where they wait for more, as network cards do?"
+TOPOLOGY='
+ h1..hN  a long flow each  -- sw ==== 10 Gb/s ==== r
+  packets held               (RED: a step at K)     packets held
+                              base RTT 100 us'
+ROWS="dctcp"
+VARIANTS=("flows=2 k=65 held="{0,10,50,100}us "flows=8 k=65 held="{0,50}us "flows="{2,8}" k=120 held=50us")
+PARAMS='{"held":"both hosts take packets only so long after the first of them arrived, and merge those of a flow (napi_defer_hard_irqs, gro_flush_timeout, GRO); 0: at once","k":"packets, RED'"'"'s step; 120 is 65 and what arrives in 50 us, and a little","counted":"0.1 s to 0.5 s"}'
+WORDS='{"held":"held {}","k":"K {}"}'
+COLUMNS_SHOWN='["utilisation","qlen_mean_pkts","qlen_stddev_pkts","qlen_p99_pkts","jain"]'
+GOALS='[
+	{"metric":"utilisation","row":"dctcp","op":">=","value":0.98,"variant":{"held":"0us"},"text":"at least 98 % used, packets taken at once"},
+	{"metric":"utilisation","row":"dctcp","op":">=","value":0.98,"variant":{"k":120},"text":"at least 98 % used, with room in the queue for what is held"}]'
+ANSWER="At K = 65 DCTCP uses {range utilisation dctcp held=0us} of the link where packets are taken at once, {range utilisation dctcp held=10us} where they are held for 10 us, {range utilisation dctcp held=50us k=65} for 50 us, and {range utilisation dctcp held=50us k=120} with K = 120."
+
+# hold HOST PORT: what arrives at the host behind this port of sw, for up to $held
+hold()
+{
+	# veth has NAPI, which can wait, only for what comes from a device without TSO
+	in_ns sw ethtool -K "$2" tso off && in_ns "$1" ethtool -K eth0 gro on &&
+		in_ns "$1" sh -c "echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs; echo ${held%us}000 >/sys/class/net/eth0/gro_flush_timeout" ||
+		fail "$1 does not hold packets"
+}
+
+run_scenario()
+{
+	local i
+
+	dumbbell "$flows" 100us
+	bottleneck 10gbit 100us --k "$k"
+	serve r --cc "$CONTROL"
+	check_path h1 r 10gbit 100us "$k"
+	for ((i = 1; i <= flows; i++)); do
+		hold "h$i" "p$i"
+	done
+	hold r egress
+	watch_queue 10gbit 100ms 500ms
+	long_flows "$flows" 510ms
+	watched
+}
