@@ -15,6 +15,9 @@ GOALS='[
 	{"metric":"utilisation","row":"dctcp","op":">=","value":0.98,"variant":{"held":"0us"},"text":"at least 98 % used, packets taken at once"},
 	{"metric":"utilisation","row":"dctcp","op":">=","value":0.98,"variant":{"k":120},"text":"at least 98 % used, with room in the queue for what is held"}]'
 ANSWER="At K = 65 DCTCP uses {range utilisation dctcp held=0us} of the link where packets are taken at once, {range utilisation dctcp held=10us} where they are held for 10 us, {range utilisation dctcp held=50us k=65} for 50 us, and {range utilisation dctcp held=50us k=120} with K = 120."
+CONCLUSION="Held packets are acknowledged at once, and the ACKs let as many leave at once: the queue is full and empty in turns.
+{range jain dctcp held=50us k=65} is how even shares are with 50 us: one flow has nearly all. The clock is exact, so that the burst that comes first is the same each time, which it need not be on real hosts.
+K = 120 has room for what arrives while packets are held (lowq-tc --coalesce makes such room): the link is used again, the shares stay uneven."
 
 # hold HOST PORT: what arrives at the host behind this port of sw, for up to $held
 hold()
