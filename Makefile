@@ -7,7 +7,7 @@ DESTDIR ?=
 PREFIX ?= /usr/local
 
 .PHONY: help modules install uninstall dkms-install dkms-remove tools demo demo-roce test bench bench-check validate lint \
-	ack-cost matrix stress coverage mutate deb intree clean
+	ack-cost validate-clock matrix stress coverage mutate deb intree clean
 
 help:
 	@echo 'in the lab (no root needed, no kernel headers):'
@@ -24,6 +24,7 @@ help:
 	@echo '  sudo make dkms-install               rebuilt for every new kernel; and dkms-remove'
 	@echo 'before a release:'
 	@echo '  sudo make matrix [KERNELS=6.12]      Debian'\''s kernels 6.1, 6.12, 7 in QEMU'
+	@echo '  sudo make validate-clock   the lab beside Debian'\''s kernels, whose clock QEMU keeps: docs/validation.md'
 	@echo '  sudo make ack-cost   instructions per ACK on Debian'\''s kernels, in QEMU: bench/results/ack-cost'
 	@echo '  make coverage  which lines of the modules the tests run: docs/coverage.md'
 	@echo '  make mutate    puts known faults into the sources: the tests have to see them'
@@ -80,6 +81,9 @@ lint:
 
 ack-cost:
 	devel/ack-cost --publish
+
+validate-clock:
+	devel/validate-clock --seeds 3 6.1 6.12 7
 
 matrix:
 	devel/matrix $(KERNELS)
