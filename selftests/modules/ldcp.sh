@@ -893,7 +893,7 @@ repaired_below_one()
 	SNAPLEN=96 capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
 	counters
 	trace_on ldcp/ldcp_ack
-	in_ns sw tc qdisc add dev egress root netem limit 1000 loss 10%
+	data_meets sw egress loss 10%
 	talk cc=ldcp up=120000 acked
 	trace_off "$TMP/trace"
 	stop_captures
