@@ -55,8 +55,8 @@
  *    waited for longer than behind L4S flows, or after four such rounds (2.4.5).
  *  - After the first cut, of a half, alpha's average begins at 0 (first_alpha): from 1 it takes
  *    some ten rounds of large cuts to forget how the flow began (2.3.2).
- *  - After a pause of more than an RTO, slow start is that of a new connection, unless a loss was the
- *    latest limit (2.4.5).
+ *  - After a pause of more than an RTO, slow start is that of a new connection, unless a loss
+ *    was the latest limit (2.4.5).
  *  - While the program is the limit, the window grows up to twice what was in flight, as the
  *    stack's does in slow start, and packets are paced at twice the rate: what an answer needs
  *    is one round (2.5.1).
