@@ -19,7 +19,7 @@ sandbox()
 	WALL=(bwrap --ro-bind / / --dev /dev --proc /proc --unshare-pid --die-with-parent
 		--bind "$1" "$INSIDE" --ro-bind "$2" "$TOOLS")
 	[ -z "${3:-}" ] || WALL+=(--bind "$3" "$3")
-	if ! "${WALL[@]}" true 2>/dev/null; then
+	if ! "${WALL[@]}" true 2>/dev/null {ALIVE}>&-; then
 		say "note: bubblewrap cannot run here: the guest's root sees the host read-only, but could mount it otherwise, and a seed does not repeat a run to the bit"
 		INSIDE=$1 TOOLS=$2
 		WALL=()
