@@ -20,7 +20,7 @@ for _path in still jitter5 slots thinned; do
 done
 VARIANTS+=("rate=40mbit rtt=20ms path=upload" "rate=40mbit rtt=20ms path=upload beside=cubic"
 	"rate=40mbit rtt=20ms path="{there,back})
-PARAMS='{"jitterN":"ACKs are delayed by up to N ms more or less, each at random","slots":"ACKs arrive in bursts, one every 4 ms","thinned":"ACKs have 1/100 of the rate, with cake and its ACK filter","upload":"ACKs have 1/10 of the rate, in a drop-tail queue of 100 ms in which r uploads with CUBIC","there, back":"from 15 s on that way is 10 ms longer","classic_fallback":"1","counted":"from 5 s to 40 s","seeds":"one of upload, there, back, and thinned beside CUBIC; five, without time stamps, of the others"}'
+PARAMS='{"jitterN":"ACKs are delayed by up to N ms more or less, each at random","slots":"ACKs arrive in bursts, one every 4 ms","thinned":"ACKs have 1/100 of the rate, with cake and its ACK filter","upload":"ACKs have 1/10 of the rate, in a drop-tail queue of 100 ms in which r uploads with CUBIC","there, back":"from 15 s on that way is 10 ms longer","classic_fallback":"1","counted":"from 5 s to 40 s"}'
 WORDS='{"beside":"beside {}","path":{"jitter2":"jitter 2 ms","jitter5":"jitter 5 ms","jitter10":"jitter 10 ms","slots":"bursts of ACKs","still":"still path","thinned":"ACKs thinned","upload":"upload","there":"longer there","back":"longer back"}}'
 COLUMNS_SHOWN='["classic_share","utilisation","delay_p99_us","ratio"]'
 GOALS='[
