@@ -91,5 +91,5 @@ run_scenario()
 	fi
 	# what waits, in bytes: the wait at the link's rate
 	metric queue_p90_bytes "$(jq '.delay_us.p90 * 5000' "$OUT/qdelay.json")"
-	metric jain "$(jq -s 'map(.rate_bps) | (add * add) / (length * (map(. * .) | add))' "$OUT/flows.jsonl")"
+	even_rates
 }

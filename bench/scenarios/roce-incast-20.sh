@@ -64,5 +64,5 @@ run_scenario()
 		packet = 1082 * 8; C = 40e9 / packet; N = 20
 		p = (ai * 1e6 / packet * N ^ 2 / (55e-6 * C ^ 2) * (1082 / 1e7 + N / (us * 1e-6 * C)) ^ 2) ^ (1 / 3)
 		if (p > most) print "null"; else printf "%.0f", 5000 + 195000 * p / most }')"
-	metric jain "$(jq -s 'map(.rate_bps) | (add * add) / (length * (map(. * .) | add))' "$OUT/flows.jsonl")"
+	even_rates
 }

@@ -57,7 +57,7 @@ run_scenario()
 	watched
 	metric qlen_p99_over_kmax "$(jq --argjson k "$kmax" '.qlen_bytes.p99 / $k' "$OUT/qdelay.json")"
 	metric goodput_mbps "$(jq -s 'map(.rate_bps) | add / 1e6' "$OUT/flows.jsonl")"
-	metric jain "$(jq -s 'map(.rate_bps) | (add * add) / (length * (map(. * .) | add))' "$OUT/flows.jsonl")"
+	even_rates
 	metric go_back_n "$(cat /sys/class/infiniband/"$NSP"*/ports/1/hw_counters/completer_retry_err |
 		awk '{ n += $1 } END { print n }')"
 }
