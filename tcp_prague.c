@@ -843,9 +843,9 @@ static void average_idle(const struct tcp_sock *tp, struct prague *ca)
 }
 
 /*
- * The program comes back after more than an RTO, and slow start is that of a new connection: from
- * an old share of the path additive increase, which runs only while the program sends, takes
- * dozens of answers to today's. Not after a loss: a queue that does not mark may be deep.
+ * After more than an RTO slow start is that of a new connection. From an old window additive
+ * increase would take dozens of answers to reach today's share, since it only runs while the
+ * program sends. Not after a loss: a queue that does not mark may be deep.
  */
 static void start_again(struct tcp_sock *tp, struct prague *ca)
 {
