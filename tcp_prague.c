@@ -133,7 +133,7 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 CC_PARAM(iw_paced, 0, 0, 1, 0444, "0 is off, 1 is on",
 	 "pace the initial window over half of the handshake's RTT (3.1.1); with ect=1 only");
 CC_PARAM(fast_rounds, 4, 0, 1000, 0644, "0 is off",
-	 "faster than additive increase after this many rounds without marks, and a quarter more than were usual of late; right after slow start and cuts of more than a fifth after this many alone; 0 is off (3.1.2: off)");
+	 "faster than additive increase after this many rtt_virt without marks, and a quarter more than were usual of late; right after slow start and cuts of more than a fifth after this many alone; 0 is off (3.1.2: off)");
 CC_PARAM(classic_fallback, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "detect a Classic ECN AQM, and respond to its marks as to losses (3.3)");
 CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
@@ -163,7 +163,7 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
  * @hystart:	until the first slow start has ended: its end by RTT
  * @lost_at:	afterwards: packets: window before the latest loss
  * @cubic_ms:	time since then in which the window was the limit, milliseconds
- * @usual:	most rounds without a mark, between marks, in this turn (struct prague)
+ * @usual:	most periods without a mark, between marks, in this turn (struct prague)
  * @slow_start_over: the first slow start has ended: @lost_at and @cubic_ms are valid, not @hystart
  * @cubic:	CUBIC's growth, after a loss
  * @fast:	... which was below the window of the loss before: fast convergence
@@ -209,7 +209,7 @@ struct prague_growth {
  * @cubic_at_ms: time up to which @growth.cubic_ms is counted, with @growth.cubic; milliseconds, low
  *		16 bits
  * @rounds:	since the start or the latest idle time; saturates
- * @silent:	rounds since the latest mark; saturates
+ * @silent:	periods (of rtt_virt) since the latest mark; saturates
  * @usual_before: @growth.usual of the turn before
  * @burst:	longest burst at the pacing rate, segments
  * @gso:	limit on the segments of a burst
@@ -668,7 +668,7 @@ static void enter_cwr(const struct tcp_sock *tp, struct prague *ca)
 	ca->cwr_us = now_us(tp);
 }
 
-/* Rounds without marks from which on capacity counts as free; 0 is never */
+/* Periods without marks from which on capacity counts as free; 0 is never */
 static u32 patience(const struct prague *ca)
 {
 	u32 least = READ_ONCE(fast_rounds.value);
@@ -681,8 +681,9 @@ static u32 patience(const struct prague *ca)
 
 /*
  * A mark ends the silence. Beside CUBIC the longest silences of the latest 17 to 34 seconds
- * are part of the steady state; longer ones say that capacity was free, and those after an
- * abrupt cut that growth began low.
+ * are part of the steady state; much longer ones say that capacity was free, and those after an
+ * abrupt cut that growth began low. Silence is counted in rtt_virt: a flow with a short RTT
+ * must not take what CUBIC, after a reduction, returns to within seconds.
  */
 static void end_silence(const struct tcp_sock *tp, struct prague *ca)
 {
@@ -695,7 +696,7 @@ static void end_silence(const struct tcp_sock *tp, struct prague *ca)
 	}
 	if (!ca->growth.abrupt)
 		ca->growth.usual = max_t(u32, ca->growth.usual,
-					 min_t(u32, ca->silent, patience(ca)));
+					 min_t(u32, ca->silent, 2 * patience(ca)));
 }
 
 /* Reduces the window by @share, and grows it again as after a loss: for losses and classic AQMs. */
@@ -1078,7 +1079,6 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 			judge_gap(tp, ca);
 		if (!ca->growth.slow_start_over && prague_hystart_round(&ca->growth.hystart))
 			start_probing(tp, ca);
-		ca->silent = ca->round_marked ? 0 : min(ca->silent + 1, U16_MAX);
 		ca->round_marked = false;
 	}
 	if (ca->cwr && now_us(tp) - ca->cwr_us >= virt >> 3)
@@ -1099,6 +1099,7 @@ static noinline const char *end_period(struct sock *sk, u32 virt)
 	u32 acked = ca->model.acked, marked = ca->model.marked;
 
 	look_at_queue(sk, marked);
+	ca->silent = marked ? 0 : min(ca->silent + 1, U16_MAX);
 	/* before the first mark alpha is not valid; with per_ack each ACK has updated it */
 	if (ca->marked && !READ_ONCE(per_ack.value))
 		prague_ewma(&ca->model, READ_ONCE(ewma_shift.value));

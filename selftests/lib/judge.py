@@ -510,7 +510,7 @@ def check_prague_growth(args: argparse.Namespace) -> None:
 
 
 def check_prague_idle(args: argparse.Namespace) -> None:
-    """Rounds, and those without a mark, counted before and after a pause of more than 2 s; the virtual
+    """Rounds, and periods without a mark, counted before and after a pause of more than 2 s; the virtual
     and the smoothed RTT (us) after it."""
     periods = events_of(args.trace, "prague_period")
     for before, e in zip(periods, periods[1:]):
@@ -536,12 +536,17 @@ def check_prague_idle_alpha(args: argparse.Namespace) -> None:
 
 
 def check_prague_rounds(args: argparse.Namespace) -> None:
-    """Rounds counted just before SECONDS, and the fewest at any time after that."""
+    """Rounds counted just before SECONDS, and the fewest at any time after that; the most by which
+    silent exceeds the periods without a mark."""
     periods = events_of(args.trace, "prague_period")
     change = periods[0].time + args.seconds
     before = [e.number("rounds") for e in periods if e.time < change]
     after = [e.number("rounds") for e in periods if e.time >= change]
-    report(before=before[-1], fewest_after=min(after))
+    unmarked = beyond = 0
+    for e in periods:
+        unmarked = 0 if e.number("marked") else unmarked + 1
+        beyond = max(beyond, e.number("silent") - unmarked)
+    report(before=before[-1], fewest_after=min(after), silent_beyond=beyond)
 
 
 def check_prague_pace(args: argparse.Namespace) -> None:
