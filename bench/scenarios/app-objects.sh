@@ -15,12 +15,12 @@ PARAMS='{"load":"long flows of the same control beside","transfers":"one after a
 WORDS='{"load":{"0":"idle","2":"beside 2 flows"}}'
 COLUMNS_SHOWN='["k30_p50_us","k100_p50_us","k300_p50_us","k1000_p50_us","k3000_p50_us","beside_mbps","delay_p99_us"]'
 _goals=''
+# On an idle link all transfers of a size take the same time: p99 is the median there
 for _k in 3 12 30 100 300 1000 3000; do
-	for _load in 0 2; do
-		_goals+='{"metric":"k'$_k'_p50_us","row":"prague","op":"<=","value":'$([ $_load = 0 ] && echo 1.05 || echo 1)',"relative_to":"cubic_l4s","variant":{"load":'$_load'}},
-	{"metric":"k'$_k'_p99_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":{"load":'$_load'}},
+	_goals+='{"metric":"k'$_k'_p50_us","row":"prague","op":"<=","value":1.05,"relative_to":"cubic_l4s","variant":{"load":0}},
+	{"metric":"k'$_k'_p50_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":{"load":2}},
+	{"metric":"k'$_k'_p99_us","row":"prague","op":"<=","value":1,"relative_to":"cubic_l4s","variant":{"load":2}},
 	'
-	done
 done
 GOALS="[
 	${_goals%,*}]"
