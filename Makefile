@@ -74,7 +74,7 @@ bench-check:
 	scripts/packages bench && bench/check
 
 validate:
-	bench/run --seeds 5 $(basename $(notdir $(wildcard bench/scenarios/validate-*.sh)))
+	bench/run --seeds 5 validate
 
 lint:
 	devel/lint

@@ -15,13 +15,15 @@ A scenario's file defines one Scenario, and bench/run takes it like the project'
         rows=["cubic", "dctcp"], variants=[{"flows": 1}, {"flows": 8}], plan=plan,
         goals=[goal("utilisation", row="dctcp", least=0.95)])
 
+Where a plan cannot say what a run does, commands in shell take its place, as in bench/scenarios.
+
 networks.py makes nodes, addresses and routes; traffic.py says who sends what; scenario.py what is compared
 and measured. A plan is that of labnet(1), as JSON: whatever else it can say may be added to the dictionary that
 Network.plan() returns. "python3 -m lowq_lab" is what bench/run uses."""
 
 from .networks import dumbbell, fat_tree, leaf_spine, Network, parking_lot
-from .scenario import Goal, goal, Results, Run, Scenario
+from .scenario import each, Figure, figure, Goal, goal, load, Paper, Results, Run, Scenario
 from .traffic import flows, incast, listed, long, ns3_list, requests
 
-__all__ = ["dumbbell", "fat_tree", "flows", "Goal", "goal", "incast", "leaf_spine", "listed", "long", "Network",
-           "ns3_list", "parking_lot", "requests", "Results", "Run", "Scenario"]
+__all__ = ["dumbbell", "each", "fat_tree", "Figure", "figure", "flows", "Goal", "goal", "incast", "leaf_spine", "listed",
+           "load", "long", "Network", "ns3_list", "Paper", "parking_lot", "requests", "Results", "Run", "Scenario"]

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 """What bench/run asks of a scenario in Python:
 
-    python3 -m lowq_lab shell FILE        the scenario as bench/run knows them, in shell
+    python3 -m lowq_lab titles FILE...    a line for each: name, tab, title
+    python3 -m lowq_lab shell FILE        the scenario as bench/run and bench/guest know them, in shell
     python3 -m lowq_lab check FILE        whether each variant's plan is one; needs labnet
+    python3 -m lowq_lab counts FILE       what its runs depend on
+    python3 -m lowq_lab alone FILE        its shell, for shellcheck
     python3 -m lowq_lab plan FILE VARIANT ROW CONTROL QUEUE SEED
-    python3 -m lowq_lab metrics FILE DIR  NAME=VALUE lines of the results in DIR
+    python3 -m lowq_lab metrics FILE DIR VARIANT ROW CONTROL QUEUE SEED
+                                          NAME=VALUE lines of the results in DIR
 
 What is wrong is one line that begins with FILE:LINE, and the exit status 1."""
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -19,7 +25,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .scenario import Results, results_in, Run, Scenario, Setting
+from .scenario import lines_of, load, Results, results_in, Run, Scenario, Setting
 
 
 def refuse(why: str) -> NoReturn:
@@ -36,17 +42,6 @@ def say_where(path: Path, error: BaseException) -> NoReturn:
     refuse(f"{path}:{lines[-1] if lines else 1}: {what or type(error).__name__}")
 
 
-def load(path: Path) -> Scenario:
-    names: dict[str, Any] = {"__name__": "scenario", "__file__": str(path)}
-    sys.path.insert(1, str(path.parent))  # its own modules
-    text = path.read_text(encoding="utf-8")
-    exec(compile(text, str(path), "exec"), names)  # pylint: disable=exec-used
-    found = [value for value in names.values() if isinstance(value, Scenario)]
-    if len(found) != 1:
-        raise ValueError(f"{len(found)} scenarios, not one: SCENARIO = Scenario(...)")
-    return found[0]
-
-
 def words(variant: Any) -> str:
     return " ".join(f"{key}={value}" for key, value in variant.items())
 
@@ -58,26 +53,64 @@ def setting(text: str) -> Setting:
         return text
 
 
+def run_of(variant: str, row: str, control: str, queue: str, seed: str) -> Run:
+    pairs = (word.partition("=") for word in variant.split())
+    return Run(row, control, queue, int(seed), {key: setting(value) for key, _, value in pairs})
+
+
+def drawing(scenario: Scenario) -> str:
+    """The topology; where it is not drawn, the plan's links"""
+    if scenario.topology or not scenario.plan:
+        return scenario.topology.strip("\n")
+    first = scenario.plan(Run(scenario.rows[0], "cubic", "fifo", 1, scenario.variants[0]))
+    links = [" ".join(filter(None, [*(end["node"] for end in link["ends"]), link.get("rate"), link.get("delay")]))
+             for link in first["links"]]
+    return "\n".join(links[:12] + ([f"... {len(links)} links"] if len(links) > 12 else []))
+
+
+def function_of(text: str) -> str:
+    """run_scenario with the functions that it calls; without any, the text is what it does"""
+    return text if re.search(r"(?m)^run_scenario\(\)", text) else f"run_scenario() {{{text}}}"
+
+
 def shell(scenario: Scenario, path: Path) -> str:
-    topology = scenario.topology
-    if not topology:
-        first = scenario.plan(Run(scenario.rows[0], "cubic", "fifo", 1, scenario.variants[0]))
-        topology = "\n".join(" ".join(filter(None, [*(end["node"] for end in link["ends"]), link.get("rate"),
-                                                    link.get("delay")])) for link in first["links"][:12])
-        topology += f"\n... {len(first['links'])} links" if len(first["links"]) > 12 else ""
-    texts = {"TITLE": scenario.title, "QUESTION": scenario.question, "TOPOLOGY": "\n" + topology,
-             "ROWS": " ".join(scenario.rows), "PARAMS": json.dumps(dict(scenario.params)),
-             "GOALS": json.dumps([goal.as_json() for goal in scenario.goals]), "REFERENCE": scenario.reference}
-    if scenario.shown:
-        texts["COLUMNS_SHOWN"] = json.dumps(list(scenario.shown))
-    lines = [f"{name}={shlex.quote(text)}" for name, text in texts.items()]
+    texts = {"TITLE": lines_of(scenario.title), "QUESTION": lines_of(scenario.question),
+             "TOPOLOGY": "\n" + drawing(scenario), "ROWS": " ".join(scenario.rows),
+             "PARAMS": json.dumps(dict(scenario.params)),
+             "GOALS": json.dumps([goal.as_json() for goal in scenario.goals]), "REFERENCE": scenario.reference,
+             "WORDS": json.dumps(scenario.words) if scenario.words else "",
+             "COLUMNS_SHOWN": json.dumps(list(scenario.shown)) if scenario.shown else "",
+             "PAPER": json.dumps(scenario.paper.as_json()) if scenario.paper else "",
+             "ANSWER": lines_of(scenario.answer), "CONCLUSION": lines_of(scenario.conclusion)}
+    lines = [f"{name}={shlex.quote(text)}" for name, text in texts.items() if text]
     lines.append("VARIANTS=(" + " ".join(shlex.quote(words(variant)) for variant in scenario.variants) + ")")
-    lines.append(f"run_scenario() {{ python_scenario {shlex.quote(str(path))}; }}")
+    if scenario.plan:
+        lines.append(f"run_scenario() {{ python_scenario {shlex.quote(str(path))}; }}")
+    else:
+        lines += [function_of(scenario.shell), f"METRICS_OF={shlex.quote(str(path)) if scenario.metrics else ''}"]
     return "\n".join(lines)
 
 
+def counts(scenario: Scenario, path: Path) -> str:
+    """What a run depends on: the file without comments and the scenario's texts and goals"""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Scenario", "replace"):
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg in ("plan", "metrics")]
+    return ast.dump(tree) + re.sub(r"(?m)^\s*#.*\n", "", scenario.shell)
+
+
+def alone(path: Path) -> str:
+    """The shell of a scenario, for shellcheck, each line at its place in the file"""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.keyword) and node.arg == "shell" and isinstance(node.value, ast.Constant):
+            return "# shellcheck shell=bash disable=SC2034,SC2154" + "\n" * (node.value.lineno - 1) + function_of(str(node.value.value))
+    return "# shellcheck shell=bash"
+
+
 def check(scenario: Scenario, path: Path) -> None:
-    for variant in scenario.variants:
+    for variant in scenario.variants if scenario.plan else ():
+        assert scenario.plan
         plan = scenario.plan(Run(scenario.rows[0], "cubic", "fifo", 1, variant))
         done = subprocess.run(["labnet", "--check", "-"], input=json.dumps(plan), text=True, check=False,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -106,19 +139,27 @@ def main(arguments: list[str]) -> int:
         return 2
     action, path, given = arguments[0], Path(arguments[1]).resolve(), arguments[2:]
     try:
+        if action == "titles":
+            for name in arguments[1:]:
+                path = Path(name).resolve()
+                print(f"{path.stem}\t{lines_of(load(path).title)}")
+            return 0
         scenario = load(path)
         if action == "shell":
             print(shell(scenario, path))
         elif action == "check":
             check(scenario, path)
-        elif action == "plan":
-            variant, row, control, queue, seed = given
-            pairs = (word.partition("=") for word in variant.split())
-            run = Run(row, control, queue, int(seed), {key: setting(value) for key, _, value in pairs})
-            json.dump(scenario.plan(run), sys.stdout)
+        elif action == "counts":
+            print(counts(scenario, path))
+        elif action == "alone":
+            print(alone(path))
+        elif action == "plan" and scenario.plan:
+            json.dump(scenario.plan(run_of(*given)), sys.stdout)
         elif action == "metrics":
-            results = results_in(Path(given[0]))
-            queue_series(Path(given[0]), results)
+            directory, run = Path(given[0]), run_of(*given[1:])
+            results = results_in(directory, run)
+            if scenario.plan:
+                queue_series(directory, results)
             for name, value in scenario.measured(results).items():
                 print(f"{name}={json.dumps(value)}")
     except Exception as error:  # pylint: disable=broad-exception-caught

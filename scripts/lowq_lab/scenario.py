@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 Setting = int | float | str
+Variant = Mapping[str, Setting | None]  # None: without the setting
 
 # What each scenario has of its first observed queue, by its name in qdelay's result
 METRICS = {"utilisation": "utilisation", "delay_mean_us": "delay_us.mean", "delay_p50_us": "delay_us.p50",
@@ -40,10 +44,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Results:
-    """What a run has left: flows, as flowgen(1) has them, and queues, as qdelay(1) has"""
+    """What a run has left: flows, as flowgen(1) has them, queues, as qdelay(1) has, and the files in directory"""
 
     flows: list[dict[str, Any]]
     queues: list[dict[str, Any]]
+    run: Run
+    directory: Path
 
     def queue(self, node: str, to: str) -> dict[str, Any]:
         """That of a node towards a neighbour, which the plan observes"""
@@ -59,59 +65,152 @@ class Results:
         return of[max(0, math.ceil(share * len(of)) - 1)] if of else None
 
 
+def settings_of(variant: Variant | None) -> dict[str, Setting]:
+    """As the report matches them: an empty one stands for variants without the setting"""
+    return {key: "" if value is None else value for key, value in (variant or {}).items()}
+
+
 @dataclass(frozen=True)
 class Goal:
     metric: str
     row: str
     op: str
     value: float
-    variant: Mapping[str, Setting] | None = None
+    variant: Variant | None = None
     text: str = ""
+    relative_to: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return {"metric": self.metric, "row": self.row, "op": self.op, "value": self.value,
-                "variant": dict(self.variant) if self.variant else "*"} | ({"text": self.text} if self.text else {})
+        made = {"metric": self.metric, "row": self.row, "op": self.op, "value": self.value,
+                "relative_to": self.relative_to, "variant": settings_of(self.variant) or "*", "text": self.text}
+        return {key: value for key, value in made.items() if value != ""}
 
 
-def goal(metric: str, *, row: str, least: float | None = None, most: float | None = None,
-         variant: Mapping[str, Setting] | None = None, text: str = "") -> Goal:
-    """A limit that a row must keep, in variants with these settings or in all"""
+def goal(metric: str, *, row: str, least: float | None = None, most: float | None = None, relative_to: str = "",
+         variant: Variant | None = None, text: str = "") -> Goal:
+    """A limit that a row must keep, in variants with these settings or in all. relative_to: another row; the limit is
+    of the ratio to its value in the same variant"""
     if (least is None) == (most is None):
         raise ValueError("goal(): give one of least and most")
     op, value = (">=", least) if most is None else ("<=", most)
-    return Goal(metric, row, op, value or 0, variant, text)
+    return Goal(metric, row, op, value or 0, variant, text, relative_to)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a paper shows in one place"""
+
+    figure: str
+    metric: str
+    what: str = ""
+    in_tree: str = ""
+    ours: str = ""
+    value: float | tuple[float, float] | None = None
+    says: str = ""
+    variant: Variant | None = None
+    differs: str = ""
+
+
+def figure(number: str, metric: str, *, what: str = "", in_tree: str = "", ours: str = "",
+           value: float | tuple[float, float] | None = None, says: str = "", variant: Variant | None = None,
+           differs: str = "") -> Figure:
+    """A figure or section of a paper, and the metric here that is the same. in_tree, ours: the rows of the kernel's
+    control and of ours that do what was measured there. value: a number, or the least and the most, in the metric's
+    unit; says: what the paper says in words. what was measured there; variant: what is like it here; differs: what is
+    not"""
+    if not in_tree and not ours:
+        raise ValueError("figure(): give one of in_tree and ours")
+    if value is None and not says:
+        raise ValueError("figure(): give one of value and says")
+    return Figure(number, metric, what, in_tree, ours, value, says, variant, differs)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What a paper shows, to stand beside what is measured. differs: what is otherwise here, in all figures"""
+
+    source: str
+    figures: Sequence[Figure]
+    differs: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        figures = [{key: settings_of(value) if key == "variant" else value for key, value in vars(one).items()
+                    if value not in ("", None)} for one in self.figures]
+        return {"source": self.source, "figures": figures} | ({"differs": self.differs} if self.differs else {})
+
+
+def each(*lists: Sequence[Variant], **settings: Setting | None | Sequence[Setting | None]) -> list[dict[str, Setting]]:
+    """Variants: every combination of those of the lists and of these settings, where a setting may have a list of
+    values. The last one changes first; None is a variant without the setting"""
+    choices: list[Sequence[Variant]] = [*lists]
+    choices += [[{key: one} for one in (value if isinstance(value, (list, tuple)) else [value])]
+                for key, value in settings.items()]
+    return [{key: value for part in parts for key, value in part.items() if value is not None}
+            for parts in itertools.product(*choices)]
+
+
+def lines_of(text: str) -> str:
+    """Each paragraph as one line, however it is wrapped"""
+    return "\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What bench/run needs to know. plan makes a run's plan. metrics, which is optional, makes the numbers that the
-    scenario has beside those of METRICS, jain and, where there are requests, rpc_p50_us and rpc_p99_us."""
+    """What bench/run needs to know. A run is made of its plan, a function; or of shell, for what a plan cannot say:
+    bash that defines run_scenario, which bench/guest calls with the variant's settings as variables. metrics, which is
+    optional, makes the numbers that the scenario has beside those of METRICS, jain and, where there are requests,
+    rpc_p50_us and rpc_p99_us.
+
+    Texts may be wrapped and indented as it suits: a paragraph is a line on the page. {range METRIC ROW SETTING=VALUE}
+    in answer and conclusion, or {min or {max, stands for measured values."""
 
     title: str
     question: str
     rows: Sequence[str]
-    plan: Callable[[Run], dict[str, Any]]
+    plan: Callable[[Run], dict[str, Any]] | None = None
     variants: Sequence[Mapping[str, Setting]] = field(default_factory=lambda: [{}])
     metrics: Callable[[Results], Mapping[str, float | None]] | None = None
     goals: Sequence[Goal] = ()
-    reference: str = ""
+    reference: str = ""  # the row that others are compared with
     topology: str = ""  # a drawing; without one, the plan's links
     params: Mapping[str, Setting] = field(default_factory=dict)
+    words: Mapping[str, str | Mapping[Setting, str]] = field(default_factory=dict)  # for a setting or each of its values
     shown: Sequence[str] = ()  # metrics, the most important first
+    paper: Paper | None = None
+    answer: str = ""
+    conclusion: str = ""  # a paragraph for each finding, its number first
+    shell: str = ""
 
     def __post_init__(self) -> None:
         for name, kind in (("title", str), ("question", str), ("rows", Iterable), ("variants", Iterable)):
             if not isinstance(getattr(self, name), kind) or not getattr(self, name):
                 raise ValueError(f"Scenario: {name} is not given")
-        if isinstance(self.rows, str):
-            raise ValueError("Scenario: rows is a list of names")
+        for name in ("rows", "shown"):
+            if isinstance(getattr(self, name), str):
+                raise ValueError(f"Scenario: {name} is a list of names")
+        if bool(self.plan) == bool(self.shell):
+            raise ValueError("Scenario: give one of plan and shell")
+        if self.shell and not self.topology:
+            raise ValueError("Scenario: without a plan, topology is a drawing")
         for variant in self.variants:
             for key, value in variant.items():
                 if not key.isidentifier() or any(letter in str(value) for letter in " /=\n") or not str(value):
                     raise ValueError(f"Scenario: variants: '{key}' and '{value}' are not a setting")
+        limits = [(f"goals: {goal.metric} of {goal.row}", goal.variant) for goal in self.goals]
+        limits += [(f"paper: {one.figure}", one.variant) for one in (self.paper.figures if self.paper else ())]
+        for what, wanted in limits:
+            want = settings_of(wanted)
+            if not any(all(str(variant.get(key, "")) == str(value) for key, value in want.items())
+                       for variant in self.variants):
+                raise ValueError(f"Scenario: {what}: no variant has {want}")
+        for key in self.words:
+            if not any(key in variant for variant in self.variants):
+                raise ValueError(f"Scenario: words: no variant has '{key}'")
 
     def measured(self, results: Results) -> dict[str, float | None]:
         made: dict[str, float | None] = {}
+        if not self.plan:  # shell has the rest
+            return dict(self.metrics(results)) if self.metrics else {}
         if results.queues:
             for name, path in METRICS.items():
                 value: Any = results.queues[0]
@@ -127,8 +226,24 @@ class Scenario:
         return made | (dict(self.metrics(results)) if self.metrics else {})
 
 
-def results_in(directory: Path) -> Results:
-    queues = directory / "queues.json"
-    flows = [json.loads(line) for line in (directory / "flows.jsonl").read_text(encoding="utf-8").splitlines()]
-    return Results([flow for flow in flows if flow["type"] == "flow"],
-                   json.loads(queues.read_text(encoding="utf-8"))["queues"] if queues.exists() else [])
+def results_in(directory: Path, run: Run) -> Results:
+    """queues.json is a plan's, qdelay.json that of a bottleneck that shell has watched"""
+    flows, queues, bottleneck = (directory / name for name in ("flows.jsonl", "queues.json", "qdelay.json"))
+    entries = [json.loads(line) for line in flows.read_text(encoding="utf-8").splitlines()] if flows.exists() else []
+    found = (json.loads(queues.read_text(encoding="utf-8"))["queues"] if queues.exists() else
+             [json.loads(bottleneck.read_text(encoding="utf-8"))] if bottleneck.exists() else [])
+    return Results([flow for flow in entries if flow["type"] == "flow"], found, run, directory)
+
+
+def load(path: str | Path) -> Scenario:
+    """The scenario of a file; dataclasses.replace() makes another one of it"""
+    path = Path(path)
+    names: dict[str, Any] = {"__name__": "scenario", "__file__": str(path)}
+    if str(path.parent) not in sys.path:
+        sys.path.insert(1, str(path.parent))  # its own modules
+    text = path.read_text(encoding="utf-8")
+    exec(compile(text, str(path), "exec"), names)  # pylint: disable=exec-used
+    found = [value for value in names.values() if isinstance(value, Scenario)]
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} scenarios, not one: SCENARIO = Scenario(...)")
+    return found[0]

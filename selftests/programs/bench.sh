@@ -257,7 +257,7 @@ groups()
 	said '--out, --expect and --task go with one scenario'
 	bench --dry-run validate
 	expect "scenarios of the group" "$(cut -f1 "$TMP/out" | sort -u | paste -sd' ')" = \
-		"$(cd "$ROOT/bench/scenarios" && printf '%s\n' validate-*.sh | sed 's/\.sh$//' | paste -sd' ')"
+		"$(cd "$ROOT/bench/scenarios" && printf '%s\n' validate-*.py | sed 's/\.py$//' | paste -sd' ')"
 	bench --dry-run demo
 	expect "scenarios of the name of one" "$(cut -f1 "$TMP/out" | sort -u)" = demo
 }
@@ -409,10 +409,61 @@ python()
 	refused_python "9: the plan of far=200: links[2].rate: '0gbit' is out of range" 's/rate="1gbit"/rate="0gbit"/'
 	refused_python "31: goal() got an unexpected keyword argument 'less'" 's/least=0.97/less=0.97/'
 	refused_python "25: Scenario: variants: 'far' and 'a b' are not a setting" 's/"far": 200/"far": "a b"/'
+	refused_python "31: goal() got an unexpected keyword argument 'relative'" "s/least=0.97/least=0.97, relative='example'/"
+	refused_python "25: Scenario.__init__() got an unexpected keyword argument 'param'" 's/params=/param=/'
+	refused_python "25: Scenario: goals: utilisation of dctcp: no variant has {'fur': 2}" "s/least=0.97/least=0.97, variant={'fur': 2}/"
+	refused_python "25: Scenario: words: no variant has 'fur'" "s/reference=/words={'fur': 'far'}, reference=/"
+	refused_python "25: Scenario: give one of plan and shell" "s/plan=plan/plan=plan, shell='watched'/"
+	refused_python "25: Scenario: shown is a list of names" "s/shown=.*drops.\]/shown='drops'/"
+	refused_python "30: name 'figure' is not defined" "s/reference=/paper=figure('1'), reference=/"
 	refused_python "1: 0 scenarios, not one" "/^SCENARIO/,\$d"
 	refused_python " ROWS: no row 'nothing' in bench/rows" 's/"dctcp", "example"\]/"dctcp", "nothing"]/'
 }
-declare_test python "" "a scenario in Python runs as those in bash do; one with a fault is refused with file and line"
+declare_test python "" "a scenario in Python is made of a plan; one with a fault is refused with file and line"
+
+# in_shell GOAL ANSWER STEP: a scenario whose run is in shell, with a metric in Python
+in_shell()
+{
+	cat >"$TMP/mine.py" <<-END
+		from lowq_lab import *
+		SCENARIO = Scenario(
+		    title="Mine", question="""Is it
+		        what it is?""", topology="h1 -- r", rows=["cubic"],
+		    variants=each(each(a=1, b=[None, 2]) + each(a=3), c=[0.5]), goals=[goal("more", row="cubic", least=$1, variant={"b": None})],
+		    answer="$2", metrics=lambda results: {"more": results.run["c"] + results.run.seed, "b": results.run.settings.get("b")},
+		    paper=Paper(source="P", figures=[figure("1", "more", what="all", ours="cubic", value=(1, 2))]),
+		    shell="""
+		$3
+		metric less "\${b:-0}"
+		""")
+	END
+}
+
+shell()
+{
+	local made
+
+	in_shell 1 'yes {range more cubic}' 'true'
+	bench --out "$TMP/o" "$TMP/mine.py" || fail "$(tail -n 5 "$TMP/out")"
+	said 'Is it what it is?'
+	expect "variants" "$(bench --dry-run "$TMP/mine.py"; cut -f2 "$TMP/out" | paste -sd,)" = "a=1 c=0.5,a=1 b=2 c=0.5,a=3 c=0.5"
+	expect "metrics" "$(result '[.metrics.more, .metrics.b, .metrics.less] | tostring' 'a=1 b=2 c=0.5' cubic)" = '[1.5,2,2]'
+	expect "goal" "$(jq -c '.goals[0]' "$TMP/o/scenario.json")" = '{"metric":"more","row":"cubic","op":">=","value":1,"variant":{"b":""}}'
+	expect "paper" "$(jq -c .paper.figures "$TMP/o/scenario.json")" = '[{"figure":"1","metric":"more","what":"all","ours":"cubic","value":[1,2]}]'
+	made=$(result .metrics.more 'a=3 c=0.5' cubic)
+	# texts, goals and comments do not repeat a run; what it does, does
+	jq '.metrics.more = 9' "$TMP/o/runs/a=3 c=0.5/cubic/1/result.json" >"$TMP/r" && cp "$TMP/r" "$TMP/o/runs/a=3 c=0.5/cubic/1/result.json"
+	in_shell 2 'no' $'true\n# nothing'
+	bench --out "$TMP/o" "$TMP/mine.py"
+	expect "kept" "$(result .metrics.more 'a=3 c=0.5' cubic)" -eq 9
+	in_shell 2 'no' ':'
+	bench --out "$TMP/o" "$TMP/mine.py"
+	expect "repeated" "$(result .metrics.more 'a=3 c=0.5' cubic)" = "$made"
+	in_shell 1 yes 'fail why'
+	! bench --out "$TMP/o" "$TMP/mine.py" || fail "a run that fails: status 0"
+	said 'FAILED (seed 1): why'
+}
+declare_test shell "" "a scenario in Python whose run is in shell: variants, goals, metrics; changes that repeat runs"
 
 # runs NUMBER: within a minute so many runs go on in $TMP/o
 runs()

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The transfers of app-objects in every cell of a grid of rates and RTTs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from lowq_lab import each, load
+
+SCENARIO = replace(
+    load(Path(__file__).with_name("app-objects.py")),
+    title="Transfers of 3 kB to 3 MB on new connections: a grid of 6 to 250 Mb/s x 10 to 65 ms, idle and loaded",
+    question="""In which cells of the grid does a transfer on a new connection take longer with Prague than with CUBIC
+        over the same queue?""",
+    rows=["prague", "cubic_l4s"],
+    variants=[one | {"load": load} for load in (0, 2) for one in each(
+        rate=["6mbit", "20mbit", "60mbit", "100mbit", "250mbit"], rtt=["10ms", "30ms", "65ms"])],
+    params={"load": "long flows of the same control beside",
+            "transfers": "one after another, 12 of each size, on an idle link 3"},
+    shown=["k12_p50_us", "k100_p50_us", "k300_p50_us", "k1000_p50_us", "k3000_p50_us", "delay_p99_us"],
+    answer="""On an idle link 100 kB take {range k100_p50_us prague load=0} with Prague and {range k100_p50_us cubic_l4s
+        load=0} with CUBIC, beside two long flows {range k100_p50_us prague load=2} and {range k100_p50_us cubic_l4s
+        load=2}.""",
+    conclusion="""102 of 105 medians (seven sizes in 15 cells) are at most 1.05 times CUBIC's on an idle link, and none
+        is above 1.06: 100 kB at 6 Mb/s and 10 ms and at 250 Mb/s and 65 ms, 300 kB at 20 Mb/s and 10 ms.
+
+        100 of 105 are at most CUBIC's beside two long flows, and half of them are at most 0.75 of it. 100 kB at 20 Mb/s
+        and 65 ms take 1.15 times as long, 1 to 3 MB at 60 and 250 Mb/s and 65 ms at most 1.03.""")

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0
+
+from lowq_lab import each, goal, Scenario
+
+SCENARIO = Scenario(
+    title="Responsiveness under working conditions, 20 to 100 Mb/s, 20 to 65 ms, up and down",
+    question="How many round trips per minute does an application get while the link is loaded?",
+    topology="""
+ h1  -- sw ==== rate ==== r
+          (the queue)
+   base RTT rtt""",
+    rows=["prague", "cubic_l4s", "bbr_l4s", "cubic_fq", "cubic"],
+    reference="cubic_l4s",
+    variants=[*each(rate="20mbit", rtt="30ms", way=["down", "up"]),
+              *each(rate="100mbit", rtt="20ms", way=["down", "up"]),
+              *each(rate="60mbit", rtt="65ms", way=["down", "up"]),
+              *each(rate="100mbit", rtt="20ms", way="down", tso=1)],
+    params={"way": "down: r is the client; up: h1 is",
+            "load": "4 connections of a multiplexing protocol without TLS, 16 kB unsent in the kernel",
+            "counted": "from 4 s to 12 s", "source": "draft-ietf-ippm-responsiveness"},
+    words={"way": {"down": "down", "up": "up"}},
+    shown=["rpm", "own_us", "foreign_us", "delay_p99_us", "utilisation"],
+    goals=[goal("rpm", row="prague", least=1, relative_to="cubic_l4s",
+                text="no fewer round trips per minute than CUBIC over the same queue")],
+    answer="""Loaded by Prague the link gives {range rpm prague}, by CUBIC over the same queue {range rpm cubic_l4s}, by
+        CUBIC over drop-tail {range rpm cubic}.""",
+    conclusion="""{range rpm prague rate=100mbit} under Prague's load at 100 Mb/s and 20 ms, {range rpm cubic_l4s
+        rate=100mbit} under CUBIC's over the same queue: 3000 is what an idle link of 20 ms gives.
+
+        {range foreign_us prague rate=60mbit} is what an answer over a new connection takes at 60 Mb/s and 65 ms with
+        Prague, {range foreign_us cubic_l4s rate=60mbit} with CUBIC.
+
+        {range utilisation prague rate=20mbit} of 20 Mb/s is used by Prague's load, and all of it by CUBIC's.
+
+        20 Mb/s over drop-tail has no figure: one or two probes of each run were not answered when it ended, as the
+        queue is 600 ms long, and such a run counts as failed.""",
+    shell="""
+	local ends=("${NSP}r" "${NSP}h1" 10.0.1.1)
+
+	[ "$way" = down ] || ends=(--up "${NSP}h1" "${NSP}r" 10.0.0.1)
+	dumbbell 1 "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	[ -z "${tso:-}" ] || line_rate 1gbit
+	check_path h1 r "$rate" "$rtt"
+	merging
+	watch_queue "$rate" 4s 12s 20ms
+	"$BENCH/app" respond --cc "$CONTROL" --duration 12s --from 4s "${ends[@]}" >"$TMP/respond" || fail "respond"
+	watched
+	[ "$(jq .unanswered "$TMP/respond")" -eq 0 ] || fail "probes without an answer: $(cat "$TMP/respond")"
+	metric failed 0
+	metric rpm "$(jq .rpm "$TMP/respond")"
+	metric own_us "$(jq '.own_ns / 1000' "$TMP/respond")"
+	metric foreign_us "$(jq '.foreign_ns / 1000' "$TMP/respond")"
+""")

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+
+from lowq_lab import each, goal, Scenario
+
+SCENARIO = Scenario(
+    title="Long DCTCP flows at 10 Gb/s, base RTT 100 us, K = 65 packets",
+    question="Does dctcp_ref, written from RFC 8257, use the link and keep the queue as Linux's own dctcp does?",
+    topology="""
+ h1..hN  a long flow each  -- sw ==== 10 Gb/s ==== r
+                             (RED step at 65 packets)
+                              base RTT 100 us""",
+    rows=["dctcp", "dctcp_ref"],
+    reference="dctcp",
+    variants=each(flows=[2, 8]) + each(flows=[2, 8], tso=1),
+    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)",
+            "rate": "10gbit", "rtt": "100us", "K": "65 packets", "counted": "0.1 s to 0.5 s"},
+    shown=["utilisation", "qlen_mean_pkts", "qlen_stddev_pkts", "qlen_p99_pkts", "delay_p99_us", "marks", "drops",
+           "jain"],
+    goals=[goal("utilisation", row="dctcp_ref", least=0.98, text="utilisation >= 98 %"),
+           goal("utilisation", row="dctcp_ref", least=0.99, relative_to="dctcp",
+                text="utilisation within 1 % of mainline"),
+           goal("qlen_mean_pkts", row="dctcp_ref", most=1.1, relative_to="dctcp",
+                text="mean queue within 10 % of mainline, or lower"),
+           goal("jain", row="dctcp_ref", least=0.95, text="Jain >= 0.95")],
+    answer="""dctcp_ref uses {range utilisation dctcp_ref} of the link with a mean queue of {range qlen_mean_pkts
+        dctcp_ref}; Linux's dctcp {range utilisation dctcp} with {range qlen_mean_pkts dctcp}.""",
+    conclusion="""65 packets is the threshold, where the RED step marks: both hold the queue just under it.
+
+        8 flows make the queue move more than 2 (std. deviation), not longer; so do hosts that send 64 kB at once
+        (TSO).""",
+    shell="""
+	dumbbell "$flows" 100us
+	[ -z "${tso:-}" ] || line_rate 10gbit
+	bottleneck 10gbit 100us --k 65
+	serve r --cc "$CONTROL"
+	# one host at its line rate makes no queue: no step to be found
+	check_path h1 r 10gbit 100us "$([ "${tso:-}" ] || echo 65)"
+	merging
+	watch_queue 10gbit 100ms 500ms
+	long_flows "$flows" 510ms
+	watched
+""")

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+
+from lowq_lab import each, figure, goal, Paper, Scenario
+
+PATHS = [{"rate": "10gbit", "rtt": "100us"}, {"rate": "100gbit", "rtt": "10us"}]
+
+SCENARIO = Scenario(
+    title="HPCC++: a second flow joins and leaves",
+    question="""How many RTTs does it take until the total rate is right and the queue is gone, and until freed
+        bandwidth is used?""",
+    topology=r"""
+ h1  a long flow                  --\
+ h2  another, from 200 to 700 RTTs -- sw ==== rate ==== r
+                                     (stamps, or RED step at RTT*C/7)
+                                      base RTT rtt""",
+    rows=["dctcp", "hpccpp"],
+    reference="dctcp",
+    variants=[*each(PATHS, stage=1), *each(PATHS, stage=[5, 0]), *each(PATHS, stage=1, tso=1),
+              *each(PATHS, stage=1, N=0, tso=1), *each(PATHS, stage=1, N=0)],
+    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver "
+                   "merges (GRO)",
+            "eta": "95 %", "stage": "maxStage of HPCC++; 1 is the default, 5 is from the draft",
+            "N": "16; or, where stated, 0, the default: W_ai follows the mean of U",
+            "joins, leaves": "after 200 and 700 RTTs",
+            "joined": "RTTs from the second flow to 5 in a row with the total within 5 % of eta*C and no more than 5 "
+                      "packets waiting",
+            "reclaimed": "RTTs from its end to the first with 95 % of eta*C"},
+    shown=["joined_rtts", "joined_together_rtts", "reclaimed_rtts", "join_queue_max", "jain_end", "drops"],
+    goals=[goal("joined_rtts", row="hpccpp", most=5, text="joined within 5 RTTs"),
+           goal("joined_together_rtts", row="hpccpp", most=5, variant={"tso": 1},
+                text="joined within 5 RTTs, 5 together"),
+           goal("reclaimed_rtts", row="hpccpp", most=10, text="reclaimed within 10 RTTs"),
+           goal("jain_end", row="hpccpp", least=0.95,
+                text="Jain >= 0.95 in the last 50 of 500 RTTs together (W_init / W_ai is 320)")],
+    paper=Paper(
+        source="Y. Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019",
+        differs="TCP with telemetry in probes, not RDMA; two flows",
+        figures=[figure("abstract", "joined_rtts", what="RTTs until the rate is right and the queue is short",
+                        variant={"stage": 1, "N": 0, "tso": None}, says="avoids congestion", in_tree="dctcp",
+                        ours="hpccpp"),
+                 figure("abstract", "reclaimed_rtts", what="RTTs until free bandwidth is used",
+                        variant={"stage": 1, "N": 0, "tso": None},
+                        says="can quickly converge to utilize free bandwidth", in_tree="dctcp", ours="hpccpp"),
+                 figure("abstract", "join_queue_max", what="longest queue while a flow joins",
+                        variant={"stage": 1, "N": 0, "tso": None}, says="near-zero in-network queues", in_tree="dctcp",
+                        ours="hpccpp"),
+                 figure("abstract", "jain_end", what="Jain", variant={"stage": 1, "N": 0, "tso": None}, says="fair",
+                        in_tree="dctcp", ours="hpccpp")]),
+    answer="""After a second flow starts, the total rate of 5 RTTs is right and the queue is short {range
+        joined_together_rtts hpccpp} later with HPCC++, and {range joined_together_rtts dctcp} later with DCTCP.""",
+    conclusion="""{range joined_together_rtts hpccpp} are what both HPCC++ senders need to adjust: they read the link's
+        load from telemetry. DCTCP learns one bit per packet, and keeps a queue of about K packets.
+
+        Stage 0 uses freed bandwidth sooner than stage 5, because each step may multiply the window at once.
+
+        5 % of B * T per RTT is what a new flow adds with N 0, the default, until it has its share. Shares are more
+        even.
+
+        99 to 101 % of the link at 10 Gb/s is the total for some 30 RTTs then, 5 % above eta*C or a little more, with a
+        queue of a packet or two: RTTs in a row that are all within 5 % come late.
+
+        4 to 6 RTTs pass until 5 RTTs are right together where hosts have offloads (TSO): they send an eighth of the
+        window at once, and two such bursts that meet make a queue of more than 5 packets.
+
+        With N 16 shares are less even with offloads than without; with N 0 they are even.""",
+    shell=r"""
+	local us=${rtt%us} gbps=${rate%gbit}
+
+	hpccpp_hosts max_stage="$stage" flows="${N:-16}" base_rtt_ns="${us}000"
+	dumbbell 2 "$rtt"
+	[ -z "${tso:-}" ] || line_rate "$rate"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	# one host at its line rate makes no queue: no step to be found
+	check_path h1 r "$rate" "$rtt" "$([ "${tso:-}" ] || echo 12)"
+	merging
+	LONG_FLOWS=2
+	watch_queue "$rate" 0us "$((us * 900))us" "$rtt"
+	# within an RTT of the first and of the 200th, by the seed
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "$((us * 905))us" \
+		--start "$((SEED * 7919 % us))us" >"$TMP/long1" &
+	local a=$!
+	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((us * 200 + SEED * 104729 % us))us" \
+		--duration "$((us * 500))us" >"$TMP/long2" &
+	all_done $a $!
+	cat "$TMP"/long? >"$OUT/flows.jsonl"
+	watched
+	# a line per RTT: bin, total, longest and mean queue; what h2 sends
+	awk -F, -v us="$us" 'NR > 1 { print int($1 * 1e6 / us + 0.5), $2, $4, $3 }' "$OUT/queue.csv" >"$TMP/bins"
+	awk -F, -v us="$us" 'NR > 1 && $2 ~ /^10\.0\.2\.1:/ && $3 > 0 { print int($1 * 1e6 / us + 0.5), $3 }' "$OUT/flows.csv" >"$TMP/second"
+	awk -F, -v us="$us" 'NR > 1 && $2 ~ /^10\.0\.1\.1:/ && $3 > 0 { print int($1 * 1e6 / us + 0.5), $3 }' "$OUT/flows.csv" >"$TMP/first"
+	local begin end
+	begin=$(head -n1 "$TMP/second" | cut -d' ' -f1)
+	end=$(tail -n1 "$TMP/second" | cut -d' ' -f1)
+	metric joined_rtts "$(followed "$begin" "${gbps}e9" "$end")"
+	metric joined_together_rtts "$(followed "$begin" "${gbps}e9" "$end" together)"
+	metric reclaimed_rtts "$(awk -v e="$end" -v c="${gbps}e9" '$1 > e && $2 >= 0.95 * 0.95 * c { print $1 - e; exit }' "$TMP/bins")"
+	metric join_queue_max "$(awk -v b="$begin" '$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
+	metric jain_end "$(awk -v e="$end" 'FNR == NR { if ($1 > e - 50 && $1 < e) a += $2; next } $1 > e - 50 && $1 < e { b += $2 }
+		END { print (a + b) ^ 2 / (2 * (a * a + b * b)) }' "$TMP/first" "$TMP/second")"
+""")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0
+
+from lowq_lab import each, goal, Scenario
+
+SCENARIO = Scenario(
+    title="HPCC++: long flows at 10 and 100 Gb/s, base RTT 10 and 100 us",
+    question="Does HPCC++ use 95 % of the link with a queue near zero, where DCTCP keeps a queue of K packets?",
+    topology="""
+ h1..hN  a long flow each  -- sw ==== rate ==== r
+                             (stamps, or RED step at RTT*C/7, 4 packets at least)
+                              base RTT rtt""",
+    rows=["dctcp", "hpccpp"],
+    reference="dctcp",
+    variants=[*each(each(rate=["10gbit", "100gbit"], rtt=["10us", "100us"]),
+                    [*each(flows=[1, 2, 16], stage=[5, 0], N=0),
+                     *each(flows=[1, 2, 16], stage=1, N=0, tso=[None, 1]),  # the defaults
+                     *each(flows=[2, 16], stage=[5, 0], N=100)]),  # what W_ai makes of a miss
+              # what a path of 41 packets makes of one: with 8, the goal for probes is not required
+              *each(rate="10gbit", rtt="50us", flows=16, stage=[5, 0], N=0),
+              # the RTT that such a host has: a packet time more
+              *each(rate="10gbit", rtt="10us", flows=1, stage=1, N=0, tso=1, T=11230)],
+    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver "
+                   "merges (GRO)",
+            "eta": "95 %", "stage": "maxStage of HPCC++; 1 is the default, 5 is from the draft",
+            "N": "parameter flows; with 0, the default, W_ai follows the mean of U",
+            "T": "the base RTT, as a parameter, in ns; that of the path if not stated",
+            "start": "initial window of 10 packets",
+            "counted": "the second half; 10 Gb/s: 40 ms of 80 ms at 50 and 100 us, 20 ms of 40 ms at 10 us; 100 "
+                       "Gb/s: 10 ms of 20 ms, 4 ms of 8 ms"},
+    shown=["utilisation", "qlen_mean_pkts", "qlen_p99_pkts", "delay_p99_us", "drops", "jain", "probe_share"],
+    goals=[goal("utilisation", row="hpccpp", least=0.94, text="utilisation >= 94 %"),
+           goal("utilisation", row="hpccpp", most=0.96, text="utilisation <= 96 %"),
+           goal("qlen_p99_pkts", row="hpccpp", most=5, text="queue p99 <= 5 packets"),
+           goal("probe_share", row="hpccpp", most=0.01,
+                text="probes <= 1 % of the bytes (required at BDP >= 40 packets)")],
+    answer="""HPCC++ uses {range utilisation hpccpp stage=5} of the link with a queue of at most {max qlen_p99_pkts
+        hpccpp stage=5} at p99, and up to {max qlen_p99_pkts hpccpp tso=1} where hosts send 64 kB at once; DCTCP's p99
+        goes up to {max qlen_p99_pkts dctcp stage=5}, and to {max qlen_p99_pkts dctcp tso=1}.""",
+    conclusion="""95 % of the link is what HPCC++ aims at, and it keeps the queue near zero at every rate and RTT. What
+        comes on top is W_ai: windows rest at U = eta + flows * W_ai / (B * T), where what all flows add is what the
+        multiplicative decrease takes.
+
+        95.8 % is where 16 flows rest with N 100, the draft's way, in which W_ai is B * T * 0.05 / 100: every row meets
+        the goal of 96 %.
+
+        97.7 % is where 16 flows rest with N 0, the default, in which W_ai is ten times that while U is eta, so that few
+        flows share evenly sooner, and falls as U rises.
+
+        96.2 % is where 2 flows rest whose windows are 4 packets: a probe comes every second RTT, and its sample adds
+        two W_ai.
+
+        All rows that miss the 96 % have N 0, and differ from rows that meet it in N alone. At 100 Gb/s and 10 us their
+        use of the link is 1 point less than U, because U also counts the packet or two that wait.
+
+        5 or 6 packets of queue at p99 are those of 16 flows, however well they are paced: 16 streams of evenly spaced
+        packets that start at random make a queue of 5 packets at p99 at this load.
+
+        1.8 % of the bytes are probes with 16 flows and 10 us at 10 Gb/s, one for each flow and 8 RTTs: the path holds 8
+        packets, half a packet for each flow. The goal for probes is required from 40 packets on, and met with 41 (RTT
+        50 us).
+
+        20 ms are too short for few DCTCP flows to fill the link at 100 Gb/s and 100 us: their windows are still
+        growing.
+
+        10 packets at p99 are the queue with offloads (TSO) at 10 Gb/s and 100 us, 41 where the path holds 800 packets:
+        hosts send an eighth of the window at once, 64 kB at most. DCTCP's is up to {max qlen_p99_pkts dctcp tso=1}.
+
+        {range utilisation hpccpp rate=10gbit rtt=10us flows=1 tso=1 T=} is used by a flow alone at 10 Gb/s and 10 us
+        with offloads, whose window is B * T at most: the NIC sends each packet before the switch does, so that the RTT
+        is a packet time longer than the T that is given. With that packet time in T it uses {range utilisation hpccpp
+        T=11230}.""",
+    shell=r"""
+run_scenario()
+{
+	local ms sent
+	local -A length=([10gbit-100us]=80 [10gbit-50us]=80 [10gbit-10us]=40 [100gbit-100us]=20 [100gbit-10us]=8)
+
+	ms=${length[$rate-$rtt]}
+	hpccpp_hosts max_stage="$stage" flows="$N" base_rtt_ns="${T:-${rtt%us}000}"
+	dumbbell "$flows" "$rtt"
+	[ -z "${tso:-}" ] || line_rate "$rate"
+	bottleneck "$rate" "$rtt"
+	serve r --cc "$CONTROL"
+	# one host at its line rate makes no queue: no step to be found
+	check_path h1 r "$rate" "$rtt" "$([ "${tso:-}" ] || step_packets)"
+	merging
+	sent=$(port_bytes)
+	watch_queue "$rate" $((ms / 2))ms "${ms}ms"
+	long_flows "$flows" $((ms + 1))ms 100
+	watched
+	probes_share
+}
+
+# step_packets: where the RED step is
+step_packets()
+{
+	awk -v c="${rate%gbit}" -v t="${rtt%us}" 'BEGIN { k = int(c * 1000 * t / 8 / 7 / 1514); print k < 4 ? 4 : k }'
+}
+
+# port_bytes: what the port has sent
+port_bytes()
+{
+	in_ns sw tc -s -j qdisc show dev egress | jq '.[0].bytes'
+}
+
+# Probes, as the reflector counts them, 122 bytes each, of what the port has sent
+probes_share()
+{
+	[ "$CONTROL" = hpccpp ] || return 0
+	metric probe_share "$(awk -v n="$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Answered" { print $2 }')" \
+		-v all=$(($(port_bytes) - sent)) 'BEGIN { print n * 122 / all }')"
+}
+""")

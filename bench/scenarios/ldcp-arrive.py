@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+
+from lowq_lab import each, goal, Scenario
+
+ANSWERS = each(size=125000, load=["1gbit", "3gbit"]) + each(size=20000, load="1gbit")
+STEPS = each(alpha=512, beta=256) + each(alpha=1024, beta=128)
+
+SCENARIO = Scenario(
+    title="LDCP: answers of one BDP beside a long flow, 10 Gb/s, base RTT 100 us",
+    question="""Answers start at full speed while a long flow fills the link: what does the long flow lose, and how long
+        do the answers take?""",
+    topology=r"""
+ h1  a long flow      --\
+                         sw ==== 10 Gb/s ==== r
+ h2  short answers    --/ (ldcp: WRED; dctcp: RED step)
+  10 Gb/s each            base RTT 100 us""",
+    rows=["dctcp", "ldcp"],
+    reference="dctcp",
+    variants=[*each(ANSWERS, STEPS + each(STEPS, tso=1)),
+              # the cause of what is missed: the same first RTT for both
+              *each(size=125000, load=["1gbit", "3gbit"], alpha=512, beta=256, iw=10),
+              *each(size=125000, load=["1gbit", "3gbit"], alpha=512, beta=256, tso=1, iw=10),
+              *each(size=125000, load="3gbit", alpha=1024, beta=128, iw=87)],
+    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)",
+            "iw": "initial window of the answers, packets; without it 87, the BDP, with ldcp, and 10 with dctcp",
+            "load": "of the answers: Poisson, a new connection each",
+            "alpha, beta": "LDCP's, in 1/1024 packets: the defaults, and values with which the long flow yields less",
+            "counted": "0.1 s to 0.4 s"},
+    words={"load": "{} of answers"},
+    shown=["long_gbps", "long_drops", "rpc_p99_us", "utilisation", "qlen_mean_pkts", "qlen_p99_pkts", "rpc_count",
+           "rpc_p50_us", "drops", "timeouts"],
+    goals=[goal("long_drops", row="ldcp", most=0, text="the long flow loses no packet"),
+           goal("long_gbps", row="ldcp", least=0.95, relative_to="dctcp",
+                text="its goodput at least 95 % of that beside dctcp's answers")],
+    answer="""Beside LDCP's answers the long flow loses {range long_drops ldcp} packets, and answers take {range
+        rpc_p99_us ldcp} at p99; beside DCTCP's it loses {range long_drops dctcp} and answers take {range rpc_p99_us
+        dctcp}.""",
+    conclusion="""0.45 to 0.85 of what it has beside DCTCP's answers is what the long flow keeps with the defaults,
+        alpha / beta of 2, and at p99 the answers take a ninth or less of DCTCP's time: each answer fills the queue up
+        to K for one RTT, and every packet of the long flow that is marked meanwhile reduces its window by beta; it
+        regains alpha per RTT.
+
+        With alpha / beta of 8 it keeps nearly all of it at 1 Gb/s, but the queue is longer (see ldcp-sweep).
+
+        {range long_gbps ldcp load=3gbit iw=10} is what the long flow has beside 3 Gb/s of LDCP's answers that begin
+        with 10 packets, too, more than DCTCP's: what it gives up is the price of answers that start at full speed.
+
+        {range long_gbps dctcp iw=87} is what DCTCP's has where its answers begin with 87 packets, too, which LDCP's
+        with 8 reaches.
+
+        0.32 to 0.75 of DCTCP's goodput is what LDCP's long flow keeps with offloads (TSO), and all of it where answers
+        begin with 10 packets: it has nearly the same goodput as without, DCTCP's more, with a longer queue.""",
+    shell=r"""
+	local answers
+
+	dumbbell 2 100us
+	line_rate 10gbit
+	bottleneck 10gbit 100us
+	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta" step="$alpha"
+	ldcp_hosts "${iw:-87}"
+	[ "$CONTROL" = ldcp ] || [ -z "${iw:-}" ] || ip -n "${NSP}h2" route replace default via 10.0.2.254 initcwnd "$iw"
+	serve r --cc "$CONTROL"
+	serve h2 --cc "$CONTROL"
+	check_path h1 r 10gbit 100us
+	merging
+	watch_queue 10gbit 100ms 400ms
+	in_ns r flowgen rpc --to 10.0.2.1 --size "$size" --load "$load" --duration 310ms --start 90ms \
+		--cc "$CONTROL" --seed "$SEED" --timeout 5s >"$TMP/rpc" &
+	answers=$!
+	long_flows 1 410ms
+	requests_done "$answers"
+	cat "$TMP/rpc" >>"$OUT/flows.jsonl"
+	watched
+	completions
+	metric long_gbps "$(of 1 '.goodput_bps / 1e9')"
+	metric long_drops "$(of 1 .dropped)"
+	metric timeouts "$(host_counter TCPTimeouts 2)"
+""")

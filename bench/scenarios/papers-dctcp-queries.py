@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+
+from lowq_lab import each, figure, goal, Paper, Scenario
+
+SCENARIO = Scenario(
+    title="DCTCP's paper, figure 21: 20 kB at a time beside two long flows, 1 Gb/s",
+    question="""DCTCP's paper: 20 kB take less than 1 ms beside two long flows with DCTCP, and 19 ms with TCP. How long
+        here?""",
+    topology=r"""
+ h1, h2  a long flow each  --\
+                              sw ==== 1 Gb/s ==== r  asks h3
+ h3      20 kB at a time   --/  (the queue, 700 kB)
+  1 Gb/s each                    base RTT 100 us""",
+    rows=["cubic", "dctcp", "dctcp_ref", "ldcp"],
+    reference="dctcp",
+    variants=each(kb=20),
+    params={"requests": "one after the other on a connection that is kept, from 0.3 s to 1.3 s",
+            "K of DCTCP": "20 packets", "limit": "700 kB", "the link alone": "0.27 ms"},
+    shown=["rpc_p50_us", "rpc_p99_us", "rpc_count", "delay_p50_us", "utilisation", "timeouts", "drops"],
+    goals=[goal("rpc_p50_us", row="dctcp_ref", most=1000, text="median below 1 ms (the paper)"),
+           goal("rpc_p50_us", row="dctcp_ref", most=1, relative_to="dctcp", text="median at most dctcp's"),
+           goal("rpc_p99_us", row="dctcp_ref", most=1, relative_to="dctcp", text="p99 at most dctcp's"),
+           goal("rpc_p50_us", row="ldcp", most=1, relative_to="dctcp", text="ldcp: median at most dctcp's")],
+    paper=Paper(
+        source="M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010",
+        differs="requests of 1 s, not 1000 of them",
+        figures=[figure("fig. 21", "rpc_p50_us", what="20 kB, median", value=(0, 1000), says="less than 1 ms",
+                        in_tree="dctcp", ours="dctcp_ref"),
+                 figure("fig. 21", "rpc_p50_us", what="20 kB, median, TCP", value=19000, in_tree="cubic",
+                        differs="CUBIC with an initial window of 10, not New Reno with 3"),
+                 figure("section 4.2.2", "timeouts", what="timeouts", value=0, in_tree="dctcp", ours="dctcp_ref")]),
+    answer="""20 kB take {range rpc_p50_us dctcp} at the median with Linux's dctcp, {range rpc_p50_us dctcp_ref} with
+        dctcp_ref, {range rpc_p50_us ldcp} with LDCP and {range rpc_p50_us cubic} with CUBIC.""",
+    conclusion="""{range delay_p50_us cubic} is what a packet waits in CUBIC's queue, {range delay_p50_us dctcp} in that
+        of DCTCP and {range delay_p50_us ldcp} in LDCP's: most of the difference.
+
+        {range rpc_p50_us cubic} is a quarter of the paper's 19 ms for TCP: once through the full queue, where 19 ms are
+        three to four times. Hosts here begin an answer of 14 packets with 10 or more.
+
+        {range rpc_p50_us dctcp_ref} is less than the {range rpc_p50_us dctcp} of Linux's dctcp: a flow that has paused
+        reduces its window at the end of a marked window, when the answer has left.""",
+    shell=r"""
+	local pids
+
+	dumbbell 3 100us
+	line_rate 1gbit
+	limited 1gbit 100us 700000b 20
+	ldcp_hosts
+	serve r --cc "$CONTROL"
+	serve h3 --cc "$CONTROL"
+	check_path h1 r 1gbit 100us
+	LONG_FLOWS=2
+	watch_queue 1gbit 300ms 1300ms
+	start_flows 2 1310ms 1000
+	pids=("${PIDS[@]}")
+	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size "${kb}k" --closed 1 \
+		--start 300ms --duration 1s --seed "$SEED" --timeout 5s >"$TMP/rpc" &
+	requests_done $!
+	all_done "${pids[@]}"
+	cat "$TMP"/long? "$TMP/rpc" >"$OUT/flows.jsonl"
+	watched
+	completions
+	metric timeouts "$(host_counter TCPTimeouts 3)"
+""")

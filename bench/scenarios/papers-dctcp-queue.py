@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+
+from lowq_lab import each, figure, goal, Paper, Scenario
+
+SCENARIO = Scenario(
+    title="DCTCP's paper, figure 13: the queue under 2 and 20 long flows, 1 Gb/s, K = 20 packets",
+    question="""DCTCP's paper shows a queue that stays around K + N packets, a tenth of TCP's, at full throughput. Is it
+        so here?""",
+    topology="""
+ h1..hN  a long flow each  -- sw ==== 1 Gb/s ==== r
+  1 Gb/s each                (the queue, 700 kB)
+                              base RTT 100 us""",
+    rows=["cubic", "dctcp", "dctcp_ref", "ldcp"],
+    reference="dctcp",
+    variants=each(flows=[2, 20]),
+    params={"K of DCTCP": "20 packets", "LDCP": "its own thresholds, for RTT 100 us", "limit": "700 kB",
+            "counted": "0.2 s to 0.6 s", "queue found": "how long packets waited, in packets of 1514 bytes at 1 Gb/s"},
+    shown=["goodput_bps", "found_p50_pkts", "found_p99_pkts", "qlen_stddev_pkts", "jain", "drops", "utilisation"],
+    goals=[goal("found_p99_pkts", row="dctcp_ref", most=22, variant={"flows": 2},
+                text="2 flows: p99 within K + N packets"),
+           goal("found_p99_pkts", row="dctcp_ref", most=40, variant={"flows": 20},
+                text="20 flows: p99 within K + N packets"),
+           goal("goodput_bps", row="dctcp_ref", least=1, relative_to="dctcp", text="at least the goodput of dctcp")],
+    paper=Paper(
+        source="M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010",
+        differs="hosts without CPU time; packets of the queue itself, not samples every 125 ms",
+        figures=[figure("section 4.1", "goodput_bps", what="throughput", value=950000000, in_tree="dctcp",
+                        ours="dctcp_ref"),
+                 figure("section 4.1", "goodput_bps", what="throughput of TCP", value=950000000, in_tree="cubic",
+                        differs="CUBIC, not New Reno"),
+                 figure("fig. 13", "found_p50_pkts", what="queue, median", variant={"flows": 2}, value=(20, 22),
+                        says="around 20, K + n", in_tree="dctcp", ours="dctcp_ref"),
+                 figure("fig. 13", "found_p50_pkts", what="queue, median", variant={"flows": 20}, value=(20, 40),
+                        says="around 20, K + n", in_tree="dctcp", ours="dctcp_ref"),
+                 figure("fig. 13", "found_p50_pkts", what="queue of TCP, median", says="10 times larger, varies widely",
+                        in_tree="cubic", differs="CUBIC, not New Reno")]),
+    answer="""The queue's median is {range found_p50_pkts dctcp} with Linux's dctcp and {range found_p50_pkts dctcp_ref}
+        with dctcp_ref, p99 {range found_p99_pkts dctcp} and {range found_p99_pkts dctcp_ref}; with CUBIC the median is
+        {range found_p50_pkts cubic}.""",
+    conclusion="""{range found_p99_pkts dctcp_ref flows=20} is p99 with 20 flows of dctcp_ref, {range found_p99_pkts
+        dctcp flows=20} with Linux's dctcp: within K + N = 40, as the paper predicts.
+
+        2 flows pass their bound of 22 packets by two at p99, with both controls alike.
+
+        {range found_p50_pkts cubic} is the median of CUBIC's queue, which the limit of 700 kB ends (462 packets): the
+        paper's ten times, and more.
+
+        {range found_p50_pkts ldcp} is LDCP's: it marks from 4 packets on, not from 20.
+
+        {range goodput_bps dctcp_ref} is the goodput of all rows, 1448 of 1514 bytes of each packet at 1 Gb/s: the
+        paper's 0.95.""",
+    shell="""
+# in_packets FIELD: a percentile of the wait, in packets at 1 Gb/s
+in_packets()
+{
+	jq ".delay_us.$1 / 12.112" "$OUT/qdelay.json"
+}
+
+run_scenario()
+{
+	dumbbell "$flows" 100us
+	line_rate 1gbit
+	limited 1gbit 100us 700000b 20
+	ldcp_hosts
+	serve r --cc "$CONTROL"
+	check_path h1 r 1gbit 100us
+	watch_queue 1gbit 200ms 600ms
+	long_flows "$flows" 610ms
+	watched
+	metric goodput_bps "$(jq '[.flows[] | select(.flow | endswith(">10.0.0.1:5201")) | .goodput_bps // 0] | add' "$OUT/qdelay.json")"
+	metric found_p50_pkts "$(in_packets p50)"
+	metric found_p99_pkts "$(in_packets p99)"
+}
+""")

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0
+
+from lowq_lab import each, goal, Scenario
+
+SCENARIO = Scenario(
+    title="Detection of Classic queues over DualPI2, on paths whose RTT varies and whose ACKs are thinned",
+    question="Does Prague take a queue for L4S for a Classic one where the RTT varies for other reasons?",
+    topology=r"""
+ h1  prague --\
+               sw ==== rate ==== r
+ h2  (cubic)--/  (dualpi2, defaults)
+                  base RTT rtt, on the way of ACKs: path""",
+    rows=["prague"],
+    variants=[*each([*each(rate=["1mbit", "10mbit"], rtt="20ms"), *each(rate="40mbit", rtt=["5ms", "20ms", "100ms"]),
+                     *each(rate="100mbit", rtt="20ms")],
+                    path=["still", "jitter2", "jitter5", "jitter10", "slots", "thinned"]),
+              *(one for path in ("still", "jitter5", "slots", "thinned")
+                for one in (*each(rate="1000mbit", rtt="20ms", path=path),
+                            *each(rate="40mbit", rtt="20ms", path=path, beside="cubic"))),
+              *each(rate="40mbit", rtt="20ms", path="upload", beside=[None, "cubic"]),
+              *each(rate="40mbit", rtt="20ms", path=["there", "back"])],
+    params={"jitterN": "ACKs are delayed by up to N ms more or less, each at random",
+            "slots": "ACKs arrive in bursts, one every 4 ms",
+            "thinned": "ACKs have 1/100 of the rate, with cake and its ACK filter",
+            "upload": "ACKs have 1/10 of the rate, in a drop-tail queue of 100 ms in which r uploads with CUBIC",
+            "there, back": "from 15 s on that way is 10 ms longer", "classic_fallback": "1",
+            "counted": "from 5 s to 40 s"},
+    words={"beside": "beside {}",
+           "path": {"jitter2": "jitter 2 ms", "jitter5": "jitter 5 ms", "jitter10": "jitter 10 ms",
+                    "slots": "bursts of ACKs", "still": "still path", "thinned": "ACKs thinned", "upload": "upload",
+                    "there": "longer there", "back": "longer back"}},
+    shown=["classic_share", "utilisation", "delay_p99_us", "ratio"],
+    goals=[goal("classic_share", row="prague", most=0.01, text="at most 1 % of the time in classic mode")],
+    answer="""Prague takes the queue for a Classic one during {range classic_share prague path=still} of the time on
+        still paths, {range classic_share prague path=jitter10} with 10 ms of jitter, {range classic_share prague
+        path=slots} with bursts and {range classic_share prague path=upload} beside an upload that fills the way back;
+        {range classic_share prague path=there} after the way there has become longer.""",
+    conclusion="""The shortest RTT of a period with marks counts, not the mean: a Classic queue is never empty while it
+        marks, and on a path with jitter some packet of each period is fast.
+
+        A queue on the way back that never empties (upload, and thinned beside CUBIC, where ACKs themselves fill their
+        link) is told from one on the way there by the peer's time stamps; by the RTT alone it looked like a Classic
+        queue for 56 to 96 % of the time.
+
+        10 ms more on the way there, as by another route, look like a queue until the shortest RTT of 300 s is the new
+        one: that is why detection is off unless classic_fallback=1.
+
+        1/100 of the rate for ACKs makes cake mark them instead of thinning them, because Accurate ECN's ACKs are ECT;
+        so it does with CUBIC and Accurate ECN (prague-field-links).""",
+    shell="""
+# vary PATH RTT: makes the way of ACKs from r to h1
+vary()
+{
+	local ms=${2%ms}
+
+	case $1 in
+	still) ;;
+	jitter*) in_ns sw tc qdisc replace dev p1 root netem delay "$2" "$((${1#jitter} > ms ? ms : ${1#jitter}))ms" limit 1000000 ;;
+	slots) in_ns sw tc qdisc replace dev p1 root netem delay "$2" slot 4ms 4ms limit 1000000 ;;
+	thinned) in_ns r tc qdisc replace dev eth0 root cake bandwidth "$((${rate%mbit} * 10))kbit" ack-filter besteffort ;;
+	there|back) ;;
+	upload) in_ns r tc qdisc replace dev eth0 root tbf rate "$((${rate%mbit} * 100))kbit" burst 3028 latency 100ms ;;
+	esac || fail "no path $1"
+}
+
+run_scenario()
+{
+	local from=5 to=40 upload=
+
+	BUFFER=33554432
+	parameter classic_fallback=1
+	dumbbell 2 "$rtt"
+	bottleneck "$rate" "$rtt"
+	serve r --cc prague
+	serve h1 --cc cubic
+	check_path h1 r "$rate" "$rtt"
+	vary "$path" "$rtt"
+	watch_queue "$rate" "${from}s" "${to}s" 10ms
+	classic_watch
+	case $path in
+	there) (sleep 15; in_ns h1 tc qdisc add dev eth0 root netem delay 10ms limit 1000000) & ;;
+	back) (sleep 15; in_ns sw tc qdisc change dev p1 root netem delay $((${rtt%ms} + 10))ms limit 1000000) & ;;
+	esac
+	if [ "$path" = upload ]; then
+		in_ns r flowgen long --to 10.0.1.1 --cc cubic --duration "${to}s" >"$TMP/back" &
+		upload=$!
+	fi
+	if [ -n "${beside:-}" ]; then
+		two_flows prague "$beside" "$to"
+	else
+		long_flows 1 "${to}s"
+	fi
+	classic_watched "$to"
+	[ -z "$upload" ] || all_done "$upload"
+	watched
+	[ -z "${beside:-}" ] || metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+}
+""")

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Why the paper's own constants miss the paper's queue: DCQCN has its fixed point where
+
+	p = cbrt(R_AI N^2 / (K C^2) * (1 / B + N / (T C))^2)
+
+of the packets are marked (Zhu et al., ECN or Delay, CoNEXT 2016; rates and B in
+packets). With 20 senders and R_AI = 40 Mb/s per 55 us that is 2.1 %. RED up to 1 % has
+no such point below K_max, where it marks everything: all senders are cut together and
+recover together. queue_at_rest is the queue at which RED marks with probability p."""
+
+from lowq_lab import each, figure, goal, Paper, Scenario
+
+SCENARIO = Scenario(
+    title="RoCEv2: twenty senders at 40 Gb/s",
+    question="""DCQCN's paper shows a queue of 76.6 kB at the 90th percentile for 20:1 at 40 Gb/s. What is it here, and
+        which constants reach it?""",
+    topology="""
+ h1..h20  a queue pair each, SENDs of 64 kB  -- sw ==== 40 Gb/s ==== r
+                          (RED 5 kB to 200 kB, up to 1 % or 10 %)
+                             lines of 40 Gb/s, base RTT 20 us""",
+    rows=["rxe", "roce_rcm", "roce_ldcp"],
+    reference="rxe",
+    variants=each(marked=["1%", "10%"], increase=["full", "small"]),
+    params={"MTU of RoCE": 1024, "messages in flight": 4,
+            "queue": "lowq-tc roce --min 5000b --max 200000b --limit 4000000b", "counted": "100 to 130 ms",
+            "DCQCN": "full: the paper's (R_AI 40 Mb/s, T 55 us); small: R_AI 5 Mb/s, T 300 us",
+            "queue_at_rest": "bytes, the queue at DCQCN's fixed point by the formula in the scenario; none: beyond "
+                             "K_max",
+            "LDCP": "a CNP per mark, beta 1, RTT 100 us; full: alpha 1/4; small: alpha 1/32"},
+    words={"marked": "at most {} marked", "increase": "{} increase"},
+    shown=["utilisation", "queue_at_rest", "queue_p90_bytes", "delay_p99_us", "marks", "drops", "jain"],
+    goals=[goal("queue_p90_bytes", row="roce_rcm", most=76600, text="queue p90 <= 76.6 kB (the paper)"),
+           goal("utilisation", row="roce_rcm", least=0.9, text="utilisation >= 90 %"),
+           goal("jain", row="roce_rcm", least=0.95, text="Jain >= 0.95")],
+    paper=Paper(
+        source="Y. Zhu et al., Congestion Control for Large-Scale RDMA Deployments (DCQCN), SIGCOMM 2015",
+        differs="soft-RoCE without PFC; MTU 1024; 30 ms are counted",
+        figures=[figure("evaluation, 20:1", "queue_p90_bytes", what="queue, p90",
+                        variant={"marked": "1%", "increase": "full"}, value=76600, in_tree="rxe", ours="roce_rcm"),
+                 figure("evaluation, 20:1", "queue_p90_bytes", what="queue, p90",
+                        variant={"marked": "10%", "increase": "full"}, value=76600, in_tree="rxe", ours="roce_rcm",
+                        differs="marks up to 10 %, not 1 %")]),
+    answer="""With the paper's constants and 1 % of marks the queue's p90 is {range queue_p90_bytes roce_rcm marked=1%
+        increase=full}; with marks up to 10 % it is {range queue_p90_bytes roce_rcm marked=10% increase=full}.""",
+    conclusion="""2.1 % of marks is what 20 senders and R_AI = 40 Mb/s need at DCQCN's fixed point, the queue at which
+        RED marks as often as the rates' increase requires.
+
+        1 % of marks has no such point below K_max: all senders are cut together and recover together. RED up to 10 %,
+        or a smaller increase, has one.
+
+        {range jain roce_rcm increase=small} is Jain's index with the small increase: the 30 ms that are counted are too
+        short for equal shares, although the queue's goal is met.""",
+    shell=r"""
+	local i pids=() most=0.01 ai=40 us=55 small=()
+
+	# shellcheck source=selftests/lib/rdma.sh
+	. "$LIB/rdma.sh"
+	[ "$marked" = 1% ] || most=0.1
+	if [ "$increase" = small ]; then
+		ai=5 us=300
+		small=(dcqcn_ai_mbps=5 dcqcn_hai_mbps=25 dcqcn_timer_us=300 ldcp_alpha=32)
+	fi
+	roce_row 40gbit "${small[@]}"
+	roce_dumbbell 20 40gbit 20us
+	"$LOWQ_TC" roce egress -n "${NSP}sw" --rate 40gbit --min 5000b --max 200000b \
+		--probability $most --limit 4000000b --no-rehearsal --quiet || fail "lowq-tc roce"
+	roce_serve r
+	check_path h1 r 40gbit 20us
+	watch_queue 40gbit 100ms 130ms 1ms --filter "udp dst port 4791"
+	for ((i = 1; i <= 20; i++)); do
+		LOG=flow$i roce "h$i" send --duration 130ms --start "$(start_us $i)us" &
+		pids+=($!)
+	done
+	all_done "${pids[@]}"
+	cat "$TMP"/flow*.json >"$OUT/flows.jsonl"
+	watched
+	# what waits, in bytes: the wait at the link's rate
+	metric queue_p90_bytes "$(jq '.delay_us.p90 * 5000' "$OUT/qdelay.json")"
+	[ "$ROW" != roce_rcm ] || metric queue_at_rest "$(awk -v ai="$ai" -v us="$us" -v most=$most 'BEGIN {
+		packet = 1082 * 8; C = 40e9 / packet; N = 20
+		p = (ai * 1e6 / packet * N ^ 2 / (55e-6 * C ^ 2) * (1082 / 1e7 + N / (us * 1e-6 * C)) ^ 2) ^ (1 / 3)
+		if (p > most) print "null"; else printf "%.0f", 5000 + 195000 * p / most }')"
+	even_rates
+""")

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+
+from lowq_lab import each, goal, Scenario
+
+SCENARIO = Scenario(
+    title="DCTCP's sawtooth: queue beside the analysis of its paper",
+    question="Do N flows of DCTCP make the queue that the paper's analysis predicts?",
+    topology="""
+ h1..hN  one long flow each -- sw ==== 10 Gb/s ==== r
+                               (step at K, exact)
+                                base RTT 100 us""",
+    rows=["dctcp", "dctcp_ref"],
+    reference="dctcp",
+    variants=each(flows=[2, 10, 40], k=40),
+    params={"k": "packets",
+            "theory": "SIGCOMM 2010, section 3.3, for N flows that move together: longest queue K + N packets; "
+                      "amplitude sqrt(2 N (C RTT + K)) / 2; period sqrt(2 (C RTT + K) / N) / 2 RTTs",
+            "amplitude": "from the 1st to the 99th percentile of the queue length, mean of bins of 10 us",
+            "counted": "0.1 s to 0.5 s"},
+    shown=["q_max", "q_max_theory", "amplitude", "amplitude_theory", "period_us", "period_theory_us"],
+    goals=[one for flows in (2, 10)
+           for what, metric in (("longest queue", "q_max_over"), ("amplitude", "amplitude_over"))
+           for one in (goal(metric, row="dctcp", least=0.8, variant={"flows": flows},
+                            text=f"{what} at least 0.8 of the analysis, {flows} flows"),
+                       goal(metric, row="dctcp", most=1.25, variant={"flows": flows},
+                            text=f"{what} at most 1.25 of the analysis, {flows} flows"))],
+    answer="""With 2 to 40 flows the longest queue is {range q_max_over dctcp} of the analysis, the amplitude {range
+        amplitude_over dctcp}.""",
+    conclusion="""40 flows are not cut together, which the analysis assumes and the paper says of them.
+
+        A period is longer than in the analysis, which leaves out that a cut takes a round trip to reach the queue, and
+        that Linux spreads it over one.""",
+    shell="""
+	dumbbell "$flows" 100us
+	bottleneck 10gbit 100us --k "$k" --exact
+	serve r --cc "$CONTROL"
+	check_path h1 r 10gbit 100us "$k"
+	watch_queue 10gbit 100ms 500ms 10us
+	long_flows "$flows" 510ms
+	watched
+	while read -r name value; do
+		metric "$name" "$value"
+	done < <(python3 - "$OUT/queue.csv" "$flows" "$k" <<-'END'
+		import csv, math, sys
+		flows, k = int(sys.argv[2]), int(sys.argv[3])
+		with open(sys.argv[1]) as file:
+		    rows = [(float(r["t_s"]), float(r["qlen_pkts_mean"]), float(r["qlen_pkts_max"])) for r in csv.DictReader(file)]
+		queue = [mean for t, mean, _ in rows if .1 <= t < .5]
+		ordered = sorted(queue)
+		low, high = ordered[len(ordered) // 100], ordered[len(ordered) * 99 // 100]
+		# a period: from one crossing of the middle upwards to the next, with half of the amplitude between
+		middle, ups, below = (low + high) / 2, [], False
+		for number, value in enumerate(queue):
+		    if value < middle - (high - low) / 4:
+		        below = True
+		    elif below and value > middle + (high - low) / 4:
+		        ups.append(number)
+		        below = False
+		pipe = 10e9 * 100e-6 / 8 / 1514 + k
+		rtt = 100 + k * 1514 * 8 / 10e3
+		found = {"q_max": ordered[-1], "q_max_theory": k + flows, "amplitude": high - low,
+		         "amplitude_theory": math.sqrt(2 * flows * pipe) / 2,
+		         "period_us": (ups[-1] - ups[0]) * 10 / (len(ups) - 1) if len(ups) > 1 else None,
+		         "period_theory_us": math.sqrt(2 * pipe / flows) / 2 * rtt}
+		for name in ("q_max", "amplitude", "period"):
+		    unit = "_us" if name == "period" else ""
+		    value = found[name + unit]
+		    found[name + "_over"] = value and value / found[name + "_theory" + unit]
+		for name, value in found.items():
+		    print(name, "null" if value is None else round(value, 3))
+	END
+	)
+""")
