@@ -23,7 +23,8 @@ Network.plan() returns. "python3 -m lowq_lab" is what bench/run uses."""
 
 from .networks import dumbbell, fat_tree, leaf_spine, Network, parking_lot
 from .scenario import each, Figure, figure, Goal, goal, load, Paper, Results, Run, Scenario
-from .traffic import flows, incast, listed, long, ns3_list, requests
+from .traffic import flows, htsim_list, incast, listed, long, ns3_list, requests
 
-__all__ = ["dumbbell", "each", "fat_tree", "Figure", "figure", "flows", "Goal", "goal", "incast", "leaf_spine", "listed",
-           "load", "long", "Network", "ns3_list", "Paper", "parking_lot", "requests", "Results", "Run", "Scenario"]
+__all__ = ["dumbbell", "each", "fat_tree", "Figure", "figure", "flows", "Goal", "goal", "htsim_list", "incast",
+           "leaf_spine", "listed", "load", "long", "Network", "ns3_list", "Paper", "parking_lot", "requests", "Results",
+           "Run", "Scenario"]

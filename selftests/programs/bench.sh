@@ -391,15 +391,19 @@ python()
 		    cc = {"control": run.control}
 		    return net.plan(long(one, last, size="1M", **cc), requests("[hr]*", "[hr]*", size=99, closed=9, flows=400, **cc),
 		        flows("[hr]*", "[hr]*", size=99, rate=9999, flows=9, **cc), incast("h*", last, size=99, fan=4, **cc),
-		        listed([(one, last, 9, "1ms")], **cc), ns3_list(HERE / "flow.txt", net.hosts, **cc), observe=[(net.links[-1]["ends"][0]["node"], net.links[-1]["ends"][1]["node"])])
+		        listed([(one, last, 9, "1ms")], **cc), ns3_list(HERE / "flow.txt", net.hosts, **cc),
+		        htsim_list(HERE / "flow.cm", net.hosts, **cc), observe=[(net.links[-1]["ends"][0]["node"], net.links[-1]["ends"][1]["node"])])
 		nets = Scenario(title="Nets", question="Do they work?", rows=["dctcp"], variants=[{"net": name} for name in ("bell", "lot", "leaf", "fat")],
 		    plan=plan, goals=[goal("failed", row="dctcp", most=0)])
 	END
 	printf '%s\n' 2 '0 1 3 100 9 0.001' '1 0 3 9 0.002' >"$TMP/flow.txt"
+	printf '%s\n' 'Nodes 2' 'Connections 2' '' '0->1 id 1 start 1000000 size 9' '1->0 start 0 size 9 prio 2' >"$TMP/flow.cm"
 	bench --out "$TMP/n" "$TMP/nets.py" || fail "$(tail -n 5 "$TMP/out")"
 	expect "failed, of all" "$(jq -s -c 'map([.variant.net, .metrics.failed, .metrics.rpc_p99_us > 0])' "$TMP"/n/runs/*/dctcp/1/result.json)" = \
 		'[["bell",0,true],["fat",0,true],["leaf",0,true],["lot",0,true]]'
-	expect "flows" "$(grep -c '"type":"flow"' "$TMP/n/runs/net=fat/dctcp/1/flows.jsonl")" -eq 417
+	expect "flows" "$(grep -c '"type":"flow"' "$TMP/n/runs/net=fat/dctcp/1/flows.jsonl")" -eq 419
+	echo '0->1 id 3 trigger 1 size 9' >>"$TMP/flow.cm"
+	refused "$TMP/nets.py:13: $TMP/flow.cm: line 6: not SOURCE->SINK with pairs of " "$TMP/nets.py"
 	echo '0 99 3 100 9 0.001' >>"$TMP/flow.txt"
 	refused "$TMP/nets.py:12: $TMP/flow.txt: line 4: hosts have the numbers 0 to " "$TMP/nets.py"
 	refused_python "15: Network.link() got an unexpected keyword argument 'rates'" 's/rate="1gbit"/rates="1gbit"/'
