@@ -33,8 +33,13 @@ SCENARIO = Scenario(
         timeouts dctcp limit=700kB} with Linux's dctcp and {range timeouts dctcp_ref limit=700kB} with dctcp_ref; with
         100 kB {range timeouts cubic limit=100kB}, {range timeouts dctcp limit=100kB} and {range timeouts dctcp_ref
         limit=100kB}.""",
-    conclusion="""{range round_p99_us dctcp} is p99 of a query with Linux's dctcp, {range round_p99_us dctcp_ref} with
-        dctcp_ref and {range round_p99_us cubic} with CUBIC.""",
+    conclusion="""{range round_p99_us dctcp limit=700kB} is the p99 of a query with Linux's dctcp and 700 kB a port,
+        {range round_p99_us dctcp_ref limit=700kB} with dctcp_ref and {range round_p99_us cubic limit=700kB} with CUBIC;
+        with 100 kB {range round_p99_us dctcp limit=100kB}, {range round_p99_us dctcp_ref limit=100kB} and {range
+        round_p99_us cubic limit=100kB}.
+
+        40 first windows of 10 packets are 606 kB, which all machines may send to one port at once: with 100 kB a port
+        no control that waits for marks avoids losses.""",
     shell=r"""
 	local i j to pids=() PLAN=1
 

@@ -44,7 +44,15 @@ SCENARIO = Scenario(
         slow_p95_small dctcp load=websearch} with DCTCP; under Hadoop {range slow_p95_small hpccpp load=hadoop}, {range
         slow_p95_small ldcp load=hadoop} and {range slow_p95_small dctcp load=hadoop}.""",
     conclusion="""{range slow_p95_large hpccpp load=websearch} times their ideal time is what flows over 1 MB take with
-        HPCC++ at p95, {range slow_p95_large dctcp load=websearch} with DCTCP.""",
+        HPCC++ at p95, {range slow_p95_large dctcp load=websearch} with DCTCP.
+
+        {range slow_p50_small hpccpp load=hadoop} times their ideal time is what half of the flows under 100 kB need
+        with HPCC++ under Hadoop, {range slow_p50_small dctcp load=hadoop} with DCTCP; {range slow_p50_small hpccpp
+        load=websearch} and {range slow_p50_small dctcp load=websearch} under WebSearch. HPCC++ shortens the tail: at
+        p99 it is {range slow_p99_small hpccpp load=hadoop} and {range slow_p99_small dctcp load=hadoop} under Hadoop.
+
+        {range slow_p95_medium hpccpp} is the p95 of flows of 100 kB to 1 MB with HPCC++, {range slow_p95_medium ldcp}
+        with LDCP and {range slow_p95_medium dctcp} with DCTCP.""",
     shell=r"""
 	local pods='{"h[01]-*":"h[23]-*","h[23]-*":"h[01]-*"}' rtt=48us
 
