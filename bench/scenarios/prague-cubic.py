@@ -42,9 +42,9 @@ SCENARIO = Scenario(
         1 to 2 s is the length of the waves in which CUBIC's queue marks; an average with the gain of 1/16 follows them
         late (ewma_shift=3 is 1/8).
 
-        3 times CUBIC's rate is what Prague gets at most at 1 Gb/s, where CUBIC is slow to return: when marks are absent
-        for longer than usual, Prague grows faster than additively, so that freed capacity is used soon
-        (prague-field-follow).
+        {max ratio prague rate=1000mbit} times CUBIC's rate is what Prague gets at most at 1 Gb/s, where CUBIC is slow
+        to return: when marks are absent for much longer than usual, counted in rtt_virt, Prague grows faster than
+        additively, so that freed capacity is used soon (prague-field-follow).
 
         2 packets, the smallest window, are more than half of the link at 10 Mb/s and 2 ms; fractional=1 allows less.
 
