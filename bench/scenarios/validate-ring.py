@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+
+from lowq_lab import each, goal, Scenario
+
+SCENARIO = Scenario(
+    title="A network card's ring: what waits where the queueing discipline does not see it",
+    question="""The lab's link takes one packet at a time. What changes where a network card's ring takes 64, 256 or
+        1024 from the queue, and with BQL?""",
+    topology="""
+ h1 h2  a long flow each  -- sw: the queue -> ring descriptors -> ==== rate ==== r
+                              (marks here)   (not here)""",
+    rows=["dctcp", "ldcp", "prague"],
+    variants=each(ring=[1, 4, 64, 256, 1024]),
+    params={"ring": "descriptors: htb over the queue lets so many packets through at once, to a link of the "
+                    "same rate (netem), where they wait: so many, or one more, are always behind the queue "
+                    "while the link is busy; 1: as on all other pages; 4: what BQL leaves there, two packets "
+                    "being sent and fetched and two that an interrupt completes",
+            "dctcp, ldcp": "10 Gb/s, base RTT 100 us; counted: 0.1 s to 0.2 s",
+            "prague": "100 Mb/s, base RTT 10 ms; counted: 5 s to 10 s",
+            "queue, delay": "in the queueing discipline and in the ring together, with the packet that is being"
+                            " sent"},
+    words={"ring": "ring of {}"},
+    shown=["utilisation", "delay_mean_us", "seen_pkts", "ring_pkts", "delay_p99_us", "qlen_mean_pkts"],
+    goals=[goal("utilisation", row="dctcp", least=0.98, text="dctcp: at least 98 % used"),
+           goal("utilisation", row="ldcp", least=0.98, text="ldcp: at least 98 % used"),
+           goal("utilisation", row="prague", least=0.98, text="prague: at least 98 % used"),
+           goal("ring_pkts", row="dctcp", most=5, variant={"ring": 4},
+                text="dctcp: at most 5 packets that the queue does not see, with BQL"),
+           goal("ring_pkts", row="ldcp", most=5, variant={"ring": 4},
+                text="ldcp: at most 5 packets that the queue does not see, with BQL"),
+           goal("ring_pkts", row="prague", most=5, variant={"ring": 4},
+                text="prague: at most 5 packets that the queue does not see, with BQL")],
+    answer="""A ring of 1024 makes packets of DCTCP wait {range delay_mean_us dctcp ring=1024} in the mean instead
+        of {range delay_mean_us dctcp ring=1}, and Prague's {range delay_mean_us prague ring=1024} instead of {range
+        delay_mean_us prague ring=1}; with BQL it is {range delay_mean_us dctcp ring=4} and {range delay_mean_us
+        prague ring=4}.""",
+    conclusion="""{range seen_pkts dctcp ring=1} of DCTCP wait in the queueing discipline with a ring of 1, {range
+        seen_pkts dctcp ring=256} with one of 256: that is what its marks hold. The ring's {range ring_pkts dctcp
+        ring=256} come on top, and no mark tells of them.
+
+        {range delay_mean_us prague ring=1024} is the ring's own time with 1024 descriptors at 100 Mb/s, whatever
+        DualPI2 does before it.
+
+        {range ring_pkts ldcp ring=1024} are in a ring of 1024 with LDCP: nothing has marked one yet after 0.2 s,
+        and its windows still grow.
+
+        {range ring_pkts dctcp ring=4} are behind the queue with BQL, and the wait is that of the marks again. The
+        lab's pages hold for a switch's port and for a network card with BQL, not for a ring without.""",
+    shell=r"""
+run_scenario()
+{
+	local rate=10gbit rtt=100us from=100 to=200 seen
+
+	[ "$ROW" != prague ] || rate=100mbit rtt=10ms from=5000 to=10000
+	dumbbell 2 "$rtt"
+	# packets pass ifb0, which has the queue, before the link
+	in_ns sw ip link add ifb0 txqueuelen 10000 type ifb && in_ns sw ip link set ifb0 up || fail "no ifb"
+	in_ns sw tc qdisc add dev egress clsact && in_ns sw tc filter add dev egress egress matchall \
+		action mirred egress redirect dev ifb0 || fail "no redirection"
+	QUEUE+=" --shape-burst $((ring * 1514))b"
+	DEV=ifb0 bottleneck "$rate" "$rtt"
+	in_ns sw tc qdisc add dev egress root netem rate "$rate" limit 100000 || fail "no link"
+	ldcp_hosts
+	serve r --cc "$CONTROL"
+	check_path h1 r "$rate" -
+	# what the queueing discipline sees
+	ip netns exec "${NSP}sw" qdelay --live --in p1,p2 --out ifb0 --filter tcp --rate "$rate" --from "${from}ms" --to "${to}ms" \
+		--json "$OUT/seen.json" 2>"$TMP/seen" &
+	seen=$!
+	wait_until grep -q ready "$TMP/seen"
+	watch_queue "$rate" "${from}ms" "${to}ms"
+	long_flows 2 "$((to + 10))ms"
+	watched
+	kill -TERM $seen && wait $seen || fail "qdelay: $(tail -n1 "$TMP/seen")"
+	metric seen_pkts "$(jq .qlen_pkts.mean "$OUT/seen.json")"
+	metric ring_pkts "$(jq -s '.[1].qlen_pkts.mean - .[0].qlen_pkts.mean' "$OUT/seen.json" "$OUT/qdelay.json")"
+}
+""")
