@@ -39,8 +39,8 @@ SCENARIO = Scenario(
     answer="""After a flow has left, Prague uses 90 % of the link in {range settled_s prague event=leave}; after the
         link has got faster in {range settled_s prague event=up}. A new flow has its share after {range settled_s prague
         event=join}.""",
-    conclusion="""1/4 longer than any silence of the latest 17 to 34 seconds is when Prague takes capacity for free: it remembers how many periods of rtt_virt pass without a mark,
-        and the increase then doubles with each period.
+    conclusion="""1/4 longer than any silence of the latest 17 to 34 seconds is when Prague takes capacity for free: it
+        remembers how many periods of rtt_virt pass without a mark, and the increase then doubles with each period.
 
         A new flow (join) waits until marks have slowed the other one down, and grows additively.
 
