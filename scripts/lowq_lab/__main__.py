@@ -84,6 +84,8 @@ def shell(scenario: Scenario, path: Path) -> str:
              "ANSWER": lines_of(scenario.answer), "CONCLUSION": lines_of(scenario.conclusion)}
     lines = [f"{name}={shlex.quote(text)}" for name, text in texts.items() if text]
     lines.append("VARIANTS=(" + " ".join(shlex.quote(words(variant)) for variant in scenario.variants) + ")")
+    if scenario.modules:
+        lines.append(f"MODULE_DIRS=({shlex.join(scenario.modules)})")
     if scenario.plan:
         lines.append(f"run_scenario() {{ python_scenario {shlex.quote(str(path))}; }}")
     else:

@@ -159,7 +159,7 @@ class Scenario:
     """What bench/run needs to know. A run is made of its plan, a function; or of shell, for what a plan cannot say:
     bash that defines run_scenario, which bench/guest calls with the variant's settings as variables. metrics, which is
     optional, makes the numbers that the scenario has beside those of METRICS, jain and, where there are requests,
-    rpc_p50_us and rpc_p99_us.
+    rpc_p50_us and rpc_p99_us. modules: directories of kernel modules that a run needs, relative to the project.
 
     Texts may be wrapped and indented as it suits: a paragraph is a line on the page. {range METRIC ROW SETTING=VALUE}
     in answer and conclusion, or {min or {max, stands for measured values."""
@@ -180,12 +180,13 @@ class Scenario:
     answer: str = ""
     conclusion: str = ""  # a paragraph for each finding, its number first
     shell: str = ""
+    modules: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name, kind in (("title", str), ("question", str), ("rows", Iterable), ("variants", Iterable)):
             if not isinstance(getattr(self, name), kind) or not getattr(self, name):
                 raise ValueError(f"Scenario: {name} is not given")
-        for name in ("rows", "shown"):
+        for name in ("rows", "shown", "modules"):
             if isinstance(getattr(self, name), str):
                 raise ValueError(f"Scenario: {name} is a list of names")
         if bool(self.plan) == bool(self.shell):

@@ -158,6 +158,16 @@ roce_layout()
 }
 declare_test roce_layout "R11" "roce_rcm does not follow a pointer where rdma_rxe's structures are other ones, and says so"
 
+# The model of a switch that some scenarios use
+switch_module()
+{
+	local dir=$SELFTESTS/lib/sch_switch
+
+	status 0 "$LAB" run --module "$dir" -- "$dir/test.sh"
+	[ -z "${FULL:-}" ] || status 0 "$LAB" run --debug --module "$dir" -- "$dir/test.sh"
+}
+declare_test switch_module "" "sch_switch, the scenarios' model of a switch with a shared buffer and PFC; FULL=1: with all checkers, too"
+
 out_dir()
 {
 	mkdir "$TMP/o"
