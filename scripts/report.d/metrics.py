@@ -106,6 +106,8 @@ METRICS: dict[str, Metric] = {
                         "what of the mean queue was in the queueing discipline, which marks"),
     "ring_pkts": Metric(("ring", "mean pk"), "in the ring", "packets", 1, "number",
                         "what of it was behind, in the ring, with the packet that is being sent"),
+    "lost": Metric(("lost", ""), "lost", "", 1, "count", "packets that any port of the network dropped"),
+    "pauses": Metric(("pauses", ""), "pauses", "", 1, "count", "how often PFC paused a host or a switch"),
     "probe_share": Metric(("probes", "%"), "probes", "%", 100, "number",
                           "share of the bytes at the bottleneck that are telemetry probes"),
     "down_rtts": Metric(("down", "RTTs"), "rate halves: followed after", "RTTs", 1, "count",
