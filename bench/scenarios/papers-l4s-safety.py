@@ -121,8 +121,8 @@ SCENARIO = Scenario(
         them. Prague's packets wait {max delay_max_us prague_aqm test=step to=1mbit} at most, CUBIC's, which left a part
         of the link unused before, {max delay_max_us cubic_aqm test=step to=1mbit}.
 
-        {range over_s prague_aqm test=variable} of 50 packets wait above 50 ms where the rate changes four times,
-        CUBIC's {range over_s cubic_aqm test=variable}; Prague uses {range utilisation prague_aqm test=variable} of the
+        {range over_s prague_aqm test=variable} of the 50 s see waits above 50 ms where the rate changes four times, with
+        CUBIC {range over_s cubic_aqm test=variable}; Prague uses {range utilisation prague_aqm test=variable} of the
         link and CUBIC {range utilisation cubic_aqm test=variable}.
 
         {range rpc_p99_us prague_aqm test=short aqm=one} is the p99 of short CUBIC flows beside Prague in one flow of
