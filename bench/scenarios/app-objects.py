@@ -62,7 +62,8 @@ SCENARIO = Scenario(
 			--seed "$SEED" --timeout 60s >"$TMP/size" || fail "transfers of $size kB"
 		cat "$TMP/size" >>"$OUT/flows.jsonl"
 		for q in 50 99; do
-			metric "k${size}_p${q}_us" "$(jq -s --argjson q $q '[.[] | select(.type == "flow") | .since_due_ns / 1000] | sort |
+			metric "k${size}_p${q}_us" "$(jq -s --argjson q $q '
+				[.[] | select(.type == "flow") | .since_due_ns / 1000] | sort |
 				.[((length * $q / 100) | ceil) - 1]' "$TMP/size")"
 		done
 	done

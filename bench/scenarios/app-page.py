@@ -70,8 +70,8 @@ make_site()
 		events { worker_connections 512; }
 		http {
 			access_log off; sendfile on; tcp_nopush on;
-			client_body_temp_path $TMP/nginx/b; proxy_temp_path $TMP/nginx/p; fastcgi_temp_path $TMP/nginx/f;
-			uwsgi_temp_path $TMP/nginx/u; scgi_temp_path $TMP/nginx/s;
+			client_body_temp_path $TMP/nginx/b; proxy_temp_path $TMP/nginx/p;
+			fastcgi_temp_path $TMP/nginx/f; uwsgi_temp_path $TMP/nginx/u; scgi_temp_path $TMP/nginx/s;
 			server { listen 80$([ "$http" = 1 ] || echo " http2"); root $TMP/www; }
 		}
 	END
@@ -88,7 +88,8 @@ fetch_page()
 		return
 	fi
 	mapfile -t urls < <(sed -n 's/^url = "\(.*\)"/\1/p' "$TMP/urls.$1")
-	in_ns r nghttp --null-out --stat --no-dep --window-bits=24 --connection-window-bits=24 "${urls[@]}" >"$TMP/client" 2>&1
+	in_ns r nghttp --null-out --stat --no-dep --window-bits=24 --connection-window-bits=24 "${urls[@]}" \
+		>"$TMP/client" 2>&1
 	[ "$(grep -Ec ' 200 +[0-9]+[KM]? +/[0-9]+$' "$TMP/client")" -eq 60 ] || fail "nghttp: $(tail -n1 "$TMP/client")"
 }
 
@@ -109,7 +110,8 @@ run_scenario()
 	watch_queue "$rate" 0s 600s 20ms
 	start=$(date +%s%N)
 	for ((i = 1; i <= load; i++)); do
-		in_ns h$i flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((i * 300))ms" --duration 600s >/dev/null &
+		in_ns h$i flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((i * 300))ms" --duration 600s \
+			>/dev/null &
 	done
 	[ "$load" = 0 ] || sleep 8
 	for ((i = 0; i < 12; i++)); do

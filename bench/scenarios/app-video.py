@@ -40,10 +40,12 @@ SCENARIO = Scenario(
 	check_path h1 r "$rate" "$rtt"
 	merging
 	watch_queue "$rate" 8s 28s 20ms
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "${beside:-$CONTROL}" --duration 28s --start "$((SEED * 104729 % 300))ms" >"$TMP/long" &
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "${beside:-$CONTROL}" --duration 28s \
+		--start "$((SEED * 104729 % 300))ms" >"$TMP/long" &
 	long=$!
 	sleep 8
-	"$BENCH/app" video --cc "$CONTROL" ${bits:+--rates "$bits"} "${NSP}r" "${NSP}h3" 10.0.3.1 >"$TMP/video" || fail "video"
+	"$BENCH/app" video --cc "$CONTROL" ${bits:+--rates "$bits"} "${NSP}r" "${NSP}h3" 10.0.3.1 \
+		>"$TMP/video" || fail "video"
 	all_done "$long"
 	cat "$TMP/long" "$TMP/video" >"$OUT/flows.jsonl"
 	watched

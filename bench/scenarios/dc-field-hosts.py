@@ -187,7 +187,8 @@ run_scenario()
 	case $limit in
 	opened|stopped|gone) metric filled_us "$(filled "$from")" ;;
 	mtu) metric ratio "$(jq '
-		def rate(hosts): [.flows[] | select(.flow | test("^10\\.0\\." + hosts + "\\.1:")) | .goodput_bps // 0] | add;
+		def rate(hosts): [.flows[] | select(.flow | test("^10\\.0\\." + hosts + "\\.1:")) |
+			.goodput_bps // 0] | add;
 		rate("[34]") / rate("[12]")' "$OUT/qdelay.json")" ;;
 	paced)
 		completions

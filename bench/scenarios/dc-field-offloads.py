@@ -50,7 +50,8 @@ SCENARIO = Scenario(
 	check_path h1 r "$rate" "$rtt"
 	merging
 	if [ "$held" != 0us ]; then
-		in_ns r sh -c "echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs; echo ${held%us}000 >/sys/class/net/eth0/gro_flush_timeout"
+		in_ns r sh -c "echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs
+			echo ${held%us}000 >/sys/class/net/eth0/gro_flush_timeout"
 	fi
 	if [ "$rate" = 100gbit ]; then
 		watch_queue "$rate" 20ms 60ms

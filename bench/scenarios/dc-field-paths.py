@@ -59,7 +59,8 @@ lose()
 {
 	if [ "${tso:-}" ]; then
 		in_ns sw nft "add table ip t; add chain ip t f { type filter hook forward priority 0; }
-			add rule ip t f iifname p1 numgen random mod 10000 < $(awk "BEGIN { print $loss * 100 }") drop" || fail "nft"
+			add rule ip t f iifname p1 numgen random mod 10000 < \
+				$(awk "BEGIN { print $loss * 100 }") drop" || fail "nft"
 	else
 		in_ns h1 tc qdisc add dev eth0 parent 1:1 netem loss "$loss%" limit 100000
 	fi

@@ -182,8 +182,8 @@ send_all()
 	flow h1 10.0.0.1 "$CONTROL"
 	case $traffic in
 	requests)
-		in_ns r flowgen rpc --to 10.0.2.1 ${keep:+--persist} --size 100k --load 3gbit --start 90ms --duration 310ms \
-			--cc "$CONTROL" --seed "$SEED" --timeout 5s >"$TMP/rpc"
+		in_ns r flowgen rpc --to 10.0.2.1 ${keep:+--persist} --size 100k --load 3gbit --start 90ms \
+			--duration 310ms --cc "$CONTROL" --seed "$SEED" --timeout 5s >"$TMP/rpc"
 		;;
 	both-ways) flow r 10.0.1.1 "$CONTROL" ;;
 	cubic-back) flow r 10.0.1.1 cubic --flows 4 ;;

@@ -35,6 +35,13 @@ arrived()
 		awk '!/^#/ { all += $2 } /CE/ { ce = $2 } END { print ce + 0, all + 0 }'
 }
 
+# settled ONE: the mean of numbers without their first quarter, by what stands for 1
+settled()
+{
+	awk -v one="$1" '{ v[NR] = $1 }
+		END { for (i = int(NR / 4); i <= NR; i++) { s += v[i]; n++ } print s / n / one }'
+}
+
 run_scenario()
 {
 	local i alpha fraction
@@ -61,10 +68,10 @@ run_scenario()
 	trace_off "$OUT/trace"
 	fraction=$({ cat "$TMP/arrived"; arrived; } | awk '{ ce = $1 - ce; all = $2 - all } END { print ce / all }')
 	if [ "$CONTROL" = dctcp_ref ]; then
-		fraction=$(field fraction_q30 <"$OUT/trace" | awk '{ v[NR] = $1 } END { for (i = int(NR / 4); i <= NR; i++) { s += v[i]; n++ } print s / n / 2^30 }')
-		alpha=$(field alpha_q30 <"$OUT/trace" | awk '{ v[NR] = $1 } END { for (i = int(NR / 4); i <= NR; i++) { s += v[i]; n++ } print s / n / 2^30 }')
+		fraction=$(field fraction_q30 <"$OUT/trace" | settled $((1 << 30)))
+		alpha=$(field alpha_q30 <"$OUT/trace" | settled $((1 << 30)))
 	else
-		alpha=$(awk '{ v[NR] = $1 } END { for (i = int(NR / 4); i <= NR; i++) { s += v[i]; n++ } print s / n / 1024 }' "$OUT/alpha.ss")
+		alpha=$(settled 1024 <"$OUT/alpha.ss")
 	fi
 	metric mark_fraction "$fraction"
 	metric alpha_mean "$alpha"

@@ -1,6 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(run["flows"], rate="10gbit", rtt="100us", queue=run.queue("100us", "--k", "65"),
+                   line="10gbit" if run.offloads else "", offloads=run.offloads)
+    # one host at its line rate makes no queue: no step to be found
+    net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=None if run.offloads else 65)
+    net.merging("r")
+    return net.plan(*run.longs(run["flows"], "r", duration="510ms"), observe=[("sw", "r")], count=("100ms", "500ms"))
+
 
 SCENARIO = Scenario(
     title="Long DCTCP flows at 10 Gb/s, base RTT 100 us, K = 65 packets",
@@ -28,15 +40,4 @@ SCENARIO = Scenario(
 
         8 flows make the queue move more than 2 (std. deviation), not longer; so do hosts that send 64 kB at once
         (TSO).""",
-    shell="""
-	dumbbell "$flows" 100us
-	[ -z "${tso:-}" ] || line_rate 10gbit
-	bottleneck 10gbit 100us --k 65
-	serve r --cc "$CONTROL"
-	# one host at its line rate makes no queue: no step to be found
-	check_path h1 r 10gbit 100us "$([ "${tso:-}" ] || echo 65)"
-	merging
-	watch_queue 10gbit 100ms 500ms
-	long_flows "$flows" 510ms
-	watched
-""")
+    plan=plan)

@@ -87,15 +87,19 @@ SCENARIO = Scenario(
 	watched
 	# a line per RTT: bin, total, longest and mean queue; what h2 sends
 	awk -F, -v us="$us" 'NR > 1 { print int($1 * 1e6 / us + 0.5), $2, $4, $3 }' "$OUT/queue.csv" >"$TMP/bins"
-	awk -F, -v us="$us" 'NR > 1 && $2 ~ /^10\.0\.2\.1:/ && $3 > 0 { print int($1 * 1e6 / us + 0.5), $3 }' "$OUT/flows.csv" >"$TMP/second"
-	awk -F, -v us="$us" 'NR > 1 && $2 ~ /^10\.0\.1\.1:/ && $3 > 0 { print int($1 * 1e6 / us + 0.5), $3 }' "$OUT/flows.csv" >"$TMP/first"
+	awk -F, -v us="$us" -v first="$TMP/first" -v second="$TMP/second" 'NR > 1 && $2 ~ /^10\.0\.[12]\.1:/ && $3 > 0 {
+		print int($1 * 1e6 / us + 0.5), $3 >($2 ~ /^10\.0\.1/ ? first : second) }' "$OUT/flows.csv"
 	local begin end
 	begin=$(head -n1 "$TMP/second" | cut -d' ' -f1)
 	end=$(tail -n1 "$TMP/second" | cut -d' ' -f1)
 	metric joined_rtts "$(followed "$begin" "${gbps}e9" "$end")"
 	metric joined_together_rtts "$(followed "$begin" "${gbps}e9" "$end" together)"
-	metric reclaimed_rtts "$(awk -v e="$end" -v c="${gbps}e9" '$1 > e && $2 >= 0.95 * 0.95 * c { print $1 - e; exit }' "$TMP/bins")"
-	metric join_queue_max "$(awk -v b="$begin" '$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
-	metric jain_end "$(awk -v e="$end" 'FNR == NR { if ($1 > e - 50 && $1 < e) a += $2; next } $1 > e - 50 && $1 < e { b += $2 }
+	metric reclaimed_rtts "$(awk -v e="$end" -v c="${gbps}e9" '
+		$1 > e && $2 >= 0.95 * 0.95 * c { print $1 - e; exit }' "$TMP/bins")"
+	metric join_queue_max "$(awk -v b="$begin" '
+		$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
+	metric jain_end "$(awk -v e="$end" '
+		FNR == NR { if ($1 > e - 50 && $1 < e) a += $2; next }
+		$1 > e - 50 && $1 < e { b += $2 }
 		END { print (a + b) ^ 2 / (2 * (a * a + b * b)) }' "$TMP/first" "$TMP/second")"
 """)

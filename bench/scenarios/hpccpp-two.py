@@ -97,14 +97,18 @@ run_scenario()
 	awk -F, 'NR > 1 { print int($1 * 1e4 + 0.5), $2, $4, $3 }' "$OUT/queue.csv" >"$TMP/bins"
 	first_ns=$(jq -r .first_ns "$OUT/qdelay.json")
 	for i in 0 1; do
-		change[i]=$(awk -v a="${change[i]}" -v b="$first_ns" 'BEGIN { printf "%.2f", (a % 1e12 - b % 1e12) / 1e5 }')
+		change[i]=$(awk -v a="${change[i]}" -v b="$first_ns" '
+			BEGIN { printf "%.2f", (a % 1e12 - b % 1e12) / 1e5 }')
 	done
-	capacity "$(awk -v a="${change[0]}" -v b="${change[1]}" 'BEGIN { print 1e-4 * (1e10 * a + 5e9 * (b - a) + 1e10 * (600 - b)) }')"
+	capacity "$(awk -v a="${change[0]}" -v b="${change[1]}" '
+		BEGIN { print 1e-4 * (1e10 * a + 5e9 * (b - a) + 1e10 * (600 - b)) }')"
 	metric down_rtts "$(followed "${change[0]}" 5e9 "${change[1]}")"
 	metric up_rtts "$(followed "${change[1]}" 10e9 600)"
 	metric down_together_rtts "$(followed "${change[0]}" 5e9 "${change[1]}" together)"
 	metric up_together_rtts "$(followed "${change[1]}" 10e9 600 together)"
-	metric down_queue_max "$(awk -v b="${change[0]}" '$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
-	metric queue_after_mean "$(awk -v b="${change[0]}" -v e="${change[1]}" '$1 >= b + 20 && $1 < e { s += $4; n++ } END { print s / n }' "$TMP/bins")"
+	metric down_queue_max "$(awk -v b="${change[0]}" '
+		$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
+	metric queue_after_mean "$(awk -v b="${change[0]}" -v e="${change[1]}" '
+		$1 >= b + 20 && $1 < e { s += $4; n++ } END { print s / n }' "$TMP/bins")"
 }
 """)

@@ -105,7 +105,8 @@ run_scenario()
 		long_flows 1 "${seconds}s"
 	fi
 	in_ns h1 nstat -asz TcpRetransSegs TcpOutSegs | awk -v r="$resent" -v s="$sent" '
-		/Tcp/ { n[$1] = $2 } END { print 1000 * (n["TcpRetransSegs"] - r) / (n["TcpOutSegs"] - s) }' >"$TMP/share"
+		/Tcp/ { n[$1] = $2 }
+		END { print 1000 * (n["TcpRetransSegs"] - r) / (n["TcpOutSegs"] - s) }' >"$TMP/share"
 	metric retransmitted_permille "$(cat "$TMP/share")"
 	watched
 	[ -z "${beside:-}" ] || metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"

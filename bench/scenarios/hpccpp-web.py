@@ -85,7 +85,8 @@ run_scenario()
 	local i s id=1 pids=() ns=${rtt%us}000
 
 	start=${start:-}
-	hpccpp_hosts max_stage="$stage" line_rate_mbps="$([ "$start" ] && echo 0 || echo 10000)" base_rtt_ns=$((ns + 2000))
+	hpccpp_hosts max_stage="$stage" line_rate_mbps="$([ "$start" ] && echo 0 || echo 10000)" \
+		base_rtt_ns=$((ns + 2000))
 	roomy
 	for s in leaf1 leaf2 spine1 spine2; do
 		add_ns "$s"
@@ -126,7 +127,8 @@ run_scenario()
 	fixed_start
 	for i in 1 2 3 4; do
 		in_ns "a$i" flowgen rpc --push --to 10.0.11.1,10.0.12.1,10.0.13.1,10.0.14.1 --cc "$CONTROL" \
-			--cdf "$LIB/cdf/$load.cdf" --load "$((share * 478 / 10))mbit" --duration 1s --seed $((SEED * 10 + i)) \
+			--cdf "$LIB/cdf/$load.cdf" --load "$((share * 478 / 10))mbit" --duration 1s \
+			--seed $((SEED * 10 + i)) \
 			--timeout 10s >"$TMP/rpc$i" &
 		pids+=($!)
 	done

@@ -58,7 +58,8 @@ SCENARIO = Scenario(
 	bottleneck 10gbit 100us
 	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta" step="$alpha"
 	ldcp_hosts "${iw:-87}"
-	[ "$CONTROL" = ldcp ] || [ -z "${iw:-}" ] || ip -n "${NSP}h2" route replace default via 10.0.2.254 initcwnd "$iw"
+	[ "$CONTROL" = ldcp ] || [ -z "${iw:-}" ] ||
+		ip -n "${NSP}h2" route replace default via 10.0.2.254 initcwnd "$iw"
 	serve r --cc "$CONTROL"
 	serve h2 --cc "$CONTROL"
 	check_path h1 r 10gbit 100us

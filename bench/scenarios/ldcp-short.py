@@ -45,6 +45,7 @@ SCENARIO = Scenario(
 	done >"$OUT/flows.jsonl"
 	completions
 	metric ideal_us $((100 + size / 1250))
-	metric over_ideal "$(jq -s --argjson size "$size" '[.[] | select(.type == "flow") | .duration_ns / 1000] | sort |
+	metric over_ideal "$(jq -s --argjson size "$size" '
+		[.[] | select(.type == "flow") | .duration_ns / 1000] | sort |
 		.[length / 2 - 1] / (100 + $size / 1250)' "$OUT/flows.jsonl")"
 """)

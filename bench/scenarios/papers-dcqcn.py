@@ -27,7 +27,8 @@ SCENARIO = Scenario(
     words={"senders": {4: "four senders", 20: "twenty senders", "victim": "victim"}},
     shown=["utilisation", "queue_p90_bytes", "jain", "victim_share", "delay_p99_us", "marks", "drops"],
     goals=[one for row in ("roce_rcm", "dcqcn_red", "dcqcn_today") for one in (
-               goal("utilisation", row=row, least=0.9, variant={"senders": 4}, text="four senders: utilisation >= 90 %"),
+               goal("utilisation", row=row, least=0.9, variant={"senders": 4},
+                    text="four senders: utilisation >= 90 %"),
                goal("utilisation", row=row, least=0.9, variant={"senders": 20},
                     text="twenty senders: utilisation >= 90 %"),
                goal("jain", row=row, least=0.95, variant={"senders": 4}, text="four senders: Jain >= 0.95"),
@@ -92,7 +93,8 @@ run_scenario()
 
 	# shellcheck source=selftests/lib/rdma.sh
 	. "$LIB/rdma.sh"
-	[ "$ROW" != dcqcn_today ] || words=(dcqcn_timer_us=300 dcqcn_bytes_kb=32 dcqcn_alpha_us=1 dcqcn_ai_mbps=5 dcqcn_hai_mbps=50
+	[ "$ROW" != dcqcn_today ] ||
+		words=(dcqcn_timer_us=300 dcqcn_bytes_kb=32 dcqcn_alpha_us=1 dcqcn_ai_mbps=5 dcqcn_hai_mbps=50
 		dcqcn_f=1 cnp_interval_us=4)
 	[ "$ROW" = rxe ] || modprobe roce_rcm line_rate_mbps=40000 "${words[@]}" || fail "no roce_rcm"
 	if [ "$senders" = victim ]; then

@@ -46,7 +46,8 @@ rate_of()
 	local i
 
 	for ((i = $1; i <= $2; i++)); do
-		jq -s '[.[] | select(.type == "interval" and .duration_ns > 99e6)][-2:] | map(.goodput_bps) | add / length * 1514 / 1448 / 1e6' "$TMP/long$i"
+		jq -s '[.[] | select(.type == "interval" and .duration_ns > 99e6)][-2:] |
+			map(.goodput_bps) | add / length * 1514 / 1448 / 1e6' "$TMP/long$i"
 	done | jq -s 'add / length'
 }
 
@@ -84,7 +85,8 @@ run_scenario()
 	dctcp) words=(--rtt 100us --k 65) ;;
 	esac
 	# shellcheck disable=SC2086 # the row's words
-	"$LOWQ_TC" $QUEUE trunk -n "${NSP}t1" --rate 10gbit --shape --limit 4000000b "${words[@]}" --no-rehearsal --quiet || fail "lowq-tc at t1"
+	"$LOWQ_TC" $QUEUE trunk -n "${NSP}t1" --rate 10gbit --shape --limit 4000000b "${words[@]}" \
+		--no-rehearsal --quiet || fail "lowq-tc at t1"
 	serve r --cc "$CONTROL"
 	serve far --cc "$CONTROL"
 	check_path h1 r 1gbit 100us

@@ -1,6 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+import collections
+import statistics
+
+from lowq_lab import each, figure, goal, Paper, Results, Scenario
+
+
+def metrics(results: Results) -> dict[str, float]:
+    """Shares, from the flows' rates in bins of 10 ms"""
+    flows = results.run["flows"]
+    rates: dict[str, dict[int, float]] = collections.defaultdict(dict)
+    for row in results.table("flows.csv"):
+        if row["flow"].endswith(">10.0.0.1:5201"):
+            rates[row["flow"]][round(float(row["t_s"]) * 100)] = float(row["throughput_bps"])
+    # flow i, in the order of starts, runs from step i to step i + 4
+    ordered = sorted(rates, key=lambda flow: min(rates[flow]))
+    parts = [(range(20 * step + 5, 20 * step + 19), ordered[max(0, step - 4):min(step, 4) + 1]) for step in range(1, 8)]
+    if flows == 90:
+        parts = [(range(30, 80), ordered)]
+    jain, vary = [], []
+    for bins, who in parts:
+        means = [statistics.mean(rates[flow].get(at, 0) for at in bins) for flow in who]
+        means += [0] * (flows - len(who)) * (flows == 90)
+        jain.append(sum(means) ** 2 / (len(means) * sum(mean * mean for mean in means)))
+        vary += [statistics.pstdev(rates[flow].get(at, 0) for at in bins) / mean
+                 for flow, mean in zip(who, means) if mean]
+    return {"jain_least": min(jain), "jain_mean": statistics.mean(jain), "variation": statistics.mean(vary)}
+
 
 SCENARIO = Scenario(
     title="DCTCP's paper, figure 16: five flows join and leave, and 90 flows together, 1 Gb/s, K = 20 packets",
@@ -39,41 +65,8 @@ SCENARIO = Scenario(
     conclusion="""{range variation dctcp flows=5} is how much a flow's rate varies from one 10 ms to the next with
         Linux's dctcp, {range variation dctcp_ref flows=5} with dctcp_ref and {range variation cubic flows=5} with
         CUBIC.""",
+    metrics=metrics,
     shell=r"""
-# shares: the metrics jain_least, jain_mean and variation, from the flows' rates in bins of 10 ms
-shares()
-{
-	local name value
-
-	while read -r name value; do
-		metric "$name" "$value"
-	done < <(python3 - "$OUT/flows.csv" "$flows" <<-'END'
-		import csv, statistics, sys
-		flows, rates = int(sys.argv[2]), {}
-		with open(sys.argv[1]) as file:
-		    for r in csv.DictReader(file):
-		        if r["flow"].endswith(">10.0.0.1:5201"):
-		            rates.setdefault(r["flow"], {})[round(float(r["t_s"]) * 100)] = float(r["throughput_bps"])
-		# flow i, in the order of starts, runs from step i to step i + 4
-		ordered = sorted(rates, key=lambda f: min(rates[f]))
-		if flows == 5:
-		    parts = [(range(20 * s + 5, 20 * s + 19), ordered[max(0, s - 4):min(s, 4) + 1]) for s in range(1, 8)]
-		else:
-		    parts = [(range(30, 80), ordered)]
-		jain, vary = [], []
-		for bins, who in parts:
-		    means = [statistics.mean(rates[f].get(b, 0) for b in bins) for f in who] + [0] * (flows - len(who)) * (flows == 90)
-		    jain.append(sum(means) ** 2 / (len(means) * sum(m * m for m in means)))
-		    vary += [statistics.pstdev(rates[f].get(b, 0) for b in bins) / m for f, m in zip(who, means) if m]
-		print("jain_least", min(jain))
-		print("jain_mean", statistics.mean(jain))
-		print("variation", statistics.mean(vary))
-	END
-	)
-}
-
-run_scenario()
-{
 	local i hosts=5 pids=()
 
 	[ "$flows" = 5 ] || hosts=10
@@ -99,6 +92,4 @@ run_scenario()
 	requests_done "${PIDS[@]}"
 	cat "$TMP"/long* >"$OUT/flows.jsonl"
 	watched
-	shares
-}
 """)

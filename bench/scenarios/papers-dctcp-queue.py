@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from lowq_lab import each, figure, goal, Paper, Results, Scenario
+
+
+def metrics(results: Results) -> dict[str, float]:
+    queue = results.queues[0]
+    # percentiles of the wait, in packets at 1 Gb/s
+    return {"goodput_bps": sum(flow.get("goodput_bps") or 0 for flow in queue["flows"]
+                               if flow["flow"].endswith(">10.0.0.1:5201")),
+            "found_p50_pkts": queue["delay_us"]["p50"] / 12.112, "found_p99_pkts": queue["delay_us"]["p99"] / 12.112}
+
 
 SCENARIO = Scenario(
     title="DCTCP's paper, figure 13: the queue under 2 and 20 long flows, 1 Gb/s, K = 20 packets",
@@ -49,15 +58,8 @@ SCENARIO = Scenario(
 
         {range goodput_bps dctcp_ref} is the goodput of all rows, 1448 of 1514 bytes of each packet at 1 Gb/s: the
         paper's 0.95.""",
+    metrics=metrics,
     shell="""
-# in_packets FIELD: a percentile of the wait, in packets at 1 Gb/s
-in_packets()
-{
-	jq ".delay_us.$1 / 12.112" "$OUT/qdelay.json"
-}
-
-run_scenario()
-{
 	dumbbell "$flows" 100us
 	line_rate 1gbit
 	limited 1gbit 100us 700000b 20
@@ -67,8 +69,4 @@ run_scenario()
 	watch_queue 1gbit 200ms 600ms
 	long_flows "$flows" 610ms
 	watched
-	metric goodput_bps "$(jq '[.flows[] | select(.flow | endswith(">10.0.0.1:5201")) | .goodput_bps // 0] | add' "$OUT/qdelay.json")"
-	metric found_p50_pkts "$(in_packets p50)"
-	metric found_p99_pkts "$(in_packets p99)"
-}
 """)

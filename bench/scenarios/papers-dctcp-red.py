@@ -44,7 +44,8 @@ SCENARIO = Scenario(
 		shaper sw egress 10gbit
 		# burst 171: tc's weight becomes 1/512
 		in_ns sw tc qdisc add dev egress parent 1:1 handle 2: red limit 3028000 min "$((${red%-*} * 1514))" \
-			max "$((${red#*-} * 1514))" avpkt 1514 burst 171 bandwidth 10gbit probability 0.1 ecn || fail "no RED"
+			max "$((${red#*-} * 1514))" avpkt 1514 burst 171 bandwidth 10gbit probability 0.1 ecn ||
+			fail "no RED"
 		every sysctl -qw net.ipv4.tcp_ecn=1
 	else
 		bottleneck 10gbit 100us --k 65

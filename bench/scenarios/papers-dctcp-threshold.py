@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, figure, goal, Paper, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    begin, end = (200, 600) if run["rate"] == "1gbit" else (50, 150)
+    net = dumbbell(2, rate=run["rate"], rtt="100us", queue=run.queue("100us", "--k", str(run["k"])),
+                   line=run["rate"] if run.offloads else "", offloads=run.offloads)
+    net.stated("h1", "r", rate=run["rate"], rtt="100us", mark_at=None if run.offloads else run["k"])
+    net.merging("r")
+    return net.plan(*run.longs(2, "r", duration=f"{end + 10}ms"), observe=[("sw", "r")],
+                    count=(f"{begin}ms", f"{end}ms"))
+
 
 SCENARIO = Scenario(
     title="DCTCP's paper, figure 14: throughput against the threshold K, 1 and 10 Gb/s",
@@ -35,17 +48,4 @@ SCENARIO = Scenario(
         {range utilisation dctcp rate=10gbit k=65}; with K 10 {range utilisation dctcp_ref rate=10gbit k=10} and {range
         utilisation dctcp rate=10gbit k=10}.""",
     conclusion="""{range utilisation dctcp_ref rate=1gbit k=5} of 1 Gb/s is used with K 5.""",
-    shell="""
-	local from=200 to=600
-
-	[ "$rate" = 1gbit ] || from=50 to=150
-	dumbbell 2 100us
-	[ -z "${tso:-}" ] || line_rate "$rate"
-	bottleneck "$rate" 100us --k "$k"
-	serve r --cc "$CONTROL"
-	check_path h1 r "$rate" 100us "$([ "${tso:-}" ] || echo "$k")"
-	merging
-	watch_queue "$rate" "${from}ms" "${to}ms"
-	long_flows 2 "$((to + 10))ms"
-	watched
-""")
+    plan=plan)

@@ -60,14 +60,18 @@ SCENARIO = Scenario(
 	roomy
 	# what every port has, hosts' too; each that stamps has an identity of its own
 	python3 "$LIB/fat_tree.py" 4 "$NSP" |
-		jq --arg cc "$CONTROL" --arg load "$LIB/cdf/$load.cdf" --arg bits "$((8 * share * 478 / 5))mbit" --argjson pods "$pods" '
+		jq --arg cc "$CONTROL" --arg load "$LIB/cdf/$load.cdf" --arg bits "$((8 * share * 478 / 5))mbit" \
+			--argjson pods "$pods" '
 			.machine_sysctl = {"net.core.netdev_max_backlog": 100000} | .sysctl += {"net.ipv4.tcp_ecn": 1} |
 			reduce range(.links | length) as $i (.; .links[$i] |= (.neighbours = true | .delay = "4us" |
-				reduce (0, 1) as $e (.; .ends[$e].queue = "lowq-tc " + (if $cc == "hpccpp" then "hpccpp --switch-id \(2 * $i + $e + 1)"
+				reduce (0, 1) as $e (.; .ends[$e].queue = "lowq-tc " +
+					(if $cc == "hpccpp" then "hpccpp --switch-id \(2 * $i + $e + 1)"
 					elif $cc == "ldcp" then "ldcp --rtt 50us" else "dctcp --rtt 50us" end)))) |
-			.traffic = [$pods | to_entries[] | {kind: "flows", from: .key, to: .value, cdf: $load, load: $bits, duration: "50ms",
+			.traffic = [$pods | to_entries[] |
+				{kind: "flows", from: .key, to: .value, cdf: $load, load: $bits, duration: "50ms",
 				timeout: "5s", control: $cc}]' >"$TMP/plan.json" || fail "no plan"
-	PATH=$(dirname "$LOWQ_TC"):$PATH labnet "$TMP/plan.json" 2>"$TMP/labnet" || fail "no network: $(head -n1 "$TMP/labnet")"
+	PATH=$(dirname "$LOWQ_TC"):$PATH labnet "$TMP/plan.json" 2>"$TMP/labnet" ||
+		fail "no network: $(head -n1 "$TMP/labnet")"
 	# a host's own delay is before its device, where the path is measured
 	ADDRESS=10.2.0.1 check_path h0-0-0 h2-0-0 10gbit 44us
 	fixed_start

@@ -81,7 +81,8 @@ rate_of()
 # after START HOST [OPTIONS]: a long flow from hHOST, within an RTT of START us
 after()
 {
-	in_ns "h$2" flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$(($1 + $(start_us "$2" 10)))us" "${@:3}" >"$TMP/long$2" &
+	in_ns "h$2" flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$(($1 + $(start_us "$2" 10)))us" \
+		"${@:3}" >"$TMP/long$2" &
 	pids+=($!)
 }
 
@@ -135,7 +136,8 @@ run_scenario()
 		metric short_us "$(jq -s '[.[] | select(.type == "flow")][1].duration_ns / 1000' "$OUT/flows.jsonl")"
 		metric reclaimed_rtts "$(awk -F, 'FNR == 1 { file++; next } { bin = int($1 * 1e5 + 0.5) }
 			file == 1 { if (index($2, "10.0.2.1:") == 1 && $3 > 0) end = bin; next }
-			bin > end && $2 >= 0.95 * 0.95 * 25e9 { print bin - end; exit }' "$OUT/flows.csv" "$OUT/queue.csv")"
+			bin > end && $2 >= 0.95 * 0.95 * 25e9 { print bin - end; exit }' \
+			"$OUT/flows.csv" "$OUT/queue.csv")"
 		;;
 	join)
 		for i in 1 2 3 4; do

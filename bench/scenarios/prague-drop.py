@@ -32,7 +32,8 @@ after_the_drop()
 {
 	awk -F, 'NR == 1 { next }
 		!first { first = $1 }
-		$1 >= first + 10e9 && $1 < first + 11e9 && $3 != "" { print $3 / 1000 }' "$OUT/packets.csv" | sort -n >"$TMP/delays"
+		$1 >= first + 10e9 && $1 < first + 11e9 && $3 != "" { print $3 / 1000 }' "$OUT/packets.csv" |
+		sort -n >"$TMP/delays"
 	metric drop_p99_us "$(awk '{ d[NR] = $1 } END { print d[int(NR * 0.99 + 0.999)] }' "$TMP/delays")"
 	metric bound_us "$((${rtt%ms} * 4000))"
 	metric drop_max_us "$(tail -n1 "$TMP/delays")"

@@ -15,7 +15,8 @@ SCENARIO = Scenario(
               for cell in (*each(rate="10mbit", rtt="30ms"), *each(rate="40mbit", rtt="20ms"),
                            *each(rate="100mbit", rtt="50ms"))
               for aqm in ("pie", "red", "tunnel")
-              for first in each(first="prague", opts=["classic_fallback:1", "classic_fallback:0"]) + each(first="cubic")]
+              for first in (*each(first="prague", opts=["classic_fallback:1", "classic_fallback:0"]),
+                            *each(first="cubic"))]
     # r uploads, and fills the way back
     + each(aqm=["pie", "tunnel"], rate="40mbit", rtt="20ms", first="prague", back="upload", opts="classic_fallback:1"),
     params={"back": "ACKs have 1/10 of the rate, in a drop-tail queue of 100 ms in which r uploads with CUBIC",

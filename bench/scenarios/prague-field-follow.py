@@ -99,7 +99,8 @@ run_scenario()
 	fi
 	metric settled_s "$s"
 	[ "$s" != null ] || s=2
-	metric phase_p99_us "$(awk -F, -v a="$event_at" -v s="$s" 'NR > 1 && $1 >= a && $1 <= a + (s > 2 ? s : 2) && $8 != "" { print $8 }' "$OUT/queue.csv" |
+	metric phase_p99_us "$(awk -F, -v a="$event_at" -v s="$s" '
+		NR > 1 && $1 >= a && $1 <= a + (s > 2 ? s : 2) && $8 != "" { print $8 }' "$OUT/queue.csv" |
 		sort -n | awk '{ d[NR] = $1 } END { print d[int(NR * 0.99 + 0.999)] }')"
 }
 """)

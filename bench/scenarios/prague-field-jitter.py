@@ -55,11 +55,18 @@ vary()
 
 	case $1 in
 	still) ;;
-	jitter*) in_ns sw tc qdisc replace dev p1 root netem delay "$2" "$((${1#jitter} > ms ? ms : ${1#jitter}))ms" limit 1000000 ;;
+	jitter*)
+		in_ns sw tc qdisc replace dev p1 root netem delay "$2" "$((${1#jitter} > ms ? ms : ${1#jitter}))ms" \
+			limit 1000000
+		;;
 	slots) in_ns sw tc qdisc replace dev p1 root netem delay "$2" slot 4ms 4ms limit 1000000 ;;
-	thinned) in_ns r tc qdisc replace dev eth0 root cake bandwidth "$((${rate%mbit} * 10))kbit" ack-filter besteffort ;;
+	thinned)
+		in_ns r tc qdisc replace dev eth0 root cake bandwidth "$((${rate%mbit} * 10))kbit" ack-filter besteffort
+		;;
 	there|back) ;;
-	upload) in_ns r tc qdisc replace dev eth0 root tbf rate "$((${rate%mbit} * 100))kbit" burst 3028 latency 100ms ;;
+	upload)
+		in_ns r tc qdisc replace dev eth0 root tbf rate "$((${rate%mbit} * 100))kbit" burst 3028 latency 100ms
+		;;
 	esac || fail "no path $1"
 }
 

@@ -108,7 +108,10 @@ make_link()
 	case $link in
 	steady|wifi|lte) ;;
 	slots) in_ns sw tc qdisc replace dev p1 root netem delay 20ms slot 4ms 4ms limit 1000000 ;;
-	asymmetric|two-way) in_ns r tc qdisc replace dev eth0 root cake bandwidth "$((${rate%mbit} * 1000 / share))kbit" ack-filter besteffort ;;
+	asymmetric|two-way)
+		in_ns r tc qdisc replace dev eth0 root cake bandwidth "$((${rate%mbit} * 1000 / share))kbit" \
+			ack-filter besteffort
+		;;
 	jitter) in_ns sw tc qdisc replace dev p1 root netem delay 20ms 5ms limit 1000000 ;;
 	reorder) in_ns h1 tc qdisc add dev eth0 root netem delay 3ms reorder 99% limit 1000000 ;;
 	loss) in_ns h1 tc qdisc add dev eth0 root netem loss "$percent%" limit 1000000 ;;

@@ -50,7 +50,8 @@ SCENARIO = Scenario(
 
 	BUFFER=33554432
 	dumbbell "$((flows * (${beside:+1} + 1)))" "$rtt"
-	step_us=$(jq -n "$step * 1514 * 8 / (\"$rate\" | if endswith(\"kbit\") then (.[:-4] | tonumber / 1000) else (.[:-4] | tonumber) end) | floor")
+	step_us=$(jq -n --arg rate "$rate" "$step * 1514 * 8"' / ($rate |
+		(.[:-4] | tonumber) as $n | if endswith("kbit") then $n / 1000 else $n end) | floor')
 	QUEUE+=" --step $((step_us > 1000 ? step_us : 1000))us ${min:+--step-min $min}"
 	bottleneck "$rate" "$rtt"
 	serve r --cc prague
@@ -67,5 +68,6 @@ SCENARIO = Scenario(
 	metric prague_p99_us "$(mean_of 1 "$flows" .delay_us.p99)"
 	[ -n "${beside:-}" ] || return 0
 	metric cubic_p99_us "$(mean_of $((flows + 1)) $((2 * flows)) .delay_us.p99)"
-	metric ratio "$(jq -n "$(mean_of 1 "$flows" .payload_bytes) / $(mean_of $((flows + 1)) $((2 * flows)) .payload_bytes)")"
+	metric ratio "$(jq -n "$(mean_of 1 "$flows" .payload_bytes) /
+		$(mean_of $((flows + 1)) $((2 * flows)) .payload_bytes)")"
 """)

@@ -53,10 +53,13 @@ SCENARIO = Scenario(
 	all_done "${pids[@]}"
 	cat "$TMP"/flow?.json >"$OUT/flows.jsonl"
 	in_ns sw tc -s -j qdisc show dev egress | jq '[.[] | select(.kind == "red")][0]' >"$OUT/red.json"
-	metric goodput_mbps "$(jq -s '(map(.bytes) | add * 8e3) / ((map(.start_ns + .duration_ns) | max) - (map(.start_ns) | min))' \
+	metric goodput_mbps "$(jq -s '
+		(map(.bytes) | add * 8e3) / ((map(.start_ns + .duration_ns) | max) - (map(.start_ns) | min))' \
 		"$OUT/flows.jsonl")"
-	metric last_ms "$(jq -s '((map(.start_ns + .duration_ns) | max) - (map(.start_ns) | min)) / 1e6' "$OUT/flows.jsonl")"
-	metric useful "$(jq -s --slurpfile red "$OUT/red.json" '(map(.bytes) | add / 1024) / $red[0].packets' "$OUT/flows.jsonl")"
+	metric last_ms "$(jq -s '((map(.start_ns + .duration_ns) | max) - (map(.start_ns) | min)) / 1e6' \
+		"$OUT/flows.jsonl")"
+	metric useful "$(jq -s --slurpfile red "$OUT/red.json" '(map(.bytes) | add / 1024) / $red[0].packets' \
+		"$OUT/flows.jsonl")"
 	metric drops "$(jq .drops "$OUT/red.json")"
 	metric marks "$(jq .marked "$OUT/red.json")"
 	metric go_back_n "$(cat /sys/class/infiniband/"$NSP"*/ports/1/hw_counters/completer_retry_err |

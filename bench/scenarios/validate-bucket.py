@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Results, Scenario
+
+
+def metrics(results: Results) -> dict[str, float]:
+    burst = int(results.run["burst"].removesuffix("kb")) * 1024
+    out = sorted((int(row["t_out_ns"]), int(row["len"])) for row in results.table("packets.csv") if row["t_out_ns"])
+    level = most = 0.0
+    last = out[0][0]
+    for when, size in out:
+        # a bucket that empties at the rate: its highest level is the largest burst
+        level = max(0, level - (when - last) * 100e6 / 8e9) + size
+        most, last = max(most, level), when
+    return {"largest_burst": round(most), "burst_bytes": burst, "over_theory": round(most / burst, 6)}
+
 
 SCENARIO = Scenario(
     title="A token bucket: what leaves in any time, beside its envelope",
@@ -17,6 +30,7 @@ SCENARIO = Scenario(
     goals=[goal("over_theory", row="cubic", most=1, text="never more than the envelope"),
            goal("over_theory", row="cubic", least=0.95, text="at least 0.95 of it")],
     answer="""The largest burst is {range over_theory cubic} of the bucket.""",
+    metrics=metrics,
     shell="""
 	dumbbell 1 10ms
 	in_ns sw tc qdisc replace dev egress root tbf rate 100mbit burst "$burst" limit 2mb || fail "tbf"
@@ -29,22 +43,4 @@ SCENARIO = Scenario(
 		sleep 0.2
 	done
 	watched
-	while read -r name value; do
-		metric "$name" "$value"
-	done < <(python3 - "$OUT/packets.csv" "${burst%kb}" <<-'END'
-		import csv, sys
-		burst = int(sys.argv[2]) * 1024
-		with open(sys.argv[1]) as file:
-		    out = sorted((int(r["t_out_ns"]), int(r["len"])) for r in csv.DictReader(file) if r["t_out_ns"])
-		level = most = 0.0
-		last = out[0][0]
-		for when, size in out:
-		    # a bucket that empties at the rate: its highest level is the largest burst
-		    level = max(0, level - (when - last) * 100e6 / 8e9) + size
-		    most, last = max(most, level), when
-		print("largest_burst", round(most))
-		print("burst_bytes", burst)
-		print("over_theory", round(most / burst, 6))
-	END
-	)
 """)

@@ -50,10 +50,13 @@ run_scenario()
 	all_done $!
 	watched
 	metric lost_share "$(jq '.flows[0].retransmitted / .flows[0].packets' "$OUT/qdelay.json")"
-	metric pkts_per_rtt "$(jq --arg rtt "${rtt%ms}" '.flows[0].payload_bytes / 1448 / 150 * ($rtt | tonumber) / 1000' "$OUT/qdelay.json")"
+	metric pkts_per_rtt "$(jq --arg rtt "${rtt%ms}" '
+		.flows[0].payload_bytes / 1448 / 150 * ($rtt | tonumber) / 1000' "$OUT/qdelay.json")"
 	metric theory_pkts "$(theory)"
-	metric over_theory "$(jq -n --arg rtt "${rtt%ms}" --argjson theory "$(theory)" --slurpfile q "$OUT/qdelay.json" '
-		if $theory then $q[0].flows[0].payload_bytes / 1448 / 150 * ($rtt | tonumber) / 1000 / $theory else null end')"
+	metric over_theory "$(jq -n --arg rtt "${rtt%ms}" --argjson theory "$(theory)" \
+		--slurpfile q "$OUT/qdelay.json" '
+		if $theory then $q[0].flows[0].payload_bytes / 1448 / 150 * ($rtt | tonumber) / 1000 / $theory
+		else null end')"
 }
 
 # theory: packets per RTT, or null

@@ -40,7 +40,8 @@ hold()
 {
 	# veth has NAPI, which can wait, only for what comes from a device without TSO
 	in_ns sw ethtool -K "$2" tso off && in_ns "$1" ethtool -K eth0 gro on &&
-		in_ns "$1" sh -c "echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs; echo ${held%us}000 >/sys/class/net/eth0/gro_flush_timeout" ||
+		in_ns "$1" sh -c "echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs
+			echo ${held%us}000 >/sys/class/net/eth0/gro_flush_timeout" ||
 		fail "$1 does not hold packets"
 }
 

@@ -1,6 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import math
+
+from lowq_lab import each, goal, Results, Scenario
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    flows, k = results.run["flows"], results.run["k"]
+    queue = [float(row["qlen_pkts_mean"]) for row in results.table("queue.csv") if .1 <= float(row["t_s"]) < .5]
+    ordered = sorted(queue)
+    low, high = ordered[len(ordered) // 100], ordered[len(ordered) * 99 // 100]
+    # a period: from one crossing of the middle upwards to the next, with half of the amplitude between
+    middle, ups, below = (low + high) / 2, [], False
+    for number, length in enumerate(queue):
+        if length < middle - (high - low) / 4:
+            below = True
+        elif below and length > middle + (high - low) / 4:
+            ups.append(number)
+            below = False
+    pipe = 10e9 * 100e-6 / 8 / 1514 + k
+    rtt = 100 + k * 1514 * 8 / 10e3
+    period = (ups[-1] - ups[0]) * 10 / (len(ups) - 1) if len(ups) > 1 else None
+    found: dict[str, float | None] = {}
+    for name, unit, value, theory in (
+            ("q_max", "", ordered[-1], k + flows), ("amplitude", "", high - low, math.sqrt(2 * flows * pipe) / 2),
+            ("period", "_us", period, math.sqrt(2 * pipe / flows) / 2 * rtt)):
+        found |= {name + unit: value, f"{name}_theory{unit}": theory, f"{name}_over": value and value / theory}
+    return {name: None if value is None else round(value, 3) for name, value in found.items()}
+
 
 SCENARIO = Scenario(
     title="DCTCP's sawtooth: queue beside the analysis of its paper",
@@ -30,6 +57,7 @@ SCENARIO = Scenario(
 
         A period is longer than in the analysis, which leaves out that a cut takes a round trip to reach the queue, and
         that Linux spreads it over one.""",
+    metrics=metrics,
     shell="""
 	dumbbell "$flows" 100us
 	bottleneck 10gbit 100us --k "$k" --exact
@@ -38,36 +66,4 @@ SCENARIO = Scenario(
 	watch_queue 10gbit 100ms 500ms 10us
 	long_flows "$flows" 510ms
 	watched
-	while read -r name value; do
-		metric "$name" "$value"
-	done < <(python3 - "$OUT/queue.csv" "$flows" "$k" <<-'END'
-		import csv, math, sys
-		flows, k = int(sys.argv[2]), int(sys.argv[3])
-		with open(sys.argv[1]) as file:
-		    rows = [(float(r["t_s"]), float(r["qlen_pkts_mean"]), float(r["qlen_pkts_max"])) for r in csv.DictReader(file)]
-		queue = [mean for t, mean, _ in rows if .1 <= t < .5]
-		ordered = sorted(queue)
-		low, high = ordered[len(ordered) // 100], ordered[len(ordered) * 99 // 100]
-		# a period: from one crossing of the middle upwards to the next, with half of the amplitude between
-		middle, ups, below = (low + high) / 2, [], False
-		for number, value in enumerate(queue):
-		    if value < middle - (high - low) / 4:
-		        below = True
-		    elif below and value > middle + (high - low) / 4:
-		        ups.append(number)
-		        below = False
-		pipe = 10e9 * 100e-6 / 8 / 1514 + k
-		rtt = 100 + k * 1514 * 8 / 10e3
-		found = {"q_max": ordered[-1], "q_max_theory": k + flows, "amplitude": high - low,
-		         "amplitude_theory": math.sqrt(2 * flows * pipe) / 2,
-		         "period_us": (ups[-1] - ups[0]) * 10 / (len(ups) - 1) if len(ups) > 1 else None,
-		         "period_theory_us": math.sqrt(2 * pipe / flows) / 2 * rtt}
-		for name in ("q_max", "amplitude", "period"):
-		    unit = "_us" if name == "period" else ""
-		    value = found[name + unit]
-		    found[name + "_over"] = value and value / found[name + "_theory" + unit]
-		for name, value in found.items():
-		    print(name, "null" if value is None else round(value, 3))
-	END
-	)
 """)

@@ -53,11 +53,13 @@ SCENARIO = Scenario(
 	jq -r --arg link "$link" '(8 / 100) as $s | (.duration_ns / 1e3) as $t | (.bytes * $s / $t) as $load |
 		(.bytes * $s / .sent) as $own |
 		(.squares * $s * $s / $t / 2 / (1 - $load)) as $wait |
-		"\($own) \($wait - if $link == "htb" then $own * (1 - (1 - $load) * (($load | exp) - 1) / $load) else 0 end)"' \
+		"\($own) \($wait -
+			if $link == "htb" then $own * (1 - (1 - $load) * (($load | exp) - 1) / $load) else 0 end)"' \
 		"$TMP/sent" >"$TMP/theory"
 	read -r own theory <"$TMP/theory"
 	[ "$link" = netem ] || own=0
 	metric theory_us "$theory"
 	metric wait_us "$(jq --argjson own "$own" '.delay_us.mean - $own' "$OUT/qdelay.json")"
-	metric over_theory "$(jq --argjson own "$own" --argjson theory "$theory" '(.delay_us.mean - $own) / $theory' "$OUT/qdelay.json")"
+	metric over_theory "$(jq --argjson own "$own" --argjson theory "$theory" '
+		(.delay_us.mean - $own) / $theory' "$OUT/qdelay.json")"
 """)

@@ -6,7 +6,8 @@
     python3 -m lowq_lab check FILE        whether each variant's plan is one; needs labnet
     python3 -m lowq_lab counts FILE       what its runs depend on
     python3 -m lowq_lab alone FILE        its shell, for shellcheck
-    python3 -m lowq_lab plan FILE VARIANT ROW CONTROL QUEUE SEED
+    python3 -m lowq_lab plan FILE DIR VARIANT ROW CONTROL QUEUE SEED
+                                          writes DIR/plan.json and DIR/prepare, what is done when it is built
     python3 -m lowq_lab metrics FILE DIR VARIANT ROW CONTROL QUEUE SEED
                                           NAME=VALUE lines of the results in DIR
 
@@ -114,6 +115,7 @@ def check(scenario: Scenario, path: Path) -> None:
     for variant in scenario.variants if scenario.plan else ():
         assert scenario.plan
         plan = scenario.plan(Run(scenario.rows[0], "cubic", "fifo", 1, variant))
+        plan.pop("prepare", None)
         done = subprocess.run(["labnet", "--check", "-"], input=json.dumps(plan), text=True, check=False,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if done.returncode:
@@ -156,7 +158,9 @@ def main(arguments: list[str]) -> int:
         elif action == "alone":
             print(alone(path))
         elif action == "plan" and scenario.plan:
-            json.dump(scenario.plan(run_of(*given)), sys.stdout)
+            plan = scenario.plan(run_of(*given[1:]))
+            Path(given[0], "prepare").write_text("\n".join(plan.pop("prepare", [])), encoding="utf-8")
+            Path(given[0], "plan.json").write_text(json.dumps(plan), encoding="utf-8")
         elif action == "metrics":
             directory, run = Path(given[0]), run_of(*given[1:])
             results = results_in(directory, run)

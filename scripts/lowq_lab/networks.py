@@ -10,12 +10,12 @@ from typing import Any, Iterable
 Plan = dict[str, Any]
 
 
-def part_of(time: str, parts: int) -> str:
-    """A time such as "100us", divided: "50us" """
+def nanoseconds(time: str) -> float:
+    """A time such as "100us" """
     match = re.fullmatch(r"([\d.]+)(ns|us|ms|s)", time)
     if not match:
         raise ValueError(f"'{time}' is not a time such as 100us")
-    return f"{float(match[1]) * {'ns': 1, 'us': 10 ** 3, 'ms': 10 ** 6, 's': 10 ** 9}[match[2]] / parts:.0f}ns"
+    return float(match[1]) * {"ns": 1, "us": 10 ** 3, "ms": 10 ** 6, "s": 10 ** 9}[match[2]]
 
 
 class Network:
@@ -24,11 +24,14 @@ class Network:
     A host has one link; what is no host is a switch, and forwards. A device has the name of the node at the other end:
     sw's queue towards r is at its device "r". Routes are the shortest, by ECMP where there are several."""
 
-    def __init__(self, *, mtu: int = 1500, offloads: bool = False) -> None:
-        self.mtu, self.offloads = mtu, offloads
+    def __init__(self, *, mtu: int = 1500, offloads: bool = False, buffer: int = 6291456) -> None:
+        """buffer: the most that TCP's buffers grow to, bytes"""
+        self.mtu, self.offloads, self.buffer = mtu, offloads, buffer
+        self.prepared: list[str] = []
         self.hosts: list[str] = []
         self.switches: list[str] = []
         self.links: list[Plan] = []
+        self.ends: dict[tuple[str, str], Plan] = {}  # of a node towards a neighbour
         self.peers: dict[str, dict[str, str]] = collections.defaultdict(dict)  # of a node: neighbour, its address
 
     def host(self, *names: str) -> None:
@@ -37,9 +40,11 @@ class Network:
     def switch(self, *names: str) -> None:
         self.switches += names
 
-    def link(self, one: str, other: str, *, rate: str = "", delay: str = "", queue: str = "", tier: str = "") -> None:
-        """A link in both directions. rate: none is infinitely fast. delay: of one direction. queue: of the switches'
-        ends, in the words of tc or lowq-tc; a queue needs a rate. tier: a name for all links of a kind, for a load"""
+    def link(self, one: str, other: str, *, rate: str = "", delay: str = "", back: str = "", queue: str = "",
+             tier: str = "") -> None:
+        """A link in both directions. rate: none is infinitely fast. delay: of each direction; back: only of that from
+        other to one. queue: of the switches' ends, in the words of tc or lowq-tc; a queue needs a rate. tier: a name
+        for all links of a kind, for a load"""
         for node in (one, other):
             if node not in self.hosts and node not in self.switches:
                 raise ValueError(f"link(): no node '{node}'")
@@ -51,21 +56,51 @@ class Network:
         ends: list[Plan] = [{"node": one, "dev": other, "addresses": [f"{net}.1/24"]},
                             {"node": other, "dev": one, "addresses": [f"{net}.2/24"]}]
         self.peers[one][other], self.peers[other][one] = f"{net}.2", f"{net}.1"
+        if back:
+            ends[1]["delay"] = back
         link: Plan = {"ends": ends, "mtu": self.mtu, "offloads": self.offloads, "neighbours": True}
         link |= {key: value for key, value in (("rate", rate), ("delay", delay), ("tier", tier)) if value}
         self.links.append(link)
+        self.ends |= {(one, other): ends[0], (other, one): ends[1]}
         for node, to in ((one, other), (other, one)):
             if queue and node in self.switches:
                 self.queue(node, to, queue)
 
-    def queue(self, node: str, to: str, words: str) -> None:
-        """The queue of a node towards a neighbour, in the words of tc or lowq-tc"""
-        for link in self.links:
-            for end in link["ends"]:
-                if end["node"] == node and end["dev"] == to:
-                    end["queue"] = words
-                    return
-        raise ValueError(f"queue(): no link from '{node}' to '{to}'")
+    def queue(self, node: str, to: str, words: str, *, rate: str = "") -> None:
+        """The queue of a node towards a neighbour, in the words of tc or lowq-tc. rate: of this direction alone"""
+        if (node, to) not in self.ends:
+            raise ValueError(f"queue(): no link from '{node}' to '{to}'")
+        self.ends[node, to] |= {key: value for key, value in (("queue", words), ("rate", rate)) if value}
+
+    def prepare(self, node: str, command: str) -> None:
+        """A command in a node when the network is built, before the traffic. A device has the other end's name"""
+        if node not in self.hosts and node not in self.switches:
+            raise ValueError(f"prepare(): no node '{node}'")
+        self.prepared.append(f"ip netns exec {node} {command}")
+
+    def line_rate(self, rate: str, *hosts: str) -> None:
+        """Hosts send at this rate. With offloads they send 64 kB at once, which their NIC segments at that rate"""
+        for host in hosts:
+            (switch,) = self.peers[host]
+            if self.offloads:  # tbf segments what is longer than its burst
+                self.prepare(host, f"tc qdisc add dev {switch} root tbf rate {rate} burst 1600 limit 64mb")
+            else:
+                self.ends[host, switch]["rate"] = rate
+
+    def merging(self, *hosts: str) -> None:
+        """With offloads, hosts merge what arrives (GRO)"""
+        for host in hosts if self.offloads else ():
+            (switch,) = self.peers[host]
+            # veth does it only for what comes from a device without TSO
+            self.prepare(switch, f"ethtool -K {host} tso off")
+            self.prepare(host, f"ethtool -K {switch} gro on")
+
+    def stated(self, from_: str, to: str, *, rate: str, rtt: str, mark_at: int | None = None) -> None:
+        """The run ends unless the idle path between these hosts has this rate, this base RTT and, if it is given,
+        marks from so many packets on"""
+        words = ["--rate", rate, "--rtt", rtt] + (["--mark-at", str(mark_at)] if mark_at is not None else [])
+        (switch,) = self.peers[to]
+        self.prepared.append(f'"$BENCH/path" {" ".join(words)} {from_} {to} {self.peers[switch][to]}')
 
     def routes(self) -> dict[str, list[Plan]]:
         """Of each node"""
@@ -101,31 +136,44 @@ class Network:
     def plan(self, *traffic: Plan, observe: Iterable[tuple[str, str]] = (), count: tuple[str, str] | None = None,
              bin_: str = "1ms", events: Iterable[Plan] = ()) -> Plan:
         """The whole plan. observe: queues, as (node, neighbour), of which the first is the scenario's bottleneck.
-        count: from when to when. bin_: of the queue's plot over time. events: as labnet(1) has them"""
+        count: from when to when after the first flow's start. bin_: of the queue's plot over time. events: as labnet(1)
+        has them"""
         routes = self.routes()
         plan: Plan = {
-            "machine_sysctl": {"net.core.netdev_max_backlog": 100000},
+            "machine_sysctl": {"net.ipv4.tcp_mem": "262144 393216 524288", "net.core.netdev_max_backlog": 1000000,
+                               "net.core.rmem_max": 268435456, "net.core.wmem_max": 268435456,
+                               "net.core.somaxconn": 65535, "net.core.optmem_max": 1048576},
             "sysctl": {"net.ipv4.conf.all.forwarding": 1, "net.ipv4.fib_multipath_hash_policy": 1,
-                       "net.ipv4.tcp_ecn": 1, "net.ipv4.tcp_rmem": "4096 131072 64000000",
-                       "net.ipv4.tcp_wmem": "4096 16384 64000000", "net.ipv4.tcp_no_metrics_save": 1},
+                       "net.ipv4.tcp_rmem": f"4096 131072 {self.buffer}", "net.ipv4.tcp_wmem": f"4096 16384 {self.buffer}",
+                       "net.ipv4.tcp_no_metrics_save": 1},
             "nodes": [{"name": name} | ({"routes": routes[name]} if name in routes else {})
                       for name in self.hosts + self.switches],
             "links": self.links, "traffic": list(traffic), "events": list(events)}
         queues = [{"node": node, "dev": to} for node, to in observe]
         if queues:
-            plan["observe"] = {"queues": queues, "bin": bin_} | (dict(zip(("from", "to"), count)) if count else {})
+            plan["observe"] = {"queues": queues, "bin": bin_}
+            first = min((nanoseconds(entry.get("start", "0ns")) for entry in traffic), default=0)
+            for name, time in zip(("from", "to"), count or ()):
+                plan["observe"][name] = f"{first + nanoseconds(time):.0f}ns"
+        if self.prepared:
+            plan["prepare"] = self.prepared
         return plan
 
 
-def dumbbell(hosts: int, *, rate: str, rtt: str, queue: str = "", **options: Any) -> Network:
-    """h1 to hN at a switch sw, which sends to r over the bottleneck: the queue is at ("sw", "r"). The hosts' own links
-    are infinitely fast"""
-    net = Network(**options)
+def dumbbell(hosts: int, *, rate: str, rtt: str | list[str], queue: str = "", line: str = "",
+             **options: Any) -> Network:
+    """h1 to hN at a switch sw, which sends to r over the bottleneck: the queue is at ("sw", "r"). rtt: of all, or of
+    each of the first hosts, where the last one counts for the others, too; it is all on the way back to them. line:
+    the rate of the hosts' own links, which are infinitely fast without one"""
+    net, rtts = Network(**options), [rtt] if isinstance(rtt, str) else rtt
     net.switch("sw")
     net.host(*(f"h{i}" for i in range(1, hosts + 1)), "r")
     for i in range(1, hosts + 1):
-        net.link(f"h{i}", "sw")
-    net.link("sw", "r", rate=rate, delay=part_of(rtt, 2), queue=queue)
+        net.link(f"h{i}", "sw", back=rtts[min(i, len(rtts)) - 1])
+    net.link("sw", "r")
+    net.queue("sw", "r", queue, rate=rate)
+    if line:
+        net.line_rate(line, *net.hosts[:-1])
     return net
 
 

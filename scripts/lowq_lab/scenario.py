@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 import math
@@ -12,11 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
+from .networks import nanoseconds
+from .traffic import long
+
 Setting = int | float | str
 Variant = Mapping[str, Setting | None]  # None: without the setting
 
 # What each scenario has of its first observed queue, by its name in qdelay's result
-METRICS = {"utilisation": "utilisation", "delay_mean_us": "delay_us.mean", "delay_p50_us": "delay_us.p50",
+METRICS = {"utilisation": "utilisation", "throughput_bps": "throughput_bps", "delay_mean_us": "delay_us.mean", "delay_p50_us": "delay_us.p50",
            "delay_p99_us": "delay_us.p99", "delay_max_us": "delay_us.max", "qlen_mean_pkts": "qlen_pkts.mean",
            "qlen_stddev_pkts": "qlen_pkts.stddev", "qlen_p99_pkts": "qlen_pkts.p99", "marks": "marked",
            "mark_fraction": "mark_fraction", "drops": "dropped"}
@@ -35,11 +39,38 @@ class Run:
     def __getitem__(self, name: str) -> Any:
         return self.settings[name]
 
+    def __contains__(self, name: str) -> bool:
+        return name in self.settings
+
+    @property
+    def offloads(self) -> bool:
+        """Whether the variant is one whose hosts send 64 kB at once: tso=1"""
+        return bool(self.settings.get("tso"))
+
+    def start(self, number: int, within: str) -> str:
+        """When this flow starts: at an instant within that time, by the seed, so that the distances between flows are
+        others with each seed, too"""
+        us = nanoseconds(within) / 1000
+        return f"{(number * 7919 + (1 + (self.seed - 1) * number * number) * 104729) % us:.0f}us"
+
+    def longs(self, hosts: int | Sequence[str], to: str, *, duration: str, within: str = "1ms",
+              **fields: Any) -> list[dict[str, Any]]:
+        """A long flow from each of h1 to hN; hosts is their number, or the control of each"""
+        controls = [self.control] * hosts if isinstance(hosts, int) else hosts
+        return [long(f"h{i}", to, duration=duration, start=self.start(i, within), control=control, **fields)
+                for i, control in enumerate(controls, 1)]
+
     def queue(self, rtt: str, *options: str) -> str:
         """The row's queue for a link, as Network.link() takes it. rtt and options, such as "--k", "65", are for queues
         whose threshold depends on them"""
         more = [] if self.profile.split()[0] in ("fifo", "prague") else ["--rtt", rtt, *options]
         return " ".join(["lowq-tc", self.profile, *more])
+
+
+def value_at(result: Any, path: str) -> Any:
+    for part in path.split("."):
+        result = result.get(part) if isinstance(result, dict) else None
+    return result
 
 
 @dataclass(frozen=True)
@@ -57,6 +88,19 @@ class Results:
             if (queue["node"], queue["dev"]) == (node, to):
                 return queue
         raise ValueError(f"queue(): the queue of '{node}' towards '{to}' is not observed")
+
+    def rates(self) -> list[float]:
+        """Of the long flows in the time that is counted, at the first queue; where none is observed, of each flow"""
+        longs = [flow for flow in self.flows if flow.get("kind") == "long"]
+        if not self.queues:
+            return [flow["goodput_bps"] for flow in longs]
+        seen = {flow["flow"]: flow.get("goodput_bps") or 0 for flow in self.queues[0]["flows"]}
+        return [seen.get(f"{flow['src']}:{flow['sport']}>{flow['dst']}:{flow['dport']}", 0) for flow in longs]
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        """The lines of a CSV file that the run has left: queue.csv, or what shell writes"""
+        with (self.directory / name).open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
 
     def times(self, share: float, *, label: str | None = None, kind: str | None = None) -> float | None:
         """The completion time in microseconds that this share of the flows does not exceed: times(0.99)"""
@@ -213,12 +257,9 @@ class Scenario:
         if not self.plan:  # shell has the rest
             return dict(self.metrics(results)) if self.metrics else {}
         if results.queues:
-            for name, path in METRICS.items():
-                value: Any = results.queues[0]
-                for part in path.split("."):
-                    value = value.get(part) if isinstance(value, dict) else None
-                made[name] = value
-        rates = [flow["goodput_bps"] for flow in results.flows if flow.get("kind") == "long"]
+            made |= {name: value_at(results.queues[0], path) for name, path in METRICS.items()}
+            made["retrans"] = sum(flow["retransmitted"] for flow in results.queues[0]["flows"])
+        rates = results.rates()
         if len(rates) > 1 and any(rates):
             made["jain"] = sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
         if any(flow.get("kind") == "requests" for flow in results.flows):
