@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Scenario, TSO
 
 BURSTS = ["together", "staggered", "small", "big"]
 
@@ -24,7 +24,7 @@ SCENARIO = Scenario(
             "iw": "initial window of ldcp, packets: 10 are the stack's, 87 the BDP; the others have 10",
             "alpha, beta": "of ldcp, in 1/1024 packets: 512 and 256 are the defaults",
             "k": "from how many packets on ldcp's queue drops packets of a first RTT; 87, the BDP, if not stated",
-            "tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)"},
+            "tso": TSO.format("10 Gb/s")},
     words={"burst": {"big": "256 x 64 kB", "small": "32 x 20 kB", "staggered": "8 x 500 kB, staggered",
                      "together": "8 x 500 kB together"}},
     shown=["rpc_p50_us", "rpc_p90_us", "rpc_p99_us", "timeouts", "delay_p99_us", "marks", "drops"],

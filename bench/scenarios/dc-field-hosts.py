@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, Goal, goal, Scenario
+from lowq_lab import each, Goal, goal, Scenario, TSO
 
 LIMITS = [*each(limit="window", bytes=[58000, 250000], flows=[1, 2]), *each(limit="opened", bytes=58000),
           *each(limit="stopped", unit=[128, 8192]), *each(limit="mtu", thresholds=[9000, 1500]), *each(limit="paced"),
@@ -39,7 +39,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "dctcp_ref", "ldcp", "hpccpp"],
     reference="dctcp",
     variants=LIMITS + each(LIMITS, tso=1),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 25 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("25 Gb/s"),
             "window": "the receiver offers bytes at most: half of the BDP, or twice the BDP",
             "opened": "bytes is the limit until 50 ms",
             "stopped": "the receiver does not read from 30 ms to 50 ms; unit: the window's, bytes. 128 is that of "

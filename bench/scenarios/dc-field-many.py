@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Results, Scenario
+from lowq_lab import each, goal, Results, Scenario, TSO
 
 
 def metrics(results: Results) -> dict[str, float]:
@@ -22,7 +22,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "dctcp_ref", "ldcp", "hpccpp"],
     reference="dctcp",
     variants=FLOWS + each(FLOWS, tso=1),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("10 Gb/s"),
             "path": "87 packets", "buffer": "default: what lowq-tc sets, 1 MB: 660 packets",
             "stagger": "between two flows of a host: 500 us if not stated", "counted": "0.2 s to 0.5 s",
             "moving": "flows that delivered a packet in that time"},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Scenario, TSO
 
 PATHS = [*each(path="lossy", loss=[0.01, 0.1]), *each(path="longer", flows=[1, 2]), *each(path="slower", flows=2),
          *each(path="shared")]
@@ -16,7 +16,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "dctcp_ref", "ldcp", "hpccpp"],
     reference="dctcp",
     variants=PATHS + each(PATHS, tso=1),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("10 Gb/s"),
             "lossy": "one flow; loss percent of its packets are lost before the queue, at random; counted from 0.1 s "
                      "to 1.1 s",
             "longer": "the base RTT is 300 us from 0.1 s to 0.3 s, which is what is counted",

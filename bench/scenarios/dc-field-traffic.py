@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Scenario, TSO
 
 TRAFFIC = [*each(traffic="requests"), *each(traffic="requests", keep=1), *each(traffic="requests", rate="10gbit"),
            *each(traffic=["both-ways", "cubic-back", "row"])]
@@ -16,8 +16,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "dctcp_ref", "ldcp", "hpccpp"],
     reference="dctcp",
     variants=TRAFFIC + each(TRAFFIC, tso=1),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s (both-ways, cubic-back: 25 "
-                   "Gb/s), and the receiver merges (GRO)",
+    params={"tso": TSO.format("10 Gb/s (both-ways, cubic-back: 25 Gb/s)"),
             "K of dctcp": "65 packets", "requests": "h2 answers requests of 100 kB, Poisson, 3 Gb/s, a connection each",
             "keep": "1: on connections that are kept",
             "rate": "the host's, for HPCC++, at which flows start; if not stated, they start with 10 packets",

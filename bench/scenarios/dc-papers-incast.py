@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from lowq_lab import each, figure, goal, Paper, Scenario, TSO
 
 SCENARIO = Scenario(
     title="Data centre: the incast of DCTCP's paper, 40 servers and 1 MB, 1 Gb/s",
@@ -12,7 +12,7 @@ SCENARIO = Scenario(
     rows=["cubic", "dctcp", "dctcp_ref", "ldcp"],
     reference="dctcp",
     variants=each(servers=40, tso=[None, 1]),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 1 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("1 Gb/s"),
             "queries": "60, one after the other, on connections that are kept; each server is asked at random within "
                        "an RTT, by the seed",
             "limit": "700 kB", "K of dctcp": "20 packets, as in the paper",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lowq_lab import dumbbell, each, goal, Run, Scenario
+from lowq_lab import dumbbell, each, goal, Run, Scenario, TSO
 
 
 def plan(run: Run) -> dict[str, Any]:
@@ -24,7 +24,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "dctcp_ref"],
     reference="dctcp",
     variants=each(flows=[2, 8]) + each(flows=[2, 8], tso=1),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("10 Gb/s"),
             "rate": "10gbit", "rtt": "100us", "K": "65 packets", "counted": "0.1 s to 0.5 s"},
     shown=["utilisation", "qlen_mean_pkts", "qlen_stddev_pkts", "qlen_p99_pkts", "delay_p99_us", "marks", "drops",
            "jain"],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from lowq_lab import each, figure, goal, Paper, Scenario, TSO
 
 SCENARIO = Scenario(
     title="HPCC++: incast of 60 x 500 kB at 100 Gb/s, base RTT 10 us",
@@ -16,7 +16,7 @@ SCENARIO = Scenario(
               *each(stage=[5, 0], iw=3),
               *each(stage=1, iw=[10, 4]),
               *each(stage=1, iw=[10, 4], tso=1)],
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 100 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("100 Gb/s"),
             "eta": "95 %", "stage": "maxStage of HPCC++; 1 is the default, 5 is from the draft",
             "iw": "initial window of HPCC++, packets; DCTCP has 10", "starts": "at random within 1 us",
             "N": "not given: W_ai follows the mean of U", "T": "10 us", "limit": "2 MB",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from lowq_lab import each, figure, goal, Paper, Scenario, TSO
 
 PATHS = [{"rate": "10gbit", "rtt": "100us"}, {"rate": "100gbit", "rtt": "10us"}]
 
@@ -17,8 +17,7 @@ SCENARIO = Scenario(
     reference="dctcp",
     variants=[*each(PATHS, stage=1), *each(PATHS, stage=[5, 0]), *each(PATHS, stage=1, tso=1),
               *each(PATHS, stage=1, N=0, tso=1), *each(PATHS, stage=1, N=0)],
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver "
-                   "merges (GRO)",
+    params={"tso": TSO.format("the rate of the path"),
             "eta": "95 %", "stage": "maxStage of HPCC++; 1 is the default, 5 is from the draft",
             "N": "16; or, where stated, 0, the default: W_ai follows the mean of U",
             "joins, leaves": "after 200 and 700 RTTs",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Scenario, TSO
 
 SCENARIO = Scenario(
     title="HPCC++: long flows at 10 and 100 Gb/s, base RTT 10 and 100 us",
@@ -19,8 +19,7 @@ SCENARIO = Scenario(
               *each(rate="10gbit", rtt="50us", flows=16, stage=[5, 0], N=0),
               # the RTT that such a host has: a packet time more
               *each(rate="10gbit", rtt="10us", flows=1, stage=1, N=0, tso=1, T=11230)],
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver "
-                   "merges (GRO)",
+    params={"tso": TSO.format("the rate of the path"),
             "eta": "95 %", "stage": "maxStage of HPCC++; 1 is the default, 5 is from the draft",
             "N": "parameter flows; with 0, the default, W_ai follows the mean of U",
             "T": "the base RTT, as a parameter, in ns; that of the path if not stated",

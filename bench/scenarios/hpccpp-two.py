@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Scenario, TSO
 
 SCENARIO = Scenario(
     title="HPCC++: two bottlenecks in series, the tighter one changes",
@@ -14,7 +14,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "hpccpp"],
     reference="dctcp",
     variants=each(stage=[0, 1, 2, 3, 5]) + each(stage=1, N=0) + each(stage=1, N=[None, 0], tso=1),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 25 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("25 Gb/s"),
             "eta": "95 %", "stage": "maxStage of HPCC++; 1 is the default, 5 is from the draft",
             "N": "16; or, where stated, 0, the default: W_ai follows the mean of U",
             "T": "the base RTT, as a parameter", "queue": "both queues together",

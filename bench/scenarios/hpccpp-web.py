@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Scenario, TSO
 
 SCENARIO = Scenario(
     title="HPCC++: WebSearch and Hadoop at 25, 50 and 60 % load on a leaf-spine of 10 Gb/s",
@@ -20,8 +20,7 @@ SCENARIO = Scenario(
               *each(load="hadoop", rtt="20us", stage=0, share=25),
               # and of starts that are not at line rate
               *each(load="websearch", rtt="20us", stage=0, share=50, start=4)],
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, unstamped and unmarked, and the "
-                   "receiver merges (GRO)",
+    params={"tso": TSO.format("10 Gb/s, unstamped and unmarked"),
             "eta": "95 %", "stage": "maxStage of HPCC++; 1 is the default, 5 is from the draft",
             "N": "not given: W_ai follows the mean of U",
             "start": "packets that HPCC++ begins with; if not stated, flows begin at line rate, 10 Gb/s",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Scenario, TSO
 
 ANSWERS = each(size=125000, load=["1gbit", "3gbit"]) + each(size=20000, load="1gbit")
 STEPS = each(alpha=512, beta=256) + each(alpha=1024, beta=128)
@@ -21,7 +21,7 @@ SCENARIO = Scenario(
               *each(size=125000, load=["1gbit", "3gbit"], alpha=512, beta=256, iw=10),
               *each(size=125000, load=["1gbit", "3gbit"], alpha=512, beta=256, tso=1, iw=10),
               *each(size=125000, load="3gbit", alpha=1024, beta=128, iw=87)],
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("10 Gb/s"),
             "iw": "initial window of the answers, packets; without it 87, the BDP, with ldcp, and 10 with dctcp",
             "load": "of the answers: Poisson, a new connection each",
             "alpha, beta": "LDCP's, in 1/1024 packets: the defaults, and values with which the long flow yields less",

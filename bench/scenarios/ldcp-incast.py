@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from lowq_lab import each, figure, goal, Paper, Scenario, TSO
 
 SCENARIO = Scenario(
     title="LDCP: incast of 256 x 64 kB at 10 Gb/s, base RTT 100 us",
@@ -12,7 +12,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "ldcp"],
     reference="dctcp",
     variants=each(iw=[10, 87]) + each(iw=[10, 87], tso=1),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("10 Gb/s"),
             "initial window": "ldcp: 87 packets, the BDP; dctcp: iw", "K of dctcp": "65 packets", "limit": "1 MB",
             "starts": "at random within 10 us", "all at full rate": "13.8 ms"},
     shown=["rpc_p50_us", "rpc_p99_us", "timeouts", "stable_drops", "first_rtt_drops", "qlen_p99_pkts", "marks",

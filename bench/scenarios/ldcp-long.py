@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Scenario, TSO
 
 SCENARIO = Scenario(
     title="Long LDCP flows at 10 Gb/s, base RTT 100 us",
@@ -13,7 +13,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "ldcp"],
     reference="dctcp",
     variants=each(flows=[2, 8, 32], k=65) + each(flows=[2, 8, 32], k=12) + each(flows=[2, 8], k=65, tso=1),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("10 Gb/s"),
             "rate": "10gbit", "rtt": "100us",
             "K of dctcp, packets": "65 as its authors recommend; 12 as RFC 8257 computes", "counted": "0.1 s to 0.4 s"},
     shown=["utilisation", "qlen_mean_pkts", "qlen_stddev_pkts", "qlen_p99_pkts", "delay_p99_us", "marks", "drops",

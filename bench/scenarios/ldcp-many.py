@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from lowq_lab import each, figure, goal, Paper, Scenario, TSO
 
 SCENARIO = Scenario(
     title="LDCP: 1000 and 2000 long flows at 1 Gb/s, base RTT 100 us",
@@ -12,7 +12,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "ldcp"],
     reference="dctcp",
     variants=each(flows=[1000, 2000]) + each(flows=[1000, 2000], tso=1),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 1 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("1 Gb/s"),
             "rate": "1gbit", "rtt": "100us", "limit": "10000 packets", "counted": "0.6 s to 1.6 s"},
     shown=["utilisation", "qlen_mean_pkts", "jain", "qlen_stddev_pkts", "qlen_p99_pkts", "delay_p99_us", "marks",
            "drops"],

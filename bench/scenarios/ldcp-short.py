@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from lowq_lab import each, figure, goal, Paper, Scenario, TSO
 
 SCENARIO = Scenario(
     title="LDCP: answers of up to one BDP on an idle path, 10 Gb/s, base RTT 100 us",
@@ -12,7 +12,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "ldcp"],
     reference="dctcp",
     variants=each(size=[1000, 20000, 60000, 125000], tso=[None, 1]),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("10 Gb/s"),
             "initial window": "ldcp: 87 packets, the BDP; dctcp: 10", "ideal": "RTT + size / rate, without headers",
             "answers": "20, each the first on its connection, begun at random within 100 us"},
     shown=["rpc_p50_us", "rpc_p99_us", "ideal_us", "over_ideal"],

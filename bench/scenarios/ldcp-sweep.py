@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Scenario, TSO
 
 STEPS = [128, 256, 512, 1024]
 
@@ -15,8 +15,7 @@ SCENARIO = Scenario(
     rows=["ldcp"],
     variants=each(each(path=["10gbit,100us,2", "10gbit,100us,8", "10gbit,100us,32", "1gbit,1ms,8", "40gbit,50us,8"]),
                   each(alpha=STEPS, beta=STEPS) + each(alpha=512, beta=256, tso=1)),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at the rate of the path, and the receiver "
-                   "merges (GRO)",
+    params={"tso": TSO.format("the rate of the path"),
             "path": "rate, base RTT, flows", "alpha, beta": "in 1/1024 packets, as the parameters",
             "counted": "1000 RTTs, from the 500th (1 ms: the 200th) on"},
     words={"path": "{}, {}, {} flows"},

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lowq_lab import dumbbell, each, figure, goal, Paper, Run, Scenario
+from lowq_lab import dumbbell, each, figure, goal, Paper, Run, Scenario, TSO
 
 
 def plan(run: Run) -> dict[str, Any]:
@@ -26,8 +26,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "dctcp_ref"],
     reference="dctcp",
     variants=each(rate="1gbit", k=5) + each(rate="10gbit", k=[10, 65]) + each(rate="10gbit", k=65, tso=1),
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at the link's rate, and the receiver merges "
-                   "(GRO)",
+    params={"tso": TSO.format("the link's rate"),
             "flows": 2, "counted": "50 to 150 ms at 10 Gb/s, 0.2 s to 0.6 s at 1 Gb/s"},
     shown=["utilisation", "qlen_mean_pkts", "qlen_p99_pkts", "delay_p99_us", "jain", "drops"],
     goals=[goal("utilisation", row="dctcp_ref", least=0.98, variant={"k": 65},

@@ -167,7 +167,8 @@ queue()
 	local words
 
 	if [ "$aqm" = dualpi2 ]; then
-		[ "${4:-}" ] || "$LOWQ_TC" prague "$2" -n "$NSP$1" --rate "$3" --shape --no-rehearsal --quiet ${step:+--step "$step"} ||
+		[ "${4:-}" ] || "$LOWQ_TC" prague "$2" -n "$NSP$1" --rate "$3" --shape --no-rehearsal --quiet \
+			${step:+--step "$step"} ||
 			fail "no dualpi2"
 		return 0
 	fi
@@ -207,7 +208,10 @@ done_with()
 # over_50ms: the seconds, in steps of 0.1 s, in which a packet waited longer than 50 ms
 over_50ms()
 {
-	metric over_s "$(awk -F, 'NR == 2 { first = $1 } NR > 1 && $3 > 5e7 { at[int(($1 - first) / 1e8)] } END { print length(at) / 10 }' "$OUT/packets.csv")"
+	metric over_s "$(awk -F, '
+		NR == 2 { first = $1 }
+		NR > 1 && $3 > 5e7 { at[int(($1 - first) / 1e8)] }
+		END { print length(at) / 10 }' "$OUT/packets.csv")"
 	rm -f "$OUT/packets.csv"
 }
 
@@ -255,7 +259,8 @@ test_bursts()
 
 	path 1 50mbit 20ms
 	for ns in h1 r; do
-		in_ns "$ns" tc qdisc replace dev eth0 root netem delay 200us slot 800us 5ms packets 16 limit 10000 || fail "no slots"
+		in_ns "$ns" tc qdisc replace dev eth0 root netem delay 200us slot 800us 5ms packets 16 limit 10000 ||
+			fail "no slots"
 	done
 	watch_queue 50mbit 10s 40s 10ms
 	alone 40
@@ -273,7 +278,8 @@ test_two_way()
 	watch_queue "${down}mbit" 10s 40s 10ms
 	LONG_FLOWS=4
 	start_flows 1 40s 20000 --flows 4
-	in_ns r flowgen long --to 10.0.1.1 --cc "$CONTROL" --flows 4 --duration 40s --start "$(start_us 2 20000)us" >"$TMP/back" &
+	in_ns r flowgen long --to 10.0.1.1 --cc "$CONTROL" --flows 4 --duration 40s \
+			--start "$(start_us 2 20000)us" >"$TMP/back" &
 	PIDS+=($!)
 	done_with "$TMP/long1"
 	metric back_mbps "$(jq -s 'map(select(.type == "flow") | .goodput_bps) | add / 1e6' "$TMP/back")"
@@ -315,7 +321,8 @@ esp()
 {
 	ip -n "$NSP$1" xfrm state add src "$2" dst "$3" proto esp spi "$5" mode tunnel "${@:6}" \
 		aead 'rfc4106(gcm(aes))' 0x0102030405060708090a0b0c0d0e0f1011121314 128 || fail "no ESP state"
-	ip -n "$NSP$1" xfrm policy add src "$2" dst "$3" proto tcp dir "$4" tmpl src "$2" dst "$3" proto esp mode tunnel ||
+	ip -n "$NSP$1" xfrm policy add src "$2" dst "$3" proto tcp dir "$4" \
+			tmpl src "$2" dst "$3" proto esp mode tunnel ||
 		fail "no ESP policy"
 }
 
@@ -331,14 +338,16 @@ test_replay()
 	esp h1 10.0.0.1 10.0.1.1 in 2
 	fixed_start
 	for cc in "$CONTROL" cubic; do
-		in_ns h1 flowgen long --to 10.0.0.1 --cc "$cc" --duration 60s --start "$(start_us $((${#pids[@]} + 1)) 20000)us" >"$TMP/long${#pids[@]}" &
+		in_ns h1 flowgen long --to 10.0.0.1 --cc "$cc" --duration 60s \
+			--start "$(start_us $((${#pids[@]} + 1)) 20000)us" >"$TMP/long${#pids[@]}" &
 		pids+=($!)
 	done
 	all_done "${pids[@]}"
 	cat "$TMP"/long? >"$OUT/flows.jsonl"
 	metric first_mbps "$(jq -s 'map(select(.type == "flow") | .goodput_bps)[0] / 1e6' "$TMP/long0")"
 	metric second_mbps "$(jq -s 'map(select(.type == "flow") | .goodput_bps)[0] / 1e6' "$TMP/long1")"
-	metric replayed "$(ip -n "${NSP}r" -s xfrm state | awk '$1 == "replay-window" && $3 == "replay" { n += $2 } END { print n + 0 }')"
+	metric replayed "$(ip -n "${NSP}r" -s xfrm state |
+		awk '$1 == "replay-window" && $3 == "replay" { n += $2 } END { print n + 0 }')"
 }
 
 test_short()
@@ -348,7 +357,8 @@ test_short()
 	watch_queue 50mbit 10s 50s 10ms
 	alone 50
 	sleep 10
-	in_ns r flowgen rpc --to 10.0.2.1 --size 100k --rate 4 --duration 39s --cc cubic --seed "$SEED" --timeout 20s >"$TMP/rpc" &
+	in_ns r flowgen rpc --to 10.0.2.1 --size 100k --rate 4 --duration 39s --cc cubic --seed "$SEED" \
+			--timeout 20s >"$TMP/rpc" &
 	PIDS+=($!)
 	done_with "$TMP/long1" "$TMP/rpc"
 	completions

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import figure, goal, Paper, Scenario
+from lowq_lab import figure, goal, Paper, Scenario, TSO
 
 SCENARIO = Scenario(
     title="LDCP's draft, sections 1 and 3.1: the first RTTs of a new flow on an idle path",
@@ -13,7 +13,7 @@ SCENARIO = Scenario(
     rows=["dctcp", "ldcp"],
     reference="dctcp",
     variants=[{"from": "server"}, {"from": "server", "tso": 1}, {"from": "client"}],
-    params={"tso": "1: hosts send 64 kB at once, which their NIC segments at 10 Gb/s, and the receiver merges (GRO)",
+    params={"tso": TSO.format("10 Gb/s"),
             "initial window": "ldcp: 87 packets, the BDP; dctcp: 10",
             "client": "connects and sends at once: TCP has no window above 64 kB in a SYN-ACK",
             "first RTT": "from the first packet of data on; the handshake was an RTT before", "counted": "10 RTTs"},

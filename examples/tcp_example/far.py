@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A near and a far host send through one switch: far.sh in Python."""
+"""A near and a far host send through one switch."""
 
 from typing import Any
 
-from lowq_lab import goal, long, Network, Results, Run, Scenario
+from lowq_lab import goal, Network, Results, Run, Scenario
 
 
 def plan(run: Run) -> dict[str, Any]:
     net = Network()
     net.switch("sw")
     net.host("h1", "h2", "r")
-    net.link("h1", "sw")
-    net.link("h2", "sw", delay=f"{(run['far'] - 100) / 2:.0f}us")
-    net.link("sw", "r", rate="1gbit", delay="50us", queue=run.queue("100us", "--k", "10"))
-    return net.plan(long("h*", "r", duration="410ms", control=run.control),
-                    observe=[("sw", "r")], count=("100ms", "400ms"))
+    net.link("h1", "sw", back="100us")
+    net.link("h2", "sw", back=f"{run['far']}us")
+    net.link("sw", "r")
+    net.queue("sw", "r", run.queue("100us", "--k", "10"), rate="1gbit")
+    net.stated("h2", "r", rate="1gbit", rtt=f"{run['far']}us", mark_at=10)
+    return net.plan(*run.longs(2, "r", duration="410ms"), observe=[("sw", "r")], count=("100ms", "400ms"))
 
 
 def metrics(results: Results) -> dict[str, float]:
-    near, far = (next(flow for flow in results.flows if flow["client"] == name) for name in ("h1", "h2"))
+    near, far = results.flow("h1"), results.flow("h2")
     return {"ratio": far["goodput_bps"] / near["goodput_bps"]}
 
 

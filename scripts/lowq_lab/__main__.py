@@ -2,7 +2,12 @@
 """What bench/run asks of a scenario in Python:
 
     python3 -m lowq_lab titles FILE...    a line for each: name, tab, title
-    python3 -m lowq_lab shell FILE        the scenario as bench/run and bench/guest know them, in shell
+    python3 -m lowq_lab listing FILE      a line for each variant, then one of its modules and one of its rows
+    python3 -m lowq_lab describe FILE COMMAND ROWS PUBLISH <RUNS
+                                          what is asked for, as the report reads it
+    python3 -m lowq_lab published RESULTS OUT PROGRAM FILE...
+                                          the same of published results; names of scenarios without any
+    python3 -m lowq_lab guest FILE        its run, for bench/guest
     python3 -m lowq_lab check FILE        whether each variant's plan is one; needs labnet
     python3 -m lowq_lab counts FILE       what its runs depend on
     python3 -m lowq_lab alone FILE        its shell, for shellcheck
@@ -26,7 +31,11 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .describe import describe, words
 from .scenario import lines_of, load, Results, results_in, Run, Scenario, Setting
+
+
+DIRECTIVE = "# shellcheck shell=bash disable=SC2034,SC2154"  # the guest sets the settings, and reads what is set
 
 
 def refuse(why: str) -> NoReturn:
@@ -43,10 +52,6 @@ def say_where(path: Path, error: BaseException) -> NoReturn:
     refuse(f"{path}:{lines[-1] if lines else 1}: {what or type(error).__name__}")
 
 
-def words(variant: Any) -> str:
-    return " ".join(f"{key}={value}" for key, value in variant.items())
-
-
 def setting(text: str) -> Setting:
     try:
         return float(text) if "." in text or "e" in text else int(text)
@@ -59,39 +64,45 @@ def run_of(variant: str, row: str, control: str, queue: str, seed: str) -> Run:
     return Run(row, control, queue, int(seed), {key: setting(value) for key, _, value in pairs})
 
 
-def drawing(scenario: Scenario) -> str:
-    """The topology; where it is not drawn, the plan's links"""
-    if scenario.topology or not scenario.plan:
-        return scenario.topology.strip("\n")
-    first = scenario.plan(Run(scenario.rows[0], "cubic", "fifo", 1, scenario.variants[0]))
-    links = [" ".join(filter(None, [*(end["node"] for end in link["ends"]), link.get("rate"), link.get("delay")]))
-             for link in first["links"]]
-    return "\n".join(links[:12] + ([f"... {len(links)} links"] if len(links) > 12 else []))
-
-
 def function_of(text: str) -> str:
     """run_scenario with the functions that it calls; without any, the text is what it does"""
-    return text if re.search(r"(?m)^run_scenario\(\)", text) else f"run_scenario() {{{text}}}"
+    return text if re.search(r"(?m)^run_scenario\(\)", text) else f"run_scenario() {{ {text}\n}}"
 
 
-def shell(scenario: Scenario, path: Path) -> str:
-    texts = {"TITLE": lines_of(scenario.title), "QUESTION": lines_of(scenario.question),
-             "TOPOLOGY": "\n" + drawing(scenario), "ROWS": " ".join(scenario.rows),
-             "PARAMS": json.dumps(dict(scenario.params)),
-             "GOALS": json.dumps([goal.as_json() for goal in scenario.goals]), "REFERENCE": scenario.reference,
-             "WORDS": json.dumps(scenario.words) if scenario.words else "",
-             "COLUMNS_SHOWN": json.dumps(list(scenario.shown)) if scenario.shown else "",
-             "PAPER": json.dumps(scenario.paper.as_json()) if scenario.paper else "",
-             "ANSWER": lines_of(scenario.answer), "CONCLUSION": lines_of(scenario.conclusion)}
-    lines = [f"{name}={shlex.quote(text)}" for name, text in texts.items() if text]
-    lines.append("VARIANTS=(" + " ".join(shlex.quote(words(variant)) for variant in scenario.variants) + ")")
-    if scenario.modules:
-        lines.append(f"MODULE_DIRS=({shlex.join(scenario.modules)})")
+def guest(scenario: Scenario, path: Path) -> str:
     if scenario.plan:
-        lines.append(f"run_scenario() {{ python_scenario {shlex.quote(str(path))}; }}")
-    else:
-        lines += [function_of(scenario.shell), f"METRICS_OF={shlex.quote(str(path)) if scenario.metrics else ''}"]
-    return "\n".join(lines)
+        return f"run_scenario() {{ python_scenario {shlex.quote(str(path))}; }}"
+    return f"{function_of(scenario.shell)}\nMETRICS_OF={shlex.quote(str(path)) if scenario.metrics else ''}"
+
+
+def published(results: Path, out: Path, program: str, files: list[str]) -> None:
+    """Makes OUT/NAME/ of each scenario that has published results, as for a report; prints the others' names"""
+    for name in files:
+        path, csv_of = Path(name).resolve(), results / Path(name).stem / "results.csv"
+        if not csv_of.exists():
+            if not path.stem.startswith("demo"):
+                print(path.stem)
+            continue
+        text = csv_of.read_text(encoding="utf-8")
+        (out / path.stem).mkdir()
+        (out / path.stem / "results.csv").write_text(text, encoding="utf-8")
+        try:
+            scenario = load(path)
+            made = describe(scenario, path.stem, f"{program} {path.stem}", rows=scenario.rows,
+                            variants=[words(variant) for variant in scenario.variants],
+                            failed="failed" in re.split(r"\W", text.partition("\n")[0]))
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            say_where(path, error)
+        (out / path.stem / "scenario.json").write_text(json.dumps(made), encoding="utf-8")
+
+
+def asked(scenario: Scenario, path: Path, command: str, rows: str, publish: str) -> dict[str, Any]:
+    """What the runs on standard input are: lines of OUT, SCENARIO, VARIANT, ROW, SEED, with tabs"""
+    runs = [line.rstrip("\n").split("\t") for line in sys.stdin]
+    made = describe(scenario, path.stem, command, rows=rows.split(),
+                    variants=list(dict.fromkeys(run[2] for run in runs)), failed=True)
+    # a published page is made of all that there is
+    return made if publish else made | {"runs": ["/".join((run[2] or "all", *run[3:])) for run in runs]}
 
 
 def counts(scenario: Scenario, path: Path) -> str:
@@ -100,21 +111,30 @@ def counts(scenario: Scenario, path: Path) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Scenario", "replace"):
             node.keywords = [keyword for keyword in node.keywords if keyword.arg in ("plan", "metrics")]
-    return ast.dump(tree) + re.sub(r"(?m)^\s*#.*\n", "", scenario.shell)
+    return ast.unparse(tree) + re.sub(r"(?m)^\s*#.*\n", "", scenario.shell)
 
 
-def alone(path: Path) -> str:
-    """The shell of a scenario, for shellcheck, each line at its place in the file"""
+def alone(scenario: Scenario, path: Path) -> str:
+    """The shell of a scenario, each line at its place in the file"""
+    if not scenario.shell:
+        return DIRECTIVE
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.keyword) and node.arg == "shell" and isinstance(node.value, ast.Constant):
-            return "# shellcheck shell=bash disable=SC2034,SC2154" + "\n" * (node.value.lineno - 1) + function_of(str(node.value.value))
-    return "# shellcheck shell=bash"
+        if isinstance(node, ast.keyword) and isinstance(node.value, ast.Constant) \
+                and node.value.value == scenario.shell:
+            return DIRECTIVE + "\n" * (node.value.lineno - 1) + function_of(scenario.shell)
+    return DIRECTIVE + "\n" + function_of(scenario.shell)
 
 
 def check(scenario: Scenario, path: Path) -> None:
+    if scenario.shell:
+        parsed = subprocess.run(["bash", "-n"], input=alone(scenario, path), text=True, check=False,
+                                stderr=subprocess.PIPE)
+        if parsed.returncode:
+            at, _, reason = parsed.stderr.split("\n")[0].removeprefix("bash: line ").partition(": ")
+            refuse(f"{path}:{at}: shell: {reason}")
     for variant in scenario.variants if scenario.plan else ():
         assert scenario.plan
-        plan = scenario.plan(Run(scenario.rows[0], "cubic", "fifo", 1, variant))
+        plan = scenario.plan(scenario.example(variant))
         plan.pop("prepare", None)
         done = subprocess.run(["labnet", "--check", "-"], input=json.dumps(plan), text=True, check=False,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -148,15 +168,23 @@ def main(arguments: list[str]) -> int:
                 path = Path(name).resolve()
                 print(f"{path.stem}\t{lines_of(load(path).title)}")
             return 0
+        if action == "published":
+            published(path, Path(given[0]), given[1], given[2:])
+            return 0
         scenario = load(path)
-        if action == "shell":
-            print(shell(scenario, path))
+        if action == "listing":
+            print("\n".join([*(words(variant) for variant in scenario.variants), " ".join(scenario.modules),
+                             " ".join(scenario.rows)]))
+        elif action == "describe":
+            json.dump(asked(scenario, path, *given), sys.stdout)
+        elif action == "guest":
+            print(guest(scenario, path))
         elif action == "check":
             check(scenario, path)
         elif action == "counts":
             print(counts(scenario, path))
         elif action == "alone":
-            print(alone(path))
+            print(alone(scenario, path))
         elif action == "plan" and scenario.plan:
             plan = scenario.plan(run_of(*given[1:]))
             Path(given[0], "prepare").write_text("\n".join(plan.pop("prepare", [])), encoding="utf-8")

@@ -144,7 +144,8 @@ class Network:
                                "net.core.rmem_max": 268435456, "net.core.wmem_max": 268435456,
                                "net.core.somaxconn": 65535, "net.core.optmem_max": 1048576},
             "sysctl": {"net.ipv4.conf.all.forwarding": 1, "net.ipv4.fib_multipath_hash_policy": 1,
-                       "net.ipv4.tcp_rmem": f"4096 131072 {self.buffer}", "net.ipv4.tcp_wmem": f"4096 16384 {self.buffer}",
+                       "net.ipv4.tcp_rmem": f"4096 131072 {self.buffer}",
+                       "net.ipv4.tcp_wmem": f"4096 16384 {self.buffer}",
                        "net.ipv4.tcp_no_metrics_save": 1},
             "nodes": [{"name": name} | ({"routes": routes[name]} if name in routes else {})
                       for name in self.hosts + self.switches],

@@ -19,11 +19,14 @@ from .traffic import long
 Setting = int | float | str
 Variant = Mapping[str, Setting | None]  # None: without the setting
 
+# What the setting tso=1 is, for params
+TSO = "1: hosts send 64 kB at once, which their NIC segments at {}, and the receiver merges (GRO)"
+
 # What each scenario has of its first observed queue, by its name in qdelay's result
-METRICS = {"utilisation": "utilisation", "throughput_bps": "throughput_bps", "delay_mean_us": "delay_us.mean", "delay_p50_us": "delay_us.p50",
-           "delay_p99_us": "delay_us.p99", "delay_max_us": "delay_us.max", "qlen_mean_pkts": "qlen_pkts.mean",
-           "qlen_stddev_pkts": "qlen_pkts.stddev", "qlen_p99_pkts": "qlen_pkts.p99", "marks": "marked",
-           "mark_fraction": "mark_fraction", "drops": "dropped"}
+METRICS = {"utilisation": "utilisation", "throughput_bps": "throughput_bps", "delay_mean_us": "delay_us.mean",
+           "delay_p50_us": "delay_us.p50", "delay_p99_us": "delay_us.p99", "delay_max_us": "delay_us.max",
+           "qlen_mean_pkts": "qlen_pkts.mean", "qlen_stddev_pkts": "qlen_pkts.stddev",
+           "qlen_p99_pkts": "qlen_pkts.p99", "marks": "marked", "mark_fraction": "mark_fraction", "drops": "dropped"}
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,6 @@ class Run:
     def __getitem__(self, name: str) -> Any:
         return self.settings[name]
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.settings
-
     @property
     def offloads(self) -> bool:
         """Whether the variant is one whose hosts send 64 kB at once: tso=1"""
@@ -53,12 +53,10 @@ class Run:
         us = nanoseconds(within) / 1000
         return f"{(number * 7919 + (1 + (self.seed - 1) * number * number) * 104729) % us:.0f}us"
 
-    def longs(self, hosts: int | Sequence[str], to: str, *, duration: str, within: str = "1ms",
-              **fields: Any) -> list[dict[str, Any]]:
-        """A long flow from each of h1 to hN; hosts is their number, or the control of each"""
-        controls = [self.control] * hosts if isinstance(hosts, int) else hosts
-        return [long(f"h{i}", to, duration=duration, start=self.start(i, within), control=control, **fields)
-                for i, control in enumerate(controls, 1)]
+    def longs(self, hosts: int, to: str, *, duration: str, within: str = "1ms", **fields: Any) -> list[dict[str, Any]]:
+        """A long flow from each of h1 to hN"""
+        return [long(f"h{i}", to, duration=duration, start=self.start(i, within), control=self.control, **fields)
+                for i in range(1, hosts + 1)]
 
     def queue(self, rtt: str, *options: str) -> str:
         """The row's queue for a link, as Network.link() takes it. rtt and options, such as "--k", "65", are for queues
@@ -96,6 +94,14 @@ class Results:
             return [flow["goodput_bps"] for flow in longs]
         seen = {flow["flow"]: flow.get("goodput_bps") or 0 for flow in self.queues[0]["flows"]}
         return [seen.get(f"{flow['src']}:{flow['sport']}>{flow['dst']}:{flow['dport']}", 0) for flow in longs]
+
+    def flow(self, host: str) -> dict[str, Any]:
+        """What the first queue has seen of the long flow from a host, as qdelay(1) has it"""
+        for sent in self.flows:
+            if sent.get("kind") == "long" and sent.get("client") == host:
+                name = f"{sent['src']}:{sent['sport']}>{sent['dst']}:{sent['dport']}"
+                return next(dict(seen) for seen in self.queues[0]["flows"] if seen["flow"] == name)
+        raise ValueError(f"flow(): no long flow from '{host}'")
 
     def table(self, name: str) -> list[dict[str, str]]:
         """The lines of a CSV file that the run has left: queue.csv, or what shell writes"""
@@ -177,9 +183,10 @@ class Paper:
     figures: Sequence[Figure]
     differs: str = ""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, of: Iterable[Figure]) -> dict[str, Any]:
+        """With these figures of it"""
         figures = [{key: settings_of(value) if key == "variant" else value for key, value in vars(one).items()
-                    if value not in ("", None)} for one in self.figures]
+                    if value not in ("", None)} for one in of]
         return {"source": self.source, "figures": figures} | ({"differs": self.differs} if self.differs else {})
 
 
@@ -218,7 +225,7 @@ class Scenario:
     reference: str = ""  # the row that others are compared with
     topology: str = ""  # a drawing; without one, the plan's links
     params: Mapping[str, Setting] = field(default_factory=dict)
-    words: Mapping[str, str | Mapping[Setting, str]] = field(default_factory=dict)  # for a setting or each of its values
+    words: Mapping[str, str | Mapping[Setting, str]] = field(default_factory=dict)  # for a setting, or for its values
     shown: Sequence[str] = ()  # metrics, the most important first
     paper: Paper | None = None
     answer: str = ""
@@ -251,6 +258,10 @@ class Scenario:
         for key in self.words:
             if not any(key in variant for variant in self.variants):
                 raise ValueError(f"Scenario: words: no variant has '{key}'")
+
+    def example(self, variant: Mapping[str, Setting]) -> Run:
+        """A run to try the plan with"""
+        return Run(self.rows[0], "cubic", "fifo", 1, variant)
 
     def measured(self, results: Results) -> dict[str, float | None]:
         made: dict[str, float | None] = {}

@@ -26,13 +26,14 @@ said()
 	done
 }
 
-# scenario FILE LINE...: a scenario of one's own with these lines
+# scenario FILE FIELD...: a scenario of one's own with these fields (NAME=VALUE)
 scenario()
 {
-	{
-		printf '%s\n' 'TITLE="Mine"' 'QUESTION="Is it?"' 'TOPOLOGY="h1 -- r"' "PARAMS='{}'" 'ROWS="cubic"' \
-			'VARIANTS=("")' 'run_scenario() { metric utilisation 0.5; }' "${@:2}"
-	} >"$1"
+	# shellcheck disable=SC2016 # the scenario expands
+	printf '%s\n' 'from lowq_lab import *' 'FLOW = """dumbbell 1 100us; bottleneck 1gbit 100us; serve r --cc "$CONTROL"' \
+		'watch_queue 1gbit 20ms 60ms; long_flows 1 70ms; watched"""' 'SCENARIO = Scenario(**(dict(' \
+		'title="Mine", question="Is it?", topology="h1 -- r", rows=["cubic"], shell="metric utilisation 0.5") | dict(' \
+		"${@:2}" ')))' >"$1"
 }
 
 # result FIELD VARIANT ROW: of the run in $TMP/o
@@ -43,15 +44,12 @@ result()
 
 own_control()
 {
-	local command digits f=$TMP/short.sh
+	local command digits f=$TMP/short.py
 	local bench=(bench --out "$TMP/o" --cc dctcp --exact --variant flows=1)
 	local half='half | example | dctcp --k 3 | mine' less="less | example cut=12 | dctcp --k 3 | it's mine, 12 %"
 
-	# shellcheck disable=SC2016 # the scenario expands
-	scenario "$f" 'VARIANTS=("flows=1" "flows=2")' 'REFERENCE=none ANSWER=yes CONCLUSION=so' \
-		'GOALS='\''[{"metric":"utilisation","row":"cubic","op":">=","value":0.9},{"metric":"utilisation","row":"dctcp","op":">=","value":0.9,"variant":{"flows":1}},
-			{"metric":"utilisation","row":"dctcp","op":">=","value":0.9,"variant":{"flows":2}}]'\' \
-		'run_scenario() { dumbbell 1 100us; bottleneck 1gbit 100us; serve r --cc "$CONTROL"; watch_queue 1gbit 20ms 60ms; long_flows 1 70ms; watched; }'
+	scenario "$f" 'variants=each(flows=[1, 2]), reference="none", answer="yes", conclusion="so", shell=FLOW,' \
+		'goals=[goal("utilisation", row="cubic", least=0.9), *(goal("utilisation", row="dctcp", least=0.9, variant={"flows": n}) for n in (1, 2))]'
 	"${bench[@]}" --module "$EXAMPLE" --row "$half" --row "$less" "$f" || fail "$(tail -n 5 "$TMP/out")"
 	said 'How do dctcp, half and less compare here?' "it's mine, 12 %"
 	expect "goals, answer, findings and reference" "$(jq -c '[(.goals | map([.metric, .row, .variant])), .answer, .conclusion, .reference_row]' "$TMP/o/scenario.json")" = \
@@ -116,27 +114,26 @@ tutorial()
 	grep -q 'all 2 values are as expected' "$TMP/step7.out" || fail "$(cat "$TMP/step7.out")"
 	# what is not as expected
 	echo 'ratio example 0.9 1' >"$HOME/mine/bounds"
-	! "$RUN" --out ~/mine/far --module ~/mine --row 'example | example | dctcp | my control' --expect ~/mine/bounds ~/mine/far.sh >"$TMP/out" 2>&1 ||
+	! "$RUN" --out ~/mine/far --module ~/mine --row 'example | example | dctcp | my control' --variant far=400 --expect ~/mine/bounds ~/mine/far.py >"$TMP/out" 2>&1 ||
 		fail "--expect passes"
-	said "report: $HOME/mine/bounds:1: ratio of example: 0.2"
+	said "report: $HOME/mine/bounds:1: ratio of example [far=400]: 0.2"
 }
 declare_test tutorial "" "the commands of docs/tutorial.md: a control, a change, a scenario and a plan outside of the project; --expect"
 
 # The package's test is fresh.sh's, which runs the tutorial.
 installed()
 {
-	local bin=$TMP/root/usr/bin f=$TMP/away/short.sh
+	local bin=$TMP/root/usr/bin f=$TMP/away/short.py
 
 	"$ROOT/scripts/install.sh" install "$TMP/root" /usr >"$TMP/out" 2>&1 || fail "$(tail -n 3 "$TMP/out")"
 	[ -e "$bin/labnet" ] || skip "no labnet"
 	mkdir "$TMP/away"
-	# shellcheck disable=SC2016 # the scenario expands
-	scenario "$f" 'run_scenario() { dumbbell 1 100us; bottleneck 1gbit 100us; serve r --cc "$CONTROL"; watch_queue 1gbit 20ms 60ms; long_flows 1 70ms; watched; }'
+	scenario "$f" 'shell=FLOW'
 	bench --out "$TMP/o" --cc mine --module "$EXAMPLE" --row 'mine | example | dctcp | mine' "$f" || fail "$(tail -n 5 "$TMP/out")"
 	cd "$TMP/away" || fail
 	RUN=$bin/lowq-bench
-	bench --cc mine --module "$EXAMPLE" --row 'mine | example | dctcp | mine' ./short.sh || fail "installed: $(tail -n 5 "$TMP/out")"
-	said "  lowq-bench short.sh --cc mine --module $EXAMPLE" "plots: $TMP/away/out/bench/short/index.html"
+	bench --cc mine --module "$EXAMPLE" --row 'mine | example | dctcp | mine' ./short.py || fail "installed: $(tail -n 5 "$TMP/out")"
+	said "  lowq-bench short.py --cc mine --module $EXAMPLE" "plots: $TMP/away/out/bench/short/index.html"
 	expect "digits" "$(jq -cS .metrics out/bench/short/runs/all/mine/1/result.json)" = "$(jq -cS .metrics "$TMP/o/runs/all/mine/1/result.json")"
 	"$bin/lowq-report" --metrics marks out/bench/short >"$TMP/out" || fail "lowq-report: status $?"
 	said mine
@@ -207,7 +204,7 @@ ci()
 		[ "$file" = github ] || cd mine || fail
 		# shellcheck disable=SC2016 # eval expands
 		command=$(grep -A1 'bench/run --out' "$ROOT/examples/ci/$file.yml" | paste -sd' ' | sed 's/.*bench.run --out results/bench --out "$TMP\/o"/')
-		expect "arguments of $file" "$(wc -w <<<"$command")" -eq 17
+		expect "arguments of $file" "$(wc -w <<<"$command")" -eq 19
 		eval "$command" || fail "$file: $command: $(tail -n 5 "$TMP/out")"
 		said 'report: all 3 values are as expected'
 	done
@@ -221,7 +218,7 @@ ends()
 {
 	sed "s|^static struct|static void example_start(struct sock *sk) { $1 }\n&|; s|\.undo_cwnd|.init = example_start,\n\t&|" \
 		"$EXAMPLE/tcp_example.c" >"$TMP/bad/tcp_example.c"
-	! bench --fresh --out "$TMP/o" --module "$TMP/bad" --row 'bad | example | fifo | bad' --cc bad --exact --variant '' "$TMP/flow.sh" ||
+	! bench --fresh --out "$TMP/o" --module "$TMP/bad" --row 'bad | example | fifo | bad' --cc bad --exact --variant '' "$TMP/flow.py" ||
 		fail "'$1' is no failure"
 	grep -qE -- "FAILED \(seed 1\): $2" "$TMP/out" || fail "'$1': $(cat "$TMP/out")"
 }
@@ -230,18 +227,17 @@ bad_controls()
 {
 	mkdir "$TMP/bad"
 	cp "$EXAMPLE/Kbuild" "$TMP/bad/"
-	# shellcheck disable=SC2016 # the scenario expands
-	scenario "$TMP/flow.sh" 'run_scenario() { dumbbell 1 1ms; serve r --cc "$CONTROL"; in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --size 1k || fail "no flow"; }'
+	scenario "$TMP/flow.py" "shell='dumbbell 1 1ms; serve r --cc \"\$CONTROL\"; in_ns h1 flowgen long --to 10.0.0.1 --cc \"\$CONTROL\" --size 1k || fail none'"
 	ends 'WARN_ON(1);' 'the kernel complained: WARNING: .*'
 	ends 'panic("mine");' 'the kernel complained: Kernel panic - not syncing: mine'
 	# it does not build, has no such parameter, has another name
 	echo 'obj-m := none.o' >"$TMP/bad/Kbuild"
-	bench --out "$TMP/none" --module "$TMP/bad" --row 'bad | example | fifo | bad' "$TMP/flow.sh"
+	bench --out "$TMP/none" --module "$TMP/bad" --row 'bad | example | fifo | bad' "$TMP/flow.py"
 	expect "status if it does not build" $? -eq 1
 	said "lab: --module: $TMP/bad does not build"
 	[ ! -e "$TMP/none" ] || fail "it left results"
 	! bench --out "$TMP/o" --module "$EXAMPLE" --row 'p | example cot=3 | fifo | p' --row 'q | exampel | fifo | q' --row 'r | cubic beta=0 | fifo | r' \
-		--row 's | cubic nothing=1 | fifo | s' "$TMP/flow.sh" || fail "no failure"
+		--row 's | cubic nothing=1 | fifo | s' "$TMP/flow.py" || fail "no failure"
 	said "FAILED (seed 1): module tcp_example has no parameter 'cot'" "FAILED (seed 1): no congestion control 'exampel': modprobe: " \
 		"FAILED (seed 1): cubic does not take nothing=1"
 }
@@ -294,7 +290,7 @@ refused()
 
 wrong_usage()
 {
-	local row queue="'NAME | CONTROL | QUEUE | LABEL'" f=$TMP/mine.sh
+	local row queue="'NAME | CONTROL | QUEUE | LABEL'" f=$TMP/mine.py
 
 	for row in '' 'x' 'x | y | fifo' 'x | y | fifo | l | m' ' | y | fifo | l' 'x | | fifo | l' 'x y | y | fifo | l' 'x|y|fifo|' $'x|y|fifo|l\nm'; do
 		refused "--row takes $queue" --row "$row" demo
@@ -307,35 +303,34 @@ wrong_usage()
 	refused "no Kbuild in '/no/such'" --module /no/such demo
 	refused "no Kbuild in '$TMP'" --module "$TMP" demo
 	refused "--publish is for the rows of bench/rows" --publish --module "$EXAMPLE" demo
-	refused "no file './none.sh'" ./none.sh
+	refused "no file './none.py'" ./none.py
 	refused "No such file" --expect /no/such demo
 	scenario "$f"
 	refused "--publish is for the scenarios of bench/scenarios" --publish "$f"
-	scenario "$f" 'ROWS="cubic none"'
-	refused "$f: ROWS: no row 'none'" "$f"
-	scenario "$f" 'VARIANTS=("a=1" "b")'
-	refused "$f: VARIANTS: settings are NAME=VALUE, not 'b'" "$f"
-	scenario "$f" 'GOALS="[,]"'
-	refused "$f: GOALS is not JSON" "$f"
-	scenario "$f" 'unset -f run_scenario'
-	refused "$f: no function run_scenario" "$f"
-	scenario "$f" 'unset TITLE'
-	refused "$f: no TITLE" "$f"
-	scenario "$f" 'if'
-	refused "$f: line 9: syntax error" "$f"
-	# shellcheck disable=SC2016 # the scenario expands
-	scenario "$f" 'X=$nothing'
-	refused "$f: line 8: nothing: unbound variable" "$f"
+	scenario "$f" 'rows=["cubic", "none"]'
+	refused "$f: rows: no row 'none'" "$f"
+	scenario "$f" 'variants=[{"a b": 1}]'
+	refused "$f:4: Scenario: variants: 'a b' and '1' are not a setting" "$f"
+	scenario "$f" 'shell=""'
+	refused "$f:4: Scenario: give one of plan and shell" "$f"
+	scenario "$f" 'shell="if"'
+	refused "$f:7: shell: syntax error" "$f"
+	scenario "$f" 'title=None'
+	refused "$f:4: Scenario: title is not given" "$f"
+	scenario "$f" '1 +'
+	refused "$f:7: invalid syntax" "$f"
+	scenario "$f" 'title=nothing'
+	refused "$f:6: name 'nothing' is not defined" "$f"
+	touch "$TMP/mine.sh"
+	refused "a scenario's file has a name like mine.py" "$TMP/mine.sh"
 }
 declare_test wrong_usage "" "wrong rows, modules, bounds and scenarios: one line that names file and line, status 2, nothing left"
 
 kernels()
 {
-	local row f=$TMP/short.sh
+	local row f=$TMP/short.py
 
-	# shellcheck disable=SC2016 # the scenario expands
-	scenario "$f" 'GOALS='\''[{"metric":"utilisation","row":"cubic","op":">=","value":0.5}]'\' \
-		'run_scenario() { dumbbell 1 100us; bottleneck 1gbit 100us; serve r --cc "$CONTROL"; watch_queue 1gbit 20ms 60ms; long_flows 1 70ms; watched; }'
+	scenario "$f" 'shell=FLOW, goals=[goal("utilisation", row="cubic", least=0.5)]'
 	bench --out "$TMP/o" --kernel 7.3 --against "${OTHER:-7.3}" "$f" || fail "$(tail -n 5 "$TMP/out")"
 	said 'How do cubic and cubic@against compare here?' "bench/run $f --kernel 7.3 --against ${OTHER:-7.3}" 'met      cubic: utilisation'
 	for row in cubic cubic@against; do
@@ -374,9 +369,12 @@ python()
 	said 'How does example do here?' "bench/run examples/tcp_example/far.py --cc example --variant far=400"
 	measured "share used $(result .metrics.utilisation far=400 example), ratio $(result .metrics.ratio far=400 example), Jain $(result .metrics.jain far=400 example)"
 	expect "share used" "$(result .metrics.utilisation far=400 example)" -ge 0.9
-	# as far.sh has it, .28 with a cut of 12 % and .22 with one of 50
+	# .23 with a cut of 12 % and .19 with one of 50
 	expect "ratio" "$(result .metrics.ratio far=400 example)" -lt 0.4
 	expect "flows that failed" "$(result .metrics.failed far=400 example)" -eq 0
+	sed 's/stated("h2", "r", rate="1gbit"/stated("h2", "r", rate="2gbit"/; s/, "example"\]/]/' "$EXAMPLE/far.py" >"$TMP/far.py"
+	! bench --out "$TMP/w" --variant far=400 "$TMP/far.py" || fail "another rate than stated: status 0"
+	said 'FAILED (seed 1): the plan: path: h2 to '
 	expect "plot's data" "$(head -c 19 "$TMP/o/runs/far=400/example/1/queue.csv")" = t_s,throughput_bps,
 	# each host of each kind of network reaches the others, by all kinds of traffic
 	cat >"$TMP/nets.py" <<-'END'
@@ -406,22 +404,22 @@ python()
 	refused "$TMP/nets.py:13: $TMP/flow.cm: line 6: not SOURCE->SINK with pairs of " "$TMP/nets.py"
 	echo '0 99 3 100 9 0.001' >>"$TMP/flow.txt"
 	refused "$TMP/nets.py:12: $TMP/flow.txt: line 4: hosts have the numbers 0 to " "$TMP/nets.py"
-	refused_python "15: Network.link() got an unexpected keyword argument 'rates'" 's/rate="1gbit"/rates="1gbit"/'
+	refused_python "16: Network.queue() got an unexpected keyword argument 'rates'" 's/, rate="1gbit")/, rates="1gbit")/'
 	refused_python "14: link(): no node 'h3'" 's/net.link("h2"/net.link("h3"/'
 	refused_python "14: no setting 'fur'" "s/'far'\]/'fur']/"
 	refused_python '9: ' 's/^def plan.*/def plan(run) -> :/'
-	refused_python "9: the plan of far=200: links[2].rate: '0gbit' is out of range" 's/rate="1gbit"/rate="0gbit"/'
-	refused_python "31: goal() got an unexpected keyword argument 'less'" 's/least=0.97/less=0.97/'
-	refused_python "25: Scenario: variants: 'far' and 'a b' are not a setting" 's/"far": 200/"far": "a b"/'
-	refused_python "31: goal() got an unexpected keyword argument 'relative'" "s/least=0.97/least=0.97, relative='example'/"
-	refused_python "25: Scenario.__init__() got an unexpected keyword argument 'param'" 's/params=/param=/'
-	refused_python "25: Scenario: goals: utilisation of dctcp: no variant has {'fur': 2}" "s/least=0.97/least=0.97, variant={'fur': 2}/"
-	refused_python "25: Scenario: words: no variant has 'fur'" "s/reference=/words={'fur': 'far'}, reference=/"
-	refused_python "25: Scenario: give one of plan and shell" "s/plan=plan/plan=plan, shell='watched'/"
-	refused_python "25: Scenario: shown is a list of names" "s/shown=.*drops.\]/shown='drops'/"
-	refused_python "30: name 'figure' is not defined" "s/reference=/paper=figure('1'), reference=/"
+	refused_python "9: the plan of far=200: links[2].ends[0].rate: '0gbit' is out of range" 's/, rate="1gbit")/, rate="0gbit")/'
+	refused_python "32: goal() got an unexpected keyword argument 'less'" 's/least=0.97/less=0.97/'
+	refused_python "26: Scenario: variants: 'far' and 'a b' are not a setting" 's/"far": 200/"far": "a b"/'
+	refused_python "32: goal() got an unexpected keyword argument 'relative'" "s/least=0.97/least=0.97, relative='example'/"
+	refused_python "26: Scenario.__init__() got an unexpected keyword argument 'param'" 's/params=/param=/'
+	refused_python "26: Scenario: goals: utilisation of dctcp: no variant has {'fur': 2}" "s/least=0.97/least=0.97, variant={'fur': 2}/"
+	refused_python "26: Scenario: words: no variant has 'fur'" "s/reference=/words={'fur': 'far'}, reference=/"
+	refused_python "26: Scenario: give one of plan and shell" "s/plan=plan/plan=plan, shell='watched'/"
+	refused_python "26: Scenario: shown is a list of names" "s/shown=.*drops.\]/shown='drops'/"
+	refused_python "31: name 'figure' is not defined" "s/reference=/paper=figure('1'), reference=/"
 	refused_python "1: 0 scenarios, not one" "/^SCENARIO/,\$d"
-	refused_python " ROWS: no row 'nothing' in bench/rows" 's/"dctcp", "example"\]/"dctcp", "nothing"]/'
+	refused_python " rows: no row 'nothing' in bench/rows" 's/"dctcp", "example"\]/"dctcp", "nothing"]/'
 }
 declare_test python "" "a scenario in Python is made of a plan; one with a fault is refused with file and line"
 
@@ -482,9 +480,9 @@ runs()
 
 sudden_end()
 {
-	local signal f=$TMP/long.sh
+	local signal f=$TMP/long.py
 
-	scenario "$f" 'VARIANTS=(a=1 a=2)' 'run_scenario() { while :; do sleep 1; done; }'
+	scenario "$f" 'variants=each(a=[1, 2]), shell="while :; do sleep 1; done"'
 	for signal in TERM KILL; do
 		"$RUN" --jobs 1 --out "$TMP/o" "$f" >"$TMP/out" 2>&1 &
 		runs 1
@@ -554,7 +552,7 @@ declare_test slurm "" "the commands of examples/slurm run a sweep as a job array
 
 two_at_once()
 {
-	local held pid f=$TMP/short.sh
+	local held pid f=$TMP/short.py
 
 	scenario "$f"
 	mkdir "$TMP/both" && touch "$TMP/both/theirs"

@@ -630,7 +630,7 @@ for path in results.rglob("*"):
     if path.is_file() and path.resolve() not in {p.resolve() for p in linked}:
         problems.append(f"{path.relative_to(root)} is linked from nowhere")
 index = (results / "README.md").read_text(encoding="utf-8")
-for scenario in (root / "bench/scenarios").glob("*.*"):
+for scenario in (root / "bench/scenarios").glob("*.py"):
     name = scenario.stem
     published = (results / name / "results.csv").exists()
     wanted = f"({name}/README.md)" if published else f"`{name}`"
