@@ -89,7 +89,18 @@ def find_link(all_links: list[Link], name: str) -> Link | None:
     return next((link for link in all_links if name in link.altnames), None)
 
 
+SIOCGIFTXQLEN = 0x8942
 SIOCETHTOOL, ETHTOOL_GTSO = 0x8946, 0x1E
+
+
+def queue_length(space: Namespace, name: str) -> int | None:
+    """The device's txqueuelen; None: it is gone"""
+    with space.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        request = struct.pack("16s24x", name.encode(errors="surrogateescape"))
+        try:
+            return int(struct.unpack_from("i", fcntl.ioctl(asked, SIOCGIFTXQLEN, request), 16)[0])
+        except OSError:
+            return None
 
 
 def ethtool(name: str, command: int, size: int) -> tuple[int, ...]:

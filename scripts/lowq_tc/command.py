@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lowq_common.values import matched
 
 EXACT = ("lowq-tc", "exact")  # what tc cannot do: netlink.py
-UNBATCHED = frozenset("#\\'\"")  # "tc -batch" has no way to write these in a word
+UNBATCHED = frozenset("#\\'\"")  # "-batch" has no way to write these in a word
 
 
 def quoted(word: str) -> str:
@@ -37,9 +37,10 @@ class Command(NamedTuple):
         return self.argv[:2] == EXACT
 
     def batched(self) -> tuple[str, ...]:
-        """The words before those that "tc -batch" takes; () if it cannot run the command."""
+        """The words before those that "tc -batch" or "ip -batch" takes; () if it cannot run the command."""
         at = 2 if self.argv[0] == "env" else 0
-        if self.file or self.argv[at] != "tc" or any(UNBATCHED & set(word) for word in self.argv):
+        if self.file or self.argv[at] not in ("tc", "ip") or self.argv[at + 1].startswith("-") or \
+                any(UNBATCHED & set(word) for word in self.argv):
             return ()
         return self.argv[: at + 1]
 

@@ -46,7 +46,7 @@ class Interrupted:
 
 
 def batches(commands: Sequence[Command]) -> Iterator[list[Command]]:
-    """The parts that one process runs: neighbours for tc, else a single command. A device may
+    """The parts that one process runs: neighbours for tc or ip, else a single command. A device may
     have hundreds of queues."""
     for _, part in groupby(commands, lambda command: command.batched() or object()):
         yield list(part)
@@ -291,24 +291,25 @@ def rehearse(link: devices.Link, queues: int, stages: list[list[Command]]) -> Re
 
 def rehearse_here(link: devices.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:
     space = system.Namespace()
-    add = ["ip", "link", "add", "name", link.name, "mtu", str(link.mtu), "numtxqueues", str(queues),
-           "type", "veth", "peer", "name", "lowq-peer"]
-    up = [["ip", "link", "set", "dev", name, "up"] for name in (link.name, "lowq-peer")]
-    for argv in [add, *up]:
-        if system.output(argv)[0]:
-            return Rehearsal(False, None, [])
+    add = Command(("ip", "link", "add", "name", link.name, "mtu", str(link.mtu), "numtxqueues", str(queues),
+                   "type", "veth", "peer", "name", "lowq-peer"))
+    up = [Command(("ip", "link", "set", "dev", name, "up")) for name in (link.name, "lowq-peer")]
+    try:
+        for part in batches([add, *up]):
+            run(part, space, -1)
+    except CommandFailed:
+        return Rehearsal(False, None, [])
     trees: list[object] = []
-    for commands in stages:
+    for stage, commands in enumerate(stages):
+        if stage:
+            system.output(["tc", "qdisc", "del", "dev", link.name, "root"])
         try:
             for part in batches(commands):
                 if not part[0].exact:
                     run(part, space, -1)
         except CommandFailed as error:
             return Rehearsal(True, error, trees)
-        here = devices.find_link(devices.links(space), link.name)
-        assert here
-        trees.append(read_tree(space, here))
-        system.output(["tc", "qdisc", "del", "dev", link.name, "root"])
+        trees.append(read_tree(space, link))
     return Rehearsal(True, None, trees)
 
 

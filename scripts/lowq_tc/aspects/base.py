@@ -43,6 +43,16 @@ class Place:
         self.link = found[0]
         return self.link
 
+    def queue_length(self) -> Link:
+        """The device with the name and the queue length that it has now: what a queue depends on"""
+        assert self.link
+        name = self.name()
+        length = devices.queue_length(self.space, name)
+        if length is None:
+            raise Gone(f"{self.link.name} is gone")
+        self.link = self.link._replace(name=name, txqlen=length)
+        return self.link
+
     def same_device(self) -> bool:
         """Does the name still lead to the device? Asked before each command."""
         try:

@@ -28,7 +28,7 @@ class Queue(Aspect):
     name = "queue"
 
     def read(self, place: Place, target: str) -> Json:
-        return read_tree(place.space, place.refresh())
+        return read_tree(place.space, place.queue_length())
 
     def same(self, one: Json, other: Json) -> bool:
         return same_tree(one, other)
