@@ -7,12 +7,12 @@ usage: dissect.py CAPTURE FILTER FIELD...
 Prints a line per packet that the display filter selects, its fields separated by tabs; a field
 that occurs several times has commas between its values, and "true" is 1.
 
-A start of tshark takes longer than most tests' traffic. So the first question about a capture
-lets tshark write all FIELDS of all packets to CAPTURE.fields (CAPTURE.int.fields for HPCC++'s
-messages), and filters of the usual kind are evaluated here: comparisons with numbers and
-addresses, protocols, &&, ||, ! and parentheses. As in tshark a comparison holds if it does for
-one of a field's values; != if it does for all of them, and there are some. Other questions are
-tshark's.
+A start of tshark takes longer than most tests' traffic. So filters of the usual kind are evaluated
+here: comparisons with numbers and addresses, protocols, &&, ||, ! and parentheses. As in tshark a
+comparison holds if it does for one of a field's values; != if it does for all of them, and there
+are some. headers.py reads the fields of plain TCP and UDP packets; of other captures tshark writes
+all FIELDS of all packets to CAPTURE.fields (CAPTURE.int.fields for HPCC++'s messages) when the
+first question is asked. Other questions are tshark's. TSHARK=1 leaves everything to it.
 """
 import os
 import re
@@ -21,6 +21,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType
+
+import headers
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 # in a kernel tree, scripts/ is beside lib/
@@ -42,6 +44,7 @@ INT_FIELDS = FIELDS + (
     "int.hop.qlen", "int.hop.mbps",
 )
 PROTOCOLS = ("ip", "ipv6", "tcp", "udp")
+WORD = re.compile(r"[\w.]+")
 OPERATORS = {"&&": " and ", "||": " or ", "!": " not ", "==": "==", "!=": "!=", "<=": "<=",
              ">=": ">=", "<": "<", ">": ">", "(": "(", ")": ")"}
 TOKEN = re.compile(r"\s*(&&|\|\||[!=<>]=|[!<>()]|[\w.:]+)")
@@ -131,6 +134,17 @@ def tshark(capture: str, display_filter: str, names: tuple[str, ...], with_int: 
                           check=True, text=True).stdout
 
 
+def plain(capture: str, used: set[str]) -> list[str] | None:
+    """A line of FIELDS per packet, where tshark is not needed for those that are used"""
+    if used - set(headers.FIELDS) - {"frame.protocols"} or os.environ.get("TSHARK"):
+        return None
+    try:
+        packets = list(headers.packets(capture))
+    except headers.NotPlain:
+        return None
+    return ["\t".join(packet.get(name, "") for name in FIELDS) for packet in packets]
+
+
 def cached(capture: str, known: tuple[str, ...], with_int: bool) -> list[str]:
     """A line of all known fields per packet; from the file beside the capture, if it is of it"""
     path = capture + (".int.fields" if with_int else ".fields")
@@ -170,7 +184,9 @@ def rows(capture: str, display_filter: str, *names: str) -> Iterator[list[str]]:
         "field": lambda i: Values(value(as_number(v)) for v in texts[i].split(",") if v),
         "protocol": lambda name: name in texts[protocols].split(":"),
     }
-    for line in cached(capture, known, with_int):
+    used = {*names, *set(WORD.findall(display_filter)) & set(known)}
+    lines = plain(capture, used)
+    for line in cached(capture, known, with_int) if lines is None else lines:
         texts = line.split("\t")
         if eval(code, scope):   # noqa: S307 # of nothing but what compiled() puts in
             yield [as_number(texts[i]) for i in columns]

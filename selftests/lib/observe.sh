@@ -68,7 +68,7 @@ judge()
 # packets FILE FILTER FIELD...: tshark's fields, a line per packet, separated by tabs (dissect.py)
 packets()
 {
-	python3 -I -S "$LIB/dissect.py" "$@" || fail "dissect $*"
+	python3 -E -s -S "$LIB/dissect.py" "$@" || fail "dissect $*"
 }
 
 # count FILE FILTER: the number of packets

@@ -32,7 +32,7 @@ agree()
 	qdelay --in "$list" --out "$TMP/egress.pcap" --rate 100mbit ${MSS:+--mss "$MSS"} --json "$TMP/q.json" ||
 		fail "qdelay ended with $?"
 	python3 "$SELFTESTS/programs/instruments.py" --rate 100e6 ${MSS:+--mss "$MSS"} "$TMP/q.json" \
-		"$TMP/egress.pcap" "${files[@]}" >"$TMP/agree" || fail "$(cat "$TMP/agree")"
+		"$TMP/egress.pcap" "${files[@]}" >"$TMP/agree" || fail "$(<"$TMP/agree")"
 	cat "$TMP/agree"
 	for property; do
 		read -ra name <<<"$property"
@@ -65,8 +65,7 @@ path()
 	for ((i = 1; i <= n; i++)); do
 		PORTS+=("p$i")
 	done
-	dumbbell "$n" 5ms
-	every sysctl -qw net.ipv4.tcp_ecn=1
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell "$n" 5ms
 	shape 100mbit "$@"
 	serve r --cc "${CC:-cubic}"
 	record
@@ -210,6 +209,28 @@ datagrams()
 	agree "packets -ge 320"
 }
 declare_test datagrams "" "UDP and ICMP"
+
+headers()
+{
+	local CC=cubic to fields
+
+	dumbbell 1 5ms
+	lossy loss 2%
+	serve r --cc "$CC"
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	for to in 10.0.0.1 fd00:0::1; do
+		TO=$to send --size 300k
+	done
+	stop_captures
+	read -ra fields < <(PYTHONPATH=$LIB python3 -c 'import headers; print(*headers.FIELDS)')
+	packets "$TMP/h.pcap" tcp "${fields[@]}" >"$TMP/own"
+	[ ! -e "$TMP/h.pcap.fields" ] || fail "tshark was asked"
+	TSHARK=1 packets "$TMP/h.pcap" tcp "${fields[@]}" >"$TMP/tshark"
+	diff "$TMP/own" "$TMP/tshark" || fail "not as tshark reads them"
+	expect "packets" "$(wc -l <"$TMP/own")" -ge 450
+	expect "packets with SACK" "$(packets "$TMP/h.pcap" 'tcp.options.sack_le > 0' tcp.ack | wc -l)" -ge 5
+}
+declare_test headers "" "what is read of captures without tshark is what tshark reads: IPv4, IPv6, SACK"
 
 # --- benches with a fault in them -----------------------------------------------------------
 
