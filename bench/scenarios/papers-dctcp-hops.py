@@ -66,14 +66,14 @@ run_scenario()
 		add_ns "h$i"
 		if [ "$i" -le 30 ]; then
 			net "$i" "h$i" eth0 t1 "p$i"
-			plan_in sw route add "10.0.$i.0/24" via 10.0.99.254
+			route sw "10.0.$i.0/24" 10.0.99.254
 		else
 			net "$i" "h$i" eth0 sw "p$i"
 		fi
 		delays+="qdisc add dev p$i root netem delay 100us limit 1000000"$'\n'
 	done
-	plan_in t1 route add 10.0.0.0/24 via 10.0.99.1
-	plan_in t1 route add 10.0.100.0/24 via 10.0.99.1
+	route t1 10.0.0.0/24 10.0.99.1
+	route t1 10.0.100.0/24 10.0.99.1
 	PLAN=
 	build_plan
 	tc -n "${NSP}t1" -batch - <<<"$(head -n30 <<<"$delays")"

@@ -76,11 +76,12 @@ load()
 # parameter NAME=VALUE...: changes parameters of the loaded module until the end of the test
 parameter()
 {
-	local p file
+	local p file old
 
 	for p; do
 		file=$PARAM/${p%%=*}
-		CHANGED=("$file=$(cat "$file")" "${CHANGED[@]}")
+		read -r old <"$file"
+		CHANGED=("$file=$old" "${CHANGED[@]}")
 		echo "${p#*=}" 2>/dev/null >"$file" || fail "$p was refused"
 	done
 }
@@ -102,15 +103,16 @@ put_back()
 # refused NAME=VALUE...: the module refuses each value, logs a reason, and keeps the old value
 refused()
 {
-	local p name old
+	local p name old now
 
+	dmesg -C
 	for p; do
 		name=${p%%=*}
-		old=$(cat "$PARAM/$name")
-		dmesg -C
+		read -r old <"$PARAM/$name"
 		! echo "${p#*=}" 2>/dev/null >"$PARAM/$name" || fail "$p was accepted"
-		expect "$name after a refused '$p'" "$(cat "$PARAM/$name")" = "$old"
-		dmesg | grep -q "$name=.* refused" || fail "no reason in the log for $p"
+		read -r now <"$PARAM/$name"
+		expect "$name after a refused '$p'" "$now" = "$old"
+		[[ $(dmesg -c) = *"$name="*" refused"* ]] || fail "no reason in the log for $p"
 	done
 }
 
@@ -142,8 +144,7 @@ outlived()
 	local to
 
 	[ $# -eq 0 ] || load "$@"
-	dumbbell 1 1ms
-	every sysctl -qw net.ipv4.tcp_ecn=3
+	accecn_dumbbell 1 1ms
 	sink cubic
 	for to in 10.0.0.1 fd00:0::1; do
 		client "$to" connect cc=cubic "run=until modprobe -r $MODULE; do sleep 0.2; done" send=200000 acked \
@@ -213,8 +214,7 @@ instead()
 # are long again. With offloads.
 limit_given_back()
 {
-	OFFLOADS=1 dumbbell 1 1ms
-	every sysctl -qw net.ipv4.tcp_ecn=3
+	OFFLOADS=1 accecn_dumbbell 1 1ms
 	sink "$CC"
 	SNAPLEN=96 capture h1 eth0 "$TMP/h.pcap" 'tcp dst port 5299'
 	client 10.0.0.1 send=20000 acked cc=cubic send=5000000 acked
@@ -347,9 +347,8 @@ iperf_transfers()
 # reno_without_ecn: with a peer without ECN, the connection uses Reno and sends Not-ECT packets
 reno_without_ecn()
 {
-	dumbbell 1 100us
+	SYSCTL=net.ipv4.tcp_ecn=0 dumbbell 1 100us
 	shape 1gbit
-	every sysctl -qw net.ipv4.tcp_ecn=0
 	serve r --cc cubic
 	capture h1 eth0 "$TMP/h.pcap" tcp
 	send --size 500k

@@ -27,7 +27,7 @@ PATH=$BIN:$(dirname "$(readlink -f "$0")"):$PATH
 # before each test
 setup()
 {
-	command -v flowgen qdelay >/dev/null || fail "build flowgen first: make -C selftests tools"
+	command -v flowgen qdelay labnet >/dev/null || fail "build flowgen, qdelay and labnet first: make -C selftests tools"
 	[ "$EUID" -eq 0 ] || skip "needs root (of a namespace or the lab)"
 }
 

@@ -17,102 +17,132 @@ in_ns()
 {
 	local ns=$NSP$1
 
-	shift
-	ip netns exec "$ns" "$@"
+	case $2 in
+	ip|tc) "$2" -n "$ns" "${@:3}" ;;	# one start less
+	ss) ss -N "$ns" "${@:3}" ;;
+	flowgen|nstat|python3|sysctl) nsenter --net="/run/netns/$ns" "${@:2}" ;;
+	*) ip netns exec "$ns" "${@:2}" ;;	# with a /sys of the namespace
+	esac
 }
 
-# A topology is planned, and then built by few programs: their starts take longer than they do.
-# Where PLAN is set, add_ns, link and net only note what build_plan does at the end.
+# A topology is planned, and then built by one labnet: starts of programs take longer than what they do.
+# Where PLAN is set, add_ns, link, net and route only note what build_plan builds at the end.
 PLAN=			# set: only plan
-PLANNED_NS=()		# new namespaces
-PLANNED_LINKS=		# between them, for "ip -batch"
-declare -A PLANNED_IN	# for "ip -batch" in a namespace
+PLANNED=()		# names of nodes
+declare -A NODE ROUTES	# what labnet's plan says of each
+LINKS=			# ... and of links
 
-# plan_in NS WORD...: a line for the namespace
-plan_in()
+# plan_node NS [JSON]: the plan has it
+plan_node()
 {
-	PLANNED_IN[$1]+="${*:2}"$'\n'
-}
-
-# batch LINES [ip's options]
-batch()
-{
-	ip "${@:2}" -batch - <<<"$1"
+	[ -z "${NODE[$1]:-}" ] || return 0
+	PLANNED+=("$1")
+	NODE[$1]="\"name\": \"$1\"${2:-}"
+	ROUTES[$1]=
 }
 
 # The buffers are Linux's defaults, or up to BUFFER bytes. Larger ones change the results:
-# while its window grows, a receiver acknowledges every packet at once.
+# while its window grows, a receiver acknowledges every packet at once. SYSCTL has words
+# NAME=VALUE for the new namespaces.
 build_plan()
 {
-	local ns rc=0
+	local word ns nodes='' sysctls='' rc
 
 	[ -z "$PLAN" ] || return 0
-	[ ${#PLANNED_NS[@]} -eq 0 ] || batch "$(printf "netns add $NSP%s\n" "${PLANNED_NS[@]}")" || rc=1
-	# before there are devices, which take over some of it
-	for ns in "${PLANNED_NS[@]}"; do
-		in_ns "$ns" sysctl -qw net.ipv4.tcp_rmem="4096 131072 ${BUFFER:-6291456}" \
-			net.ipv4.tcp_wmem="4096 16384 ${BUFFER:-6291456}" \
-			net.ipv4.conf.all.forwarding=1 net.ipv6.conf.all.forwarding=1 \
-			net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
-			net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_timestamps=1 || rc=1
+	for word in ${SYSCTL:-}; do
+		sysctls+="\"${word%%=*}\": \"${word#*=}\", "
 	done
-	[ -z "$PLANNED_LINKS" ] || batch "$PLANNED_LINKS" || rc=1
-	for ns in "${!PLANNED_IN[@]}"; do
-		batch "${PLANNED_IN[$ns]}" -n "$NSP$ns" || rc=1
+	for ns in "${PLANNED[@]}"; do
+		nodes+=", {${NODE[$ns]}, \"routes\": [${ROUTES[$ns]:2}]}"
 	done
-	PLANNED_NS=() PLANNED_LINKS='' PLANNED_IN=()
+	labnet - <<-END
+		{ "prefix": "$NSP", "nodes": [${nodes:2}], "links": [${LINKS:2}],
+		  "sysctl": {
+			"net.ipv4.tcp_rmem": "4096 131072 ${BUFFER:-6291456}",
+			"net.ipv4.tcp_wmem": "4096 16384 ${BUFFER:-6291456}",
+			"net.ipv4.conf.all.forwarding": 1, "net.ipv6.conf.all.forwarding": 1,
+			"net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0,
+			$sysctls "net.ipv4.tcp_no_metrics_save": 1, "net.ipv4.tcp_timestamps": 1 } }
+	END
+	rc=$?
+	PLANNED=() NODE=() ROUTES=() LINKS=
 	return $rc
 }
 
 add_ns()
 {
-	PLANNED_NS+=("$1")
-	plan_in "$1" link set lo up
+	plan_node "$1"
 	build_plan
 }
 
-# link NS1 DEV1 NS2 DEV2 [MAC1 MAC2]: a veth pair, up; OFFLOADS=1 keeps TSO and GRO
+# link NS1 DEV1 NS2 DEV2 [JSON1 JSON2]: a veth pair, up, of MTU bytes; OFFLOADS=1 keeps TSO and GRO.
+# JSON is what the plan says of the ends. Neighbour entries are permanent, so that no ARP packet delays a test or
+# enters a queue.
 link()
 {
-	local segs=1
+	local offloads=false
 
-	[ -z "${OFFLOADS:-}" ] || segs=65535
-	PLANNED_LINKS+="link add $2 netns $NSP$1 gso_max_segs $segs txqueuelen 10000 ${5:+address $5} "
-	PLANNED_LINKS+="type veth peer name $4 netns $NSP$3 gso_max_segs $segs txqueuelen 10000 "
-	PLANNED_LINKS+="${6:+address $6}"$'\n'
-	plan_in "$1" link set "$2" up
-	plan_in "$3" link set "$4" up
+	[ -z "${OFFLOADS:-}" ] || offloads=true
+	plan_node "$1" ', "exists": true'
+	plan_node "$3" ', "exists": true'
+	LINKS+=", {\"mtu\": ${MTU:-1500}, \"offloads\": $offloads, \"neighbours\": true, \"ends\": [
+		{\"node\": \"$1\", \"dev\": \"$2\"${5:-}}, {\"node\": \"$3\", \"dev\": \"$4\"${6:-}}]}"
 	build_plan
 }
 
-# net N NS1 DEV1 NS2 DEV2: a link with addresses 10.0.N.1 and fd00:N::1 for the
-# host NS1, .254 and ::254 for the router NS2, NS1's default gateway. Neighbour entries are
-# permanent, so that no ARP packet delays a test or enters a queue.
+# inner NS1 DEV1 NS2 DEV2 NET: a link of routers, with addresses NET.1 and NET.2
+inner()
+{
+	link "${@:1:4}" ", \"addresses\": [\"$5.1/24\"]" ", \"addresses\": [\"$5.2/24\"]"
+}
+
+# route NS TO VIA...
+route()
+{
+	local via
+
+	printf -v via '"%s",' "${@:3}"
+	plan_node "$1" ', "exists": true'
+	ROUTES[$1]+=", {\"to\": \"$2\", \"via\": [${via%,}]}"
+	build_plan
+}
+
+# net N NS1 DEV1 NS2 DEV2 [DELAY]: a link with addresses 10.0.N.1 and fd00:N::1 for the
+# host NS1, .254 and ::254 for the router NS2, NS1's default gateway unless NO_DEFAULT is set. The router
+# delays what it sends to the host.
 net()
 {
-	local n=$1 host=$2 hdev=$3 router=$4 rdev=$5 hmac rmac
+	local n=$1 format host router
 
-	printf -v hmac '02:00:00:%02x:%02x:01' $((n >> 8)) $((n & 255))
-	rmac=${hmac%01}fe
-	PLAN=1 link "$host" "$hdev" "$router" "$rdev" "$hmac" "$rmac"
-	plan_in "$host" addr add "10.0.$n.1/24" dev "$hdev"
-	plan_in "$host" addr add "fd00:$n::1/64" dev "$hdev" nodad
-	plan_in "$host" neigh replace "10.0.$n.254" lladdr "$rmac" dev "$hdev" nud permanent
-	plan_in "$host" neigh replace "fd00:$n::254" lladdr "$rmac" dev "$hdev" nud permanent
-	plan_in "$host" route add default via "10.0.$n.254"
-	plan_in "$host" route add default via "fd00:$n::254"
-	plan_in "$router" addr add "10.0.$n.254/24" dev "$rdev"
-	plan_in "$router" addr add "fd00:$n::254/64" dev "$rdev" nodad
-	plan_in "$router" neigh replace "10.0.$n.1" lladdr "$hmac" dev "$rdev" nud permanent
-	plan_in "$router" neigh replace "fd00:$n::1" lladdr "$hmac" dev "$rdev" nud permanent
+	format=', "mac": "02:00:00:%02x:%02x:%s", "addresses": ["10.0.%d.%d/24", "fd00:%d::%d/64"]'
+	# shellcheck disable=SC2059 # both ends have this format
+	printf -v host "$format" $((n >> 8)) $((n & 255)) 01 "$n" 1 "$n" 1
+	# shellcheck disable=SC2059
+	printf -v router "$format, \"delay\": \"${6:-0}\"" $((n >> 8)) $((n & 255)) fe "$n" 254 "$n" 254
+	PLAN=1 link "${@:2:4}" "$host" "$router"
+	if [ -z "${NO_DEFAULT:-}" ]; then
+		PLAN=1 route "$2" default "10.0.$n.254"
+		PLAN=1 route "$2" default "fd00:$n::254"
+	fi
 	build_plan
+}
+
+# write_sysctls NAME=VALUE...: in this namespace; no process is started
+write_sysctls()
+{
+	local s file
+
+	for s; do
+		file=${s%%=*}
+		echo "${s#*=}" >"/proc/sys/${file//.//}" || fail "cannot set $s"
+	done
 }
 
 # Raises the machine-wide limits that a guest with 2 GB reaches first.
 roomy()
 {
 	[ "${LOWQ_LAB:-}" ] || return 0		# not on a user's machine
-	sysctl -qw net.ipv4.tcp_mem="262144 393216 524288" \
+	write_sysctls net.ipv4.tcp_mem="262144 393216 524288" \
 		net.core.netdev_max_backlog=1000000 net.core.rmem_max=268435456 \
 		net.core.wmem_max=268435456 net.core.somaxconn=65535 \
 		net.core.optmem_max=1048576
@@ -122,7 +152,7 @@ roomy()
 # 10.0.i.1 and fd00:i::1, r is 10.0.0.1 and fd00:0::1.
 dumbbell()
 {
-	local n=$1 i rtt=$2 delays='' PLAN=1
+	local n=$1 i rtt=$2 PLAN=1
 
 	shift
 	roomy
@@ -131,20 +161,19 @@ dumbbell()
 	net 0 r eth0 sw egress
 	for ((i = 1; i <= n; i++)); do
 		add_ns "h$i"
-		net "$i" "h$i" eth0 sw "p$i"
 		rtt=${!i:-$rtt}
-		[ "$rtt" = 0 ] || delays+="qdisc add dev p$i root netem delay $rtt limit 1000000"$'\n'
+		net "$i" "h$i" eth0 sw "p$i" "$rtt"
 	done
-	PLAN=
-	build_plan
-	[ -z "$delays" ] || tc -n "${NSP}sw" -batch - <<<"$delays"
+	PLAN='' build_plan
 }
 
-# accecn_dumbbell N RTT...: whose hosts all have Accurate ECN enabled
+# accecn_dumbbell N RTT...: whose hosts all have Accurate ECN enabled, where the kernel has it
 accecn_dumbbell()
 {
+	local SYSCTL=
+
+	! has_accecn || SYSCTL=net.ipv4.tcp_ecn=3
 	dumbbell "$@"
-	every sysctl -qw net.ipv4.tcp_ecn=3
 }
 
 # our_ns: the paths of the topology's namespaces, in NAMESPACES
@@ -170,6 +199,7 @@ wait_until()
 {
 	local i
 
+	sleep 0.000001		# what was just started runs first
 	for ((i = 0; i < ${WAIT:-10} * 20; i++)); do
 		"$@" >/dev/null 2>&1 && return
 		sleep 0.05
@@ -177,21 +207,29 @@ wait_until()
 	fail "timed out waiting for: $*"
 }
 
-# listening NS PORT: does a TCP server listen there?
+# listening NS PORT: does a TCP server listen there? Asks the kernel through a process of NS.
 listening()
 {
-	in_ns "$1" ss -Hltn "sport = :$2" | grep -q .
+	local process port file address state
+
+	printf -v port %04X "$2"
+	for process in /proc/[0-9]*; do
+		[ "$process/ns/net" -ef "/run/netns/$NSP$1" ] || continue
+		for file in "$process"/net/tcp{,6}; do
+			while read -r _ address _ state _; do
+				[ "${address#*:} $state" != "$port 0A" ] || return 0
+			done <"$file"
+		done
+	done
+	return 1
 }
 
 # serve NS [flowgen options]: starts a flowgen server in the background, and waits until it is
 # ready
 serve()
 {
-	local ns=$1
-
-	shift
-	in_ns "$ns" flowgen serve "$@" >/dev/null 2>"$TMP/serve.$ns" &
-	wait_until listening "$ns" 5201
+	nsenter --net="/run/netns/$NSP$1" flowgen serve "${@:2}" >/dev/null 2>"$TMP/serve.$1" &
+	wait_until listening "$1" 5201
 }
 
 # iperf_client FROM ARGUMENT...: runs iperf3's client; its JSON is in $TMP/iperf.json. Just
@@ -216,50 +254,31 @@ sink()
 	wait_until listening r 5299
 }
 
-# connections_end NAMESPACE...: without their processes and without queues that hold or drop packets,
-# connections end. If the path went first, they would send again for two minutes: what they do then
-# is in the next test's trace, and their namespaces and the module stay.
-connections_end()
-{
-	local ns wait open
-
-	for ns; do
-		tc -n "$ns" qdisc show 2>/dev/null | awk '
-			/ root / && $2 != "noqueue" { print "qdisc del dev " $5 " root" }
-			$2 == "clsact" || $2 == "ingress" { print "qdisc del dev " $5 " " $2 }' |
-			tc -n "$ns" -force -batch - 2>/dev/null
-	done
-	for wait in 0.01 0.03 0.1 0.3 0.5 1 1; do
-		open=
-		for ns; do
-			open+=$(ss -N "$ns" -Htn state established state fin-wait-1 state close-wait state last-ack state closing)
-		done
-		[ "$open" ] || return
-		sleep "$wait"
-	done
-}
-
-# Kills all processes in the namespaces, then deletes the namespaces.
+# Kills all processes in the namespaces, lets connections end, then deletes the namespaces.
 teardown()
 {
-	local ns process NAMESPACES
+	local NAMESPACES
 
 	our_ns
-	for process in ${NAMESPACES:+/proc/[0-9]*}; do
-		for ns in "${NAMESPACES[@]}"; do
-			[ ! "$process/ns/net" -ef "$ns" ] || kill -9 "${process#/proc/}" 2>/dev/null
-		done
-	done
-	connections_end "${NAMESPACES[@]##*/}"
-	[ ${#NAMESPACES[@]} -eq 0 ] || batch "$(printf 'netns del %s\n' "${NAMESPACES[@]##*/}")"
-	[ -z "${CONTROL_BEFORE:-}" ] || sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL_BEFORE"
+	[ ${#NAMESPACES[@]} -eq 0 ] || labnet --remove "$NSP"
+	[ -z "${CONTROL_BEFORE:-}" ] || write_sysctls net.ipv4.tcp_congestion_control="$CONTROL_BEFORE"
 	wait 2>/dev/null
+}
+
+# kill_in NAMESPACE [SIGNAL]: its processes
+kill_in()
+{
+	local process
+
+	for process in /proc/[0-9]*; do
+		[ ! "$process/ns/net" -ef "/run/netns/$1" ] || kill -"${2:-KILL}" "${process#/proc/}" 2>/dev/null
+	done
 }
 
 # vanish HOST: deletes a host and all its processes while traffic runs
 vanish()
 {
-	ip netns pids "$NSP$1" | xargs -r kill -9
+	kill_in "$NSP$1"
 	ip netns del "$NSP$1"
 }
 
@@ -267,11 +286,22 @@ vanish()
 # default at the root
 shaper()
 {
-	local place=("${@:4}")
+	local place=("${@:4}") CLASS
 
 	[ $# -gt 3 ] || place=(root handle 1:)
-	in_ns "$1" tc qdisc add dev "$2" "${place[@]}" htb default 1 direct_qlen 100000
-	set_rate "$1" "$2" "${place[-1]}1" "$3"
+	rate_class "$2" "${place[-1]}1" "$3"
+	in_ns "$1" tc -batch - <<-END || fail "no rate of $3 at $1's $2"
+		qdisc add dev $2 ${place[*]} htb default 1 direct_qlen 100000
+		$CLASS
+	END
+}
+
+# rate_class DEV CLASS RATE [FRAME]: tc's words for its class, in CLASS
+rate_class()
+{
+	local frame=${4:-1514}
+
+	CLASS="class replace dev $1 parent ${2%:*}: classid $2 htb rate $3 ceil $3 burst $frame cburst $frame quantum $frame"
 }
 
 # tc_has_int: lets tc find the plugin that knows int's options, beside the tools or where TC_LIB_DIR
@@ -285,10 +315,10 @@ tc_has_int()
 # set_rate NS DEV CLASS RATE [FRAME]: sets the rate of a shaper's class
 set_rate()
 {
-	local frame=${5:-1514}
+	local CLASS
 
-	in_ns "$1" tc class replace dev "$2" parent "${3%:*}:" classid "$3" htb rate "$4" ceil "$4" \
-		burst "$frame" cburst "$frame" quantum "$frame" || fail "no rate of $4 at $1's $2"
+	rate_class "${@:2}"
+	in_ns "$1" tc -batch - <<<"$CLASS" || fail "no rate of $4 at $1's $2"
 }
 
 # shape RATE [QDISC...]: makes the bottleneck, a shaper over QDISC. With all checkers on, a
@@ -298,18 +328,32 @@ shape()
 {
 	local rate=$1
 
-	shift
 	virtual || rate=10mbit
-	in_ns sw tc qdisc del dev egress root 2>/dev/null
-	shaper sw egress "$rate"
-	[ $# -eq 0 ] || in_ns sw tc qdisc add dev egress parent 1:1 handle 2: "$@"
+	shape_dev sw egress "$rate" 1514 "${@:2}"
+}
+
+# shape_dev NS DEV RATE FRAME [QDISC...]: a shaper over QDISC in place of what was there
+shape_dev()
+{
+	local CLASS
+
+	rate_class "$2" 1:1 "$3" "$4"
+	# a root of another kind removes what was there
+	in_ns "$1" tc -batch - <<-END
+		qdisc replace dev $2 root pfifo
+		qdisc replace dev $2 root handle 1: htb default 1 direct_qlen 100000
+		$CLASS
+		${5:+qdisc add dev $2 parent 1:1 handle 2: ${*:5}}
+	END
 }
 
 # lossy SPEC...: netem instead of a bottleneck; "loss X% ecn" marks packets, it does not drop them
 lossy()
 {
-	in_ns sw tc qdisc del dev egress root 2>/dev/null
-	in_ns sw tc qdisc add dev egress root netem limit 100000 "$@"
+	in_ns sw tc -batch - <<-END
+		qdisc replace dev egress root pfifo
+		qdisc replace dev egress root netem limit 100000 $*
+	END
 }
 
 # send [flowgen options]: one flow from h1 to r, over IPv4 unless TO is another address;

@@ -14,6 +14,15 @@ ours()
 	awk -v p="$(flow_field sport)" '$0 ~ "sport=" p " "' "$1"
 }
 
+# contains FILE WORD: is it in this small file?
+contains()
+{
+	local lines
+
+	mapfile lines <"$1"
+	[[ ${lines[*]} = *"$2"* ]]
+}
+
 # capture NS DEV FILE [FILTER]: captures the headers of packets in both directions, in the
 # background, until stop_captures
 capture()
@@ -21,12 +30,12 @@ capture()
 	local log
 
 	command -v tshark >/dev/null || skip "no tshark to read captures with"
-	log=$TMP/tcpdump.$(basename "$3")
+	log=$TMP/tcpdump.${3##*/}
 	: >"$log"	# that of an earlier capture contains "listening"
-	ip netns exec "$NSP$1" tcpdump -i "$2" -Z root -s "${SNAPLEN:-128}" -B 65536 -n \
+	nsenter --net="/run/netns/$NSP$1" tcpdump -i "$2" -Z root -s "${SNAPLEN:-128}" -B 65536 -n \
 		--time-stamp-precision=nano -w "$3" ${4:+"$4"} 2>"$log" &
 	CAPTURES+=($!)
-	wait_until grep -q listening "$log"
+	wait_until contains "$log" listening
 }
 
 stop_captures()
@@ -42,13 +51,15 @@ stop_captures()
 # and leaves the result in $TMP/q.json
 observe()
 {
-	local ports
+	local ports='' dev
 
-	ports=$(ip -n "${NSP}sw" -br link | awk '$1 ~ /^p[0-9]+@/ { sub(/@.*/, "", $1); print $1 }' | paste -sd,)
-	ip netns exec "${NSP}sw" qdelay --live --in "$ports" --out egress --filter tcp --rate "$1" "${@:2}" \
+	while read -r dev _; do
+		[[ $dev != p[0-9]*@* ]] || ports+=${ports:+,}${dev%@*}
+	done < <(ip -n "${NSP}sw" -br link)
+	nsenter --net="/run/netns/${NSP}sw" qdelay --live --in "$ports" --out egress --filter tcp --rate "$1" "${@:2}" \
 		--json "$TMP/q.json" 2>"$TMP/qdelay.err" &
 	OBSERVER=$!
-	wait_until grep -q ready "$TMP/qdelay.err"
+	wait_until contains "$TMP/qdelay.err" ready
 }
 
 observed()
@@ -99,9 +110,15 @@ trace_off()
 	echo >$t/trace
 }
 
-# field NAME: its value from each line of name=value words on standard input
+# field NAME: its value from each line of name=value words on standard input. A few need no sed.
 field()
 {
+	local line word="^.*\\b$1=([^ ]*)" n
+
+	for ((n = 0; n < 20; n++)); do
+		IFS= read -r line || return 0
+		[[ ! $line =~ $word ]] || printf '%s\n' "${BASH_REMATCH[1]}"
+	done
 	sed -n "s/.*\b$1=\([^ ]*\).*/\1/p"
 }
 

@@ -18,17 +18,18 @@ RCM_PARAM=/sys/module/roce_rcm/parameters
 eval "$(declare -f teardown | sed '1s/teardown/teardown_namespaces/')"
 teardown()
 {
-	local dev h
+	local dev h words=''
 
 	for h in h1 r; do	# of roce_pair: names of the first namespace, and not to be emptied
 		[ "/run/netns/$NSP$h" -ef /proc/self/ns/net ] || continue
-		! rdma link show "$(roce_dev "$h")" >/dev/null 2>&1 || rdma link del "$(roce_dev "$h")"
+		! rdma link show "$NSP$h" >/dev/null 2>&1 || rdma link del "$NSP$h"
 		ip netns del "$NSP$h"
 	done
-	for dev in $(rdma link show 2>/dev/null | awk -v p="^$NSP" '$2 ~ p { sub("/.*", "", $2); print $2 }'); do
-		ip netns pids "$dev" 2>/dev/null | xargs -r kill -9 2>/dev/null
-		rdma link del "$dev"
+	for dev in $(compgen -G "/sys/class/infiniband/$NSP*"); do
+		kill_in "${dev##*/}"
+		words+="link del ${dev##*/}"$'\n'
 	done
+	[ -z "$words" ] || rdma -f -b - <<<"$words"
 	wait_until no_devices
 	[ ! -e /sys/class/net/roce_r ] || roce_pair_off
 	teardown_namespaces
@@ -67,18 +68,12 @@ roce_kernel()
 # bottleneck's queue. ROCE_MTU is the links' MTU (1500: RoCE uses 1024; 4200: 4096).
 roce_dumbbell()
 {
-	local n=$1 rate=$2 rtt=$3 h i
+	local n=$1 rate=$2 rtt=$3 h
 
 	[[ $(uname -r) != [1-6].* ]] || skip "soft-RoCE knows no network namespaces before 7.x"
 	roce_kernel
-	dumbbell "$n" "$rtt"
-	every sysctl -qw net.ipv4.conf.all.rp_filter=0
-	for ((i = 1; i <= n; i++)); do
-		ip -n "${NSP}sw" link set "p$i" mtu "${ROCE_MTU:-1500}"
-	done
-	ip -n "${NSP}sw" link set egress mtu "${ROCE_MTU:-1500}"
+	MTU=${ROCE_MTU:-1500} SYSCTL=net.ipv4.conf.all.rp_filter=0 dumbbell "$n" "$rtt"
 	for h in r $(seq -f 'h%g' "$n"); do
-		ip -n "$NSP$h" link set eth0 mtu "${ROCE_MTU:-1500}"
 		roce_line "$h" eth0 "$rate"
 		roce_device "$h"
 	done
@@ -88,7 +83,8 @@ roce_dumbbell()
 # h4 (y, at p4); every host has a line of RATE. The caller sets the queues.
 roce_victim()
 {
-	local h
+	# shellcheck disable=SC2034 # net.sh's
+	local h PLAN=1
 
 	roce_kernel
 	roomy
@@ -100,7 +96,8 @@ roce_victim()
 	net 3 h3 eth0 sw2 p3
 	net 4 h4 eth0 sw2 p4
 	net 9 sw egress sw2 trunk
-	ip -n "${NSP}sw2" route add default via 10.0.9.1
+	route sw2 default 10.0.9.1
+	PLAN='' build_plan
 	for h in h1 h2 h3 h4; do
 		roce_line "$h" eth0 "$1"
 		roce_device "$h"
@@ -122,9 +119,9 @@ roce_pair()
 	for h in h1 r; do
 		ip netns attach "$NSP$h" $$ || skip "ip cannot name the first namespace"
 	done
-	net 1 h1 roce_h1 sw p1 2>/dev/null
-	net 0 r roce_r sw egress 2>/dev/null
-	sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.roce_h1.accept_local=1 \
+	net 1 h1 roce_h1 sw p1
+	NO_DEFAULT=1 net 0 r roce_r sw egress
+	write_sysctls net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.roce_h1.accept_local=1 \
 		net.ipv4.conf.roce_r.accept_local=1
 	for h in "" -6; do
 		ip $h rule add pref 30 lookup local
@@ -151,53 +148,48 @@ roce_way()
 	ip "${family[@]}" route add default via "$4" dev "roce_$1" table $table
 }
 
-# roce_device HOST [NETDEV]: a soft-RoCE device over its eth0
+# roce_device HOST [NETDEV]: a soft-RoCE device over its eth0, named like its namespace
 roce_device()
 {
-	in_ns "$1" rdma link add "$(roce_dev "$1")" type rxe netdev "${2:-eth0}" ||
+	in_ns "$1" rdma link add "$NSP$1" type rxe netdev "${2:-eth0}" ||
 		fail "no soft-RoCE device on $1"
-}
-
-# roce_dev HOST: the name of its RDMA device
-roce_dev()
-{
-	echo "$NSP$1"
 }
 
 # roce_line NS DEV RATE: a line that never drops; a drop would end RC connections of
 # soft-RoCE on the same host
 roce_line()
 {
-	local frame=$((${ROCE_MTU:-1500} + 14))
-
-	in_ns "$1" tc qdisc replace dev "$2" root handle 1: htb default 1 direct_qlen 100000
-	in_ns "$1" tc class replace dev "$2" parent 1: classid 1:1 htb rate "$3" ceil "$3" \
-		burst $frame cburst $frame quantum $frame
-	in_ns "$1" tc qdisc replace dev "$2" parent 1:1 handle 2: pfifo limit 100000
+	shape_dev "$1" "$2" "$3" $((${ROCE_MTU:-1500} + 14)) pfifo limit 100000
 }
 
 # gid HOST [4|6|link]: index of the host's address in its device's table of GIDs
 gid()
 {
-	local dir want at=() file
+	local dir want i found
 
-	dir=/sys/class/infiniband/$(roce_dev "$1")/ports/1/gids
+	dir=/sys/class/infiniband/$NSP$1/ports/1/gids
 	case ${2:-4} in
 	4) want=0000:0000:0000:0000:0000:ffff:0a00: ;;
 	6) want=fd00: ;;
 	link) want=fe80: ;;
 	esac
-	[ -d "$dir" ] || at=(ip netns exec "$NSP$1")	# exclusive
-	file=$("${at[@]}" grep -l "^$want" "$dir"/{0,1,2,3,4,5,6,7} 2>/dev/null)
-	[ -n "$file" ] || fail "no GID $want on $(roce_dev "$1")"
-	head -n1 <<<"${file##*/}"
+	if [ ! -d "$dir" ]; then		# exclusive
+		found=$(in_ns "$1" grep -l "^$want" "$dir"/{0..7} 2>/dev/null | head -n1)
+		[ -z "$found" ] || { echo "${found##*/}"; return; }
+	else
+		for i in {0..7}; do
+			{ read -r found <"$dir/$i"; } 2>/dev/null || continue
+			[[ $found != "$want"* ]] || { echo "$i"; return; }
+		done
+	fi
+	fail "no GID $want on $NSP$1"
 }
 
 # roce_serve HOST: starts rocegen servers (IPv4, IPv6) and waits until they listen
 roce_serve()
 {
-	in_ns "$1" rocegen serve --dev "$(roce_dev "$1")" --gid "$(gid "$1" 4)" 2>"$TMP/roce_serve.$1" &
-	in_ns "$1" rocegen serve --dev "$(roce_dev "$1")" --gid "$(gid "$1" 6)" --port 5306 \
+	in_ns "$1" rocegen serve --dev "$NSP$1" --gid "$(gid "$1" 4)" 2>"$TMP/roce_serve.$1" &
+	in_ns "$1" rocegen serve --dev "$NSP$1" --gid "$(gid "$1" 6)" --port 5306 \
 		2>"$TMP/roce_serve6.$1" &
 	wait_until listening "$1" 5301
 	wait_until listening "$1" 5306
@@ -212,10 +204,10 @@ roce()
 	shift
 	addr=10.0.${to#h}.1
 	[ "$to" != r ] || addr=10.0.0.1
-	[ "${V:-4}" = 4 ] || { addr=fd00:$(cut -d. -f3 <<<"$addr")::1; port=5306; }
+	[ "${V:-4}" = 4 ] || { to=${addr#10.0.}; addr=fd00:${to%.1}::1; port=5306; }
 	# no timeouts because of checkers: 4 s
 	virtual || set -- "$@" --timeout 20
-	in_ns "$host" rocegen "$@" --dev "$(roce_dev "$host")" --gid "$(gid "$host" "${V:-4}")" \
+	in_ns "$host" rocegen "$@" --dev "$NSP$host" --gid "$(gid "$host" "${V:-4}")" \
 		--to "$addr" --port $port >"$TMP/${LOG:-flow}.json" || fail "rocegen $*"
 }
 
@@ -282,7 +274,11 @@ lose_nth()
 # rcm_counter NAME: one of debugfs' counters
 rcm_counter()
 {
-	awk -v n="$1" '$1 == n { print $2 }' "$RCM_DEBUGFS"/counters
+	local name value
+
+	while read -r name value; do
+		[ "$name" != "$1" ] || echo "$value"
+	done <"$RCM_DEBUGFS"/counters
 }
 
 # mark_all [DEV [NS]]: marks every ECT(0) packet of RoCE that leaves NS (sw) by DEV (egress,
@@ -363,9 +359,7 @@ load()
 # or not, as chance will have it.
 red()
 {
-	roce_line sw egress "$1"
-	in_ns sw tc qdisc del dev egress parent 1:1 handle 2:
-	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: red limit 4000000 min "$2" max "$3" \
+	shape_dev sw egress "$1" $((${ROCE_MTU:-1500} + 14)) red limit 4000000 min "$2" max "$3" \
 		avpkt 1086 burst $(($2 / 1086 + 1)) bandwidth "$1" probability "${4:-0.1}" ecn
 }
 
@@ -386,7 +380,7 @@ four_shared()
 {
 	jq -c .rate_bps "$TMP"/flow?.json
 	expect "queue pairs that ended well" "$(jq -r .status "$TMP"/flow?.json | grep -cx ok)" -eq 4
-	expect "packets out of sequence at r" "$(cat "/sys/class/infiniband/$(roce_dev r)/ports/1/hw_counters/out_of_seq_request")" -eq 0
+	expect "packets out of sequence at r" "$(<"/sys/class/infiniband/${NSP}r/ports/1/hw_counters/out_of_seq_request")" -eq 0
 	expect "Mb/s together" "$(jq -s 'map(.bytes) | add * 8 / 200000' "$TMP"/flow?.json)" -ge "$1"
 	expect "fairness" "$(jq -s 'map(.bytes) | (add * add) / (4 * (map(. * .) | add))' "$TMP"/flow?.json)" -ge 0.9
 }

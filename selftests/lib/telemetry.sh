@@ -47,7 +47,8 @@ seen()
 # is its "egress", towards h1 its "ingress". Neighbours as in net().
 chain()
 {
-	local n=$1 rtt=${2:-100us} i
+	# shellcheck disable=SC2034 # net.sh's
+	local n=$1 rtt=${2:-100us} i PLAN=1
 
 	roomy
 	add_ns h1
@@ -55,16 +56,14 @@ chain()
 	for ((i = 1; i <= n; i++)); do
 		add_ns "s$i"
 	done
-	net 1 h1 eth0 s1 ingress
+	net 1 h1 eth0 s1 ingress "$rtt"
 	net 0 r eth0 "s$n" egress
 	for ((i = 1; i < n; i++)); do
-		link "s$i" egress "s$((i + 1))" ingress
-		ip -n "${NSP}s$i" addr add "10.1.$i.1/24" dev egress
-		ip -n "${NSP}s$((i + 1))" addr add "10.1.$i.2/24" dev ingress
-		ip -n "${NSP}s$i" route add 10.0.0.0/24 via "10.1.$i.2"
-		ip -n "${NSP}s$((i + 1))" route add 10.0.1.0/24 via "10.1.$i.1"
+		inner "s$i" egress "s$((i + 1))" ingress "10.1.$i"
+		route "s$i" 10.0.0.0/24 "10.1.$i.2"
+		route "s$((i + 1))" 10.0.1.0/24 "10.1.$i.1"
 	done
-	in_ns s1 tc qdisc add dev ingress root netem delay "$rtt" limit 1000000
+	PLAN='' build_plan
 }
 
 # results RESULT: the number of samples in $TMP/trace with this result (enum hpccpp_result)

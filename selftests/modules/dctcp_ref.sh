@@ -187,8 +187,7 @@ growth()
 	local ours reno
 
 	needs_virtual
-	dumbbell 1 1ms
-	every sysctl -qw net.ipv4.tcp_ecn=1
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 1ms
 	shape 1gbit
 	serve r --cc dctcp_ref
 	send --size 30k
@@ -693,7 +692,7 @@ parameters()
 	[ ! -w "$PARAM"/ect_control ] || ! echo 1 2>/dev/null >"$PARAM"/ect_control || fail "ect_control can be changed"
 	refused_at_load shift_g=0
 	load shift_g=7 alpha_init=0
-	expect "shift_g" "$(cat "$PARAM"/shift_g)" -eq 7
+	expect "shift_g" "$(<"$PARAM"/shift_g)" -eq 7
 }
 declare_test parameters "D15" "wrong parameters are refused with a reason, the old value stays"
 
@@ -755,7 +754,7 @@ info()
 	in_ns h1 ss -Htin dport = :5201 >"$TMP/ss"
 	wait $!
 	grep -q 'dctcp:(ce_state:[01],alpha:[0-9]*,ab_ecn:[0-9]*,ab_tot:[0-9]*)' "$TMP/ss" ||
-		fail "ss -ti does not show DCTCP: $(cat "$TMP/ss")"
+		fail "ss -ti does not show DCTCP: $(<"$TMP/ss")"
 	expect "alpha of 1024" "$(ss_field alpha <"$TMP/ss")" -le 1024
 	expect "alpha of 1024" "$(ss_field alpha <"$TMP/ss")" -gt 0
 }
@@ -779,8 +778,7 @@ accecn()
 
 	needs_virtual
 	needs_accecn
-	dumbbell 1 1ms
-	every sysctl -qw net.ipv4.tcp_ecn=3
+	accecn_dumbbell 1 1ms
 	lossy loss 2% ecn
 	sink dctcp_ref
 	SNAPLEN=96 capture r eth0 "$TMP/r.pcap" 'tcp dst port 5299'
@@ -809,8 +807,7 @@ accecn_options_end()
 
 	needs_virtual
 	needs_accecn
-	dumbbell 1 1ms
-	every sysctl -qw net.ipv4.tcp_ecn=3
+	accecn_dumbbell 1 1ms
 	sink dctcp_ref
 	# percent of marks that the last options report
 	for first in 100 0.01; do
@@ -836,8 +833,7 @@ small_segments()
 	needs_virtual
 	needs_accecn
 	load alpha_init=0
-	dumbbell 1 10ms
-	every sysctl -qw net.ipv4.tcp_ecn=3
+	accecn_dumbbell 1 10ms
 	lossy loss 5% ecn
 	sink dctcp_ref
 	for option in 2 0; do
@@ -890,8 +886,7 @@ pure_ack_marks()
 	needs_virtual
 	needs_accecn
 	load alpha_init=0
-	dumbbell 1 10ms
-	every sysctl -qw net.ipv4.tcp_ecn=3
+	accecn_dumbbell 1 10ms
 	in_ns sw tc qdisc add dev egress root netem limit 100000 loss 0%
 	in_ns r python3 -c '
 import socket
@@ -924,9 +919,8 @@ switch_mid_flow()
 {
 	local i c
 
-	dumbbell 1 100us
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 100us
 	step 1gbit 8
-	every sysctl -qw net.ipv4.tcp_ecn=1
 	# iperf3 sets its control after connect: that is a switch mid-flow, with ECN
 	in_ns r iperf3 -s -p 5202 >/dev/null 2>&1 &
 	wait_until listening r 5202

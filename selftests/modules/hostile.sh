@@ -78,7 +78,7 @@ ud_serve()
 {
 	(fail() { :; }; roce h1 ud-send --duration 30s) &
 	wait_until known_at ::ffff:10.0.1.1
-	QP=$(rdma res show qp link "$(roce_dev r)/1" | sed -n 's/.* lqpn \([0-9]*\) .*type UD .*/\1/p' | tail -n1)
+	QP=$(rdma res show qp link "${NSP}r/1" | sed -n 's/.* lqpn \([0-9]*\) .*type UD .*/\1/p' | tail -n1)
 	[ -n "$QP" ] || fail "r has no UD queue pair: $(rdma res show qp)"
 }
 
@@ -254,7 +254,7 @@ roce_held()
 # clients: the processes of roce_held. By name: h1 may be the first namespace.
 clients()
 {
-	pgrep -f "^rocegen .*--dev $(roce_dev h1) .*--to "
+	pgrep -f "^rocegen .*--dev ${NSP}h1 .*--to "
 }
 
 no_clients()
@@ -294,7 +294,7 @@ roce_away()
 				fail "cannot load"
 			;;
 		3)
-			rdma link del "$(roce_dev h1)"
+			rdma link del "${NSP}h1"
 			roce_device h1 "$NETDEV"
 			;;
 		4)

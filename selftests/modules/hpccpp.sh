@@ -490,9 +490,8 @@ declare_test two_bottlenecks "H1" "two bottlenecks in series: the tighter one co
 begins_late()
 {
 	needs_virtual
-	dumbbell 1 1ms
+	SYSCTL=net.ipv4.tcp_fastopen=0x607 dumbbell 1 1ms
 	node sw egress 1gbit
-	every sysctl -qw net.ipv4.tcp_fastopen=0x607
 	sink
 	client 10.0.0.1 fastopen=1000 writes=20,3000,0.01
 	expect "data in the SYN, accepted" "$(in_ns h1 nstat -saz TcpExtTCPFastOpenActive | awk '/Active/ { print $2 }')" -eq 1
@@ -563,8 +562,7 @@ fallback_losses()
 
 	needs_virtual
 	rmmod int_reflector
-	dumbbell 1 10ms
-	every sysctl -qw net.ipv4.tcp_ecn=1
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 10ms
 	fates h1 eth0
 	in_ns sw tc qdisc add dev egress root netem limit 100000 loss 0%
 	talk_server r --cc reno
@@ -601,8 +599,7 @@ fallback_undo()
 
 	needs_virtual
 	rmmod int_reflector
-	dumbbell 1 10ms
-	every sysctl -qw net.ipv4.tcp_ecn=1
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 10ms
 	in_ns h1 sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
 	lossy delay 20ms
 	fates h1 eth0 18ms
@@ -941,8 +938,7 @@ stress()
 {
 	local i
 
-	dumbbell 2 1ms
-	every sysctl -qw net.ipv4.tcp_ecn=1
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 2 1ms
 	node sw egress 100mbit sojourn
 	storm 3
 	in_ns sw int_hostile 1000 2 >/dev/null &

@@ -273,9 +273,8 @@ in_vrf()
 	local to
 
 	needs_virtual
-	dumbbell 1 100us
+	SYSCTL=net.ipv4.conf.all.rp_filter=0 dumbbell 1 100us
 	node sw egress 1gbit
-	every sysctl -qw net.ipv4.conf.all.rp_filter=0
 	ip -n "${NSP}r" link add vrf0 type vrf table 10 || skip "no VRF in this kernel"
 	ip -n "${NSP}r" link set vrf0 up
 	ip -n "${NSP}r" link set eth0 master vrf0
@@ -302,24 +301,20 @@ path_change()
 	needs_virtual
 	# h1 -- a -- (b | c) -- d -- r: later, one hop of the path is replaced by another
 	roomy
-	local ns
+	local ns PLAN=1
 	for ns in h1 a b c d r; do
 		add_ns "$ns"
 	done
-	net 1 h1 eth0 a ingress
+	net 1 h1 eth0 a ingress 100us
 	net 0 r eth0 d egress
-	link a tob b ina; link a toc c ina; link b tod d inb; link c tod d inc
-	ip -n "${NSP}a" addr add 10.2.1.1/24 dev tob; ip -n "${NSP}b" addr add 10.2.1.2/24 dev ina
-	ip -n "${NSP}a" addr add 10.2.2.1/24 dev toc; ip -n "${NSP}c" addr add 10.2.2.2/24 dev ina
-	ip -n "${NSP}b" addr add 10.2.3.1/24 dev tod; ip -n "${NSP}d" addr add 10.2.3.2/24 dev inb
-	ip -n "${NSP}c" addr add 10.2.4.1/24 dev tod; ip -n "${NSP}d" addr add 10.2.4.2/24 dev inc
-	ip -n "${NSP}b" route add 10.0.0.0/24 via 10.2.3.2; ip -n "${NSP}c" route add 10.0.0.0/24 via 10.2.4.2
-	ip -n "${NSP}b" route add 10.0.1.0/24 via 10.2.1.1; ip -n "${NSP}c" route add 10.0.1.0/24 via 10.2.2.1
-	ip -n "${NSP}d" route add 10.0.1.0/24 via 10.2.3.1
+	inner a tob b ina 10.2.1; inner a toc c ina 10.2.2; inner b tod d inb 10.2.3; inner c tod d inc 10.2.4
+	route b 10.0.0.0/24 10.2.3.2; route c 10.0.0.0/24 10.2.4.2
+	route b 10.0.1.0/24 10.2.1.1; route c 10.0.1.0/24 10.2.2.1
+	route d 10.0.1.0/24 10.2.3.1
+	route a 10.0.0.0/24 10.2.1.2 10.2.2.2
+	PLAN='' build_plan
 	# ECMP by ports: flows take different paths, and a flow's probes take its path
 	in_ns a sysctl -qw net.ipv4.fib_multipath_hash_policy=1
-	ip -n "${NSP}a" route add 10.0.0.0/24 nexthop via 10.2.1.2 nexthop via 10.2.2.2
-	in_ns a tc qdisc add dev ingress root netem delay 100us limit 1000000
 	node a tob 10gbit switch-id 1
 	node a toc 10gbit switch-id 1
 	node b tod 10gbit switch-id 2

@@ -89,7 +89,7 @@ below_one()
 	wait $!
 	trace_off "$TMP/trace"
 	stop_captures
-	grep -q 'cwnd_gain:0.0625' "$TMP/ss" || fail "ss -ti does not show cw = 1/16: $(cat "$TMP/ss")"
+	grep -q 'cwnd_gain:0.0625' "$TMP/ss" || fail "ss -ti does not show cw = 1/16: $(<"$TMP/ss")"
 	# RTT / cw = 16 ms, or a little less: srtt may be just below a millisecond
 	judge gaps "$TMP/h.pcap" 15800 17000 --start 0.5 --until "$start" | tee "$TMP/judged"
 	again=$(field retransmitted <"$TMP/judged")
@@ -175,7 +175,7 @@ fast_start_rwnd()
 		expect "rmem $n: of them ECT before the last" "$(field early <<<"$flow")" -eq 0
 		expect "rmem $n: ECN of the last first-RTT packet" "$(field last <<<"$flow")" -eq 2
 		expect "rmem $n: Not-ECT packets after the first RTT" "$(field late <<<"$flow")" -eq 0
-		ip netns pids "${NSP}r" | xargs -r kill
+		kill_in "${NSP}r" TERM
 		wait_until eval '! listening r 5201'
 	done
 }
@@ -381,7 +381,7 @@ receiver()
 				capture sw egress "$TMP/r.pcap" tcp
 				send --size 1M
 				stop_captures
-				ip netns pids "${NSP}r" | xargs -r kill
+				kill_in "${NSP}r" TERM
 				wait_until eval '! listening r 5201'
 				# a merged packet is one to the receiver
 				most=$m
@@ -390,7 +390,7 @@ receiver()
 				flags=()
 				[ "$accecn" = 0 ] || flags=(--accecn)
 				judge acks "$TMP/r.pcap" "$most" --late "$late" "${flags[@]}" >"$TMP/judged"
-				echo "$what: $(cat "$TMP/judged")"
+				echo "$what: $(<"$TMP/judged")"
 				acks=$(field acks <"$TMP/judged") n=$(field packets <"$TMP/judged")
 				expect "$what: marked packets" "$(field marks <"$TMP/judged")" -ge 10
 				expect "$what: ACKs with a wrong mark" "$(field wrong <"$TMP/judged")" -eq 0
@@ -456,9 +456,8 @@ fast_start_undo()
 {
 	needs_virtual
 	parameter quiet_rtts=0
-	dumbbell 1 10ms
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 10ms
 	initial 40
-	every sysctl -qw net.ipv4.tcp_ecn=1
 	# the late packet arrives while its retransmission is on the way: timestamps show it
 	lossy delay 20ms
 	fates h1 eth0 18ms
@@ -476,8 +475,7 @@ undo()
 {
 	needs_virtual
 	load fast_start=0
-	dumbbell 1 10ms
-	every sysctl -qw net.ipv4.tcp_ecn=1
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 10ms
 	# shellcheck disable=SC2119 # no steps follow
 	undone
 }
@@ -594,8 +592,7 @@ accecn()
 
 	needs_virtual
 	needs_accecn
-	dumbbell 1 1ms
-	every sysctl -qw net.ipv4.tcp_ecn=3
+	accecn_dumbbell 1 1ms
 	shape 100mbit
 	data_meets h1 eth0 loss 2% ecn
 	# the SYN-ACK is not lost
@@ -746,7 +743,7 @@ lost_in_loss()
 		}
 		/cause=timeout/ { state = 4 }
 		END { print n + 0, cuts + 0, bad + 0 }' "$TMP/ours" >"$TMP/cuts"
-	echo "recoveries after a timeout, reductions, not by half: $(cat "$TMP/cuts")"
+	echo "recoveries after a timeout, reductions, not by half: $(<"$TMP/cuts")"
 	expect "timeouts" "$(counted h1 TcpExtTCPTimeouts)" -ge 1
 	expect "retransmissions that were found lost" "$(counted h1 TcpExtTCPLostRetransmit)" -ge 1
 	expect "recoveries after a timeout" "$(cut -d' ' -f1 "$TMP/cuts")" -ge 1
@@ -761,8 +758,7 @@ marks_on_acks()
 	needs_virtual
 	needs_accecn
 	load fast_start=0
-	dumbbell 1 1ms
-	every sysctl -qw net.ipv4.tcp_ecn=3
+	accecn_dumbbell 1 1ms
 	# what h1 sends is marked where it is ECT; the SYN has passed by then
 	talk_server r --cc ldcp
 	STEPS=(cc=ldcp connect
@@ -787,8 +783,7 @@ chosen_while_connecting()
 	needs_virtual
 	# SYN_SENT lasts as long as the RTT
 	for v in 0 1; do
-		dumbbell 1 5ms
-		every sysctl -qw net.ipv4.tcp_ecn=1
+		SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 5ms
 		in_ns r sysctl -qw net.ipv4.tcp_ecn="$v"
 		initial 20
 		talk_server r --cc "$([ "$v" = 0 ] && echo cubic || echo ldcp)"
@@ -817,9 +812,8 @@ fast_open()
 
 	needs_virtual
 	load
-	dumbbell 1 5ms
+	SYSCTL=net.ipv4.tcp_fastopen=3 dumbbell 1 5ms
 	initial 20
-	every sysctl -qw net.ipv4.tcp_fastopen=3
 	talk_server r --cc ldcp --fastopen
 	# the cookie
 	STEPS=(cc=ldcp fastopen=100 acked)
@@ -924,8 +918,7 @@ mtu_probe()
 {
 	needs_virtual
 	load fast_start=0
-	dumbbell 1 5ms
-	every sysctl -qw net.ipv4.tcp_mtu_probing=2 net.ipv4.tcp_base_mss=512
+	SYSCTL="net.ipv4.tcp_mtu_probing=2 net.ipv4.tcp_base_mss=512" dumbbell 1 5ms
 	in_ns h1 sysctl -qw net.ipv4.tcp_probe_interval=1
 	talk_server r --cc ldcp
 	ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd 60
@@ -963,8 +956,7 @@ own_limits()
 	local TCP_DELACK_MAX_US=46
 
 	needs_virtual
-	dumbbell 1 5ms
-	every sysctl -qw net.ipv4.tcp_ecn=1
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 5ms
 	talk_server r --cc ldcp
 	talk cc=cubic connect "set=6,$TCP_DELACK_MAX_US,50000" 2>/dev/null ||
 		skip "this kernel has no TCP_DELACK_MAX_US"
@@ -1091,7 +1083,7 @@ jain_of()
 	observe 10gbit --from 40ms --duration 200ms
 	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --flows "$1" --stagger 100us --duration 210ms >/dev/null
 	wait "$OBSERVER"
-	ip netns pids "${NSP}r" | xargs -r kill
+	kill_in "${NSP}r" TERM
 	wait_until eval '! listening r 5201'
 	jq '[.flows[] | .goodput_bps // 0 | select(. > 0)] | pow(add; 2) / (length * (map(. * .) | add))' "$TMP/q.json"
 }
@@ -1240,7 +1232,7 @@ parameters()
 		link_rate_mbps=1000000 base_rtt_us=1000000
 	refused_at_load alpha=0
 	load alpha=7
-	expect "alpha" "$(cat "$PARAM"/alpha)" -eq 7
+	expect "alpha" "$(<"$PARAM"/alpha)" -eq 7
 }
 declare_test parameters "L3 L5" "wrong parameters are refused with a reason, the old value stays"
 
@@ -1319,9 +1311,8 @@ declare_test companion "L1 L7 L9" "lowq-tc ldcp, --simple, reset; host ldcp with
 
 switch_mid_flow()
 {
-	dumbbell 1 100us
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 100us
 	wred 1gbit
-	every sysctl -qw net.ipv4.tcp_ecn=1
 	serve r --cc ldcp
 	# one socket through all controls
 	sink

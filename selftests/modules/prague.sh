@@ -819,9 +819,9 @@ initial_window()
 		packets "$TMP/h.pcap" 'tcp.len > 1000' frame.time_epoch |
 			awk 'NR == 1 { t = $1 } NR == 10 { printf "%.4f\n", ($1 - t) / 0.04 }' >"$TMP/iw.$on"
 	done
-	echo "first ten packets, in RTTs: $(cat "$TMP/iw.0") and paced $(cat "$TMP/iw.1")"
-	expect "first ten packets without, RTTs" "$(cat "$TMP/iw.0")" -le 0.05
-	between "first ten packets paced, RTTs" "$(cat "$TMP/iw.1")" 0.4 0.55
+	echo "first ten packets, in RTTs: $(<"$TMP/iw.0") and paced $(<"$TMP/iw.1")"
+	expect "first ten packets without, RTTs" "$(<"$TMP/iw.0")" -le 0.05
+	between "first ten packets paced, RTTs" "$(<"$TMP/iw.1")" 0.4 0.55
 }
 declare_test initial_window "P18" "iw_paced=1: the initial window is paced over half of the handshake's RTT"
 
@@ -1056,8 +1056,8 @@ fast_increase()
 			"$TMP/flow.json" >"$TMP/at.$slow"
 		jq -rs 'map(select(.type == "flow"))[0].start_ns' "$TMP/flow.json" >"$TMP/start.$slow"
 	done
-	slow=$((($(cat "$TMP/at.0") - $(cat "$TMP/start.0")) / 1000000))
-	fast=$((($(cat "$TMP/at.4") - $(cat "$TMP/start.4")) / 1000000))
+	slow=$((($(<"$TMP/at.0") - $(<"$TMP/start.0")) / 1000000))
+	fast=$((($(<"$TMP/at.4") - $(<"$TMP/start.4")) / 1000000))
 	[ "$slow" -gt 0 ] || slow=12000	# never
 	echo "90 % after $slow ms, with fast_rounds=4 after $fast ms"
 	expect "ms to 90 %" "$fast" -gt 0
@@ -1222,7 +1222,6 @@ start_codel()
 	local pids=()
 
 	BUFFER=33554432 accecn_dumbbell 2 50ms
-	every sysctl -qw net.ipv4.tcp_ecn=3
 	shape 100mbit fq_codel limit 10000 flows 1
 	serve r --cc prague
 	in_ns h1 flowgen long --to 10.0.0.1 --cc prague --duration 8s --start 3600us >/dev/null &
@@ -1318,7 +1317,7 @@ info()
 	in_ns h1 ss -Htin dport = :5201 >"$TMP/ss"
 	wait $!
 	grep -q 'prague .*dctcp:(ce_state:0,alpha:[0-9]*,ab_ecn:[0-9]*,ab_tot:[0-9]*)' "$TMP/ss" ||
-		fail "ss -ti does not show Prague: $(cat "$TMP/ss")"
+		fail "ss -ti does not show Prague: $(<"$TMP/ss")"
 	expect "alpha of 1024" "$(ss_field alpha <"$TMP/ss")" -le 1024
 }
 declare_test info "P24" "ss -ti shows alpha, marked and acknowledged packets"

@@ -263,7 +263,7 @@ tunnel()
 outer_ecn()
 {
 	judge outer-ecn "$TMP/h.pcap" 'ip.src == 10.0.1.0/24 || ipv6.src == fd00:1::/64' >"$TMP/judged"
-	echo "$1: $(cat "$TMP/judged"), $(cat "$TMP/client")"
+	echo "$1: $(<"$TMP/judged"), $(<"$TMP/client")"
 	expect "data packets, $1" "$(field packets <"$TMP/judged")" -ge "$2"
 	expect "data packets whose outermost field is not ECT(1), $1" "$(field other <"$TMP/judged")" -eq 0
 	expect "control, $1" "$(field cc <"$TMP/client")" = prague
@@ -295,7 +295,7 @@ tunnels()
 	lossy loss 0.5% ecn
 	sink
 	for kind in gre gre-key; do
-		tunnel "$kind" 2>"$TMP/err" || fail "$kind: $(cat "$TMP/err")"
+		tunnel "$kind" 2>"$TMP/err" || fail "$kind: $(<"$TMP/err")"
 		for to in 10.9.0.2 fd09::2; do
 			over_tunnel "$kind" "$to"
 		done
@@ -449,8 +449,7 @@ options_end()
 {
 	needs_virtual
 	needs_accecn
-	dumbbell 1 1ms
-	every sysctl -qw net.ipv4.tcp_ecn=3
+	accecn_dumbbell 1 1ms
 	sink prague
 	# the last option of the peer reports marks
 	lossy loss 100% ecn rate 1gbit
@@ -470,8 +469,7 @@ without_accecn()
 	needs_virtual
 	load
 	dmesg -C
-	dumbbell 1 10ms
-	every sysctl -qw net.ipv4.tcp_ecn=1
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 10ms
 	shape 100mbit
 	serve r --cc cubic
 	capture h1 eth0 "$TMP/h.pcap" tcp
@@ -492,8 +490,7 @@ dctcp_feedback()
 {
 	needs_virtual
 	load dctcp_feedback=1
-	dumbbell 1 10ms
-	every sysctl -qw net.ipv4.tcp_ecn=1
+	SYSCTL=net.ipv4.tcp_ecn=1 dumbbell 1 10ms
 	shape 100mbit codel limit 1000 target 50ms interval 500ms ecn ce_threshold 1ms
 	serve r --cc prague
 	trace_on prague/prague_period prague/prague_cut

@@ -35,9 +35,9 @@ exclusive()
 	for h in r h1; do
 		roce_line "$h" eth0 1gbit
 		roce_device "$h"
-		rdma dev set "$(roce_dev "$h")" netns "$NSP$h" || fail "no device of its own for $h"
+		rdma dev set "$NSP$h" netns "$NSP$h" || fail "no device of its own for $h"
 	done
-	expect "devices that h1 has" "$(in_ns h1 rdma link | awk '{ print $2 }')" = "$(roce_dev h1)/1"
+	expect "devices that h1 has" "$(in_ns h1 rdma link | awk '{ print $2 }')" = "${NSP}h1/1"
 	roce_serve r
 	mark_all
 	for op in send uc-write ud-send; do
@@ -60,7 +60,7 @@ rocegen_refused()
 	timeout 20 rocegen "${@:2}" >"$TMP/out" 2>"$TMP/err" || status=$?
 	[ "$status" -eq 2 ] && [ ! -s "$TMP/out" ] && [ "$(wc -l <"$TMP/err")" -eq 1 ] &&
 		grep -qF -- "$1" "$TMP/err" ||
-		fail "rocegen ${*:2}: status $status, said '$(cat "$TMP/err")', expected 2 and '$1'"
+		fail "rocegen ${*:2}: status $status, said '$(<"$TMP/err")', expected 2 and '$1'"
 }
 
 rocegen_usage()
@@ -95,12 +95,12 @@ pingpong()
 	needs_virtual
 	roce_dumbbell 1 1gbit 20us
 	for v in 4 6; do	# of RoCE; the programs meet over IPv4
-		in_ns r ibv_rc_pingpong -e -d "$(roce_dev r)" -g "$(gid r "$v")" -n 200 >/dev/null &
+		in_ns r ibv_rc_pingpong -e -d "${NSP}r" -g "$(gid r "$v")" -n 200 >/dev/null &
 		wait_until listening r 18515
-		in_ns h1 ibv_rc_pingpong -e -d "$(roce_dev h1)" -g "$(gid h1 "$v")" -n 200 10.0.0.1 \
+		in_ns h1 ibv_rc_pingpong -e -d "${NSP}h1" -g "$(gid h1 "$v")" -n 200 10.0.0.1 \
 			>"$TMP/pingpong" || fail "ibv_rc_pingpong over IPv$v: $(tail -n1 "$TMP/pingpong")"
 		wait $!
-		grep -q '^200 iters in' "$TMP/pingpong" || fail "$(cat "$TMP/pingpong")"
+		grep -q '^200 iters in' "$TMP/pingpong" || fail "$(<"$TMP/pingpong")"
 	done
 }
 declare_test pingpong "R11" "ibv_rc_pingpong -e over a router hop, IPv4 and IPv6"
@@ -122,9 +122,9 @@ perftest()
 {
 	local args=("$@" -F -u 20)
 
-	in_ns r timeout 300 "${args[@]}" -d "$(roce_dev r)" -x "$(gid r)" >"$TMP/server" 2>&1 &
+	in_ns r timeout 300 "${args[@]}" -d "${NSP}r" -x "$(gid r)" >"$TMP/server" 2>&1 &
 	wait_until listening r 18515
-	in_ns h1 timeout 300 "${args[@]}" -d "$(roce_dev h1)" -x "$(gid h1)" 10.0.0.1 \
+	in_ns h1 timeout 300 "${args[@]}" -d "${NSP}h1" -x "$(gid h1)" 10.0.0.1 \
 		>"$TMP/client" 2>&1 || fail "$*: $(tail -n3 "$TMP/client")"
 	wait $! || fail "$*, server: $(tail -n3 "$TMP/server")"
 }
@@ -237,7 +237,7 @@ inject_policy()
 	expect "packets outside of the range" "$(awk -v p="$ports" '$2 != p' "$TMP/in2" | wc -l)" -gt 0
 	# by destination: r over IPv4, h2 over IPv6
 	load destinations=10.0.0.0/24,fd00:2::1
-	expect "destinations, read back" "$(cat "$PARAM/destinations")" = 10.0.0.0/24,fd00:2::1/128
+	expect "destinations, read back" "$(<"$PARAM/destinations")" = 10.0.0.0/24,fd00:2::1/128
 	capture h1 eth0 "$TMP/in3.pcap" "udp dst port 4791"
 	for to in r h2; do
 		for v in 4 6; do
@@ -255,7 +255,7 @@ inject_policy()
 		refused "destinations=$v"
 	done
 	echo >"$PARAM/destinations"
-	expect "destinations, all" "$(cat "$PARAM/destinations")" = ""
+	expect "destinations, all" "$(<"$PARAM/destinations")" = ""
 	# no longer chosen while packets are held back: order is kept, nothing is retransmitted
 	mark_all
 	roce h1 send --duration 40ms &
@@ -263,7 +263,7 @@ inject_policy()
 	expect "packets held back" "$(rcm_counter paced)" -gt 0
 	echo 192.0.2.0/24 >"$PARAM/destinations"
 	wait $!
-	expect "retries" "$(cat "/sys/class/infiniband/$(roce_dev h1)/ports/1/hw_counters/completer_retry_err")" -eq 0
+	expect "retries" "$(<"/sys/class/infiniband/${NSP}h1/ports/1/hw_counters/completer_retry_err")" -eq 0
 	load
 }
 declare_test inject_policy "R1" "only flows to the chosen destinations, or of the chosen UDP source ports, are injected"
@@ -313,10 +313,10 @@ cnp_link_local()
 	hosts 1
 	roce_device sw p1
 	mark_all eth0 h1
-	in_ns sw rocegen serve --dev "$(roce_dev sw)" --gid "$(gid sw link)" 2>"$TMP/roce_serve.sw" &
+	in_ns sw rocegen serve --dev "${NSP}sw" --gid "$(gid sw link)" 2>"$TMP/roce_serve.sw" &
 	wait_until listening sw 5301
 	for op in send ud-send; do
-		in_ns h1 rocegen "$op" --dev "$(roce_dev h1)" --gid "$(gid h1 link)" --to 10.0.1.254 \
+		in_ns h1 rocegen "$op" --dev "${NSP}h1" --gid "$(gid h1 link)" --to 10.0.1.254 \
 			--duration 5ms >"$TMP/flow.json" || fail "rocegen $op"
 		sleep 0.1
 		expect "CNPs sent for $op" "$(rcm_counter cnp_sent)" -ge 1
@@ -335,7 +335,7 @@ cnp_vlan()
 	needs_virtual
 	load
 	hosts 1
-	gids=/sys/class/infiniband/$(roce_dev r)/ports/1/gids
+	gids=/sys/class/infiniband/${NSP}r/ports/1/gids
 	ip -n "${NSP}sw" link add link egress name egress.5 type vlan id 5
 	ip -n "${NSP}r" link add link eth0 name eth0.5 type vlan id 5
 	ip -n "${NSP}sw" addr add 10.0.5.254/24 dev egress.5
@@ -345,11 +345,11 @@ cnp_vlan()
 	ip -n "${NSP}r" route add 10.0.1.0/24 via 10.0.5.254
 	mark_all egress.5
 	wait_until grep 0000:ffff:0a00:0501 "$gids"/{0..7}
-	in_ns r rocegen serve --dev "$(roce_dev r)" --port 5305 2>"$TMP/roce_serve.vlan" \
+	in_ns r rocegen serve --dev "${NSP}r" --port 5305 2>"$TMP/roce_serve.vlan" \
 		--gid "$(basename "$(grep -l 0000:ffff:0a00:0501 "$gids"/{0..7} 2>/dev/null)")" &
 	wait_until listening r 5305
 	for op in send ud-send; do
-		in_ns h1 rocegen "$op" --dev "$(roce_dev h1)" --gid "$(gid h1)" --to 10.0.5.1 --port 5305 \
+		in_ns h1 rocegen "$op" --dev "${NSP}h1" --gid "$(gid h1)" --to 10.0.5.1 --port 5305 \
 			--duration 20ms >"$TMP/flow.json" || fail "rocegen $op"
 		sleep 0.1
 		expect "CNPs sent for $op" "$(rcm_counter cnp_sent)" -ge 10
@@ -390,8 +390,7 @@ declare_test cnp_no_way "R3" "CNPs that find no way back are counted"
 # Packets seem to arrive by the VRF's device, so soft-RoCE belongs on that.
 vrf_host()
 {
-	dumbbell 1 20us
-	every sysctl -qw net.ipv4.conf.all.rp_filter=0
+	SYSCTL=net.ipv4.conf.all.rp_filter=0 dumbbell 1 20us
 	ip -n "${NSP}r" link add vrf0 type vrf table 10 || skip "no VRF in this kernel"
 	ip -n "${NSP}r" -batch - <<-END
 		link set vrf0 up
@@ -600,7 +599,7 @@ host_rate()
 	"$LOWQ_TC" host reset --quiet || fail "lowq-tc host reset, loaded"
 	diff - <(grep -H . "$PARAM"/*) <<<"$before" || fail "reset has left something"
 	! "$LOWQ_TC" host roce --rate 500kbit 2>"$TMP/err" || fail "500kbit was not refused"
-	grep -q "1mbit to 1600gbit" "$TMP/err" || fail "$(cat "$TMP/err")"
+	grep -q "1mbit to 1600gbit" "$TMP/err" || fail "$(<"$TMP/err")"
 	load
 }
 declare_test host_rate "R8" "lowq-tc host roce --rate: DCQCN's constants for the link's rate, undone by reset"
@@ -706,8 +705,8 @@ paused()
 {
 	roce h1 send --duration 50ms
 	expect "the flow's end" "$(jq -r .status "$TMP/flow.json")" = ok
-	expect "sent again, or out of sequence" "$(cat "/sys/class/infiniband/$(roce_dev h1)/ports/1/hw_counters/completer_retry_err" \
-		"/sys/class/infiniband/$(roce_dev r)/ports/1/hw_counters/out_of_seq_request" | awk '{ n += $1 } END { print n }')" -eq 0
+	expect "sent again, or out of sequence" "$(cat "/sys/class/infiniband/${NSP}h1/ports/1/hw_counters/completer_retry_err" \
+		"/sys/class/infiniband/${NSP}r/ports/1/hw_counters/out_of_seq_request" | awk '{ n += $1 } END { print n }')" -eq 0
 	expect "packets dropped in FIFOs" "$(rcm_counter fifo_dropped)" -eq 0
 }
 
@@ -837,7 +836,7 @@ too_early()
 	hosts 2
 	half_open >"$TMP/half_open" &
 	wait_until test -s "$TMP/half_open"
-	QP=$(cat "$TMP/half_open") forge --src 10.0.1.1 --dst 10.0.0.1 --opcode 0x24 --tos 3 --count 3
+	QP=$(<"$TMP/half_open") forge --src 10.0.1.1 --dst 10.0.0.1 --opcode 0x24 --tos 3 --count 3
 	sleep 0.5
 	expect "questions asked" "$(rcm_counter asked)" -ge 1
 	expect "queue pairs known, of one without a peer" "$(rcm_counter local_qps)" -eq 0
@@ -863,7 +862,7 @@ observability()
 	cat "$TMP/qps"
 	expect "columns" "$(awk 'NF != 14' "$TMP/qps" | wc -l)" -eq 0
 	awk '$3 == "::ffff:10.0.1.1" && $5 == "::ffff:10.0.0.1" && $7 >= 5 && $7 < 10000 && $9 > 0 && $9 <= 1 && $10 > 0' "$TMP/qps" |
-		grep -q . || fail "no sender with rate, alpha and CNPs in: $(cat "$TMP/qps")"
+		grep -q . || fail "no sender with rate, alpha and CNPs in: $(<"$TMP/qps")"
 	awk '$3 == "::ffff:10.0.0.1" && $11 > 0' "$TMP/qps" | grep -q . || fail "no receiver with CNPs out"
 	expect "packets in the FIFO" "$(awk '$3 == "::ffff:10.0.1.1" { print $12 }' "$TMP/qps")" -gt 0
 	expect "tracepoints: CNPs sent" "$(grep -c 'roce_rcm_cnp_sent: to=::ffff:10.0.1.1 qp=' "$TMP/trace")" -gt 0
@@ -925,8 +924,8 @@ reading()
 	needs_virtual
 	load
 	hosts 2
-	alone=$(alpha_between look /dev/null) || fail "$(cat "$TMP/why")"
-	looked_at=$(alpha_between look "$DEBUGFS"/qps) || fail "$(cat "$TMP/why")"
+	alone=$(alpha_between look /dev/null) || fail "$(<"$TMP/why")"
+	looked_at=$(alpha_between look "$DEBUGFS"/qps) || fail "$(<"$TMP/why")"
 	expect "alpha, read 20 times in between" "$looked_at" = "$alone"
 	load
 }
@@ -1124,8 +1123,8 @@ stress()
 	echo >"$PARAM/destinations"
 	QP=16-40 forge --random --count 200 --rate 1000
 	QP=16-40 forge --count 100 --rate 1000
-	rdma link del "$(roce_dev h2)"
-	ip netns pids "${NSP}h2" | xargs -r kill -9
+	rdma link del "${NSP}h2"
+	kill_in "${NSP}h2"
 	ip netns del "${NSP}h2"
 	wait "${pids[@]}"
 	# in the debug flavour, in real time, retries may run out: there only the checkers'

@@ -255,7 +255,7 @@ verbs()
 
 	shift
 	/usr/bin/python3 -c "import pyverbs.qp" 2>/dev/null || skip "no python3-pyverbs"
-	in_ns h1 "$LIB/verbs.py" "$what" --dev "$(roce_dev h1)" --gid "$(gid h1 4)" "$@" >"$TMP/verbs" &
+	in_ns h1 "$LIB/verbs.py" "$what" --dev "${NSP}h1" --gid "$(gid h1 4)" "$@" >"$TMP/verbs" &
 	wait_until known_at ::ffff:10.0.1.1
 	QP=$(head -n1 "$TMP/verbs")
 }
@@ -439,11 +439,11 @@ softirq_us()
 	flow=$!
 	sleep 5
 	ticks=$(awk '$1 == "cpu" { print $8 }' /proc/stat)
-	packets=$(cat "$count")
+	packets=$(<"$count")
 	sleep 5
-	awk -v t="$ticks" -v p="$packets" -v sent="$(cat "$count")" '
+	awk -v t="$ticks" -v p="$packets" -v sent="$(<"$count")" '
 		$1 == "cpu" { printf "%.1f\n", ($8 - t) * 10000 / (sent - p) }' /proc/stat
-	ip netns pids "${NSP}h1" | xargs -r kill -9
+	kill_in "${NSP}h1"
 	wait "$flow"
 }
 
@@ -572,7 +572,7 @@ read_fanin()
 	read -ra options < <(roce_tuned 1gbit)
 	load "${options[@]}"
 	useful_reads 1gbit 8 60
-	expect "useful responses, %" "$(cat "$TMP/useful")" -ge 90
+	expect "useful responses, %" "$(<"$TMP/useful")" -ge 90
 	expect "packets lost" "$(queue_counts sw egress | cut -f2)" -eq 0
 	load
 }
@@ -667,7 +667,7 @@ line_follows()
 	needs_virtual
 	load
 	LINE=20mbit hosts 1
-	rdma link del "$(roce_dev h1)"
+	rdma link del "${NSP}h1"
 	in_ns h1 python3 -I -c 'if 1:
 		import fcntl, struct, time
 		tun = open("/dev/net/tun", "r+b", buffering=0)

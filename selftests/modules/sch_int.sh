@@ -17,9 +17,12 @@ done
 # port: makes one port, x0 of namespace a
 port()
 {
+	local PLAN=1
+
 	add_ns a
 	add_ns b
 	link a x0 b y0
+	PLAN='' build_plan
 }
 
 tca()
@@ -99,7 +102,7 @@ refused()
 
 	shift
 	! tca qdisc add dev x0 root int "$@" >"$TMP/out" 2>&1 || fail "accepted: $*"
-	grep -q -- "$text" "$TMP/out" || fail "for $*: $(cat "$TMP/out")"
+	grep -q -- "$text" "$TMP/out" || fail "for $*: $(<"$TMP/out")"
 	! tca qdisc show dev x0 | grep -q int || fail "int is there after: $*"
 }
 
@@ -243,12 +246,15 @@ tagged()
 
 qinq()
 {
+	local PLAN=1
+
 	needs_virtual
 	add_ns h1
 	add_ns sw
 	add_ns r
 	link h1 eth0 sw p1
 	link r eth0 sw egress
+	PLAN='' build_plan
 	ip -n "${NSP}sw" link add br0 type bridge 2>/dev/null || skip "no bridge in this kernel"
 	ip -n "${NSP}sw" link set p1 master br0
 	ip -n "${NSP}sw" link set egress master br0
@@ -299,7 +305,7 @@ profile()
 
 	needs_virtual	# tc takes half a second with all checkers on
 	port
-	"$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 10gbit --shape --switch-id 7 >"$TMP/out" 2>&1 || fail "lowq-tc: $(cat "$TMP/out")"
+	"$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 10gbit --shape --switch-id 7 >"$TMP/out" 2>&1 || fail "lowq-tc: $(<"$TMP/out")"
 	expect "queues" "$(tca -j qdisc show dev x0 | jq -r '[.[] | select(.kind != "noqueue") | .kind] | sort | join(" ")')" = "bfifo htb int"
 	expect "rate and ID in use" "$(tca -s -j qdisc show dev x0 | jq -r '.[] | select(.kind == "int") | "\(.rate_in_use) \(.switch_id_in_use)"')" = "1250000000 7"
 	"$LOWQ_TC" -n "${NSP}a" reset x0 >/dev/null || fail "reset"
@@ -311,7 +317,7 @@ profile()
 	! "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1gbit --shape --switch-id 4096 --dry-run >/dev/null 2>&1 || fail "switch ID 4096 was taken"
 	# without the plugin it is refused with a reason
 	! TC_LIB_DIR=/nonexistent "$LOWQ_TC" -n "${NSP}a" hpccpp x0 --rate 1gbit --shape --dry-run >"$TMP/out" 2>&1 || fail "set without the plugin"
-	grep -q "has no 'rate' for 'int'" "$TMP/out" || fail "does not say what is missing: $(cat "$TMP/out")"
+	grep -q "has no 'rate' for 'int'" "$TMP/out" || fail "does not say what is missing: $(<"$TMP/out")"
 	# Ethernet hardware without a shaper: its rate is that of the wire. This ip shows no kind, as for
 	# hardware.
 	mkdir "$TMP/bin"
@@ -346,16 +352,16 @@ host()
 
 	needs_virtual	# with all checkers on each command takes half a second
 	wait_until modprobe -r tcp_hpccpp int_reflector
-	"$LOWQ_TC" host hpccpp "${wanted[@]}" --dry-run >"$TMP/out" 2>&1 || fail "dry run: $(cat "$TMP/out")"
-	grep -qx 'echo 100000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns' "$TMP/out" || fail "dry run: $(cat "$TMP/out")"
+	"$LOWQ_TC" host hpccpp "${wanted[@]}" --dry-run >"$TMP/out" 2>&1 || fail "dry run: $(<"$TMP/out")"
+	grep -qx 'echo 100000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns' "$TMP/out" || fail "dry run: $(<"$TMP/out")"
 	expect "modules after a dry run" "$(values "${all[@]}")" = "none none none none none none"
 	# it loads the modules, and still records their values from before
-	"$LOWQ_TC" host hpccpp "${wanted[@]}" >"$TMP/out" 2>&1 || fail "set: $(cat "$TMP/out")"
+	"$LOWQ_TC" host hpccpp "${wanted[@]}" >"$TMP/out" 2>&1 || fail "set: $(<"$TMP/out")"
 	expect "set" "$(values "${all[@]}")" = "100000 16 16 10000 40 40"
 	"$LOWQ_TC" host hpccpp --rtt 50us >/dev/null || fail "set again"
 	"$LOWQ_TC" host show >"$TMP/out"
-	grep -q 'tcp_hpccpp.base_rtt_ns from 0 to 50000$' "$TMP/out" || fail "show: $(cat "$TMP/out")"
-	grep -q 'int_reflector loaded$' "$TMP/out" || fail "show: $(cat "$TMP/out")"
+	grep -q 'tcp_hpccpp.base_rtt_ns from 0 to 50000$' "$TMP/out" || fail "show: $(<"$TMP/out")"
+	grep -q 'int_reflector loaded$' "$TMP/out" || fail "show: $(<"$TMP/out")"
 	# what is refused changes nothing
 	for bad in "--rtt 2s" "--flows 1000001" "--rate 100kbit" "--dscp 64"; do
 		# shellcheck disable=SC2086 # two words
@@ -367,13 +373,13 @@ host()
 	printf '%s\n' '#!/bin/sh' 'case " $* " in *" -w "*) exit 1 ;; esac' "exec $(command -v sysctl)"' "$@"' >"$TMP/bin/sysctl"
 	chmod +x "$TMP/bin/sysctl"
 	! PATH=$TMP/bin:$PATH "$LOWQ_TC" host hpccpp --rtt 70us --flows 17 --default >"$TMP/out" 2>&1 || fail "sysctl fails, lowq-tc does not"
-	grep -q 'rolled back to what was there before' "$TMP/out" || fail "roll back: $(cat "$TMP/out")"
+	grep -q 'rolled back to what was there before' "$TMP/out" || fail "roll back: $(<"$TMP/out")"
 	expect "after what was refused" "$(values "${all[@]}")" = "50000 16 16 10000 40 40"
 	# another namespace uses the settings until it is reset
 	add_ns a
 	"$LOWQ_TC" -n "${NSP}a" host hpccpp --flows 16 >/dev/null || fail "in a namespace"
-	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset: $(cat "$TMP/out")"
-	grep -q 'stays: another namespace' "$TMP/out" || fail "reset: $(cat "$TMP/out")"
+	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset: $(<"$TMP/out")"
+	grep -q 'stays: another namespace' "$TMP/out" || fail "reset: $(<"$TMP/out")"
 	expect "left to the other namespace" "$(values "${all[@]}")" = "50000 16 16 10000 40 40"
 	"$LOWQ_TC" -n "${NSP}a" host reset >/dev/null || fail "reset in a namespace"
 	# without another namespace everything is reset
@@ -382,11 +388,11 @@ host()
 	rmmod int_reflector 2>/dev/null
 	"$LOWQ_TC" host hpccpp "${wanted[@]}" >/dev/null || fail "set"
 	echo 25 >/sys/module/tcp_hpccpp/parameters/dscp
-	! "$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "says that all is put back: $(cat "$TMP/out")"
-	grep -q 'tcp_hpccpp.dscp was changed by someone else' "$TMP/out" || fail "reset: $(cat "$TMP/out")"
+	! "$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "says that all is put back: $(<"$TMP/out")"
+	grep -q 'tcp_hpccpp.dscp was changed by someone else' "$TMP/out" || fail "reset: $(<"$TMP/out")"
 	expect "after reset" "$(values "${all[@]}")" = "0 7 none 0 25 none"
 	modprobe -r tcp_hpccpp
-	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset without the module: $(cat "$TMP/out")"
+	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset without the module: $(<"$TMP/out")"
 	modprobe -a tcp_hpccpp int_reflector
 }
 declare_test host "H5 H19" "lowq-tc host hpccpp: T, N, line rate, DSCP and the reflector; shown, restored, left to others"
@@ -427,14 +433,15 @@ declare_test link_speed "H19" "a port without the rate option follows the speed 
 # mq each; the wire behind takes RATE and does not stamp. Base RTT 100 us.
 wire()
 {
-	local i
+	local i PLAN=1
 
 	roomy
 	for i in h1 sw wire r; do
 		add_ns "$i"
 	done
-	net 1 h1 eth0 sw p1
+	net 1 h1 eth0 sw p1 100us
 	net 0 r eth0 wire out
+	PLAN='' build_plan
 	ip -n "${NSP}sw" link add egress numtxqueues "$2" gso_max_segs 1 txqueuelen 10000 type veth peer name in netns "${NSP}wire" \
 		numrxqueues "$2" gso_max_segs 1
 	ip -n "${NSP}sw" addr add 10.1.1.1/24 dev egress
@@ -443,7 +450,6 @@ wire()
 	ip -n "${NSP}wire" link set in up
 	ip -n "${NSP}sw" route add 10.0.0.0/24 via 10.1.1.2
 	ip -n "${NSP}wire" route add 10.0.1.0/24 via 10.1.1.1
-	in_ns sw tc qdisc add dev p1 root netem delay 100us limit 1000000
 	shaper wire out "$1"
 	in_ns wire tc qdisc add dev out parent 1:1 handle 2: bfifo limit 2000000
 	in_ns sw tc qdisc add dev egress root handle 1: mq || fail "mq"
@@ -491,7 +497,7 @@ multiqueue()
 	# below a child of mq there is a part of the port only
 	in_ns sw tc qdisc replace dev egress parent 1:1 handle 9: prio
 	! in_ns sw tc qdisc add dev egress parent 9:1 int rate 10gbit 2>"$TMP/out" || fail "int below a child of mq was accepted"
-	grep -q 'the child of mq itself' "$TMP/out" || fail "reason: $(cat "$TMP/out")"
+	grep -q 'the child of mq itself' "$TMP/out" || fail "reason: $(<"$TMP/out")"
 	# the same with one queue in place of eight
 	in_ns sw tc qdisc replace dev egress root handle 7: int rate 10gbit switch-id 5 || fail "int as the root"
 	sixteen_flows
@@ -523,8 +529,8 @@ ethernet()
 		teardown
 	done
 	cat "$TMP/p99.noethernet" "$TMP/p99.ethernet"
-	expect "queue with small packets, p99, as on Ethernet" "$(cat "$TMP/p99.ethernet")" -le 5
-	expect "queue without, p99" "$(cat "$TMP/p99.noethernet")" -ge 10
+	expect "queue with small packets, p99, as on Ethernet" "$(<"$TMP/p99.ethernet")" -le 5
+	expect "queue without, p99" "$(<"$TMP/p99.noethernet")" -ge 10
 }
 declare_test ethernet "H19" "packets of 142 bytes: B is right with Ethernet's preamble, FCS and gap"
 

@@ -51,7 +51,7 @@ receiver()
 intact()
 {
 	in_ns h1 timeout "3000" python3 "$LIB/intact.py" send "$1" 5300 "${@:2}" >"$TMP/one" ||
-		fail "not intact: $(cat "$TMP/one")"
+		fail "not intact: $(<"$TMP/one")"
 	expect "failed connections" "$(jq .failed "$TMP/one")" -eq 0
 	cat "$TMP/one" >>"$TMP/said"
 }
@@ -117,9 +117,9 @@ churn()
 		wait "$churner"
 		teardown
 		expect "connections" "$(sum connections)" -eq "$CONNECTIONS"
-		expect "unloads of other modules meanwhile" "$(cat "$TMP/unloads")" -ge 1
+		expect "unloads of other modules meanwhile" "$(<"$TMP/unloads")" -ge 1
 		row "$c: connections opened and closed, IPv4 and IPv6, while other modules load and unload" \
-			"$(sum connections) connections, $(sum switches) changes of control, $(cat "$TMP/unloads") unloads"
+			"$(sum connections) connections, $(sum switches) changes of control, $(<"$TMP/unloads") unloads"
 	done
 	all_unload
 }
@@ -208,9 +208,9 @@ moving_ground()
 			ip -n "${NSP}h1" route replace 10.0.0.0/24 via 10.0.1.254 dev eth0
 		done
 		# stop the receiver until its window closes, then let it continue
-		ip netns pids "${NSP}r" | xargs kill -STOP
+		kill_in "${NSP}r" STOP
 		sleep 2
-		ip netns pids "${NSP}r" | xargs kill -CONT
+		kill_in "${NSP}r" CONT
 		wait "$flow" || exit
 		teardown
 		row "$c: MTU and route changed 8 times, the receiver stopped for 2 s, in one flow" "$(sum bytes) bytes"
@@ -251,8 +251,7 @@ wrap()
 	needs_virtual
 	for c in "${CONTROLS[@]}"; do
 		: >"$TMP/said"
-		OFFLOADS=1 dumbbell 1 100us
-		every sysctl -qw net.ipv4.tcp_ecn=3 2>/dev/null
+		OFFLOADS=1 SYSCTL="net.ipv4.tcp_ecn=3 2>/dev/null" dumbbell 1 100us
 		receiver r
 		intact 10.0.0.1 --size 4400000000 --cc "$c"
 		teardown

@@ -95,11 +95,11 @@ tutorial()
 	for ((n = 1; ; n++)); do
 		step=$TMP/step$n
 		[ -e "$step" ] || break
-		bash -eu "$step" >"$TMP/out" 2>&1 || fail "$(cat "$step"): status $?: $(tail -n 20 "$TMP/out")"
+		bash -eu "$step" >"$TMP/out" 2>&1 || fail "$(<"$step"): status $?: $(tail -n 20 "$TMP/out")"
 		cp "$TMP/out" "$step.out"
 	done
 	expect "steps" $((n - 1)) -eq 7
-	grep -qw example "$TMP/step2.out" || fail "the control is not there: $(cat "$TMP/step2.out")"
+	grep -qw example "$TMP/step2.out" || fail "the control is not there: $(<"$TMP/step2.out")"
 	expect "share used, cut in half" "$(awk '/^my control/ { print $3 }' "$TMP/step3.out")" -lt 98
 	expect "share used, cut by 12 %" "$(awk '/^my control/ { print $3 }' "$TMP/step4.out")" -ge 99
 	# the page's digits, on the kernel and with the compiler that it names
@@ -111,7 +111,7 @@ tutorial()
 		measured "the page's digits are right"
 	fi
 	grep -q '<svg' "$HOME/mine/far.svg" || fail "no drawing"
-	grep -q 'all 2 values are as expected' "$TMP/step7.out" || fail "$(cat "$TMP/step7.out")"
+	grep -q 'all 2 values are as expected' "$TMP/step7.out" || fail "$(<"$TMP/step7.out")"
 	# what is not as expected
 	echo 'ratio example 0.9 1' >"$HOME/mine/bounds"
 	! "$RUN" --out ~/mine/far --module ~/mine --row 'example | example | dctcp | my control' --variant far=400 --expect ~/mine/bounds ~/mine/far.py >"$TMP/out" 2>&1 ||
@@ -220,7 +220,7 @@ ends()
 		"$EXAMPLE/tcp_example.c" >"$TMP/bad/tcp_example.c"
 	! bench --fresh --out "$TMP/o" --module "$TMP/bad" --row 'bad | example | fifo | bad' --cc bad --exact --variant '' "$TMP/flow.py" ||
 		fail "'$1' is no failure"
-	grep -qE -- "FAILED \(seed 1\): $2" "$TMP/out" || fail "'$1': $(cat "$TMP/out")"
+	grep -qE -- "FAILED \(seed 1\): $2" "$TMP/out" || fail "'$1': $(<"$TMP/out")"
 }
 
 bad_controls()
@@ -561,7 +561,7 @@ two_at_once()
 	"$RUN" --fresh --out "$TMP/both" "$f" >"$TMP/out" 2>&1 {held}<&- &
 	pid=$!
 	until grep -q "bench: waiting for another bench/run, which writes to $TMP/both" "$TMP/out"; do
-		kill -0 "$pid" 2>/dev/null || fail "it does not wait: $(cat "$TMP/out")"
+		kill -0 "$pid" 2>/dev/null || fail "it does not wait: $(<"$TMP/out")"
 		sleep 0.2
 	done
 	[ -e "$TMP/both/theirs" ] || fail "another's results are deleted"

@@ -12,8 +12,8 @@
 
 one_host()
 {
-	add_ns h1
-	add_ns h2
+	PLAN=1 add_ns h1
+	PLAN=1 add_ns h2
 	link h1 eth0 h2 eth0
 }
 
@@ -189,7 +189,8 @@ stacked()
 		link h1 "eth$i" h2 "eth$i"
 	done
 	add_ns h3
-	batch "link set eth0 down
+	in_ns h1 ip -batch - <<-END || fail "no stacked devices"
+		link set eth0 down
 		link set eth1 down
 		link add bond0 type bond mode balance-rr
 		link set eth0 master bond0
@@ -212,7 +213,8 @@ stacked()
 		link add pod0 type veth peer name eth0 netns ${NSP}h3
 		link set pod0 master br0
 		link set pod0 up
-		link set br0 up" -n "${NSP}h1" || fail "no stacked devices"
+		link set br0 up
+	END
 	ip -n "${NSP}h3" link set mv1 up
 	in_ns h1 wg set wg0 private-key <(wg genkey) peer "$(wg genkey | wg pubkey)" endpoint 10.9.0.2:51820
 	queue h1 eth0 "${RED[@]}" ecn
@@ -410,7 +412,7 @@ congestion_notification()
 	path --control roce
 	named peer-without-rcm
 	named module-not-loaded "modprobe roce_rcm"
-	rdma link del "$(roce_dev r)"
+	rdma link del "${NSP}r"
 	path --control roce
 	named peer-without-rdma
 }
@@ -533,8 +535,6 @@ declare_test proxied "" "a TCP proxy on the path"
 
 own_firewall()
 {
-	local at
-
 	dumbbell 1 1ms
 	peer
 	stamping egress
@@ -809,7 +809,7 @@ timeout_ends()
 	in_ns h1 "$LOWQ_CHECK" --listen --timeout 3 >"$TMP/listener" &
 	wait_until listening h1 5388
 	token=$(sed -n 's/^lowq-check ADDRESS --token \([0-9a-f]\{32\}\)$/\1/p' "$TMP/listener")
-	[ "$token" ] || fail "no token: $(cat "$TMP/listener")"
+	[ "$token" ] || fail "no token: $(<"$TMP/listener")"
 	says 2 "wrong token" 127.0.0.1 --token "${token%?}" --control reno
 	check 127.0.0.1 --token "$token" --control reno
 	healthy
@@ -926,7 +926,7 @@ completes()
 	for word in "--li --listen" "--control ld ldcp" "-d l lo"; do
 		# shellcheck disable=SC2086 # words, of which the last is what is offered
 		completed h1 "$LOWQ_CHECK" ${word% *}
-		expect "completion of ${word% *}" "$(cat "$TMP/completed")" = "${word##* } "
+		expect "completion of ${word% *}" "$(<"$TMP/completed")" = "${word##* } "
 	done
 }
 declare_test completes "" "completion knows options, controls and devices"

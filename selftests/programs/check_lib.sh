@@ -40,7 +40,7 @@ check()
 
 	in_ns "${FROM:-h1}" "${AS[@]}" "$LOWQ_CHECK" "$@" >"$TMP/check" 2>"$TMP/check.err"
 	RC=$?
-	[ "$RC" -ne 2 ] || fail "lowq-check $*: $(cat "$TMP/check.err")"
+	[ "$RC" -ne 2 ] || fail "lowq-check $*: $(<"$TMP/check.err")"
 	FOUND=()
 	while read -r line; do
 		if [[ $line == "["* ]]; then FOUND[-1]+=" $line"; else FOUND+=("$line"); fi
@@ -66,11 +66,14 @@ says()
 # in the mend, which is not empty; the exit status is 1
 named()
 {
-	local one
+	local one all=()
 
 	[ "$RC" -eq 1 ] || fail "exit status $RC"
+	for one in "${FOUND[@]}"; do
+		[[ ! $one =~ ^WRONG\ .*\ \[([a-z-]*)\]:\  ]] || all+=("${BASH_REMATCH[1]}")
+	done
 	# for devel/verdicts
-	measured "named $1, all: $(printf '%s\n' "${FOUND[@]}" | sed -n 's/^WRONG .* \[\([a-z-]*\)\]: .*/\1/p' | sort -u | paste -sd' ')"
+	measured "named $1, all: ${all[*]}"
 	for one in "${FOUND[@]}"; do
 		[[ $one != "WRONG "*" [$1]: "* || $one != *"${2:-}"* ]] || return 0
 	done
@@ -155,7 +158,7 @@ stamping()
 # h1 - sw - sw2 - r
 two_routers()
 {
-	local ns
+	local ns PLAN=1
 
 	roomy
 	for ns in h1 sw sw2 r; do
@@ -163,11 +166,10 @@ two_routers()
 	done
 	net 1 h1 eth0 sw p1
 	net 0 r eth0 sw2 egress
-	link sw egress sw2 p1
-	ip -n "${NSP}sw" addr add 10.0.2.1/24 dev egress
-	ip -n "${NSP}sw2" addr add 10.0.2.2/24 dev p1
-	ip -n "${NSP}sw" route add 10.0.0.0/24 via 10.0.2.2
-	ip -n "${NSP}sw2" route add 10.0.1.0/24 via 10.0.2.1
+	inner sw egress sw2 p1 10.0.2
+	route sw 10.0.0.0/24 10.0.2.2
+	route sw2 10.0.1.0/24 10.0.2.1
+	PLAN='' build_plan
 }
 
 # bottlenecks RATE QDISC...: both ways. Without one, a load is limited by the CPU alone, which
@@ -198,7 +200,7 @@ prepared()
 	sysctl -qw net.ipv4.tcp_allowed_congestion_control="$(sysctl -n net.ipv4.tcp_allowed_congestion_control) $1"
 	for host in h1 r; do
 		if [ "${FULL:-}" ]; then
-			in_ns "$host" "$LOWQ_TC" host "$1" --default -q --no-rehearsal 2>"$TMP/err" || fail "$(cat "$TMP/err")"
+			in_ns "$host" "$LOWQ_TC" host "$1" --default -q --no-rehearsal 2>"$TMP/err" || fail "$(<"$TMP/err")"
 		else
 			in_ns "$host" sysctl -qw net.ipv4.tcp_ecn="$ecn" net.ipv4.tcp_congestion_control="$1" || fail "no default $1"
 		fi
@@ -213,9 +215,9 @@ picture()
 	for host in h1 r; do
 		echo "$host"
 		in_ns "$host" sysctl -a -r '^net\.(core|ipv[46])' 2>/dev/null | grep -v 'nf_conntrack_count'
-		ip -n "$NSP$host" -d -o addr
+		ip -n "$NSP$host" -d -o addr | sed '/ fe80:/d'	# these come when the carrier does
 		ip -n "$NSP$host" -4 route show table all
-		ip -n "$NSP$host" -6 route show table all | sed 's/ expires [0-9]*sec//'
+		ip -n "$NSP$host" -6 route show table all | sed 's/ expires [0-9]*sec//; /fe80:/d'
 		ip -n "$NSP$host" rule
 		ip -n "$NSP$host" tcp_metrics
 		tc -n "$NSP$host" qdisc show

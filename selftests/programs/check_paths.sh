@@ -215,21 +215,18 @@ declare_test telemetry_ipsec "" "hpccpp: IPsec encrypts the probes"
 
 asymmetric()
 {
-	local ns
+	local ns PLAN=1
 
 	roomy
 	for ns in h1 sw sw2 r; do
 		add_ns "$ns"
 	done
 	net 1 h1 eth0 sw p1
-	net 0 r eth0 sw egress
-	net 2 h1 eth1 sw2 p1	# back: r, sw2, h1
 	net 3 r eth1 sw2 egress
-	ip -n "${NSP}h1" route replace default via 10.0.1.254
-	ip -n "${NSP}r" route replace default via 10.0.3.254
-	ip -n "${NSP}sw2" route add 10.0.1.0/24 via 10.0.2.1
-	every sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0
-	tc -n "${NSP}sw2" qdisc add dev p1 root netem delay 4ms limit 100000
+	NO_DEFAULT=1 net 0 r eth0 sw egress
+	NO_DEFAULT=1 net 2 h1 eth1 sw2 p1 4ms	# back: r, sw2, h1
+	route sw2 10.0.1.0/24 10.0.2.1
+	PLAN='' SYSCTL="net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0" build_plan
 	shaper sw egress 100mbit
 	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: "${RED[@]}" ecn
 	shaper r eth1 100mbit
@@ -287,14 +284,16 @@ bridged()
 # h1's device becomes a port of a bridge, and h1's address is the bridge's, as of a host of containers
 container()
 {
-	batch "link add br0 type bridge
+	in_ns h1 ip -batch - <<-END
+		link add br0 type bridge
 		link set br0 address 02:00:00:00:01:01
 		addr flush dev eth0
 		link set eth0 master br0
 		link set br0 up
 		addr add 10.0.1.1/24 dev br0
 		neigh replace 10.0.1.254 lladdr 02:00:00:00:01:fe dev br0 nud permanent
-		route replace default via 10.0.1.254" -n "${NSP}h1"
+		route replace default via 10.0.1.254
+	END
 }
 declare_test bridged "" "healthy: the host's address is a bridge's"
 
@@ -305,7 +304,8 @@ bonded()
 }
 bond()
 {
-	batch "addr flush dev eth0
+	in_ns h1 ip -batch - <<-END
+		addr flush dev eth0
 		link set eth0 down
 		link add bond0 type bond mode active-backup
 		link set bond0 address 02:00:00:00:01:01
@@ -313,7 +313,8 @@ bond()
 		link set bond0 up
 		addr add 10.0.1.1/24 dev bond0
 		neigh replace 10.0.1.254 lladdr 02:00:00:00:01:fe dev bond0 nud permanent
-		route replace default via 10.0.1.254" -n "${NSP}h1"
+		route replace default via 10.0.1.254
+	END
 }
 declare_test bonded "" "healthy: a bond"
 

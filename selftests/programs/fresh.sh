@@ -360,7 +360,7 @@ without_headers()
 {
 	local release=$ROOT/opt/as-booted/release good
 
-	good=$(cat "$release")
+	good=$(<"$release")
 	echo 6.0.0-none >"$release"
 	as "$1" 'make modules' >"$WORK/log" 2>&1
 	[ $? -eq 2 ] && grep -q "no headers for the running kernel 6.0.0-none.*$good.*KDIR=/lib/modules/$good/build" \

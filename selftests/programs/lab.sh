@@ -43,7 +43,7 @@ streams()
 	status 0 "$LAB" run -- sh -c 'echo out; echo err >&2; printf "a\tb\\r\n"'
 	expect "standard output" "$(head -n1 "$TMP/out")" = out
 	expect "bytes as written" "$(tail -n1 "$TMP/out" | od -An -c | tr -d ' \n')" = 'a\tb\r\n'
-	expect "standard error" "$(cat "$TMP/err")" = err
+	expect "standard error" "$(<"$TMP/err")" = err
 	# much output, and a slow reader
 	status 0 "$LAB" run -- seq 200000
 	expect "lines" "$(wc -l <"$TMP/out")" -eq 200000
@@ -56,7 +56,7 @@ warn_fails()
 
 	cp -r "$SELFTESTS/programs/lab_warn" "$dir"
 	make -s -C "$("$LAB" kdir)" ARCH=um SUBARCH=x86_64 M="$dir" modules >"$TMP/out" 2>&1 ||
-		fail "cannot build the module: $(cat "$TMP/out")"
+		fail "cannot build the module: $(<"$TMP/out")"
 	chmod -R a+rX "$TMP"
 	status 123 "$LAB" run -- insmod "$dir/lab_warn.ko"
 	grep -q "as asked for" "$TMP/err" || fail "the warning is not shown"
@@ -103,7 +103,7 @@ own_modules()
 	status 0 "$LAB" run --module "$TMP/own_lib" --module "$TMP/own_user" --module "$example" -- sh -c \
 		'modprobe own_user number=21 && dmesg | grep -o "own: twice .*"; modprobe tcp_example && sysctl -n net.ipv4.tcp_available_congestion_control'
 	expect "parameter and dependency" "$(head -n1 "$TMP/out")" = "own: twice 42"
-	grep -qw example "$TMP/out" || fail "controls: $(cat "$TMP/out")"
+	grep -qw example "$TMP/out" || fail "controls: $(<"$TMP/out")"
 	expect "files in the folder" "$(cd "$TMP/own_lib" && echo ./*)" = "./Kbuild ./own_lib.c"
 	# the project's own modules are still there, and without the option no others
 	status 0 "$LAB" run --module "$TMP/own_lib" -- modprobe tcp_dctcp_ref
@@ -116,15 +116,15 @@ own_modules()
 	# clear ends
 	own_module own_broken 'no_such_thing;'
 	status 125 "$LAB" run --module "$TMP/own_broken" -- true
-	grep -q 'own_broken.c:3:.* error: .*no_such_thing' "$TMP/err" || fail "the compiler's error: $(cat "$TMP/err")"
+	grep -q 'own_broken.c:3:.* error: .*no_such_thing' "$TMP/err" || fail "the compiler's error: $(<"$TMP/err")"
 	expect "last line" "$(tail -n1 "$TMP/err")" = "lab: --module: $TMP/own_broken does not build"
 	own_module own_oops '*(volatile int *)8 = 1;'
 	own_module own_panic 'panic("as asked for");'
 	for name in oops panic; do
 		status 123 "$LAB" run --module "$TMP/own_$name" -- modprobe "own_$name"
-		grep -q '^lab: the kernel complained:' "$TMP/err" || fail "$name: $(cat "$TMP/err")"
+		grep -q '^lab: the kernel complained:' "$TMP/err" || fail "$name: $(<"$TMP/err")"
 	done
-	grep -q 'Kernel panic - not syncing: as asked for' "$TMP/err" || fail "panic: $(cat "$TMP/err")"
+	grep -q 'Kernel panic - not syncing: as asked for' "$TMP/err" || fail "panic: $(<"$TMP/err")"
 	mkdir "$TMP/none" "$TMP/with space"
 	touch "$TMP/with space/Kbuild"
 	for name in /no/such/dir "$TMP/none" "$TMP/with space" "$TMP/own_lib/Kbuild"; do
@@ -172,7 +172,7 @@ out_dir()
 {
 	mkdir "$TMP/o"
 	status 0 "$LAB" run --out "$TMP/o" -- sh -c "echo kept >$TMP/o/file; echo no >$TMP/elsewhere"
-	expect "a file in --out" "$(cat "$TMP/o/file")" = kept
+	expect "a file in --out" "$(<"$TMP/o/file")" = kept
 	[ ! -e "$TMP/elsewhere" ] || fail "a file beside --out reached the host"
 }
 declare_test out_dir "" "only the --out directory is written"
@@ -346,7 +346,7 @@ far()
 	mkdir "$out" && tar -xf "$TMP/task.tar" -C "$out"
 	expect "digits of the task" "$(jq -c .metrics "$result")" = "$digits"
 	! "${again[@]}" --out "$out" --task $((run + 1)) ldcp-short >"$TMP/log" 2>&1 || fail "task $((run + 1))"
-	grep -q "there are $run runs" "$TMP/log" || fail "$(cat "$TMP/log")"
+	grep -q "there are $run runs" "$TMP/log" || fail "$(<"$TMP/log")"
 }
 declare_test far "" "bench/run: runs made through ssh, or as a batch system's task, come back with the same digits; other compilers are refused"
 
@@ -543,17 +543,17 @@ own_tree()
 	status 0 "${run[@]}" build --kernel "$tree" --config "$TMP/config"
 	diff -r "$tree" "$TMP/before" || fail "the tree itself has changed"
 	status 0 "${run[@]}" kdir --kernel "$tree" --config "$TMP/config"
-	build=$(cat "$TMP/out")
+	build=$(<"$TMP/out")
 	grep -qx CONFIG_OF_MINE=y "$build/.config" || fail "--config has not arrived in $build"
-	[ "$(cat "$build/../source/arch/um/Makefile")" = own ] || fail "it is not this tree's kernel"
+	[ "$(<"$build/../source/arch/um/Makefile")" = own ] || fail "it is not this tree's kernel"
 	patch -d "$build/../source" -p1 -R --dry-run --quiet <"$LOWQ_ROOT/scripts/lab.d/exact-clock.patch" ||
 		fail "the copy lacks the lab's patch"
 	status 0 "${run[@]}" build --kernel "$tree" --config "$TMP/config"
-	grep -q "is built" "$TMP/err" || fail "built again: $(cat "$TMP/err")"
+	grep -q "is built" "$TMP/err" || fail "built again: $(<"$TMP/err")"
 	cp -r "$tree" "$TMP/other"
 	: >"$TMP/other/$(sed -n 's|^+++ b/||p' "$LOWQ_ROOT/scripts/lab.d/exact-clock.patch" | head -n1)"
 	status 125 "${run[@]}" build --kernel "$TMP/other"
-	grep -q "unsupported kernel: .*does not apply" "$TMP/err" || fail "it says: $(cat "$TMP/err")"
+	grep -q "unsupported kernel: .*does not apply" "$TMP/err" || fail "it says: $(<"$TMP/err")"
 }
 declare_test own_tree "" "a tree of the user's: copied and patched, itself unchanged, built with its --config; what does not fit is refused"
 
@@ -564,11 +564,11 @@ plans()
 	command -v dot >/dev/null || skip "needs graphviz"
 	echo "{ \"nodes\": [ { \"name\": \"a\" }, { \"name\": \"b\" } ], \"links\": [ { \"rate\": \"1gbit\", $ends } ] }" >"$TMP/plan"
 	status 0 "$LAB" plan "$TMP/plan" "$TMP/plan.svg"
-	expect "said" "$(cat "$TMP/out")" = "2 nodes, 1 links, about 1 MiB of memory"
+	expect "said" "$(<"$TMP/out")" = "2 nodes, 1 links, about 1 MiB of memory"
 	expect "places in the drawing" "$(grep -cE '>(a|b|x|y|1 Gb/s)</text>' "$TMP/plan.svg")" -eq 5
 	sed -i 's/1gbit/10tbit/' "$TMP/plan"
 	status 2 "$LAB" plan "$TMP/plan" "$TMP/other.svg"
-	expect "error" "$(cat "$TMP/err")" = "labnet: $TMP/plan: links[0].rate: '10tbit' is out of range (1kbit to 1tbit)"
+	expect "error" "$(<"$TMP/err")" = "labnet: $TMP/plan: links[0].rate: '10tbit' is out of range (1kbit to 1tbit)"
 	status 2 "$LAB" plan
 	expect "files left" "$(cd "$TMP" && echo *.svg*)" = plan.svg
 }
@@ -599,16 +599,16 @@ lab: must[2]: flows incast count of size is N, not at least 101
 lab: must[3]: sw p9 delay_us.p42: no such value"
 	expect "same results" "$(cmp "$TMP/first" "$TMP/here/out/mine/flows.jsonl" && echo same)" = same
 	status 125 "$LAB" run --out /proc/none "$plan"
-	expect "said" "$(cat "$TMP/err")" = "lab: cannot write to /proc/none"
+	expect "said" "$(<"$TMP/err")" = "lab: cannot write to /proc/none"
 	sed 's/"dctcp"/"no_such"/' "$plan" >"$TMP/mine.json"
 	status 2 "$LAB" run --out "$TMP/none" "$TMP/mine.json"
-	expect "said" "$(cat "$TMP/err")" = "flowgen: --cc: no congestion control 'no_such' in this kernel"
+	expect "said" "$(<"$TMP/err")" = "flowgen: --cc: no congestion control 'no_such' in this kernel"
 	sed -i 's/"kind": "long"/"kind": "lang"/' "$TMP/mine.json"
 	status 2 "$LAB" run --out "$TMP/none" "$TMP/mine.json"
-	expect "said" "$(cat "$TMP/err")" = "labnet: $TMP/mine.json: traffic[0].kind: 'lang' is not long, requests, flows, incast or list"
+	expect "said" "$(<"$TMP/err")" = "labnet: $TMP/mine.json: traffic[0].kind: 'lang' is not long, requests, flows, incast or list"
 	sed 's/red limit/rod limit/' "$plan" >"$TMP/mine.json"
 	status 1 "$LAB" run --out "$TMP/none" "$TMP/mine.json"
-	expect "said" "$(cat "$TMP/err")" = "labnet: $TMP/mine.json: links[3].ends[1].queue: tc: Unknown qdisc \"rod\", hence option \"limit\" is unparsable"
+	expect "said" "$(<"$TMP/err")" = "labnet: $TMP/mine.json: links[3].ends[1].queue: tc: Unknown qdisc \"rod\", hence option \"limit\" is unparsable"
 	sed 's/60ms", "control"/600s", "control"/' "$plan" >"$TMP/mine.json"
 	status 124 "$LAB" run --timeout 2 --out "$TMP/none" "$TMP/mine.json"
 	jq 'del(.must) | .traffic = [ { kind: "long", from: "h2", to: "r", duration: "5ms" } ] | .events = [ { at: "1ms", node: "h1", dev: "eth0",
@@ -625,10 +625,10 @@ declare_test runs_a_plan "" "lab run PLAN builds the network, sends the traffic,
 to_disk()
 {
 	status 125 "$@" "$LAB" run --out "$TMP/disk/result" "$TMP/mine.json"
-	expect "lines of error: $(cat "$TMP/err")" "$(wc -l <"$TMP/err")" -eq 1
-	grep -q '^lab: ' "$TMP/err" || fail "$(cat "$TMP/err")"
+	expect "lines of error: $(<"$TMP/err")" "$(wc -l <"$TMP/err")" -eq 1
+	grep -q '^lab: ' "$TMP/err" || fail "$(<"$TMP/err")"
 	expect "left" "$(cd "$TMP/disk" && find . -mindepth 1 ! -name filled)" = "$(printf './result\n./result/flows.jsonl')"
-	expect "earlier results" "$(cat "$TMP/disk/result/flows.jsonl")" = earlier
+	expect "earlier results" "$(<"$TMP/disk/result/flows.jsonl")" = earlier
 }
 
 full_disk()
@@ -661,7 +661,7 @@ kernel_tests()
 	expect "in results.json" "$(jq -r '.control, (.tests[] | .result)' "$TMP/kernel_tests/results.json" | paste -sd' ')" = "dctcp_ref pass skip"
 	grep -q 'altnames test .*OK' "$TMP/kernel_tests/net/altnames.sh.log" || fail "no output of the test"
 	status 1 "${run[@]}" --control no_such net altnames
-	grep -q '^not ok 1 net/altnames.sh # sysctl: .*' "$TMP/out" || fail "it says: $(cat "$TMP/out")"
+	grep -q '^not ok 1 net/altnames.sh # sysctl: .*' "$TMP/out" || fail "it says: $(<"$TMP/out")"
 	grep -q '^| net/altnames.sh | sysctl: ' "$TMP/kernel_tests/table.md" || fail "no line in the table"
 	# one that is built
 	[ -z "${FULL:-}" ] || status 0 "${run[@]}" net bind_wildcard
@@ -671,10 +671,10 @@ declare_test kernel_tests "" "lab kselftest runs tests of the kernel's own: pass
 costs()
 {
 	status 0 "$LAB" run --cost -- sh -c 'for i in 1 2 3 4 5 6 7 8; do /bin/true; done'
-	grep -qE '^lab: cost: [0-9]+ processes, [0-9]+\.[0-9] CPU s, [0-9]+ context switches$' "$TMP/err" || fail "$(cat "$TMP/err")"
+	grep -qE '^lab: cost: [0-9]+ processes, [0-9]+\.[0-9] CPU s, [0-9]+ context switches$' "$TMP/err" || fail "$(<"$TMP/err")"
 	expect "processes" "$(awk '{ print $3 }' "$TMP/err")" -ge 9
 	status 0 "$LAB" run -- true
-	expect "said without it" "$(cat "$TMP/err")" = ""
+	expect "said without it" "$(<"$TMP/err")" = ""
 }
 declare_test costs "" "--cost says what a run took"
 

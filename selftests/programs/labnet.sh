@@ -47,7 +47,7 @@ refused()
 	rc=$?
 	expect "status ($2)" "$rc" -eq "$1"
 	expect "lines ($(head -c 1000 "$TMP/said"))" "$(wc -l <"$TMP/said")" -eq 1
-	grep -qF "$2" "$TMP/said" || fail "'$2' is not in: $(cat "$TMP/said")"
+	grep -qF "$2" "$TMP/said" || fail "'$2' is not in: $(<"$TMP/said")"
 	our_ns
 	expect "namespaces left" ${#NAMESPACES[@]} -eq 0
 }
@@ -59,7 +59,7 @@ bad_plans()
 	python3 "$(dirname "$0")/labnet_plans.py" "$LOWQ_ROOT/docs/plan.schema.json" || fail "see above"
 	labnet --check /no/such/plan >"$TMP/said" 2>&1
 	expect "status without a file" $? -eq 2
-	grep -qx 'labnet: /no/such/plan: No such file or directory' "$TMP/said" || fail "$(cat "$TMP/said")"
+	grep -qx 'labnet: /no/such/plan: No such file or directory' "$TMP/said" || fail "$(<"$TMP/said")"
 }
 declare_test bad_plans "" "a plan with a fault is refused with its place and reason in one line; the schema agrees"
 
@@ -102,8 +102,8 @@ profiles()
 		# shellcheck disable=SC2086 # words
 		LOWQ_STATE_DIR=$TMP/state in_ns sw lowq-tc --no-rehearsal -q ${words%% *} same --rate 1gbit --shape ${words#"${words%% *}"} --force || fail "lowq-tc $words"
 		tc -n "${NSP}sw" qdisc show dev same | sed 's/dev same //; s/10f0:/1:/g; s/10f1:/2:/g' | sort >"$TMP/alone"
-		diff "$TMP/is" "$TMP/without" >"$TMP/diff" || fail "$words below a delay: $(cat "$TMP/diff")"
-		diff "$TMP/is" "$TMP/alone" >"$TMP/diff" || fail "$words: $(cat "$TMP/diff")"
+		diff "$TMP/is" "$TMP/without" >"$TMP/diff" || fail "$words below a delay: $(<"$TMP/diff")"
+		diff "$TMP/is" "$TMP/alone" >"$TMP/diff" || fail "$words: $(<"$TMP/diff")"
 		labnet --remove "$NSP"
 	done
 	refused 1 "links[1].ends[0].queue: lowq-tc: " "$(plan | jq '.links[1].ends[0].queue = "lowq-tc nothing"')"
@@ -138,7 +138,7 @@ fails_whole()
 	plan | labnet - || fail "not built"
 	plan | labnet - >"$TMP/said" 2>&1
 	expect "status of the same plan again" $? -eq 1
-	expect "said" "$(cat "$TMP/said")" = "labnet: /run/netns/${NSP}h1: File exists"
+	expect "said" "$(<"$TMP/said")" = "labnet: /run/netns/${NSP}h1: File exists"
 	in_ns h1 ping -qc1 10.0.2.1 >/dev/null || fail "the first plan's network is broken"
 }
 declare_test fails_whole "" "what the kernel or tc refuses ends with one line, and nothing of the plan is left"
@@ -161,7 +161,7 @@ removed()
 		# shellcheck disable=SC2086 # words
 		labnet $arguments </dev/null >"$TMP/said" 2>&1
 		expect "status of labnet $arguments" $? -eq 2
-		expect "lines: $(cat "$TMP/said")" "$(wc -l <"$TMP/said")" -eq 1
+		expect "lines: $(<"$TMP/said")" "$(wc -l <"$TMP/said")" -eq 1
 	done
 }
 declare_test removed "" "--remove ends processes, connections and namespaces of this prefix, and no others"
@@ -229,7 +229,7 @@ observe()
 	flowgen plan "$1" --zero "$zero" >"$TMP/flows" || fail "$(head -n1 "$TMP/flows")"
 	sleep 0.1	# the last ACKs and resets
 	kill -INT $!
-	wait $! || fail "$(cat "$TMP/said")"
+	wait $! || fail "$(<"$TMP/said")"
 }
 
 # What one qdelay for all queues says of a queue is what a qdelay for that queue alone says: packets, marks,
@@ -298,7 +298,7 @@ events()
 	labnet --events --zero "$(awk '{ print $1 + 2 }' /proc/uptime)s" "$TMP/plan" 2>"$TMP/events" &
 	observe "$TMP/plan"
 	wait
-	expect "events" "$(cat "$TMP/events")" = ""
+	expect "events" "$(<"$TMP/events")" = ""
 	expect "before, Mb/s" "$(mbps a 20)" -ge 990
 	expect "at a tenth of the rate, Mb/s" "$(mbps a 50)" -le 101
 	expect "after the route has changed, Mb/s" "$(mbps b 80)" -ge 990
@@ -320,11 +320,11 @@ budget()
 	python3 "$LIB/fat_tree.py" 4 "$NSP" | jq '.observe = { queues: [ { node: "[eac]*" } ], buffer: 4 }' >"$TMP/plan"
 	qdelay --plan "$TMP/plan" >"$TMP/said" 2>&1
 	expect "status" $? -eq 1
-	expect "said" "$(cat "$TMP/said")" = "qdelay: observe.buffer: 4 MiB are too few for 20 nodes: at least 6"
+	expect "said" "$(<"$TMP/said")" = "qdelay: observe.buffer: 4 MiB are too few for 20 nodes: at least 6"
 	jq '.observe.buffer = 60000' "$TMP/plan" | qdelay --plan - >"$TMP/said" 2>&1
 	expect "status" $? -eq 1
 	grep -qx 'qdelay: observe.buffer: 60000 MiB do not fit: at most half of the [0-9]* MiB of memory that are available' "$TMP/said" ||
-		fail "$(cat "$TMP/said")"
+		fail "$(<"$TMP/said")"
 }
 declare_test budget "" "captures of all devices share one budget; one line says where it cannot fit"
 

@@ -21,34 +21,47 @@ same() {	# EXPECTED GOT WHAT
 
 # What a change could show in.
 picture() {
-	tcn -d qdisc show | sed 's/ refcnt [0-9]*//'
-	tcn class show dev lq0
-	tcn filter show dev lq0
-	ipn -d -o link show | grep -oE '^[0-9]+: [^:]+|qlen [0-9]+|gso_max_segs [0-9]+'
-	ipn route show | sed 's/ linkdown//'	# the carrier comes when it comes
-	ipn -6 route show | sed '/^fe80::/d; s/ expires [0-9]*sec//; s/ linkdown//'
-	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control
-	sysctl "$allowed_key"
-	find "$LOWQ_STATE_DIR" -name '*.json' -exec cat {} + 2>/dev/null
+	{
+		tcn -d -batch - <<-END
+			qdisc show
+			class show dev lq0
+			filter show dev lq0
+		END
+		# the carrier comes when it comes
+		ipn -d -o -batch - <<-END
+			link show
+			route show
+		END
+		ipn -o -6 route show
+	} | sed -E 's/ (refcnt [0-9]*|linkdown)//; /^fe80::/d; s/ expires [0-9]*sec//
+		s/^([0-9]+: [^:]+): .*( qlen [0-9]+).*( gso_max_segs [0-9]+).*/\1\2\3/'
+	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control "$allowed_key"
+	[[ ! -e $LOWQ_STATE_DIR ]] || find "$LOWQ_STATE_DIR" -name '*.json' -exec cat {} +
 }
 
 # Two devices of the namespace a: lq0 with one queue, lqm with four.
 fresh() {
 	rm -rf "$LOWQ_STATE_DIR"
-	ip netns add "$ns" && ip netns add "${NSP}b" &&
-	ipn link add name lq0 type veth peer name lq1 netns "${NSP}b" &&
-	ipn link add name lqm numtxqueues 4 numrxqueues 4 type veth peer name lqp \
-		numtxqueues 4 numrxqueues 4 &&
-	ipn addr add 10.71.0.1/24 dev lq0 &&
-	ipn addr add fd71::1/64 dev lq0 nodad &&
-	ip -n "${NSP}b" addr add 10.71.0.2/24 dev lq1 &&
-	ip -n "${NSP}b" addr add fd71::2/64 dev lq1 nodad &&
-	ipn link set dev lq0 up && ipn link set dev lqm up && ipn link set dev lqp up &&
-	ip -n "${NSP}b" link set dev lq1 up
+	ip -batch - <<-END &&
+		netns add $ns
+		netns add ${NSP}b
+		link add name lq0 netns $ns type veth peer name lq1 netns ${NSP}b
+		link add name lqm netns $ns numtxqueues 4 numrxqueues 4 type veth peer name lqp netns $ns numtxqueues 4 numrxqueues 4
+	END
+	ip -n "${NSP}b" -batch - <<-END && ipn -batch - <<-END
+		addr add 10.71.0.2/24 dev lq1
+		addr add fd71::2/64 dev lq1 nodad
+		link set dev lq1 up
+	END
+		addr add 10.71.0.1/24 dev lq0
+		addr add fd71::1/64 dev lq0 nodad
+		link set dev lq0 up
+		link set dev lqm up
+		link set dev lqp up
+	END
 }
 
 setup() {
-	need_veth
 	fresh || fail 'no fresh namespaces'
 }
 

@@ -12,14 +12,15 @@ readonly crash=$SELFTESTS/programs/lowq_tc_crash.py
 
 setup()
 {
-	need_veth
 	rm -rf "$LOWQ_STATE_DIR" "$TMP/conf"
 	mkdir "$TMP/conf"
 	ip netns add "$ns"
-	ipn link add name lq0 numtxqueues 1 type veth peer name lq1
-	ipn link set lq0 up
-	ipn link set lq1 up
-	ipn addr add 10.71.0.1/24 dev lq0
+	ipn -batch - <<-END
+		link add name lq0 numtxqueues 1 type veth peer name lq1
+		link set lq0 up
+		link set lq1 up
+		addr add 10.71.0.1/24 dev lq0
+	END
 }
 
 # says NAME [WORDS...]: what NAME.conf says
@@ -47,13 +48,18 @@ applied()
 # all that lowq-tc could have changed
 picture()
 {
-	tcn -d qdisc show | sed 's/ refcnt [0-9]*//'
-	tcn class show dev lq0
-	tcn filter show dev lq0
-	ipn -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*'
-	ipn -d route show
-	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control
-	sysctl "$allowed_key"
+	{
+		tcn -d -batch - <<-END
+			qdisc show
+			class show dev lq0
+			filter show dev lq0
+		END
+		ipn -d -batch - <<-END
+			link show lq0
+			route show
+		END
+	} | sed 's/ refcnt [0-9]*//'
+	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control "$allowed_key"
 }
 
 records() { find "$LOWQ_STATE_DIR" -name '*.json' -printf '%p %T@\n' | sort; }
@@ -410,8 +416,7 @@ declare_test killed "" "killed between any two steps: called again it ends as if
 
 teardown()
 {
-	ip netns pids "$ns" 2>/dev/null | xargs -r kill 2>/dev/null
-	ip netns del "$ns" 2>/dev/null
+	labnet --remove "$ns"
 	rm -rf "$TMP/state"
 }
 

@@ -16,26 +16,21 @@ allowed=$(sysctl -n "$allowed_key" 2>/dev/null)
 trap '[[ $(sysctl -n "$allowed_key" 2>/dev/null) == "$allowed" ]] ||
 	sysctl -qw "$allowed_key=$allowed" 2>/dev/null' EXIT
 
-# Ends a test where it cannot run
-need_veth()
-{
-	local tool
-
-	for tool in ip tc jq python3 sysctl unshare; do
-		command -v $tool >/dev/null || skip "no $tool"
-	done
-	((EUID == 0)) || skip 'not root'
-	unshare -n ip link add type veth || skip 'no veth or no network namespaces'
-}
+for tool in ip tc jq python3 sysctl unshare; do
+	command -v $tool >/dev/null || skip_all "no $tool"
+done
+((EUID == 0)) || skip_all 'not root'
+unshare -n ip link add type veth || skip_all 'no veth or no network namespaces'
 
 # Runs lowq-tc on $ns; puts its output into $out, $err, its status into $rc.
 lt()
 {
 	"$LOWQ_TC" -n "$ns" "$@" >"$TMP/out" 2>"$TMP/err"
 	rc=$?
+	IFS= read -rd '' out <"$TMP/out"
+	IFS= read -rd '' err <"$TMP/err"
 	# shellcheck disable=SC2034 # for the tests
-	out=$(<"$TMP/out")
-	err=$(<"$TMP/err")
+	out=${out%$'\n'} err=${err%$'\n'}
 	return "$rc"
 }
 

@@ -98,17 +98,16 @@ def route(at: int) -> tuple[str, str, list[str]]:
     return "-6" if six else "-4", prefix, words
 
 
-def routes_shown() -> dict[str, str]:
+def routes_shown(family: str) -> dict[str, str]:
     """Prefix -> its route, with all that ip shows"""
     found: dict[str, str] = {}
-    for family in ("-4", "-6"):
-        last = ""
-        for line in sh(f"ip {family} -d route show").splitlines():
-            line = re.sub(r"expires \d+sec", "expires", line).replace("linkdown", "")
-            if not line.startswith("\t"):
-                last = line.split()[1]
-                found[last] = ""
-            found[last] += " ".join(line.split()) + "\n"
+    last = ""
+    for line in sh(f"ip {family} -d route show").splitlines():
+        line = re.sub(r"expires \d+sec", "expires", line).replace("linkdown", "")
+        if not line.startswith("\t"):
+            last = line.split()[1]
+            found[last] = ""
+        found[last] += " ".join(line.split()) + "\n"
     return found
 
 
@@ -125,12 +124,12 @@ def routes(count: int) -> None:
         family, prefix, words = route(at % 250)
         if subprocess.run(["ip", family, "route", "add", *words], capture_output=True, check=False).returncode:
             continue  # not a route at all
-        before = routes_shown()
+        before = routes_shown(family)
         own = (["--initcwnd", "33"], ["--quickack"], list[str]())[at % 3]
         ended = lowq(["host", "reno", "--route", prefix, *own, "-q"])
         said = f"'ip {family} route add {' '.join(words)}': "
         if ended.status == 2:
-            if routes_shown() != before or len(ended.said.splitlines()) != 1:
+            if routes_shown(family) != before or len(ended.said.splitlines()) != 1:
                 raise Wrong(said + "refused, but: " + ended.said)
             if not {"expires", "ra"} & set(words):
                 raise Wrong(said + ended.said)
@@ -139,13 +138,13 @@ def routes(count: int) -> None:
         elif ended.status:
             raise Wrong(said + ended.said)
         else:
-            had, has = before[prefix].split(), routes_shown()[prefix].split()
+            had, has = before[prefix].split(), routes_shown(family)[prefix].split()
             lost = [word for word in had if had.count(word) > has.count(word) and word not in ("reno", "lock")
                     and not (had[had.index(word) - 1] in ("initcwnd", "lock") and "--initcwnd" in own)]
             if lost or {"expires", "ra"} & set(words):
                 raise Wrong(said + f"while set it lost {lost}")
             ended = lowq(["host", "reset", "-q"])
-            now = routes_shown()
+            now = routes_shown(family)
             if ended.status or now != before:
                 raise Wrong(said + f"{ended.said}: is {now.get(prefix)}, was {before[prefix]}")
             for name in attributes(words):

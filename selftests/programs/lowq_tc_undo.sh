@@ -13,7 +13,6 @@ readonly crash=$SELFTESTS/programs/lowq_tc_crash.py
 
 setup()
 {
-	need_veth
 	rm -rf "$LOWQ_STATE_DIR"
 	ip netns add "$ns"
 	device
@@ -22,9 +21,11 @@ setup()
 # device: lq0, with one queue
 device()
 {
-	ipn link add name lq0 numtxqueues 1 type veth peer name lq1
-	ipn link set lq0 up
-	ipn link set lq1 up
+	ipn -batch - <<-END
+		link add name lq0 numtxqueues 1 type veth peer name lq1
+		link set lq0 up
+		link set lq1 up
+	END
 }
 
 # gives STATUS PART ARGUMENTS...: the exit status, and a part of what is said
@@ -596,10 +597,10 @@ plain_user()
 	# tc and ip are found all the same
 	PATH=$TMP/bin gives 0 "qdisc add dev lq0 root" fifo lq0 --rate 1gbit --dry-run -q
 	setpriv --reuid 65534 --regid 65534 --clear-groups env PATH="$TMP/bin" "$LOWQ_TC" show >"$TMP/shown" 2>&1 ||
-		fail "show as a user: $(cat "$TMP/shown")"
+		fail "show as a user: $(<"$TMP/shown")"
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$LOWQ_TC" reset lo >"$TMP/shown" 2>&1
 	expect "status of reset as a user" "$?" -eq 2
-	grep -q 'needs the right to administer the network' "$TMP/shown" || fail "says: $(cat "$TMP/shown")"
+	grep -q 'needs the right to administer the network' "$TMP/shown" || fail "says: $(<"$TMP/shown")"
 }
 declare_test plain_user "" "--help, --version, show and dry runs for a user, with no tc, no jq and no /usr/sbin in PATH"
 
@@ -612,7 +613,7 @@ completes()
 	while read -r word; do
 		# shellcheck disable=SC2086	# words
 		completed a "$LOWQ_TC" ${word%%:*}
-		expect "completion of ${word%:*}" "$(cat "$TMP/completed")" = "${word#*: } "
+		expect "completion of ${word%:*}" "$(<"$TMP/completed")" = "${word#*: } "
 	done <<-'END'
 		dc: dctcp
 		prague lq0 --aqm fq: fq_codel
@@ -625,7 +626,7 @@ completes()
 	completed a "$LOWQ_TC" prague lq0 --aqm ""
 	expect "choices" "$(paste -sd' ' "$TMP/completed")" = "dualpi2 fq_codel"
 	completed a "$LOWQ_TC" -n "$ns"
-	expect "namespaces" "$(cat "$TMP/completed")" = "$ns "
+	expect "namespaces" "$(<"$TMP/completed")" = "$ns "
 	# devices with names that a shell would run, and one such word on the command line
 	# shellcheck disable=SC2016
 	for word in '$(>ran)' 'a[$(>ran)]' '`>ran`'; do
@@ -637,7 +638,7 @@ completes()
 	# what it inserts is the name again for the shell
 	# shellcheck disable=SC2016
 	for word in '\$\(\>ran\)' 'a[\$\(\>ran\)]' '\`\>ran\`'; do
-		grep -qxF -- "$word" "$TMP/completed" || fail "$word: $(cat "$TMP/completed")"
+		grep -qxF -- "$word" "$TMP/completed" || fail "$word: $(<"$TMP/completed")"
 	done
 }
 declare_test completes "" "help within 0.15 s; completion from the same parser, quoted for the shell; it evaluates nothing"
@@ -645,8 +646,7 @@ declare_test completes "" "help within 0.15 s; completion from the same parser, 
 teardown()
 {
 	umount "$TMP/state" 2>/dev/null
-	ip netns pids "$ns" 2>/dev/null | xargs -r kill 2>/dev/null
-	ip netns del "$ns" 2>/dev/null
+	labnet --remove "$ns"
 	rm -rf "$TMP/state"
 }
 

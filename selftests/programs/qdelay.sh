@@ -688,7 +688,7 @@ t_out_of_order()
 	measure
 	want .matched=3 .delay_us.max=1 .delay_us.min=1 .qlen_pkts.max=1 \
 		.qlen_pkts.mean=0.333333 .duration_ns=9000
-	expect "warnings" "$(cat "$TMP/err")" = ""
+	expect "warnings" "$(<"$TMP/err")" = ""
 	mk in <<-E
 		1000000  tcp $A id=1 seq=0 len=100
 		9000000  tcp $A id=2 seq=100 len=100
@@ -902,7 +902,7 @@ t_random()
 			printf ".delay_us.p99=%.3f .delay_us.p999=%.3f\n", pct(990), pct(999)
 		}' >"$TMP/wants"
 	# shellcheck disable=SC2046 # words
-	want $(cat "$TMP/wants")
+	want $(<"$TMP/wants")
 	awk -v first="$(head -1 "$TMP/in.txt")" '
 		function state(d) {
 			if (!d)
@@ -934,7 +934,7 @@ t_random()
 		sort -n | awk '{ v[++n] = $1 }
 			END { r = int(n * 0.99); r += r < n * 0.99; print v[r] / 1000 }' \
 		>"$TMP/wants"
-	near .flows[0].delay_us.p99 "$(cat "$TMP/wants")" 0.001
+	near .flows[0].delay_us.p99 "$(<"$TMP/wants")" 0.001
 }
 declare_test t_random "" "random traffic, compared with numbers computed by brute force"
 
@@ -1151,7 +1151,7 @@ t_live_buffer()
 	stop TERM 0
 	wait "$other"
 	expect "exit status with --buffer 16" $? = 0
-	cmp "$TMP/json" "$TMP/json16" >"$TMP/cmp" 2>&1 || fail "another result: $(cat "$TMP/cmp")"
+	cmp "$TMP/json" "$TMP/json16" >"$TMP/cmp" 2>&1 || fail "another result: $(<"$TMP/cmp")"
 	got
 	want .packets_in=100 .matched=100 .capture_drops=0
 	run 2 --live --in "p1$ports" --out egress --buffer 15

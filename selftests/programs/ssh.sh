@@ -42,7 +42,7 @@ sshd_at()
 # alone HOST: nothing but sshd's master is in its namespace, and nobody listens
 alone()
 {
-	[ "$(ip netns pids "$NSP$1" | paste -sd' ')" = "$(cat "$TMP/sshd.$1")" ] && ! listening "$1" 5388
+	[ "$(ip netns pids "$NSP$1" | paste -sd' ')" = "$(<"$TMP/sshd.$1")" ] && ! listening "$1" 5388
 }
 
 # nothing_left: on r, soon
@@ -50,7 +50,7 @@ nothing_left()
 {
 	WAIT=5 wait_until alone r
 	find /tmp /var/tmp /run /root -xdev -path "$TMP" -prune -o -newer "$TMP/began" -type f -print >"$TMP/files" 2>/dev/null
-	[ ! -s "$TMP/files" ] || fail "files: $(cat "$TMP/files")"
+	[ ! -s "$TMP/files" ] || fail "files: $(<"$TMP/files")"
 }
 
 # two_hosts: h1, which has the keys, and r, where sshd runs
@@ -198,13 +198,13 @@ two_at_once()
 	status=$?
 	expect "status of the second" "$status" -eq 2
 	expect "its lines" "$(cat "$TMP/out2" "$TMP/err2" | wc -l)" -eq 1
-	grep -q 5388 "$TMP/err2" || fail "$(cat "$TMP/err2")"
+	grep -q 5388 "$TMP/err2" || fail "$(<"$TMP/err2")"
 	check ssh://r --control reno --port 5390
 	healthy
 	wait "$CLIENT"
 	status=$?
 	# 0 or 1: it has measured, whatever it found under its load
-	[ "$status" -le 1 ] || fail "the first: status $status: $(cat "$TMP/err")"
+	[ "$status" -le 1 ] || fail "the first: status $status: $(<"$TMP/err")"
 	expect "lines of the first" "$(wc -l <"$TMP/out")" -ge 10
 	expect "complaints of the first" "$(wc -l <"$TMP/err")" -eq 0
 	nothing_left
@@ -221,7 +221,7 @@ matrix()
 	printf '# these three\n10.0.1.1\nssh://h2\nroot@r 10.0.0.1\n' >"$file"
 	in_ns h1 script -qec "$LOWQ_CHECK --matrix $file --control reno" /dev/null >"$TMP/terminal" 2>&1
 	expect "status" "$?" -eq 0
-	grep -q "6 of 6: " "$TMP/terminal" || fail "no progress: $(cat "$TMP/terminal")"
+	grep -q "6 of 6: " "$TMP/terminal" || fail "no progress: $(<"$TMP/terminal")"
 	expect "pairs that are ok" "$(tr -d '\r' <"$TMP/terminal" | sed -n '/from, to/,/^$/p' | grep -o '\bok\b' | wc -l)" -eq 9
 	# what arrives at h2 has lost its ECN
 	rewrite p2 ip_proto tcp -- tos set 0 retain 3

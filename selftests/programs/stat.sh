@@ -17,7 +17,7 @@ done
 # stat OPTION...: lowq-stat in h1; what it prints is in $TMP/stat
 stat()
 {
-	in_ns h1 "$LOWQ_STAT" "$@" >"$TMP/stat" 2>"$TMP/stat.err" || fail "lowq-stat $*: $(cat "$TMP/stat.err")"
+	in_ns h1 "$LOWQ_STAT" "$@" >"$TMP/stat" 2>"$TMP/stat.err" || fail "lowq-stat $*: $(<"$TMP/stat.err")"
 }
 
 # open_at NUMBER [PATTERN]: has h1 so many established connections, with this in what ss says?
@@ -109,7 +109,7 @@ prometheus()
 		!/^[a-z_]+(\{([a-z]+="[^"]*",?)+\})? [0-9.e+-]+$/ { print; exit 1 }
 		{ split($0, part, /[ {]/); if (!type[part[1]] || seen[$0]++) { print; exit 1 } }' "$TMP/stat" || fail "not Prometheus's format"
 	grep -qxF 'lowq_tcp_fallback_connections{control="hpccpp",group="",reason="no-telemetry"} 1' "$TMP/stat" ||
-		fail "does not count what fell back: $(cat "$TMP/stat")"
+		fail "does not count what fell back: $(<"$TMP/stat")"
 	grep -q '^lowq_tcp_srtt_seconds{control="cubic",group="",quantile="0.5"} 0\.00[4-9]' "$TMP/stat" || fail "no RTT"
 	expect "families" "$(grep -c '^# TYPE' "$TMP/stat")" -eq 10
 	# a reader of the file sees it whole
@@ -194,7 +194,7 @@ refuses()
 		# shellcheck disable=SC2086 # words
 		in_ns h1 "$LOWQ_STAT" $words >"$TMP/out" 2>"$TMP/err"
 		expect "status of $words" "$?" -eq 2
-		[[ ! -s $TMP/out && $(wc -l <"$TMP/err") -eq 1 && $(<"$TMP/err") == "lowq-stat: "* ]] || fail "$words: $(cat "$TMP/err")"
+		[[ ! -s $TMP/out && $(wc -l <"$TMP/err") -eq 1 && $(<"$TMP/err") == "lowq-stat: "* ]] || fail "$words: $(<"$TMP/err")"
 	done <<-END
 		--nonsense
 		--json --prometheus
@@ -214,7 +214,7 @@ refuses()
 	in_ns h1 "$LOWQ_STAT" --prometheus --output "$TMP/full/lowq.prom" 2>"$TMP/err"
 	expect "status on a full disk" "$?" -eq 2
 	expect "what is left" "$(find "$TMP/full" -type f -printf '%f\n' | sort | paste -sd' ')" = "lowq.prom other"
-	expect "the file of before" "$(cat "$TMP/full/lowq.prom")" = old
+	expect "the file of before" "$(<"$TMP/full/lowq.prom")" = old
 	umount "$TMP/full"
 	expect "version" "$("$LOWQ_STAT" --version)" = "lowq-stat $(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$LOWQ_ROOT/dkms.conf")"
 }
@@ -224,7 +224,7 @@ completes()
 {
 	add_ns h1
 	completed h1 "$LOWQ_STAT" --pro
-	expect "options" "$(cat "$TMP/completed")" = "--prometheus "
+	expect "options" "$(<"$TMP/completed")" = "--prometheus "
 }
 declare_test completes "" "completion knows options"
 

@@ -133,7 +133,7 @@ removed()
 			;;
 		esac
 		teardown
-		modprobe -r sch_switch || fail "in use after $how"
+		wait_until modprobe -r sch_switch	# namespaces go in the background
 	done
 }
 declare_test removed "" "a queue, a device or a namespace goes while its port is paused: no port stays so, and the module can be unloaded"
