@@ -90,7 +90,8 @@ def find_link(all_links: list[Link], name: str) -> Link | None:
 
 
 SIOCGIFTXQLEN = 0x8942
-SIOCETHTOOL, ETHTOOL_GTSO = 0x8946, 0x1E
+SIOCETHTOOL, ETHTOOL_GSET, ETHTOOL_GTSO = 0x8946, 0x01, 0x1E
+SPEED_UNKNOWN = 0xFFFFFFFF
 
 
 def queue_length(space: Namespace, name: str) -> int | None:
@@ -130,6 +131,11 @@ def hardware(space: Namespace, link: Link) -> Hardware:
     folder = f"/sys/class/net/{link.name}/"
     with space.entered():
         tso = ethtool(link.name, ETHTOOL_GTSO, 8)[1:] not in ((), (0,))
+        settings = ethtool(link.name, ETHTOOL_GSET, 44)
+    if link.kind not in ("", "ipoib") and link.tx_queues == 1 and not space.own:
+        # no hardware: what matters of /sys, which takes two programs to see, ethtool says
+        mbps = settings[3] & 0xFFFF | (settings[7] & 0xFFFF) << 16 if settings and link.up else SPEED_UNKNOWN
+        return Hardware(mbps * 1_000_000 if mbps != SPEED_UNKNOWN else 0, 0, "none", tso)
     limit = "queues/tx-0/byte_queue_limits/limit"
     if space.own:
         values = {name: read_file(folder + name) for name in ("ifindex", "address", "speed", limit)}
