@@ -38,7 +38,7 @@ packages_of()
 	[ "$1" != 7 ] || { from=/trixie-backports; second=linux-headers-cloud-amd64/trixie; }
 	# not the cloud kernel, which has no soft-RoCE
 	echo "linux-image-amd64$from linux-headers-amd64$from gcc make libc6-dev sparse \
-		initramfs-tools iproute2 iperf3 jq kmod procps mawk tcpdump libpcap-dev iputils-ping \
+		initramfs-tools iproute2 iperf3 jq kmod procps mawk tcpdump libpcap-dev libmnl-dev libjansson-dev iputils-ping \
 		nftables ethtool python3 ibverbs-utils ibverbs-providers libibverbs-dev dkms $second"
 }
 
