@@ -41,14 +41,11 @@ SCENARIO = Scenario(
 
         CUBIC loses nothing either: 700 kB of buffer hold all that 40 windows of 10 packets send.""",
     shell="""
-	local i words=(--limit 700000b)
+	local i
 
 	dumbbell "$servers" 100us
 	line_rate 1gbit
-	case $CONTROL in
-	dctcp*) words+=(--k 20) ;;
-	esac
-	bottleneck 1gbit 100us "${words[@]}"
+	limited 1gbit 100us 700000b 20
 	ldcp_hosts
 	for ((i = 1; i <= servers; i++)); do
 		serve "h$i" --cc "$CONTROL"
