@@ -241,13 +241,14 @@ bench()
 	[ -x "$LOWQ_ROOT/bench/guest" ] || skip "no bench/ here"
 	needs_virtual
 	{
-		printf 'run_scenario()\n{\n\tdumbbell 3 1ms\n\tbottleneck 100mbit 1ms\n\tserve r --cc cubic\n'
-		printf '\twatch_queue 100mbit 0s 1s\n'
+		printf 'from lowq_lab import Scenario\nSCENARIO = Scenario(title="Staged", question="Is a fault seen?", '
+		printf 'topology="h1..h3 -- r", rows=["cubic"], shell=r"""\n'
+		printf '\tdumbbell 3 1ms\n\tbottleneck 100mbit 1ms\n\tserve r --cc cubic\n\twatch_queue 100mbit 0s 1s\n'
 		printf '\t%s\n' "$@"
-		printf '}\n'
-	} >"$TMP/staged.sh"
+		printf '""")\n'
+	} >"$TMP/staged.py"
 	mkdir -p "$TMP/out"
-	"$LOWQ_ROOT/bench/guest" "$TMP/staged.sh" '' cubic 1 "$TMP/out" >"$TMP/bench.log" 2>&1
+	"$LOWQ_ROOT/bench/guest" "$TMP/staged.py" '' cubic 1 "$TMP/out" >"$TMP/bench.log" 2>&1
 	echo "exit status $?: $(jq -c '[.status, .metrics]' "$TMP/out/result.json")"
 }
 
