@@ -964,7 +964,7 @@ classic_jitter()
 	in_ns sw tc qdisc replace dev p1 root netem delay 20ms 5ms limit 1000000
 	shape 50mbit pie limit 1000 ecn
 	trace_on prague/prague_mode
-	send --duration 8s
+	send --duration 12s
 	trace_off "$TMP/trace"
 	expect "times judged classic, pie, delay 20ms 5ms" "$(grep -c mode=classic "$TMP/trace")" -ge 1
 }
