@@ -576,9 +576,11 @@ declare_test plans "" "lab plan checks a plan, and draws it"
 
 runs_a_plan()
 {
-	local plan=$LOWQ_ROOT/examples/plan/incast.json
+	# other tests of this script have folders of these names
+	local TMP=$TMP/runs_a_plan plan=$LOWQ_ROOT/examples/plan/incast.json
 
 	command -v labnet >/dev/null || skip "no labnet"
+	mkdir "$TMP"
 	status 0 "$LAB" run --out "$TMP/result" "$plan"
 	expect "said" "$(cat "$TMP/out" "$TMP/err")" = "lab: results are in $TMP/result"
 	expect "files" "$(cd "$TMP/result" && echo *)" = "flows.jsonl kernel.log plan.json queues.json series.csv"
