@@ -964,7 +964,8 @@ classic_jitter()
 	in_ns sw tc qdisc replace dev p1 root netem delay 20ms 5ms limit 1000000
 	shape 50mbit pie limit 1000 ecn
 	trace_on prague/prague_mode
-	send --duration 12s
+	# where slow start ends by a loss, CUBIC needs 12 s to fill the queue again
+	send --duration 20s
 	trace_off "$TMP/trace"
 	expect "times judged classic, pie, delay 20ms 5ms" "$(grep -c mode=classic "$TMP/trace")" -ge 1
 }
