@@ -50,6 +50,18 @@ need_space()
 	[ "$free" -ge "$2" ] || die "$3 needs $2 MiB in $1; only $free are free"
 }
 
+# check_results DIR: says what a plan wants to hold, and does not in the results there; sets status then
+check_results()
+{
+	local broken line
+
+	broken=$(cd "$1" && jq -nr --slurpfile plan plan.json --slurpfile flows flows.jsonl \
+		--slurpfile queues "$([ -f queues.json ] && echo queues.json || echo /dev/null)" -f "$LABD/must.jq") || return
+	[ -n "$broken" ] || return 0
+	while read -r line; do say "$line"; done <<<"$broken"
+	status=1
+}
+
 # hash FILE...: eight hex digits that stand for the files' contents
 hash_of()
 {
