@@ -188,8 +188,8 @@ static inline u64 prague_ai(u32 srtt, u32 rtt_virt)
 #define PRAGUE_BOOST_STEADY	4
 
 /*
- * Faster than additive (3.1.2): from the @after-th round without a mark on, the
- * increase doubles with each round, up to 2^-@most_shift of the window per round (and up
+ * Faster than additive (3.1.2): from the @after-th period without a mark on, the
+ * increase doubles with each period, up to 2^-@most_shift of the window per round (and up
  * to 64 packets, the limit of Q58).
  */
 static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after, unsigned int most_shift)
@@ -205,8 +205,8 @@ static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after, unsigned
 }
 
 /*
- * After so many rounds without marks capacity is taken to be free: @least, or 5/4 of the
- * rounds that are @usual between marks and two more, whichever is larger
+ * After so many periods without marks capacity is taken to be free: @least, or 5/4 of the
+ * periods that are @usual between marks and two more, whichever is larger
  */
 static inline u32 prague_patience(u32 least, u32 usual)
 {

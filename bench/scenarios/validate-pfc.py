@@ -3,7 +3,7 @@
 from lowq_lab import each, goal, Scenario
 
 SCENARIO = Scenario(
-    title="PFC: RoCEv2 where switches pause who sends to them, 10 Gb/s",
+    title="RoCEv2 with PFC: switches pause their senders, 10 Gb/s",
     question="""The lab's RoCE loses packets where a lossless network stops the sender. Does congestion management
         matter where nothing is lost, and does it keep PFC from firing?""",
     topology=r"""

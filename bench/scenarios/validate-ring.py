@@ -34,9 +34,9 @@ SCENARIO = Scenario(
         of {range delay_mean_us dctcp ring=1}, and Prague's {range delay_mean_us prague ring=1024} instead of {range
         delay_mean_us prague ring=1}; with BQL it is {range delay_mean_us dctcp ring=4} and {range delay_mean_us
         prague ring=4}.""",
-    conclusion="""{range seen_pkts dctcp ring=1} of DCTCP wait in the queueing discipline with a ring of 1, {range
-        seen_pkts dctcp ring=256} with one of 256: that is what its marks hold. The ring's {range ring_pkts dctcp
-        ring=256} come on top, and no mark tells of them.
+    conclusion="""{range seen_pkts dctcp ring=1} wait in the qdisc under DCTCP with a ring of 1, {range seen_pkts dctcp
+        ring=256} with a ring of 256: marks limit this queue. They do not limit the ring, in which {range ring_pkts
+        dctcp ring=256} more wait.
 
         {range delay_mean_us prague ring=1024} is the ring's own time with 1024 descriptors at 100 Mb/s, whatever
         DualPI2 does before it.

@@ -3,8 +3,8 @@
  * sch_switch - what a switch's ports share, for tests and scenarios: a buffer, and PFC.
  *
  *	enqueue: this port holds more than alpha * (pool - all that ports hold): drop
- *		 what came from the same device is more than xoff: pause who sends there
- *	dequeue: paused: nothing; what came from that device is xon at most: resume
+ *		 more than xoff came by this packet's device: pause that device's peer
+ *	dequeue: paused: nothing; at most xon is left of what came by that device: resume
  *
  * A network namespace is a switch; its ports are the devices that have this queueing discipline
  * at the root, with one child, class 1: the port's own queue and shaper. Packets that the

@@ -97,7 +97,7 @@ paused()
 		between "bytes in the switch" "$(of sw egress backlog)" 10000 21000
 		expect "packets that wait at the sender" "$(of h1 eth0 qlen)" -ge 400
 	fi
-	# whoever else sends by the paused port waits, too
+	# what others send through the paused port waits, too
 	send_to 10.0.2.1 1
 	wait_until all_sent 500
 	expect "lost" "$(of sw egress drops)" -eq 0
