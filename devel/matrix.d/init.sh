@@ -16,9 +16,10 @@ off()
 	sleep 60
 }
 
-# failed REASON: ends the machine
+# failed REASON: ends the machine; its console has the reason
 failed()
 {
+	[ $$ -ne 1 ] || exec >/dev/ttyS0
 	echo "LOWQ: failed: $*"
 	off 1
 }
