@@ -29,10 +29,12 @@ SCENARIO = Scenario(
                         "with headers 10 Gb/s; share=25: half of that, share=60: a fifth more",
             "drawn": "the load that the seed drew, % of the two trunks"},
     words={"load": {"hadoop": "Hadoop", "websearch": "WebSearch"}, "share": "load {} %", "start": "first window {}"},
-    shown=["slow_p99_small", "slow_p50_small", "slow_p99_medium", "slow_p99_large", "drawn_load", "count_small",
-           "slow_p50_large", "failed"],
-    goals=[goal("slow_p99_small", row="hpccpp", most=0.5, relative_to="dctcp",
-                text="p99 slowdown of flows under 100 kB at most half of dctcp's (required with WebSearch)")],
+    shown=["excess_p95_small", "slow_p99_small", "slow_p99_medium", "slow_p99_large", "slow_p50_small",
+           "slow_p95_small", "drawn_load", "count_small", "slow_p50_large", "failed"],
+    # a ratio of slowdowns, which are never below 1, says little where dctcp's is near 2: what is compared is
+    # what waiting adds, at the paper's percentile (HPCC, SIGCOMM 2019, fig. 11)
+    goals=[goal("excess_p95_small", row="hpccpp", most=0.5, relative_to="dctcp",
+                text="what flows under 100 kB take beyond their ideal time, p95: at most half of dctcp's")],
     answer="""At p99, flows under 100 kB take {range slow_p99_small hpccpp load=websearch share=50 stage=5} times their
         ideal time with HPCC++ and {range slow_p99_small dctcp load=websearch share=50 stage=5} with DCTCP under
         WebSearch; {range slow_p99_small hpccpp load=hadoop stage=5} and {range slow_p99_small dctcp load=hadoop
@@ -134,7 +136,8 @@ run_scenario()
 	requests_done "${pids[@]}"
 	cat "$TMP"/rpc? >"$OUT/flows.jsonl"
 	drawn_load 2e10
-	slowdown small 0 100000
+	slowdown small 0 100000 50 95 99
+	metric excess_p95_small "$(slow_at 95 1)"
 	slowdown medium 100000 1000000
 	slowdown large 1000000 1e12
 }
