@@ -13,14 +13,16 @@ def goals_of(row: str) -> list[Goal]:
                    text=f"{row}, {variant['limit']}: p99 delay at most 1.05 times dctcp's")
               for variant in (*each(limit="window", bytes=250000),
                               *each(limit=["opened", "stopped", "mtu", "paced", "gone"]))]
-    filled = [goal("filled_us", row=row, most=500, variant={"limit": limit},
-                   text=f"{row}, {limit}: the link is used 5 RTTs after the limit has gone")
+    filled = [goal("filled_us", row=row, most=1, relative_to="dctcp", variant={"limit": limit},
+                   text=f"{row}, {limit}: the link is used as soon as with dctcp after the limit has gone (until 0.3: "
+                        "within 5 RTTs)")
               for limit in ("opened", "stopped", "gone")]
     return [*delays, *filled,
             goal("utilisation", row=row, least=0.95, relative_to="dctcp",
                  text=f"{row}: at least 95 % of what dctcp uses"),
-            goal("delay_p99_us", row=row, most=2.5, variant={"limit": "window", "bytes": 58000},
-                 text=f"{row}, a window of half of the BDP: p99 delay at most two packets"),
+            goal("delay_p99_us", row=row, most=1.05, relative_to="dctcp", variant={"limit": "window", "bytes": 58000},
+                 text=f"{row}, a window of half of the BDP: p99 delay at most 1.05 times dctcp's (until 0.3: at most "
+                      "two packets)"),
             goal("ratio", row=row, most=1.05, relative_to="dctcp", variant={"limit": "mtu"},
                  text=f"{row}: ratio of rates at most 1.05 times dctcp's"),
             goal("app_gbps", row=row, least=0.95, relative_to="dctcp", variant={"limit": "paced"},
