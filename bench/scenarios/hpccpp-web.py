@@ -52,10 +52,9 @@ SCENARIO = Scenario(
 
         4 packets as the first window are no way out: the slowest take as long as with DCTCP.
 
-        Half of DCTCP's time is a tie with WebSearch at 100 us and not reached with Hadoop.
-
-        0.58 to 0.65 of DCTCP's time is reached with Hadoop at 60 % of load (on defaults), half of it or a tie with
-        WebSearch.
+        0.25 to 0.34 of what DCTCP's flows wait at p95 is what HPCC++'s do with WebSearch, and 0.60 to 0.86 with Hadoop
+        where hosts do not send 64 kB at once: its many small flows meet each other's first windows, which no control
+        can shorten.
 
         {range slow_p99_small dctcp tso=1} times their ideal time is what DCTCP's slowest small flows take where hosts
         send 64 kB at once (TSO), HPCC++'s {range slow_p99_small hpccpp tso=1} and LDCP's {range slow_p99_small ldcp

@@ -135,7 +135,7 @@ METRICS: dict[str, Metric] = {
                              "completion time of small flows divided by that in an idle network"),
     "slow_p95_small": Metric(("small", "p95"), "slowdown under 100 kB, p95", "×", 1, "number",
                              "the same, 95 of 100 flows"),
-    "excess_p95_small": Metric(("small", "excess"), "excess under 100 kB, p95", "×", 2, "number",
+    "excess_p95_small": Metric(("small", "excess"), "excess under 100 kB, p95", "×", 1, "number",
                                "what 95 of 100 small flows take beyond the time in an idle network, in such times"),
     "slow_p99_small": Metric(("small", "p99"), "slowdown under 100 kB, p99", "×", 1, "number",
                              "the same, 99 of 100 flows"),
