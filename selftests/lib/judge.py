@@ -549,6 +549,23 @@ def check_prague_rounds(args: argparse.Namespace) -> None:
     report(before=before[-1], fewest_after=min(after), silent_beyond=beyond)
 
 
+def check_prague_silences(args: argparse.Namespace) -> None:
+    """Silences: runs of ten and more periods without a mark that a mark ends. In how many of them the window
+    grew faster than by a packet per period, and how long the shortest and the longest were."""
+    lengths: list[int] = []
+    fast = 0
+    run: list[float] = []
+    for e in events_of(args.trace, "prague_period"):
+        if not e.number("marked"):
+            run.append(prague_window(e))
+            continue
+        if len(run) >= 10:
+            lengths.append(len(run))
+            fast += max(b - a for a, b in zip(run, run[1:])) > 1.5
+        run = []
+    report(silences=len(lengths), fast=fast, shortest=min(lengths, default=0), longest=max(lengths, default=0))
+
+
 def check_prague_pace(args: argparse.Namespace) -> None:
     """From the fourth second on, the gaps between data packets: their mean, divided by srtt / cwnd
     of the EWMA period that each lies in; the share shorter than 0.4 of that; how many there are."""
@@ -966,6 +983,7 @@ def parser() -> argparse.ArgumentParser:
 
     add("prague-idle-alpha", check_prague_idle_alpha, "trace")
 
+    add("prague-silences", check_prague_silences, "trace")
     sub = add("prague-rounds", check_prague_rounds, "trace")
     sub.add_argument("seconds", type=float)
 

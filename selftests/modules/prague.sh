@@ -755,6 +755,36 @@ capacity()
 }
 declare_test capacity "P13 P19" "a link that loses most of its rate for 2 s: the count of rounds restarts, silence counts in rtt_virt, and the link is soon full again"
 
+# Packets are marked during 4 ms of 400: each silence has some 18 periods of 20 ms. The first follows an abrupt
+# cut, and teaches nothing. Then growth is fast after 4 periods, of which 8 are learnt, and after 12; after 20
+# and more it is additive. Learning a patience at a time takes 4, 7, 10, 14 and 19 periods.
+usual_silence()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 20ms
+	parameter rtt_rounds=65535 quick_start=0
+	serve r --cc prague
+	lossy loss 0%
+	(sleep 0.1
+		for ((i = 0; i < 8; i++)); do
+			in_ns sw tc qdisc change dev egress root netem limit 100000 loss 100% ecn
+			sleep 0.004
+			in_ns sw tc qdisc change dev egress root netem limit 100000 loss 0%
+			sleep 0.396
+		done) &
+	trace_on prague/prague_period
+	send --duration 3.2s
+	trace_off "$TMP/trace"
+	wait $!
+	judge prague-silences "$TMP/trace" | tee "$TMP/judged"
+	expect "silences" "$(field silences <"$TMP/judged")" -ge 6
+	expect "periods of the shortest" "$(field shortest <"$TMP/judged")" -ge 15
+	expect "periods of the longest" "$(field longest <"$TMP/judged")" -le 20
+	expect "silences in which growth was fast" "$(field fast <"$TMP/judged")" -eq 3
+}
+declare_test usual_silence "P19" "a silence that is usual is learnt up to twice as long as the patience was: in the third of them growth is additive"
+
 # --- pacing ----------------------------------------------------------------
 
 pacing()
