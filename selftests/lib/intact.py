@@ -20,6 +20,8 @@ import struct
 import sys
 import threading
 
+from talk import THREADS
+
 CHUNK = 1 << 16
 NOISE = os.urandom(CHUNK)
 
@@ -39,7 +41,7 @@ def serve(args):
     server = socket.create_server(("", args.port), family=socket.AF_INET6,
                                   dualstack_ipv6=True, backlog=1024)
     while True:
-        threading.Thread(target=answer, args=(server.accept()[0],), daemon=True).start()
+        THREADS.start(answer, server.accept()[0])
 
 
 class Sender:

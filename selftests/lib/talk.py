@@ -33,6 +33,7 @@ steps:
 """
 import argparse
 import fcntl
+import queue
 import select
 import socket
 import struct
@@ -41,6 +42,8 @@ import sys
 import termios
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 HEADER = struct.Struct("!QQ")
 CHUNK = bytes(1 << 16)
@@ -51,6 +54,32 @@ SLOWER = 1.0            # each pause is so much longer than the one before
 TCP_CONGESTION, TCP_FASTOPEN = 13, 23
 SIOCOUTQNSD = 0x894B  # bytes that have not left
 INFO_WORDS = {"ssthresh": 17, "cwnd": 18, "retrans": 23}  # of TCP_INFO, after its first 8 bytes
+
+
+class Threads:
+    """Each call at once, in a thread that has nothing to do, or a new one"""
+
+    def __init__(self) -> None:
+        self.idle: list[queue.SimpleQueue[tuple[Callable[..., None], tuple[Any, ...]]]] = []
+
+    def start(self, call: Callable[..., None], *args: Any) -> None:
+        """Like Thread.start(), as a daemon"""
+        try:
+            calls = self.idle.pop()
+        except IndexError:
+            calls = queue.SimpleQueue()
+            threading.Thread(target=self.work, args=(calls,), daemon=True).start()
+        calls.put((call, args))
+
+    def work(self, calls: queue.SimpleQueue[Any]) -> None:
+        """What one thread does"""
+        while True:
+            call, args = calls.get()
+            call(*args)
+            self.idle.append(calls)
+
+
+THREADS = Threads()
 
 
 def send_bytes(conn: socket.socket, count: int) -> None:
@@ -90,6 +119,25 @@ def read_header(conn: socket.socket) -> tuple[int, int]:
     return up, down
 
 
+def both_ways(conn: socket.socket, send: int, read: int) -> None:
+    """Send and read so many bytes, at the same time"""
+    if not send or not read:
+        send_bytes(conn, send)
+        read_bytes(conn, read)
+        return
+    sent = threading.Event()
+
+    def sender() -> None:
+        try:
+            send_bytes(conn, send)
+        finally:
+            sent.set()
+
+    THREADS.start(sender)
+    read_bytes(conn, read)
+    sent.wait()
+
+
 def answer(conn: socket.socket) -> None:
     """The server's side of one connection"""
     with conn:
@@ -97,10 +145,7 @@ def answer(conn: socket.socket) -> None:
         try:
             while True:
                 up, down = read_header(conn)
-                sender = threading.Thread(target=send_bytes, args=(conn, down))
-                sender.start()
-                read_bytes(conn, up)
-                sender.join()
+                both_ways(conn, down, up)
         except OSError:
             pass
 
@@ -142,7 +187,7 @@ def accept_all(server: socket.socket, args: argparse.Namespace) -> None:
             return
         if args.child_cc:
             conn.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, args.child_cc.encode())
-        threading.Thread(target=args.handle, args=(conn,), daemon=True).start()
+        THREADS.start(args.handle, conn)
 
 
 class Talk:
@@ -214,10 +259,7 @@ class Talk:
         self.do_connect()
         up, down = (int(x) for x in value.split(","))
         self.sock.sendall(HEADER.pack(up, down))
-        sender = threading.Thread(target=send_bytes, args=(self.sock, up))
-        sender.start()
-        read_bytes(self.sock, down)
-        sender.join()
+        both_ways(self.sock, up, down)
 
     def do_send(self, count: str) -> None:
         """Bytes without a header"""

@@ -29,7 +29,6 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -371,7 +370,7 @@ class World:
                                      cc="reno" if child else control, child_cc=control if child else None)
         with self.host("r").inside():
             server = talk.listener(options)
-        threading.Thread(target=talk.accept_all, args=(server, options), daemon=True).start()
+        talk.THREADS.start(talk.accept_all, server, options)
         return server
 
     def answer(self, conn: socket.socket) -> None:
