@@ -35,6 +35,7 @@ import argparse
 import fcntl
 import queue
 import select
+import selectors
 import socket
 import struct
 import subprocess
@@ -150,13 +151,6 @@ def answer(conn: socket.socket) -> None:
             pass
 
 
-def swallow(conn: socket.socket) -> None:
-    """The sink's side of one connection"""
-    with conn:
-        while conn.recv(1 << 20):
-            pass
-
-
 def listener(args: argparse.Namespace) -> socket.socket:
     """A socket that listens at args.port for IPv4 and IPv6"""
     server = socket.socket(socket.AF_INET6)
@@ -174,20 +168,47 @@ def listener(args: argparse.Namespace) -> socket.socket:
 
 
 def serve(args: argparse.Namespace) -> None:
-    """Give each connection to args.handle, for ever"""
+    """Answer on each connection, for ever"""
+    args.handle = answer
     accept_all(listener(args), args)
+
+
+def accept(server: socket.socket, args: argparse.Namespace) -> socket.socket:
+    """The next connection, with args.child_cc"""
+    conn = server.accept()[0]
+    if args.child_cc:
+        conn.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, args.child_cc.encode())
+    return conn
 
 
 def accept_all(server: socket.socket, args: argparse.Namespace) -> None:
     """Give each connection to args.handle, in a thread of its own, until @server is shut down"""
     while True:
         try:
-            conn = server.accept()[0]
+            conn = accept(server, args)
         except OSError:
             return
-        if args.child_cc:
-            conn.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, args.child_cc.encode())
         THREADS.start(args.handle, conn)
+
+
+def swallow(args: argparse.Namespace) -> None:
+    """Read what comes on each connection, for ever, in one thread"""
+    server = listener(args)
+    with selectors.DefaultSelector() as selector:
+        selector.register(server, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is server:
+                    selector.register(accept(server, args), selectors.EVENT_READ)
+                    continue
+                assert isinstance(key.fileobj, socket.socket)
+                try:
+                    more = bool(key.fileobj.recv(1 << 20))
+                except OSError:
+                    more = False
+                if not more:
+                    selector.unregister(key.fileobj)
+                    key.fileobj.close()
 
 
 class Talk:
@@ -334,9 +355,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="talk.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     kinds = parser.add_subparsers(required=True)
-    for name, handle in ("serve", answer), ("sink", swallow):
+    for name, run in ("serve", serve), ("sink", swallow):
         sub = kinds.add_parser(name)
-        sub.set_defaults(run=serve, handle=handle)
+        sub.set_defaults(run=run)
         sub.add_argument("--port", type=int, default=5299)
         sub.add_argument("--cc")
         sub.add_argument("--child-cc")

@@ -110,16 +110,17 @@ between()
 # good_run N [BYTES]: the run has N flows, all ok, with BYTES in total (by default any number).
 good_run()
 {
+	local facts bytes
+
 	expect "exit status" "$RC" = 0
 	expect "errors" "$(<"$TMP/err")" = ""
-	expect "flow lines" "$(field flow id | wc -l)" = "$1"
-	expect "flows of status ok" "$(field flow status | grep -cx ok)" = "$1"
-	expect "distinct ids" "$(field flow id | distinct)" = "$1"
-	expect "summary" "$(field summary flows) $(field summary ok) $(field summary failed)" \
-		= "$1 $1 0"
-	expect "summary's bytes" "$(field summary bytes)" = "$(field flow size | sum)"
-	expect "last line" "$(tail -n 1 "$TMP/out" | grep -c '"type":"summary"')" = 1
-	[ $# -lt 2 ] || expect "bytes" "$(field summary bytes)" = "$2"
+	read -r bytes facts < <(jq -rs 'map(select(.type == "flow")) as $flows | map(select(.type == "summary")) as $sums |
+		[ $sums[0].bytes, ($flows | length), ($flows | map(select(.status == "ok")) | length),
+		  ($flows | map(.id) | unique | length), $sums[0].flows, $sums[0].ok, $sums[0].failed,
+		  $sums[0].bytes - ($flows | map(.size) | add), ($sums | length), .[-1].type ] | map(tostring) | join(" ")' "$TMP/out")
+	expect "flow lines, ok, ids; in the summary flows, ok, failed, bytes that no flow has; summaries; last line" \
+		"$facts" = "$1 $1 $1 $1 $1 0 0 1 summary"
+	[ $# -lt 2 ] || expect "bytes" "$bytes" = "$2"
 }
 
 # ---- tests: long -------------------------------------------------------------
