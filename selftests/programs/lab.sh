@@ -665,8 +665,8 @@ kernel_tests()
 	status 1 "${run[@]}" --control no_such net altnames
 	grep -q '^not ok 1 net/altnames.sh # sysctl: .*' "$TMP/out" || fail "it says: $(<"$TMP/out")"
 	grep -q '^| net/altnames.sh | sysctl: ' "$TMP/kernel_tests/table.md" || fail "no line in the table"
-	# one that is built
-	[ -z "${FULL:-}" ] || status 0 "${run[@]}" net bind_wildcard
+	# one that is built, and one that is changed
+	[ -z "${FULL:-}" ] || status 0 "${run[@]}" net bind_wildcard fib_rule_tests
 }
 declare_test kernel_tests "" "lab kselftest runs tests of the kernel's own: pass, fail and skip, with the reason"
 
