@@ -14,7 +14,8 @@
 # Without a network and without headers for the running kernel, commands say so in one line; a
 # Ctrl-C in the kernel's build is told as one; "make clean" leaves nothing that git ignores. By default as a user on Debian 13 and as root on Debian 12, without
 # the lines about packages and DKMS. FULL=1: both on both, every line, and the lab's kernel is
-# built to its end.
+# built to its end. ONLY=WORD: lines that contain WORD and no others, such as ONLY=deb: packages are
+# built and installed, and the tutorial works with them.
 #
 # What is not as on a user's machine: the lab's kernel is this machine's (read-only), but its
 # build is started there and watched until it has compiled its first files; "uname -r" names
@@ -201,7 +202,7 @@ verdict()
 skipped()
 {
 	echo 0 >>"$WORK/verdicts"
-	echo "ok - Debian $SUITE: $1 # SKIP with FULL=1"
+	echo "ok - Debian $SUITE: $1 # SKIP $([ "${ONLY:-}" ] && echo "without $ONLY" || echo "with FULL=1")"
 }
 
 # --- what is checked after a command ----------------------------------------
@@ -255,6 +256,8 @@ before()
 	"make install")
 		as root "scripts/packages install" >/dev/null 2>&1
 		files_in "$ROOT" >"$WORK/before" ;;
+	*apt-get*install*out/deb*)	# apt needs its lists; with ONLY nothing has needed headers yet
+		as root 'apt-get -qq update && apt-get -qq install "linux-headers-$(uname -r)"' >"$WORK/log" 2>&1 ;;
 	esac
 }
 
@@ -307,10 +310,14 @@ run_line()
 	verdict $status "${who/tester/user}: $line" "$log"
 }
 
-# by_default LINE: whether it is run without FULL=1
-by_default()
+# chosen LINE: whether it is run
+chosen()
 {
-	[ "${FULL:-}" ] || [[ $1 != *dkms* && $1 != *deb* ]]
+	if [ "${ONLY:-}" ]; then
+		[[ $1 == *"$ONLY"* || $1 == *"install make" ]]
+	else
+		[ "${FULL:-}" ] || [[ $1 != *dkms* && $1 != *deb* ]]
+	fi
 }
 
 # kernel_build: the lab's own build, from an empty cache, until it has compiled its first files
@@ -397,11 +404,11 @@ way()
 	[ "$1" = root ] || CLONE=/home/tester/src/lowq
 	new_root "$ROOT" || { verdict 1 "a root and a clone"; return; }
 	uname -r >"$ROOT/opt/as-booted/release"	# the running one, until apt can say which there are
-	offline_packages
+	[ "${ONLY:-}" ] || offline_packages
 	release >"$ROOT/opt/as-booted/release"
 	[ -s "$ROOT/opt/as-booted/release" ]
 	verdict $? "a bare root, the project cloned, apt reads the mirror" || return
-	if [ "$1" = tester ]; then
+	if [ "$1" = tester ] && [ ! "${ONLY:-}" ]; then
 		# there is not even make: what can be told, is told
 		as tester bench/run\ --demo >"$WORK/log" 2>&1
 		[ $? -eq 2 ] && [[ " $(named "$WORK/log") " == *" gcc "*" make "* ]] && ! compiled >>"$WORK/log"
@@ -409,13 +416,17 @@ way()
 	fi
 	while read -r line <&3; do
 		[ "$1" = tester ] || line=${line#sudo }
-		if by_default "$line"; then run_line "$1" "$line"; else skipped "${1/tester/user}: $line"; fi
-		if [ "$line" = "make modules" ]; then
+		if chosen "$line"; then run_line "$1" "$line"; else skipped "${1/tester/user}: $line"; fi
+		if [ "$line" = "make modules" ] && [ ! "${ONLY:-}" ]; then
 			[ "$1" = root ] || without_headers tester
 			without_headers root
 		fi
 		[ "$1" = tester ] || rm -rf "$ROOT"/var/lib/apt/lists/*
 	done 3< <(lines)
+	if [ "${ONLY:-}" ]; then
+		rm -rf "$ROOT"
+		return
+	fi
 	if [ "$1" = tester ]; then
 		kernel_build
 		offline_kernel
