@@ -336,7 +336,7 @@ static bool ldcp_gate_close(struct sock *sk, u64 next_us)
 }
 
 /* Below one packet: does the next one have to wait? If so, the timer is armed. */
-static noinline bool ldcp_has_to_wait(struct sock *sk)
+static bool ldcp_has_to_wait(struct sock *sk)
 {
 	u64 next = ldcp_next_departure_us(sk);
 
@@ -347,7 +347,7 @@ static noinline bool ldcp_has_to_wait(struct sock *sk)
  * The stack's timers wait for RTT / cw, too, where that is longer than their own minimum: the RTO,
  * window probes with nothing in flight, which wait as long, and by the minimum tail loss probes.
  */
-static noinline void ldcp_set_timers(struct sock *sk)
+static void ldcp_set_timers(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	u32 wait = usecs_to_jiffies(ldcp_interval_us(sk));
@@ -362,17 +362,27 @@ static noinline void ldcp_set_timers(struct sock *sk)
 	}
 }
 
-static void ldcp_set_cwnd(struct sock *sk, u32 cwnd)
+/* Below one packet, or for the first time no longer */
+static noinline void ldcp_set_cwnd_below_one(struct sock *sk)
 {
 	const struct ldcp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (unlikely(ca->cw < LDCP_CW_ONE || ca->rto_min))
-		ldcp_set_timers(sk);
-	if (unlikely(ca->cw < LDCP_CW_ONE) && ldcp_has_to_wait(sk))
+	ldcp_set_timers(sk);
+	if (ca->cw < LDCP_CW_ONE && ldcp_has_to_wait(sk))
 		WRITE_ONCE(tp->snd_cwnd, 0);	/* tcp_snd_cwnd_set() refuses 0 */
 	else
-		tcp_snd_cwnd_set(tp, cwnd);
+		tcp_snd_cwnd_set(tp, ldcp_model_packets(ca->cw));
+}
+
+static void ldcp_set_cwnd(struct sock *sk, u32 cwnd)
+{
+	const struct ldcp *ca = inet_csk_ca(sk);
+
+	if (unlikely(ca->cw < LDCP_CW_ONE || ca->rto_min))
+		ldcp_set_cwnd_below_one(sk);
+	else
+		tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
 }
 
 static bool ldcp_has_gap(const struct sock *sk)
@@ -412,13 +422,13 @@ static void ldcp_gate_release(struct sock *sk)
  * and we know when it left.
  */
 static __always_inline void ldcp_sample_rtt(struct sock *sk, const struct rate_sample *rs,
-					    u32 confirmed)
+					    u32 confirmed, bool usual)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 	u32 us;
 
-	if (likely(rs->rtt_us > 0 && !rs->is_retrans)) {
+	if (usual || likely(rs->rtt_us > 0 && !rs->is_retrans)) {
 		us = rs->rtt_us;
 		ca->rtt_us = us;
 	} else {
@@ -427,7 +437,7 @@ static __always_inline void ldcp_sample_rtt(struct sock *sk, const struct rate_s
 			ca->rtt_us = max_t(u64, tcp_min_rtt(tp),
 					   tp->tcp_mstamp - ldcp_last_sent_us(sk));
 	}
-	if (confirmed && us)
+	if (usual || (confirmed && us))
 		ca->smooth_us8 += ca->smooth_us8 ? us - ca->smooth_us8 / 8 : us * 8;
 }
 
@@ -1035,7 +1045,7 @@ static __always_inline void ldcp_count_ack(struct sock *sk, const struct rate_sa
 		WRITE_ONCE(tp->reordering, max_t(u32, tp->reordering, ca->reordering));
 		ca->reordering = 0;
 	}
-	ldcp_sample_rtt(sk, rs, confirmed);
+	ldcp_sample_rtt(sk, rs, confirmed, usual);
 	if (tp->mss_cache != ca->mss)
 		ldcp_scale_to_mss(sk);
 	ca->delivered = tp->delivered;
