@@ -32,8 +32,9 @@
  *    retransmitted, unless the stack can wait itself (tcp_set_data_gap()). Where that is longer
  *    than the socket's minimum of the RTO (200 ms), RTO and minimum grow with it; a tail loss
  *    probe keeps the minimum of a route that has one.
- *  - cw grows only while it limits the sender, as in Linux' other controls; and faster once
- *    marks have been absent for many RTTs (parameter quiet_rtts=0: as the draft says).
+ *  - cw grows only while it limits the sender, as in Linux' other controls. Once marks have been
+ *    absent for two RTTs it returns to that of before them; after many RTTs it grows faster
+ *    (parameter quiet_rtts=0: as the draft says).
  *  - Marks also end fast start once all first-RTT packets are acknowledged: a
  *    connection that never fills its initial window has to react to them.
  *  - After a loss in fast start cw is not the packets in order before it, but all of the
@@ -96,7 +97,7 @@ CC_PARAM(shift_gamma, 4, LDCP_SHIFT_GAMMA_MIN, LDCP_SHIFT_GAMMA_MAX, 0644,
 CC_PARAM(step, 512, 0, 1024, 0644, "1024 is one packet; 0 is gamma",
 	 "increase per ACK below one packet in 1/1024 packets, 0 to 1024; 0 is gamma (draft 2.2)");
 CC_PARAM(quiet_rtts, 8, 0, 255, 0644, "0 is never",
-	 "RTTs without a mark after which the increase doubles with each more, 0 to 255; 0 is never");
+	 "RTTs without a mark after which the increase doubles with each more, and a quarter of those after which cw returns to that of before the marks, 0 to 255; 0 is never");
 CC_PARAM(ack_every, 1, 1, 64, 0644, "1 is an ACK per packet",
 	 "receiver: most packets per ACK, 1 to 64 (draft 2.2: m)");
 CC_PARAM(link_rate_mbps, 0, 0, 1000000, 0644, "0 is unknown",
@@ -122,7 +123,7 @@ enum ldcp_stage {
 /**
  * struct ldcp - one connection
  * @cw:		window, packets in Q40
- * @prior_cw:	@cw before the latest loss, for undo
+ * @prior_cw:	@cw before the latest loss, for undo, or before the latest marks (@returns)
  * @gate:	timer for a window below one packet, or NULL; unused where the stack has one
  * @arrived_us:	receiver: when the latest packet arrived, tp->tcp_mstamp; if ack_every > 1
  * @echo:	receiver: the CE state
@@ -148,6 +149,7 @@ enum ldcp_stage {
  * @unacked:	receiver: packets since an ACK was requested
  * @start_lost:	a loss has ended fast start, and is being repaired
  * @repairing:	a loss of the stable stage is being repaired: no growth
+ * @returns:	@prior_cw is a window that marks have reduced
  */
 struct ldcp {
 	u64 cw;
@@ -175,6 +177,7 @@ struct ldcp {
 	u8 unacked;
 	bool start_lost;
 	bool repairing;
+	bool returns;
 };
 
 static struct tcp_congestion_ops ldcp_reno;
@@ -514,6 +517,7 @@ static void ldcp_set(struct sock *sk, const char *cause, u64 cw, u8 stage)
 	u64 before = ca->cw;
 
 	ca->cw = ldcp_model_bound(cw, &gains);
+	ca->returns = false;
 	WRITE_ONCE(ca->stage, stage);
 	trace_ldcp_window(sk, cause, before, ca->cw, stage);
 }
@@ -744,10 +748,17 @@ static __always_inline bool ldcp_rtt_is_base(const struct sock *sk)
 	return ldcp_pace_rtt_us(sk) <= base + base / 4 + 1;
 }
 
+/* Have a quarter of @after RTTs had no mark? */
+static __always_inline bool ldcp_is_quiet(const struct ldcp *ca, u32 after)
+{
+	return ca->quiet >= after << (LDCP_QUIET_Q - 2);
+}
+
 /*
- * The window after @clean packets, where @after RTTs have had no mark. A flow at its fair share
- * is marked alpha / beta times per RTT. If it gets no mark for many times as long, other flows
- * have left, or a loss was not caused by a queue.
+ * The window after @clean packets, where a quarter of @after RTTs have had no mark, or more. Marks
+ * that came together, as from a burst of other flows, are over then: the window returns to what it
+ * was before them. Later: a flow at its fair share is marked alpha / beta times per RTT. If it gets
+ * no mark for many times as long, other flows have left, or a loss was not caused by a queue.
  */
 static noinline u64 ldcp_grown_faster(struct sock *sk, u32 clean, u32 after)
 {
@@ -757,6 +768,8 @@ static noinline u64 ldcp_grown_faster(struct sock *sk, u32 clean, u32 after)
 
 	if (!after || !ldcp_rtt_is_base(sk))
 		return ldcp_model_clean(ca->cw, clean, &gains);
+	if (ca->returns && ca->cw < ca->prior_cw)
+		return ldcp_model_return(ca->cw, ca->prior_cw, clean, &gains);
 	after = max(after, after * gains.beta / gains.alpha);
 	if (rounds < after)
 		return ldcp_model_clean(ca->cw, clean, &gains);
@@ -771,7 +784,7 @@ static __always_inline u64 ldcp_grown(struct sock *sk, u32 clean, bool usual)
 	struct ldcp_gains gains = {};
 
 	ca->quiet = ldcp_model_quiet(ca->quiet, ca->cw, clean);
-	if (unlikely(ca->quiet >> LDCP_QUIET_Q >= after))
+	if (unlikely(ldcp_is_quiet(ca, after)))
 		return ldcp_grown_faster(sk, clean, after);
 	/* from one packet on the others are for marks */
 	if (usual)
@@ -793,6 +806,10 @@ static noinline void ldcp_marked(struct sock *sk, u32 marked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 
+	if (!ca->returns || ldcp_is_quiet(ca, READ_ONCE(quiet_rtts.value))) {
+		ca->prior_cw = ca->cw;
+		ca->returns = true;
+	}
 	ca->quiet = 0;
 	ca->cw = ldcp_model_marked(ca->cw, marked, &gains);
 	if (ca->cw < ldcp_ssthresh_cw(tp))

@@ -10,8 +10,9 @@
  *	once per RTT, where packets are not confirmed one by one:
  *						cw += alpha
  *
- * Two additions to the draft: after many RTTs without a mark the increase doubles with each
- * further RTT; below one packet the increase may differ from gamma, the smallest window.
+ * Three additions to the draft: after a few RTTs without a mark the window returns towards that of
+ * before the marks; after many the increase doubles with each further RTT; below one packet the
+ * increase may differ from gamma, the smallest window.
  */
 #ifndef _LOWQ_LDCP_MODEL_H
 #define _LOWQ_LDCP_MODEL_H
@@ -121,6 +122,20 @@ static inline u64 ldcp_model_faster(u64 cw, u32 n, const struct ldcp_gains *g, u
 	else
 		step <<= doublings;
 	return fp_min(cw + step, LDCP_CW_MAX);
+}
+
+/*
+ * As ldcp_model_clean(), but half of the way to @before per RTT, a window that the flow had: Q40,
+ * at most LDCP_CW_MAX.
+ */
+static inline u64 ldcp_model_return(u64 cw, u64 before, u32 n, const struct ldcp_gains *g)
+{
+	u64 next = ldcp_model_clean(cw, n, g), packets = cw >> LDCP_CW_Q;
+
+	if (!packets || before <= next)
+		return next;
+	n = fp_min(n, packets);
+	return fp_max(next, cw + fp_mul_div(before - cw, n, 2 * packets));
 }
 
 /* The window after @n packets were confirmed with a mark, or after @n CNPs. */

@@ -1075,6 +1075,36 @@ freed()
 }
 declare_test freed "L3" "bandwidth that another flow frees is used within 40 RTTs; by the draft's increase in more than 50"
 
+# after_burst: what a long flow delivers in 0.8 ms, from 1 ms after another host's burst of one BDP on, Mb/s
+after_burst()
+{
+	in_ns h1 flowgen long --to 10.0.0.1 --cc ldcp --duration 50ms --interval 200us >"$TMP/long.jsonl" &
+	sleep 0.04
+	in_ns h2 flowgen long --to 10.0.0.1 --cc ldcp --size 125k >/dev/null
+	wait $!
+	jq -rs '[.[] | select(.type == "interval")] | .[0].start_ns as $t | [.[] |
+		select(.start_ns - $t >= 41e6 and .end_ns - $t <= 41.8e6) | .goodput_bps / 1e6] | add / length | floor' \
+		"$TMP/long.jsonl"
+}
+
+returns()
+{
+	local ours draft
+
+	needs_virtual
+	dumbbell 2 100us
+	wred 10gbit
+	ip -n "${NSP}h2" route replace default via 10.0.2.254 initcwnd 87
+	serve r --cc ldcp
+	ours=$(after_burst)
+	parameter quiet_rtts=0
+	draft=$(after_burst)
+	echo "$ours Mb/s, with quiet_rtts=0 $draft"
+	expect "Mb/s after a burst" "$ours" -ge 9000
+	expect "Mb/s after a burst, with the draft's increase" "$draft" -le 7800
+}
+declare_test returns "L3" "after a burst of another flow the window returns within a few RTTs; by the draft's increase in tens"
+
 # The host's link is as fast as the bottleneck: the flow's queue is in its host, where nothing marks
 # jain_of FLOWS: Jain's index of FLOWS long flows of 2.6 packets each at 10 Gb/s, after 40 ms
 jain_of()

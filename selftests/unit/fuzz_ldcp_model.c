@@ -13,6 +13,7 @@ enum {
 	ANY_WINDOW,
 	ANY_RATE,
 	QUIET,
+	RETURN,
 	OPERATIONS,
 };
 
@@ -35,7 +36,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	u64 alpha = fuzz_take(&in, 2), beta = fuzz_take(&in, 2), eta = fuzz_take(&in, 2);
 	u64 shift = fuzz_take(&in, 1);
 	struct ldcp_gains g = ldcp_gains_of(alpha, beta, eta, shift);
-	u64 cw = fuzz_take(&in, 8), next;
+	u64 cw = fuzz_take(&in, 8), before, next;
 	u32 quiet = 0, after, n;
 
 	cw = ldcp_model_bound(cw, &g);
@@ -67,6 +68,16 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			next = ldcp_model_faster(cw, n, &g, quiet >> LDCP_QUIET_Q);
 			expect(next >= ldcp_model_clean(cw, n, &g), "%lu %lu", cw, next);
 			expect(next <= LDCP_CW_MAX, "%lu %lu", cw, next);
+			cw = next;
+			break;
+		case RETURN:
+			n = fold(fuzz_take(&in, 3), LDCP_PACKETS_MAX);
+			before = fuzz_take(&in, 8);
+			before = ldcp_model_bound(before, &g);
+			next = ldcp_model_return(cw, before, n, &g);
+			expect(next >= ldcp_model_clean(cw, n, &g), "%lu %lu", cw, next);
+			expect(next <= fp_max(before, ldcp_model_clean(cw, n, &g)), "%lu %lu", cw,
+			       next);
 			cw = next;
 			break;
 		}

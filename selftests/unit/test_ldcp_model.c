@@ -294,6 +294,36 @@ static void ldcp_model_quiet__rounds(void **state)
 	}
 }
 
+/* Half of the way per RTT: after ten RTTs of ACKs a thousandth is left, or the draft's growth is more */
+static void ldcp_model_return__half(void **state)
+{
+	struct ldcp_gains g = { .alpha = 1, .beta = 256, .eta = 512, .shift_gamma = 4 };
+	u64 before = 90 * LDCP_CW_ONE, cw = 60 * LDCP_CW_ONE;
+	int i, acks;
+
+	(void)state;
+	for (i = 1; i <= 10; i++) {
+		/* as many packets as half of the way closes while the window grows */
+		for (acks = cw >> LDCP_CW_Q; acks; acks--)
+			cw = ldcp_model_return(cw, before, 1, &g);
+		expect(near_abs(ldcp_real(before - cw), 30 * powl(0.607L, i), 1), "%d: %Lf", i,
+		       ldcp_real(cw));
+	}
+	/* beyond it, and below one packet, as without */
+	for (i = 0; i < CASES; i++) {
+		u32 n = rnd_upto(LDCP_PACKETS_MAX);
+
+		g = any_gains();
+		cw = any_cw(&g);
+		before = rnd_upto(cw);
+		assert_int_equal(ldcp_model_return(cw, before, n, &g), ldcp_model_clean(cw, n, &g));
+		before = cw + rnd_upto(LDCP_CW_MAX - cw);
+		if (cw < LDCP_CW_ONE)
+			assert_int_equal(ldcp_model_return(cw, before, n, &g),
+					 ldcp_model_clean(cw, n, &g));
+	}
+}
+
 /* The draft's step times 2^doublings, at most an eighth of a packet per packet and never less */
 static void ldcp_model_faster__oracle(void **state)
 {
@@ -467,6 +497,7 @@ int main(void)
 		cmocka_unit_test(ldcp_model_ack__random_streams),
 		cmocka_unit_test(ldcp_model_clean__largest),
 		cmocka_unit_test(ldcp_model_quiet__rounds),
+		cmocka_unit_test(ldcp_model_return__half),
 		cmocka_unit_test(ldcp_model_faster__oracle),
 		cmocka_unit_test(ldcp_model_lost__oracle),
 		cmocka_unit_test(ldcp_model_clean__from_the_least),
