@@ -726,6 +726,7 @@ static noinline void respond_to_mark(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 	struct prague_model before = ca->model;
+	bool abrupt = ca->model.alpha > PRAGUE_ABRUPT;
 
 	end_silence(tp, ca);
 	ca->undoable = false;	/* nor does the stack undo an older loss */
@@ -737,9 +738,10 @@ static noinline void respond_to_mark(struct sock *sk)
 	enter_cwr(tp, ca);
 	ca->growth.cubic = false;
 	ca->growth.limited_by_marks = true;
-	ca->growth.abrupt = ca->model.alpha > PRAGUE_ABRUPT;
+	/* after an abrupt cut marks may go on for some periods: their cuts belong to it */
+	ca->growth.abrupt = abrupt || (ca->growth.abrupt && !ca->silent);
 	/* no longer converged: a steady state with so many marks has a smaller window */
-	if (ca->growth.abrupt && ca->model.cwnd >= ABRUPT_CWND && READ_ONCE(fast_rounds.value))
+	if (abrupt && ca->model.cwnd >= ABRUPT_CWND && READ_ONCE(fast_rounds.value))
 		ca->rounds = 0;
 	if (!READ_ONCE(per_ack.value))
 		prague_reduce(&ca->model, prague_ecn_share(&ca->model), window_floor());

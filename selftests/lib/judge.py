@@ -551,8 +551,10 @@ def check_prague_rounds(args: argparse.Namespace) -> None:
 
 def check_prague_silences(args: argparse.Namespace) -> None:
     """Silences: runs of ten and more periods without a mark that a mark ends. In how many of them the window
-    grew faster than by a packet per period, and how long the shortest and the longest were."""
+    grew faster than by a packet per period, the most that it grew in a period, as a share, and how long the
+    shortest and the longest were."""
     lengths: list[int] = []
+    share = 0.0
     fast = 0
     run: list[float] = []
     for e in events_of(args.trace, "prague_period"):
@@ -562,8 +564,9 @@ def check_prague_silences(args: argparse.Namespace) -> None:
         if len(run) >= 10:
             lengths.append(len(run))
             fast += max(b - a for a, b in zip(run, run[1:])) > 1.5
+            share = max(share, *(b / a - 1 for a, b in zip(run, run[1:])))
         run = []
-    report(silences=len(lengths), fast=fast, shortest=min(lengths, default=0), longest=max(lengths, default=0))
+    report(silences=len(lengths), fast=fast, share=share, shortest=min(lengths, default=0), longest=max(lengths, default=0))
 
 
 def check_prague_pace(args: argparse.Namespace) -> None:

@@ -785,6 +785,33 @@ usual_silence()
 }
 declare_test usual_silence "P19" "a silence that is usual is learnt up to twice as long as the patience was: in the third of them growth is additive"
 
+# Marks end slow start, and go on for a round or more, as those of a queue that is still there. The growth in the
+# silence that follows is that after an abrupt cut: up to an eighth of the window in a round.
+marks_after_start()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 40ms
+	serve r --cc prague
+	lossy loss 0%
+	(sleep 0.15
+		in_ns sw tc qdisc change dev egress root netem limit 100000 loss 100% ecn
+		sleep 0.2
+		in_ns sw tc qdisc change dev egress root netem limit 100000 loss 0%
+		sleep 0.6
+		in_ns sw tc qdisc change dev egress root netem limit 100000 loss 100%) &
+	trace_on prague/prague_period prague/prague_cut
+	send --duration 1.2s
+	trace_off "$TMP/trace"
+	wait $!
+	judge prague-silences "$TMP/trace" | tee "$TMP/judged"
+	expect "ends of slow start" "$(grep -c cause=start "$TMP/trace")" -eq 1
+	expect "cuts for marks after it" "$(grep -c cause=ecn "$TMP/trace")" -ge 2
+	expect "silences" "$(field silences <"$TMP/judged")" -eq 1
+	expect "most growth in a round of it, of the window" "$(field share <"$TMP/judged")" -ge 0.1
+}
+declare_test marks_after_start "P19" "marks that go on after the end of slow start leave growth as after an abrupt cut"
+
 # --- pacing ----------------------------------------------------------------
 
 pacing()
