@@ -27,7 +27,12 @@ static __maybe_unused int lowq_test_starts(struct kunit *test)
 #define assert_int_equal(a, b)		KUNIT_ASSERT_EQ(lowq_test, (u64)(a), (u64)(b))
 #define assert_memory_equal(a, b, n)	KUNIT_ASSERT_MEMEQ(lowq_test, a, b, n)
 #define assert_in_range(x, least, most)						\
-	KUNIT_ASSERT_TRUE(lowq_test, (x) >= (least) && (x) <= (most))
+	do {									\
+		u64 _x = (x);							\
+										\
+		KUNIT_ASSERT_GE(lowq_test, _x, (u64)(least));			\
+		KUNIT_ASSERT_LE(lowq_test, _x, (u64)(most));			\
+	} while (0)
 
 #define LOWQ_SUITE(_name)							\
 	static struct kunit_suite _name##_suite = {				\

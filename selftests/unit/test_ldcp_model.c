@@ -294,7 +294,7 @@ static void ldcp_model_quiet__rounds(void **state)
 	}
 }
 
-/* Half of the way per RTT: after ten RTTs of ACKs a thousandth is left, or the draft's growth is more */
+/* Half of the way per RTT: after ten RTTs a thousandth is left, or the draft's growth is more */
 static void ldcp_model_return__half(void **state)
 {
 	struct ldcp_gains g = { .alpha = 1, .beta = 256, .eta = 512, .shift_gamma = 4 };
