@@ -38,17 +38,9 @@ SCENARIO = Scenario(
     conclusion="""{max ratio prague} and {min ratio prague} times CUBIC's rate are the most and the least in the
         grid.""",
     shell="""
-	local q from=20 to=80
+	local q
 
-	BUFFER=33554432
-	dumbbell 2 "$rtt"
-	bottleneck "$rate" "$rtt"
-	serve r --cc prague
-	check_path h1 r "$rate" "$rtt"
-	watch_queue "$rate" "${from}s" "${to}s" 10ms
-	two_flows prague cubic "$to"
-	watched
-	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+	prague_beside cubic 20 80
 	for q in p50 p90 p99 p999; do
 		metric "prague_${q}_us" "$(of 1 ".delay_us.$q")"
 		metric "cubic_${q}_us" "$(of 2 ".delay_us.$q")"

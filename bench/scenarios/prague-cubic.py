@@ -57,17 +57,9 @@ SCENARIO = Scenario(
 	1000mbit-40ms) from=60 to=150 ;;
 	1000mbit-*) from=15 to=45 ;;
 	esac
-	BUFFER=33554432
-	dumbbell 2 "$rtt"
-	bottleneck "$rate" "$rtt"
-	serve r --cc prague
-	check_path h1 r "$rate" "$rtt"
-	watch_queue "$rate" "${from}s" "${to}s" 10ms
-	two_flows prague cubic "$to"
-	watched
+	prague_beside cubic "$from" "$to"
 	metric prague_mbps "$(of 1 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
 	metric cubic_mbps "$(of 2 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
-	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
 	metric prague_p99_us "$(of 1 .delay_us.p99)"
 	metric cubic_p99_us "$(of 2 .delay_us.p99)"
 """)

@@ -47,18 +47,10 @@ SCENARIO = Scenario(
         1/100 of CUBIC's rate is what Prague got at 500 kb/s with a target of 15 ms: at 1 Mb/s and below lowq-tc sets a
         longer target for CUBIC's queue, the time of two packets.""",
     shell="""
-	local from=20 to=110 second=cubic
+	local second=cubic
 
-	BUFFER=33554432
 	[ -z "${other:-}" ] || second=prague
-	dumbbell 2 "$rtt" "${other:-$rtt}"
-	bottleneck "$rate" "$rtt"
-	serve r --cc prague
-	check_path h1 r "$rate" "$rtt"
-	watch_queue "$rate" "${from}s" "${to}s" 10ms
-	two_flows prague "$second" "$to"
-	watched
-	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
+	prague_beside "$second" 20 110 "${other:-}"
 	metric unfair "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes) | [., 1 / .] | max")"
 	metric prague_p99_us "$(of 1 .delay_us.p99)"
 	[ $second = prague ] || metric cubic_p99_us "$(of 2 .delay_us.p99)"

@@ -211,8 +211,8 @@ page_beside()
 }
 declare_test page_beside "P15" "beside two long flows, whose queue marks every burst, a page takes at most 1.1 times CUBIC's time, too"
 
-# starts_ended [WORDS]: how many slow starts marks end while each packet is marked that nft's words choose (all)
-starts_ended()
+# mark_chosen [WORDS]: the switch marks each packet that nft's words choose (all)
+mark_chosen()
 {
 	in_ns sw nft -f - <<-END || skip "no nft, or not numgen"
 		table ip marks
@@ -224,6 +224,11 @@ starts_ended()
 			}
 		}
 	END
+}
+
+# starts_ended: how many slow starts marks end in 2 s
+starts_ended()
+{
 	trace_on prague/prague_cut
 	send --duration 2s
 	trace_off "$TMP/trace"
@@ -236,7 +241,9 @@ start_share()
 	needs_accecn
 	accecn_dumbbell 1 40ms
 	serve r
-	expect "slow starts that 3 marks of 5 ended" "$(starts_ended "numgen inc mod 5 < 3")" -eq 0
+	mark_chosen numgen inc mod 5 '<' 3
+	expect "slow starts that 3 marks of 5 ended" "$(starts_ended)" -eq 0
+	mark_chosen
 	expect "slow starts that marks of all packets ended" "$(starts_ended)" -eq 1
 }
 declare_test start_share "P15" "slow start goes on in rounds with 3 marks of 5, as bursts beside others see them, and ends where all packets are marked"
@@ -764,29 +771,41 @@ capacity()
 }
 declare_test capacity "P13 P19" "a link that loses most of its rate for 2 s: the count of rounds restarts, silence counts in rtt_virt, and the link is soon full again"
 
+# silences DURATION [SPEC SECONDS]...: judge's words on the silences of a flow while netem does what SPEC says (as for
+# lossy), for so long each
+silences()
+{
+	lossy loss 0%
+	(shift
+		while [ $# -gt 0 ]; do
+			# shellcheck disable=SC2086 # words
+			in_ns sw tc qdisc change dev egress root netem limit 100000 $1
+			sleep "$2"
+			shift 2
+		done) &
+	trace_on prague/prague_period prague/prague_cut
+	send --duration "$1"
+	trace_off "$TMP/trace"
+	wait $!
+	judge prague-silences "$TMP/trace" | tee "$TMP/judged"
+}
+
 # Packets are marked during 4 ms of 400: each silence has some 18 periods of 20 ms. The first follows an abrupt
 # cut, and teaches nothing. Then growth is fast after 4 periods, of which 8 are learnt, and after 12; after 20
 # and more it is additive. Learning a patience at a time takes 4, 7, 10, 14 and 19 periods.
 usual_silence()
 {
+	local pulses=() i
+
 	needs_virtual
 	needs_accecn
 	accecn_dumbbell 1 20ms
 	parameter rtt_rounds=65535 quick_start=0
 	serve r --cc prague
-	lossy loss 0%
-	(sleep 0.1
-		for ((i = 0; i < 8; i++)); do
-			in_ns sw tc qdisc change dev egress root netem limit 100000 loss 100% ecn
-			sleep 0.004
-			in_ns sw tc qdisc change dev egress root netem limit 100000 loss 0%
-			sleep 0.396
-		done) &
-	trace_on prague/prague_period
-	send --duration 3.2s
-	trace_off "$TMP/trace"
-	wait $!
-	judge prague-silences "$TMP/trace" | tee "$TMP/judged"
+	for ((i = 0; i < 8; i++)); do
+		pulses+=("loss 100% ecn" 0.004 "loss 0%" 0.396)
+	done
+	silences 3.2s "loss 0%" 0.1 "${pulses[@]}"
 	expect "silences" "$(field silences <"$TMP/judged")" -ge 6
 	expect "periods of the shortest" "$(field shortest <"$TMP/judged")" -ge 15
 	expect "periods of the longest" "$(field longest <"$TMP/judged")" -le 20
@@ -802,18 +821,7 @@ marks_after_start()
 	needs_accecn
 	accecn_dumbbell 1 40ms
 	serve r --cc prague
-	lossy loss 0%
-	(sleep 0.15
-		in_ns sw tc qdisc change dev egress root netem limit 100000 loss 100% ecn
-		sleep 0.2
-		in_ns sw tc qdisc change dev egress root netem limit 100000 loss 0%
-		sleep 0.6
-		in_ns sw tc qdisc change dev egress root netem limit 100000 loss 100%) &
-	trace_on prague/prague_period prague/prague_cut
-	send --duration 1.2s
-	trace_off "$TMP/trace"
-	wait $!
-	judge prague-silences "$TMP/trace" | tee "$TMP/judged"
+	silences 1.2s "loss 0%" 0.15 "loss 100% ecn" 0.2 "loss 0%" 0.6 "loss 100%" 0.2
 	expect "ends of slow start" "$(grep -c cause=start "$TMP/trace")" -eq 1
 	expect "cuts for marks after it" "$(grep -c cause=ecn "$TMP/trace")" -ge 2
 	expect "silences" "$(field silences <"$TMP/judged")" -eq 1
