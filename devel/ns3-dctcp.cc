@@ -18,7 +18,6 @@
  */
 #include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <functional>
 #include <iostream>
 #include <string>
@@ -30,23 +29,12 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
+#include "ns3-common.h"
+
 using namespace ns3;
 
 namespace
 {
-
-const uint32_t PAYLOAD = 1448;
-const uint32_t ETHERNET_FRAME = 1514;
-const uint32_t PPP_FRAME = 1502;
-
-double
-cpuSeconds()
-{
-	timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 uint64_t
 sent(const Ptr<NetDevice>& device)
@@ -75,17 +63,7 @@ main(int argc, char** argv)
 	cmd.AddValue("write", "bytes that the sender writes at once", write);
 	cmd.Parse(argc, argv);
 
-	GlobalValue::Bind("SchedulerType", StringValue(scheduler));
-	Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpDctcp::GetTypeId()));
-	Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue("On"));
-	Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
-	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(true));
-	Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-	Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(PAYLOAD));
-	Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
-	Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
-	Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
-	Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
+	useDctcp(scheduler, MilliSeconds(200));
 
 	NodeContainer host(1);
 	NodeContainer middle(1);

@@ -14,7 +14,6 @@
  * ends as P-E-I (host I at edge switch E of pod P), START in ns. Prints a line of JSON.
  */
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -28,24 +27,14 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
+#include "ns3-common.h"
+
 using namespace ns3;
 
 namespace
 {
 
-const uint32_t PAYLOAD = 1448;
-const double ETHERNET_FRAME = 1514;
-const double PPP_FRAME = 1502;
 const uint16_t FIRST_PORT = 5000;
-
-double
-cpuSeconds()
-{
-	timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 // Host I at edge switch E of pod P is 10.P.(16 E + I).1
 struct Place
@@ -331,19 +320,9 @@ main(int argc, char** argv)
 	cmd.AddNonOption("flows", "fabric and flows", file);
 	cmd.Parse(argc, argv);
 
-	GlobalValue::Bind("SchedulerType", StringValue(scheduler));
-	Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpDctcp::GetTypeId()));
-	Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue("On"));
-	Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
-	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(true));
-	Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(10)));
-	Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(PAYLOAD));
-	Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
+	useDctcp(scheduler, MilliSeconds(10));
 	// its DCTCP goes down to one packet, for which a receiver would wait 200 ms
 	Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(MilliSeconds(1)));
-	Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
-	Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
-	Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
 
 	std::ifstream input(file);
 	if (!(input >> k >> rate >> mark)) {
