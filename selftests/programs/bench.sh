@@ -467,6 +467,24 @@ shell()
 }
 declare_test shell "" "a scenario in Python whose run is in shell: variants, goals, metrics; changes that repeat runs"
 
+# What a long flow had is not what the acknowledgements of a flow the other way had, which passed the queue before it.
+both_ways()
+{
+	# shellcheck disable=SC2016 # the scenario expands
+	in_shell 1 yes 'dumbbell 1 1ms
+		bottleneck 100mbit 1ms
+		serve r; serve h1
+		watch_queue 100mbit 20ms 80ms 1ms --filter "dst host 10.0.0.1"
+		in_ns r flowgen long --to 10.0.1.1 --duration 90ms >back & back=$!
+		in_ns h1 flowgen long --to 10.0.0.1 --start 30ms --duration 60ms >there
+		wait $back
+		watched
+		metric sent $(of 1 .payload_bytes)'
+	bench --out "$TMP/o" --variant 'a=3 c=0.5' "$TMP/mine.py" || fail "$(tail -n 5 "$TMP/out")"
+	expect "bytes of the long flow" "$(result .metrics.sent 'a=3 c=0.5' cubic)" -gt 10000
+}
+declare_test both_ways "" "the long flow of a host is not the acknowledgements that it sends for another"
+
 # runs NUMBER: within a minute so many runs go on in $TMP/o
 runs()
 {
