@@ -738,8 +738,9 @@ static noinline void respond_to_mark(struct sock *sk)
 	enter_cwr(tp, ca);
 	ca->growth.cubic = false;
 	ca->growth.limited_by_marks = true;
-	/* after an abrupt cut marks may go on for some periods: their cuts belong to it */
-	ca->growth.abrupt = abrupt || (ca->growth.abrupt && !ca->silent);
+	/* the cuts of one more round with marks belong to the end of slow start, which left alpha at 0 */
+	ca->growth.abrupt = abrupt || (ca->growth.abrupt && !ca->silent &&
+				       ca->model.alpha <= PRAGUE_ONE >> READ_ONCE(ewma_shift.value));
 	/* no longer converged: a steady state with so many marks has a smaller window */
 	if (abrupt && ca->model.cwnd >= ABRUPT_CWND && READ_ONCE(fast_rounds.value))
 		ca->rounds = 0;
