@@ -27,6 +27,7 @@ static void hpccpp_settings_of(const struct sock *sk, struct hpccpp_settings *s)
 	s->flows = READ_ONCE(flows.value);
 	s->mss = max_t(u32, tcp_sk(sk)->mss_cache, 1);
 	s->w_limit = tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk);
+	s->carried = f->carried;
 	s->line_mbps = READ_ONCE(line_rate_mbps.value);
 	s->wc_previous = READ_ONCE(wc_previous.value);
 	s->queue_per_rtt = READ_ONCE(queue_per_rtt.value);
@@ -57,6 +58,7 @@ static void hpccpp_update_doubt(const struct sock *sk, struct hpccpp_flow *f,
 	u32 delivered, most = U32_MAX, t_ns = hpccpp_base_rtt_ns(f);
 	bool suffered;
 
+	f->carried = 0;
 	f->tally = (struct hpccpp_tally){
 		.sent_ns = sent_ns, .arrived_ns = f->arrived_ns, .delivered = tp->delivered,
 		.marked = tp->delivered_ce, .lost = tp->lost,

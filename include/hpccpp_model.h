@@ -71,6 +71,7 @@ struct hpccpp_model {
  * @flows:	N of section 5; 0: W_ai follows the mean of U
  * @mss:	bytes, at least 1
  * @w_limit:	limit on W that is none of the path's, bytes in Q8: snd_cwnd_clamp
+ * @carried:	hpccpp_carried() between this sample and the one before, bytes in Q8; 0: unknown
  * @line_mbps:	the host's own link, Mb/s; 0: unknown. Where nodes hide their rates (9.1)
  *		it is the only rate that is known
  * @wc_previous: Wc is the previous W, as in the draft
@@ -85,6 +86,7 @@ struct hpccpp_settings {
 	u32 flows;
 	u32 mss;
 	u64 w_limit;
+	u64 carried;
 	u32 line_mbps;
 	bool wc_previous;
 	bool queue_per_rtt;
@@ -284,6 +286,25 @@ static inline u64 hpccpp_reduced(u64 w, u64 mss_q8)
 	return fp_min(fp_max(w / 2, 2 * mss_q8), w);
 }
 
+/*
+ * A rate that the format lacks is stamped as the next lower one, @mbps, with the port's load. A
+ * flow that carried nearly @bdp, B * T of that rate, and more than this load of it, by more than a
+ * few packets, shows such a port: its B * T, less than the next higher rate's. Else 0.
+ */
+static inline u64 hpccpp_shown_bdp(const struct hpccpp_model *m, u32 mbps, u64 bdp, u64 mss,
+				   const struct hpccpp_settings *s)
+{
+	u64 load = fp_mul_div(bdp, m->u, HPCCPP_U_ONE);
+	u32 most;
+
+	if (s->carried < bdp - bdp / 8 || s->carried <= load + load / 16 + 4 * mss)
+		return 0;
+	most = int_speed_mbps(int_speed_of((u64)mbps * 1000000) + 1);
+	if (s->line_mbps && s->line_mbps < most)
+		most = s->line_mbps;
+	return fp_min(fp_mul_div(s->carried, HPCCPP_U_ONE, m->u), hpccpp_bdp(most, s->t_ns));
+}
+
 /* The constants for the path of @m's records and the settings @s. */
 static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccpp_model *m,
 				     const struct hpccpp_settings *s)
@@ -305,7 +326,7 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
 				     hpccpp_w_ai_by_load(c->bdp, c->eta, m->mean_u, m->w, mss);
 	c->w_min = mss >> HPCCPP_W_MIN_SHIFT;
 	/* A delayed ACK may cover two packets: W has to let them wait. */
-	full = hpccpp_bdp(mbps, s->fill_ns);
+	full = fp_max(hpccpp_bdp(mbps, s->fill_ns), hpccpp_shown_bdp(m, mbps, c->bdp, mss, s));
 	c->w_max = fp_min(mbps ? full + mss * 2 : HPCCPP_W_MAX, fp_min(s->w_limit, HPCCPP_W_MAX));
 }
 

@@ -734,5 +734,17 @@ stamped_losses()
 	expect "fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 0
 }
 declare_test stamped_losses "H17" "losses at a node are no reason to fall back"
+# The format lacks the rate: the node stamps 100 Mb/s. 95 % of 200 Mb/s, and slow start.
+between_rates()
+{
+	needs_virtual
+	dumbbell 1 10ms
+	node sw egress 200mbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --size 6M >"$TMP/flow.json" || fail "flow failed"
+	expect "Mb/s of 6 MB" "$(flow_field 'goodput_bps / 1e6')" -ge 145
+}
+declare_test between_rates "H4 H6" "a rate that the format lacks: one flow uses all of it, not the next lower rate"
+
 
 run_tests "$@"

@@ -19,6 +19,7 @@ static struct hpccpp_settings fuzz_settings(struct fuzz_input *in)
 		.mss = 1 + (u32)fold(fuzz_take(in, 2), 65534),
 		.w_limit = fold(fuzz_take(in, 5), HPCCPP_W_MAX),
 		.line_mbps = (u32)fold(fuzz_take(in, 3), 1600000),
+		.carried = fold(fuzz_take(in, 5), HPCCPP_W_MAX),
 	};
 
 	s.fill_ns = s.t_ns + (u32)fold(fuzz_take(in, 4), HPCCPP_T_MAX_NS);

@@ -457,6 +457,39 @@ static void hpccpp_config_set__draft(void **state)
 	}
 }
 
+/* A port between two rates of the format: what the flow carried limits W, up to the next rate. */
+static void hpccpp_config_set__rate_between(void **state)
+{
+	struct hpccpp_model m = { .nhop = 1, .hop = { { .speed = 2 } } };	/* 100 Mb/s */
+	struct hpccpp_settings set = {
+		.t_ns = 10000000, .fill_ns = 10000000, .eta_permille = 950, .max_stage = 5,
+		.flows = 10, .mss = 1000, .w_limit = HPCCPP_W_MAX,
+	};
+	struct hpccpp_config c;
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES / 10; i++) {
+		u32 own = rnd() % 3 ? 0 : 1 + rnd_upto(2000);
+		long double bdp = (own ? fminl(own, 100) : 100) * 1250.0L, most, load, carried;
+		long double next = own ? fminl(own, 1000) : 1000;
+
+		m.u = 1 + rnd_upto(HPCCPP_U_ONE);
+		set.carried = rnd_upto(3000000ULL << HPCCPP_W_Q);
+		set.line_mbps = own;
+		carried = set.carried / 256.0L;
+		load = bdp * m.u / HPCCPP_U_ONE;
+		most = bdp;
+		if (carried >= bdp * 7 / 8 && carried > load * 17 / 16 + 4000)
+			most = fmaxl(most, fminl(carried * HPCCPP_U_ONE / m.u, next * 1250));
+		hpccpp_config_set(&c, &m, &set);
+		/* near a threshold rounding decides otherwise */
+		if (fabsl(carried - load * 17 / 16 - 4000) > 1 && fabsl(carried - bdp * 7 / 8) > 1)
+			expect(near_abs(c.w_max / 256.0L, most + 2000, 1 / 128.0L), "%lu, not %Lf",
+			       c.w_max, most);
+	}
+}
+
 /* The host's own link limits W if it is slower than the path; without records nothing does. */
 static void hpccpp_config_set__own_link(void **state)
 {
@@ -1039,6 +1072,7 @@ int main(void)
 		cmocka_unit_test(hpccpp_mean_update__bounds),
 		cmocka_unit_test(hpccpp_config_set__draft),
 		cmocka_unit_test(hpccpp_config_set__own_link),
+		cmocka_unit_test(hpccpp_config_set__rate_between),
 		cmocka_unit_test(hpccpp_increase__rounds),
 		cmocka_unit_test(hpccpp_newcomer_w_ai__bounds),
 		cmocka_unit_test(hpccpp_probe_ns__bounds),
