@@ -172,6 +172,7 @@ struct hpccpp_flow {
  * @ops:	fallback: the control to which the connection returns
  * @una:	in recovery: SND.UNA at the ACK before
  * @dctcp:	fallback with ECN: the estimate of marked bytes
+ * @density:	fallback with ECN: mean marked fraction of the windows that had marks, Q30
  * @fb:		fallback with ECN: the feedback counted so far
  * @prior_cwnd:	fallback: cwnd before the latest reduction, packets
  * @cwr_una:	fallback: SND.UNA when CWR began
@@ -182,6 +183,7 @@ struct hpccpp {
 	const struct tcp_congestion_ops *ops;
 	u32 una;
 	struct dctcp_model dctcp;
+	u32 density;
 	struct ecn_feedback fb;
 	u32 prior_cwnd;
 	u32 cwr_una;

@@ -22,15 +22,27 @@
 #define HPCCPP_CLEAN_RTTS	16U
 #define HPCCPP_CLEAN_RTTS_MAX	1024U
 
+/*
+ * Which reduction do marks ask for? DCTCP's queue marks all that arrives above a threshold, so
+ * much of a window that has marks is marked. CoDel and PIE mark a packet now and then, for senders
+ * that take a mark as a loss: DCTCP would hardly reduce there, and starve them.
+ */
+#define HPCCPP_DENSITY_SHIFT	1
+#define HPCCPP_DENSE		(DCTCP_ALPHA_ONE / 8)
+
 static void hpccpp_reno_update_ecn(struct sock *sk, u32 flags)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ecn_sample s = ecn_feedback_update(&ca->fb, tp, flags);
+	u32 fraction;
 
 	dctcp_model_ack(&ca->dctcp, s.acked, s.marked);
-	if (dctcp_model_window_ended(&ca->dctcp, tp->snd_una))
-		dctcp_model_window(&ca->dctcp, DCTCP_SHIFT_G_DEFAULT, tp->snd_nxt);
+	if (dctcp_model_window_ended(&ca->dctcp, tp->snd_una)) {
+		fraction = dctcp_model_window(&ca->dctcp, DCTCP_SHIFT_G_DEFAULT, tp->snd_nxt);
+		if (fraction)
+			ca->density = fp_ewma(ca->density, fraction, HPCCPP_DENSITY_SHIFT);
+	}
 	ca->ece = s.marked;
 }
 
@@ -134,7 +146,9 @@ static u32 hpccpp_reno_ssthresh(struct sock *sk)
 	if (ca->flow)
 		ca->flow->reduced_ns = ktime_get_ns();
 	ca->prior_cwnd = tcp_snd_cwnd(tcp_sk(sk));
-	return ca->ece ? dctcp_model_cut(&ca->dctcp, ca->prior_cwnd) : tcp_reno_ssthresh(sk);
+	if (ca->ece && ca->density >= HPCCPP_DENSE)
+		return dctcp_model_cut(&ca->dctcp, ca->prior_cwnd);
+	return tcp_reno_ssthresh(sk);
 }
 
 /*
@@ -216,6 +230,7 @@ static void hpccpp_reno_enter(struct sock *sk, const char *cause)
 		f->retry_ns = max_t(u64, 16 * hpccpp_srtt_ns(sk), NSEC_PER_MSEC);
 	}
 	dctcp_model_init(&ca->dctcp, DCTCP_ALPHA_ONE, tp->snd_una);
+	ca->density = DCTCP_ALPHA_ONE;
 	ecn_feedback_init(&ca->fb, tp);
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
 	ca->ece = false;

@@ -550,7 +550,7 @@ declare_test hostile "H9 H13" "100,000 forged messages per second, IPv4 and IPv6
 
 # unstamped KIND PLACE [RTT]: h1 -- s1 -- s2 -- r, with a node of 1 Gb/s (red: 10 Gb/s), and, "before" or
 # "behind" it, a bottleneck of a tenth of that which does not stamp: a policer, a tail-drop queue,
-# or RED that marks from a queue of 20 packets on
+# CoDel that marks, or RED that marks from a queue of 20 packets on
 unstamped()
 {
 	local node=s1 limit=s2
@@ -568,6 +568,11 @@ unstamped()
 		node "$node" egress 1gbit
 		shaper "$limit" egress 100mbit
 		in_ns "$limit" tc qdisc add dev egress parent 1:1 handle 2: pfifo limit 50 ;;
+	codel)
+		chain 2 5ms
+		node "$node" egress 1gbit
+		shaper "$limit" egress 100mbit
+		in_ns "$limit" tc qdisc add dev egress parent 1:1 handle 2: codel limit 1000 ecn || fail "no codel" ;;
 	red)
 		chain 2 1ms
 		node "$node" egress 10gbit
@@ -612,13 +617,13 @@ sent_segments()
 	in_ns h1 nstat -s TcpOutSegs | awk '/Tcp/ { print $2 }'
 }
 
-# as_reno KIND RIVAL: in such a bottleneck hpccpp loses what Reno loses, and leaves RIVAL its share
+# as_reno KIND RIVAL [PLACE]: in such a bottleneck hpccpp loses what Reno loses, and leaves RIVAL its share
 as_reno()
 {
 	local place reno
 
 	needs_virtual
-	for place in before behind; do
+	for place in ${3:-before behind}; do
 		echo "# $1 $place the node"
 		unstamped "$1" "$place"
 		together 4 reno
@@ -666,6 +671,13 @@ unstamped_red()
 	expect "longest queue, packets" "$(tail -n 1 "$TMP/queue")" -le 60
 }
 declare_test unstamped_red "H17" "RED that marks before or behind a node: hpccpp runs as DCTCP, also beside it"
+
+# It marks a packet now and then, on which CUBIC cuts by 30 %.
+unstamped_codel()
+{
+	as_reno codel cubic behind
+}
+declare_test unstamped_codel "H17" "CoDel that marks behind a node: hpccpp runs as Reno, also beside CUBIC"
 
 # Each flow finds out by itself.
 unstamped_flows()
@@ -721,6 +733,18 @@ unstamped_return()
 }
 declare_test unstamped_return "H17" "when the unstamped limit goes, hpccpp returns"
 
+# The format lacks the rate: the node stamps 100 Mb/s. 95 % of 200 Mb/s, and slow start.
+between_rates()
+{
+	needs_virtual
+	dumbbell 1 10ms
+	node sw egress 200mbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --size 6M >"$TMP/flow.json" || fail "flow failed"
+	expect "Mb/s of 6 MB" "$(flow_field 'goodput_bps / 1e6')" -ge 145
+}
+declare_test between_rates "H4 H6" "a rate that the format lacks: one flow uses all of it, not the next lower rate"
+
 # Losses at a node, however many: its queue explains them.
 stamped_losses()
 {
@@ -734,17 +758,5 @@ stamped_losses()
 	expect "fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 0
 }
 declare_test stamped_losses "H17" "losses at a node are no reason to fall back"
-# The format lacks the rate: the node stamps 100 Mb/s. 95 % of 200 Mb/s, and slow start.
-between_rates()
-{
-	needs_virtual
-	dumbbell 1 10ms
-	node sw egress 200mbit
-	serve r
-	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --size 6M >"$TMP/flow.json" || fail "flow failed"
-	expect "Mb/s of 6 MB" "$(flow_field 'goodput_bps / 1e6')" -ge 145
-}
-declare_test between_rates "H4 H6" "a rate that the format lacks: one flow uses all of it, not the next lower rate"
-
 
 run_tests "$@"
