@@ -3,7 +3,7 @@
 from lowq_lab import each, goal, Scenario
 
 SCENARIO = Scenario(
-    title="Requests on kept connections beside long flows, 20 to 250 Mb/s, 10 to 65 ms",
+    title="Requests on kept connections beside long flows, 20 to 100 Mb/s, 20 to 65 ms",
     question="How long do requests on connections that are kept open take while others fill the link?",
     topology=r"""
  h1, h2  long flows    --\
@@ -12,31 +12,37 @@ SCENARIO = Scenario(
                          base RTT rtt""",
     rows=["prague", "cubic_l4s", "bbr_l4s", "cubic_fq", "cubic"],
     reference="cubic_l4s",
-    variants=[*each(rate="100mbit", rtt="20ms", kb=[1, 20, 100]),
+    variants=[*each(rate="100mbit", rtt="20ms", kb=[1, 5, 20, 100]),
+              *each(rate="100mbit", rtt="20ms", kb=5, per_second=80),
+              *each(rate="100mbit", rtt="20ms", kb=20, per_second=[5, 80]),
               *each(rate="100mbit", rtt="20ms", kb=20, beside="cubic"),
               *each(rate="100mbit", rtt="20ms", kb=20, flows=8),
               *each(rate="100mbit", rtt="20ms", kb=20, tso=1),
               *each(rate="20mbit", rtt="30ms", kb=20),
               *each(rate="60mbit", rtt="65ms", kb=[20, 100])],
-    params={"kb": "size of an answer, kB", "requests": "Poisson: 40 per second, at 20 Mb/s 10, of 100 kB 5",
+    params={"kb": "size of an answer, kB",
+            "per_second": "requests, Poisson; where it is not given, 40, at 20 Mb/s 10, of 100 kB 5",
             "flows": "long flows beside (2), of the same control or of beside", "counted": "from 6 s to 26 s",
             "tso": "with segmentation offloads"},
-    words={"kb": "{} kB", "flows": "{} long flows", "beside": {"cubic": "beside CUBIC"}},
+    words={"kb": "{} kB", "per_second": "{} per second", "flows": "{} long flows",
+           "beside": {"cubic": "beside CUBIC"}},
     shown=["rpc_p50_us", "rpc_p90_us", "rpc_p99_us", "delay_p99_us", "utilisation", "failed"],
     goals=[goal("rpc_p50_us", row="prague", most=1.1, relative_to="cubic_l4s"),
            goal("rpc_p99_us", row="prague", most=0.7, relative_to="cubic_l4s")],
     answer="""Answers of 20 kB at 100 Mb/s and 20 ms take {range rpc_p50_us prague rate=100mbit kb=20 tso= beside=
-        flows=} in the median and {range rpc_p99_us prague rate=100mbit kb=20 tso= beside= flows=} at p99 with Prague,
-        {range rpc_p50_us cubic_l4s rate=100mbit kb=20 tso= beside= flows=} and {range rpc_p99_us cubic_l4s rate=100mbit
-        kb=20 tso= beside= flows=} with CUBIC over the same queue; at 60 Mb/s and 65 ms {range rpc_p50_us prague
-        rate=60mbit kb=20} and {range rpc_p50_us cubic_l4s rate=60mbit kb=20} in the median.""",
+        flows= per_second=} in the median and {range rpc_p99_us prague rate=100mbit kb=20 tso= beside= flows=
+        per_second=} at p99 with Prague, {range rpc_p50_us cubic_l4s rate=100mbit kb=20 tso= beside= flows= per_second=}
+        and {range rpc_p99_us cubic_l4s rate=100mbit kb=20 tso= beside= flows= per_second=} with CUBIC over the same
+        queue; at 60 Mb/s and 65 ms {range rpc_p50_us prague rate=60mbit kb=20} and {range rpc_p50_us cubic_l4s
+        rate=60mbit kb=20} in the median.""",
     conclusion="""{range rpc_p50_us prague kb=1} against CUBIC's {range rpc_p50_us cubic_l4s kb=1}: answers of one
         packet wait for the queue and nothing else, and Prague's is short.
 
         {range rpc_p50_us prague rate=60mbit kb=20} against {range rpc_p50_us cubic_l4s rate=60mbit kb=20} at 60 Mb/s
-        and 65 ms, {range rpc_p50_us prague rate=100mbit kb=20 tso= beside= flows=} against {range rpc_p50_us cubic_l4s
-        rate=100mbit kb=20 tso= beside= flows=} at 100 Mb/s, {range rpc_p50_us prague flows=8} against {range rpc_p50_us
-        cubic_l4s flows=8} beside eight flows: answers of 20 kB are there after one round in the median.
+        and 65 ms, {range rpc_p50_us prague rate=100mbit kb=20 tso= beside= flows= per_second=} against {range
+        rpc_p50_us cubic_l4s rate=100mbit kb=20 tso= beside= flows= per_second=} at 100 Mb/s, {range rpc_p50_us prague
+        flows=8} against {range rpc_p50_us cubic_l4s flows=8} beside eight flows: answers of 20 kB are there after one
+        round in the median.
 
         {range rpc_p50_us prague rate=20mbit} against {range rpc_p50_us cubic_l4s rate=20mbit} at 20 Mb/s and 30 ms,
         {range rpc_p50_us prague rate=100mbit kb=100} against {range rpc_p50_us cubic_l4s rate=100mbit kb=100} with
@@ -53,14 +59,14 @@ SCENARIO = Scenario(
 
         {range utilisation prague rate=60mbit kb=20} of the link is used at 60 Mb/s and 65 ms with Prague, {range
         utilisation cubic_l4s rate=60mbit kb=20} with CUBIC, {range utilisation prague rate=100mbit kb=20 tso= beside=
-        flows=} and {range utilisation cubic_l4s rate=100mbit kb=20 tso= beside= flows=} at 100 Mb/s, {range utilisation
-        prague rate=100mbit kb=100} and {range utilisation cubic_l4s rate=100mbit kb=100} with answers of 100 kB: the
-        answers' bursts mark the long flows, too, which pay for the short answers.""",
+        flows= per_second=} and {range utilisation cubic_l4s rate=100mbit kb=20 tso= beside= flows= per_second=} at 100
+        Mb/s, {range utilisation prague rate=100mbit kb=100} and {range utilisation cubic_l4s rate=100mbit kb=100} with
+        answers of 100 kB: the answers' bursts mark the long flows, too, which pay for the short answers.""",
     shell=r"""
-	local i n=${flows:-2} pids=() per_second=40
+	local i n=${flows:-2} pids=() usual=40
 
-	[ "$rate" != 20mbit ] || per_second=10
-	[ "$kb" != 100 ] || per_second=5
+	[ "$rate" != 20mbit ] || usual=10
+	[ "$kb" != 100 ] || usual=5
 	dumbbell 3 "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "${beside:-$CONTROL}"
@@ -75,7 +81,7 @@ SCENARIO = Scenario(
 			--start "$((i * 300))ms" --stagger 100ms >"$TMP/long$i" &
 		pids+=($!)
 	done
-	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size "${kb}k" --rate $per_second \
+	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size "${kb}k" --rate "${per_second:-$usual}" \
 		--start 6s --duration 20s --seed "$SEED" --timeout 20s >"$TMP/rpc" &
 	requests_done $!
 	all_done "${pids[@]}"
