@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import Curve, each, goal, Scenario
 
 SCENARIO = Scenario(
     title="Links as they are: rates that change all the time, bursts, asymmetry, jitter, loss, reordering",
@@ -45,6 +45,9 @@ SCENARIO = Scenario(
                     "wifi": "Wi-Fi"},
            "share": "ACKs 1/{}", "percent": "{} %", "step": "step {}", "every": "new rate each {} ms"},
     shown=["utilisation", "delay_mean_us", "delay_p99_us", "drops", "retrans", "classic_share"],
+    curve=Curve(x="delay_p99_us", y="utilisation", along="step", otherwise="1ms", variant={"opts": None},
+                text="""Beside each of Prague's points is its step. Further up more of the link is used, further left
+                packets wait less."""),
     goals=[goal("delay_p99_us", row="prague", most=1, relative_to="cubic_l4s",
                 variant={"link": "steady", "rate": "500kbit"},
                 text="p99 delay at most that of CUBIC over the same queue, 500 kb/s (until 0.3: two packets' time "

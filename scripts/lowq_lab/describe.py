@@ -53,7 +53,7 @@ def describe(scenario: Scenario, name: str, command: str, *, rows: Sequence[str]
         "name": name, "title": lines_of(scenario.title), "topology": "\n" + drawing(scenario),
         "params": dict(scenario.params), "command": command, "question": question_of(scenario, rows, all_rows),
         "rows": list(rows), "metrics": list(scenario.shown), "words": dict(scenario.words), "paper": paper,
-        "goals": goals}
+        "curve": scenario.curve and scenario.curve.as_json(), "goals": goals}
     if whole:
         made |= {"answer": lines_of(scenario.answer), "conclusion": lines_of(scenario.conclusion)}
     if scenario.reference in rows:

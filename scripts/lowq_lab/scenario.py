@@ -147,6 +147,24 @@ def goal(metric: str, *, row: str, least: float | None = None, most: float | Non
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A drawing of one metric against another: what a setting buys, and what it costs. A line joins the points of a row
+    in variants that differ in along alone, a setting whose value is beside each point; otherwise: its value where a
+    variant does not have it. A row with one point is drawn as that. variant: settings of the variants to draw; text: how
+    to read it"""
+
+    x: str
+    y: str
+    along: str
+    otherwise: str = ""
+    variant: Variant | None = None
+    text: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return vars(self) | {"variant": settings_of(self.variant), "text": lines_of(self.text)}
+
+
+@dataclass(frozen=True)
 class Figure:
     """What a paper shows in one place"""
 
@@ -227,6 +245,7 @@ class Scenario:
     params: Mapping[str, Setting] = field(default_factory=dict)
     words: Mapping[str, str | Mapping[Setting, str]] = field(default_factory=dict)  # for a setting, or for its values
     shown: Sequence[str] = ()  # metrics, the most important first
+    curve: Curve | None = None
     paper: Paper | None = None
     answer: str = ""
     conclusion: str = ""  # a paragraph for each finding, its number first
@@ -255,6 +274,8 @@ class Scenario:
             if not any(all(str(variant.get(key, "")) == str(value) for key, value in want.items())
                        for variant in self.variants):
                 raise ValueError(f"Scenario: {what}: no variant has {want}")
+        if self.curve and not any(self.curve.along in variant for variant in self.variants):
+            raise ValueError(f"Scenario: curve: no variant has '{self.curve.along}'")
         for key in self.words:
             if not any(key in variant for variant in self.variants):
                 raise ValueError(f"Scenario: words: no variant has '{key}'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from metrics import EXTRA, metric, show
 from results import (
@@ -176,8 +176,8 @@ def markdown(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequen
 
 
 def scenario_page(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequence[Verdict],
-                  keys: Sequence[str], plot: str) -> str:
-    """The published page of a scenario; `plot` is the name of the drawing beside it, or ""."""
+                  keys: Sequence[str], plots: Mapping[str, str]) -> str:
+    """The published page of a scenario; `plots` are the drawings beside it, and what each shows."""
     name = str(scenario.get("name") or "")
     out = [f"# {scenario.get('title') or name}", "",
            f"**Question.** {scenario.get('question')}", ""]
@@ -189,8 +189,8 @@ def scenario_page(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: S
         out += [*(f"- {k}: {v}" for k, v in params.items()), ""]
     if scenario.get("command"):
         out += ["```sh", command(scenario, blocks), "```", ""]
-    if plot:
-        out += [f"![{scenario.get('title') or name}: each metric in each variant]({plot})", ""]
+    for plot, what in plots.items():
+        out += [f"![{scenario.get('title') or name}: {what}]({plot})", ""]
     out += ["## Numbers", "", *page_tables(blocks, verdicts, keys),
             *explained(keys), ""]
     paper = beside(scenario, blocks)

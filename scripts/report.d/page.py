@@ -19,6 +19,7 @@ from papers import about, beside, paper_grid
 from plots import colour_of, DASHES, Figure, WIDE
 from figures import metric_figure, own_figures
 from dots import draw_dots
+from curves import curves, draw_curves
 from drawing import draw_panels
 
 # scenario, its variants, its verdicts, the requested columns
@@ -131,9 +132,8 @@ def html_figure(figure: Figure, drawings: Sequence[str], level: int) -> str:
            + f'<div class="{kind}">{"".join(panels)}</div></section>'
 
 
-def html_dots(figure: Figure, title: str) -> str:
-    """A figure of dots, which has its own legend, as a section of the page."""
-    svg = draw_dots(figure._replace(text=""), title)
+def html_drawing(figure: Figure, svg: str) -> str:
+    """A figure drawn here, which has its own legend, as a section of the page."""
     source = "data:image/svg+xml," + quote(svg, safe=" '=/,;[]{}!$*+@~|^?-_.&")
     return f"<section><h3>{esc(figure.heading)}</h3><p>{esc(figure.text)}</p>" \
            f'<figure class="dots"><img alt="{esc(figure.heading)}" src="{esc(source)}"></figure>' \
@@ -214,7 +214,7 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
     topology = str(scenario.get("topology") or "").strip("\n")
     reference = scenario.get("reference_row")
     draw = shutil.which("gnuplot") is not None
-    across = metric_figure(blocks, keys)
+    across, curve = metric_figure(blocks, keys), curves(scenario, blocks)
     more = ""
     if len(everything) > len(keys):
         more = "<details><summary>All metrics</summary>" \
@@ -229,7 +229,8 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
         + '<section class="setting">' \
         + (f'<pre tabindex="0" aria-label="Topology">{esc(topology)}</pre>' if topology else "") \
         + html_params(scenario) + "</section>" \
-        + (html_dots(across, "") if across else "") \
+        + (html_drawing(curve.figure, draw_curves(curve, "", False)) if curve else "") \
+        + (html_drawing(across, draw_dots(across._replace(text=""), "")) if across else "") \
         + "<section><h3>Results</h3>" + html_table(blocks, keys, "Results", reference) + more \
         + "</section>" + html_paper(scenario, blocks) \
         + ("<section><h3>What to see</h3><ul>"

@@ -133,6 +133,17 @@ for load in ("10", "1gbit"):
 scenario("wide", goals=[goal("jain", "fast", ">=", .5, "shared")], conclusion="First {max utilisation fast}.\n\nSecond.",
          words={"load": {"10": "load 10 %", "1gbit": "1 Gb/s of answers"}, "flows": "flows {}"})
 
+for link, wait in (("a", 1), ("b", 40), ("c", 1)):
+    for n, step in enumerate(("10ms", "", "3ms") if link != "c" else ("",)):
+        for row in ("fast", "slow") if not step else ("fast",):
+            for seed in (1, 2):
+                put("trade", {"link": link} | ({"step": step} if step else {}), row, seed, {
+                    "utilisation": {"": .5, "3ms": .51 if link == "b" else .7, "10ms": .9}[step] + .2 * (row == "slow"),
+                    "delay_p99_us": wait * {"": 1000, "3ms": 1040 if link == "b" else 3000, "10ms": 2000 + 500 * seed}[step]
+                                    * (1 if row == "fast" else 30)})
+scenario("trade", words={"step": "step {}", "link": "link {}"}, curve={
+    "x": "delay_p99_us", "y": "utilisation", "along": "step", "otherwise": "1ms", "variant": {}, "text": "Read <it>."})
+
 for k in (20, 65):
     for row in ("linux", "mine"):
         for seed in (1, 2):
@@ -696,12 +707,25 @@ def box(text, anchor):
     base = float(text.get("y"))
     return left, base - .75 * size, left + width, base + .2 * size, text.text
 
+def labels(name, root):
+    """No text is cut or touches another."""
+    width, height = map(float, root.get("viewBox").split()[2:])
+    boxes = []
+    for group in root.iter():
+        for text in group.findall(SVG + "text"):
+            boxes.append(box(text, group.get("text-anchor", "start")))
+    for i, a in enumerate(boxes):
+        if a[0] < 0 or a[1] < 0 or a[2] > width or a[3] > height:
+            problems.append(f"{name}: '{a[4]}' is cut")
+        for b in boxes[:i]:
+            if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]:
+                problems.append(f"{name}: '{a[4]}' and '{b[4]}' overlap")
+
 for top in map(Path, sys.argv[2:]):
     name, path = top.name, top / "variants.svg"
     if path.stat().st_size > 40000:
         problems.append(f"{name}: {path.stat().st_size} bytes")
     root = ET.parse(path).getroot()
-    width, height = map(float, root.get("viewBox").split()[2:])
     expected, plots = table(top / "results.csv"), {}
     for group in root.iter(SVG + "g"):
         title = group.find(SVG + "title")
@@ -723,16 +747,9 @@ for top in map(Path, sys.argv[2:]):
             problems.append(f"{name}: {title}: {count} points, {expected.get(title, (0,))[0]} means")
     if not plots:
         problems.append(f"{name}: no plot")
-    boxes = []
-    for group in root.iter():
-        for text in group.findall(SVG + "text"):
-            boxes.append(box(text, group.get("text-anchor", "start")))
-    for i, a in enumerate(boxes):
-        if a[0] < 0 or a[1] < 0 or a[2] > width or a[3] > height:
-            problems.append(f"{name}: '{a[4]}' is cut")
-        for b in boxes[:i]:
-            if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]:
-                problems.append(f"{name}: '{a[4]}' and '{b[4]}' overlap")
+    labels(name, root)
+    if (top / "curve.svg").exists():
+        labels(f"{name}, curve", ET.parse(top / "curve.svg").getroot())
     most = [t for t, n in Counter(e.get("d") for e in root.iter(SVG + "path")).items() if n > 2 and len(t) > 60]
     problems += [f"{name}: a path is there more than twice: {t[:40]}" for t in most]
 print("\n".join(problems))
@@ -744,10 +761,10 @@ PY
 # A value that is the largest of its plot and would be rounded up, 0 beside large values, long names
 drawn()
 {
-	for name in many sweep edge; do
+	for name in many sweep edge trade; do
 		"$report" --publish "pub/$name" "$name" || return
 	done
-	drawings pub/many pub/sweep pub/edge &&
+	drawings pub/many pub/sweep pub/edge pub/trade &&
 		has pub/edge/variants.svg 'All lines: 40 Mb/s, RTT 1 ms\.' '>1 flow<' '>8 flows, TSO<' \
 			'rtt_target_us=100000' '>log scale<' 'everywhere: drops in the first'
 }
@@ -760,6 +777,63 @@ drawn_published()
 		mapfile -t dirs <dirs.txt && [ "${#dirs[@]}" -gt 0 ] && drawings "${dirs[@]}"
 }
 declare_test drawn_published "" "the same for every published drawing, each of 40 kB at most"
+
+# A drawing of one metric against another: every mean is where its axes say, a line goes along the setting, and its values
+# are beside its points; a part without such a line is not drawn
+curve()
+{
+	local wrong
+
+	"$report" --publish pub/trade trade && "$report" trade --html trade.html >trade.txt || return
+	has pub/trade/README.md '^!\[.*: utilisation against queueing delay, p99\]\(curve\.svg\)$' &&
+		has trade.html 'alt="utilisation against queueing delay, p99"' &&
+		has pub/trade/curve.svg '>Read &lt;it&gt;\.<' && ! grep -q 'link c' pub/trade/curve.svg && python3 - <<'PY' || return
+import re
+import xml.etree.ElementTree as ET
+from math import log
+
+SVG = "{http://www.w3.org/2000/svg}"
+root = ET.parse("pub/trade/curve.svg").getroot()
+panels = [g for g in root.iter(SVG + "g") if g.find(SVG + "title") is not None]
+assert [g.find(SVG + "title").text for g in panels] == ["link a", "link b"]
+
+def number(text):
+    return float(text.rstrip("kM")) * {"k": 1e3, "M": 1e6}.get(text[-1], 1)
+
+def axis(texts, of):
+    """From px to a value, linear or logarithmic as the marks are: the error of the other is larger."""
+    marks = [(float(t.get(of)), number(t.text)) for t in texts]
+    (a, low), (b, high) = marks[0], marks[-1]
+    if len(marks) > 2 and low > 0 and abs((marks[1][0] - a) / (b - a) - (marks[1][1] - low) / (high - low)) > .01:
+        return lambda at: low * (high / low) ** ((at - a) / (b - a))
+    return lambda at: low + (high - low) * (at - a) / (b - a)
+
+want = {"link a": [[(30000, 70)], [(1000, 50), (3000, 70), (2750, 90)]],
+        "link b": [[(1200000, 70)], [(40000, 50), (41600, 51), (110000, 90)]]}
+for panel in panels:
+    name = panel.find(SVG + "title").text
+    below, beside = panel.findall(SVG + "g")
+    x = axis([t for t in below if re.fullmatch(r"[\d.]+[kM]?", t.text)], "x")
+    y = axis(list(beside), "y")
+    lines = [[tuple(map(float, p.split(","))) for p in line.get("points").split()] for line in panel.iter(SVG + "polyline")]
+    for line, values in zip(lines, want[name]):
+        line = line[:len(values)]
+        for (left, top), (across, up) in zip(line, values):
+            # a mark's baseline is 4 px below its line
+            assert abs(x(left) / across - 1) < .03 and abs(y(top + 4) - up) < .6, (name, left, top, x(left), y(top + 4))
+    labels = [t for t in panel.findall(SVG + "text") if t.text.endswith(" ms")]
+    assert sorted(t.text for t in labels) == ["1 ms", "10 ms", "3 ms"], name
+    for label in labels:
+        at = lines[1][["1 ms", "3 ms", "10 ms"].index(label.text)]
+        assert abs(float(label.get("x")) - at[0]) < 45 and abs(float(label.get("y")) - at[1]) < 20, (name, label.text)
+    assert len(lines) == 2
+PY
+	for wrong in 's/"along"/"across"/' 's/"x": "delay_p99_us"/"x": 3/' 's/"curve": {/"curve": [1], "other": {/'; do
+		mkdir -p wrong && cp -r trade/runs wrong/ && sed "$wrong" trade/scenario.json >wrong/scenario.json
+		! "$report" --publish pub/wrong wrong 2>err.txt && [ "$(wc -l <err.txt)" -eq 1 ] && has err.txt curve || return
+	done
+}
+declare_test curve "" "a metric against another: points where their axes say, a line along the setting, its values beside"
 
 without_gnuplot()
 {
