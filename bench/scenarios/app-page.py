@@ -14,15 +14,20 @@ SCENARIO = Scenario(
     rows=["prague", "cubic_l4s", "bbr_l4s", "cubic_fq", "cubic"],
     reference="cubic_l4s",
     variants=[*each(rate="60mbit", rtt="65ms", load=[0, 2], http=[1, 2]),
-              *each(rate="20mbit", rtt="30ms", load=2, http=1),
+              *each(rate="60mbit", rtt="65ms", load=2, http=1, way="up"),
+              *each(rate="20mbit", rtt="30ms", load=[0, 2], http=1),
+              *each(rate="20mbit", rtt="30ms", load=2, http=1, way="up"),
               *each(rate="60mbit", rtt="65ms", load=2, http=1, tso=1)],
     params={"page": "60 objects at the quantiles of a lognormal distribution with a median of 9.7 kB and a sigma of "
                     "1.246: the embedded objects of the million most visited sites (Pries, Magyari, Tran-Gia: An HTTP "
                     "Web Traffic Model, NGI 2012); 1.2 MB",
             "http": "1: six connections, 2: one, without TLS",
             "pages": "12 in each run, each with new connections and another order, a second apart",
-            "load": "downloads of the same control beside"},
-    words={"load": {0: "idle", 2: "beside 2 downloads"}, "http": {1: "HTTP/1.1", 2: "HTTP/2"}},
+            "load": "long flows of the same control beside, downloads where way is not given",
+            "way": "up: r uploads to h1 and h2; the way back has the same rate and queue, which requests and ACKs "
+                   "share with the uploads (delay and drops are those of the way there)"},
+    words={"load": {0: "idle", 2: "beside 2 long flows"}, "http": {1: "HTTP/1.1", 2: "HTTP/2"},
+           "way": {"up": "uploads"}},
     shown=["page_p50_us", "page_max_us", "beside_mbps", "delay_p99_us", "drops"],
     goals=[goal("page_p50_us", row="prague", most=1.05, relative_to="cubic_l4s", variant={"load": 0},
                 text="idle: page at most 1.05 x CUBIC over the same queue"),
@@ -30,18 +35,19 @@ SCENARIO = Scenario(
                 text="loaded: page at most CUBIC over the same queue"),
            goal("page_max_us", row="prague", most=1, relative_to="cubic_l4s",
                 text="slowest page at most that of CUBIC over the same queue")],
-    answer="""At 60 Mb/s and 65 ms a page takes {range page_p50_us prague rate=60mbit load=0 http=1 tso=} with Prague
-        and {range page_p50_us cubic_l4s rate=60mbit load=0 http=1 tso=} with CUBIC over the same queue on an idle link,
-        {range page_p50_us prague rate=60mbit load=2 http=1 tso=} and {range page_p50_us cubic_l4s rate=60mbit load=2
-        http=1 tso=} beside two downloads; over one connection (HTTP/2) {range page_p50_us prague rate=60mbit load=0
-        http=2} and {range page_p50_us cubic_l4s rate=60mbit load=0 http=2} idle, {range page_p50_us prague rate=60mbit
-        load=2 http=2} and {range page_p50_us cubic_l4s rate=60mbit load=2 http=2} beside downloads.""",
-    conclusion="""{range page_p50_us prague rate=60mbit load=2 http=1 tso=} against {range page_p50_us cubic_l4s
-        rate=60mbit load=2 http=1 tso=} with six connections beside downloads at 60 Mb/s and 65 ms miss the goal: a new
-        flow meets a queue that sits at the threshold already, and each of its bursts is marked, which no longer ends
-        slow start while its window is small. Before that it was 1.22 times CUBIC's time, with a p99 of the queue of 7.6
-        ms; what the downloads carry meanwhile went from 41.8 to {range beside_mbps prague rate=60mbit load=2 http=1
-        tso=}, its p99 to {range delay_p99_us prague rate=60mbit load=2 http=1 tso=}.
+    answer="""At 60 Mb/s and 65 ms a page takes {range page_p50_us prague rate=60mbit load=0 http=1 tso= way=} with
+        Prague and {range page_p50_us cubic_l4s rate=60mbit load=0 http=1 tso= way=} with CUBIC over the same queue on
+        an idle link, {range page_p50_us prague rate=60mbit load=2 http=1 tso= way=} and {range page_p50_us cubic_l4s
+        rate=60mbit load=2 http=1 tso= way=} beside two downloads; over one connection (HTTP/2) {range page_p50_us
+        prague rate=60mbit load=0 http=2} and {range page_p50_us cubic_l4s rate=60mbit load=0 http=2} idle, {range
+        page_p50_us prague rate=60mbit load=2 http=2} and {range page_p50_us cubic_l4s rate=60mbit load=2 http=2} beside
+        downloads.""",
+    conclusion="""{range page_p50_us prague rate=60mbit load=2 http=1 tso= way=} against {range page_p50_us cubic_l4s
+        rate=60mbit load=2 http=1 tso= way=} with six connections beside downloads at 60 Mb/s and 65 ms miss the goal: a
+        new flow meets a queue that sits at the threshold already, and each of its bursts is marked, which no longer
+        ends slow start while its window is small. Before that it was 1.22 times CUBIC's time, with a p99 of the queue
+        of 7.6 ms; what the downloads carry meanwhile went from 41.8 to {range beside_mbps prague rate=60mbit load=2
+        http=1 tso= way=}, its p99 to {range delay_p99_us prague rate=60mbit load=2 http=1 tso= way=}.
 
         {range page_p50_us prague rate=60mbit load=2 http=2} against {range page_p50_us cubic_l4s rate=60mbit load=2
         http=2} is what a page over one connection (HTTP/2) takes beside downloads, and {range page_p50_us prague tso=1}
@@ -51,8 +57,8 @@ SCENARIO = Scenario(
         load, so that its pages find half of the link free; Prague's downloads use {range beside_mbps prague rate=60mbit
         load=2 http=2}.
 
-        {range page_p50_us cubic rate=60mbit load=2 http=1 tso=} is what a page takes with CUBIC over drop-tail beside
-        downloads: over DualPI2 it is less than a third of that with either control.""",
+        {range page_p50_us cubic rate=60mbit load=2 http=1 tso= way=} is what a page takes with CUBIC over drop-tail
+        beside downloads: over DualPI2 it is less than a third of that with either control.""",
     shell=r"""
 # make_site: the objects in $TMP/www, nginx's configuration, and curl's, a list of objects: each page has its order
 make_site()
@@ -99,11 +105,16 @@ fetch_page()
 
 run_scenario()
 {
-	local i from to start
+	local i ends from to start pids=()
 
 	dumbbell 3 "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
+	if [ "${way:-}" = up ]; then
+		way_back "$rate" "$rtt"
+		serve h1 --cc "$CONTROL"
+		serve h2 --cc "$CONTROL"
+	fi
 	make_site
 	[ -z "${tso:-}" ] || line_rate 1gbit
 	check_path h1 r "$rate" "$rtt"
@@ -114,8 +125,11 @@ run_scenario()
 	watch_queue "$rate" 0s 600s 20ms
 	start=$(date +%s%N)
 	for ((i = 1; i <= load; i++)); do
-		in_ns h$i flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((i * 300))ms" --duration 600s \
-			>/dev/null &
+		ends=("h$i" 10.0.0.1)
+		[ "${way:-}" != up ] || ends=(r "10.0.$i.1")
+		in_ns "${ends[0]}" flowgen long --to "${ends[1]}" --cc "$CONTROL" --start "$((i * 300))ms" \
+			--duration 600s >"$TMP/long$i" &
+		pids+=($!)
 	done
 	[ "$load" = 0 ] || sleep 8
 	for ((i = 0; i < 12; i++)); do
@@ -127,9 +141,15 @@ run_scenario()
 	done
 	to=$(date +%s%N)
 	kill "$(cat "$TMP/nginx/pid")"
-	pkill -x flowgen	# the long flows
+	pkill -x flowgen	# the long flows, which report what they have sent
 	watched
-	[ "$load" = 0 ] || beside $((to - start))
+	if [ "${way:-}" = up ]; then
+		wait "${pids[@]}"
+		metric beside_mbps "$(jq -s --argjson ns $((to - start)) \
+			'[.[] | select(.type == "flow") | .size] | add * 8e3 / $ns' "$TMP"/long?)"
+	elif [ "$load" != 0 ]; then
+		beside $((to - start))
+	fi
 	metric failed 0
 	metric page_p50_us "$(sort -n "$OUT/pages" | sed -n 6p)"
 	metric page_max_us "$(sort -n "$OUT/pages" | tail -n1)"
