@@ -3,7 +3,7 @@
 from lowq_lab import each, goal, Scenario
 
 SCENARIO = Scenario(
-    title="Responsiveness under working conditions, 20 to 100 Mb/s, 20 to 65 ms, up and down",
+    title="Responsiveness under working conditions, 20 to 100 Mb/s, 20 to 65 ms, up, down and both",
     question="How many round trips per minute does an application get while the link is loaded?",
     topology="""
  h1  -- sw ==== rate ==== r
@@ -11,15 +11,16 @@ SCENARIO = Scenario(
    base RTT rtt""",
     rows=["prague", "cubic_l4s", "bbr_l4s", "cubic_fq", "cubic"],
     reference="cubic_l4s",
-    variants=[*each(rate="20mbit", rtt="30ms", way=["down", "up"]),
-              *each(rate="100mbit", rtt="20ms", way=["down", "up"]),
-              *each(rate="60mbit", rtt="65ms", way=["down", "up"]),
+    variants=[*each(rate="20mbit", rtt="30ms", way=["down", "up", "both"]),
+              *each(rate="100mbit", rtt="20ms", way=["down", "up", "both"]),
+              *each(rate="60mbit", rtt="65ms", way=["down", "up", "both"]),
               *each(rate="100mbit", rtt="20ms", way="down", tso=1)],
-    params={"way": "down: r is the client; up: h1 is",
+    params={"way": "down: r is the client; up: h1 is; both: r is, 4 connections send each way, and the way back has "
+                   "the same rate and queue",
             "load": "4 connections of a multiplexing protocol without TLS, 16 kB unsent in the kernel",
             "counted": "from 4 s to 12 s", "source": "draft-ietf-ippm-responsiveness"},
-    words={"way": {"down": "down", "up": "up"}},
-    shown=["rpm", "own_us", "foreign_us", "delay_p99_us", "utilisation"],
+    words={"way": {"down": "down", "up": "up", "both": "both ways"}},
+    shown=["rpm", "own_us", "foreign_us", "delay_p99_us", "utilisation", "back_mbps"],
     goals=[goal("rpm", row="prague", least=1, relative_to="cubic_l4s",
                 text="no fewer round trips per minute than CUBIC over the same queue")],
     answer="""Loaded by Prague the link gives {range rpm prague}, by CUBIC over the same queue {range rpm cubic_l4s}, by
@@ -37,9 +38,13 @@ SCENARIO = Scenario(
     shell="""
 	local ends=("${NSP}r" "${NSP}h1" 10.0.1.1)
 
-	[ "$way" = down ] || ends=(--up "${NSP}h1" "${NSP}r" 10.0.0.1)
+	case $way in
+	up) ends=(--up "${NSP}h1" "${NSP}r" 10.0.0.1) ;;
+	both) ends=(--both "${ends[@]}") ;;
+	esac
 	dumbbell 1 "$rtt"
 	bottleneck "$rate" "$rtt"
+	[ "$way" != both ] || way_back "$rate" "$rtt"
 	serve r --cc "$CONTROL"
 	[ -z "${tso:-}" ] || line_rate 1gbit
 	check_path h1 r "$rate" "$rtt"
@@ -52,4 +57,5 @@ SCENARIO = Scenario(
 	metric rpm "$(jq .rpm "$TMP/respond")"
 	metric own_us "$(jq '.own_ns / 1000' "$TMP/respond")"
 	metric foreign_us "$(jq '.foreign_ns / 1000' "$TMP/respond")"
+	[ "$way" != both ] || metric back_mbps "$(jq '.up_bps / 1e6' "$TMP/respond")"
 """)
