@@ -21,7 +21,9 @@ SCENARIO = replace(
         load=0} with CUBIC, beside two long flows {range k100_p50_us prague load=2} and {range k100_p50_us cubic_l4s
         load=2}.""",
     conclusion="""102 of 105 medians (seven sizes in 15 cells) are at most 1.05 times CUBIC's on an idle link, and none
-        is above 1.06: 100 kB at 6 Mb/s and 10 ms and at 250 Mb/s and 65 ms, 300 kB at 20 Mb/s and 10 ms.
+        is above 1.06: 100 kB at 6 Mb/s and 10 ms and at 250 Mb/s and 65 ms, 300 kB at 20 Mb/s and 10 ms. p99, the
+        slowest of three, is mostly the median, and its goal, which has no allowance of 5 %, is missed where the median
+        is above CUBIC's.
 
         100 of 105 are at most CUBIC's beside two long flows, and half of them are at most 0.75 of it. 100 kB at 20 Mb/s
         and 65 ms take 1.15 times as long, 1 to 3 MB at 60 and 250 Mb/s and 65 ms at most 1.03.""")

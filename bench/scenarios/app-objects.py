@@ -6,7 +6,8 @@ SIZES = (3, 12, 30, 100, 300, 1000, 3000)  # kB
 
 SCENARIO = Scenario(
     title="Transfers of 3 kB to 3 MB on new connections, 6 to 250 Mb/s, 10 to 65 ms, idle and loaded",
-    question="How long does a transfer on a new connection take, from the handshake to the last byte?",
+    question="""How long does a transfer on a new connection take, from the handshake to the first and to the last
+        byte?""",
     topology=r"""
  h1, h2  long flows (load=2)  --\
                                  sw ==== rate ==== r
@@ -23,17 +24,20 @@ SCENARIO = Scenario(
     params={"load": "long flows of the same control beside",
             "transfers": "one after another, 12 of each size, on an idle link 3", "tso": "with segmentation offloads"},
     words={"load": {0: "idle", 2: "beside 2 flows"}},
-    shown=["k30_p50_us", "k100_p50_us", "k300_p50_us", "k1000_p50_us", "k3000_p50_us", "beside_mbps", "delay_p99_us"],
-    # on an idle link all transfers of a size take the same time: p99 is the median there
+    shown=["k100_first_us", "k30_p50_us", "k100_p50_us", "k300_p50_us", "k1000_p50_us", "k3000_p50_us", "beside_mbps",
+           "delay_p99_us"],
     goals=[goal(f"k{size}_{which}_us", row="prague", most=most, relative_to="cubic_l4s", variant={"load": load})
-           for size in SIZES for load, which, most in ((0, "p50", 1.05), (2, "p50", 1), (2, "p99", 1))],
+           for size in SIZES for load, which, most in ((0, "p50", 1.05), (2, "p50", 1), (2, "p99", 1))] +
+          [goal(f"k{size}_p99_us", row="prague", most=1, relative_to="cubic_l4s", variant={"load": 0},
+                text=f"idle: p99 of {size} kB at most CUBIC's over the same queue") for size in SIZES if size >= 30],
     answer="""At 60 Mb/s and 65 ms 300 kB take {range k300_p50_us prague rate=60mbit load=0 tso=} on an idle link with
         Prague and {range k300_p50_us cubic_l4s rate=60mbit load=0 tso=} with CUBIC over the same queue, beside two long
         flows {range k300_p50_us prague rate=60mbit load=2 tso=} and {range k300_p50_us cubic_l4s rate=60mbit load=2
         tso=}; 3 MB {range k3000_p50_us prague rate=60mbit load=2 tso=} and {range k3000_p50_us cubic_l4s rate=60mbit
         load=2 tso=}.""",
-    conclusion="""5 % is the most that a transfer takes longer with Prague than with CUBIC on an idle link, where all
-        transfers of a size take the same time: p99 is p50 there.
+    conclusion="""5 % is the most that a transfer takes longer with Prague than with CUBIC on an idle link. Up to 300 kB
+        all transfers of a size take the same time there: p99, the slowest of three, is the median, and its goal, which
+        has no allowance of 5 %, is missed by less than that.
 
         3 % is what 3 MB take longer beside two long flows at 60 Mb/s and 65 ms; every other transfer beside long flows
         takes at most CUBIC's time in the median, ties included, and half of it at 100 Mb/s and 10 ms, where CUBIC's
@@ -59,7 +63,7 @@ SCENARIO = Scenario(
 	for size in 3 12 30 100 300 1000 3000; do
 		# the next request once the last one is over
 		in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --size "${size}k" --closed 1 --requests $count \
-			--seed "$SEED" --timeout 60s >"$TMP/size" || fail "transfers of $size kB"
+			--first-byte --seed "$SEED" --timeout 60s >"$TMP/size" || fail "transfers of $size kB"
 		cat "$TMP/size" >>"$OUT/flows.jsonl"
 		for q in 50 99; do
 			metric "k${size}_p${q}_us" "$(jq -s --argjson q $q '
@@ -68,6 +72,11 @@ SCENARIO = Scenario(
 		done
 	done
 	to=$(date +%s%N)
+	for size in 3 12 30 100 300 1000 3000; do
+		metric "k${size}_first_us" "$(jq -s --argjson size "${size}000" '
+			[.[] | select(.type == "flow" and .size == $size) | .first_byte_ns / 1000] | sort |
+			.[(length / 2 | ceil) - 1]' "$OUT/flows.jsonl")"
+	done
 	pkill -x flowgen	# the long flows
 	watched
 	[ "$load" = 0 ] || beside $((to - from))

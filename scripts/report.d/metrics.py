@@ -15,6 +15,9 @@ class Metric(NamedTuple):
     style: str              # "percent", "count", "index" or "number"
     what: str
 
+# of transfers, kB
+SIZES = {3: "3 kB", 12: "12 kB", 30: "30 kB", 100: "100 kB", 300: "300 kB", 1000: "1 MB", 3000: "3 MB"}
+
 METRICS: dict[str, Metric] = {
     "utilisation": Metric(("util", "%"), "utilisation", "%", 100, "percent",
                           "share of the bottleneck's rate that was used"),
@@ -253,9 +256,11 @@ METRICS: dict[str, Metric] = {
     "short_us": Metric(("short", "us"), "short flow", "µs", 1, "number", "how long the short flow took"),
     **{f"k{kilo}_p{part}_us": Metric((size, f"p{part} ms"), f"{size}, p{part}", "ms", 1e-3, "number",
                                      f"{share} such transfers took this time or less, handshake included")
-       for kilo, size in {3: "3 kB", 12: "12 kB", 30: "30 kB", 100: "100 kB", 300: "300 kB", 1000: "1 MB",
-                          3000: "3 MB"}.items()
+       for kilo, size in SIZES.items()
        for part, share in ((50, "half of"), (99, "99 of 100"))},
+    **{f"k{kilo}_first_us": Metric((size, "first ms"), f"{size}, first byte, p50", "ms", 1e-3, "number",
+                                   "half of such transfers had their first byte there in this time or less")
+       for kilo, size in SIZES.items()},
     "page_p50_us": Metric(("page", "p50 ms"), "page, p50", "ms", 1e-3, "number",
                           "half of the pages were complete in this time or less"),
     "page_max_us": Metric(("page", "max ms"), "page, slowest", "ms", 1e-3, "number",

@@ -242,6 +242,29 @@ rpc_pull()
 }
 declare_test rpc_pull "" "requests for answers"
 
+rpc_first_byte()
+{
+	local size
+
+	for size in 1 1448 20k 3M; do
+		client rpc --to "$TO" --size "$size" --closed 1 --requests 5 --first-byte
+		good_run 5
+		jq -se '[.[] | select(.type == "flow")] | all(.first_byte_ns > 0 and .first_byte_ns <= .since_due_ns)' \
+			"$TMP/out" >/dev/null || fail "$size: first byte after the start, and at most at the end"
+	done
+	# 3 MB take 24 ms at 1 Gb/s, the first byte two round trips
+	[ -z "${CLIENT[*]}" ] || jq -se '[.[] | select(.type == "flow")] |
+		all(.first_byte_ns > 200000 and .first_byte_ns < .since_due_ns / 3)' "$TMP/out" >/dev/null ||
+		fail "3M: first bytes after $(field flow first_byte_ns | paste -sd' ') ns"
+	client rpc --to "$TO" --size 20k --rate 500 --duration 100ms --persist --first-byte
+	good_run "$(field summary flows)"
+	jq -se '[.[] | select(.type == "flow")] | all(.first_byte_ns > 0 and .first_byte_ns <= .since_due_ns)' "$TMP/out" \
+		>/dev/null || fail "kept connections"
+	client rpc --to "$TO" --size 20k --closed 1 --requests 1
+	expect "first bytes without --first-byte" "$(field flow first_byte_ns)" = ""
+}
+declare_test rpc_first_byte "" "the time until the first byte of an answer"
+
 rpc_push()
 {
 	client rpc --to "$TO" --size 10k --rate 2000 --requests 100 --push
@@ -605,6 +628,7 @@ bad_usage()
 	refused "one of --rate, --load and --closed" rpc --to "$TO" --size 1 --requests 1 \
 		--rate 1 --load 1mbit
 	refused "only one of" rpc --to "$TO" --size 1 --requests 1 --closed 1 --poisson
+	refused "not with --push" rpc --to "$TO" --size 1 --closed 1 --requests 1 --push --first-byte
 	refused "needs --requests or --duration" rpc --to "$TO" --size 1 --rate 1
 	refused "needs --fan and --size" incast --to "$TO" --fan 3
 	refused "has no place in incast" incast --to "$TO" --fan 3 --size 1k --pull

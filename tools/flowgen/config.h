@@ -60,6 +60,7 @@ struct config {
 	u64 stagger;			/* ns */
 	double rate;			/* rpc: requests per second */
 	bool periodic, persist, print;
+	bool first_byte;		/* report when the first byte of an answer is there */
 	unsigned int closed;		/* requests kept outstanding; 0: an open loop */
 	unsigned int fan;
 	u64 count;			/* incast: rounds */

@@ -186,9 +186,13 @@ static void flow_request(struct flow *f)
 		.size = htobe64(f->size),
 	};
 	f->head_left = sizeof(f->head);
+	f->first = 0;
+	f->await_first = cfg->first_byte;
 	if (cfg->pull) {
 		f->tx.left = 0;
 		rx_expect(f->fd, &f->rx, f->size, cfg);
+		if (f->await_first)
+			rx_lowat(f->fd, &f->rx, 1);
 	} else {
 		f->tx.left = f->size;
 		f->rx.left = 1;
@@ -253,6 +257,18 @@ void flow_stillborn(struct flow *f, u64 now, const char *why)
 	flow_over(f, now, (struct verdict) { ERROR, why });
 }
 
+/*
+ * The first byte of the answer is there. It is not read, so that the receiver's window and ACKs are
+ * what they are without --first-byte. True: there is more to wait for, and another event will come.
+ */
+static bool flow_first(struct flow *f)
+{
+	f->first = now_ns();
+	f->await_first = false;
+	rx_expect(f->fd, &f->rx, f->size, f->gen->cfg);
+	return f->rx.lowat > 1;
+}
+
 static void flow_event(struct watched *w, u32 events)
 {
 	struct flow *f = (struct flow *)w;
@@ -284,6 +300,9 @@ static void flow_event(struct watched *w, u32 events)
 		return;
 	case F_RECV:
 		if (!(events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)))
+			return;
+		if (f->await_first && events & EPOLLIN && flow_first(f) &&
+		    !(events & (EPOLLRDHUP | EPOLLHUP)))
 			return;
 		r = rx_drain(f->fd, &f->rx);
 		if (r < 0)

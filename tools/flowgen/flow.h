@@ -40,6 +40,7 @@ struct flow {
 	u8 head_left;			/* bytes of head to send */
 	bool out_watched;		/* EPOLLOUT is among the events */
 	bool connect_only;		/* no request yet: done once connected */
+	bool await_first;		/* no byte of the answer is there yet */
 	u32 path;			/* index into config.path */
 	u32 slot;			/* rpc --closed, incast */
 	u64 id;
@@ -47,6 +48,7 @@ struct flow {
 	u64 retry_at;			/* ns; rpc --closed: next start after a failure */
 	u64 due;			/* ns; when it was due; at most start */
 	u64 start;			/* ns */
+	u64 first;			/* ns: --first-byte, when it was there; 0: not yet */
 	u64 tx_before;			/* bytes of earlier requests on this connection */
 	u64 rx_before;
 	u64 mark_bytes;			/* --interval: bytes reported so far, and when */

@@ -95,6 +95,8 @@ static const struct option_row rows[] = {
 	  .help = "stop after so many" },
 	{ "persist", NULL, OPT_FLAG, TO(cfg.persist), .modes = M(RPC),
 	  .help = "reuse connections" },
+	{ "first-byte", NULL, OPT_FLAG, TO(cfg.first_byte), .modes = M(RPC),
+	  .help = "also report when the first byte of an answer has arrived" },
 	{ "push", NULL, OPT_FLAG, TO(given.push), .modes = M(RPC),
 	  .help = "this side sends the data, the server answers with one byte" },
 	{ "plan", NULL, OPT_FLAG, TO(cfg.print), .modes = M(RPC),
@@ -253,6 +255,8 @@ static void check_rpc(void)
 		errx(2, "--plan does not go with --closed, where answers set the time");
 	cfg.flows = given.requests ? given.requests : NEVER;
 	cfg.pull = !given.push;
+	if (cfg.first_byte && given.push)
+		errx(2, "--first-byte is of answers: not with --push");
 	if (given.cdf)
 		cdf_load(&cfg.cdf, "--cdf", given.cdf);
 	if (given.load)

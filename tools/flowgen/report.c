@@ -125,6 +125,12 @@ void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *
 	json_int(&j, "size", moved);
 	report_span(&j, f->start, now, moved);
 	json_int(&j, "since_due_ns", now - f->due);
+	if (cfg->first_byte) {
+		if (f->first)
+			json_int(&j, "first_byte_ns", f->first - f->due);
+		else
+			json_null(&j, "first_byte_ns");
+	}
 	if (s) {
 		json_int(&j, "retrans", s->retrans - f->before.retrans);
 		json_int(&j, "rwnd_limited_us", s->rwnd_limited - f->before.rwnd_limited);
