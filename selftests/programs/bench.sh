@@ -415,6 +415,7 @@ python()
 	refused_python "26: Scenario.__init__() got an unexpected keyword argument 'param'" 's/params=/param=/'
 	refused_python "26: Scenario: goals: utilisation of dctcp: no variant has {'fur': 2}" "s/least=0.97/least=0.97, variant={'fur': 2}/"
 	refused_python "26: Scenario: words: no variant has 'fur'" "s/reference=/words={'fur': 'far'}, reference=/"
+	refused_python "26: Scenario: curve: no variant has 'fur'" "s/^from lowq_lab import /&Curve, /;s/reference=/curve=Curve('jain', 'utilisation', 'fur'), reference=/"
 	refused_python "26: Scenario: give one of plan and shell" "s/plan=plan/plan=plan, shell='watched'/"
 	refused_python "26: Scenario: shown is a list of names" "s/shown=.*drops.\]/shown='drops'/"
 	refused_python "31: name 'figure' is not defined" "s/reference=/paper=figure('1'), reference=/"
@@ -433,6 +434,7 @@ in_shell()
 		        what it is?""", topology="h1 -- r", rows=["cubic"],
 		    variants=each(each(a=1, b=[None, 2]) + each(a=3), c=[0.5]), goals=[goal("more", row="cubic", least=$1, variant={"b": None})],
 		    answer="$2", metrics=lambda results: {"more": results.run["c"] + results.run.seed, "b": results.run.settings.get("b")},
+		    curve=Curve(x="less", y="more", along="b", otherwise="1", variant={"a": 1}, text="Read  it."),
 		    paper=Paper(source="P", figures=[figure("1", "more", what="all", ours="cubic", value=(1, 2))]),
 		    shell="""
 		$3
@@ -452,6 +454,8 @@ shell()
 	expect "metrics" "$(result '[.metrics.more, .metrics.b, .metrics.less] | tostring' 'a=1 b=2 c=0.5' cubic)" = '[1.5,2,2]'
 	expect "goal" "$(jq -c '.goals[0]' "$TMP/o/scenario.json")" = '{"metric":"more","row":"cubic","op":">=","value":1,"variant":{"b":""}}'
 	expect "paper" "$(jq -c .paper.figures "$TMP/o/scenario.json")" = '[{"figure":"1","metric":"more","what":"all","ours":"cubic","value":[1,2]}]'
+	expect "curve" "$(jq -c .curve "$TMP/o/scenario.json")" = '{"x":"less","y":"more","along":"b","otherwise":"1","variant":{"a":1},"text":"Read it."}'
+	grep -q 'alt="more against less"' "$TMP/o/index.html" || fail "no drawing of more against less"
 	made=$(result .metrics.more 'a=3 c=0.5' cubic)
 	# texts, goals and comments do not repeat a run; what it does, does
 	jq '.metrics.more = 9' "$TMP/o/runs/a=3 c=0.5/cubic/1/result.json" >"$TMP/r" && cp "$TMP/r" "$TMP/o/runs/a=3 c=0.5/cubic/1/result.json"
