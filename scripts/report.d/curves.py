@@ -129,7 +129,8 @@ def label_of(spot: Spot, x: float, y: float, taken: list[Box], frame: Frame) -> 
     """A point's label, at the first place beside it that is free; none if there is none."""
     wide = text_width(spot.label)
     for left, base in ((x + NEAR, y + 10), (x + NEAR, y + 4), (x - NEAR - wide, y - 3), (x - NEAR - wide, y + 4),
-                       (x + NEAR, y - 4), (x - wide / 2, y - NEAR), (x - wide / 2, y + NEAR + 9)):
+                       (x + NEAR, y - 4), (x - wide / 2, y - NEAR), (x - wide / 2, y + NEAR + 9),
+                       (x + 2 * NEAR, y - 6), (x + 2 * NEAR, y + 20)):
         box = Box(left, base - FONT + 2, left + wide, base + 2)
         if free(box, taken, frame):
             taken.append(box)

@@ -139,10 +139,10 @@ for link, wait in (("a", 1), ("b", 40), ("c", 1)):
             for seed in (1, 2):
                 put("trade", {"link": link} | ({"step": step} if step else {}), row, seed, {
                     "utilisation": {"": .5, "3ms": .51 if link == "b" else .7, "10ms": .9}[step] + .2 * (row == "slow"),
-                    "delay_p99_us": wait * {"": 1000, "3ms": 1040 if link == "b" else 3000, "10ms": 2000 + 500 * seed}[step]
+                    "delay_p99_us": wait * {"": 1000, "3ms": 1040 if link == "b" else 3000, "10ms": 2700 + 10 * seed}[step]
                                     * (1 if row == "fast" else 30)})
 scenario("trade", words={"step": "step {}", "link": "link {}"}, curve={
-    "x": "delay_p99_us", "y": "utilisation", "along": "step", "otherwise": "1ms", "variant": {}, "text": "Read <it>."})
+    "x": "delay_p99_us", "y": "utilisation", "along": "step", "otherwise": "5ms", "variant": {}, "text": "Read <it>."})
 
 for k in (20, 65):
     for row in ("linux", "mine"):
@@ -808,8 +808,8 @@ def axis(texts, of):
         return lambda at: low * (high / low) ** ((at - a) / (b - a))
     return lambda at: low + (high - low) * (at - a) / (b - a)
 
-want = {"link a": [[(30000, 70)], [(1000, 50), (3000, 70), (2750, 90)]],
-        "link b": [[(1200000, 70)], [(40000, 50), (41600, 51), (110000, 90)]]}
+want = {"link a": [[(30000, 70)], [(3000, 70), (1000, 50), (2715, 90)]],
+        "link b": [[(1200000, 70)], [(41600, 51), (40000, 50), (108600, 90)]]}
 for panel in panels:
     name = panel.find(SVG + "title").text
     below, beside = panel.findall(SVG + "g")
@@ -822,9 +822,9 @@ for panel in panels:
             # a mark's baseline is 4 px below its line
             assert abs(x(left) / across - 1) < .03 and abs(y(top + 4) - up) < .6, (name, left, top, x(left), y(top + 4))
     labels = [t for t in panel.findall(SVG + "text") if t.text.endswith(" ms")]
-    assert sorted(t.text for t in labels) == ["1 ms", "10 ms", "3 ms"], name
+    assert sorted(t.text for t in labels) == ["10 ms", "3 ms", "5 ms"], name
     for label in labels:
-        at = lines[1][["1 ms", "3 ms", "10 ms"].index(label.text)]
+        at = lines[1][["3 ms", "5 ms", "10 ms"].index(label.text)]
         assert abs(float(label.get("x")) - at[0]) < 45 and abs(float(label.get("y")) - at[1]) < 20, (name, label.text)
     assert len(lines) == 2
 PY
