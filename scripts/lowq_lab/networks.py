@@ -143,7 +143,10 @@ class Network:
             "machine_sysctl": {"net.ipv4.tcp_mem": "262144 393216 524288", "net.core.netdev_max_backlog": 1000000,
                                "net.core.rmem_max": 268435456, "net.core.wmem_max": 268435456,
                                "net.core.somaxconn": 65535, "net.core.optmem_max": 1048576},
-            "sysctl": {"net.ipv4.conf.all.forwarding": 1, "net.ipv4.fib_multipath_hash_policy": 1,
+            # without forwarding IPv6 would solicit routers at random instants
+            "sysctl": {"net.ipv4.conf.all.forwarding": 1, "net.ipv6.conf.all.forwarding": 1,
+                       "net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0,
+                       "net.ipv4.fib_multipath_hash_policy": 1,
                        "net.ipv4.tcp_rmem": f"4096 131072 {self.buffer}",
                        "net.ipv4.tcp_wmem": f"4096 16384 {self.buffer}",
                        "net.ipv4.tcp_no_metrics_save": 1},
