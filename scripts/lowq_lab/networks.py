@@ -73,10 +73,11 @@ class Network:
         self.ends[node, to] |= {key: value for key, value in (("queue", words), ("rate", rate)) if value}
 
     def prepare(self, node: str, command: str) -> None:
-        """A command in a node when the network is built, before the traffic. A device has the other end's name"""
-        if node not in self.hosts and node not in self.switches:
+        """A command in a node, or with "" outside of all, when the network is built, before the traffic. A device has
+        the other end's name"""
+        if node and node not in self.hosts and node not in self.switches:
             raise ValueError(f"prepare(): no node '{node}'")
-        self.prepared.append(f"ip netns exec {node} {command}")
+        self.prepared.append(f"ip netns exec {node} {command}" if node else command)
 
     def line_rate(self, rate: str, *hosts: str) -> None:
         """Hosts send at this rate. With offloads they send 64 kB at once, which their NIC segments at that rate"""
@@ -94,6 +95,12 @@ class Network:
             # veth does it only for what comes from a device without TSO
             self.prepare(switch, f"ethtool -K {host} tso off")
             self.prepare(host, f"ethtool -K {switch} gro on")
+
+    def initcwnd(self, packets: int, *hosts: str) -> None:
+        """Hosts begin with a window of so many packets"""
+        for host in hosts:
+            (address,) = self.peers[host].values()
+            self.prepare(host, f"ip route replace default via {address} initcwnd {packets}")
 
     def stated(self, from_: str, to: str, *, rate: str, rtt: str, mark_at: int | None = None) -> None:
         """The run ends unless the idle path between these hosts has this rate, this base RTT and, if it is given,
