@@ -6,10 +6,10 @@ from lowq_lab import dumbbell, each, goal, Run, Scenario, TSO
 
 
 def plan(run: Run) -> dict[str, Any]:
-    net = dumbbell(run["flows"], rate="10gbit", rtt="100us", queue=run.queue("100us", "--k", "65"),
+    net = dumbbell(run["flows"], rate="10gbit", rtt="100us", queue=run.queue("100us", k=65),
                    line="10gbit" if run.offloads else "", offloads=run.offloads)
     # one host at its line rate makes no queue: no step to be found
-    net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=None if run.offloads else 65)
+    net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=run.step(65))
     net.merging("r")
     return net.plan(*run.longs(run["flows"], "r", duration="510ms"), observe=[("sw", "r")], count=("100ms", "500ms"))
 

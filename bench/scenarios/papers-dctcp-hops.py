@@ -1,6 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+import statistics
+from typing import Any
+
+from lowq_lab import each, figure, goal, jain, long, Network, Paper, Results, Run, Scenario
+
+
+GROUPS = {"s1": range(1, 11), "s2": range(11, 31), "s3": range(31, 41)}
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = Network()
+    net.switch("t1", "sw")
+    net.host(*(f"h{i}" for i in range(1, 41)), "r", "far")
+    for i in range(1, 41):
+        net.link(f"h{i}", "sw" if i in GROUPS["s3"] else "t1", back="100us")
+    net.line_rate("1gbit", *net.hosts[:40])
+    for node, to in (("t1", "sw"), ("sw", "r"), ("sw", "far")):
+        net.link(node, to)
+    net.queue("t1", "sw", run.queue("100us", k=65, limit="4000000b"), rate="10gbit")
+    net.queue("sw", "r", run.queue("100us", k=20, limit="700000b"), rate="1gbit")
+    net.stated("h1", "r", rate="1gbit", rtt="100us")
+    flows = [long(f"h{i}", "far" if i in GROUPS["s2"] else "r", duration="510ms", start=run.start(i, "5ms"),
+                  control=run.control) for i in range(1, 41)]
+    return net.plan(*flows, observe=[("sw", "r"), ("t1", "sw")], count=("300ms", "500ms"))
+
+
+def metrics(results: Results) -> dict[str, float]:
+    rates = {name: [results.flow(f"h{i}")["goodput_bps"] or 0 for i in group] for name, group in GROUPS.items()}
+    mean = {name: statistics.mean(group) * 1514 / 1448 / 1e6 for name, group in rates.items()}
+    off = (abs(mean[name] / fair - 1) for name, fair in (("s1", 50), ("s3", 50), ("s2", 475)))
+    return {"jain": jain(rates["s1"] + rates["s3"]), "share_off": max(off),
+            "timeouts": results.counter("TCPTimeouts", *(f"h{i}" for i in range(1, 41)))} | {
+                f"{name}_mbps": rate for name, rate in mean.items()}
+
 
 SCENARIO = Scenario(
     title="DCTCP's paper, figure 17: two bottlenecks one after the other, 10 and 1 Gb/s",
@@ -39,73 +72,5 @@ SCENARIO = Scenario(
         {range s2_mbps dctcp_ref} is S2's rate with dctcp_ref: what S1 does not take of the 10 Gb/s, as in the paper.
 
         No flow has a timeout.""",
-    shell=r"""
-# rate_of FIRST LAST: mean rate of the flows of these hosts in their last two whole intervals, Mb/s, with headers
-rate_of()
-{
-	local i
-
-	for ((i = $1; i <= $2; i++)); do
-		jq -s '[.[] | select(.type == "interval" and .duration_ns > 99e6)][-2:] |
-			map(.goodput_bps) | add / length * 1514 / 1448 / 1e6' "$TMP/long$i"
-	done | jq -s 'add / length'
-}
-
-run_scenario()
-{
-	local i PLAN=1 to pids=() delays='' words=() mine=$QUEUE s1 s2 s3
-
-	roomy
-	for i in sw t1 r far; do
-		add_ns "$i"
-	done
-	net 0 r eth0 sw egress
-	net 100 far eth0 sw out
-	net 99 sw p0 t1 trunk
-	for ((i = 1; i <= 40; i++)); do
-		add_ns "h$i"
-		if [ "$i" -le 30 ]; then
-			net "$i" "h$i" eth0 t1 "p$i"
-			route sw "10.0.$i.0/24" 10.0.99.254
-		else
-			net "$i" "h$i" eth0 sw "p$i"
-		fi
-		delays+="qdisc add dev p$i root netem delay 100us limit 1000000"$'\n'
-	done
-	route t1 10.0.0.0/24 10.0.99.1
-	route t1 10.0.100.0/24 10.0.99.1
-	PLAN=
-	build_plan
-	tc -n "${NSP}t1" -batch - <<<"$(head -n30 <<<"$delays")"
-	tc -n "${NSP}sw" -batch - <<<"$(tail -n+31 <<<"$delays")"
-	line_rate 1gbit
-	limited 1gbit 100us 700000b 20
-	QUEUE=$mine
-	case ${QUEUE%% *} in
-	dctcp) words=(--rtt 100us --k 65) ;;
-	esac
-	# shellcheck disable=SC2086 # the row's words
-	"$LOWQ_TC" $QUEUE trunk -n "${NSP}t1" --rate 10gbit --shape --limit 4000000b "${words[@]}" \
-		--no-rehearsal --quiet || fail "lowq-tc at t1"
-	serve r --cc "$CONTROL"
-	serve far --cc "$CONTROL"
-	check_path h1 r 1gbit 100us
-	watch_queue 1gbit 300ms 500ms 1ms --filter "tcp and dst host 10.0.0.1"
-	for ((i = 1; i <= 40; i++)); do
-		to=10.0.0.1
-		[ "$i" -le 10 ] || [ "$i" -gt 30 ] || to=10.0.100.1
-		in_ns "h$i" flowgen long --to "$to" --cc "$CONTROL" --duration 510ms --interval 100ms \
-			--start "$(start_us "$i" 5000)us" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	all_done "${pids[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
-	watched
-	s1=$(rate_of 1 10) s2=$(rate_of 11 30) s3=$(rate_of 31 40)
-	metric s1_mbps "$s1"
-	metric s2_mbps "$s2"
-	metric s3_mbps "$s3"
-	metric share_off "$(jq -n "[$s1 / 50 - 1, $s3 / 50 - 1, $s2 / 475 - 1 | fabs] | max")"
-	metric timeouts "$(host_counter TCPTimeouts 40)"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, figure, goal, Paper, requests, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(3, rate="1gbit", rtt="100us", queue=run.queue("100us", k=20, limit="700000b"), line="1gbit")
+    run.prepare_hosts(net)
+    net.stated("h1", "r", rate="1gbit", rtt="100us")
+    asked = requests("h3", "r", size=f"{run['kb']}k", closed=1, persist=True, start="300ms", duration="1s",
+                     timeout="5s", control=run.control)
+    return net.plan(*run.longs(2, "r", duration="1310ms"), asked, observe=[("sw", "r")], count=("300ms", "1300ms"))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return {"timeouts": results.counter("TCPTimeouts", "h1", "h2", "h3")}
+
 
 SCENARIO = Scenario(
     title="DCTCP's paper, figure 21: 20 kB at a time beside two long flows, 1 Gb/s",
@@ -39,26 +55,5 @@ SCENARIO = Scenario(
 
         {range rpc_p50_us dctcp_ref} is less than the {range rpc_p50_us dctcp} of Linux's dctcp: a flow that has paused
         reduces its window at the end of a marked window, when the answer has left.""",
-    shell=r"""
-	local pids
-
-	dumbbell 3 100us
-	line_rate 1gbit
-	limited 1gbit 100us 700000b 20
-	ldcp_hosts
-	serve r --cc "$CONTROL"
-	serve h3 --cc "$CONTROL"
-	check_path h1 r 1gbit 100us
-	LONG_FLOWS=2
-	watch_queue 1gbit 300ms 1300ms
-	start_flows 2 1310ms 1000
-	pids=("${PIDS[@]}")
-	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size "${kb}k" --closed 1 \
-		--start 300ms --duration 1s --seed "$SEED" --timeout 5s >"$TMP/rpc" &
-	requests_done $!
-	all_done "${pids[@]}"
-	cat "$TMP"/long? "$TMP/rpc" >"$OUT/flows.jsonl"
-	watched
-	completions
-	metric timeouts "$(host_counter TCPTimeouts 3)"
-""")
+    metrics=metrics,
+    plan=plan)

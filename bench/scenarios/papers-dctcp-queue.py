@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Results, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, figure, goal, Paper, Results, Run, Scenario
 
 
 def metrics(results: Results) -> dict[str, float]:
     queue = results.queues[0]
     # percentiles of the wait, in packets at 1 Gb/s
-    return {"goodput_bps": sum(flow.get("goodput_bps") or 0 for flow in queue["flows"]
-                               if flow["flow"].endswith(">10.0.0.1:5201")),
+    return {"goodput_bps": sum(results.rates()),
             "found_p50_pkts": queue["delay_us"]["p50"] / 12.112, "found_p99_pkts": queue["delay_us"]["p99"] / 12.112}
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(run["flows"], rate="1gbit", rtt="100us", queue=run.queue("100us", k=20, limit="700000b"),
+                   line="1gbit")
+    run.prepare_hosts(net)
+    net.stated("h1", "r", rate="1gbit", rtt="100us")
+    return net.plan(*run.longs(run["flows"], "r", duration="610ms"), observe=[("sw", "r")], count=("200ms", "600ms"))
 
 
 SCENARIO = Scenario(
@@ -59,14 +68,4 @@ SCENARIO = Scenario(
         {range goodput_bps dctcp_ref} is the goodput of all rows, 1448 of 1514 bytes of each packet at 1 Gb/s: the
         paper's 0.95.""",
     metrics=metrics,
-    shell="""
-	dumbbell "$flows" 100us
-	line_rate 1gbit
-	limited 1gbit 100us 700000b 20
-	ldcp_hosts
-	serve r --cc "$CONTROL"
-	check_path h1 r 1gbit 100us
-	watch_queue 1gbit 200ms 600ms
-	long_flows "$flows" 610ms
-	watched
-""")
+    plan=plan)

@@ -1,6 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, figure, goal, Paper, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    queue = run.queue("100us", k=65)
+    if run.control == "cubic":
+        least, most = (int(packets) * 1514 for packets in run["red"].split("-"))
+        # burst 171: tc's weight becomes 1/512
+        queue = (f"red limit 3028000 min {least} max {most} avpkt 1514 burst 171 bandwidth 10gbit probability 0.1 ecn")
+    net = dumbbell(2, rate="10gbit", rtt="100us", queue=queue)
+    for host in net.hosts if run.control == "cubic" else ():
+        net.prepare(host, "sysctl -qw net.ipv4.tcp_ecn=1")
+    net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=run.step(65))
+    return net.plan(*run.longs(2, "r", duration="260ms"), observe=[("sw", "r")], count=("50ms", "250ms"))
+
 
 SCENARIO = Scenario(
     title="DCTCP's paper, figure 15: DCTCP's step beside TCP with RED, two flows, 10 Gb/s",
@@ -38,21 +54,4 @@ SCENARIO = Scenario(
         dctcp_ref red=150-450} with {range qlen_mean_pkts dctcp_ref red=150-450}.""",
     conclusion="""{range qlen_stddev_pkts cubic_red} is by how much the queue varies (standard deviation) with CUBIC and
         RED, {range qlen_stddev_pkts dctcp} with DCTCP's step.""",
-    shell=r"""
-	dumbbell 2 100us
-	if [ "$CONTROL" = cubic ]; then
-		shaper sw egress 10gbit
-		# burst 171: tc's weight becomes 1/512
-		in_ns sw tc qdisc add dev egress parent 1:1 handle 2: red limit 3028000 min "$((${red%-*} * 1514))" \
-			max "$((${red#*-} * 1514))" avpkt 1514 burst 171 bandwidth 10gbit probability 0.1 ecn ||
-			fail "no RED"
-		every sysctl -qw net.ipv4.tcp_ecn=1
-	else
-		bottleneck 10gbit 100us --k 65
-	fi
-	serve r --cc "$CONTROL"
-	check_path h1 r 10gbit 100us 65
-	watch_queue 10gbit 50ms 250ms
-	long_flows 2 260ms
-	watched
-""")
+    plan=plan)

@@ -1,6 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+import statistics
+from typing import Any
+
+from lowq_lab import at_share, dumbbell, each, figure, goal, incast, Paper, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(run["servers"], rate="1gbit", rtt="100us", queue=run.queue("100us", k=20, limit="100p"),
+                   line="1gbit")
+    for node in net.hosts:
+        net.prepare(node, "sysctl -qw net.ipv4.tcp_rto_min_us=10000")
+    net.stated("h1", "r", rate="1gbit", rtt="100us")
+    queries = incast("h*", "r", size=1000000 // run["servers"], rounds=60, jitter="10us", control=run.control)
+    return net.plan(queries, observe=[("sw", "r")], count=("0us", "500ms"))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    times = results.round_times()
+    return {"round_mean_us": statistics.mean(times), "round_p99_us": at_share(times, 0.99),
+            "late_share": sum(time > 18400 for time in times) / len(times),
+            "timeouts": results.counter("TCPTimeouts", *(f"h{i}" for i in range(1, results.run["servers"] + 1)))}
+
 
 SCENARIO = Scenario(
     title="DCTCP's paper, figure 18: incast into 100 packets of buffer, 20 and 40 servers, 1 Gb/s",
@@ -36,21 +57,5 @@ SCENARIO = Scenario(
         dctcp_ref servers=20}.""",
     conclusion="""{range round_mean_us dctcp servers=40} is the mean with Linux's dctcp and 40 servers and {range
         round_mean_us dctcp_ref servers=40} with dctcp_ref.""",
-    shell="""
-	local i
-
-	dumbbell "$servers" 100us
-	every sysctl -qw net.ipv4.tcp_rto_min_us=10000
-	line_rate 1gbit
-	limited 1gbit 100us 100p 20
-	for ((i = 1; i <= servers; i++)); do
-		serve "h$i" --cc "$CONTROL"
-	done
-	check_path h1 r 1gbit 100us
-	watch_queue 1gbit 0us 500ms
-	incast "$servers" "$servers" $((1000000 / servers)) 10us --count 60 >"$OUT/flows.jsonl"
-	watched
-	rounds_done
-	metric late_share "$(rounds '(map(select(. > 18400)) | length) / length')"
-	metric timeouts "$(host_counter TCPTimeouts "$servers")"
-""")
+    metrics=metrics,
+    plan=plan)

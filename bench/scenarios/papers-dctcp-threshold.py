@@ -7,9 +7,9 @@ from lowq_lab import dumbbell, each, figure, goal, Paper, Run, Scenario, TSO
 
 def plan(run: Run) -> dict[str, Any]:
     begin, end = (200, 600) if run["rate"] == "1gbit" else (50, 150)
-    net = dumbbell(2, rate=run["rate"], rtt="100us", queue=run.queue("100us", "--k", str(run["k"])),
+    net = dumbbell(2, rate=run["rate"], rtt="100us", queue=run.queue("100us", k=run["k"]),
                    line=run["rate"] if run.offloads else "", offloads=run.offloads)
-    net.stated("h1", "r", rate=run["rate"], rtt="100us", mark_at=None if run.offloads else run["k"])
+    net.stated("h1", "r", rate=run["rate"], rtt="100us", mark_at=run.step(run["k"]))
     net.merging("r")
     return net.plan(*run.longs(2, "r", duration=f"{end + 10}ms"), observe=[("sw", "r")],
                     count=(f"{begin}ms", f"{end}ms"))

@@ -73,10 +73,11 @@ class Network:
         self.ends[node, to] |= {key: value for key, value in (("queue", words), ("rate", rate)) if value}
 
     def prepare(self, node: str, command: str) -> None:
-        """A command in a node when the network is built, before the traffic. A device has the other end's name"""
-        if node not in self.hosts and node not in self.switches:
+        """A command in a node, or with "" outside of all, when the network is built, before the traffic. A device has
+        the other end's name"""
+        if node and node not in self.hosts and node not in self.switches:
             raise ValueError(f"prepare(): no node '{node}'")
-        self.prepared.append(f"ip netns exec {node} {command}")
+        self.prepared.append(f"ip netns exec {node} {command}" if node else command)
 
     def line_rate(self, rate: str, *hosts: str) -> None:
         """Hosts send at this rate. With offloads they send 64 kB at once, which their NIC segments at that rate"""
@@ -94,6 +95,12 @@ class Network:
             # veth does it only for what comes from a device without TSO
             self.prepare(switch, f"ethtool -K {host} tso off")
             self.prepare(host, f"ethtool -K {switch} gro on")
+
+    def initcwnd(self, packets: int, *hosts: str) -> None:
+        """Hosts begin with a window of so many packets"""
+        for host in hosts:
+            (address,) = self.peers[host].values()
+            self.prepare(host, f"ip route replace default via {address} initcwnd {packets}")
 
     def stated(self, from_: str, to: str, *, rate: str, rtt: str, mark_at: int | None = None) -> None:
         """The run ends unless the idle path between these hosts has this rate, this base RTT and, if it is given,
@@ -143,7 +150,10 @@ class Network:
             "machine_sysctl": {"net.ipv4.tcp_mem": "262144 393216 524288", "net.core.netdev_max_backlog": 1000000,
                                "net.core.rmem_max": 268435456, "net.core.wmem_max": 268435456,
                                "net.core.somaxconn": 65535, "net.core.optmem_max": 1048576},
-            "sysctl": {"net.ipv4.conf.all.forwarding": 1, "net.ipv4.fib_multipath_hash_policy": 1,
+            # without forwarding IPv6 would solicit routers at random instants
+            "sysctl": {"net.ipv4.conf.all.forwarding": 1, "net.ipv6.conf.all.forwarding": 1,
+                       "net.ipv6.conf.all.accept_dad": 0, "net.ipv6.conf.default.accept_dad": 0,
+                       "net.ipv4.fib_multipath_hash_policy": 1,
                        "net.ipv4.tcp_rmem": f"4096 131072 {self.buffer}",
                        "net.ipv4.tcp_wmem": f"4096 16384 {self.buffer}",
                        "net.ipv4.tcp_no_metrics_save": 1},

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import csv
+import ctypes
 import itertools
 import json
 import math
 import re
+import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
-from .networks import nanoseconds
+from .networks import nanoseconds, Network
 from .traffic import long
 
 Setting = int | float | str
@@ -58,11 +60,51 @@ class Run:
         return [long(f"h{i}", to, duration=duration, start=self.start(i, within), control=self.control, **fields)
                 for i in range(1, hosts + 1)]
 
-    def queue(self, rtt: str, *options: str) -> str:
-        """The row's queue for a link, as Network.link() takes it. rtt and options, such as "--k", "65", are for queues
-        whose threshold depends on them"""
-        more = [] if self.profile.split()[0] in ("fifo", "prague") else ["--rtt", rtt, *options]
+    def queue(self, rtt: str, *options: str, k: int | None = None, limit: str = "") -> str:
+        """The row's queue for a link, as Network.link() takes it. rtt and options, such as "--min", "4p", are for
+        queues whose thresholds depend on them. k: DCTCP's threshold, packets; other queues have none. limit: of all
+        except DualPI2, such as "700000b" """
+        profile = self.profile.split()[0]
+        more = [] if profile in ("fifo", "prague") else ["--rtt", rtt, *options]
+        more += ["--k", str(k)] if k is not None and profile == "dctcp" else []
+        more += ["--limit", limit] if limit and profile != "prague" else []
         return " ".join(["lowq-tc", self.profile, *more])
+
+    def step(self, k: int) -> int | None:
+        """From how many packets on the row's queue marks, for Network.stated(): k with DCTCP. None: another queue, or
+        hosts at the link's rate, one of which makes no queue"""
+        return k if self.profile.split()[0] == "dctcp" and not self.offloads else None
+
+    def prepare_hosts(self, net: Network, *, initcwnd: int | None = None) -> None:
+        """What the row's control needs of all hosts, where it needs something: LDCP the settings that lowq-tc makes,
+        with this initial window, HPCC++ receivers that answer probes"""
+        if self.control == "ldcp":
+            window = f" --initcwnd {initcwnd}" if initcwnd else ""
+            for host in net.hosts:
+                net.prepare("", f"lowq-tc host ldcp -n {host} --route default{window} --quiet")
+        elif self.control == "hpccpp":
+            net.prepare("", "modprobe int_reflector")
+
+    def parameters(self, net: Network, control: str, **values: Setting) -> None:
+        """Parameters of a control's module, in the rows that try it"""
+        for name, value in values.items() if self.control == control else ():
+            net.prepare("", f"echo {value} >/sys/module/tcp_{control}/parameters/{name}")
+
+    def pair(self, one: str, other: str, to: str, *, duration: str) -> list[dict[str, Any]]:
+        """A long flow of one control from h1, and one of the other from h2, begun within 20 ms, by the seed"""
+        return [long(host, to, duration=duration, start=f"{self.seed * factor % 20000}us", control=control)
+                for host, factor, control in (("h1", 104729, one), ("h2", 7919, other))]
+
+
+def at_share(values: Iterable[float], share: float) -> float | None:
+    """The value that this share of all does not exceed: at_share(values, 0.99)"""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def jain(rates: Sequence[float]) -> float:
+    """Jain's index of rates that are not all 0"""
+    return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
 
 
 def value_at(result: Any, path: str) -> Any:
@@ -79,6 +121,7 @@ class Results:
     queues: list[dict[str, Any]]
     run: Run
     directory: Path
+    rounds: list[dict[str, Any]] = field(default_factory=list)  # of incasts, as flowgen(1) has them
 
     def queue(self, node: str, to: str) -> dict[str, Any]:
         """That of a node towards a neighbour, which the plan observes"""
@@ -96,11 +139,11 @@ class Results:
         return [seen.get(f"{flow['src']}:{flow['sport']}>{flow['dst']}:{flow['dport']}", 0) for flow in longs]
 
     def flow(self, host: str) -> dict[str, Any]:
-        """What the first queue has seen of the long flow from a host, as qdelay(1) has it"""
+        """What the first queue that it passes has seen of the long flow from a host, as qdelay(1) has it"""
         for sent in self.flows:
             if sent.get("kind") == "long" and sent.get("client") == host:
                 name = f"{sent['src']}:{sent['sport']}>{sent['dst']}:{sent['dport']}"
-                return next(dict(seen) for seen in self.queues[0]["flows"] if seen["flow"] == name)
+                return next(dict(seen) for queue in self.queues for seen in queue["flows"] if seen["flow"] == name)
         raise ValueError(f"flow(): no long flow from '{host}'")
 
     def table(self, name: str) -> list[dict[str, str]]:
@@ -108,11 +151,30 @@ class Results:
         with (self.directory / name).open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
 
+    def ask(self, node: str, command: str) -> str:
+        """What a command in a node prints: metrics are read while the run's network is there, after the traffic"""
+        with open(f"/run/netns/{node}", encoding="ascii") as namespace:
+            if ctypes.CDLL(None).setns(namespace.fileno(), 0):
+                raise ValueError(f"ask(): cannot enter '{node}'")
+        return subprocess.run(command, shell=True, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def counter(self, name: str, *nodes: str) -> int:
+        """The sum of a counter of /proc/net/netstat or snmp over nodes, such as "TCPTimeouts" """
+        total = 0
+        for node in nodes:
+            lines = [line.split() for line in self.ask(node, "cat /proc/net/netstat /proc/net/snmp").splitlines()]
+            total += sum(int(value) for names, values in zip(lines[::2], lines[1::2])
+                         for known, value in zip(names[1:], values[1:]) if known == name)
+        return total
+
     def times(self, share: float, *, label: str | None = None, kind: str | None = None) -> float | None:
         """The completion time in microseconds that this share of the flows does not exceed: times(0.99)"""
-        of = sorted(flow["duration_ns"] / 1e3 for flow in self.flows if flow["status"] == "ok"
-                    and label in (None, flow.get("label")) and kind in (None, flow.get("kind")))
-        return of[max(0, math.ceil(share * len(of)) - 1)] if of else None
+        return at_share([flow["duration_ns"] / 1e3 for flow in self.flows if flow["status"] == "ok"
+                         and label in (None, flow.get("label")) and kind in (None, flow.get("kind"))], share)
+
+    def round_times(self) -> list[float]:
+        """How long each round of an incast took, microseconds, the shortest first"""
+        return sorted(one["duration_ns"] / 1e3 for one in self.rounds)
 
 
 def settings_of(variant: Variant | None) -> dict[str, Setting]:
@@ -227,8 +289,9 @@ def lines_of(text: str) -> str:
 class Scenario:
     """What bench/run needs to know. A run is made of its plan, a function; or of shell, for what a plan cannot say:
     bash that defines run_scenario, which bench/guest calls with the variant's settings as variables. metrics, which is
-    optional, makes the numbers that the scenario has beside those of METRICS, jain and, where there are requests,
-    rpc_p50_us and rpc_p99_us. modules: directories of kernel modules that a run needs, relative to the project.
+    optional, makes the numbers that the scenario has beside those of METRICS, jain and, where there are requests or an
+    incast, rpc_count, rpc_p50_us, rpc_p90_us and rpc_p99_us. modules: directories of kernel modules that a run needs,
+    relative to the project.
 
     Texts may be wrapped and indented as it suits: a paragraph is a line on the page. {range METRIC ROW SETTING=VALUE}
     in answer and conclusion, or {min or {max, stands for measured values."""
@@ -293,10 +356,11 @@ class Scenario:
             made["retrans"] = sum(flow["retransmitted"] for flow in results.queues[0]["flows"])
         rates = results.rates()
         if len(rates) > 1 and any(rates):
-            made["jain"] = sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
-        if any(flow.get("kind") == "requests" for flow in results.flows):
-            made["rpc_p50_us"] = results.times(0.5, kind="requests")
-            made["rpc_p99_us"] = results.times(0.99, kind="requests")
+            made["jain"] = jain(rates)
+        asked = [flow for flow in results.flows if flow.get("kind") in ("requests", "incast")]
+        if asked:  # from the instant at which each was due
+            times = [flow["since_due_ns"] / 1e3 for flow in asked if flow["status"] == "ok"]
+            made |= {"rpc_count": len(times)} | {f"rpc_p{q}_us": at_share(times, q / 100) for q in (50, 90, 99)}
         return made | (dict(self.metrics(results)) if self.metrics else {})
 
 
@@ -306,7 +370,8 @@ def results_in(directory: Path, run: Run) -> Results:
     entries = [json.loads(line) for line in flows.read_text(encoding="utf-8").splitlines()] if flows.exists() else []
     found = (json.loads(queues.read_text(encoding="utf-8"))["queues"] if queues.exists() else
              [json.loads(bottleneck.read_text(encoding="utf-8"))] if bottleneck.exists() else [])
-    return Results([flow for flow in entries if flow["type"] == "flow"], found, run, directory)
+    return Results([flow for flow in entries if flow["type"] == "flow"], found, run, directory,
+                   [one for one in entries if one["type"] == "round"])
 
 
 def load(path: str | Path) -> Scenario:

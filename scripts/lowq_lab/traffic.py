@@ -2,7 +2,7 @@
 """Traffic: entries of a plan's list. labnet(1) explains each field.
 
 from_ and to are a node, a pattern such as "h*", or a list of these; sizes are bytes or such as "20k"; times such as
-"10ms"; control is that of both sides, usually run.control."""
+"10ms"; control is that of both sides, usually run.control; a flow that takes longer than timeout has failed."""
 
 from __future__ import annotations
 
@@ -18,37 +18,38 @@ def entry(kind: str, from_: Nodes, to: Nodes, fields: dict[str, Any]) -> dict[st
 
 
 def long(from_: Nodes, to: Nodes, *, duration: str | None = None, size: Size | None = None, flows: int | None = None,
-         stagger: str | None = None, start: str | None = None, control: str | None = None,
+         stagger: str | None = None, start: str | None = None, timeout: str | None = None, control: str | None = None,
          label: str | None = None) -> dict[str, Any]:
     """Bulk transfers of a size or a duration: one from each sender, or as many as flows says"""
     return entry("long", from_, to, {"duration": duration, "size": size, "flows": flows, "stagger": stagger,
-                                     "start": start, "control": control, "label": label})
+                                     "start": start, "timeout": timeout, "control": control, "label": label})
 
 
 def requests(from_: Nodes, to: Nodes, *, size: Size | None = None, cdf: str | None = None, flows: int | None = None,
              duration: str | None = None, rate: float | None = None, load: Any = None, closed: int | None = None,
-             persist: bool | None = None, start: str | None = None, control: str | None = None,
-             label: str | None = None) -> dict[str, Any]:
+             persist: bool | None = None, start: str | None = None, timeout: str | None = None,
+             control: str | None = None, label: str | None = None) -> dict[str, Any]:
     """The nodes of to ask those of from_, which answer: rate per second, a load, or as many at once as closed says"""
     return entry("requests", from_, to, {"size": size, "cdf": cdf, "flows": flows, "duration": duration, "rate": rate,
                                          "load": load, "closed": closed, "persist": persist, "start": start,
-                                         "control": control, "label": label})
+                                         "timeout": timeout, "control": control, "label": label})
 
 
 def flows(from_: Nodes, to: Nodes, *, size: Size | None = None, cdf: str | None = None, flows: int | None = None,
           duration: str | None = None, rate: float | None = None, load: Any = None, start: str | None = None,
-          control: str | None = None, label: str | None = None) -> dict[str, Any]:
+          timeout: str | None = None, control: str | None = None, label: str | None = None) -> dict[str, Any]:
     """New connections that start at random: rate per second, or a load such as {"tier": "core", "share": 0.4}"""
     return entry("flows", from_, to, {"size": size, "cdf": cdf, "flows": flows, "duration": duration, "rate": rate,
-                                      "load": load, "start": start, "control": control, "label": label})
+                                      "load": load, "start": start, "timeout": timeout, "control": control,
+                                      "label": label})
 
 
 def incast(from_: Nodes, to: Nodes, *, size: Size, fan: int | None = None, rounds: int | None = None,
-           period: str | None = None, jitter: str | None = None, start: str | None = None, control: str | None = None,
-           label: str | None = None) -> dict[str, Any]:
+           period: str | None = None, jitter: str | None = None, start: str | None = None,
+           timeout: str | None = None, control: str | None = None, label: str | None = None) -> dict[str, Any]:
     """to asks all at once, in rounds"""
     return entry("incast", from_, to, {"size": size, "fan": fan, "rounds": rounds, "period": period, "jitter": jitter,
-                                       "start": start, "control": control, "label": label})
+                                       "start": start, "timeout": timeout, "control": control, "label": label})
 
 
 def listed(every: Iterable[tuple[str, str, Size, str]], *, control: str | None = None,

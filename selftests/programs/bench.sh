@@ -424,6 +424,46 @@ python()
 }
 declare_test python "" "a scenario in Python is made of a plan; one with a fault is refused with file and line"
 
+# What a plan says of hosts and queues is so in the guest, and what metrics ask there comes back
+words()
+{
+	cat >"$TMP/words.py" <<-'END'
+		import json, re
+		from lowq_lab import *
+		def plan(run):
+		    net = dumbbell(2, rate="1gbit", rtt="100us", queue=run.queue("100us", k=9, limit="99p"))
+		    run.prepare_hosts(net, initcwnd=33)
+		    run.parameters(net, "ldcp", alpha=100)
+		    net.initcwnd(7, "h2")
+		    net.prepare("", 'echo 5 >"$OUT/five"')
+		    net.stated("h1", "r", rate="1gbit", rtt="100us", mark_at=run.step(9))
+		    return net.plan(*run.pair("cubic", run.control, "r", duration="20ms"), observe=[("sw", "r")],
+		        *[incast("h*", "r", size="3k", rounds=4, timeout=limit, control=run.control) for limit in ("1s", "1us")])
+		def metrics(results):
+		    route = [re.search("initcwnd ([0-9]+)", results.ask(host, "ip route")) for host in ("h1", "h2", "r")]
+		    return {f"window{i}": int(found[1]) if found else None for i, found in enumerate(route)} | {
+		        "limit": max(q["options"].get("limit", 0) for q in json.loads(results.ask("sw", "tc -j qdisc show dev r"))),
+		        "rounds": len(results.round_times()), "five": int((results.directory / "five").read_text()),
+		        "opened": results.counter("PassiveOpens", "h1", "h2"), "segments": results.counter("OutSegs", "h1", "h2"),
+		        "alpha": int(open("/sys/module/tcp_ldcp/parameters/alpha").read()) if results.run.row == "ldcp" else None,
+		        "solicits": sum(int(results.ask(node, "awk '/OutRouterSolicits/ { print $2 }' /proc/net/snmp6")) for node in ("h1", "sw", "r")),
+		        "even": jain([1, 1, 2]), "most": at_share([3, 9, 1], 0.99), "second": results.flow("h2")["payload_bytes"]}
+		SCENARIO = Scenario(title="Words", question="Are they so?", rows=["dctcp", "ldcp"], plan=plan, metrics=metrics)
+	END
+	bench --out "$TMP/o" "$TMP/words.py" || fail "$(tail -n 5 "$TMP/out")"
+	# h2's own window replaces that of LDCP's hosts; answers within 1 us are not possible
+	expect "windows, limit, alpha, rounds, file, failed, answered" "$(jq -s -c 'map(.metrics |
+		[.window0, .window1, .window2, .limit, .alpha, .rounds, .five, .failed, .rpc_count])' "$TMP"/o/runs/all/*/1/result.json)" = \
+		'[[null,7,null,149886,null,8,5,8,8],[33,7,33,149886,100,8,5,8,8]]'
+	expect "Jain, p99" "$(result '[.metrics.even * 9, .metrics.most] | tostring' all ldcp)" = '[8,9]'
+	expect "connections to both hosts" "$(result .metrics.opened all dctcp)" -eq 2
+	# at random instants, out of the stream that queues draw from
+	expect "IPv6 router solicitations" "$(result .metrics.solicits all dctcp)" -eq 0
+	expect "segments of both" "$(result .metrics.segments all dctcp)" -gt 1000
+	expect "bytes of the second flow, of another control" "$(result .metrics.second all dctcp)" -gt 1000000
+}
+declare_test words "" "hosts, queues and parameters that a plan names, and counters and files that metrics read"
+
 # in_shell GOAL ANSWER STEP: a scenario whose run is in shell, with a metric in Python
 in_shell()
 {
