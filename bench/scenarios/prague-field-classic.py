@@ -38,7 +38,8 @@ SCENARIO = Scenario(
     conclusion="""1/2 of the window is what each mark of a Classic queue, which marks few packets, means. Prague without
         detection takes a mark for the small reduction that it is with L4S, and gets nearly all of the link.
 
-        An upload that fills the way back (back=upload) changes nothing: the queue on the way there counts.
+        {range detect_s prague_classic back=upload} is what detection takes beside an upload that fills the way back:
+        the queue on the way there counts.
 
         Detection is off by default all the same: see prague-field-jitter.""",
     shell=r"""
@@ -70,7 +71,7 @@ run_scenario()
 	watch_queue "$rate" "${from}s" "${to}s" 10ms
 	if [ "${back:-}" ]; then
 		serve h1 --cc cubic
-		in_ns r tc qdisc replace dev eth0 root tbf rate "$((${rate%mbit} * 100))kbit" burst 3028 latency 100ms
+		slow_way_back "$rate"
 	fi
 	classic_watch
 	if [ "${back:-}" ]; then

@@ -65,7 +65,7 @@ vary()
 		;;
 	there|back) ;;
 	upload)
-		in_ns r tc qdisc replace dev eth0 root tbf rate "$((${rate%mbit} * 100))kbit" burst 3028 latency 100ms
+		slow_way_back "$rate"
 		;;
 	esac || fail "no path $1"
 }
