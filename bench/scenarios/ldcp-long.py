@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Run, Scenario, TSO
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(run["flows"], rate="10gbit", rtt="100us", queue=run.queue("100us", k=run["k"]),
+                   line="10gbit" if run.offloads else "", offloads=run.offloads)
+    net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=run.step(run["k"]))
+    net.merging("r")
+    return net.plan(*run.longs(run["flows"], "r", duration="410ms"), observe=[("sw", "r")], count=("100ms", "400ms"))
+
 
 SCENARIO = Scenario(
     title="Long LDCP flows at 10 Gb/s, base RTT 100 us",
@@ -34,19 +45,4 @@ SCENARIO = Scenario(
 
         Hosts that send 64 kB at once (TSO) make DCTCP's queue move more; LDCP paces what it sends, and its queue is the
         same.""",
-    shell="""
-	dumbbell "$flows" 100us
-	[ -z "${tso:-}" ] || line_rate 10gbit
-	if [ "$ROW" = dctcp ]; then
-		bottleneck 10gbit 100us --k "$k"
-	else
-		bottleneck 10gbit 100us
-	fi
-	serve r --cc "$CONTROL"
-	# one host at its line rate makes no queue: no step to be found
-	check_path h1 r 10gbit 100us "$([ "${tso:-}" ] || echo "$k")"
-	merging
-	watch_queue 10gbit 100ms 400ms
-	long_flows "$flows" 410ms
-	watched
-""")
+    plan=plan)

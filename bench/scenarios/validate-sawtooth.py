@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 
 import math
+from typing import Any
 
-from lowq_lab import each, goal, Results, Scenario
+from lowq_lab import dumbbell, each, goal, Results, Run, Scenario
 
 
 def metrics(results: Results) -> dict[str, float | None]:
@@ -27,6 +28,16 @@ def metrics(results: Results) -> dict[str, float | None]:
             ("period", "_us", period, math.sqrt(2 * pipe / flows) / 2 * rtt)):
         found |= {name + unit: value, f"{name}_theory{unit}": theory, f"{name}_over": value and value / theory}
     return {name: None if value is None else round(value, 3) for name, value in found.items()}
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(run["flows"], rate="10gbit", rtt="100us")
+    # an exact step is not in the words of tc
+    queue = run.queue("100us", "--exact", k=run["k"])
+    net.prepare("", f"{queue} r -n sw --rate 10gbit --shape --no-rehearsal --force --quiet")
+    net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=run["k"])
+    return net.plan(*run.longs(run["flows"], "r", duration="510ms"), observe=[("sw", "r")], count=("100ms", "500ms"),
+                    bin_="10us")
 
 
 SCENARIO = Scenario(
@@ -58,12 +69,4 @@ SCENARIO = Scenario(
         A period is longer than in the analysis, which leaves out that a cut takes a round trip to reach the queue, and
         that Linux spreads it over one.""",
     metrics=metrics,
-    shell="""
-	dumbbell "$flows" 100us
-	bottleneck 10gbit 100us --k "$k" --exact
-	serve r --cc "$CONTROL"
-	check_path h1 r 10gbit 100us "$k"
-	watch_queue 10gbit 100ms 500ms 10us
-	long_flows "$flows" 510ms
-	watched
-""")
+    plan=plan)
