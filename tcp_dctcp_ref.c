@@ -94,7 +94,6 @@ CC_PARAM(ect_control, 1, 0, 1, 0444, "0 is off, 1 is on",
  * @plb:	sender: the stack's protective load balancing
  * @prior_cwnd:	packets: cwnd when the last reduction began, for loss in the same
  *		window and for undo
- * @cwr_una:	SND.UNA when the stack last entered TCP_CA_CWR
  * @paused:	windows to come in which a reduction waits for the window's end
  * @cut_due:	this window's reduction waits for its end
  */
@@ -104,7 +103,6 @@ struct dctcp_ref {
 	struct ecn_echo echo;
 	struct tcp_plb_state plb;
 	u32 prior_cwnd;
-	u32 cwr_una;
 	u8 paused;
 	bool cut_due;
 };
@@ -310,7 +308,6 @@ static void react_to_loss(struct sock *sk)
  */
 static void dctcp_ref_set_state(struct sock *sk, u8 new_state)
 {
-	struct dctcp_ref *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
@@ -318,9 +315,7 @@ static void dctcp_ref_set_state(struct sock *sk, u8 new_state)
 	if (cc_recovery_starts(sk, new_state) ||
 	    (state == TCP_CA_CWR && cc_timed_out(sk, new_state))) {
 		react_to_loss(sk);
-	} else if (new_state == TCP_CA_CWR) {
-		ca->cwr_una = tp->snd_una;
-	} else if (cc_probe_repaired(sk, new_state, ca->cwr_una)) {
+	} else if (cc_probe_repaired(sk, new_state)) {
 		/* the stack has set cwnd to what ssthresh() returned */
 		react_to_loss(sk);
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), tp->snd_ssthresh));

@@ -134,7 +134,6 @@ enum ldcp_stage {
  * @burst:	first-RTT packets that arrived
  * @first_end:	sequence number after the last first-RTT packet
  * @pushed_seq:	tp->pushed_seq when the latest first-RTT packet left
- * @cwr_una:	SND.UNA when the stack last entered CWR
  * @quiet:	RTTs in which the window was the limit, since the latest mark or loss, Q16
  * @rtt_us:	latest sample of the RTT. Below one packet the smoothed RTT is stale:
  *		there is only one sample per RTT / cw
@@ -164,7 +163,6 @@ struct ldcp {
 	u32 burst;
 	u32 first_end;
 	u32 pushed_seq;
-	u32 cwr_una;
 	u32 quiet;
 	u32 rtt_us;
 	u32 smooth_us8;
@@ -1127,8 +1125,6 @@ static void ldcp_set_state(struct sock *sk, u8 new_state)
 	cc_syn_timed_out(sk);
 	if (ca->stage == LDCP_NEW)
 		return;
-	if (new_state == TCP_CA_CWR)
-		ca->cwr_una = tcp_sk(sk)->snd_una;
 	if (cc_timed_out(sk, new_state)) {
 		if (state < TCP_CA_Recovery)
 			ldcp_loss(sk, "timeout", true);
@@ -1136,7 +1132,7 @@ static void ldcp_set_state(struct sock *sk, u8 new_state)
 			ldcp_timeout_again(sk);
 	} else if (cc_recovery_starts(sk, new_state)) {
 		ldcp_loss(sk, "loss", false);
-	} else if (cc_probe_repaired(sk, new_state, ca->cwr_una)) {
+	} else if (cc_probe_repaired(sk, new_state)) {
 		ldcp_loss(sk, "probe", false);
 	} else {
 		return;

@@ -154,135 +154,160 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 #define START_ROUNDS		3
 #define EARLY_ROUNDS		4
 #define START_ROUNDS_MAX	12
+#define CUBIC_MS_MAX		(FP_ONE(24) - 1)
 #define ABRUPT_CWND		8	/* packets, before an abrupt cut of a long-running flow */
 #define SUSPECT_PERIODS		2	/* of feedback that contradicts itself */
 #define BLEACHED_PKTS		10	/* acknowledged, and no ECT was reported */
 
 /**
+ * enum prague_phase - what the window's growth follows
+ * @SLOW_START:	the first slow start; after idling again. Nothing has ended it
+ * @PROBING:	it has ended without a mark or loss, and there was none since
+ * @BY_MARKS:	additive increase: the latest reduction was for a mark
+ * @BY_RENO:	the same after a loss, or a mark of a Classic AQM
+ * @BY_CUBIC:	CUBIC's, after these
+ */
+enum prague_phase {
+	SLOW_START,
+	PROBING,
+	BY_MARKS,
+	BY_RENO,
+	BY_CUBIC,
+};
+
+/**
  * struct prague_growth - how the window grows. A loss changes it, its undo restores it
- * @hystart:	until the first slow start has ended: its end by RTT
- * @lost_at:	afterwards: packets: window before the latest loss
- * @cubic_ms:	time since then in which the window was the limit, milliseconds
- * @usual:	most periods without a mark, between marks, in this turn (struct prague)
- * @slow_start_over: the first slow start has ended: @lost_at and @cubic_ms are valid, not @hystart
- * @cubic:	CUBIC's growth, after a loss
- * @fast:	... which was below the window of the loss before: fast convergence
- * @probing:	the first slow start has ended, and there was neither mark nor loss yet
- * @limited_by_marks: the latest reduction was for a mark, not a loss
- * @abrupt:	... and larger than those of a steady state: slow start ended, or the link
- *		lost most of its rate
+ * @lost_at:	from a loss on: window before it, packets
+ * @cubic_ms:	BY_CUBIC: time since the loss in which the window was the limit, milliseconds;
+ *		saturates far beyond where the curve ends
+ * @phase:	enum prague_phase
+ * @fast:	BY_CUBIC: the loss was below the window of the one before: fast convergence
+ * @abrupt:	BY_MARKS: the reduction was larger than those of a steady state: slow start ended,
+ *		or the link lost most of its rate
+ * @undoable:	the latest reduction was for a loss, and is not undone
  */
 struct prague_growth {
-	union {
-		struct prague_hystart hystart;
-		struct {
-			u32 lost_at;
-			u32 cubic_ms;
-		};
-	};
-	u16 usual;
-	bool slow_start_over:1;
-	bool cubic:1;
+	u32 lost_at;
+	u32 cubic_ms:24;
+	u8 phase:3;
 	bool fast:1;
-	bool probing:1;
-	bool limited_by_marks:1;
 	bool abrupt:1;
+	bool undoable:1;
+};
+
+/**
+ * struct prague_start - slow start
+ * @hystart:	in SLOW_START: its end by RTT
+ * @gap_ns:	until the first loss: time per packet at the bottleneck, nanoseconds, as the first
+ *		flight has shown it; 0 is unknown
+ */
+struct prague_start {
+	struct prague_hystart hystart;
+	u32 gap_ns;
+};
+
+/**
+ * struct prague_marks - what marks have said, and how they are taken
+ * @delivered_ce: tp->delivered_ce up to which they are accounted for, packets, low 16 bits
+ * @silent:	periods (of rtt_virt) since the latest one; saturates
+ * @usual:	most periods without one, between two, in this @turn
+ * @usual_before: the same of the turn before
+ * @turn:	of 2^24 us, 17 seconds; modulo 2^8
+ * @suspect:	periods in a row in which ACE and AccECN options contradict each other
+ * @ect_seen:	the peer has seen ECT on our packets
+ * @first_flight: no packet beyond those sent before the first ACK is acknowledged: they do not
+ *		count yet
+ * @seen:	there has been one: alpha is valid
+ * @in_round:	there was one in this round
+ * @cwr:	a reduction is less than rtt_virt ago: they cause no other
+ * @classic:	the AQM is judged to be a classic one
+ */
+struct prague_marks {
+	u16 delivered_ce;
+	u16 silent;
+	u16 usual;
+	u16 usual_before;
+	u8 turn;
+	u8 suspect:2;
+	bool ect_seen:1;
+	bool first_flight:1;
+	bool seen:1;
+	bool in_round:1;
+	bool cwr:1;
+	bool classic:1;
+};
+
+/**
+ * struct prague_accecn - feedback by Accurate ECN
+ * @ce_bytes:	bytes marked, from its options, that are accounted for
+ * @start_seq:	SND.NXT when this control took over
+ */
+struct prague_accecn {
+	u32 ce_bytes;
+	u32 start_seq;
 };
 
 /**
  * struct prague - one connection
  * @model:	window, alpha and the counts of this EWMA period
- * @echo:	DCTCP's feedback: the receiver's DCTCP.CE
- * @ce_bytes:	Accurate ECN: bytes marked, from its options, that are accounted for
- * @start_seq:	Accurate ECN, until @ect_seen: SND.NXT when this control took over
- * @way:	... since then: index in @ways; 0 is none
+ * @start:	slow start
+ * @growth:	how the window grows
+ * @before_loss: the same before the latest loss, while @growth.undoable
+ * @marks:	what they have said
+ * @accecn:	feedback, if the handshake agreed on Accurate ECN: see accecn_of()
+ * @echo:	otherwise the receiver's DCTCP.CE: see echo_of()
  * @period_us:	when this EWMA period began, low 32 bits of tcp_mstamp
  * @cwr_us:	when the latest reduction was, likewise
  * @round_end:	SND.NXT when this round (of the real RTT) began
  * @una:	SND.UNA after the latest ACK
- * @cwr_una:	SND.UNA when the stack last entered TCP_CA_CWR
- * @growth:	how the window grows
- * @before_loss: the same before the latest loss, for undo, while @undoable
- * @gap_ns:	until the first loss: time per packet at the bottleneck, nanoseconds, as the first
- *		flight has shown it; 0 is unknown
- * @delivered_ce: tp->delivered_ce up to which marks are accounted for, packets, low 16 bits
- * @cubic_at_ms: time up to which @growth.cubic_ms is counted, with @growth.cubic; milliseconds, low
- *		16 bits
- * @rounds:	since the start or the latest idle time; saturates
- * @silent:	periods (of rtt_virt) since the latest mark; saturates
- * @usual_before: @growth.usual of the turn before
+ * @rounds:	since the start, the latest idle time or abrupt reduction; saturates
+ * @cubic_at_ms: BY_CUBIC: time up to which @growth.cubic_ms is counted, milliseconds, low 16 bits
  * @burst:	longest burst at the pacing rate, segments
  * @gso:	limit on the segments of a burst
- * @turn:	of 2^24 us, 17 seconds
- * @score:	0 to CLASSIC_SCORE_MAX, evidence for a classic AQM, in periods
- * @suspect:	periods in a row in which ACE and AccECN options contradict each other
- * @marked:	there has been a mark: alpha is valid
- * @round_marked: there was one in this round
- * @cwr:	a reduction is less than rtt_virt ago
- * @loss_seen:	CA_EVENT_LOSS has already handled this timeout
- * @undoable:	the latest reduction was for a loss, and is not undone
- * @ect_seen:	the peer has seen ECT on our packets
- * @classic:	the AQM is judged to be a classic one
- * @first_flight: no packet beyond those sent before the first ACK is acknowledged
  */
 struct prague {
 	struct prague_model model;
+	struct prague_start start;
+	struct prague_growth growth;
+	struct prague_growth before_loss;
+	struct prague_marks marks;
+	u16 rounds;
+	u16 cubic_at_ms;
+	u16 burst;
+	struct cc_gso gso;
+	/* which one it is does not change after .init */
 	union {
+		struct prague_accecn accecn;
 		struct ecn_echo echo;
-		struct {
-			u32 ce_bytes;
-			union {
-				u32 start_seq;
-				u32 way;
-			};
-		};
 	};
 	u32 period_us;
 	u32 cwr_us;
 	u32 round_end;
 	u32 una;
-	u32 cwr_una;
-	struct prague_growth growth;
-	union {
-		struct prague_growth before_loss;
-		u32 gap_ns;
-	};
-	u16 delivered_ce;
-	u16 cubic_at_ms;
-	u16 rounds;
-	u16 silent;
-	u16 usual_before;
-	u16 burst;
-	struct cc_gso gso;
-	u8 turn;
-	u8 score:5;
-	u8 suspect:3;
-	bool marked:1;
-	bool round_marked:1;
-	bool cwr:1;
-	bool loss_seen:1;
-	bool undoable:1;
-	bool ect_seen:1;
-	bool classic:1;
-	bool first_flight:1;
 };
 
 /**
- * struct prague_way - delay of the way to the peer, by its time stamps; with classic_fallback only
- * @delay:	what is known of it
+ * struct prague_detection - of a Classic AQM; with classic_fallback only
+ * @oneway:	what is known of the delay of the way to the peer, by its time stamps
  * @stamp:	of the ACK with the shortest RTT in this period
- * @sent_us:	when what it acknowledges was sent, low 32 bits
+ * @sent_us:	when what it acknowledges was sent, low 32 bits of tcp_mstamp
  * @stamped:	it has a stamp
+ * @use_stamps:	the peer's feedback works, and it sends time stamps
+ * @score:	0 to CLASSIC_SCORE_MAX, evidence for a classic AQM, in periods
  */
-struct prague_way {
-	struct prague_oneway delay;
+struct prague_detection {
+	struct prague_oneway oneway;
 	u32 stamp;
 	u32 sent_us;
 	bool stamped;
+	bool use_stamps;
+	u8 score;
 };
 
-/* A socket's private area has no room for it. Each is used under its socket's lock. */
-static DEFINE_XARRAY_FLAGS(ways, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+/*
+ * By socket: its private area has no room for them. Each is used under its socket's lock.
+ */
+static DEFINE_XARRAY_FLAGS(detections, XA_FLAGS_LOCK_BH);
 
 static struct tcp_congestion_ops prague, prague_reno;
 
@@ -305,7 +330,8 @@ static u32 srtt(const struct tcp_sock *tp)
 /* rtt_virt in 1/8 us: the real RTT while losses limit the window. */
 static u32 rtt_virt(const struct tcp_sock *tp, const struct prague *ca)
 {
-	if (ca->classic || !ca->growth.limited_by_marks || ca->rounds < READ_ONCE(rtt_rounds.value))
+	if (ca->marks.classic || ca->growth.phase != BY_MARKS ||
+	    ca->rounds < READ_ONCE(rtt_rounds.value))
 		return srtt(tp);
 	return prague_rtt_virt(srtt(tp), READ_ONCE(rtt_mode.value),
 			       READ_ONCE(rtt_target_us.value) << 3,
@@ -344,14 +370,16 @@ static void window_from_stack(const struct tcp_sock *tp, struct prague *ca)
 /* Is this the first slow start, with quick_start? */
 static bool starting(const struct tcp_sock *tp, const struct prague *ca)
 {
-	return !ca->growth.slow_start_over && ca->model.cwnd < tp->snd_ssthresh &&
+	return ca->growth.phase == SLOW_START && ca->model.cwnd < tp->snd_ssthresh &&
 	       READ_ONCE(quick_start.value);
 }
 
 /* In slow start: is the window small for the path, as far as the first flight tells? */
 static bool small_window(const struct tcp_sock *tp, const struct prague *ca)
 {
-	return ca->gap_ns && prague_small(ca->model.cwnd, prague_pipe(tcp_min_rtt(tp), ca->gap_ns));
+	u32 gap_ns = ca->start.gap_ns;
+
+	return gap_ns && prague_small(ca->model.cwnd, prague_pipe(tcp_min_rtt(tp), gap_ns));
 }
 
 /* Everything that the program has written is sent, and the window has not stopped it. */
@@ -360,63 +388,80 @@ static bool app_limited(const struct sock *sk)
 	return !tcp_send_head(sk) && !tcp_sk(sk)->is_cwnd_limited;
 }
 
-/* --- the way there --------------------------------------------------------- */
+/* --- the feedback's state, by what the handshake agreed on ----------------- */
 
-static struct prague_way *way_of(const struct prague *ca)
-{
-	return ca->ect_seen && ca->way ? xa_load(&ways, ca->way) : NULL;
-}
-
-static void forget_way(struct prague *ca)
-{
-	if (!ca->ect_seen || !ca->way)
-		return;
-	kfree(xa_erase_bh(&ways, ca->way));
-	ca->way = 0;
-}
-
-/* The peer's feedback works: look at its time stamps, too. Without memory the RTT alone counts. */
-static void watch_way(struct sock *sk)
+static struct prague_accecn *accecn_of(const struct sock *sk)
 {
 	struct prague *ca = inet_csk_ca(sk);
-	struct prague_way *way;
 
-	ca->way = 0;
-	if (!tcp_sk(sk)->rx_opt.tstamp_ok)
-		return;
-	way = kzalloc_obj(*way, GFP_ATOMIC | __GFP_NOWARN);
-	if (way && xa_alloc_bh(&ways, &ca->way, way, xa_limit_32b, GFP_ATOMIC | __GFP_NOWARN)) {
-		ca->way = 0;
-		kfree(way);
+	return likely(cc_ecn_accecn(tcp_sk(sk))) ? &ca->accecn : NULL;
+}
+
+static struct ecn_echo *echo_of(const struct sock *sk)
+{
+	struct prague *ca = inet_csk_ca(sk);
+
+	return unlikely(!cc_ecn_accecn(tcp_sk(sk))) ? &ca->echo : NULL;
+}
+
+/* --- detection of a Classic AQM -------------------------------------------- */
+
+/* No two sockets begin in the same cache line. */
+static unsigned long detection_index(const struct sock *sk)
+{
+	return (unsigned long)sk / L1_CACHE_BYTES;
+}
+
+static struct prague_detection *detection_of(const struct sock *sk)
+{
+	return xa_load(&detections, detection_index(sk));
+}
+
+static void forget_detection(const struct sock *sk)
+{
+	if (unlikely(!xa_empty(&detections)))
+		kfree(xa_erase_bh(&detections, detection_index(sk)));
+}
+
+/* Without memory there is no detection. */
+static struct prague_detection *begin_detection(const struct sock *sk)
+{
+	struct prague_detection *d = kzalloc_obj(*d, GFP_ATOMIC | __GFP_NOWARN);
+
+	if (d && xa_insert_bh(&detections, detection_index(sk), d, GFP_ATOMIC | __GFP_NOWARN)) {
+		kfree(d);
+		d = NULL;
 	}
+	return d;
 }
 
 /* This ACK has the shortest RTT of the period. */
-static void note_stamp(const struct tcp_sock *tp, const struct prague *ca, u32 rtt_us)
+static noinline void note_stamp(const struct sock *sk, u32 rtt_us)
 {
-	struct prague_way *way = way_of(ca);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct prague_detection *d = detection_of(sk);
 
-	if (!way)
+	if (!d || !d->use_stamps)
 		return;
-	way->stamped = tp->rx_opt.saw_tstamp;
-	way->stamp = tp->rx_opt.rcv_tsval;
-	way->sent_us = now_us(tp) - rtt_us;
+	d->stamped = tp->rx_opt.saw_tstamp;
+	d->stamp = tp->rx_opt.rcv_tsval;
+	d->sent_us = now_us(tp) - rtt_us;
 }
 
 /*
  * The queue in this period: by the RTT, and of it what is on the way there, as far as that is
  * known. Without time stamps all of it may be there.
  */
-static struct prague_queue queue_there(const struct tcp_sock *tp, const struct prague *ca)
+static struct prague_queue queue_there(const struct sock *sk, struct prague_detection *d)
 {
-	u32 rtt = ca->model.rtt_us, min_rtt = tcp_min_rtt(tp);
+	const struct prague *ca = inet_csk_ca(sk);
+	u32 rtt = ca->model.rtt_us, min_rtt = tcp_min_rtt(tcp_sk(sk));
 	u32 by_rtt = rtt - min(rtt, min_rtt);
 	struct prague_queue queue = { by_rtt, by_rtt };
-	struct prague_way *way = way_of(ca);
 
-	if (!way || !rtt || !way->stamped)
+	if (!rtt || !d->stamped)
 		return queue;
-	return prague_oneway_sample(&way->delay, way->stamp, way->sent_us, rtt, min_rtt);
+	return prague_oneway_sample(&d->oneway, d->stamp, d->sent_us, rtt, min_rtt);
 }
 
 /* --- pace ------------------------------------------------------------------ */
@@ -444,7 +489,7 @@ static noinline u64 start_rate(const struct sock *sk, u64 rate)
 {
 	const struct prague *ca = inet_csk_ca(sk);
 
-	return prague_start_rate(rate, tcp_sk(sk)->mss_cache, ca->gap_ns,
+	return prague_start_rate(rate, tcp_sk(sk)->mss_cache, ca->start.gap_ns,
 				 ca->rounds < EARLY_ROUNDS || app_limited(sk));
 }
 
@@ -462,10 +507,10 @@ static __always_inline void update_pacing(struct sock *sk)
 	else
 		rate = prague_pacing_rate(tp->mss_cache, ca->model.cwnd, ca->model.frac, srtt(tp),
 					  twice);
-	if (unlikely(start) && !ca->growth.hystart.css)
+	if (unlikely(start) && !ca->start.hystart.css)
 		rate = start_rate(sk, rate);
 	/* while losses limit the window, ACKs time the packets (tcp_pacing_ca_ratio) */
-	if (unlikely(ca->growth.cubic)) {
+	if (unlikely(ca->growth.phase == BY_CUBIC)) {
 		rate += rate / 5;
 		pace_off(sk);
 	} else {
@@ -481,7 +526,7 @@ static u32 prague_min_tso_segs(struct sock *sk)
 {
 	struct prague *ca = inet_csk_ca(sk);
 
-	if (ca->growth.cubic) {
+	if (ca->growth.phase == BY_CUBIC) {
 		cc_gso_release(sk, &ca->gso);
 		return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 	}
@@ -493,7 +538,7 @@ static void prague_release(struct sock *sk)
 	struct prague *ca = inet_csk_ca(sk);
 
 	cc_gso_release(sk, &ca->gso);
-	forget_way(ca);
+	forget_detection(sk);
 	ecn_egress_detach(sk);
 }
 
@@ -523,6 +568,7 @@ static void prague_init(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
+	struct prague_accecn *accecn;
 
 	memset(ca, 0, sizeof(*ca));
 	if (cc_handshake_pending(sk))
@@ -538,18 +584,19 @@ static void prague_init(struct sock *sk)
 		return;
 	}
 	prague_model_init(&ca->model, tcp_snd_cwnd(tp));
-	if (cc_ecn_accecn(tp)) {
-		cc_accecn_bytes(tp, INET_ECN_CE, &ca->ce_bytes);
-		ca->start_seq = tp->snd_nxt;
+	accecn = accecn_of(sk);
+	if (accecn) {
+		cc_accecn_bytes(tp, INET_ECN_CE, &accecn->ce_bytes);
+		accecn->start_seq = tp->snd_nxt;
 	} else {
-		ecn_echo_init(&ca->echo, tp);
+		ecn_echo_init(echo_of(sk), tp);
 	}
-	ca->delivered_ce = tp->delivered_ce;
+	ca->marks.delivered_ce = tp->delivered_ce;
 	ca->period_us = now_us(tp);
 	ca->cwr_us = now_us(tp);
 	ca->round_end = tp->snd_nxt;
 	ca->una = tp->snd_una;
-	ca->first_flight = !tp->data_segs_out;
+	ca->marks.first_flight = !tp->data_segs_out;
 	update_pacing(sk);
 	if (sends_ect_1())
 		ecn_egress_attach(sk);
@@ -560,94 +607,96 @@ static void prague_init(struct sock *sk)
  * NULL. With feedback that is missing or contradicts itself marks would not slow us down,
  * and the queue would grow.
  */
-static const char *feedback_fault(const struct tcp_sock *tp, struct prague *ca, u32 marked)
+static const char *feedback_fault(const struct sock *sk, u32 marked)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct prague_accecn *accecn = accecn_of(sk);
+	struct prague_marks *marks = &((struct prague *)inet_csk_ca(sk))->marks;
 	u8 ect_sent = ect.value && !dctcp_feedback.value ? INET_ECN_ECT_1 : INET_ECN_ECT_0;
 	u32 ce_bytes, ect_bytes, news;
 
-	if (!cc_ecn_accecn(tp))
-		return NULL;
-	if (!cc_accecn_bytes(tp, INET_ECN_CE, &ce_bytes))
+	if (!accecn || !cc_accecn_bytes(tp, INET_ECN_CE, &ce_bytes))
 		return NULL;
 	cc_accecn_bytes(tp, ect_sent, &ect_bytes);
-	if (!ca->ect_seen) {
-		if (ce_bytes || ect_bytes)
-			ca->ect_seen = true;
-		else if (after(tp->snd_una, ca->start_seq + BLEACHED_PKTS * tp->mss_cache))
-			return "bleached";
-		if (ca->ect_seen)
-			ca->way = 0;	/* in the place of start_seq */
-	}
+	if (ce_bytes || ect_bytes)
+		marks->ect_seen = true;
+	else if (!marks->ect_seen &&
+		 after(tp->snd_una, accecn->start_seq + BLEACHED_PKTS * tp->mss_cache))
+		return "bleached";
 	if (marked)
-		ca->suspect = 0;
+		marks->suspect = 0;
 	/* without an option the count is the stack's guess */
 	if (!cc_accecn_option(tp))
 		return NULL;
 	/* AccECN options report marked bytes, yet ACE reports no marked packets */
-	news = ce_bytes - ca->ce_bytes;
-	ca->ce_bytes = ce_bytes;
+	news = ce_bytes - accecn->ce_bytes;
+	accecn->ce_bytes = ce_bytes;
 	if (!marked && news >= tp->mss_cache && news < FP_ONE(23))
-		ca->suspect++;
+		marks->suspect++;
 	else
-		ca->suspect = 0;
-	return ca->suspect >= SUSPECT_PERIODS ? "ace" : NULL;
+		marks->suspect = 0;
+	return marks->suspect >= SUSPECT_PERIODS ? "ace" : NULL;
+}
+
+static void set_classic(struct sock *sk, bool classic)
+{
+	struct prague *ca = inet_csk_ca(sk);
+
+	ca->marks.classic = classic;
+	trace_prague_mode(sk, classic ? "classic" : "l4s", "queue");
 }
 
 /*
  * Judges the kind of AQM by the shortest @queue in a period with marks (3.3). The mean RTT
  * would not do: on radio links it varies by more than a Classic queue is long.
  */
-static void judge_aqm(struct sock *sk, struct prague_queue queue)
+static void judge_aqm(struct sock *sk, struct prague_detection *d, struct prague_queue queue)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct prague *ca = inet_csk_ca(sk);
+	const struct prague *ca = inet_csk_ca(sk);
 	/* the time of these packets at our own rate: a slow link is no classic AQM */
 	u32 pkts = (srtt(tp) >> 3) / max(tcp_snd_cwnd(tp), 1U) * CLASSIC_QUEUE_PKTS;
 	u32 limit = max_t(u32, CLASSIC_QUEUE_US, pkts);
 
 	if (queue.least > limit)
-		ca->score = min(ca->score + 1, CLASSIC_SCORE_MAX);
-	else if (queue.most <= limit && ca->score)
-		ca->score--;
+		d->score = min(d->score + 1, CLASSIC_SCORE_MAX);
+	else if (queue.most <= limit && d->score)
+		d->score--;
 
-	if (!ca->classic && ca->score >= CLASSIC_SCORE) {
-		ca->classic = true;
-		trace_prague_mode(sk, "classic", "queue");
+	if (!ca->marks.classic && d->score >= CLASSIC_SCORE) {
+		set_classic(sk, true);
 		pr_info_once("a connection has found a queue that looks like a Classic ECN AQM (%u us with marks): it responds to marks as to losses\n",
 			     queue.least);
-	} else if (ca->classic && !ca->score) {
-		ca->classic = false;
-		trace_prague_mode(sk, "l4s", "queue");
+	} else if (ca->marks.classic && !d->score) {
+		set_classic(sk, false);
 	}
 }
 
 /* At the end of each EWMA period; classic_fallback may change during a connection */
 static void look_at_queue(struct sock *sk, bool marked)
 {
-	struct prague *ca = inet_csk_ca(sk);
-	struct prague_queue queue = { 0, 0 };
+	const struct prague *ca = inet_csk_ca(sk);
+	struct prague_detection *d;
+	struct prague_queue queue;
 
-	if (READ_ONCE(classic_fallback.value)) {
-		queue = queue_there(tcp_sk(sk), ca);
-		if (ca->ect_seen && !ca->way)
-			watch_way(sk);
-	} else {
-		ca->score = 0;
+	if (likely(!READ_ONCE(classic_fallback.value))) {
+		forget_detection(sk);
+		if (unlikely(ca->marks.classic) && marked)
+			set_classic(sk, false);
+		return;
 	}
+	d = detection_of(sk);
+	if (!d)
+		d = begin_detection(sk);
+	if (!d)
+		return;
+	queue = queue_there(sk, d);
+	d->use_stamps = ca->marks.ect_seen && tcp_sk(sk)->rx_opt.tstamp_ok;
 	if (marked)
-		judge_aqm(sk, queue);
+		judge_aqm(sk, d, queue);
 }
 
 /* --- response -------------------------------------------------------------- */
-
-/* From here on CUBIC's state is where HyStart++'s was. */
-static void end_slow_start(struct prague_growth *g)
-{
-	if (g->slow_start_over)
-		return;
-	memset(g, 0, sizeof(*g));
-	g->slow_start_over = true;
-}
 
 /*
  * The first slow start ends without a mark or loss: by HyStart++, or at an ssthresh from idling,
@@ -655,28 +704,27 @@ static void end_slow_start(struct prague_growth *g)
  */
 static noinline void start_probing(struct tcp_sock *tp, struct prague *ca)
 {
-	end_slow_start(&ca->growth);
-	ca->growth.probing = true;
+	ca->growth.phase = PROBING;
 	WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
 }
 
-static void enter_cwr(const struct tcp_sock *tp, struct prague *ca)
+static void enter_cwr(const struct tcp_sock *tp, struct prague *ca, enum prague_phase phase)
 {
-	end_slow_start(&ca->growth);
-	ca->growth.probing = false;
-	ca->cwr = true;
+	ca->growth.phase = phase;
+	ca->marks.cwr = true;
 	ca->cwr_us = now_us(tp);
 }
 
 /* Periods without marks from which on capacity counts as free; 0 is never */
 static u32 patience(const struct prague *ca)
 {
+	const struct prague_marks *marks = &ca->marks;
 	u32 least = READ_ONCE(fast_rounds.value);
 
-	if (!least || !ca->growth.limited_by_marks)
+	if (!least || ca->growth.phase != BY_MARKS)
 		return 0;
 	return ca->growth.abrupt ? least :
-				   prague_patience(least, max(ca->growth.usual, ca->usual_before));
+				   prague_patience(least, max(marks->usual, marks->usual_before));
 }
 
 /*
@@ -689,14 +737,14 @@ static void end_silence(const struct tcp_sock *tp, struct prague *ca)
 {
 	u8 turn = now_us(tp) >> 24;
 
-	if (turn != ca->turn) {
-		ca->usual_before = (u8)(turn - ca->turn) == 1 ? ca->growth.usual : 0;
-		ca->growth.usual = 0;
-		ca->turn = turn;
+	if (turn != ca->marks.turn) {
+		ca->marks.usual_before = (u8)(turn - ca->marks.turn) == 1 ? ca->marks.usual : 0;
+		ca->marks.usual = 0;
+		ca->marks.turn = turn;
 	}
 	if (!ca->growth.abrupt)
-		ca->growth.usual = max_t(u32, ca->growth.usual,
-					 min_t(u32, ca->silent, 2 * patience(ca)));
+		ca->marks.usual = max_t(u32, ca->marks.usual,
+					 min_t(u32, ca->marks.silent, 2 * patience(ca)));
 }
 
 /* Reduces the window by @share, and grows it again as after a loss: for losses and classic AQMs. */
@@ -707,13 +755,11 @@ static void reduce_as_for_loss(struct sock *sk, u64 share, const char *cause)
 	struct prague_growth *g = &ca->growth;
 	struct prague_model before = ca->model;
 
-	enter_cwr(tp, ca);
-	g->fast = g->cubic && before.cwnd < prague_cubic_max(g->lost_at, g->fast);
-	g->cubic = READ_ONCE(loss_cubic.value);
+	g->fast = g->phase == BY_CUBIC && before.cwnd < prague_cubic_max(g->lost_at, g->fast);
 	g->lost_at = before.cwnd;
 	g->cubic_ms = 0;
-	g->limited_by_marks = false;
 	g->abrupt = false;
+	enter_cwr(tp, ca, READ_ONCE(loss_cubic.value) ? BY_CUBIC : BY_RENO);
 	ca->cubic_at_ms = now_ms(tp);
 	prague_reduce(&ca->model, share, PRAGUE_MIN_CWND);
 	WRITE_ONCE(tp->snd_ssthresh, ca->model.cwnd);
@@ -727,20 +773,18 @@ static noinline void respond_to_mark(struct sock *sk)
 	struct prague *ca = inet_csk_ca(sk);
 	struct prague_model before = ca->model;
 	bool abrupt = ca->model.alpha > PRAGUE_ABRUPT;
+	bool one_round = ca->model.alpha <= PRAGUE_ONE >> READ_ONCE(ewma_shift.value);
 
 	end_silence(tp, ca);
-	ca->undoable = false;	/* nor does the stack undo an older loss */
-	if (ca->classic) {
+	ca->growth.undoable = false;	/* nor does the stack undo an older loss */
+	if (ca->marks.classic) {
 		reduce_as_for_loss(sk, prague_loss_share(&ca->model, READ_ONCE(loss_cubic.value),
 							 false), "classic");
 		return;
 	}
-	enter_cwr(tp, ca);
-	ca->growth.cubic = false;
-	ca->growth.limited_by_marks = true;
-	/* the cuts of one more round with marks belong to the end of slow start, which left alpha at 0 */
-	ca->growth.abrupt = abrupt || (ca->growth.abrupt && !ca->silent &&
-				       ca->model.alpha <= PRAGUE_ONE >> READ_ONCE(ewma_shift.value));
+	enter_cwr(tp, ca, BY_MARKS);
+	/* the cuts of one more round with marks belong to the start's end, which left alpha at 0 */
+	ca->growth.abrupt = abrupt || (ca->growth.abrupt && !ca->marks.silent && one_round);
 	/* no longer converged: a steady state with so many marks has a smaller window */
 	if (abrupt && ca->model.cwnd >= ABRUPT_CWND && READ_ONCE(fast_rounds.value))
 		ca->rounds = 0;
@@ -759,11 +803,10 @@ static noinline void respond_to_marked_start(struct sock *sk, u32 delivered)
 	u32 cwnd = prague_start_window(before.cwnd, delivered, tcp_min_rtt(tp), srtt(tp) >> 3);
 
 	end_silence(tp, ca);
-	ca->undoable = false;
-	enter_cwr(tp, ca);
-	ca->growth.limited_by_marks = true;
+	ca->growth.undoable = false;
+	enter_cwr(tp, ca, BY_MARKS);
 	ca->growth.abrupt = true;
-	ca->marked = true;
+	ca->marks.seen = true;
 	ca->model.alpha = READ_ONCE(first_alpha.value) ? PRAGUE_ONE : 0;
 	prague_set_window(&ca->model, cwnd);
 	WRITE_ONCE(tp->snd_ssthresh, cwnd);
@@ -775,13 +818,14 @@ static noinline void respond_to_loss(struct sock *sk, u32 cwnd)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
-	bool combined = READ_ONCE(loss_combined.value) && ca->cwr &&
+	bool combined = READ_ONCE(loss_combined.value) && ca->marks.cwr &&
 			now_us(tp) - ca->cwr_us < srtt(tp) >> 3;
 
 	if (cwnd != whole_window(ca))
 		prague_set_window(&ca->model, cwnd);
 	ca->before_loss = ca->growth;
-	ca->undoable = true;
+	ca->growth.undoable = true;
+	ca->start.gap_ns = 0;
 	reduce_as_for_loss(sk, prague_loss_share(&ca->model, READ_ONCE(loss_cubic.value), combined),
 			   combined ? "combined" : "loss");
 }
@@ -806,16 +850,13 @@ static void prague_set_state(struct sock *sk, u8 new_state)
 		respond_to_loss(sk, tcp_snd_cwnd(tp));
 		tp->prior_cwnd = max(ca->growth.lost_at, 1U);
 		cc_recovery_begin(tp);
-	} else if (new_state == TCP_CA_CWR) {
-		ca->cwr_una = tp->snd_una;
-	} else if (cc_probe_repaired(sk, new_state, ca->cwr_una)) {
+	} else if (cc_probe_repaired(sk, new_state)) {
 		respond_to_loss(sk, tcp_snd_cwnd(tp));
 		window_to_stack(tp, ca);
-	} else if (new_state == TCP_CA_Loss) {
-		/* a timeout in CWR: the stack's window is gone, the model's is still there */
-		if (!ca->loss_seen && state == TCP_CA_CWR && cc_timed_out(sk, new_state))
-			respond_to_loss(sk, whole_window(ca));
-		ca->loss_seen = false;
+	} else if (state == TCP_CA_CWR && cc_timed_out(sk, new_state) &&
+		   after(tp->high_seq, tp->snd_una)) {
+		/* without CA_EVENT_LOSS: the stack's window is gone, the model's is still there */
+		respond_to_loss(sk, whole_window(ca));
 	} else if (state == TCP_CA_Recovery && new_state < TCP_CA_Recovery) {
 		window_to_stack(tp, ca);
 	}
@@ -839,7 +880,7 @@ static void average_idle(const struct tcp_sock *tp, struct prague *ca)
 {
 	u32 virt = rtt_virt(tp, ca) >> 3, passed = now_us(tp) - ca->period_us;
 
-	if (!ca->marked || !virt || passed < virt)
+	if (!ca->marks.seen || !virt || passed < virt)
 		return;
 	/* the period that was interrupted ends with the first ACK, an RTT from now */
 	prague_idle(&ca->model, passed / virt, READ_ONCE(ewma_shift.value));
@@ -854,10 +895,11 @@ static void average_idle(const struct tcp_sock *tp, struct prague *ca)
 static void start_again(struct tcp_sock *tp, struct prague *ca)
 {
 	memset(&ca->growth, 0, sizeof(ca->growth));
-	ca->marked = false;
-	ca->undoable = false;
+	memset(&ca->start.hystart, 0, sizeof(ca->start.hystart));
+	ca->marks.usual = 0;
+	ca->marks.seen = false;
 	if (tp->total_retrans)
-		ca->gap_ns = 0;	/* a loss has overwritten it */
+		ca->start.gap_ns = 0;	/* the path may not be what the first flight has shown */
 	WRITE_ONCE(tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 }
 
@@ -875,7 +917,7 @@ static void prague_tx_start(struct sock *sk)
 	if (tp->packets_out)
 		return;
 	/* marks on pure ACKs do not count for data */
-	ca->delivered_ce = tp->delivered_ce;
+	ca->marks.delivered_ce = tp->delivered_ce;
 	ca->cubic_at_ms = now_ms(tp);	/* RFC 9438 4.2: idle time does not count */
 	/* a window below two packets has such gaps while it sends */
 	if (ca->model.cwnd < PRAGUE_MIN_CWND)
@@ -884,11 +926,11 @@ static void prague_tx_start(struct sock *sk)
 	if (idle <= rto || !tp->data_segs_out)
 		return;
 	ca->rounds = 0;		/* 3.4 */
-	ca->silent = 0;
+	ca->marks.silent = 0;
 	/* RFC 2861: the stack leaves it to controls that set the window themselves */
 	if (!READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
 		return;
-	if (ca->growth.limited_by_marks && READ_ONCE(quick_start.value))
+	if (ca->growth.phase == BY_MARKS && READ_ONCE(quick_start.value))
 		start_again(tp, ca);
 	else
 		WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
@@ -899,26 +941,18 @@ static void prague_tx_start(struct sock *sk)
 	update_pacing(sk);
 }
 
-static noinline void prague_timed_out(struct sock *sk)
-{
-	struct prague *ca = inet_csk_ca(sk);
-
-	respond_to_loss(sk, tcp_snd_cwnd(tcp_sk(sk)));
-	ca->loss_seen = true;
-}
-
 /* Called for each packet received, too */
 static void prague_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 {
-	struct prague *ca = inet_csk_ca(sk);
-
 	if (likely(ev == CA_EVENT_ECN_IS_CE || ev == CA_EVENT_ECN_NO_CE)) {
-		if (unlikely(!cc_ecn_accecn(tcp_sk(sk))))
-			ecn_echo_event(sk, &ca->echo, ev == CA_EVENT_ECN_IS_CE);
+		struct ecn_echo *echo = echo_of(sk);
+
+		if (unlikely(echo))
+			ecn_echo_event(sk, echo, ev == CA_EVENT_ECN_IS_CE);
 		return;
 	}
 	if (ev == CA_EVENT_LOSS)
-		prague_timed_out(sk);
+		respond_to_loss(sk, tcp_snd_cwnd(tcp_sk(sk)));
 	else if (cc_event_is_tx_start(ev))
 		prague_tx_start(sk);
 }
@@ -931,13 +965,13 @@ static void prague_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 static u32 prague_undo_cwnd(struct sock *sk)
 {
 	struct prague *ca = inet_csk_ca(sk);
-	u32 before = ca->undoable ? ca->growth.lost_at : whole_window(ca);
+	struct prague_growth *g = &ca->growth;
+	u32 before = g->undoable ? g->lost_at : whole_window(ca);
 
 	prague_set_window(&ca->model, max3(tcp_snd_cwnd(tcp_sk(sk)), before, 1U));
-	if (ca->undoable)
-		ca->growth = ca->before_loss;
-	ca->undoable = false;
-	ca->gap_ns = 0;
+	if (g->undoable)
+		*g = ca->before_loss;
+	g->undoable = false;
 	return whole_window(ca);
 }
 
@@ -956,14 +990,14 @@ static u64 increase_per_round(const struct tcp_sock *tp, const struct prague *ca
 	const struct prague_growth *g = &ca->growth;
 	u64 ai;
 
-	if (g->cubic)
+	if (unlikely(g->phase == BY_CUBIC))
 		return cubic_ai(tp, ca);
-	if (g->probing)
+	if (unlikely(g->phase == PROBING))
 		return prague_probe_ai(ca->model.cwnd);
 	ai = prague_ai(srtt(tp), virt);
-	if (ca->silent < READ_ONCE(fast_rounds.value))	/* patience() is no less */
+	if (ca->marks.silent < READ_ONCE(fast_rounds.value))	/* patience() is no less */
 		return ai;
-	return prague_boost(ai, ca->model.cwnd, ca->silent, patience(ca),
+	return prague_boost(ai, ca->model.cwnd, ca->marks.silent, patience(ca),
 			    g->abrupt ? PRAGUE_BOOST_ABRUPT : PRAGUE_BOOST_STEADY);
 }
 
@@ -987,16 +1021,16 @@ static noinline void count_cubic_time(const struct tcp_sock *tp, struct prague *
 
 	ca->cubic_at_ms += passed;
 	if (limit)
-		ca->growth.cubic_ms = fp_add32(ca->growth.cubic_ms, passed);
+		ca->growth.cubic_ms = min_t(u32, ca->growth.cubic_ms + passed, CUBIC_MS_MAX);
 }
 
 /* Is slow start conservative: by HyStart++, or as the path is full, says the first flight? */
 static bool conservative(const struct tcp_sock *tp, struct prague *ca)
 {
-	struct prague_hystart *h = &ca->growth.hystart;
+	struct prague_hystart *h = &ca->start.hystart;
 
 	if (!h->css && READ_ONCE(quick_start.value) &&
-	    ca->model.cwnd >= prague_pipe(tcp_min_rtt(tp), ca->gap_ns))
+	    ca->model.cwnd >= prague_pipe(tcp_min_rtt(tp), ca->start.gap_ns))
 		h->css = 1;
 	return h->css;
 }
@@ -1009,7 +1043,7 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	bool limit = window_is_limit(sk, ca, rs) ||
 		     (app_limited(sk) && m->cwnd < 2 * tp->max_packets_out);
 
-	if (ca->growth.cubic)
+	if (ca->growth.phase == BY_CUBIC)
 		count_cubic_time(tp, ca, limit);
 	if (!limit)
 		return;
@@ -1017,13 +1051,13 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	if (m->cwnd < tp->snd_ssthresh && tp->snd_ssthresh > PRAGUE_MIN_CWND) {
 		u32 step = min(unmarked, tp->snd_ssthresh - m->cwnd);
 
-		if (!ca->growth.slow_start_over && conservative(tp, ca)) {
-			prague_grow(m, prague_css_growth(&ca->growth.hystart, step));
+		if (ca->growth.phase == SLOW_START && conservative(tp, ca)) {
+			prague_grow(m, prague_css_growth(&ca->start.hystart, step));
 			return;
 		}
 		m->cwnd += step;
 		unmarked -= step;
-	} else if (!ca->growth.slow_start_over) {
+	} else if (ca->growth.phase == SLOW_START) {
 		start_probing(tp, ca);
 	}
 	prague_increase(m, unmarked, increase_per_round(tp, ca, virt));
@@ -1032,14 +1066,14 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 static noinline void judge_rtt(struct prague *ca, u32 rtt_us)
 {
 	if (READ_ONCE(hystart.value))
-		prague_hystart_rtt(&ca->growth.hystart, rtt_us);
+		prague_hystart_rtt(&ca->start.hystart, rtt_us);
 }
 
 /* An RTT in the first slow start */
 static void sample_slow_start(struct prague *ca, u32 rtt_us)
 {
-	if (prague_hystart_full(&ca->growth.hystart))
-		prague_hystart_min(&ca->growth.hystart, rtt_us);
+	if (prague_hystart_full(&ca->start.hystart))
+		prague_hystart_min(&ca->start.hystart, rtt_us);
 	else
 		judge_rtt(ca, rtt_us);
 }
@@ -1052,16 +1086,16 @@ static void sample_slow_start(struct prague *ca, u32 rtt_us)
  */
 static void judge_gap(const struct tcp_sock *tp, struct prague *ca)
 {
-	struct prague_hystart *h = &ca->growth.hystart;
+	struct prague_hystart *h = &ca->start.hystart;
 	u32 base = tcp_min_rtt(tp), rtt = (u32)h->round_min << PRAGUE_HYSTART_SHIFT;
 
 	if (h->css < GAP_ROUNDS || h->css_base)
 		return;
-	if (ca->round_marked ? rtt >= base + (base >> 1) :
+	if (ca->marks.in_round ? rtt >= base + (base >> 1) :
 	    READ_ONCE(hystart.value) && rtt >= base + (base >> 4)) {
 		h->css_base = h->round_min;
-	} else if (!ca->round_marked) {
-		ca->gap_ns = 0;
+	} else if (!ca->marks.in_round) {
+		ca->start.gap_ns = 0;
 		h->css = 0;
 	}
 }
@@ -1074,23 +1108,23 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 	if (!before(tp->snd_una, ca->round_end)) {
 		ca->round_end = tp->snd_nxt;
 		ca->rounds = min(ca->rounds + 1, U16_MAX);
-		if (ca->first_flight) {
+		if (ca->marks.first_flight) {
 			begins = ca->rounds == 1;
-			ca->first_flight = begins;
+			ca->marks.first_flight = begins;
 		}
-		if (unlikely(!ca->growth.slow_start_over))
+		if (unlikely(ca->growth.phase == SLOW_START))
 			judge_gap(tp, ca);
-		if (!ca->growth.slow_start_over && prague_hystart_round(&ca->growth.hystart))
+		if (ca->growth.phase == SLOW_START && prague_hystart_round(&ca->start.hystart))
 			start_probing(tp, ca);
-		ca->round_marked = false;
+		ca->marks.in_round = false;
 	}
-	if (ca->cwr && now_us(tp) - ca->cwr_us >= virt >> 3)
-		ca->cwr = false;
+	if (ca->marks.cwr && now_us(tp) - ca->cwr_us >= virt >> 3)
+		ca->marks.cwr = false;
 	/*
 	 * A period begins from which the gap is measured. A shaper's bucket lets the first two
 	 * packets leave at once, so that the time to the first few ACKs says nothing.
 	 */
-	if (unlikely(ca->first_flight) && tp->bytes_acked <= GAP_SKIPPED * tp->mss_cache + 1)
+	if (unlikely(ca->marks.first_flight) && tp->bytes_acked <= GAP_SKIPPED * tp->mss_cache + 1)
 		begins = true;
 	return begins || now_us(tp) - ca->period_us >= virt >> 3;
 }
@@ -1102,18 +1136,18 @@ static noinline const char *end_period(struct sock *sk, u32 virt)
 	u32 acked = ca->model.acked, marked = ca->model.marked;
 
 	look_at_queue(sk, marked);
-	ca->silent = marked ? 0 : min(ca->silent + 1, U16_MAX);
+	ca->marks.silent = marked ? 0 : min(ca->marks.silent + 1, U16_MAX);
 	/* before the first mark alpha is not valid; with per_ack each ACK has updated it */
-	if (ca->marked && !READ_ONCE(per_ack.value))
+	if (ca->marks.seen && !READ_ONCE(per_ack.value))
 		prague_ewma(&ca->model, READ_ONCE(ewma_shift.value));
 	else
 		prague_clear_counts(&ca->model);
 	ca->period_us = now_us(tp);
-	trace_prague_period(sk, &ca->model, acked, marked, virt, ca->rounds, ca->silent,
-			    ca->classic);
+	trace_prague_period(sk, &ca->model, acked, marked, virt, ca->rounds, ca->marks.silent,
+			    ca->marks.classic);
 	if (sends_ect_1())
 		ecn_egress_attach(sk);
-	return feedback_fault(tp, ca, marked);
+	return feedback_fault(sk, marked);
 }
 
 /* per_ack: this ACK's share of an EWMA period */
@@ -1137,8 +1171,8 @@ static void measure_gap(const struct tcp_sock *tp, struct prague *ca)
 {
 	u32 gap = prague_gap(ca->model.acked, now_us(tp) - ca->period_us);
 
-	if (gap && (!ca->gap_ns || gap < ca->gap_ns))
-		ca->gap_ns = gap;
+	if (gap && (!ca->start.gap_ns || gap < ca->start.gap_ns))
+		ca->start.gap_ns = gap;
 }
 
 static void prague_ack(struct sock *sk, const struct rate_sample *rs)
@@ -1148,9 +1182,9 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	u8 state = inet_csk(sk)->icsk_ca_state;
 	u32 virt = rtt_virt(tp, ca);
 	u32 acked = rs->acked_sacked;
-	u32 marked = min_t(u32, (u16)(tp->delivered_ce - ca->delivered_ce), acked);
+	u32 marked = min_t(u32, (u16)(tp->delivered_ce - ca->marks.delivered_ce), acked);
 	bool una_advanced = ca->una != tp->snd_una, start = starting(tp, ca);
-	bool first_flight = start && ca->first_flight, start_marked = false;
+	bool first_flight = start && ca->marks.first_flight, start_marked = false;
 	bool small = false, first_mark = false, smooth = READ_ONCE(per_ack.value);
 	const char *fault = NULL;
 	s32 rtt_us = rs->rtt_us;
@@ -1161,29 +1195,29 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		fall_back(sk, "ace");
 		return;
 	}
-	ca->delivered_ce = tp->delivered_ce;
+	ca->marks.delivered_ce = tp->delivered_ce;
 	ca->una = tp->snd_una;
 	if (state != TCP_CA_Recovery)
 		window_from_stack(tp, ca);
 
 	if (marked) {
-		first_mark = !start && !ca->marked;
+		first_mark = !start && !ca->marks.seen;
 		if (first_mark) {
-			ca->marked = true;
+			ca->marks.seen = true;
 			ca->model.alpha = PRAGUE_ONE;	/* 2.3.2 */
 		}
-		ca->round_marked |= !first_flight;
+		ca->marks.in_round |= !first_flight;
 		small = start && small_window(tp, ca);
 	}
 	prague_count(&ca->model, acked, marked);
 	if (unlikely(first_flight) && ca->rounds == 1)
 		measure_gap(tp, ca);
-	if (smooth && ca->marked && srtt(tp))
+	if (smooth && ca->marks.seen && srtt(tp))
 		average_ack(tp, ca, acked, marked, virt);
 	if (rtt_us > 0) {
-		if (prague_rtt(&ca->model, rtt_us))
-			note_stamp(tp, ca, rtt_us);
-		if (unlikely(!ca->growth.slow_start_over))
+		if (prague_rtt(&ca->model, rtt_us) && unlikely(READ_ONCE(classic_fallback.value)))
+			note_stamp(sk, rtt_us);
+		if (unlikely(ca->growth.phase == SLOW_START))
 			sample_slow_start(ca, rtt_us);
 	}
 	if (update_round(tp, ca, virt)) {
@@ -1193,7 +1227,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		 */
 		start_marked = start && ca->rounds >= START_ROUNDS &&
 			       (ca->rounds >= START_ROUNDS_MAX || !app_limited(sk)) &&
-			       prague_start_ends(&ca->growth.hystart, &ca->model, tcp_min_rtt(tp),
+			       prague_start_ends(&ca->start.hystart, &ca->model, tcp_min_rtt(tp),
 						 small_window(tp, ca));
 		fault = end_period(sk, virt);
 	}
@@ -1203,9 +1237,9 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 	} else {
 		if (start_marked && state != TCP_CA_Loss)
 			respond_to_marked_start(sk, max(rs->delivered, 0));
-		else if (marked && !start && !ca->cwr && state != TCP_CA_Loss)
+		else if (marked && !start && !ca->marks.cwr && state != TCP_CA_Loss)
 			respond_to_mark(sk);
-		if (ca->cwr && smooth && ca->growth.limited_by_marks)
+		if (ca->marks.cwr && smooth && ca->growth.phase == BY_MARKS)
 			spread_cut(tp, ca, acked, virt);
 		increase_window(sk, first_flight || small ? acked : acked - marked, virt, rs);
 		window_to_stack(tp, ca);
@@ -1230,7 +1264,7 @@ static size_t prague_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_
 	memset(&info->dctcp, 0, sizeof(info->dctcp));
 	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops) == &prague) {
 		info->dctcp.dctcp_enabled = 1;
-		info->dctcp.dctcp_ce_state = ca->classic;
+		info->dctcp.dctcp_ce_state = ca->marks.classic;
 		info->dctcp.dctcp_alpha = READ_ONCE(ca->model.alpha) >> (PRAGUE_Q - ALPHA_USER_Q);
 		info->dctcp.dctcp_ab_ecn = ca->model.marked;
 		info->dctcp.dctcp_ab_tot = ca->model.acked;

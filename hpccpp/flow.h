@@ -175,7 +175,6 @@ struct hpccpp_flow {
  * @density:	fallback with ECN: mean marked fraction of the windows that had marks, Q30
  * @fb:		fallback with ECN: the feedback counted so far
  * @prior_cwnd:	fallback: cwnd before the latest reduction, packets
- * @cwr_una:	fallback: SND.UNA when CWR began
  * @ece:	fallback: the ACK being processed reports marks
  */
 struct hpccpp {
@@ -186,7 +185,6 @@ struct hpccpp {
 	u32 density;
 	struct ecn_feedback fb;
 	u32 prior_cwnd;
-	u32 cwr_una;
 	bool ece;
 };
 

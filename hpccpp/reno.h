@@ -162,12 +162,9 @@ static void hpccpp_reno_set_state(struct sock *sk, u8 new_state)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 window = ca->prior_cwnd;
 
-	if (new_state == TCP_CA_CWR)
-		ca->cwr_una = tp->snd_una;
 	if (cc_timed_out(sk, new_state))
 		window = min(window, tp->packets_out);
-	else if (!cc_recovery_starts(sk, new_state) &&
-		 !cc_probe_repaired(sk, new_state, ca->cwr_una))
+	else if (!cc_recovery_starts(sk, new_state) && !cc_probe_repaired(sk, new_state))
 		return;
 	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, max(window / 2, 2U)));
 }

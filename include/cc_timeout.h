@@ -31,14 +31,15 @@ static inline bool cc_recovery_starts(const struct sock *sk, u8 new_state)
 }
 
 /*
- * Did a tail loss probe repair a loss (RFC 8985 7.4.2)? The stack then enters CWR and
- * leaves it on the same ACK. A reduction for ECN leaves CWR on a later ACK, one that
- * acknowledges more. @cwr_una is SND.UNA when set_state last had CWR as the new state.
+ * Did a tail loss probe repair a loss (RFC 8985 7.4.2)? The stack then enters CWR, with
+ * high_seq at SND.NXT, and leaves it on the same ACK. A reduction for ECN leaves CWR with
+ * the ACK of something beyond high_seq, and tcp_disconnect(), after .release, at any time.
  */
-static inline bool cc_probe_repaired(const struct sock *sk, u8 new_state, u32 cwr_una)
+static inline bool cc_probe_repaired(const struct sock *sk, u8 new_state)
 {
 	return inet_csk(sk)->icsk_ca_state == TCP_CA_CWR && new_state < TCP_CA_CWR &&
-	       tcp_sk(sk)->snd_una == cwr_una;
+	       sk->sk_state != TCP_CLOSE &&
+	       !after(tcp_sk(sk)->snd_una, tcp_sk(sk)->high_seq);
 }
 
 #endif /* _LOWQ_CC_TIMEOUT_H */

@@ -245,6 +245,7 @@ start_share()
 	expect "slow starts that 3 marks of 5 ended" "$(starts_ended)" -eq 0
 	mark_chosen
 	expect "slow starts that marks of all packets ended" "$(starts_ended)" -eq 1
+	expect "cuts for losses, when it is reset, too" "$(grep -c cause=loss "$TMP/trace")" -eq 0
 }
 declare_test start_share "P15" "slow start goes on in rounds with 3 marks of 5, as bursts beside others see them, and ends where all packets are marked"
 
