@@ -154,7 +154,7 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 #define START_ROUNDS		3
 #define EARLY_ROUNDS		4
 #define START_ROUNDS_MAX	12
-#define CUBIC_MS_MAX		(FP_ONE(24) - 1)
+#define CUBIC_MS_MAX		(FP_ONE(20) - 1)	/* the curve ends at 1000 s */
 #define ABRUPT_CWND		8	/* packets, before an abrupt cut of a long-running flow */
 #define SUSPECT_PERIODS		2	/* of feedback that contradicts itself */
 #define BLEACHED_PKTS		10	/* acknowledged, and no ECT was reported */
@@ -179,20 +179,20 @@ enum prague_phase {
  * struct prague_growth - how the window grows. A loss changes it, its undo restores it
  * @lost_at:	from a loss on: window before it, packets
  * @cubic_ms:	BY_CUBIC: time since the loss in which the window was the limit, milliseconds;
- *		saturates far beyond where the curve ends
- * @phase:	enum prague_phase
+ *		saturates at CUBIC_MS_MAX
  * @fast:	BY_CUBIC: the loss was below the window of the one before: fast convergence
  * @abrupt:	BY_MARKS: the reduction was larger than those of a steady state: slow start ended,
  *		or the link lost most of its rate
  * @undoable:	the latest reduction was for a loss, and is not undone
+ * @phase:	enum prague_phase; a byte of its own, since each ACK looks at it
  */
 struct prague_growth {
 	u32 lost_at;
-	u32 cubic_ms:24;
-	u8 phase:3;
+	u32 cubic_ms:20;
 	bool fast:1;
 	bool abrupt:1;
 	bool undoable:1;
+	u8 phase;
 };
 
 /**
@@ -508,7 +508,8 @@ static __always_inline void update_pacing(struct sock *sk)
 		rate = prague_pacing_rate(tp->mss_cache, ca->model.cwnd, ca->model.frac, srtt(tp),
 					  twice);
 	if (unlikely(start) && !ca->start.hystart.css)
-		rate = start_rate(sk, rate);
+		rate = ca->start.gap_ns ? start_rate(sk, rate) :
+					  prague_start_rate(rate, 0, 0, false);
 	/* while losses limit the window, ACKs time the packets (tcp_pacing_ca_ratio) */
 	if (unlikely(ca->growth.phase == BY_CUBIC)) {
 		rate += rate / 5;
@@ -1063,10 +1064,9 @@ static void increase_window(struct sock *sk, u32 unmarked, u32 virt, const struc
 	prague_increase(m, unmarked, increase_per_round(tp, ca, virt));
 }
 
-static noinline void judge_rtt(struct prague *ca, u32 rtt_us)
+static noinline void judge_rtt(struct prague *ca)
 {
-	if (READ_ONCE(hystart.value))
-		prague_hystart_rtt(&ca->start.hystart, rtt_us);
+	prague_hystart_judge(&ca->start.hystart);
 }
 
 /* An RTT in the first slow start */
@@ -1074,8 +1074,8 @@ static void sample_slow_start(struct prague *ca, u32 rtt_us)
 {
 	if (prague_hystart_full(&ca->start.hystart))
 		prague_hystart_min(&ca->start.hystart, rtt_us);
-	else
-		judge_rtt(ca, rtt_us);
+	else if (READ_ONCE(hystart.value) && prague_hystart_rtt(&ca->start.hystart, rtt_us))
+		judge_rtt(ca);
 }
 
 /*

@@ -461,16 +461,20 @@ static inline void prague_hystart_min(struct prague_hystart *h, u32 rtt_us)
 		h->round_min = rtt;
 }
 
-/* An RTT of @rtt_us was measured in slow start. */
-static inline void prague_hystart_rtt(struct prague_hystart *h, u32 rtt_us)
+/* An RTT of @rtt_us was measured in slow start; true if prague_hystart_judge() has to follow. */
+static inline bool prague_hystart_rtt(struct prague_hystart *h, u32 rtt_us)
 {
-	u32 last_us, limit;
-
 	prague_hystart_min(h, rtt_us);
 	if (h->samples < PRAGUE_HYSTART_SAMPLES)
 		h->samples++;
-	if (h->samples < PRAGUE_HYSTART_SAMPLES || !h->last_min)
-		return;
+	return h->samples == PRAGUE_HYSTART_SAMPLES && h->last_min;
+}
+
+/* Does the RTT of this round show a queue? */
+static inline void prague_hystart_judge(struct prague_hystart *h)
+{
+	u32 last_us, limit;
+
 	if (h->css) {
 		/* the RTT had grown for a moment only */
 		if (h->round_min < h->css_base)

@@ -76,7 +76,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			srtt = y;
 			break;
 		case RTT:
-			prague_hystart_rtt(&h, x);
+			if (prague_hystart_rtt(&h, x))
+				prague_hystart_judge(&h);
 			expect(h.samples <= PRAGUE_HYSTART_SAMPLES && h.round_min, "%u", h.samples);
 			break;
 		case ROUND:

@@ -632,7 +632,8 @@ static void prague_rtt__shortest(void **state)
 static bool hystart(struct prague_hystart *h, u32 rtt_us, unsigned int n)
 {
 	while (n--)
-		prague_hystart_rtt(h, rtt_us);
+		if (prague_hystart_rtt(h, rtt_us))
+			prague_hystart_judge(h);
 	return prague_hystart_round(h);
 }
 
@@ -721,7 +722,8 @@ static void prague_hystart__is_rfc9406(void **state)
 			for (k = 0; k < n; k++) {
 				u32 rtt = (base + rnd_upto(base / 8 + 6000)) & ~63U;
 
-				prague_hystart_rtt(&h, rtt);
+				if (prague_hystart_rtt(&h, rtt))
+					prague_hystart_judge(&h);
 				rfc9406_rtt(&want, rtt / 1e3L);
 			}
 			rfc9406_round(&want);
@@ -751,7 +753,8 @@ static void prague_hystart__full_path(void **state)
 		for (k = 0; k < n; k++) {
 			u32 rtt = rnd_log(1, 1000000);
 
-			prague_hystart_rtt(&all, rtt);
+			if (prague_hystart_rtt(&all, rtt))
+				prague_hystart_judge(&all);
 			prague_hystart_min(&least, rtt);
 			assert_true(prague_hystart_full(&all));
 		}
