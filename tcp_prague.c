@@ -745,7 +745,7 @@ static void end_silence(const struct tcp_sock *tp, struct prague *ca)
 	}
 	if (!ca->growth.abrupt)
 		ca->marks.usual = max_t(u32, ca->marks.usual,
-					 min_t(u32, ca->marks.silent, 2 * patience(ca)));
+					min_t(u32, ca->marks.silent, 2 * patience(ca)));
 }
 
 /* Reduces the window by @share, and grows it again as after a loss: for losses and classic AQMs. */
