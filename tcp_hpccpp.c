@@ -43,6 +43,7 @@
  *    RTT less the queues, if a flow begins behind one.
  *  - A flow that had nothing to send for 4 RTTs starts as a new one does.
  *  - With a window below a packet the queue counts against the time between packets, not T.
+ *  - Probes come once per 4 RTTs while no data will wait for their response.
  *  - Probes come more often than once per RTT if a counter of figure 4 could wrap between
  *    two of them. Without a measured sample W grows as in slow start.
  *  - Loss, and ECE from nodes that do not stamp, halve W once per window, as in any TCP;
@@ -317,7 +318,8 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	hpccpp_slow_start(sk, rs, now);
 	hpccpp_apply_window(sk, rs);
 	f->idle_ns = hpccpp_has_data(sk) ? 0 : max(now, tcp_sk(sk)->tcp_wstamp_ns);
-	if (!tcp_sk(sk)->packets_out || !hpccpp_probe_due(sk, now) || !hpccpp_has_packet(sk))
+	if (!tcp_sk(sk)->packets_out || !hpccpp_probe_due(sk, now) || !hpccpp_has_packet(sk) ||
+	    (!f->unanswered && now - f->probe_ns < hpccpp_rare_interval(f) && !hpccpp_has_more(sk)))
 		return;
 	lost = hpccpp_telemetry_lost(sk, f, now);
 	if (lost)

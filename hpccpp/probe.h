@@ -60,6 +60,28 @@ static inline bool hpccpp_probe_due(const struct sock *sk, u64 now)
 }
 
 /*
+ * Will data still wait for the window when a probe's response arrives, an RTT later? The window
+ * that the response sets is for that data. A program that waits for room in the socket has more.
+ */
+static inline bool hpccpp_has_more(const struct sock *sk)
+{
+	const struct socket *sock = READ_ONCE(sk->sk_socket);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tp->write_seq - tp->snd_nxt > (u64)tcp_snd_cwnd(tp) * tp->mss_cache ||
+	       (sock && test_bit(SOCK_NOSPACE, &sock->flags));
+}
+
+/* Time until the next probe if nothing waits: the flow's share may shrink all the same. */
+static inline u64 hpccpp_rare_interval(const struct hpccpp_flow *f)
+{
+	u64 interval = 4ULL * max(hpccpp_base_rtt_ns(f), hpccpp_min_rtt_ns(f)) *
+		       READ_ONCE(probe_rtts.value);
+
+	return f->comparable_ns ? min(interval, f->comparable_ns) : interval;
+}
+
+/*
  * Is at least a full packet of data in flight, or about to be? Less, such as a request or a FIN,
  * is nothing that a window could hold back.
  */

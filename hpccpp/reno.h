@@ -54,6 +54,17 @@ static void hpccpp_reno_track_window(struct sock *sk, struct hpccpp_flow *f, u64
 }
 
 /*
+ * Has a connection that fell back as unstamped run long enough without a reduction to trust
+ * telemetry? On short RTTs a policer's bursts pass in between, as fast as the node allows.
+ */
+static bool hpccpp_reno_is_clean(const struct sock *sk, const struct hpccpp_flow *f, u64 now)
+{
+	u64 rto_ns = jiffies_to_nsecs(inet_csk(sk)->icsk_rto);
+
+	return now - f->reduced_ns >= max(f->clean_rtts * hpccpp_srtt_ns(sk), rto_ns);
+}
+
+/*
  * May a connection that fell back as unstamped trust the telemetry again, which has just set
  * model.w? Not before a node has reached its target, or the receiver allows no more than cwnd, @w:
  * until then losses and marks are the tighter limit. And not soon after one of those.
@@ -61,10 +72,7 @@ static void hpccpp_reno_track_window(struct sock *sk, struct hpccpp_flow *f, u64
 static bool hpccpp_reno_trusts(const struct sock *sk, const struct hpccpp_flow *f,
 			       const struct int_msg *m, u64 w, u64 now)
 {
-	/* on short RTTs a policer's bursts pass in between, as fast as the node allows */
-	u64 rto_ns = jiffies_to_nsecs(inet_csk(sk)->icsk_rto);
-
-	if (now - f->reduced_ns < max(f->clean_rtts * hpccpp_srtt_ns(sk), rto_ns))
+	if (!hpccpp_reno_is_clean(sk, f, now))
 		return false;
 	if (m->type == INT_WINDOW)
 		return f->model.w <= w;
@@ -110,7 +118,8 @@ static void hpccpp_reno_probe(struct sock *sk, struct hpccpp_flow *f, u64 now)
 {
 	u64 wait = f->second ? hpccpp_probe_interval(sk) : f->retry_ns;
 
-	if (!tcp_sk(sk)->packets_out || now - f->probe_ns < wait)
+	if (!tcp_sk(sk)->packets_out || now - f->probe_ns < wait ||
+	    (f->unstamped && !hpccpp_reno_is_clean(sk, f, now)))
 		return;
 	if (!f->second && !f->unstamped)
 		f->retry_ns = min(2 * f->retry_ns, HPCCPP_REPROBE_MAX_NS);

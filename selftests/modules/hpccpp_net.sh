@@ -689,6 +689,7 @@ unstamped_flows()
 	together 4 reno reno reno reno
 	reno=$RETRANS
 	together 4 hpccpp hpccpp hpccpp hpccpp
+	expect "probes of 4 flows of 800 RTTs" "$(counter h1 hpccpp Probes)" -le 130
 	expect "fallbacks as unstamped, counted" "$(counter h1 hpccpp Unstamped)" -ge 4
 	expect "retransmissions, Reno's $reno" "$RETRANS" -le $((2 * reno))
 }
@@ -744,6 +745,21 @@ between_rates()
 	expect "Mb/s of 6 MB" "$(flow_field 'goodput_bps / 1e6')" -ge 145
 }
 declare_test between_rates "H4 H6" "a rate that the format lacks: one flow uses all of it, not the next lower rate"
+
+# A response is for data that still waits when it arrives: of 14 packets four wait after the first window.
+few_probes()
+{
+	needs_virtual
+	dumbbell 1 10ms
+	node sw egress 1gbit
+	serve r
+	in_ns h1 flowgen rpc --push --size 20k --rate 20 --periodic --requests 20 --to 10.0.0.1 --cc hpccpp \
+		>"$TMP/flow.json" || fail "requests failed"
+	expect "probes of 20 requests" "$(counter h1 hpccpp Probes)" -le 22
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >"$TMP/flow.json" || fail "flow failed"
+	expect "probes of a flow of 100 RTTs, and those" "$(counter h1 hpccpp Probes)" -ge 90
+}
+declare_test few_probes "H8" "a request of a few packets is worth one probe; a long flow probes each RTT"
 
 # Losses at a node, however many: its queue explains them.
 stamped_losses()
