@@ -24,7 +24,12 @@ config_of()
 # config_id SERIES FLAVOUR: what a build depends on beside the kernel's version
 config_id()
 {
-	{ config_of "$1" "$2"; patches_of "$1" | xargs cat; } | sha256sum | cut -c1-8
+	{
+		config_of "$1" "$2"
+		patches_of "$1" | xargs cat
+		# trees of one version differ
+		[[ $1 != */* ]] || realpath "$1"
+	} | sha256sum | cut -c1-8
 }
 
 # A series ("7.3") or a path, as a name for links.

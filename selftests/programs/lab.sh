@@ -550,12 +550,18 @@ own_tree()
 		fail "the copy lacks the lab's patch"
 	status 0 "${run[@]}" build --kernel "$tree" --config "$TMP/config"
 	grep -q "is built" "$TMP/err" || fail "built again: $(<"$TMP/err")"
+	# a second one of the same version, as --against compares them
+	cp -r "$tree" "$TMP/patched"
+	echo patched >"$TMP/patched/arch/um/Makefile"
+	status 0 "${run[@]}" build --kernel "$TMP/patched" --config "$TMP/config"
+	status 0 "${run[@]}" kdir --kernel "$TMP/patched" --config "$TMP/config"
+	[ "$(<"$(<"$TMP/out")/../source/arch/um/Makefile")" = patched ] || fail "two trees of one version share a kernel"
 	cp -r "$tree" "$TMP/other"
 	: >"$TMP/other/$(sed -n 's|^+++ b/||p' "$LOWQ_ROOT/scripts/lab.d/exact-clock.patch" | head -n1)"
 	status 125 "${run[@]}" build --kernel "$TMP/other"
 	grep -q "unsupported kernel: .*does not apply" "$TMP/err" || fail "it says: $(<"$TMP/err")"
 }
-declare_test own_tree "" "a tree of the user's: copied and patched, itself unchanged, built with its --config; what does not fit is refused"
+declare_test own_tree "" "trees of the user's: copied and patched, unchanged themselves, each built with its --config; what does not fit is refused"
 
 plans()
 {
