@@ -27,7 +27,7 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
-#include "ns3-common.h"
+#include "ns3-common.hh"
 
 using namespace ns3;
 

@@ -213,8 +213,9 @@ static void build_root(const char *rundir)
 }
 
 /*
- * A read fault on a file's page costs several switches between processes of the host; mapping a page beside
- * it that is in memory costs next to nothing, as pages that lie together in memory are mapped by one call.
+ * A read fault on a file's page costs several switches between processes of the host; mapping a page
+ * beside it that is in memory costs next to nothing, as pages that lie together in memory are mapped
+ * by one call.
  */
 static void map_more_at_once(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ns3-common.h - what the models in ns-3 share: packets as on a 1500 byte Ethernet with TCP time stamps, DCTCP, and the
+ * ns3-common.hh - what the models in ns-3 share: packets as on a 1500 byte Ethernet with TCP time stamps, DCTCP, and the
  * processor time taken so far.
  */
 #ifndef LOWQ_NS3_COMMON_H
