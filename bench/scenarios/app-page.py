@@ -58,7 +58,14 @@ SCENARIO = Scenario(
         load=2 http=2}.
 
         {range page_p50_us cubic rate=60mbit load=2 http=1 tso= way=} is what a page takes with CUBIC over drop-tail
-        beside downloads: over DualPI2 it is less than a third of that with either control.""",
+        beside downloads: over DualPI2 it is less than a third of that with either control.
+
+        {range page_p50_us prague rate=20mbit load=0} against {range page_p50_us cubic_l4s rate=20mbit load=0} on an
+        idle link of 20 Mb/s and 30 ms miss the goal.
+
+        {range page_p50_us prague way=up} is what a page takes beside uploads, {range page_p50_us cubic_l4s way=up}
+        with CUBIC over the same queue, {range page_p50_us cubic way=up} over drop-tail: requests and ACKs wait with
+        the uploads.""",
     shell=r"""
 # make_site: the objects in $TMP/www, nginx's configuration, and curl's, a list of objects: each page has its order
 make_site()
