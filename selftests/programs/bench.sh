@@ -450,6 +450,7 @@ words()
 		        "even": jain([1, 1, 2]), "most": at_share([3, 9, 1], 0.99), "second": results.flow("h2")["payload_bytes"]}
 		SCENARIO = Scenario(title="Words", question="Are they so?", rows=["dctcp", "ldcp"], plan=plan, metrics=metrics)
 	END
+	rm -rf "$TMP/o"		# of other tests
 	bench --out "$TMP/o" "$TMP/words.py" || fail "$(tail -n 5 "$TMP/out")"
 	# h2's own window replaces that of LDCP's hosts; answers within 1 us are not possible
 	expect "windows, limit, alpha, rounds, file, failed, answered" "$(jq -s -c 'map(.metrics |
