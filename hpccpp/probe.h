@@ -25,6 +25,19 @@ CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop of 15 means 
 CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "let the receiver compute the window (draft 6.3.2)");
 
+/* @interval, yet not so long that a counter in the records could wrap */
+static inline u64 hpccpp_comparable(const struct hpccpp_flow *f, u64 interval)
+{
+	return f->comparable_ns ? min(interval, f->comparable_ns) : interval;
+}
+
+/* T, or the shortest RTT if that is longer, once or several times (probe_rtts) */
+static inline u64 hpccpp_least_interval(const struct hpccpp_flow *f)
+{
+	return max_t(u64, hpccpp_base_rtt_ns(f), hpccpp_min_rtt_ns(f)) *
+	       READ_ONCE(probe_rtts.value);
+}
+
 /*
  * Time until the next probe: T, or longer where W is a few packets; not so long that a
  * counter in the records could wrap; never so short that more probes are in flight than
@@ -38,8 +51,7 @@ static inline u64 hpccpp_probe_interval(const struct sock *sk)
 	u64 interval = max_t(u64, hpccpp_probe_ns(&f->model, eta, hpccpp_base_rtt_ns(f), least),
 			     hpccpp_min_rtt_ns(f)) * READ_ONCE(probe_rtts.value);
 
-	if (f->comparable_ns)
-		interval = min(interval, f->comparable_ns);
+	interval = hpccpp_comparable(f, interval);
 	return max(interval, hpccpp_srtt_ns(sk) / (HPCCPP_PROBES_KEPT / 2));
 }
 
@@ -50,11 +62,9 @@ static inline u64 hpccpp_probe_interval(const struct sock *sk)
 static inline bool hpccpp_probe_due(const struct sock *sk, u64 now)
 {
 	const struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
-	u64 least = max_t(u64, hpccpp_base_rtt_ns(f), hpccpp_min_rtt_ns(f)) *
-		    READ_ONCE(probe_rtts.value);
 	u64 elapsed = now - f->probe_ns;
 
-	if (elapsed < least && (!f->comparable_ns || elapsed < f->comparable_ns))
+	if (elapsed < hpccpp_comparable(f, hpccpp_least_interval(f)))
 		return false;
 	return elapsed >= hpccpp_probe_interval(sk);
 }
@@ -75,10 +85,7 @@ static inline bool hpccpp_has_more(const struct sock *sk)
 /* Time until the next probe if nothing waits: the flow's share may shrink all the same. */
 static inline u64 hpccpp_rare_interval(const struct hpccpp_flow *f)
 {
-	u64 interval = 4ULL * max(hpccpp_base_rtt_ns(f), hpccpp_min_rtt_ns(f)) *
-		       READ_ONCE(probe_rtts.value);
-
-	return f->comparable_ns ? min(interval, f->comparable_ns) : interval;
+	return hpccpp_comparable(f, 4 * hpccpp_least_interval(f));
 }
 
 /*
