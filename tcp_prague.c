@@ -161,8 +161,8 @@ CC_PARAM(fractional, 0, 0, 1, 0644, "0 is off, 1 is on",
 
 /**
  * enum prague_phase - what the window's growth follows
- * @SLOW_START:	the first slow start; after idling again. Nothing has ended it
- * @PROBING:	it has ended without a mark or loss, and there was none since
+ * @SLOW_START:	slow start, of a new connection or after idling, that nothing has ended yet
+ * @PROBING:	slow start has ended without a mark or loss, and there was none since
  * @BY_MARKS:	additive increase: the latest reduction was for a mark
  * @BY_RENO:	the same after a loss, or a mark of a Classic AQM
  * @BY_CUBIC:	CUBIC's, after these
