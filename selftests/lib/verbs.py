@@ -13,6 +13,7 @@ first, and a line for each address when it begins with it."""
 from __future__ import annotations
 
 import argparse
+import errno
 import ipaddress
 import sys
 import time
@@ -25,6 +26,7 @@ from pyverbs.enums import (  # type: ignore
     IBV_WR_SEND)
 from pyverbs.mr import MR  # type: ignore
 from pyverbs.pd import PD  # type: ignore
+from pyverbs.pyverbs_error import PyverbsRDMAError  # type: ignore
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr  # type: ignore
 from pyverbs.wr import SendWR, SGE  # type: ignore
 
@@ -68,7 +70,7 @@ class Sender:
     def reset(self) -> None:
         self.qp.modify(QPAttr(qp_state=IBV_QPS_RESET), IBV_QP_STATE)
 
-    def send(self, ah: AH | None = None) -> bool:
+    def send(self, ah: AH | None = None) -> None:
         """Sends a message if there is room for one"""
         self.cq.poll(DEPTH)
         wr = SendWR(num_sge=1, sg=[SGE(self.mr.buf, SIZE, self.mr.lkey)], opcode=IBV_WR_SEND,
@@ -77,9 +79,9 @@ class Sender:
             wr.set_wr_ud(ah, PEER_QP, QKEY)
         try:
             self.qp.post_send(wr)
-        except OSError:
-            return False
-        return True
+        except PyverbsRDMAError as e:
+            if e.error_code != errno.ENOMEM:
+                raise
 
 
 def ud(args: argparse.Namespace) -> None:
