@@ -53,6 +53,9 @@ SCENARIO = Scenario(
         and 65 ms miss the goal: more than one request in a hundred needs a new connection, whose handshake and rounds
         take 195 and 260 ms with any control, and 0.7 of CUBIC's time is less.
 
+        {range rpc_p99_us prague kb=5} at p99 with answers of 5 kB miss the goal, too: CUBIC's take {range rpc_p99_us
+        cubic_l4s kb=5}, and 20 ms of both are the path.
+
         {range rpc_p50_us prague beside=cubic} and {range rpc_p99_us prague beside=cubic} beside CUBIC's long flows,
         where requests under CUBIC take {range rpc_p50_us cubic_l4s beside=cubic} and {range rpc_p99_us cubic_l4s
         beside=cubic}: the L4S queue is theirs alone.
