@@ -39,9 +39,9 @@ SCENARIO = Scenario(
         all transfers of a size take the same time there: p99, the slowest of three, is the median, and its goal, which
         has no allowance of 5 %, is missed by less than that.
 
-        3 % is what 3 MB take longer beside two long flows at 60 Mb/s and 65 ms; every other transfer beside long flows
-        takes at most CUBIC's time in the median, ties included, and half of it at 100 Mb/s and 10 ms, where CUBIC's
-        packets wait in its own queue.""",
+        1 to 3 % is what 300 kB and 3 MB take longer beside two long flows at 60 Mb/s and 65 ms; every other transfer
+        beside long flows takes at most CUBIC's time in the median, ties included, and half of it at 100 Mb/s and 10 ms,
+        where CUBIC's packets wait in its own queue.""",
     shell=r"""
 	local size count=12 q from to
 
