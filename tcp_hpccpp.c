@@ -57,6 +57,7 @@
 #include <net/tcp.h>
 
 #include "cc_compat.h"
+#include "cc_pace.h"
 #include "cc_recovery.h"
 #include "cc_timeout.h"
 #include "hpccpp_model.h"
@@ -338,8 +339,7 @@ static void hpccpp_init(struct sock *sk)
 
 	ca->flow = NULL;
 	int_host_need(sock_net(sk));
-	/* fq paces if it is the qdisc, else the stack */
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	cc_pace_on(sk);
 }
 
 /*

@@ -76,6 +76,7 @@
 #include "cc_compat.h"
 #include "cc_gso.h"
 #include "cc_handshake.h"
+#include "cc_pace.h"
 #include "cc_param.h"
 #include "cc_timeout.h"
 #include "ecn_egress_impl.h"
@@ -904,8 +905,7 @@ static void ldcp_init(struct sock *sk)
 	/* Not-ECT packets cause no event: the stack acknowledges them at once */
 	if (READ_ONCE(ack_every.value) == 1)
 		inet_csk(sk)->icsk_ack.quick = U8_MAX;
-	/* fq paces if it is the qdisc, else the stack */
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	cc_pace_on(sk);
 	ca->delack_max = inet_csk(sk)->icsk_delack_max;
 	inet_csk(sk)->icsk_delack_max = LDCP_DELACK_MAX;
 	ca->mss = tp->mss_cache;

@@ -76,6 +76,7 @@
 #include "cc_compat.h"
 #include "cc_gso.h"
 #include "cc_handshake.h"
+#include "cc_pace.h"
 #include "cc_param.h"
 #include "cc_recovery.h"
 #include "cc_timeout.h"
@@ -466,24 +467,6 @@ static struct prague_queue queue_there(const struct sock *sk, struct prague_dete
 
 /* --- pace ------------------------------------------------------------------ */
 
-/*
- * Turns pacing off: packets leave as the stack's controls send them, which only sch_fq paces. In
- * drop-tail queues of some lengths paced packets are lost less often than CUBIC's, in others more
- * often. A rate that the program has asked for holds.
- */
-static void pace_off(struct sock *sk)
-{
-	if (READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED &&
-	    READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
-		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
-}
-
-static void pace_on(struct sock *sk)
-{
-	if (unlikely(READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE))
-		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
-}
-
 /* The pace of the first slow start, where @rate is that of its window */
 static noinline u64 start_rate(const struct sock *sk, u64 rate)
 {
@@ -513,9 +496,9 @@ static __always_inline void update_pacing(struct sock *sk)
 	/* while losses limit the window, ACKs time the packets (tcp_pacing_ca_ratio) */
 	if (unlikely(ca->growth.phase == BY_CUBIC)) {
 		rate += rate / 5;
-		pace_off(sk);
+		cc_pace_off(sk);
 	} else {
-		pace_on(sk);
+		cc_pace_on(sk);
 	}
 	rate = rate ? min(rate, most) : READ_ONCE(sk->sk_pacing_rate);
 	WRITE_ONCE(sk->sk_pacing_rate, rate);

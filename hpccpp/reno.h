@@ -11,6 +11,7 @@
 #include <linux/inet_diag.h>
 
 #include "cc_compat.h"
+#include "cc_pace.h"
 #include "cc_timeout.h"
 #include "sample.h"
 #include "trace.h"
@@ -110,6 +111,7 @@ static void hpccpp_reno_return(struct sock *sk)
 	ca->flow->doubt = 0;
 	ca->flow->tally.sent_ns = 0;
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, ca->ops);
+	cc_pace_on(sk);
 	int_host_count(sock_net(sk), HPCCPP_COUNT_RETURNS);
 	trace_hpccpp_mode(sk, "telemetry");
 }
@@ -242,6 +244,7 @@ static void hpccpp_reno_enter(struct sock *sk, const char *cause)
 	ca->ece = false;
 	ca->ops = inet_csk(sk)->icsk_ca_ops;
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp_reno);
+	cc_pace_off(sk);
 	int_host_count(sock_net(sk), HPCCPP_COUNT_FALLBACKS);
 	trace_hpccpp_mode(sk, cause);
 }

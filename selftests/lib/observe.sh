@@ -88,6 +88,17 @@ count()
 	packets "$1" "$2" frame.number | wc -l
 }
 
+# packets_together FILE [FROM [TO]]: the share of data packets, in percent, that left within 10 us of the one before,
+# from a second on (3) until another
+packets_together()
+{
+	packets "$1" "tcp.dstport == 5201 && tcp.len > 0 && frame.time_relative > ${2:-3}${3:+ && frame.time_relative < $3}" frame.time_epoch |
+		awk '{ split($1, t, "."); now = t[1] % 1000 * 1e9 + t[2] }
+			NR > 1 { n++; if (now - last < 10000) close_by++ }
+			{ last = now }
+			END { printf "%d", n ? 100 * close_by / n : -1 }'
+}
+
 # trace_on EVENT...: starts a trace of these events, given as system/event
 trace_on()
 {

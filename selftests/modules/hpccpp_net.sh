@@ -51,6 +51,35 @@ without_reflector()
 }
 declare_test without_reflector "H17" "a peer without the module: a transfer as with Reno, undisturbed and reported; then HPCC++ again"
 
+# Paced packets would be lost less often than those of flows beside, or more often.
+fallback_pace()
+{
+	local start
+
+	needs_virtual
+	rmmod int_reflector
+	dumbbell 1 5ms
+	node sw egress 100mbit
+	serve r
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 5s >"$TMP/flow.json" &
+	sleep 2
+	modprobe int_reflector
+	wait $!
+	stop_captures
+	expect "control in the end" "$(flow_field cc)" = hpccpp
+	expect "packets together in fallback, %" "$(packets_together "$TMP/h.pcap" 1 2)" -ge 30
+	expect "packets together after the return, %" "$(packets_together "$TMP/h.pcap" 4)" -le 10
+	rmmod int_reflector
+	sink
+	start=$(date +%s%N)
+	# SO_MAX_PACING_RATE
+	client 10.0.0.1 set=1,47,2000000 send=4000000 acked
+	expect "control of the second connection" "$(field cc <"$TMP/client")" = hpccpp_reno
+	expect "ms for 4 MB at 2 MB/s" $((($(date +%s%N) - start) / 1000000)) -ge 1900
+}
+declare_test fallback_pace "H17" "in fallback packets leave as Reno's, or at the rate that the program asks for; after the return they are paced"
+
 without_node()
 {
 	needs_virtual
@@ -694,6 +723,17 @@ unstamped_flows()
 	expect "retransmissions, Reno's $reno" "$RETRANS" -le $((2 * reno))
 }
 declare_test unstamped_flows "H17" "four flows behind a policer lose no more than twice what four of Reno's do"
+
+# Paced packets find a policer's bucket empty less often than CUBIC's bursts do: Reno that sch_fq paces takes 3.5 times
+# what CUBIC gets.
+unstamped_share()
+{
+	needs_virtual
+	unstamped policer before
+	together 4 hpccpp hpccpp hpccpp hpccpp cubic cubic cubic cubic
+	expect "Mb/s of four, CUBIC's twice" $((MBPS[0] + MBPS[1] + MBPS[2] + MBPS[3])) -le $((2 * (MBPS[4] + MBPS[5] + MBPS[6] + MBPS[7])))
+}
+declare_test unstamped_share "H17" "four flows beside four of CUBIC behind a policer: at most twice their rate"
 
 # The bucket lets bursts pass as fast as the node does, which its records show, and the losses of a burst
 # end it: a timeout follows, and then some clean packets.

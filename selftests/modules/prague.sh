@@ -913,17 +913,6 @@ declare_test initial_window "P18" "iw_paced=1: the initial window is paced over 
 
 # --- options ---------------------------------------------------------------
 
-# together FILE: the share of data packets, in percent, that left within 10 us of the one before, from
-# the third second on
-together()
-{
-	packets "$1" "tcp.dstport == 5201 && tcp.len > 0 && frame.time_relative > 3" frame.time_epoch |
-		awk '{ split($1, t, "."); now = t[1] % 1000 * 1e9 + t[2] }
-			NR > 1 { n++; if (now - last < 10000) close_by++ }
-			{ last = now }
-			END { printf "%d", n ? 100 * close_by / n : -1 }'
-}
-
 loss_pacing()
 {
 	needs_virtual
@@ -934,24 +923,24 @@ loss_pacing()
 	capture h1 eth0 "$TMP/loss.pcap" tcp
 	send --duration 6s
 	stop_captures
-	expect "packets together, drop-tail, %" "$(together "$TMP/loss.pcap")" -ge 30
+	expect "packets together, drop-tail, %" "$(packets_together "$TMP/loss.pcap")" -ge 30
 	in_ns h1 tc qdisc replace dev eth0 root fq
 	capture h1 eth0 "$TMP/fq.pcap" tcp
 	send --duration 6s
 	stop_captures
-	expect "packets together, drop-tail, sch_fq, %" "$(together "$TMP/fq.pcap")" -le 10
+	expect "packets together, drop-tail, sch_fq, %" "$(packets_together "$TMP/fq.pcap")" -le 10
 	in_ns h1 tc qdisc del dev eth0 root
 	shape 20mbit dualpi2
 	capture h1 eth0 "$TMP/mark.pcap" tcp
 	send --duration 6s
 	stop_captures
-	expect "packets together, dualpi2, %" "$(together "$TMP/mark.pcap")" -le 10
+	expect "packets together, dualpi2, %" "$(packets_together "$TMP/mark.pcap")" -le 10
 	parameter loss_cubic=0
 	shape 20mbit pfifo limit 30
 	capture h1 eth0 "$TMP/reno.pcap" tcp
 	send --duration 6s
 	stop_captures
-	expect "packets together, drop-tail, loss_cubic=0, %" "$(together "$TMP/reno.pcap")" -le 10
+	expect "packets together, drop-tail, loss_cubic=0, %" "$(packets_together "$TMP/reno.pcap")" -le 10
 }
 declare_test loss_pacing "P16" "between a loss and the next mark packets are paced by sch_fq alone, as the stack's controls are"
 
