@@ -1,55 +1,73 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from lowq_lab import each, goal, Scenario, TSO
 
 SCENARIO = Scenario(
     title="HPCC++: a bottleneck that does not stamp",
     question="""Where the bottleneck is a policer, a tail-drop queue or a marking queue that does not stamp: how much is
         lost, and how is the rate shared?""",
     topology=r"""
- h1  a long flow       --\
-                          sw: first ==== second ==== r
- h2  or beside another --/
+ h1  a long flow, or several --\
+                                sw: first ==== second ==== r
+ h2  beside as many           --/
      place=before:   the limit   stamps at 10 times its rate
      place=behind:   stamps      the limit                       base RTT rtt""",
     rows=["dctcp", "cubic", "hpccpp"],
     reference="dctcp",
     variants=[*each(limit=["policer", "fifo"], rate="100mbit", rtt="5ms", place=["before", "behind"],
                     beside=[None, "cubic"]),
-              *each(limit="red", rate="1gbit", rtt="1ms", place=["before", "behind"], beside=[None, "dctcp"])],
+              *each(limit="red", rate="1gbit", rtt="1ms", place=["before", "behind"], beside=[None, "dctcp"]),
+              # AQMs for the Internet, which mark now and then
+              *each(limit=["codel", "pie"], rate="100mbit", rtt="5ms", place="behind", beside=[None, "cubic", "dctcp"]),
+              # other rates, several flows, offloads
+              *each(limit="fifo", rate="10mbit", rtt="20ms", place="before", beside="cubic"),
+              *each(limit="policer", rate="1gbit", rtt="1ms", place="before", beside="cubic"),
+              *each(limit="policer", rate="100mbit", rtt="5ms", place="before", flows=4, beside=[None, "cubic"]),
+              *each(limit="fifo", rate="100mbit", rtt="5ms", place="behind", tso=1)],
     params={"policer": "burst 60 kB, drops", "fifo": "50 packets", "red": "marks from 20 packets on, drops beyond 3 MB",
-            "node": "stamps 10 times the rate of the limit", "retransmitted_permille": "of the segments that h1 sent",
+            "codel, pie": "with ECN, tc's defaults (targets 5 and 15 ms), 1000 packets",
+            "node": "stamps 10 times the rate of the limit", "flows": "of h1, and as many of h2; one if not stated",
+            "tso": TSO.format("the node's rate"), "retransmitted_permille": "of the segments that h1 sent",
             "ratio": "rate of h1 by that of h2"},
     shown=["goodput_mbps", "retransmitted_permille", "ratio", "delay_p99_us", "drops"],
     goals=[goal("retransmitted_permille", row="hpccpp", most=2, relative_to="dctcp",
                 text="at most twice the retransmissions of DCTCP, which is Reno where nothing marks"),
            goal("ratio", row="hpccpp", most=2, variant={"beside": "cubic"}, text="at most 2:1 beside CUBIC"),
            goal("ratio", row="hpccpp", most=2, variant={"beside": "dctcp"}, text="at most 2:1 beside DCTCP")],
-    answer="""HPCC++ retransmits {range retransmitted_permille hpccpp} of 1000 segments, DCTCP {range
-        retransmitted_permille dctcp}; beside another flow it gets {range ratio hpccpp} times that one's rate.""",
-    conclusion="""{range retransmitted_permille hpccpp limit=policer beside=} of 1000 segments are retransmitted alone
-        behind a policer, by DCTCP {range retransmitted_permille dctcp limit=policer beside=}; losses that go on
-        although the records show a load below eta say that the bottleneck does not stamp, and HPCC++ then runs as Reno
-        until a node that stamps is the bottleneck.
+    answer="""HPCC++ retransmits {range retransmitted_permille hpccpp} segments, DCTCP {range retransmitted_permille
+        dctcp}; beside CUBIC it gets {range ratio hpccpp beside=cubic} times CUBIC's rate, beside DCTCP {range ratio
+        hpccpp beside=dctcp} times DCTCP's.""",
+    conclusion="""{range retransmitted_permille hpccpp limit=policer rate=100mbit beside= flows=} segments are
+        retransmitted alone behind a policer, by DCTCP {range retransmitted_permille dctcp limit=policer rate=100mbit
+        beside= flows=}; losses that go on although the records show a load below eta say that the bottleneck does not
+        stamp, and HPCC++ then runs as Reno until a node that stamps is the bottleneck.
 
         {range ratio hpccpp limit=policer beside=cubic} times CUBIC's rate is what it gets there beside it, in a
         tail-drop queue {range ratio hpccpp limit=fifo beside=cubic}.
 
+        {range ratio hpccpp limit=policer beside=cubic flows=4} times the rate of four CUBIC flows is what four get at a
+        policer, because packets leave in fallback as Reno's do: DCTCP's four, also Reno there, get {range ratio dctcp
+        limit=policer beside=cubic flows=4}.
+
         {range drops hpccpp limit=red} packets are lost in a RED queue that marks: with marks it runs as DCTCP, and gets
         {range ratio hpccpp limit=red} times a DCTCP flow's rate.
 
-        10 times the rate is the path whose window telemetry allows: this first window is what it loses before it
-        knows.""",
+        {range ratio hpccpp limit=codel beside=cubic} times CUBIC's rate is what it gets where CoDel marks a packet now
+        and then, {range ratio hpccpp limit=pie beside=cubic} with PIE: it takes rare marks as losses. DCTCP, which
+        hardly reduces on them, gets {range ratio dctcp limit=codel beside=cubic} and {range ratio dctcp limit=pie
+        beside=cubic} times CUBIC's rate.
+
+        {range ratio hpccpp limit=codel beside=dctcp} and {range ratio hpccpp limit=pie beside=dctcp} times a DCTCP
+        flow's rate is what it is left there for the same reason, CUBIC {range ratio cubic limit=codel beside=dctcp} and
+        {range ratio cubic limit=pie beside=dctcp}.
+
+        {range retransmitted_permille hpccpp rate=10mbit} segments are retransmitted at 10 Mb/s, by DCTCP {range
+        retransmitted_permille dctcp rate=10mbit}: 10 times the rate is the path whose window telemetry allows, and this
+        first window is what it loses before it knows. In a flow of a few thousand packets that is a large share.""",
     shell=r"""
-# node DEV: a port of sw that stamps at 10 times the rate of the limit
+# node DEV: a port of sw that stamps at $fast
 node()
 {
-	local fast
-
-	case $rate in
-	*gbit) fast=$((${rate%gbit} * 10))gbit ;;
-	*) fast=$((${rate%mbit} * 10))mbit ;;
-	esac
 	in_ns sw tc qdisc add dev "$1" root handle 1: int rate "$fast" switch-id 1 || fail "tc int"
 	shaper sw "$1" "$fast" parent 1:1 handle 2:
 	in_ns sw tc qdisc add dev "$1" parent 2:1 bfifo limit 20000000
@@ -70,13 +88,19 @@ limit()
 	red)
 		in_ns sw tc qdisc add dev "$1" parent 1:1 handle 2: red limit 3000000 min 30280 max 30281 \
 			avpkt 1514 burst 20 probability 1 bandwidth "$rate" ecn || fail "no red" ;;
+	*) in_ns sw tc qdisc add dev "$1" parent 1:1 handle 2: "$limit" limit 1000 ecn || fail "no $limit" ;;
 	esac
 }
 
 run_scenario()
 {
-	local seconds=5 mac resent sent
+	local seconds=5 fast mac resent sent
 
+	# 10 times the rate of the limit
+	case $rate in
+	*gbit) fast=$((${rate%gbit} * 10))gbit ;;
+	*) fast=$((${rate%mbit} * 10))mbit ;;
+	esac
 	hpccpp_hosts base_rtt_ns=0
 	dumbbell 2 "$rtt"
 	every sysctl -qw net.ipv4.tcp_ecn=1
@@ -95,21 +119,25 @@ run_scenario()
 		limit egress
 	fi
 	serve r --cc dctcp
+	[ -z "${tso:-}" ] || line_rate "$fast"
 	[ "$limit" = policer ] || check_path h1 r "$rate" "$rtt"
+	merging
 	watch_queue "$rate" 1s "${seconds}s" 10ms
 	read -r resent sent < <(in_ns h1 nstat -asz TcpRetransSegs TcpOutSegs |
 		awk '/Tcp/ { n[$1] = $2 } END { print n["TcpRetransSegs"], n["TcpOutSegs"] }')
 	if [ "${beside:-}" ]; then
-		two_flows "$CONTROL" "$beside" "$seconds"
+		two_flows "$CONTROL" "$beside" "$seconds" --flows "${flows:-1}"
 	else
-		long_flows 1 "${seconds}s"
+		long_flows 1 "${seconds}s" 1000 --flows "${flows:-1}"
 	fi
 	in_ns h1 nstat -asz TcpRetransSegs TcpOutSegs | awk -v r="$resent" -v s="$sent" '
 		/Tcp/ { n[$1] = $2 }
 		END { print 1000 * (n["TcpRetransSegs"] - r) / (n["TcpOutSegs"] - s) }' >"$TMP/share"
 	metric retransmitted_permille "$(cat "$TMP/share")"
 	watched
-	[ -z "${beside:-}" ] || metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
-	metric goodput_mbps "$(jq -s 'map(select(.type == "flow"))[0].goodput_bps / 1e6' "$TMP/long1")"
+	[ -z "${beside:-}" ] || metric ratio "$(jq '
+		[("10.0.1.1:", "10.0.2.1:") as $host | [.flows[] | select(.flow | startswith($host)).payload_bytes] | add] |
+		.[0] / .[1]' "$OUT/qdelay.json")"
+	metric goodput_mbps "$(jq -s '[.[] | select(.type == "flow").goodput_bps] | add / 1e6' "$TMP/long1")"
 }
 """)
