@@ -456,17 +456,17 @@ wire()
 	serve r
 }
 
-# sixteen_flows: GOODPUT of 16 flows of HPCC++ through the wire in Gb/s, DROPS there, and sw's queues in
+# flows_through N DURATION: GOODPUT of N flows of HPCC++ through the wire in Gb/s, DROPS there, and sw's queues in
 # $TMP/qdiscs
-sixteen_flows()
+flows_through()
 {
 	DROPS=$(wire_drops)
-	in_ns h1 flowgen long --to 10.0.0.1 --flows 16 --cc hpccpp --duration 60ms >"$TMP/flow.json" || fail "flow failed"
+	in_ns h1 flowgen long --to 10.0.0.1 --flows "$1" --cc hpccpp --duration "$2" >"$TMP/flow.json" || fail "flow failed"
 	in_ns sw tc -s -j qdisc show dev egress >"$TMP/qdiscs"
 	DROPS=$(($(wire_drops) - DROPS))
 	GOODPUT=$(jq -s '[.[] | select(.type == "flow").goodput_bps] | add / 1e9' "$TMP/flow.json")
-	expect "flows under hpccpp" "$(jq -s '[.[] | select(.type == "flow" and .cc == "hpccpp")] | length' "$TMP/flow.json")" -eq 16
-	echo "16 flows: $GOODPUT Gb/s, $DROPS drops"
+	expect "flows under hpccpp" "$(jq -s '[.[] | select(.type == "flow" and .cc == "hpccpp")] | length' "$TMP/flow.json")" -eq "$1"
+	echo "$1 flows: $GOODPUT Gb/s, $DROPS drops"
 }
 
 wire_drops()
@@ -491,7 +491,7 @@ multiqueue()
 	expect "options of the last queue" "$(in_ns sw tc -j qdisc show dev egress | jq -r '[.[] | select(.parent == "1:8").options | .rate, .switch_id] | join(" ")')" = "1250000000 5"
 	in_ns sw tc qdisc change dev egress parent 1:3 int switch-id 6 || fail "change"
 	expect "switch IDs" "$(in_ns sw tc -j qdisc show dev egress | jq -r '[.[].options.switch_id // empty] | unique | join(" ")')" = 6
-	sixteen_flows
+	flows_through 16 60ms
 	expect "queues that carried flows" "$(jq '[.[] | select(.kind == "int" and .packets > 1000)] | length' "$TMP/qdiscs")" -ge 5
 	mq=$GOODPUT drops=$DROPS
 	# below a child of mq there is a part of the port only
@@ -500,11 +500,34 @@ multiqueue()
 	grep -q 'the child of mq itself' "$TMP/out" || fail "reason: $(<"$TMP/out")"
 	# the same with one queue in place of eight
 	in_ns sw tc qdisc replace dev egress root handle 7: int rate 10gbit switch-id 5 || fail "int as the root"
-	sixteen_flows
+	flows_through 16 60ms
 	between "goodput, mq / one queue" "$(awk -v a="$mq" -v b="$GOODPUT" 'BEGIN { print a / b }')" 0.98 1.02
 	expect "packets that the wire dropped, with one queue $DROPS" "$drops" -le $((DROPS + DROPS / 4 + 10))
 }
 declare_test multiqueue "H19" "one int in each hardware queue: the port's load, and the port's options; refused where it would see a part"
+
+# A stamp with the load of its own queue alone would show a tenth of U, and senders would fall back.
+multiqueue_fast()
+{
+	local i mq
+
+	needs_virtual
+	wire 100gbit 16
+	for ((i = 1; i <= 16; i++)); do
+		in_ns sw tc qdisc add dev egress parent "1:$(printf %x "$i")" int rate 100gbit switch-id 5 || fail "int in queue $i"
+	done
+	trace_on hpccpp/hpccpp_sample
+	flows_through 32 20ms
+	trace_off "$TMP/trace"
+	mq=$GOODPUT
+	expect "queues that carried flows" "$(jq '[.[] | select(.kind == "int" and .packets > 1000)] | length' "$TMP/qdiscs")" -ge 10
+	expect "goodput of 100 Gb/s" "$(awk -v g="$mq" 'BEGIN { print int(g) }')" -ge 90
+	between "mean U" "$(mean_u)" 0.9 1
+	in_ns sw tc qdisc replace dev egress root handle 7: int rate 100gbit switch-id 5 || fail "int as the root"
+	flows_through 32 20ms
+	between "goodput, mq / one queue" "$(awk -v a="$mq" -v b="$GOODPUT" 'BEGIN { print a / b }')" 0.98 1.02
+}
+declare_test multiqueue_fast "H19" "100 Gb/s through 16 hardware queues: the load is the port's, and the rate that of one queue"
 
 ethernet()
 {
