@@ -23,7 +23,7 @@ SCENARIO = Scenario(
             "pie": "with ecn and its defaults", "red": "ecn, min 10 ms, max 30 ms of the rate, probability 0.1",
             "tunnel": "fq_codel, in one flow of which both are: CoDel",
             "detect_s": "from the start until Prague took the queue for a Classic one, by its tracepoint",
-            "seeds": "one with back=upload; five, by the RTT alone, of the others", "counted": "from 10 s to 70 s"},
+            "counted": "from 10 s to 70 s"},
     words={"aqm": {"pie": "PIE", "red": "RED", "tunnel": "tunnel"}, "first": "{} beside CUBIC", "back": "{}"},
     shown=["ratio", "detect_s", "classic_share", "first_mbps", "second_mbps", "utilisation", "delay_p99_us", "drops"],
     goals=[goal("ratio", row="prague_classic", least=0.5, variant={"first": "prague", "opts": "classic_fallback:1"},
