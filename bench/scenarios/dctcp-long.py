@@ -6,8 +6,11 @@ from lowq_lab import dumbbell, each, goal, Run, Scenario, TSO
 
 
 def plan(run: Run) -> dict[str, Any]:
-    net = dumbbell(run["flows"], rate="10gbit", rtt="100us", queue=run.queue("100us", k=65),
+    exact = bool(run.settings.get("exact"))
+    net = dumbbell(run["flows"], rate="10gbit", rtt="100us", queue="" if exact else run.queue("100us", k=65),
                    line="10gbit" if run.offloads else "", offloads=run.offloads)
+    if exact:
+        net.wordless_queue("sw", "r", run.queue("100us", "--exact", k=65), rate="10gbit")
     # one host at its line rate makes no queue: no step to be found
     net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=run.step(65))
     net.merging("r")
@@ -23,9 +26,11 @@ SCENARIO = Scenario(
                               base RTT 100 us""",
     rows=["dctcp", "dctcp_ref"],
     reference="dctcp",
-    variants=each(flows=[2, 8]) + each(flows=[2, 8], tso=1),
-    params={"tso": TSO.format("10 Gb/s"),
+    variants=each(flows=[2, 8]) + each(flows=[2, 8], exact=1) + each(flows=[2, 8], tso=1),
+    params={"exact": "marks by the queue's length at that instant (lowq-tc --exact), not by RED's average of two lengths",
+            "tso": TSO.format("10 Gb/s"),
             "rate": "10gbit", "rtt": "100us", "K": "65 packets", "counted": "0.1 s to 0.5 s"},
+    words={"exact": "exact marks"},
     shown=["utilisation", "qlen_mean_pkts", "qlen_stddev_pkts", "qlen_p99_pkts", "delay_p99_us", "marks", "drops",
            "jain"],
     goals=[goal("utilisation", row="dctcp_ref", least=0.98, text="utilisation >= 98 %"),
@@ -37,6 +42,9 @@ SCENARIO = Scenario(
     answer="""dctcp_ref uses {range utilisation dctcp_ref} of the link with a mean queue of {range qlen_mean_pkts
         dctcp_ref}; Linux's dctcp {range utilisation dctcp} with {range qlen_mean_pkts dctcp}.""",
     conclusion="""65 packets is the threshold, where the RED step marks: both hold the queue just under it.
+
+        {range qlen_mean_pkts dctcp_ref exact=1} is dctcp_ref's mean queue where marks go by the length at that instant,
+        as RFC 8257 says, {range qlen_mean_pkts dctcp_ref exact= tso=} with RED's average of two packets' lengths.
 
         8 flows make the queue move more than 2 (std. deviation), not longer; so do hosts that send 64 kB at once
         (TSO).""",
