@@ -150,7 +150,7 @@ kselftest()
 	mapfile -t all < <(kselftests)
 	[ ${#all[@]} -gt 0 ] || die "no tests in $SELFTESTS"
 	for name; do
-		test=$(printf '%s\n' "${all[@]}" | grep -xF -m1 -e "net/$name" -e "net/$name.sh" -e "net/$name.py") ||
+		test=$(printf '%s\n' "${all[@]}" | grep -xF -m1 -e "$name" -e "net/$name" -e "net/$name.sh" -e "net/$name.py") ||
 			usage_error "the kernel's net and net/forwarding have no test '$name'"
 		tests+=("$test")
 	done

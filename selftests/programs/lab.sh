@@ -668,7 +668,7 @@ kernel_tests()
 		"TAP version 13|1..2|ok 1 net/altnames.sh|ok 2 net/tls # SKIP needs CONFIG_TLS"
 	expect "in results.json" "$(jq -r '.control, (.tests[] | .result)' "$TMP/kernel_tests/results.json" | paste -sd' ')" = "dctcp_ref pass skip"
 	grep -q 'altnames test .*OK' "$TMP/kernel_tests/net/altnames.sh.log" || fail "no output of the test"
-	status 1 "${run[@]}" --control no_such net altnames
+	status 1 "${run[@]}" --control no_such net net/altnames.sh
 	grep -q '^not ok 1 net/altnames.sh # sysctl: .*' "$TMP/out" || fail "it says: $(<"$TMP/out")"
 	grep -q '^| net/altnames.sh | sysctl: ' "$TMP/kernel_tests/table.md" || fail "no line in the table"
 	# one that is built, and one that is changed
