@@ -38,9 +38,9 @@ SCENARIO = Scenario(
     conclusion="""The shortest RTT of a period with marks counts, not the mean: a Classic queue is never empty while it
         marks, and on a path with jitter some packet of each period is fast.
 
-        A queue on the way back that never empties (upload, and thinned beside CUBIC, where ACKs themselves fill their
-        link) is told from one on the way there by the peer's time stamps; by the RTT alone it looked like a Classic
-        queue for 56 to 96 % of the time.
+        {range classic_share prague path=upload} of the time beside an upload, whose queue on the way back never empties:
+        the peer's time stamps tell it from one on the way there, but not always while ACKs wait 100 ms and are lost. By
+        the RTT alone it was 56 to 96 %, beside thinned ACKs, too.
 
         10 ms more on the way there, as by another route, look like a queue until the shortest RTT of 300 s is the new
         one: that is why detection is off unless classic_fallback=1.
