@@ -19,6 +19,7 @@
 #include <net/l3mdev.h>
 #include <net/netns/generic.h>
 #include <net/route.h>
+#include <net/xfrm.h>
 
 #include "cc_param.h"
 #include "roce_rcm.h"
@@ -78,7 +79,8 @@ static struct sk_buff *cnp_alloc(struct dst_entry *dst, unsigned int ip_bytes, _
 
 /*
  * Returns an skb to the sender of @p, which is @in, with its IP header filled in. It is
- * routed in the VRF by which @in came, if any.
+ * routed in the VRF by which @in came, if any, and as IPsec policy demands. NULL if there is no
+ * way: xfrm_lookup_route() would return a route that discards, as if the CNP had been sent.
  */
 static struct sk_buff *answer4(struct net *net, const struct sk_buff *in,
 			       const struct rcm_packet *p, u8 tos)
@@ -88,14 +90,20 @@ static struct sk_buff *answer4(struct net *net, const struct sk_buff *in,
 		.saddr = p->daddr.s6_addr32[3],
 		.flowi4_oif = l3mdev_master_ifindex_rcu(in->dev),
 		.flowi4_proto = IPPROTO_UDP,
+		.fl4_sport = htons(p->roce.sport),
+		.fl4_dport = htons(ROCE_UDP_PORT),
 	};
-	struct rtable *rt = ip_route_output_key(net, &fl4);
+	struct rtable *rt = __ip_route_output_key(net, &fl4);
+	struct dst_entry *dst;
 	struct sk_buff *skb;
 	struct iphdr *ip;
 
 	if (IS_ERR(rt))
 		return NULL;
-	skb = cnp_alloc(&rt->dst, sizeof(*ip), htons(ETH_P_IP));
+	dst = xfrm_lookup(net, &rt->dst, flowi4_to_flowi(&fl4), NULL, 0);
+	if (IS_ERR(dst))
+		return NULL;
+	skb = cnp_alloc(dst, sizeof(*ip), htons(ETH_P_IP));
 	if (!skb)
 		return NULL;
 	ip = ip_hdr(skb);
@@ -104,7 +112,7 @@ static struct sk_buff *answer4(struct net *net, const struct sk_buff *in,
 	ip->tos = tos;
 	ip->tot_len = htons(sizeof(*ip) + ROCE_CNP_UDP_BYTES);
 	ip->frag_off = htons(IP_DF);
-	ip->ttl = ip4_dst_hoplimit(&rt->dst);
+	ip->ttl = ip4_dst_hoplimit(dst);
 	ip->protocol = IPPROTO_UDP;
 	ip->saddr = fl4.saddr;
 	ip->daddr = fl4.daddr;
@@ -122,6 +130,8 @@ static struct sk_buff *answer6(struct net *net, const struct sk_buff *in,
 		.flowi6_oif = rt6_need_strict(&p->saddr) ? inet6_iif(in) :
 				l3mdev_master_ifindex_rcu(in->dev),
 		.flowi6_proto = IPPROTO_UDP,
+		.fl6_sport = htons(p->roce.sport),
+		.fl6_dport = htons(ROCE_UDP_PORT),
 	};
 	struct dst_entry *dst = ip6_route_output(net, NULL, &fl6);
 	struct ipv6hdr *ip;
@@ -131,6 +141,9 @@ static struct sk_buff *answer6(struct net *net, const struct sk_buff *in,
 		dst_release(dst);
 		return NULL;
 	}
+	dst = xfrm_lookup(net, dst, flowi6_to_flowi(&fl6), NULL, 0);
+	if (IS_ERR(dst))
+		return NULL;
 	skb = cnp_alloc(dst, sizeof(*ip), htons(ETH_P_IPV6));
 	if (!skb)
 		return NULL;
@@ -162,6 +175,7 @@ static void cnp_send(const struct sk_buff *in, const struct nf_hook_state *state
 	struct udphdr *udp;
 	u8 *bth;
 	u32 crc;
+	int err;
 
 	if (!skb) {
 		rcm_count(RCM_CNP_UNSENT);
@@ -179,14 +193,18 @@ static void cnp_send(const struct sk_buff *in, const struct nf_hook_state *state
 	crc = crc32_le(crc, bth + ROCE_BTH_BYTES, ROCE_CNP_RESERVED);
 	roce_icrc_write(bth + ROCE_BTH_BYTES + ROCE_CNP_RESERVED, crc);
 	skb->priority = TC_PRIO_CONTROL;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (!ipv4)
+		err = ip6_local_out(net, NULL, skb);
+	else
+#endif
+		err = ip_local_out(net, NULL, skb);
+	if (net_xmit_eval(err)) {
+		rcm_count(RCM_CNP_UNSENT);
+		return;
+	}
 	rcm_count(RCM_CNP_SENT);
 	trace_roce_rcm_cnp_sent(&p->saddr, number);
-	if (ipv4)
-		ip_local_out(net, NULL, skb);
-#if IS_ENABLED(CONFIG_IPV6)
-	else
-		ip6_local_out(net, NULL, skb);
-#endif
 }
 
 /* May another CNP leave @net? A burst of CNP_BURST_NS worth is allowed. */
@@ -287,7 +305,7 @@ static bool cnp_due(struct net *net, const struct sk_buff *skb, const struct rcm
 }
 
 /* Handles @skb, which arrived with CE. */
-void rcm_cnp_for(const struct sk_buff *skb, const struct rcm_packet *p,
+void rcm_cnp_for(struct sk_buff *skb, const struct rcm_packet *p,
 		 const struct nf_hook_state *state)
 {
 	u8 transport = ROCE_TRANSPORT(p->roce.bth.opcode);
@@ -295,6 +313,10 @@ void rcm_cnp_for(const struct sk_buff *skb, const struct rcm_packet *p,
 	u32 number;
 
 	rcm_count(RCM_CE_RECEIVED);
+	if (!xfrm_policy_check(NULL, XFRM_POLICY_IN, skb, state->pf)) {
+		rcm_count(RCM_CE_POLICY);
+		return;
+	}
 	if (!is_unicast(skb, p, state->pf)) {
 		rcm_count(RCM_CE_NOT_UNICAST);
 		return;
@@ -319,13 +341,17 @@ void rcm_cnp_for(const struct sk_buff *skb, const struct rcm_packet *p,
 /* --- reaction point -------------------------------------------------------- */
 
 /* Handles @skb, whose opcode is that of a CNP. */
-void rcm_cnp_received(const struct sk_buff *skb, const struct rcm_packet *p,
+void rcm_cnp_received(struct sk_buff *skb, const struct rcm_packet *p,
 		      const struct nf_hook_state *state)
 {
 	struct rcm_qp *qp;
 	u64 now;
 
 	rcm_count(RCM_CNP_RECEIVED);
+	if (!xfrm_policy_check(NULL, XFRM_POLICY_IN, skb, state->pf)) {
+		rcm_count(RCM_CNP_POLICY);
+		return;
+	}
 	if (p->roce.ib_bytes != ROCE_CNP_UDP_BYTES - ROCE_UDP_BYTES || p->roce.bth.tver) {
 		rcm_count(RCM_CNP_MALFORMED);
 		return;

@@ -63,6 +63,7 @@ enum rcm_counter {
 	RCM_FIFO_DROPPED,	/* packets dropped: fifo_kb, fifo_total_mb, queue pair gone */
 	RCM_CE_RECEIVED,	/* packets received with CE */
 	RCM_CE_NOT_UNICAST,	/* ... not from one host to one host */
+	RCM_CE_POLICY,		/* ... without the IPsec that policy demands */
 	RCM_CE_INVALID,		/* ... malformed, or not of a data transport */
 	RCM_CE_BAD_ICRC,	/* ... with a wrong ICRC */
 	RCM_CE_UNKNOWN_QP,	/* ... for a queue pair that is not known (yet) */
@@ -70,9 +71,10 @@ enum rcm_counter {
 	RCM_CE_COALESCED,	/* ... within cnp_interval_us */
 	RCM_CNP_SENT,
 	RCM_CNP_LIMITED,	/* CNPs not sent: cnp_limit */
-	RCM_CNP_UNSENT,		/* CNPs not sent: no route, no memory */
+	RCM_CNP_UNSENT,		/* ... no memory, no route, IPsec policy, firewall, own queue */
 	RCM_CNP_RECEIVED,	/* CNPs received */
 	RCM_CNP_HANDLED,	/* ... that cut a rate */
+	RCM_CNP_POLICY,		/* ... without the IPsec that policy demands */
 	RCM_CNP_MALFORMED,	/* ... of wrong length or version */
 	RCM_CNP_UNKNOWN_QP,
 	RCM_CNP_WRONG_SOURCE,
@@ -302,9 +304,9 @@ bool rcm_rxe_destroyed(const struct ib_qp *ibqp);
 struct ib_device *rcm_rxe_device(struct net_device *dev);
 
 /* cnp.c. Under RCU. */
-void rcm_cnp_for(const struct sk_buff *skb, const struct rcm_packet *p,
+void rcm_cnp_for(struct sk_buff *skb, const struct rcm_packet *p,
 		 const struct nf_hook_state *state);
-void rcm_cnp_received(const struct sk_buff *skb, const struct rcm_packet *p,
+void rcm_cnp_received(struct sk_buff *skb, const struct rcm_packet *p,
 		      const struct nf_hook_state *state);
 
 #endif /* _LOWQ_ROCE_RCM_H */

@@ -386,6 +386,98 @@ cnp_no_way()
 }
 declare_test cnp_no_way "R3" "CNPs that find no way back are counted"
 
+# What the host itself drops was not sent.
+cnp_dropped_here()
+{
+	local v unsent=0 more
+
+	needs_virtual
+	load
+	hosts 1
+	mark_all
+	in_ns r nft -f - <<-'END' || skip "no nft"
+		table inet t { chain out { type filter hook output priority 0; udp dport 4791 @th,64,8 0x81 drop; }; }
+	END
+	for v in 4 6; do
+		V=$v roce h1 ud-send --duration 10ms
+		more=$(rcm_counter cnp_unsent)
+		expect "CNPs that the firewall dropped, IPv$v" "$more" -gt "$unsent"
+		unsent=$more
+	done
+	in_ns r nft flush ruleset
+	in_ns r tc qdisc add dev eth0 clsact
+	in_ns r tc filter add dev eth0 egress protocol ip flower ip_proto udp dst_port 4791 action drop
+	roce h1 ud-send --duration 10ms
+	expect "CNPs that the queue dropped" "$(rcm_counter cnp_unsent)" -gt "$unsent"
+	expect "CNPs sent" "$(rcm_counter cnp_sent)" -eq 0
+	expect "CNPs that came" "$(rcm_counter cnp_received)" -eq 0
+	load
+}
+declare_test cnp_dropped_here "R3" "CNPs that the host's own firewall or queue drops are counted as unsent"
+
+# as_esp NS DIR FROM TO: RoCE packets from FROM to TO must be ESP, at NS
+as_esp()
+{
+	ip -n "$NSP$1" xfrm policy add src "$3" dst "$4" proto udp dport 4791 dir "$2" \
+		tmpl src "$3" dst "$4" proto esp mode transport || skip "no IPsec"
+}
+
+# esp_key NS FROM TO: with this key
+esp_key()
+{
+	ip -n "$NSP$1" xfrm state add src "$2" dst "$3" proto esp spi 0x100 mode transport \
+		aead "rfc4106(gcm(aes))" 0x0123456789abcdef0123456789abcdef01234567 128 || skip "no ESP"
+}
+
+cnp_ipsec()
+{
+	local v h r sent
+
+	needs_virtual
+	load
+	hosts 1
+	mark_all
+	for v in 4 6; do
+		h=10.0.1.1 r=10.0.0.1
+		[ "$v" = 4 ] || h=fd00:1::1 r=fd00::1
+		as_esp r out "$r" "$h"
+		esp_key r "$r" "$h"
+		esp_key h1 "$r" "$h"
+		capture r eth0 "$TMP/r$v.pcap" "src host $r and (udp port 4791 or esp)"
+		V=$v roce h1 ud-send --duration 10ms
+		stop_captures
+		expect "IPv$v: CNPs in the clear" "$(count "$TMP/r$v.pcap" 'udp.port == 4791')" -eq 0
+		expect "IPv$v: CNPs as ESP" "$(count "$TMP/r$v.pcap" esp)" -ge 1
+		expect "IPv$v: of those sent" "$(rcm_counter cnp_sent)" -ge "$(count "$TMP/r$v.pcap" esp)"
+		expect "IPv$v: CNPs that cut a rate" "$(rcm_counter cnp_handled)" -ge 1
+		# without a key nothing may leave
+		ip -n "${NSP}r" xfrm state deleteall
+		sent=$(rcm_counter cnp_sent)
+		V=$v roce h1 ud-send --duration 10ms
+		expect "IPv$v: CNPs that count as sent without a key" "$(rcm_counter cnp_sent)" -eq "$sent"
+		expect "IPv$v: CNPs unsent" "$(rcm_counter cnp_unsent)" -ge 1
+		ip -n "${NSP}r" xfrm policy deleteall
+		load
+		# a sender that accepts ESP only: CNPs come in the clear
+		as_esp h1 in "$r" "$h"
+		V=$v roce h1 ud-send --duration 10ms
+		expect "IPv$v: CNPs sent in the clear" "$(rcm_counter cnp_sent)" -ge 1
+		expect "IPv$v: of those refused" "$(rcm_counter cnp_policy)" -eq "$(rcm_counter cnp_received)"
+		expect "IPv$v: CNPs in the clear that cut a rate" "$(rcm_counter cnp_handled)" -eq 0
+		ip -n "${NSP}h1" xfrm policy deleteall
+		ip -n "${NSP}h1" xfrm state deleteall
+		load
+		# a receiver that accepts ESP only: marked packets come in the clear
+		as_esp r in "$h" "$r"
+		V=$v roce h1 ud-send --duration 10ms
+		expect "IPv$v: marked packets refused" "$(rcm_counter ce_policy)" -eq "$(rcm_counter ce_received)"
+		expect "IPv$v: CNPs for them" "$(rcm_counter cnp_sent)" -eq 0
+		ip -n "${NSP}r" xfrm policy deleteall
+		load
+	done
+}
+declare_test cnp_ipsec "R3 R12" "where IPsec is demanded CNPs leave as ESP or not at all, in both families, and what comes without it is ignored"
+
 # vrf_host: a dumbbell of h1 and r, where r is in a VRF: the main table has no way back.
 # Packets seem to arrive by the VRF's device, so soft-RoCE belongs on that.
 vrf_host()
