@@ -456,8 +456,8 @@ weights() {	# DEV: the weight of each red and gred, as the exponent of 1/2
 	tcn -d -j qdisc show dev "$1" | jq -c '[.[].options | .ewma // empty, (.vqs // [] | .[].ewma)]'
 }
 
-shown() {	# DEV: its qdiscs, without the handles that the kernel chooses
-	tcn -d -j qdisc show dev "$1" | sed 's/"[89a-f][0-9a-f][0-9a-f][0-9a-f]:/"auto:/g'
+shown() {	# DEV: its qdiscs, without the handles that the kernel chooses, which set the order of tc's list
+	tcn -d -j qdisc show dev "$1" | jq -c 'sort_by(.parent)' | sed 's/"[89a-f][0-9a-f][0-9a-f][0-9a-f]:/"auto:/g'
 }
 
 declare_test t_exact "D1 L1 L9" '--exact: red and gred get weight 1, all else as tc sets it; undone like the rest; as printed by hand'
