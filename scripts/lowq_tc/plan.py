@@ -139,7 +139,7 @@ def framed(context: Context, queue: Queue, burst: int) -> list[Command]:
                "quantum", min(max(device.frame, 1000), 200_000)),
             *queue.tree(("parent", ROOT + ":1"), f"{root + 1:x}"),
         ]
-    if device.queues > 1 and not queue.single:
+    if device.queues > 1:
         made = [context.qdisc(("root",), ROOT, "mq")]
         for number in range(1, device.queues + 1):
             made += queue.tree(("parent", f"{ROOT}:{number:x}"), f"{root + number:x}")

@@ -529,6 +529,21 @@ multiqueue_fast()
 }
 declare_test multiqueue_fast "H19" "100 Gb/s through 16 hardware queues: the load is the port's, and the rate that of one queue"
 
+# What lowq-tc sets on such a port
+multiqueue_companion()
+{
+	needs_virtual
+	wire 10gbit 8
+	in_ns sw "$LOWQ_TC" hpccpp egress --rate 10gbit --no-shape --switch-id 5 >"$TMP/out" 2>&1 || fail "lowq-tc: $(<"$TMP/out")"
+	flows_through 16 60ms
+	expect "goodput in Gb/s" "$GOODPUT" -ge 8.5
+	expect "queues that carried flows" "$(jq '[.[] | select(.kind == "int" and .packets > 1000)] | length' "$TMP/qdiscs")" -ge 5
+	expect "probes not stamped" "$(jq '[.[].no_rate // 0] | add' "$TMP/qdiscs")" -eq 0
+	in_ns sw "$LOWQ_TC" reset egress >/dev/null || fail "lowq-tc reset"
+	expect "root after reset" "$(in_ns sw tc -j qdisc show dev egress root | jq -r '.[0] | .kind + " " + .handle')" = "mq 1:"
+}
+declare_test multiqueue_companion "H19" "lowq-tc hpccpp keeps mq, with an int in each hardware queue: 16 flows spread over them and fill the port"
+
 ethernet()
 {
 	local option CC=hpccpp

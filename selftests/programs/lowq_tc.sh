@@ -440,6 +440,22 @@ t_mq() {
 	must reset lqm
 }
 
+declare_test t_hpccpp "H19" 'hpccpp: set, show, reset; one int in each queue of a multi-queue device, one below a shaper'
+t_hpccpp() {
+	tc_has_int
+	have_qdisc int rate 1gbit || skip 'no int'
+	round_trip lq0 htb int hpccpp lq0 --rate 10gbit
+	round_trip lqm htb int hpccpp lqm --rate 10gbit --shape
+	round_trip lqm mq int hpccpp lqm --rate 10gbit --no-shape --switch-id 7
+	tcn qdisc replace dev lqm root handle 77: mq
+	tcn qdisc replace dev lqm parent 77:2 handle 5: pfifo limit 30
+	round_trip lqm mq int hpccpp lqm --rate 10gbit --no-shape --switch-id 7
+	must hpccpp lqm --rate 10gbit --no-shape --switch-id 7
+	[[ $out == *"4 queues, each with an int"* ]] || fail "said nothing of the queues: $out"
+	same '10f0:1 10f0:2 10f0:3 10f0:4' "$(tcn -j qdisc show dev lqm |
+		jq -r '[.[] | select(.kind == "int" and .options.switch_id == 7).parent] | sort | join(" ")')" 'places of int'
+}
+
 declare_test t_dctcp "D1" 'dctcp on red: set, show, reset; the kernel has min = max = K, weight 1/2'
 t_dctcp() {
 	have_red || skip 'no red'

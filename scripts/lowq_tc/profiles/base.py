@@ -72,7 +72,6 @@ class Queue(NamedTuple):
 
     tree: Callable[[Place, str], list[Command]]
     egress: tuple[Command, ...] = ()  # filters at clsact
-    single: bool = False  # one for the device, also if that has several queues
 
 
 class Profile(NamedTuple):

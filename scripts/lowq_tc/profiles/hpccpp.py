@@ -20,11 +20,10 @@ def compute(context: Context) -> Queue:
     if line.rate < 10_000_000:
         given = options.given.get("rate", rate_text(line.rate))
         raise Refused(f"--rate {given}: sch_int stamps 10mbit to 1600gbit")
-    # The counters are a port's: one queue for all of it, not one for each of the NIC's.
-    if device.queues > 1:
+    if device.queues > 1 and not context.shape:
         report.note(
-            f"one queue in place of {device.name}'s {device.queues}: what is stamped is the whole"
-            " port's load, and probes wait where data waits"
+            f"{device.queues} queues, each with an int and the whole limit: each stamps the load of the whole port;"
+            " when 'ethtool -L' changes their number, set it again, else nothing is stamped"
         )
     context.record(rate_bps=line.rate)
     words: list[object] = ["rate", rate_text(line.rate)]
@@ -71,7 +70,7 @@ def compute(context: Context) -> Queue:
             context.qdisc(("parent", handle + ":1"), "", "bfifo", "limit", limit),
         ]
 
-    return Queue(tree, single=True)
+    return Queue(tree)
 
 
 PROFILE = Profile(
