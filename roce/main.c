@@ -110,7 +110,7 @@ static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	if (!qp)
 		return NF_ACCEPT;
 	if (READ_ONCE(qp->limited))
-		return rcm_pace(qp, skb, ibqp, p.roce.bth.opcode);
+		return rcm_pace(qp, skb, ibqp, &p.roce.bth);
 	if (!roce_is_bare(p.roce.bth.opcode))
 		WRITE_ONCE(qp->sent_at, jiffies);
 	return NF_ACCEPT;

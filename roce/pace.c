@@ -327,22 +327,39 @@ static bool may_leave(const struct rcm_qp *qp, enum rcm_lane lane, bool bare, u6
 	return bare || qp->destroyed || (!rcm_pace_waiting(qp) && qp->next_ns <= now);
 }
 
-/* Is there room in the FIFO for one more packet? */
-static bool fifo_room(const struct rcm_qp *qp, enum rcm_lane lane)
+/*
+ * May a packet with @bth, of @lane, go into the FIFO? After a response that was dropped, all
+ * others are useless until the peer asks again for that one. Only the first of a later READ goes
+ * in: when it arrives, rdma_rxe asks again at once, else after its timeout.
+ */
+static bool fifo_admits(struct rcm_qp *qp, enum rcm_lane lane, const struct roce_bth *bth)
 {
+	bool room = rcm_pace_memory() <= READ_ONCE(fifo_total_mb.value) * 1048576ULL;
+	bool data = lane == RCM_RESPONSES && !roce_is_bare(bth->opcode);
+
+	if (data && qp->missing_psn != RCM_NO_PSN) {
+		room = room && !qp->gap_shown && roce_starts_read(bth->opcode);
+		qp->gap_shown |= room;
+		return room;
+	}
 	if (lane == RCM_RESPONSES && qp->fifo_bytes > READ_ONCE(fifo_kb.value) * 1024ULL)
-		return false;
-	return rcm_pace_memory() <= READ_ONCE(fifo_total_mb.value) * 1048576ULL;
+		room = false;
+	if (data && !room) {
+		qp->missing_psn = bth->psn;
+		qp->gap_shown = false;
+	}
+	return room;
 }
 
 /*
  * Returns the verdict for @skb, a packet of @ibqp: NF_ACCEPT if it may leave now, NF_STOLEN if it
  * was put into the FIFO or dropped. Under RCU.
  */
-unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp *ibqp, u8 opcode)
+unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp *ibqp,
+		      const struct roce_bth *bth)
 {
-	enum rcm_lane lane = roce_is_response(opcode) ? RCM_RESPONSES : RCM_REQUESTS;
-	bool bare = roce_is_bare(opcode), first;
+	enum rcm_lane lane = roce_is_response(bth->opcode) ? RCM_RESPONSES : RCM_REQUESTS;
+	bool bare = roce_is_bare(bth->opcode), first;
 	unsigned int verdict = NF_STOLEN;
 	struct dcqcn_params p;
 	u64 now;
@@ -365,7 +382,7 @@ unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp
 	 */
 	if (lane == RCM_RESPONSES)
 		skb_orphan(skb);
-	if (!fifo_room(qp, lane) || !skb_dst_force(skb)) {
+	if (!fifo_admits(qp, lane, bth) || !skb_dst_force(skb)) {
 		qp->dropped++;
 		rcm_count(RCM_FIFO_DROPPED);
 		kfree_skb(skb);
@@ -427,7 +444,8 @@ static bool still_held(const struct rcm_qp *qp, u32 psn)
 
 /*
  * The peer has asked for the response @psn again, and so for all that follow: those in the FIFO
- * are stale. If @psn had left, it was lost, maybe with the marks that would have shown why.
+ * are stale. If @psn had left, it was lost, maybe with the marks that would have shown why. If the
+ * FIFO had no room for it, it had not left.
  */
 static void repeated(struct rcm_qp *qp, u32 psn)
 {
@@ -435,7 +453,9 @@ static void repeated(struct rcm_qp *qp, u32 psn)
 	bool lost;
 
 	spin_lock_bh(&qp->lock);
-	lost = !still_held(qp, psn);
+	lost = !still_held(qp, psn) && (qp->missing_psn == RCM_NO_PSN ||
+					roce_psn_after(psn, qp->missing_psn) < 0);
+	qp->missing_psn = RCM_NO_PSN;
 	while ((skb = fifo_take(qp, RCM_RESPONSES))) {
 		rcm_count(RCM_STALE_DROPPED);
 		kfree_skb(skb);

@@ -79,6 +79,7 @@ struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 numb
 	qp->sent_at = jiffies - RCM_START_AFTER;
 	qp->rate.packet_bytes = ETH_ZLEN;
 	qp->response_psn = RCM_NO_PSN;
+	qp->missing_psn = RCM_NO_PSN;
 	spin_lock_init(&qp->lock);
 	rcm_pace_init(qp);
 
@@ -120,6 +121,7 @@ static void qp_connect(struct rcm_qp *qp, const struct in6_addr *addr, u32 numbe
 	qp->peer_next = 1;
 	WRITE_ONCE(qp->peers, 1);
 	WRITE_ONCE(qp->response_psn, RCM_NO_PSN);
+	qp->missing_psn = RCM_NO_PSN;
 	if (!rcm_pace_idle(qp))
 		return;
 	rcm_rate_params(&p, READ_ONCE(qp->line));

@@ -198,6 +198,9 @@ enum rcm_kind { RCM_KIND_UNKNOWN, RCM_CONNECTED, RCM_DATAGRAM };
  * @turn:	lane to serve next
  * @rate:	its rate
  * @response_psn: PSN of the last response with data, or RCM_NO_PSN
+ * @missing_psn: PSN of the first response that the FIFO had no room for, until the peer repeats
+ *		its READ, or RCM_NO_PSN
+ * @gap_shown:	a response after that one was let into the FIFO: it shows the peer the gap
  * @line:	bit/s: speed of its device; 0 before the device was asked
  * @line_until:	jiffies: when the device is asked again
  * @next_ns:	when the next packet may leave
@@ -235,6 +238,8 @@ struct rcm_qp {
 	u8 turn;
 	struct rcm_rate rate;
 	u32 response_psn;
+	u32 missing_psn;
+	bool gap_shown;
 	u64 line;
 	unsigned long line_until;
 	u64 next_ns;
@@ -281,7 +286,8 @@ static inline bool rcm_pace_idle(const struct rcm_qp *qp)
 
 void rcm_pace_init(struct rcm_qp *qp);
 void rcm_pace_note(struct rcm_qp *qp, const struct roce_bth *bth);
-unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp *ibqp, u8 opcode);
+unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp *ibqp,
+		      const struct roce_bth *bth);
 void rcm_pace_cut(struct rcm_qp *qp, u64 now);
 void rcm_pace_params(const struct rcm_qp *qp, struct dcqcn_params *p);
 void rcm_pace_drain(struct rcm_qp *qp);

@@ -152,6 +152,15 @@ static inline bool roce_is_bare(u8 opcode)
 		operation == ROCE_FETCH_ADD);
 }
 
+/* Is it the first response of a READ? */
+static inline bool roce_starts_read(u8 opcode)
+{
+	u8 operation = ROCE_OPERATION(opcode);
+
+	return ROCE_TRANSPORT(opcode) == ROCE_RC &&
+	       (operation == ROCE_READ_FIRST || operation == ROCE_READ_ONLY);
+}
+
 /* Writes BTH and reserved bytes of a CNP for @qp. The caller adds the ICRC. */
 static inline void roce_cnp_write(u8 b[ROCE_BTH_BYTES + ROCE_CNP_RESERVED], u32 qp)
 {

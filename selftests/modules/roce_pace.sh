@@ -578,6 +578,31 @@ read_fanin()
 }
 declare_test read_fanin "R14" "READs of 64 queue pairs from eight hosts: nine of ten responses that arrive are useful"
 
+# The FIFO holds 28 responses of a READ's 64: the rest is dropped. rdma_rxe asks for it again when it sees
+# a response of the next READ, or after 67 ms. Nothing is lost on the way.
+read_overflow()
+{
+	needs_virtual
+	load line_rate_mbps=1000 rate_min_mbps=50 dcqcn_ai_mbps=1 dcqcn_hai_mbps=1 fifo_kb=64
+	hosts 1
+	roce_serve h1
+	mark_all
+	capture r eth0 "$TMP/r.pcap" "udp port 4791"
+	TO_HOST=h1 roce r read --messages 16 --size 64Ki --depth 4
+	stop_captures
+	jq '.duration_ns / 1e6 | floor' "$TMP/flow.json" >"$TMP/ms"
+	measured "$(<"$TMP/ms") ms, $(rcm_counter losses) losses, $(rcm_counter stale_dropped) stale"
+	expect "READs that ended well" "$(jq .messages "$TMP/flow.json")" -eq 16
+	expect "responses dropped" "$(rcm_counter fifo_dropped)" -ge 500
+	expect "losses" "$(rcm_counter losses)" -eq 0
+	# 1024 are needed; each time one tells of the gap
+	expect "responses that arrived" "$(count "$TMP/r.pcap" \
+		'ip.src == 10.0.1.1 && infiniband.bth.opcode >= 13 && infiniband.bth.opcode <= 16')" -le 1080
+	expect "ms" "$(<"$TMP/ms")" -le 400
+	load
+}
+declare_test read_overflow "R14" "READs whose responses find no room in the FIFO: those after the gap are dropped, and no rate is cut"
+
 # One response is lost while 250 wait. The requester asks again for it and all that follow: what
 # waits is stale. It is dropped, not sent.
 read_stale()

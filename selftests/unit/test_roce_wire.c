@@ -135,12 +135,14 @@ static void roce_is_response__opcodes(void **state)
 	static const bool bare[32] = {
 		[12] = true, [17] = true, [18] = true, [19] = true, [20] = true
 	};
+	static const bool starts[32] = { [13] = true, [16] = true };
 	unsigned int opcode;
 
 	(void)state;
 	for (opcode = 0; opcode < 256; opcode++) {
 		expect(roce_is_response(opcode) == (opcode < 32 && response[opcode]), "%u", opcode);
 		expect(roce_is_bare(opcode) == (opcode < 32 && bare[opcode]), "%u", opcode);
+		expect(roce_starts_read(opcode) == (opcode < 32 && starts[opcode]), "%u", opcode);
 	}
 }
 
