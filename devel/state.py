@@ -26,7 +26,8 @@ SHARED = (r"Kbuild|dkms\.conf|[^/]*\.c|(include|hpccpp|roce|tc|tools)/.*|scripts
 # Of those tests that name it, or name one that names it
 HELPER = re.compile(rf"selftests/(lib/(?!{LIBRARY}$)\w+\.(?:py|sh)|(?:modules|programs)/\w+\.(?:py|c))")
 # Of some of them only
-MORE = {"lowq_tc.sh": r"man/.*|debian/.*", "check.sh": r"man/.*", "instruments.sh": r"bench/[^/]*"}
+MORE = {"lowq_tc.sh": r"man/.*|debian/.*", "check.sh": r"man/.*", "instruments.sh": r"bench/[^/]*",
+        "lab.sh": r"selftests/programs/\w+/.*"}
 
 
 def pattern(test: str) -> str:
