@@ -520,15 +520,16 @@ both_ways()
 		bottleneck 100mbit 1ms
 		serve r; serve h1
 		watch_queue 100mbit 20ms 80ms 1ms --filter "dst host 10.0.0.1"
+		in_ns r flowgen rpc --to 10.0.1.1 --size 3000 --closed 1 --requests 1 --start 22ms >request & request=$!
 		in_ns r flowgen long --to 10.0.1.1 --duration 90ms >back & back=$!
 		in_ns h1 flowgen long --to 10.0.0.1 --start 30ms --duration 60ms >there
-		wait $back
+		wait $request $back
 		watched
 		metric sent $(of 1 .payload_bytes)'
 	bench --out "$TMP/o" --variant 'a=3 c=0.5' "$TMP/mine.py" || fail "$(tail -n 5 "$TMP/out")"
 	expect "bytes of the long flow" "$(result .metrics.sent 'a=3 c=0.5' cubic)" -gt 10000
 }
-declare_test both_ways "" "the long flow of a host is not the acknowledgements that it sends for another"
+declare_test both_ways "" "the long flow of a host is neither the acknowledgements that it sends for another nor an answer"
 
 # runs NUMBER: within a minute so many runs go on in $TMP/o
 runs()
