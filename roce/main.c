@@ -86,14 +86,18 @@ static struct rcm_qp *learn_from_sent(struct sk_buff *skb, const struct rcm_pack
 	return qp;
 }
 
-static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+/*
+ * UDP that this host sends. Not inlined: kernels that initialise all variables would clear @p for
+ * each packet of TCP, too.
+ */
+static noinline unsigned int udp_out(struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	const struct ib_qp *ibqp;
 	struct rcm_packet p;
 	struct rcm_qp *qp;
 
 	/* a packet of a VRF comes twice: with the VRF's device, then with the real one */
-	if (!skb->sk || netif_is_l3_master(state->out) || !rcm_packet_read(&p, skb, state->pf) ||
+	if (netif_is_l3_master(state->out) || !rcm_packet_read(&p, skb, state->pf) ||
 	    p.roce.bth.opcode == ROCE_OPCODE_CNP)
 		return NF_ACCEPT;
 	ibqp = rcm_rxe_qp(skb);
@@ -116,11 +120,19 @@ static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	return NF_ACCEPT;
 }
 
-static unsigned int rcm_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+static unsigned int rcm_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	if (!skb->sk || !rcm_packet_is_udp(skb, state->pf))
+		return NF_ACCEPT;
+	return udp_out(skb, state);
+}
+
+/* UDP that arrives and carries CE, or perhaps a CNP. Not inlined, likewise. */
+static noinline unsigned int signal_in(struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct rcm_packet p;
 
-	if (!rcm_packet_signals(skb, state->pf) || !rcm_packet_read(&p, skb, state->pf) ||
+	if (!rcm_packet_read(&p, skb, state->pf) ||
 	    (p.roce.bth.opcode != ROCE_OPCODE_CNP && p.ecn != INET_ECN_CE))
 		return NF_ACCEPT;
 	/* Most senders leave UDP's checksum out. UDP drops and counts wrong ones. */
@@ -134,6 +146,13 @@ static unsigned int rcm_in(void *priv, struct sk_buff *skb, const struct nf_hook
 	}
 	rcm_cnp_for(skb, &p, state);
 	return NF_ACCEPT;
+}
+
+static unsigned int rcm_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	if (!rcm_packet_is_udp(skb, state->pf) || !rcm_packet_signals(skb, state->pf))
+		return NF_ACCEPT;
+	return signal_in(skb, state);
 }
 
 /* IPv4 and IPv6 */

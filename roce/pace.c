@@ -447,7 +447,7 @@ static bool still_held(const struct rcm_qp *qp, u32 psn)
  * are stale. If @psn had left, it was lost, maybe with the marks that would have shown why. If the
  * FIFO had no room for it, it had not left.
  */
-static void repeated(struct rcm_qp *qp, u32 psn)
+static noinline void repeated(struct rcm_qp *qp, u32 psn)
 {
 	struct sk_buff *skb;
 	bool lost;
@@ -468,7 +468,7 @@ static void repeated(struct rcm_qp *qp, u32 psn)
 }
 
 /* @qp has sent no data for a long time, or never: what its rate was says nothing any more. */
-static void start(struct rcm_qp *qp, enum rcm_lane lane)
+static noinline void start(struct rcm_qp *qp, enum rcm_lane lane)
 {
 	struct dcqcn_params p;
 

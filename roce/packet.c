@@ -8,7 +8,7 @@
 
 #include "roce_rcm.h"
 
-/* Is @skb, whose data begins at the IP header, RoCEv2? If so, fills in *@p. */
+/* Is @skb, UDP whose data begins at the IP header, RoCEv2? If so, fills in *@p. */
 bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf)
 {
 	unsigned int at = skb_network_offset(skb), left;
@@ -18,12 +18,10 @@ bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf)
 	if (pf == NFPROTO_IPV4) {
 		const struct iphdr *ip = ip_hdr(skb);
 
-		if (ip->protocol != IPPROTO_UDP || ip->ihl != 5 || ip_is_fragment(ip))
+		if (ip->ihl != 5 || ip_is_fragment(ip))
 			return false;
 		p->ip_bytes = sizeof(*ip);
 	} else {
-		if (ipv6_hdr(skb)->nexthdr != IPPROTO_UDP)
-			return false;
 		p->ip_bytes = sizeof(struct ipv6hdr);
 	}
 	at += p->ip_bytes;
@@ -44,7 +42,7 @@ bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf)
 	return true;
 }
 
-/* Does @skb carry CE, or perhaps a CNP? Most do not, and this is cheaper than reading them. */
+/* Does @skb, UDP, carry CE, or perhaps a CNP? Most do not; this is cheaper than reading them. */
 bool rcm_packet_signals(const struct sk_buff *skb, u8 pf)
 {
 	unsigned int at = skb_network_offset(skb);
@@ -52,13 +50,9 @@ bool rcm_packet_signals(const struct sk_buff *skb, u8 pf)
 	const u8 *udp;
 
 	if (pf == NFPROTO_IPV4) {
-		if (ip_hdr(skb)->protocol != IPPROTO_UDP)
-			return false;
 		at += sizeof(struct iphdr);
 		ecn = ip_hdr(skb)->tos;
 	} else {
-		if (ipv6_hdr(skb)->nexthdr != IPPROTO_UDP)
-			return false;
 		at += sizeof(struct ipv6hdr);
 		ecn = ipv6_get_dsfield(ipv6_hdr(skb));
 	}

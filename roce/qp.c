@@ -59,13 +59,12 @@ struct rcm_qp *rcm_qp_find(const struct net *net, const struct in6_addr *addr, u
 	return NULL;
 }
 
-/* Finds it or adds it; NULL if there is no room. Under RCU, not in hardirq. */
-struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 number, bool remote)
+/* Not inlined: nearly always it is known, and finding it is quick. */
+static noinline struct rcm_qp *qp_add(struct net *net, const struct in6_addr *addr, u32 number,
+				      bool remote)
 {
-	struct rcm_qp *qp = rcm_qp_find(net, addr, number, remote), *other;
+	struct rcm_qp *qp, *other;
 
-	if (qp)
-		return qp;
 	qp = kzalloc_obj(*qp, GFP_ATOMIC | __GFP_NOWARN);
 	if (!qp)
 		return NULL;
@@ -96,6 +95,12 @@ struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 numb
 	hash_add_rcu(rcm_qp_table, &qp->node, qp_hash(net, addr, number, remote));
 	spin_unlock_bh(&table_lock);
 	return qp;
+}
+
+/* Finds it or adds it; NULL if there is no room. Under RCU, not in hardirq. */
+struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 number, bool remote)
+{
+	return rcm_qp_find(net, addr, number, remote) ?: qp_add(net, addr, number, remote);
 }
 
 /* Does @qp send to @addr? Under its lock. */
@@ -131,24 +136,11 @@ static void qp_connect(struct rcm_qp *qp, const struct in6_addr *addr, u32 numbe
 	WRITE_ONCE(qp->limited, false);
 }
 
-/*
- * @qp, of @kind, sends to @addr; if connected, to queue pair @number there. A connected
- * queue pair with another peer is a new one.
- */
-void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
-		  enum rcm_kind kind)
+static noinline void learn_peer(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
+				enum rcm_kind kind)
 {
-	bool connected = kind == RCM_CONNECTED;
-
-	/*
-	 * Usually nothing has changed. A reader that sees half of a change goes on to
-	 * take the lock.
-	 */
-	if (READ_ONCE(qp->peers) && ipv6_addr_equal(&qp->peer_addr[0], addr) &&
-	    READ_ONCE(qp->kind) == kind && (!connected || READ_ONCE(qp->peer_qp) == number))
-		return;
 	spin_lock_bh(&qp->lock);
-	if (!qp->peers || connected || qp->kind == RCM_CONNECTED) {
+	if (!qp->peers || kind == RCM_CONNECTED || qp->kind == RCM_CONNECTED) {
 		qp_connect(qp, addr, number, kind);
 	} else if (!rcm_qp_is_peer(qp, addr)) {
 		qp->peer_addr[qp->peer_next] = *addr;
@@ -156,6 +148,23 @@ void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
 		qp->peer_next = (qp->peer_next + 1) % RCM_UD_PEERS;
 	}
 	spin_unlock_bh(&qp->lock);
+}
+
+/*
+ * @qp, of @kind, sends to @addr; if connected, to queue pair @number there. A connected
+ * queue pair with another peer is a new one.
+ */
+void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
+		  enum rcm_kind kind)
+{
+	/*
+	 * Usually nothing has changed. A reader that sees half of a change goes on to
+	 * take the lock.
+	 */
+	if (!READ_ONCE(qp->peers) || !ipv6_addr_equal(&qp->peer_addr[0], addr) ||
+	    READ_ONCE(qp->kind) != kind ||
+	    (kind == RCM_CONNECTED && READ_ONCE(qp->peer_qp) != number))
+		learn_peer(qp, addr, number, kind);
 }
 
 /* --- removal ----------------------------------------------------------- */

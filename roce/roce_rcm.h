@@ -23,6 +23,8 @@
 #include <linux/hashtable.h>
 #include <linux/hrtimer.h>
 #include <linux/in6.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/netfilter.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
@@ -116,6 +118,13 @@ struct rcm_packet {
 	u16 udp_checksum;
 	u8 ecn;
 };
+
+/* Is @skb UDP, as all RoCEv2 is? The hooks ask this first, for most packets are not. */
+static inline bool rcm_packet_is_udp(const struct sk_buff *skb, u8 pf)
+{
+	return pf == NFPROTO_IPV4 ? ip_hdr(skb)->protocol == IPPROTO_UDP :
+				    ipv6_hdr(skb)->nexthdr == IPPROTO_UDP;
+}
 
 bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf);
 bool rcm_packet_signals(const struct sk_buff *skb, u8 pf);
