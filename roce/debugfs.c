@@ -83,6 +83,8 @@ static void qp_show(struct seq_file *m, struct rcm_qp *qp)
 	struct rcm_rate rate;
 
 	spin_lock_bh(&qp->lock);
+	if (qp->dead)	/* of a namespace that goes: its struct rcm_net may be freed already */
+		goto out;
 	rcm_pace_params(qp, &p);
 	rate = qp->rate;
 	if (qp->limited)
@@ -100,6 +102,7 @@ static void qp_show(struct seq_file *m, struct rcm_qp *qp)
 			   (u32)((u64)rate.model.alpha * 1000 >> DCQCN_ALPHA_Q) % 1000);
 	seq_printf(m, " %llu %llu %u %llu %llu\n", qp->cnps_in, qp->cnps_out,
 		   rcm_pace_waiting(qp), qp->fifo_bytes >> 10, qp->dropped);
+out:
 	spin_unlock_bh(&qp->lock);
 }
 
