@@ -31,18 +31,17 @@ SCENARIO = Scenario(
         ratio prague opts= other=100ms} times the other's rate (10 and 50 ms, 5 and 80, 20 and 100), with the limit
         {range ratio prague opts=rtt_limit_us:65000 other=50ms}, {range ratio prague opts=rtt_limit_us:65000 other=80ms}
         and {range ratio prague opts=rtt_limit_us:65000 other=100ms}.""",
-    conclusion="""0.67 to 2.2 times the rate of CUBIC is what Prague gets on defaults, from 500 kb/s to 1 Gb/s and 5 to
-        100 ms; more than 2 where CUBIC takes tens of seconds to grow: at 100 Mb/s and 100 ms, 400 Mb/s and 50 ms, and 1
-        Gb/s.
+    conclusion="""0.67 to 2.0 times the rate of CUBIC is what Prague gets on defaults, from 500 kb/s to 1 Gb/s and 5 to
+        100 ms; most where CUBIC takes tens of seconds to grow: 1.8 and 2.0 at 100 ms, 1.7 at 400 Mb/s and 50 ms.
 
         65 ms as the limit of rtt_virt, the default of before, make two Prague flows of different RTTs more equal, and
         give Prague more than its share where the RTT is above 40 ms: the default is the draft's, without a limit.
 
-        Additive increase alone (fast_rounds=0) shares better at 100 Mb/s and 100 ms and at 400 Mb/s, and equally well
-        elsewhere, but uses freed capacity too late (prague-field-follow): fast increase stays on.
+        Additive increase alone (fast_rounds=0) shares better at 400 Mb/s (1.3 times, not 1.55), and equally well or
+        nearly so elsewhere, but uses freed capacity too late (prague-field-follow): fast increase stays on.
 
-        1/8 as the gain does a bit better than the draft's 1/16 at 20 ms and from 40 Mb/s on, and not elsewhere: the
-        gain is the draft's.
+        1/8 as the gain shares better from 100 Mb/s on and at 100 ms (1.2 to 1.8 times, not 1.4 to 2.0), and not
+        elsewhere: the gain is the draft's.
 
         1/100 of CUBIC's rate is what Prague got at 500 kb/s with a target of 15 ms: at 1 Mb/s and below lowq-tc sets a
         longer target for CUBIC's queue, the time of two packets.""",
