@@ -14,8 +14,8 @@ static inline void cc_pace_on(struct sock *sk)
 
 /*
  * Packets leave as the stack's controls send them, which only sch_fq paces. At a policer paced
- * packets are lost less often than the bursts of others, in drop-tail queues less or more often,
- * by their length. A rate that the program has asked for holds.
+ * packets are lost less often than the bursts of others; in drop-tail queues it depends on the
+ * queue's length. A rate that the program has asked for holds.
  */
 static inline void cc_pace_off(struct sock *sk)
 {

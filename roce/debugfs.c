@@ -83,7 +83,8 @@ static void qp_show(struct seq_file *m, struct rcm_qp *qp)
 	struct rcm_rate rate;
 
 	spin_lock_bh(&qp->lock);
-	if (qp->dead)	/* of a namespace that goes: its struct rcm_net may be freed already */
+	/* its namespace is going, and struct rcm_net may be freed already */
+	if (qp->dead)
 		goto out;
 	rcm_pace_params(qp, &p);
 	rate = qp->rate;

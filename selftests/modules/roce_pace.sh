@@ -595,7 +595,7 @@ read_overflow()
 	expect "READs that ended well" "$(jq .messages "$TMP/flow.json")" -eq 16
 	expect "responses dropped" "$(rcm_counter fifo_dropped)" -ge 500
 	expect "losses" "$(rcm_counter losses)" -eq 0
-	# 1024 are needed; each time one tells of the gap
+	# 1024 responses are needed. After each gap one more is sent, which shows the gap to the peer.
 	expect "responses that arrived" "$(count "$TMP/r.pcap" \
 		'ip.src == 10.0.1.1 && infiniband.bth.opcode >= 13 && infiniband.bth.opcode <= 16')" -le 1080
 	expect "ms" "$(<"$TMP/ms")" -le 400
@@ -618,7 +618,7 @@ read_stale()
 	stop_captures
 	expect "READs that ended well" "$(jq .messages "$TMP/flow.json")" -eq 16
 	expect "stale responses dropped" "$(rcm_counter stale_dropped)" -ge 100
-	# 1024 are needed; 28 more of the READ that has lost one are on the way before the next begins
+	# 1024 responses are needed. Of the READ that has lost one, 28 more are on the way before the next READ begins.
 	expect "responses that arrived" "$(count "$TMP/r.pcap" \
 		'ip.src == 10.0.1.1 && infiniband.bth.opcode >= 13 && infiniband.bth.opcode <= 16')" -le 1080
 	load

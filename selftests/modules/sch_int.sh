@@ -471,6 +471,16 @@ flows_through()
 	echo "$1 flows: $GOODPUT Gb/s, $DROPS drops"
 }
 
+# int_in_queues N RATE: an int in each of the first N hardware queues of sw's port
+int_in_queues()
+{
+	local i
+
+	for ((i = 1; i <= $1; i++)); do
+		printf 'qdisc add dev egress parent 1:%x int rate %s switch-id 5\n' "$i" "$2"
+	done | in_ns sw tc -batch - || fail "int in $1 queues"
+}
+
 wire_drops()
 {
 	in_ns wire tc -s -j qdisc show dev out root | jq '.[0].drops'
@@ -478,14 +488,12 @@ wire_drops()
 
 multiqueue()
 {
-	local i mq drops
+	local mq drops
 
 	needs_virtual
 	wire 10gbit 8
 	# not all queues have int: nothing is stamped
-	for i in 1 2 3 4 5 6 7; do
-		in_ns sw tc qdisc add dev egress parent "1:$i" int rate 10gbit switch-id 5 || fail "int in queue $i"
-	done
+	int_in_queues 7 10gbit
 	in_ns h1 flowgen long --to 10.0.0.1 --flows 8 --cc hpccpp --size 300k >"$TMP/flow.json" || fail "flow failed"
 	expect "stamped while a queue has no int" "$(in_ns sw tc -s -j qdisc show dev egress | jq '[.[].stamped // 0] | add')" -eq 0
 	# the last one takes over the others' options, and its own become theirs
@@ -508,17 +516,15 @@ multiqueue()
 }
 declare_test multiqueue "H19" "one int in each hardware queue: the port's load, and the port's options; refused where it would see a part"
 
-# A stamp with the load of its own queue alone would show a tenth of U, and all senders would fall back. As it is one or
-# another does for a while, since thousands of packets are lost at the start.
+# A stamp with the load of its own queue alone would show a tenth of U, and all senders would fall back. With
+# the port's load one or another still does for a while, because thousands of packets are lost at the start.
 multiqueue_fast()
 {
-	local i mq
+	local mq
 
 	needs_virtual
 	wire 100gbit 16
-	for ((i = 1; i <= 16; i++)); do
-		in_ns sw tc qdisc add dev egress parent "1:$(printf %x "$i")" int rate 100gbit switch-id 5 || fail "int in queue $i"
-	done
+	int_in_queues 16 100gbit
 	trace_on hpccpp/hpccpp_sample
 	flows_through 32 20ms 28
 	trace_off "$TMP/trace"
