@@ -139,29 +139,6 @@ static void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
-/* A probe before the first data of a burst: once that is a packet, see hpccpp_has_packet(). */
-static void hpccpp_probe_burst(struct sock *sk, u64 now)
-{
-	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
-
-	if (hpccpp_has_packet(sk))
-		hpccpp_send_probe(sk, now);
-	else
-		f->waits = true;
-}
-
-/* Called before each burst: the stack's own, 64 kB at short RTTs, may be the whole window. */
-static u32 hpccpp_min_tso_segs(struct sock *sk)
-{
-	const struct hpccpp *ca = inet_csk_ca(sk);
-
-	if (!ca->flow)
-		return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
-	if (unlikely(ca->flow->waits && tcp_sk(sk)->packets_out))
-		hpccpp_probe_burst(sk, ktime_get_ns());
-	return cc_gso_limit(sk, &ca->flow->gso, cc_gso_spread(tcp_snd_cwnd(tcp_sk(sk))));
-}
-
 /* The rate at which the connection's data can leave the host, Mb/s; 0: not known, or not wanted */
 static u32 hpccpp_line_mbps(struct sock *sk)
 {
@@ -171,6 +148,15 @@ static u32 hpccpp_line_mbps(struct sock *sk)
 	if (mbps || !READ_ONCE(line_rate_device.value) || !dst)
 		return mbps;
 	return hpccpp_device_mbps(READ_ONCE(dst->dev));
+}
+
+/* TCP's initial window, packets */
+static u32 hpccpp_initial_window(const struct sock *sk)
+{
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 cwnd = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
+
+	return cwnd ? cwnd : TCP_INIT_CWND;
 }
 
 /* W_init: the line rate's B * T if that is known, else @cwnd packets */
@@ -195,10 +181,19 @@ static void hpccpp_apply_first_window(struct sock *sk)
 				     2, tp->snd_cwnd_clamp));
 }
 
+/* Nothing is in flight, and what was sent last is an RTO ago. */
+static bool hpccpp_paused(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return !tp->packets_out && tcp_jiffies32 - tp->lsndtime > inet_csk(sk)->icsk_rto;
+}
+
 /*
- * With the first data; or with an ACK, if data was in flight when the control was chosen.
- * Not before the handshake is done, although Fast Open sends data then, and the control may
- * be chosen: cwnd and MSS are not known yet, and init() may still follow.
+ * With the first data that is a packet, see hpccpp_has_packet(): a connection that sends less
+ * needs no state. Or with an ACK, if data was in flight when the control was chosen. Not before
+ * the handshake is done, although Fast Open sends data then, and the control may be chosen:
+ * cwnd and MSS are not known yet, and init() may still follow.
  */
 static void hpccpp_begin_flow(struct sock *sk, u64 now)
 {
@@ -206,7 +201,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 	struct hpccpp_flow *f;
 	u64 secret;
 
-	if (!inet_csk(sk)->icsk_ca_initialized ||
+	if (!hpccpp_has_packet(sk) || !inet_csk(sk)->icsk_ca_initialized ||
 	    (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV))
 		return;
 	if (hpccpp_is_translated(sk)) {
@@ -223,11 +218,41 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 		return;
 	}
 	hpccpp_rtt_init(&f->rtt, tcp_min_rtt(tcp_sk(sk)));
-	hpccpp_start(sk, f, tcp_snd_cwnd(tcp_sk(sk)));
+	/* a timeout of less than a packet may have reduced cwnd long ago */
+	hpccpp_start(sk, f, hpccpp_paused(sk) ? hpccpp_initial_window(sk) :
+						tcp_snd_cwnd(tcp_sk(sk)));
 	f->integral_ns = now;
 	f->answer_ns = now;
 	hpccpp_apply_first_window(sk);
-	hpccpp_probe_burst(sk, now);
+	hpccpp_send_probe(sk, now);
+}
+
+/* A probe before the first data of a burst: once that is a packet */
+static void hpccpp_probe_burst(struct sock *sk, u64 now)
+{
+	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+
+	if (hpccpp_has_packet(sk))
+		hpccpp_send_probe(sk, now);
+	else
+		f->waits = true;
+}
+
+/* Called before each burst: the stack's own, 64 kB at short RTTs, may be the whole window. */
+static u32 hpccpp_min_tso_segs(struct sock *sk)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+
+	if (unlikely(!ca->flow)) {
+		/* more data while less than a packet is in flight */
+		if (tcp_sk(sk)->packets_out && hpccpp_has_packet(sk))
+			hpccpp_begin_flow(sk, ktime_get_ns());
+		if (!ca->flow)
+			return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
+	} else if (unlikely(ca->flow->waits && tcp_sk(sk)->packets_out)) {
+		hpccpp_probe_burst(sk, ktime_get_ns());
+	}
+	return cc_gso_limit(sk, &ca->flow->gso, cc_gso_spread(tcp_snd_cwnd(tcp_sk(sk))));
 }
 
 /*
@@ -348,11 +373,8 @@ static void hpccpp_init(struct sock *sk)
  */
 static void hpccpp_restart(struct sock *sk, struct hpccpp_flow *f, u64 now)
 {
-	const struct dst_entry *dst = __sk_dst_get(sk);
-	u32 cwnd = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
-
 	hpccpp_integrate_window(sk, f, now);
-	hpccpp_start(sk, f, cwnd ? cwnd : TCP_INIT_CWND);
+	hpccpp_start(sk, f, hpccpp_initial_window(sk));
 	f->sample.sent_ns = 0;
 	f->comparable_ns = 0;
 	f->tally.sent_ns = 0;

@@ -512,15 +512,48 @@ small_flights()
 	dumbbell 1 1ms
 	node sw egress 1gbit
 	sink
-	client 10.0.0.1 writes=20,1000,0.01 acked info
-	expect "probes of a connection that sends less than a packet at a time" "$(counter h1 hpccpp Probes)" -eq 0
+	client 10.0.0.1 writes=20,1000,0.01 acked info "run=ss -N ${NSP}h1 -tiH >$TMP/small" \
+		send=100000 acked "run=ss -N ${NSP}h1 -tiH >$TMP/large"
+	expect "probes of a connection that sends less than a packet at a time, and then 69" "$(counter h1 hpccpp Probes)" -le 20
 	expect "its control" "$(field cc <"$TMP/client")" = hpccpp
+	expect "T with a state, and without" "$(grep -o 'mrtt:[0-9.]*' "$TMP/large" "$TMP/small" | cut -d: -f3 | paste -sd' ')" = "1 0"
 	# more data follows before the first is acknowledged: a probe leaves ahead of it
 	client 10.0.0.1 send=100 send=1000000 acked
 	expect "probes of one that sends more" "$(counter h1 hpccpp Probes)" -ge 5
 	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
 }
-declare_test small_flights "H8" "less than a packet in flight: no probe, and no fall-back"
+declare_test small_flights "H8" "less than a packet in flight: no state, no probe, and no fall-back"
+
+# RTT 40 ms: 30 packets follow at once, while the first byte is in flight
+small_behind()
+{
+	needs_virtual
+	dumbbell 1 40ms
+	node sw egress 1gbit
+	sink
+	capture h1 eth0 "$TMP/h.pcap" tcp
+	client 10.0.0.1 set=6,1,1 send=1 sleep=0.001 send=43440 acked
+	stop_captures
+	expect "data packets before the first probe" "$(packets "$TMP/h.pcap" 'tcp.len > 0 && tcp.dstport == 5299' 'int.type' | awk '$1 == 1 { exit } { n++ } END { print n + 0 }')" -eq 1
+}
+declare_test small_behind "H8" "data while less than a packet is in flight: its probe leaves ahead of it"
+
+# A timeout of less than a packet leaves cwnd at one, and nothing raises that before a flow begins.
+small_timeout()
+{
+	needs_virtual
+	command -v nft >/dev/null || skip "no nft"
+	dumbbell 1 20ms
+	node sw egress 1gbit
+	sink
+	# and its tail loss probe
+	drop_data '{ 0, 1 }'
+	client 10.0.0.1 send=800 acked info=small_ sleep=1 send=20000 info=large_ acked
+	expect "retransmissions" "$(field small_retrans <"$TMP/client")" -eq 2
+	expect "cwnd after the timeout" "$(field small_cwnd <"$TMP/client")" -le 2
+	expect "cwnd after a pause" "$(field large_cwnd <"$TMP/client")" -eq 10
+}
+declare_test small_timeout "H4" "a flow whose first packet of data follows a small one's timeout and a pause starts as a new one does"
 
 # A path of 1 Gb/s and 50 ms whose sender begins with 20 packets; tests choose which are lost
 twenty_at_once()
