@@ -24,7 +24,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from typing import Callable, NamedTuple
+from typing import Callable, Iterable, NamedTuple
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 for folder in (os.path.dirname(os.path.realpath(os.environ.get("LOWQ_TC", HERE))), HERE + "/../../scripts",
@@ -55,6 +55,14 @@ def sh(line: str, check: bool = True) -> str:
     if check and done.returncode:
         raise Wrong(f"{line}: {done.stderr.strip()}")
     return done.stdout
+
+
+def ip_batch(lines: Iterable[str], space: str | None = None) -> None:
+    """All of them in one process"""
+    done = subprocess.run(["ip", *(["-n", space] if space else []), "-b", "-"], capture_output=True, text=True,
+                          input="\n".join(lines) + "\n", check=False)
+    if done.returncode:
+        raise Wrong(f"ip: {done.stderr.strip()}")
 
 
 # --- the program, and where it is killed ------------------------------------------
@@ -158,7 +166,8 @@ def picture(space: str | None = None) -> str:
 
     qdiscs = shown("tc", "-d", "-j", "qdisc", "show")
     parts = [re.sub(r'"(refcnt|direct_packets_stat)":\d+,?', "", qdiscs)]
-    links = json.loads(shown("ip", "-d", "-j", "link", "show"))
+    asked = "link show\n" + ("route show table all\n" if space else "")
+    links, *routes = map(json.loads, shown("ip", "-d", "-j", "-b", "-", given=asked).splitlines())
     asked = ""
     for link in links:
         name = link["ifname"]
@@ -174,7 +183,7 @@ def picture(space: str | None = None) -> str:
         link.pop("linkinfo", None)
     parts.append(json.dumps(links))
     if space:
-        parts += [shown("ip", "-d", "route", "show"), shown("ip", "-6", "-d", "route", "show")]
+        parts += [json.dumps(route) for route in routes[0] if route.get("table") != "local"]
         where = system.Namespace(space)
         parts += [f"{key} = {where.sysctl(key)}" for key in KEYS]
         parts += [f"{key} = {system.read_file(system.parameter_path(key))}" for key in PARAMETERS]
@@ -376,9 +385,7 @@ def one_case(device: str, root_name: str, profile: str) -> int | str:
     try:
         fresh()
         try:
-            for line in DEVICES[device]:
-                sh("ip " + line)
-            sh("ip link set d0 up")
+            ip_batch([*DEVICES[device], "link set d0 up"])
             for line in root(root_name, device):
                 sh("tc " + line)
         except Wrong as error:
@@ -436,8 +443,7 @@ def hosts(only: str) -> None:
     space = f"lowqcrash{os.getpid()}"
     sh(f"ip netns add {space}")
     try:
-        for line in HOST_WORLD:
-            sh(f"ip -n {space} {line}")
+        ip_batch(HOST_WORLD, space)
         reset = ["host", "reset", "-n", space, "-q"]
         for line in HOSTS if FULL else HOSTS[:1]:
             for ours in (False, True) if FULL else (True,):
@@ -485,8 +491,7 @@ def files(only: str) -> None:
                 file.write(line + "\n")
     sh(f"ip netns add {space}")
     try:
-        for line in HOST_WORLD:
-            sh(f"ip -n {space} {line}")
+        ip_batch(HOST_WORLD, space)
         before = picture(space)
         must(apply(0))
         points = lowq(apply(1), writes=True).points
@@ -555,8 +560,8 @@ def one_move(kind: str, move: Move, profile: str, resets: bool, at: int) -> bool
     reached_file = f"{STATE}/reached"
 
     def ip(lines: list[str]) -> None:
-        for line in lines:
-            sh("ip " + line.replace("NS", space) if "netns" in line else f"ip -n {space} {line}")
+        if lines:
+            ip_batch([line.replace("NS", space) for line in lines], None if "NS" in " ".join(lines) else space)
 
     def world() -> None:
         sh(f"ip netns add {space}", check=False)

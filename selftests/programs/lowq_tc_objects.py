@@ -17,7 +17,7 @@ import sys
 from typing import Iterator
 
 import lowq_tc_crash
-from lowq_tc_crash import Wrong, lowq, sh
+from lowq_tc_crash import Wrong, ip_batch, lowq, sh
 
 chance = random.Random()
 took: dict[str, int] = {}  # attribute -> objects with it that lowq-tc accepted
@@ -98,11 +98,14 @@ def route(at: int) -> tuple[str, str, list[str]]:
     return "-6" if six else "-4", prefix, words
 
 
-def routes_shown(family: str) -> dict[str, str]:
-    """Prefix -> its route, with all that ip shows"""
+def routes_shown(family: str, *lines: str) -> dict[str, str]:
+    """Prefix -> its route, with all that ip shows; "lines" of ip, one of which is "route show", in one process. Empty:
+    one failed"""
+    done = subprocess.run(["ip", family, "-d", "-b", "-"], capture_output=True, text=True, check=False,
+                          input="\n".join(lines or ["route show"]) + "\n")
     found: dict[str, str] = {}
     last = ""
-    for line in sh(f"ip {family} -d route show").splitlines():
+    for line in done.stdout.splitlines() if not done.returncode else ():
         line = re.sub(r"expires \d+sec", "expires", line).replace("linkdown", "")
         if not line.startswith("\t"):
             last = line.split()[1]
@@ -117,40 +120,40 @@ def attributes(words: list[str]) -> set[str]:
 
 
 def routes(count: int) -> None:
-    for line in ("link add d0 numtxqueues 1 type veth peer name p0", "link set p0 up", "link set d0 up",
-                 "addr add 10.71.0.1/24 dev d0", "addr add fd71::1/64 dev d0 nodad"):
-        sh("ip " + line)
+    ip_batch(["link add d0 numtxqueues 1 type veth peer name p0", "link set p0 up", "link set d0 up",
+              "addr add 10.71.0.1/24 dev d0", "addr add fd71::1/64 dev d0 nodad"])
     for at in enough("routes", count):
         family, prefix, words = route(at % 250)
-        if subprocess.run(["ip", family, "route", "add", *words], capture_output=True, check=False).returncode:
+        before = routes_shown(family, f"route add {' '.join(words)}", "route show")
+        if not before:
             continue  # not a route at all
-        before = routes_shown(family)
         own = (["--initcwnd", "33"], ["--quickack"], list[str]())[at % 3]
         ended = lowq(["host", "reno", "--route", prefix, *own, "-q"])
         said = f"'ip {family} route add {' '.join(words)}': "
-        if ended.status == 2:
-            if routes_shown(family) != before or len(ended.said.splitlines()) != 1:
-                raise Wrong(said + "refused, but: " + ended.said)
-            if not {"expires", "ra"} & set(words):
+        refused = ended.status == 2
+        if not refused:
+            if ended.status:
                 raise Wrong(said + ended.said)
-            for name in {"expires", "ra"} & set(words):
-                took[f"{name} (refused)"] = took.get(f"{name} (refused)", 0) + 1
-        elif ended.status:
-            raise Wrong(said + ended.said)
-        else:
             had, has = before[prefix].split(), routes_shown(family)[prefix].split()
             lost = [word for word in had if had.count(word) > has.count(word) and word not in ("reno", "lock")
                     and not (had[had.index(word) - 1] in ("initcwnd", "lock") and "--initcwnd" in own)]
             if lost or {"expires", "ra"} & set(words):
                 raise Wrong(said + f"while set it lost {lost}")
             ended = lowq(["host", "reset", "-q"])
-            now = routes_shown(family)
-            if ended.status or now != before:
-                raise Wrong(said + f"{ended.said}: is {now.get(prefix)}, was {before[prefix]}")
-            for name in attributes(words):
-                took[name] = took.get(name, 0) + 1
         # all with the same prefix: those with another tos or metric, too
-        subprocess.run(["ip", family, "route", "flush", "exact", prefix], check=False, capture_output=True)
+        now = routes_shown(family, "route show", f"route flush exact {prefix}")
+        if refused:
+            if now != before or len(ended.said.splitlines()) != 1:
+                raise Wrong(said + "refused, but: " + ended.said)
+            if not {"expires", "ra"} & set(words):
+                raise Wrong(said + ended.said)
+            for name in {"expires", "ra"} & set(words):
+                took[f"{name} (refused)"] = took.get(f"{name} (refused)", 0) + 1
+            continue
+        if ended.status or now != before:
+            raise Wrong(said + f"{ended.said}: is {now.get(prefix)}, was {before[prefix]}")
+        for name in attributes(words):
+            took[name] = took.get(name, 0) + 1
 
 
 # --- queues ---------------------------------------------------------------------------
@@ -179,8 +182,7 @@ def queue() -> list[str]:
 
 
 def queues(count: int) -> None:
-    for line in ("link add d0 numtxqueues 1 type veth peer name p0", "link set p0 up", "link set d0 up"):
-        sh("ip " + line)
+    ip_batch(["link add d0 numtxqueues 1 type veth peer name p0", "link set p0 up", "link set d0 up"])
     for at in enough("queues", count):
         words = queue()
         clsact = some(0.3, "clsact")
@@ -202,8 +204,8 @@ def queues(count: int) -> None:
             raise Wrong(said + f"{ended.said}: is {now[:600]}, was {before[:600]}")
         for name in [word for word in [*words, *clsact] if word.replace("_", "").isalpha()]:
             took[name] = took.get(name, 0) + 1
-        for parent in ("root", "clsact"):
-            sh(f"tc qdisc del dev d0 {parent}", check=False)
+        subprocess.run(["tc", "-force", "-b", "-"], capture_output=True, text=True, check=False,
+                       input="qdisc del dev d0 root\nqdisc del dev d0 clsact\n")
 
 
 def main() -> int:
