@@ -33,6 +33,10 @@ SCENARIO = Scenario(
 
         1/8 of the window at once is what LDCP and HPCC++ send, as they pace: their queue stays short.
 
+        {range jain ldcp rate=10gbit flows=2 tso=1 held=0us} is Jain's index of two flows of LDCP with TSO at 10 Gb/s,
+        {range jain dctcp rate=10gbit flows=2 tso=1 held=0us} that of DCTCP: their bursts lock
+        into one of a few orders, in most of which one flow gets more of the marks. Which one depends on the seed.
+
         Receivers that hold packets back make all of them burst again; thresholds then grow by what is held back.
 
         HPCC++'s shares are even, except for eight flows at 100 Gb/s: there they depend on the seed, and where packets
