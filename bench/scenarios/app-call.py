@@ -29,7 +29,9 @@ SCENARIO = Scenario(
         call_p99_us cubic_l4s ecn=1} and {range call_p99_us cubic_l4s ecn=0}.""",
     conclusion="""{range call_p99_us prague rate=10mbit} at p99 beside Prague at 10 Mb/s is more than the goal of 3.3
         ms: with ECT(1) the call waits in the queue of the long flows, {range delay_p99_us prague rate=10mbit} at p99;
-        beside CUBIC it has the L4S queue for itself.
+        beside CUBIC it has the L4S queue for itself. Without ECT(1) a packet of the call is alone in the Classic queue,
+        and leaves when DualPI2 finds none in the L4S queue, or in the tenth of the rate that it keeps for the Classic
+        one.
 
         {range call_p99_us cubic_l4s ecn=0} is what a call without ECT(1) waits beside CUBIC over the same queue, {range
         call_p99_us prague ecn=0} beside Prague: the long flows have left the Classic queue to it.

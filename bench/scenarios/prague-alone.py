@@ -33,8 +33,16 @@ SCENARIO = Scenario(
         1.2 ms is the time of one packet at 10 Mb/s, and the threshold is the time of 1.5, for packets that find another
         one (prague-slow): with 1 ms for all, Prague gets a tenth of CUBIC's rate beside it (prague-cubic).
 
+        {range delay_p99_us prague rate=10mbit flows=1 opts= step=} at p99 is what packets of one flow wait at 10 Mb/s,
+        two or three packets: the window grows by whole packets, and its mark is heard a round later
+        (prague-field-links, where CUBIC's wait 27 ms at 20 ms).
+
         2.6 ms at p99 is the wait of four perfectly paced flows with random phases at 98 % load. A threshold of 300 us,
-        alone on the link, comes closest to 1.5 ms, and leaves 95 to 98 % of the rate.""",
+        alone on the link, comes closest to 1.5 ms, and leaves 95 to 98 % of the rate.
+
+        {range utilisation prague rate=10mbit rtt=10ms flows=4 step=} of 10 Mb/s is used by four flows at 10 ms, and
+        {range utilisation prague rate=10mbit rtt=10ms flows=4 step=300us} with the threshold of 300 us: all grow by a
+        packet in the same round (prague-field-flows).""",
     shell="""
 	local seconds=40
 

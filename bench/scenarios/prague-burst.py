@@ -12,7 +12,7 @@ SCENARIO = Scenario(
     rows=["prague"],
     variants=[*each(rate="200mbit", flows=[1, 4], tso=1, opts=["burst_us:10", "burst_us:250", "burst_us:1000"]),
               *each(rate="1000mbit", flows=4, tso=1, opts=["burst_us:10", "burst_us:250", "burst_us:1000"])],
-    params={"counted": "from 6 s to 12 s", "tso": "with segmentation offloads", "seeds": "two"},
+    params={"counted": "from 6 s to 12 s", "tso": "with segmentation offloads"},
     shown=["utilisation", "delay_p50_us", "delay_p99_us", "marks"],
     answer="""At 200 Mb/s packets of four flows wait {range delay_p99_us prague rate=200mbit flows=4 opts=burst_us:250}
         at p99 with bursts of 250 us, {range delay_p99_us prague rate=200mbit flows=4 opts=burst_us:1000} with 1 ms,

@@ -38,7 +38,7 @@ SCENARIO = Scenario(
             "jitter": "the RTT varies by 5 ms either way, which reorders ACKs",
             "reorder": "1 % of the packets are 3 ms late", "loss": "at random, percent",
             "step": "ECT(1) is marked above it, lowq-tc's --step; where it is not given, 1 ms, or the time of 1.5 "
-                    "packets (CUBIC and BBR are in the other queue); three seeds, with classic_fallback one",
+                    "packets (CUBIC and BBR are in the other queue)",
             "counted": "from 5 s to 35 s; the utilisation of wifi and lte is of what the link could carry"},
     words={"link": {"asymmetric": "few ACKs", "jitter": "jitter", "loss": "random loss", "lte": "LTE",
                     "reorder": "reordering", "slots": "bursts of ACKs", "steady": "steady", "two-way": "upload",
