@@ -124,6 +124,68 @@ start_up()
 }
 declare_test start_up "P15 P16" "90 and 230 Mb/s, RTT 65 ms: two seconds after the start the link is used, and slow start makes no long queue"
 
+# started WHAT COMMAND...: runs COMMAND before a flow without quick_start, and before one with it. What the flow uses of
+# 90 Mb/s from the second to the fourth second, and how long packets wait at most in the first three, in USED (%) and
+# LONGEST (ms), by quick_start
+started()
+{
+	local quick what=$1
+
+	for quick in 0 1; do
+		parameter "quick_start=$quick"
+		"${@:2}"
+		observe 90mbit --from 0s --to 3s --packets "$TMP/packets.csv"
+		send --duration 5s --interval 1s
+		observed
+		USED[quick]=$(jq -rs 'map(select(.type == "interval"))[1:4] | map(.goodput_bps) | add / length / 90 / 9564 * 10 |
+			round / 10' "$TMP/flow.json")
+		LONGEST[quick]=$(awk -F, 'NR > 1 && $3 > most { most = $3 } END { printf "%.1f", most / 1000000 }' "$TMP/packets.csv")
+	done
+	echo "$what: ${USED[1]} % used, longest delay ${LONGEST[1]} ms; quick_start=0: ${USED[0]} %, ${LONGEST[0]} ms"
+	expect "% used, $what" "${USED[1]}" -ge "$(awk "BEGIN { print ${USED[0]} - 3 }")"
+}
+
+# bucket KB: a shaper that lets so much leave at once
+bucket()
+{
+	in_ns sw tc -batch - <<-END
+		qdisc replace dev egress root handle 1: tbf rate 90mbit burst ${1}kb limit 100mb
+		qdisc replace dev egress parent 1: handle 2: dualpi2
+	END
+}
+
+# faster_soon: 10 Mb/s while the first flight is on its way, then 90
+faster_soon()
+{
+	shape 10mbit dualpi2
+	(sleep 0.1; set_rate sw egress 1:1 90mbit) &
+}
+
+# ack_bursts: ACKs arrive in bursts, one every 4 ms
+ack_bursts()
+{
+	shape 90mbit dualpi2
+	in_ns sw tc qdisc replace dev p1 root netem delay 65ms slot 4ms 4ms limit 1000000
+}
+
+start_wrong_rate()
+{
+	local USED=() LONGEST=()
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 65ms
+	serve r --cc prague
+	started "a link that is faster after 100 ms" faster_soon
+	expect "% used, a link that is faster after 100 ms" "${USED[1]}" -ge 85
+	in_ns sw tc qdisc del dev egress root
+	started "a bucket of 64 kB" bucket 64
+	expect "ms of the longest delay, a bucket of 64 kB" "${LONGEST[1]}" -le "$(awk "BEGIN { print ${LONGEST[0]} + 1 }")"
+	started "ACKs in bursts" ack_bursts
+	expect "ms of the longest delay, ACKs in bursts" "${LONGEST[1]}" -le 40
+}
+declare_test start_wrong_rate "P15" "where a bucket, bursts of ACKs or a change of the rate make the first flight's rate wrong, a new flow uses as much as without quick_start"
+
 # requests CONTROL [SIZE RATE]: the median of the answers' times, ms, on kept connections beside two long flows
 requests()
 {
