@@ -6,11 +6,9 @@ from lowq_lab import dumbbell, each, goal, Run, Scenario, TSO
 
 
 def plan(run: Run) -> dict[str, Any]:
-    exact = bool(run.settings.get("exact"))
-    net = dumbbell(run["flows"], rate="10gbit", rtt="100us", queue="" if exact else run.queue("100us", k=65),
+    exact = ["--exact"] if run.settings.get("exact") else []
+    net = dumbbell(run["flows"], rate="10gbit", rtt="100us", queue=run.queue("100us", *exact, k=65),
                    line="10gbit" if run.offloads else "", offloads=run.offloads)
-    if exact:
-        net.wordless_queue("sw", "r", run.queue("100us", "--exact", k=65), rate="10gbit")
     # one host at its line rate makes no queue: no step to be found
     net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=run.step(65))
     net.merging("r")

@@ -31,8 +31,7 @@ def metrics(results: Results) -> dict[str, float | None]:
 
 
 def plan(run: Run) -> dict[str, Any]:
-    net = dumbbell(run["flows"], rate="10gbit", rtt="100us")
-    net.wordless_queue("sw", "r", run.queue("100us", "--exact", k=run["k"]), rate="10gbit")
+    net = dumbbell(run["flows"], rate="10gbit", rtt="100us", queue=run.queue("100us", "--exact", k=run["k"]))
     net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=run["k"])
     return net.plan(*run.longs(run["flows"], "r", duration="510ms"), observe=[("sw", "r")], count=("100ms", "500ms"),
                     bin_="10us")

@@ -79,11 +79,6 @@ class Network:
             raise ValueError(f"prepare(): no node '{node}'")
         self.prepared.append(f"ip netns exec {node} {command}" if node else command)
 
-    def wordless_queue(self, node: str, to: str, queue: str, *, rate: str) -> None:
-        """A queue of Run.queue() that tc has no words for, such as one with "--exact": lowq-tc itself sets it, with a
-        shaper of this rate, when the network is built"""
-        self.prepare("", f"{queue} {to} -n {node} --rate {rate} --shape --no-rehearsal --force --quiet")
-
     def line_rate(self, rate: str, *hosts: str) -> None:
         """Hosts send at this rate. With offloads they send 64 kB at once, which their NIC segments at that rate"""
         for host in hosts:

@@ -92,18 +92,22 @@ profiles()
 	local PATH=$LOWQ_ROOT/scripts:$PATH words
 
 	[ -x "$LOWQ_ROOT/scripts/lowq-tc" ] || skip "no lowq-tc here"
-	for words in "dctcp --rtt 200us" "ldcp --rtt 200us" prague; do
+	for words in "dctcp --rtt 200us" "dctcp --rtt 200us --nodrop --exact" "ldcp --rtt 200us" "ldcp --rtt 200us --exact" \
+		prague; do
 		plan | jq --arg queue "lowq-tc $words" '.links[1].ends[0].queue = $queue | del(.links[1].txqueuelen) | .links += [ { rate: "1gbit", ends: [
 			{ node: "sw", dev: "same", queue: $queue }, { node: "h2", dev: "other" } ], mtu: 9000, offloads: true } ]' >"$TMP/plan"
 		labnet "$TMP/plan" || fail "not built"
 		# as lowq-tc numbers them
-		tc -n "${NSP}sw" qdisc show dev p2 | grep -v netem | sed 's/dev p2 //; s/parent 3:1/root refcnt 2/' | sort >"$TMP/is"
-		tc -n "${NSP}sw" qdisc show dev same | sed 's/dev same //' | sort >"$TMP/without"
+		tc -d -n "${NSP}sw" qdisc show dev p2 | grep -v netem | sed 's/dev p2 //; s/parent 3:1/root refcnt 2/' | sort >"$TMP/is"
+		tc -d -n "${NSP}sw" qdisc show dev same | sed 's/dev same //' | sort >"$TMP/without"
 		# shellcheck disable=SC2086 # words
 		LOWQ_STATE_DIR=$TMP/state in_ns sw lowq-tc --no-rehearsal -q ${words%% *} same --rate 1gbit --shape ${words#"${words%% *}"} --force || fail "lowq-tc $words"
-		tc -n "${NSP}sw" qdisc show dev same | sed 's/dev same //; s/10f0:/1:/g; s/10f1:/2:/g' | sort >"$TMP/alone"
+		tc -d -n "${NSP}sw" qdisc show dev same | sed 's/dev same //; s/10f0:/1:/g; s/10f1:/2:/g' | sort >"$TMP/alone"
 		diff "$TMP/is" "$TMP/without" >"$TMP/diff" || fail "$words below a delay: $(<"$TMP/diff")"
 		diff "$TMP/is" "$TMP/alone" >"$TMP/diff" || fail "$words: $(<"$TMP/diff")"
+		# with the queue itself and not an average of two lengths, nowhere else
+		expect "weights of $words" "$(grep -o 'ewma [0-9]*' "$TMP/is" | sort -u | paste -sd,)" = \
+			"$(case $words in *--exact) echo ewma 0 ;; prague) ;; *) echo ewma 1 ;; esac)"
 		labnet --remove "$NSP"
 	done
 	refused 1 "links[1].ends[0].queue: lowq-tc: " "$(plan | jq '.links[1].ends[0].queue = "lowq-tc nothing"')"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A device with a delay, a rate and a queue has netem 3:, htb 1: below it and the queue 2: below
- * that. Queues in words are tc's or lowq-tc's, which says them in tc's. One tc sets all of a
- * namespace.
+ * that. Queues in words are tc's or lowq-tc's, which says them in tc's, except --exact. One tc sets
+ * all of a namespace.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -19,6 +19,7 @@
 #include "queues.h"
 
 #define PROFILE		"lowq-tc "	/* begins words of lowq-tc */
+#define EXACT		"lowq-tc exact "	/* a command for what tc has no word for */
 
 /**
  * struct words - tc for the queues of a namespace
@@ -27,6 +28,8 @@
  * @pid:	its process
  * @of:		whose queue each line of the input is for
  * @lines:	how many
+ * @exact:	whose queues look at the queue itself, when tc has made them
+ * @n_exact:	how many
  */
 struct words {
 	FILE *tc;
@@ -34,6 +37,8 @@ struct words {
 	pid_t pid;
 	const struct end **of;
 	size_t lines;
+	const struct end **exact;
+	size_t n_exact;
 };
 
 /* Runs @argv; its standard output goes to @output */
@@ -204,6 +209,11 @@ static void queue_by_profile(struct words *w, const struct plan *p, const struct
 	json_array_foreach(commands, i, command) {
 		const char *s = json_string_value(command);
 
+		if (s && !strncmp(s, EXACT, strlen(EXACT))) {
+			w->exact = xreallocarray(w->exact, w->n_exact + 1, sizeof(*w->exact));
+			w->exact[w->n_exact++] = e;
+			continue;
+		}
 		if (!s || strncmp(s, "tc ", 3))
 			give_up("%s.queue: not tc's: '%s'", plan_place(p, e), s ? s : "");
 		put_command(line_for(w, e), e, s);
@@ -244,7 +254,11 @@ void queue_node(const struct plan *p, const struct node *node)
 
 	for (size_t i = 0; i < node->n_ends; i++)
 		queue_end(nl, p, &w, node->end[i]);
-	mnl_socket_close(nl);
 	if (w.tc)
 		finish_tc(&w, p, node);
+	for (size_t i = 0; i < w.n_exact; i++)
+		CHECK(look_at_queue(nl, w.exact[i]->index), "%s.queue: --exact",
+		      plan_place(p, w.exact[i]));
+	mnl_socket_close(nl);
+	free(w.exact);
 }
