@@ -150,8 +150,11 @@ kselftest()
 	mapfile -t all < <(kselftests)
 	[ ${#all[@]} -gt 0 ] || die "no tests in $SELFTESTS"
 	for name; do
-		test=$(printf '%s\n' "${all[@]}" | grep -xF -m1 -e "$name" -e "net/$name" -e "net/$name.sh" -e "net/$name.py") ||
+		# its whole name, or one without .sh or .py that no other test has
+		test=$(printf '%s\n' "${all[@]}" | grep -xF -m1 -e "$name" -e "net/$name") ||
+			test=$(printf '%s\n' "${all[@]}" | grep -xF -e "net/$name.sh" -e "net/$name.py") ||
 			usage_error "the kernel's net and net/forwarding have no test '$name'"
+		[[ $test != *$'\n'* ]] || usage_error "'$name' is ${test/$'\n'/ or }"
 		tests+=("$test")
 	done
 	mkdir -p -- "$OPT_OUT" 2>/dev/null && OPT_OUT=$(realpath -- "$OPT_OUT") && [ -w "$OPT_OUT" ] ||

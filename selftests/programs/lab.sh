@@ -501,6 +501,8 @@ wrong_usage()
 		status 2 "$LAB" $args
 		expect "lines of error for: lab $args" "$(wc -l <"$TMP/err")" -eq 1
 	done
+	status 2 "$LAB" kselftest net rtnetlink
+	expect "a name of two tests" "$(<"$TMP/err")" = "lab: 'rtnetlink' is net/rtnetlink.py or net/rtnetlink.sh (see lab --help)"
 	mkdir "$TMP/empty"
 	status 125 env LOWQ_CACHE="$TMP/other-cache" "$LAB" build --kernel "$TMP/empty"
 	grep -q "unsupported kernel" "$TMP/err" || fail "does not say that the kernel is unsupported"
