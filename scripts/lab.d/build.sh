@@ -114,7 +114,7 @@ build_kernel()
 		check_config "$dir/build" "$src" "$dir/fragment"
 		rm -f "$dir/build/.version"	# the number of builds, which uname -v shows
 		# shellcheck disable=SC2094 # tee appends, nothing reads
-		make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" -j"$(nproc)" \
+		setpriv --pdeathsig TERM make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" -j"$(nproc)" \
 			KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=lowq KBUILD_BUILD_HOST=lab \
 			linux modules 2>&1 | tee -a "$dir/log" | progress "$version ($flavour)" 1250
 		[ "${PIPESTATUS[0]}" -eq 0 ] ||

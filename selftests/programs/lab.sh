@@ -125,6 +125,12 @@ own_modules()
 		grep -q '^lab: the kernel complained:' "$TMP/err" || fail "$name: $(<"$TMP/err")"
 	done
 	grep -q 'Kernel panic - not syncing: as asked for' "$TMP/err" || fail "panic: $(<"$TMP/err")"
+	if command -v labnet jq >/dev/null; then
+		jq '.modules.own_panic = {}' "$LOWQ_ROOT/examples/plan/incast.json" >"$TMP/panic.json"
+		status 123 "$LAB" run --module "$TMP/own_panic" --out "$TMP/of_panic" "$TMP/panic.json"
+		grep -q '^Kernel panic - not syncing: as asked for' "$TMP/err" || fail "a plan's module: $(<"$TMP/err")"
+		[ ! -e "$TMP/of_panic" ] || fail "a plan that panics leaves $(ls -A "$TMP/of_panic")"
+	fi
 	mkdir "$TMP/none" "$TMP/with space"
 	touch "$TMP/with space/Kbuild"
 	for name in /no/such/dir "$TMP/none" "$TMP/with space" "$TMP/own_lib/Kbuild"; do
@@ -535,7 +541,7 @@ own_tree()
 		case " $* " in
 		*" kernelversion "*|*" kernelrelease "*) echo 7.3.99 ;;
 		*" allnoconfig "*) cp "$wanted" "$out/.config" ;;
-		*" linux modules "*) touch "$out/linux" ;;
+		*" linux modules "*) [ ! -e "$0.slow" ] || exec sleep 987654; touch "$out/linux" ;;
 		esac
 	END
 	chmod +x "$TMP/bin/make"
@@ -558,6 +564,16 @@ own_tree()
 	status 0 "${run[@]}" build --kernel "$TMP/patched" --config "$TMP/config"
 	status 0 "${run[@]}" kdir --kernel "$TMP/patched" --config "$TMP/config"
 	[ "$(<"$(<"$TMP/out")/../source/arch/um/Makefile")" = patched ] || fail "two trees of one version share a kernel"
+	# killed while the kernel is built
+	touch "$TMP/bin/make.slow"
+	cp -r "$tree" "$TMP/slow"
+	"${run[@]}" build --kernel "$TMP/slow" >/dev/null 2>"$TMP/err" &
+	wait_until pgrep -xf 'sleep 987654'
+	kill -KILL $!
+	wait $! 2>/dev/null
+	wait_until sh -c "! pgrep -xf 'sleep 987654'" || fail "kill -9 leaves $(pgrep -fa 'sleep 987654')"
+	rm "$TMP/bin/make.slow"
+	status 0 "${run[@]}" build --kernel "$TMP/slow"
 	cp -r "$tree" "$TMP/other"
 	: >"$TMP/other/$(sed -n 's|^+++ b/||p' "$LOWQ_ROOT/scripts/lab.d/exact-clock.patch" | head -n1)"
 	status 125 "${run[@]}" build --kernel "$TMP/other"
