@@ -547,14 +547,43 @@ sudden_end()
 	local signal f=$TMP/long.py
 
 	scenario "$f" 'variants=each(a=[1, 2]), shell="while :; do sleep 1; done"'
-	for signal in TERM KILL; do
-		"$RUN" --jobs 1 --out "$TMP/o" "$f" >"$TMP/out" 2>&1 &
+	for signal in INT TERM KILL; do
+		env --default-signal=INT setsid "$RUN" --jobs 1 --out "$TMP/o" "$f" >"$TMP/out" 2>&1 &
 		runs 1
-		kill -s "$signal" $!
+		# Ctrl-C is for all processes in the foreground
+		if [ "$signal" = INT ]; then kill -s INT -- -$!; else kill -s "$signal" $!; fi
 		runs 0
 	done
 }
-declare_test sudden_end "" "no run goes on after bench/run was terminated or killed"
+declare_test sudden_end "" "no run goes on after Ctrl-C in bench/run, or after it was terminated or killed"
+
+full_disk()
+{
+	local f=$TMP/short.py o=$TMP/disk/o
+
+	mkdir "$TMP/disk"
+	[ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=256k none "$TMP/disk" 2>/dev/null || skip "cannot mount a small disk"
+	scenario "$f" 'shell=FLOW'
+	(
+		head -c 1M /dev/zero >"$TMP/disk/filled" 2>/dev/null
+		! bench --out "$o" "$f" || fail "status 0"
+		expect "said" "$(grep -v '^lab: ' "$TMP/out")" = "bench: cannot write to $o"
+		expect "left" "$(cd "$TMP/disk" && echo *)" = filled
+		# room for a run, but not for what made it
+		truncate -s 224K "$TMP/disk/filled"
+		! bench --out "$o" "$f" || fail "status 0 of a run"
+		said "bench: cannot write to $o/runs/all/cubic/1" 'FAILED (seed 1): no result.json'
+		rm -f "$o/index.html"
+		head -c 1M /dev/zero >"$TMP/disk/filled" 2>/dev/null
+		! "$ROOT/scripts/report" --html "$o/index.html" "$o" >"$TMP/out" 2>&1 || fail "status 0 of a report"
+		said "report: $o/index.html: No space left on device"
+		expect "half files" "$(find "$o" -empty)" = ''
+	)
+	local rc=$?
+	umount -l "$TMP/disk"
+	return "$rc"
+}
+declare_test full_disk "" "bench/run on a full disk says so, and leaves no result that is not whole"
 
 # start_slurm: one node, by daemons of ours; SLURM_CONF is for what follows
 start_slurm()
