@@ -261,6 +261,9 @@ METRICS: dict[str, Metric] = {
     **{f"k{kilo}_first_us": Metric((size, "first ms"), f"{size}, first byte, p50", "ms", 1e-3, "number",
                                    "half of such transfers had their first byte there in this time or less")
        for kilo, size in SIZES.items()},
+    **{f"k{kilo}_first99_us": Metric((size, "first p99 ms"), f"{size}, first byte, p99", "ms", 1e-3, "number",
+                                     "99 of 100 such transfers had their first byte there in this time or less")
+       for kilo, size in SIZES.items()},
     "page_p50_us": Metric(("page", "p50 ms"), "page, p50", "ms", 1e-3, "number",
                           "half of the pages were complete in this time or less"),
     "page_max_us": Metric(("page", "max ms"), "page, slowest", "ms", 1e-3, "number",
