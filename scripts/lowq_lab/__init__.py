@@ -17,6 +17,10 @@ A scenario's file defines one Scenario, and bench/run takes it like the project'
 
 Where a plan cannot say what a run does, commands in shell take its place, as in bench/scenarios.
 
+There is no class for a flow, and no function that compares: flows() and requests() take sizes from a distribution
+(cdf=) and arrivals from a share of a link's rate (load=), listed() takes the tuples that ns3_list() and htsim_list()
+read from a file, and a Scenario's rows are what it compares.
+
 networks.py makes nodes, addresses and routes; traffic.py says who sends what; scenario.py what is compared
 and measured. A plan is that of labnet(1), as JSON: whatever else it can say may be added to the dictionary that
 Network.plan() returns. "python3 -m lowq_lab" is what bench/run uses."""
