@@ -34,7 +34,7 @@ CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 leaves the window to the s
 enum {
 	REFLECTOR_ANSWERED = INT_COUNT_SHARED,
 	REFLECTOR_RATE,		/* above max_rate */
-	REFLECTOR_UNSENT,	/* no memory, no route, or dropped by firewall or queue here */
+	REFLECTOR_UNSENT,	/* no memory, no way, or dropped by firewall or queue here */
 	REFLECTOR_WINDOW,	/* answered with a window; also counted as answered */
 };
 
@@ -66,6 +66,18 @@ static struct dst_entry *cached_route(struct sock *sk, u32 cookie)
 }
 
 /*
+ * @skb is to leave by @dst, whose reference it takes over. 0, or an error if @dst is one, or
+ * discards packets and reports success: where IPsec lacks a key, a look-up returns such a route.
+ */
+static int set_route(struct sk_buff *skb, struct dst_entry *dst)
+{
+	if (IS_ERR(dst))
+		return PTR_ERR(dst);
+	skb_dst_set(skb, dst);
+	return dst->output == dst_discard_out ? -EHOSTUNREACH : 0;
+}
+
+/*
  * To the source of @probe, by the route of @sk's own packets, which IPsec policy may change.
  * Consumes @skb. 0, or why it was not sent: a negative error, or NET_XMIT_DROP.
  */
@@ -83,13 +95,13 @@ static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 		rt = ip_route_output_ports(net, &fl4, sk, from->saddr, from->daddr,
 					   tcp_hdr(skb)->dest, tcp_hdr(skb)->source, IPPROTO_TCP, 0,
 					   READ_ONCE(sk->sk_bound_dev_if));
-		if (IS_ERR(rt)) {
-			kfree_skb(skb);
-			return PTR_ERR(rt);
-		}
-		dst = &rt->dst;
+		dst = IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
 	}
-	skb_dst_set(skb, dst);
+	err = set_route(skb, dst);
+	if (err) {
+		kfree_skb(skb);
+		return err;
+	}
 	int_host_checksum4(skb, from->daddr, from->saddr);
 	iph = skb_push(skb, sizeof(*iph));
 	skb_reset_network_header(skb);
@@ -128,11 +140,11 @@ static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 
 	if (!dst)
 		dst = ip6_dst_lookup_flow(net, sk, &fl6, NULL);
-	if (IS_ERR(dst)) {
+	err = set_route(skb, dst);
+	if (err) {
 		kfree_skb(skb);
-		return PTR_ERR(dst);
+		return err;
 	}
-	skb_dst_set(skb, dst);
 	int_host_checksum6(skb, &from->daddr, &from->saddr);
 	ip6h = skb_push(skb, sizeof(*ip6h));
 	skb_reset_network_header(skb);

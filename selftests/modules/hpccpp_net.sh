@@ -258,9 +258,15 @@ esp()
 	END
 }
 
+# answered N: has r answered so many probes?
+answered()
+{
+	[ "$(counter r int_reflector Answered)" -ge "$1" ]
+}
+
 ipsec()
 {
-	local v h r
+	local v who h r sent came unsent
 
 	needs_virtual
 	for v in 4 6; do
@@ -280,6 +286,33 @@ ipsec()
 		expect "IPv$v: answers" "$(counter r int_reflector Answered)" -ge 1
 		expect "IPv$v: responses accepted" "$(counter h1 hpccpp Accepted)" -ge 1
 		teardown
+	done
+	# a host whose key goes: nothing leaves it, and what does not leave is not counted as sent
+	for v in 4 6; do
+		for who in h1 r; do
+			h=10.0.1.1 r=10.0.0.1
+			[ "$v" = 4 ] || h=fd00:1::1 r=fd00:0::1
+			# acknowledgements that are on their way bring the next probes
+			dumbbell 1 100ms
+			shape 1gbit
+			esp h1 "$h" "$r" 0x100 0x200
+			esp r "$r" "$h" 0x200 0x100
+			serve r
+			in_ns h1 flowgen long --to "$r" --cc hpccpp --flows 4 --duration 5s >"$TMP/flow.json" &
+			wait_until answered 4
+			if [ "$who" = h1 ]; then
+				ip -n "${NSP}h1" xfrm state delete src "$h" dst "$r" proto esp spi 0x100
+			else
+				ip -n "${NSP}r" xfrm state delete src "$r" dst "$h" proto esp spi 0x200
+			fi
+			sleep 0.3
+			sent=$(counter h1 hpccpp Probes) came=$(counter r int_reflector Answered) unsent=$(counter h1 hpccpp Unsent)
+			[ "$who" = h1 ] || sent=$came came=$(counter h1 hpccpp Accepted) unsent=$(counter r int_reflector Unsent)
+			expect "IPv$v: messages unsent without a key of $who" "$unsent" -ge 4
+			expect "IPv$v: messages counted as sent by $who, of those that came" "$sent" -eq "$came"
+			kill $!
+			teardown
+		done
 	done
 	# a receiver without the policy: its answers come in the clear
 	dumbbell 1 200us
