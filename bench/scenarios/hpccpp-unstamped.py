@@ -23,7 +23,9 @@ SCENARIO = Scenario(
               *each(limit="fifo", rate="10mbit", rtt="20ms", place="before", beside="cubic"),
               *each(limit="policer", rate="1gbit", rtt="1ms", place="before", beside="cubic"),
               *each(limit="policer", rate="100mbit", rtt="5ms", place="before", flows=4, beside=[None, "cubic"]),
-              *each(limit="fifo", rate="100mbit", rtt="5ms", place="behind", tso=1)],
+              *each(limit=["fifo", "policer"], rate="100mbit", rtt="5ms", place="behind", beside=[None, "cubic"], tso=1),
+              *each(limit="red", rate="1gbit", rtt="1ms", place="behind", beside=[None, "dctcp"], tso=1),
+              *each(limit=["codel", "pie"], rate="100mbit", rtt="5ms", place="behind", beside="cubic", tso=1)],
     params={"policer": "burst 60 kB, drops", "fifo": "50 packets", "red": "marks from 20 packets on, drops beyond 3 MB",
             "codel, pie": "with ECN, tc's defaults (targets 5 and 15 ms), 1000 packets",
             "node": "stamps 10 times the rate of the limit", "flows": "of h1, and as many of h2; one if not stated",
@@ -50,7 +52,12 @@ SCENARIO = Scenario(
         limit=policer beside=cubic flows=4}.
 
         {range drops hpccpp limit=red} packets are lost in a RED queue that marks: with marks it runs as DCTCP, and gets
-        {range ratio hpccpp limit=red} times a DCTCP flow's rate.
+        {range ratio hpccpp limit=red tso=} times a DCTCP flow's rate.
+
+        {range ratio hpccpp limit=red tso=1} times a DCTCP flow's rate is what it gets there with offloads (TSO), CUBIC
+        {range ratio cubic limit=red tso=1}, and {range goodput_mbps hpccpp limit=red beside= tso=1} alone, DCTCP
+        {range goodput_mbps dctcp limit=red beside= tso=1}. Where less than an eighth of a window is marked it halves the
+        window, as it cannot tell a step's few marks from a Classic AQM's; that this is the reason was not traced.
 
         {range ratio hpccpp limit=codel beside=cubic} times CUBIC's rate is what it gets where CoDel marks a packet now
         and then, {range ratio hpccpp limit=pie beside=cubic} with PIE: it takes rare marks as losses. DCTCP, which
