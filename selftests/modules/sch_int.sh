@@ -463,11 +463,13 @@ wire()
 flows_through()
 {
 	DROPS=$(wire_drops)
-	in_ns h1 flowgen long --to 10.0.0.1 --flows "$1" --cc hpccpp --duration "$2" >"$TMP/flow.json" || fail "flow failed"
+	# where a SYN is dropped, its flow does not start in so short a time
+	in_ns h1 flowgen long --to 10.0.0.1 --flows "$1" --cc hpccpp --duration "$2" >"$TMP/flow.json" ||
+		[ "${3:-}" ] || fail "flow failed"
 	in_ns sw tc -s -j qdisc show dev egress >"$TMP/qdiscs"
 	DROPS=$(($(wire_drops) - DROPS))
 	GOODPUT=$(jq -s '[.[] | select(.type == "flow").goodput_bps] | add / 1e9' "$TMP/flow.json")
-	expect "flows under hpccpp" "$(jq -s '[.[] | select(.type == "flow" and .cc == "hpccpp")] | length' "$TMP/flow.json")" -ge "${3:-$1}"
+	expect "flows under hpccpp" "$(jq -s '[.[] | select(.type == "flow" and .status == "ok" and .cc == "hpccpp")] | length' "$TMP/flow.json")" -ge "${3:-$1}"
 	echo "$1 flows: $GOODPUT Gb/s, $DROPS drops"
 }
 
