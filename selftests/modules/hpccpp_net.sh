@@ -710,6 +710,18 @@ unstamped_policer()
 }
 declare_test unstamped_policer "H17" "a policer before or behind a node: hpccpp runs as Reno, also beside CUBIC"
 
+unstamped_receiver()
+{
+	load receiver_based=1 base_rtt_ns=5000000
+	PARAM=$REFLECTOR parameter base_rtt_ns=5000000
+	as_reno policer cubic before
+	unstamped policer before
+	together 1 hpccpp
+	expect "windows from the receiver" "$(counter r int_reflector Window)" -ge 10
+	PARAM=$REFLECTOR parameter base_rtt_ns=0
+}
+declare_test unstamped_receiver "H12 H17" "the same where the receiver computes the window, and answers carry no telemetry"
+
 unstamped_fifo()
 {
 	as_reno fifo cubic
