@@ -24,7 +24,7 @@ SCENARIO = Scenario(
     params={"load": "long flows of the same control beside",
             "transfers": "one after another, 12 of each size, on an idle link 3", "tso": "with segmentation offloads"},
     words={"load": {0: "idle", 2: "beside 2 flows"}},
-    shown=["k100_first_us", "k100_first99_us", "k30_p50_us", "k100_p50_us", "k300_p50_us", "k1000_p50_us",
+    shown=["k100_first99_us", "k30_p50_us", "k100_p50_us", "k300_p50_us", "k1000_p50_us", "k100_first_us",
            "k3000_p50_us", "beside_mbps", "delay_p99_us"],
     goals=[goal(f"k{size}_{which}_us", row="prague", most=most, relative_to="cubic_l4s", variant={"load": load})
            for size in SIZES for load, which, most in ((0, "p50", 1.05), (2, "p50", 1), (2, "p99", 1))] +
