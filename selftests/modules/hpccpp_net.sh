@@ -738,8 +738,9 @@ unstamped_red()
 	sleep 0.3
 	for ((i = 0; i < 30; i++)); do
 		sleep 0.02
-		in_ns s2 tc -s -j qdisc show dev egress | jq 'map(select(.kind == "red"))[0].qlen'
-	done | sort -n >"$TMP/queue"
+		in_ns s2 tc -s -j qdisc show dev egress
+	done >"$TMP/shown"
+	jq 'map(select(.kind == "red"))[0].qlen' "$TMP/shown" | sort -n >"$TMP/queue"
 	wait $!
 	echo "queue, packets: $(paste -sd' ' "$TMP/queue")"
 	expect "longest queue, packets" "$(tail -n 1 "$TMP/queue")" -le 60

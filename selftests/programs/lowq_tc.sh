@@ -21,22 +21,20 @@ same() {	# EXPECTED GOT WHAT
 
 # What a change could show in.
 picture() {
-	{
-		tcn -d -batch - <<-END
-			qdisc show
-			class show dev lq0
-			filter show dev lq0
-		END
-		# the carrier comes when it comes
-		ipn -d -o -batch - <<-END
-			link show
-			route show
-		END
-		ipn -o -6 route show
-	} | sed -E 's/ (refcnt [0-9]*|linkdown)//; /^fe80::/d; s/ expires [0-9]*sec//
-		s/^([0-9]+: [^:]+): .*( qlen [0-9]+).*( gso_max_segs [0-9]+).*/\1\2\3/'
+	tcn -d -batch - >"$TMP/picture" <<-END
+		qdisc show
+		class show dev lq0
+		filter show dev lq0
+	END
+	# the carrier comes when it comes
+	ipn -d -o -batch - >>"$TMP/picture" <<-END
+		link show
+		route show table all
+	END
+	sed -E 's/ (refcnt [0-9]*|linkdown)//; /^unicast fe80::/d; / table local /d; s/ expires [0-9]*sec//
+		s/^([0-9]+: [^:]+): .*( qlen [0-9]+).*( gso_max_segs [0-9]+).*/\1\2\3/' "$TMP/picture"
 	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control "$allowed_key"
-	[[ ! -e $LOWQ_STATE_DIR ]] || find "$LOWQ_STATE_DIR" -name '*.json' -exec cat {} +
+	[[ ! -e $LOWQ_STATE_DIR ]] || grep -rh --include='*.json' '' "$LOWQ_STATE_DIR"
 }
 
 # Two devices of the namespace a: lq0 with one queue, lqm with four.
