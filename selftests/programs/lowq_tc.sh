@@ -552,10 +552,10 @@ t_red_probability() {
 	local q
 
 	for q in '1 1' '1 100' '2 3' '100b 200b' '1000 4000'; do
-		must red lq0 --rate 10gbit --min "${q% *}" --max "${q#* }"
+		must red lq0 --rate 10gbit --min "${q% *}" --max "${q#* }" --no-rehearsal
 	done
 	for q in 1 1515b 4000b 5000; do
-		must dctcp lq0 --rate 10gbit --k "$q"
+		must dctcp lq0 --rate 10gbit --k "$q" --no-rehearsal
 		same 1 "$(tcn -d -j qdisc show dev lq0 | jq '.[] | select(.kind == "red").options.ewma')" \
 			"weight for K $q"
 	done
