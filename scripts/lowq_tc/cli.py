@@ -134,10 +134,15 @@ def do_exact(options: Options) -> int:
     from lowq_common.system import Namespace
     from .profiles.queues import ROOT
 
+    device, handle = options.names[-1], ROOT
+    if options.names[-2:-1] == ["handle"] and len(options.names) > 2:
+        device, handle = options.names[-3], options.names[-1].rstrip(":")
     try:
-        netlink.exact(Namespace(options.get("netns")), options.names[-1], ROOT)
+        netlink.exact(Namespace(options.get("netns")), device, handle, anywhere=handle != ROOT)
+    except ValueError:
+        raise Refused(f"'{options.names[-1]}' is not the handle of a qdisc") from None
     except OSError as error:
-        raise Failed(f"{options.names[-1]}: the kernel refuses it: {error.strerror}") from None
+        raise Failed(f"{device}: the kernel refuses it: {error.strerror}") from None
     return 0
 
 

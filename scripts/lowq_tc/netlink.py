@@ -123,16 +123,17 @@ def gred_options(shown: bytes) -> list[bytes]:
 OPTIONS = {"red": red_options, "gred": gred_options}
 
 
-def exact(space: Namespace, device: str, root: str) -> int:
-    """Gives each red and gred of a device whose root has this handle a weight of 1. -> how many"""
+def exact(space: Namespace, device: str, root: str, anywhere: bool = False) -> int:
+    """Gives each red and gred of a device whose root (or any of its queues) has this handle a weight of 1. -> how
+    many"""
     index = {name: number for number, name in space.names().items()}.get(device)
     if index is None:
         raise Refused(f"no device '{device}'{space.suffix}")
     route = Route(space)
     with route.socket:
         found = route.qdiscs(index)
-        if not any(one.parent == 0xFFFFFFFF and one.handle == int(root, 16) << 16 for one in found):
-            raise Refused(f"{device} has no queue of lowq-tc")
+        if not any((anywhere or one.parent == 0xFFFFFFFF) and one.handle == int(root, 16) << 16 for one in found):
+            raise Refused(f"{device} has no queue {root}:" if anywhere else f"{device} has no queue of lowq-tc")
         count = 0
         for one in found:
             for options in OPTIONS[one.kind](one.options) if one.kind in OPTIONS else ():

@@ -264,19 +264,25 @@ answered()
 	[ "$(counter r int_reflector Answered)" -ge "$1" ]
 }
 
+# secured V DELAY: h1 and r, $h and $r, with IPv4 or IPv6, whose policies demand ESP
+secured()
+{
+	h=10.0.1.1 r=10.0.0.1
+	[ "$1" = 4 ] || h=fd00:1::1 r=fd00:0::1
+	dumbbell 1 "$2"
+	shape 1gbit
+	esp h1 "$h" "$r" 0x100 0x200
+	esp r "$r" "$h" 0x200 0x100
+	serve r
+}
+
 ipsec()
 {
 	local v who h r sent came unsent
 
 	needs_virtual
 	for v in 4 6; do
-		h=10.0.1.1 r=10.0.0.1
-		[ "$v" = 4 ] || h=fd00:1::1 r=fd00:0::1
-		dumbbell 1 200us
-		shape 1gbit
-		esp h1 "$h" "$r" 0x100 0x200
-		esp r "$r" "$h" 0x200 0x100
-		serve r
+		secured "$v" 200us
 		capture sw egress "$TMP/s.pcap" "host $h"
 		TO=$r send --size 1M
 		sleep 0.1
@@ -290,14 +296,8 @@ ipsec()
 	# a host whose key goes: nothing leaves it, and what does not leave is not counted as sent
 	for v in 4 6; do
 		for who in h1 r; do
-			h=10.0.1.1 r=10.0.0.1
-			[ "$v" = 4 ] || h=fd00:1::1 r=fd00:0::1
 			# acknowledgements that are on their way bring the next probes
-			dumbbell 1 100ms
-			shape 1gbit
-			esp h1 "$h" "$r" 0x100 0x200
-			esp r "$r" "$h" 0x200 0x100
-			serve r
+			secured "$v" 100ms
 			in_ns h1 flowgen long --to "$r" --cc hpccpp --flows 4 --duration 5s >"$TMP/flow.json" &
 			wait_until answered 4
 			if [ "$who" = h1 ]; then

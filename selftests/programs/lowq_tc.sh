@@ -504,6 +504,8 @@ t_exact() {
 		tcn qdisc del dev "$2" clsact 2>/dev/null
 	done
 	refused "has no queue of lowq-tc" exact lq0
+	refused "has no queue 1:" exact dev lq0 handle 1:
+	refused "'one:' is not the handle of a qdisc" exact lq0 handle one:
 	refused "goes with --aqm red" dctcp lq0 --rate 1gbit --k 20 --aqm codel --exact
 }
 

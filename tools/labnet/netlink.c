@@ -14,10 +14,8 @@
 #include <math.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "../common/alloc.h"
 #include "netlink.h"
 
 #define NETEM_LIMIT	1000000		/* packets; netem must not drop */
@@ -25,7 +23,6 @@
 #define HTB_DIRECT	100000		/* packets that no class takes */
 #define HTB_QUANTUM	10		/* not used: the class has a quantum */
 #define GSO_SEGMENTS	65535
-#define RED_STAB_BYTES	256		/* bytes of a table of RED's */
 
 #define HEADER		14	/* of Ethernet */
 #define MTU		1500
@@ -325,159 +322,16 @@ bool change_rate(struct mnl_socket *nl, unsigned int dev, u32 frame, double rate
 	return put_class(nl, CHANGE, dev, frame, rate);
 }
 
-/* What the kernel says of a queue, or NULL */
-static struct nlattr *said_of(const struct nlmsghdr *queue, int type)
-{
-	struct nlattr *a;
-
-	mnl_attr_for_each(a, queue, sizeof(struct tcmsg))
-		if (mnl_attr_get_type(a) == type)
-			return a;
-	return NULL;
-}
-
-static struct nlattr *option_of(const struct nlmsghdr *queue, int type)
-{
-	struct nlattr *a, *options = said_of(queue, TCA_OPTIONS);
-
-	if (options)
-		mnl_attr_for_each_nested(a, options)
-			if (mnl_attr_get_type(a) == type)
-				return a;
-	return NULL;
-}
-
-static bool is_kind(const struct nlmsghdr *queue, const char *kind)
-{
-	struct nlattr *a = said_of(queue, TCA_KIND);
-
-	return a && !strcmp(mnl_attr_get_str(a), kind);
-}
-
-/* The queues of a device */
-struct queues {
-	unsigned int dev;
-	struct nlmsghdr **at;
-	size_t n;
-};
-
-static int keep_queue(const struct nlmsghdr *h, void *data)
-{
-	const struct tcmsg *m = mnl_nlmsg_get_payload(h);
-	struct queues *q = data;
-
-	if ((unsigned int)m->tcm_ifindex != q->dev)
-		return MNL_CB_OK;
-	q->at = xreallocarray(q->at, q->n + 1, sizeof(*q->at));
-	q->at[q->n] = xcalloc(1, h->nlmsg_len);
-	memcpy(q->at[q->n++], h, h->nlmsg_len);
-	return MNL_CB_OK;
-}
-
-/* Begins a change of a queue that the kernel has shown; returns its options */
-static struct nlattr *begin_change(struct request *r, const struct nlmsghdr *queue,
-				   const char *kind)
-{
-	const struct tcmsg *m = mnl_nlmsg_get_payload(queue);
-
-	begin_queue(r, RTM_NEWQDISC, CHANGE, m->tcm_ifindex, m->tcm_parent, m->tcm_handle, kind);
-	return mnl_attr_nest_start(r->h, TCA_OPTIONS);
-}
-
-/* How an average shrinks while the queue is idle, as shifts: it is 0 at once */
-static void put_forget(struct request *r, int type)
-{
-	u8 shifts[RED_STAB_BYTES];
-
-	memset(shifts, 31, sizeof(shifts));
-	mnl_attr_put(r->h, type, sizeof(shifts), shifts);
-}
-
-static bool exact_red(struct mnl_socket *nl, const struct nlmsghdr *queue)
-{
-	const struct nlattr *parms = option_of(queue, TCA_RED_PARMS);
-	const struct nlattr *rest[] = { option_of(queue, TCA_RED_MAX_P),
-					option_of(queue, TCA_RED_FLAGS) };
-	struct tc_red_qopt opt;
-	struct nlattr *options;
-	struct request r;
-
-	if (!parms || mnl_attr_get_payload_len(parms) < sizeof(opt)) {
-		errno = EPROTO;
-		return false;
-	}
-	memcpy(&opt, mnl_attr_get_payload(parms), sizeof(opt));
-	opt.Wlog = 0;
-	if (rest[1])		/* the kernel takes flags here or there, not both */
-		opt.flags = 0;
-	options = begin_change(&r, queue, "red");
-	mnl_attr_put(r.h, TCA_RED_PARMS, sizeof(opt), &opt);
-	put_forget(&r, TCA_RED_STAB);
-	for (size_t i = 0; i < ARRAY_SIZE(rest); i++)
-		if (rest[i])
-			mnl_attr_put(r.h, mnl_attr_get_type(rest[i]),
-				     mnl_attr_get_payload_len(rest[i]),
-				     mnl_attr_get_payload(rest[i]));
-	mnl_attr_nest_end(r.h, options);
-	return send_request(nl, &r);
-}
-
-/* One of a gred's virtual queues */
-static bool exact_vq(struct mnl_socket *nl, const struct nlmsghdr *queue, struct tc_gred_qopt opt)
-{
-	const struct nlattr *max_p = option_of(queue, TCA_GRED_MAX_P);
-	struct nlattr *options;
-	struct request r;
-
-	opt.Wlog = 0;
-	options = begin_change(&r, queue, "gred");
-	mnl_attr_put(r.h, TCA_GRED_PARMS, sizeof(opt), &opt);
-	put_forget(&r, TCA_GRED_STAB);
-	if (max_p && mnl_attr_get_payload_len(max_p) >= (opt.DP + 1) * sizeof(u32))
-		mnl_attr_put_u32(r.h, TCA_GRED_MAX_P,
-				 ((u32 *)mnl_attr_get_payload(max_p))[opt.DP]);
-	mnl_attr_nest_end(r.h, options);
-	return send_request(nl, &r);
-}
-
-static bool exact_gred(struct mnl_socket *nl, const struct nlmsghdr *queue)
-{
-	const struct nlattr *parms = option_of(queue, TCA_GRED_PARMS);
-	const struct tc_gred_qopt *vq = parms ? mnl_attr_get_payload(parms) : NULL;
-	size_t n = parms ? mnl_attr_get_payload_len(parms) / sizeof(*vq) : 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (vq[i].DP < MAX_DPs && !exact_vq(nl, queue, vq[i]))
-			return false;
-	return true;
-}
-
-bool look_at_queue(struct mnl_socket *nl, unsigned int dev)
-{
-	struct queues q = { .dev = dev };
-	struct request r;
-	bool done;
-
-	begin(&r, RTM_GETQDISC, NLM_F_DUMP, sizeof(struct tcmsg));
-	done = ask(nl, &r, keep_queue, &q);
-	for (size_t i = 0; i < q.n; i++) {
-		if (done && is_kind(q.at[i], "red"))
-			done = exact_red(nl, q.at[i]);
-		else if (done && is_kind(q.at[i], "gred"))
-			done = exact_gred(nl, q.at[i]);
-		free(q.at[i]);
-	}
-	free(q.at);
-	return done;
-}
-
 static int del_queue(const struct nlmsghdr *h, void *data)
 {
 	const struct tcmsg *queue = mnl_nlmsg_get_payload(h);
-	struct nlattr *kind = said_of(h, TCA_KIND);
+	struct nlattr *a, *kind = NULL;
 	struct tcmsg *m;
 	struct request r;
 
+	mnl_attr_for_each(a, h, sizeof(*queue))
+		if (mnl_attr_get_type(a) == TCA_KIND)
+			kind = a;
 	if (!kind || (queue->tcm_parent != TC_H_ROOT && queue->tcm_parent != TC_H_INGRESS) ||
 	    !queue->tcm_handle)		/* the kernel's own */
 		return MNL_CB_OK;

@@ -38,12 +38,6 @@ bool add_rate(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 frame, do
 bool change_delay(struct mnl_socket *nl, unsigned int dev, u64 ns);
 bool change_rate(struct mnl_socket *nl, unsigned int dev, u32 frame, double rate);
 
-/*
- * Gives each red and gred of the device a weight of 1, with which it looks at the queue itself and
- * not at an average: what lowq-tc's --exact does, and tc has no word for
- */
-bool look_at_queue(struct mnl_socket *nl, unsigned int dev);
-
 /* The largest packet of a link with Ethernet's header */
 u32 frame_bytes(const struct link *l);
 

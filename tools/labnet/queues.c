@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A device with a delay, a rate and a queue has netem 3:, htb 1: below it and the queue 2: below
- * that. Queues in words are tc's or lowq-tc's, which says them in tc's, except --exact. One tc sets
- * all of a namespace.
+ * that. Queues in words are tc's or lowq-tc's, which says them in tc's, except --exact, which it
+ * sets itself. One tc sets all of a namespace.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
  * @pid:	its process
  * @of:		whose queue each line of the input is for
  * @lines:	how many
- * @exact:	whose queues look at the queue itself, when tc has made them
+ * @exact:	whose queues "lowq-tc exact" changes, when tc has made them
  * @n_exact:	how many
  */
 struct words {
@@ -119,18 +119,32 @@ static char *profile_key(const struct end *e)
 	return key;
 }
 
+/* Runs lowq-tc for @e's queue; what it says on standard output goes to @output */
+static void run_lowq_tc(const struct plan *p, const struct end *e, char *const argv[], int output)
+{
+	int status, said = memfd_create("said", MFD_CLOEXEC);
+	char why[256] = "";
+
+	CHECK(said >= 0, "memory");
+	if (waitpid(start(argv, -1, output, said), &status, 0) < 0 || status) {
+		pread(said, why, sizeof(why) - 1, 0);
+		why[strcspn(why, "\n")] = 0;
+		give_up("%s.queue: %s", plan_place(p, e), why);
+	}
+	close(said);
+}
+
 /* Asks lowq-tc, which looks at the device; the commands are for @e->dev */
 static json_t *ask_lowq_tc(const struct plan *p, const struct end *e)
 {
-	int output = memfd_create("lowq-tc", MFD_CLOEXEC), said = memfd_create("said", MFD_CLOEXEC);
-	char *words = strdup(e->queue), *word, *rest = words, *argv[256], rate[32], why[256] = "";
+	int output = memfd_create("lowq-tc", MFD_CLOEXEC);
+	char *words = strdup(e->queue), *word, *rest = words, *argv[256], rate[32];
 	char *const last[] = { "--rate", rate, "--shape", "--no-rehearsal", "--dry-run", "--json",
 			       NULL };
 	json_t *result, *commands;
 	size_t n = 0;
-	int status;
 
-	CHECK(output >= 0 && said >= 0 && words, "memory");
+	CHECK(output >= 0 && words, "memory");
 	while ((word = strsep(&rest, " ")) != NULL && n < ARRAY_SIZE(argv) - 8) {
 		if (!*word)
 			continue;
@@ -140,18 +154,13 @@ static json_t *ask_lowq_tc(const struct plan *p, const struct end *e)
 	}
 	snprintf(rate, sizeof(rate), "%.0fbit", e->rate);
 	memcpy(&argv[n], last, sizeof(last));
-	if (waitpid(start(argv, -1, output, said), &status, 0) < 0 || status) {
-		n = pread(said, why, sizeof(why) - 1, 0);
-		why[strcspn(why, "\n")] = 0;
-		give_up("%s.queue: %s", plan_place(p, e), why);
-	}
+	run_lowq_tc(p, e, argv, output);
 	lseek(output, 0, SEEK_SET);
 	result = json_loadfd(output, 0, NULL);
 	commands = json_incref(json_object_get(result, "commands"));
 	if (!commands)
 		give_up("%s.queue: lowq-tc has no commands for it", plan_place(p, e));
 	close(output);
-	close(said);
 	free(words);
 	json_decref(result);
 	return commands;
@@ -254,11 +263,14 @@ void queue_node(const struct plan *p, const struct node *node)
 
 	for (size_t i = 0; i < node->n_ends; i++)
 		queue_end(nl, p, &w, node->end[i]);
+	mnl_socket_close(nl);
 	if (w.tc)
 		finish_tc(&w, p, node);
-	for (size_t i = 0; i < w.n_exact; i++)
-		CHECK(look_at_queue(nl, w.exact[i]->index), "%s.queue: --exact",
-		      plan_place(p, w.exact[i]));
-	mnl_socket_close(nl);
+	for (size_t i = 0; i < w.n_exact; i++) {
+		char *const argv[] = { "lowq-tc", "exact", "dev", (char *)w.exact[i]->dev,
+				       "handle", "1:", NULL };
+
+		run_lowq_tc(p, w.exact[i], argv, -1);
+	}
 	free(w.exact);
 }
