@@ -24,6 +24,13 @@ PATH=$BIN:$(dirname "$(readlink -f "$0")"):$PATH
 # shellcheck source=observe.sh
 . "$LIB/observe.sh"
 
+# Tests need Python's standard library only: without site it starts sooner. What needs more calls
+# /usr/bin/python3.
+python3()
+{
+	command python3 -S "$@"
+}
+
 # before each test
 setup()
 {

@@ -20,7 +20,8 @@ in_ns()
 	case $2 in
 	ip|tc) "$2" -n "$ns" "${@:3}" ;;	# one start less
 	ss) ss -N "$ns" "${@:3}" ;;
-	flowgen|nstat|python3|sysctl) nsenter --net="/run/netns/$ns" "${@:2}" ;;
+	python3) nsenter --net="/run/netns/$ns" "$2" -S "${@:3}" ;;	# as in lib.sh
+	flowgen|nstat|sysctl) nsenter --net="/run/netns/$ns" "${@:2}" ;;
 	*) ip netns exec "$ns" "${@:2}" ;;	# with a /sys of the namespace
 	esac
 }

@@ -79,7 +79,7 @@ judge()
 # packets FILE FILTER FIELD...: tshark's fields, a line per packet, separated by tabs (dissect.py)
 packets()
 {
-	python3 -E -s -S "$LIB/dissect.py" "$@" || fail "dissect $*"
+	python3 "$LIB/dissect.py" "$@" || fail "dissect $*"
 }
 
 # count FILE FILTER: the number of packets
