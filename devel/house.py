@@ -155,7 +155,7 @@ def constants() -> Iterator[str]:
     for name, whole in code.items():
         for function, given in re.findall(r"(?m)^static inline [\w *]+?(\w+)\(([^)]*bool (?:\w+))\)$", whole):
             place = given.count(",")
-            calls = [call for one in code.values() for call in re.findall(rf"\b{function}\(([^;{{]*?)\)[;)]", one)]
+            calls = [call for one in code.values() for call in re.findall(rf"\b{function}\(([^;{{]*?)\)[;) ]", one)]
             last = {call.split(",")[place].strip() for call in calls if call.count(",") == place and "bool" not in call}
             if len(last) == 1 and last <= {"true", "false"}:
                 yield f"{name}: every caller gives {function}() {last.pop()}"

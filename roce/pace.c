@@ -447,7 +447,7 @@ static bool still_held(const struct rcm_qp *qp, u32 psn)
  * are stale. If @psn had left, it was lost, maybe with the marks that would have shown why. If the
  * FIFO had no room for it, it had not left.
  */
-static noinline void repeated(struct rcm_qp *qp, u32 psn)
+void rcm_pace_repeated(struct rcm_qp *qp, u32 psn)
 {
 	struct sk_buff *skb;
 	bool lost;
@@ -468,7 +468,7 @@ static noinline void repeated(struct rcm_qp *qp, u32 psn)
 }
 
 /* @qp has sent no data for a long time, or never: what its rate was says nothing any more. */
-static noinline void start(struct rcm_qp *qp, enum rcm_lane lane)
+void rcm_pace_start(struct rcm_qp *qp, enum rcm_lane lane)
 {
 	struct dcqcn_params p;
 
@@ -484,23 +484,6 @@ static noinline void start(struct rcm_qp *qp, enum rcm_lane lane)
 		WRITE_ONCE(qp->limited, lane == RCM_RESPONSES);
 	}
 	spin_unlock_bh(&qp->lock);
-}
-
-/* @qp sends a packet with @bth, which has not been paced yet. */
-void rcm_pace_note(struct rcm_qp *qp, const struct roce_bth *bth)
-{
-	enum rcm_lane lane = roce_is_response(bth->opcode) ? RCM_RESPONSES : RCM_REQUESTS;
-	u32 last = READ_ONCE(qp->response_psn);
-
-	if (roce_is_bare(bth->opcode))
-		return;
-	if (time_after_eq(jiffies, READ_ONCE(qp->sent_at) + RCM_START_AFTER))
-		start(qp, lane);
-	if (lane == RCM_REQUESTS)
-		return;
-	WRITE_ONCE(qp->response_psn, bth->psn);
-	if (last != RCM_NO_PSN && roce_psn_after(bth->psn, last) <= 0)
-		repeated(qp, bth->psn);
 }
 
 /* --- from outside ---------------------------------------------------------- */

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* roce_rcm: reads a RoCEv2 packet from an skb and checks its ICRC. */
-#include <linux/netfilter.h>
-#include <net/dsfield.h>
-#include <net/inet_ecn.h>
 #include <net/ip.h>
-#include <net/ipv6.h>
 
 #include "roce_rcm.h"
 
@@ -21,8 +17,16 @@ bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf)
 		if (ip->ihl != 5 || ip_is_fragment(ip))
 			return false;
 		p->ip_bytes = sizeof(*ip);
+		p->ecn = ip->tos & INET_ECN_MASK;
+		ipv6_addr_set_v4mapped(ip->saddr, &p->saddr);
+		ipv6_addr_set_v4mapped(ip->daddr, &p->daddr);
 	} else {
-		p->ip_bytes = sizeof(struct ipv6hdr);
+		const struct ipv6hdr *ip = ipv6_hdr(skb);
+
+		p->ip_bytes = sizeof(*ip);
+		p->ecn = ipv6_get_dsfield(ip) & INET_ECN_MASK;
+		p->saddr = ip->saddr;
+		p->daddr = ip->daddr;
 	}
 	at += p->ip_bytes;
 	left = skb->len > at ? skb->len - at : 0;
@@ -30,36 +34,7 @@ bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf)
 	if (!udp || !roce_read(&p->roce, udp, left))
 		return false;
 	p->udp_checksum = roce_get16(udp + 6);
-	if (pf == NFPROTO_IPV4) {
-		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &p->saddr);
-		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &p->daddr);
-		p->ecn = ip_hdr(skb)->tos & INET_ECN_MASK;
-	} else {
-		p->saddr = ipv6_hdr(skb)->saddr;
-		p->daddr = ipv6_hdr(skb)->daddr;
-		p->ecn = ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
-	}
 	return true;
-}
-
-/* Does @skb, UDP, carry CE, or perhaps a CNP? Most do not; this is cheaper than reading them. */
-bool rcm_packet_signals(const struct sk_buff *skb, u8 pf)
-{
-	unsigned int at = skb_network_offset(skb);
-	u8 buf[ROCE_UDP_BYTES + 1], ecn;
-	const u8 *udp;
-
-	if (pf == NFPROTO_IPV4) {
-		at += sizeof(struct iphdr);
-		ecn = ip_hdr(skb)->tos;
-	} else {
-		at += sizeof(struct ipv6hdr);
-		ecn = ipv6_get_dsfield(ipv6_hdr(skb));
-	}
-	if (INET_ECN_is_ce(ecn))
-		return true;
-	udp = skb_header_pointer(skb, at, sizeof(buf), buf);
-	return udp && udp[ROCE_UDP_BYTES] == ROCE_OPCODE_CNP;
 }
 
 /* Does @skb, which is *@p, end with the right ICRC? */

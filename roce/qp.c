@@ -59,9 +59,8 @@ struct rcm_qp *rcm_qp_find(const struct net *net, const struct in6_addr *addr, u
 	return NULL;
 }
 
-/* Not inlined: nearly always it is known, and finding it is quick. */
-static noinline struct rcm_qp *qp_add(struct net *net, const struct in6_addr *addr, u32 number,
-				      bool remote)
+/* Adds it, unless it is known; NULL if there is no room. Under RCU, not in hardirq. */
+struct rcm_qp *rcm_qp_add(struct net *net, const struct in6_addr *addr, u32 number, bool remote)
 {
 	struct rcm_qp *qp, *other;
 
@@ -97,12 +96,6 @@ static noinline struct rcm_qp *qp_add(struct net *net, const struct in6_addr *ad
 	return qp;
 }
 
-/* Finds it or adds it; NULL if there is no room. Under RCU, not in hardirq. */
-struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 number, bool remote)
-{
-	return rcm_qp_find(net, addr, number, remote) ?: qp_add(net, addr, number, remote);
-}
-
 /* Does @qp send to @addr? Under its lock. */
 bool rcm_qp_is_peer(const struct rcm_qp *qp, const struct in6_addr *addr)
 {
@@ -136,8 +129,9 @@ static void qp_connect(struct rcm_qp *qp, const struct in6_addr *addr, u32 numbe
 	WRITE_ONCE(qp->limited, false);
 }
 
-static noinline void learn_peer(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
-				enum rcm_kind kind)
+/* As rcm_qp_learn(), where something may have changed */
+void rcm_qp_learn_peer(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
+		       enum rcm_kind kind)
 {
 	spin_lock_bh(&qp->lock);
 	if (!qp->peers || kind == RCM_CONNECTED || qp->kind == RCM_CONNECTED) {
@@ -148,23 +142,6 @@ static noinline void learn_peer(struct rcm_qp *qp, const struct in6_addr *addr, 
 		qp->peer_next = (qp->peer_next + 1) % RCM_UD_PEERS;
 	}
 	spin_unlock_bh(&qp->lock);
-}
-
-/*
- * @qp, of @kind, sends to @addr; if connected, to queue pair @number there. A connected
- * queue pair with another peer is a new one.
- */
-void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
-		  enum rcm_kind kind)
-{
-	/*
-	 * Usually nothing has changed. A reader that sees half of a change goes on to
-	 * take the lock.
-	 */
-	if (!READ_ONCE(qp->peers) || !ipv6_addr_equal(&qp->peer_addr[0], addr) ||
-	    READ_ONCE(qp->kind) != kind ||
-	    (kind == RCM_CONNECTED && READ_ONCE(qp->peer_qp) != number))
-		learn_peer(qp, addr, number, kind);
 }
 
 /* --- removal ----------------------------------------------------------- */

@@ -25,9 +25,13 @@
 #include <linux/in6.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/jiffies.h>
 #include <linux/netfilter.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+#include <net/ipv6.h>
 
 #include "dcqcn_model.h"
 #include "roce_wire.h"
@@ -126,8 +130,27 @@ static inline bool rcm_packet_is_udp(const struct sk_buff *skb, u8 pf)
 				    ipv6_hdr(skb)->nexthdr == IPPROTO_UDP;
 }
 
+/* Does @skb, UDP, carry CE, or perhaps a CNP? Most do not; this is cheaper than reading them. */
+static inline bool rcm_packet_signals(const struct sk_buff *skb, u8 pf)
+{
+	unsigned int at = skb_network_offset(skb) + ROCE_UDP_BYTES;
+	const u8 *opcode;
+	u8 buf, ecn;
+
+	if (pf == NFPROTO_IPV4) {
+		at += sizeof(struct iphdr);
+		ecn = ip_hdr(skb)->tos;
+	} else {
+		at += sizeof(struct ipv6hdr);
+		ecn = ipv6_get_dsfield(ipv6_hdr(skb));
+	}
+	if (INET_ECN_is_ce(ecn))
+		return true;
+	opcode = skb_header_pointer(skb, at, sizeof(buf), &buf);
+	return opcode && *opcode == ROCE_OPCODE_CNP;
+}
+
 bool rcm_packet_read(struct rcm_packet *p, const struct sk_buff *skb, u8 pf);
-bool rcm_packet_signals(const struct sk_buff *skb, u8 pf);
 bool rcm_packet_icrc_ok(const struct rcm_packet *p, const struct sk_buff *skb);
 
 /* --- rates: rate.c ---------------------------------------------------- */
@@ -269,15 +292,39 @@ extern DECLARE_HASHTABLE(rcm_qp_table, RCM_QP_TABLE_BITS);
 
 struct rcm_qp *rcm_qp_find(const struct net *net, const struct in6_addr *addr, u32 number,
 			   bool remote);
-struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 number, bool remote);
+struct rcm_qp *rcm_qp_add(struct net *net, const struct in6_addr *addr, u32 number, bool remote);
 bool rcm_qp_is_peer(const struct rcm_qp *qp, const struct in6_addr *addr);
-void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
-		  enum rcm_kind kind);
+void rcm_qp_learn_peer(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
+		       enum rcm_kind kind);
 unsigned int rcm_qps_known(bool remote);
 void rcm_qps_drain(const struct net *net);
 void rcm_qps_forget(const struct net *net);
 void rcm_qps_init(void);
 void rcm_qps_exit(void);
+
+/* Finds it or adds it; NULL if there is no room. Under RCU, not in hardirq. */
+static inline struct rcm_qp *rcm_qp_get(struct net *net, const struct in6_addr *addr, u32 number,
+					bool remote)
+{
+	return rcm_qp_find(net, addr, number, remote) ?: rcm_qp_add(net, addr, number, remote);
+}
+
+/*
+ * @qp, of @kind, sends to @addr; if connected, to queue pair @number there. A connected
+ * queue pair with another peer is a new one.
+ */
+static inline void rcm_qp_learn(struct rcm_qp *qp, const struct in6_addr *addr, u32 number,
+				enum rcm_kind kind)
+{
+	/*
+	 * Usually nothing has changed. A reader that sees half of a change goes on to
+	 * take the lock.
+	 */
+	if (!READ_ONCE(qp->peers) || !ipv6_addr_equal(&qp->peer_addr[0], addr) ||
+	    READ_ONCE(qp->kind) != kind ||
+	    (kind == RCM_CONNECTED && READ_ONCE(qp->peer_qp) != number))
+		rcm_qp_learn_peer(qp, addr, number, kind);
+}
 
 /* --- pacing: pace.c --------------------------------------------------- */
 
@@ -294,7 +341,8 @@ static inline bool rcm_pace_idle(const struct rcm_qp *qp)
 }
 
 void rcm_pace_init(struct rcm_qp *qp);
-void rcm_pace_note(struct rcm_qp *qp, const struct roce_bth *bth);
+void rcm_pace_start(struct rcm_qp *qp, enum rcm_lane lane);
+void rcm_pace_repeated(struct rcm_qp *qp, u32 psn);
 unsigned int rcm_pace(struct rcm_qp *qp, struct sk_buff *skb, const struct ib_qp *ibqp,
 		      const struct roce_bth *bth);
 void rcm_pace_cut(struct rcm_qp *qp, u64 now);
@@ -302,6 +350,23 @@ void rcm_pace_params(const struct rcm_qp *qp, struct dcqcn_params *p);
 void rcm_pace_drain(struct rcm_qp *qp);
 void rcm_pace_stop(struct rcm_qp *qp);
 long rcm_pace_memory(void);
+
+/* @qp sends a packet with @bth, which has not been paced yet. */
+static inline void rcm_pace_note(struct rcm_qp *qp, const struct roce_bth *bth)
+{
+	enum rcm_lane lane = roce_is_response(bth->opcode) ? RCM_RESPONSES : RCM_REQUESTS;
+	u32 last = READ_ONCE(qp->response_psn);
+
+	if (roce_is_bare(bth->opcode))
+		return;
+	if (time_after_eq(jiffies, READ_ONCE(qp->sent_at) + RCM_START_AFTER))
+		rcm_pace_start(qp, lane);
+	if (lane == RCM_REQUESTS)
+		return;
+	WRITE_ONCE(qp->response_psn, bth->psn);
+	if (last != RCM_NO_PSN && roce_psn_after(bth->psn, last) <= 0)
+		rcm_pace_repeated(qp, bth->psn);
+}
 
 /* --- the rest -------------------------------------------------------------- */
 
