@@ -50,9 +50,10 @@
  *    The time between its ACKs is the bottleneck's per packet: slow start is paced no faster,
  *    and grows by a 16th per round once its window should fill the path. It ends when more
  *    than 7/8 of a round's packets are marked (from a full path on, a half) while the program is
- *    not the limit, with the window that the path has delivered. Below a seventh of what fills the
+ *    not the limit, with the window that the path has delivered. Below a fifth of what fills the
  *    path marked packets count for growth, and it ends only if all packets of the round have
- *    waited for longer than behind L4S flows, or after four such rounds (2.4.5).
+ *    waited for longer than behind L4S flows, or after four such rounds (2.4.5). So do those of
+ *    the first three rounds if the program has written all that it will send.
  *  - After the first cut, of a half, alpha's average begins at 0 (first_alpha): from 1 it takes
  *    some ten rounds of large cuts to forget how the flow began (2.3.2).
  *  - After a pause of more than an RTO, slow start is that of a new connection, unless a loss
@@ -375,12 +376,25 @@ static bool starting(const struct tcp_sock *tp, const struct prague *ca)
 	       READ_ONCE(quick_start.value);
 }
 
-/* In slow start: is the window small for the path, as far as the first flight tells? */
-static bool small_window(const struct tcp_sock *tp, const struct prague *ca)
+/* Does the program wait for room to write more? An answer of a few rounds is written whole. */
+static bool more_to_write(const struct sock *sk)
 {
+	return sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+}
+
+/*
+ * In slow start: is the window small for the path, as far as the first flight tells? That of an
+ * answer is in its first rounds: what marks take from its growth often costs it one more round. A
+ * longer flow would not gain by that, and its first rounds would make a longer queue.
+ */
+static bool small_window(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct prague *ca = inet_csk_ca(sk);
 	u32 gap_ns = ca->start.gap_ns;
 
-	return gap_ns && prague_small(ca->model.cwnd, prague_pipe(tcp_min_rtt(tp), gap_ns));
+	return (ca->rounds < EARLY_ROUNDS && !more_to_write(sk)) ||
+	       (gap_ns && prague_small(ca->model.cwnd, prague_pipe(tcp_min_rtt(tp), gap_ns)));
 }
 
 /* Everything that the program has written is sent, and the window has not stopped it. */
@@ -1190,7 +1204,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 			ca->model.alpha = PRAGUE_ONE;	/* 2.3.2 */
 		}
 		ca->marks.in_round |= !first_flight;
-		small = start && small_window(tp, ca);
+		small = start && small_window(sk);
 	}
 	prague_count(&ca->model, acked, marked);
 	if (unlikely(first_flight) && ca->rounds == 1)
@@ -1211,7 +1225,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		start_marked = start && ca->rounds >= START_ROUNDS &&
 			       (ca->rounds >= START_ROUNDS_MAX || !app_limited(sk)) &&
 			       prague_start_ends(&ca->start.hystart, &ca->model, tcp_min_rtt(tp),
-						 small_window(tp, ca));
+						 small_window(sk));
 		fault = end_period(sk, virt);
 	}
 

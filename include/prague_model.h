@@ -558,10 +558,10 @@ static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 	return early ? fp_max(rate << 1, fp_min(path * 5 / 8, rate << 3)) : rate << 1;
 }
 
-/* Does a window of @cwnd packets fill less than a seventh of a path that takes @pipe packets? */
+/* Does a window of @cwnd packets fill less than a fifth of a path that takes @pipe packets? */
 static inline bool prague_small(u32 cwnd, u32 pipe)
 {
-	return cwnd < pipe / 7;
+	return cwnd < pipe / 5;
 }
 
 /* A queue that others keep at the usual threshold, 1 ms, is shorter */

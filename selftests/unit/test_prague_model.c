@@ -876,11 +876,11 @@ static void prague_start_ends__with_marked_rounds(void **state)
 	assert_true(prague_start_ends(&h, &full, 10000, true));
 }
 
-static void prague_small__is_below_a_seventh(void **state)
+static void prague_small__is_below_a_fifth(void **state)
 {
 	(void)state;
-	assert_true(prague_small(12, 91));
-	assert_false(prague_small(13, 91));
+	assert_true(prague_small(12, 65));
+	assert_false(prague_small(13, 65));
 	assert_false(prague_small(2, 2));
 	assert_true(prague_small(1000, U32_MAX));
 }
@@ -1297,7 +1297,7 @@ int main(void)
 		cmocka_unit_test(prague_start_rate__between_window_and_path),
 		cmocka_unit_test(prague_start_ends__with_most_marked),
 		cmocka_unit_test(prague_start_ends__with_marked_rounds),
-		cmocka_unit_test(prague_small__is_below_a_seventh),
+		cmocka_unit_test(prague_small__is_below_a_fifth),
 		cmocka_unit_test(prague_start_window__is_what_was_delivered),
 		cmocka_unit_test(steady_state__window),
 		cmocka_unit_test(prague_tick__known_ones),
