@@ -109,7 +109,7 @@ start_up()
 	needs_accecn
 	for rate in 90 230; do
 		least=95
-		[ $rate = 90 ] || least=94	# by the phase of the timer's ticks 94.6 or 96.0
+		[ "$rate" = 90 ] || least=94	# by the phase of the timer's ticks 94.6 or 96.0
 		accecn_dumbbell 1 65ms
 		shape "${rate}mbit" dualpi2
 		serve r --cc prague
@@ -118,7 +118,7 @@ start_up()
 		observed
 		# of the rate of 1448 bytes in each 1514
 		between "% of $rate Mb/s used from the third to the eleventh second" \
-			"$(jq -rs "map(select(.type == \"interval\"))[2:11] | map(.goodput_bps) | add / length / $((rate * 9564))" "$TMP/flow.json")" $least 101
+			"$(jq -rs "map(select(.type == \"interval\"))[2:11] | map(.goodput_bps) | add / length / $((rate * 9564))" "$TMP/flow.json")" "$least" 101
 		expect "longest delay at $rate Mb/s in the first three seconds, ms" \
 			"$(awk -F, 'NR > 1 && $3 > most { most = $3 } END { printf "%d", most / 1000000 }' "$TMP/packets.csv")" -le 8
 		teardown
@@ -249,7 +249,7 @@ join()
 	in_ns h1 flowgen long --to 10.0.0.1 --cc prague --duration 7s >/dev/null &
 	pid=$!
 	in_ns h2 flowgen long --to 10.0.0.1 --cc prague --start 5s --duration 2s >/dev/null || fail "the second flow"
-	wait $pid
+	wait "$pid"
 	observed
 	expect "99th percentile of the delay, us, in 2 s after a flow has joined" "$(jq '.delay_us.p99 | round' "$TMP/q.json")" -le 5500
 }
