@@ -48,8 +48,9 @@ enum {
  * @name:	of the file in /proc/net
  * @counters:	names of the counters; the shared ones (INT_COUNT_...) first
  * @types:	bit mask of enum int_type: the messages that the module handles
- * @handle_message: called in softirq for each message with valid checksum and sequence
- *		number. @sk is established, not locked, and valid during the call only
+ * @handle_message: called for each message with valid checksum and sequence number, as in softirq:
+ *		softirqs are disabled. @sk is established, not locked, and valid during the call
+ *		only
  * @handle_reset: likewise for each RST that has the DSCP of messages, as a peer's stack answers a
  *		message with: true if it answers one of ours, which is dropped. NULL: none
  */
@@ -162,9 +163,20 @@ static unsigned int int_host_reset(struct sk_buff *skb, const struct nf_hook_sta
 	if (!sk)
 		return NF_ACCEPT;
 	th = skb_header_pointer(skb, s->th, sizeof(_th), &_th);
+	local_bh_disable();
 	ours = int_host->handle_reset(state->net, sk, ntohl(th->ack_seq));
+	local_bh_enable();
 	sock_gen_put(sk);
 	return ours ? NF_DROP : NF_ACCEPT;
+}
+
+/* A packet that NFQUEUE has held comes to the hook in a process, which a softirq may interrupt. */
+static void int_host_handle(struct net *net, struct sock *sk, const struct sk_buff *skb,
+			    const struct int_segment *s, const struct int_msg *m)
+{
+	local_bh_disable();
+	int_host->handle_message(net, sk, skb, s, m);
+	local_bh_enable();
 }
 
 /*
@@ -220,7 +232,7 @@ static noinline unsigned int int_host_message(struct sk_buff *skb,
 	else if (!int_host_sequence_fits(sk, ntohl(th->seq), s.len))
 		int_host_count(state->net, INT_COUNT_SEQUENCE);
 	else if (int_segment_read(skb, &s, &m))
-		int_host->handle_message(state->net, sk, skb, &s, &m);
+		int_host_handle(state->net, sk, skb, &s, &m);
 	sock_gen_put(sk);
 	return NF_DROP;
 }

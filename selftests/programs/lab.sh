@@ -164,6 +164,16 @@ roce_layout()
 }
 declare_test roce_layout "R11" "roce_rcm does not follow a pointer where rdma_rxe's structures are other ones, and says so"
 
+# Hooks that a process calls, as after a verdict of NFQUEUE. Locks are seen with all checkers only.
+requeued()
+{
+	local dir=$SELFTESTS/programs/nf_requeue
+
+	status 0 "$LAB" run --module "$dir" -- "$dir/test.sh"
+	[ -z "${FULL:-}" ] || status 0 "$LAB" run --debug --module "$dir" -- "$dir/test.sh"
+}
+declare_test requeued "H9" "HPCC++'s messages that NFQUEUE has held are handled as in softirq; FULL=1: with all checkers, too"
+
 # The model of a switch that some scenarios use
 switch_module()
 {
