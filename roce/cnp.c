@@ -62,14 +62,16 @@ static bool within(u64 now, u64 then, const struct cc_param *us)
  */
 static struct sk_buff *cnp_alloc(struct dst_entry *dst, unsigned int ip_bytes, __be16 protocol)
 {
-	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(dst->dev) + ip_bytes +
-					ROCE_CNP_UDP_BYTES, GFP_ATOMIC | __GFP_NOWARN);
+	/* once: the device may change what it needs, or @dst its device */
+	unsigned int headroom = LL_RESERVED_SPACE(dst->dev);
+	struct sk_buff *skb = alloc_skb(headroom + ip_bytes + ROCE_CNP_UDP_BYTES,
+					GFP_ATOMIC | __GFP_NOWARN);
 
 	if (!skb) {
 		dst_release(dst);
 		return NULL;
 	}
-	skb_reserve(skb, LL_RESERVED_SPACE(dst->dev));
+	skb_reserve(skb, headroom);
 	skb_dst_set(skb, dst);
 	skb->protocol = protocol;
 	skb_reset_network_header(skb);
