@@ -252,7 +252,7 @@ static u32 rx_window(const struct sock *sk, const struct int_msg *m)
 	return fp_min(w >> INT_OPTION_W_SHIFT, INT_OPTION_MAX);
 }
 
-static void reflector_answer(struct net *net, struct sock *sk, const struct sk_buff *probe,
+static bool reflector_answer(struct net *net, struct sock *sk, const struct sk_buff *probe,
 			     const struct int_segment *s, const struct int_msg *m)
 {
 	struct int_msg answer = *m;
@@ -260,7 +260,7 @@ static void reflector_answer(struct net *net, struct sock *sk, const struct sk_b
 
 	if (!int_host_within_rate(net, READ_ONCE(max_rate.value))) {
 		int_host_count(net, REFLECTOR_RATE);
-		return;
+		return false;
 	}
 	answer.type = INT_RESPONSE;
 	answer.options = 0;
@@ -277,9 +277,10 @@ static void reflector_answer(struct net *net, struct sock *sk, const struct sk_b
 		skb->mark = READ_ONCE(sk->sk_mark);
 	if (!skb || (s->ipv6 ? send_v6 : send_v4)(sk, skb, probe)) {
 		int_host_count(net, REFLECTOR_UNSENT);
-		return;
+		return false;
 	}
 	int_host_count(net, REFLECTOR_ANSWERED);
+	return true;
 }
 
 static const struct int_host reflector_host = {

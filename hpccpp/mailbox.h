@@ -98,7 +98,7 @@ static inline bool hpccpp_id_expected(const struct hpccpp_flow *f, u32 id)
 }
 
 /* The hook's: accepts the response @m for @sk, or counts why not. In softirq. */
-static void hpccpp_handle_response(struct net *net, struct sock *sk, const struct sk_buff *skb,
+static bool hpccpp_handle_response(struct net *net, struct sock *sk, const struct sk_buff *skb,
 				   const struct int_segment *s, const struct int_msg *m)
 {
 	unsigned int verdict = HPCCPP_COUNT_ACCEPTED;
@@ -125,6 +125,7 @@ static void hpccpp_handle_response(struct net *net, struct sock *sk, const struc
 	}
 	rcu_read_unlock();
 	int_host_count(net, verdict);
+	return verdict == HPCCPP_COUNT_ACCEPTED;
 }
 
 /*

@@ -50,7 +50,7 @@ enum {
  * @types:	bit mask of enum int_type: the messages that the module handles
  * @handle_message: called for each message with valid checksum and sequence number, as in softirq:
  *		softirqs are disabled. @sk is established, not locked, and valid during the call
- *		only
+ *		only. True if it handled the message: then that is no drop
  * @handle_reset: likewise for each RST that has the DSCP of messages, as a peer's stack answers a
  *		message with: true if it answers one of ours, which is dropped. NULL: none
  */
@@ -59,7 +59,7 @@ struct int_host {
 	const char *name;
 	const char * const *counters;
 	u32 types;
-	void (*handle_message)(struct net *net, struct sock *sk, const struct sk_buff *skb,
+	bool (*handle_message)(struct net *net, struct sock *sk, const struct sk_buff *skb,
 			       const struct int_segment *s, const struct int_msg *m);
 	bool (*handle_reset)(struct net *net, const struct sock *sk, u32 ack);
 };
@@ -171,12 +171,15 @@ static unsigned int int_host_reset(struct sk_buff *skb, const struct nf_hook_sta
 }
 
 /* A packet that NFQUEUE has held comes to the hook in a process, which a softirq may interrupt. */
-static void int_host_handle(struct net *net, struct sock *sk, const struct sk_buff *skb,
+static bool int_host_handle(struct net *net, struct sock *sk, const struct sk_buff *skb,
 			    const struct int_segment *s, const struct int_msg *m)
 {
+	bool taken;
+
 	local_bh_disable();
-	int_host->handle_message(net, sk, skb, s, m);
+	taken = int_host->handle_message(net, sk, skb, s, m);
 	local_bh_enable();
+	return taken;
 }
 
 /*
@@ -192,6 +195,7 @@ static noinline unsigned int int_host_message(struct sk_buff *skb,
 	struct tcphdr _th;
 	const struct tcphdr *th;
 	struct sock *sk;
+	bool taken = false;
 	u8 type;
 
 	/* TCP takes no broadcast or multicast, either */
@@ -232,9 +236,13 @@ static noinline unsigned int int_host_message(struct sk_buff *skb,
 	else if (!int_host_sequence_fits(sk, ntohl(th->seq), s.len))
 		int_host_count(state->net, INT_COUNT_SEQUENCE);
 	else if (int_segment_read(skb, &s, &m))
-		int_host_handle(state->net, sk, skb, &s, &m);
+		taken = int_host_handle(state->net, sk, skb, &s, &m);
 	sock_gen_put(sk);
-	return NF_DROP;
+	if (!taken)
+		return NF_DROP;
+	/* handled: tools that watch drops must not see one */
+	consume_skb(skb);
+	return NF_STOLEN;
 }
 
 /*

@@ -342,26 +342,27 @@ void rcm_cnp_for(struct sk_buff *skb, const struct rcm_packet *p,
 
 /* --- reaction point -------------------------------------------------------- */
 
-/* Handles @skb, whose opcode is that of a CNP. */
-void rcm_cnp_received(struct sk_buff *skb, const struct rcm_packet *p,
+/* Handles @skb, whose opcode is that of a CNP. Returns true if it is a valid one. */
+bool rcm_cnp_received(struct sk_buff *skb, const struct rcm_packet *p,
 		      const struct nf_hook_state *state)
 {
+	bool valid = false;
 	struct rcm_qp *qp;
 	u64 now;
 
 	rcm_count(RCM_CNP_RECEIVED);
 	if (!xfrm_policy_check(NULL, XFRM_POLICY_IN, skb, state->pf)) {
 		rcm_count(RCM_CNP_POLICY);
-		return;
+		return false;
 	}
 	if (p->roce.ib_bytes != ROCE_CNP_UDP_BYTES - ROCE_UDP_BYTES || p->roce.bth.tver) {
 		rcm_count(RCM_CNP_MALFORMED);
-		return;
+		return false;
 	}
 	qp = rcm_qp_find(state->net, &p->daddr, p->roce.bth.dest_qp, false);
 	if (!qp) {
 		rcm_count(RCM_CNP_UNKNOWN_QP);
-		return;
+		return false;
 	}
 	spin_lock_bh(&qp->lock);
 	now = ktime_get_ns();
@@ -369,15 +370,19 @@ void rcm_cnp_received(struct sk_buff *skb, const struct rcm_packet *p,
 		rcm_count(RCM_CNP_WRONG_SOURCE);
 	} else if (!rcm_packet_icrc_ok(p, skb)) {
 		rcm_count(RCM_CNP_BAD_ICRC);
-	} else if (within(now, qp->cut_at, &reduce_gap_us)) {
-		rcm_count(RCM_CNP_TOO_SOON);
-	} else if (sent_nothing(qp)) {
-		rcm_count(RCM_CNP_NOTHING_SENT);
-	} else if (!qp->dead && !READ_ONCE(rcm_stopping)) {
-		rcm_count(RCM_CNP_HANDLED);
-		qp->cut_at = now;
-		qp->cnps_in++;
-		rcm_pace_cut(qp, now);
+	} else {
+		valid = true;
+		if (within(now, qp->cut_at, &reduce_gap_us)) {
+			rcm_count(RCM_CNP_TOO_SOON);
+		} else if (sent_nothing(qp)) {
+			rcm_count(RCM_CNP_NOTHING_SENT);
+		} else if (!qp->dead && !READ_ONCE(rcm_stopping)) {
+			rcm_count(RCM_CNP_HANDLED);
+			qp->cut_at = now;
+			qp->cnps_in++;
+			rcm_pace_cut(qp, now);
+		}
 	}
 	spin_unlock_bh(&qp->lock);
+	return valid;
 }

@@ -141,8 +141,11 @@ static noinline unsigned int signal_in(struct sk_buff *skb, const struct nf_hook
 		return NF_ACCEPT;
 	if (p.roce.bth.opcode == ROCE_OPCODE_CNP) {
 		/* rdma_rxe does not know CNPs and would drop it */
-		rcm_cnp_received(skb, &p, state);
-		return NF_DROP;
+		if (!rcm_cnp_received(skb, &p, state))
+			return NF_DROP;
+		/* handled: tools that watch drops must not see one */
+		consume_skb(skb);
+		return NF_STOLEN;
 	}
 	rcm_cnp_for(skb, &p, state);
 	return NF_ACCEPT;

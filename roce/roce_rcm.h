@@ -386,7 +386,7 @@ struct ib_device *rcm_rxe_device(struct net_device *dev);
 /* cnp.c. Under RCU. */
 void rcm_cnp_for(struct sk_buff *skb, const struct rcm_packet *p,
 		 const struct nf_hook_state *state);
-void rcm_cnp_received(struct sk_buff *skb, const struct rcm_packet *p,
+bool rcm_cnp_received(struct sk_buff *skb, const struct rcm_packet *p,
 		      const struct nf_hook_state *state);
 
 #endif /* _LOWQ_ROCE_RCM_H */

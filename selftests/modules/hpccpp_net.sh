@@ -591,6 +591,20 @@ near()
 	between "$1" "$2" $(($3 * 95 / 100 - 5)) $(($3 * 105 / 100 + 5))
 }
 
+not_dropped()
+{
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 1gbit
+	serve r
+	trace_on skb/kfree_skb
+	send --size 3M
+	trace_off "$TMP/trace"
+	expect "answers" "$(counter r int_reflector Answered)" -ge 100
+	expect "packets that netfilter drops" "$(grep -c NETFILTER_DROP "$TMP/trace")" -eq 0
+}
+declare_test not_dropped "H20" "probes and responses that are handled are not reported as dropped packets"
+
 hostile()
 {
 	needs_virtual

@@ -945,7 +945,7 @@ observability()
 	load
 	hosts 1
 	mark_all
-	trace_on roce_rcm/roce_rcm_cnp_sent roce_rcm/roce_rcm_cut
+	trace_on roce_rcm/roce_rcm_cnp_sent roce_rcm/roce_rcm_cut skb/kfree_skb
 	roce h1 send --duration 500ms &
 	sleep 0.1
 	column -t "$DEBUGFS"/qps >"$TMP/qps"
@@ -959,6 +959,7 @@ observability()
 	expect "packets in the FIFO" "$(awk '$3 == "::ffff:10.0.1.1" { print $12 }' "$TMP/qps")" -gt 0
 	expect "tracepoints: CNPs sent" "$(grep -c 'roce_rcm_cnp_sent: to=::ffff:10.0.1.1 qp=' "$TMP/trace")" -gt 0
 	expect "tracepoints: cuts" "$(grep -c 'roce_rcm_cut: addr=::ffff:10.0.1.1 qp=' "$TMP/trace")" -gt 0
+	expect "CNPs that netfilter drops" "$(grep -c NETFILTER_DROP "$TMP/trace")" -eq 0
 	expect "packets whose socket points to no queue pair" "$(rcm_counter not_a_qp)" -eq 0
 	load
 }
