@@ -363,7 +363,9 @@ static void hpccpp_init(struct sock *sk)
 	struct hpccpp *ca = inet_csk_ca(sk);
 
 	ca->flow = NULL;
-	int_host_need(sock_net(sk));
+	if (!ca->needs_hook)
+		int_host_get(sock_net(sk));
+	ca->needs_hook = true;
 	cc_pace_on(sk);
 }
 
@@ -501,7 +503,7 @@ static size_t hpccpp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_
 
 static struct tcp_congestion_ops hpccpp __read_mostly = {
 	.init		= hpccpp_init,
-	.release	= hpccpp_flow_release,
+	.release	= hpccpp_release,
 	.cong_control	= hpccpp_cong_control,
 	.ssthresh	= hpccpp_ssthresh,
 	.set_state	= hpccpp_set_state,

@@ -176,6 +176,7 @@ struct hpccpp_flow {
  * @fb:		fallback with ECN: the feedback counted so far
  * @prior_cwnd:	fallback: cwnd before the latest reduction, packets
  * @ece:	fallback: the ACK being processed reports marks
+ * @needs_hook:	the connection has called int_host_get()
  */
 struct hpccpp {
 	struct hpccpp_flow *flow;
@@ -186,6 +187,7 @@ struct hpccpp {
 	struct ecn_feedback fb;
 	u32 prior_cwnd;
 	bool ece;
+	bool needs_hook;
 };
 
 static struct rhashtable hpccpp_flows;
@@ -227,7 +229,6 @@ static inline void hpccpp_flow_free(struct hpccpp_flow *f)
 	kfree_rcu(f, rcu);
 }
 
-/* The .release of both controls */
 static inline void hpccpp_flow_release(struct sock *sk)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);

@@ -164,6 +164,17 @@ static const struct int_host hpccpp_host = {
 	.handle_reset = hpccpp_handle_reset,
 };
 
+/* Of both controls. Older kernels call it for sockets that init() has not seen, too. */
+static inline void hpccpp_release(struct sock *sk)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+
+	hpccpp_flow_release(sk);
+	if (ca->needs_hook)
+		int_host_put(sock_net(sk));
+	ca->needs_hook = false;
+}
+
 /* Moves the response out of the mailbox into @m; false if there is none. */
 static inline bool hpccpp_read_response(struct hpccpp_flow *f, struct int_msg *m)
 {

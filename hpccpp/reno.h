@@ -192,7 +192,7 @@ static void hpccpp_reno_release(struct sock *sk)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 
-	hpccpp_flow_release(sk);
+	hpccpp_release(sk);
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, ca->ops);
 }
 

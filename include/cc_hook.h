@@ -7,14 +7,21 @@
 #ifndef _LOWQ_CC_HOOK_H
 #define _LOWQ_CC_HOOK_H
 
+#include <linux/atomic.h>
 #include <linux/netfilter.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 
+/*
+ * Jiffies for which hooks stay when their last user has gone. Another may follow soon; and when a
+ * hook goes, Linux drops the packets of its namespace that NFQUEUE holds.
+ */
+#define CC_HOOK_STAYS	(60 * HZ)
+
 enum cc_hook_state {
-	CC_HOOK_IDLE,		/* nobody has needed it */
-	CC_HOOK_NEEDED,		/* it is there, or about to be */
+	CC_HOOK_IDLE,		/* only users need it */
+	CC_HOOK_NEEDED,		/* cc_hook_need(): it stays */
 	CC_HOOK_LEAVING,	/* the namespace or the module goes: no new work */
 };
 
@@ -23,18 +30,20 @@ enum cc_hook_state {
  * @net:	the namespace
  * @ops:	the hooks
  * @n:		their number
- * @work:	registers them
+ * @work:	registers or unregisters them
  * @lock:	protects @state
  * @state:	enum cc_hook_state
- * @registered:	the hooks are there; cc_hook_leave() reads it after @work has ended
+ * @users:	cc_hook_get() less cc_hook_put()
+ * @registered:	the hooks are there; written by @work, or while that cannot run
  */
 struct cc_hook {
 	struct net *net;
 	const struct nf_hook_ops *ops;
 	unsigned int n;
-	struct work_struct work;
+	struct delayed_work work;
 	spinlock_t lock;	/* see above */
 	enum cc_hook_state state;
+	atomic_t users;
 	bool registered;
 };
 
@@ -43,22 +52,29 @@ static inline int cc_hook_register(struct cc_hook *h)
 {
 	int err = nf_register_net_hooks(h->net, h->ops, h->n);
 
-	h->registered = !err;
+	WRITE_ONCE(h->registered, !err);
 	return err;
 }
 
+/* If there is no memory, the next one who needs the hooks tries again. */
 static void cc_hook_work(struct work_struct *work)
 {
-	struct cc_hook *h = container_of(work, struct cc_hook, work);
-	unsigned long flags;
+	struct cc_hook *h = container_of(to_delayed_work(work), struct cc_hook, work);
+	bool stays = READ_ONCE(h->state) == CC_HOOK_NEEDED;
 
-	if (!cc_hook_register(h))
+	if (!h->registered) {
+		if (stays || atomic_read(&h->users))
+			cc_hook_register(h);
 		return;
-	/* no memory: the next one who needs it tries again */
-	spin_lock_irqsave(&h->lock, flags);
-	if (h->state == CC_HOOK_NEEDED)
-		h->state = CC_HOOK_IDLE;
-	spin_unlock_irqrestore(&h->lock, flags);
+	}
+	if (stays)
+		return;
+	WRITE_ONCE(h->registered, false);
+	smp_mb();	/* pairs with cc_hook_get(): it sees this, or is seen here */
+	if (atomic_read(&h->users))
+		WRITE_ONCE(h->registered, true);
+	else
+		nf_unregister_net_hooks(h->net, h->ops, h->n);
 }
 
 static inline void cc_hook_init(struct cc_hook *h, struct net *net, const struct nf_hook_ops *ops,
@@ -67,10 +83,25 @@ static inline void cc_hook_init(struct cc_hook *h, struct net *net, const struct
 	h->net = net;
 	h->ops = ops;
 	h->n = n;
-	INIT_WORK(&h->work, cc_hook_work);
+	INIT_DELAYED_WORK(&h->work, cc_hook_work);
 	spin_lock_init(&h->lock);
 	h->state = CC_HOOK_IDLE;
+	atomic_set(&h->users, 0);
 	h->registered = false;
+}
+
+/* Schedules the work item, and @state is the new state, unless they are leaving. */
+static inline void cc_hook_schedule(struct cc_hook *h, enum cc_hook_state state,
+				    unsigned long delay)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&h->lock, flags);
+	if (h->state != CC_HOOK_LEAVING) {
+		WRITE_ONCE(h->state, state);
+		schedule_delayed_work(&h->work, delay);
+	}
+	spin_unlock_irqrestore(&h->lock, flags);
 }
 
 /*
@@ -79,16 +110,23 @@ static inline void cc_hook_init(struct cc_hook *h, struct net *net, const struct
  */
 static inline void cc_hook_need(struct cc_hook *h)
 {
-	unsigned long flags;
+	if (unlikely(!READ_ONCE(h->registered)))
+		cc_hook_schedule(h, CC_HOOK_NEEDED, 0);
+}
 
-	if (likely(READ_ONCE(h->state) != CC_HOOK_IDLE))
-		return;
-	spin_lock_irqsave(&h->lock, flags);
-	if (h->state == CC_HOOK_IDLE) {
-		WRITE_ONCE(h->state, CC_HOOK_NEEDED);
-		schedule_work(&h->work);
-	}
-	spin_unlock_irqrestore(&h->lock, flags);
+/* Likewise, until the user calls cc_hook_put(). A module calls these two, or the one above. */
+static inline void cc_hook_get(struct cc_hook *h)
+{
+	atomic_inc(&h->users);
+	smp_mb__after_atomic();	/* pairs with cc_hook_work() */
+	if (unlikely(!READ_ONCE(h->registered)))
+		cc_hook_schedule(h, CC_HOOK_IDLE, 0);
+}
+
+static inline void cc_hook_put(struct cc_hook *h)
+{
+	if (atomic_dec_and_test(&h->users))
+		cc_hook_schedule(h, CC_HOOK_IDLE, CC_HOOK_STAYS);
 }
 
 /* May sleep. For .pre_exit, before the grace period in which the last packets leave the hooks. */
@@ -99,7 +137,7 @@ static inline void cc_hook_leave(struct cc_hook *h)
 	spin_lock_irqsave(&h->lock, flags);
 	WRITE_ONCE(h->state, CC_HOOK_LEAVING);
 	spin_unlock_irqrestore(&h->lock, flags);
-	cancel_work_sync(&h->work);
+	cancel_delayed_work_sync(&h->work);
 	if (h->registered)
 		nf_unregister_net_hooks(h->net, h->ops, h->n);
 }

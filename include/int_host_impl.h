@@ -44,7 +44,7 @@ enum {
 
 /**
  * struct int_host - what a module does with messages
- * @on_demand:	the hook is only in namespaces for which int_host_need() was called
+ * @on_demand:	the hook is only in namespaces that int_host_get() was called for
  * @name:	of the file in /proc/net
  * @counters:	names of the counters; the shared ones (INT_COUNT_...) first
  * @types:	bit mask of enum int_type: the messages that the module handles
@@ -284,12 +284,17 @@ static const struct nf_hook_ops int_host_hook_ops[] = {
 };
 
 /*
- * The namespace @net needs the hook. Until it is there the stack discards messages: they have no
- * ACK flag, and RSTs that answer them are outside of its window.
+ * A connection in @net needs the hook until int_host_put(). Until it is there the stack discards
+ * messages: they have no ACK flag, and RSTs that answer them are outside of its window.
  */
-static inline void int_host_need(struct net *net)
+static inline void int_host_get(struct net *net)
 {
-	cc_hook_need(&int_host_net(net)->hook);
+	cc_hook_get(&int_host_net(net)->hook);
+}
+
+static inline void int_host_put(struct net *net)
+{
+	cc_hook_put(&int_host_net(net)->hook);
 }
 
 static int int_host_show(struct seq_file *seq, void *v)

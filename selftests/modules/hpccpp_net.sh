@@ -605,6 +605,47 @@ not_dropped()
 }
 declare_test not_dropped "H20" "probes and responses that are handled are not reported as dropped packets"
 
+# odd_message: r sends h1 the headers of a message, and no valid message. The hook counts it.
+odd_message()
+{
+	in_ns r python3 -I <<-'END' || fail "r cannot send"
+		import socket, struct
+		packet = struct.pack("!BBHHHBBH4s4s", 0x45, 23 << 2, 60, 0, 0, 64, 6, 0, bytes([10, 0, 0, 1]), bytes([10, 0, 1, 1]))
+		packet += struct.pack("!HHIIBBHHH", 5201, 40000, 0, 0, 5 << 4, 8, 0, 0, 0) + bytes(20)
+		socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW).sendto(packet, ("10.0.1.1", 0))
+	END
+	sleep 0.01
+}
+
+hook_goes()
+{
+	needs_virtual	# it stays for a minute; Linux lets a timer of that be 5 s late
+	dumbbell 1 100us
+	serve r
+	odd_message
+	expect "before the first connection: messages that the hook saw" "$(counter h1 hpccpp Malformed)" -eq 0
+	send --size 1M
+	expect "control, without a node" "$(flow_field cc)" = hpccpp_reno
+	in_ns h1 python3 -I -c 'import socket, time
+s = socket.socket()
+s.setsockopt(6, 13, b"hpccpp")
+s.connect(("10.0.0.1", 5201))
+time.sleep(70)' &
+	sleep 67
+	odd_message
+	expect "... while there is one" "$(counter h1 hpccpp Malformed)" -eq 1
+	wait $!
+	sleep 67
+	odd_message
+	expect "... 67 s after the last one" "$(counter h1 hpccpp Malformed)" -eq 1
+	node sw egress 1gbit
+	send --size 1M
+	expect "control of a later one" "$(flow_field cc)" = hpccpp
+	odd_message
+	expect "messages that the hook saw then" "$(counter h1 hpccpp Malformed)" -eq 2
+}
+declare_test hook_goes "H9" "the hook for responses goes a minute after the namespace's last connection, and comes back with the next"
+
 hostile()
 {
 	needs_virtual
