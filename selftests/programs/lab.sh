@@ -593,13 +593,17 @@ declare_test own_tree "" "trees of the user's: copied and patched, unchanged the
 
 plans()
 {
-	local ends='"ends": [ { "node": "a", "dev": "x" }, { "node": "b", "dev": "y" } ]'
+	local queue="dctcp --rtt 100us --no-tso --exact"
+	local ends="\"ends\": [ { \"node\": \"a\", \"dev\": \"x\", \"queue\": \"$queue\" }, { \"node\": \"b\", \"dev\": \"y\" } ]"
 
 	command -v dot >/dev/null || skip "needs graphviz"
 	echo "{ \"nodes\": [ { \"name\": \"a\" }, { \"name\": \"b\" } ], \"links\": [ { \"rate\": \"1gbit\", $ends } ] }" >"$TMP/plan"
 	status 0 "$LAB" plan "$TMP/plan" "$TMP/plan.svg"
 	expect "said" "$(<"$TMP/out")" = "2 nodes, 1 links, about 1 MiB of memory"
-	expect "places in the drawing" "$(grep -cE '>(a|b|x|y|1 Gb/s)</text>' "$TMP/plan.svg")" -eq 5
+	expect "places in the drawing" "$(grep -cE '>(a|b|x|y|1 Gb/s)</text>' "$TMP/plan.svg")" -eq 6
+	# all of its words, in lines
+	sed -n 's/&#45;/-/g; s/.*>\(.*\)<\/text>/\1/p' "$TMP/plan.svg" | grep -A 2 -x 'a x:' | tail -n 2 >"$TMP/words"
+	expect "a queue in the drawing" "$(paste -sd' ' "$TMP/words")" = "$queue"
 	sed -i 's/1gbit/10tbit/' "$TMP/plan"
 	status 2 "$LAB" plan "$TMP/plan" "$TMP/other.svg"
 	expect "error" "$(<"$TMP/err")" = "labnet: $TMP/plan: links[0].rate: '10tbit' is out of range (1kbit to 1tbit)"

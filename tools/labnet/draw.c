@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <stdio.h>
+#include <string.h>
 
 #include "draw.h"
+
+#define LINE	24	/* characters of a queue's words */
 
 /* @value with the largest unit that it is one or more of */
 static void put_units(double value, const char *const units[], size_t n)
@@ -13,7 +16,21 @@ static void put_units(double value, const char *const units[], size_t n)
 	printf("%g %s", value, units[i]);
 }
 
-static void put_queue(const struct end *e)
+/* All of @text's words, in lines that are not much longer than the rest of the label */
+static void put_words(const char *text)
+{
+	size_t used = LINE, n;
+
+	for (text += strspn(text, " "); *text; text += n + strspn(text + n, " ")) {
+		n = strcspn(text, " ");
+		used += 1 + n;
+		if (used > LINE)
+			used = n;
+		printf("%s%.*s", used == n ? "\\n" : " ", (int)n, text);
+	}
+}
+
+static void put_line(const struct end *e)
 {
 	static const char *const rates[] = { "bit/s", "kb/s", "Mb/s", "Gb/s", "Tb/s" };
 	static const char *const times[] = { "ns", "us", "ms", "s" };
@@ -24,8 +41,6 @@ static void put_queue(const struct end *e)
 		printf(", ");
 	if (e->delay)
 		put_units(e->delay, times, ARRAY_SIZE(times));
-	if (e->queue)
-		printf("\\n%.24s", e->queue);
 }
 
 static bool same_queue(const struct end *a, const struct end *b)
@@ -33,25 +48,35 @@ static bool same_queue(const struct end *a, const struct end *b)
 	return a->rate == b->rate && a->delay == b->delay && a->queue == b->queue;
 }
 
-/* What is the same in both directions is said once, in the middle. */
+/*
+ * What is the same in both directions is said once, in the middle. Queues are there, too, as dot
+ * makes room only for that label.
+ */
 static void draw_link(const struct link *l)
 {
+	static const char *const at[] = { "taillabel", "headlabel" };
 	const struct end *e = l->end;
 	bool same = same_queue(&e[0], &e[1]);
 
-	printf("  \"%s\" -- \"%s\" [taillabel=\"%s", e[0].node->name, e[1].node->name, e[0].dev);
-	if (!same && (e[0].rate || e[0].delay)) {
-		printf("\\n");
-		put_queue(&e[0]);
+	printf("  \"%s\" -- \"%s\" [", e[0].node->name, e[1].node->name);
+	for (size_t i = 0; i < 2; i++) {
+		printf("%s=\"%s", at[i], e[i].dev);
+		if (!same && (e[i].rate || e[i].delay)) {
+			printf("\\n");
+			put_line(&e[i]);
+		}
+		printf("\", ");
 	}
-	printf("\", headlabel=\"%s", e[1].dev);
-	if (!same && (e[1].rate || e[1].delay)) {
-		printf("\\n");
-		put_queue(&e[1]);
-	}
-	printf("\", label=\"");
+	printf("label=\"");
 	if (same)
-		put_queue(&e[0]);
+		put_line(&e[0]);
+	for (size_t i = 0; i < (same ? 1 : 2); i++) {
+		if (!e[i].queue)
+			continue;
+		if (!same)
+			printf("\\n%s %s:", e[i].node->name, e[i].dev);
+		put_words(e[i].queue);
+	}
 	printf("\"];\n");
 }
 
