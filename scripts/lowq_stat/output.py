@@ -109,7 +109,12 @@ def prometheus(rows: Rows, cpu: float) -> str:
 
 
 def write(path: str, text: str) -> None:
-    """A reader sees the old file or the new one, whole"""
+    """A reader sees the old file or the new one, whole. A device or a pipe stays what it is."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return
+    path = os.path.realpath(path)  # a link stays, too
     folder, name = os.path.split(path)
     new = os.path.join(folder, f".{name}.{os.getpid()}")
     try:

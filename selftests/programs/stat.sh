@@ -216,9 +216,15 @@ refuses()
 	expect "what is left" "$(find "$TMP/full" -type f -printf '%f\n' | sort | paste -sd' ')" = "lowq.prom other"
 	expect "the file of before" "$(<"$TMP/full/lowq.prom")" = old
 	umount "$TMP/full"
+	# what is no file stays what it is, and so does a link
+	mknod "$TMP/null" c 1 3
+	ln -s file "$TMP/link"
+	in_ns h1 "$LOWQ_STAT" --output "$TMP/null"
+	in_ns h1 "$LOWQ_STAT" --output "$TMP/link"
+	[[ -c $TMP/null && -L $TMP/link && -s $TMP/file ]] || fail "a device or a link is a file now: $(ls -l "$TMP")"
 	expect "version" "$("$LOWQ_STAT" --version)" = "lowq-stat $(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$LOWQ_ROOT/dkms.conf")"
 }
-declare_test refuses "" "wrong use, no such file, a full disk: one line, nothing left"
+declare_test refuses "" "wrong use, no such file, a full disk: one line, nothing left; --output to a device or a link"
 
 completes()
 {
