@@ -34,6 +34,7 @@ class Control(NamedTuple):
     ecn: tuple[int, ...]  # values of tcp_ecn with which a server agrees to what it needs
     idle: tuple[str, ...]  # modules that it needs beside its own, and that are not loaded
     changed: tuple[str, ...]  # parameters away from their defaults
+    back: tuple[str, ...]  # the commands that set these back
     parameters: dict[str, int]
 
     @property
@@ -109,6 +110,14 @@ def parameters(module: str) -> dict[str, int]:
     return {name: int(value) for name, value in values.items() if value is not None and value.isdigit()}
 
 
+def back_to(module: str, name: str, value: int) -> str:
+    """The command; a module that is in use cannot be loaded again, but most of its parameters can be written"""
+    path = system.parameter_path(f"{module}.{name}")
+    if os.stat(path).st_mode & 0o200:
+        return f"echo {value} | sudo tee {path}"
+    return f"sudo modprobe -r {module} && sudo modprobe {module}"
+
+
 def routes_by_control(space: Namespace) -> dict[str, list[str]]:
     """congctl -> prefixes of the routes that name it"""
     found: dict[str, list[str]] = {}
@@ -138,15 +147,17 @@ def read_control(space: Namespace, name: str, routes: dict[str, list[str]]) -> C
     loaded = system.module_loaded(module)
     exists = available or system.module_exists(module)
     signer, defaults = module_file(module) if exists else ("", {})
-    values, changed = parameters(module), []
+    values, changed, back = parameters(module), [], []
     for key, usual in (defaults if values else {}).items():
         if values.get(key, usual) != usual:
             changed.append(f"{key}={values[key]} (default {usual})")
+            back.append(back_to(module, key, usual))
     return Control(
         name, host.tcp, module, exists, loaded, signer, available,
         name in (space.sysctl(TCP + "allowed_congestion_control") or "").split(),
         space.sysctl(TCP + "congestion_control") == name, tuple(routes.get(name, ())), host.ecn,
-        tuple(one for one in host.services if not system.module_loaded(one)), tuple(changed), values,
+        tuple(one for one in host.services if not system.module_loaded(one)), tuple(changed),
+        tuple(dict.fromkeys(back)), values,
     )
 
 

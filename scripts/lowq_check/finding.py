@@ -10,7 +10,7 @@ from lowq_common.values import Json
 FINE, NOTE, WRONG, SKIPPED = "fine", "note", "wrong", "skipped"
 
 # conntrack does not track probes and their answers
-LET_OUT = "nft add rule inet filter output ct state untracked ip dscp 23 accept (ip6 dscp for IPv6)"
+LET_OUT = "nft insert rule inet filter output ct state untracked ip dscp 23 accept (ip6 dscp for IPv6)"
 # nor does NAT translate them
 NO_NAT = "telemetry ends where NAT translates: choose hpccpp between addresses that stay as they are, not for this way"
 # what takes a probe to a published port, which the stack would answer by a RST

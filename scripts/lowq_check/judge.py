@@ -143,6 +143,11 @@ def negotiated(found: Json, control: str) -> Finding:
         return wrong(check, "no-connection", f"a connection with {control} is not answered, one with reno is",
                      "the lines about ECN say what the path drops" if found.get("hops") else
                      "run it as root at both ends, to see what the path drops")
+    if control not in (*PER_MARK, "prague"):
+        why = f"{control} does not ask for it"
+        if peer["ecn"] == 0:
+            why = "net.ipv4.tcp_ecn is 0 at the peer"
+        return note(check, "no-ecn", f"{says}: {why}", "for ECN: here sudo sysctl net.ipv4.tcp_ecn=1, at the peer 1 or 2")
     if peer["ecn"] == 0:
         return wrong(check, "peer-ecn-off", f"{says}: net.ipv4.tcp_ecn is 0 at the peer",
                      f"at the peer: sudo lowq-tc host {control} --default")
@@ -159,8 +164,6 @@ def negotiated(found: Json, control: str) -> Finding:
     if control == "prague" and peer["ecn"] not in (3, 4, 5):
         return wrong(check, "peer-without-accecn", f"{says}: net.ipv4.tcp_ecn is {peer['ecn']} at the peer",
                      "at the peer: sudo lowq-tc host prague")
-    if control not in (*PER_MARK, "prague"):
-        return note(check, "no-ecn", f"{says}: {control} does not ask for it", "sysctl net.ipv4.tcp_ecn=1")
     kind = ACCURATE_ECN if control == "prague" else PLAIN_ECN
     words = "AE, ECE and CWR" if control == "prague" else "ECE and CWR"
     if kind in tests and dropped(tests, kind, 0):
@@ -684,4 +687,7 @@ def ack_filter(found: Json, way: str, result: Json) -> list[Finding]:
 
 
 def profile(control: str) -> str:
-    return control if control in ("ldcp", "prague") else "dctcp"
+    """Of lowq-tc: the queue that suits it; for Reno, CUBIC and others it is the classic queue of DualPI2"""
+    if control in ("dctcp", "dctcp_ref"):
+        return "dctcp"
+    return control if control in ("ldcp", "hpccpp") else "prague"

@@ -13,6 +13,7 @@ CLASSFUL = ("mq", "mqprio", "htb", "hfsc", "drr", "ets", "prio", "int", "tbf", "
 ALWAYS = ("dualpi2", "cake")
 BY_OPTION = ("red", "codel", "fq_codel", "pie", "fq_pie", "choke", "sfq", "gred")
 STAMPS = "int"
+NO_FILTER = "no-ack-filter"  # cake's word
 
 
 class Queue(NamedTuple):
@@ -54,7 +55,7 @@ def limits_rate(qdisc: Json) -> bool:
     kind, options = qdisc.get("kind", ""), options_of(qdisc)
     if kind in ("htb", "hfsc", "tbf"):
         return True
-    return kind in ("cake", "int", "netem") and options.get("bandwidth", options.get("rate")) not in (None, 0, "unlimited")
+    return kind in ("cake", "netem") and options.get("bandwidth", options.get("rate")) not in (None, 0, "unlimited")
 
 
 def queue_marks(virtual: Json) -> bool:
@@ -90,6 +91,11 @@ def unmarked_leaves(qdiscs: list[Json]) -> list[str]:
     if all(one.signal != MARKS for one in below):
         return []
     return [one.place for one in below if one.signal != MARKS]
+
+
+def place_of(qdisc: Json) -> str:
+    """In tc's words"""
+    return "root" if qdisc.get("root") else f"parent {qdisc.get('parent')}"
 
 
 def outline(qdiscs: list[Json]) -> str:

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from lowq_common.devices import LOWQ_ROOT, handle_of
 from lowq_common.tcpinfo import NO_TELEMETRY, WITHOUT_ECN, Connection, base_control, ecn_mode, fallback_reason
 from lowq_common.units import rate_text
+from lowq_common.values import Json
 
 from . import queues
 from .facts import Control, Device, Facts, is_marking, is_shaping, is_stamping
 from .finding import LET_OUT, NO_NAT, NOTE, TAKE_IN, WRONG, Finding, fine, note, wrong
 
 INSTALL = "install lowq's modules for this kernel: sudo make install, or the package lowq-dkms"
-SHORT_STEP_US = 6000  # for links whose rate varies
+ENROL = "enrol DKMS's key once: sudo mokutil --import /var/lib/dkms/mok.pub, then reboot"
+SHORT_STEP_US, VARYING_STEP = 6000, "10ms"  # for links whose rate varies: too short, and what lowq-tc sets
 LOWQ = ("dctcp_ref", "ldcp", "prague", "hpccpp", "roce")
 
 
@@ -86,9 +89,10 @@ def hindrances(facts: Facts, control: Control, check: str) -> list[Finding]:
         if facts.sig_enforced and not control.signer:
             return [wrong(check, "module-unsigned",
                           f"this kernel loads signed modules only, and {control.module} is not signed",
-                          "enrol DKMS's key: mokutil --import /var/lib/dkms/mok.pub, then reboot")]
+                          f"DKMS signs what it builds: sudo make dkms-install, or the package lowq-dkms; {ENROL}")]
+        rejected = f"; if its key is rejected: {ENROL}" if facts.sig_enforced else ""
         return [wrong(check, "module-not-loaded", f"module {control.module} is not loaded",
-                      f"sudo modprobe {control.module}")]
+                      f"sudo modprobe {control.module}{rejected}")]
     if not control.tcp:
         if not facts.rdma:
             return [wrong(check, "no-rdma-device", "there is no soft-RoCE device",
@@ -126,7 +130,7 @@ def notes(facts: Facts, control: Control, check: str) -> list[Finding]:
                          f"{host} --default or --route PREFIX"))
     if control.changed:
         rows.append(note(check, "parameters-changed", "its parameters differ: " + ", ".join(control.changed),
-                         f"sudo modprobe -r {control.module}; sudo modprobe {control.module}"))
+                         "unless it is meant, as by lowq-tc host: " + "; ".join(control.back)))
     return rows
 
 
@@ -237,16 +241,26 @@ def device_rows(facts: Facts, device: Device, asked: bool, controls: list[str]) 
     if "lro" in device.offloads:
         rows.append(note(check, "lro", "LRO merges packets with different ECN fields",
                          f"sudo ethtool -K {device.name} lro off"))
-    if "prague" in controls and any(queues.filters_acks(one) for one in device.qdiscs):
+    filters = [one for one in device.qdiscs if queues.filters_acks(one)]
+    if "prague" in controls and filters:
         rows.append(note(check, "ack-filter", "its ACK filter drops no ACK with Accurate ECN: prague's own ACKs can fill a"
-                         " narrow uplink", f"sudo tc qdisc change dev {device.name} root cake no-ack-filter"))
-    if device.radio and "prague" in controls and any(0 < queues.l4s_step_us(one) < SHORT_STEP_US for one in device.qdiscs):
+                         " narrow uplink", "; ".join(changed(device, one, queues.NO_FILTER) for one in filters)))
+    short = [one for one in device.qdiscs if 0 < queues.l4s_step_us(one) < SHORT_STEP_US]
+    if device.radio and "prague" in controls and short:
+        mend = "; ".join(changed(device, one, f"step_thresh {VARYING_STEP}") for one in short)
+        if any(one.get("root") and handle_of(one) == LOWQ_ROOT for one in device.qdiscs):
+            mend = f"sudo lowq-tc prague {device.name} --varying, with the options that it was set with"
         rows.append(note(check, "short-step", "its rate varies, and L4S packets are marked so early that a third of the link"
-                         " may stay unused", f"sudo lowq-tc prague {device.name} --varying"))
+                         " may stay unused", mend))
     if asked and device.ring > 512 and not device.queue_limits:
         rows.append(note(check, "deep-ring", f"{device.ring} packets wait in its ring, below the queue that marks",
                          f"sudo ethtool -G {device.name} tx 128, or lowq-tc --shape"))
     return rows or [fine(check, text)]
+
+
+def changed(device: Device, qdisc: Json, words: str) -> str:
+    """What changes options of one queue, and nothing around it"""
+    return f"sudo tc qdisc change dev {device.name} {queues.place_of(qdisc)} {qdisc['kind']} {words}"
 
 
 def mend_for(names: list[str], stamps: bool = False) -> str:

@@ -96,7 +96,7 @@ def read_tree(space: Namespace, link: Link, shown: list[Json] | None = None) -> 
         classes, *filters = batch(space, link.name, asked)
         tree["classes"] = [line for line in classes if not line.startswith("class fq_codel ")]
         tree["filters"] = {handle: lines for handle, lines in zip(filtered, filters) if lines}
-    if root_handle(tree) == "10f0:":
+    if root_handle(tree) == ROOT + ":":
         chosen = [handle for handle in handles if int(handle[:-1], 16) >= 0x8000]
         if chosen:
             pattern = "|".join(map(re.escape, chosen))

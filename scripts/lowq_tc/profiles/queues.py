@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from lowq_common.devices import LOWQ_ROOT
 from lowq_common.errors import Refused
 from lowq_common.units import rate_text, time_text
 
@@ -11,7 +12,7 @@ from ..options import Options
 from .base import Context, Place
 
 MAX_RED = 1 << 29  # bytes: red takes less than 512 MB
-ROOT = "10f0"  # the handle at the top of every queue that lowq-tc makes
+ROOT = LOWQ_ROOT[:-1]
 TO_REST = {2: ("1",) * 16, 3: ("2",) * 16}  # bands: priomap that sends all to the last one
 
 
