@@ -438,6 +438,32 @@ t_mq() {
 	must reset lqm
 }
 
+declare_test t_mq_grows "" 'more queues by ethtool -L: shown, set again and reset; not taken for someone else'"'"'s'
+t_mq_grows() {
+	local before
+
+	command -v ethtool >/dev/null || skip 'no ethtool'
+	in_ns a ethtool -L lqm tx 2 || skip 'no ethtool -L'
+	before=$(tcn qdisc show dev lqm)
+	must fifo lqm --no-shape
+	in_ns a ethtool -L lqm tx 4
+	checks 3 show lqm
+	must fifo lqm --no-shape
+	same 4 "$(tcn qdisc show dev lqm | grep -c pfifo\ )" 'number of queues'
+	checks 0 show lqm
+	must reset lqm
+	in_ns a ethtool -L lqm tx 2
+	must fifo lqm --no-shape
+	in_ns a ethtool -L lqm tx 3
+	must reset lqm
+	same "$before" "$(tcn qdisc show dev lqm)" 'the queue'
+	# a queue that the user adds there is the user's
+	must fifo lqm --no-shape
+	in_ns a ethtool -L lqm tx 4
+	tcn qdisc add dev lqm parent 10f0:4 handle 5: pfifo limit 5
+	! lt reset lqm || fail "a queue of the user's is gone: $out"
+}
+
 declare_test t_hpccpp "H19" 'hpccpp: set, show, reset; one int in each queue of a multi-queue device, one below a shaper'
 t_hpccpp() {
 	tc_has_int

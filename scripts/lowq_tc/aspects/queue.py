@@ -33,6 +33,9 @@ class Queue(Aspect):
     def same(self, one: Json, other: Json) -> bool:
         return same_tree(one, other)
 
+    def made_by_us(self, place: Place, step: Step, now: Json) -> bool:
+        return super().made_by_us(place, step, now) or super().made_by_us(place, step, without_added(now))
+
     def is_between(self, place: Place, step: Step, now: Json) -> bool:
         return part_of(step, now)
 
@@ -157,6 +160,12 @@ def same_tree(one: Json, two: Json) -> bool:
 def explicit(tree: Json) -> list[Json]:
     """Its qdiscs without those that the kernel put there by itself"""
     return [qdisc for qdisc in tree["qdiscs"] if handle_of(qdisc) != "0:"]
+
+
+def without_added(tree: Json) -> Json:
+    """A tree of lowq-tc without the queues that the kernel adds below mq when the device gets more of them
+    (ethtool -L)"""
+    return {**tree, "qdiscs": explicit(tree)} if tree and root_handle(tree) == ROOT + ":" else tree
 
 
 def place_and_kind(command: Command) -> tuple[str, str] | None:
