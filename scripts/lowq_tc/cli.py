@@ -263,6 +263,9 @@ def main(argv: list[str]) -> int:
     except Failed as error:
         complain(str(error))
         return 1
+    except KeyboardInterrupt:  # later a set is rolled back, and a reset ends what it has begun
+        complain("interrupted; nothing was changed")
+        return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
