@@ -120,8 +120,11 @@ class Namespace:
             return read_file("/proc/sys/" + key.replace(".", "/"))
 
 
+ANY_INODE = 0
+
+
 def alive(cookies: dict[int, int]) -> set[int]:
-    """Which of these namespaces (cookie: inode) still exist: held by a process or by a name."""
+    """Which of these namespaces (cookie: inode or ANY_INODE) still exist: held by a process or by a name."""
     paths: dict[int, str] = {}
     folders = [f"/proc/{pid}/ns/net" for pid in os.listdir("/proc") if pid.isdigit()]
     if os.path.isdir(NAMESPACES):
@@ -132,7 +135,7 @@ def alive(cookies: dict[int, int]) -> set[int]:
             inode = os.stat(path).st_ino
         except OSError:
             continue
-        if inode in wanted:
+        if inode in wanted or ANY_INODE in wanted:
             paths.setdefault(inode, path)
     found = set()
     for inode, path in paths.items():

@@ -182,8 +182,10 @@ def unnamed(space: Namespace, journal: Journal, wanted: list[Wish], given: Optio
     links = devices.links(space)
     named = [devices.find_link(links, wish.device) for wish in wanted]
     records, wrong = journal.devices(space)
-    if wrong:
-        raise Failed("; ".join(wrong))
+    # what is left of a device that is gone is in nobody's way
+    damaged = [one.says for one in wrong if one.ifindex in {link.ifindex for link in links}]
+    if damaged:
+        raise Failed("; ".join(damaged))
 
     def reset(record: DeviceRecord) -> Action:
         return lambda dry: device.reset_one(space, journal, links, record, with_given(None, given, [], dry))

@@ -93,7 +93,10 @@ def do_show(options: Options) -> int:
     from lowq_common.system import Namespace
     from .journal import Journal
 
-    shown, wrong = show.show(Namespace(options.get("netns")), Journal(), options.names)
+    journal = Journal()
+    if options.has("check") and journal.hidden:
+        raise Refused(journal.hidden)
+    shown, wrong = show.show(Namespace(options.get("netns")), journal, options.names)
     for text in wrong:
         complain(text)
     if options.has("json"):
@@ -116,7 +119,7 @@ def do_reset(options: Options) -> int:
     from .journal import Journal
 
     results, errors = device.reset(Namespace(options.get("netns")), Journal(), options)
-    if options.has("json") and (options.has("all") or not results):
+    if options.has("json") and (options.has("all") or len(results) != 1):
         print_json({
             "action": "reset", "status": "failed" if errors else "planned" if options.has("dry-run") else "applied",
             "devices": [as_json(result, options.get("netns")) for result in results], "errors": errors,
@@ -154,11 +157,13 @@ def do_host(options: Options) -> int:
     space, journal, what = Namespace(options.get("netns")), Journal(), options.names[0]
     if what == "show":
         options.only("host show", "check")
+        if options.has("check") and journal.hidden:
+            raise Refused(journal.hidden)
         shown = host.show(space, journal)
         if options.has("json"):
             print_json(shown)
         elif not options.has("quiet"):
-            print(host.show_text(shown))
+            print(host.show_text(shown, journal.hidden))
         return checked(options, all(one["stands"] and not one["cut_short"] for one in shown["changes"]))
     if what == "reset":
         present(host.reset(space, journal, options), options)

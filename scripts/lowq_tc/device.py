@@ -21,7 +21,7 @@ from .aspects.clsact import read_clsact
 from .aspects.queue import read_tree, same_qdisc
 from .command import Command, tc
 from .execute import Runner, carry_out, rehearsal_error, rehearse, undo
-from .journal import DONE, PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step
+from .journal import DONE, PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step, Unreadable, forgets
 from .options import Options
 from .plan import DELETES, Present, Wanted, device_facts, device_steps, give_up, text_of_tree, wanted, wanted_at_all
 from .profiles import PROFILES
@@ -80,12 +80,18 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
     dry = options.has("dry-run")
     if not dry:
         journal.begin()
-    link = the_link(space, devices.links(space), name)
+    links = devices.links(space)
+    link = the_link(space, links, name)
     place = Place(space, link)
     try:
         old = journal.device(space.cookie, link.ifindex)
     except Damaged as error:
-        raise Failed(f"{error}; 'lowq-tc reset {link.name} --forget' drops it and changes nothing else") from None
+        raise Failed(f"{error}; '{forgets(space, link.name)}' drops it and changes nothing else") from None
+
+    if journal.hidden and with_our_root(space, link.name):
+        raise Refused(stray(space, journal, link.name))
+    if not dry:
+        forget_unplugged(space, journal, links, link)
 
     first: list[Command] = []  # what puts back an earlier call that was cut short
     assumed: dict[str, Json] = {}
@@ -134,6 +140,14 @@ def apply(space: Namespace, journal: Journal, profile_name: str, name: str, opti
     )
     forward(place, journal, record, old, want, report)
     return Result("apply", "applied", link.name, profile_name, f"{profile_name} on {link.name}: set", report, commands)
+
+
+def forget_unplugged(space: Namespace, journal: Journal, links: list[Link], link: Link) -> None:
+    """Drops the records of hardware that came again with another index: what they hold went with it."""
+    if not link.kind:
+        for record in journal.devices(space)[0]:
+            if record.ifindex != link.ifindex and record.link(links) == link:
+                journal.drop(journal.device_file(record.cookie, record.ifindex))
 
 
 def made_by(step: Step, old: DeviceRecord, link: Link) -> list[Command]:
@@ -261,7 +275,7 @@ def reset_one(space: Namespace, journal: Journal, links: list[Link], record: Dev
             report.note(f"there is another device '{record.name}' now, which lowq-tc did not set")
         return Result(
             "reset", "unchanged", record.name, record.profile,
-            f"{record.name} is gone, and its queue with it; 'lowq-tc reset {record.name} --forget' drops the record",
+            f"{record.name} is gone, and its queue with it; '{forgets(space, record.name)}' drops the record",
             report, [],
         )
     name = link.name
@@ -289,8 +303,10 @@ def with_our_root(space: Namespace, device: str | None = None) -> set[str]:
     return {q.get("dev", device) for q in devices.qdiscs(space, device) if q.get("root") and handle_of(q) == ROOT + ":"}
 
 
-def stray(space: Namespace, name: str) -> str:
+def stray(space: Namespace, journal: Journal, name: str) -> str:
     """Of such a device that has no record: what to do about it"""
+    if journal.hidden:
+        return f"{name} has a queue of lowq-tc, and {journal.hidden}"
     remove = Command(("tc", "qdisc", "del", "dev", name, "root")).text(space.name)
     return (
         f"{name} has a queue with lowq-tc's handle {ROOT}: but there is no record of it: what was there"
@@ -316,21 +332,19 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
     results: list[Result] = []
     errors: list[str] = []
     if options.has("all"):
+        covered = {link.ifindex for record in records for link in [record.link(links)] if link}
         if options.has("forget"):
             records = [record for record in records if record.link(links) is None]
-            if not options.has("dry-run"):
-                forget_dead(journal)
-        errors += [f"{text}; 'lowq-tc reset DEV --forget' drops it" for text in wrong]
-        covered = set()
+            wrong = forget_dead(space, journal, links, wrong) if not options.has("dry-run") else wrong
+        errors += [one.says for one in wrong]
         for record in records:
-            link = record.link(links)
-            covered.add(link.ifindex if link else 0)
             try:
                 results.append(reset_one(space, journal, links, record, options))
             except (Failed, Refused) as error:
                 errors.append(str(error))
         roots = with_our_root(space)
-        errors += [stray(space, link.name) for link in links if link.name in roots and link.ifindex not in covered]
+        errors += [stray(space, journal, link.name) for link in links
+                   if link.name in roots and link.ifindex not in covered]
         return Reset(results, errors)
 
     name = options.names[0]
@@ -341,14 +355,14 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
         mine = [record for record in records if record.name == name]
     if not mine and found:
         file = journal.device_file(space.cookie, found.ifindex)
-        if options.has("forget") and wrong and not options.has("dry-run"):
+        if options.has("forget") and any(one.file == file for one in wrong) and not options.has("dry-run"):
             journal.drop(file)
             return Reset([Result("reset", "applied", name, "", f"{name}: its record is dropped", Report(), [])], [])
-        damaged = [text for text in wrong if file in text]
+        damaged = [one.says for one in wrong if one.file == file]
         if damaged:
-            return Reset([], [f"{damaged[0]}; 'lowq-tc reset {name} --forget' drops it and changes nothing else"])
+            return Reset([], damaged)
         if with_our_root(space, found.name):
-            return Reset([], [stray(space, found.name)])
+            return Reset([], [stray(space, journal, found.name)])
         mine = [record for record in records if record.name == name and record.link(links) is None]
     if not mine:
         if not found:
@@ -362,19 +376,28 @@ def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
     return Reset(results, errors)
 
 
-def forget_dead(journal: Journal) -> None:
-    """Drops the records of namespaces that are gone."""
+def forget_dead(space: Namespace, journal: Journal, links: list[Link], wrong: list[Unreadable]) -> list[Unreadable]:
+    """Drops the records of namespaces that are gone, and of those that cannot be read those of devices that are
+    gone. -> which of these are left"""
     spaces: dict[str, tuple[int, int]] = {}
     for file in journal.device_files():
         try:
             record = journal.parsed_device(file, journal.read(file))
         except Damaged:
+            cookie, _ = journal.owner_of(file)
+            if cookie:
+                spaces[file] = (cookie, system.ANY_INODE)
             continue
         if record:
             spaces[file] = (record.cookie, record.inode)
         else:
             journal.drop(file)  # of an earlier boot
-    living = system.alive(dict(spaces.values()))
+    living = system.alive(dict(spaces.values())) | {space.cookie}
     for file, (cookie, _) in spaces.items():
         if cookie not in living:
             journal.drop(file)
+    there = {link.ifindex for link in links}
+    for one in wrong:
+        if one.ifindex not in there:
+            journal.drop(one.file)
+    return [one for one in wrong if one.ifindex in there]

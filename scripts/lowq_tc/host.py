@@ -261,10 +261,10 @@ def show(space: Namespace, journal: Journal) -> Json:
     }
 
 
-def show_text(shown: Json) -> str:
+def show_text(shown: Json, hidden: str) -> str:
     lines = [f"net.ipv4.{key} = {value}" for key, value in shown["sysctl"].items()]
     if not shown["changes"]:
-        lines.append("nothing changed by lowq-tc")
+        lines.append(hidden or "nothing changed by lowq-tc")
     for change in shown["changes"]:
         what = KINDS[change["kind"]].change(change)
         state = ""

@@ -14,10 +14,11 @@ import os
 import stat
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lowq_common.devices import Link
 from lowq_common.errors import Failed, Refused
-from lowq_common.values import Json
+from lowq_common.values import Json, matched
 from lowq_common.system import Namespace, boot_id
 
 from .command import Command
@@ -127,12 +128,35 @@ class Damaged(Failed):
     """A record that cannot be read."""
 
 
+class Unreadable(NamedTuple):
+    """Such a record of a device"""
+
+    file: str
+    ifindex: int
+    says: str  # what is wrong, and what to type
+
+
+def forgets(space: Namespace, device: str) -> str:
+    """What to type so that a record is dropped"""
+    return Command(("lowq-tc", "reset", device, "--forget")).text(space.name)
+
+
 class Journal:
     def __init__(self) -> None:
         self.folder = os.path.abspath(os.environ.get("LOWQ_STATE_DIR") or "/run/lowq")
         self.lock_file = -1
 
     # --- the folder -----------------------------------------------------------
+
+    @property
+    def hidden(self) -> str:
+        """Why this user cannot tell what lowq-tc has set; "" if it can be told"""
+        try:
+            records = [name for name in os.listdir(self.folder) if name.endswith(".json")]
+            seen = all(os.access(f"{self.folder}/{name}", os.R_OK) for name in records)
+        except OSError as error:
+            seen = error.errno != errno.EACCES
+        return "" if seen else f"the records in {self.folder} are for root to read (sudo)"
 
     def begin(self, undo: bool = False) -> None:
         """Before anything is read that will be changed: checks our rights and takes the lock. An undo
@@ -267,17 +291,26 @@ class Journal:
             return []
         return sorted(name for name in names if name.startswith("device-") and name.endswith(".json"))
 
-    def devices(self, space: Namespace) -> tuple[list[DeviceRecord], list[str]]:
-        """The records of a namespace, and what is wrong with those that cannot be read."""
+    @staticmethod
+    def owner_of(name: str) -> tuple[int, int]:
+        """Of the name of a device's file: the cookie of its namespace, and its index"""
+        match = matched(r"device-(\d+)-(\d+)\.json", name)
+        return (int(match[1]), int(match[2])) if match else (0, 0)
+
+    def devices(self, space: Namespace) -> tuple[list[DeviceRecord], list[Unreadable]]:
+        """The records of a namespace, and those that cannot be read"""
         found: list[DeviceRecord] = []
-        wrong: list[str] = []
+        wrong: list[Unreadable] = []
         for name in self.device_files():
-            if not name.startswith(f"device-{space.cookie}-"):
+            cookie, ifindex = self.owner_of(name)
+            if cookie != space.cookie:
                 continue
             try:
                 record = self.parsed_device(name, self.read(name))
             except Damaged as error:
-                wrong.append(str(error))
+                device = space.names().get(ifindex, "--all")  # which drops those of devices that are gone
+                wrong.append(Unreadable(name, ifindex, f"{error}; '{forgets(space, device)}' drops it and changes"
+                                                       " nothing else"))
                 continue
             if record and record.cookie == space.cookie:
                 found.append(record)

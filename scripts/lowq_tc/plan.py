@@ -201,7 +201,7 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
                 continue
             step.before.commands = [set_segments(link, now)]
         elif aspect is QUEUE:
-            previous(step, link, now, present.default_qdisc, force, report)
+            previous(place, step, now, present.default_qdisc, force, report)
         steps.append(step)
     return steps
 
@@ -269,13 +269,14 @@ def with_word(command: Command, name: str, value: str) -> Command:
     return command._replace(argv=(*command.argv[:at], value, *command.argv[at + 1:]))
 
 
-def previous(step: Step, link: Link, now: Json, default: str | None, force: bool, report: Report) -> None:
+def previous(place: Place, step: Step, now: Json, default: str | None, force: bool, report: Report) -> None:
     """How the user's own queue comes back; refused where it cannot, unless forced."""
+    link = place.link
+    assert link
     try:
         if root_handle(now) == ROOT + ":":
-            raise CannotRemake(
-                f"'{ROOT}:' of lowq-tc, of which there is no record ('tc qdisc del dev {link.name} root' removes it)"
-            )
+            remove = tc("qdisc", "del", "dev", link.name, "root").text(place.space.name)
+            raise CannotRemake(f"'{ROOT}:' of lowq-tc, of which there is no record ('{remove}' removes it)")
         step.before.commands = remake(now, link.name, default)
     except CannotRemake as reason:
         if not force:

@@ -157,10 +157,10 @@ def plan_route(space: Namespace, text: str, words: list[str], wanted_features: l
         if not towards or towards.get("type", "unicast") != "unicast" or towards.get("dev") == "lo" or "via" in towards:
             raise Refused(f"--route {text}: there is no way to it")
         if towards.get("protocol") == "ra":
+            add = Command((*ip, "route", "add", prefix.text, "via", towards.get("gateway", ""), "dev", towards["dev"]))
             raise Refused(
                 f"--route {text}: the way to it comes from router advertisements, and is withdrawn by them, but a"
-                f" copy would stay; add it yourself ('ip -6 route add {prefix.text} via {towards.get('gateway')} dev"
-                f" {towards['dev']}'), or use --default"
+                f" copy would stay; add it yourself ('{add.text(space.name)}'), or use --default"
             )
         head = [prefix.text]
         if towards.get("gateway"):

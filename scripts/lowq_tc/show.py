@@ -13,7 +13,7 @@ from lowq_common.units import rate_text
 from .aspects import QUEUE
 from .aspects.base import Place
 from .device import differences, stray, the_link, with_our_root
-from .journal import DeviceRecord, Journal
+from .journal import DeviceRecord, Journal, forgets
 
 
 def counted(qdisc: Json) -> Json:
@@ -28,7 +28,7 @@ def counted(qdisc: Json) -> Json:
     }
 
 
-def device(space: Namespace, link: Link, record: DeviceRecord | None) -> Json:
+def device(space: Namespace, journal: Journal, link: Link, record: DeviceRecord | None) -> Json:
     live = [one for one in devices.qdiscs(space, link.name, counters=True) if one["kind"] not in ("ingress", "clsact")]
     queues = sorted(map(counted, live), key=lambda one: (one["place"] != "root", one["place"], one["handle"]))
     differs = differences(Place(space, link), record) if record else []
@@ -45,7 +45,7 @@ def device(space: Namespace, link: Link, record: DeviceRecord | None) -> Json:
             "out_of_date": stale,
         }
     elif with_our_root(space, link.name):
-        shown["differs"] = [stray(space, link.name)]
+        shown["differs"] = [stray(space, journal, link.name)]
     marks = sorted({one["kind"] for one in queues if one["marked"]})
     shown |= {
         "queues": queues, "marked": sum(one["marked"] for one in queues), "marking": marks,
@@ -84,7 +84,7 @@ def text(shown: Json) -> str:
     elif shown.get("profile"):
         lines = [f"{name}: {shown['profile']} was set, but someone else changed it since"]
     else:
-        lines = [f"{name}: not set by lowq-tc"]
+        lines = [f"{name}: " + ("no record" if shown.get("differs") else "not set by lowq-tc")]
     lines += ["  differs: " + one for one in shown.get("differs", [])]
     lines += [f"  out of date: computed for {one}; set it again" for one in shown.get("out_of_date", [])]
     if shown["set"]:
@@ -102,7 +102,8 @@ def text(shown: Json) -> str:
 def show(space: Namespace, journal: Journal, names: list[str]) -> tuple[list[Json], list[str]]:
     """-> the devices, and what is wrong with records"""
     links = devices.links(space)
-    records, wrong = journal.devices(space)
+    records, unreadable = journal.devices(space)
+    wrong = [journal.hidden] if journal.hidden else [one.says for one in unreadable]
     by_index = {link.ifindex: record for record in records for link in [record.link(links)] if link}
     if names:
         chosen = [the_link(space, links, name) for name in names]
@@ -112,13 +113,11 @@ def show(space: Namespace, journal: Journal, names: list[str]) -> tuple[list[Jso
         chosen += [link for link in links if link.name in roots and link.ifindex not in by_index]
         for record in records:
             if record.link(links) is None:
-                wrong.append(
-                    f"{record.name} is gone; its record is kept: 'lowq-tc reset {record.name} --forget' drops it"
-                )
+                wrong.append(f"{record.name} is gone; its record is kept: '{forgets(space, record.name)}' drops it")
     shown = []
     for link in chosen:
         try:
-            shown.append(device(space, link, by_index.get(link.ifindex)))
+            shown.append(device(space, journal, link, by_index.get(link.ifindex)))
         except Refused:
             if names:
                 raise

@@ -13,7 +13,7 @@ readonly crash=$SELFTESTS/programs/lowq_tc_crash.py
 
 setup()
 {
-	rm -rf "$LOWQ_STATE_DIR"
+	rm -rf "$LOWQ_STATE_DIR" "$TMP/wrapped"
 	ip netns add "$ns"
 	device
 }
@@ -110,6 +110,10 @@ namespace_gone()
 	gives 0 "nothing to undo" reset lq0
 	must reset --all --forget
 	expect "records of namespaces that are gone" "$(records)" -eq 0
+	# the others stay, and are not taken for lost
+	must fifo lq0 --rate 1gbit
+	must reset --all --forget
+	expect "records of this one" "$(records)" -eq 1
 }
 declare_test namespace_gone "" "a namespace that is gone: its records are not those of a new one; --forget drops them"
 
@@ -133,6 +137,48 @@ inode_again()
 	expect "records" "$(records)" -eq 0
 }
 declare_test inode_again "" "a new namespace with the inode of an old one does not inherit its host record"
+
+# hardware INDEX: a device that ip shows as if it were a network card, with one address
+hardware()
+{
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped ip 'case " $* " in *" -j link show"*) "$real" "$@" | jq -c "map(del(.linkinfo))"; exit ;; esac'
+	ipn -batch - <<-END
+		link add name lq7 index $1 address 02:00:00:00:00:77 type veth peer name lq8
+		link set lq7 up
+		link set lq8 up
+	END
+}
+
+unplugged()
+{
+	hardware 70
+	PATH=$TMP/wrapped:$PATH must fifo lq7 --rate 1gbit --shape --no-rehearsal
+	ipn link del lq7
+	hardware 71
+	PATH=$TMP/wrapped:$PATH must fifo lq7 --rate 2gbit --shape --no-rehearsal
+	PATH=$TMP/wrapped:$PATH gives 0 "lq7: fifo" show --check
+	expect "records" "$(records)" -eq 1
+}
+declare_test unplugged "" "a network card that was unplugged, or whose driver was loaded again: set again, it has one record"
+
+interrupted()
+{
+	mkdir "$LOWQ_STATE_DIR"
+	python3 - "$LOWQ_TC" "$ns" <<-'END' >"$TMP/said" || fail "$(<"$TMP/said")"
+		import fcntl, os, signal, subprocess, sys, time
+		signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests may ignore it
+		held = open(os.environ["LOWQ_STATE_DIR"] + "/lock", "w")
+		fcntl.flock(held, fcntl.LOCK_EX)
+		waits = subprocess.Popen([sys.argv[1], "-n", sys.argv[2], "reset", "lq0"], stderr=subprocess.PIPE, text=True)
+		time.sleep(2)
+		waits.send_signal(signal.SIGINT)
+		said = waits.communicate()[1]
+		print(waits.returncode, said)
+		sys.exit(waits.returncode != 2 or said != "lowq-tc: interrupted; nothing was changed\n")
+	END
+}
+declare_test interrupted "" "Ctrl-C while it waits for another lowq-tc: one line"
 
 # --- what there was before -----------------------------------------------------
 
@@ -159,7 +205,7 @@ route_expires()
 		gives 2 "would stay; " host reno --route "$word"
 		[[ $err != *$'\n'* ]] || fail "not one line: $err"
 	done
-	[[ $err == *"ip -6 route add fd71:2::/48 via fd71::9 dev lq0"* ]] || fail "does not say what to type: $err"
+	[[ $err == *"ip -n $ns -6 route add fd71:2::/48 via fd71::9 dev lq0"* ]] || fail "does not say what to type: $err"
 	gives 0 "nothing to undo" host reset
 	expect "routes that expire" "$(ipn -6 route show | grep -c 'expires')" -eq 2
 }
@@ -371,8 +417,18 @@ record_damaged()
 	gives 1 "is damaged" host reset
 	must host reset --forget
 	gives 0 "nothing to undo" host reset
+	# of a device that is gone
+	tcn qdisc del dev lq0 root
+	must fifo lq0 --rate 1gbit
+	: >"$(find "$LOWQ_STATE_DIR" -name 'device-*.json')"
+	ipn link del lq0
+	gives 1 "'lowq-tc -n $ns reset --all --forget' drops it" reset --all
+	mkdir "$TMP/conf"
+	gives 0 "nothing to change" apply "$TMP/conf"
+	must reset --all --forget
+	expect "records" "$(records)" -eq 0
 }
-declare_test record_damaged "" "a damaged record is reported, not taken for none"
+declare_test record_damaged "" "a damaged record is reported, not taken for none, and can be dropped when its device is gone"
 
 older_record()
 {
@@ -434,8 +490,17 @@ all_goes_on()
 	expect "the other device" "$(queue lqm)" = "$before"
 	must reset lq0 --force
 	expect "records" "$(records)" -eq 0
+	# two devices of one name that are gone
+	for _ in 1 2; do
+		must fifo lq0 --rate 1gbit
+		ipn link del lq0
+		device
+	done
+	ipn link del lq0
+	must reset lq0 --json
+	expect "JSON documents" "$(jq -s length <<<"$out")" -eq 1
 }
-declare_test all_goes_on "" "reset --all goes on after what it leaves alone, and prints one JSON document"
+declare_test all_goes_on "" "reset --all goes on after what it leaves alone; one JSON document, whatever it is about"
 
 child_filters()
 {
@@ -586,7 +651,7 @@ declare_test altname "" "a device by its altname"
 
 plain_user()
 {
-	local word
+	local status word
 
 	# no /usr/sbin in PATH, no tc, no jq
 	mkdir -p "$TMP/bin"
@@ -598,6 +663,21 @@ plain_user()
 	PATH=$TMP/bin gives 0 "qdisc add dev lq0 root" fifo lq0 --rate 1gbit --dry-run -q
 	setpriv --reuid 65534 --regid 65534 --clear-groups env PATH="$TMP/bin" "$LOWQ_TC" show >"$TMP/shown" 2>&1 ||
 		fail "show as a user: $(<"$TMP/shown")"
+	# the records are root's: that this user sees none does not mean that there are none
+	must fifo lq0 --rate 1gbit
+	chmod a+x "$TMP"
+	while read -r status word; do
+		# shellcheck disable=SC2086 # words
+		in_ns a setpriv --reuid 65534 --regid 65534 --clear-groups "$LOWQ_TC" $word >"$TMP/shown" 2>&1 </dev/null
+		expect "status of $word as a user" "$?" -eq "$status"
+		grep -q "the records in $LOWQ_STATE_DIR are for root to read" "$TMP/shown" || fail "$word: $(<"$TMP/shown")"
+		! grep -qE 'qdisc del|no record of it|nothing changed' "$TMP/shown" || fail "$word: $(<"$TMP/shown")"
+	done <<-'END'
+		0 show
+		2 show --check
+		1 reset lq0 --dry-run
+		0 host show
+	END
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$LOWQ_TC" reset lo >"$TMP/shown" 2>&1
 	expect "status of reset as a user" "$?" -eq 2
 	grep -q 'needs the right to administer the network' "$TMP/shown" || fail "says: $(<"$TMP/shown")"
