@@ -135,17 +135,28 @@ def do_reset(options: Options) -> int:
 def do_exact(options: Options) -> int:
     from . import netlink
     from lowq_common.system import Namespace
+    from .command import EXACT, Command
+    from .device import Result
     from .profiles.queues import ROOT
+    from .report import Report
 
-    device, handle = options.names[-1], ROOT
-    if options.names[-2:-1] == ["handle"] and len(options.names) > 2:
-        device, handle = options.names[-3], options.names[-1].rstrip(":")
+    words, handle, dry = list(options.names), ROOT, options.has("dry-run")
+    if words[0] == "dev" and len(words) in (2, 4):
+        words.pop(0)
+    device = words.pop(0)
+    if words and (words[0] != "handle" or len(words) != 2):
+        raise Refused(f"exact: what is '{words[0]}'?")
+    if words:
+        handle = words[1].rstrip(":")
     try:
-        netlink.exact(Namespace(options.get("netns")), device, handle, anywhere=handle != ROOT)
+        netlink.exact(Namespace(options.get("netns")), device, handle, anywhere=handle != ROOT, dry=dry)
     except ValueError:
-        raise Refused(f"'{options.names[-1]}' is not the handle of a qdisc") from None
+        raise Refused(f"'{words[1]}' is not the handle of a qdisc") from None
     except OSError as error:
         raise Failed(f"{device}: the kernel refuses it: {error.strerror}") from None
+    if dry or options.has("json"):
+        present(Result("exact", "planned" if dry else "applied", device, "", f"{device}: would run", Report(),
+                       [Command((*EXACT, "dev", device, *words))]), options)
     return 0
 
 

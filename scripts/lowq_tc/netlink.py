@@ -123,7 +123,7 @@ def gred_options(shown: bytes) -> list[bytes]:
 OPTIONS = {"red": red_options, "gred": gred_options}
 
 
-def exact(space: Namespace, device: str, root: str, anywhere: bool = False) -> int:
+def exact(space: Namespace, device: str, root: str, anywhere: bool = False, dry: bool = False) -> int:
     """Gives each red and gred of a device whose root (or any of its queues) has this handle a weight of 1. -> how
     many"""
     index = {name: number for number, name in space.names().items()}.get(device)
@@ -137,6 +137,7 @@ def exact(space: Namespace, device: str, root: str, anywhere: bool = False) -> i
         count = 0
         for one in found:
             for options in OPTIONS[one.kind](one.options) if one.kind in OPTIONS else ():
-                route.change(index, one, options)
+                if not dry:
+                    route.change(index, one, options)
                 count += 1
     return count

@@ -529,6 +529,11 @@ t_exact() {
 		tcn qdisc del dev "$2" root
 		tcn qdisc del dev "$2" clsact 2>/dev/null
 	done
+	must dctcp lq0 --rate 1gbit --k 20
+	must exact lq0 --dry-run
+	same "[1]$out" "$(weights lq0)lowq-tc -n $ns exact dev lq0" 'a dry run'
+	refused "what is 'lq0'?" exact lqm lq0
+	must reset lq0
 	refused "has no queue of lowq-tc" exact lq0
 	refused "has no queue 1:" exact dev lq0 handle 1:
 	refused "'one:' is not the handle of a qdisc" exact lq0 handle one:
