@@ -99,7 +99,8 @@ def wishes(names: list[str]) -> tuple[list[Wish], bool]:
         if os.path.isdir(name) or not names:
             whole = True
             try:
-                paths = sorted(os.path.join(name, one) for one in os.listdir(name) if one.endswith(".conf"))
+                paths = sorted(os.path.join(name, one) for one in os.listdir(name)
+                               if one.endswith(".conf") and one[0] != ".")  # editors' and Ansible's, half written
             except OSError as error:
                 raise Refused(f"{name}: {error.strerror}") from None
         for path in paths:

@@ -71,6 +71,7 @@ twice()
 	before=$(picture)
 	says lq0 fifo --rate 1gbit --gso-segs 2
 	says host reno --default --route 10.71.0.0/24 --initcwnd 20
+	echo 'LOWQ_TC="half a file' >"$TMP/conf/.#lq0.conf"	# an editor's
 	applied 4 "would change: host, lq0" "$TMP/conf" --dry-run
 	expect "machine after a dry run" "$(picture)" = "$before"
 	applied 4 "changed: host, lq0"
