@@ -13,7 +13,8 @@ usage()
 	           if it was built, man pages and bash completion below DESTDIR/PREFIX, tc's plugin where
 	           tc looks for it; the lab (lowq-lab, lowq-bench with its scenarios, lowq-report) if labnet
 	           was built; and runs depmod
-	uninstall  removes the files that install has written, and the modules of all kernels
+	uninstall  removes the files that install has written, and the modules of all kernels; refused
+	           while something that lowq-tc has set is not reset
 	DESTDIR may be empty. Running either twice does no harm.
 	END
 }
@@ -330,6 +331,10 @@ install)
 	index_modules "${kernels[@]}"
 	;;
 uninstall)
+	# without lowq-tc nobody can undo what it has set
+	[ -n "$DESTDIR" ] || ! compgen -G '/run/lowq/*.json' >/dev/null ||
+		die "not removed: lowq-tc has set something (/run/lowq); first: lowq-tc reset --all; lowq-tc host reset; the same" \
+			"with -n in other network namespaces"
 	remove_files
 	remove_modules
 	;;

@@ -1120,6 +1120,12 @@ t_package() {
 	touch "$TMP/etc/lowq/eth0.conf" "$TMP/etc/systemd/system/multi-user.target.wants/other.service"
 	ln -s /usr/lib/systemd/system/lowq-tc@.service "$TMP/etc/systemd/system/net.device.wants/lowq-tc@eth0.service"
 	ln -s /usr/lib/systemd/system/lowq-tc-host.service "$TMP/etc/systemd/system/multi-user.target.wants/"
+	# "make uninstall"; the modules of this machine are none of it
+	# shellcheck disable=SC2016
+	! unshare -m bash -c '{ [ ! -d /lib/modules ] || mount -t tmpfs none /lib/modules; } && mkdir -p /run/lowq && mount --bind "$1" /run/lowq &&
+		"$2/scripts/install.sh" uninstall "" /no/where' - "$LOWQ_STATE_DIR" "$LOWQ_ROOT" >"$TMP/said" 2>&1 ||
+		fail "uninstalled, and a queue is set"
+	[[ $(<"$TMP/said") == "install.sh: not removed: lowq-tc has set something"* ]] || fail "said: $(<"$TMP/said")"
 	maintainer prerm upgrade || fail "upgrade: $(<"$TMP/said")"
 	must show lq0 --check
 	# what someone else has changed since
@@ -1130,7 +1136,9 @@ t_package() {
 		fail "said: $(<"$TMP/said")"
 	must reset lq0 --force
 	must fifo lq0 --rate 1gbit --no-rehearsal
-	maintainer prerm remove || fail "remove: $(<"$TMP/said")"
+	touch "/run/netns/${NSP}gone"	# a name without a namespace
+	maintainer prerm remove || fail "remove: $(rm "/run/netns/${NSP}gone"; cat "$TMP/said")"
+	rm "/run/netns/${NSP}gone"
 	same "$before" "$(picture)" 'the picture after the removal'
 	maintainer postrm remove || fail "postrm: $(<"$TMP/said")"
 	[[ -e $TMP/etc/lowq/eth0.conf ]] || fail 'removal takes the configuration, too'
