@@ -14,6 +14,7 @@ from copy import deepcopy
 from typing import Callable, NamedTuple
 
 from lowq_common import devices
+from lowq_common.devices import Link
 from lowq_common.errors import Failed, NoDevice, Refused
 from lowq_common.values import matched
 from lowq_common.system import Namespace
@@ -181,7 +182,12 @@ def action_of(space: Namespace, journal: Journal, wish: Wish, given: Options) ->
 def unnamed(space: Namespace, journal: Journal, wanted: list[Wish], given: Options) -> list[tuple[str, Action]]:
     """Resets the devices that lowq-tc has set and no file names."""
     links = devices.links(space)
-    named = [devices.find_link(links, wish.device) for wish in wanted]
+    named: list[Link] = []
+    for wish in wanted:
+        link = devices.find_link(links, wish.device) if wish.device else None
+        if link in named:
+            raise Refused(f"{wish.where}: another file is about {wish.device}, too, by its other name")
+        named += [link] if link else []
     records, wrong = journal.devices(space)
     # what is left of a device that is gone is in nobody's way
     damaged = [one.says for one in wrong if one.ifindex in {link.ifindex for link in links}]

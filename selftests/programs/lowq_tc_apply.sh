@@ -232,6 +232,11 @@ bad_files()
 	refuses "No such file" "$TMP/none"
 	refuses "not DEVICE.conf" /dev/null
 	refuses "is about the same" "$TMP/conf/lq0.conf" "$TMP/conf/lq0.conf"
+	if ipn link property add dev lq0 altname another-name; then
+		says another-name fifo --rate 2gbit
+		refuses "lq0.conf:2: another file is about lq0, too"
+		rm "$TMP/conf/another-name.conf"
+	fi
 	refuses "--all does not go with 'apply'" "$TMP/conf" --all
 	expect "records" "$(records)" = ""
 }
