@@ -7,7 +7,6 @@ Exit status: 0 fine, 1 something is not fine, 2 it could not be checked.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import re
@@ -15,6 +14,7 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
+from lowq_common import streams
 from lowq_common.arguments import Parser, completes
 from lowq_common.controls import CONTROLS
 from lowq_common.errors import Refused
@@ -227,18 +227,17 @@ def complain(text: str) -> None:
 
 
 def main(argv: list[str]) -> int:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    streams.prepare("backslashreplace")
     try:
         status = run(argv)
         sys.stdout.flush()
         return status
-    except (Refused, OSError) as error:
-        if isinstance(error, BrokenPipeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            return 2
+    except Refused as error:
         complain(str(error))
+        return 2
+    except OSError as error:
+        if text := streams.failure(error):
+            complain(text)
         return 2
     except KeyboardInterrupt:
         return 2

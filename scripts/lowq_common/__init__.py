@@ -2,6 +2,7 @@
 """What lowq-tc, lowq-check and lowq-stat share. It calls nothing of theirs.
 
   arguments, errors, units, values, version   of any program here
+  streams    standard output and error
   names      names that a shell may complete
   system     programs, files of /proc and /sys, network namespaces, modules
   devices    network devices and their queues, as ip and tc show them

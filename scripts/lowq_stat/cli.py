@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import io
 import ipaddress
 import os
 import re
 import sys
 import time
 
+from lowq_common import streams
 from lowq_common.arguments import Parser
 from lowq_common.errors import Refused
 from lowq_common.tcpinfo import connections
@@ -108,19 +108,15 @@ def complain(text: str) -> None:
 
 
 def main(argv: list[str]) -> int:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    streams.prepare("backslashreplace")
     try:
         return run(argv)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 2
     except Refused as error:
         complain(str(error))
         return 2
     except OSError as error:
-        complain(f"{error.filename + ': ' if isinstance(error.filename, str) else ''}{error.strerror or error}")
+        if text := streams.failure(error):
+            complain(text)
         return 2
     except KeyboardInterrupt:
         return 130

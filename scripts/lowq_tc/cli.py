@@ -8,11 +8,10 @@ changed something.
 
 from __future__ import annotations
 
-import io
-import os
 import sys
 from typing import TYPE_CHECKING, Iterable
 
+from lowq_common import streams
 from lowq_common.controls import CONTROLS
 from lowq_common.errors import Failed, Refused
 
@@ -266,9 +265,7 @@ def dispatch(argv: list[str]) -> int:
 
 
 def main(argv: list[str]) -> int:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="surrogateescape")  # names of devices may hold any byte
+    streams.prepare("surrogateescape")  # names of devices may hold any byte
     try:
         status = dispatch(argv)
         sys.stdout.flush()
@@ -282,6 +279,7 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:  # later a set is rolled back, and a reset ends what it has begun
         complain("interrupted; nothing was changed")
         return 2
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except OSError as error:
+        if text := streams.failure(error):
+            complain(text)
         return 1

@@ -682,6 +682,17 @@ plain_user()
 	expect "status of reset as a user" "$?" -eq 2
 	grep -q 'needs the right to administer the network' "$TMP/shown" || fail "says: $(<"$TMP/shown")"
 }
+output()
+{
+	mknod "$TMP/full" c 1 7	# as /dev/full
+	"$LOWQ_TC" list >"$TMP/full" 2>"$TMP/err"
+	expect "status where nothing can be written" "$?" -eq 1
+	expect "what it says" "$(<"$TMP/err")" = "lowq-tc: No space left on device"
+	"$LOWQ_TC" -n "$ns" fifo lq0 --rate 1gbit >&- 2>"$TMP/err"
+	expect "status without standard output" "$?$(<"$TMP/err")" = 0
+}
+declare_test output "" "standard output that is full or closed: one line, the status that the manual says"
+
 declare_test plain_user "" "--help, --version, show and dry runs for a user, with no tc, no jq and no /usr/sbin in PATH"
 
 completes()

@@ -216,6 +216,9 @@ refuses()
 	expect "what is left" "$(find "$TMP/full" -type f -printf '%f\n' | sort | paste -sd' ')" = "lowq.prom other"
 	expect "the file of before" "$(<"$TMP/full/lowq.prom")" = old
 	umount "$TMP/full"
+	mknod "$TMP/dev-full" c 1 7
+	"$LOWQ_STAT" >"$TMP/dev-full" 2>"$TMP/err"
+	expect "status where nothing can be written, and what it says" "$? $(<"$TMP/err")" = "2 lowq-stat: No space left on device"
 	# what is no file stays what it is, and so does a link
 	mknod "$TMP/null" c 1 3
 	ln -s file "$TMP/link"
