@@ -165,6 +165,11 @@ varying_link()
 	queue h1 eth0 dualpi2 step_thresh 10ms
 	check --control prague
 	[[ "${FOUND[*]}" != *"[short-step]"* ]] || fail "a note, with a step of 10 ms"
+	# lowq-tc's own is lowq-tc's to change: else its record no longer fits
+	in_ns h1 tc qdisc del dev eth0 root
+	in_ns h1 "$LOWQ_TC" prague eth0 --rate 50mbit -q --no-rehearsal
+	check --control prague
+	[[ "${FOUND[*]}" == *"[short-step]: sudo lowq-tc prague eth0 --varying, with"* ]] || fail "no note on lowq-tc's own queue"
 }
 declare_test varying_link "" "dualpi2 with the kernel's step on a Wi-Fi device, with prague"
 
