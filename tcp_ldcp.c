@@ -124,7 +124,7 @@ enum ldcp_stage {
 /**
  * struct ldcp - one connection
  * @cw:		window, packets in Q40
- * @prior_cw:	@cw before the latest loss, for undo, or before the latest marks (@returns)
+ * @prior_cw:	@cw before the latest loss, for undo, or before the latest marks (@may_return)
  * @gate:	timer for a window below one packet, or NULL; unused where the stack has one
  * @arrived_us:	receiver: when the latest packet arrived, tp->tcp_mstamp; if ack_every > 1
  * @echo:	receiver: the CE state
@@ -149,7 +149,7 @@ enum ldcp_stage {
  * @unacked:	receiver: packets since an ACK was requested
  * @start_lost:	a loss has ended fast start, and is being repaired
  * @repairing:	a loss of the stable stage is being repaired: no growth
- * @returns:	@prior_cw is a window that marks have reduced
+ * @may_return:	@prior_cw is a window that marks have reduced
  */
 struct ldcp {
 	u64 cw;
@@ -176,7 +176,7 @@ struct ldcp {
 	u8 unacked;
 	bool start_lost;
 	bool repairing;
-	bool returns;
+	bool may_return;
 };
 
 static struct tcp_congestion_ops ldcp_reno;
@@ -516,7 +516,7 @@ static void ldcp_set(struct sock *sk, const char *cause, u64 cw, u8 stage)
 	u64 before = ca->cw;
 
 	ca->cw = ldcp_model_bound(cw, &gains);
-	ca->returns = false;
+	ca->may_return = false;
 	WRITE_ONCE(ca->stage, stage);
 	trace_ldcp_window(sk, cause, before, ca->cw, stage);
 }
@@ -767,7 +767,7 @@ static noinline u64 ldcp_grown_faster(struct sock *sk, u32 clean, u32 after)
 
 	if (!after || !ldcp_rtt_is_base(sk))
 		return ldcp_model_clean(ca->cw, clean, &gains);
-	if (ca->returns && ca->cw < ca->prior_cw)
+	if (ca->may_return && ca->cw < ca->prior_cw)
 		return ldcp_model_return(ca->cw, ca->prior_cw, clean, &gains);
 	after = max(after, after * gains.beta / gains.alpha);
 	if (rounds < after)
@@ -805,9 +805,9 @@ static noinline void ldcp_marked(struct sock *sk, u32 marked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 
-	if (!ca->returns || ldcp_is_quiet(ca, READ_ONCE(quiet_rtts.value))) {
+	if (!ca->may_return || ldcp_is_quiet(ca, READ_ONCE(quiet_rtts.value))) {
 		ca->prior_cw = ca->cw;
-		ca->returns = true;
+		ca->may_return = true;
 	}
 	ca->quiet = 0;
 	ca->cw = ldcp_model_marked(ca->cw, marked, &gains);

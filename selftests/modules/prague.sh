@@ -460,9 +460,7 @@ loss_after_mark()
 	for cubic in 0 1; do
 		parameter loss_combined=1 "loss_cubic=$cubic"
 		trace_on prague/prague_cut
-		for _ in 1 2 3; do
-			send --size 3M
-		done
+		for _ in 1 2 3; do send --size 3M; done
 		trace_off "$TMP/trace"
 		expect "difference of a combined cut from (2 + alpha) / $((4 - cubic))" "$(left combined 2/$((4 - cubic)) 1/$((4 - cubic)))" -le 0.000001
 	done
@@ -715,9 +713,7 @@ clamp()
 	in_ns h1 sysctl -qw net.ipv4.tcp_no_metrics_save=0
 	client 10.0.0.1 send=1000 acked
 	wait_until in_ns h1 sh -c "ip tcp_metrics show | grep -q ."
-	for ((i = 0; i < 30; i++)); do
-		steps+=(flood=0.021 "info=$i-")
-	done
+	for ((i = 0; i < 30; i++)); do steps+=(flood=0.021 "info=$i-"); done
 	client 10.0.0.1 "${steps[@]}"
 	expect "largest window" "$(tr ' ' '\n' <"$TMP/client" | field cwnd | sort -n | tail -n1)" -eq 12
 }
@@ -916,9 +912,7 @@ usual_silence()
 	accecn_dumbbell 1 20ms
 	parameter rtt_rounds=65535 quick_start=0
 	serve r --cc prague
-	for ((i = 0; i < 8; i++)); do
-		pulses+=("loss 100% ecn" 0.004 "loss 0%" 0.396)
-	done
+	for ((i = 0; i < 8; i++)); do pulses+=("loss 100% ecn" 0.004 "loss 0%" 0.396); done
 	silences 3.2s "loss 0%" 0.1 "${pulses[@]}"
 	expect "silences" "$(field silences <"$TMP/judged")" -ge 6
 	expect "periods of the shortest" "$(field shortest <"$TMP/judged")" -ge 15
