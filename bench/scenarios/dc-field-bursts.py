@@ -45,19 +45,19 @@ SCENARIO = Scenario(
     conclusion="""HPCC++'s slowest answers take less time than DCTCP's: they begin with a large W_ai, so that each gets
         a share while it lasts.
 
-        1/6 to 1/2 of DCTCP's queue is what LDCP has: bandwidth that one answer leaves is used later for that. What is
-        missed is the price of the short queue.
+        LDCP's mean queue is a tenth to a third of DCTCP's. Its price: bandwidth that one answer leaves is used later,
+        and the slowest answers take longer.
 
         alpha 1 and beta 1/8 make LDCP's queue longer and its answers end sooner; with beta 1/16 they end nearly as soon
         as DCTCP's.
 
-        K 600: if the queue drops no packet of a first RTT, the p99 of small answers that start together is DCTCP's;
-        with the default, dropped packets arrive an RTT later.
+        With K 600 the queue drops no packet of a first RTT, and the p99 of small answers that start together is a little
+        below DCTCP's. With the default, dropped packets arrive an RTT later.
 
-        87 packets of initial window cost little: the queue drops most of them when many start at once, and what is
+        An initial window of 87 packets costs little: the queue drops most of them when many start at once, and what is
         missing when the last packet arrives is retransmitted at once.
 
-        256 answers each lose packets, and no answer waits for a timeout: what was lost leaves again as other packets
+        All 256 answers lose packets, but none waits for a timeout: what was lost is retransmitted as other packets
         arrive.
 
         Hosts that send 64 kB at once (TSO) change little: HPCC++ and LDCP pace.

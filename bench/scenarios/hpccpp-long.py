@@ -35,37 +35,38 @@ SCENARIO = Scenario(
     answer="""HPCC++ uses {range utilisation hpccpp stage=5} of the link with a queue of at most {max qlen_p99_pkts
         hpccpp stage=5} at p99, and up to {max qlen_p99_pkts hpccpp tso=1} where hosts send 64 kB at once; DCTCP's p99
         goes up to {max qlen_p99_pkts dctcp stage=5}, and to {max qlen_p99_pkts dctcp tso=1}.""",
-    conclusion="""95 % of the link is what HPCC++ aims at, and it keeps the queue near zero at every rate and RTT. What
-        comes on top is W_ai: windows rest at U = eta + flows * W_ai / (B * T), where what all flows add is what the
-        multiplicative decrease takes.
+    conclusion="""HPCC++ aims at 95 % of the link, and keeps the queue near zero at every rate and RTT. W_ai comes on
+        top: windows rest at U = eta + flows * W_ai / (B * T), where the increase of all flows equals the multiplicative
+        decrease.
 
-        95.8 % is where 16 flows rest with N 100, the draft's way, in which W_ai is B * T * 0.05 / 100: every row meets
-        the goal of 96 %.
+        16 flows use {range utilisation hpccpp N=100 flows=16 tso=} with N 100, the draft's way, in which W_ai is B * T *
+        0.05 / 100: every row meets the goal of 96 %.
 
-        97.7 % is where 16 flows rest with N 0, the default, in which W_ai is ten times that while U is eta, so that few
-        flows share evenly sooner, and falls as U rises.
+        16 flows use {range utilisation hpccpp N=0 flows=16 stage=1 tso=} with N 0, the default. W_ai is ten times as
+        large while U is eta, so that few flows share evenly sooner, and falls as U rises.
 
-        96.2 % is where 2 flows rest whose windows are 4 packets: a probe comes every second RTT, and its sample adds
-        two W_ai.
+        2 flows whose windows are 4 packets use {range utilisation hpccpp N=0 flows=2 stage=1 tso= rate=10gbit
+        rtt=10us}: a probe comes every second RTT, and its sample adds two W_ai.
 
         All rows that miss the 96 % have N 0, and differ from rows that meet it in N alone. At 100 Gb/s and 10 us their
         use of the link is 1 point less than U, because U also counts the packet or two that wait.
 
-        5 or 6 packets of queue at p99 are those of 16 flows, however well they are paced: 16 streams of evenly spaced
-        packets that start at random make a queue of 5 packets at p99 at this load.
+        The queue of 16 flows is 4 to 6 packets at p99, however well they are paced: 16 streams of evenly spaced packets
+        that start at random make a queue of 5 packets at p99 at this load.
 
-        1.8 % of the bytes are probes with 16 flows and 10 us at 10 Gb/s, one for each flow and 8 RTTs: the path holds 8
+        With 16 flows and 10 us at 10 Gb/s 1.8 % of the bytes are probes, one for each flow and 8 RTTs: the path holds 8
         packets, half a packet for each flow. The goal for probes is required from 40 packets on, and met with 41 (RTT
         50 us).
 
         20 ms are too short for few DCTCP flows to fill the link at 100 Gb/s and 100 us: their windows are still
         growing.
 
-        10 packets at p99 are the queue with offloads (TSO) at 10 Gb/s and 100 us, 41 where the path holds 800 packets:
-        hosts send an eighth of the window at once, 64 kB at most. DCTCP's is up to {max qlen_p99_pkts dctcp tso=1}.
+        With offloads (TSO) the queue is up to {max qlen_p99_pkts hpccpp tso=1 rate=10gbit rtt=100us} at p99 at 10 Gb/s
+        and 100 us, and {max qlen_p99_pkts hpccpp tso=1} where the path holds 800 packets: hosts send an eighth of the
+        window at once, 64 kB at most. DCTCP's is up to {max qlen_p99_pkts dctcp tso=1}.
 
         {range utilisation hpccpp rate=10gbit rtt=10us flows=1 tso=1 T=} is used by a flow alone at 10 Gb/s and 10 us
-        with offloads, whose window is B * T at most: the NIC sends each packet before the switch does, so that the RTT
+        with offloads, whose window is at most B * T: the NIC sends each packet before the switch does, so that the RTT
         is a packet time longer than the T that is given. With that packet time in T it uses {range utilisation hpccpp
         T=11230}.""",
     shell=r"""

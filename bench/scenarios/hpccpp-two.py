@@ -36,13 +36,13 @@ SCENARIO = Scenario(
     conclusion="""HPCC++ takes the maximum of both links' loads, so it follows the right one when the tighter of the two
         changes from one port to the other.
 
-        2.8 to 5.6 RTTs pass until it follows the drop, with each stage: it depends on when the change falls between two
-        probes, which the seed decides. The first sample shows a rate but no queue, because of two queue lengths the
+        {range down_rtts hpccpp tso=} pass until it follows the drop, whatever the stage: it depends on when the change
+        falls between two probes, which the seed decides. The first sample shows a rate but no queue, because of two queue lengths the
         smaller one counts (4.2 line 5); the second halves W; an RTT later that arrives, and then 40 packets have to
         leave, which takes another RTT at 5 Gb/s.
 
-        5 RTTs are enough for the rise with stages 0 to 3, and cannot be with stage 5, the draft's: so many additive
-        increases come before a multiplicative one, an RTT each, and two RTTs are for the telemetry.
+        For the rise 5 RTTs are enough with stages 0 to 3. They cannot be enough with stage 5, the draft's: 5 additive
+        increases come before a multiplicative one, an RTT each, and the telemetry takes two RTTs.
 
         4 to 8 packets wait for an instant where a host has offloads (TSO): it sends an eighth of its window at once, at
         25 Gb/s, and one burst more or less is a tenth of what an RTT carries at 5 Gb/s. 5 RTTs in a row that are each

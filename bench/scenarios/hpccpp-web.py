@@ -40,21 +40,21 @@ SCENARIO = Scenario(
         WebSearch; {range slow_p99_small hpccpp load=hadoop stage=5} and {range slow_p99_small dctcp load=hadoop
         stage=5} under Hadoop. LDCP: {range slow_p99_small ldcp load=websearch stage=5 share=50}, {range slow_p99_small
         ldcp load=hadoop stage=5}.""",
-    conclusion="""0.3 to 0.55 of what the slowest short flows take with DCTCP beyond their ideal time, 1, is what they
-        take with HPCC++: they find nearly empty queues. The slowest of the large flows take longer, as HPCC++ leaves 5
+    conclusion="""What the slowest short flows take beyond their ideal time, 1, is 0.26 to 0.55 of DCTCP's with HPCC++:
+        they find nearly empty queues. The slowest of the large flows take longer, as HPCC++ leaves 5
         % of each link unused.
 
         What is left is not a standing queue, but other flows that start at line rate: at a busy port that is a queue as
         long as the first window, at 20 us a whole RTT, at 100 us half of one, because a SYN-ACK offers 64 kB.
 
-        1.7 instead of 2.0 times their ideal time is what the slowest take at 20 us with WebSearch at half the load and
-        so half the starts (load 25 %), and 1.9 instead of 2.4 with Hadoop, which has twenty times as many small flows.
+        At half the load, and so half the starts (load 25 %), the slowest take 1.7 instead of 2.0 times their ideal time
+        at 20 us with WebSearch, and 1.9 instead of 2.4 with Hadoop, which has twenty times as many small flows.
 
-        4 packets as the first window are no way out: the slowest take as long as with DCTCP.
+        A first window of 4 packets does not help: the slowest take as long as with DCTCP.
 
-        0.25 to 0.34 of what DCTCP's flows wait at p95 is what HPCC++'s do with WebSearch, and 0.60 to 0.86 with Hadoop
-        where hosts do not send 64 kB at once: its many small flows meet each other's first windows, which no control
-        can shorten.
+        At p95 HPCC++'s flows wait 0.27 to 0.34 of what DCTCP's do with WebSearch at 50 % load, and 0.60 to 0.87 with
+        Hadoop, where hosts do not send 64 kB at once: its many small flows meet each other's first windows, which no
+        control can shorten.
 
         {range slow_p99_small dctcp tso=1} times their ideal time is what DCTCP's slowest small flows take where hosts
         send 64 kB at once (TSO), HPCC++'s {range slow_p99_small hpccpp tso=1} and LDCP's {range slow_p99_small ldcp

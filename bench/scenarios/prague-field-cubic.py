@@ -39,11 +39,11 @@ SCENARIO = Scenario(
     conclusion="""0.67 to 2.0 times the rate of CUBIC is what Prague gets on defaults, from 500 kb/s to 1 Gb/s and 5 to
         100 ms; most where CUBIC takes tens of seconds to grow: 1.8 and 2.0 at 100 ms, 1.7 at 400 Mb/s and 50 ms.
 
-        3.4 and 5.1 times is what the flow of 10 ms gets beside one of 50 ms, and that of 20 ms beside one of 100 ms,
-        where the draft's formula gives 2.1 and 2.8: marks in bursts favour flows that reduce less often (prague-rtt).
+        The flow of 10 ms gets 3.4 times the rate of one of 50 ms, and that of 20 ms 5.0 times that of one of 100 ms;
+        the draft's formula gives 2.1 and 2.8: marks in bursts favour flows that reduce less often (prague-rtt).
 
-        65 ms as the limit of rtt_virt, the default of before, make two Prague flows of different RTTs more equal, and
-        give Prague more than its share where the RTT is above 40 ms: the default is the draft's, without a limit.
+        A limit of rtt_virt of 65 ms makes two Prague flows of different RTTs more equal, and gives Prague more than its
+        share where the RTT is above 40 ms: the default is the draft's, without a limit.
 
         Additive increase alone (fast_rounds=0) shares better at 400 Mb/s (1.3 times, not 1.55), and equally well or
         nearly so elsewhere, but uses freed capacity too late (prague-field-follow): fast increase stays on.

@@ -42,9 +42,10 @@ SCENARIO = Scenario(
     conclusion="""80 seconds are not enough for two CUBIC flows in one queue to get the same rate either: what counts is
         what another CUBIC gets in Prague's place.
 
-        3.2 times Reno's rate is what another CUBIC gets at most, where the window of Reno takes minutes to grow.
+        Another CUBIC gets up to {max ratio cubic beside=reno} times Reno's rate, where the window of Reno takes minutes
+        to grow.
 
-        3.5 times CUBIC's rate is what a paced Prague got at 100 Mb/s, 50 ms and one BDP: it is not paced here, except
+        A paced Prague got 3.5 times CUBIC's rate at 100 Mb/s, 50 ms and one BDP: therefore it is not paced here, except
         by sch_fq.
 
         {range early_drops prague_fifo beside=cubic} packets are dropped in the first two seconds beside CUBIC, {range

@@ -24,8 +24,8 @@ SCENARIO = Scenario(
         prague_fifo first=reno}.""",
     conclusion="""By default, Prague reacts to a loss like CUBIC.
 
-        40 ms is where it gets .37 of CUBIC's rate with loss_cubic=0, with which it reacts like Reno: CUBIC has left its
-        Reno-friendly range there. Linux's own Reno gets less there, too.""",
+        With loss_cubic=0 it reacts like Reno, and gets {range ratio prague_fifo opts=loss_cubic:0} of CUBIC's rate at
+        40 ms, where CUBIC has left its Reno-friendly range. Linux's own Reno gets less there, too.""",
     shell="""
 	dumbbell 2 "$rtt"
 	QUEUE="fifo --limit ${limit}p"
