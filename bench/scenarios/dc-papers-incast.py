@@ -39,8 +39,8 @@ SCENARIO = Scenario(
         9.0 to 9.4 ms in the mean is what other settings of LDCP gave (gamma 1/4 and 1/8, eta 7/8): the queue of 2000 flows
         is up to four times as long then, or shares are less even (tcp_ldcp(7)), so that the defaults stay.
 
-        288 packets of LDCP's first query are dropped: a first RTT of 400 packets finds place for 64, and the rest is
-        sent again, without a timeout.
+        288 packets of LDCP's first query are dropped: a first RTT of 400 packets finds room for 64, and the rest is
+        retransmitted without a timeout.
 
         {range timeouts cubic} timeouts of 200 ms are what CUBIC has in 60 queries: 40 windows that grow until they are
         cut fill the 700 kB, as TCP's do in the paper.""",
