@@ -17,9 +17,9 @@
  * or mqprio. Each keeps its own counters under its own lock; a stamp sums them up. While a queue
  * has none, nothing is stamped.
  *
- * Without the rate option the rate is the link's speed, and follows it; bytes count as they do on
- * Ethernet, with what surrounds each frame. While the rate is unknown, nothing is stamped: senders
- * treat a path with a gap as one without telemetry.
+ * Without the rate option the rate is the link's speed, and follows it; bytes then include
+ * Ethernet's preamble, FCS and gap. While the rate is unknown, nothing is stamped: senders treat a
+ * path with a gap as one without telemetry.
  *
  * Deviations from the draft:
  *  - The fields hold units, not bytes and nanoseconds (int_wire.h): 24, 20 and 16 bits

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dctcp_ref - Data Center TCP as RFC 8257 writes it.
+ * dctcp_ref - Data Center TCP as RFC 8257 specifies it.
  *
  *	switch:   marks packets (CE) that arrive at a queue above a threshold K
  *	receiver: ECE on an ACK says whether the packets it covers were marked;

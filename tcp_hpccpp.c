@@ -33,7 +33,7 @@
  *    present window by that load instead oscillates, undamped, with a period of 6 RTTs.
  *  - W is limited to B * T of the slowest link, and W_ai is a fraction of that: the draft's
  *    flows cannot send faster than their own link either. Where the format lacks the link's
- *    rate, it is what the flow carried that tells B.
+ *    rate, B is estimated from what the flow carried.
  *  - W_ai follows the mean of U, unless N is given (5): flows share evenly when they are
  *    few, and hardly make a queue when they are a thousand. For its first 32 samples a flow
  *    uses W_ai of N = 1, so that it gets a share while its burst lasts.

@@ -33,7 +33,7 @@
  *    than the socket's minimum of the RTO (200 ms), RTO and minimum grow with it; a tail loss
  *    probe keeps the minimum of a route that has one.
  *  - cw grows only while it limits the sender, as in Linux' other controls. Once marks have been
- *    absent for two RTTs it returns to that of before them; after many RTTs it grows faster
+ *    absent for two RTTs it returns to what it was before them; after many RTTs it grows faster
  *    (parameter quiet_rtts=0: as the draft says).
  *  - Marks also end fast start once all first-RTT packets are acknowledged: a
  *    connection that never fills its initial window has to react to them.
@@ -98,7 +98,7 @@ CC_PARAM(shift_gamma, 4, LDCP_SHIFT_GAMMA_MIN, LDCP_SHIFT_GAMMA_MAX, 0644,
 CC_PARAM(step, 512, 0, 1024, 0644, "1024 is one packet; 0 is gamma",
 	 "increase per ACK below one packet in 1/1024 packets, 0 to 1024; 0 is gamma (draft 2.2)");
 CC_PARAM(quiet_rtts, 8, 0, 255, 0644, "0 is never",
-	 "RTTs without a mark after which the increase doubles with each more, and a quarter of those after which cw returns to that of before the marks, 0 to 255; 0 is never");
+	 "RTTs without a mark after which the increase doubles with each further one; after a quarter as many cw returns to what it was before the marks, 0 to 255; 0 is never");
 CC_PARAM(ack_every, 1, 1, 64, 0644, "1 is an ACK per packet",
 	 "receiver: most packets per ACK, 1 to 64 (draft 2.2: m)");
 CC_PARAM(link_rate_mbps, 0, 0, 1000000, 0644, "0 is unknown",
@@ -754,10 +754,11 @@ static __always_inline bool ldcp_is_quiet(const struct ldcp *ca, u32 after)
 }
 
 /*
- * The window after @clean packets, where a quarter of @after RTTs have had no mark, or more. Marks
- * that came together, as from a burst of other flows, are over then: the window returns to what it
- * was before them. Later: a flow at its fair share is marked alpha / beta times per RTT. If it gets
- * no mark for many times as long, other flows have left, or a loss was not caused by a queue.
+ * The window after @clean packets, if at least a quarter of @after RTTs have had no mark. First the
+ * window returns to what it was before the marks: a burst of other flows, which marks many packets
+ * at once, is over by then. Later it grows faster: a flow at its fair share is marked alpha / beta
+ * times per RTT. If it gets no mark for many times as long, other flows have left, or a loss was
+ * not caused by a queue.
  */
 static noinline u64 ldcp_grown_faster(struct sock *sk, u32 clean, u32 after)
 {

@@ -15,7 +15,7 @@
 /**
  * struct hpccpp_device - a device that has reported a speed
  * @node:	in hpccpp_devices
- * @dev:	the key. No reference: the entry goes before the device does
+ * @dev:	the key. No reference: the entry is removed before the device is
  * @rcu:	frees the entry after flows that read it
  * @mbps:	its speed, 1 to HPCCPP_MBPS_MAX
  */

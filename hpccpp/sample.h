@@ -74,7 +74,7 @@ static void hpccpp_update_doubt(const struct sock *sk, struct hpccpp_flow *f,
 		return;
 	f->clean = 0;
 	if (suffered && m->type == INT_WINDOW)
-		/* no records: a window that may grow tells of a load below eta */
+		/* no records: if the window may grow, the load is below eta */
 		most = hpccpp_window_of(m) > f->model.w ? 0 : U32_MAX;
 	else if (suffered)
 		most = hpccpp_most_load(&f->model, m, t_ns, sent_ns - old.sent_ns);
