@@ -466,6 +466,8 @@ t_mq_grows() {
 
 declare_test t_hpccpp "H19" 'hpccpp: set, show, reset; one int in each queue of a multi-queue device, one below a shaper'
 t_hpccpp() {
+	TC_LIB_DIR=$TMP refused "has no 'rate' for 'int': it lacks the plugin q_int.so (make install puts it in place)" \
+		hpccpp lq0 --rate 10gbit
 	tc_has_int
 	have_qdisc int rate 1gbit || skip 'no int'
 	round_trip lq0 htb int hpccpp lq0 --rate 10gbit

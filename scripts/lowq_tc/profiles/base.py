@@ -40,7 +40,8 @@ class Tc(NamedTuple):
 
     def require(self, kind: str, word: str) -> None:
         if not self.offers.get((kind, word)):
-            raise Refused(f"this tc ({self.version}) has no '{word}' for '{kind}'")
+            why = f": it lacks the plugin q_{kind}.so (make install puts it in place)" if kind == "int" else ""
+            raise Refused(f"this tc ({self.version}) has no '{word}' for '{kind}'{why}")
 
 
 class Context:
