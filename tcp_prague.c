@@ -115,7 +115,8 @@ CC_PARAM(first_alpha, 0, 0, 1, 0644, "0 is from 0, 1 is from 1",
 	 "alpha's average begins at 0 after the first cut, which is a half, or at 1 (2.3.2: 1)");
 CC_PARAM(quick_start, 1, 0, 1, 0644, "0 is off, 1 is on",
 	 "slow start is paced by the rate at which the first flight arrived, and ends when 7/8 of a round's packets are marked; without it the first mark ends it (2.4.5: off)");
-CC_PARAM(rtt_mode, PRAGUE_RTT_EXTRA, 0, PRAGUE_RTT_MODES - 1, 0644,
+static_assert(PRAGUE_RTT_EXTRA == 2);	/* rtt_mode's default, which modinfo shows as it stands */
+CC_PARAM(rtt_mode, 2, 0, PRAGUE_RTT_MODES - 1, 0644,
 	 "0 is off, 1 max(srtt, target), 2 srtt + target",
 	 "rtt_virt: 0 srtt, 1 max(srtt, rtt_target_us), 2 srtt + rtt_target_us (2.4.4)");
 CC_PARAM(rtt_target_us, 25000, 100, 1000000, 0644, "100 us to 1 s",

@@ -54,7 +54,7 @@
 
 #define INT_NHOP_MAX		15U		/* nHop has 4 bits; 15 means 15 or more */
 #define INT_HOPS_MAX		(INT_NHOP_MAX - 1)	/* most nodes whose records fit */
-#define INT_HOPS_DEFAULT	5U		/* draft 6.1: "no more than 5" */
+#define INT_HOPS_DEFAULT	5		/* draft 6.1: "no more than 5" */
 #define INT_MSG_LEN_MAX		(INT_HOPS_OFFSET + INT_HOPS_MAX * INT_HOP_LEN + INT_OPTIONS_LEN)
 
 /* From the pool for local use (RFC 2474, xxxx11) */
