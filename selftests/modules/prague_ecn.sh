@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# tcp_prague: what it asks for in the handshake, and the ECN field of each packet.
+# tcp_prague: what it asks for in the handshake, the ECN field of each packet, and what it does not
+# take for a Classic ECN queue.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=../lib/lib.sh
@@ -550,5 +551,73 @@ listeners_go()
 	done
 }
 declare_test listeners_go "" "namespaces and the module go while the hook for SYN-ACKs comes"
+
+# --- is it a Classic ECN queue? ----------------------------------------------
+
+# Paths whose RTT varies by more than a Classic queue is long: jitter, and the slots of a radio
+# link. RTT 20 ms, 50 Mb/s, one flow.
+classic_jitter()
+{
+	local variation
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 20ms
+	parameter classic_fallback=1
+	serve r --cc prague
+	shape 50mbit dualpi2
+	for variation in "20ms 5ms" "20ms 10ms" "20ms slot 4ms 4ms" "20ms slot 12ms 12ms"; do
+		# shellcheck disable=SC2086 # words
+		in_ns sw tc qdisc replace dev p1 root netem delay $variation limit 1000000
+		# the RTT alone, once
+		in_ns r sysctl -qw "net.ipv4.tcp_timestamps=$([ "$variation" = "20ms 10ms" ]; echo $?)"
+		trace_on prague/prague_mode
+		send --duration 8s
+		trace_off "$TMP/trace"
+		expect "times judged classic, dualpi2, delay $variation" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+	done
+	in_ns sw tc qdisc replace dev p1 root netem delay 20ms 5ms limit 1000000
+	shape 50mbit pie limit 1000 ecn
+	trace_on prague/prague_mode
+	# where slow start ends by a loss, CUBIC needs 12 s to fill the queue again
+	send --duration 20s
+	trace_off "$TMP/trace"
+	expect "times judged classic, pie, delay 20ms 5ms" "$(grep -c mode=classic "$TMP/trace")" -ge 1
+}
+declare_test classic_jitter "P21" "classic_fallback=1: an RTT that varies by more than a Classic queue is long does not look like one"
+
+# An upload keeps a queue on the way of ACKs, which is none on the way of data. RTT 20 ms, 20 Mb/s.
+classic_upload()
+{
+	local queue
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 20ms
+	parameter classic_fallback=1
+	serve r --cc prague
+	serve h1 --cc cubic
+	in_ns r tc qdisc replace dev eth0 root tbf rate 2mbit burst 3028 latency 100ms
+	for queue in dualpi2 "pie limit 1000 ecn"; do
+		# shellcheck disable=SC2086 # words
+		shape 20mbit $queue
+		trace_on prague/prague_mode
+		in_ns r flowgen long --to 10.0.1.1 --cc cubic --duration 12s --start 1s >"$TMP/back" &
+		send --duration 12s
+		wait $!
+		trace_off "$TMP/trace"
+		[ "$queue" != dualpi2 ] || expect "times judged classic, dualpi2 and an upload" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+	done
+	expect "times judged classic, pie and an upload" "$(grep -c mode=classic "$TMP/trace")" -ge 1
+	in_ns r sysctl -qw net.ipv4.tcp_timestamps=0
+	shape 20mbit dualpi2
+	trace_on prague/prague_mode
+	in_ns r flowgen long --to 10.0.1.1 --cc cubic --duration 12s --start 1s >"$TMP/back" &
+	send --duration 12s
+	wait $!
+	trace_off "$TMP/trace"
+	expect "times judged classic without time stamps, dualpi2 and an upload" "$(grep -c mode=classic "$TMP/trace")" -ge 1
+}
+declare_test classic_upload "P21" "classic_fallback=1: by the peer's time stamps a queue on the way back does not count, and pie is detected beside it"
 
 run_tests "$@"
