@@ -10,8 +10,8 @@
  *
  * SYN-ACKs leave by the request's functions, which are the same for all controls: a LOCAL_OUT
  * netfilter hook changes theirs, where a control asks for it, in namespaces where a socket of the
- * control listens. Nothing tells a control of its listeners but the tracepoint of state changes,
- * which no packet passes.
+ * control listens. Nothing tells a control of its listeners but two tracepoints, of state changes
+ * and of retransmitted SYN-ACKs, which no other packet passes.
  *
  * The other way, data that arrives: the stack tells a control whether it is ECT or CE, and nothing
  * of data that is Not-ECT. A control that waits for clean data can have it counted as ECT(0).
@@ -296,14 +296,14 @@ static const struct nf_hook_ops ecn_egress_hook_ops = {
 };
 
 static unsigned int ecn_egress_net_id;
-static struct tracepoint *ecn_egress_tracepoint;	/* NULL: this kernel has none */
+static bool ecn_egress_on_demand;	/* this kernel has the tracepoints */
 
 static int __net_init ecn_egress_net_init(struct net *net)
 {
 	struct cc_hook *hook = net_generic(net, ecn_egress_net_id);
 
 	cc_hook_init(hook, net, &ecn_egress_hook_ops, 1);
-	return ecn_egress_tracepoint ? 0 : cc_hook_register(hook);
+	return ecn_egress_on_demand ? 0 : cc_hook_register(hook);
 }
 
 static void __net_exit ecn_egress_net_pre_exit(struct net *net)
@@ -318,22 +318,80 @@ static struct pernet_operations ecn_egress_net_ops = {
 	.size = sizeof(struct cc_hook),
 };
 
-/*
- * In listen(), before the first SYN; and where a listener was given the control later, with its
- * first child. Until the hook is there SYN-ACKs have the stack's field.
- */
-static void ecn_egress_state(void *data, const struct sock *sk, int before, int after)
+/* Until the hook is there SYN-ACKs have the stack's field. */
+static void ecn_egress_need_hook(const struct sock *sk)
 {
-	if ((after == TCP_LISTEN || after == TCP_SYN_RECV) && sk->sk_protocol == IPPROTO_TCP &&
-	    READ_ONCE(inet_csk(sk)->icsk_ca_ops) == ecn_egress.ops)
+	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops) == ecn_egress.ops)
 		cc_hook_need(net_generic(sock_net(sk), ecn_egress_net_id));
 }
 
-/* It is not exported: modules find it by its name. */
+/*
+ * In listen(), before the first SYN; and where a listener was given the control later, with its
+ * first child.
+ */
+static void ecn_egress_state(void *data, const struct sock *sk, int before, int after)
+{
+	if ((after == TCP_LISTEN || after == TCP_SYN_RECV) && sk->sk_protocol == IPPROTO_TCP)
+		ecn_egress_need_hook(sk);
+}
+
+/*
+ * Where its SYN-ACKs do not arrive, and it has no child: they are right from the second
+ * retransmission on.
+ */
+static void ecn_egress_synack_again(void *data, const struct sock *sk,
+				    const struct request_sock *req)
+{
+	ecn_egress_need_hook(sk);
+}
+
+/**
+ * struct ecn_egress_probe - what is called at a tracepoint
+ * @name:	the tracepoint's. It is not exported: modules find it by its name
+ * @probe:	the function
+ * @tp:		the tracepoint; NULL: this kernel has none
+ */
+static struct ecn_egress_probe {
+	const char *name;
+	void *probe;
+	struct tracepoint *tp;
+} ecn_egress_probes[] = {
+	{ "inet_sock_set_state", ecn_egress_state },
+	{ "tcp_retransmit_synack", ecn_egress_synack_again },
+};
+
 static void ecn_egress_find_tracepoint(struct tracepoint *tp, void *data)
 {
-	if (!strcmp(tp->name, "inet_sock_set_state"))
-		ecn_egress_tracepoint = tp;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ecn_egress_probes); i++)
+		if (!strcmp(tp->name, ecn_egress_probes[i].name))
+			ecn_egress_probes[i].tp = tp;
+}
+
+/* Removes the first @n probes. May sleep. */
+static void ecn_egress_unprobe(unsigned int n)
+{
+	while (n--)
+		tracepoint_probe_unregister(ecn_egress_probes[n].tp, ecn_egress_probes[n].probe,
+					    NULL);
+	tracepoint_synchronize_unregister();
+}
+
+static inline int ecn_egress_probe_all(void)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(ecn_egress_probes); i++) {
+		err = tracepoint_probe_register(ecn_egress_probes[i].tp, ecn_egress_probes[i].probe,
+						NULL);
+		if (err) {
+			ecn_egress_unprobe(i);
+			return err;
+		}
+	}
+	return 0;
 }
 
 static inline int ecn_egress_register_synack(void)
@@ -341,10 +399,11 @@ static inline int ecn_egress_register_synack(void)
 	int err;
 
 	for_each_kernel_tracepoint(ecn_egress_find_tracepoint, NULL);
+	ecn_egress_on_demand = ecn_egress_probes[0].tp && ecn_egress_probes[1].tp;
 	err = register_pernet_subsys(&ecn_egress_net_ops);
-	if (err || !ecn_egress_tracepoint)
+	if (err || !ecn_egress_on_demand)
 		return err;
-	err = tracepoint_probe_register(ecn_egress_tracepoint, ecn_egress_state, NULL);
+	err = ecn_egress_probe_all();
 	if (err)
 		unregister_pernet_subsys(&ecn_egress_net_ops);
 	return err;
@@ -352,10 +411,8 @@ static inline int ecn_egress_register_synack(void)
 
 static inline void ecn_egress_unregister_synack(void)
 {
-	if (ecn_egress_tracepoint) {
-		tracepoint_probe_unregister(ecn_egress_tracepoint, ecn_egress_state, NULL);
-		tracepoint_synchronize_unregister();
-	}
+	if (ecn_egress_on_demand)
+		ecn_egress_unprobe(ARRAY_SIZE(ecn_egress_probes));
 	unregister_pernet_subsys(&ecn_egress_net_ops);
 }
 

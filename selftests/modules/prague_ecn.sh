@@ -207,6 +207,33 @@ synack_again()
 }
 declare_test synack_again "P1 P3" "a retransmitted SYN-ACK and all later packets are not ECT(1): a path that drops ECT(1) is usable"
 
+# A listener that is given the control after listen(), as a program does whose library has made the socket
+listens_late()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 1ms
+	# a path that drops ECT(1) packets
+	in_ns sw tc qdisc add dev p1 clsact
+	in_ns sw tc filter add dev p1 egress protocol ip flower ip_proto tcp ip_tos 0x1/0x3 action drop
+	in_ns r python3 - <<-'END' &
+		import socket
+		server = socket.create_server(("10.0.0.1", 5299))
+		server.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"prague")
+		while server.accept()[0].recv(1 << 20):
+		    pass
+	END
+	wait_until listening r 5299
+	sleep 0.1
+	capture r eth0 "$TMP/r.pcap" tcp
+	client 10.0.0.1 cc=cubic connect send=1000 acked
+	stop_captures
+	fields "$TMP/r.pcap" | awk '$1 == 5299' >"$TMP/r"
+	expect "SYN-ACKs that are ECT(1), of which one is a retransmission" "$(awk '$5 == 1' "$TMP/r" | wc -l)" -eq 2
+	expect "seconds until the connection is made" "$(field seconds <"$TMP/client")" -le 4
+}
+declare_test listens_late "P1 P3" "... also where the listener was given the control after listen()"
+
 # SYN-ACKs with cookies belong to no request
 cookies()
 {
