@@ -234,6 +234,53 @@ listens_late()
 }
 declare_test listens_late "P1 P3" "... also where the listener was given the control after listen()"
 
+# hooks NS...: how many netfilter hooks the module has there; one for IPv4 and IPv6 counts twice
+hooks()
+{
+	local ns
+
+	for ns; do
+		in_ns "$ns" nft list hooks | grep -c ' \[tcp_prague\]'
+	done | paste -sd' '
+}
+
+hooks_are()
+{
+	[ "$(hooks r)" = "$1" ]
+}
+
+# listens PORT: in r, with Prague, until it is killed
+listens()
+{
+	nsenter --net="/run/netns/${NSP}r" python3 "$LIB/talk.py" sink --port "$1" --cc prague &
+	LISTENER=$!
+	wait_until listening r "$1"
+}
+
+# A hook makes each packet of its namespace pass netfilter.
+hooks_on_demand()
+{
+	needs_accecn
+	[ ! "$SERIES" ] || skip "the stack sends ECT(1): there is no hook"
+	command -v nft >/dev/null && modprobe -q nfnetlink_hook || skip "no nft, or a kernel without NETFILTER_NETLINK_HOOK"
+	accecn_dumbbell 1 1ms
+	sink cubic
+	client 10.0.0.1 send=100000 acked
+	expect "control" "$(field cc <"$TMP/client")" = prague
+	sleep 0.5
+	expect "hooks in h1, r and sw while no socket listens" "$(hooks h1 r sw)" = "0 0 0"
+	listens 5300
+	wait_until hooks_are 2
+	expect "hooks in h1, r and sw while one listens in r" "$(hooks h1 r sw)" = "0 2 0"
+	kill "$LISTENER"
+	load ect=0
+	expect "hooks after the module has gone" "$(hooks h1 r sw)" = "0 0 0"
+	listens 5301
+	sleep 0.5
+	expect "hooks with ect=0" "$(hooks h1 r sw)" = "0 0 0"
+}
+declare_test hooks_on_demand "" "a netfilter hook is only in the namespace where a socket listens; none with ect=0"
+
 # SYN-ACKs with cookies belong to no request
 cookies()
 {

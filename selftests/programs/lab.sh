@@ -184,6 +184,14 @@ switch_module()
 }
 declare_test switch_module "" "sch_switch, the scenarios' model of a switch with a shared buffer and PFC; FULL=1: with all checkers, too"
 
+# The kernel's list of netfilter hooks, which the lab's kernel has as this module alone
+listed_hooks()
+{
+	status 0 "$LAB" run --module "$SELFTESTS/programs/nfnetlink_hook" -- "$SELFTESTS/modules/prague_ecn.sh" hooks_on_demand
+	grep '^ok 1 hooks_on_demand' "$TMP/out" | grep -qv SKIP || fail "the test was not run: $(<"$TMP/out")"
+}
+declare_test listed_hooks "" "Prague's netfilter hook is only in the namespace where a socket listens; none with ect=0"
+
 out_dir()
 {
 	mkdir "$TMP/o"
