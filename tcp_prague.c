@@ -595,7 +595,8 @@ static void prague_init(struct sock *sk)
 	ca->cwr_us = now_us(tp);
 	ca->round_end = tp->snd_nxt;
 	ca->una = tp->snd_una;
-	ca->marks.first_flight = !tp->data_segs_out;
+	/* the data of a Fast Open SYN is no flight */
+	ca->marks.first_flight = tp->data_segs_out == tp->syn_data;
 	update_pacing(sk);
 	if (sends_ect_1())
 		ecn_egress_attach(sk);

@@ -100,6 +100,33 @@ short_transfers()
 }
 declare_test short_transfers "P15" "transfers of 30 kB to 1 MB on an idle link take no longer than 1.05 times CUBIC's"
 
+# opened_fast CONTROL: ms until 100 kB have arrived, of which a Fast Open SYN has carried 100 bytes
+opened_fast()
+{
+	talk "cc=$1" fastopen=100 talk=100000,1
+	field seconds <"$TMP/talk" | awk '{ printf "%d", $1 * 1000 }'
+}
+
+fast_open()
+{
+	local prague cubic
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 65ms
+	every sysctl -qw net.ipv4.tcp_fastopen=3
+	shape 60mbit dualpi2
+	talk_server r --fastopen
+	talk cc=cubic fastopen=100	# gets the cookie
+	sleep 1
+	cubic=$(opened_fast cubic)
+	prague=$(opened_fast prague)
+	expect "connections opened fast" "$(in_ns h1 nstat -asz TcpExtTCPFastOpenActive | awk '/Active/ { print $2 }')" -eq 2
+	measured "100 kB after a Fast Open SYN: $prague ms, CUBIC $cubic"
+	expect "ms of 100 kB" "$prague" -le $((cubic * 105 / 100))
+}
+declare_test fast_open "P15" "a transfer over a connection opened by Fast Open takes no longer than 1.05 times CUBIC's"
+
 # The rate at which the first flight arrives paces slow start, so that its bursts make no queue.
 start_up()
 {
