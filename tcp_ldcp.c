@@ -878,6 +878,19 @@ static void ldcp_timeout_again(struct sock *sk)
 
 /* --- callbacks --- */
 
+/* Does the stack send ECT? Not after a handshake that has garbled Accurate ECN's ACE field. */
+static bool ldcp_has_ecn(const struct tcp_sock *tp)
+{
+	return cc_ecn_any(tp) && !cc_accecn_failed(tp);
+}
+
+/* TCP_CONG_NEEDS_ECN made the socket send ECT: that ends, too. */
+static void ldcp_fall_back(struct sock *sk)
+{
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &ldcp_reno);
+	INET_ECN_dontxmit(sk);
+}
+
 /*
  * Called after the handshake, on a change of the control, and for sockets without a
  * handshake (listeners, unconnected ones): those only ask for ECN later.
@@ -888,11 +901,9 @@ static void ldcp_init(struct sock *sk)
 	struct ldcp *ca = inet_csk_ca(sk);
 	bool connected = !cc_handshake_pending(sk);
 
-	if (connected && !cc_ecn_any(tp)) {
+	if (connected && !ldcp_has_ecn(tp)) {
 		pr_info_once("a connection did not negotiate ECN and uses Reno (set net.ipv4.tcp_ecn, and the control before connect)\n");
-		/* TCP_CONG_NEEDS_ECN made the socket send ECT: undo. */
-		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &ldcp_reno);
-		INET_ECN_dontxmit(sk);
+		ldcp_fall_back(sk);
 		return;
 	}
 	memset(ca, 0, sizeof(*ca));
@@ -919,6 +930,13 @@ static void ldcp_init(struct sock *sk)
 	ldcp_apply(sk);
 }
 
+/* What ldcp_in_ack_event() has changed, unless the stack has found reordering since */
+static void ldcp_give_back_reordering(struct tcp_sock *tp, struct ldcp *ca)
+{
+	WRITE_ONCE(tp->reordering, max_t(u32, tp->reordering, ca->reordering));
+	ca->reordering = 0;
+}
+
 static void ldcp_release(struct sock *sk)
 {
 	struct ldcp *ca = inet_csk_ca(sk);
@@ -929,6 +947,7 @@ static void ldcp_release(struct sock *sk)
 	ecn_egress_detach(sk);
 	cc_gso_release(sk, &ca->gso);
 	ldcp_gate_release(sk);
+	ldcp_give_back_reordering(tcp_sk(sk), ca);
 	if (ca->delack_max && inet_csk(sk)->icsk_delack_max == LDCP_DELACK_MAX)
 		inet_csk(sk)->icsk_delack_max = ca->delack_max;
 }
@@ -1057,10 +1076,8 @@ static __always_inline void ldcp_count_ack(struct sock *sk, const struct rate_sa
 	u32 marked = min(tp->delivered_ce - ca->delivered_ce, confirmed);
 	u32 clean = confirmed - marked;
 
-	if (ca->reordering) {
-		WRITE_ONCE(tp->reordering, max_t(u32, tp->reordering, ca->reordering));
-		ca->reordering = 0;
-	}
+	if (ca->reordering)
+		ldcp_give_back_reordering(tp, ca);
 	ldcp_sample_rtt(sk, rs, confirmed, usual);
 	if (tp->mss_cache != ca->mss)
 		ldcp_scale_to_mss(sk);
@@ -1098,8 +1115,14 @@ static bool ldcp_is_usual(const struct sock *sk, const struct rate_sample *rs)
 
 static noinline void ldcp_unusual_ack(struct sock *sk, const struct rate_sample *rs)
 {
-	if (!cc_before_init(sk))
+	if (cc_before_init(sk))
+		return;
+	if (ldcp_has_ecn(tcp_sk(sk))) {
 		ldcp_count_ack(sk, rs, false);
+	} else {	/* a Fast Open server's handshake ends after .init */
+		ldcp_release(sk);
+		ldcp_fall_back(sk);
+	}
 }
 
 static void ldcp_acked(struct sock *sk, const struct rate_sample *rs)

@@ -344,6 +344,19 @@ iperf_transfers()
 	done
 }
 
+# zero_ace DEV [flower MATCH...]: clears AE, CWR and ECE in packets that leave sw there
+zero_ace()
+{
+	local dev=$1
+
+	shift
+	in_ns sw tc qdisc add dev "$dev" clsact 2>/dev/null
+	in_ns sw tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto tcp "$@" \
+		action pedit munge offset 32 u16 set 0 retain 0x01c0 pipe csum tcp || fail pedit
+	in_ns sw tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto tcp "$@" \
+		action pedit munge offset 52 u16 set 0 retain 0x01c0 pipe csum tcp || fail pedit
+}
+
 # reno_without_ecn: with a peer without ECN, the connection uses Reno and sends Not-ECT packets
 reno_without_ecn()
 {

@@ -577,6 +577,28 @@ without_ecn()
 }
 declare_test without_ecn "L13" "a peer without ECN: Reno, and Not-ECT packets"
 
+# served WHAT STEP...: on such a connection r, with LDCP, is Reno
+served()
+{
+	talk cc=cubic "${@:2}" "run=ip netns exec ${NSP}r ss -Htin state established sport = :5299 >$TMP/ss"
+	expect "connections whose control is Reno, $1" "$(grep -c '[[:space:]]ldcp_reno ' "$TMP/ss")" -eq 1
+}
+
+# With Accurate ECN the stack ends ECN, too, where the handshake's last ACK was garbled
+ace_garbled()
+{
+	needs_virtual
+	needs_accecn
+	SYSCTL='net.ipv4.tcp_ecn=3 net.ipv4.tcp_fastopen=3' dumbbell 1 1ms
+	talk_server r --cc ldcp --fastopen
+	talk cc=cubic fastopen=100 talk=100,100
+	# the kernel creates the child before it records the SYN-ACK's field, which the last ACK then does not fit
+	served "Fast Open" fastopen=100 talk=100,300000
+	zero_ace egress tcp_flags 0x0/0x2
+	served "ACE is zeroed" talk=100,300000
+}
+declare_test ace_garbled "L13 L14" "a server that sends Not-ECT, since the handshake has garbled Accurate ECN's ACE, is Reno"
+
 ect_syn_dropped()
 {
 	dumbbell 1 1ms

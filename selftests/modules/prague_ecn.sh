@@ -42,19 +42,6 @@ peer()
 	esac || fail "cannot make a peer that is $1"
 }
 
-# zero_ace DEV [flower MATCH...]: clears AE, CWR and ECE in packets that leave sw there
-zero_ace()
-{
-	local dev=$1
-
-	shift
-	in_ns sw tc qdisc add dev "$dev" clsact 2>/dev/null
-	in_ns sw tc filter add dev "$dev" egress protocol ip pref 1 flower ip_proto tcp "$@" \
-		action pedit munge offset 32 u16 set 0 retain 0x01c0 pipe csum tcp || fail pedit
-	in_ns sw tc filter add dev "$dev" egress protocol ipv6 pref 2 flower ip_proto tcp "$@" \
-		action pedit munge offset 52 u16 set 0 retain 0x01c0 pipe csum tcp || fail pedit
-}
-
 # Runs a flow for every role of Prague, kind of peer, and IP version. $TMP/flows has a line for each:
 # role, kind of peer, address, client's port, control.
 negotiate()
