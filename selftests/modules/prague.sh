@@ -215,24 +215,30 @@ start_wrong_rate()
 }
 declare_test start_wrong_rate "P15" "where a bucket, bursts of ACKs or a change of the rate make the first flight's rate wrong, a new flow uses as much as without quick_start"
 
-# requests CONTROL [SIZE RATE]: the median of the answers' times, ms, on kept connections beside two long flows
-requests()
+# answers CONTROL RATE RTT SECONDS WORD...: the median of the times, ms, of the answers that WORDs of "flowgen rpc" ask
+# for, beside two long flows of so many seconds
+answers()
 {
 	local pids=()
 
-	accecn_dumbbell 3 20ms
-	shape 100mbit dualpi2
+	accecn_dumbbell 3 "$3"
+	shape "$2" dualpi2
 	serve r --cc "$1"
 	serve h3 --cc "$1"
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$1" --duration 20s >/dev/null &
+	in_ns h1 flowgen long --to 10.0.0.1 --cc "$1" --duration "${4}s" >/dev/null &
 	pids+=($!)
-	in_ns h2 flowgen long --to 10.0.0.1 --cc "$1" --start 1s --duration 19s >/dev/null &
+	in_ns h2 flowgen long --to 10.0.0.1 --cc "$1" --start 1s --duration "$(($4 - 1))s" >/dev/null &
 	pids+=($!)
-	in_ns r flowgen rpc --to 10.0.3.1 --cc "$1" --persist --size "${2:-20k}" --rate "${3:-40}" --start 5s --duration 15s \
-		--timeout 10s >"$TMP/rpc" || fail "requests with $1"
+	in_ns r flowgen rpc --to 10.0.3.1 --cc "$1" --timeout 10s "${@:5}" >"$TMP/rpc" || fail "answers with $1"
 	wait "${pids[@]}"
 	teardown
 	jq -rs 'map(select(.type == "flow") | .since_due_ns / 1e6) | sort | .[length / 2 | floor] | round' "$TMP/rpc"
+}
+
+# requests CONTROL [SIZE RATE]: on kept connections
+requests()
+{
+	answers "$1" 100mbit 20ms 20 --persist --size "${2:-20k}" --rate "${3:-40}" --start 5s --duration 15s
 }
 
 # near_cubic FUNCTION WHAT: FUNCTION's time, ms, with prague is at most 1.1 times that with CUBIC
@@ -282,25 +288,10 @@ join()
 }
 declare_test join "P15" "a flow that joins another at 40 Mb/s and 20 ms makes no queue of more than 5.5 ms"
 
-# fresh_answers CONTROL: the median of ten transfers of 100 kB on new connections, ms, beside two long flows
+# fresh_answers CONTROL: ten of 100 kB, on new connections
 fresh_answers()
 {
-	local pids=()
-
-	accecn_dumbbell 3 65ms
-	shape 20mbit dualpi2
-	serve r --cc "$1"
-	serve h3 --cc "$1"
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$1" --duration 14s >/dev/null &
-	pids+=($!)
-	in_ns h2 flowgen long --to 10.0.0.1 --cc "$1" --start 500ms --duration 13s >/dev/null &
-	pids+=($!)
-	sleep 8
-	in_ns r flowgen rpc --to 10.0.3.1 --cc "$1" --size 100k --closed 1 --requests 10 --timeout 10s >"$TMP/rpc" ||
-		fail "transfers with $1"
-	wait "${pids[@]}"
-	teardown
-	jq -rs 'map(select(.type == "flow") | .since_due_ns / 1e6) | sort | .[length / 2 | floor] | round' "$TMP/rpc"
+	answers "$1" 20mbit 65ms 14 --size 100k --closed 1 --requests 10 --start 8s
 }
 
 answer_beside()
