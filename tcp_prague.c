@@ -52,8 +52,8 @@
  *    than 7/8 of a round's packets are marked (from a full path on, a half) while the program is
  *    not the limit, with the window that the path has delivered. Below a fifth of what fills the
  *    path marked packets count for growth, and it ends only if all packets of the round have
- *    waited for longer than behind L4S flows, or after four such rounds (2.4.5). So do those of
- *    the first three rounds if the program has written all that it will send.
+ *    waited for longer than behind L4S flows, or after four such rounds (2.4.5). In the first
+ *    three rounds this holds on any path for a program that does not wait to write more.
  *  - After the first cut, of a half, alpha's average begins at 0 (first_alpha): from 1 it takes
  *    some ten rounds of large cuts to forget how the flow began (2.3.2).
  *  - After a pause of more than an RTO, slow start is that of a new connection, unless a loss
@@ -384,9 +384,9 @@ static bool more_to_write(const struct sock *sk)
 }
 
 /*
- * In slow start: is the window small for the path, as far as the first flight tells? That of an
- * answer is in its first rounds: what marks take from its growth often costs it one more round. A
- * longer flow would not gain by that, and its first rounds would make a longer queue.
+ * In slow start: is the window small for the path, as far as the first flight tells? The window of
+ * an answer counts as small in its first rounds, on any path: growth that marks prevent often costs
+ * one more round. A longer flow gains nothing by it, and would make a longer queue.
  */
 static bool small_window(const struct sock *sk)
 {
