@@ -19,20 +19,14 @@
  */
 #define CC_HOOK_STAYS	(60 * HZ)
 
-enum cc_hook_state {
-	CC_HOOK_IDLE,		/* only users need it */
-	CC_HOOK_NEEDED,		/* cc_hook_need(): it stays */
-	CC_HOOK_LEAVING,	/* the namespace or the module goes: no new work */
-};
-
 /**
  * struct cc_hook - the hooks of a module in a namespace
  * @net:	the namespace
  * @ops:	the hooks
  * @n:		their number
  * @work:	registers or unregisters them
- * @lock:	protects @state
- * @state:	enum cc_hook_state
+ * @lock:	protects @leaving
+ * @leaving:	the namespace or the module goes: no new work
  * @users:	cc_hook_get() less cc_hook_put()
  * @registered:	the hooks are there; written by @work, or while that cannot run
  */
@@ -42,7 +36,7 @@ struct cc_hook {
 	unsigned int n;
 	struct delayed_work work;
 	spinlock_t lock;	/* see above */
-	enum cc_hook_state state;
+	bool leaving;
 	atomic_t users;
 	bool registered;
 };
@@ -60,15 +54,12 @@ static inline int cc_hook_register(struct cc_hook *h)
 static void cc_hook_work(struct work_struct *work)
 {
 	struct cc_hook *h = container_of(to_delayed_work(work), struct cc_hook, work);
-	bool stays = READ_ONCE(h->state) == CC_HOOK_NEEDED;
 
 	if (!h->registered) {
-		if (stays || atomic_read(&h->users))
+		if (atomic_read(&h->users))
 			cc_hook_register(h);
 		return;
 	}
-	if (stays)
-		return;
 	WRITE_ONCE(h->registered, false);
 	smp_mb();	/* pairs with cc_hook_get(): it sees this, or is seen here */
 	if (atomic_read(&h->users))
@@ -85,48 +76,45 @@ static inline void cc_hook_init(struct cc_hook *h, struct net *net, const struct
 	h->n = n;
 	INIT_DELAYED_WORK(&h->work, cc_hook_work);
 	spin_lock_init(&h->lock);
-	h->state = CC_HOOK_IDLE;
+	h->leaving = false;
 	atomic_set(&h->users, 0);
 	h->registered = false;
 }
 
-/* Schedules the work item, and @state is the new state, unless they are leaving. */
-static inline void cc_hook_schedule(struct cc_hook *h, enum cc_hook_state state,
-				    unsigned long delay)
+/* Schedules the work item, unless they are leaving. */
+static inline void cc_hook_schedule(struct cc_hook *h, unsigned long delay)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&h->lock, flags);
-	if (h->state != CC_HOOK_LEAVING) {
-		WRITE_ONCE(h->state, state);
+	if (!h->leaving)
 		schedule_delayed_work(&h->work, delay);
-	}
 	spin_unlock_irqrestore(&h->lock, flags);
 }
 
 /*
- * The namespace needs the hooks, until it or the module goes. In any context; they are there soon,
- * not at once.
+ * The namespace needs the hooks until the user calls cc_hook_put(). In any context; they are there
+ * soon, not at once.
  */
-static inline void cc_hook_need(struct cc_hook *h)
-{
-	if (unlikely(!READ_ONCE(h->registered)))
-		cc_hook_schedule(h, CC_HOOK_NEEDED, 0);
-}
-
-/* Likewise, until the user calls cc_hook_put(). A module calls these two, or the one above. */
 static inline void cc_hook_get(struct cc_hook *h)
 {
 	atomic_inc(&h->users);
 	smp_mb__after_atomic();	/* pairs with cc_hook_work() */
 	if (unlikely(!READ_ONCE(h->registered)))
-		cc_hook_schedule(h, CC_HOOK_IDLE, 0);
+		cc_hook_schedule(h, 0);
+}
+
+/* Likewise, until the namespace or the module goes: a user that stays */
+static inline void cc_hook_need(struct cc_hook *h)
+{
+	if (unlikely(!READ_ONCE(h->registered)))
+		cc_hook_get(h);
 }
 
 static inline void cc_hook_put(struct cc_hook *h)
 {
 	if (atomic_dec_and_test(&h->users))
-		cc_hook_schedule(h, CC_HOOK_IDLE, CC_HOOK_STAYS);
+		cc_hook_schedule(h, CC_HOOK_STAYS);
 }
 
 /* May sleep. For .pre_exit, before the grace period in which the last packets leave the hooks. */
@@ -135,7 +123,7 @@ static inline void cc_hook_leave(struct cc_hook *h)
 	unsigned long flags;
 
 	spin_lock_irqsave(&h->lock, flags);
-	WRITE_ONCE(h->state, CC_HOOK_LEAVING);
+	h->leaving = true;
 	spin_unlock_irqrestore(&h->lock, flags);
 	cancel_delayed_work_sync(&h->work);
 	if (h->registered)
