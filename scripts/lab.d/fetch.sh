@@ -89,9 +89,10 @@ find_package()
 
 # What no UML is built from, whatever its configuration, is half of Debian's source: the code of other architectures,
 # of graphics and of sound, bindings and translations of the documentation. Kconfig reads files of all of them.
-# arch/arm and arch/arm64 stay: devel/lint compiles the modules for them.
+# arch/arm, arch/arm64 and arch/s390 stay: devel/lint compiles the modules for them.
 NOT_UML=('--exclude=linux-source-*/arch/a[!r]*/*.[chS]' '--exclude=linux-source-*/arch/arc/*.[chS]'
-	'--exclude=linux-source-*/arch/[b-tvwyz]*/*.[chS]' '--exclude=linux-source-*/arch/xtensa/*.[chS]'
+	'--exclude=linux-source-*/arch/[b-rtvwyz]*/*.[chS]' '--exclude=linux-source-*/arch/s[!3]*/*.[chS]'
+	'--exclude=linux-source-*/arch/xtensa/*.[chS]'
 	'--exclude=linux-source-*/arch/*.dts*'
 	'--exclude=linux-source-*/drivers/gpu/*.[chS]' '--exclude=linux-source-*/sound/*.[ch]'
 	'--exclude=linux-source-*/Documentation/devicetree/*' '--exclude=linux-source-*/Documentation/translations/*')
@@ -125,6 +126,28 @@ prepare_tree()
 	done < <(patches_of "$1")
 }
 
+version_of()
+{
+	private_apt apt-cache show "$1" | awk '/^Version:/ { print $2; exit }'
+}
+
+# tree_of VERSION: the name of its source's directory, without the patches' id
+tree_of()
+{
+	printf 'linux-%s\n' "${1//[^0-9A-Za-z.-]/_}"
+}
+
+# unpack PACKAGE DIR TREE [tar's option or member]...: downloads a source package to DIR, and unpacks it in TREE
+unpack()
+{
+	(cd "$2" && private_apt apt-get -qq download "$1" >log 2>&1) ||
+		die "cannot download $1: $(tail -n1 "$2/log")"
+	say "unpacking $1"
+	dpkg -x "$2"/*.deb "$2/pkg" && mkdir -p "$3" &&
+		tar -C "$3" --anchored --strip-components=1 -xJf "$2"/pkg/usr/src/linux-source-*.tar.xz "${@:4}" ||
+		die "cannot unpack $1 (disk full?)"
+}
+
 # from_debian SERIES: prints the source directory, fetched and patched.
 from_debian()
 {
@@ -140,26 +163,41 @@ from_debian()
 	need_space "$CACHE" 2600 "kernel $1's source and build"
 	say "kernel $1: looking for the source in Debian's archive"
 	pkg=$(find_package "$1") || exit
-	version=$(private_apt apt-cache show "$pkg" | awk '/^Version:/ { print $2; exit }')
-	dir=$CACHE/src/linux-${version//[^0-9A-Za-z.-]/_}-$patched
+	version=$(version_of "$pkg")
+	dir=$CACHE/src/$(tree_of "$version")-$patched
 	if [ ! -d "$dir" ]; then
 		tmp=$CACHE/src/fetching.$$
 		rm -rf "$CACHE"/src/fetching.*
 		mkdir -p "$tmp"
 		say "kernel $1: downloading $pkg $version (160 MB)"
-		(cd "$tmp" && private_apt apt-get -qq download "$pkg" >log 2>&1) ||
-			die "cannot download $pkg: $(tail -n1 "$tmp/log")"
-		say "kernel $1: unpacking"
-		dpkg -x "$tmp"/*.deb "$tmp/pkg" && mkdir "$tmp/tree" &&
-			tar -C "$tmp/tree" --anchored "${NOT_UML[@]}" --strip-components=1 -xJf \
-				"$tmp"/pkg/usr/src/linux-source-*.tar.xz ||
-			die "cannot unpack $pkg (disk full?)"
+		unpack "$pkg" "$tmp" "$tmp/tree" "${NOT_UML[@]}"
 		prepare_tree "$1" "$tmp/tree" || exit
 		mv "$tmp/tree" "$dir"
 		rm -rf "$tmp"
 	fi
 	rm -rf "$CACHE/apt"
 	printf '%s\n' "$dir"
+}
+
+# unpack_arch TREE ARCH: gives a tree of Debian's all of arch/ARCH, which NOT_UML leaves out or has left out when
+# the tree was made. Takes half a minute; no build of the lab depends on it.
+unpack_arch()
+{
+	local name=${1##*/} series pkg version tmp=$CACHE/arch
+
+	[[ $name =~ ^linux-([0-9]+\.[0-9]+) ]] || die "$1 is not of Debian's archive, and has no arch/$2"
+	series=${BASH_REMATCH[1]}
+	pkg=$(find_package "$series") || exit
+	version=$(version_of "$pkg")
+	[[ $name == "$(tree_of "$version")"-* ]] ||
+		die "$name has no arch/$2, and Debian has $version now; \"scripts/lab clean\" removes it"
+	rm -rf "$tmp" "$1/arch/.$2"
+	mkdir -p "$tmp"
+	unpack "$pkg" "$tmp" "$tmp/tree" --wildcards "linux-source-*/arch/$2/*"
+	# it appears whole
+	cp -a "$tmp/tree/arch/$2" "$1/arch/.$2" && rm -rf "${1:?}/arch/$2" && mv "$1/arch/.$2" "$1/arch/$2" ||
+		die "cannot write to $1"
+	rm -rf "$tmp" "$CACHE/apt"
 }
 
 # from_path DIR: a patched copy of the user's tree, which stays as it is.
