@@ -12,6 +12,15 @@
  *	draw.c		from struct plan to a drawing
  *	events.c	changes the network while it is used
  *	remove.c	removes namespaces, with their processes and connections
+ *
+ * Requests go one at a time. In batches (4880 in 418 sends, only the last of each acknowledged)
+ * a fat-tree of 128 hosts was built in 776 ms of the lab's CPU time in place of 832, boot
+ * included, and one of 16 hosts in 295 in place of 312. That is 6 and 4 % of the set-up of such
+ * a run (959 and 403 ms): too little for failures that are harder to name.
+ *
+ * It is C because of its start: 2.7 ms of CPU time in the lab, with a plan of 16 hosts checked.
+ * "python3 -S -c 0" takes 9.6, and 25 with what a builder needs of the library (json, socket,
+ * struct); to build those 16 hosts takes 139.
  */
 #include <err.h>
 #include <stdio.h>

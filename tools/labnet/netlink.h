@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Requests to rtnetlink, one at a time. Those that fail return false and leave errno. */
+/*
+ * Requests to rtnetlink, one at a time (main.c says why). Those that fail return false and leave
+ * errno.
+ */
 #ifndef LABNET_NETLINK_H
 #define LABNET_NETLINK_H
 
