@@ -266,6 +266,48 @@ observed()
 }
 declare_test observed "" "one qdelay for all queues of a plan says of each what a qdelay of its own says"
 
+#	h1 -- a -- b -- h2
+# A node's window is its own: what a plan with two says of each is what a plan with that window for all says.
+windows()
+{
+	local zero name
+
+	needs_virtual
+	jq -n --arg prefix "$NSP" '
+		def link(a; b; net): { ends: [ { node: a, dev: "to-\(b)", addresses: [ "10.9.\(net).1/24" ] },
+			{ node: b, dev: "to-\(a)", addresses: [ "10.9.\(net).2/24" ] } ], neighbours: true };
+		{ prefix: $prefix, sysctl: { "net.ipv4.conf.all.forwarding": 1 },
+		nodes: [ { name: "h1", routes: [ { to: "default", via: "10.9.1.2" } ] },
+			{ name: "a", routes: [ { to: "default", via: "10.9.2.2" } ] },
+			{ name: "b", routes: [ { to: "10.9.1.0/24", via: "10.9.2.1" } ] },
+			{ name: "h2", routes: [ { to: "default", via: "10.9.3.1" } ] } ],
+		links: [ link("h1"; "a"; 1), link("a"; "b"; 2) + { rate: "100mbit" }, link("b"; "h2"; 3) ],
+		traffic: [ { kind: "long", from: "h1", to: "h2", duration: "100ms", control: "reno" } ],
+		observe: { queues: [ { node: "a", dev: "to-b", from: "10ms", to: "40ms" }, { node: "b", dev: "to-h2" } ],
+			from: "50ms", to: "60ms", bin: "5ms" } }' >"$TMP/plan"
+	jq '.observe.queues[0] |= del(.from, .to)' "$TMP/plan" >"$TMP/b"
+	jq '.observe.queues[0] |= del(.from, .to) | .observe += { from: "10ms", to: "40ms" }' "$TMP/plan" >"$TMP/a"
+	labnet "$TMP/plan" || fail "not built"
+	zero=$(awk '{ print $1 + 2 }' /proc/uptime)s
+	for name in a b plan; do
+		qdelay --plan "$TMP/$name" --zero "$zero" --json "$TMP/$name.queues" --series "$TMP/$name.series" 2>"$TMP/$name.said" &
+		wait_until grep -q ready "$TMP/$name.said"
+	done
+	flowgen plan "$TMP/plan" --zero "$zero" >"$TMP/flows" || fail "$(head -n1 "$TMP/flows")"
+	# shellcheck disable=SC2046 # PIDs
+	kill -INT $(jobs -p)
+	wait
+	expect "windows, ms" "$(jq -r '[.queues[] | "\(.node) \(.duration_ns / 1e6)"] | join(",")' "$TMP/plan.queues")" = "a 30,b 10"
+	expect "packets" "$(jq '[.queues[].packets_in] | .[0] > 200 and .[1] > 70' "$TMP/plan.queues")" = true
+	for name in a b; do
+		diff <(jq -S ".queues[] | select(.node == \"$name\")" "$TMP/$name.queues") \
+			<(jq -S ".queues[] | select(.node == \"$name\")" "$TMP/plan.queues") >"$TMP/diff" || fail "$name: $(head -n 12 "$TMP/diff")"
+		diff <(grep "^$name," "$TMP/$name.series") <(grep "^$name," "$TMP/plan.series") >"$TMP/diff" || fail "$name: $(head -n 12 "$TMP/diff")"
+	done
+	expect "first rows" "$(awk -F, 'NR > 1 && !seen[$1]++ { print $1, $3 * 1000 }' "$TMP/plan.series" | sort | paste -sd,)" = "a 10,b 50"
+}
+declare_test windows "" "each node that a plan observes can have its own window"
+
 # What does not depend on the instant at which a qdelay was ended, or on the link's delay
 SAME='{ packets_in, packets_out, bytes_out, matched, dropped, unmatched_out, marked, ecn, jain,
 	flows: [ .flows[] | { flow, packets, packets_in, bytes, payload_bytes, marked, dropped, retransmitted } ] }'

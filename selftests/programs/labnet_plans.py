@@ -49,8 +49,9 @@ GOOD: Plan = {
         {"kind": "list", "flows": [{"from": "h1", "to": "h2", "size": 1, "start": "0", "control": "reno"}]},
     ],
 }
-GOOD["observe"] = {"queues": [{"node": "sw", "dev": "p[12]"}, {"node": "s*", "dev": "a"}], "from": "1ms", "to": "2s",
-                   "bin": "1ms", "buffer": 8}
+GOOD["observe"] = {"queues": [{"node": "sw", "dev": "p[12]", "from": "0", "to": "1s"},
+                              {"node": "s*", "dev": "a", "from": "0", "to": "1s"}],
+                   "from": "1ms", "to": "2s", "bin": "1ms", "buffer": 8}
 GOOD["events"] = [
     {"at": "5ms", "node": "sw", "dev": "p1", "rate": "1gbit"}, {"at": "1ms", "node": "h1", "dev": "eth0", "delay": "0"},
     {"at": "2ms", "node": "h1", "dev": "eth0", "up": False}, {"at": "3ms", "node": "h1", "dev": "eth0", "up": True},
@@ -169,6 +170,10 @@ BAD: list[tuple[str, Callable[[Plan], Any], bool]] = [
     ("observe.queues[0]: no device 'x' that is not named", lambda p: p["observe"]["queues"][0].update(dev="x"), False),
     ("observe.queues[1]: no device 'p1' that is not named", lambda p: p["observe"]["queues"][1].update(dev="p1"), False),
     ("observe.queues[0]: 'h1' forwards nothing", lambda p: p["observe"]["queues"][0].update(node="h1"), False),
+    ("observe.queues[1]: 'sw' has another window", lambda p: p["observe"]["queues"][1].update(to="3s"), False),
+    ("observe.queues[1]: 'sw' has another window", lambda p: p["observe"]["queues"][1].pop("from"), False),
+    ("observe.queues[0]: 'from' is not before 'to'", lambda p: p["observe"]["queues"][0].update({"from": "1s"}), False),
+    ("observe.queues[0].to: '5' has no unit", lambda p: p["observe"]["queues"][0].update(to="5"), True),
     ("observe: 'from' is not before 'to'", lambda p: p["observe"].update(to="1ms"), False),
     ("observe.buffer: not a whole number from 1", lambda p: p["observe"].update(buffer=0), True),
     ("traffic: not an array", lambda p: p.update(traffic={}), True),

@@ -82,8 +82,8 @@ static void check_queue(const struct plan *p, const struct place *at, json_t *ob
 
 	read_object(at, object, queue_fields, &c);
 	for (size_t i = 0; i < p->observe.n_queues; i++)
-		if (!strcmp(c.node, p->observe.queue[i]->node->name) &&
-		    !strcmp(c.dev, p->observe.queue[i]->dev))
+		if (!strcmp(c.node, p->observe.queue[i].end->node->name) &&
+		    !strcmp(c.dev, p->observe.queue[i].end->dev))
 			return;
 	refuse(at, "'%s' of '%s' is not observed", c.dev, c.node);
 }

@@ -12,22 +12,38 @@
 
 struct port {
 	const char *node, *dev;
+	struct window window;
 };
 
 static const struct field port_fields[] = {
 	NEEDED("node", read_string, offsetof(struct port, node)),
 	FIELD("dev", read_string, offsetof(struct port, dev)),
+	FIELD("from", read_time, offsetof(struct port, window.from)),
+	FIELD("to", read_time, offsetof(struct port, window.to)),
 	{ 0 }
 };
 
 static const struct plan *plan;
 
-static void add_queue(struct observe *o, const struct end *e)
+static void check_window(const struct place *at, const struct window *w)
 {
-	for (size_t i = 0; i < o->n_queues; i++)
-		if (o->queue[i] == e)
+	if (w->from >= w->to)
+		refuse(at, "'from' is not before 'to'");
+}
+
+static void add_queue(const struct place *at, struct observe *o, const struct end *e,
+		      const struct window *w)
+{
+	for (size_t i = 0; i < o->n_queues; i++) {
+		const struct observed *q = &o->queue[i];
+
+		if (q->end->node == e->node &&
+		    (q->window.from != w->from || q->window.to != w->to))
+			refuse(at, "'%s' has another window in an entry before", e->node->name);
+		if (q->end == e)
 			return;
-	o->queue[o->n_queues++] = e;
+	}
+	o->queue[o->n_queues++] = (struct observed){ e, *w };
 }
 
 static void read_queues(const struct place *at, json_t *value, void *to)
@@ -38,11 +54,12 @@ static void read_queues(const struct place *at, json_t *value, void *to)
 	o->queue = xcalloc(2 * plan->n_links, sizeof(*o->queue));
 	for (size_t i = 0; i < n; i++) {
 		const struct place item = { at, NULL, i };
-		struct port port = { .dev = "*" };
+		struct port port = { .dev = "*", .window = o->window };
 		size_t before = o->n_queues;
 		struct nodes nodes;
 
 		read_object(&item, json_array_get(value, i), port_fields, &port);
+		check_window(&item, &port.window);
 		nodes = nodes_matching(&item, plan, port.node);
 		for (size_t j = 0; j < nodes.n; j++) {
 			const struct node *node = nodes.at[j];
@@ -52,7 +69,7 @@ static void read_queues(const struct place *at, json_t *value, void *to)
 				       node->name);
 			for (size_t k = 0; k < node->n_ends; k++)
 				if (!fnmatch(port.dev, node->end[k]->dev, 0))
-					add_queue(o, node->end[k]);
+					add_queue(&item, o, node->end[k], &port.window);
 		}
 		if (o->n_queues == before)
 			refuse(&item, "no device '%s' that is not named before", port.dev);
@@ -66,9 +83,10 @@ static void read_buffer(const struct place *at, json_t *value, void *to)
 }
 
 static const struct field observe_fields[] = {
+	/* before the queues, which take it over */
+	FIELD("from", read_time, offsetof(struct observe, window.from)),
+	FIELD("to", read_time, offsetof(struct observe, window.to)),
 	NEEDED("queues", read_queues, 0),
-	FIELD("from", read_time, offsetof(struct observe, from)),
-	FIELD("to", read_time, offsetof(struct observe, to)),
 	FIELD("bin", read_time, offsetof(struct observe, bin)),
 	FIELD("buffer", read_buffer, offsetof(struct observe, buffer_mb)),
 	{ 0 }
@@ -79,8 +97,7 @@ void observe_read(struct plan *p, const struct place *at, json_t *value)
 	struct observe *o = &p->observe;
 
 	plan = p;
-	*o = (struct observe){ .to = NEVER, .buffer_mb = BUFFER_MB };
+	*o = (struct observe){ .window.to = NEVER, .buffer_mb = BUFFER_MB };
 	read_object(at, value, observe_fields, o);
-	if (o->from >= o->to)
-		refuse(at, "'from' is not before 'to'");
+	check_window(at, &o->window);
 }

@@ -181,18 +181,30 @@ struct traffic {
 	u64 fan, rounds, period, jitter;
 };
 
+/* A window in ns after the traffic's start; @to: NEVER: until it ends */
+struct window {
+	u64 from, to;
+};
+
+/* @window: the same for all queues of a node */
+struct observed {
+	const struct end *end;
+	struct window window;
+};
+
 /**
  * struct observe - the queues that are measured
- * @queue:	the ends at which they are
+ * @queue:	which, and when
  * @n_queues:	how many
- * @from, @to:	ns after the traffic's start; @to: NEVER: all
+ * @window:	of those that have none of their own
  * @bin:	ns of a row of the series, 0: no series
  * @buffer_mb:	memory for captured packets of all queues together, MiB
  */
 struct observe {
-	const struct end **queue;
+	struct observed *queue;
 	size_t n_queues;
-	u64 from, to, bin;
+	struct window window;
+	u64 bin;
 	u64 buffer_mb;
 };
 

@@ -44,18 +44,18 @@ u32 observed(struct hop **hops, u64 *buffer_mb)
 
 	plan_read(&p, opt.plan);
 	*buffer_mb = o->buffer_mb;
-	opt.from = o->from;
-	opt.to = o->to;
 	opt.bin = o->bin;
 	*hops = xcalloc(p.n_nodes, sizeof(**hops));
 	of_node = xcalloc(p.n_nodes, sizeof(*of_node));
 	for (size_t i = 0; i < o->n_queues; i++) {
-		const struct end *e = o->queue[i];
+		const struct end *e = o->queue[i].end;
 		struct hop **h = &of_node[e->node - p.nodes];
 
 		if (!*h) {
 			*h = &(*hops)[n++];
 			fill_hop(*h, &p, e->node);
+			(*h)->from = o->queue[i].window.from;
+			(*h)->to = o->queue[i].window.to;
 		}
 		queue_of(*h, e)->reported = true;
 	}

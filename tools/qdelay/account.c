@@ -129,6 +129,8 @@ static void sweep(struct hop *h)
 
 void hop_init(struct hop *h, u32 queues)
 {
+	h->from = opt.from;
+	h->to = opt.to;
 	h->queues = queues;
 	h->queue = xcalloc(queues, sizeof(*h->queue));
 	for (u32 i = 0; i < queues; i++) {
@@ -140,8 +142,9 @@ void hop_init(struct hop *h, u32 queues)
 void hop_start(struct hop *h, u64 zero)
 {
 	h->started = true;
-	h->from = zero + opt.from;
-	h->to = opt.to == NEVER ? NEVER : zero + opt.to;
+	h->from += zero;
+	if (h->to != NEVER)
+		h->to += zero;
 	for (u32 i = 0; i < h->queues; i++)
 		timeline_start(&h->queue[i].timeline, zero, h->from, h->to);
 }
@@ -340,7 +343,7 @@ static bool is_lost(struct hop *h, const struct in_ev *e)
 
 void account_end(struct hop *h, u64 last)
 {
-	u64 end = opt.to == NEVER || last > h->to ? last : h->to;
+	u64 end = h->to == NEVER || last > h->to ? last : h->to;
 	const struct pkt *p;
 	struct in_ev *e;
 	u64 i;

@@ -62,7 +62,7 @@ struct queue {
  * @first:	time of the first one, ns since 1970
  * @now:	time of the newest event
  * @last:	time of the newest packet
- * @from, @to:	the window: [from, to)
+ * @from, @to:	the window: [from, to). Before hop_start() from its @zero on
  * @duration:	ns: of the window, without --to up to the last packet
  * @lost:	packets that did not leave, of flows of which none has left
  * @ignored:	packets that are not IP
@@ -80,8 +80,9 @@ struct hop {
 	u64 lost, ignored, drops;
 };
 
+/* Its window is that of the command line. */
 void hop_init(struct hop *h, u32 queues);
-/* @zero: when --from and --to count from */
+/* @zero: when the window counts from */
 void hop_start(struct hop *h, u64 zero);
 
 /* @q: captured when it left this queue; NULL: when it came in */

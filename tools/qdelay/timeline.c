@@ -14,6 +14,7 @@ static bool series_wanted(void)
 void timeline_start(struct timeline *t, u64 at, u64 from, u64 to)
 {
 	t->now = at;
+	t->zero = at;
 	t->from = from;
 	t->to = to;
 	dist_init(&t->queue_packets, 12, 0);
@@ -41,7 +42,7 @@ static void series_row(const struct timeline *t, FILE *f, double at)
 
 static void bin_flush(struct timeline *t)
 {
-	double at = (double)(opt.from + t->bin.i * opt.bin) / NSEC;
+	double at = (double)(t->from - t->zero + t->bin.i * opt.bin) / NSEC;
 
 	if (outfile[OUT_SERIES].f)
 		series_row(t, outfile[OUT_SERIES].f, at);

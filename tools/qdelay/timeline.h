@@ -19,6 +19,7 @@ struct bin {
 /* Of one queue */
 struct timeline {
 	const char *name;		/* begins each row; NULL: nothing does */
+	u64 zero;			/* when the time in rows counts from */
 	u64 from, to;			/* the window: [from, to) */
 	u64 now;			/* the queue length is known up to here */
 	u64 packets, octets;		/* in the queue now; packets are segments */
