@@ -128,7 +128,7 @@ def addresses(peers: list[str], port: int) -> list[tuple[socket.AddressFamily, s
 
 def checked(args: argparse.Namespace) -> tuple[Facts, list[finding.Finding], Json, list[str]]:
     """This host, findings about it and the paths, what was measured, and what could not be checked"""
-    from . import facts, path, verdicts
+    from . import facts, verdicts
 
     if args.load > 30:
         raise Refused("--load: at most 30 s")
@@ -144,6 +144,8 @@ def checked(args: argparse.Namespace) -> tuple[Facts, list[finding.Finding], Jso
     measured: list[Json] = []
     failed: list[str] = []
     for family, address in wanted:
+        from . import path
+
         target = path.Target(family, address, args.port, args.token or "", args.bind or "")
         for control in args.control or [""]:
             try:

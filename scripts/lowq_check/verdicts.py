@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from lowq_common.devices import LOWQ_ROOT, handle_of
+from lowq_common.devices import handle_of
 from lowq_common.tcpinfo import NO_TELEMETRY, WITHOUT_ECN, Connection, base_control, ecn_mode, fallback_reason
 from lowq_common.units import rate_text
-from lowq_common.values import Json
+from lowq_common.values import LOWQ_ROOT, Json
 
 from . import queues
 from .facts import Control, Device, Facts, is_marking, is_shaping, is_stamping

@@ -13,9 +13,38 @@ from .errors import Refused
 from .version import version
 
 
+class Help(argparse.HelpFormatter):
+    """argparse makes one for each argument of a parser. Without a width it loads shutil, and that bz2 and lzma."""
+
+    def __init__(self, prog: str):
+        super().__init__(prog, width=columns() - 2)
+
+
+def columns() -> int:
+    """As shutil.get_terminal_size() counts them"""
+    try:
+        given = int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        given = 0
+    if given > 0:
+        return given
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:
+        return 80
+
+
+class ShowVersion(argparse.Action):
+    """As argparse's, but the file that has the version is read only now"""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(parser.prog, version())
+        parser.exit()
+
+
 class Parser(argparse.ArgumentParser):
     def __init__(self, **words: Any):
-        super().__init__(allow_abbrev=False, **words)
+        super().__init__(allow_abbrev=False, formatter_class=Help, **words)
 
     def error(self, message: str) -> NoReturn:
         raise Refused(f"{message}; see {self.prog} --help")
@@ -25,17 +54,23 @@ class Parser(argparse.ArgumentParser):
         super().exit(status, message)
 
     def add_version(self) -> None:
-        self.add_argument("--version", action="version", version=f"{self.prog} {version()}", help="print the version")
+        self.add_argument("--version", action=ShowVersion, nargs=0, dest=argparse.SUPPRESS, default=argparse.SUPPRESS,
+                          help="print the version")
 
     def complete(self) -> None:
         """Ends the program with what may come next, if it is bash that asks"""
-        if "_ARGCOMPLETE" in os.environ:
+        if asked_by_bash():
             import site
             from importlib import import_module
 
             site.main()  # the programs start without Debian's modules
             import_module("argcomplete").autocomplete(self, always_complete_options=False,
                                                       default_completer=lambda **_: [])
+
+
+def asked_by_bash() -> bool:
+    """for what may come next"""
+    return "_ARGCOMPLETE" in os.environ
 
 
 def completes(action: argparse.Action, words: Callable[[], list[str]]) -> None:

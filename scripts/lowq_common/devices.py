@@ -89,8 +89,6 @@ def find_link(all_links: list[Link], name: str) -> Link | None:
     return next((link for link in all_links if name in link.altnames), None)
 
 
-LOWQ_ROOT = "10f0:"  # the handle at the root of every queue that lowq-tc makes
-
 SIOCGIFTXQLEN = 0x8942
 SIOCETHTOOL, ETHTOOL_GSET, ETHTOOL_GTSO = 0x8946, 0x01, 0x1E
 SPEED_UNKNOWN = 0xFFFFFFFF

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What values from outside are: JSON, and words to be matched."""
+"""What values from outside are: JSON, words to be matched, and the mark of a queue of lowq-tc's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from typing import Any
 
 Json = Any
+
+LOWQ_ROOT = "10f0:"  # the handle at the root of every queue that lowq-tc makes
 
 
 def matched(pattern: str, text: str) -> re.Match[str] | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -262,7 +263,6 @@ def rehearse(link: devices.Link, queues: int, stages: list[list[Command]]) -> Re
     """Runs each list of commands on a new device with the same name, MTU and number of queues,
     in a network namespace that ends with this function."""
     import ctypes
-    import pickle
 
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -276,17 +276,20 @@ def rehearse(link: devices.Link, queues: int, stages: list[list[Command]]) -> Re
             pass
         finally:
             failed = (result.failed.command, result.failed.said) if result.failed else None
-            with os.fdopen(write_end, "wb") as out:
-                pickle.dump((result.tried, failed, result.trees), out)
+            with os.fdopen(write_end, "w", encoding="ascii") as out:
+                out.write(json.dumps((result.tried, failed, result.trees)))
             os._exit(0)
     os.close(write_end)
-    with os.fdopen(read_end, "rb") as pipe:
+    with os.fdopen(read_end, encoding="ascii") as pipe:
         text = pipe.read()
     os.waitpid(child, 0)
     if not text:
         return Rehearsal(False, None, [])
-    tried, failed, trees = pickle.loads(text)
-    return Rehearsal(tried, CommandFailed(*failed) if failed else None, trees)
+    tried, failed, trees = json.loads(text)
+    if not failed:
+        return Rehearsal(tried, None, trees)
+    (argv, everywhere, file), said = failed
+    return Rehearsal(tried, CommandFailed(Command(tuple(argv), everywhere, file), said), trees)
 
 
 def rehearse_here(link: devices.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:

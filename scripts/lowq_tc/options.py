@@ -7,7 +7,7 @@ import argparse
 from typing import Any, Callable, Iterable, NamedTuple
 
 from lowq_common import units
-from lowq_common.arguments import Parser, completes
+from lowq_common.arguments import Parser, asked_by_bash, completes
 from lowq_common.controls import CONTROLS, Given
 from lowq_common.errors import Refused
 from lowq_common.names import controls_there, names_in
@@ -143,7 +143,8 @@ def add_options(parser: argparse.ArgumentParser, title: str, names: Iterable[str
             completes(added, lambda: list(units.DSCP_NAMES))
 
 
-def parser() -> Parser:
+def parser(given: Iterable[str] | None = None) -> Parser:
+    """given: the words of the command line; an action that is not among them needs no options. None: all get theirs"""
     from .profiles import PROFILES
 
     made = Parser(prog="lowq-tc", description=ABOUT, epilog="lowq-tc ACTION --help shows its options. " + NOTES)
@@ -157,33 +158,38 @@ def parser() -> Parser:
             completes(action.add_argument("names", nargs=nargs, metavar=metavar, help=what or None), words)
         return action
 
+    def give(action: Parser, title: str, names: Iterable[str], aqm: tuple[str, ...] = ()) -> None:
+        if given is None or action.prog.removeprefix(made.prog + " ") in given:
+            add_options(action, title, names, aqm)
+
     for profile in PROFILES.values():
         action = add(profile.name, profile.about, 1, "the device whose outgoing queue is set")
-        add_options(action, f"of {profile.name}", profile.options, profile.aqm)
-        add_options(action, "of every profile", FRAME)
+        give(action, f"of {profile.name}", profile.options, profile.aqm)
+        give(action, "of every profile", FRAME)
         if profile.name in PRINTED:
-            add_options(action, "for other switches", [name for name in (*PRINT, "dscp") if name not in profile.options])
-    add_options(add("show", "what is set, and its counters", "*", "default: all that were set"), "of show", ["check"])
-    add_options(add("reset", "put back what was there before", "?"), "of reset", ["all", "forget"])
-    add_options(add("apply", "what files say, and nothing else", "*", "DEVICE.conf, host.conf or a folder of them; default:"
-                    " /etc/lowq", "FILE", lambda: []), "of apply", ["diff"])
+            give(action, "for other switches", [name for name in (*PRINT, "dscp") if name not in profile.options])
+    give(add("show", "what is set, and its counters", "*", "default: all that were set"), "of show", ["check"])
+    give(add("reset", "put back what was there before", "?"), "of reset", ["all", "forget"])
+    give(add("apply", "what files say, and nothing else", "*", "DEVICE.conf, host.conf or a folder of them; default:"
+             " /etc/lowq", "FILE", lambda: []), "of apply", ["diff"])
     host = add("host", "what a control needs of its host; host show, host reset", 1, f"{', '.join(CONTROLS)}, or any other"
                " that the kernel has; show, what is set; reset, put back what was there before", "CONTROL",
                lambda: [*dict.fromkeys([*CONTROLS, *controls_there()]), "show", "reset"])
-    add_options(host, "of every control", HOST)
-    add_options(host, "of single controls, as lowq-tc list says",
-                dict.fromkeys(option for control in CONTROLS.values() for option in control.options))
-    add_options(host, "of host show", ["check"])
-    add_options(host, "of host reset", ["forget"])
+    give(host, "of every control", HOST)
+    give(host, "of single controls, as lowq-tc list says",
+         dict.fromkeys(option for control in CONTROLS.values() for option in control.options))
+    give(host, "of host show", ["check"])
+    give(host, "of host reset", ["forget"])
     add("exact", "red and gred of a queue of lowq-tc's look at the queue itself, as --exact does", "+")
     add("list", "profiles, controls, and their options")
-    for each in (made, *actions.choices.values()):
-        add_options(each, "of every action", GENERAL)
+    add_options(made, "of every action", GENERAL)
+    for action in actions.choices.values():
+        give(action, "of every action", GENERAL)
     return made
 
 
 def parse(argv: list[str]) -> Options:
-    made = parser()
+    made = parser(None if asked_by_bash() else argv)
     made.complete()
     given, rest = made.parse_known_args(argv)
     if rest:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from lowq_common.devices import LOWQ_ROOT
 from lowq_common.errors import Refused
 from lowq_common.units import rate_text, time_text
+from lowq_common.values import LOWQ_ROOT
 
 from ..command import Command
 from ..options import Options
