@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
 from lowq_common import devices, system
 from lowq_common.controls import CONTROLS, Given, Host
@@ -86,20 +86,35 @@ def number(text: str | None, default: int = 0) -> int:
 # --- modules and controls -----------------------------------------------------------
 
 
-def module_file(module: str) -> tuple[str, dict[str, int]]:
-    """-> who signed the module's file, and the defaults of its parameters, as their descriptions
-    state them"""
+class ModuleFile:
+    """What modinfo says of a module's file"""
+
+    def __init__(self) -> None:
+        self.signer = ""
+        self.defaults: dict[str, int] = {}  # of its parameters, as their descriptions state them
+
+
+def module_files(modules: list[str]) -> dict[str, ModuleFile]:
+    """Of the modules, all at once if each of them has one file"""
     try:
-        text = system.output(["modinfo", module])[1]
+        text = system.output(["modinfo", *modules])[1] if modules else ""
     except Refused:
-        return "", {}
-    signer, defaults = "", {}
+        text = ""
+    found: list[ModuleFile] = []
     for line in text.splitlines():
-        if match := re.match(r"parm: +(\w+):.*\(default (\d+)\)", line):
-            defaults[match[1]] = int(match[2])
+        if line.startswith("filename:"):
+            found.append(ModuleFile())
+        elif not found:
+            continue
+        elif match := re.match(r"parm: +(\w+):.*\(default (\d+)\)", line):
+            found[-1].defaults[match[1]] = int(match[2])
         elif match := re.match(r"signer: +(.+)", line):
-            signer = match[1]
-    return signer, defaults
+            found[-1].signer = match[1]
+    if len(found) == len(modules):
+        return dict(zip(modules, found))
+    if len(modules) == 1:
+        return {modules[0]: found[-1] if found else ModuleFile()}
+    return {module: module_files([module])[module] for module in modules}
 
 
 def parameters(module: str) -> dict[str, int]:
@@ -118,11 +133,10 @@ def back_to(module: str, name: str, value: int) -> str:
     return f"sudo modprobe -r {module} && sudo modprobe {module}"
 
 
-def routes_by_control(space: Namespace) -> dict[str, list[str]]:
+def by_control(routes: list[Json]) -> dict[str, list[str]]:
     """congctl -> prefixes of the routes that name it"""
     found: dict[str, list[str]] = {}
-    status, text, _ = system.output(space.tool("ip", "-j", "route", "show", "table", "all"))  # IPv4 and IPv6
-    for route in system.loads(text) if not status else ():
+    for route in routes:
         for metric in route.get("metrics", ()):
             if "congestion" in metric:
                 found.setdefault(metric["congestion"], []).append(route["dst"])
@@ -136,24 +150,37 @@ def lockdown() -> bool:
     return enforced or "[integrity]" in mode or "[confidentiality]" in mode
 
 
-def read_control(space: Namespace, name: str, routes: dict[str, list[str]]) -> Control:
-    host = Host(Given(), space.sysctl)
-    if name in CONTROLS:
-        CONTROLS[name].needs(host)
-    if not host.tcp:
-        host.modules, host.services = host.services, []
-    module = host.modules[0] if host.modules else "tcp_" + name
-    available = name in (space.sysctl(TCP + "available_congestion_control") or "").split()
-    loaded = system.module_loaded(module)
-    exists = available or system.module_exists(module)
-    signer, defaults = module_file(module) if exists else ("", {})
+class Needs:
+    """What a control needs of this host, and whether its module is there"""
+
+    def __init__(self, space: Namespace, name: str):
+        host = Host(Given(), space.sysctl)
+        if name in CONTROLS:
+            CONTROLS[name].needs(host)
+        if not host.tcp:
+            host.modules, host.services = host.services, []
+        self.host = host
+        self.module = host.modules[0] if host.modules else "tcp_" + name
+        self.available = name in (space.sysctl(TCP + "available_congestion_control") or "").split()
+        self.exists = self.available or system.module_exists(self.module)
+
+
+def read_controls(space: Namespace, names: Iterable[str], routes: dict[str, list[str]]) -> Iterator[Control]:
+    needs = {name: Needs(space, name) for name in names}
+    files = module_files([one.module for one in needs.values() if one.exists])
+    for name, one in needs.items():
+        yield read_control(space, name, one, files.get(one.module) or ModuleFile(), routes)
+
+
+def read_control(space: Namespace, name: str, needs: Needs, file: ModuleFile, routes: dict[str, list[str]]) -> Control:
+    host, module = needs.host, needs.module
     values, changed, back = parameters(module), [], []
-    for key, usual in (defaults if values else {}).items():
+    for key, usual in (file.defaults if values else {}).items():
         if values.get(key, usual) != usual:
             changed.append(f"{key}={values[key]} (default {usual})")
             back.append(back_to(module, key, usual))
     return Control(
-        name, host.tcp, module, exists, loaded, signer, available,
+        name, host.tcp, module, needs.exists, system.module_loaded(module), file.signer, needs.available,
         name in (space.sysctl(TCP + "allowed_congestion_control") or "").split(),
         space.sysctl(TCP + "congestion_control") == name, tuple(routes.get(name, ())), host.ecn,
         tuple(one for one in host.services if not system.module_loaded(one)), tuple(changed),
@@ -220,10 +247,10 @@ def is_radio(name: str) -> bool:
     return not {"DEVTYPE=wlan", "DEVTYPE=wwan"}.isdisjoint(event.split())
 
 
-def read_devices(space: Namespace) -> tuple[Device, ...]:
+def read_devices(space: Namespace, links: list[Link]) -> tuple[Device, ...]:
     """Those that are up; a device without a queue of its own still has its line here"""
     shown = devices.qdiscs(space, counters=True)
-    return tuple(read_device(space, link, shown) for link in devices.links(space) if link.up and link.name != "lo")
+    return tuple(read_device(space, link, shown) for link in links if link.up and link.name != "lo")
 
 
 def rdma_devices() -> tuple[str, ...]:
@@ -240,17 +267,18 @@ def rdma_devices() -> tuple[str, ...]:
 # --- all of it ----------------------------------------------------------------------
 
 
-def read(names: list[str], devices: bool = True) -> Facts:
+def read(names: list[str]) -> Facts:
     """names: the controls to look at"""
     space = Namespace()
     default = space.sysctl(TCP + "congestion_control") or ""
-    routes = routes_by_control(space)
+    links, shown = devices.links_and_routes(space)
+    routes = by_control(shown)
     wanted = dict.fromkeys(names or [*CONTROLS, *routes, *([default] if default in CONTROLS else [])])
     option = space.sysctl(TCP + "ecn_option")
     return Facts(
         os.uname().release, os.geteuid() == 0, number(space.sysctl(TCP + "ecn"), -1), option is not None,
         number(option), default, space.sysctl(TCP + "allowed_congestion_control") or "", lockdown(),
-        tuple(read_control(space, name, routes) for name in wanted), read_devices(space) if devices else (),
+        tuple(read_controls(space, wanted, routes)), read_devices(space, links),
         rdma_devices(), known_connections(), telemetry_counters(),
     )
 

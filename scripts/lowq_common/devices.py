@@ -61,7 +61,21 @@ def links(space: Namespace, name: str | None = None) -> list[Link]:
         return []
     if status:
         raise Refused(f"'ip link show' failed: {said.strip()}")
-    shown = [one for one in loads(text) if one]
+    return read_links(loads(text))
+
+
+def links_and_routes(space: Namespace) -> tuple[list[Link], list[Json]]:
+    """All devices, and the routes of all tables for IPv4 and IPv6, by one ip"""
+    said = output(space.tool("ip", "-d", "-j", "-batch", "-"), "link show\nroute show table all\n")[1]
+    shown = [loads(line) for line in said.splitlines() if line.startswith("[")]
+    if not shown:
+        raise Refused(f"'ip link show' failed: {first_line(said)}")
+    return read_links(shown[0]), shown[1] if len(shown) > 1 else []
+
+
+def read_links(shown: list[Json]) -> list[Link]:
+    """from ip's JSON"""
+    shown = [one for one in shown if one]
     lower = lower_names(shown)
     return [
         Link(
@@ -133,7 +147,7 @@ def hardware(space: Namespace, link: Link) -> Hardware:
         tso = ethtool(link.name, ETHTOOL_GTSO, 8)[1:] not in ((), (0,))
         settings = ethtool(link.name, ETHTOOL_GSET, 44)
     if link.kind not in ("", "ipoib") and link.tx_queues == 1 and not space.own:
-        # no hardware: what matters of /sys, which takes two programs to see, ethtool says
+        # no hardware: what matters of /sys, which takes a program to see, ethtool says
         mbps = settings[3] & 0xFFFF | (settings[7] & 0xFFFF) << 16 if settings and link.up else SPEED_UNKNOWN
         return Hardware(mbps * 1_000_000 if mbps != SPEED_UNKNOWN else 0, 0, "none", tso)
     limit = "queues/tx-0/byte_queue_limits/limit"
@@ -141,13 +155,15 @@ def hardware(space: Namespace, link: Link) -> Hardware:
         values = {name: read_file(folder + name) for name in ("ifindex", "address", "speed", limit)}
         names = os.listdir(folder + "queues") if os.path.isdir(folder + "queues") else []
     else:
-        within = ["ip", "netns", "exec", space.name or ""]
-        files = [folder + name for name in ("ifindex", "address", "speed", limit)]
+        script = (
+            'cd "$0" && for file; do read -r value <"$file" && echo "$file" "$value"; done; cd queues && echo names *'
+        )
+        within = ["ip", "netns", "exec", space.name or "", "sh", "-c", script, folder]
         values = {}
-        for line in output([*within, "grep", "-s", "", *files])[1].splitlines():
-            path, _, value = line.partition(":")
-            values[path.removeprefix(folder)] = value.strip()
-        names = output([*within, "ls", folder + "queues"])[1].split() if link.tx_queues > 1 else []
+        for line in output([*within, "ifindex", "address", "speed", limit])[1].splitlines():
+            file, _, value = line.partition(" ")
+            values[file] = value.strip()
+        names = (values.pop("names", "") or "").split() if link.tx_queues > 1 else []
     if values.get("ifindex") != str(link.ifindex) or (values.get("address") or "") != link.address:
         return Hardware(0, 0, "none", tso)
     speed = values.get("speed") or ""

@@ -256,7 +256,7 @@ def note(runner: Runner, step: Step, state: str) -> None:
 class Rehearsal(NamedTuple):
     tried: bool  # False: no veth, or no right to make a namespace
     failed: CommandFailed | None
-    trees: list[object]  # what each list of commands made
+    trees: list[object]  # what each list of commands but the last made
 
 
 def rehearse(link: devices.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:
@@ -312,7 +312,8 @@ def rehearse_here(link: devices.Link, queues: int, stages: list[list[Command]]) 
                     run(part, space, -1)
         except CommandFailed as error:
             return Rehearsal(True, error, trees)
-        trees.append(read_tree(space, link))
+        if stage < len(stages) - 1:
+            trees.append(read_tree(space, link))
     return Rehearsal(True, None, trees)
 
 

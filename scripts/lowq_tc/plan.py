@@ -176,7 +176,9 @@ def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: 
         target = link.name
         if aspect is FILTERS:
             target = standing.target if standing else prefs_after(link, foreign, want)
-        now = aspect.read(place, target) if aspect is FILTERS else present.states[aspect.name]
+            now: Json = FILTERS.among(present.states[CLSACT.name], target)
+        else:
+            now = present.states[aspect.name]
         if standing and not aspect.made_by_us(place, standing, now):
             if not aspect.is_back(standing.before, now):
                 report.note(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from lowq_common import devices
 from lowq_common.devices import Link
 from lowq_common.errors import Refused
-from lowq_common.values import Json
+from lowq_common.values import LOWQ_ROOT, Json
 from lowq_common.system import Namespace
 from lowq_common.units import rate_text
 
@@ -44,7 +44,7 @@ def device(space: Namespace, journal: Journal, link: Link, record: DeviceRecord 
             "changed_since": bool(record.complete and differs), "differs": differs, "cut_short": not record.complete,
             "out_of_date": stale,
         }
-    elif with_our_root(space, link.name):
+    elif any(one["place"] == "root" and one["handle"] == LOWQ_ROOT for one in queues):
         shown["differs"] = [stray(space, journal, link.name)]
     marks = sorted({one["kind"] for one in queues if one["marked"]})
     shown |= {

@@ -41,7 +41,11 @@ class Filters(Aspect):
     name = "filters"
 
     def read(self, place: Place, target: str) -> Json:
-        shown = read_clsact(place.space, place.name())
+        return self.among(read_clsact(place.space, place.name()), target)
+
+    @staticmethod
+    def among(shown: Json, target: str) -> list[str]:
+        """Those of what read_clsact() has read"""
         used = target.split()
         return [line for pref, line in with_pref(shown["egress"] if shown else []) if str(pref) in used]
 
