@@ -9,17 +9,14 @@
 . "$LIB/talk.sh"
 # shellcheck source=../lib/rdma.sh
 . "$LIB/rdma.sh"
+# shellcheck source=copied.sh
+. "$SELFTESTS/programs/copied.sh"
 
 LOWQ_CHECK=${LOWQ_CHECK:-$LOWQ_ROOT/scripts/lowq-check}
 [ -x "$LOWQ_CHECK" ] || LOWQ_CHECK=$(command -v lowq-check) || skip_all "lowq-check is not installed"
 LOWQ_CHECK=$(readlink -f "$LOWQ_CHECK")
-# The guest cannot write to the tree. In a copy, what Python has compiled stays for the next run.
 if [ "$LOWQ_CHECK" = "$LOWQ_ROOT/scripts/lowq-check" ]; then
-	chmod a+rx "$TMP"	# for an ordinary user
-	mkdir "$TMP/scripts"
-	cp -r "$LOWQ_ROOT"/scripts/lowq[-_]{check,common,tc} "$TMP/scripts"
-	cp "$LOWQ_ROOT/dkms.conf" "$TMP"
-	rm -rf "$TMP"/scripts/lowq_*/{,*/}__pycache__
+	copied check tc
 	LOWQ_CHECK=$TMP/scripts/lowq-check
 	LOWQ_TC=$TMP/scripts/lowq-tc
 fi
