@@ -8,7 +8,6 @@ network is run, or used as a path or as a name.
 
 from __future__ import annotations
 
-import hmac
 import json
 import socket
 import time
@@ -57,6 +56,8 @@ def hello(token: str, role: str, flow: int = 0) -> Json:
 
 def refusal(message: Json, token: str) -> str:
     """Why a connection that starts with this is refused; "" if it is not"""
+    import hmac  # which loads OpenSSL; who asks needs none
+
     if message is None or MARK not in message:
         return "not lowq-check"
     if message[MARK] != PROTOCOL:
