@@ -19,22 +19,38 @@ same() {	# EXPECTED GOT WHAT
 	fail "$3 differs"
 }
 
-# What a change could show in.
-picture() {
-	tcn -d -batch - >"$TMP/picture" <<-END
+# What a change could show in, into VARIABLE
+picture() {	# VARIABLE
+	local file text
+
+	tcn -d -batch - >"$TMP/shown" <<-END
 		qdisc show
 		class show dev lq0
 		filter show dev lq0
 	END
 	# the carrier comes when it comes
-	ipn -d -o -batch - >>"$TMP/picture" <<-END
+	ipn -d -o -batch - >>"$TMP/shown" <<-END
 		link show
 		route show table all
 	END
-	sed -E 's/ (refcnt [0-9]*|linkdown)//; /^unicast fe80::/d; / table local /d; s/ expires [0-9]*sec//
-		s/^([0-9]+: [^:]+): .*( qlen [0-9]+).*( gso_max_segs [0-9]+).*/\1\2\3/' "$TMP/picture"
-	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control "$allowed_key"
-	[[ ! -e $LOWQ_STATE_DIR ]] || grep -rh --include='*.json' '' "$LOWQ_STATE_DIR"
+	# as the namespace sees /proc/sys/net
+	nsenter --net="/run/netns/$ns" sed -E 's/ (refcnt [0-9]*|linkdown)//; /^unicast fe80::/d; / table local /d; s/ expires [0-9]*sec//
+		s/^([0-9]+: [^:]+): .*( qlen [0-9]+).*( gso_max_segs [0-9]+).*/\1\2\3/' "$TMP/shown" \
+		/proc/sys/net/ipv4/tcp_{ecn,congestion_control,allowed_congestion_control} >"$TMP/picture"
+	IFS= read -rd '' "$1" <"$TMP/picture"
+	[[ ${!1} == *"dev lq0 "*" qlen "* ]] || fail "no picture: ${!1}"
+	for file in "$LOWQ_STATE_DIR"/*.json; do
+		[[ -e $file ]] || break
+		IFS= read -rd '' text <"$file"
+		printf -v "$1" '%s%s' "${!1}" "$text"
+	done
+}
+
+same_picture() {	# BEFORE WHAT
+	local now
+
+	picture now
+	same "$1" "$now" "$2"
 }
 
 # Two devices of the namespace a: lq0 with one queue, lqm with four.
@@ -66,8 +82,8 @@ setup() {
 have_qdisc() {	# KIND ARGUMENTS...
 	unshare -n tc qdisc add dev lo root "$@" 2>/dev/null
 }
-have_red() {
-	have_qdisc red limit 100000 min 3000 max 3000 avpkt 1500 burst 2 bandwidth 1gbit ecn
+have_red() {	# asked once
+	[[ -e $TMP/red ]] || { have_qdisc red limit 100000 min 3000 max 3000 avpkt 1500 burst 2 bandwidth 1gbit ecn && : >"$TMP/red"; }
 }
 have_cls() {
 	unshare -n sh -c 'tc qdisc add dev lo root handle 1: htb &&
@@ -224,11 +240,11 @@ declare_test t_dry_changes_nothing "" 'dry run: changes nothing, leaves no recor
 t_dry_changes_nothing() {
 	local before inside
 
-	before=$(picture)
+	picture before
 	must dctcp lq0 --rate 1gbit --k 20 --gso-segs 1 --dry-run
 	must dctcp lq0 --rate 1gbit --k 20 --dry-run --json
 	must host reno --default --route 10.71.0.0/24 --dry-run
-	same "$before" "$(picture)" 'the picture'
+	same_picture "$before" 'the picture'
 	[[ ! -e $LOWQ_STATE_DIR ]] || fail 'a dry run made a record'
 	inside=$(in_ns a "$LOWQ_TC" dctcp lq0 --rate 1gbit --k 20 --dry-run -q)
 	must dctcp lq0 --rate 1gbit --k 20 --dry-run -q
@@ -259,8 +275,8 @@ refused() {	# EXPECTED-PART ARGUMENTS...
 	local want=$1 before
 
 	shift
-	before=$(picture)
-	refused_so "$want" "$@" && same "$before" "$(picture)" "after '$*' the picture"
+	picture before
+	refused_so "$want" "$@" && same_picture "$before" "after '$*' the picture"
 }
 
 refused_so() {	# the same without looking at the picture
@@ -291,16 +307,16 @@ refused_all() {	# TABLE
 	local before qdiscs want line n=0
 	local -a args
 
-	before=$(picture)
-	qdiscs=$(tcn qdisc show)
+	picture before
+	qdiscs=$(tc -n "$ns" qdisc show)
 	while IFS= read -r line; do
 		[[ ${FULL:-} || $((n++ % 4)) -eq 0 ]] || continue
 		want=${line%% |*}
 		eval "args=(${line#"$want"*|})"
 		refused_so "$want" "${args[@]}"
-		[[ $qdiscs == "$(tcn qdisc show)" ]] || fail "$line: changed a queue"
+		[[ $qdiscs == "$(tc -n "$ns" qdisc show)" ]] || fail "$line: changed a queue"
 	done <<<"$1"
-	same "$before" "$(picture)" 'after all of them the picture'
+	same_picture "$before" 'after all of them the picture'
 }
 
 declare_test t_refused "" 'nonsense is refused with one line and status 2, and changes nothing'
@@ -405,21 +421,21 @@ t_refused_queue() {
 # --- set, show, put back ----------------------------------------------------
 
 round_trip() {	# DEV ROOT-KIND LEAF-KIND ARGUMENTS...: set, look, reset, compare
-	local dev=$1 root=$2 leaf=$3 before
+	local dev=$1 root=$2 leaf=$3 before tree
 
 	shift 3
-	before=$(picture)
+	picture before
 	must "$@"
-	[[ $(tcn -j qdisc show dev "$dev" | jq -r '.[] | select(.root).kind') == "$root" ]] ||
-		fail "$*: the root is not $root"
-	[[ $(tcn qdisc show dev "$dev") == *"qdisc $leaf "* ]] || fail "$*: no $leaf"
+	tree=$'\n'$(tc -n "$ns" qdisc show dev "$dev")
+	[[ $tree =~ $'\n'"qdisc $root "[0-9a-f]+": root " ]] || fail "$*: the root is not $root"
+	[[ $tree == *"qdisc $leaf "* ]] || fail "$*: no $leaf"
 	must show "$dev" --json
 	jq -e --arg l "$leaf" '.[0].set and (.[0].queues | map(.kind) | index($l))' <<<"$out" >/dev/null ||
 		fail "show: $out"
 	must show "$dev"
 	[[ $out == "$dev: $1"* ]] || fail "show: $out"
 	must reset "$dev"
-	same "$before" "$(picture)" "after reset of '$*' the picture"
+	same_picture "$before" "after reset of '$*' the picture"
 }
 
 declare_test t_fifo "" 'fifo: set, show, reset'
@@ -434,7 +450,7 @@ declare_test t_mq "" 'every queue of a multi-queue device: set, show, reset'
 t_mq() {
 	round_trip lqm mq pfifo fifo lqm --no-shape
 	must fifo lqm --no-shape
-	same 4 "$(tcn qdisc show dev lqm | grep -c pfifo\ )" 'number of queues'
+	same 4 "$(tc -n "$ns" qdisc show dev lqm | grep -c pfifo\ )" 'number of queues'
 	must reset lqm
 }
 
@@ -444,19 +460,19 @@ t_mq_grows() {
 
 	command -v ethtool >/dev/null || skip 'no ethtool'
 	in_ns a ethtool -L lqm tx 2 || skip 'no ethtool -L'
-	before=$(tcn qdisc show dev lqm)
+	before=$(tc -n "$ns" qdisc show dev lqm)
 	must fifo lqm --no-shape
 	in_ns a ethtool -L lqm tx 4
 	checks 3 show lqm
 	must fifo lqm --no-shape
-	same 4 "$(tcn qdisc show dev lqm | grep -c pfifo\ )" 'number of queues'
+	same 4 "$(tc -n "$ns" qdisc show dev lqm | grep -c pfifo\ )" 'number of queues'
 	checks 0 show lqm
 	must reset lqm
 	in_ns a ethtool -L lqm tx 2
 	must fifo lqm --no-shape
 	in_ns a ethtool -L lqm tx 3
 	must reset lqm
-	same "$before" "$(tcn qdisc show dev lqm)" 'the queue'
+	same "$before" "$(tc -n "$ns" qdisc show dev lqm)" 'the queue'
 	# a queue that the user adds there is the user's
 	must fifo lqm --no-shape
 	in_ns a ethtool -L lqm tx 4
@@ -478,7 +494,7 @@ t_hpccpp() {
 	round_trip lqm mq int hpccpp lqm --rate 10gbit --no-shape --switch-id 7
 	must hpccpp lqm --rate 10gbit --no-shape --switch-id 7
 	[[ $out == *"4 queues, each with an int"* ]] || fail "said nothing of the queues: $out"
-	same '10f0:1 10f0:2 10f0:3 10f0:4' "$(tcn -j qdisc show dev lqm |
+	same '10f0:1 10f0:2 10f0:3 10f0:4' "$(tc -n "$ns" -j qdisc show dev lqm |
 		jq -r '[.[] | select(.kind == "int" and .options.switch_id == 7).parent] | sort | join(" ")')" 'places of int'
 }
 
@@ -490,16 +506,16 @@ t_dctcp() {
 	round_trip lq0 red red dctcp lq0 --no-shape --k 20 &&
 	round_trip lqm mq red dctcp lqm --no-shape --k 20
 	must dctcp lq0 --rate 10gbit --rtt 100us --no-tso
-	same '[18168,18168,true,1]' "$(tcn -d -j qdisc show dev lq0 | jq -c '.[] |
+	same '[18168,18168,true,1]' "$(tc -n "$ns" -d -j qdisc show dev lq0 | jq -c '.[] |
 		select(.kind == "red").options | [.min, .max, .ecn, .ewma]')" 'red'
 }
 
 weights() {	# DEV: the weight of each red and gred, as the exponent of 1/2
-	tcn -d -j qdisc show dev "$1" | jq -c '[.[].options | .ewma // empty, (.vqs // [] | .[].ewma)]'
+	tc -n "$ns" -d -j qdisc show dev "$1" | jq -c '[.[].options | .ewma // empty, (.vqs // [] | .[].ewma)]'
 }
 
 shown() {	# DEV: its qdiscs, without the handles that the kernel chooses, which set the order of tc's list
-	tcn -d -j qdisc show dev "$1" | jq -c 'sort_by(.parent)' | sed 's/"[89a-f][0-9a-f][0-9a-f][0-9a-f]:/"auto:/g'
+	tc -n "$ns" -d -j qdisc show dev "$1" | jq -c 'sort_by(.parent)' | sed 's/"[89a-f][0-9a-f][0-9a-f][0-9a-f]:/"auto:/g'
 }
 
 declare_test t_exact "D1 L1 L9" '--exact: red and gred get weight 1, all else as tc sets it; undone like the rest; as printed by hand'
@@ -507,7 +523,7 @@ t_exact() {
 	local without before profile
 
 	have_red || skip 'no red'
-	before=$(picture)
+	picture before
 	for profile in 'dctcp lq0 --rate 10gbit --rtt 100us --nodrop' 'segregate lq0 --rate 1gbit --k 20' \
 		'dctcp lqm --no-shape --k 20' 'ldcp lq0 --rate 10gbit --rtt 100us --probability 0.3' \
 		'ldcp lq0 --rate 10gbit --rtt 100us --simple'; do
@@ -524,7 +540,7 @@ t_exact() {
 		same "${without//\"ewma\":1,/\"ewma\":0,}" "$(shown "$2")" "beside the weights, $profile"
 		checks 0 show "$2"
 		must reset "$2"
-		same "$before" "$(picture)" "after reset of '$*' the picture"
+		same_picture "$before" "after reset of '$*' the picture"
 		must "$@" --exact --dry-run -q
 		PATH=${LOWQ_TC%/*}:$PATH sh -e <<<"$out" || fail "as printed: $out"
 		[[ $(weights "$2") =~ ^\[0(,0)*\]$ ]] || fail "$profile as printed: weights $(weights "$2")"
@@ -581,7 +597,7 @@ declare_test t_red_probability "" 'red: a probability of 1 arrives as 1'
 t_red_probability() {
 	have_red || skip 'no red'
 	must red lq0 --rate 10gbit --min 10 --max 30 --probability 1
-	same 1 "$(tcn -d -j qdisc show dev lq0 | jq '.[] | select(.kind == "red").options.probability')" \
+	same 1 "$(tc -n "$ns" -d -j qdisc show dev lq0 | jq '.[] | select(.kind == "red").options.probability')" \
 		probability
 	# thresholds around which tc's estimate of the weight fails
 	local q
@@ -591,7 +607,7 @@ t_red_probability() {
 	done
 	for q in 1 1515b 4000b 5000; do
 		must dctcp lq0 --rate 10gbit --k "$q" --no-rehearsal
-		same 1 "$(tcn -d -j qdisc show dev lq0 | jq '.[] | select(.kind == "red").options.ewma')" \
+		same 1 "$(tc -n "$ns" -d -j qdisc show dev lq0 | jq '.[] | select(.kind == "red").options.ewma')" \
 			"weight for K $q"
 	done
 }
@@ -636,20 +652,20 @@ declare_test t_again "" 'set again: what was there first is what comes back; res
 t_again() {
 	local before
 
-	before=$(picture)
+	picture before
 	must fifo lq0 --rate 1gbit --gso-segs 1
 	must fifo lq0 --rate 2gbit
 	must fifo lq0 --rate 2gbit --gso-segs 4
 	must fifo lq0 --no-shape
 	must reset lq0
-	same "$before" "$(picture)" 'after reset the picture'
+	same_picture "$before" 'after reset the picture'
 	must reset lq0
 	[[ $out == *"nothing to undo"* ]] || fail "second reset: $out"
-	same "$before" "$(picture)" 'after a second reset the picture'
+	same_picture "$before" 'after a second reset the picture'
 	must fifo lq0 --rate 1gbit
 	must fifo lqm --no-shape
 	must reset --all
-	same "$before" "$(picture)" 'after reset --all the picture'
+	same_picture "$before" 'after reset --all the picture'
 }
 
 declare_test t_previous "" 'a queue of the user comes back as it was, handle and options'
@@ -658,12 +674,12 @@ t_previous() {
 
 	while read -r q; do
 		# shellcheck disable=SC2086
-		tcn qdisc add dev lq0 root handle 77: $q 2>/dev/null || continue
+		tc -n "$ns" qdisc add dev lq0 root handle 77: $q 2>/dev/null || continue
 		kept=$((kept + 1))
-		before=$(picture)
+		picture before
 		must fifo lq0 --rate 1gbit
 		must reset lq0
-		same "$before" "$(picture)" "'$q'"
+		same_picture "$before" "'$q'"
 		tcn qdisc del dev lq0 root
 	done <<-END
 		pfifo limit 77
@@ -677,10 +693,10 @@ t_previous() {
 	((kept > 2)) || fail 'nothing tried'
 	tcn qdisc add dev lqm root handle 77: mq
 	tcn qdisc add dev lqm parent 77:2 handle 78: pfifo limit 78
-	before=$(picture)
+	picture before
 	must fifo lqm --rate 1gbit
 	must reset lqm
-	same "$before" "$(picture)" 'mq with a pfifo of its own'
+	same_picture "$before" 'mq with a pfifo of its own'
 }
 
 declare_test t_previous_lost "" 'what cannot be put back exactly is refused, and replaced with --force'
@@ -692,10 +708,10 @@ t_previous_lost() {
 	[[ $out == *"cannot be put back exactly"* ]] || fail "said nothing of the loss: $out"
 	must reset lq0
 	[[ $out == *"class htb 1:1"* ]] || fail "reset does not tell what was there: $out"
-	same noqueue "$(tcn -j qdisc show dev lq0 | jq -r '.[0].kind')" 'the queue after reset'
-	tcn qdisc add dev lq0 root handle 1: prio 2>/dev/null || return 0
+	same noqueue "$(tc -n "$ns" -j qdisc show dev lq0 | jq -r '.[0].kind')" 'the queue after reset'
+	tc -n "$ns" qdisc add dev lq0 root handle 1: prio 2>/dev/null || return 0
 	have_cls || return 0
-	tcn filter add dev lq0 parent 1: protocol ip u32 match ip dsfield 0x28 0xfc classid 1:1 || return 0
+	tc -n "$ns" filter add dev lq0 parent 1: protocol ip u32 match ip dsfield 0x28 0xfc classid 1:1 || return 0
 	refused "(its filters)" fifo lq0 --rate 1gbit
 }
 
@@ -710,7 +726,7 @@ t_foreign() {
 	# a new profile takes what is there now for what was there before
 	must fifo lq0 --rate 2gbit
 	must reset lq0
-	[[ $(tcn qdisc show dev lq0) == *"pfifo 5:"*"limit 55p"* ]] || fail 'the pfifo did not come back'
+	[[ $(tc -n "$ns" qdisc show dev lq0) == *"pfifo 5:"*"limit 55p"* ]] || fail 'the pfifo did not come back'
 	tcn qdisc del dev lq0 root
 	# a device that went away, and another one of the same name
 	must fifo lq0 --rate 1gbit
@@ -784,8 +800,8 @@ failing() {
 			*" show "* | *" help "* | *" -n net."* | *" get "*) ;;
 			*" netns exec "*" sysctl -q -w "*) ;;
 			*" add "* | *" del "* | *" replace "* | *" set "* | *" -w "*)
-				n=$(($(<$TMP/n) - 1))
-				echo $n >$TMP/n
+				read -r n <$TMP/n
+				echo $((--n)) >$TMP/n
 				if ((n == 0)); then echo "made to fail" >&2; exit 1; fi
 			esac'
 	done
@@ -796,7 +812,7 @@ fails_everywhere() {	# ARGUMENTS...
 	local n=0 before
 
 	failing
-	before=$(picture)
+	picture before
 	while ((++n < 20)); do
 		echo "$n" >"$TMP/n"
 		if PATH=$TMP/wrapped:$PATH lt "$@" --no-rehearsal; then
@@ -806,7 +822,7 @@ fails_everywhere() {	# ARGUMENTS...
 		[[ $rc == 1 ]] || fail "command $n: exit status $rc: $err"
 		[[ $err == *"made to fail; rolled back to what was there before" ]] ||
 			fail "command $n: $err"
-		same "$before" "$(picture)" "after command $n failed the picture"
+		same_picture "$before" "after command $n failed the picture"
 	done
 	fail 'does not end'
 }
@@ -835,7 +851,7 @@ declare_test t_killed "" 'killed half-way: the record is there already, and rese
 t_killed() {
 	local before
 
-	before=$(picture)
+	picture before
 	# shellcheck disable=SC2016 # the wrapper expands
 	wrapped tc 'case " $* " in *" class add "*) kill -KILL $caller; exit 1 ;; esac'
 	PATH=$TMP/wrapped:$PATH lt fifo lq0 --rate 1gbit --no-rehearsal
@@ -843,7 +859,7 @@ t_killed() {
 	must show
 	[[ $out == *"cut short"* ]] || fail "show: $out"
 	must reset lq0
-	same "$before" "$(picture)" 'after reset the picture'
+	same_picture "$before" 'after reset the picture'
 }
 
 # --- traffic ----------------------------------------------------------------
@@ -959,13 +975,13 @@ t_host_default() {
 	local before control=reno
 
 	[[ $(in_ns a sysctl -n net.ipv4.tcp_congestion_control) != reno ]] || control=cubic
-	before=$(picture)
+	picture before
 	must host "$control" --default
 	same "$control" "$(in_ns a sysctl -n net.ipv4.tcp_congestion_control)" 'the default'
 	must host show
 	[[ $out == *"tcp_congestion_control from"*"to $control"* ]] || fail "host show: $out"
 	must host reset
-	same "$before" "$(picture)" 'after host reset the picture'
+	same_picture "$before" 'after host reset the picture'
 	must host reset
 	[[ $out == *"nothing to undo"* ]] || fail "second host reset: $out"
 }
@@ -981,25 +997,25 @@ t_host_route() {
 		nexthop via 10.71.0.3 dev lq0 weight 2 2>/dev/null; then
 		several=(--route 10.73.0.0/16)
 	fi
-	before=$(picture)
+	picture before
 	must host reno "${several[@]}" --route 10.71.0.0/24 --route default --route 10.72.0.0/16 \
 		--route 10.99.0.0/16 --route fd71::/64 --route ::/0 --route fd99::/32 \
 		--initcwnd 33 --initrwnd 44 --quickack
 	for r in '-4 10.71.0.0/24' '-4 default' '-4 10.72.0.0/16' '-4 10.99.0.0/16' \
 		 '-6 fd71::/64' '-6 ::/0' '-6 fd99::/32'; do
 		# shellcheck disable=SC2086
-		[[ $(ipn ${r% *} route show exact ${r#* }) == *"initcwnd 33"*"initrwnd 44"*"congctl reno"* ]] ||
-			fail "route $r: $(ipn ${r% *} route show exact ${r#* })"
+		[[ $(ip -n "$ns" ${r% *} route show exact ${r#* }) == *"initcwnd 33"*"initrwnd 44"*"congctl reno"* ]] ||
+			fail "route $r: $(ip -n "$ns" ${r% *} route show exact ${r#* })"
 	done
-	[[ $(ipn route show exact 10.72.0.0/16) == *"proto static metric 7"*"mtu 1400"* ]] ||
-		fail "10.72.0.0/16 lost something: $(ipn route show exact 10.72.0.0/16)"
+	[[ $(ip -n "$ns" route show exact 10.72.0.0/16) == *"proto static metric 7"*"mtu 1400"* ]] ||
+		fail "10.72.0.0/16 lost something: $(ip -n "$ns" route show exact 10.72.0.0/16)"
 	# another control on top starts from what was there before
 	must host cubic --route 10.72.0.0/16 --route 10.99.0.0/16
-	[[ $(ipn route show exact 10.72.0.0/16) == *"initcwnd 5"*"congctl cubic"* ]] ||
-		fail "second control: $(ipn route show exact 10.72.0.0/16)"
+	[[ $(ip -n "$ns" route show exact 10.72.0.0/16) == *"initcwnd 5"*"congctl cubic"* ]] ||
+		fail "second control: $(ip -n "$ns" route show exact 10.72.0.0/16)"
 	must host reset
 	[[ $out$err != *"dev #"* ]] || fail "a device by its index: $out$err"
-	same "$before" "$(picture)" 'after host reset the picture'
+	same_picture "$before" 'after host reset the picture'
 }
 
 declare_test t_host_foreign "" 'host reset leaves alone what someone else changed since; --force does not'
@@ -1020,9 +1036,9 @@ t_host_foreign() {
 	ipn route replace 10.71.0.0/24 dev lq0 proto kernel scope link src 10.71.0.1 mtu 1300
 	left "changed by someone else" host reset
 	[[ $err == *"changed by someone else"*"changed by someone else"* ]] || fail "host reset: $err"
-	[[ $(ipn route show exact 10.71.0.0/24) == *"mtu 1300"* ]] || fail 'the route was touched'
+	[[ $(ip -n "$ns" route show exact 10.71.0.0/24) == *"mtu 1300"* ]] || fail 'the route was touched'
 	must host reset --force
-	[[ $(ipn route show exact 10.71.0.0/24) != *"mtu 1300"* ]] || fail '--force left the route'
+	[[ $(ip -n "$ns" route show exact 10.71.0.0/24) != *"mtu 1300"* ]] || fail '--force left the route'
 }
 
 declare_test t_host_dctcp "D11" 'host dctcp: ECN asked for, allowed for all, per route, put back'
@@ -1033,16 +1049,16 @@ t_host_dctcp() {
 		modprobe -q tcp_dctcp 2>/dev/null || skip 'no dctcp'
 	[[ $(stat -c %a /proc/sys/net/ipv4/tcp_allowed_congestion_control) == 644 ]] ||
 		skip 'not in the first namespace'
-	before=$(picture)
+	picture before
 	must host dctcp
 	same 1 "$(in_ns a sysctl -n net.ipv4.tcp_ecn)" tcp_ecn
 	[[ " $(sysctl -n "$allowed_key") " == *" dctcp "* ]] || fail 'not allowed'
 	must host dctcp --default --route 10.71.0.0/24
 	same dctcp "$(in_ns a sysctl -n net.ipv4.tcp_congestion_control)" 'the default'
-	[[ $(ipn route show exact 10.71.0.0/24) == *"features ecn"*"congctl dctcp"* ]] ||
-		fail "route: $(ipn route show exact 10.71.0.0/24)"
+	[[ $(ip -n "$ns" route show exact 10.71.0.0/24) == *"features ecn"*"congctl dctcp"* ]] ||
+		fail "route: $(ip -n "$ns" route show exact 10.71.0.0/24)"
 	must host reset
-	same "$before" "$(picture)" 'after host reset the picture'
+	same_picture "$before" 'after host reset the picture'
 }
 
 # --- around it --------------------------------------------------------------
@@ -1073,21 +1089,21 @@ t_units() {
 			systemd-analyze verify --man=no "$TMP/$unit.service" >"$TMP/verify" 2>&1 && [[ ! -s $TMP/verify ]] ||
 			fail "$unit: $(<"$TMP/verify")"
 	done
-	before=$(picture)
+	picture before
 	mkdir "$TMP/lowq"
 	unit lowq-tc@ ExecStart lq0 'LOWQ_TC="fifo --rate 1gbit"' || fail "start: $(<"$TMP/err")"
-	[[ $(tcn qdisc show dev lq0) == *"htb 10f0:"* ]] || fail 'the queue is not set'
+	[[ $(tc -n "$ns" qdisc show dev lq0) == *"htb 10f0:"* ]] || fail 'the queue is not set'
 	unit lowq-tc@ ExecStop || fail "stop: $(<"$TMP/err")"
-	same "$before" "$(picture)" 'the picture after the stop'
+	same_picture "$before" 'the picture after the stop'
 	# a speed that is not known yet: systemd tries again after a failure
 	! unit lowq-tc@ ExecStart lq0 'LOWQ_TC="dctcp --rtt 100us"' || fail 'set without a speed'
 	grep -q '^Restart=on-failure' "$TMP/lowq-tc@.service" || fail 'not tried again'
 	unit lowq-tc-host ExecStart host 'LOWQ_HOST="reno --default --route 10.71.0.0/24"' || fail "start: $(<"$TMP/err")"
-	[[ $(ipn route show) == *"congctl reno"* ]] || fail 'the route is not set'
+	[[ $(ip -n "$ns" route show) == *"congctl reno"* ]] || fail 'the route is not set'
 	unit lowq-tc-host ExecStop || fail "stop: $(<"$TMP/err")"
 	rm "$TMP/lowq/lq0.conf"
 	unit lowq-tc-apply ExecStart host '# nothing' || fail "apply: $(<"$TMP/err")"
-	same "$before" "$(picture)" 'the picture after the stop of the host'
+	same_picture "$before" 'the picture after the stop of the host'
 }
 
 # Runs a line of a unit as systemd does
@@ -1115,7 +1131,7 @@ t_package() {
 	[[ -e $LOWQ_ROOT/debian/rules ]] || skip 'no package here'
 	unshare -m true && [[ ${LOWQ_TC##*/} == lowq-tc ]] || skip 'no mount namespaces'
 	! compgen -G '/run/lowq/*.json' >/dev/null || skip 'lowq-tc is in use'
-	before=$(picture)
+	picture before
 	must fifo lq0 --rate 1gbit --no-rehearsal
 	must host reno --route 10.71.0.0/24 --initcwnd 9
 	mkdir -p "$TMP"/etc/lowq "$TMP"/etc/systemd/system/{net.device,multi-user.target}.wants
@@ -1141,7 +1157,7 @@ t_package() {
 	touch "/run/netns/${NSP}gone"	# a name without a namespace
 	maintainer prerm remove || fail "remove: $(rm "/run/netns/${NSP}gone"; cat "$TMP/said")"
 	rm "/run/netns/${NSP}gone"
-	same "$before" "$(picture)" 'the picture after the removal'
+	same_picture "$before" 'the picture after the removal'
 	maintainer postrm remove || fail "postrm: $(<"$TMP/said")"
 	[[ -e $TMP/etc/lowq/eth0.conf ]] || fail 'removal takes the configuration, too'
 	maintainer postrm purge || fail "purge: $(<"$TMP/said")"
@@ -1251,9 +1267,10 @@ t_schema() {
 
 declare_test t_documented "" 'every option is in the manual and in --help'
 t_documented() {
-	local man=$LOWQ_ROOT/man/lowq-tc.8 help o
+	local man=$LOWQ_ROOT/man/lowq-tc.8 help items o
 
 	[[ -e $man ]] || skip 'no manual here'
+	items=$(grep '^\.It.*Fl Fl ' "$man")
 	for o in "" dctcp hpccpp prague red segregate ldcp host reset show apply; do
 		lt ${o:+"$o"} --help || fail "$o --help gave $rc"
 		help+=$out
@@ -1261,7 +1278,7 @@ t_documented() {
 	for o in $("$LOWQ_TC" list --json | jq -r '(.profiles, .controls)[].options[]' | sort -u) \
 		 dry-run json force quiet no-rehearsal netns all help \
 		 route default allow initcwnd initrwnd quickack; do
-		grep -q -- "^\\.It.*Fl Fl $o\\b" "$man" || fail "--$o is not in the manual"
+		[[ $items =~ "Fl Fl $o"([^[:alnum:]_]|$) ]] || fail "--$o is not in the manual"
 		[[ $help == *" --$o "* ]] || fail "--$o is not in --help"
 	done
 }

@@ -9,6 +9,7 @@
 # shellcheck source=lowq_tc_lib.sh
 . "$(dirname "$0")/lowq_tc_lib.sh"
 readonly crash=$SELFTESTS/programs/lowq_tc_crash.py
+shopt -s extglob
 
 setup()
 {
@@ -36,30 +37,41 @@ says()
 # applied STATUS LAST [ARGUMENTS...]: the exit status and the last line of apply, of the folder by default
 applied()
 {
-	local status=$1 last=$2
+	local status=$1 last=$2 said
 
 	shift 2
 	(($#)) || set -- "$TMP/conf"
 	lt apply "$@"
 	[[ $rc == "$status" ]] || fail "lowq-tc apply $*: status $rc, expected $status: $err$out"
-	[[ $(tail -n 1 <<<"$out$err") == "$last" ]] || fail "lowq-tc apply $*: the last line is not '$last': $out$err"
+	said=$out$err
+	[[ ${said##*$'\n'} == "$last" ]] || fail "lowq-tc apply $*: the last line is not '$last': $out$err"
 }
 
-# all that lowq-tc could have changed
+# picture VARIABLE: all that lowq-tc could have changed
 picture()
 {
-	{
-		tcn -d -batch - <<-END
-			qdisc show
-			class show dev lq0
-			filter show dev lq0
-		END
-		ipn -d -batch - <<-END
-			link show lq0
-			route show
-		END
-	} | sed 's/ refcnt [0-9]*//'
-	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control "$allowed_key"
+	tcn -d -batch - >"$TMP/picture" <<-END
+		qdisc show
+		class show dev lq0
+		filter show dev lq0
+	END
+	ipn -d -batch - >>"$TMP/picture" <<-END
+		link show lq0
+		route show
+	END
+	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control "$allowed_key" >>"$TMP/picture"
+	IFS= read -rd '' "$1" <"$TMP/picture"
+	[[ ${!1} == *"dev lq0 "*" qlen "* ]] || fail "no picture: ${!1}"
+	printf -v "$1" %s "${!1// refcnt +([0-9])}"
+}
+
+# unchanged WHAT BEFORE: the machine is as this picture
+unchanged()
+{
+	local now
+
+	picture now
+	expect "machine $1" "$now" = "$2"
 }
 
 records() { find "$LOWQ_STATE_DIR" -name '*.json' -printf '%p %T@\n' | sort; }
@@ -68,27 +80,28 @@ twice()
 {
 	local before shown kept
 
-	before=$(picture)
+	picture before
 	says lq0 fifo --rate 1gbit --gso-segs 2
 	says host reno --default --route 10.71.0.0/24 --initcwnd 20
 	echo 'LOWQ_TC="half a file' >"$TMP/conf/.#lq0.conf"	# an editor's
 	applied 4 "would change: host, lq0" "$TMP/conf" --dry-run
-	expect "machine after a dry run" "$(picture)" = "$before"
+	unchanged "after a dry run" "$before"
 	applied 4 "changed: host, lq0"
-	shown=$(picture) kept=$(records)
+	picture shown
+	kept=$(records)
 	[[ $shown == *"htb 10f0:"* && $shown == *"gso_max_segs 2"* && $shown == *"initcwnd 20"* ]] || fail "not set: $shown"
 	applied 0 "nothing to change"
 	applied 0 "nothing to change" "$TMP/conf/lq0.conf" "$TMP/conf/host.conf"
 	applied 0 "nothing to change" "$TMP/conf" --dry-run
 	lt apply "$TMP/conf" --json || fail "apply --json: $err"
 	expect "status in JSON" "$(jq -r .status <<<"$out")" = unchanged
-	expect "machine after all" "$(picture)" = "$shown"
+	unchanged "after all" "$shown"
 	expect "records after all" "$(records)" = "$kept"
 	must show --check
 	must host show --check
 	must reset --all
 	must host reset
-	expect "machine after reset" "$(picture)" = "$before"
+	unchanged "after reset" "$before"
 }
 declare_test twice "" "apply sets what files say; a second call changes neither the machine nor a record"
 
@@ -96,7 +109,7 @@ unnamed()
 {
 	local before
 
-	before=$(picture)
+	picture before
 	says lq0 fifo --rate 1gbit
 	says lq1 fifo --rate 2gbit
 	says host reno --default --route 10.71.0.0/24 --route 10.9/16 --allow
@@ -105,13 +118,13 @@ unnamed()
 	# one route less, no default
 	says host reno --route 10.9/16
 	applied 4 "changed: host" "$TMP/conf/host.conf"
-	expect "routes with a control" "$(ipn route show | grep congctl | cut -d' ' -f1)" = 10.9.0.0/16
+	expect "routes with a control" "$(ip -n "$ns" route show | grep congctl | cut -d' ' -f1)" = 10.9.0.0/16
 	expect "default control" "$(in_ns a sysctl -n net.ipv4.tcp_congestion_control)" = \
 		"$(sed -n 's/.*tcp_congestion_control = //p' <<<"$before")"
 	# a single file resets nothing else
 	rm "$TMP/conf/lq1.conf"
 	applied 0 "nothing to change" "$TMP/conf/lq0.conf"
-	expect "the other device" "$(tcn qdisc show dev lq1 | grep -c 10f0:)" -eq 2
+	expect "the other device" "$(tc -n "$ns" qdisc show dev lq1 | grep -c 10f0:)" -eq 2
 	# the folder does; a file that says nothing resets its own
 	applied 4 "changed: lq1"
 	says lq0
@@ -120,7 +133,7 @@ unnamed()
 	applied 4 "changed: host"
 	applied 0 "nothing to change"
 	ipn route del default via 10.71.0.2
-	expect "machine" "$(picture)" = "$before"
+	unchanged "at the end" "$before"
 	expect "records" "$(records)" = ""
 }
 declare_test unnamed "" "what a file no longer names is reset: a route, a control, a device, all"
@@ -132,12 +145,12 @@ drift()
 	says lq0 fifo --rate 1gbit
 	says host reno --default
 	applied 4 "changed: host, lq0"
-	shown=$(picture)
+	picture shown
 	tcn qdisc del dev lq0 root
 	applied 4 "changed: lq0"
 	in_ns a sysctl -qw net.ipv4.tcp_congestion_control=cubic
 	applied 4 "changed: host"
-	expect "machine" "$(picture)" = "$shown"
+	unchanged "at the end" "$shown"
 	# as the timer calls it: a line for the journal if something was changed
 	tcn qdisc del dev lq0 root
 	applied 4 "changed: lq0" "$TMP/conf" -q
@@ -161,7 +174,7 @@ by_hand()
 	must fifo lq0 --rate 1gbit
 	must host reno --default --route 10.71.0.0/24
 	applied 4 "changed: host"
-	[[ $(ipn route show) != *congctl* ]] || fail "the route has still a control"
+	[[ $(ip -n "$ns" route show) != *congctl* ]] || fail "the route has still a control"
 	applied 0 "nothing to change"
 }
 declare_test by_hand "" "what was set by hand as files say stays; the rest is reset"
@@ -182,22 +195,24 @@ diffs()
 }
 declare_test diffs "" "--dry-run --diff shows what is there and what would be, and nothing of what is right"
 
-# refuses PART [ARGUMENTS...]: exit status 2, and a part of what is said; nothing is changed
+# refuses PART [ARGUMENTS...]: exit status 2, and a part of what is said; the machine is as $before
 refuses()
 {
-	local part=$1 before
+	local part=$1
 
 	shift
 	(($#)) || set -- "$TMP/conf"
-	before=$(picture)
 	lt apply "$@"
 	expect "status of apply $*" "$rc" -eq 2
 	[[ $err == *"$part"* && $err != *$'\n'* ]] || fail "apply $*: does not say '$part' in one line: $err"
-	expect "machine after apply $*" "$(picture)" = "$before"
+	unchanged "after apply $*" "$before"
 }
 
 bad_files()
 {
+	local before
+
+	picture before
 	says lq0 fifo --rate 1gbit
 	says host reno --default
 	while IFS='|' read -r part line; do
@@ -233,6 +248,7 @@ bad_files()
 	refuses "not DEVICE.conf" /dev/null
 	refuses "is about the same" "$TMP/conf/lq0.conf" "$TMP/conf/lq0.conf"
 	if ipn link property add dev lq0 altname another-name; then
+		picture before
 		says another-name fifo --rate 2gbit
 		refuses "lq0.conf:2: another file is about lq0, too"
 		rm "$TMP/conf/another-name.conf"
@@ -251,7 +267,7 @@ one_fails()
 	PATH=$TMP/wrapped:$PATH lt apply "$TMP/conf" --no-rehearsal
 	expect "status" "$rc" -eq 1
 	[[ $err == *"lq0.conf:2: "*"made to fail; rolled back"* ]] || fail "said: $err"
-	expect "last line" "$(tail -n 1 <<<"$out")" = "changed: lq1; failed: lq0"
+	expect "last line" "${out##*$'\n'}" = "changed: lq1; failed: lq0"
 	applied 4 "changed: lq0"
 }
 declare_test one_fails "" "a command fails: exit status 1, that device is rolled back, the others are set"
@@ -263,18 +279,18 @@ missing()
 	says lq0 fifo --rate 1gbit
 	says lq9 fifo --rate 1gbit
 	says host reno --default
-	before=$(picture)
+	picture before
 	applied 1 "would change: host, lq0; missing: lq9" "$TMP/conf" --dry-run --diff
 	[[ $out == *"+tc -n $ns class add dev lq0 "* && $err == "lowq-tc: $TMP/conf/lq9.conf:2: $nothing"$'\n'* ]] || fail "diff: $err$out"
-	expect "machine after a dry run" "$(picture)" = "$before"
+	unchanged "after a dry run" "$before"
 	lt apply "$TMP/conf"
 	expect "status" "$rc" -eq 1
 	expect "errors" "$err" = "lowq-tc: $TMP/conf/lq9.conf:2: $nothing"
-	expect "last line" "$(tail -n 1 <<<"$out")" = "changed: host, lq0; missing: lq9"
+	expect "last line" "${out##*$'\n'}" = "changed: host, lq0; missing: lq9"
 	must show lq0 --check
 	lt apply "$TMP/conf"
 	expect "status, again" "$rc" -eq 1
-	expect "last line, again" "$(tail -n 1 <<<"$out")" = "nothing to change; missing: lq9"
+	expect "last line, again" "${out##*$'\n'}" = "nothing to change; missing: lq9"
 	lt apply "$TMP/conf" --json
 	expect "JSON" "$(jq -c '[.status, .missing, (.errors | length), (.results | map(.status))]' <<<"$out")" = \
 		'["failed",["lq9"],1,["unchanged","unchanged"]]'
@@ -302,11 +318,11 @@ printed()
 	printf '%s\n' "$out"
 }
 
-# computed NAME ARGUMENTS...: a value that the same call computes for a device of this machine
+# computed FILTER ARGUMENTS...: what the same call computes for a device of this machine
 computed()
 {
 	must "${@:2}" --dry-run --json
-	jq ".params.$1" <<<"$out"
+	jq -c ".params | $1" <<<"$out"
 }
 
 print_k()
@@ -314,7 +330,7 @@ print_k()
 	local args system k kb
 
 	while read -ra args; do
-		k=$(computed k_bytes dctcp lq0 --no-shape "${args[@]}")
+		k=$(computed .k_bytes dctcp lq0 --no-shape "${args[@]}")
 		kb=$(((k + 999) / 1000))
 		expect "K of ${args[*]} for sonic" "$(printed sonic dctcp Ethernet4 "${args[@]}" | jq -c '.WRED_PROFILE.LOWQ |
 			[.ecn, (.green_min_threshold, .green_max_threshold, .yellow_min_threshold, .red_max_threshold | tonumber)]')" = \
@@ -333,7 +349,7 @@ print_k()
 	END
 	# other packets: the device's MTU is an option there
 	ipn link set lq0 mtu 9000
-	k=$(computed k_bytes dctcp lq0 --no-shape --rate 100gbit --rtt 20us)
+	k=$(computed .k_bytes dctcp lq0 --no-shape --rate 100gbit --rtt 20us)
 	expect "K with an MTU of 9000" "$(printed cumulus dctcp swp1 --rate 100gbit --rtt 20us --mtu 9000 | grep -c "threshold $k\$")" -eq 2
 	# thresholds and probability of red, ldcp and roce
 	ipn link set lq0 mtu 1500
@@ -342,7 +358,7 @@ print_k()
 		set -- "${args[0]}" lq0 --no-shape "${args[@]:1}"
 		expect "$system" "$(printed sonic "${args[0]}" Ethernet4 "${args[@]:1}" | jq -c '.WRED_PROFILE.LOWQ |
 			[(.green_min_threshold, .green_max_threshold, .green_drop_probability) | tonumber]')" = \
-			"[$(computed min_bytes "$@"),$(computed max_bytes "$@"),$(computed 'probability * 100' "$@")]"
+			"$(computed '[.min_bytes, .max_bytes, .probability * 100]' "$@")"
 	done
 }
 declare_test print_k "" "--print: the thresholds that the same call sets here, in each system's unit"

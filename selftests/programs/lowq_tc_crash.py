@@ -169,14 +169,15 @@ def picture(space: str | None = None) -> str:
     asked = "link show\n" + ("route show table all\n" if space else "")
     links, *routes = map(json.loads, shown("ip", "-d", "-j", "-b", "-", given=asked).splitlines())
     asked = ""
-    for link in links:
-        name = link["ifname"]
+    # below a queue of the kernel's own there can be neither classes nor filters
+    own = {qdisc["dev"] for qdisc in system.loads(qdiscs) if qdisc["handle"] != "0:"}
+    for name in [link["ifname"] for link in links if link["ifname"] in own]:
         asked += f"class show dev {name}\nfilter show dev {name}\n"
         for qdisc in system.loads(qdiscs):
             if qdisc["dev"] == name and qdisc["handle"] not in ("0:", "ffff:"):
                 asked += f"filter show dev {name} parent {qdisc['handle']}\n"
         asked += f"filter show dev {name} ingress\nfilter show dev {name} egress\n"
-    classes = shown("tc", "-d", "-force", "-b", "-", given=asked)
+    classes = shown("tc", "-d", "-force", "-b", "-", given=asked) if asked else ""
     parts.append("\n".join(line for line in classes.splitlines() if not line.startswith("class fq_codel")))
     for link in links:
         link.pop("operstate", None)  # timers of bonds and bridges

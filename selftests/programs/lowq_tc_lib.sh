@@ -56,16 +56,20 @@ wrapped()
 		#!/bin/bash
 		TMP=$TMP ns=$ns real=$(command -v "$1")
 		export caller=\${caller:-\$PPID}
+		one()
+		{
+			$2
+			exec "\$real" "\$@"
+		}
 		if [[ \$* == *"-batch -" && \$* != *-force* ]]; then
-			for ((n = 1; ; n++)); do
+			for ((number = 1; ; number++)); do
 				read -ra words || exit 0
-				"\$0" "\${@:1:\$#-2}" "\${words[@]}" </dev/null && continue
-				echo "Command failed -:\$n" >&2
+				(one "\${@:1:\$#-2}" "\${words[@]}" </dev/null) && continue
+				echo "Command failed -:\$number" >&2
 				exit 1
 			done
 		fi
-		$2
-		exec "\$real" "\$@"
+		one "\$@"
 	END
 	chmod +x "$TMP/wrapped/$1"
 }

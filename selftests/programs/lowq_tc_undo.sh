@@ -39,8 +39,23 @@ gives()
 	[[ $err$out == *"$part"* ]] || fail "lowq-tc $*: does not say '$part': $err$out"
 }
 
-queue() { tcn -d qdisc show dev "${1:-lq0}" | sed 's/ refcnt [0-9]*//'; }
-records() { find "$LOWQ_STATE_DIR" -name '*.json' | wc -l; }
+shopt -s extglob
+
+queue()
+{
+	local shown
+
+	shown=$(tc -n "$ns" -d qdisc show dev "${1:-lq0}")
+	echo "${shown// refcnt +([0-9])}"
+}
+
+records()
+{
+	local files=("$LOWQ_STATE_DIR"/*.json)
+
+	[[ -e ${files[0]} ]] || files=()
+	echo "${#files[@]}"
+}
 
 # --- killed everywhere --------------------------------------------------------
 
@@ -207,7 +222,7 @@ route_expires()
 	done
 	[[ $err == *"ip -n $ns -6 route add fd71:2::/48 via fd71::9 dev lq0"* ]] || fail "does not say what to type: $err"
 	gives 0 "nothing to undo" host reset
-	expect "routes that expire" "$(ipn -6 route show | grep -c 'expires')" -eq 2
+	expect "routes that expire" "$(ip -n "$ns" -6 route show | grep -c 'expires')" -eq 2
 }
 declare_test route_expires "" "a route with a lifetime, or from a router's advertisement, is refused: it would become permanent"
 
@@ -241,10 +256,10 @@ declare_test link_down "" "a device with several queues is reset while its link 
 users_clsact()
 {
 	tcn qdisc add dev lq0 clsact
-	tcn filter add dev lq0 egress protocol ip pref 9 matchall classid :7 || skip 'no matchall'
+	tc -n "$ns" filter add dev lq0 egress protocol ip pref 9 matchall classid :7 || skip 'no matchall'
 	must fifo lq0 --rate 1gbit
 	must reset lq0
-	tcn filter show dev lq0 egress | grep -q 'pref 9 matchall' || fail "the user's filters are gone"
+	tc -n "$ns" filter show dev lq0 egress | grep -q 'pref 9 matchall' || fail "the user's filters are gone"
 }
 declare_test users_clsact "" "the user's clsact and its filters stay"
 
@@ -258,11 +273,11 @@ beside_clsact()
 
 	tc qdisc add dev lo root gred help 2>&1 | grep -q vqs || skip 'no gred'
 	tcn qdisc add dev lq0 clsact
-	tcn filter add dev lq0 egress protocol ip pref 49152 u32 match u32 0 0 action continue || skip 'no u32 or no actions'
+	tc -n "$ns" filter add dev lq0 egress protocol ip pref 49152 u32 match u32 0 0 action continue || skip 'no u32 or no actions'
 	tcn filter add dev lq0 ingress protocol ip pref 9 matchall action continue
 	before=$(at_egress) queue=$(queue)
 	gives 0 "its filters come first" ldcp lq0 --rate 10gbit --rtt 100us
-	expect "filters behind the other's" "$(tcn filter show dev lq0 egress | grep -o 'pref [0-9]* [a-z0-9]*' | sort -u | paste -sd,)" = \
+	expect "filters behind the other's" "$(tc -n "$ns" filter show dev lq0 egress | grep -o 'pref [0-9]* [a-z0-9]*' | sort -u | paste -sd,)" = \
 		"pref 49152 u32,pref 49153 flower,pref 49154 flower,pref 49155 matchall"
 	must show lq0 --check
 	# Not-ECT packets find their virtual queue
@@ -335,7 +350,7 @@ clsact_fails()
 		$real -n $ns qdisc add dev lq0 clsact
 		$real -n $ns filter add dev lq0 ingress protocol ip pref 9 matchall classid :7 ;; esac'
 	PATH=$TMP/wrapped:$PATH gives 1 "rolled back to what was there before" ldcp lq0 --rate 10gbit --rtt 100us --no-rehearsal
-	tcn filter show dev lq0 ingress | grep -q 'pref 9 matchall' || fail "the other's filter is gone"
+	tc -n "$ns" filter show dev lq0 ingress | grep -q 'pref 9 matchall' || fail "the other's filter is gone"
 	tcn qdisc del dev lq0 clsact
 	expect "queue" "$(queue)" = "$before"
 	expect "records" "$(records)" -eq 0
@@ -437,12 +452,12 @@ older_record()
 	ipn addr add 10.71.0.1/24 dev lq0
 	ipn route add 10.72.0.0/16 dev lq0
 	ipn route add 10.73.0.0/16 via 10.71.0.2
-	before=$(ipn -d route show)
+	before=$(ip -n "$ns" -d route show)
 	must host reno --route 10.72/16 --route 10.73/16 --route 10.71/24 --initcwnd 9
 	sed -i 's/ proto boot//g; s/ scope global//g' "$LOWQ_STATE_DIR/host.json"
 	must host show --check
 	must host reset
-	expect "routes" "$(ipn -d route show)" = "$before"
+	expect "routes" "$(ip -n "$ns" -d route show)" = "$before"
 }
 declare_test older_record "" "a record of lowq 0.2, with routes as ip shows them without -d: reset puts back"
 
@@ -505,7 +520,7 @@ declare_test all_goes_on "" "reset --all goes on after what it leaves alone; one
 child_filters()
 {
 	tcn qdisc add dev lq0 root handle 77: prio
-	tcn filter add dev lq0 parent 77: protocol ip pref 3 u32 match ip dsfield 0x28 0xfc classid 77:1 || skip 'no u32'
+	tc -n "$ns" filter add dev lq0 parent 77: protocol ip pref 3 u32 match ip dsfield 0x28 0xfc classid 77:1 || skip 'no u32'
 	gives 2 "(its filters)" fifo lq0 --rate 1gbit
 	ipn link add name lqm numtxqueues 2 type veth peer name lqn
 	ipn link set lqm up
@@ -520,7 +535,7 @@ segments()
 {
 	local before
 
-	before=$(ipn -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')
+	before=$(ip -n "$ns" -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')
 	python3 - "$LOWQ_TC" "$ns" <<-'END' || fail "killing it"
 		import os, signal, sys
 		sys.path.insert(0, os.path.dirname(sys.argv[1]))
@@ -534,10 +549,10 @@ segments()
 		    cli.main(["fifo", "lq0", "-n", sys.argv[2], "--rate", "1gbit", "--gso-segs", "1", "--no-rehearsal"])
 		os.wait()
 	END
-	expect "gso_max_segs after the kill" "$(ipn -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')" = "gso_max_segs 1"
+	expect "gso_max_segs after the kill" "$(ip -n "$ns" -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')" = "gso_max_segs 1"
 	must fifo lq0 --rate 1gbit --gso-segs 1
 	must reset lq0
-	expect "after kill, set, reset" "$(ipn -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')" = "$before"
+	expect "after kill, set, reset" "$(ip -n "$ns" -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')" = "$before"
 }
 declare_test segments "" "gso_max_segs after kill, set and reset is as before"
 
@@ -589,11 +604,11 @@ host_prefixes()
 	ipn addr add 10.71.0.1/24 dev lq0
 	ipn route add default via 10.71.0.2
 	ipn route add 10.72.0.0/16 via 10.71.0.2
-	before=$(ipn route show)
+	before=$(ip -n "$ns" route show)
 	must host reno --route 10.72/16 --route 0.0.0.0/0 --route default --route 10.9/16
 	must host cubic --route 10.72.0.0/16 2>/dev/null || must host reno --route 10.72.0.0/16 --initcwnd 9
 	must host reset
-	expect "routes after reset" "$(ipn route show)" = "$before"
+	expect "routes after reset" "$(ip -n "$ns" route show)" = "$before"
 	gives 2 "the prefix is 10.72.0.0/16" host reno --route 10.72.0.1/16 --dry-run
 }
 declare_test host_prefixes "" "a prefix written in two ways is one route; bits beyond its length are refused"
@@ -627,7 +642,7 @@ names()
 		ipn link add name "$name" numtxqueues 1 type veth peer name peer 2>/dev/null || continue
 		done=$((done + 1))
 		must fifo --rate 1gbit -q --no-rehearsal -- "$name"
-		expect "the root of '$name'" "$(tcn -j qdisc show | jq -r --arg n "$name" '.[] | select(.dev == $n and .root).kind')" = htb
+		expect "the root of '$name'" "$(tc -n "$ns" -j qdisc show | jq -r --arg n "$name" '.[] | select(.dev == $n and .root).kind')" = htb
 		must reset -q -- "$name"
 		must fifo --rate 1gbit --dry-run -q -- "$name"
 		sh -e <<<"$out" || fail "as printed: $out"
@@ -642,7 +657,7 @@ altname()
 {
 	ipn link property add dev lq0 altname an-alternative-name || skip 'no altnames'
 	must fifo an-alternative-name --rate 1gbit
-	expect "root" "$(tcn -j qdisc show dev lq0 | jq -r '.[] | select(.root).kind')" = htb
+	expect "root" "$(tc -n "$ns" -j qdisc show dev lq0 | jq -r '.[] | select(.root).kind')" = htb
 	gives 0 "lq0: fifo" show an-alternative-name
 	must reset an-alternative-name
 	expect "records" "$(records)" -eq 0
