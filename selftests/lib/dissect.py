@@ -8,16 +8,15 @@ Prints a line per packet that the display filter selects, its fields separated b
 that occurs several times has commas between its values, and "true" is 1.
 
 A start of tshark takes longer than most tests' traffic. So filters of the usual kind are evaluated
-here: comparisons with numbers and addresses, protocols, &&, ||, ! and parentheses. As in tshark a
-comparison holds if it does for one of a field's values; != if it does for all of them, and there
-are some. headers.py reads the fields of plain TCP and UDP packets; of other captures tshark writes
-all FIELDS of all packets to CAPTURE.fields (CAPTURE.int.fields for HPCC++'s messages) when the
-first question is asked. Other questions are tshark's. TSHARK=1 leaves everything to it.
+here: comparisons with numbers, addresses and their prefixes, protocols, &&, ||, ! and parentheses. As in
+tshark a comparison holds if it does for one of a field's values; != if it does for all of them, and
+there are some. headers.py reads the fields of most packets; of other captures tshark writes all
+FIELDS of all packets to CAPTURE.fields (CAPTURE.int.fields for HPCC++'s messages) when the first
+question is asked. Other questions are tshark's. TSHARK=1 leaves everything to it.
 """
 import os
 import re
-import socket
-import subprocess
+import _socket as socket    # socket itself takes a third of a start
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType
@@ -34,8 +33,8 @@ FIELDS = (
     "ipv6.src", "ipv6.dst", "ipv6.tclass.ecn", "ipv6.tclass.dscp", "ipv6.flow",
     "tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.len", "tcp.ack", "tcp.flags", "tcp.flags.syn",
     "tcp.flags.fin", "tcp.flags.reset", "tcp.flags.ack", "tcp.flags.ece", "tcp.flags.ae",
-    "tcp.options.sack_le", "tcp.analysis.retransmission", "tcp.analysis.out_of_order",
-    "udp.srcport", "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.p_key",
+    "tcp.option_kind", "tcp.options.sack_le", "tcp.analysis.retransmission", "tcp.analysis.out_of_order",
+    "udp.srcport", "udp.port", "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.p_key",
     "infiniband.bth.psn", "_ws.malformed",
 )
 INT_FIELDS = FIELDS + (
@@ -43,14 +42,15 @@ INT_FIELDS = FIELDS + (
     "int.nhop", "int.room", "int.path_id", "int.options", "int.hop.ts", "int.hop.tx",
     "int.hop.qlen", "int.hop.mbps",
 )
-PROTOCOLS = ("ip", "ipv6", "tcp", "udp")
+PROTOCOLS = ("ip", "ipv6", "tcp", "udp", "esp", "arp", "icmpv6")
 WORD = re.compile(r"[\w.]+")
 OPERATORS = {"&&": " and ", "||": " or ", "!": " not ", "==": "==", "!=": "!=", "<=": "<=",
              ">=": ">=", "<": "<", ">": ">", "(": "(", ")": ")"}
-TOKEN = re.compile(r"\s*(&&|\|\||[!=<>]=|[!<>()]|[\w.:]+)")
+TOKEN = re.compile(r"\s*(&&|\|\||[!=<>]=|[!<>()]|[\w.:/]+)")
 NUMBER = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?")
 MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]*:[0-9a-f:]*")
+PREFIX = re.compile(rf"({ADDRESS.pattern})/\d+")
 
 Value = float | str
 
@@ -65,26 +65,46 @@ def value(text: str) -> Value:
 class Values(tuple[Value, ...]):
     """A field's values in one packet, compared as tshark does"""
 
-    def _any(self, test: Callable[[Value], bool]) -> bool:
-        return any(test(v) for v in self)
-
     def __eq__(self, other: object) -> bool:
-        return self._any(lambda v: v == other)
+        for one in self:
+            if one == other:
+                return True
+        return False
 
     def __ne__(self, other: object) -> bool:
-        return bool(self) and not self._any(lambda v: v == other)
+        return bool(self) and not self == other
 
     def __lt__(self, other: Value) -> bool:     # type: ignore[override]
-        return self._any(lambda v: v < other)   # type: ignore[operator]
+        return any(one < other for one in self)     # type: ignore[operator]
 
     def __le__(self, other: Value) -> bool:     # type: ignore[override]
-        return self._any(lambda v: v <= other)  # type: ignore[operator]
+        return any(one <= other for one in self)    # type: ignore[operator]
 
     def __gt__(self, other: Value) -> bool:     # type: ignore[override]
-        return self._any(lambda v: v > other)   # type: ignore[operator]
+        return any(one > other for one in self)     # type: ignore[operator]
 
     def __ge__(self, other: Value) -> bool:     # type: ignore[override]
-        return self._any(lambda v: v >= other)  # type: ignore[operator]
+        return any(one >= other for one in self)    # type: ignore[operator]
+
+    __hash__ = None     # type: ignore[assignment]
+
+
+class Prefix:
+    """What is equal to the addresses ADDRESS/BITS"""
+
+    def __init__(self, prefix: str) -> None:
+        address, _, bits = prefix.partition("/")
+        self.ipv6 = ":" in address
+        self.other_bits = (128 if self.ipv6 else 32) - int(bits)
+        self.bits = self.of(address)
+
+    def of(self, address: str) -> int:
+        """The first bits of an address"""
+        family = socket.AF_INET6 if self.ipv6 else socket.AF_INET
+        return int.from_bytes(socket.inet_pton(family, address), "big") >> self.other_bits
+
+    def __eq__(self, address: object) -> bool:
+        return isinstance(address, str) and (":" in address) == self.ipv6 and self.of(address) == self.bits
 
     __hash__ = None     # type: ignore[assignment]
 
@@ -96,7 +116,7 @@ def canonical(address: str) -> str:
 
 
 def compiled(display_filter: str, known: tuple[str, ...]) -> CodeType | None:
-    """The filter as an expression of field(NAME) and protocol(NAME); None: tshark has to"""
+    """The filter as a function of a packet, by field(packet, NAME) and has(packet, PROTOCOL); None: tshark has to"""
     words = []
     rest = display_filter
     while rest.strip():
@@ -111,17 +131,21 @@ def compiled(display_filter: str, known: tuple[str, ...]) -> CodeType | None:
             words.append(repr(value(word)))
         elif ADDRESS.fullmatch(word):
             words.append(repr(canonical(word)))
+        elif PREFIX.fullmatch(word):
+            words.append(f"Prefix({word!r})")
         elif word in known:
-            words.append(f"field({known.index(word)})")
+            words.append(f"field(packet, {word!r})")
         elif word in PROTOCOLS:
-            words.append(f"protocol({word!r})")
+            words.append(f"has(packet, {word!r})")
         else:
             return None
-    return compile("".join(words).strip(), display_filter, "eval")
+    code: CodeType = compile("lambda packet: " + "".join(words), display_filter, "eval")
+    return code
 
 
 def tshark(capture: str, display_filter: str, names: tuple[str, ...], with_int: bool) -> str:
     """Its lines for these fields of the packets that the filter selects"""
+    import subprocess       # takes longer than most questions, which do not come here
     command = ["tshark", "-r", capture, "-n", "-o", "tcp.relative_sequence_numbers:TRUE",
                "-T", "fields"]
     if display_filter:
@@ -130,19 +154,10 @@ def tshark(capture: str, display_filter: str, names: tuple[str, ...], with_int: 
         command += ["-X", f"lua_script:{DISSECTOR}"]
     for name in names:
         command += ["-e", name]
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          check=True, text=True).stdout
-
-
-def plain(capture: str, used: set[str]) -> list[str] | None:
-    """A line of FIELDS per packet, where tshark is not needed for those that are used"""
-    if used - set(headers.FIELDS) - {"frame.protocols"} or os.environ.get("TSHARK"):
-        return None
-    try:
-        packets = list(headers.packets(capture))
-    except headers.NotPlain:
-        return None
-    return ["\t".join(packet.get(name, "") for name in FIELDS) for packet in packets]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False, text=True)
+    if done.returncode:
+        raise OSError(f"tshark cannot read {capture}: exit status {done.returncode}")
+    return done.stdout
 
 
 def cached(capture: str, known: tuple[str, ...], with_int: bool) -> list[str]:
@@ -174,22 +189,40 @@ def rows(capture: str, display_filter: str, *names: str) -> Iterator[list[str]]:
     known = INT_FIELDS if with_int else FIELDS
     code = compiled(display_filter, known) if set(names) <= set(known) else None
     if code is None:
-        for line in tshark(capture, display_filter, names, with_int).splitlines():
-            yield [as_number(text) for text in line.split("\t")]
-        return
-    columns = [known.index(name) for name in names]
-    protocols = known.index("frame.protocols")
-    texts: list[str] = []
-    scope = {
-        "field": lambda i: Values(value(as_number(v)) for v in texts[i].split(",") if v),
-        "protocol": lambda name: name in texts[protocols].split(":"),
-    }
-    used = {*names, *set(WORD.findall(display_filter)) & set(known)}
-    lines = plain(capture, used)
-    for line in cached(capture, known, with_int) if lines is None else lines:
+        lines = tshark(capture, display_filter, names, with_int).splitlines()
+        return iter([[as_number(text) for text in line.split("\t")] for line in lines])
+    try:
+        return iter(plain(capture, code, names, set(WORD.findall(display_filter)) & set(known)))
+    except headers.NotPlain:
+        return of_lines(cached(capture, known, with_int), code, names, known)
+
+
+def plain(capture: str, code: CodeType, names: tuple[str, ...], used: set[str]) -> list[list[str]]:
+    """The same, where tshark is not needed"""
+    if (used | set(names)) - set(headers.FIELDS) or os.environ.get("TSHARK"):
+        raise headers.NotPlain
+    selects = function(code, lambda packet, name: Values(headers.FIELDS[name](packet)), headers.Packet.has)
+    return [[headers.text(packet, name) for name in names]
+            for packet in headers.packets(capture, used | set(names)) if selects(packet)]
+
+
+def of_lines(lines: list[str], code: CodeType, names: tuple[str, ...], known: tuple[str, ...]) -> Iterator[list[str]]:
+    """The same, of lines with all known fields"""
+    column = {name: known.index(name) for name in known}
+    selects = function(
+        code, lambda texts, name: Values(value(as_number(v)) for v in texts[column[name]].split(",") if v),
+        lambda texts, name: name in texts[column["frame.protocols"]].split(":"))
+    for line in lines:
         texts = line.split("\t")
-        if eval(code, scope):   # noqa: S307 # of nothing but what compiled() puts in
-            yield [as_number(texts[i]) for i in columns]
+        if selects(texts):
+            yield [as_number(texts[column[name]]) for name in names]
+
+
+def function(code: CodeType, field: Callable[..., Values], has: Callable[..., bool]) -> Callable[..., object]:
+    """A filter of packets of which these tell the fields and the protocols"""
+    # of nothing but what compiled() puts in
+    made: Callable[..., object] = eval(code, {"field": field, "has": has, "Prefix": Prefix})    # noqa: S307
+    return made
 
 
 def main() -> None:

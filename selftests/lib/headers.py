@@ -1,120 +1,277 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The headers of a capture's packets, in tshark's words, if all are plain TCP or UDP over Ethernet."""
+"""The headers of a capture's packets, in tshark's words: TCP, UDP, RoCEv2, ESP and HPCC++'s messages, over
+IPv4 and IPv6 over Ethernet, beside ARP and neighbour discovery. Of other captures tshark has to say what is in
+them."""
 from __future__ import annotations
 
-import socket
+import _socket as socket    # socket itself takes a third of a start
+import functools
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-FIELDS = (
-    "frame.number", "frame.time_epoch", "frame.time_relative", "frame.len", "ip.version", "ip.src", "ip.dst",
-    "ip.dsfield.ecn", "ip.dsfield.dscp", "ipv6.src", "ipv6.dst", "ipv6.tclass.ecn", "ipv6.tclass.dscp", "ipv6.flow",
-    "tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.len", "tcp.ack", "tcp.flags", "tcp.flags.syn", "tcp.flags.fin",
-    "tcp.flags.reset", "tcp.flags.ack", "tcp.options.sack_le", "udp.srcport",
-)
 NANOSECONDS, ETHERNET = 0xA1B23C4D, 1
-IPV4, IPV6, TCP, UDP = 0x0800, 0x86DD, 6, 17
+HOP_BY_HOP, TCP, UDP, ESP, ICMPV6 = 0, 6, 17, 50, 58
 ROCE = 4791
-FLAGS = {"syn": 0x02, "fin": 0x01, "reset": 0x04, "ack": 0x10}
+TUNNELS = 4789, 6081    # of VXLAN and Geneve
+NEIGHBOURS = 133, 134, 135, 136, 143    # ICMPv6 that quotes no packet: neighbour discovery, MLDv2's reports
+SYN, PSH, ACK = 0x02, 0x08, 0x10
+SACK = 5
+INT_MAGIC, INT_HEAD, INT_HOP, INT_ROOM = b"INT1", 20, 8, 14     # include/int_wire.h defines the messages
+INT_MBPS = (0, 10, 100, 1000, 2500, 5000, 10000, 20000, 25000, 40000, 50000, 100000, 200000, 400000, 800000, 1600000)
+
+Plain = int | float | str
 
 
 class NotPlain(Exception):
     """tshark has to read this capture."""
 
 
-def packets(path: str) -> Iterator[dict[str, str]]:
-    """Field -> text of each packet. NotPlain: not of this capture"""
-    with open(path, "rb") as file:
-        data = file.read()
-    if len(data) < 24 or struct.unpack_from("=I", data)[0] != NANOSECONDS or \
-            struct.unpack_from("=I", data, 20)[0] != ETHERNET:
-        raise NotPlain
-    at, number, first, bases = 24, 0, 0, Bases()
-    while at + 16 <= len(data):
-        seconds, ns, kept, length = struct.unpack_from("=IIII", data, at)
-        number, now = number + 1, seconds * 10**9 + ns
-        first = first or now
-        packet = {
-            "frame.number": str(number), "frame.time_epoch": f"{seconds}.{ns:09}", "frame.len": str(length),
-            "frame.time_relative": f"{(now - first) // 10**9}.{(now - first) % 10**9:09}",
-        }
-        network(packet, data[at + 16:at + 16 + kept], bases)
-        yield packet
-        at += 16 + kept
+class Packet:
+    """One packet. Its fields are read when somebody asks for them."""
 
-
-def network(packet: dict[str, str], frame: bytes, bases: Bases) -> None:
-    """Adds the fields of the IP header, and those of what is in it"""
-    kind = struct.unpack_from("!H", frame, 12)[0] if len(frame) >= 14 else 0
-    if kind == IPV4 and len(frame) >= 34:
-        tos, total, fragment, protocol = struct.unpack_from("!xBHxxHxB", frame, 14)
-        size, ip = 4 * (frame[14] & 15), "ip"
-        length = total - size
-        ends = [socket.inet_ntop(socket.AF_INET, frame[at:at + 4]) for at in (26, 30)]
-        if fragment & 0x3FFF:
+    def __init__(self, number: int, times: tuple[int, int], length: int, data: bytes) -> None:
+        self.number, self.length, self.data = number, length, data
+        self.epoch, self.since = times                  # ns: when, and after the first packet
+        self.tcp: tuple[int, ...] = ()                  # ports, sequence number, ACK, flags
+        self.ports: tuple[int, ...] = ()                # UDP's
+        self.relative: tuple[int, ...] = ()             # TCP's sequence number, ACK, SACK's left edges
+        kind = data[12:14]
+        if kind == b"\x08\x00" and len(data) >= 34:
+            self.version, self.ip, protocol = 4, "ip", data[23]
+            self.at = 14 + 4 * (data[14] & 15)          # of what is behind the IP header
+            self.rest = (data[16] << 8 | data[17]) - self.at + 14       # its bytes
+            if data[20] & 0x3F | data[21]:              # a fragment
+                raise NotPlain
+        elif kind == b"\x86\xdd" and len(data) >= 54:
+            self.version, self.ip, protocol = 6, "ipv6", data[20]
+            self.at, self.rest = 54, data[18] << 8 | data[19]
+        elif kind == b"\x08\x06":
+            self.version, self.ip, self.protocol = 0, "", "arp"
+            return
+        else:
             raise NotPlain
-        packet["ip.dsfield.ecn"], packet["ip.dsfield.dscp"] = str(tos & 3), str(tos >> 2)
-    elif kind == IPV6 and len(frame) >= 54:
-        word, length, protocol = struct.unpack_from("!IHB", frame, 14)
-        size, ip = 40, "ipv6"
-        ends = [socket.inet_ntop(socket.AF_INET6, frame[at:at + 16]) for at in (22, 38)]
-        packet["ipv6.tclass.ecn"], packet["ipv6.tclass.dscp"] = str(word >> 20 & 3), str(word >> 22 & 63)
-        packet["ipv6.flow"] = f"0x{word & 0xFFFFF:06x}"
-    else:
-        raise NotPlain
-    packet["ip.version"] = "4" if ip == "ip" else "6"
-    packet[f"{ip}.src"], packet[f"{ip}.dst"] = ends
-    rest = frame[14 + size:]
-    if protocol == TCP and len(rest) >= 20 and length >= 20:
-        packet["frame.protocols"] = f"{ip}:tcp"
-        tcp(packet, rest, length, ends, bases)
-    elif protocol == UDP and len(rest) >= 8:
-        ports = struct.unpack_from("!HH", rest)
-        if ROCE in ports:
+        at, room = self.at, min(self.rest, len(data) - self.at)
+        if protocol == TCP and room >= 20:
+            self.protocol = "tcp"
+            self.tcp = struct.unpack_from("!HHIIH", data, at)
+            self.header = 4 * (self.tcp[4] >> 12)
+            if not 20 <= self.header <= room:
+                raise NotPlain
+        elif protocol == UDP and room >= 8:
+            self.protocol = "udp"
+            self.ports = struct.unpack_from("!HH", data, at)
+            if self.ports[0] == ROCE or set(TUNNELS) & set(self.ports) or self.ports[1] == ROCE and room < 8 + 12:
+                raise NotPlain
+        elif protocol == ESP and room >= 8:
+            self.protocol = "esp"
+        elif kind == b"\x86\xdd" and room >= 9 and (
+                protocol == ICMPV6 and data[at] in NEIGHBOURS or
+                protocol == HOP_BY_HOP and data[at] == ICMPV6 and not data[at + 1] and data[at + 8] in NEIGHBOURS):
+            self.protocol = "icmpv6"
+        else:
             raise NotPlain
-        packet["frame.protocols"] = f"{ip}:udp"
-        packet["udp.srcport"] = str(ports[0])
-    else:
-        raise NotPlain
+
+    def has(self, protocol: str) -> bool:
+        """Whether it has this protocol's header"""
+        return protocol in (self.ip, self.protocol)
+
+    def addresses(self) -> tuple[bytes, bytes]:
+        """Source and destination"""
+        if self.version == 4:
+            return self.data[26:30], self.data[30:34]
+        return self.data[22:38], self.data[38:54]
+
+    def options(self) -> Iterator[bytes]:
+        """TCP's"""
+        rest = self.data[self.at + 20:self.at + self.header]
+        while rest:
+            size = 1 if rest[0] < 2 else rest[1] if len(rest) > 1 else 0
+            if not 0 < size <= len(rest):
+                raise NotPlain
+            yield rest[:size]
+            rest = rest[size:] if rest[0] else b""
+
+    def message(self) -> bytes:
+        """HPCC++'s, or nothing"""
+        if not self.tcp or self.tcp[4] & 0xFFF != PSH:
+            return b""
+        size, start = self.rest - self.header, self.at + self.header
+        data = self.data[start:start + size]
+        if len(data) < size:
+            raise NotPlain
+        if size < INT_HEAD + 8 or data[:4] != INT_MAGIC:
+            return b""
+        return data if data[5] <= INT_ROOM and size == INT_HEAD + 8 + INT_HOP * data[5] else b""
+
+    def hops(self, read: Callable[[int, int], int]) -> tuple[int, ...]:
+        """What each record of a message says"""
+        data = self.message()
+        if not data:
+            return ()
+        number = min(data[INT_HEAD] >> 4, data[5])
+        return tuple(read(*struct.unpack_from("!II", data, INT_HEAD + 4 + INT_HOP * i)) for i in range(number))
 
 
-class Bases:
+def packets(path: str, used: set[str]) -> Iterator[Packet]:
+    """Those of a capture of which these fields are used. NotPlain: not of this capture"""
+    sequence = Sequence() if used & {"tcp.seq", "tcp.ack", "tcp.options.sack_le"} else None
+    with open(path, "rb", buffering=1 << 18) as file:
+        head = file.read(24)
+        if len(head) < 24 or struct.unpack_from("=I", head)[0] != NANOSECONDS or \
+                struct.unpack_from("=I", head, 20)[0] != ETHERNET:
+            raise NotPlain
+        number, first = 0, 0
+        while len(head := file.read(16)) == 16:
+            seconds, ns, kept, length = struct.unpack("=IIII", head)
+            number, now = number + 1, seconds * 10**9 + ns
+            first = first or now
+            packet = Packet(number, (now, now - first), length, file.read(kept))
+            if sequence and packet.tcp:
+                packet.relative = sequence.numbers(packet)
+            yield packet
+
+
+class Sequence:
     """Where the sequence numbers of connections start"""
 
     def __init__(self) -> None:
-        self.first: dict[tuple[str, int, str, int], int] = {}
+        self.first: dict[tuple[bytes, int, bytes, int], int] = {}
 
-    def relative(self, way: tuple[str, int, str, int], number: int, start: int) -> int:
+    def relative(self, way: tuple[bytes, int, bytes, int], number: int, start: int) -> int:
         """From start on, unless the connection has an earlier one"""
         return (number - self.first.setdefault(way, start)) & 0xFFFFFFFF
 
-
-def tcp(packet: dict[str, str], header: bytes, length: int, ends: list[str], bases: Bases) -> None:
-    """Adds TCP's fields"""
-    source, to, seq, ack, flags = struct.unpack_from("!HHIIH", header)
-    size = 4 * (flags >> 12)
-    way, back = (ends[0], source, ends[1], to), (ends[1], to, ends[0], source)
-    if size < 20 or min(length, len(header)) < size:
-        raise NotPlain
-    if flags & FLAGS["syn"] and bases.first.get(way, seq) != seq:
-        raise NotPlain      # the ports of an earlier connection
-    packet["tcp.srcport"], packet["tcp.dstport"] = str(source), str(to)
-    packet["tcp.seq"] = str(bases.relative(way, seq, seq if flags & FLAGS["syn"] else seq - 1))
-    packet["tcp.ack"] = str(bases.relative(back, ack, ack - 1) if flags & FLAGS["ack"] else ack)
-    packet["tcp.len"] = str(length - size)
-    packet["tcp.flags"] = f"0x{flags & 0xFFF:04x}"
-    for name, bit in FLAGS.items():
-        packet[f"tcp.flags.{name}"] = str(int(bool(flags & bit)))
-    edges = [bases.relative(back, edge, edge) for edge in left_edges(header[20:size])]
-    packet["tcp.options.sack_le"] = ",".join(map(str, edges))
+    def numbers(self, packet: Packet) -> tuple[int, ...]:
+        """Of a packet: sequence number, ACK, left edges of SACK's blocks"""
+        source, to, seq, ack, flags = packet.tcp
+        one, other = packet.addresses()
+        way, back = (one, source, other, to), (other, to, one, source)
+        if flags & SYN and self.first.get(way, seq) != seq:
+            raise NotPlain      # the ports of an earlier connection
+        seq = self.relative(way, seq, seq if flags & SYN else seq - 1)
+        if flags & ACK:
+            ack = self.relative(back, ack, ack - 1)
+        edges = [self.relative(back, edge, edge) for option in packet.options() if option[0] == SACK
+                 for edge in struct.unpack(f"!{(len(option) - 2) // 4}I", option[2:])[::2]]
+        return seq, ack, *edges
 
 
-def left_edges(options: bytes) -> Iterator[int]:
-    """Of the blocks of a SACK option"""
-    while len(options) >= 2 and options[0]:
-        step = 1 if options[0] == 1 else options[1]
-        if not 0 < step <= len(options):
-            return
-        if options[0] == 5:
-            yield from struct.unpack(f"!{(step - 2) // 4}I", options[2:step])[::2]
-        options = options[step:]
+@functools.cache
+def address(packed: bytes) -> str:
+    """As tshark prints it"""
+    return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)
+
+
+Read = Callable[[Packet], tuple[Plain, ...]]
+
+
+def ip4(read: Callable[[Packet], Plain]) -> Read:
+    """A field of IPv4"""
+    return lambda p: (read(p),) if p.version == 4 else ()
+
+
+def ip6(read: Callable[[Packet], Plain]) -> Read:
+    """A field of IPv6"""
+    return lambda p: (read(p),) if p.version == 6 else ()
+
+
+def tcp(read: Callable[[Packet], Plain]) -> Read:
+    """A field of TCP"""
+    return lambda p: (read(p),) if p.tcp else ()
+
+
+def flag(bit: int) -> Read:
+    """One of TCP's flags"""
+    return lambda p: (int(bool(p.tcp[4] & bit)),) if p.tcp else ()
+
+
+
+def flag_of_syn(bit: int) -> Read:
+    """A flag that tshark shows as part of a counter once Accurate ECN is negotiated"""
+    def values(packet: Packet) -> tuple[Plain, ...]:
+        if packet.tcp and not packet.tcp[4] & SYN:
+            raise NotPlain
+        return flag(bit)(packet)
+    return values
+
+
+def bth(start: int, end: int) -> Read:
+    """Bytes of RoCE's base transport header"""
+    return lambda p: (int.from_bytes(p.data[p.at + 8 + start:p.at + 8 + end], "big"),) if ROCE in p.ports else ()
+
+
+def message(read: Callable[[bytes], int]) -> Read:
+    """A field of HPCC++'s messages"""
+    def values(packet: Packet) -> tuple[int, ...]:
+        data = packet.message()
+        return (read(data),) if data else ()
+    return values
+
+
+def traffic_class(packet: Packet) -> int:
+    """IPv6's"""
+    return (packet.data[14] & 15) << 4 | packet.data[15] >> 4
+
+
+FIELDS: dict[str, Read] = {
+    "frame.number": lambda p: (p.number,),
+    "frame.time_epoch": lambda p: (p.epoch / 1e9,),
+    "frame.time_relative": lambda p: (p.since / 1e9,),
+    "frame.len": lambda p: (p.length,),
+    "eth.src": lambda p: (p.data[6:12].hex(":"),),
+    "ip.version": lambda p: (p.version,) if p.version else (),
+    "ip.src": ip4(lambda p: address(p.data[26:30])),
+    "ip.dst": ip4(lambda p: address(p.data[30:34])),
+    "ip.len": ip4(lambda p: p.data[16] << 8 | p.data[17]),
+    "ip.flags.df": ip4(lambda p: p.data[20] >> 6 & 1),
+    "ip.dsfield.ecn": ip4(lambda p: p.data[15] & 3),
+    "ip.dsfield.dscp": ip4(lambda p: p.data[15] >> 2),
+    "ipv6.src": ip6(lambda p: address(p.data[22:38])),
+    "ipv6.dst": ip6(lambda p: address(p.data[38:54])),
+    "ipv6.tclass.ecn": ip6(lambda p: traffic_class(p) & 3),
+    "ipv6.tclass.dscp": ip6(lambda p: traffic_class(p) >> 2),
+    "ipv6.flow": ip6(lambda p: int.from_bytes(p.data[15:18], "big") & 0xFFFFF),
+    "tcp.srcport": tcp(lambda p: p.tcp[0]),
+    "tcp.dstport": tcp(lambda p: p.tcp[1]),
+    "tcp.seq": lambda p: p.relative[:1],
+    "tcp.ack": lambda p: p.relative[1:2],
+    "tcp.options.sack_le": lambda p: p.relative[2:],
+    "tcp.len": tcp(lambda p: p.rest - p.header),
+    "tcp.hdr_len": tcp(lambda p: p.header),
+    "tcp.option_kind": lambda p: tuple(option[0] for option in p.options()) if p.tcp else (),
+    "tcp.flags": tcp(lambda p: p.tcp[4] & 0xFFF),
+    "tcp.flags.fin": flag(0x01),
+    "tcp.flags.syn": flag(SYN),
+    "tcp.flags.reset": flag(0x04),
+    "tcp.flags.ack": flag(ACK),
+    "tcp.flags.ece": flag_of_syn(0x40),
+    "tcp.flags.ae": flag_of_syn(0x100),
+    "udp.srcport": lambda p: p.ports[:1],
+    "udp.port": lambda p: p.ports,
+    "infiniband.bth.opcode": bth(0, 1),
+    "infiniband.bth.p_key": bth(2, 4),
+    "infiniband.bth.destqp": bth(5, 8),
+    "infiniband.bth.psn": bth(9, 12),
+    "int.type": message(lambda m: m[4]),
+    "int.room": message(lambda m: m[5]),
+    "int.id": message(lambda m: int.from_bytes(m[8:12], "big")),
+    "int.nhop": message(lambda m: m[INT_HEAD] >> 4),
+    "int.path_id": message(lambda m: int.from_bytes(m[INT_HEAD:INT_HEAD + 2], "big") & 0xFFF),
+    "int.options": message(lambda m: int.from_bytes(m[-4:-1], "big")),
+    "int.hop.mbps": lambda p: p.hops(lambda a, b: INT_MBPS[a >> 28]),
+    "int.hop.ts": lambda p: p.hops(lambda a, b: a >> 4 & 0xFFFFFF),
+    "int.hop.tx": lambda p: p.hops(lambda a, b: (a & 15) << 16 | b >> 16),
+    "int.hop.qlen": lambda p: p.hops(lambda a, b: b & 0xFFFF),
+}
+DIGITS = {"ipv6.flow": 6, "tcp.flags": 4, "infiniband.bth.destqp": 6, "int.path_id": 4}    # of what is hexadecimal
+
+
+def text(packet: Packet, name: str) -> str:
+    """A field's values as tshark prints them"""
+    if name.startswith("frame.time_"):
+        ns = packet.epoch if name == "frame.time_epoch" else packet.since
+        return f"{ns // 10**9}.{ns % 10**9:09}"
+    values = FIELDS[name](packet)
+    if name in DIGITS:
+        return ",".join(f"0x{value:0{DIGITS[name]}x}" for value in values)
+    return ",".join(map(str, values))
