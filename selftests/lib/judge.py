@@ -9,11 +9,9 @@ expects, so that thresholds stay beside the topology that explains them.
 import argparse
 import math
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from fractions import Fraction
+from typing import NamedTuple
 
 from dissect import rows
 
@@ -25,8 +23,7 @@ CA_RECOVERY, CA_LOSS = 3, 4     # TCP_CA_Recovery and TCP_CA_Loss
 
 # --- what is read ------------------------------------------------------------
 
-@dataclass(frozen=True)
-class Packet:
+class Packet(NamedTuple):
     """A TCP packet of a capture. Sequence numbers are relative to the SYN."""
     time_ns: int
     src: int            # port
@@ -81,8 +78,7 @@ def packets(capture: str, display_filter: str = "tcp") -> Iterator[Packet]:
                      frame=int(f[11]))
 
 
-@dataclass
-class Event:
+class Event(NamedTuple):
     """A line of a trace: its tracepoint's name, and its words NAME=VALUE"""
     time: float
     name: str
@@ -344,20 +340,20 @@ def check_ldcp_window(args: argparse.Namespace) -> None:
            marked=sum(e.values.get("marked", "0") != "0" for e in acks))
 
 
-@dataclass
 class FirstRTT:
     """What left of one flow before the first ACK of its data, and after"""
-    start: int                  # sequence number of the first byte
-    next_seq: int
-    acked: bool = False
-    first: int = 0              # packets before that ACK
-    early: int = 0              # of them ECT, and not the last
-    last: int = -1              # ECN field of the last
-    late: int = 0               # new packets after it that are not ECT(0)
-    again: int = 0              # retransmissions
-    again_not_ect: int = 0
-    big: int = 0                # packets larger than MSS before it
-    dscps: set[int] = field(default_factory=set)
+    acked = False
+    first = 0                   # packets before that ACK
+    early = 0                   # of them ECT, and not the last
+    last = -1                   # ECN field of the last
+    late = 0                    # new packets after it that are not ECT(0)
+    again = 0                   # retransmissions
+    again_not_ect = 0
+    big = 0                     # packets larger than MSS before it
+
+    def __init__(self, start: int) -> None:
+        self.start = self.next_seq = start      # sequence number of the first byte
+        self.dscps: set[int] = set()
 
 
 def check_first_rtt(args: argparse.Namespace) -> None:
@@ -372,7 +368,7 @@ def check_first_rtt(args: argparse.Namespace) -> None:
             client = p.src if args.server else p.dst
         if p.has(SYN):
             if not to_sender and client not in flows:
-                flows[client] = FirstRTT(p.seq + 1, p.seq + 1)
+                flows[client] = FirstRTT(p.seq + 1)
             continue
         flow = flows.get(client)
         if flow is None:
@@ -482,6 +478,12 @@ def check_prague_response(args: argparse.Namespace) -> None:
            acked=sum(e.number("acked") for e in periods))
 
 
+def quotient(text: str) -> float:
+    """Of a number, or of two: A/B"""
+    above, _, below = text.partition("/")
+    return float(above) / float(below or 1)
+
+
 def check_prague_cuts(args: argparse.Namespace) -> None:
     """Reductions for CAUSE of windows above 6 packets: how many, and the largest difference of
     the share that they leave from SHARE + SLOPE * alpha."""
@@ -489,7 +491,7 @@ def check_prague_cuts(args: argparse.Namespace) -> None:
              if e.values["cause"] == args.cause and e.number("cwnd") > 6]
     report(cuts=len(found),
            difference=max((abs(prague_window(e, "_after") / prague_window(e)
-                               - float(args.share + args.slope * Fraction(prague_alpha(e))))
+                               - args.share - args.slope * prague_alpha(e))
                            for e in found), default=1.0))
 
 
@@ -975,8 +977,8 @@ def parser() -> argparse.ArgumentParser:
 
     sub = add("prague-cuts", check_prague_cuts, "trace")
     sub.add_argument("cause")
-    sub.add_argument("share", type=Fraction)
-    sub.add_argument("slope", type=Fraction, nargs="?", default=Fraction(0))
+    sub.add_argument("share", type=quotient)
+    sub.add_argument("slope", type=quotient, nargs="?", default=0.0)
 
     sub = add("prague-growth", check_prague_growth, "trace")
     sub.add_argument("rtt_virt", type=float)
@@ -1031,7 +1033,7 @@ def main() -> int:
     args = parser().parse_args()
     try:
         args.run(args)
-    except (OSError, subprocess.CalledProcessError) as error:
+    except OSError as error:
         print(f"judge.py: {error}", file=sys.stderr)
         return 1
     except (ArithmeticError, LookupError, ValueError) as error:
