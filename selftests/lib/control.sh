@@ -55,10 +55,12 @@ under_test()
 # keep it in use until their last retransmission.
 unloaded()
 {
-	local i
+	local i users
 
 	for ((i = 0; i < 300; i++)); do
-		! modprobe -r "$MODULE" 2>/dev/null || return 0
+		[ -d "/sys/module/$MODULE" ] || return 0
+		read -r users <"/sys/module/$MODULE/refcnt"
+		[ "$users" -ne 0 ] || ! modprobe -r "$MODULE" 2>/dev/null || return 0
 		sleep "$(virtual && echo 1 || echo 0.1)"
 	done
 	fail "$MODULE cannot be unloaded"

@@ -8,8 +8,12 @@ tc_has_int || skip_all "tc has no q_int.so (see TC_LIB_DIR)"
 eval "lib_$(declare -f teardown)"
 teardown()
 {
+	local module
+
 	lib_teardown
-	modprobe -a sch_int int_reflector tcp_hpccpp
+	for module in sch_int int_reflector tcp_hpccpp; do
+		[ -d "/sys/module/$module" ] || modprobe "$module"
+	done
 }
 
 under_test hpccpp
