@@ -269,7 +269,7 @@ lost_again()
 			sleep=1 "$(change loss 0%)" send=200000 acked
 	done
 	trace_off "$TMP/trace"
-	judge recovery-cuts "$TMP/trace" | tee "$TMP/judged"
+	judged recovery-cuts "$TMP/trace"
 	expect "changes from Loss to Recovery" "$(field recoveries <"$TMP/judged")" -ge 1
 	expect "of those without a reduction for loss" "$(field without_cut <"$TMP/judged")" -eq 0
 }
@@ -412,7 +412,7 @@ exactly_echoed()
 judge_echo()
 {
 	stop_captures
-	judge acks "$TMP/r.pcap" "$1" | tee "$TMP/judged"
+	judged acks "$TMP/r.pcap" "$1"
 	expect "changes of mark" "$(field changes <"$TMP/judged")" -ge 50
 	expect "ACKs that cover clean and marked packets" "$(field mixed <"$TMP/judged")" -eq 0
 	expect "ACKs whose ECE is not the packets' CE" "$(field wrong <"$TMP/judged")" -eq 0

@@ -3,9 +3,11 @@
 """Fields of a capture's packets, as tshark sees them.
 
 usage: dissect.py CAPTURE FILTER FIELD...
+       dissect.py CAPTURE FILTER --count
 
 Prints a line per packet that the display filter selects, its fields separated by tabs; a field
-that occurs several times has commas between its values, and "true" is 1.
+that occurs several times has commas between its values, and "true" is 1. --count prints how many
+these packets are.
 
 A start of tshark takes longer than most tests' traffic. So filters of the usual kind are evaluated
 here: comparisons with numbers, addresses and their prefixes, protocols, &&, ||, ! and parentheses. As in
@@ -229,6 +231,9 @@ def main() -> None:
     """Prints what was asked for"""
     if len(sys.argv) < 4:
         sys.exit(__doc__)
+    if sys.argv[3] == "--count":
+        print(sum(1 for _ in rows(*sys.argv[1:3], "frame.number")))
+        return
     out = ["\t".join(row) for row in rows(*sys.argv[1:])]
     if out:
         print("\n".join(out))

@@ -358,7 +358,7 @@ lossy()
 }
 
 # send [flowgen options]: one flow from h1 to r, over IPv4 unless TO is another address;
-# flow_field NAME prints a field of its result
+# flow_field NAME prints a field of its result, or what jq makes of an expression of fields
 send()
 {
 	[[ " $* " == *" --duration "* ]] || set -- --timeout 120s "$@"
@@ -368,5 +368,10 @@ send()
 
 flow_field()
 {
+	local line value="\"$1\":\"?([^\",}]*)"
+
+	while read -r line; do
+		[[ $line != *'"type":"flow"'* || ! $line =~ $value ]] || { echo "${BASH_REMATCH[1]}"; return; }
+	done <"$TMP/flow.json"
 	jq -rs "map(select(.type == \"flow\"))[0].$1" "$TMP/flow.json"
 }

@@ -76,6 +76,13 @@ judge()
 	python3 "$LIB/judge.py" "$@" || fail "judge $*"
 }
 
+# judged CHECK ARGUMENT...: the same, in $TMP/judged and in the test's log
+judged()
+{
+	judge "$@" >"$TMP/judged"
+	printf '%s\n' "$(<"$TMP/judged")"
+}
+
 # packets FILE FILTER FIELD...: tshark's fields, a line per packet, separated by tabs (dissect.py)
 packets()
 {
@@ -85,7 +92,7 @@ packets()
 # count FILE FILTER: the number of packets
 count()
 {
-	packets "$1" "$2" frame.number | wc -l
+	packets "$1" "$2" --count
 }
 
 # packets_together FILE [FROM [TO]]: the share of data packets, in percent, that left within 10 us of the one before,

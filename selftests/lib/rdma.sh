@@ -12,6 +12,7 @@
 
 RCM_DEBUGFS=/sys/kernel/debug/roce_rcm
 RCM_PARAM=/sys/module/roce_rcm/parameters
+read -r KERNEL_RELEASE </proc/sys/kernel/osrelease
 
 # The kernel refuses to create network namespaces (ENODEV) while an RDMA device is being
 # removed: remove the devices, and wait, before their namespaces.
@@ -68,12 +69,14 @@ roce_kernel()
 # bottleneck's queue. ROCE_MTU is the links' MTU (1500: RoCE uses 1024; 4200: 4096).
 roce_dumbbell()
 {
-	local n=$1 rate=$2 rtt=$3 h
+	local n=$1 rate=$2 rtt=$3 h i
 
-	[[ $(uname -r) != [1-6].* ]] || skip "soft-RoCE knows no network namespaces before 7.x"
+	[[ $KERNEL_RELEASE != [1-6].* ]] || skip "soft-RoCE knows no network namespaces before 7.x"
 	roce_kernel
 	MTU=${ROCE_MTU:-1500} SYSCTL=net.ipv4.conf.all.rp_filter=0 dumbbell "$n" "$rtt"
-	for h in r $(seq -f 'h%g' "$n"); do
+	for ((i = 0; i <= n; i++)); do
+		h=h$i
+		[ "$i" -gt 0 ] || h=r
 		roce_line "$h" eth0 "$rate"
 		roce_device "$h"
 	done

@@ -38,7 +38,7 @@ node()
 # counter NS FILE NAME: a counter in /proc/net/FILE
 counter()
 {
-	in_ns "$1" cat "/proc/net/$2" | awk -v n="$3" '$1 == n { print $2 }'
+	in_ns "$1" sed -n "s/^$3 //p" "/proc/net/$2"
 }
 
 # seen NAME: a value of the result that observed has left

@@ -115,7 +115,7 @@ echo_cwr_with_ce()
 	capture r eth0 "$TMP/r.pcap" tcp
 	send --size 2M
 	stop_captures
-	judge acks "$TMP/r.pcap" 2 | tee "$TMP/judged"
+	judged acks "$TMP/r.pcap" 2
 	expect "packets with CWR and CE" "$(field cwr_ce <"$TMP/judged")" -ge 5
 	expect "of those acknowledged without ECE" "$(field cwr_ce_wrong <"$TMP/judged")" -eq 0
 	expect "wrong ECE" "$(field wrong <"$TMP/judged")" -eq 0
@@ -135,7 +135,7 @@ estimate()
 	send --size 5M
 	trace_off "$TMP/trace"
 	stop_captures
-	judge dctcp-alpha "$TMP/h.pcap" "$TMP/trace" "$(flow_field sport)" | tee "$TMP/judged"
+	judged dctcp-alpha "$TMP/h.pcap" "$TMP/trace" "$(flow_field sport)"
 	expect "windows" "$(field windows <"$TMP/judged")" -ge 50
 	expect "windows traced" "$(field traced <"$TMP/judged")" -eq "$(field windows <"$TMP/judged")"
 	expect "largest difference from the RFC's alpha" "$(field difference <"$TMP/judged")" -le 0.000001
@@ -168,7 +168,7 @@ window_cut()
 	# CWR is set once per cut, on the first new data; after the last cut there may be
 	# no more data. The next CWR is set only after all data that was sent before the
 	# last one has been acknowledged.
-	judge cwr "$TMP/h.pcap" | tee "$TMP/judged"
+	judged cwr "$TMP/h.pcap"
 	between "packets with CWR" "$(field cwr <"$TMP/judged")" $((cuts - 1)) "$cuts"
 	expect "cuts within one window" "$(field early <"$TMP/judged")" -eq 0
 }

@@ -37,7 +37,7 @@ declare_test end_to_end "H1 H2 H3 H8 H9 H10 H11 H20" "one flow uses 95 % of the 
 # numbers, once per RTT, only with data in flight, of equal length
 judge_probes()
 {
-	judge int-probes "$TMP/h.pcap" 98.5 | tee "$TMP/judged"
+	judged int-probes "$TMP/h.pcap" 98.5
 	expect "probes sent" "$(field probes <"$TMP/judged")" -eq "$(counter h1 hpccpp Probes)"
 	expect "kinds of probes (5-tuple, DSCP, DF, length)" "$(field kinds <"$TMP/judged")" -eq 1
 	expect "DSCP" "$(field dscp <"$TMP/judged")" -eq 23
@@ -52,7 +52,7 @@ judge_probes()
 # the tracepoints show
 judge_model()
 {
-	judge hpccpp-model "$TMP/h.pcap" "$TMP/trace" 10 | tee "$TMP/judged"
+	judged hpccpp-model "$TMP/h.pcap" "$TMP/trace" 10
 	expect "windows" "$(field windows <"$TMP/judged")" -ge 180
 	expect "largest difference of U" "$(field u_difference <"$TMP/judged")" -le 0.00001
 	expect "largest difference of W, relative" "$(field w_difference <"$TMP/judged")" -le 0.0001
@@ -72,7 +72,7 @@ line_rate()
 	# The first RTT: W_init = B * T = 125 kB instead of 10 packets, but at most the 64 kB that
 	# a SYN-ACK can offer. The stack itself does not pace the first ten.
 	# After it a packet leaves every 1448 / R, R = W / T = 95 % of 10 Gb/s.
-	judge first-flight "$TMP/h.pcap" --rtt 99 --flight 90 --pace 1.1 | tee "$TMP/judged"
+	judged first-flight "$TMP/h.pcap" --rtt 99 --flight 90 --pace 1.1
 	expect "bytes in the first RTT" "$(field bytes <"$TMP/judged")" -ge 64000
 	between "how long they take to leave, us" "$(field until <"$TMP/judged")" 35 60
 	expect "packets that leave sooner than the pace allows, %" "$(field sooner <"$TMP/judged")" -le 2
@@ -193,7 +193,7 @@ stamps()
 			"$(packets "$TMP/h.pcap" 'int.type == 2' int.path_id int.nhop | sort -u)" = \
 			"$(printf '0x%04x\t%d' "$path" "$n")"
 		for ((i = 1; i <= n; i++)); do
-			judge int-stamps "$TMP/s$i.pcap" "$(in_ns "s$i" cat /sys/class/net/egress/address)" "$i" | tee "$TMP/judged"
+			judged int-stamps "$TMP/s$i.pcap" "$(in_ns "s$i" cat /sys/class/net/egress/address)" "$i"
 			records=$(field records <"$TMP/judged") bytes=$(field bytes <"$TMP/judged")
 			rate=10000
 			[ "$i" -lt "$n" ] || rate=5000
@@ -248,7 +248,7 @@ queue_stamped()
 	send --size 500k
 	wait $!
 	stop_captures
-	judge int-queue "$TMP/any.pcap" 10.0.0.1 | tee "$TMP/judged"
+	judged int-queue "$TMP/any.pcap" 10.0.0.1
 	expect "probes" "$(field probes <"$TMP/judged")" -ge 20
 	expect "longest queue at a probe, bytes" "$(field longest <"$TMP/judged")" -ge 50000
 	# 80 bytes of rounding, and a pure ACK between tap and queue
@@ -281,7 +281,7 @@ receiver_based()
 	between "utilisation" "$(seen utilisation)" 0.94 0.96
 	expect "queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
 	# one answer per probe, once per T, and shorter than the probe: it has no telemetry
-	judge receiver-windows "$TMP/h.pcap" "$TMP/trace" 99 | tee "$TMP/judged"
+	judged receiver-windows "$TMP/h.pcap" "$TMP/trace" 99
 	expect "windows received" "$(field windows <"$TMP/judged")" -ge 300
 	expect "windows taken" "$(field taken <"$TMP/judged")" -ge 300
 	expect "lengths of probes and windows" "$(packets "$TMP/h.pcap" 'int.type == 1 || int.type == 3' int.type frame.len | sort -u | paste -sd' ')" = "$(printf '1\t122 3\t82')"
@@ -450,11 +450,11 @@ offloads()
 	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
 	send --size 40M
 	stop_captures
-	expect "data segments longer than a packet" "$(packets "$TMP/h.pcap" 'tcp.len > 3000' frame.number | wc -l)" -ge 100
+	expect "data segments longer than a packet" "$(count "$TMP/h.pcap" 'tcp.len > 3000')" -ge 100
 	expect "probes, their lengths" "$(packets "$TMP/r.pcap" 'int.type == 1' frame.len ip.dsfield.dscp | sort -u)" = "$(printf '122\t23')"
-	expect "probes at the receiver" "$(packets "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -eq "$(counter h1 hpccpp Probes)"
+	expect "probes at the receiver" "$(count "$TMP/r.pcap" 'int.type == 1')" -eq "$(counter h1 hpccpp Probes)"
 	# order: a probe arrives after the same data segments after which it was sent
-	judge overtaken "$TMP/r.pcap" "$TMP/h.pcap" | tee "$TMP/judged"
+	judged overtaken "$TMP/r.pcap" "$TMP/h.pcap"
 	expect "probes that another segment has overtaken" "$(field overtaken <"$TMP/judged")" -eq 0
 	expect "control" "$(flow_field cc)" = hpccpp
 	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 7500
@@ -478,7 +478,7 @@ two_bottlenecks()
 	in_ns s1 tc qdisc change dev egress root int rate 2500mbit
 	wait $!
 	trace_off "$TMP/trace"
-	judge busiest "$TMP/trace" | tee "$TMP/judged"
+	judged busiest "$TMP/trace"
 	expect "the busiest link, before and after" "$(field links <"$TMP/judged")" = 1:5000,0:2500
 	between "mean U at the end" "$(field u <"$TMP/judged")" 0.93 0.98
 }
@@ -574,7 +574,7 @@ timeout_in_recovery()
 	trace_on hpccpp/hpccpp_window tcp/tcp_cong_state_set
 	client 10.0.0.1 send=28960
 	trace_off "$TMP/trace"
-	judge hpccpp-timeouts "$TMP/trace" $((2 * 1448)) | tee "$TMP/judged"
+	judged hpccpp-timeouts "$TMP/trace" $((2 * 1448))
 	expect "timeouts in mid-recovery" "$(field in_recovery <"$TMP/judged")" -eq 1
 	expect "timeouts that do not set the smallest window" "$(field wrong <"$TMP/judged")" -eq 0
 }

@@ -34,7 +34,7 @@ without_reflector()
 	expect "time against Reno's" "$(awk -v a="$with" -v b="$reno" 'BEGIN { print a / b }')" -le 1.03
 	# the peer does not answer probes: no duplicate ACKs, no resets, no data lost
 	expect "resets from the peer" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.flags.reset == 1')" -eq 0
-	expect "probes that reached the peer" "$(packets "$TMP/r.pcap" 'int.type == 1' int.id | wc -l)" -ge 4
+	expect "probes that reached the peer" "$(count "$TMP/r.pcap" 'int.type == 1')" -ge 4
 	expect "segments with SACK or DSACK from the peer" "$(count "$TMP/r.pcap" 'tcp.srcport == 5201 && tcp.options.sack_le')" -eq 0
 	# later probes are sent at growing intervals
 	expect "probes in all" "$(counter h1 hpccpp Probes)" -le 16
@@ -386,7 +386,7 @@ path_change()
 	# the chance that all take one path is one in 2^31
 	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 32 --size 1M >"$TMP/flow.json" || fail "flows failed"
 	trace_off "$TMP/trace"
-	judge paths "$TMP/trace" | tee "$TMP/judged"
+	judged paths "$TMP/trace"
 	expect "paths of 32 flows" "$(field paths <"$TMP/judged")" = 3,5
 	expect "changes of a flow's path" "$(field switches <"$TMP/judged")" -eq 0
 	# now the path changes during a flow
@@ -581,7 +581,7 @@ attacked()
 	near "replays" "$(gained h1 hpccpp Stale)" "$(($(sent response $replays) + $(sent probe $replays)))"
 	expect "responses accepted, of probes sent" "$(gained h1 hpccpp Accepted)" -le "$(gained h1 hpccpp Probes)"
 	# the receiver sends only answers to the flow's peer, one per probe and no longer than it
-	expect "responses sent" "$(packets "$TMP/r.pcap" "int.type == 2 && $ip.src == $to" int.id | wc -l)" -eq "$answered"
+	expect "responses sent" "$(count "$TMP/r.pcap" "int.type == 2 && $ip.src == $to")" -eq "$answered"
 	expect "responses to others, or longer than probes" "$(packets "$TMP/r.pcap" "int.type == 2 && $ip.src == $to" "$ip.dst" tcp.srcport tcp.dstport frame.len | sort -u | wc -l)" -eq 1
 }
 

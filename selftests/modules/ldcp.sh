@@ -91,7 +91,7 @@ below_one()
 	stop_captures
 	grep -q 'cwnd_gain:0.0625' "$TMP/ss" || fail "ss -ti does not show cw = 1/16: $(<"$TMP/ss")"
 	# RTT / cw = 16 ms, or a little less: srtt may be just below a millisecond
-	judge gaps "$TMP/h.pcap" 15800 17000 --start 0.5 --until "$start" | tee "$TMP/judged"
+	judged gaps "$TMP/h.pcap" 15800 17000 --start 0.5 --until "$start"
 	again=$(field retransmitted <"$TMP/judged")
 	expect "packets at one RTT / cw" "$(field within <"$TMP/judged")" -ge 100
 	expect "packets sooner than RTT / cw" "$(field sooner <"$TMP/judged")" -eq 0
@@ -684,7 +684,7 @@ two_way_below_one()
 		# a base RTT of 5 ms; only its own ACKs tell h1's RTT
 		expect "$q: smoothed RTT at h1, us" "$(field srtt_us <"$TMP/ours" | tail -n1)" -le 7000
 		# the server's data packets, 80 ms apart: an RTT / cw
-		judge gaps "$TMP/h.pcap" 79000 82000 --start 1 | tee "$TMP/judged"
+		judged gaps "$TMP/h.pcap" 79000 82000 --start 1
 		expect "$q: packets sooner than RTT / cw" "$(field sooner <"$TMP/judged")" -eq 0
 		expect "$q: packets later" "$(field later <"$TMP/judged")" -le 2
 		teardown
@@ -813,7 +813,7 @@ chosen_while_connecting()
 		STEPS=(connect-cc=ldcp up=100000 acked)
 		talked ldcp_window
 		stop_captures
-		judge ecn "$TMP/h.pcap" --port 5299 | tee "$TMP/judged"
+		judged ecn "$TMP/h.pcap" --port 5299
 		if [ "$v" = 0 ]; then
 			expect "control in use without ECN" "$(field cc <"$TMP/talk")" = ldcp_reno
 			expect "ECT packets without ECN" "$(field ect0 <"$TMP/judged")" -eq 0
@@ -848,7 +848,7 @@ fast_open()
 		stop_captures
 		expect "$v: SYNs with data" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 1 && tcp.len > 0')" -eq 1
 		expect "$v: fast starts" "$(grep -c cause=start "$TMP/ours")" -eq 1
-		judge ecn "$TMP/h.pcap" --port 5299 | tee "$TMP/judged"
+		judged ecn "$TMP/h.pcap" --port 5299
 		between "$v: Not-ECT packets" "$(field not_ect <"$TMP/judged")" 17 21
 		expect "$v: ECT packets" "$(field ect0 <"$TMP/judged")" -ge 20
 	done
@@ -915,7 +915,7 @@ repaired_below_one()
 	stop_captures
 	expect "least cw in 1/16" "$(field cw_q40 <"$TMP/trace" | sort -n | awk 'NR == 1 { print $1 / 2^36 }')" -eq 1
 	# from the sixth packet on; the gap is of the RTT in which cw became 1/16
-	judge gaps "$TMP/h.pcap" 790000 900000 --start 3 | tee "$TMP/judged"
+	judged gaps "$TMP/h.pcap" 790000 900000 --start 3
 	# by the stack's own timers, seldom: 1 of 66
 	expect "packets sooner than RTT / cw" "$(field sooner <"$TMP/judged")" -le $((SERIES ? 0 : 2))
 	expect "packets at RTT / cw" "$(field within <"$TMP/judged")" -ge 40

@@ -26,7 +26,7 @@ response()
 	send --duration 9s
 	trace_off "$TMP/trace"
 	stop_captures
-	judge prague-response "$TMP/trace" | tee "$TMP/judged"
+	judged prague-response "$TMP/trace"
 	expect "cuts" "$(field cuts <"$TMP/judged")" -ge 50
 	expect "EWMA periods" "$(field periods <"$TMP/judged")" -ge 500
 	expect "retransmissions" "$(flow_field retrans)" -eq 0
@@ -61,7 +61,7 @@ response()
 	trace_on prague/prague_period prague/prague_cut
 	send --duration 4s
 	trace_off "$TMP/trace"
-	judge prague-marked-growth "$TMP/trace" | tee "$TMP/judged"
+	judged prague-marked-growth "$TMP/trace"
 	expect "cuts with 30 % marked" "$(field cuts <"$TMP/judged")" -ge 150
 	between "growth between cuts, of unmarked packets / cwnd" "$(field growth <"$TMP/judged")" 0.9 1.1
 }
@@ -846,7 +846,7 @@ idle()
 	# after the bulk, 200 small messages without a mark
 	client 10.0.0.1 send=30000000 acked writes=200,3000,0.003 sleep=3 send=5000000
 	trace_off "$TMP/trace"
-	judge prague-idle "$TMP/trace" | tee "$TMP/judged"
+	judged prague-idle "$TMP/trace"
 	expect "rounds before idling" "$(field rounds_before <"$TMP/judged")" -ge 500
 	expect "rounds after idling" "$(field rounds_after <"$TMP/judged")" -le 3
 	expect "periods without a mark before idling" "$(field silent_before <"$TMP/judged")" -ge 15
@@ -866,7 +866,7 @@ idle_alpha()
 	trace_on prague/prague_period
 	client 10.0.0.1 send=10000000 acked writes=30,14000,0.15
 	trace_off "$TMP/trace"
-	judge prague-idle-alpha "$TMP/trace" | tee "$TMP/judged"
+	judged prague-idle-alpha "$TMP/trace"
 	between "pauses" "$(field pauses <"$TMP/judged")" 20 30
 	between "averages without a mark, for each period of a pause" "$(field averages <"$TMP/judged")" 0.8 1.2
 }
@@ -883,7 +883,7 @@ capacity()
 	(sleep 8; set_rate sw egress 1:1 20mbit; sleep 2; set_rate sw egress 1:1 100mbit) &
 	send --duration 14s --interval 500ms
 	trace_off "$TMP/trace"
-	judge prague-rounds "$TMP/trace" 7.9 | tee "$TMP/judged"
+	judged prague-rounds "$TMP/trace" 7.9
 	expect "rounds before the drop" "$(field before <"$TMP/judged")" -ge 500
 	expect "rounds after it" "$(field fewest_after <"$TMP/judged")" -le 10
 	expect "silent, beyond the periods without a mark" "$(field silent_beyond <"$TMP/judged")" -eq 0
@@ -894,7 +894,7 @@ capacity()
 	(sleep 8; set_rate sw egress 1:1 20mbit) &
 	send --duration 9s
 	trace_off "$TMP/trace"
-	judge prague-rounds "$TMP/trace" 7.9 | tee "$TMP/judged"
+	judged prague-rounds "$TMP/trace" 7.9
 	expect "rounds after it, fast_rounds=0" "$(field fewest_after <"$TMP/judged")" -ge 500
 }
 declare_test capacity "P13 P19" "a link that loses most of its rate for 2 s: the count of rounds restarts, silence counts in rtt_virt, and the link is soon full again"
@@ -915,7 +915,7 @@ silences()
 	send --duration "$1"
 	trace_off "$TMP/trace"
 	wait $!
-	judge prague-silences "$TMP/trace" | tee "$TMP/judged"
+	judged prague-silences "$TMP/trace"
 }
 
 # Packets are marked during 4 ms of 400: each silence has some 18 periods of 20 ms. The first follows an abrupt
@@ -980,7 +980,7 @@ pacing()
 	send --duration 5s
 	trace_off "$TMP/trace"
 	stop_captures
-	judge prague-pace "$TMP/h.pcap" "$TMP/trace" | tee "$TMP/judged"
+	judged prague-pace "$TMP/h.pcap" "$TMP/trace"
 	between "mean gap, of srtt / cwnd" "$(field mean <"$TMP/judged")" 0.93 1.07
 	expect "share of gaps shorter than 0.4 of that" "$(field short <"$TMP/judged")" -le 0.02
 }
@@ -1124,14 +1124,14 @@ classic_response()
 	send --duration 20s
 	trace_off "$TMP/trace"
 	expect "difference of classic cuts from 0.5, loss_cubic=0" "$(left classic 0.5)" -le 0.000001
-	judge prague-classic-growth "$TMP/trace" reno | tee "$TMP/judged"
+	judged prague-classic-growth "$TMP/trace" reno
 	expect "classic cuts" "$(field cuts <"$TMP/judged")" -ge 5
 	expect "largest difference from Reno's window, packets" "$(field difference <"$TMP/judged")" -le 3
 	parameter loss_cubic=1
 	trace_on prague/prague_cut prague/prague_period
 	send --duration 20s
 	trace_off "$TMP/trace"
-	judge prague-classic-growth "$TMP/trace" cubic | tee "$TMP/judged"
+	judged prague-classic-growth "$TMP/trace" cubic
 	expect "classic cuts" "$(field cuts <"$TMP/judged")" -ge 5
 	expect "largest difference from CUBIC's window, packets" "$(field difference <"$TMP/judged")" -le 2
 }
@@ -1381,7 +1381,7 @@ per_ack()
 	trace_on prague/prague_cut prague/prague_period
 	send --duration 8s
 	trace_off "$TMP/trace"
-	judge prague-per-ack "$TMP/trace" | tee "$TMP/judged"
+	judged prague-per-ack "$TMP/trace"
 	expect "cuts that reduce at once" "$(field at_once <"$TMP/judged")" -eq 0
 	expect "cuts" "$(field cuts <"$TMP/judged")" -ge 20
 	expect "retransmissions" "$(flow_field retrans)" -eq 0

@@ -25,7 +25,7 @@ exclusive()
 	local h op
 
 	needs_virtual
-	[[ $(uname -r) != [1-6].* ]] || skip "soft-RoCE knows no network namespaces before 7.x"
+	[[ $KERNEL_RELEASE != [1-6].* ]] || skip "soft-RoCE knows no network namespaces before 7.x"
 	load
 	wait_until rdma system set netns exclusive
 	# A connection whose last packets are still on their way keeps its namespace until it

@@ -409,7 +409,7 @@ timers_per_packet()
 	trace_off "$TMP/trace"
 	stop_captures
 	wait "$flow"
-	sent=$(packets "$TMP/h.pcap" 'infiniband.bth.opcode <= 4' frame.number | wc -l)
+	sent=$(count "$TMP/h.pcap" 'infiniband.bth.opcode <= 4')
 	measured "$1 queue pairs: $(timers "$TMP/trace") timers, $sent packets"
 	expect "packets sent, of $1 queue pairs" "$sent" -ge 30
 	expect "timers per packet, of $1 queue pairs" "$(awk -v t="$(timers "$TMP/trace")" -v s="$sent" 'BEGIN { print t / s }')" -le 1.2
