@@ -271,7 +271,7 @@ receiver_based()
 	receiver_decides
 	serve r
 	observe 10gbit --from 5ms --to 30ms
-	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" "$MESSAGES"
 	trace_on hpccpp/hpccpp_window
 	send --size 40M
 	trace_off "$TMP/trace"
@@ -303,7 +303,7 @@ receiver_lost_probe()
 	# probes have PSH without ACK
 	in_ns h1 tc filter add dev eth0 parent 1: protocol ip flower ip_proto tcp tcp_flags 0x08/0x18 classid 1:1
 	serve r
-	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" "$MESSAGES"
 	send --size 20M
 	stop_captures
 	PARAM=$REFLECTOR parameter base_rtt_ns=0
@@ -421,7 +421,7 @@ mtu_and_ipv6()
 		serve r
 		for to in 10.0.0.1 fd00:0::1; do
 			observe 10gbit --from 3ms --to 9ms
-			SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
+			SNAPLEN=192 capture r eth0 "$TMP/r.pcap" "$MESSAGES"
 			TO=$to send --size 14M
 			stop_captures
 			observed
@@ -936,7 +936,7 @@ eta_and_pace()
 	node sw egress 10gbit dscp 40
 	serve r
 	observe 10gbit --from 10ms --to 30ms
-	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" tcp
+	SNAPLEN=192 capture h1 eth0 "$TMP/h.pcap" "$MESSAGES"
 	send --size 40M
 	stop_captures
 	observed

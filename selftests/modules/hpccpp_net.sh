@@ -22,7 +22,7 @@ without_reflector()
 	dumbbell 1 1ms
 	node sw egress 1gbit
 	serve r
-	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" tcp
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" "tcp src port 5201 or $MESSAGES"
 	in_ns h1 flowgen long --to 10.0.0.1 --cc reno --size 20M >"$TMP/flow.json"
 	reno=$(flow_field duration_ns)
 	send --size 20M

@@ -118,7 +118,7 @@ both_ways()
 	load line_rate_mbps=1000 dcqcn_timer_us=1000000 dcqcn_alpha_us=1000000
 	hosts 1
 	mark_all
-	capture h1 eth0 "$TMP/h.pcap" "udp port 4791"
+	capture h1 eth0 "$TMP/h.pcap" "udp port 4791 and src host 10.0.1.1"
 	roce h1 write --both --duration 500ms --size 1024 --depth 64
 	stop_captures
 	windows "$TMP/h.pcap" 10.0.1.1 >"$TMP/windows"
