@@ -24,7 +24,7 @@ SHARED = (r"Kbuild|dkms\.conf|[^/]*\.c|(include|hpccpp|roce|tc|tools)/.*|scripts
           r"scripts/(lab\.d|lowq\w*)/.*|"
           rf"selftests/(Makefile|\w+/(Makefile|config|settings)|lib/(cdf/.*|kselftest\.mk|{LIBRARY}))")
 # Of those tests that name it, or name one that names it
-HELPER = re.compile(rf"selftests/(lib/(?!{LIBRARY}$)\w+\.(?:py|sh)|(?:modules|programs)/\w+\.(?:py|c))")
+HELPER = re.compile(rf"selftests/(lib/(?!{LIBRARY}$)\w+\.(?:py|sh)|(?:modules|programs)/\w+\.(?:py|c|sh))")
 # Of some of them only
 MORE = {"lowq_tc.sh": r"man/.*|debian/.*", "check.sh": r"man/.*", "instruments.sh": r"bench/[^/]*",
         "lab.sh": r"selftests/programs/\w+/.*"}

@@ -73,7 +73,7 @@ observed()
 # (judge.py --help)
 judge()
 {
-	python3 "$LIB/judge.py" "$@" || fail "judge $*"
+	PYTHONPATH=$LIB python3 -m judge "$@" || fail "judge $*"	# as a module it is compiled already
 }
 
 # judged CHECK ARGUMENT...: the same, in $TMP/judged and in the test's log
