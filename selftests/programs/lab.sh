@@ -551,7 +551,7 @@ own_tree()
 	for ((p = ${#patches[@]} - 1; p >= 0; p--)); do
 		patch -d "$tree" -p1 -R --quiet --no-backup-if-mismatch <"${patches[p]}" || fail "${patches[p]} cannot be undone"
 	done
-	echo own >"$tree/arch/um/Makefile"
+	echo own >"$tree/arch/um/own"
 	mkdir "$TMP/bin"
 	cat >"$TMP/bin/make" <<-'END'
 		#!/bin/bash
@@ -571,17 +571,17 @@ own_tree()
 	status 0 "${run[@]}" kdir --kernel "$tree" --config "$TMP/config"
 	build=$(<"$TMP/out")
 	grep -qx CONFIG_OF_MINE=y "$build/.config" || fail "--config has not arrived in $build"
-	[ "$(<"$build/../source/arch/um/Makefile")" = own ] || fail "it is not this tree's kernel"
+	[ "$(<"$build/../source/arch/um/own")" = own ] || fail "it is not this tree's kernel"
 	patch -d "$build/../source" -p1 -R --dry-run --quiet <"$LOWQ_ROOT/scripts/lab.d/exact-clock.patch" ||
 		fail "the copy lacks the lab's patch"
 	status 0 "${run[@]}" build --kernel "$tree" --config "$TMP/config"
 	grep -q "is built" "$TMP/err" || fail "built again: $(<"$TMP/err")"
 	# a second one of the same version, as --against compares them
 	cp -r "$tree" "$TMP/patched"
-	echo patched >"$TMP/patched/arch/um/Makefile"
+	echo patched >"$TMP/patched/arch/um/own"
 	status 0 "${run[@]}" build --kernel "$TMP/patched" --config "$TMP/config"
 	status 0 "${run[@]}" kdir --kernel "$TMP/patched" --config "$TMP/config"
-	[ "$(<"$(<"$TMP/out")/../source/arch/um/Makefile")" = patched ] || fail "two trees of one version share a kernel"
+	[ "$(<"$(<"$TMP/out")/../source/arch/um/own")" = patched ] || fail "two trees of one version share a kernel"
 	# killed while the kernel is built
 	touch "$TMP/bin/make.slow"
 	cp -r "$tree" "$TMP/slow"
