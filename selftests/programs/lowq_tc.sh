@@ -898,6 +898,8 @@ counter() {	# JQ-FILTER on the device's JSON
 marks() {	# ARGUMENTS of dctcp
 	in_ns a sysctl -q -w net.ipv4.tcp_ecn=1
 	in_ns b sysctl -q -w net.ipv4.tcp_ecn=1
+	# neither MLD reports nor router solicitations: above K what is Not-ECT is dropped
+	in_ns a sysctl -q -w net.ipv6.conf.lq0.disable_ipv6=1
 	must dctcp lq0 "$@"
 	traffic -c 10.71.0.2
 	(($(counter .marked) > 0)) || fail "$*: nothing marked: $out"
