@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import select
 import socket
 import threading
@@ -23,7 +23,7 @@ CONNECTIONS = 80
 
 class Listener:
     def __init__(self, port: int, control: str, timeout: float, token: str, bind: str = "") -> None:
-        self.token = token or os.urandom(16).hex()
+        self.token = token or secrets.token_hex(16)
         self.port, self.timeout = port, timeout
         self.session: End | None = None
         self.lock = threading.Lock()

@@ -13,27 +13,6 @@ from .errors import Refused
 from .version import version
 
 
-class Help(argparse.HelpFormatter):
-    """argparse makes one for each argument of a parser. Without a width it loads shutil, and that bz2 and lzma."""
-
-    def __init__(self, prog: str):
-        super().__init__(prog, width=columns() - 2)
-
-
-def columns() -> int:
-    """As shutil.get_terminal_size() counts them"""
-    try:
-        given = int(os.environ["COLUMNS"])
-    except (KeyError, ValueError):
-        given = 0
-    if given > 0:
-        return given
-    try:
-        return os.get_terminal_size(1).columns or 80
-    except OSError:
-        return 80
-
-
 class ShowVersion(argparse.Action):
     """As argparse's, but the file that has the version is read only now"""
 
@@ -44,7 +23,7 @@ class ShowVersion(argparse.Action):
 
 class Parser(argparse.ArgumentParser):
     def __init__(self, **words: Any):
-        super().__init__(allow_abbrev=False, formatter_class=Help, **words)
+        super().__init__(allow_abbrev=False, **words)
 
     def error(self, message: str) -> NoReturn:
         raise Refused(f"{message}; see {self.prog} --help")

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from copy import copy, deepcopy
+from copy import deepcopy
+from dataclasses import replace
 from typing import NamedTuple
 
 from lowq_common import devices, system
@@ -230,12 +231,8 @@ def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRec
         return "rolled back to what was there before"
 
     def complete() -> None:
-        done = copy(record)
-        done.steps = [copy(step) for step in record.steps if wanted_at_all(step, want)]
-        for step in done.steps:
-            step.earlier = None
-        done.complete, done.report = True, report.to_json()
-        journal.save_device(done)
+        kept = [replace(step, earlier=None) for step in record.steps if wanted_at_all(step, want)]
+        journal.save_device(replace(record, steps=kept, complete=True, report=report.to_json()))
 
     class Told(Runner):
         def refused(self, said: str) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -263,6 +262,7 @@ def rehearse(link: devices.Link, queues: int, stages: list[list[Command]]) -> Re
     """Runs each list of commands on a new device with the same name, MTU and number of queues,
     in a network namespace that ends with this function."""
     import ctypes
+    import pickle
 
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -276,20 +276,17 @@ def rehearse(link: devices.Link, queues: int, stages: list[list[Command]]) -> Re
             pass
         finally:
             failed = (result.failed.command, result.failed.said) if result.failed else None
-            with os.fdopen(write_end, "w", encoding="ascii") as out:
-                out.write(json.dumps((result.tried, failed, result.trees)))
+            with os.fdopen(write_end, "wb") as out:
+                pickle.dump((result.tried, failed, result.trees), out)
             os._exit(0)
     os.close(write_end)
-    with os.fdopen(read_end, encoding="ascii") as pipe:
+    with os.fdopen(read_end, "rb") as pipe:
         text = pipe.read()
     os.waitpid(child, 0)
     if not text:
         return Rehearsal(False, None, [])
-    tried, failed, trees = json.loads(text)
-    if not failed:
-        return Rehearsal(tried, None, trees)
-    (argv, everywhere, file), said = failed
-    return Rehearsal(tried, CommandFailed(Command(tuple(argv), everywhere, file), said), trees)
+    tried, failed, trees = pickle.loads(text)
+    return Rehearsal(tried, CommandFailed(*failed) if failed else None, trees)
 
 
 def rehearse_here(link: devices.Link, queues: int, stages: list[list[Command]]) -> Rehearsal:

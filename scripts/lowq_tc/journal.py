@@ -13,6 +13,7 @@ import json
 import os
 import stat
 import time
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lowq_common.devices import Link
@@ -29,20 +30,12 @@ CAP_NET_ADMIN = 12
 PLANNED, BEGUN, DONE, UNDOING, UNDONE = "planned", "begun", "done", "undoing", "undone"
 
 
-class Recorded:
-    """What is in a record: its attributes are written as they are, and two are equal if these are. (Not dataclasses,
-    whose loading takes a seventh of a dry run.)"""
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
-
-
-class SavedState(Recorded):
+@dataclass
+class SavedState:
     """A state that a step can go back to, and the commands that lead there."""
 
-    def __init__(self, state: Json, commands: list[Command]):
-        self.state = state  # as aspects.read() reads it
-        self.commands = commands
+    state: Json  # as aspects.read() reads it
+    commands: list[Command]
 
     @staticmethod
     def from_json(made: Json) -> SavedState:
@@ -53,22 +46,20 @@ def commands(made: Json) -> list[Command]:
     return [Command(tuple(argv), everywhere, file) for argv, everywhere, file in made["commands"]]
 
 
-class Step(Recorded):
+@dataclass
+class Step:
     """One thing that is changed: by which commands, and what it was before."""
 
-    def __init__(self, aspect: str, target: str, commands: list[Command], before: SavedState,
-                 earlier: SavedState | None = None, after: Json = None, state: str = PLANNED, lost: str = "",
-                 users: dict[str, int] | None = None, control: str = ""):
-        self.aspect = aspect  # what kind of thing: aspects/
-        self.target = target  # which one: the name of a sysctl, a route's prefix ...
-        self.commands = commands
-        self.before = before  # what was there before lowq-tc first changed it
-        self.earlier = earlier  # what an earlier call left, until this one is complete
-        self.after = after  # what is there once all commands have run
-        self.state = state
-        self.lost = lost  # what cannot be put back: --force gave it up
-        self.users = users or {}  # of a shared setting: cookie -> inode
-        self.control = control
+    aspect: str  # what kind of thing: aspects/
+    target: str  # which one: the name of a sysctl, a route's prefix ...
+    commands: list[Command]
+    before: SavedState  # what was there before lowq-tc first changed it
+    earlier: SavedState | None = None  # what an earlier call left, until this one is complete
+    after: Json = None  # what is there once all commands have run
+    state: str = PLANNED
+    lost: str = ""  # what cannot be put back: --force gave it up
+    users: dict[str, int] = field(default_factory=dict)  # of a shared setting: cookie -> inode
+    control: str = ""
 
     @staticmethod
     def from_json(made: Json) -> Step:
@@ -78,21 +69,20 @@ class Step(Recorded):
         })
 
 
-class DeviceRecord(Recorded):
-    def __init__(self, cookie: int, inode: int, namespace: str | None, ifindex: int, name: str, address: str,
-                 permanent: str, kind: str, profile: str, report: Json, steps: list[Step], complete: bool = False):
-        self.cookie = cookie
-        self.inode = inode
-        self.namespace = namespace
-        self.ifindex = ifindex
-        self.name = name
-        self.address = address
-        self.permanent = permanent  # its permanent address, "" if it has none that is known
-        self.kind = kind
-        self.profile = profile
-        self.report = report
-        self.steps = steps
-        self.complete = complete
+@dataclass
+class DeviceRecord:
+    cookie: int
+    inode: int
+    namespace: str | None
+    ifindex: int
+    name: str
+    address: str
+    permanent: str  # its permanent address, "" if it has none that is known
+    kind: str
+    profile: str
+    report: Json
+    steps: list[Step]
+    complete: bool = False
 
     @staticmethod
     def from_json(made: Json) -> DeviceRecord:
@@ -116,13 +106,13 @@ class DeviceRecord(Recorded):
         return None
 
 
-class HostRecord(Recorded):
+@dataclass
+class HostRecord:
     """Settings of the hosts: per namespace (by cookie), and those shared by all of them."""
 
-    def __init__(self, own: dict[str, Json], steps: dict[str, list[Step]], shared: list[Step]):
-        self.own = own  # cookie -> {"inode", "name", "controls"}
-        self.steps = steps  # cookie -> its steps
-        self.shared = shared
+    own: dict[str, Json] = field(default_factory=dict)  # cookie -> {"inode", "name", "controls"}
+    steps: dict[str, list[Step]] = field(default_factory=dict)  # cookie -> its steps
+    shared: list[Step] = field(default_factory=list)
 
     @staticmethod
     def from_json(made: Json) -> HostRecord:
@@ -334,7 +324,7 @@ class Journal:
         said = f"the record {self.folder}/{self.HOST} is damaged"
         try:
             made = self.read(self.HOST)
-            return HostRecord.from_json(made) if made else HostRecord({}, {}, [])
+            return HostRecord.from_json(made) if made else HostRecord()
         except Damaged as error:
             said = str(error)
         except (KeyError, TypeError, ValueError, AttributeError):

@@ -18,7 +18,7 @@ question is asked. Other questions are tshark's. TSHARK=1 leaves everything to i
 """
 import os
 import re
-import _socket as socket    # socket itself takes a third of a start
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType

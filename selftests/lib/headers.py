@@ -4,8 +4,8 @@ IPv4 and IPv6 over Ethernet, beside ARP and neighbour discovery. Of other captur
 them."""
 from __future__ import annotations
 
-import _socket as socket    # socket itself takes a third of a start
 import functools
+import socket
 import struct
 from collections.abc import Callable, Iterator
 
@@ -183,7 +183,6 @@ def tcp(read: Callable[[Packet], Plain]) -> Read:
 def flag(bit: int) -> Read:
     """One of TCP's flags"""
     return lambda p: (int(bool(p.tcp[4] & bit)),) if p.tcp else ()
-
 
 
 def flag_of_syn(bit: int) -> Read:

@@ -9,14 +9,16 @@
 . "$LIB/talk.sh"
 # shellcheck source=../lib/rdma.sh
 . "$LIB/rdma.sh"
-# shellcheck source=copied.sh
-. "$SELFTESTS/programs/copied.sh"
 
 LOWQ_CHECK=${LOWQ_CHECK:-$LOWQ_ROOT/scripts/lowq-check}
 [ -x "$LOWQ_CHECK" ] || LOWQ_CHECK=$(command -v lowq-check) || skip_all "lowq-check is not installed"
 LOWQ_CHECK=$(readlink -f "$LOWQ_CHECK")
 if [ "$LOWQ_CHECK" = "$LOWQ_ROOT/scripts/lowq-check" ]; then
-	copied check tc
+	# a copy, for ssh.sh's PATH
+	chmod a+rx "$TMP"	# for an ordinary user
+	mkdir "$TMP/scripts"
+	cp -rp "$LOWQ_ROOT"/scripts/lowq[-_]{check,common,tc} "$TMP/scripts"	# what is compiled goes by the times
+	cp "$LOWQ_ROOT/dkms.conf" "$TMP"	# has the version
 	LOWQ_CHECK=$TMP/scripts/lowq-check
 	LOWQ_TC=$TMP/scripts/lowq-tc
 fi

@@ -7,12 +7,6 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/lib.sh"
 [ "$LOWQ_TC" ] || skip_all "lowq-tc is neither in ../scripts nor installed"
 LOWQ_TC=$(readlink -f "$LOWQ_TC")
-# shellcheck source=copied.sh
-. "$SELFTESTS/programs/copied.sh"
-if [ "$LOWQ_TC" = "$LOWQ_ROOT/scripts/lowq-tc" ]; then
-	copied tc
-	LOWQ_TC=$TMP/scripts/lowq-tc
-fi
 ns=${NSP}a
 export LOWQ_TC LOWQ_STATE_DIR=$TMP/state LC_ALL=C
 

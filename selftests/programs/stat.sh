@@ -9,12 +9,6 @@
 
 LOWQ_STAT=${LOWQ_STAT:-$LOWQ_ROOT/scripts/lowq-stat}
 [ -x "$LOWQ_STAT" ] || LOWQ_STAT=$(command -v lowq-stat) || skip_all "lowq-stat is not installed"
-# shellcheck source=copied.sh
-. "$SELFTESTS/programs/copied.sh"
-if [ "$LOWQ_STAT" = "$LOWQ_ROOT/scripts/lowq-stat" ]; then
-	copied stat
-	LOWQ_STAT=$TMP/scripts/lowq-stat
-fi
 [ "${LOWQ_LAB:-}" ] || skip_all "loads modules"
 for module in tcp_dctcp_ref tcp_prague tcp_hpccpp; do
 	modprobe "$module" || skip_all "no module $module"
