@@ -130,23 +130,28 @@ declare_test fast_open "P15" "a transfer over a connection opened by Fast Open t
 # The rate at which the first flight arrives paces slow start, so that its bursts make no queue.
 start_up()
 {
-	local rate least=94	# by the phase of the timer's ticks down to 94.4 at 90 Mb/s and 94.6 at 230
+	local rate used
 
 	needs_virtual
 	needs_accecn
 	for rate in 90 230; do
-		accecn_dumbbell 1 65ms
-		shape "${rate}mbit" dualpi2
-		serve r --cc prague
-		observe "${rate}mbit" --from 0s --to 3s --packets "$TMP/packets.csv"
-		send --duration 11s --interval 1s
-		observed
-		# of the rate of 1448 bytes in each 1514
-		between "% of $rate Mb/s used from the third to the eleventh second" \
-			"$(jq -rs "map(select(.type == \"interval\"))[2:11] | map(.goodput_bps) | add / length / $((rate * 9564))" "$TMP/flow.json")" "$least" 101
-		expect "longest delay at $rate Mb/s in the first three seconds, ms" \
-			"$(awk -F, 'NR > 1 && $3 > most { most = $3 } END { printf "%d", most / 1000000 }' "$TMP/packets.csv")" -le 8
-		teardown
+		used=()
+		for _ in first second; do	# two starts: the phase of the timer's ticks makes 94.4 to 97.2 % of one at 90 Mb/s
+			accecn_dumbbell 1 65ms
+			shape "${rate}mbit" dualpi2
+			serve r --cc prague
+			observe "${rate}mbit" --from 0s --to 3s --packets "$TMP/packets.csv"
+			send --duration 11s --interval 1s
+			observed
+			# of the rate of 1448 bytes in each 1514
+			used+=("$(jq -rs "map(select(.type == \"interval\"))[2:11] | map(.goodput_bps) | add / length / $((rate * 9564))" \
+				"$TMP/flow.json")")
+			expect "longest delay at $rate Mb/s in the first three seconds, ms" \
+				"$(awk -F, 'NR > 1 && $3 > most { most = $3 } END { printf "%d", most / 1000000 }' "$TMP/packets.csv")" -le 8
+			teardown
+		done
+		between "% of $rate Mb/s used from the third to the eleventh second, mean of ${used[*]}" \
+			"$(awk "BEGIN { print (${used[0]} + ${used[1]}) / 2 }")" 95 101
 	done
 }
 declare_test start_up "P15 P16" "90 and 230 Mb/s, RTT 65 ms: two seconds after the start the link is used, and slow start makes no long queue"
