@@ -180,7 +180,7 @@ METRICS: dict[str, Metric] = {
     "cubic_mbps": Metric(("CUBIC", "Mb/s"), "CUBIC", "Mb/s", 1, "number", "CUBIC's goodput"),
     "first_mbps": Metric(("first", "Mb/s"), "first flow", "Mb/s", 1, "number",
                          "the first flow's goodput"),
-    "short_mbps": Metric(("10 ms", "Mb/s"), "flow of 10 ms", "Mb/s", 1, "number",
+    "short_mbps": Metric(("short", "Mb/s"), "flow with the shorter RTT", "Mb/s", 1, "number",
                          "goodput of the flow with the shorter RTT"),
     "long_mbps": Metric(("other", "Mb/s"), "other flow", "Mb/s", 1, "number",
                         "goodput of the flow with the longer RTT"),
