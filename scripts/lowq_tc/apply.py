@@ -20,9 +20,10 @@ from lowq_common.values import matched
 from lowq_common.system import Namespace
 
 from . import device, host
+from .command_line import parse
 from .device import Result
 from .journal import DeviceRecord, Journal
-from .options import FRAME, GENERAL, Options, parse
+from .options import FRAME, GENERAL, Options
 from .profiles import PROFILES
 
 FOLDER = "/etc/lowq"

@@ -15,7 +15,9 @@ from lowq_common import streams
 from lowq_common.controls import CONTROLS
 from lowq_common.errors import Failed, Refused
 
-from .options import FRAME, HOST, Options, parse
+from .command_line import parse
+from .options import FRAME, HOST, Options
+from .profiles import PROFILES
 
 if TYPE_CHECKING:
     from lowq_common.controls import Control
@@ -67,8 +69,6 @@ def present(result: Result, options: Options) -> None:
 
 
 def do_list(options: Options) -> int:
-    from .profiles import PROFILES
-
     tables: list[tuple[str, Iterable[Profile | Control], tuple[str, ...]]] = [
         ("profile", PROFILES.values(), FRAME), ("control", CONTROLS.values(), HOST),
     ]
@@ -242,8 +242,6 @@ def do_print(name: str, port: str, options: Options) -> int:
 
 
 def do_profile(options: Options) -> int:
-    from .profiles import PROFILES
-
     name = options.action
     if options.has("print"):
         return do_print(name, options.names[0], options)
