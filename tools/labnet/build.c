@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,41 +21,12 @@
 #include "build.h"
 #include "netlink.h"
 #include "queues.h"
+#include "undo.h"
 
 #define NODE_BYTES	(450 << 10)	/* measured in the lab, rounded up */
 #define LINK_BYTES	(100 << 10)	/* with a delay and a rate at both ends */
 
-/* What was made so far, to be removed after a failure */
-static const struct plan *made;
-static size_t made_nodes;
 static int home;		/* the namespace where the program was started */
-
-static void path_of(const struct plan *p, const struct node *node, char path[PATH_MAX])
-{
-	snprintf(path, PATH_MAX, NETNS_DIR "/%s%s", p->prefix, node->name);
-}
-
-static void remove_node(const struct node *node)
-{
-	char path[PATH_MAX];
-
-	path_of(made, node, path);
-	umount2(path, MNT_DETACH);
-	unlink(path);
-}
-
-void give_up(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vwarnx(fmt, ap);
-	va_end(ap);
-	while (made_nodes--)
-		if (!made->nodes[made_nodes].exists)
-			remove_node(&made->nodes[made_nodes]);
-	exit(1);
-}
 
 static void enter(int ns)
 {
@@ -191,12 +161,12 @@ static int open_node(const struct plan *p, const struct node *node)
 	char path[PATH_MAX];
 	int fd;
 
-	path_of(p, node, path);
+	node_path(p, node, path);
 	if (!node->exists) {
 		fd = open(path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
 		CHECK(fd >= 0, "%s", path);
 		close(fd);
-		made_nodes = node - p->nodes + 1;
+		began(p, node);
 		CHECK(!unshare(CLONE_NEWNET), "%s", path);
 		CHECK(!mount("/proc/self/ns/net", path, "none", MS_BIND, NULL), "%s", path);
 	}
@@ -252,7 +222,6 @@ void build(const struct plan *p)
 
 	check_memory(p);
 	allow_descriptors(p->n_nodes);
-	made = p;
 	home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (home < 0)
 		err(1, "/proc/self/ns/net");

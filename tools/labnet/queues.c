@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "../common/alloc.h"
-#include "build.h"
 #include "netlink.h"
 #include "queues.h"
+#include "undo.h"
 
 #define PROFILE		"lowq-tc "	/* begins words of lowq-tc */
 #define EXACT		"lowq-tc exact "	/* a command for what tc has no word for */
