@@ -83,8 +83,9 @@ class Network:
         """Hosts send at this rate. With offloads they send 64 kB at once, which their NIC segments at that rate"""
         for host in hosts:
             (switch,) = self.peers[host]
-            if self.offloads:  # tbf segments what is longer than its burst
-                self.prepare(host, f"tc qdisc add dev {switch} root tbf rate {rate} burst 1600 limit 64mb")
+            if self.offloads:  # tbf segments what is longer than mtu; the peak rate, that mtu needs, limits nothing
+                self.prepare(host, f"tc qdisc add dev {switch} root tbf rate {rate} burst 1600 peakrate 1000gbit mtu 1514 "
+                                   "limit 64mb")
             else:
                 self.ends[host, switch]["rate"] = rate
 

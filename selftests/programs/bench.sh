@@ -531,6 +531,35 @@ both_ways()
 }
 declare_test both_ways "" "the long flow of a host is neither the acknowledgements that it sends for another nor an answer"
 
+# 1440 bytes and flowgen's header are a frame and 8 bytes: a host's line segments them, although its burst has room for
+# both. Else they would be one packet before the queue and two behind it
+line_rate()
+{
+	# shellcheck disable=SC2016 # the scenario expands
+	in_shell 1 yes 'OFFLOADS=1
+		dumbbell 1 1ms
+		bottleneck 100mbit 1ms
+		line_rate 1gbit
+		merging
+		serve r
+		watch_queue 100mbit 0s 100ms 1ms
+		in_ns h1 flowgen rpc --push --to 10.0.0.1 --size 1440 --closed 1 --requests 1 >"$OUT/flows.jsonl"
+		watched
+		metric sent $(jq .packets_out "$OUT/qdelay.json")'
+	bench --out "$TMP/o" --variant 'a=3 c=0.5' "$TMP/mine.py" || fail "$(tail -n 5 "$TMP/out")"
+	cat >"$TMP/line.py" <<-'END'
+		from lowq_lab import *
+		def plan(run):
+		    net = dumbbell(1, rate="100mbit", rtt="1ms", queue="pfifo limit 99", line="1gbit", offloads=True)
+		    net.merging("r")
+		    return net.plan(long("h1", "r", size=1440, control=run.control), observe=[("sw", "r")])
+		SCENARIO = Scenario(title="Line", question="Is it cut?", rows=["cubic"], plan=plan)
+	END
+	bench --out "$TMP/line" "$TMP/line.py" || fail "$(tail -n 5 "$TMP/out")"
+	expect "packets segmented behind the queue, of a plan" "$(jq '.queues[0].segmented' "$TMP/line/runs/all/cubic/1/queues.json")" -eq 0
+}
+declare_test line_rate "" "a host's line segments all that is longer than a frame"
+
 # runs NUMBER: within a minute so many runs go on in $TMP/o
 runs()
 {
