@@ -1287,34 +1287,45 @@ goodput_at()
 	jq -rs "map(select(.type == \"interval\"))[$(($1 * 2))].goodput_bps / 1e6 | round" "$TMP/flow.json"
 }
 
-# hystart_flow CONTROL BACK: a flow of 200 Mb/s, 60 ms, whose ACKs are 12 ms later from early slow start
+# hystart_flow CONTROL BACK DURATION: a flow of 200 Mb/s, 60 ms, whose ACKs are 12 ms later from early slow start
 # on, for BACK seconds
 hystart_flow()
 {
 	in_ns sw tc qdisc replace dev p1 root netem delay 60ms limit 1000000
 	(sleep 0.22; in_ns sw tc qdisc change dev p1 root netem delay 72ms limit 1000000
 		sleep "$2"; in_ns sw tc qdisc change dev p1 root netem delay 60ms limit 1000000) &
-	CC=$1 send --duration 9s --interval 500ms
+	CC=$1 send --duration "$3" --interval 500ms
 	wait $!
-	echo "$1, $2 s: at 2, 5, 8 s $(goodput_at 2) $(goodput_at 5) $(goodput_at 8) Mb/s, retransmissions $(flow_field retrans)"
+	echo "$1, $2 s: at 2, 4 s $(goodput_at 2) $(goodput_at 4) Mb/s, retransmissions $(flow_field retrans)"
 }
 
 hystart_exit()
 {
 	needs_virtual
 	needs_accecn
+	local marking
+
 	accecn_dumbbell 1 60ms
-	shape 200mbit pfifo limit 1000
 	serve r --cc prague
+	# before the first mark
+	shape 200mbit dualpi2
 	trace_on prague/prague_cut
-	hystart_flow prague 1
+	hystart_flow prague 1 4500ms
 	trace_off "$TMP/trace"
+	marking=$(goodput_at 4)
+	expect "Mb/s after four seconds, DualPI2" "$marking" -ge 125
+	expect "cuts, DualPI2" "$(wc -l <"$TMP/trace")" -eq 0
+	shape 200mbit pfifo limit 1000
+	trace_on prague/prague_cut
+	hystart_flow prague 1 9s
+	trace_off "$TMP/trace"
+	expect "difference of the two queues after four seconds, %" $((100 * marking / $(goodput_at 4) - 100)) -ge -5
 	expect "Mb/s in the fifth second, RTT longer for a second" "$(goodput_at 5)" -ge 170
 	expect "cuts" "$(wc -l <"$TMP/trace")" -le 2
-	hystart_flow prague 9
+	hystart_flow prague 9 5500ms
 	expect "Mb/s in the fifth second, RTT longer for good" "$(goodput_at 5)" -ge 90
 }
-declare_test hystart_exit "P15" "once HyStart++ has ended slow start, the window grows by a twentieth per round, as CUBIC's"
+declare_test hystart_exit "P15" "once HyStart++ has ended slow start, the window grows by a twentieth per round, as CUBIC's, over DualPI2, too"
 
 # CUBIC has lost packets in a queue of five, and left an ssthresh of a few packets. Prague's slow start ends
 # there, without mark or loss. RTT 60 ms, 200 Mb/s: 1000 packets fill the path, and with one packet per RTT
