@@ -202,6 +202,11 @@ METRICS: dict[str, Metric] = {
                             "queueing delay of CUBIC's packets"),
     "settled_s": Metric(("settled", "s"), "time until the rate is right", "s", 1, "number",
                         "time from the event to the first instant from which on the rate is right"),
+    "used_from_2s": Metric(("used 2-", "11 s %"), "used from second 2 to 11", "%", 100, "percent",
+                           "share of the link's rate that was used from the second to the eleventh second after "
+                           "the start"),
+    "start_max_us": Metric(("start", "max us"), "longest delay in the first 3 s", "µs", 1, "number",
+                           "the longest that a packet waited in the first three seconds"),
     "filled_us": Metric(("filled", "us"), "time until the link is used", "µs", 1, "number",
                         "time from the event until 90 % of the link are used for half a millisecond"),
     "app_gbps": Metric(("app", "Gb/s"), "application's goodput", "Gb/s", 1, "number",
