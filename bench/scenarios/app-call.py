@@ -53,7 +53,7 @@ SCENARIO = Scenario(
 	dumbbell 3 20ms
 	bottleneck "$rate" 20ms
 	serve r --cc "$CONTROL"
-	[ -z "${tso:-}" ] || line_rate 1gbit
+	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
 	check_path h1 r "$rate" 20ms
 	merging
 	LONG_FLOWS=2

@@ -54,7 +54,7 @@ SCENARIO = Scenario(
 	bottleneck "$rate" "$rtt"
 	serve r --cc "$CONTROL"
 	serve h3 --cc "$CONTROL"
-	[ -z "${tso:-}" ] || line_rate 1gbit
+	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
 	check_path h1 r "$rate" "$rtt"
 	merging
 	watch_queue "$rate" 0s 600s 20ms

@@ -138,7 +138,7 @@ run_scenario()
 		serve h2 --cc "$CONTROL"
 	fi
 	make_site
-	[ -z "${tso:-}" ] || line_rate 1gbit
+	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
 	check_path h1 r "$rate" "$rtt"
 	merging
 	in_ns h3 sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL"

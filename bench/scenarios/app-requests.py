@@ -74,7 +74,7 @@ SCENARIO = Scenario(
 	bottleneck "$rate" "$rtt"
 	serve r --cc "${beside:-$CONTROL}"
 	serve h3 --cc "$CONTROL"
-	[ -z "${tso:-}" ] || line_rate 1gbit
+	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
 	check_path h1 r "$rate" "$rtt"
 	merging
 	LONG_FLOWS=$n

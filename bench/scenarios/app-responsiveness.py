@@ -46,7 +46,7 @@ SCENARIO = Scenario(
 	bottleneck "$rate" "$rtt"
 	[ "$way" != both ] || way_back "$rate" "$rtt"
 	serve r --cc "$CONTROL"
-	[ -z "${tso:-}" ] || line_rate 1gbit
+	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
 	check_path h1 r "$rate" "$rtt"
 	merging
 	watch_queue "$rate" 4s 12s 20ms

@@ -36,7 +36,7 @@ SCENARIO = Scenario(
 	dumbbell 3 "$rtt"
 	bottleneck "$rate" "$rtt"
 	serve r --cc "${beside:-$CONTROL}"
-	[ -z "${tso:-}" ] || line_rate 1gbit
+	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
 	check_path h1 r "$rate" "$rtt"
 	merging
 	watch_queue "$rate" 8s 28s 20ms

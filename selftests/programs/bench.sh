@@ -539,7 +539,7 @@ line_rate()
 	in_shell 1 yes 'OFFLOADS=1
 		dumbbell 1 1ms
 		bottleneck 100mbit 1ms
-		line_rate 1gbit
+		line_rate 1gbit h 1514
 		merging
 		serve r
 		watch_queue 100mbit 0s 100ms 1ms
