@@ -36,20 +36,23 @@ SCENARIO = Scenario(
         ratio prague opts= other=100ms} times the other's rate (10 and 50 ms, 5 and 80, 20 and 100), with the limit
         {range ratio prague opts=rtt_limit_us:65000 other=50ms}, {range ratio prague opts=rtt_limit_us:65000 other=80ms}
         and {range ratio prague opts=rtt_limit_us:65000 other=100ms}.""",
-    conclusion="""0.67 to 2.0 times the rate of CUBIC is what Prague gets on defaults, from 500 kb/s to 1 Gb/s and 5 to
-        100 ms; most where CUBIC takes tens of seconds to grow: 1.8 and 2.0 at 100 ms, 1.7 at 400 Mb/s and 50 ms.
+    conclusion="""{range ratio prague opts= other=} times the rate of CUBIC is what Prague gets on defaults, from 500 kb/s
+        to 1 Gb/s and 5 to 100 ms; most where CUBIC takes tens of seconds to grow: {range ratio prague opts= other=
+        rtt=100ms} at 100 ms, {range ratio prague opts= other= rate=400mbit rtt=50ms} at 400 Mb/s and 50 ms.
 
-        The flow of 10 ms gets 3.4 times the rate of one of 50 ms, and that of 20 ms 5.0 times that of one of 100 ms;
-        the draft's formula gives 2.1 and 2.8: marks in bursts favour flows that reduce less often (prague-rtt).
+        {range ratio prague opts= other=50ms} times the rate of a flow of 50 ms is what one of 10 ms gets, and {range
+        ratio prague opts= other=100ms} times that of one of 100 ms a flow of 20 ms; the draft's formula gives 2.1 and
+        2.8: marks in bursts favour flows that reduce less often (prague-rtt).
 
         A limit of rtt_virt of 65 ms makes two Prague flows of different RTTs more equal, and gives Prague more than its
         share where the RTT is above 40 ms: the default is the draft's, without a limit.
 
-        Additive increase alone (fast_rounds=0) shares better at 400 Mb/s (1.3 times, not 1.55), and equally well or
-        nearly so elsewhere, but uses freed capacity too late (prague-field-follow): fast increase stays on.
+        Additive increase alone (fast_rounds=0) shares better at 400 Mb/s and 20 ms ({range ratio prague
+        opts=fast_rounds:0 other= rate=400mbit rtt=20ms} times, not {range ratio prague opts= other= rate=400mbit
+        rtt=20ms}), and equally well or nearly so elsewhere, but uses freed capacity too late (prague-field-follow): fast increase stays on.
 
-        1/8 as the gain shares better from 100 Mb/s on and at 100 ms (1.2 to 1.8 times, not 1.4 to 2.0), and not
-        elsewhere: the gain is the draft's.
+        1/8 as the gain shares better from 100 Mb/s on and at 100 ms (1.2 to 1.8 times CUBIC's rate, not 1.4 to 2.0), and
+        not elsewhere: the gain is the draft's.
 
         1/100 of CUBIC's rate is what Prague got at 500 kb/s with a target of 15 ms: at 1 Mb/s and below lowq-tc sets a
         longer target for CUBIC's queue, the time of two packets.""",
