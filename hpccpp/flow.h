@@ -173,9 +173,12 @@ struct hpccpp_flow {
  * @una:	in recovery: SND.UNA at the ACK before
  * @dctcp:	fallback with ECN: the estimate of marked bytes
  * @density:	fallback with ECN: mean marked fraction of the windows that had marks, Q30
+ * @rtt_us:	fallback with ECN: smallest RTT in this window
+ * @prior_rtt_us: fallback with ECN: smallest RTT in the window before
  * @fb:		fallback with ECN: the feedback counted so far
  * @prior_cwnd:	fallback: cwnd before the latest reduction, packets
  * @ece:	fallback: the ACK being processed reports marks
+ * @spread:	fallback with ECN: packets are paced, an eighth of the window at once
  * @needs_hook:	the connection has called int_host_get()
  */
 struct hpccpp {
@@ -184,9 +187,12 @@ struct hpccpp {
 	u32 una;
 	struct dctcp_model dctcp;
 	u32 density;
+	u32 rtt_us;
+	u32 prior_rtt_us;
 	struct ecn_feedback fb;
 	u32 prior_cwnd;
 	bool ece;
+	bool spread;
 	bool needs_hook;
 };
 

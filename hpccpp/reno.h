@@ -26,10 +26,20 @@
 /*
  * Which reduction do marks ask for? DCTCP's queue marks all that arrives above a threshold, so
  * much of a window that has marks is marked. CoDel and PIE mark a packet now and then, for senders
- * that take a mark as a loss: DCTCP would hardly reduce there, and starve them.
+ * that take a mark as a loss: DCTCP would hardly reduce there, and starve them. They mark only
+ * where a queue stands, of more than an eighth of the RTT. Without one rare marks are DCTCP's, too:
+ * short bursts have crossed its threshold.
  */
 #define HPCCPP_DENSITY_SHIFT	1
 #define HPCCPP_DENSE		(DCTCP_ALPHA_ONE / 8)
+#define HPCCPP_STANDING_SHIFT	3
+
+/*
+ * At DCTCP's threshold the bursts (TSO) of two flows lock in: one flow's packets are marked five
+ * times as often as the other's, and it stays at a fifth of the rate. So packets are paced there,
+ * if the window is at least this, packets. Smaller windows got less with pacing than with bursts.
+ */
+#define HPCCPP_SPREAD_CWND	32U
 
 static void hpccpp_reno_update_ecn(struct sock *sk, u32 flags)
 {
@@ -40,6 +50,8 @@ static void hpccpp_reno_update_ecn(struct sock *sk, u32 flags)
 
 	dctcp_model_ack(&ca->dctcp, s.acked, s.marked);
 	if (dctcp_model_window_ended(&ca->dctcp, tp->snd_una)) {
+		ca->prior_rtt_us = ca->rtt_us;
+		ca->rtt_us = HPCCPP_RTT_UNKNOWN;
 		fraction = dctcp_model_window(&ca->dctcp, DCTCP_SHIFT_G_DEFAULT, tp->snd_nxt);
 		if (fraction)
 			ca->density = fp_ewma(ca->density, fraction, HPCCPP_DENSITY_SHIFT);
@@ -150,14 +162,61 @@ static void hpccpp_reno_in_ack_event(struct sock *sk, u32 flags)
 		hpccpp_reno_probe(sk, f, now);
 }
 
+/* Not in recovery: the RTT of a retransmission may be from timestamps, in whole milliseconds. */
+static void hpccpp_reno_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+
+	if (sample->rtt_us > 0 && inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery)
+		ca->rtt_us = min_t(u32, ca->rtt_us, sample->rtt_us);
+}
+
+/* Has no packet of this window and the one before passed without a queue? */
+static bool hpccpp_reno_queue_stands(const struct sock *sk)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+	u32 base_us = tcp_min_rtt(tcp_sk(sk));
+
+	return min(ca->rtt_us, ca->prior_rtt_us) > base_us + (base_us >> HPCCPP_STANDING_SHIFT);
+}
+
+static u32 hpccpp_reno_min_tso_segs(struct sock *sk)
+{
+	const struct hpccpp *ca = inet_csk_ca(sk);
+
+	if (ca->spread && ca->flow)
+		return cc_gso_limit(sk, &ca->flow->gso, cc_gso_spread(tcp_snd_cwnd(tcp_sk(sk))));
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
+}
+
+/* Packets are paced if @dctcp, the reduction is DCTCP's, and if they would leave in bursts. */
+static void hpccpp_reno_spread(struct sock *sk, bool dctcp)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+	bool spread = dctcp && sk->sk_gso_max_segs > 1 && ca->prior_cwnd >= HPCCPP_SPREAD_CWND;
+
+	if (spread == ca->spread)
+		return;
+	ca->spread = spread;
+	if (spread) {
+		cc_pace_on(sk);
+	} else {
+		cc_pace_off(sk);
+		if (ca->flow)
+			cc_gso_release(sk, &ca->flow->gso);
+	}
+}
+
 static u32 hpccpp_reno_ssthresh(struct sock *sk)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
+	bool dctcp = ca->ece && (ca->density >= HPCCPP_DENSE || !hpccpp_reno_queue_stands(sk));
 
 	if (ca->flow)
 		ca->flow->reduced_ns = ktime_get_ns();
 	ca->prior_cwnd = tcp_snd_cwnd(tcp_sk(sk));
-	if (ca->ece && ca->density >= HPCCPP_DENSE)
+	hpccpp_reno_spread(sk, dctcp);
+	if (dctcp)
 		return dctcp_model_cut(&ca->dctcp, ca->prior_cwnd);
 	return tcp_reno_ssthresh(sk);
 }
@@ -210,6 +269,8 @@ static size_t hpccpp_reno_get_info(struct sock *sk, u32 ext, int *attr, union tc
 static struct tcp_congestion_ops hpccpp_reno __read_mostly = {
 	.release	= hpccpp_reno_release,
 	.in_ack_event	= hpccpp_reno_in_ack_event,
+	.pkts_acked	= hpccpp_reno_pkts_acked,
+	.min_tso_segs	= hpccpp_reno_min_tso_segs,
 	.cong_avoid	= tcp_reno_cong_avoid,
 	.ssthresh	= hpccpp_reno_ssthresh,
 	.set_state	= hpccpp_reno_set_state,
@@ -239,9 +300,12 @@ static void hpccpp_reno_enter(struct sock *sk, const char *cause)
 	}
 	dctcp_model_init(&ca->dctcp, DCTCP_ALPHA_ONE, tp->snd_una);
 	ca->density = DCTCP_ALPHA_ONE;
+	ca->rtt_us = HPCCPP_RTT_UNKNOWN;
+	ca->prior_rtt_us = HPCCPP_RTT_UNKNOWN;
 	ecn_feedback_init(&ca->fb, tp);
 	ca->prior_cwnd = tcp_snd_cwnd(tp);
 	ca->ece = false;
+	ca->spread = false;
 	ca->ops = inet_csk(sk)->icsk_ca_ops;
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp_reno);
 	cc_pace_off(sk);

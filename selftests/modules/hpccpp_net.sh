@@ -802,6 +802,30 @@ unstamped_red()
 }
 declare_test unstamped_red "H17" "RED that marks before or behind a node: hpccpp runs as DCTCP, also beside it"
 
+# Bursts of 64 kB (TSO) cross the threshold although no queue stands. Those of two flows lock in: one stays at a fifth
+# of the other's rate.
+unstamped_bursts()
+{
+	local dctcp
+
+	needs_virtual
+	OFFLOADS=1
+	unstamped red behind
+	tc -n "${NSP}h1" qdisc add dev eth0 root tbf rate 10gbit burst 1600 limit 64mb || fail "no tbf"
+	in_ns s2 ethtool -K egress tso off
+	in_ns r ethtool -K eth0 gro on
+	together 4 dctcp
+	dctcp=${MBPS[0]}
+	together 4 hpccpp
+	expect "fallbacks as unstamped, counted" "$(counter h1 hpccpp Unstamped)" -eq 1
+	expect "Mb/s, alone, DCTCP's $dctcp" "${MBPS[0]}" -ge "$dctcp"
+	together 4 hpccpp dctcp
+	# 0.38 in Linux 6.1
+	expect "Mb/s, of a third of DCTCP's" "${MBPS[0]}" -ge $((MBPS[1] / 3))
+	expect "Mb/s, of twice DCTCP's" "${MBPS[0]}" -le $((2 * MBPS[1]))
+}
+declare_test unstamped_bursts "H17" "RED that marks, and hosts that send 64 kB at once: hpccpp gets what DCTCP gets, also beside it"
+
 # It marks a packet now and then, on which CUBIC cuts by 30 %.
 unstamped_codel()
 {
