@@ -818,13 +818,13 @@ unstamped_bursts()
 	dctcp=${MBPS[0]}
 	together 4 hpccpp
 	expect "fallbacks as unstamped, counted" "$(counter h1 hpccpp Unstamped)" -eq 1
-	expect "Mb/s, alone, DCTCP's $dctcp" "${MBPS[0]}" -ge "$dctcp"
+	expect "Mb/s, alone, 1.3 times DCTCP's $dctcp" "${MBPS[0]}" -ge $((13 * dctcp / 10))
 	together 4 hpccpp dctcp
-	# 0.38 in Linux 6.1
-	expect "Mb/s, of a third of DCTCP's" "${MBPS[0]}" -ge $((MBPS[1] / 3))
+	# Bursts lock in by the phase: 0.26 to 1.07, DCTCP beside DCTCP 0.29 to 4.4. CUBIC gets 0.03.
+	expect "Mb/s, of a fifth of DCTCP's" "${MBPS[0]}" -ge $((MBPS[1] / 5))
 	expect "Mb/s, of twice DCTCP's" "${MBPS[0]}" -le $((2 * MBPS[1]))
 }
-declare_test unstamped_bursts "H17" "RED that marks, and hosts that send 64 kB at once: hpccpp gets what DCTCP gets, also beside it"
+declare_test unstamped_bursts "H17" "RED that marks, and hosts that send 64 kB at once: hpccpp uses more of the link than DCTCP, and is not starved beside it"
 
 # It marks a packet now and then, on which CUBIC cuts by 30 %.
 unstamped_codel()
