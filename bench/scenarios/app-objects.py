@@ -60,8 +60,8 @@ SCENARIO = Scenario(
 	watch_queue "$rate" 0s 600s 20ms
 	from=$(date +%s%N)
 	if [ "$load" != 0 ]; then
-		in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 600s >/dev/null &
-		in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start 500ms --duration 600s >/dev/null &
+		in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 3600s >/dev/null &
+		in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start 500ms --duration 3600s >/dev/null &
 		sleep 8
 	fi
 	for size in 3 12 30 100 300 1000 3000; do
