@@ -155,7 +155,7 @@ publish()
 		and in slow start (it judges the RTT, as HyStart++ does, and the rate at which the first flight arrived).
 
 		With GSO prague sends four segments at once at this rate (`burst_us`, 250 by default), others more, so that a whole
-		transfer costs it more: with 1 % of marks 154 million instructions with 10 us, 74 with 250, 33 with 1000
+		transfer costs it more: with 1 % of marks 154 million instructions with 10 us, 72 with 250, 33 with 1000
 		(`devel/ack-cost --rows prague --options burst_us=N`), BBR's 31. What that buys is little: at p99 packets of one flow
 		wait for 1.04, 1.07 and 1.12 ms ([prague-burst](../prague-burst/README.md)).
 
