@@ -653,6 +653,36 @@ PY
 }
 declare_test published "" "results: the index is complete, every file is linked, every link exists"
 
+# A variant that a scenario has lost would stay on its page, and one that it has got would be missing there.
+cells()
+{
+	in_project || skip "not in the project's own tree"
+	python3 - "$root" <<'PY'
+import csv, sys
+from pathlib import Path
+
+root = Path(sys.argv[1])
+sys.path.insert(0, str(root / "scripts"))
+from lowq_lab import load
+
+problems = []
+for path in sorted((root / "bench/scenarios").glob("*.py")):
+    results = root / "bench/results" / path.stem / "results.csv"
+    if not results.exists():
+        continue
+    with results.open(encoding="utf-8", newline="") as file:
+        shown = {frozenset((name.removeprefix("variant."), text) for name, text in run.items()
+                           if name.startswith("variant.") and text) for run in csv.DictReader(file)}
+    wanted = {frozenset((name, str(value)) for name, value in one.items() if value not in (None, ""))
+              for one in load(path).variants}
+    for title, cells in ("does not have", wanted - shown), ("has, and the scenario does not,", shown - wanted):
+        problems += [f"{path.stem}: the page {title} {dict(sorted(cell))}" for cell in cells]
+print("\n".join(problems))
+sys.exit(bool(problems))
+PY
+}
+declare_test cells "" "a page has the variants of its scenario, and no others"
+
 # The published pages match their results.csv and the scenarios' present texts.
 up_to_date()
 {
