@@ -403,4 +403,25 @@ fat_tree()
 }
 declare_test fat_tree "" "a fat-tree of 36 nodes and 48 links, with ECMP, is built by one process"
 
+# The end of a link that came up first can send once a kworker has seen that the other end is up, and while namespaces
+# go it waits for these.
+active()
+{
+	local up ns i
+
+	[[ $(uname -r) != [1-6].* ]] || skip "Linux $(uname -r) has no way to hasten it"
+	for i in 1 2 3 4; do
+		python3 "$LIB/fat_tree.py" 4 "${NSP}x" >"$TMP/plan" && labnet "$TMP/plan" || fail "no fat-tree"
+		labnet --remove "${NSP}x"
+		plan | labnet - || fail "not built"
+		up=0
+		for ns in h1 sw h2; do	# all of a namespace: to ask about one device makes its state known
+			up=$((up + $(ip -n "$NSP$ns" -o link | grep -c 'state UP')))
+		done
+		expect "devices that are up at once, of 4" "$up" -eq 4
+		teardown
+	done
+}
+declare_test active "" "when labnet ends all devices can send, also while other namespaces go"
+
 run_tests "$@"

@@ -214,6 +214,20 @@ static void configure_node(const struct plan *p, const struct node *node)
 	mnl_socket_close(nl);
 }
 
+/*
+ * A device that is up before its other end drops what it is to send until a kworker has seen that
+ * end, too. In Linux 7 to ask about it does the same at once (rtnl_getlink).
+ */
+static void activate_node(const struct plan *p, const struct node *node)
+{
+	struct mnl_socket *nl = netlink_open();
+	u8 mac[ETH_BYTES];
+
+	for (size_t i = 0; i < node->n_ends; i++)
+		CHECK(find_dev(nl, node->end[i]->dev, mac), "%s", plan_place(p, node->end[i]));
+	mnl_socket_close(nl);
+}
+
 void build(const struct plan *p)
 {
 	int *ns = xcalloc(p->n_nodes, sizeof(*ns));
@@ -259,6 +273,7 @@ void build(const struct plan *p)
 	for (i = 0; i < p->n_nodes; i++) {
 		enter(ns[i]);
 		queue_node(p, &p->nodes[i]);
+		activate_node(p, &p->nodes[i]);
 		close(ns[i]);
 	}
 	enter(home);
