@@ -171,7 +171,7 @@ static void hpccpp_reno_pkts_acked(struct sock *sk, const struct ack_sample *sam
 		ca->rtt_us = min_t(u32, ca->rtt_us, sample->rtt_us);
 }
 
-/* Has no packet of this window and the one before passed without a queue? */
+/* Has every packet of this window and the one before met a queue? */
 static bool hpccpp_reno_queue_stands(const struct sock *sk)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);

@@ -49,7 +49,8 @@ SCENARIO = Scenario(
 
         Additive increase alone (fast_rounds=0) shares better at 400 Mb/s and 20 ms ({range ratio prague
         opts=fast_rounds:0 other= rate=400mbit rtt=20ms} times, not {range ratio prague opts= other= rate=400mbit
-        rtt=20ms}), and equally well or nearly so elsewhere, but uses freed capacity too late (prague-field-follow): fast increase stays on.
+        rtt=20ms}), and equally well or nearly so elsewhere, but uses freed capacity too late (prague-field-follow): fast
+        increase stays on.
 
         1/8 as the gain shares better from 100 Mb/s on and at 100 ms (1.2 to 1.8 times CUBIC's rate, not 1.4 to 2.0), and
         not elsewhere: the gain is the draft's.

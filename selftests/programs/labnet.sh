@@ -403,8 +403,8 @@ fat_tree()
 }
 declare_test fat_tree "" "a fat-tree of 36 nodes and 48 links, with ECMP, is built by one process"
 
-# The end of a link that came up first can send once a kworker has seen that the other end is up, and while namespaces
-# go it waits for these.
+# The end of a link that came up first can send only once a kworker has seen the other end come up. That waits while
+# namespaces are being removed.
 active()
 {
 	local up ns i
@@ -422,6 +422,6 @@ active()
 		teardown
 	done
 }
-declare_test active "" "when labnet ends all devices can send, also while other namespaces go"
+declare_test active "" "when labnet ends all devices can send, also while other namespaces are being removed"
 
 run_tests "$@"

@@ -215,8 +215,8 @@ static void configure_node(const struct plan *p, const struct node *node)
 }
 
 /*
- * A device that is up before its other end drops what it is to send until a kworker has seen that
- * end, too. In Linux 7 to ask about it does the same at once (rtnl_getlink).
+ * A device that came up before its other end drops what it is to send until a kworker has seen
+ * that end come up. In Linux 7, asking about the device does the same at once (rtnl_getlink).
  */
 static void activate_node(const struct plan *p, const struct node *node)
 {

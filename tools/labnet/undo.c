@@ -13,7 +13,7 @@
 #include "undo.h"
 
 static const struct plan *plan;
-static size_t nodes;		/* the first ones of its nodes */
+static size_t nodes;		/* so many of its nodes, from the first on */
 
 void node_path(const struct plan *p, const struct node *node, char path[PATH_MAX])
 {

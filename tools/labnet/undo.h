@@ -11,7 +11,7 @@
 /* Where the node's namespace has its name */
 void node_path(const struct plan *p, const struct node *node, char path[PATH_MAX]);
 
-/* Of this plan all nodes up to this one, if not in existence before, go if something fails. */
+/* give_up() removes this node and those before it in the plan, but none that existed already. */
 void began(const struct plan *p, const struct node *node);
 
 /* Says what failed, removes what was made (links go with their namespaces), ends the program */
