@@ -22,9 +22,10 @@
 #include <net/ip6_route.h>
 #include <net/route.h>
 
+#include "cc_param.h"
 #include "hpccpp_model.h"
 #include "hpccpp_param.h"
-#include "int_host_impl.h"
+#include "int_host.h"
 
 CC_PARAM(max_rate, 4000000, 1, 1000000000, 0644, "0 would answer nothing: unload the module",
 	 "most responses per second in each network namespace");
@@ -50,6 +51,38 @@ static const char * const reflector_counters[] = {
 	[REFLECTOR_WINDOW]	= "Window",
 	NULL
 };
+
+/**
+ * struct reflector_net - the module's area in a network namespace
+ * @counters:	what /proc/net/int_reflector shows
+ * @next_ns:	see reflector_within_rate()
+ */
+struct reflector_net {
+	struct int_counters counters;
+	atomic64_t next_ns;
+};
+
+static unsigned int reflector_net_id;
+
+static void reflector_count(const struct sock *sk, unsigned int counter)
+{
+	int_count(sock_net(sk), reflector_net_id, counter);
+}
+
+/* A token bucket: max_rate per second, with bursts of up to 1/64 of that. */
+static bool reflector_within_rate(const struct net *net)
+{
+	struct reflector_net *n = net_generic(net, reflector_net_id);
+	s64 now = ktime_get_ns(), old = atomic64_read(&n->next_ns), from;
+
+	do {
+		from = max_t(s64, old, now - NSEC_PER_SEC / 64);
+		if (from > now)
+			return false;
+	} while (!atomic64_try_cmpxchg(&n->next_ns, &old,
+				       from + NSEC_PER_SEC / READ_ONCE(max_rate.value)));
+	return true;
+}
 
 /*
  * The route by which @sk sends its own packets, which depends on IPsec policy, too, or NULL. The
@@ -252,14 +285,14 @@ static u32 rx_window(const struct sock *sk, const struct int_msg *m)
 	return fp_min(w >> INT_OPTION_W_SHIFT, INT_OPTION_MAX);
 }
 
-static bool reflector_answer(struct net *net, struct sock *sk, const struct sk_buff *probe,
+static bool reflector_answer(struct sock *sk, const struct sk_buff *probe,
 			     const struct int_segment *s, const struct int_msg *m)
 {
 	struct int_msg answer = *m;
 	struct sk_buff *skb;
 
-	if (!int_host_within_rate(net, READ_ONCE(max_rate.value))) {
-		int_host_count(net, REFLECTOR_RATE);
+	if (!reflector_within_rate(sock_net(sk))) {
+		reflector_count(sk, REFLECTOR_RATE);
 		return false;
 	}
 	answer.type = INT_RESPONSE;
@@ -269,25 +302,43 @@ static bool reflector_answer(struct net *net, struct sock *sk, const struct sk_b
 	if (answer.options) {
 		answer.type = INT_WINDOW;
 		answer.room = 0;
-		int_host_count(net, REFLECTOR_WINDOW);
+		reflector_count(sk, REFLECTOR_WINDOW);
 	}
 	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
 			       READ_ONCE(tcp_sk(sk)->snd_una), &answer);
 	if (skb)
 		skb->mark = READ_ONCE(sk->sk_mark);
 	if (!skb || (s->ipv6 ? send_v6 : send_v4)(sk, skb, probe)) {
-		int_host_count(net, REFLECTOR_UNSENT);
+		reflector_count(sk, REFLECTOR_UNSENT);
 		return false;
 	}
-	int_host_count(net, REFLECTOR_ANSWERED);
+	reflector_count(sk, REFLECTOR_ANSWERED);
 	return true;
 }
 
-static const struct int_host reflector_host = {
+static const struct int_handler reflector_handler = {
 	.name = "int_reflector",
 	.counters = reflector_counters,
+	.net_id = &reflector_net_id,
 	.types = BIT(INT_PROBE),
 	.handle_message = reflector_answer,
+};
+
+static int __net_init reflector_net_init(struct net *net)
+{
+	return int_handler_proc_create(net, &reflector_handler);
+}
+
+static void __net_exit reflector_net_exit(struct net *net)
+{
+	int_handler_proc_remove(net, &reflector_handler);
+}
+
+static struct pernet_operations reflector_net_ops = {
+	.init = reflector_net_init,
+	.exit = reflector_net_exit,
+	.id = &reflector_net_id,
+	.size = sizeof(struct reflector_net),
 };
 
 static int __init int_reflector_init(void)
@@ -300,15 +351,19 @@ static int __init int_reflector_init(void)
 		return -ENOMEM;
 	for (i = 0; i < 1 << RX_FLOWS_BITS; i++)
 		spin_lock_init(&rx_flows[i].lock);
-	err = int_host_register(&reflector_host);
-	if (err)
+	err = register_pernet_subsys(&reflector_net_ops);
+	if (err) {
 		kvfree(rx_flows);
-	return err;
+		return err;
+	}
+	int_handler_register(&reflector_handler);
+	return 0;
 }
 
 static void __exit int_reflector_exit(void)
 {
-	int_host_unregister();
+	int_handler_unregister(&reflector_handler);
+	unregister_pernet_subsys(&reflector_net_ops);
 	kvfree(rx_flows);
 }
 

@@ -17,7 +17,7 @@
  *				bottleneck does not stamp
  *	hpccpp/sample.h		from a response to a window
  *	hpccpp/probe.h		probes
- *	hpccpp/mailbox.h	responses, from the hook to the socket
+ *	hpccpp/mailbox.h	responses, from int_host to the socket
  *	hpccpp/flow.h		a connection's state
  *	hpccpp/device.h		speeds of devices
  *	hpccpp/trace.h		tracepoints
@@ -205,7 +205,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 	    (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV))
 		return;
 	if (hpccpp_is_translated(sk)) {
-		int_host_count(sock_net(sk), HPCCPP_COUNT_TRANSLATED);
+		hpccpp_count(sk, HPCCPP_COUNT_TRANSLATED);
 		hpccpp_fall_back(sk, "translated");
 		return;
 	}
@@ -527,7 +527,7 @@ static int __init hpccpp_module_init(void)
 	err = rhashtable_init(&hpccpp_flows, &hpccpp_flows_params);
 	if (err)
 		return err;
-	err = int_host_register(&hpccpp_host);
+	err = register_pernet_subsys(&hpccpp_net_ops);
 	if (err)
 		goto err_flows;
 	err = rhashtable_init(&hpccpp_devices, &hpccpp_devices_params);
@@ -536,17 +536,19 @@ static int __init hpccpp_module_init(void)
 	err = register_netdevice_notifier(&hpccpp_netdev_notifier);
 	if (err)
 		goto err_devices;
+	int_handler_register(&hpccpp_handler);
 	err = tcp_register_congestion_control(&hpccpp);
 	if (err)
-		goto err_notifier;
+		goto err_handler;
 	return 0;
 
-err_notifier:
+err_handler:
+	int_handler_unregister(&hpccpp_handler);
 	unregister_netdevice_notifier(&hpccpp_netdev_notifier);
 err_devices:
 	rhashtable_destroy(&hpccpp_devices);
 err_net:
-	int_host_unregister();
+	unregister_pernet_subsys(&hpccpp_net_ops);
 err_flows:
 	rhashtable_destroy(&hpccpp_flows);
 	return err;
@@ -555,9 +557,10 @@ err_flows:
 static void __exit hpccpp_module_exit(void)
 {
 	tcp_unregister_congestion_control(&hpccpp);
+	int_handler_unregister(&hpccpp_handler);
 	unregister_netdevice_notifier(&hpccpp_netdev_notifier);
 	rhashtable_destroy(&hpccpp_devices);
-	int_host_unregister();
+	unregister_pernet_subsys(&hpccpp_net_ops);
 	rhashtable_destroy(&hpccpp_flows);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Responses to probes. The hook (int_host_impl.h) checks each response and puts it into
+ * Responses to probes. int_host checks each response and puts it into
  * its flow's mailbox, in softirq and without the socket's lock; the flow's next ACK reads
  * it. A later response replaces an earlier one.
  */
@@ -11,7 +11,7 @@
 #include <net/ipv6.h>
 
 #include "flow.h"
-#include "int_host_impl.h"
+#include "int_host.h"
 
 enum {
 	HPCCPP_COUNT_PROBES = INT_COUNT_SHARED,
@@ -48,6 +48,13 @@ static const char * const hpccpp_counters[] = {
 	[HPCCPP_COUNT_REFUSED]	= "Refused",
 	NULL
 };
+
+static unsigned int hpccpp_net_id;
+
+static inline void hpccpp_count(const struct sock *sk, unsigned int counter)
+{
+	int_count(sock_net(sk), hpccpp_net_id, counter);
+}
 
 static siphash_key_t hpccpp_cookie_key __read_mostly;
 
@@ -97,8 +104,8 @@ static inline bool hpccpp_id_expected(const struct hpccpp_flow *f, u32 id)
 	       f->sent_id - id < HPCCPP_PROBES_KEPT;
 }
 
-/* The hook's: accepts the response @m for @sk, or counts why not. In softirq. */
-static bool hpccpp_handle_response(struct net *net, struct sock *sk, const struct sk_buff *skb,
+/* int_host's: accepts the response @m for @sk, or counts why not. In softirq. */
+static bool hpccpp_handle_response(struct sock *sk, const struct sk_buff *skb,
 				   const struct int_segment *s, const struct int_msg *m)
 {
 	unsigned int verdict = HPCCPP_COUNT_ACCEPTED;
@@ -124,16 +131,16 @@ static bool hpccpp_handle_response(struct net *net, struct sock *sk, const struc
 		spin_unlock(&f->lock);
 	}
 	rcu_read_unlock();
-	int_host_count(net, verdict);
+	hpccpp_count(sk, verdict);
 	return verdict == HPCCPP_COUNT_ACCEPTED;
 }
 
 /*
- * The hook's: a RST for @sk that acknowledges up to @ack. Who sends a RST knows no such connection:
+ * int_host's: a RST for @sk that acknowledges up to @ack. Who sends a RST knows no such connection:
  * the probe went where NAT would have sent the data elsewhere. A path whose probes were answered is
  * no such path.
  */
-static bool hpccpp_handle_reset(struct net *net, const struct sock *sk, u32 ack)
+static bool hpccpp_handle_reset(const struct sock *sk, u32 ack)
 {
 	struct hpccpp_flow *f;
 	bool ours = false;
@@ -147,7 +154,7 @@ static bool hpccpp_handle_reset(struct net *net, const struct sock *sk, u32 ack)
 			ours |= f->probe[i].sent_ns && f->probe[i].end == ack;
 		if (ours && !f->refused) {
 			WRITE_ONCE(f->refused, true);
-			int_host_count(net, HPCCPP_COUNT_REFUSED);
+			hpccpp_count(sk, HPCCPP_COUNT_REFUSED);
 		}
 		spin_unlock(&f->lock);
 	}
@@ -155,13 +162,30 @@ static bool hpccpp_handle_reset(struct net *net, const struct sock *sk, u32 ack)
 	return ours;
 }
 
-static const struct int_host hpccpp_host = {
-	.on_demand = true,
+static const struct int_handler hpccpp_handler = {
 	.name = "hpccpp",
 	.counters = hpccpp_counters,
+	.net_id = &hpccpp_net_id,
 	.types = BIT(INT_RESPONSE) | BIT(INT_WINDOW),
 	.handle_message = hpccpp_handle_response,
 	.handle_reset = hpccpp_handle_reset,
+};
+
+static int __net_init hpccpp_net_init(struct net *net)
+{
+	return int_handler_proc_create(net, &hpccpp_handler);
+}
+
+static void __net_exit hpccpp_net_exit(struct net *net)
+{
+	int_handler_proc_remove(net, &hpccpp_handler);
+}
+
+static struct pernet_operations hpccpp_net_ops = {
+	.init = hpccpp_net_init,
+	.exit = hpccpp_net_exit,
+	.id = &hpccpp_net_id,
+	.size = sizeof(struct int_counters),
 };
 
 /* Of both controls. Older kernels call it for sockets that init() has not seen, too. */

@@ -246,7 +246,7 @@ static inline void hpccpp_send_probe(struct sock *sk, u64 now)
 {
 	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
 	struct int_msg m = { .type = INT_PROBE };
-	u8 ds = READ_ONCE(dscp.value) << 2;
+	u8 ds = int_host_dscp() << 2;
 	struct sk_buff *skb;
 	int err;
 
@@ -256,7 +256,7 @@ static inline void hpccpp_send_probe(struct sock *sk, u64 now)
 	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
 			       tcp_sk(sk)->snd_una, &m);
 	if (!skb) {
-		int_host_count(sock_net(sk), HPCCPP_COUNT_UNSENT);
+		hpccpp_count(sk, HPCCPP_COUNT_UNSENT);
 		return;
 	}
 	/* Owner, hash and ECN field are the data's, so that the queues are the same. */
@@ -268,7 +268,7 @@ static inline void hpccpp_send_probe(struct sock *sk, u64 now)
 	else
 #endif
 		err = hpccpp_xmit4(sk, skb, ds | (inet_sk(sk)->tos & INET_ECN_MASK));
-	int_host_count(sock_net(sk), err ? HPCCPP_COUNT_UNSENT : HPCCPP_COUNT_PROBES);
+	hpccpp_count(sk, err ? HPCCPP_COUNT_UNSENT : HPCCPP_COUNT_PROBES);
 }
 
 #endif /* _LOWQ_HPCCPP_PROBE_H */

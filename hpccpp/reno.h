@@ -124,7 +124,7 @@ static void hpccpp_reno_return(struct sock *sk)
 	ca->flow->tally.sent_ns = 0;
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, ca->ops);
 	cc_pace_on(sk);
-	int_host_count(sock_net(sk), HPCCPP_COUNT_RETURNS);
+	hpccpp_count(sk, HPCCPP_COUNT_RETURNS);
 	trace_hpccpp_mode(sk, "telemetry");
 }
 
@@ -309,7 +309,7 @@ static void hpccpp_reno_enter(struct sock *sk, const char *cause)
 	ca->ops = inet_csk(sk)->icsk_ca_ops;
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hpccpp_reno);
 	cc_pace_off(sk);
-	int_host_count(sock_net(sk), HPCCPP_COUNT_FALLBACKS);
+	hpccpp_count(sk, HPCCPP_COUNT_FALLBACKS);
 	trace_hpccpp_mode(sk, cause);
 }
 
@@ -341,7 +341,7 @@ static void hpccpp_fall_back_unstamped(struct sock *sk, u64 now)
 	WRITE_ONCE(tp->snd_ssthresh, carried);
 	if (state != TCP_CA_Recovery && state != TCP_CA_Loss)
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), carried));
-	int_host_count(sock_net(sk), HPCCPP_COUNT_UNSTAMPED);
+	hpccpp_count(sk, HPCCPP_COUNT_UNSTAMPED);
 }
 
 #endif /* _LOWQ_HPCCPP_RENO_H */

@@ -134,7 +134,7 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 	f->comparable_ns = hpccpp_comparable_ns(&f->model);
 	trace_hpccpp_sample(sk, &f->model, m, result, sample.elapsed_ns);
 	if (result == HPCCPP_PARTIAL) {
-		int_host_count(sock_net(sk), HPCCPP_COUNT_PARTIAL);
+		hpccpp_count(sk, HPCCPP_COUNT_PARTIAL);
 		f->partial++;
 		f->tally.sent_ns = 0;
 		return false;

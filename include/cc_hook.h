@@ -28,6 +28,7 @@
  * @lock:	protects @leaving
  * @leaving:	the namespace or the module goes: no new work
  * @users:	cc_hook_get() less cc_hook_put()
+ * @used:	when they were last needed without such a user, jiffies
  * @registered:	the hooks are there; written by @work, or while that cannot run
  */
 struct cc_hook {
@@ -38,6 +39,7 @@ struct cc_hook {
 	spinlock_t lock;	/* see above */
 	bool leaving;
 	atomic_t users;
+	unsigned long used;
 	bool registered;
 };
 
@@ -50,22 +52,44 @@ static inline int cc_hook_register(struct cc_hook *h)
 	return err;
 }
 
+/* Schedules the work item, unless they are leaving. */
+static inline void cc_hook_schedule(struct cc_hook *h, unsigned long delay)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&h->lock, flags);
+	if (!h->leaving)
+		schedule_delayed_work(&h->work, delay);
+	spin_unlock_irqrestore(&h->lock, flags);
+}
+
+/* Jiffies for which the hooks stay if nobody needs them from now on */
+static inline unsigned long cc_hook_stays(const struct cc_hook *h)
+{
+	unsigned long end = READ_ONCE(h->used) + CC_HOOK_STAYS, now = jiffies;
+
+	return time_after(end, now) ? end - now : 0;
+}
+
 /* If there is no memory, the next one who needs the hooks tries again. */
 static void cc_hook_work(struct work_struct *work)
 {
 	struct cc_hook *h = container_of(to_delayed_work(work), struct cc_hook, work);
+	unsigned long stays = cc_hook_stays(h);
 
 	if (!h->registered) {
-		if (atomic_read(&h->users))
+		if (atomic_read(&h->users) || stays)
 			cc_hook_register(h);
-		return;
+	} else if (!stays) {
+		WRITE_ONCE(h->registered, false);
+		smp_mb();	/* pairs with cc_hook_get(): it sees this, or is seen here */
+		if (atomic_read(&h->users))
+			WRITE_ONCE(h->registered, true);
+		else
+			nf_unregister_net_hooks(h->net, h->ops, h->n);
 	}
-	WRITE_ONCE(h->registered, false);
-	smp_mb();	/* pairs with cc_hook_get(): it sees this, or is seen here */
-	if (atomic_read(&h->users))
-		WRITE_ONCE(h->registered, true);
-	else
-		nf_unregister_net_hooks(h->net, h->ops, h->n);
+	if (stays)
+		cc_hook_schedule(h, stays);
 }
 
 static inline void cc_hook_init(struct cc_hook *h, struct net *net, const struct nf_hook_ops *ops,
@@ -78,18 +102,8 @@ static inline void cc_hook_init(struct cc_hook *h, struct net *net, const struct
 	spin_lock_init(&h->lock);
 	h->leaving = false;
 	atomic_set(&h->users, 0);
+	h->used = jiffies - CC_HOOK_STAYS;
 	h->registered = false;
-}
-
-/* Schedules the work item, unless they are leaving. */
-static inline void cc_hook_schedule(struct cc_hook *h, unsigned long delay)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&h->lock, flags);
-	if (!h->leaving)
-		schedule_delayed_work(&h->work, delay);
-	spin_unlock_irqrestore(&h->lock, flags);
 }
 
 /*
@@ -111,10 +125,24 @@ static inline void cc_hook_need(struct cc_hook *h)
 		cc_hook_get(h);
 }
 
+/* Likewise, for CC_HOOK_STAYS */
+static inline void cc_hook_used(struct cc_hook *h)
+{
+	unsigned long now = jiffies;
+
+	/* not a write per packet */
+	if (READ_ONCE(h->used) != now)
+		WRITE_ONCE(h->used, now);
+	if (unlikely(!READ_ONCE(h->registered)))
+		cc_hook_schedule(h, 0);
+}
+
 static inline void cc_hook_put(struct cc_hook *h)
 {
-	if (atomic_dec_and_test(&h->users))
-		cc_hook_schedule(h, CC_HOOK_STAYS);
+	if (!atomic_dec_and_test(&h->users))
+		return;
+	WRITE_ONCE(h->used, jiffies);
+	cc_hook_schedule(h, CC_HOOK_STAYS);
 }
 
 /* May sleep. For .pre_exit, before the grace period in which the last packets leave the hooks. */

@@ -87,8 +87,7 @@ def hpccpp(host: Host) -> None:
     if options.has("rate"):
         host.parameters.append(("tcp_hpccpp", "line_rate_mbps", str(rate_mbps(options))))
     if options.has("dscp"):
-        dscp = str(options.values["dscp"])
-        host.parameters += [("tcp_hpccpp", "dscp", dscp), ("int_reflector", "dscp", dscp)]
+        host.parameters.append(("int_host", "dscp", str(options.values["dscp"])))
 
 
 def ldcp(host: Host) -> None:

@@ -21,6 +21,8 @@ modprobe -a -r int_reflector sch_int 2>/dev/null
 modprobe -a int_reflector sch_int || skip_all "no module int_reflector or sch_int"
 # shellcheck disable=SC2034 # for the scripts
 REFLECTOR=/sys/module/int_reflector/parameters
+# shellcheck disable=SC2034
+INT_HOST=/sys/module/int_host/parameters
 # A capture's filter: TCP packets that have PSH as their only flag, as HPCC++'s messages do
 # shellcheck disable=SC2034 # for the scripts
 MESSAGES='tcp[13] == 8 or ip6[53] == 8'

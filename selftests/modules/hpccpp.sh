@@ -920,8 +920,9 @@ parameters()
 	needs_virtual	# with all checkers on each refusal takes half a second
 	refused eta_permille=99 eta_permille=1001 max_stage=256 flows=1000001 w_ai_bytes=1048577 base_rtt_ns=1000000001 \
 		line_rate_mbps=1600001 line_rate_device=2 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=15 \
-		probe_packets=65 dscp=64 receiver_based=2 wc_previous=2 queue_per_rtt=2 eta_permille=x dscp=-1
-	PARAM=$REFLECTOR refused dscp=64 max_rate=0
+		probe_packets=65 receiver_based=2 wc_previous=2 queue_per_rtt=2 eta_permille=x eta_permille=-1
+	PARAM=$REFLECTOR refused max_rate=0
+	PARAM=$INT_HOST refused dscp=64 dscp=-1
 	refused_at_load eta_permille=0
 	load eta_permille=900 flows=10
 }
@@ -930,8 +931,8 @@ declare_test parameters "H5" "wrong parameters are refused with a reason, the ol
 eta_and_pace()
 {
 	needs_virtual
-	load eta_permille=800 flows=100 base_rtt_ns=100000 probe_rtts=3 dscp=40
-	PARAM=$REFLECTOR parameter dscp=40
+	load eta_permille=800 flows=100 base_rtt_ns=100000 probe_rtts=3
+	PARAM=$INT_HOST parameter dscp=40
 	dumbbell 1 99us
 	node sw egress 10gbit dscp 40
 	serve r

@@ -218,15 +218,21 @@ translated()
 	send --size 1M
 	expect "control with an address that stays" "$(flow_field cc)" = hpccpp
 	teardown
-	# a published port at the receiver: probes are to no socket that it knows
+	# a published port at the receiver: probes are to no socket that it knows. TCP answers the first of them.
 	for to in 10.0.0.1 "[fd00:0::1]"; do
 		publish
+		trace_on tcp/tcp_receive_reset
+		TO=$to:80 send --duration 1s
+		trace_off "$TMP/trace"
+		expect "control to a published port, $to" "$(flow_field cc)" = hpccpp_reno
+		expect "probes counted there, $to" "$(counter r int_reflector NoSocket)" -eq 1
+		expect "RSTs that TCP took from there, $to" "$(grep -c tcp_receive_reset "$TMP/trace")" -eq 0
 		capture h1 eth0 "$TMP/h.pcap" tcp
 		TO=$to:80 send --size 1M
 		stop_captures
-		expect "control to a published port, $to" "$(flow_field cc)" = hpccpp_reno
-		expect "RSTs to the client, $to" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 1 && tcp.srcport == 80')" -eq 0
-		expect "probes counted there, $to" "$(counter r int_reflector NoSocket)" -ge 1
+		expect "control of the next connection, $to" "$(flow_field cc)" = hpccpp_reno
+		expect "RSTs to its client, $to" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 1 && tcp.srcport == 80')" -eq 0
+		expect "probes counted then, $to" "$(counter r int_reflector NoSocket)" -ge 2
 		teardown
 	done
 	# ... by a host without the reflector: the first RST is the last
@@ -480,8 +486,7 @@ probe_route()
 	needs_virtual
 	dumbbell 1 1ms
 	# rules know the DSCPs of the old TOS bits everywhere, others on new kernels and with a new ip
-	parameter dscp=5
-	PARAM=$REFLECTOR parameter dscp=5
+	PARAM=$INT_HOST parameter dscp=5
 	node sw egress 1gbit dscp 5
 	# what has the probes' DSCP goes elsewhere
 	ip -n "${NSP}h1" link add elsewhere type dummy
@@ -602,20 +607,57 @@ not_dropped()
 	trace_off "$TMP/trace"
 	expect "answers" "$(counter r int_reflector Answered)" -ge 100
 	expect "packets that netfilter drops" "$(grep -c NETFILTER_DROP "$TMP/trace")" -eq 0
+	expect "messages that TCP discards: the first" "$(grep -c TCP_FLAGS "$TMP/trace")" -eq 1
 }
-declare_test not_dropped "H20" "probes and responses that are handled are not reported as dropped packets"
+declare_test not_dropped "H20" "probes and responses that are handled are not reported as dropped packets, but for the first"
 
-# odd_message: r sends h1 the headers of a message, and no valid message. The hook counts it.
+# odd_message [NS FROM TO]: NS, or r, sends h1, or TO, the headers of a message, and no valid message. The hook counts it.
 odd_message()
 {
-	in_ns r python3 -I <<-'END' || fail "r cannot send"
-		import socket, struct
-		packet = struct.pack("!BBHHHBBH4s4s", 0x45, 23 << 2, 60, 0, 0, 64, 6, 0, bytes([10, 0, 0, 1]), bytes([10, 0, 1, 1]))
+	in_ns "${1:-r}" python3 -I - "${2:-10.0.0.1}" "${3:-10.0.1.1}" <<-'END' || fail "r cannot send"
+		import socket, struct, sys
+		addresses = b"".join(map(socket.inet_aton, sys.argv[1:]))
+		packet = struct.pack("!BBHHHBBH8s", 0x45, 23 << 2, 60, 0, 0, 64, 6, 0, addresses)
 		packet += struct.pack("!HHIIBBHHH", 5201, 40000, 0, 0, 5 << 4, 8, 0, 0, 0) + bytes(20)
-		socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW).sendto(packet, ("10.0.1.1", 0))
+		socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW).sendto(packet, (sys.argv[2], 0))
 	END
 	sleep 0.01
 }
+
+# hook_sees N: odd messages, one more from h1, that the receiver's hook has seen; the switch has no hook
+hook_sees()
+{
+	odd_message h1 10.0.1.1 10.0.0.1
+	expect "messages that the receiver's hook saw $2" "$(counter r int_reflector Malformed)" -eq "$1"
+	expect "messages that a hook of the switch saw $2" "$(counter sw int_reflector Malformed)" -eq 0
+}
+
+receiver_hook()
+{
+	local to saw=0
+
+	needs_virtual	# as hook_goes
+	dumbbell 1 100us
+	node sw egress 1gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc reno --size 1M >/dev/null || fail "no flow"
+	hook_sees 0 "before the first probe"
+	for to in 10.0.0.1 fd00:0::1; do
+		TO=$to send --size 1M
+		expect "control, to $to" "$(flow_field cc)" = hpccpp
+		expect "probes answered, to $to" "$(counter r int_reflector Answered)" -eq "$(counter h1 hpccpp Probes)"
+		hook_sees $((++saw)) "after probes to $to"
+		sleep 50
+	done
+	# 100 s after the first probe
+	hook_sees 3 "50 s after the last probe"
+	sleep 17
+	hook_sees 3 "67 s after the last probe"
+	TO=$to send --size 1M
+	expect "probes answered after that" "$(counter r int_reflector Answered)" -eq "$(counter h1 hpccpp Probes)"
+	hook_sees 4 "after that"
+}
+declare_test receiver_hook "H9" "the receiver's hook comes with the first probe, which is answered, too, and goes a minute after the last; a switch has none"
 
 hook_goes()
 {

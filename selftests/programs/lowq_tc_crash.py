@@ -152,8 +152,8 @@ def must(argv: list[str]) -> Ended:
 KEYS = ("net.ipv4.tcp_congestion_control", "net.ipv4.tcp_ecn", "net.ipv4.tcp_rmem", "net.ipv4.tcp_ecn_option",
         "net.ipv4.tcp_ecn_fallback", "net.ipv4.tcp_allowed_congestion_control")
 MODULES = ("int_reflector", "roce_rcm")
-PARAMETERS = ("tcp_hpccpp.base_rtt_ns", "tcp_hpccpp.flows", "tcp_hpccpp.line_rate_mbps", "tcp_hpccpp.dscp",
-              "int_reflector.flows", "int_reflector.dscp")
+PARAMETERS = ("tcp_hpccpp.base_rtt_ns", "tcp_hpccpp.flows", "tcp_hpccpp.line_rate_mbps",
+              "int_reflector.flows", "int_host.dscp")
 
 
 def picture(space: str | None = None) -> str:

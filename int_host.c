@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * int_host - telemetry messages of HPCC++ that arrive at a host.
+ *
+ *	arriving packet -> special DSCP? -> a message of an established connection?
+ *		-> probe: int_reflector; response: tcp_hpccpp
+ *
+ * Source: draft-miao-rtgwg-hpccplus-00, 7.2; the format is int_wire.h. A netfilter hook takes
+ * the messages out before connection tracking sees them. Every packet of a namespace with a hook
+ * pays some 100 instructions for it, and nobody knows which connections a peer will probe. So
+ * the hook comes with the first connection of tcp_hpccpp, or with the first message: without a
+ * hook the stack discards that, which int_host sees (tracepoint kfree_skb), and handles. It goes
+ * a minute after the last of both.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <net/addrconf.h>
+#include <net/route.h>
+#include <net/xfrm.h>
+#include <trace/events/skb.h>
+
+#include "cc_compat.h"
+#include "cc_hook.h"
+#include "cc_param.h"
+#include "int_host.h"
+
+CC_PARAM(dscp, INT_DSCP_DEFAULT, 0, 63, 0644, "a DSCP has 6 bits",
+	 "DSCP of probes and responses, 0 to 63 (draft 7.2)");
+
+/* By enum int_type */
+static const struct int_handler __rcu *int_handlers[INT_WINDOW + 1];
+
+static unsigned int int_host_net_id;
+
+static struct cc_hook *int_host_hook(struct net *net)
+{
+	return net_generic(net, int_host_net_id);
+}
+
+u8 int_host_dscp(void)
+{
+	return READ_ONCE(dscp.value);
+}
+EXPORT_SYMBOL_GPL(int_host_dscp);
+
+/* --- from a packet to a connection ------------------------------------------------- */
+
+/* The connection that a segment belongs to, with a reference; NULL if there is none. */
+static struct sock *int_host_socket(struct net *net, const struct sk_buff *skb,
+				    const struct int_segment *s)
+{
+	struct tcphdr _th;
+	const struct tcphdr *th = skb_header_pointer(skb, s->th, sizeof(_th), &_th);
+	struct sock *sk = NULL;
+
+	if (!s->ipv6)
+		sk = cc_lookup4(net, ip_hdr(skb)->saddr, th->source, ip_hdr(skb)->daddr,
+				th->dest, skb->dev->ifindex);
+#if IS_ENABLED(CONFIG_IPV6)
+	else
+		sk = cc_lookup6(net, &ipv6_hdr(skb)->saddr, th->source, &ipv6_hdr(skb)->daddr,
+				th->dest, skb->dev->ifindex);
+#endif
+	if (!sk)
+		return NULL;
+	if (sk_fullsock(sk) && ((1 << READ_ONCE(sk->sk_state)) &
+				(TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |
+				 TCPF_CLOSE_WAIT)))
+		return sk;
+	sock_gen_put(sk);
+	return NULL;
+}
+
+/*
+ * A message ends just below its sender's SND.UNA, and SND.UNA is at most a window below our
+ * RCV.NXT. The socket is not locked, so both may be a few segments old.
+ */
+static bool int_host_sequence_fits(const struct sock *sk, u32 seq, u32 len)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 behind = READ_ONCE(tp->rcv_nxt) - (seq + len + 1);
+
+	return behind <= max_t(u32, READ_ONCE(tp->window_clamp), 65535);
+}
+
+/* Is the packet for this host, not for a host behind it? */
+static bool int_host_is_local(struct net *net, const struct sk_buff *skb,
+			      const struct int_segment *s)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (s->ipv6)
+		return ipv6_chk_addr(net, &ipv6_hdr(skb)->daddr, NULL, 0);
+#endif
+	return inet_addr_type_dev_table(net, skb->dev, ip_hdr(skb)->daddr) == RTN_LOCAL;
+}
+
+/* --- from a connection to a handler ------------------------------------------------ */
+
+/* A RST with the DSCP of messages: TCP copies it from the packet that it answers. */
+static unsigned int int_host_reset(struct net *net, struct sk_buff *skb, u8 pf,
+				   const struct int_segment *s)
+{
+	const struct int_handler *h = rcu_dereference(int_handlers[INT_RESPONSE]);
+	struct tcphdr _th;
+	const struct tcphdr *th;
+	struct sock *sk;
+	bool ours;
+
+	if (!h || !h->handle_reset ||
+	    nf_checksum(skb, NF_INET_PRE_ROUTING, s->th, IPPROTO_TCP, pf))
+		return NF_ACCEPT;
+	sk = int_host_socket(net, skb, s);
+	if (!sk)
+		return NF_ACCEPT;
+	th = skb_header_pointer(skb, s->th, sizeof(_th), &_th);
+	local_bh_disable();
+	ours = h->handle_reset(sk, ntohl(th->ack_seq));
+	local_bh_enable();
+	sock_gen_put(sk);
+	return ours ? NF_DROP : NF_ACCEPT;
+}
+
+/* Packets that NFQUEUE has held, and those of a socket's backlog, come in a process. */
+static bool int_host_handle(const struct int_handler *h, struct sock *sk,
+			    const struct sk_buff *skb, const struct int_segment *s,
+			    const struct int_msg *m)
+{
+	bool taken;
+
+	local_bh_disable();
+	taken = h->handle_message(sk, skb, s, m);
+	local_bh_enable();
+	return taken;
+}
+
+static void int_host_malformed(struct net *net)
+{
+	const struct int_handler *h, *other = NULL;
+	unsigned int type;
+
+	for (type = INT_PROBE; type <= INT_WINDOW; type++) {
+		h = rcu_dereference(int_handlers[type]);
+		if (h && h != other)
+			int_count(net, *h->net_id, INT_COUNT_MALFORMED);
+		other = h;
+	}
+}
+
+/*
+ * A packet with the DSCP of messages, with RCU's read lock: NF_STOLEN, and still the caller's, if
+ * it was handled. Not inlined: most packets have another one, and kernels that initialise all
+ * variables would clear these for each of them.
+ */
+static noinline unsigned int int_host_message(struct net *net, struct sk_buff *skb, u8 pf, u8 ds)
+{
+	bool ipv6 = pf == NFPROTO_IPV6, taken = false;
+	const struct int_handler *h;
+	struct int_segment s;
+	struct int_msg m;
+	struct tcphdr _th;
+	const struct tcphdr *th;
+	struct sock *sk;
+	u8 type;
+
+	/* TCP takes no broadcast or multicast, either */
+	if (skb->pkt_type != PACKET_HOST)
+		return NF_ACCEPT;
+	if (!int_segment_find(skb, skb_network_offset(skb),
+			      ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP), ds, &s))
+		return NF_ACCEPT;
+	if (s.flags == (TCPHDR_RST | TCPHDR_ACK))
+		return int_host_reset(net, skb, pf, &s);
+	if (s.flags != TCPHDR_PSH)
+		return NF_ACCEPT;
+	/* Packets that are not messages, or not for this host, go on to the stack. */
+	type = int_segment_type(skb, &s);
+	if (!type)
+		int_host_malformed(net);
+	h = rcu_dereference(int_handlers[type]);
+	if (!h)
+		return NF_ACCEPT;
+	cc_hook_used(int_host_hook(net));
+	sk = int_host_socket(net, skb, &s);
+	if (!sk) {
+		/* a VRF calls the hook again, with its own device */
+		if (netif_is_l3_slave(skb->dev))
+			return NF_ACCEPT;
+		int_count(net, *h->net_id, INT_COUNT_NO_SOCKET);
+		/*
+		 * TCP would answer a probe by a RST: to a live client, if its connection is to a
+		 * port that NAT translates.
+		 */
+		return type == INT_PROBE && int_host_is_local(net, skb, &s) ? NF_DROP : NF_ACCEPT;
+	}
+	th = skb_header_pointer(skb, s.th, sizeof(_th), &_th);
+	/* policy as in TCP; ESP's transport mode calls the hook again with what it has decrypted */
+	if (nf_checksum(skb, NF_INET_PRE_ROUTING, s.th, IPPROTO_TCP, pf))
+		int_count(net, *h->net_id, INT_COUNT_CHECKSUM);
+	else if (!xfrm_policy_check(sk, XFRM_POLICY_IN, skb, ipv6 ? AF_INET6 : AF_INET))
+		int_count(net, *h->net_id, INT_COUNT_POLICY);
+	else if (!int_host_sequence_fits(sk, ntohl(th->seq), s.len))
+		int_count(net, *h->net_id, INT_COUNT_SEQUENCE);
+	else if (int_segment_read(skb, &s, &m))
+		taken = int_host_handle(h, sk, skb, &s, &m);
+	sock_gen_put(sk);
+	return taken ? NF_STOLEN : NF_DROP;
+}
+
+/* --- from the network to a packet ---------------------------------------------------- */
+
+static unsigned int int_host_verdict(struct sk_buff *skb, const struct nf_hook_state *state, u8 ds)
+{
+	unsigned int verdict = int_host_message(state->net, skb, state->pf, ds);
+
+	/* handled: tools that watch drops must not see one */
+	if (verdict == NF_STOLEN)
+		consume_skb(skb);
+	return verdict;
+}
+
+/*
+ * Most packets are not messages: the family's own hook looks at one field of them. The stack has
+ * checked that the IP header is there.
+ */
+static unsigned int int_host_ipv4_hook(void *priv, struct sk_buff *skb,
+				       const struct nf_hook_state *state)
+{
+	u8 ds = READ_ONCE(dscp.value);
+
+	if (likely(ip_hdr(skb)->tos >> 2 != ds))
+		return NF_ACCEPT;
+	return int_host_verdict(skb, state, ds);
+}
+
+static unsigned int int_host_ipv6_hook(void *priv, struct sk_buff *skb,
+				       const struct nf_hook_state *state)
+{
+	u8 ds = READ_ONCE(dscp.value);
+
+	if (likely(ipv6_get_dsfield(ipv6_hdr(skb)) >> 2 != ds))
+		return NF_ACCEPT;
+	return int_host_verdict(skb, state, ds);
+}
+
+static const struct nf_hook_ops int_host_hook_ops[] = {
+	{
+		.hook = int_host_ipv4_hook,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_PRE_ROUTING,
+		.priority = NF_IP_PRI_RAW,
+	}, {
+		.hook = int_host_ipv6_hook,
+		.pf = NFPROTO_IPV6,
+		.hooknum = NF_INET_PRE_ROUTING,
+		.priority = NF_IP_PRI_RAW,
+	},
+};
+
+/*
+ * A packet without a hook that the stack discards: is it a message for this host? From TCP,
+ * because it has no ACK flag, or no socket; or from the firewall, which does not know it.
+ */
+static void int_host_look(struct sk_buff *skb)
+{
+	struct net *net = dev_net(skb->dev);
+	struct cc_hook *hook = int_host_hook(net);
+	u8 ds = int_host_dscp(), type;
+	struct int_segment s;
+
+	if (READ_ONCE(hook->registered) || READ_ONCE(hook->leaving) ||
+	    !int_segment_find(skb, skb_network_offset(skb), skb->protocol, ds, &s) ||
+	    s.flags != TCPHDR_PSH)
+		return;
+	type = int_segment_type(skb, &s);
+	if (type && rcu_access_pointer(int_handlers[type]) && int_host_is_local(net, skb, &s))
+		int_host_message(net, skb, s.ipv6 ? NFPROTO_IPV6 : NFPROTO_IPV4, ds);
+}
+
+static void int_host_discarded(struct sk_buff *skb, enum skb_drop_reason reason)
+{
+	struct net_device *dev;
+
+	if (reason != SKB_DROP_REASON_TCP_FLAGS && reason != SKB_DROP_REASON_NO_SOCKET &&
+	    reason != SKB_DROP_REASON_NETFILTER_DROP)
+		return;
+	/* not what this host sends */
+	if (!skb->skb_iif)
+		return;
+	rcu_read_lock();
+	/* TCP has cleared the device */
+	dev = skb->dev;
+	if (reason == SKB_DROP_REASON_TCP_FLAGS)
+		skb->dev = skb_dst(skb) ? dev_get_by_index_rcu(dev_net(skb_dst(skb)->dev),
+							       skb->skb_iif) : NULL;
+	if (skb->dev)
+		int_host_look(skb);
+	skb->dev = dev;
+	rcu_read_unlock();
+}
+
+CC_DEFINE_KFREE_SKB(int_host_kfree_skb, int_host_discarded)
+
+/* --- connections and handlers ------------------------------------------------------- */
+
+void int_host_get(struct net *net)
+{
+	cc_hook_get(int_host_hook(net));
+}
+EXPORT_SYMBOL_GPL(int_host_get);
+
+void int_host_put(struct net *net)
+{
+	cc_hook_put(int_host_hook(net));
+}
+EXPORT_SYMBOL_GPL(int_host_put);
+
+void int_handler_register(const struct int_handler *h)
+{
+	unsigned int type;
+
+	for (type = INT_PROBE; type <= INT_WINDOW; type++)
+		if (h->types & BIT(type))
+			rcu_assign_pointer(int_handlers[type], h);
+}
+EXPORT_SYMBOL_GPL(int_handler_register);
+
+void int_handler_unregister(const struct int_handler *h)
+{
+	unsigned int type;
+
+	for (type = INT_PROBE; type <= INT_WINDOW; type++)
+		if (h->types & BIT(type))
+			RCU_INIT_POINTER(int_handlers[type], NULL);
+	synchronize_net();
+}
+EXPORT_SYMBOL_GPL(int_handler_unregister);
+
+static int int_handler_show(struct seq_file *seq, void *v)
+{
+	const struct int_handler *h = pde_data(file_inode(seq->file));
+	struct int_counters *c = net_generic(seq_file_single_net(seq), *h->net_id);
+	unsigned int i;
+
+	for (i = 0; h->counters[i]; i++)
+		seq_printf(seq, "%s %lld\n", h->counters[i],
+			   (long long)atomic64_read(&c->count[i]));
+	return 0;
+}
+
+int int_handler_proc_create(struct net *net, const struct int_handler *h)
+{
+	return proc_create_net_single(h->name, 0444, net->proc_net, int_handler_show,
+				      (void *)h) ? 0 : -ENOMEM;
+}
+EXPORT_SYMBOL_GPL(int_handler_proc_create);
+
+void int_handler_proc_remove(struct net *net, const struct int_handler *h)
+{
+	remove_proc_entry(h->name, net->proc_net);
+}
+EXPORT_SYMBOL_GPL(int_handler_proc_remove);
+
+/* --- namespaces --------------------------------------------------------------------- */
+
+static int __net_init int_host_net_init(struct net *net)
+{
+	cc_hook_init(int_host_hook(net), net, int_host_hook_ops, ARRAY_SIZE(int_host_hook_ops));
+	return 0;
+}
+
+/* Before the grace period: a hook that is still running uses counters that go with the handlers. */
+static void __net_exit int_host_net_pre_exit(struct net *net)
+{
+	cc_hook_leave(int_host_hook(net));
+}
+
+static struct pernet_operations int_host_net_ops = {
+	.init = int_host_net_init,
+	.pre_exit = int_host_net_pre_exit,
+	.id = &int_host_net_id,
+	.size = sizeof(struct cc_hook),
+};
+
+static int __init int_host_init(void)
+{
+	int err = register_pernet_subsys(&int_host_net_ops);
+
+	if (err)
+		return err;
+	err = register_trace_kfree_skb(int_host_kfree_skb, NULL);
+	if (err) {
+		pr_err("no tracepoint kfree_skb (%d): CONFIG_TRACEPOINTS is needed\n", err);
+		unregister_pernet_subsys(&int_host_net_ops);
+	}
+	return err;
+}
+
+static void __exit int_host_exit(void)
+{
+	unregister_trace_kfree_skb(int_host_kfree_skb, NULL);
+	tracepoint_synchronize_unregister();
+	unregister_pernet_subsys(&int_host_net_ops);
+}
+
+module_init(int_host_init);
+module_exit(int_host_exit);
+
+MODULE_AUTHOR("The lowq authors");
+MODULE_DESCRIPTION("Telemetry messages of HPCC++ that arrive at a host");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(LOWQ_VERSION);
