@@ -436,7 +436,7 @@ declare_test policy_route "H9" "answers take the route of the connection's own p
 # Link-local addresses: the way back is the link that the probe came by.
 link_local()
 {
-	local to
+	local to steps=() i
 
 	needs_virtual
 	dumbbell 1 100us
@@ -445,19 +445,24 @@ link_local()
 	ip -n "${NSP}r" link add other type dummy
 	ip -n "${NSP}r" link set other up
 	ip -n "${NSP}r" -6 route add fe80::/64 dev other metric 1
-	serve r
 	to=$(ip -j -n "${NSP}r" -6 addr show dev eth0 scope link | jq -r '.[].addr_info[]? | .local // empty')
-	in_ns sw flowgen long --to "$to%egress" --cc hpccpp --size 500k >"$TMP/flow.json" || fail "flow failed"
+	# the receiver's route expires while nothing is in flight: the next packet is a probe
+	for ((i = 1; i <= 10; i++)); do
+		steps+=("run=ip -n ${NSP}r -6 route add fe80::/64 dev other metric $((i + 1))" send=10000 sleep=0.01)
+	done
+	sink
+	FROM=sw client "$to%egress" send=100000 sleep=0.05 "${steps[@]}" info
 	expect "answers that were not sent" "$(counter r int_reflector Unsent)" -eq 0
-	expect "responses" "$(counter sw hpccpp Accepted)" -ge 10
-	expect "control" "$(flow_field cc)" = hpccpp
+	expect "answers" "$(counter r int_reflector Answered)" -ge 11
+	expect "responses" "$(counter sw hpccpp Accepted)" -ge $(($(counter r int_reflector Answered) - 1))
+	expect "control" "$(field cc <"$TMP/client" | tail -n1)" = hpccpp
 }
 declare_test link_local "H9" "answers to link-local addresses leave by the link that the probes came by"
 
 # The receiver has no way back for a while, then one again.
 no_way_back()
 {
-	local v to
+	local v to look="nsenter --net=/run/netns/${NSP}r cat /proc/net/int_reflector"
 
 	needs_virtual
 	dumbbell 1 1ms
@@ -475,6 +480,14 @@ no_way_back()
 		wait $! || fail "flow failed"
 		expect "control" "$(flow_field cc)" = hpccpp
 		expect "goodput, Mb/s, $v" "$(($(flow_field goodput_bps) / 1000000))" -ge 300
+	done
+	# the way goes while nothing is in flight: the next packet is a probe
+	sink
+	for v in -4 -6; do
+		[ "$v" = -4 ] && to=10.0.0.1 || to=fd00:0::1
+		client "$to" send=100000 sleep=0.1 "run=$look >$TMP/before" "run=ip $v -n ${NSP}r rule add pref 1 ipproto tcp unreachable" \
+			send=10000 sleep=0.1 "run=$look >$TMP/after" "run=ip $v -n ${NSP}r rule del pref 1" acked
+		expect "answers without a way, $v" "$(grep Answered "$TMP/after")" = "$(grep Answered "$TMP/before")"
 	done
 }
 declare_test no_way_back "H9 H17" "a receiver without a way back for a while counts it, and the flow goes on"
