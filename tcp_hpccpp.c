@@ -44,6 +44,8 @@
  *  - A flow that had nothing to send for 4 RTTs starts as a new one does.
  *  - With a window below a packet the queue counts against the time between packets, not T.
  *  - Probes come once per 4 RTTs while no data will wait for their response.
+ *  - W grows by a packet where it would more than double, if the sample's RTT is longer than the
+ *    queues in the records explain: a bottleneck may not stamp.
  *  - Probes come more often than once per RTT if a counter of figure 4 could wrap between
  *    two of them. Without a measured sample W grows as in slow start.
  *  - Loss, and ECE from nodes that do not stamp, halve W once per window, as in any TCP;

@@ -110,6 +110,8 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 	const struct hpccpp_probe *probe = &f->probe[m->id % HPCCPP_PROBES_KEPT];
 	struct hpccpp_sample sample = { .msg = m };
 	enum hpccpp_result result;
+	u64 before_w = f->model.w;
+	u32 before_us = hpccpp_queued_us(&f->model);
 
 	f->unanswered = 0;
 	f->answer_ns = now;
@@ -150,6 +152,14 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 		return false;
 	}
 	hpccpp_rtt_follow(&f->rtt, hpccpp_queued_us(&f->model));
+	/*
+	 * A jump that leaves an unstamped queue behind would overflow it: the records may allow a
+	 * hundred times the window for which it has room.
+	 */
+	if (f->model.w > 2 * before_w &&
+	    hpccpp_waits_unstamped(&f->model, f->arrived_ns - probe->sent_ns,
+				   sample.settings.fill_ns, before_us))
+		f->model.w = before_w + hpccpp_mss_q8(sk);
 	f->telemetry = true;
 	f->unmeasured = 0;
 	trace_hpccpp_window(sk, "telemetry", &f->model, sample.settings.t_ns);

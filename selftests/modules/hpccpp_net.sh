@@ -906,6 +906,20 @@ declare_test unstamped_flows "H17" "four flows behind a policer lose no more tha
 
 # Paced packets find a policer's bucket empty less often than CUBIC's bursts do: Reno that sch_fq paces takes 3.5 times
 # what CUBIC gets.
+# The records allow 40 times the window that the queue has room for.
+unstamped_first()
+{
+	local reno
+
+	needs_virtual
+	unstamped fifo before
+	together 1 reno reno reno reno
+	reno=$RETRANS
+	together 1 hpccpp hpccpp hpccpp hpccpp
+	expect "retransmissions, Reno's $reno" "$RETRANS" -le $((2 * reno))
+}
+declare_test unstamped_first "H17" "four flows that start in a tail-drop queue lose no more than twice what four of Reno's do"
+
 unstamped_share()
 {
 	needs_virtual
