@@ -109,6 +109,7 @@ struct hpccpp_applied {
  * @clean_rtts:	fallback as unstamped: RTTs without a reduction before the return
  * @unanswered:	probes sent since the latest response
  * @partial:	responses since the latest one with the records of all nodes
+ * @queued_us:	hpccpp_queued_us() of the latest response
  * @unmeasured:	responses since the latest one that measured U, while data was sent
  * @applied:	@model.w as it was applied last
  * @gso:	limit on the segments of a TSO packet
@@ -157,6 +158,7 @@ struct hpccpp_flow {
 	u32 unanswered;
 	u32 partial;
 	u32 unmeasured;
+	u32 queued_us;
 	struct hpccpp_applied applied;
 	struct cc_gso gso;
 	bool telemetry;

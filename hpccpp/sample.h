@@ -111,7 +111,7 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 	struct hpccpp_sample sample = { .msg = m };
 	enum hpccpp_result result;
 	u64 before_w = f->model.w;
-	u32 before_us = hpccpp_queued_us(&f->model);
+	u32 before_us = f->queued_us;
 
 	f->unanswered = 0;
 	f->answer_ns = now;
@@ -133,6 +133,7 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 	}
 	hpccpp_integrate_window(sk, f, now);
 	result = hpccpp_step(&f->model, &sample);
+	f->queued_us = hpccpp_queued_us(&f->model);
 	f->comparable_ns = hpccpp_comparable_ns(&f->model);
 	trace_hpccpp_sample(sk, &f->model, m, result, sample.elapsed_ns);
 	if (result == HPCCPP_PARTIAL) {
@@ -151,14 +152,15 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 			hpccpp_new_path(f);
 		return false;
 	}
-	hpccpp_rtt_follow(&f->rtt, hpccpp_queued_us(&f->model));
+	hpccpp_rtt_follow(&f->rtt, f->queued_us);
 	/*
 	 * A jump that leaves an unstamped queue behind would overflow it: the records may allow a
-	 * hundred times the window for which it has room.
+	 * hundred times the window for which it has room. The probe may have waited for what was in
+	 * a node's queue before it, or behind it.
 	 */
 	if (f->model.w > 2 * before_w &&
-	    hpccpp_waits_unstamped(&f->model, f->arrived_ns - probe->sent_ns,
-				   sample.settings.fill_ns, before_us))
+	    hpccpp_waits_unstamped(f->arrived_ns - probe->sent_ns, sample.settings.fill_ns,
+				   (u64)before_us + f->queued_us))
 		f->model.w = before_w + hpccpp_mss_q8(sk);
 	f->telemetry = true;
 	f->unmeasured = 0;

@@ -624,17 +624,12 @@ static inline u32 hpccpp_queued_us(const struct hpccpp_model *m)
 }
 
 /*
- * A probe took @rtt_ns, on a path that takes @fill_ns without queues. Has it waited where no node
- * stamps? Then the queues of the latest sample and of the one before, @before_us, do not explain
- * its RTT. Both count, as the probe may have waited for what was there when it came, or behind it.
+ * A probe took @rtt_ns, on a path that takes @fill_ns without queues and has records of queues of
+ * @queued_us. Has it waited where no node stamps?
  */
-static inline bool hpccpp_waits_unstamped(const struct hpccpp_model *m, u64 rtt_ns, u64 fill_ns,
-					  u32 before_us)
+static inline bool hpccpp_waits_unstamped(u64 rtt_ns, u64 fill_ns, u64 queued_us)
 {
-	/* below 2^43 */
-	u64 queued_ns = ((u64)before_us + hpccpp_queued_us(m)) * 1000;
-
-	return rtt_ns > fill_ns + fill_ns / 8 + queued_ns;
+	return rtt_ns > fill_ns + fill_ns / 8 + queued_us * 1000;
 }
 
 /*

@@ -915,6 +915,7 @@ unstamped_first()
 	unstamped fifo before
 	together 1 reno reno reno reno
 	reno=$RETRANS
+	sleep 0.2	# the queue of the flows before empties
 	together 1 hpccpp hpccpp hpccpp hpccpp
 	expect "retransmissions, Reno's $reno" "$RETRANS" -le $((2 * reno))
 }
