@@ -201,7 +201,6 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f;
-	u64 secret;
 
 	if (!hpccpp_has_packet(sk) || !inet_csk(sk)->icsk_ca_initialized ||
 	    (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV))
@@ -211,9 +210,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 		hpccpp_fall_back(sk, "translated");
 		return;
 	}
-	/* ids begin anywhere: an earlier connection may have had the same ports, and cookies */
-	secret = hpccpp_secret(sk);
-	f = hpccpp_flow_new(sk, secret, siphash_2u64(secret, now, &hpccpp_cookie_key));
+	f = hpccpp_flow_new(sk, hpccpp_secret(sk, now));
 	ca->flow = f;
 	if (!f) {
 		hpccpp_fall_back(sk, "no memory");

@@ -26,12 +26,14 @@ CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 is the measured minimum",
  * @sent_ns:	when it was sent; 0: no probe
  * @integral:	integral of W over time until then, bytes * ns; wraps
  * @inflight:	bytes in flight then, Q8
+ * @cookie:	that its response must have
  * @end:	sequence number that follows the probe
  */
 struct hpccpp_probe {
 	u64 sent_ns;
 	u64 integral;
 	u64 inflight;
+	u64 cookie;
 	u32 end;
 };
 
@@ -74,8 +76,8 @@ struct hpccpp_applied {
  * @node:	in hpccpp_flows
  * @sk:		the key in hpccpp_flows
  * @rcu:	frees the flow after the hook's readers
- * @secret:	hpccpp_secret()
- * @lock:	protects the fields from @sent_id to @response
+ * @secret:	of which cookies are made, see hpccpp_secret()
+ * @lock:	protects the fields from @sent_id to @response, and @probe's @cookie and @end
  * @sent_id:	id of the latest probe
  * @got_id:	id of the latest accepted response
  * @full:	@response has not been read yet
@@ -212,8 +214,8 @@ static inline struct hpccpp_flow *hpccpp_flow_find(const struct sock *sk)
 	return rhashtable_lookup(&hpccpp_flows, &sk, hpccpp_flows_params);
 }
 
-/* @id: of the latest probe. NULL if there is no memory */
-static inline struct hpccpp_flow *hpccpp_flow_new(const struct sock *sk, u64 secret, u32 id)
+/* Ids begin anywhere: who forges probes has to guess them. NULL if there is no memory */
+static inline struct hpccpp_flow *hpccpp_flow_new(const struct sock *sk, u64 secret)
 {
 	struct hpccpp_flow *f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
 
@@ -222,7 +224,7 @@ static inline struct hpccpp_flow *hpccpp_flow_new(const struct sock *sk, u64 sec
 	f->sk = sk;
 	f->secret = secret;
 	spin_lock_init(&f->lock);
-	f->sent_id = id;
+	f->sent_id = (u32)secret;
 	f->got_id = f->sent_id;
 	if (rhashtable_insert_fast(&hpccpp_flows, &f->node, hpccpp_flows_params)) {
 		kfree(f);

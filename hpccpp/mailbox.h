@@ -18,8 +18,8 @@ enum {
 	HPCCPP_COUNT_UNSENT,	/* no memory or no route, or dropped by this host's firewall */
 	HPCCPP_COUNT_ACCEPTED,
 	HPCCPP_COUNT_NOT_OURS,	/* the connection has no flow under this control */
-	HPCCPP_COUNT_COOKIE,	/* not the cookie of its probe */
-	HPCCPP_COUNT_OLD_ID,	/* replayed, overtaken, or of a probe that was not sent */
+	HPCCPP_COUNT_COOKIE,	/* not the cookie of a recent probe */
+	HPCCPP_COUNT_OLD_ID,	/* replayed or overtaken */
 	HPCCPP_COUNT_PARTIAL,	/* no records, or not of all nodes */
 	HPCCPP_COUNT_FALLBACKS,
 	HPCCPP_COUNT_RETURNS,
@@ -67,41 +67,22 @@ static inline bool hpccpp_is_v4(const struct sock *sk)
 #endif
 }
 
-/* A keyed hash over the connection, with a key per boot: nobody else can compute it. */
-static inline u64 hpccpp_secret(const struct sock *sk)
+/* For a flow that begins at @now. Keyed: nobody else can compute it, and no two flows share it. */
+static inline u64 hpccpp_secret(const struct sock *sk, u64 now)
 {
-	const struct inet_sock *inet = inet_sk(sk);
-	struct {
-		struct in6_addr saddr;
-		struct in6_addr daddr;
-		__be16 sport;
-		__be16 dport;
-		u32 unused;
-	} flow = { .sport = inet->inet_sport, .dport = inet->inet_dport };
-
-	if (hpccpp_is_v4(sk)) {
-		ipv6_addr_set_v4mapped(inet->inet_saddr, &flow.saddr);
-		ipv6_addr_set_v4mapped(inet->inet_daddr, &flow.daddr);
-#if IS_ENABLED(CONFIG_IPV6)
-	} else {
-		flow.saddr = inet6_sk(sk)->saddr;
-		flow.daddr = sk->sk_v6_daddr;
-#endif
-	}
-	return siphash(&flow, sizeof(flow), &hpccpp_cookie_key);
+	return siphash_2u64((unsigned long)sk, now, &hpccpp_cookie_key);
 }
 
-/* ... over the connection and a probe's id */
 static inline u64 hpccpp_cookie(const struct hpccpp_flow *f, u32 id)
 {
 	return siphash_2u64(f->secret, id, &hpccpp_cookie_key);
 }
 
-/* Is it the response to a recent probe, newer than the latest accepted one? */
-static inline bool hpccpp_id_expected(const struct hpccpp_flow *f, u32 id)
+/* Is it the cookie of a recent probe, the one with this id? */
+static inline bool hpccpp_cookie_fits(const struct hpccpp_flow *f, u32 id, u64 cookie)
 {
-	return (s32)(id - f->got_id) > 0 && (s32)(f->sent_id - id) >= 0 &&
-	       f->sent_id - id < HPCCPP_PROBES_KEPT;
+	return f->sent_id - id < HPCCPP_PROBES_KEPT &&
+	       f->probe[id % HPCCPP_PROBES_KEPT].cookie == cookie;
 }
 
 /* int_host's: accepts the response @m for @sk, or counts why not. In softirq. */
@@ -115,11 +96,11 @@ static bool hpccpp_handle_response(struct sock *sk, const struct sk_buff *skb,
 	f = hpccpp_flow_find(sk);
 	if (!f) {
 		verdict = HPCCPP_COUNT_NOT_OURS;
-	} else if (m->cookie != hpccpp_cookie(f, m->id)) {
-		verdict = HPCCPP_COUNT_COOKIE;
 	} else {
 		spin_lock(&f->lock);
-		if (hpccpp_id_expected(f, m->id)) {
+		if (!hpccpp_cookie_fits(f, m->id, m->cookie)) {
+			verdict = HPCCPP_COUNT_COOKIE;
+		} else if ((s32)(m->id - f->got_id) > 0) {
 			f->response = *m;
 			f->response_ns = ktime_get_ns();
 			f->got_id = m->id;

@@ -174,6 +174,7 @@ static inline void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now
 	f->unanswered++;
 	spin_lock_bh(&f->lock);
 	f->sent_id = m->id;
+	probe->cookie = m->cookie;
 	probe->end = tcp_sk(sk)->snd_una - 1;
 	spin_unlock_bh(&f->lock);
 }
