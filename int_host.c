@@ -127,13 +127,12 @@ static unsigned int int_host_reset(struct net *net, struct sk_buff *skb, u8 pf,
 
 /* Packets that NFQUEUE has held, and those of a socket's backlog, come in a process. */
 static bool int_host_handle(const struct int_handler *h, struct sock *sk,
-			    const struct sk_buff *skb, const struct int_segment *s,
-			    const struct int_msg *m)
+			    const struct sk_buff *skb, const struct int_segment *s, const u8 *p)
 {
 	bool taken;
 
 	local_bh_disable();
-	taken = h->handle_message(sk, skb, s, m);
+	taken = h->handle_message(sk, skb, s, p);
 	local_bh_enable();
 	return taken;
 }
@@ -161,10 +160,11 @@ static noinline unsigned int int_host_message(struct net *net, struct sk_buff *s
 	bool ipv6 = pf == NFPROTO_IPV6, taken = false;
 	const struct int_handler *h;
 	struct int_segment s;
-	struct int_msg m;
+	u8 buf[INT_MSG_LEN_MAX];
 	struct tcphdr _th;
 	const struct tcphdr *th;
 	struct sock *sk;
+	const u8 *p;
 	u8 type;
 
 	/* TCP takes no broadcast or multicast, either */
@@ -178,9 +178,12 @@ static noinline unsigned int int_host_message(struct net *net, struct sk_buff *s
 	if (s.flags != TCPHDR_PSH)
 		return NF_ACCEPT;
 	/* Packets that are not messages, or not for this host, go on to the stack. */
-	type = int_segment_type(skb, &s);
-	if (!type)
+	p = int_segment_message(skb, &s, buf);
+	if (!p) {
 		int_host_malformed(net);
+		return NF_ACCEPT;
+	}
+	type = p[INT_TYPE_OFFSET];
 	h = rcu_dereference(int_handlers[type]);
 	if (!h)
 		return NF_ACCEPT;
@@ -205,8 +208,8 @@ static noinline unsigned int int_host_message(struct net *net, struct sk_buff *s
 		int_count(net, *h->net_id, INT_COUNT_POLICY);
 	else if (!int_host_sequence_fits(sk, ntohl(th->seq), s.len))
 		int_count(net, *h->net_id, INT_COUNT_SEQUENCE);
-	else if (int_segment_read(skb, &s, &m))
-		taken = int_host_handle(h, sk, skb, &s, &m);
+	else
+		taken = int_host_handle(h, sk, skb, &s, p);
 	sock_gen_put(sk);
 	return taken ? NF_STOLEN : NF_DROP;
 }

@@ -259,55 +259,59 @@ static u64 rx_flow_step(struct rx_flow *f, const struct sock *sk, const struct i
 	return hpccpp_step(&f->model, &sample) == HPCCPP_MEASURED ? f->model.w : 0;
 }
 
-/* W for the sender of the probe @m, in units of the options; 0 if there is none. */
-static u32 rx_window(const struct sock *sk, const struct int_msg *m)
+/* W for the sender of the probe @p, in units of the options; 0 if there is none. */
+static noinline u32 rx_window(const struct sock *sk, const u8 *p, u32 len)
 {
 	struct rx_flow *f = &rx_flows[hash_ptr(sk, RX_FLOWS_BITS)];
 	u64 now = ktime_get_ns(), elapsed, w = 0;
+	struct int_msg m;
 
+	if (!int_parse(&m, p, len))
+		return 0;
 	spin_lock(&f->lock);
 	elapsed = now - f->probe_ns;
 	if (f->sk != sk || f->hash != sk->sk_hash || elapsed > NSEC_PER_SEC) {
 		f->sk = sk;
 		f->hash = sk->sk_hash;
-		f->id = m->id - 1;
-		hpccpp_model_init(&f->model, (u64)m->options << INT_OPTION_W_SHIFT);
+		f->id = m.id - 1;
+		hpccpp_model_init(&f->model, (u64)m.options << INT_OPTION_W_SHIFT);
 	}
-	if (m->id - f->id - 1 < RX_ID_JUMP) {
+	if (m.id - f->id - 1 < RX_ID_JUMP) {
 		/* A probe was lost, and with it the window that it reported. */
-		if (m->id - f->id > 1)
+		if (m.id - f->id > 1)
 			hpccpp_model_forget(&f->model);
-		f->id = m->id;
+		f->id = m.id;
 		f->probe_ns = now;
-		w = rx_flow_step(f, sk, m, elapsed);
+		w = rx_flow_step(f, sk, &m, elapsed);
 	}
 	spin_unlock(&f->lock);
 	return fp_min(w >> INT_OPTION_W_SHIFT, INT_OPTION_MAX);
 }
 
 static bool reflector_answer(struct sock *sk, const struct sk_buff *probe,
-			     const struct int_segment *s, const struct int_msg *m)
+			     const struct int_segment *s, const u8 *p)
 {
-	struct int_msg answer = *m;
+	unsigned int room = p[INT_ROOM_OFFSET];
 	struct sk_buff *skb;
+	u8 *answer;
+	u32 w = 0;
 
 	if (!reflector_within_rate(sock_net(sk))) {
 		reflector_count(sk, REFLECTOR_RATE);
 		return false;
 	}
-	answer.type = INT_RESPONSE;
-	answer.options = 0;
-	if (m->flags & INT_FLAG_RECEIVER && READ_ONCE(base_rtt_ns.value))
-		answer.options = rx_window(sk, m);
-	if (answer.options) {
-		answer.type = INT_WINDOW;
-		answer.room = 0;
+	if (p[INT_FLAGS_OFFSET] & INT_FLAG_RECEIVER && READ_ONCE(base_rtt_ns.value))
+		w = rx_window(sk, p, s->len);
+	if (w) {
+		room = 0;
 		reflector_count(sk, REFLECTOR_WINDOW);
 	}
 	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
-			       READ_ONCE(tcp_sk(sk)->snd_una), &answer);
-	if (skb)
+			       READ_ONCE(tcp_sk(sk)->snd_una), int_length(room), &answer);
+	if (skb) {
+		int_answer(answer, p, room, w);
 		skb->mark = READ_ONCE(sk->sk_mark);
+	}
 	if (!skb || (s->ipv6 ? send_v6 : send_v4)(sk, skb, probe)) {
 		reflector_count(sk, REFLECTOR_UNSENT);
 		return false;

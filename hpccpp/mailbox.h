@@ -85,11 +85,12 @@ static inline bool hpccpp_cookie_fits(const struct hpccpp_flow *f, u32 id, u64 c
 	       f->probe[id % HPCCPP_PROBES_KEPT].cookie == cookie;
 }
 
-/* int_host's: accepts the response @m for @sk, or counts why not. In softirq. */
+/* int_host's: accepts the response @p for @sk, or counts why not. In softirq. */
 static bool hpccpp_handle_response(struct sock *sk, const struct sk_buff *skb,
-				   const struct int_segment *s, const struct int_msg *m)
+				   const struct int_segment *s, const u8 *p)
 {
 	unsigned int verdict = HPCCPP_COUNT_ACCEPTED;
+	u32 id = int_get32(p + INT_ID_OFFSET);
 	struct hpccpp_flow *f;
 
 	rcu_read_lock();
@@ -98,12 +99,12 @@ static bool hpccpp_handle_response(struct sock *sk, const struct sk_buff *skb,
 		verdict = HPCCPP_COUNT_NOT_OURS;
 	} else {
 		spin_lock(&f->lock);
-		if (!hpccpp_cookie_fits(f, m->id, m->cookie)) {
+		if (!hpccpp_cookie_fits(f, id, int_get64(p + INT_COOKIE_OFFSET))) {
 			verdict = HPCCPP_COUNT_COOKIE;
-		} else if ((s32)(m->id - f->got_id) > 0) {
-			f->response = *m;
+		} else if ((s32)(id - f->got_id) > 0) {
+			int_parse(&f->response, p, s->len);
 			f->response_ns = ktime_get_ns();
-			f->got_id = m->id;
+			f->got_id = id;
 			f->full = true;
 			f->answered = true;
 		} else {

@@ -249,17 +249,19 @@ static inline void hpccpp_send_probe(struct sock *sk, u64 now)
 	struct int_msg m = { .type = INT_PROBE };
 	u8 ds = int_host_dscp() << 2;
 	struct sk_buff *skb;
+	u8 *p;
 	int err;
 
 	if (READ_ONCE(f->refused))
 		return;
 	hpccpp_fill_probe(sk, &m, now);
 	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
-			       tcp_sk(sk)->snd_una, &m);
+			       tcp_sk(sk)->snd_una, int_length(m.room), &p);
 	if (!skb) {
 		hpccpp_count(sk, HPCCPP_COUNT_UNSENT);
 		return;
 	}
+	int_build(p, &m);
 	/* Owner, hash and ECN field are the data's, so that the queues are the same. */
 	skb_set_owner_w(skb, sk);
 	skb_set_hash_from_sk(skb, sk);

@@ -45,8 +45,9 @@ struct int_counters {
  * @net_id:	the module's area in each namespace, for net_generic()
  * @types:	bit mask of enum int_type: the messages that the module handles
  * @handle_message: called for each message with valid checksum and sequence number, as in softirq:
- *		softirqs are disabled. @sk is established and valid during the call only; it may be
- *		locked or not. True if it handled the message: then that is no drop
+ *		softirqs are disabled. @p is the message, @s->len bytes, whose head is valid. @sk
+ *		is established and valid during the call only; it may be locked or not. True if it
+ *		handled the message: then that is no drop
  * @handle_reset: likewise for each RST that has the DSCP of messages, as a peer's stack answers a
  *		message with: true if it answers one of ours, which is dropped. NULL: none
  */
@@ -56,7 +57,7 @@ struct int_handler {
 	const unsigned int *net_id;
 	u32 types;
 	bool (*handle_message)(struct sock *sk, const struct sk_buff *skb,
-			       const struct int_segment *s, const struct int_msg *m);
+			       const struct int_segment *s, const u8 *p);
 	bool (*handle_reset)(const struct sock *sk, u32 ack);
 };
 
@@ -93,17 +94,16 @@ static inline void int_count(struct net *net, unsigned int net_id, unsigned int 
 /* --- messages that leave ----------------------------------------------------------- */
 
 /*
- * A segment with @m for the flow from @sport to @dport whose SND.UNA is @una. Its flags and
- * its sequence number each keep any stack from taking data from it. It has no IP header and
- * no checksum yet, is not tracked by conntrack, and is never split or merged. NULL if there
- * is no memory.
+ * A segment of the flow from @sport to @dport whose SND.UNA is @una, for a message of @len bytes,
+ * which the caller writes to *@p. Its flags and its sequence number each keep any stack from taking
+ * data from it. It has no IP header and no checksum yet, is not tracked by conntrack, and is never
+ * split or merged. NULL if there is no memory.
  */
-static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 una,
-					       const struct int_msg *m)
+static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 una, u32 len,
+					       u8 **p)
 {
 	/* of IP with options, and below; the stack makes more room where it has to */
 	const u32 headers = MAX_HEADER + 60;
-	u32 len = int_length(m->room);
 	struct sk_buff *skb = alloc_skb(headers + sizeof(struct tcphdr) + len,
 					GFP_ATOMIC | __GFP_NOWARN);
 	struct tcphdr *th;
@@ -119,7 +119,7 @@ static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 u
 	th->doff = sizeof(*th) / 4;
 	th->psh = 1;
 	th->window = htons(65535);	/* monitoring tools report a window of 0 as a fault */
-	int_build(skb_put(skb, len), m);
+	*p = skb_put(skb, len);
 	skb_set_nfct(skb, IP_CT_UNTRACKED);
 	skb->ip_summed = CHECKSUM_NONE;
 	return skb;

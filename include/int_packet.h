@@ -88,17 +88,16 @@ static inline u8 int_segment_type(const struct sk_buff *skb, const struct int_se
 	return p && int_head_valid(p, s->len) ? p[INT_TYPE_OFFSET] : 0;
 }
 
-/* Parses the message; false if it is not valid. */
-static inline bool int_segment_read(const struct sk_buff *skb, const struct int_segment *s,
-				    struct int_msg *m)
+/* The message, of @s->len bytes, perhaps in @buf; NULL if its head is not valid. */
+static inline const u8 *int_segment_message(const struct sk_buff *skb, const struct int_segment *s,
+					    u8 buf[INT_MSG_LEN_MAX])
 {
-	u8 buf[INT_MSG_LEN_MAX];
 	const u8 *p;
 
-	if (s->len > sizeof(buf))
-		return false;
+	if (s->len > INT_MSG_LEN_MAX)
+		return NULL;
 	p = skb_header_pointer(skb, s->payload, s->len, buf);
-	return p && int_parse(m, p, s->len);
+	return p && int_head_valid(p, s->len) ? p : NULL;
 }
 
 #endif /* _LOWQ_INT_PACKET_H */

@@ -175,6 +175,11 @@ static inline u32 int_get32(const u8 *p)
 	return (u32)p[0] << 24 | (u32)p[1] << 16 | (u32)p[2] << 8 | p[3];
 }
 
+static inline u64 int_get64(const u8 *p)
+{
+	return (u64)int_get32(p) << 32 | int_get32(p + 4);
+}
+
 static inline void int_put32(u8 *p, u32 x)
 {
 	p[0] = x >> 24;
@@ -248,8 +253,7 @@ static inline bool int_parse(struct int_msg *m, const u8 *p, u32 len)
 	m->room = p[INT_ROOM_OFFSET];
 	m->flags = p[INT_FLAGS_OFFSET];
 	m->id = int_get32(p + INT_ID_OFFSET);
-	m->cookie = (u64)int_get32(p + INT_COOKIE_OFFSET) << 32 |
-		    int_get32(p + INT_COOKIE_OFFSET + 4);
+	m->cookie = int_get64(p + INT_COOKIE_OFFSET);
 	base = int_get32(p + INT_BASE_OFFSET);
 	m->nhop = base >> 28;
 	m->path_id = base >> 16 & 0xfff;
@@ -276,6 +280,20 @@ static inline void int_build(u8 *p, const struct int_msg *m)
 	for (i = 0; i < m->room && i < m->nhop; i++)
 		int_put_hop(p + INT_HOPS_OFFSET + i * INT_HOP_LEN, &m->hop[i]);
 	int_put32(p + INT_HOPS_OFFSET + m->room * INT_HOP_LEN, m->options << 8);
+}
+
+/*
+ * Writes the answer to @probe, whose head is valid, to @p: int_length(@room) bytes, where @room is
+ * at most the probe's. Without a window @w it is the telemetry; @w is in units of the options.
+ */
+static inline void int_answer(u8 *p, const u8 *probe, unsigned int room, u32 w)
+{
+	u32 options = INT_HOPS_OFFSET + room * INT_HOP_LEN;
+
+	memcpy(p, probe, options);
+	p[INT_TYPE_OFFSET] = w ? INT_WINDOW : INT_RESPONSE;
+	p[INT_ROOM_OFFSET] = room;
+	int_put32(p + options, w << 8);
 }
 
 #endif /* _LOWQ_INT_WIRE_H */

@@ -75,6 +75,35 @@ static void int_parse__any(void **state)
 	}
 }
 
+/* The answer to any probe: its telemetry, or a window without it; head, pathID and nHop stay. */
+static void int_answer__any(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < CASES / 10; i++) {
+		struct int_msg m = any_message(), want = m, back;
+		u8 probe[INT_MSG_LEN_MAX], answer[INT_MSG_LEN_MAX];
+		u32 w = rnd() & INT_OPTION_MAX;
+
+		int_build(probe, &m);
+		int_answer(answer, probe, m.room, 0);
+		expect(int_parse(&back, answer, int_length(m.room)), "room %u", m.room);
+		want.type = INT_RESPONSE;
+		want.options = 0;
+		int_msg_expect_equal(&want, &back);
+		if (!w)
+			continue;
+		int_answer(answer, probe, 0, w);
+		expect(int_parse(&back, answer, int_length(0)), "room %u", m.room);
+		want.type = INT_WINDOW;
+		want.room = 0;
+		memset(want.hop, 0, sizeof(want.hop));
+		want.options = w;
+		int_msg_expect_equal(&want, &back);
+	}
+}
+
 /* A path of any length: nHop counts up to 15, the IDs are XORed, the rest stays. */
 static void int_base_next__path(void **state)
 {
@@ -137,6 +166,7 @@ int main(void)
 		cmocka_unit_test(int_length__sizes),
 		cmocka_unit_test(int_build__figure_4),
 		cmocka_unit_test(int_parse__any),
+		cmocka_unit_test(int_answer__any),
 		cmocka_unit_test(int_base_next__path),
 		cmocka_unit_test(int_speed_mbps__codes),
 		cmocka_unit_test(int_tx_unit__wraps),
