@@ -96,8 +96,9 @@ static inline void int_count(struct net *net, unsigned int net_id, unsigned int 
 /*
  * A segment of the flow from @sport to @dport whose SND.UNA is @una, for a message of @len bytes,
  * which the caller writes to *@p. Its flags and its sequence number each keep any stack from taking
- * data from it. It has no IP header and no checksum yet, is not tracked by conntrack, and is never
- * split or merged. NULL if there is no memory.
+ * data from it. It has no IP header yet; its checksum is left to the device, as that of TCP's own
+ * segments is. It is not tracked by conntrack, and is never split or merged. NULL if there is no
+ * memory.
  */
 static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 una, u32 len,
 					       u8 **p)
@@ -121,24 +122,22 @@ static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 u
 	th->window = htons(65535);	/* monitoring tools report a window of 0 as a fault */
 	*p = skb_put(skb, len);
 	skb_set_nfct(skb, IP_CT_UNTRACKED);
-	skb->ip_summed = CHECKSUM_NONE;
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	skb->csum_offset = offsetof(struct tcphdr, check);
 	return skb;
 }
 
 static inline void int_host_checksum4(struct sk_buff *skb, __be32 saddr, __be32 daddr)
 {
-	struct tcphdr *th = tcp_hdr(skb);
-
-	th->check = tcp_v4_check(skb->len, saddr, daddr, csum_partial(th, skb->len, 0));
+	tcp_hdr(skb)->check = ~tcp_v4_check(skb->len, saddr, daddr, 0);
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
 static inline void int_host_checksum6(struct sk_buff *skb, const struct in6_addr *saddr,
 				      const struct in6_addr *daddr)
 {
-	struct tcphdr *th = tcp_hdr(skb);
-
-	th->check = tcp_v6_check(skb->len, saddr, daddr, csum_partial(th, skb->len, 0));
+	tcp_hdr(skb)->check = ~tcp_v6_check(skb->len, saddr, daddr, 0);
 }
 #endif
 

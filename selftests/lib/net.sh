@@ -283,6 +283,13 @@ vanish()
 	ip netns del "$NSP$1"
 }
 
+# checksums_sent NS: packets of eth0 leave with their checksums. A veth would leave them to the last
+# device, and the receiver would not look at them.
+checksums_sent()
+{
+	in_ns "$1" ethtool -K eth0 tx off >/dev/null || fail "ethtool"
+}
+
 # shaper NS DEV RATE [PLACE... handle H:]: htb with one class that sends packet by packet; by
 # default at the root
 shaper()

@@ -176,6 +176,7 @@ stamps()
 	for n in 1 ${FULL:+3 5} 6; do
 		[ "$n" -le 5 ] || parameter probe_room="$n"
 		chain "$n"
+		checksums_sent h1
 		path=0
 		for ((i = 1; i <= n; i++)); do
 			id=$((i * 257 + n))

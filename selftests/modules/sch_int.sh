@@ -132,6 +132,7 @@ declare_test errors "H19" "wrong options are refused with a reason, and change n
 loaded()
 {
 	dumbbell 2 100us
+	checksums_sent h1
 	in_ns sw tc qdisc add dev egress root handle 1: int "$@" || fail "int $*"
 	shaper sw egress "${RATE:-1gbit}" parent 1:1 handle 2:
 	in_ns sw tc qdisc add dev egress parent 2:1 bfifo limit 20000000
@@ -215,6 +216,7 @@ sojourn_changes()
 
 	needs_virtual
 	dumbbell 2 1ms
+	checksums_sent h1
 	in_ns sw tc qdisc add dev egress root handle 1: int rate 1gbit switch-id 5 sojourn || fail "int"
 	shaper sw egress 1gbit parent 1:1 handle 2:
 	in_ns sw tc qdisc add dev egress parent 2:1 bfifo limit 20000000
@@ -282,6 +284,7 @@ no_rate()
 	command -v tshark >/dev/null || skip "no tshark to read captures with"
 	for option in nosojourn sojourn; do
 		dumbbell 1 100us
+		checksums_sent h1
 		in_ns sw ip link add d0 type dummy
 		in_ns sw ip link set d0 up
 		in_ns sw tc qdisc add dev d0 root int switch-id 5 "$option" || fail "int $option"
