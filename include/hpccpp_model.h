@@ -247,18 +247,14 @@ static inline bool hpccpp_link_load(const struct int_hop *old, const struct int_
 	return true;
 }
 
-/* The speed of the slowest link on the path, Mb/s; 0 if there are no records. */
-static inline u32 hpccpp_slowest_mbps(const struct hpccpp_model *m)
+/* The speed of the slowest link on the path, an index of int_speed_mbps(); 0: no records. */
+static inline unsigned int hpccpp_slowest(const struct hpccpp_model *m)
 {
-	u32 least = 0;
-	unsigned int i;
+	unsigned int least = 0, i;
 
-	for (i = 0; i < m->nhop; i++) {
-		u32 mbps = int_speed_mbps(m->hop[i].speed);
-
-		if (!least || mbps < least)
-			least = mbps;
-	}
+	for (i = 0; i < m->nhop; i++)
+		if (!least || m->hop[i].speed < least)
+			least = m->hop[i].speed;
 	return least;
 }
 
@@ -287,19 +283,19 @@ static inline u64 hpccpp_reduced(u64 w, u64 mss_q8)
 }
 
 /*
- * A rate that the format lacks is stamped as the next lower one, @mbps, with the port's load. A
+ * A rate that the format lacks is stamped as the next lower one, @speed's, with the port's load. A
  * flow that carried nearly @bdp, B * T of that rate, and more than this load of it, by more than a
  * few packets, shows such a port: its B * T, less than the next higher rate's. Else 0.
  */
-static inline u64 hpccpp_shown_bdp(const struct hpccpp_model *m, u32 mbps, u64 bdp, u64 mss,
-				   const struct hpccpp_settings *s)
+static inline u64 hpccpp_shown_bdp(const struct hpccpp_model *m, unsigned int speed, u64 bdp,
+				   u64 mss, const struct hpccpp_settings *s)
 {
 	u64 load = fp_mul_div(bdp, m->u, HPCCPP_U_ONE);
 	u32 most;
 
 	if (s->carried < bdp - bdp / 8 || s->carried <= load + load / 16 + 4 * mss)
 		return 0;
-	most = int_speed_mbps(int_speed_of((u64)mbps * 1000000) + 1);
+	most = int_speed_mbps(speed + 1);
 	if (s->line_mbps && s->line_mbps < most)
 		most = s->line_mbps;
 	return fp_min(fp_mul_div(s->carried, HPCCPP_U_ONE, m->u), hpccpp_bdp(most, s->t_ns));
@@ -309,7 +305,8 @@ static inline u64 hpccpp_shown_bdp(const struct hpccpp_model *m, u32 mbps, u64 b
 static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccpp_model *m,
 				     const struct hpccpp_settings *s)
 {
-	u32 mbps = hpccpp_slowest_mbps(m);
+	unsigned int speed = hpccpp_slowest(m);
+	u32 mbps = int_speed_mbps(speed);
 	u64 mss = (u64)s->mss << HPCCPP_W_Q;
 	u64 full;
 
@@ -326,7 +323,7 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
 				     hpccpp_w_ai_by_load(c->bdp, c->eta, m->mean_u, m->w, mss);
 	c->w_min = mss >> HPCCPP_W_MIN_SHIFT;
 	/* A delayed ACK may cover two packets: W has to let them wait. */
-	full = fp_max(hpccpp_bdp(mbps, s->fill_ns), hpccpp_shown_bdp(m, mbps, c->bdp, mss, s));
+	full = fp_max(hpccpp_bdp(mbps, s->fill_ns), hpccpp_shown_bdp(m, speed, c->bdp, mss, s));
 	c->w_max = fp_min(mbps ? full + mss * 2 : HPCCPP_W_MAX, fp_min(s->w_limit, HPCCPP_W_MAX));
 }
 
