@@ -98,6 +98,19 @@ static noinline void hpccpp_convert_window(struct hpccpp_applied *a, u64 w, u64 
 	};
 }
 
+/* What has been applied still holds: so on most ACKs. */
+static __always_inline bool hpccpp_is_applied(const struct sock *sk)
+{
+	const struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+	const struct hpccpp_applied *a = &f->applied;
+
+	return likely(f->model.w == a->w && hpccpp_mss_q8(sk) >> HPCCPP_W_Q == a->mss &&
+		      hpccpp_base_rtt_ns(f) == a->t_ns && a->swift &&
+		      inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery &&
+		      tcp_snd_cwnd(tcp_sk(sk)) == a->cwnd &&
+		      READ_ONCE(sk->sk_pacing_rate) == a->rate);
+}
+
 /*
  * cwnd is W rounded up, and one packet more, because an ACK may be delayed. The pacing
  * rate W / T does the rest, also where W is less than a packet; no packet waits for its pace
@@ -106,7 +119,7 @@ static noinline void hpccpp_convert_window(struct hpccpp_applied *a, u64 w, u64 
  * retransmissions would overflow the queue again. After a timeout each ACK that delivers
  * something (@rs) lets at least one packet out, even if more than W is in flight.
  */
-static void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
+static noinline void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 {
 	u8 state = inet_csk(sk)->icsk_ca_state;
 	struct hpccpp *ca = inet_csk_ca(sk);
@@ -118,9 +131,6 @@ static void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 
 	if (w != a->w || mss >> HPCCPP_W_Q != a->mss || t_ns != a->t_ns)
 		hpccpp_convert_window(a, w, mss, t_ns);
-	else if (likely(a->swift && state < TCP_CA_Recovery && tcp_snd_cwnd(tp) == a->cwnd &&
-			READ_ONCE(sk->sk_pacing_rate) == a->rate))
-		return;
 	cwnd = a->cwnd;
 	if (unlikely(rs && state == TCP_CA_Loss && rs->acked_sacked > 0))
 		cwnd = max(cwnd, tcp_packets_in_flight(tp) + 1ULL);
@@ -178,7 +188,8 @@ static void hpccpp_apply_first_window(struct sock *sk)
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	hpccpp_apply_window(sk, NULL);
+	if (!hpccpp_is_applied(sk))
+		hpccpp_apply_window(sk, NULL);
 	tcp_snd_cwnd_set(tp, clamp_t(u64, DIV64_U64_ROUND_UP(ca->flow->model.w, hpccpp_mss_q8(sk)),
 				     2, tp->snd_cwnd_clamp));
 }
@@ -293,9 +304,9 @@ static void hpccpp_slow_start(struct sock *sk, const struct rate_sample *rs, u64
 	struct hpccpp_flow *f = ca->flow;
 	u64 delivered;
 
-	if (f->telemetry || (f->unmeasured == 1 && hpccpp_queue_at_start(f)) ||
-	    f->line_rate || rs->acked_sacked <= 0 ||
-	    inet_csk(sk)->icsk_ca_state != TCP_CA_Open || !tcp_is_cwnd_limited(sk))
+	if (f->telemetry || f->line_rate || rs->acked_sacked <= 0 ||
+	    inet_csk(sk)->icsk_ca_state != TCP_CA_Open || !tcp_is_cwnd_limited(sk) ||
+	    (f->unmeasured == 1 && hpccpp_queue_at_start(f)))
 		return;
 	hpccpp_integrate_window(sk, f, now);
 	delivered = rs->acked_sacked * hpccpp_mss_q8(sk);
@@ -341,10 +352,13 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	if (rs->rtt_us > 0 && !rs->is_retrans)
 		hpccpp_rtt_sample(&f->rtt, rs->rtt_us);
 	hpccpp_slow_start(sk, rs, now);
-	hpccpp_apply_window(sk, rs);
+	if (!hpccpp_is_applied(sk))
+		hpccpp_apply_window(sk, rs);
 	f->idle_ns = hpccpp_has_data(sk) ? 0 : max(now, tcp_sk(sk)->tcp_wstamp_ns);
-	if (!tcp_sk(sk)->packets_out || !hpccpp_probe_due(sk, now) || !hpccpp_has_packet(sk) ||
-	    (!f->unanswered && now - f->probe_ns < hpccpp_rare_interval(f) && !hpccpp_has_more(sk)))
+	if (!tcp_sk(sk)->packets_out || !hpccpp_has_packet(sk) ||
+	    (!f->unanswered && !hpccpp_has_more(sk) &&
+	     now - f->probe_ns < hpccpp_rare_interval(f)) ||
+	    !hpccpp_probe_due(sk, now))
 		return;
 	lost = hpccpp_telemetry_lost(sk, f, now);
 	if (lost)
