@@ -351,11 +351,13 @@ static void ecn_egress_synack_again(void *data, const struct sock *sk,
  * @probe:	the function
  * @tp:		the tracepoint; NULL: this kernel has none
  */
-static struct ecn_egress_probe {
+struct ecn_egress_probe {
 	const char *name;
 	void *probe;
 	struct tracepoint *tp;
-} ecn_egress_probes[] = {
+};
+
+static struct ecn_egress_probe ecn_egress_probes[] = {
 	{ "inet_sock_set_state", ecn_egress_state },
 	{ "tcp_retransmit_synack", ecn_egress_synack_again },
 };

@@ -35,8 +35,10 @@ goals()
 			(map(select(.r > 1))) as $over | max_by(.r) as $worst |
 			"- \($kernel): \($row), no more than \(if $row == "hpccpp" then "twice \($limit), with requests five times" else $limit end): " +
 			(if $over == [] then "met in all \(length) cells" else "missed in \($over | length) of \(length) cells (in \(map(select(.own > 1)) | length) without the packets that it sends), at most \($worst.r * $worst.t | fixed(2)) times (\($worst.c))" end) + "." end),
-	($all | foreign | group_by(.row)[] | max_by(.more) as $m |
-		"- \($kernel): packets of other controls where \(if $m.row == "others" then "prague and ldcp" else "hpccpp and int_reflector" end) are loaded, below 60 more: \(if $m.more < 60 then "met" else "missed" end), at most \($m.more | fixed(1)) (\($m.workload), \($m.marks) %\(if $m.gso == 1 then ", GSO" else "" end)); our hooks were called \(map(.hook_calls) | add) times.")' "$OUT/cells"
+	($all | foreign | group_by(.row)[] | (map(.more) | add / length) as $mean |
+		# 2.2 standard errors: 95 % for 12 cells
+		(if length > 1 then 2.2 * ((map(.more - $mean | . * .) | add) / (length - 1) / length | sqrt) else 0 end) as $wide |
+		"- \($kernel): packets of other controls where \(if .[0].row == "others" then "prague and ldcp" else "hpccpp and int_reflector" end) are loaded, below 60 more: \(if $mean + $wide < 60 then "met" else "missed" end), \($mean | fixed(1)) ± \($wide | fixed(1)) in the mean of the cells; our hooks were called \(map(.hook_calls) | add) times.")' "$OUT/cells"
 }
 
 # each_kernel F SELECT: a table of F for each kernel

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# tcp_prague: what it asks for in the handshake, the ECN field of each packet, and what it does not
-# take for a Classic ECN queue.
+# tcp_prague: what it asks for in the handshake, the ECN field of each packet, and what it takes for a
+# Classic ECN queue.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=../lib/lib.sh
@@ -615,6 +615,76 @@ listeners_go()
 declare_test listeners_go "" "namespaces and the module go while the hook for SYN-ACKs comes"
 
 # --- is it a Classic ECN queue? ----------------------------------------------
+
+# A classic AQM, then dualpi2: RTT 20 ms, 50 Mb/s, one flow.
+classic_aqm()
+{
+	local queue
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 20ms
+	parameter classic_fallback=1
+	serve r --cc prague
+	for queue in fq_codel "pie limit 1000 ecn" "red limit 600000 min 60000 max 180000 avpkt 1514 burst 60 bandwidth 50mbit probability 0.1 ecn" dualpi2; do
+		# shellcheck disable=SC2086 # words
+		shape 50mbit $queue
+		trace_on prague/prague_mode prague/prague_cut
+		send --duration 12s
+		trace_off "$TMP/trace"
+		echo "$queue: $(grep -c mode=classic "$TMP/trace") times classic, $(grep -c cause=classic "$TMP/trace") cuts as such"
+		if [ "$queue" = dualpi2 ]; then
+			expect "times judged classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+		else
+			expect "times judged classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -ge 1
+			expect "cuts as classic, $queue" "$(grep -c cause=classic "$TMP/trace")" -ge 1
+			expect "difference of those cuts from 0.7, $queue" "$(judge prague-cuts "$TMP/trace" classic 0.7 | field difference)" -le 0.000001
+		fi
+	done
+	# another queue takes its place
+	shape 50mbit fq_codel
+	trace_on prague/prague_mode
+	send --duration 16s &
+	sleep 6
+	shape 50mbit dualpi2
+	wait $!
+	trace_off "$TMP/trace"
+	expect "times judged L4S after classic" "$(grep mode= "$TMP/trace" | sed -n '/mode=classic/,$p' | grep -c mode=l4s)" -ge 1
+	expect "judged last" "$(grep -o 'mode=[a-z0-9]*' "$TMP/trace" | tail -n1)" = mode=l4s
+	parameter classic_fallback=0
+	shape 50mbit fq_codel
+	trace_on prague/prague_mode
+	send --duration 5s
+	trace_off "$TMP/trace"
+	expect "times judged classic without the option" "$(grep -c mode=classic "$TMP/trace")" -eq 0
+}
+declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are detected, and their marks count as losses; not with dualpi2, nor once dualpi2 takes their place"
+
+# A classic AQM's marks are losses, to growth as well: RTT 20 ms, 20 Mb/s, one flow
+classic_response()
+{
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 20ms
+	serve r --cc prague
+	parameter classic_fallback=1 loss_cubic=0
+	shape 20mbit pie limit 1000 ecn
+	trace_on prague/prague_cut prague/prague_period
+	send --duration 20s
+	trace_off "$TMP/trace"
+	expect "difference of classic cuts from 0.5, loss_cubic=0" "$(judge prague-cuts "$TMP/trace" classic 0.5 | field difference)" -le 0.000001
+	judged prague-classic-growth "$TMP/trace" reno
+	expect "classic cuts" "$(field cuts <"$TMP/judged")" -ge 5
+	expect "largest difference from Reno's window, packets" "$(field difference <"$TMP/judged")" -le 3
+	parameter loss_cubic=1
+	trace_on prague/prague_cut prague/prague_period
+	send --duration 20s
+	trace_off "$TMP/trace"
+	judged prague-classic-growth "$TMP/trace" cubic
+	expect "classic cuts" "$(field cuts <"$TMP/judged")" -ge 5
+	expect "largest difference from CUBIC's window, packets" "$(field difference <"$TMP/judged")" -le 3
+}
+declare_test classic_response "P21" "classic_fallback=1: the window is Reno's, or with loss_cubic=1 CUBIC's, between marks of a Classic AQM"
 
 # Paths whose RTT varies by more than a Classic queue is long: jitter, and the slots of a radio
 # link. RTT 20 ms, 50 Mb/s, one flow.
