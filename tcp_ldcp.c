@@ -692,10 +692,11 @@ static void ldcp_in_ack_event(struct sock *sk, u32 flags)
 	struct ldcp *ca = inet_csk_ca(sk);
 	u32 end;
 
-	if (likely(ca->stage != LDCP_FIRST_RTT && ca->stage != LDCP_FAST_START))
+	if (likely(!tp->sacked_out) ||
+	    (ca->stage != LDCP_FIRST_RTT && ca->stage != LDCP_FAST_START))
 		return;
 	end = ca->stage == LDCP_FIRST_RTT ? tp->snd_nxt : ca->first_end;
-	if (tp->sacked_out && !tp->reord_seen && !before(tcp_highest_sack_seq(tp), end)) {
+	if (!tp->reord_seen && !before(tcp_highest_sack_seq(tp), end)) {
 		ca->reordering = tp->reordering;
 		WRITE_ONCE(tp->reordering, 1);
 	}
