@@ -32,12 +32,13 @@ _start:	mov	$stack, %esp
 	call	resending
 	call	passing
 	call	keeping
+	call	apart
 	call	mark
 	out	%al, $0xf4
 	hlt
 
 mark:	ret
-five:	nop			/* 5; called 6 times, twice by a counted function */
+five:	nop			/* 5; called 7 times, twice by a counted function */
 	nop
 	nop
 	nop
@@ -80,6 +81,12 @@ kept:	call	passing		/* 5, with pass, without passing and soft */
 	ret
 keeping:
 	call	kept		/* 2 */
+	ret
+apart:	nop			/* 3 */
+	call	soft_sends
+	ret
+soft_sends:
+	call	sent		/* not its caller's, nor counted: apart does not send it */
 	ret
 interrupt:
 	call	five		/* not part of what it interrupts */

@@ -368,7 +368,8 @@ static void run(unsigned int cpu, void *data)
 				enter(b->function);
 			break;
 		case 'k':
-			if (depth && frames[depth - 1].function->kind != 'p')
+			if (depth && (frames[depth - 1].function->kind == 'f' ||
+				      frames[depth - 1].function->kind == 'k'))
 				enter(b->function);
 			break;
 		case 's':
