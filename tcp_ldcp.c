@@ -572,7 +572,6 @@ static void ldcp_start(struct sock *sk)
 	/* what an undo restores */
 	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ca->iw);
 	ldcp_set(sk, "start", (u64)ca->iw << LDCP_CW_Q, LDCP_FIRST_RTT);
-	ecn_egress_attach(sk);
 }
 
 /* Packets acknowledged cumulatively since the connection started */
@@ -601,14 +600,14 @@ static bool ldcp_ends_write(const struct tcp_sock *tp, const struct ldcp *ca,
 }
 
 /*
- * Only new data of the first RTT differs from what the stack sends. A receiver that never sends
- * data stays in that stage.
+ * Only new data of the first RTT differs from what the stack sends. A receiver stays in that stage,
+ * but is attached only once it sends data, in ldcp_tx_start().
  */
 static bool ldcp_egress_wanted(const struct sock *sk)
 {
 	const struct ldcp *ca = inet_csk_ca(sk);
 
-	return ca->stage == LDCP_FIRST_RTT;
+	return ca->stage == LDCP_FIRST_RTT && !ldcp_nothing_sent(tcp_sk(sk));
 }
 
 static bool ldcp_awaits_clean(const struct sock *sk)
@@ -1018,14 +1017,16 @@ static void ldcp_restart(struct sock *sk)
 }
 
 /*
- * Data is sent with nothing in flight. Accurate ECN has counted marks on pure ACKs
- * since. A retransmission after a timeout is reported as such a start, too.
+ * Data is sent with nothing in flight, as the first always is. Accurate ECN has counted marks on
+ * pure ACKs since. A retransmission after a timeout is reported as such a start, too.
  */
 static void ldcp_tx_start(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
 
+	if (ca->stage == LDCP_FIRST_RTT)
+		ecn_egress_attach(sk);
 	if (ca->stage == LDCP_NEW || tp->packets_out)
 		return;
 	ca->delivered = tp->delivered;
