@@ -443,12 +443,14 @@ static __always_inline void ldcp_sample_rtt(struct sock *sk, const struct rate_s
 		ca->smooth_us8 += ca->smooth_us8 ? us - ca->smooth_us8 / 8 : us * 8;
 }
 
-/* The RTT that the pacing rate is for, microseconds, above 0 */
+/* The RTT that the pacing rate is for, microseconds, above 0: @smooth_us8 is 0, or 8 and more */
 static u32 ldcp_pace_rtt_us(const struct sock *sk)
 {
 	const struct ldcp *ca = inet_csk_ca(sk);
 
-	return max((ca->smooth_us8 ?: tcp_sk(sk)->srtt_us) >> 3, 1U);
+	if (likely(ca->smooth_us8))
+		return ca->smooth_us8 >> 3;
+	return max(tcp_sk(sk)->srtt_us >> 3, 1U);
 }
 
 /* All segments of a TSO packet have one ECN field: in the first RTT it is one segment. */
@@ -754,20 +756,17 @@ static __always_inline bool ldcp_is_quiet(const struct ldcp *ca, u32 after)
 }
 
 /*
- * The window after @clean packets, if at least a quarter of @after RTTs have had no mark. First the
- * window returns to what it was before the marks: a burst of other flows, which marks many packets
- * at once, is over by then. Later it grows faster: a flow at its fair share is marked alpha / beta
- * times per RTT. If it gets no mark for many times as long, other flows have left, or a loss was
- * not caused by a queue.
+ * The window after @clean packets, if at least a quarter of @after RTTs have had no mark, and there
+ * is no queue. First the window returns to what it was before the marks: a burst of other flows,
+ * which marks many packets at once, is over by then. Later it grows faster: a flow at its fair
+ * share is marked alpha / beta times per RTT. If it gets no mark for many times as long, other
+ * flows have left, or a loss was not caused by a queue.
  */
-static noinline u64 ldcp_grown_faster(struct sock *sk, u32 clean, u32 after)
+static noinline u64 ldcp_grown_faster(const struct ldcp *ca, u32 clean, u32 after)
 {
 	struct ldcp_gains gains = ldcp_gains();
-	struct ldcp *ca = inet_csk_ca(sk);
 	u32 rounds = ca->quiet >> LDCP_QUIET_Q;
 
-	if (!after || !ldcp_rtt_is_base(sk))
-		return ldcp_model_clean(ca->cw, clean, &gains);
 	if (ca->may_return && ca->cw < ca->prior_cw)
 		return ldcp_model_return(ca->cw, ca->prior_cw, clean, &gains);
 	after = max(after, after * gains.beta / gains.alpha);
@@ -784,8 +783,8 @@ static __always_inline u64 ldcp_grown(struct sock *sk, u32 clean, bool usual)
 	struct ldcp_gains gains = {};
 
 	ca->quiet = ldcp_model_quiet(ca->quiet, ca->cw, clean);
-	if (unlikely(ldcp_is_quiet(ca, after)))
-		return ldcp_grown_faster(sk, clean, after);
+	if (unlikely(ldcp_is_quiet(ca, after) && after && ldcp_rtt_is_base(sk)))
+		return ldcp_grown_faster(ca, clean, after);
 	/* from one packet on the others are for marks */
 	if (usual)
 		gains.alpha = READ_ONCE(alpha.value);
