@@ -662,7 +662,7 @@ static void ldcp_egress_sent(struct sock *sk, const struct sk_buff *skb, u32 pay
  * this): the packets were added to cw. Their marks are ignored, because they report the same
  * queue as that loss.
  */
-static noinline bool ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
+static bool ldcp_count_burst(struct sock *sk, const struct rate_sample *rs, u32 confirmed)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
@@ -704,7 +704,7 @@ static void ldcp_in_ack_event(struct sock *sk, u32 flags)
 }
 
 /* An ACK in fast start. Losses are reported to ldcp_set_state() before this. */
-static noinline void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
+static void ldcp_fast_start(struct sock *sk, u32 confirmed, u32 marked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ldcp *ca = inet_csk_ca(sk);
