@@ -242,15 +242,16 @@ static noinline void count_ack(struct sock *sk, u32 flags)
 
 /*
  * Called for each segment, also for one that only carries data. Rare work is in noinline
- * functions, so that the common path saves no registers.
+ * functions, so that the common path saves no registers. The ACK that ends a handshake before which
+ * .init was called advances SND.UNA: cc_before_init() sees it.
  */
 static void dctcp_ref_in_ack_event(struct sock *sk, u32 flags)
 {
 	const struct dctcp_ref *ca = inet_csk_ca(sk);
 
-	if (cc_before_init(sk))
+	if (tcp_sk(sk)->snd_una == ca->fb.una && !READ_ONCE(mainline.value))
 		return;
-	if (tcp_sk(sk)->snd_una != ca->fb.una || READ_ONCE(mainline.value))
+	if (!cc_before_init(sk))
 		count_ack(sk, flags);
 }
 
@@ -355,25 +356,33 @@ static void dctcp_ref_tx_start(struct sock *sk)
 	tcp_plb_check_rehash(sk, &ca->plb);
 }
 
-static void dctcp_ref_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
+/* A timeout that has just called ssthresh() */
+static noinline void dctcp_ref_timeout(struct sock *sk)
 {
 	struct dctcp_ref *ca = inet_csk_ca(sk);
 
-	switch (ev) {
-	case CA_EVENT_ECN_IS_CE:
-	case CA_EVENT_ECN_NO_CE:
-		if (ecn_echo_event(sk, &ca->echo, ev == CA_EVENT_ECN_IS_CE))
-			ecn_egress_awaits_changed(sk);
-		break;
-	case CA_EVENT_LOSS:	/* a timeout that has just called ssthresh() */
-		tcp_plb_update_state_upon_rto(sk, &ca->plb);
-		react_to_loss(sk);
-		break;
-	default:
-		if (cc_event_is_tx_start(ev))
-			dctcp_ref_tx_start(sk);
-		break;
-	}
+	tcp_plb_update_state_upon_rto(sk, &ca->plb);
+	react_to_loss(sk);
+}
+
+static __always_inline void dctcp_ref_received(struct sock *sk, bool ce)
+{
+	struct dctcp_ref *ca = inet_csk_ca(sk);
+
+	if (ecn_echo_event(sk, &ca->echo, ce))
+		ecn_egress_awaits_changed(sk);
+}
+
+static void dctcp_ref_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
+{
+	if (ev == CA_EVENT_ECN_NO_CE)
+		dctcp_ref_received(sk, false);
+	else if (ev == CA_EVENT_ECN_IS_CE)
+		dctcp_ref_received(sk, true);
+	else if (ev == CA_EVENT_LOSS)
+		dctcp_ref_timeout(sk);
+	else if (cc_event_is_tx_start(ev))
+		dctcp_ref_tx_start(sk);
 }
 
 static u32 dctcp_ref_undo_cwnd(struct sock *sk)
