@@ -185,21 +185,19 @@ static inline void cc_send_ack(struct sock *sk, u32 rcv_nxt)
 #endif
 
 /* Defines @_name, for the tracepoint kfree_skb, as a call of @_f(skb, reason). */
-#ifdef HAVE_KFREE_SKB_SOCK
-#define CC_DEFINE_KFREE_SKB(_name, _f)						\
-	static void _name(void *data, struct sk_buff *skb, void *location,	\
-			  enum skb_drop_reason reason, const struct sock *rx_sk) \
-	{									\
-		_f(skb, reason);						\
-	}
+#if defined(HAVE_KFREE_SKB_CONST_SOCK)
+#define CC_KFREE_SKB_ARGS	enum skb_drop_reason reason, const struct sock *rx_sk
+#elif defined(HAVE_KFREE_SKB_SOCK)
+#define CC_KFREE_SKB_ARGS	enum skb_drop_reason reason, struct sock *rx_sk
 #else
+#define CC_KFREE_SKB_ARGS	enum skb_drop_reason reason
+#endif
 #define CC_DEFINE_KFREE_SKB(_name, _f)						\
 	static void _name(void *data, struct sk_buff *skb, void *location,	\
-			  enum skb_drop_reason reason)				\
+			  CC_KFREE_SKB_ARGS)					\
 	{									\
 		_f(skb, reason);						\
 	}
-#endif
 
 /* The established socket that a packet from saddr:sport came for, with a reference. */
 static inline struct sock *cc_lookup4(struct net *net, __be32 saddr, __be16 sport,
