@@ -145,6 +145,7 @@ static void listen_to(int fd, struct packet latest[2])
 		    !int_head_valid(m, p.data + n - m))
 			continue;
 		p.len = n;
+		mend(&p);	/* a veth leaves the checksum to the last device */
 		if (m[4] == INT_PROBE)
 			latest[0] = p;
 		else
