@@ -111,8 +111,8 @@ struct hpccpp_applied {
  * @clean_rtts:	fallback as unstamped: RTTs without a reduction before the return
  * @unanswered:	probes sent since the latest response
  * @partial:	responses since the latest one with the records of all nodes
- * @queued_us:	hpccpp_queued_us() of the latest response
  * @unmeasured:	responses since the latest one that measured U, while data was sent
+ * @queued_us:	hpccpp_queued_us() of the latest response
  * @applied:	@model.w as it was applied last
  * @gso:	limit on the segments of a TSO packet
  * @telemetry:	U has been measured since the connection began, fell back or was idle

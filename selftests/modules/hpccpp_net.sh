@@ -622,9 +622,10 @@ not_dropped()
 	expect "packets that netfilter drops" "$(grep -c NETFILTER_DROP "$TMP/trace")" -eq 0
 	expect "messages that TCP discards: the first" "$(grep -c TCP_FLAGS "$TMP/trace")" -eq 1
 }
-declare_test not_dropped "H20" "probes and responses that are handled are not reported as dropped packets, but for the first"
+declare_test not_dropped "H20" "of the probes and responses that are handled, only the first is reported as a dropped packet"
 
-# odd_message [NS FROM TO]: NS, or r, sends h1, or TO, the headers of a message, and no valid message. The hook counts it.
+# odd_message [NS FROM TO]: NS sends the headers of a message, and no valid message; by default r does, to h1. The hook
+# there counts it.
 odd_message()
 {
 	in_ns "${1:-r}" python3 -I - "${2:-10.0.0.1}" "${3:-10.0.1.1}" <<-'END' || fail "r cannot send"
@@ -637,7 +638,7 @@ odd_message()
 	sleep 0.01
 }
 
-# hook_sees N: odd messages, one more from h1, that the receiver's hook has seen; the switch has no hook
+# hook_sees N WHEN: h1 sends an odd message; then the receiver's hook has seen N of them, the switch none
 hook_sees()
 {
 	odd_message h1 10.0.1.1 10.0.0.1
@@ -904,8 +905,6 @@ unstamped_flows()
 }
 declare_test unstamped_flows "H17" "four flows behind a policer lose no more than twice what four of Reno's do"
 
-# Paced packets find a policer's bucket empty less often than CUBIC's bursts do: Reno that sch_fq paces takes 3.5 times
-# what CUBIC gets.
 # The records allow 40 times the window that the queue has room for.
 unstamped_first()
 {
@@ -921,6 +920,8 @@ unstamped_first()
 }
 declare_test unstamped_first "H17" "four flows that start in a tail-drop queue lose no more than twice what four of Reno's do"
 
+# Paced packets find a policer's bucket empty less often than CUBIC's bursts do: Reno that sch_fq paces takes 3.5 times
+# what CUBIC gets.
 unstamped_share()
 {
 	needs_virtual
