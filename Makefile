@@ -25,9 +25,9 @@ help:
 	@echo 'before a release:'
 	@echo '  sudo make matrix [KERNELS=6.12]      Debian'\''s kernels 6.1, 6.12, 7 in QEMU'
 	@echo '  sudo make validate-clock   the lab beside Debian'\''s kernels, whose clock QEMU keeps: docs/validation.md'
-	@echo '  sudo make ack-cost   instructions per ACK on Debian'\''s kernels, in QEMU: bench/results/ack-cost'
-	@echo '  make coverage  which lines of the modules the tests run: docs/coverage.md'
-	@echo '  make mutate    puts known faults into the sources: the tests have to see them'
+	@echo '  sudo make ack-cost   instructions per ACK on Debian'\''s kernels, in QEMU'
+	@echo '  make coverage  which lines of the modules the tests run: gcovr'\''s report'
+	@echo '  make mutate    puts small faults into the lines that you changed: the tests have to see them'
 	@echo '  make stress    10,000 connections per control, bad paths and more, in the lab'
 	@echo '  make intree KSRC=DIR   patches for a kernel tree in out/intree'
 	@echo '  make deb       Debian packages in out/deb, checked by lintian'
@@ -68,7 +68,7 @@ test:
 	devel/test
 
 bench:
-	bench/run --all; status=$$?; devel/speed --publish && exit $$status
+	bench/run --all
 
 bench-check:
 	scripts/packages bench && bench/check
@@ -80,7 +80,7 @@ lint:
 	devel/lint
 
 ack-cost:
-	devel/ack-cost --publish
+	devel/ack-cost
 
 validate-clock:
 	devel/validate-clock --seeds 3 6.1 6.12 7
@@ -95,7 +95,7 @@ coverage:
 	devel/coverage
 
 mutate:
-	devel/mutate --jobs 2
+	devel/mutate --change
 
 intree:
 	devel/intree --build --test $(KSRC)

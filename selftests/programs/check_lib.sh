@@ -71,7 +71,6 @@ named()
 	for one in "${FOUND[@]}"; do
 		[[ ! $one =~ ^WRONG\ .*\ \[([a-z-]*)\]:\  ]] || all+=("${BASH_REMATCH[1]}")
 	done
-	# for devel/verdicts
 	measured "named $1, all: ${all[*]}"
 	for one in "${FOUND[@]}"; do
 		[[ $one != "WRONG "*" [$1]: "* || $one != *"${2:-}"* ]] || return 0

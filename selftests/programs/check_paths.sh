@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# lowq-check: more paths than check.sh has, with a fault each, and healthy ones that look odd. With
-# those of check.sh they make docs/verdicts.md (devel/verdicts).
+# lowq-check: more paths than check.sh has, with a fault each, and healthy ones that look odd.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=check_lib.sh

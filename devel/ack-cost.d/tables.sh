@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# The tables and the page of devel/ack-cost, from OUT/cells. Who sources this has set OUT, RESULTS,
-# BEFORE, ARGS and PARTS.
+# The tables of devel/ack-cost, from OUT/cells. devel/ack-cost has set OUT and BEFORE.
 
 # shellcheck disable=SC2016 # jq's own $
 JQ_TABLE='
@@ -93,77 +92,4 @@ tables()
 	numbers
 	echo
 	goals
-}
-
-publish()
-{
-	mkdir -p "$RESULTS"
-	jq -r '[.kernel, .row, .workload, .marks, .gso, .acks, .packets, .retransmitted, .marked, .us, .callbacks, .hooks, .sent,
-		.hook_calls, .callbacks_per_ack, .hooks_per_packet, .per_ack, .instructions, .busy, .lost] | @csv' "$OUT/cells" |
-		tr -d '"' | sed '1i kernel,row,workload,marks,gso,acks,packets,retransmitted,marked,us,callbacks,hooks,sent,hook_calls,callbacks_per_ack,hooks_per_packet,per_ack,instructions,busy,lost' >"$RESULTS/results.csv"
-	[ -z "$BEFORE" ] || cp "$BEFORE" "$RESULTS/before.csv"
-	{
-		cat <<-END
-		# What an ACK costs
-
-		**Question.** How many instructions does an ACK cost under each control?
-
-		    h --- switch === 200 Mb/s === r        base RTT 10 ms, one virtual CPU for all
-		                  marks 0, 1 or 50 %
-
-		    devel/ack-cost $ARGS
-
-		END
-		jq -sr "$JQ_TABLE"'(map(.kernel) | unique) as $k | map(select(.workload == "long" and .marks == 1)) |
-			map(select(.kernel == $k[-1])) | sort_by(.gso) | . as $all | [.[] | select(.gso == $all[0].gso)] |
-			"**Answer.** Instructions that an ACK of a long flow with 1 % of its packets marked costs: " +
-			(map(select(.row | IN("reno", "dctcp", "dctcp_ref", "ldcp", "bbr", "prague", "hpccpp")) | "\(.per_ack | round) under \(.row)") | join(", ")) + "."' "$OUT/cells"
-		echo
-		goals >"$OUT/goals"
-		echo "**Goal.** $(grep -c ': met' "$OUT/goals") of $(wc -l <"$OUT/goals") goals met"
-		printf '\n## Goals\n\n'
-		cat "$OUT/goals"
-		printf '\n## Numbers\n\n'
-		numbers
-		cat <<-'END'
-
-		## How it is counted
-
-		Debian's kernel runs in QEMU (TCG, `-icount shift=0`), one CPU that executes
-		one instruction per nanosecond, booted from memory without a disk. A plugin of QEMU's counts the
-		instructions between a function's first one and its return; interrupts and softirqs on top of
-		it are not part of it. Nothing is added to the guest. The callbacks are those of both ends, divided by
-		the ACKs that the sender got. Kernels without Accurate ECN run prague with `dctcp_feedback=1`. An
-		instruction is not a nanosecond: a division or a cache miss counts as one.
-
-		## Why ours cost more
-
-		The kernel has one ECN field for all packets of a socket, and writes ECT(0)
-		there (`tcp_ecn_send`), so prague chooses it for each packet, and ldcp in the first RTT, in a `queue_xmit` of
-		its sockets; SYN-ACKs have a netfilter hook, in namespaces where prague listens. ldcp sets window and pacing
-		rate for each ACK, in fixed point, with a 64-bit division each. hpccpp asks by packets of its own, since
-		nothing can be added to TCP's, once per RTT: to send a probe and its answer takes the stack alone 2900
-		instructions, and with GSO, which makes ACKs rare, or with requests of a few RTTs there are few ACKs to share
-		them. On a change of the CE state dctcp_ref and ldcp send the ACK that is due for the packets before it (RFC
-		8257 3.2); Linux's dctcp does so only where a timer waits, and otherwise one ACK covers both states.
-
-		The hook that hpccpp and int_reflector share is only in namespaces with a connection of hpccpp's or with probes.
-		There each packet that arrives pays some 100 instructions for it, most of them the stack's way to a hook; the
-		hook itself takes 13.
-
-		Prague's goal is 450 in the cell of the answer above, in which it took 550 before. Long flows meet it, except with
-		GSO and half of the packets marked; requests do not, which took 486 to 514 before: each follows a pause and ends
-		after a few ACKs, so that these share what prague does at a pause (alpha averages over it, slow start begins again)
-		and in slow start (it judges the RTT, as HyStart++ does, and the rate at which the first flight arrived).
-
-		With GSO prague sends four segments at once at this rate (`burst_us`, 250 by default), others more, so that a whole
-		transfer costs it more: with 1 % of marks 154 million instructions with 10 us, 72 with 250, 33 with 1000
-		(`devel/ack-cost --rows prague --options burst_us=N`), BBR's 31. What that buys is little: at p99 packets of one flow
-		wait for 1.04, 1.07 and 1.12 ms ([prague-burst](../prague-burst/README.md)).
-
-		Each cell is in [results.csv](results.csv).
-		END
-		[ -z "$BEFORE" ] || echo "The numbers before the modules were changed: [before.csv](before.csv)."
-	} >"$RESULTS/README.md"
-	say "published: bench/results/ack-cost/"
 }
