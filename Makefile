@@ -56,7 +56,7 @@ dkms-remove:
 
 tools:
 	@scripts/packages tools
-	$(MAKE) -s -C tools
+	$(MAKE) -s -C lab/tools
 
 demo:
 	bench/run --demo

@@ -14,11 +14,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Rooms from the bottom to the top. A room's files name only files of rooms further down.
-ORDER = ("include", "hpccpp", "roce", ".", "tc", "tools", "scripts", "selftests/lib", "selftests/modules", "bench",
+# Rooms from the bottom to the top. A room's files name only files of rooms further down, and start only programs
+# of these. lab/tools has the programs in C that selftests/lib uses; the rest of lab/ uses selftests/lib.
+ORDER = ("include", "hpccpp", "roce", ".", "tc", "scripts", "lab/tools", "selftests/lib", "lab", "selftests/modules", "bench",
          "selftests", "devel")
-# The first tells apart the commands that a page may name, the second installs what is here
-NAMES_ABOVE = {("scripts/report.d/results.py", "bench/run"), ("scripts/install.sh", "bench/run")}
+PROGRAMS = {"lowq-tc": "scripts", "lowq-check": "scripts", "lowq-stat": "scripts", "flowgen": "lab/tools", "qdelay": "lab/tools",
+            "rocegen": "lab/tools", "labnet": "lab/tools", "lowq-lab": "lab", "lowq-bench": "lab", "lowq-report": "lab"}
+# They install what is here, or say what it needs
+# The runner runs the project's experiments where it is not told of others: bench/ is its data
+DATA = ("lab/runner/", "lab/report.d/results.py"), "bench"
+INSTALLERS = ("scripts/install.sh", "scripts/packages", "scripts/dkms")
 # Texts that name files above them for the reader, or for git
 TEXTS = re.compile(r".*\.(md|[1-8]|rst|toml|svg|csv|html|css)|bench/results/.*|\.\w+.*|debian/.*|Makefile|Kbuild|dkms\.conf")
 
@@ -41,8 +46,7 @@ def text(name: str) -> str:
 
 
 def room(name: str) -> str:
-    return next((one for one in ORDER if name.startswith(one + "/") and "/" in one),
-                name.split("/")[0] if "/" in name else ".")
+    return next((one for one in ORDER if name.startswith(one + "/")), name.split("/")[0] if "/" in name else ".")
 
 
 def sources() -> list[str]:
@@ -107,34 +111,22 @@ def arrows() -> Iterator[str]:
     """Files name only files of rooms below their own"""
     # selftests/modules and lib go to a kernel tree, where the rooms beside them are not
     for name in FILES:
-        if TEXTS.fullmatch(name) or room(name) not in ORDER:
+        if TEXTS.fullmatch(name) or room(name) not in ORDER or name in INSTALLERS or (ROOT / name).is_symlink():
             continue
         # comments may point anywhere, and so may a Python program's texts
         code = re.sub(r"(?m)^\s*(#(?!include)|//|\*|/\*).*$", "", text(name))
         before = "\"'/" if code.lstrip().startswith('"""') else "\"'/= \\s"
         for above in ORDER[ORDER.index(room(name)) + 1:]:
-            if above == ".":
+            if above == "." or name.startswith(DATA[0]) and above == DATA[1]:
                 continue
             # a path in code: quoted, after a slash or a blank, with a file behind it
             for path in set(re.findall(rf"[{before}]({above}/[\w.-][\w./-]*)", code)):
-                if (name, path) not in NAMES_ABOVE and room(path + "/") == above and \
+                if room(path + "/") == above and \
                         any(known == path or known.startswith(path.rstrip("/") + "/") for known in FILES):
                     yield f"{name} names {path}: {room(name)} may not know {above}"
-
-
-def rooms() -> Iterator[str]:
-    """CONTRIBUTING's "What goes where" names every file of the rooms that it lists, by name or by pattern"""
-    part = text("CONTRIBUTING.md").split("## What goes where")[1].split("\n## ")[0]
-    words = set(re.findall(r"[\w.*-]+", part))
-    patterns = [re.compile(re.escape(word).replace(r"\*", r"\w*")) for word in words if "*" in word]
-    for name in FILES:
-        parts = name.split("/")
-        if parts[0] not in ("include", "hpccpp", "scripts", "selftests", "bench", "devel") or len(parts) > 2:
-            continue
-        last = parts[-1]
-        if last not in words and not any(pattern.fullmatch(last) for pattern in patterns) \
-                and last.split(".")[0] not in words:
-            yield f"{name}: CONTRIBUTING's \"What goes where\" does not name it"
+        for program in set(re.findall(r'[\[{(] ?"([a-z-]+)", ', code)) & set(PROGRAMS):
+            if ORDER.index(PROGRAMS[program]) > ORDER.index(room(name)):
+                yield f"{name} starts {program}: {room(name)} may not know {PROGRAMS[program]}"
 
 
 def pages() -> Iterator[str]:
@@ -161,7 +153,7 @@ def constants() -> Iterator[str]:
                 yield f"{name}: every caller gives {function}() {last.pop()}"
 
 
-PROMISES: tuple[Callable[[], Iterator[str]], ...] = (shared_headers, roce_order, arrows, rooms, pages, constants)
+PROMISES: tuple[Callable[[], Iterator[str]], ...] = (shared_headers, roce_order, arrows, pages, constants)
 
 
 def main() -> int:

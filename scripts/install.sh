@@ -139,13 +139,13 @@ put_lab()
 {
 	local tree=$PREFIX/share/lowq/tree docs=$PREFIX/share/doc/lowq-lab completions=$PREFIX/share/bash-completion/completions file name
 
-	put 755 tools/bin/labnet "$PREFIX/bin/labnet"
+	put 755 lab/tools/bin/labnet "$PREFIX/bin/labnet"
 	while read -r file; do
 		put "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$tree/$file"
 	done < <(
-		find scripts/{lab,lab.d,lowq_lab,packages,report,report.d} selftests/lib bench/{run,one,guest,scenario,path,stream,app,rows,scenarios} \
-			-type f ! -name '*.pyc'
-		. scripts/lab.d/build.sh
+		find lab scripts/packages selftests/lib bench/{rows,scenarios} -path lab/tools -prune -o \
+			-type f ! -name '*.pyc' -print
+		. lab/uml/build.sh
 		module_sources_in .
 	)
 	for name in lowq_common lowq_tc; do
@@ -153,14 +153,14 @@ put_lab()
 	done
 	put_link "$PREFIX/sbin/lowq-tc" "$tree/scripts/lowq-tc"
 	for name in flowgen qdelay rocegen labnet; do
-		[ ! -x "tools/bin/$name" ] || put_link "$PREFIX/bin/$name" "$tree/tools/bin/$name"
+		[ ! -x "lab/tools/bin/$name" ] || put_link "$PREFIX/bin/$name" "$tree/lab/tools/bin/$name"
 	done
-	put_link "$(tc_plugins)/q_int.so" "$tree/tools/bin/q_int.so"
-	put_link "$PREFIX/lib/lowq/q_dualpi2.so" "$tree/tools/bin/q_dualpi2.so"
-	put_link "$tree/scripts/lab" "$PREFIX/bin/lowq-lab"
-	put_link "$tree/bench/run" "$PREFIX/bin/lowq-bench"
-	put_link "$tree/scripts/report" "$PREFIX/bin/lowq-report"
-	put 644 scripts/lowq-lab.bash-completion "$completions/lowq-lab"
+	put_link "$(tc_plugins)/q_int.so" "$tree/lab/tools/bin/q_int.so"
+	put_link "$PREFIX/lib/lowq/q_dualpi2.so" "$tree/lab/tools/bin/q_dualpi2.so"
+	put_link "$tree/lab/lab" "$PREFIX/bin/lowq-lab"
+	put_link "$tree/lab/runner/run" "$PREFIX/bin/lowq-bench"
+	put_link "$tree/lab/report" "$PREFIX/bin/lowq-report"
+	put 644 lab/lowq-lab.bash-completion "$completions/lowq-lab"
 	for name in lowq-bench lowq-report; do
 		put_link "$completions/lowq-lab" "$completions/$name"
 	done
@@ -177,7 +177,7 @@ put_files()
 	local file name
 	KEPT=()
 
-	for file in tools/bin/{flowgen,qdelay,q_int.so,q_dualpi2.so}; do
+	for file in lab/tools/bin/{flowgen,qdelay,q_int.so,q_dualpi2.so}; do
 		[ -x "$file" ] || die "$file is missing: run make tools"
 	done
 	[ ! -f "$DESTDIR$MANIFEST" ] || mapfile -t KEPT <"$DESTDIR$MANIFEST"
@@ -196,16 +196,16 @@ put_files()
 	put_unit lowq-tc-host.service
 	put_unit lowq-tc-apply.service
 	put_unit lowq-tc-apply.timer
-	put 755 tools/bin/flowgen "$PREFIX/bin/flowgen"
-	put 755 tools/bin/qdelay "$PREFIX/bin/qdelay"
+	put 755 lab/tools/bin/flowgen "$PREFIX/bin/flowgen"
+	put 755 lab/tools/bin/qdelay "$PREFIX/bin/qdelay"
 	# built only where libibverbs-dev is
-	[ ! -x tools/bin/rocegen ] || put 755 tools/bin/rocegen "$PREFIX/bin/rocegen"
+	[ ! -x lab/tools/bin/rocegen ] || put 755 lab/tools/bin/rocegen "$PREFIX/bin/rocegen"
 	# tc looks for plugins in its built-in directory, or in TC_LIB_DIR
-	put 755 tools/bin/q_int.so "$(tc_plugins)/q_int.so"
+	put 755 lab/tools/bin/q_int.so "$(tc_plugins)/q_int.so"
 	# Not in tc's directory: tc would prefer the plugin to its own dualpi2. lowq-tc asks for it.
-	put 755 tools/bin/q_dualpi2.so "$PREFIX/lib/lowq/q_dualpi2.so"
+	put 755 lab/tools/bin/q_dualpi2.so "$PREFIX/lib/lowq/q_dualpi2.so"
 	# built only where libmnl-dev and libjansson-dev are
-	[ ! -x tools/bin/labnet ] || put_lab
+	[ ! -x lab/tools/bin/labnet ] || put_lab
 	put 644 scripts/int.lua "$PREFIX/share/lowq/int.lua"
 	for name in lowq-tc lowq-check lowq-stat; do
 		put 644 "scripts/$name.bash-completion" "$PREFIX/share/bash-completion/completions/$name"
@@ -213,8 +213,8 @@ put_files()
 	for file in man/*.[1-8]; do
 		name=${file##*/}
 		case $name in
-		lowq-lab.1|lowq-bench.1|lowq-report.1|labnet.1) [ -x tools/bin/labnet ] || continue ;;
-		rocegen.1) [ -x tools/bin/rocegen ] || continue ;;
+		lowq-lab.1|lowq-bench.1|lowq-report.1|labnet.1) [ -x lab/tools/bin/labnet ] || continue ;;
+		rocegen.1) [ -x lab/tools/bin/rocegen ] || continue ;;
 		esac
 		put 644 "$file" "$PREFIX/share/man/man${name##*.}/$name"
 	done

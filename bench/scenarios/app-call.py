@@ -64,7 +64,7 @@ SCENARIO = Scenario(
 		pids+=($!)
 	done
 	sleep 6
-	"$BENCH/app" call --duration 20s --ecn "$ecn" "${NSP}r" "${NSP}h3" 10.0.3.1 >"$TMP/call" || fail "call"
+	"$RUNNER/app" call --duration 20s --ecn "$ecn" "${NSP}r" "${NSP}h3" 10.0.3.1 >"$TMP/call" || fail "call"
 	all_done "${pids[@]}"
 	cat "$TMP"/long? >"$OUT/flows.jsonl"
 	watched

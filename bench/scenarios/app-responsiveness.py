@@ -50,7 +50,7 @@ SCENARIO = Scenario(
 	check_path h1 r "$rate" "$rtt"
 	merging
 	watch_queue "$rate" 4s 12s 20ms
-	"$BENCH/app" respond --cc "$CONTROL" --duration 12s --from 4s "${ends[@]}" >"$TMP/respond" || fail "respond"
+	"$RUNNER/app" respond --cc "$CONTROL" --duration 12s --from 4s "${ends[@]}" >"$TMP/respond" || fail "respond"
 	watched
 	[ "$(jq .unanswered "$TMP/respond")" -eq 0 ] || fail "$(jq .unanswered "$TMP/respond") probes without an answer"
 	metric failed 0

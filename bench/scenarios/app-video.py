@@ -44,7 +44,7 @@ SCENARIO = Scenario(
 		--start "$((SEED * 104729 % 300))ms" >"$TMP/long" &
 	long=$!
 	sleep 8
-	"$BENCH/app" video --cc "$CONTROL" ${bits:+--rates "$bits"} "${NSP}r" "${NSP}h3" 10.0.3.1 \
+	"$RUNNER/app" video --cc "$CONTROL" ${bits:+--rates "$bits"} "${NSP}r" "${NSP}h3" 10.0.3.1 \
 		>"$TMP/video" || fail "video"
 	all_done "$long"
 	cat "$TMP/long" "$TMP/video" >"$OUT/flows.jsonl"

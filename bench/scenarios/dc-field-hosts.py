@@ -137,7 +137,7 @@ streams()
 		from+=${from:+,}${NSP}h$i
 	done
 	LONG_FLOWS=$1
-	"$BENCH/stream" --cc "$CONTROL" --spread 1ms --seed "$SEED" "${@:2}" "$from" "${NSP}r" 10.0.0.1 \
+	"$RUNNER/stream" --cc "$CONTROL" --spread 1ms --seed "$SEED" "${@:2}" "$from" "${NSP}r" 10.0.0.1 \
 		>"$OUT/flows.jsonl" || fail "stream $*"
 }
 

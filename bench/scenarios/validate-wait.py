@@ -44,7 +44,7 @@ SCENARIO = Scenario(
 		in_ns sw tc qdisc replace dev egress root netem rate 100mbit limit 100000
 	fi
 	watch_queue 100mbit 0s 30s 10ms --filter udp
-	"$BENCH/app" poisson --gap "${gap}us" --size "$size" "${varied[@]}" --seed "$SEED" --duration 20s \
+	"$RUNNER/app" poisson --gap "${gap}us" --size "$size" "${varied[@]}" --seed "$SEED" --duration 20s \
 		"${NSP}h1" "${NSP}r" 10.0.0.1 >"$TMP/sent" || fail "poisson"
 	watched
 	metric failed 0

@@ -157,15 +157,15 @@ offers()
 	# shellcheck disable=SC2016 # the shell that completes expands
 	bash -c '. "$1"; shift
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _lowq_lab "$1" "${@: -1}" "${@: -2:1}"
-		printf "%s\n" "${COMPREPLY[@]}"' - "$ROOT/scripts/lowq-lab.bash-completion" "${words[@]}" | sort -u >"$TMP/offered"
+		printf "%s\n" "${COMPREPLY[@]}"' - "$ROOT/lab/lowq-lab.bash-completion" "${words[@]}" | sort -u >"$TMP/offered"
 	expect "offered for '$1'" "$(paste -sd' ' "$TMP/offered")" = "${*:2}"
 }
 
 completes()
 {
 	mkdir "$TMP/bin" "$TMP/d"
-	for name in lab:lowq-lab ../bench/run:lowq-bench report:lowq-report; do
-		ln -s "$ROOT/scripts/${name%:*}" "$TMP/bin/${name#*:}"
+	for name in lab:lowq-lab runner/run:lowq-bench report:lowq-report; do
+		ln -s "$ROOT/lab/${name%:*}" "$TMP/bin/${name#*:}"
 	done
 	PATH=$TMP/bin:$PATH
 	cd "$TMP/d" && mkdir tree && touch a.json
@@ -186,7 +186,7 @@ completes()
 	for name in lab:lab bench:run report:report; do
 		"$TMP/bin/lowq-${name%:*}" --help | grep -oE -- '--[a-z]+ [A-Z{]' | cut -d' ' -f1 | sort -u | while read -r option; do
 			[ "$option" != --tolerance ] || continue
-			grep -qE -- "$option([|]|[)])" "$ROOT/scripts/lowq-lab.bash-completion" || fail "$option of lowq-${name%:*} is not known"
+			grep -qE -- "$option([|]|[)])" "$ROOT/lab/lowq-lab.bash-completion" || fail "$option of lowq-${name%:*} is not known"
 		done || exit
 	done
 }
@@ -264,7 +264,7 @@ starts()
 {
 	local i us SEED distances
 
-	eval "$(sed -n '/^start_us()/,/^}/p' "$ROOT/bench/guest")"
+	eval "$(sed -n '/^start_us()/,/^}/p' "$ROOT/lab/runner/guest")"
 	for us in 100 1000 5000 20000; do
 		# shellcheck disable=SC2034 # start_us reads it
 		for SEED in {1..20}; do
@@ -565,7 +565,7 @@ runs()
 {
 	local end=$((SECONDS + 60))
 
-	while [ "$(pgrep -fc -- "bench/one.* $TMP/o ")" -ne "$1" ]; do
+	while [ "$(pgrep -fc -- "lab/runner/one.* $TMP/o ")" -ne "$1" ]; do
 		[ "$SECONDS" -lt "$end" ] || { fail "runs in $TMP/o: $(pgrep -fa -- "$TMP/o ")"; return; }
 		sleep 0.2
 	done
@@ -604,7 +604,7 @@ full_disk()
 		said "bench: cannot write to $o/runs/all/cubic/1" 'FAILED (seed 1): no result.json'
 		rm -f "$o/index.html"
 		head -c 1M /dev/zero >"$TMP/disk/filled" 2>/dev/null
-		! "$ROOT/scripts/report" --html "$o/index.html" "$o" >"$TMP/out" 2>&1 || fail "status 0 of a report"
+		! "$ROOT/lab/report" --html "$o/index.html" "$o" >"$TMP/out" 2>&1 || fail "status 0 of a report"
 		said "report: $o/index.html: No space left on device"
 		expect "half files" "$(find "$o" -empty)" = ''
 	)

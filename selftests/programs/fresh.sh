@@ -27,11 +27,11 @@
 
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit
 PROJECT=$PWD
-# shellcheck source=scripts/lab.d/common.sh
+# shellcheck source=lab/uml/common.sh
 SAYING=fresh
-. scripts/lab.d/common.sh
-# shellcheck source=scripts/lab.d/fetch.sh
-. scripts/lab.d/fetch.sh
+. lab/uml/common.sh
+# shellcheck source=lab/uml/fetch.sh
+. lab/uml/fetch.sh
 ROOTS=$CACHE/roots
 MAX_AGE=7		# days that a root is used
 MARKER='<!-- run by selftests/programs/fresh.sh -->'

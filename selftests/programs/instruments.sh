@@ -262,11 +262,11 @@ declare_test headers "" "what is read of captures without tshark is what tshark 
 
 # --- benches with a fault in them -----------------------------------------------------------
 
-# bench STATEMENT...: a run of bench/guest whose scenario is the demo's topology and these lines;
+# bench STATEMENT...: a run of lab/runner/guest whose scenario is the demo's topology and these lines;
 # its result is in $TMP/out/result.json
 bench()
 {
-	[ -x "$LOWQ_ROOT/bench/guest" ] || skip "no bench/ here"
+	[ -x "$LOWQ_ROOT/lab/runner/guest" ] || skip "no bench/ here"
 	needs_virtual
 	{
 		printf 'from lowq_lab import Scenario\nSCENARIO = Scenario(title="Staged", question="Is a fault seen?", '
@@ -276,7 +276,7 @@ bench()
 		printf '""")\n'
 	} >"$TMP/staged.py"
 	mkdir -p "$TMP/out"
-	"$LOWQ_ROOT/bench/guest" "$TMP/staged.py" '' cubic 1 "$TMP/out" >"$TMP/bench.log" 2>&1
+	"$LOWQ_ROOT/lab/runner/guest" "$TMP/staged.py" '' cubic 1 "$TMP/out" >"$TMP/bench.log" 2>&1
 	echo "exit status $?: $(jq -c '[.status, .metrics]' "$TMP/out/result.json")"
 }
 

@@ -277,7 +277,7 @@ clone()
 bench_row()
 {
 	mkdir -p "$2/$3"
-	"$1/scripts/lab" run --mem 4G --out "$2/$3" -- bench/guest "$3" "$4" "$5" 1 /out >"$2/$3.log" 2>&1 ||
+	"$1/scripts/lab" run --mem 4G --out "$2/$3" -- lab/runner/guest "$3" "$4" "$5" 1 /out >"$2/$3.log" 2>&1 ||
 		{ tail -n 3 "$2/$3.log"; return 1; }
 }
 
@@ -299,15 +299,15 @@ two_clones()
 	export LOWQ_CACHE
 	clone "$B" >"$TMP/log" 2>&1 || fail "the clone: $(tail -n 3 "$TMP/log")"
 	for f in flowgen qdelay q_int.so; do
-		same_file "$LOWQ_ROOT/tools/bin/$f" "$B/lowq/tools/bin/$f"
+		same_file "$LOWQ_ROOT/lab/tools/bin/$f" "$B/lowq/lab/tools/bin/$f"
 	done
 	for f in "$B"/cache/modules/*/*/updates/*.ko; do
 		same_file "$LOWQ_CACHE/${f#"$B/cache/"}" "$f"
 	done
 	# shellcheck disable=SC2016 # the guest expands
 	sed -i '0,/^fixed_start$/s||for i in 1 2 3; do ls /absent; head -c 99 /dev/urandom >/dev/null; done\nsleep 0.0123456\nfixed_start|' \
-		"$B/lowq/bench/guest"
-	! cmp -s "$LOWQ_ROOT/bench/guest" "$B/lowq/bench/guest" || fail "bench/guest is not disturbed"
+		"$B/lowq/lab/runner/guest"
+	! cmp -s "$LOWQ_ROOT/lab/runner/guest" "$B/lowq/lab/runner/guest" || fail "lab/runner/guest is not disturbed"
 	for ((i = 0; i < ${#rows[@]}; i += 3)); do
 		bench_row "$LOWQ_ROOT" "$TMP/here" "${rows[@]:i:3}" & here=$!
 		(
@@ -411,7 +411,7 @@ as_nobody()
 	rm -rf "$cache/modules/$(basename "$build")/work"
 	# this checkout may be where other users have no access, such as below /root
 	mkdir "$TMP/project"
-	cp -r "$LOWQ_ROOT"/{scripts,include,hpccpp,roce,Kbuild,dkms.conf,*.c} "$TMP/project/"
+	cp -r "$LOWQ_ROOT"/{scripts,lab,include,hpccpp,roce,Kbuild,dkms.conf,*.c} "$TMP/project/"
 	chmod -R a+rX "$TMP/project"
 	chmod 755 "$TMP"
 	chown -R nobody "$cache"
@@ -544,7 +544,7 @@ own_tree()
 	mkdir "$TMP"
 	[ "$(df -Pm "$TMP" | awk 'NR == 2 { print $4 }')" -ge 4000 ] || skip "needs 4 GB in $TMP"
 	source=$(readlink -f "$("$LAB" kdir)/../source")
-	mapfile -t patches < <(LABD=$LOWQ_ROOT/scripts/lab.d; . "$LABD/fetch.sh"; patches_of 7.3)
+	mapfile -t patches < <(LABD=$LOWQ_ROOT/lab/uml; . "$LABD/fetch.sh"; patches_of 7.3)
 	sed -n 's|^+++ b/||p' "${patches[@]}" | sort -u | while read -r file; do
 		install -D -m 644 "$source/$file" "$tree/$file"
 	done
@@ -572,7 +572,7 @@ own_tree()
 	build=$(<"$TMP/out")
 	grep -qx CONFIG_OF_MINE=y "$build/.config" || fail "--config has not arrived in $build"
 	[ "$(<"$build/../source/arch/um/own")" = own ] || fail "it is not this tree's kernel"
-	patch -d "$build/../source" -p1 -R --dry-run --quiet <"$LOWQ_ROOT/scripts/lab.d/exact-clock.patch" ||
+	patch -d "$build/../source" -p1 -R --dry-run --quiet <"$LOWQ_ROOT/lab/uml/exact-clock.patch" ||
 		fail "the copy lacks the lab's patch"
 	status 0 "${run[@]}" build --kernel "$tree" --config "$TMP/config"
 	grep -q "is built" "$TMP/err" || fail "built again: $(<"$TMP/err")"
@@ -593,7 +593,7 @@ own_tree()
 	rm "$TMP/bin/make.slow"
 	status 0 "${run[@]}" build --kernel "$TMP/slow"
 	cp -r "$tree" "$TMP/other"
-	: >"$TMP/other/$(sed -n 's|^+++ b/||p' "$LOWQ_ROOT/scripts/lab.d/exact-clock.patch" | head -n1)"
+	: >"$TMP/other/$(sed -n 's|^+++ b/||p' "$LOWQ_ROOT/lab/uml/exact-clock.patch" | head -n1)"
 	status 125 "${run[@]}" build --kernel "$TMP/other"
 	grep -q "unsupported kernel: .*does not apply" "$TMP/err" || fail "it says: $(<"$TMP/err")"
 }

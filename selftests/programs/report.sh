@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests scripts/report: tables, means over seeds, failed runs, goals, broken input, the page and
+# Tests lab/report: tables, means over seeds, failed runs, goals, broken input, the page and
 # the plots, all from results that this test makes up.
 
 # shellcheck source=../lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 root=$(realpath "$(dirname "$0")/../..")
-report=$(realpath "$(dirname "$0")/../../scripts/report")
+report=$(realpath "$(dirname "$0")/../../lab/report")
 cd "$TMP" || exit 1
 export LC_ALL=C.UTF-8
 

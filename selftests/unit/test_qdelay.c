@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of two parts of tools/qdelay: percentiles (dist.c) against sorted values, and
+ * Tests of two parts of lab/tools/qdelay: percentiles (dist.c) against sorted values, and
  * sequence space (seen.c) against a byte map.
  */
 #define _GNU_SOURCE
@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../tools/qdelay/dist.c"
-#include "../../tools/qdelay/seen.c"
+#include "../../lab/tools/qdelay/dist.c"
+#include "../../lab/tools/qdelay/seen.c"
 
 #define VALUES	20000
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""scenario.json: what was asked for, as scripts/report reads it."""
+"""scenario.json: what was asked for, as lab/report reads it."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ def lines_of(text: str) -> str:
 @dataclass(frozen=True)
 class Scenario:
     """What bench/run needs to know. A run is made of its plan, a function; or of shell, for what a plan cannot say:
-    bash that defines run_scenario, which bench/guest calls with the variant's settings as variables. metrics, which is
+    bash that defines run_scenario, which lab/runner/guest calls with the variant's settings as variables. metrics, which is
     optional, makes the numbers that the scenario has beside those of METRICS, jain and, where there are requests or an
     incast, rpc_count, rpc_p50_us, rpc_p90_us and rpc_p99_us. modules: directories of kernel modules that a run needs,
     relative to the project.

@@ -7,7 +7,7 @@
                                           what is asked for, as the report reads it
     python3 -m lowq_lab published RESULTS OUT PROGRAM FILE...
                                           the same of published results; names of scenarios without any
-    python3 -m lowq_lab guest FILE        its run, for bench/guest
+    python3 -m lowq_lab guest FILE        its run, for lab/runner/guest
     python3 -m lowq_lab check FILE        whether each variant's plan is one; needs labnet
     python3 -m lowq_lab counts FILE       what its runs depend on
     python3 -m lowq_lab alone FILE        its shell, for shellcheck

@@ -108,7 +108,7 @@ class Network:
         marks from so many packets on"""
         words = ["--rate", rate, "--rtt", rtt] + (["--mark-at", str(mark_at)] if mark_at is not None else [])
         (switch,) = self.peers[to]
-        self.prepared.append(f'"$BENCH/path" {" ".join(words)} {from_} {to} {self.peers[switch][to]}')
+        self.prepared.append(f'"$RUNNER/path" {" ".join(words)} {from_} {to} {self.peers[switch][to]}')
 
     def routes(self) -> dict[str, list[Plan]]:
         """Of each node"""

@@ -116,7 +116,7 @@ run_kselftest()
 		reason="does not build: $(grep -m1 -oP 'fatal error: \K.*|: error: \K.*' "$PROGRAMS/log" || tail -n1 "$PROGRAMS/log")"
 		return
 	fi
-	"$PROJECT/scripts/lab" run "${options[@]}" -- sh "$LABD/kselftest-guest.sh" \
+	"$PROJECT/lab/lab" run "${options[@]}" -- sh "$LABD/kselftest-guest.sh" \
 		"$SELFTESTS" "$PROGRAMS" "$1" "$OPT_CONTROL" >"$log" 2>&1 &
 	LAB_OF_TEST=$!
 	wait $LAB_OF_TEST

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The guest's part of "lab run PLAN": plan.sh TOOLS PLAN OUT [PREPARE]. Each program does the whole plan. PREPARE has
 # commands for the network when it is built. AFTER_US: of six digits, how long after a whole second it begins.
-PATH=$1:${0%/*}/..:$PATH
+PATH=$1:${0%/*}/../../scripts:$PATH
 # tc's plugin for sch_int, where it is not installed
 [ ! -e "$1/q_int.so" ] || export TC_LIB_DIR="$1"
 plan=$2 out=$3
