@@ -94,7 +94,7 @@ CC_PARAM(ect_control, 1, 0, 1, 0444, "0 is off, 1 is on",
  * @plb:	sender: the stack's protective load balancing
  * @prior_cwnd:	packets: cwnd when the last reduction began, for loss in the same
  *		window and for undo
- * @paused:	windows to come in which a reduction waits for the window's end
+ * @paused:	for so many more windows a reduction waits until the window ends
  * @cut_due:	this window's reduction waits for its end
  */
 struct dctcp_ref {
@@ -433,7 +433,7 @@ static bool dctcp_ref_egress_wanted(const struct sock *sk)
 	return !ect_control.value;
 }
 
-/* Data that is not marked ends DCTCP.CE, also if it is Not-ECT (RFC 8257 3.2). */
+/* Any unmarked data clears DCTCP.CE, even Not-ECT data (RFC 8257 3.2). */
 static bool dctcp_ref_awaits_clean(const struct sock *sk)
 {
 	const struct dctcp_ref *ca = inet_csk_ca(sk);

@@ -699,8 +699,8 @@ static void look_at_queue(struct sock *sk, bool marked)
 /* --- response -------------------------------------------------------------- */
 
 /*
- * The first slow start ends without a mark or loss: by HyStart++, or at an ssthresh from idling,
- * the route or another control.
+ * Slow start ended, but no mark or loss ended it: HyStart++ did, or an ssthresh that was set
+ * earlier, by idling, the route or another control.
  */
 static noinline void start_probing(struct tcp_sock *tp, struct prague *ca)
 {
@@ -1024,7 +1024,10 @@ static noinline void count_cubic_time(const struct tcp_sock *tp, struct prague *
 		ca->growth.cubic_ms = min_t(u32, ca->growth.cubic_ms + passed, CUBIC_MS_MAX);
 }
 
-/* Is slow start conservative: by HyStart++, or as the path is full, says the first flight? */
+/*
+ * Should slow start grow slowly? Yes after HyStart++ has triggered, or once cwnd reaches the BDP
+ * that the first flight suggests.
+ */
 static bool conservative(const struct tcp_sock *tp, struct prague *ca)
 {
 	struct prague_hystart *h = &ca->start.hystart;

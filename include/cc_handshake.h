@@ -19,8 +19,8 @@ static inline bool cc_handshake_pending(const struct sock *sk)
 
 /*
  * To be called first in .in_ack_event and .cong_control. Returns true for the ACK that
- * ends the handshake, which the stack reports before it calls .init: ignore that ACK. What
- * an earlier .init has taken is released.
+ * ends the handshake, which the stack reports before it calls .init: ignore that ACK. Releases
+ * what an earlier .init has allocated.
  */
 static inline bool cc_before_init(struct sock *sk)
 {
@@ -38,8 +38,8 @@ static inline bool cc_before_init(struct sock *sk)
 
 /*
  * To be called first in .set_state. The SYN of a control that needs ECN is ECT. If it was lost,
- * the path perhaps drops ECT: retransmit it as Not-ECT. The stack only takes the request
- * for ECN out of it (tcp_ecn_fallback), so that the connection would never be made.
+ * the path perhaps drops ECT: retransmit it as Not-ECT. The stack only clears the TCP flags
+ * that ask for ECN (tcp_ecn_fallback): its SYNs would still be ECT, and all be dropped.
  */
 static inline void cc_syn_timed_out(struct sock *sk)
 {

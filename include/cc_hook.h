@@ -26,9 +26,9 @@
  * @n:		their number
  * @work:	registers or unregisters them
  * @lock:	protects @leaving
- * @leaving:	the namespace or the module goes: no new work
- * @users:	cc_hook_get() less cc_hook_put()
- * @used:	when they were last needed without such a user, jiffies
+ * @leaving:	the namespace or the module goes away: no new work
+ * @users:	calls of cc_hook_get() minus those of cc_hook_put()
+ * @used:	when the hooks were last needed without such a user, jiffies
  * @registered:	the hooks are there; written by @work, or while that cannot run
  */
 struct cc_hook {
@@ -71,7 +71,7 @@ static inline unsigned long cc_hook_stays(const struct cc_hook *h)
 	return time_after(end, now) ? end - now : 0;
 }
 
-/* If there is no memory, the next one who needs the hooks tries again. */
+/* Without memory the hooks stay away until somebody needs them again. */
 static void cc_hook_work(struct work_struct *work)
 {
 	struct cc_hook *h = container_of(to_delayed_work(work), struct cc_hook, work);
@@ -82,7 +82,7 @@ static void cc_hook_work(struct work_struct *work)
 			cc_hook_register(h);
 	} else if (!stays) {
 		WRITE_ONCE(h->registered, false);
-		smp_mb();	/* pairs with cc_hook_get(): it sees this, or is seen here */
+		smp_mb();	/* pairs with cc_hook_get(): either side sees the other's write */
 		if (atomic_read(&h->users))
 			WRITE_ONCE(h->registered, true);
 		else

@@ -13,9 +13,9 @@ static inline void cc_pace_on(struct sock *sk)
 }
 
 /*
- * Packets leave as the stack's controls send them, which only sch_fq paces. At a policer paced
- * packets are lost less often than the bursts of others; in drop-tail queues it depends on the
- * queue's length. A rate that the program has asked for holds.
+ * Stops the stack's pacing, so that packets leave as those of the stack's controls: only sch_fq
+ * paces these. Paced packets would have an advantage over others at a policer, where bursts are
+ * lost more often. A rate that the program has set stays.
  */
 static inline void cc_pace_off(struct sock *sk)
 {

@@ -3,18 +3,18 @@
  * Chooses the ECN field of single packets, for the sockets of one module. The stack decides
  * the field per socket; some controls need to decide it per packet.
  *
- * A socket hands its packets to IP by the function queue_xmit of its icsk_af_ops. While it is
- * attached it has a copy of these with a function that sets the socket's field for one packet,
- * as MPTCP and SMC have copies with functions of their own. Packets of other sockets meet
- * nothing. Tunnels and devices see the field as the stack's own choice.
+ * A socket hands its packets to IP by the function queue_xmit of its icsk_af_ops. An attached
+ * socket has a copy of these, whose queue_xmit sets the socket's field for one packet; MPTCP and
+ * SMC have such copies, too. Packets of other sockets are not affected. Tunnels and devices see
+ * the field as the stack's own choice.
  *
  * SYN-ACKs leave by the request's functions, which are the same for all controls: a LOCAL_OUT
  * netfilter hook changes theirs, where a control asks for it, in namespaces where a socket of the
- * control listens. Nothing tells a control of its listeners but two tracepoints, of state changes
- * and of retransmitted SYN-ACKs, which no other packet passes.
+ * control listens. A control learns of its listeners only from two tracepoints, of state changes
+ * and of retransmitted SYN-ACKs; other packets do not pass them.
  *
- * The other way, data that arrives: the stack tells a control whether it is ECT or CE, and nothing
- * of data that is Not-ECT. A control that waits for clean data can have it counted as ECT(0).
+ * In the other direction, the stack tells a control of data that arrives as ECT or CE, but not as
+ * Not-ECT. A control that waits for clean data can have Not-ECT data counted as ECT(0).
  *
  * At most one file of a module may include this: the state below is static.
  */
@@ -42,18 +42,18 @@
  * struct ecn_egress - a control that chooses ECN fields
  * @ops:	the control, for @synack_not_ect
  * @data_only:	packets without data keep the stack's field
- * @lasting:	may the field stay as it was chosen, since the stack writes it before each packet,
- *		and has @sent nothing to do? NULL: no
+ * @lasting:	may the socket keep the chosen field after the packet? It may if the stack writes
+ *		the field before each packet, and @sent has nothing to do. NULL: no
  * @wanted:	may @choose or @sent still have something to do for @sk? If not, it is detached.
  *		NULL: always
  * @awaits_clean: is @sk waiting for data that is not marked? NULL: never
  * @choose:	the ECN field for one packet of @sk: INET_ECN_NOT_ECT, _ECT_0, _ECT_1, or
  *		ECN_EGRESS_KEEP. @skb begins with its TCP header, @payload is in bytes
- * @synack_not_ect: is this SYN-ACK, which answers @req, to be Not-ECT, whatever the stack has
- *		chosen? The listener's control is @ops. With SYN cookies there is no request, and
- *		no call. NULL: the stack's choice
- * @sent:	called after @choose for what else the control does with a packet that
- *		leaves. NULL: nothing
+ * @synack_not_ect: shall this SYN-ACK, which answers @req, be Not-ECT, whatever the stack has
+ *		chosen? The listener's control is @ops. Not called for SYN cookies, which have no
+ *		request. NULL: the stack's choice
+ * @sent:	called after @choose, for other work of the control on a packet that leaves.
+ *		NULL: nothing
  *
  * All run in softirq or process context, all but @synack_not_ect with the socket locked.
  */
@@ -134,9 +134,9 @@ ecn_egress_add(const struct inet_connection_sock_af_ops *stack)
 }
 
 /*
- * From now on the module chooses @sk's fields: to be called when it has a peer, and once per round,
- * since IPV6_ADDRFORM gives an IPv6 socket whose peer has IPv4 the stack's functions. Twice is
- * once.
+ * From now on the module chooses @sk's fields. To be called when @sk has a peer, and once per
+ * round, since IPV6_ADDRFORM gives an IPv6 socket with an IPv4 peer the stack's functions. A second
+ * call changes nothing.
  */
 static inline void ecn_egress_attach(struct sock *sk)
 {
@@ -154,7 +154,7 @@ static inline void ecn_egress_attach(struct sock *sk)
 		pr_warn_once("a socket of an unknown kind: its ECN fields are the stack's\n");
 }
 
-/* To be called when a socket leaves the control, which its module outlives. Twice is once. */
+/* To be called when a socket leaves the control. A second call changes nothing. */
 static inline void ecn_egress_detach(struct sock *sk)
 {
 	if (ecn_egress_is_attached(sk))
@@ -227,8 +227,8 @@ static int ecn_egress_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *f
 /* --- data that arrives ------------------------------------------------------------ */
 
 /*
- * In the place of sk_rx_dst_set, which the stack calls with a packet that arrives while the socket
- * has no input route, before it looks at the packet. (In FIN-WAIT it does not.)
+ * Replaces sk_rx_dst_set. If a packet arrives while the socket has no input route, the stack calls
+ * this before it looks at the packet, except in FIN-WAIT.
  */
 static void ecn_egress_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 {
@@ -239,8 +239,8 @@ static void ecn_egress_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 }
 
 /*
- * To be called where @awaits_clean has changed, which is rare. Meanwhile the socket has no input
- * route of its own, so that its packets take the host's.
+ * To be called where @awaits_clean has changed, which is rare. While it is true, the socket keeps
+ * no input route, and the host's routes are looked up for its packets.
  */
 static noinline __maybe_unused void ecn_egress_awaits_changed(struct sock *sk)
 {
@@ -258,9 +258,9 @@ static noinline __maybe_unused void ecn_egress_awaits_changed(struct sock *sk)
 
 /*
  * noinline, so that the hook itself saves no registers. An outgoing packet does not share its
- * headers, so they can be changed in place. A tunnel brings the packet here again with its outer
- * header, which has the inner one's field (RFC 6040); VRF and IPVLAN devices bring it again after a
- * queue that may have marked it: CE is never changed.
+ * headers, so they can be changed in place. A packet may come here twice: from a tunnel with its
+ * outer header, which has the inner one's field (RFC 6040); from VRF and IPVLAN devices after a
+ * queue that may have marked it. So CE is never changed.
  */
 static noinline unsigned int ecn_egress_synack(struct sk_buff *skb, u8 pf)
 {
@@ -318,7 +318,7 @@ static struct pernet_operations ecn_egress_net_ops = {
 	.size = sizeof(struct cc_hook),
 };
 
-/* Until the hook is there SYN-ACKs have the stack's field. */
+/* Until the hook is registered, SYN-ACKs keep the stack's field. */
 static void ecn_egress_need_hook(const struct sock *sk)
 {
 	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops) == ecn_egress.ops)
@@ -326,8 +326,8 @@ static void ecn_egress_need_hook(const struct sock *sk)
 }
 
 /*
- * In listen(), before the first SYN; and where a listener was given the control later, with its
- * first child.
+ * At listen(), before the first SYN; if a listener was given the control later, with its first
+ * child.
  */
 static void ecn_egress_state(void *data, const struct sock *sk, int before, int after)
 {
@@ -336,8 +336,8 @@ static void ecn_egress_state(void *data, const struct sock *sk, int before, int 
 }
 
 /*
- * Where its SYN-ACKs do not arrive, and it has no child: they are right from the second
- * retransmission on.
+ * For a listener that was given the control later and whose SYN-ACKs are lost, so that it has no
+ * child: they are right from the second retransmission on.
  */
 static void ecn_egress_synack_again(void *data, const struct sock *sk,
 				    const struct request_sock *req)
@@ -425,8 +425,9 @@ static inline int ecn_egress_register(void)
 }
 
 /*
- * After the control is unregistered: no socket is attached or listens. setsockopt() reads
- * icsk_af_ops without the socket's lock, and may have been preempted before it used them.
+ * To be called after the control is unregistered, when no socket is attached or listens. Waits for
+ * setsockopt(), which reads icsk_af_ops without the socket's lock and may be preempted before it
+ * uses them.
  */
 static inline void ecn_egress_unregister(void)
 {

@@ -61,10 +61,11 @@ static inline void ecn_feedback_restart(struct ecn_feedback *fb, const struct tc
 }
 
 /*
- * Accurate ECN: how many of @acked bytes were marked. AccECN options count bytes of payload. In an
- * ACK without one, ACE counts packets, pure ACKs too: then the share of the packets that arrived
- * counts, and the next option corrects the sum. The stack's own guess would not do: it takes all
- * bytes for what the last option reported, and a peer that repeats data twice stops its options.
+ * Accurate ECN: how many of @acked bytes were marked. AccECN options count bytes of payload. An ACK
+ * without one has only ACE, which counts packets, pure ACKs included: take the marked share of the
+ * packets that arrived; the next option corrects the sum. The stack's own guess is not used: it
+ * assumes for all bytes what the last option reported, and a peer that has retransmitted data twice
+ * stops its options.
  */
 static noinline u32 ecn_feedback_accecn(struct ecn_feedback *fb, const struct tcp_sock *tp,
 					u32 acked)

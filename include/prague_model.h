@@ -569,11 +569,11 @@ static inline bool prague_small(u32 cwnd, u32 pipe)
 #define PRAGUE_START_MARKED	4	/* marked rounds in a row end slow start without it */
 
 /*
- * Do the marks of the round that @m has counted end slow start? From a full path on, those of half
- * a round do, and before, those of more than 7/8, if the round used a quarter of the window. With a
- * @small window its shortest RTT has to show a queue, too, or some such rounds have to follow each
- * other: beside others, whose queue is at the threshold already, nearly all of a new flow's packets
- * are marked long before it has its share.
+ * Do the marks of the round that @m has counted end slow start? Once the path is full, half of the
+ * round must be marked; before, more than 7/8 of a round that used a quarter of the window. With a
+ * @small window the round's shortest RTT must show a queue, too, or several such rounds must follow
+ * each other: other flows may already hold the queue at the threshold. Nearly all packets of a new
+ * flow are then marked long before it has its share.
  */
 static inline bool prague_start_ends(struct prague_hystart *h, const struct prague_model *m,
 				     u32 min_rtt_us, bool small)

@@ -65,7 +65,7 @@ def run_of(variant: str, row: str, control: str, queue: str, seed: str) -> Run:
 
 
 def function_of(text: str) -> str:
-    """run_scenario with the functions that it calls; without any, the text is what it does"""
+    """The text if it defines run_scenario; otherwise run_scenario with the text as its body"""
     return text if re.search(r"(?m)^run_scenario\(\)", text) else f"run_scenario() {{ {text}\n}}"
 
 
@@ -97,7 +97,7 @@ def published(results: Path, out: Path, program: str, files: list[str]) -> None:
 
 
 def asked(scenario: Scenario, path: Path, command: str, rows: str, publish: str) -> dict[str, Any]:
-    """What the runs on standard input are: lines of OUT, SCENARIO, VARIANT, ROW, SEED, with tabs"""
+    """Describes the runs on standard input: lines of OUT, SCENARIO, VARIANT, ROW, SEED, with tabs"""
     runs = [line.rstrip("\n").split("\t") for line in sys.stdin]
     made = describe(scenario, path.stem, command, rows=rows.split(),
                     variants=list(dict.fromkeys(run[2] for run in runs)), failed=True)
@@ -115,7 +115,7 @@ def counts(scenario: Scenario, path: Path) -> str:
 
 
 def alone(scenario: Scenario, path: Path) -> str:
-    """The shell of a scenario, each line at its place in the file"""
+    """The shell of a scenario, each line with its number in the file"""
     if not scenario.shell:
         return DIRECTIVE
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

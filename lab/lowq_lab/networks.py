@@ -42,9 +42,9 @@ class Network:
 
     def link(self, one: str, other: str, *, rate: str = "", delay: str = "", back: str = "", queue: str = "",
              tier: str = "") -> None:
-        """A link in both directions. rate: none is infinitely fast. delay: of each direction; back: only of that from
-        other to one. queue: of the switches' ends, in the words of tc or lowq-tc; a queue needs a rate. tier: a name
-        for all links of a kind, for a load"""
+        """A link in both directions. rate: without one it is infinitely fast. delay: of each direction; back: of
+        that from other to one alone. queue: of the switches' ends, in the words of tc or lowq-tc; a queue needs a rate.
+        tier: a name for all links of a kind, for a load"""
         for node in (one, other):
             if node not in self.hosts and node not in self.switches:
                 raise ValueError(f"link(): no node '{node}'")
@@ -174,9 +174,9 @@ class Network:
 
 def dumbbell(hosts: int, *, rate: str, rtt: str | list[str], queue: str = "", line: str = "",
              **options: Any) -> Network:
-    """h1 to hN at a switch sw, which sends to r over the bottleneck: the queue is at ("sw", "r"). rtt: of all, or of
-    each of the first hosts, where the last one counts for the others, too; it is all on the way back to them. line:
-    the rate of the hosts' own links, which are infinitely fast without one"""
+    """h1 to hN at a switch sw, which sends to r over the bottleneck: the queue is at ("sw", "r"). rtt: of all hosts,
+    or a list for h1, h2, ..., whose last one is that of all others; the way back has all of the delay. line: the rate
+    of the hosts' own links, which are infinitely fast without one"""
     net, rtts = Network(**options), [rtt] if isinstance(rtt, str) else rtt
     net.switch("sw")
     net.host(*(f"h{i}" for i in range(1, hosts + 1)), "r")

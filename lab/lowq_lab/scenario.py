@@ -50,8 +50,8 @@ class Run:
         return bool(self.settings.get("tso"))
 
     def start(self, number: int, within: str) -> str:
-        """When this flow starts: at an instant within that time, by the seed, so that the distances between flows are
-        others with each seed, too"""
+        """The start of a flow, a random instant of that time by the seed: so the distances between flows differ with
+        each seed, too"""
         us = nanoseconds(within) / 1000
         return f"{(number * 7919 + (1 + (self.seed - 1) * number * number) * 104729) % us:.0f}us"
 
@@ -124,14 +124,14 @@ class Results:
     rounds: list[dict[str, Any]] = field(default_factory=list)  # of incasts, as flowgen(1) has them
 
     def queue(self, node: str, to: str) -> dict[str, Any]:
-        """That of a node towards a neighbour, which the plan observes"""
+        """The result of a queue that the plan observes: of a node towards a neighbour"""
         for queue in self.queues:
             if (queue["node"], queue["dev"]) == (node, to):
                 return queue
         raise ValueError(f"queue(): the queue of '{node}' towards '{to}' is not observed")
 
     def rates(self) -> list[float]:
-        """Of the long flows in the time that is counted, at the first queue; where none is observed, of each flow"""
+        """The long flows' rates, bit/s: in the time that is counted, at the first queue; without one, of each flow"""
         longs = [flow for flow in self.flows if flow.get("kind") == "long"]
         if not self.queues:
             return [flow["goodput_bps"] for flow in longs]
@@ -139,7 +139,7 @@ class Results:
         return [seen.get(f"{flow['src']}:{flow['sport']}>{flow['dst']}:{flow['dport']}", 0) for flow in longs]
 
     def flow(self, host: str) -> dict[str, Any]:
-        """What the first queue that it passes has seen of the long flow from a host, as qdelay(1) has it"""
+        """The long flow from a host, as the first queue on its path has seen it (qdelay(1))"""
         for sent in self.flows:
             if sent.get("kind") == "long" and sent.get("client") == host:
                 name = f"{sent['src']}:{sent['sport']}>{sent['dst']}:{sent['dport']}"
@@ -153,13 +153,13 @@ class Results:
 
     @staticmethod
     def _enter(node: str) -> None:
-        """What follows looks at this node's network: it is there while metrics are read, after the traffic"""
+        """Enters this node's network, which exists until the metrics are read"""
         with open(f"/run/netns/{node}", encoding="ascii") as namespace:
             if ctypes.CDLL(None).setns(namespace.fileno(), 0):
                 raise ValueError(f"cannot enter '{node}'")
 
     def ask(self, node: str, command: str) -> str:
-        """What a command in a node prints, after the traffic"""
+        """What a command prints in a node, after the traffic"""
         self._enter(node)
         return subprocess.run(command, shell=True, check=True, stdout=subprocess.PIPE, text=True).stdout
 
@@ -185,7 +185,7 @@ class Results:
 
 
 def settings_of(variant: Variant | None) -> dict[str, Setting]:
-    """As the report matches them: an empty one stands for variants without the setting"""
+    """The settings as the report matches them: an empty value stands for variants without the setting"""
     return {key: "" if value is None else value for key, value in (variant or {}).items()}
 
 

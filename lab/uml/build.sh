@@ -9,7 +9,7 @@
 #   modules/BUILD/SOURCES/            the project's modules for that build, with those of --module
 #   tools/SOURCES/                    init, lab-start and seed.so
 # A name is made from the contents it stands for, and gets its last file or its
-# place only when whole: what an interrupted build leaves is gone on with.
+# place only when the build is complete: an interrupted build is continued.
 
 # config_of SERIES FLAVOUR: the kernel configuration fragment
 config_of()
@@ -21,7 +21,7 @@ config_of()
 	[ -z "$OPT_CONFIG" ] || cat "$OPT_CONFIG"
 }
 
-# config_id SERIES FLAVOUR: what a build depends on beside the kernel's version
+# config_id SERIES FLAVOUR: what a build depends on, apart from the kernel's version
 config_id()
 {
 	{
@@ -68,8 +68,8 @@ progress()
 	END { if (tty) printf "\r\033[K" > "/dev/stderr" }'
 }
 
-# Every option of the fragment must have arrived, or the lab would lie later.
-# Options that a kernel series does not know are left out by Kconfig: allowed.
+# Every option of the fragment must have arrived: a lab without one would give wrong results and
+# say nothing. Options that a kernel series does not know are left out by Kconfig: allowed.
 check_config()
 {
 	local line name
@@ -90,7 +90,7 @@ build_kernel()
 		say "kernel $series ($flavour) is built: $dir"
 		return
 	fi
-	# what runs in the foreground gets a Ctrl-C, too, and fails; that is no fault of the kernel's
+	# make gets a Ctrl-C, too, and fails: that does not mean that the kernel does not build
 	trap 'say "interrupted; the same command continues where it stopped"; exit 130' INT
 	mkdir -p "$CACHE/kernel" "$CACHE/src" 2>/dev/null ||
 		die "cannot write to the cache $CACHE (set LOWQ_CACHE)"

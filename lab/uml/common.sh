@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034 # read by the other parts
 # Shared by the parts of the lab, devel/matrix and devel/deb: where things are, how to say
-# what goes wrong, which packages are needed. Who sources this has set PROJECT.
+# what goes wrong, which packages are needed. Set PROJECT before sourcing this.
 
 CACHE=${LOWQ_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lowq}
 DEFAULT_KERNEL=7.3
@@ -50,7 +50,7 @@ need_space()
 	[ "$free" -ge "$2" ] || die "$3 needs $2 MiB in $1; only $free are free"
 }
 
-# check_results DIR: says what a plan wants to hold, and does not in the results there; sets status then
+# check_results DIR: names each bound of a plan that the results there break, and sets status
 check_results()
 {
 	local broken line

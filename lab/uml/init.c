@@ -57,7 +57,7 @@ static const struct timespec start_at = { .tv_sec = 1 };
 #define STATUS_NOEXEC	126
 #define STATUS_NOTFOUND	127
 
-/* The kernel's log is where init speaks: it is kept apart from the output. */
+/* init writes its messages to the kernel's log, apart from the command's output. */
 static void kmsg(const char *fmt, ...)
 {
 	char buf[512];

@@ -7,7 +7,7 @@ test=$3
 for dir in net net/forwarding; do
 	find "$2/$dir" -maxdepth 1 -type f -exec cp -t "$dir" {} + || exit
 done
-# busywait() reads the clock in new processes all the time; here no time passes while it does
+# busywait() reads the clock in new processes all the time, and no time passes meanwhile: let it sleep
 sed -i 's/loopy_wait : /loopy_wait "sleep 0.01" /' net/lib.sh
 # its connections are between the same two ports: at one instant a SYN has no newer time stamp than TIME-WAIT
 sed -i 's/^[[:space:]]*nettest -q -6 -B -t 5 .*-Q /sleep 0.01; &/' net/fib_rule_tests.sh

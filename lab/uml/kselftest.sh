@@ -22,7 +22,7 @@ kselftests()
 	done
 }
 
-# programs_of TEST: which of the programs in C it is, or has the name of; not those in BPF, nor with YNL
+# programs_of TEST: the programs in C that it is or names; not those in BPF or with YNL
 programs_of()
 {
 	local dir=$SELFTESTS/${1%/*} test=${1##*/} texts=()
@@ -56,7 +56,7 @@ build_programs()
 	exec {lock}>&-
 }
 
-# needs_of TEST: what kselftest.list says of it, a line each
+# needs_of TEST: what kselftest.list says that it needs, a line each
 needs_of()
 {
 	sed -n "s%^$1 *| *%%p" "$LABD/kselftest.list" | sed 's/, */\n/g'
@@ -130,7 +130,7 @@ run_kselftest()
 	reason=$(why $status "$log")
 }
 
-# When this ends early, the lab of a test does, too
+# If this ends early, end the lab of the running test, too
 end_kselftest()
 {
 	rm -f "${LINES_OF:-}"

@@ -8,7 +8,7 @@ log_of_command()
 	sed -n '/lab: command starts/,$p' "$1"
 }
 
-# sandbox RUN TOOLS [OUT]: the wall around the guest. The host's files are read-only, except
+# sandbox RUN TOOLS [OUT]: confines the guest. The host's files are read-only, except
 # the run and the --out directories, and everything the guest starts dies with it. The run and
 # tools directories have the same names in every run: they are in the kernel's command line,
 # which the kernel mixes into its randomness. Sets WALL, and INSIDE and TOOLS: both directories
@@ -102,8 +102,8 @@ run_guest()
 	[ "$flavour" != debug ] || touch "$run/leaks"
 	touch "$run"/{stdout,stderr,kernel.log}
 
-	# Pipes that are always drained at once: were a reader slow, the guest would wait for it, and
-	# runs would differ. tail brings it to the user.
+	# Drain the guest's pipes into files at once: it would wait for a slow reader, and runs would
+	# differ. tail shows the files to the user.
 	exec {out}> >(exec cat >"$run/stdout" {ALIVE}>&-); readers+=($!)
 	exec {err}> >(exec cat >"$run/stderr" {ALIVE}>&- {out}>&-); readers+=($!)
 	exec {log}> >(exec cat >"$run/kernel.log" {ALIVE}>&- {out}>&- {err}>&-); readers+=($!)
@@ -149,7 +149,7 @@ run_guest()
 	return "$EXIT_LAB"
 }
 
-# Nothing may stay behind, whatever ends us.
+# Leave nothing behind, whatever ends this process.
 clean_up()
 {
 	trap '' INT TERM HUP	# a second one

@@ -243,6 +243,7 @@ shown()
 	*modprobe*) grep -qE '^insmod .*lib/modules/.*/(updates|extra)/' "$3" ;;	# 6.1: extra
 	*apt-get*install*out/deb*)
 		as root 'dpkg -s lowq-dkms lowq-tools lowq-lab | grep -c "^Status: install ok installed" | grep -qx 3 &&
+			! dpkg -l "lowq-*-dbgsym" 2>/dev/null | grep "^ii" &&
 			dkms status lowq -k "$(uname -r)" | grep -w installed' >>"$3" 2>&1 &&
 			as "$1" '/usr/sbin/lowq-tc --help && lowq-check --help && (cd / && lowq-lab run -- modprobe tcp_dctcp_ref) &&
 				INSTALLED=1 selftests/programs/bench.sh tutorial' >>"$3" 2>&1 ;;
@@ -275,13 +276,13 @@ named()
 
 # --- README -----------------------------------------------------------------
 
-# lines: of README's marked code blocks
+# lines: of README's marked code blocks, except those that make the clone, which is there
 lines()
 {
 	awk -v marker="$MARKER" '
 		$0 == marker { armed = 1; next }
 		/^```/ { if (inside) armed = inside = 0; else inside = armed; next }
-		inside' README.md | sed 's/[[:space:]]*#.*//; s/[[:space:]]*$//; /^$/d'
+		inside' README.md | sed 's/[[:space:]]*#.*//; s/[[:space:]]*$//; /^$/d; /^git clone /d; /^cd /d'
 }
 
 # run_line WHO LINE
@@ -314,7 +315,7 @@ run_line()
 chosen()
 {
 	if [ "${ONLY:-}" ]; then
-		[[ $1 == *"$ONLY"* || $1 == *"install make" ]]
+		[[ $1 == *"$ONLY"* || $1 == *"install git make" ]]
 	else
 		[ "${FULL:-}" ] || [[ $1 != *dkms* && $1 != *deb* ]]
 	fi
@@ -421,7 +422,7 @@ way()
 			[ "$1" = root ] || without_headers tester
 			without_headers root
 		fi
-		[ "$1" = tester ] || rm -rf "$ROOT"/var/lib/apt/lists/*
+		[ "$1" = tester ] || [ "$line" = "apt-get update" ] || rm -rf "$ROOT"/var/lib/apt/lists/*
 	done 3< <(lines)
 	if [ "${ONLY:-}" ]; then
 		rm -rf "$ROOT"

@@ -72,7 +72,7 @@ static void arm_timer(void)
 		if (t < next)
 			next = t;
 	}
-	/* A timer set for an earlier event stays: a useless wake-up costs less than setting it. */
+	/* Keep a timer for an earlier time: a useless wake-up costs less than setting it again. */
 	if (next == NEVER || loop.armed <= next)
 		return;
 	loop.armed = next;

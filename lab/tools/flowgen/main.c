@@ -7,7 +7,7 @@
  *	flowgen plan			does both, in many network namespaces
  *
  * One process, one epoll, no threads. Its cost per megabyte matters more than usual: if the
- * kernel runs in virtual time, most of the real time goes into system calls and wake-ups. Hence:
+ * kernel runs in virtual time, most of the real time goes into system calls and wake-ups. So:
  *
  *  - The receiver sleeps until SO_RCVLOWAT bytes are queued (or all that is missing, if that is
  *    less), then discards them with one recv(MSG_TRUNC), which copies nothing.

@@ -67,7 +67,7 @@ static void rx_open(int fd, struct rx *rx, const struct config *cfg)
 }
 
 /*
- * The low-water mark stays well below the size of the receive buffer, or the window would close
+ * Keep the low-water mark well below the size of the receive buffer, or the window would close
  * while the reader sleeps.
  */
 void rx_expect(int fd, struct rx *rx, u64 n, const struct config *cfg)

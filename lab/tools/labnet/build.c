@@ -132,7 +132,7 @@ static bool modprobe(char *const argv[], char *why, size_t size)
 	return !status;
 }
 
-/* The kernel ignores parameters that a module does not have: looks whether they are there. */
+/* The kernel ignores parameters that a module does not have, so look whether they are there. */
 static void load_module(const struct module *m)
 {
 	char **argv = xcalloc(m->parameters.n + 3, sizeof(*argv)), why[256], path[PATH_MAX];
@@ -215,8 +215,9 @@ static void configure_node(const struct plan *p, const struct node *node)
 }
 
 /*
- * A device that came up before its other end drops what it is to send until a kworker has seen
- * that end come up. In Linux 7, asking about the device does the same at once (rtnl_getlink).
+ * A device that came up before its other end drops what it shall send until a kworker has noticed
+ * that the other end is up. In Linux 7 a request for the device's state (rtnl_getlink) updates it
+ * at once.
  */
 static void activate_node(const struct plan *p, const struct node *node)
 {

@@ -49,7 +49,7 @@ static bool same_queue(const struct end *a, const struct end *b)
 }
 
 /*
- * What is the same in both directions is said once, in the middle. Queues are there, too, as dot
+ * What is the same in both directions is written once, in the middle. So are queues, because dot
  * makes room only for that label.
  */
 static void draw_link(const struct link *l)

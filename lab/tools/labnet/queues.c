@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A device with a delay, a rate and a queue has netem 3:, htb 1: below it and the queue 2: below
- * that. Queues in words are tc's or lowq-tc's, which says them in tc's, except --exact, which it
- * sets itself. One tc sets all of a namespace.
+ * that. A plan's words for a queue are tc's or lowq-tc's. lowq-tc translates its words into tc's,
+ * except --exact, which it sets itself. One tc sets all queues of a namespace.
  */
 #include <err.h>
 #include <fcntl.h>

@@ -276,8 +276,8 @@ void read_route(const struct place *at, json_t *value, void *to);
 bool is_next_hop(const struct node *node, const struct address *via);
 
 /*
- * Flows between @pairs that are equally likely add @return bit/s to the tier's links per bit/s of
- * theirs, all links and directions summed; several next hops share evenly. @capacity: of the tier
+ * How many bit/s all links of the tier carry, in both directions, for each bit/s of flows between
+ * @pairs, if all pairs are equally likely and next hops share evenly. @capacity: of the tier
  */
 double tier_crossings(const struct plan *p, const char *tier, const struct pair *pairs, size_t n,
 		      double *capacity);

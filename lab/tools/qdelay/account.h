@@ -52,8 +52,8 @@ struct queue {
  * struct hop - a node that packets go through, by one of its queues
  * @name:	in a plan, or NULL
  * @netns:	its namespace, in a plan
- * @queue:	its queues. If there is only one, packets that do not leave are lost in it; if there
- *		are several, only those of flows of which a packet has left tell by which
+ * @queue:	its queues. A packet that does not leave is lost in the only queue, or in the one by
+ *		which another packet of its flow has left
  * @queues:	how many
  * @flows:	all that come in or leave
  * @table:	packets that came in and have not left
