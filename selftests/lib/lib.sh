@@ -7,7 +7,7 @@ LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 SELFTESTS=$(dirname "$LIB")
 LOWQ_ROOT=$(dirname "$SELFTESTS")
 # flowgen, qdelay and rocegen: in a kernel tree, tools/ is beside lib/
-for BIN in "${LOWQ_BIN:-$LOWQ_ROOT/lab/tools/bin}" "$SELFTESTS/lab/tools/bin"; do
+for BIN in "${LOWQ_BIN:-$LOWQ_ROOT/lab/tools/bin}" "$SELFTESTS/tools/bin"; do
 	[ ! -d "$BIN" ] || break
 done
 LOWQ_TC=${LOWQ_TC:-$LOWQ_ROOT/scripts/lowq-tc}	# a kernel tree has none: use the installed one
