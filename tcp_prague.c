@@ -20,7 +20,7 @@
  * turns out to be garbled, is Reno (the stack's own, "prague_reno") until it ends, and
  * none of its packets is ECT(1).
  *
- * Deviations from the draft. Deviating defaults are parameters; bench/results/prague-*
+ * Deviations from the draft. Deviating defaults are parameters; bench/run prague
  * has the measurements behind them:
  *  - rtt_virt is the second of the draft's two examples, srtt + AdditionalRTT, not
  *    max(srtt, 25 ms): a classic flow in the other queue also has that queue's 15 ms in

@@ -3,10 +3,8 @@
 
     python3 -m lowq_lab titles FILE...    a line for each: name, tab, title
     python3 -m lowq_lab listing FILE      a line for each variant, then one of its modules and one of its rows
-    python3 -m lowq_lab describe FILE COMMAND ROWS PUBLISH <RUNS
+    python3 -m lowq_lab describe FILE COMMAND ROWS <RUNS
                                           what is asked for, as the report reads it
-    python3 -m lowq_lab published RESULTS OUT PROGRAM FILE...
-                                          the same of published results; names of scenarios without any
     python3 -m lowq_lab guest FILE        its run, for lab/runner/guest
     python3 -m lowq_lab check FILE        whether each variant's plan is one; needs labnet
     python3 -m lowq_lab counts FILE       what its runs depend on
@@ -75,34 +73,12 @@ def guest(scenario: Scenario, path: Path) -> str:
     return f"{function_of(scenario.shell)}\nMETRICS_OF={shlex.quote(str(path)) if scenario.metrics else ''}"
 
 
-def published(results: Path, out: Path, program: str, files: list[str]) -> None:
-    """Makes OUT/NAME/ of each scenario that has published results, as for a report; prints the others' names"""
-    for name in files:
-        path, csv_of = Path(name).resolve(), results / Path(name).stem / "results.csv"
-        if not csv_of.exists():
-            if not path.stem.startswith("demo"):
-                print(path.stem)
-            continue
-        text = csv_of.read_text(encoding="utf-8")
-        (out / path.stem).mkdir()
-        (out / path.stem / "results.csv").write_text(text, encoding="utf-8")
-        try:
-            scenario = load(path)
-            made = describe(scenario, path.stem, f"{program} {path.stem}", rows=scenario.rows,
-                            variants=[words(variant) for variant in scenario.variants],
-                            failed="failed" in re.split(r"\W", text.partition("\n")[0]))
-        except Exception as error:  # pylint: disable=broad-exception-caught
-            say_where(path, error)
-        (out / path.stem / "scenario.json").write_text(json.dumps(made), encoding="utf-8")
-
-
-def asked(scenario: Scenario, path: Path, command: str, rows: str, publish: str) -> dict[str, Any]:
-    """Describes the runs on standard input: lines of OUT, SCENARIO, VARIANT, ROW, SEED, with tabs"""
+def asked(scenario: Scenario, path: Path, command: str, rows: str) -> dict[str, Any]:
+    """What the runs on standard input are: lines of OUT, SCENARIO, VARIANT, ROW, SEED, with tabs"""
     runs = [line.rstrip("\n").split("\t") for line in sys.stdin]
     made = describe(scenario, path.stem, command, rows=rows.split(),
                     variants=list(dict.fromkeys(run[2] for run in runs)), failed=True)
-    # a published page is made of all that there is
-    return made if publish else made | {"runs": ["/".join((run[2] or "all", *run[3:])) for run in runs]}
+    return made | {"runs": ["/".join((run[2] or "all", *run[3:])) for run in runs]}
 
 
 def counts(scenario: Scenario, path: Path) -> str:
@@ -167,9 +143,6 @@ def main(arguments: list[str]) -> int:
             for name in arguments[1:]:
                 path = Path(name).resolve()
                 print(f"{path.stem}\t{lines_of(load(path).title)}")
-            return 0
-        if action == "published":
-            published(path, Path(given[0]), given[1], given[2:])
             return 0
         scenario = load(path)
         if action == "listing":

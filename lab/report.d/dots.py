@@ -10,7 +10,7 @@ import html
 import math
 from typing import Mapping, NamedTuple, Sequence
 
-from plots import Axis, colour_of, Figure, INK, Plot, Series
+from plots import Axis, colour_of, Figure, INK, Plot, Series, shape_of
 
 WIDTH = 880                 # of the drawing, px: what a README page shows without shrinking it
 FONT, LINE = 11, 13         # size of letters, distance of lines, px
@@ -29,11 +29,6 @@ WIDTHS = {c: w for w, letters in (
     (579, "Fk"), (592, "vxy"), (612, "PTYoae"), (635, "EhnuSbdgpq$0123456789{}µ"), (686, "KAVXZB"),
     (698, "RC"), (752, "UNH"), (787, "DG&OQ"), (838, "w#+<=>^~×≥≤±"), (863, "M"), (1000, "%mW@"))
     for c in letters}
-
-# Outlines around the point, within 3.4 px, of the same order as gnuplot's in plots.MARKS
-SHAPES = ("M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z", "M-2.6-2.6h5.2v5.2h-5.2z", "M0-3.4L3.2 2.2h-6.4z",
-          "M0-3.4L3.4 0L0 3.4L-3.4 0z", "M0 3.4L3.2-2.2h-6.4z",
-          "M0-3.2L3.1-1L1.9 2.6h-3.8L-3.1-1z")
 
 
 class Frame(NamedTuple):
@@ -106,7 +101,7 @@ def markers(curves: Sequence[tuple[str, int, str]]) -> str:
     """The shapes of the rows, by their colours."""
     return "<defs>" + "".join(
         f'<marker id="m{number}" viewBox="-4 -4 8 8" markerWidth="8" markerHeight="8" '
-        f'markerUnits="userSpaceOnUse"><path d="{SHAPES[(number - 1) % len(SHAPES)]}" '
+        f'markerUnits="userSpaceOnUse"><path d="{shape_of(number)}" '
         f'fill="{colour_of(number)}" stroke="#fff" stroke-width=".6"/></marker>'
         for number in sorted({number for _, number, _ in curves})) + "</defs>"
 
@@ -144,7 +139,7 @@ def heads(figure: Figure, title: str) -> tuple[list[str], float]:
         if x > PAD and x + need > WIDTH - PAD:
             x, y = float(PAD), y + 16
         out.append(f'<path transform="translate({px(x + 4)} {px(y - 7)})" '
-                   f'd="{SHAPES[(number - 1) % len(SHAPES)]}" fill="{colour_of(number)}"/>')
+                   f'd="{shape_of(number)}" fill="{colour_of(number)}"/>')
         out.append(text(x + 12, y - 3, label))
         x += need + 20
     return out, y + 4

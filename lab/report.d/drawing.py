@@ -14,9 +14,10 @@ from typing import Iterable, NamedTuple, Sequence
 
 from results import fail, read_text
 from dots import draw_dots
-from plots import Axis, colour_of, DASHES, Figure, INK, MARKS, Plot, WIDE
+from plots import Axis, colour_of, DASHES, Figure, INK, Plot, WIDE
 
 GAP = 16                    # pixels between panels, and around them
+MARKS = (7, 5, 9, 13, 11, 15)  # gnuplot's numbers of shapes
 # what gnuplot writes before each piece of an axis, and the same as a style
 PEN = '<g fill="none" color="black" stroke="currentColor" stroke-width="1.00" ' \
       'stroke-linecap="butt" stroke-linejoin="miter">'

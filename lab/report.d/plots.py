@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Callable, NamedTuple, Sequence
 
-from series import Point
+Point = tuple[float, ...]
 
 
 class Series(NamedTuple):
@@ -48,20 +48,46 @@ class Figure(NamedTuple):
     dots: bool = False      # y is a list of variants, x a value: drawn by dots.py
 
 
-# shapes of points, by their numbers in gnuplot
-MARKS = (7, 5, 9, 13, 11, 15)
+# Outlines around a point, within 3.4 px
+SHAPES = ("M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z", "M-2.6-2.6h5.2v5.2h-5.2z", "M0-3.4L3.2 2.2h-6.4z",
+          "M0-3.4L3.4 0L0 3.4L-3.4 0z", "M0 3.4L3.2-2.2h-6.4z",
+          "M0-3.2L3.1-1L1.9 2.6h-3.8L-3.1-1z")
 PANEL, SINGLE, WIDE = (400, 210), (450, 290), (600, 290)
 DASHES = {"dash1": "7 3", "dash2": "2 2.5", "dash3": "8 3 2 3"}
 # Okabe and Ito's hues, changed so that each has a contrast of 3 to white and no two look alike with
 # protanopia, deuteranopia or tritanopia; entry 0 is neutral
 PALETTE = ("#6b6b6b", "#0059ab", "#d55e00", "#00805f", "#cf62ac", "#6e5600", "#3597de", "#6a1b6e",
            "#1f2937")
+# A row has the same colour and mark in every figure: the colour is its control's, and the mark tells its rows apart
+CONTROLS = ("cubic", "bbr", "dctcp", "dctcp_ref", "hpccpp", "ldcp", "prague", "reno")
+OTHER_ROWS = {"cubic_l4s": ("cubic", 1), "cubic_fq": ("cubic", 2), "cubic_red": ("cubic", 3), "cubic_aqm": ("cubic", 4),
+              "bbr_l4s": ("bbr", 1), "prague_fifo": ("prague", 1), "prague_classic": ("prague", 2),
+              "prague_aqm": ("prague", 3), "rxe": ("reno", 1), "roce_rcm": ("dctcp", 1), "dcqcn_red": ("dctcp", 2),
+              "dcqcn_today": ("dctcp", 3), "roce_ldcp": ("ldcp", 1), "udp": ("reno", 2)}
 INK = {"text": "#333333", "frame": "#8a8f98", "grid": "#e2e5ea", "paper": "#ffffff"}
 
 
+def numbers_of(rows: Sequence[str]) -> dict[str, int]:
+    """A number for each row, which stands for its colour and mark. Rows that are not the project's come after all of
+    its; one that ends with @ and a kernel has its row's colour."""
+    found: dict[str, int] = {}
+    for row in rows:
+        name, _, kernel = row.partition("@")
+        control, mark = OTHER_ROWS.get(name, (name, 0))
+        own = 1 + sum(number > 5 * len(CONTROLS) for number in found.values())
+        found[row] = 5 * len(CONTROLS) + own if control not in CONTROLS else \
+            1 + CONTROLS.index(control) + len(CONTROLS) * (5 if kernel else mark)
+    return found
+
+
 def colour_of(row: int) -> str:
-    """A row's colour; if there are more rows than colours, these repeat with other dashes."""
+    """The colour of a row's number; 0 is neutral."""
     return PALETTE[(row - 1) % (len(PALETTE) - 1) + 1 if row else 0]
+
+
+def shape_of(row: int) -> str:
+    """The outline of its mark."""
+    return SHAPES[((row - 1) % len(CONTROLS) + (row - 1) // len(CONTROLS)) % len(SHAPES)]
 
 
 def line_style(row: int) -> str:

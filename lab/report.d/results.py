@@ -15,6 +15,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, NoReturn, Sequence
 
 from metrics import EXTRA, METRICS
 from words import in_words
+from plots import numbers_of
 
 # versions that made a run: columns of results.csv, keys of scenario.json and result.json
 PROVENANCE = ("commit", "kernel", "compiler", "tools")
@@ -200,7 +201,7 @@ def read_results(top: Path) -> tuple[dict[str, Any], list[Block]]:
     first = scenario.get("rows") or [scenario.get("reference_row")]
     rows = sorted({r.row for r in runs},
                   key=lambda r: (first.index(r) if r in first else len(first), order(r)))
-    colours = {row: number for number, row in enumerate(rows, 1)}
+    colours = numbers_of(rows)
     blocks = []
     for directory in dict.fromkeys(r.variant_dir for r in runs):
         here = [r for r in runs if r.variant_dir == directory]

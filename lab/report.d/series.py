@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Callable, Sequence
 
 from results import fail, read_text
+from plots import Point
 
-Point = tuple[float, ...]
+
 
 
 def finite(text: str) -> float:

@@ -137,7 +137,6 @@ installed()
 	expect "digits" "$(jq -cS .metrics out/bench/short/runs/all/mine/1/result.json)" = "$(jq -cS .metrics "$TMP/o/runs/all/mine/1/result.json")"
 	"$bin/lowq-report" --metrics marks out/bench/short >"$TMP/out" || fail "lowq-report: status $?"
 	said mine
-	refused "only a clone of the project has pages to publish" --publish demo
 	bench --dry-run --row 'example | example | dctcp | mine' "$TMP/root/usr/share/doc/lowq-lab/examples/tcp_example/far.py"
 	expect "runs of a scenario in Python: $(head -n1 "$TMP/out")" "$(wc -l <"$TMP/out")" -eq 4
 	"$bin/lowq-lab" plan "$TMP/root/usr/share/doc/lowq-lab/examples/plan/incast.json" >"$TMP/out" || fail "lowq-lab plan: status $?"
@@ -302,11 +301,9 @@ wrong_usage()
 	refused "no row 'none' in bench/rows" --cc none demo
 	refused "no Kbuild in '/no/such'" --module /no/such demo
 	refused "no Kbuild in '$TMP'" --module "$TMP" demo
-	refused "--publish is for the rows of bench/rows" --publish --module "$EXAMPLE" demo
 	refused "no file './none.py'" ./none.py
 	refused "No such file" --expect /no/such demo
 	scenario "$f"
-	refused "--publish is for the scenarios of bench/scenarios" --publish "$f"
 	scenario "$f" 'rows=["cubic", "none"]'
 	refused "$f: rows: no row 'none'" "$f"
 	scenario "$f" 'variants=[{"a b": 1}]'
@@ -350,7 +347,6 @@ kernels()
 	refused "no kernel 'none'" --kernel none "$f"
 	refused "no kernel '/none'" --against /none "$f"
 	refused "--config: cannot read '/none'" --config /none "$f"
-	refused "--publish is for the rows" --publish --against 7.3 demo
 }
 declare_test kernels "" "--against: each row on two kernels, in one report (OTHER=6.12: not the same one)"
 

@@ -11,7 +11,7 @@ from ..options import Options
 from .base import Context, Profile, Queue
 
 STEP_US, TARGET_US = 1000, 15000  # the kernel's
-VARYING_STEP_US = 10000  # bench/results/prague-field-links: use against delay
+VARYING_STEP_US = 10000  # bench/run prague-field-links: use against delay
 AQM = ("dualpi2", "fq_codel")
 
 
@@ -77,7 +77,7 @@ def dualpi2(context: Context) -> list[object]:
     words: list[object] = []
     if options.has("limit"):
         words += ["limit", packets(context, "limit")]
-    # bench/results/prague-slow: shorter queues than with two packets' time, and the same shares
+    # bench/run prague-slow: shorter queues than with two packets' time, and the same shares
     step = step_us(context, 1.5)
     if options.has("step") or step != STEP_US:
         words += ["step_thresh", f"{step}us"]
