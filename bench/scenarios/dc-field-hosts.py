@@ -64,8 +64,9 @@ SCENARIO = Scenario(
         link, HPCC++ {range utilisation hpccpp limit=window bytes=58000 flows=1} and DCTCP {range utilisation dctcp
         limit=window bytes=58000 flows=1}, the least where hosts send 64 kB at once. 90 % of the link are used {range
         filled_us ldcp limit=opened} after the window has opened with LDCP, {range filled_us hpccpp limit=opened} with
-        HPCC++ and {range filled_us dctcp limit=opened} with DCTCP. An application that writes 2.9 Gb/s gets {range
-        app_gbps ldcp} beside a long flow of LDCP, {range app_gbps hpccpp} and {range app_gbps dctcp}. Flows with
+        HPCC++ and {range filled_us dctcp limit=opened} with DCTCP. An application that writes 2.9 Gb/s beside a
+        long flow gets {range app_gbps ldcp} with LDCP, {range app_gbps hpccpp} with HPCC++ and {range app_gbps dctcp}
+        with DCTCP. Flows with
         packets of 9000 bytes get {range ratio ldcp thresholds=9000} times the rate of those with 1500 with LDCP, {range
         ratio hpccpp thresholds=9000} times with HPCC++ and {range ratio dctcp thresholds=9000} times with DCTCP.""",
     conclusion="""No queue waits when the limit goes away: a window does not grow while a host is the limit.

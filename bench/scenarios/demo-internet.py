@@ -20,7 +20,7 @@ SCENARIO = Scenario(
         the buffer determines how long everyone waits.
 
         1 ms is the threshold of the separate queue that DualPI2 gives Prague. Prague needs DualPI2: over drop-tail it
-        is as friendly as CUBIC, and its queue is as long.""",
+        behaves like CUBIC: same share, same queue.""",
     shell=r"""
 	local pids=()
 

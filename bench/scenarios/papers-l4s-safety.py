@@ -129,7 +129,7 @@ SCENARIO = Scenario(
         fq_codel, {range rpc_p99_us cubic_aqm test=short aqm=one} beside CUBIC; over DualPI2 {range rpc_p99_us
         prague_aqm test=short aqm=dualpi2} and {range rpc_p99_us cubic_aqm test=short aqm=dualpi2}.
 
-        16 packets at once are 3.9 ms at 50 Mb/s, so that most of them wait above the step of 1 ms and are marked;
+        A burst of 16 packets takes 3.9 ms at 50 Mb/s. Most of them wait longer than the step of 1 ms, and are marked;
         lowq-tc prague --varying sets 10 ms. CUBIC uses {range utilisation cubic_aqm test=bursts aqm=dualpi2} over the
         same queue.
 

@@ -36,8 +36,8 @@ SCENARIO = Scenario(
     answer="""At 100 Mb/s Prague gets {range ratio prague rate=100mbit opts=} times CUBIC's rate at 2 to 80 ms, while
         its packets wait {range prague_p99_us prague rate=100mbit opts=} at p99 and CUBIC's {range cubic_p99_us prague
         rate=100mbit opts=}.""",
-    conclusion="""2.7 / p and not 2 / p is the window at which a Prague flow settles that is cut once per round, with
-        random marks of probability p.
+    conclusion="""With random marks of probability p, and one cut per round, a Prague flow settles at a window of
+        2.7 / p packets, not 2 / p.
 
         1 to 2 s is the length of the waves in which CUBIC's queue marks; an average with the gain of 1/16 follows them
         late (ewma_shift=3 is 1/8).
