@@ -4,22 +4,18 @@
 from __future__ import annotations
 
 import html
-import shutil
 import string
 from pathlib import Path
 from typing import Any, Sequence
 from urllib.parse import quote
 
 from metrics import metric, show
-from results import all_metrics, all_seeds, Block, command, provenance, read_text
+from results import all_metrics, all_seeds, Block, command, page_metrics, provenance, read_text
 from goals import Verdict
-from tables import failures
-from markdown import fill, findings, page_metrics
-from papers import about, beside, paper_grid
+from tables import failed, failures
 from plots import colour_of, DASHES, Figure, WIDE
 from figures import metric_figure, own_figures
 from dots import draw_dots
-from curves import curves, draw_curves
 from drawing import draw_panels
 
 # scenario, its variants, its verdicts, the requested columns
@@ -68,35 +64,13 @@ def html_table(blocks: Sequence[Block], keys: Sequence[str], caption: str,
 
 
 def html_goals(verdicts: Sequence[Verdict]) -> str:
-    """The goals as a list, all variants of one together."""
+    """The goals as a list."""
     if not verdicts:
         return ""
-    items = []
-    for number in dict.fromkeys(v.goal for v in verdicts):
-        mine = [v for v in verdicts if v.goal == number]
-        worst = next((s for s in ("missed", "no data", "tie") if any(v.state == s for v in mine)),
-                     "met")
-        details = "".join(f"<em>{esc(f'{v.variant}: ' if v.variant else '')}{esc(v.detail)}</em>"
-                          for v in mine)
-        items.append(f'<li class="{worst.replace(" ", "-")}"><b>{worst}</b><div>'
-                     f"<span>{esc(mine[0].row)}: {esc(mine[0].text)}</span>{details}</div></li>")
-    met = sum(i.startswith('<li class="met"') for i in items)
-    return f'<section><h3>Goals: {met} of {len(items)} met</h3><ul class="goals">' \
-           f"{''.join(items)}</ul></section>"
-
-
-def html_paper(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
-    """What the paper shows, and what was measured."""
-    lines = beside(scenario, blocks)
-    if not lines:
-        return ""
-    first, *rows = paper_grid(lines)
-    heads = "".join(f'<th scope="col">{esc(h)}</th>' for h in first)
-    body = "".join("<tr>" + "".join(f"<td>{esc(c)}</td>" for c in cells) + "</tr>"
-                   for cells in rows)
-    return '<section><h3>Beside the paper</h3><div class="scroll" role="region" tabindex="0" ' \
-           f'aria-label="Beside the paper"><table class="rows"><caption>{esc(about(scenario))}' \
-           f"</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div></section>"
+    items = [f'<li class="{v.state.replace(" ", "-")}"><b>{v.state}</b><div><span>{esc(f"{v.row}: {v.text}")}</span>'
+             f"<em>{esc(v.detail)}</em></div></li>" for v in verdicts]
+    return f'<section><h3>Goals: {sum(v.state == "met" for v in verdicts)} of {len(verdicts)} met</h3>' \
+           f'<ul class="goals">{"".join(items)}</ul></section>'
 
 
 def sample(number: int, style: str) -> str:
@@ -142,8 +116,7 @@ def html_drawing(figure: Figure, svg: str) -> str:
 
 def html_figures(figures: Sequence[Figure], level: int) -> str:
     """`figures` as sections."""
-    return "".join(html_figure(figure, drawings, level)
-                   for figure, drawings in zip(figures, draw_panels(figures)))
+    return "".join(html_figure(figure, draw_panels(figure), level) for figure in figures)
 
 
 def html_over_time(blocks: Sequence[Block], bins: int, room: int) -> tuple[str, int]:
@@ -213,8 +186,8 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
     keys = list(chosen or page_metrics(blocks))
     topology = str(scenario.get("topology") or "").strip("\n")
     reference = scenario.get("reference_row")
-    draw = shutil.which("gnuplot") is not None
-    across, curve = metric_figure(blocks, keys), curves(scenario, blocks)
+    across = metric_figure(blocks, keys)
+    findings = [text for text in str(scenario.get("conclusion") or "").splitlines() if text.strip()]
     more = ""
     if len(everything) > len(keys):
         more = "<details><summary>All metrics</summary>" \
@@ -224,26 +197,21 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
             **{k: esc(v) for k, v in provenance(blocks).items()}}
     before = f"<h2>{esc(str(scenario.get('title') or scenario.get('name') or 'Results'))}</h2>" \
         f'<p class="question">{esc(str(scenario.get("question") or ""))}</p>' \
-        + (f'<p><b>{esc(fill(str(scenario["answer"]), blocks))}</b></p>'
-           if scenario.get("answer") else "") \
         + '<section class="setting">' \
         + (f'<pre tabindex="0" aria-label="Topology">{esc(topology)}</pre>' if topology else "") \
         + html_params(scenario) + "</section>" \
-        + (html_drawing(curve.figure, draw_curves(curve, "", False)) if curve else "") \
         + (html_drawing(across, draw_dots(across._replace(text=""), "")) if across else "") \
         + "<section><h3>Results</h3>" + html_table(blocks, keys, "Results", reference) + more \
-        + "</section>" + html_paper(scenario, blocks) \
-        + ("<section><h3>What to see</h3><ul>"
-           + "".join(f"<li>{esc(text)}</li>" for text in findings(scenario, blocks))
-           + "</ul></section>" if scenario.get("conclusion") else "") + html_goals(verdicts)
+        + "</section>" \
+        + ("<section><h3>What to see</h3><ul>" + "".join(f"<li>{esc(text)}</li>" for text in findings)
+           + "</ul></section>" if findings else "") + html_goals(verdicts) \
+        + (f"<p>{esc(failed(blocks))}</p>" if failed(blocks) else "")
     after = '<section class="reading"><h3>How to read this</h3>' \
         + html_reading(blocks, keys, scenario) + "</section>" \
         + '<section><h3>How it was made</h3><dl class="made">' \
         + "".join(f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in made.items()) + "</dl>" \
         + html_rows(blocks) + "</section>"
-    over_time, left_out = "<p>No plots: made without gnuplot.</p>", 0
-    if draw:
-        over_time, left_out = html_over_time(blocks, bins, room - len((before + after).encode()))
+    over_time, left_out = html_over_time(blocks, bins, room - len((before + after).encode()))
     return f"<article>{before}{over_time}{after}</article>", left_out
 
 
