@@ -130,7 +130,7 @@ def heads(figure: Figure, title: str, width: float = WIDTH) -> tuple[list[str], 
         for line in wrap(words, width - 2 * PAD, size) if words else ():
             y += size + 3
             out.append(text(PAD, y - 3, line, f' font-size="{size}"' if size != FONT else ""))
-    x, y = float(PAD), y + 20
+    x, y = float(PAD), y + 20 * bool(figure.legend)
     for label, number, style in figure.legend:
         need = 12 + text_width(label)
         if x > PAD and x + need > width - PAD:

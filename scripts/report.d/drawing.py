@@ -71,23 +71,18 @@ def svg(width: float, height: float, title: str, body: Sequence[str]) -> str:
         f'<rect width="{px(width)}" height="{px(height)}" fill="{INK["paper"]}"/>\n' + "\n".join(body) + "\n</svg>\n"
 
 
-def draw_panels(figure: Figure) -> list[str]:
-    """The plots of a figure, an SVG each, for a page that has captions and legends."""
-    return [svg(*plot.size, plot.desc, panel(plot, 0, 0)) for plot in figure.plots]
-
-
 def draw_file(figure: Figure, source: str) -> str:
     """A figure as one SVG file: heading, legend, panels in two columns."""
     if figure.dots:
         return draw_dots(figure, source)
     columns, (wide, high) = min(2, len(figure.plots)), figure.plots[0].size
     width = max(columns * (wide + GAP) - GAP + 2 * PAD, 500)
-    out, y = heads(figure, f"{source}: {figure.heading}", width)
+    out, y = heads(figure, f"{source}: {figure.heading}" if source else "", width)
     captions = [wrap(": ".join(filter(None, (plot.caption, plot.note))), wide / BOLD) for plot in figure.plots]
     line = 14 * max(map(len, captions)) if any(captions[0]) else 0
     for number, (plot, caption) in enumerate(zip(figure.plots, captions)):
         left, top = PAD + number % columns * (wide + GAP), y + GAP + number // columns * (high + line + GAP)
-        out += [text(left, top + 14 * (i + 1) - 4, part, ' font-weight="bold"') for i, part in enumerate(caption) if part]
+        out += [text(left, top + 10 + 14 * i, part, ' font-weight="bold"') for i, part in enumerate(caption) if part]
         out += panel(plot, left, top + line)
     rows = math.ceil(len(figure.plots) / columns)
-    return svg(width, y + rows * (high + line + GAP) + PAD, source, [one for one in out if one])
+    return svg(width, y + rows * (high + line + GAP) + PAD, source or figure.heading, [one for one in out if one])

@@ -78,8 +78,8 @@ def state_of(one: Cell, least: float | None, most: float | None) -> str:
 
 def excess(one: Cell, goal: dict[str, Any]) -> float:
     """How far a value is beyond the limit, the largest for the worst."""
-    return max(one.value - goal["most"] if "most" in goal else -math.inf,
-               goal["least"] - one.value if "least" in goal else -math.inf)
+    over, under = float(goal.get("most", math.inf)), float(goal.get("least", -math.inf))
+    return max(one.value - over, under - one.value)
 
 
 def wording(goal: dict[str, Any], how: Metric) -> str:

@@ -13,10 +13,9 @@ from metrics import metric, show
 from results import all_metrics, all_seeds, Block, command, page_metrics, provenance, read_text
 from goals import Verdict
 from tables import failed, failures
-from plots import colour_of, DASHES, Figure, WIDE
+from plots import colour_of, Figure
 from figures import metric_figure, own_figures
-from dots import draw_dots
-from drawing import draw_panels
+from drawing import draw_file
 
 # scenario, its variants, its verdicts, the requested columns
 Part = tuple[dict[str, Any], Sequence[Block], Sequence[Verdict], Sequence[str] | None]
@@ -73,50 +72,17 @@ def html_goals(verdicts: Sequence[Verdict]) -> str:
            f'<ul class="goals">{"".join(items)}</ul></section>'
 
 
-def sample(number: int, style: str) -> str:
-    """A piece of line, or a dot, for a legend."""
-    colour = colour_of(number)
-    dash = f' stroke-dasharray="{DASHES[style]}"' if style in DASHES else ""
-    shape = f'<circle cx="13" cy="5" r="4" fill="{colour}"/>' if style == "marks" \
-        else f'<path d="M0,5H26" stroke="{colour}" stroke-width="2.5"{dash}/>'
-    return f'<svg viewBox="0 0 26 10" width="26" height="10" aria-hidden="true">{shape}</svg>'
-
-
 def dot(number: int) -> str:
     """A row's colour beside its name."""
     return f'<i class="dot" style="background:{colour_of(number)}"></i>'
 
 
-def html_figure(figure: Figure, drawings: Sequence[str], level: int) -> str:
+def html_figure(figure: Figure, level: int) -> str:
     """A figure as a section of the page."""
-    legend = "".join(f"<li>{sample(number, style)}{esc(label)}</li>"
-                     for label, number, style in figure.legend)
-    panels = []
-    for plot, svg in zip(figure.plots, drawings):
-        extra = f"<small>{esc(plot.note)}</small>" if plot.note else ""
-        caption = f"<figcaption>{dot(plot.colour) if plot.colour else ''}" \
-            f"<b>{esc(plot.caption)}</b>{extra}</figcaption>" if plot.caption else ""
-        source = "data:image/svg+xml," + quote(svg, safe=" '=/,;()[]{}!$*+@~|^?-_.&")
-        panels.append(f'<figure>{caption}<img alt="{esc(plot.desc)}" width="{plot.size[0]}" '
-                      f'height="{plot.size[1]}" src="{esc(source)}"></figure>')
-    kind = "single" if len(panels) == 1 and not figure.plots[0].caption else "panels"
-    kind += " wide" if figure.plots[0].size == WIDE else ""
+    source = "data:image/svg+xml," + quote(draw_file(figure._replace(text=""), ""), safe=" '=/,;[]{}!$*+@~|^?-_.&")
+    said = " ".join(filter(None, (plot.desc for plot in figure.plots))) or figure.heading
     return f"<section><h{level}>{esc(figure.heading)}</h{level}><p>{esc(figure.text)}</p>" \
-           + (f'<ul class="legend">{legend}</ul>' if legend else "") \
-           + f'<div class="{kind}">{"".join(panels)}</div></section>'
-
-
-def html_drawing(figure: Figure, svg: str) -> str:
-    """A figure drawn here, which has its own legend, as a section of the page."""
-    source = "data:image/svg+xml," + quote(svg, safe=" '=/,;[]{}!$*+@~|^?-_.&")
-    return f"<section><h3>{esc(figure.heading)}</h3><p>{esc(figure.text)}</p>" \
-           f'<figure class="dots"><img alt="{esc(figure.heading)}" src="{esc(source)}"></figure>' \
-           "</section>"
-
-
-def html_figures(figures: Sequence[Figure], level: int) -> str:
-    """`figures` as sections."""
-    return "".join(html_figure(figure, draw_panels(figure), level) for figure in figures)
+           f'<figure><img alt="{esc(said)}" src="{esc(source)}"></figure></section>'
 
 
 def html_over_time(blocks: Sequence[Block], bins: int, room: int) -> tuple[str, int]:
@@ -124,7 +90,7 @@ def html_over_time(blocks: Sequence[Block], bins: int, room: int) -> tuple[str, 
     number of variants left out for lack of room."""
     bodies = []
     for block in blocks:
-        body = html_figures(own_figures(block, bins), 3)
+        body = "".join(html_figure(figure, 3) for figure in own_figures(block, bins))
         if len(blocks) > 1 and body:
             body = f"<details><summary>{esc(block.name)}</summary>{body}</details>"
         room -= len(body.encode())
@@ -160,7 +126,7 @@ def html_rows(blocks: Sequence[Block]) -> str:
            "</table></div>"
 
 
-def html_reading(blocks: Sequence[Block], keys: Sequence[str], scenario: dict[str, Any]) -> str:
+def html_reading(blocks: Sequence[Block], keys: Sequence[str]) -> str:
     """What the columns and plots mean."""
     items = [f"<dt>{esc(metric(k).name)}</dt><dd>{esc(metric(k).what)}</dd>"
              for k in keys if metric(k).what]
@@ -174,8 +140,6 @@ def html_reading(blocks: Sequence[Block], keys: Sequence[str], scenario: dict[st
                     "completion times all seeds.")
     if any(r.bad for b in blocks for r in b.results):
         text.append("A row that says FAILED did not give a result; its reason stands beside it.")
-    if scenario.get("lab_seed_note"):
-        text.append(str(scenario["lab_seed_note"]))
     return "".join(f"<p>{esc(t)}</p>" for t in text) + f'<dl class="words">{"".join(items)}</dl>'
 
 
@@ -200,14 +164,14 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
         + '<section class="setting">' \
         + (f'<pre tabindex="0" aria-label="Topology">{esc(topology)}</pre>' if topology else "") \
         + html_params(scenario) + "</section>" \
-        + (html_drawing(across, draw_dots(across._replace(text=""), "")) if across else "") \
+        + (html_figure(across, 3) if across else "") \
         + "<section><h3>Results</h3>" + html_table(blocks, keys, "Results", reference) + more \
         + "</section>" \
         + ("<section><h3>What to see</h3><ul>" + "".join(f"<li>{esc(text)}</li>" for text in findings)
            + "</ul></section>" if findings else "") + html_goals(verdicts) \
         + (f"<p>{esc(failed(blocks))}</p>" if failed(blocks) else "")
     after = '<section class="reading"><h3>How to read this</h3>' \
-        + html_reading(blocks, keys, scenario) + "</section>" \
+        + html_reading(blocks, keys) + "</section>" \
         + '<section><h3>How it was made</h3><dl class="made">' \
         + "".join(f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in made.items()) + "</dl>" \
         + html_rows(blocks) + "</section>"

@@ -368,7 +368,7 @@ Parser(convert_charrefs=True).feed(text)
 assert not stack, stack
 assert len(ids) == len(set(ids)), sorted(i for i in ids if ids.count(i) > 1)
 assert set(references) <= set(ids), set(references) - set(ids)
-assert tags.count("img") >= 4 and tags.count("table") >= 2, tags
+assert tags.count("img") >= 3 and tags.count("table") >= 2, tags
 PY
 }
 
@@ -629,7 +629,7 @@ PY
 drawn()
 {
 	for name in many sweep edge; do
-		"$report" "$name" --svg "pub/$name" --format csv >csv && mv csv "pub/$name/results.csv" || return
+		"$report" "$name" --svg "pub/$name" --format csv >runs.csv && mv runs.csv "pub/$name/results.csv" || return
 	done
 	drawings pub/many pub/sweep pub/edge &&
 		has pub/edge/variants.svg 'All lines: 40 Mb/s, RTT 1 ms\.' '>1 flow<' '>8 flows, TSO<' \
@@ -647,7 +647,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1] + "/scripts/report.d")
 from plots import colour_of, numbers_of, shape_of
 
-rows = [line.split("|")[0].strip() for line in open(sys.argv[1] + "/bench/rows") if "|" in line and line[0] != "#"]
+rows = [line.split("|")[0].strip() for line in open(sys.argv[1] + "/bench/rows") if "|" in line and line[0] not in "#" and "roce_ldcp" not in line]
 rows += ["mine", "other"]
 numbers = numbers_of(rows)
 looks = {row: (colour_of(number), shape_of(number)) for row, number in numbers.items()}
