@@ -160,7 +160,8 @@ def questions(every: Mapping[str, Scenario]) -> list[Question]:
         columns = {label: rows for label, rows in data["columns"][one["columns"]].items() if label != "title"}
         lines = tuple(line_of(text, columns, every) for text in one["lines"].strip().splitlines())
         made.append(Question(one["name"], one["title"], one["question"], data["columns"][one["columns"]]["title"],
-                             {label: rows[0] for label, rows in columns.items()}, one.get("against", ""), lines, tuple(one["findings"]), one["missed"]))
+                             {label: rows[0] for label, rows in columns.items()}, one.get("against", ""), lines,
+                             tuple(one["findings"]), one["missed"]))
     return made
 
 
