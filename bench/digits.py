@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 BENCH = Path(__file__).resolve().parent
-sys.path.insert(1, str(BENCH.parent / "scripts"))
+sys.path[1:1] = [str(BENCH.parent / "lab"), str(BENCH.parent / "scripts")]
 sys.dont_write_bytecode = True
 
 from lowq_lab import load, Scenario  # noqa: E402
