@@ -471,7 +471,7 @@ declare_test published "" "results: every file is linked, every link exists"
 up_to_date()
 {
 	in_project || skip "not in the project's own tree"
-	cp -r "$root/bench" "$root/scripts" "$root/dkms.conf" . && bench/publish >/dev/null && diff -r "$root/bench/results" bench/results &&
+	cp -r "$root/bench" "$root/scripts" "$root/lab" "$root/dkms.conf" . && bench/publish >/dev/null && diff -r "$root/bench/results" bench/results &&
 		diff "$root/bench/digits.csv" bench/digits.csv && [ "$(wc -l <bench/digits.csv)" -le 2000 ] || return
 	diff <(basename -as .py bench/scenarios/*.py | grep -v '^demo' | sort) <(cut -d, -f1 bench/digits.csv | sed 1d | sort -u)
 }
@@ -487,7 +487,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 root = Path(sys.argv[1])
-sys.path.insert(0, str(root / "scripts"))
+sys.path[0:0] = [str(root / "lab"), str(root / "scripts")]
 from lowq_lab import load
 
 problems = []
@@ -516,7 +516,7 @@ taken()
 	local seed run
 
 	in_project || skip "not in the project's own tree"
-	[ -d bench ] || cp -r "$root/bench" "$root/scripts" "$root/dkms.conf" . || return
+	[ -d bench ] || cp -r "$root/bench" "$root/scripts" "$root/lab" "$root/dkms.conf" . || return
 	cp "$root/bench/digits.csv" bench/
 	for seed in 1 2 3 4 5; do
 		run=taken/prague-drop/runs/rtt=2ms/prague/$seed
