@@ -372,6 +372,21 @@ reno_without_ecn()
 	expect "packets that are ECT after the handshake" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5201 && ip.dsfield.ecn != 0')" -eq 0
 }
 
+# connected_again: a socket whose peer has no ECN falls back; connected again to a peer that has it, it has
+# the control again
+connected_again()
+{
+	local ecn=1
+
+	! has_accecn || ecn=3
+	SYSCTL=net.ipv4.tcp_ecn=0 dumbbell 1 1ms
+	sink cubic
+	client 10.0.0.1 send=20000 acked control=before \
+		"run=sysctl -qw net.ipv4.tcp_ecn=$ecn; ip netns exec ${NSP}r sysctl -qw net.ipv4.tcp_ecn=$ecn" \
+		reconnect send=20000 acked
+	expect "control before and after" "$(field before <"$TMP/client") $(field cc <"$TMP/client")" = "${CC}_reno $CC"
+}
+
 # storm FLOWS: 2 s of long flows and requests, IPv4 and IPv6, over a dumbbell of two hosts, with
 # lost packets and with lost, duplicated and reordered ACKs
 storm()

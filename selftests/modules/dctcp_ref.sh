@@ -515,6 +515,13 @@ without_ecn()
 }
 declare_test without_ecn "D13" "a peer without ECN: Reno, and Not-ECT packets"
 
+again()
+{
+	needs_virtual
+	connected_again
+}
+declare_test again "D13" "a socket in fallback that is disconnected and connected again has the control again"
+
 early_choice()
 {
 	needs_virtual

@@ -577,6 +577,13 @@ without_ecn()
 }
 declare_test without_ecn "L13" "a peer without ECN: Reno, and Not-ECT packets"
 
+again()
+{
+	needs_virtual
+	connected_again
+}
+declare_test again "L13" "a socket in fallback that is disconnected and connected again has the control again"
+
 # served WHAT STEP...: on such a connection r, with LDCP, is Reno
 served()
 {
