@@ -194,6 +194,14 @@ synack_again()
 }
 declare_test synack_again "P1 P3" "a retransmitted SYN-ACK and all later packets are not ECT(1): a path that drops ECT(1) is usable"
 
+again()
+{
+	needs_virtual
+	needs_accecn
+	connected_again
+}
+declare_test again "P4" "a socket in fallback that is disconnected and connected again is prague again"
+
 # A listener that is given the control after listen(), as a program does whose library has made the socket
 listens_late()
 {
