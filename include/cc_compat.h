@@ -71,6 +71,17 @@ static inline bool cc_reports_not_ect(void)
 #endif
 }
 
+/*
+ * The SYN leaves as Not-ECT. The stack compares that with what the SYN-ACK says of the SYN, and
+ * sends Not-ECT for good if they differ.
+ */
+static inline void cc_accecn_syn_is_not_ect(struct tcp_sock *tp)
+{
+#ifdef HAVE_TCP_ACCECN
+	tp->syn_ect_snt = INET_ECN_NOT_ECT;
+#endif
+}
+
 /* From now on the stack sends Not-ECT, as if the handshake had shown a broken path. */
 static inline void cc_accecn_give_up(struct tcp_sock *tp)
 {
