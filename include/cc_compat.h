@@ -195,6 +195,37 @@ static inline void cc_send_ack(struct sock *sk, u32 rcv_nxt)
 	}
 #endif
 
+/*
+ * Defines @_name for CC_TSO_SEGS(@_name) in the ops, from @_f(sk): the least number of segments of a
+ * TSO packet. Kernels with the BBRv3 patch ask for the number itself instead.
+ */
+#ifdef HAVE_TSO_SEGS
+#define CC_TSO_SEGS(_name)	.tso_segs = (_name),
+#define CC_DEFINE_TSO_SEGS(_name, _f)						\
+	static u32 _name(struct sock *sk, unsigned int mss_now)			\
+	{									\
+		return cc_tso_autosize(sk, mss_now, _f(sk));			\
+	}
+
+/* As tcp_tso_autosize() */
+static inline u32 cc_tso_autosize(const struct sock *sk, unsigned int mss_now, u32 least)
+{
+	u32 r = tcp_min_rtt(tcp_sk(sk)) >> READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_tso_rtt_log);
+	unsigned long bytes = READ_ONCE(sk->sk_pacing_rate) >> READ_ONCE(sk->sk_pacing_shift);
+
+	if (r < BITS_PER_TYPE(sk->sk_gso_max_size))
+		bytes += sk->sk_gso_max_size >> r;
+	return max_t(u32, min_t(unsigned long, bytes, sk->sk_gso_max_size) / mss_now, least);
+}
+#else
+#define CC_TSO_SEGS(_name)	.min_tso_segs = (_name),
+#define CC_DEFINE_TSO_SEGS(_name, _f)						\
+	static u32 _name(struct sock *sk)					\
+	{									\
+		return _f(sk);							\
+	}
+#endif
+
 /* Defines @_name, for the tracepoint kfree_skb, as a call of @_f(skb, reason). */
 #if defined(HAVE_KFREE_SKB_CONST_SOCK)
 #define CC_KFREE_SKB_ARGS	enum skb_drop_reason reason, const struct sock *rx_sk
