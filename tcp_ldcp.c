@@ -78,6 +78,7 @@
 #include "cc_handshake.h"
 #include "cc_pace.h"
 #include "cc_param.h"
+#include "cc_reno.h"
 #include "cc_timeout.h"
 #include "ecn_egress_impl.h"
 #include "ecn_feedback.h"
@@ -510,6 +511,8 @@ static u32 ldcp_min_tso_segs(struct sock *sk)
 	return ca->gso.set;
 }
 
+CC_DEFINE_TSO_SEGS(ldcp_tso_segs, ldcp_min_tso_segs)
+
 /* Sets the window for another cause than an ACK's: see ldcp_window in ldcp_trace.h. */
 static void ldcp_set(struct sock *sk, const char *cause, u64 cw, u8 stage)
 {
@@ -883,13 +886,6 @@ static bool ldcp_has_ecn(const struct tcp_sock *tp)
 	return cc_ecn_any(tp) && !cc_accecn_failed(tp);
 }
 
-/* TCP_CONG_NEEDS_ECN made the socket send ECT: that ends, too. */
-static void ldcp_fall_back(struct sock *sk)
-{
-	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &ldcp_reno);
-	INET_ECN_dontxmit(sk);
-}
-
 /*
  * Called after the handshake, on a change of the control, and for sockets without a
  * handshake (listeners, unconnected ones): those only ask for ECN later.
@@ -902,7 +898,7 @@ static void ldcp_init(struct sock *sk)
 
 	if (connected && !ldcp_has_ecn(tp)) {
 		pr_info_once("a connection did not negotiate ECN and uses Reno (set net.ipv4.tcp_ecn, and the control before connect)\n");
-		ldcp_fall_back(sk);
+		cc_use_reno(sk, &ldcp_reno);
 		return;
 	}
 	memset(ca, 0, sizeof(*ca));
@@ -1122,7 +1118,7 @@ static noinline void ldcp_unusual_ack(struct sock *sk, const struct rate_sample 
 		ldcp_count_ack(sk, rs, false);
 	} else {	/* a Fast Open server's handshake ends after .init */
 		ldcp_release(sk);
-		ldcp_fall_back(sk);
+		cc_use_reno(sk, &ldcp_reno);
 	}
 }
 
@@ -1208,21 +1204,14 @@ static struct tcp_congestion_ops ldcp __read_mostly = {
 	.cwnd_event	= ldcp_cwnd_event,
 	CC_CWND_EVENT_TX_START(ldcp_tx_start)
 	.undo_cwnd	= ldcp_undo_cwnd,
-	.min_tso_segs	= ldcp_min_tso_segs,
+	CC_TSO_SEGS(ldcp_tso_segs)
 	.get_info	= ldcp_get_info,
 	.flags		= TCP_CONG_NEEDS_ECN,
 	.owner		= THIS_MODULE,
 	.name		= "ldcp",
 };
 
-/* For connections without ECN: never registered, ldcp_init() switches to it. */
-static struct tcp_congestion_ops ldcp_reno __read_mostly = {
-	.cong_avoid	= tcp_reno_cong_avoid,
-	.ssthresh	= tcp_reno_ssthresh,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.owner		= THIS_MODULE,
-	.name		= "ldcp_reno",
-};
+CC_DEFINE_RENO(ldcp);
 
 static const struct ecn_egress ecn_egress = {
 	.ops	= &ldcp,

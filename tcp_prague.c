@@ -80,6 +80,7 @@
 #include "cc_pace.h"
 #include "cc_param.h"
 #include "cc_recovery.h"
+#include "cc_reno.h"
 #include "cc_timeout.h"
 #include "ecn_feedback.h"
 #include "prague_model.h"
@@ -532,6 +533,8 @@ static u32 prague_min_tso_segs(struct sock *sk)
 	return cc_gso_limit(sk, &ca->gso, ca->burst);
 }
 
+CC_DEFINE_TSO_SEGS(prague_tso_segs, prague_min_tso_segs)
+
 static void prague_release(struct sock *sk)
 {
 	struct prague *ca = inet_csk_ca(sk);
@@ -554,8 +557,7 @@ static void fall_back(struct sock *sk, const char *reason)
 	trace_prague_mode(sk, "reno", reason);
 	prague_release(sk);
 	cc_accecn_give_up(tcp_sk(sk));
-	INET_ECN_dontxmit(sk);
-	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &prague_reno);
+	cc_use_reno(sk, &prague_reno);
 }
 
 /*
@@ -1284,21 +1286,13 @@ static struct tcp_congestion_ops prague __read_mostly = {
 	.cwnd_event	= prague_cwnd_event,
 	CC_CWND_EVENT_TX_START(prague_tx_start)
 	.undo_cwnd	= prague_undo_cwnd,
-	.min_tso_segs	= prague_min_tso_segs,
+	CC_TSO_SEGS(prague_tso_segs)
 	.get_info	= prague_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "prague",
 };
 
-/* For connections without Accurate ECN. Not registered: only fall_back() selects it. */
-static struct tcp_congestion_ops prague_reno __read_mostly = {
-	.cong_avoid	= tcp_reno_cong_avoid,
-	.ssthresh	= tcp_reno_ssthresh,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.get_info	= prague_get_info,
-	.owner		= THIS_MODULE,
-	.name		= "prague_reno",
-};
+CC_DEFINE_RENO(prague, .get_info = prague_get_info);
 
 /* What the handshake asks for. With DCTCP's feedback unfit for the open Internet. */
 static u32 prague_flags(void)

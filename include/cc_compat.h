@@ -71,6 +71,17 @@ static inline bool cc_reports_not_ect(void)
 #endif
 }
 
+/*
+ * The SYN leaves as Not-ECT. The stack compares that with what the SYN-ACK says of the SYN, and
+ * sends Not-ECT for good if they differ.
+ */
+static inline void cc_accecn_syn_is_not_ect(struct tcp_sock *tp)
+{
+#ifdef HAVE_TCP_ACCECN
+	tp->syn_ect_snt = INET_ECN_NOT_ECT;
+#endif
+}
+
 /* From now on the stack sends Not-ECT, as if the handshake had shown a broken path. */
 static inline void cc_accecn_give_up(struct tcp_sock *tp)
 {
@@ -181,6 +192,37 @@ static inline void cc_send_ack(struct sock *sk, u32 rcv_nxt)
 	static void _name(struct sock *sk, const struct rate_sample *rs)	\
 	{									\
 		_f(sk, rs);							\
+	}
+#endif
+
+/*
+ * Defines @_name for CC_TSO_SEGS(@_name) in the ops, from @_f(sk): the least number of segments of a
+ * TSO packet. Kernels with the BBRv3 patch ask for the number itself instead.
+ */
+#ifdef HAVE_TSO_SEGS
+#define CC_TSO_SEGS(_name)	.tso_segs = (_name),
+#define CC_DEFINE_TSO_SEGS(_name, _f)						\
+	static u32 _name(struct sock *sk, unsigned int mss_now)			\
+	{									\
+		return cc_tso_autosize(sk, mss_now, _f(sk));			\
+	}
+
+/* As tcp_tso_autosize() */
+static inline u32 cc_tso_autosize(const struct sock *sk, unsigned int mss_now, u32 least)
+{
+	u32 r = tcp_min_rtt(tcp_sk(sk)) >> READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_tso_rtt_log);
+	unsigned long bytes = READ_ONCE(sk->sk_pacing_rate) >> READ_ONCE(sk->sk_pacing_shift);
+
+	if (r < BITS_PER_TYPE(sk->sk_gso_max_size))
+		bytes += sk->sk_gso_max_size >> r;
+	return max_t(u32, min_t(unsigned long, bytes, sk->sk_gso_max_size) / mss_now, least);
+}
+#else
+#define CC_TSO_SEGS(_name)	.min_tso_segs = (_name),
+#define CC_DEFINE_TSO_SEGS(_name, _f)						\
+	static u32 _name(struct sock *sk)					\
+	{									\
+		return _f(sk);							\
 	}
 #endif
 

@@ -577,6 +577,21 @@ without_ecn()
 }
 declare_test without_ecn "L13" "a peer without ECN: Reno, and Not-ECT packets"
 
+again()
+{
+	needs_virtual
+	connected_again
+}
+declare_test again "L13" "a socket in fallback that is disconnected and connected again has the control again"
+
+one_of_handshake()
+{
+	needs_virtual
+	needs_accecn
+	handshake_lost
+}
+declare_test one_of_handshake "L13" "a SYN, SYN-ACK or ACK that is lost by chance does not end ECN, for client or server"
+
 # served WHAT STEP...: on such a connection r, with LDCP, is Reno
 served()
 {

@@ -171,7 +171,7 @@ syn_again()
 	expect "SYNs" "$(awk '$3' "$TMP/h" | wc -l)" -ge 2
 	expect "ECT(1) after the first SYN" "$(tail -n +2 "$TMP/h" | awk '$5 == 1' | wc -l)" -eq 0
 }
-declare_test syn_again "P1 P3" "a retransmitted SYN does not ask for Accurate ECN; it and all later packets are not ECT(1)"
+declare_test syn_again "P1 P3" "where SYNs that ask for ECN are lost, the second retransmission does not ask; all after the first SYN is not ECT(1)"
 
 synack_again()
 {
@@ -193,6 +193,29 @@ synack_again()
 	expect "ECT(1) after the first SYN-ACK" "$(tail -n +2 "$TMP/r" | awk '$5 == 1' | wc -l)" -eq 0
 }
 declare_test synack_again "P1 P3" "a retransmitted SYN-ACK and all later packets are not ECT(1): a path that drops ECT(1) is usable"
+
+again()
+{
+	needs_virtual
+	needs_accecn
+	connected_again
+}
+declare_test again "P4" "a socket in fallback that is disconnected and connected again is prague again"
+
+# A server whose SYN-ACK was lost is Reno: the path may drop ECT(1)
+one_of_handshake()
+{
+	local packet
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 1ms
+	for packet in syn synack ack marked; do
+		expect "Not-ECT packets of the client, $packet lost" "$(one_lost client "$packet")" -eq 0
+	done
+	expect "Not-ECT packets of the server, SYN lost" "$(one_lost server syn)" -eq 0
+}
+declare_test one_of_handshake "P3" "a SYN that is lost by chance does not end Accurate ECN; nor does a SYN-ACK or ACK for the client"
 
 # A listener that is given the control after listen(), as a program does whose library has made the socket
 listens_late()
