@@ -46,9 +46,6 @@
 
 CC_PARAM(inject, 1, 0, 1, 0644, "0 is off, 1 is on", "set ECT(0) on data queue pairs' packets");
 
-bool rcm_stopping;
-unsigned int rcm_net_id;
-
 /* Headers of outgoing packets are not shared: no copy is needed. */
 static void set_ect(struct sk_buff *skb, u8 pf)
 {
