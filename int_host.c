@@ -346,19 +346,30 @@ EXPORT_SYMBOL_GPL(int_handler_unregister);
 static int int_handler_show(struct seq_file *seq, void *v)
 {
 	const struct int_handler *h = pde_data(file_inode(seq->file));
-	struct int_counters *c = net_generic(seq_file_single_net(seq), *h->net_id);
-	unsigned int i;
+	const struct int_counters *c = net_generic(seq_file_single_net(seq), *h->net_id);
+	unsigned int i, cpu;
 
-	for (i = 0; h->counters[i]; i++)
-		seq_printf(seq, "%s %lld\n", h->counters[i],
-			   (long long)atomic64_read(&c->count[i]));
+	for (i = 0; h->counters[i]; i++) {
+		u64 sum = 0;
+
+		for_each_possible_cpu(cpu)
+			sum += READ_ONCE(per_cpu_ptr(c->counts, cpu)->count[i]);
+		seq_printf(seq, "%s %llu\n", h->counters[i], sum);
+	}
 	return 0;
 }
 
 int int_handler_proc_create(struct net *net, const struct int_handler *h)
 {
-	return proc_create_net_single(h->name, 0444, net->proc_net, int_handler_show,
-				      (void *)h) ? 0 : -ENOMEM;
+	struct int_counters *c = net_generic(net, *h->net_id);
+
+	c->counts = alloc_percpu(struct int_counts);
+	if (!c->counts)
+		return -ENOMEM;
+	if (proc_create_net_single(h->name, 0444, net->proc_net, int_handler_show, (void *)h))
+		return 0;
+	free_percpu(c->counts);
+	return -ENOMEM;
 }
 EXPORT_SYMBOL_GPL(int_handler_proc_create);
 
@@ -417,3 +428,6 @@ MODULE_AUTHOR("The lowq authors");
 MODULE_DESCRIPTION("Telemetry messages of HPCC++ that arrive at a host");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(LOWQ_VERSION);
+	struct int_counters *c = net_generic(net, *h->net_id);
+
+	free_percpu(c->counts);
