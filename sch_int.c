@@ -15,7 +15,11 @@
  *
  * A device with several hardware queues may instead have one int for each, as the children of mq
  * or mqprio. Each keeps its own counters under its own lock; a stamp sums them up. While a queue
- * has none, nothing is stamped.
+ * has none, nothing is stamped. What a deleted int has counted stays in the port's sum, so that a
+ * replaced qdisc and a changed number of queues do not restart the counter.
+ *
+ * A probe is also found inside of IPIP, GRE, VXLAN and Geneve, over IPv4 and IPv6. Outer checksums
+ * stay valid: the probe's own TCP checksum makes up for each word that is written.
  *
  * Without the rate option the rate is the link's speed, and follows it; bytes then include
  * Ethernet's preamble, FCS and gap. While the rate is unknown, nothing is stamped: senders treat a
@@ -32,11 +36,13 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/if_arp.h>
+#include <linux/if_tunnel.h>
 #include <linux/if_vlan.h>
 #include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/random.h>
+#include <net/checksum.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
@@ -50,6 +56,11 @@
 #define INT_RATE_MAX		((u64)1600 * 1000 * 1000 * 1000 / 8)
 #define INT_SPEED_RELATIVE	11U					/* 100 Gb/s */
 #define INT_VLAN_TAGS_MAX	8U
+#define INT_TUNNELS_MAX		2U	/* a tunnel in a tunnel */
+#define INT_VXLAN_PORT		4789
+#define INT_VXLAN_PORT_LINUX	8472	/* Linux's default, older than IANA's */
+#define INT_GENEVE_PORT		6081
+#define INT_TUNNEL_HEADER	8U	/* of VXLAN, and of Geneve without options */
 /* What Ethernet adds to a frame that tc does not count: preamble 8, FCS 4, gap 12 bytes */
 #define INT_ETHERNET_EXTRA	24U
 
@@ -132,37 +143,32 @@ static void int_replace_word(struct sk_buff *skb, const struct int_segment *s,
 	struct tcphdr *th = (struct tcphdr *)(skb->data + s->th);
 	u8 *p = skb->data + s->payload + offset;
 
-	inet_proto_csum_replace4(&th->check, skb, htonl(int_get32(p)), htonl(to), false);
+	/* a device that is to compute a tunnel's checksum leaves the probe's as it is */
+	if (skb->ip_summed != CHECKSUM_PARTIAL || skb_checksum_start_offset(skb) != (int)s->th)
+		csum_replace4(&th->check, htonl(int_get32(p)), htonl(to));
 	int_put32(p, to);
 }
 
-/*
- * Returns the type (ETH_P_) of the packet's IP header, and in *@nhoff where it begins. A
- * bridged packet may have VLAN tags before it; skb's network header is then the first tag.
- */
-static __be16 int_network_header(const struct sk_buff *skb, unsigned int *nhoff)
+/* The type (ETH_P_) of what follows the Ethernet header at @off and its VLAN tags; moves @off there. */
+static __be16 int_skip_ethernet(const struct sk_buff *skb, unsigned int *off)
 {
 	struct ethhdr _eth;
-	const struct ethhdr *eth;
+	const struct ethhdr *eth = skb_header_pointer(skb, *off, sizeof(_eth), &_eth);
 	struct vlan_hdr _vlan;
 	const struct vlan_hdr *vlan;
 	unsigned int depth;
 	__be16 proto;
 
-	*nhoff = skb_network_offset(skb);
-	if (!skb->dev || skb->dev->type != ARPHRD_ETHER)
-		return skb->protocol;
-	eth = skb_header_pointer(skb, 0, sizeof(_eth), &_eth);
 	if (!eth)
 		return 0;
 	proto = eth->h_proto;
-	*nhoff = sizeof(_eth);
+	*off += sizeof(_eth);
 	for (depth = 0; eth_type_vlan(proto) && depth < INT_VLAN_TAGS_MAX; depth++) {
-		vlan = skb_header_pointer(skb, *nhoff, sizeof(_vlan), &_vlan);
+		vlan = skb_header_pointer(skb, *off, sizeof(_vlan), &_vlan);
 		if (!vlan)
 			return 0;
 		proto = vlan->h_vlan_encapsulated_proto;
-		*nhoff += sizeof(_vlan);
+		*off += sizeof(_vlan);
 	}
 	return proto;
 }
@@ -170,15 +176,121 @@ static __be16 int_network_header(const struct sk_buff *skb, unsigned int *nhoff)
 static bool int_find_segment(const struct sk_buff *skb, const struct int_sched_data *q,
 			     struct int_segment *s)
 {
-	unsigned int nhoff;
+	unsigned int nhoff, depth;
 	__be16 proto = int_network_header(skb, &nhoff);
 
-	return int_segment_find(skb, nhoff, proto, q->dscp, s) && s->flags == TCPHDR_PSH;
+	for (depth = 0; proto && depth <= INT_TUNNELS_MAX; depth++) {
+		if (int_segment_find(skb, nhoff, proto, q->dscp, s))
+			return s->flags == TCPHDR_PSH;
+		proto = int_skip_tunnel(skb, &nhoff, proto);
+	}
+	return false;
 }
 
 /*
  * Sojourn: writes the arrival time into the record that this port will fill in: its tag, then
  * 48 bits of nanoseconds. The checksum is updated, because the probe may leave unstamped
+/*
+ * Returns the type (ETH_P_) of the packet's IP header, and in *@nhoff where it begins. A
+ * bridged packet may have VLAN tags before it; skb's network header is then the first tag.
+ */
+static __be16 int_network_header(const struct sk_buff *skb, unsigned int *nhoff)
+{
+	if (!skb->dev || skb->dev->type != ARPHRD_ETHER) {
+		*nhoff = skb_network_offset(skb);
+		return skb->protocol;
+	}
+	*nhoff = 0;
+	return int_skip_ethernet(skb, nhoff);
+}
+
+/* As int_skip_ethernet(), for what a tunnel says is of type @proto */
+static __be16 int_tunnelled(const struct sk_buff *skb, unsigned int *off, __be16 proto)
+{
+	return proto == htons(ETH_P_TEB) ? int_skip_ethernet(skb, off) : proto;
+}
+
+static __be16 int_skip_gre(const struct sk_buff *skb, unsigned int *off)
+{
+	__be16 _gre[2];
+	const __be16 *gre = skb_header_pointer(skb, *off, sizeof(_gre), _gre);
+
+	if (!gre || gre[0] & (GRE_VERSION | GRE_ROUTING))
+		return 0;
+	/* checksum, key and sequence number have four bytes each */
+	*off += sizeof(_gre) + 4 * hweight16((__force u16)(gre[0] & (GRE_CSUM | GRE_KEY | GRE_SEQ)));
+	return int_tunnelled(skb, off, gre[1]);
+}
+
+/* VXLAN's and Geneve's ports are all that tells them from other UDP. */
+static __be16 int_skip_udp(const struct sk_buff *skb, unsigned int *off)
+{
+	__be16 _udp[4 + INT_TUNNEL_HEADER / 2];
+	const __be16 *udp = skb_header_pointer(skb, *off, sizeof(_udp), _udp);
+
+	if (!udp)
+		return 0;
+	switch (ntohs(udp[1])) {
+	case INT_VXLAN_PORT:
+	case INT_VXLAN_PORT_LINUX:
+		*off += sizeof(_udp);
+		return int_skip_ethernet(skb, off);
+	case INT_GENEVE_PORT:
+		/* version 0; the options' length in words */
+		if (ntohs(udp[4]) >> 14)
+			return 0;
+		*off += sizeof(_udp) + (ntohs(udp[4]) >> 8 & 0x3f) * 4;
+		return int_tunnelled(skb, off, udp[5]);
+	}
+	return 0;
+}
+
+/* The same for the IP header of type @proto at @off: 0 if that is no tunnel's. */
+static __be16 int_skip_tunnel(const struct sk_buff *skb, unsigned int *off, __be16 proto)
+{
+	u8 carried;
+
+	if (proto == htons(ETH_P_IP)) {
+		struct iphdr _iph;
+		const struct iphdr *iph = skb_header_pointer(skb, *off, sizeof(_iph), &_iph);
+
+		if (!iph || iph->ihl < 5 || ip_is_fragment(iph))
+			return 0;
+		carried = iph->protocol;
+		*off += iph->ihl * 4;
+	} else if (proto == htons(ETH_P_IPV6)) {
+		struct ipv6hdr _ip6h;
+		const struct ipv6hdr *ip6h = skb_header_pointer(skb, *off, sizeof(_ip6h), &_ip6h);
+		struct ipv6_opt_hdr _opt;
+		const struct ipv6_opt_hdr *opt;
+
+		if (!ip6h)
+			return 0;
+		carried = ip6h->nexthdr;
+		*off += sizeof(_ip6h);
+		if (carried == IPPROTO_DSTOPTS) {	/* the encapsulation limit */
+			opt = skb_header_pointer(skb, *off, sizeof(_opt), &_opt);
+			if (!opt)
+				return 0;
+			carried = opt->nexthdr;
+			*off += ipv6_optlen(opt);
+		}
+	} else {
+		return 0;
+	}
+	switch (carried) {
+	case IPPROTO_IPIP:
+		return htons(ETH_P_IP);
+	case IPPROTO_IPV6:
+		return htons(ETH_P_IPV6);
+	case IPPROTO_GRE:
+		return int_skip_gre(skb, off);
+	case IPPROTO_UDP:
+		return int_skip_udp(skb, off);
+	}
+	return 0;
+}
+
  * if options change while it waits.
  */
 static void int_note_arrival(struct sk_buff *skb, const struct int_sched_data *q)
