@@ -65,6 +65,16 @@
 #define INT_ETHERNET_EXTRA	24U
 
 /**
+ * struct int_port - what the qdiscs of a device share
+ * @users:	their number
+ * @retired:	what deleted ones have sent, as int_sched_data's @tx
+ */
+struct int_port {
+	unsigned int users;
+	u64 retired;
+};
+
+/**
  * struct int_sched_data - one port, or one of its hardware queues
  * @qdisc:	the child
  * @rate:	bytes/s: the option, or 0 for the link's
@@ -83,6 +93,7 @@
  * @st:		statistics; its rate and switch_id are filled in when shown
  * @list:	all of them, for the notifier
  * @sch:	the qdisc that this is the private data of
+ * @port:	shared with the others of the device
  */
 struct int_sched_data {
 	struct Qdisc *qdisc;
@@ -102,6 +113,7 @@ struct int_sched_data {
 	struct tc_int_xstats st;
 	struct list_head list;
 	struct Qdisc *sch;
+	struct int_port *port;
 };
 
 static struct Qdisc_ops int_qdisc_ops;
@@ -173,23 +185,6 @@ static __be16 int_skip_ethernet(const struct sk_buff *skb, unsigned int *off)
 	return proto;
 }
 
-static bool int_find_segment(const struct sk_buff *skb, const struct int_sched_data *q,
-			     struct int_segment *s)
-{
-	unsigned int nhoff, depth;
-	__be16 proto = int_network_header(skb, &nhoff);
-
-	for (depth = 0; proto && depth <= INT_TUNNELS_MAX; depth++) {
-		if (int_segment_find(skb, nhoff, proto, q->dscp, s))
-			return s->flags == TCPHDR_PSH;
-		proto = int_skip_tunnel(skb, &nhoff, proto);
-	}
-	return false;
-}
-
-/*
- * Sojourn: writes the arrival time into the record that this port will fill in: its tag, then
- * 48 bits of nanoseconds. The checksum is updated, because the probe may leave unstamped
 /*
  * Returns the type (ETH_P_) of the packet's IP header, and in *@nhoff where it begins. A
  * bridged packet may have VLAN tags before it; skb's network header is then the first tag.
@@ -291,6 +286,23 @@ static __be16 int_skip_tunnel(const struct sk_buff *skb, unsigned int *off, __be
 	return 0;
 }
 
+static bool int_find_segment(const struct sk_buff *skb, const struct int_sched_data *q,
+			     struct int_segment *s)
+{
+	unsigned int nhoff, depth;
+	__be16 proto = int_network_header(skb, &nhoff);
+
+	for (depth = 0; proto && depth <= INT_TUNNELS_MAX; depth++) {
+		if (int_segment_find(skb, nhoff, proto, q->dscp, s))
+			return s->flags == TCPHDR_PSH;
+		proto = int_skip_tunnel(skb, &nhoff, proto);
+	}
+	return false;
+}
+
+/*
+ * Sojourn: writes the arrival time into the record that this port will fill in: its tag, then
+ * 48 bits of nanoseconds. The checksum is updated, because the probe may leave unstamped
  * if options change while it waits.
  */
 static void int_note_arrival(struct sk_buff *skb, const struct int_sched_data *q)
@@ -359,7 +371,10 @@ static void int_add_load(struct int_port_load *load, const struct int_sched_data
 		load->waiting += READ_ONCE(q->sch->q.qlen) * INT_ETHERNET_EXTRA;
 }
 
-/* Of all queues of the port; false if one of them has no int. */
+/*
+ * Of all queues of the port; false if one of them has no int. Queues that are not in use any more
+ * have sent, too.
+ */
 static bool int_port_load(const struct int_sched_data *q, struct int_port_load *load)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
@@ -367,18 +382,18 @@ static bool int_port_load(const struct int_sched_data *q, struct int_port_load *
 	unsigned int i;
 	bool all = true;
 
-	memset(load, 0, sizeof(*load));
+	*load = (struct int_port_load){ .tx = READ_ONCE(q->port->retired) };
 	if (!(q->sch->flags & TCQ_F_NOPARENT)) {
 		int_add_load(load, q);
 		return true;
 	}
 	rcu_read_lock();
-	for (i = 0; i < READ_ONCE(dev->real_num_tx_queues); i++) {
+	for (i = 0; i < dev->num_tx_queues && all; i++) {
 		sch = rcu_dereference(netdev_get_tx_queue(dev, i)->qdisc);
-		all = sch->ops == &int_qdisc_ops;
-		if (!all)
-			break;
-		int_add_load(load, qdisc_priv(sch));
+		if (sch->ops == &int_qdisc_ops)
+			int_add_load(load, qdisc_priv(sch));
+		else
+			all = i >= READ_ONCE(dev->real_num_tx_queues);
 	}
 	rcu_read_unlock();
 	return all;
@@ -535,21 +550,84 @@ static void int_share_options(struct Qdisc *sch)
 	}
 }
 
-/* Is @sch a child of the root, which is mq, mqprio or taprio? RTNL is held. */
+/* Is @sch a child of the root, which is mq or mqprio? RTNL is held. */
 static bool int_child_of_mq(const struct Qdisc *sch)
 {
 	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
 
-	return root->flags & TCQ_F_MQROOT && TC_H_MAJ(sch->parent) == root->handle;
+	return root->flags & TCQ_F_MQROOT && TC_H_MAJ(sch->parent) == root->handle &&
+	       strcmp(root->ops->id, "taprio");
 }
 
-/* Does tc add @sch further below mq? Those that mq itself makes have no handle. */
+/* The qdisc of the class that @sch is in, or NULL. RTNL is held. */
+static struct Qdisc *int_parent(const struct Qdisc *sch)
+{
+	struct net_device *dev = qdisc_dev(sch);
+	struct Qdisc *root = rtnl_dereference(dev->qdisc), *other;
+	u32 handle = TC_H_MAJ(sch->parent);
+
+	if (root->handle == handle)
+		return root;
+	hash_for_each_possible(dev->qdisc_hash, other, hash, handle)
+		if (other->handle == handle)
+			return other;
+	return NULL;
+}
+
+static int int_count_class(struct Qdisc *sch, unsigned long cl, struct qdisc_walker *walker)
+{
+	return 0;
+}
+
+/*
+ * Does tc add @sch where not all of the port's packets pass? If the qdiscs above have a single class
+ * each, as a shaper's, all do. What mq itself makes has no handle. RTNL is held.
+ */
 static bool int_sees_a_part(const struct Qdisc *sch)
 {
-	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
+	if (!sch->handle || int_child_of_mq(sch))
+		return false;
+	while (sch->parent != TC_H_ROOT) {
+		struct qdisc_walker classes = { .fn = int_count_class };
+		struct Qdisc *parent = int_parent(sch);
 
-	return root->flags & TCQ_F_MQROOT && sch->handle && sch->parent != TC_H_ROOT &&
-	       !int_child_of_mq(sch);
+		if (!parent || !parent->ops->cl_ops)
+			return true;
+		parent->ops->cl_ops->walk(parent, &classes);
+		if (classes.count > 1)
+			return true;
+		sch = parent;
+	}
+	return false;
+}
+
+/* Shares the port's sum with the device's other qdiscs. RTNL is held. */
+static int int_port_join(struct int_sched_data *q)
+{
+	struct int_sched_data *other;
+	struct int_port *port = NULL;
+
+	spin_lock(&int_ports_lock);
+	list_for_each_entry(other, &int_ports, list)
+		if (qdisc_dev(other->sch) == qdisc_dev(q->sch))
+			port = other->port;
+	spin_unlock(&int_ports_lock);
+	if (!port)
+		port = kzalloc_obj(*port, GFP_KERNEL);
+	if (!port)
+		return -ENOMEM;
+	port->users++;
+	q->port = port;
+	return 0;
+}
+
+/* What @q has sent stays in the sum. RTNL is held. */
+static void int_port_leave(struct int_sched_data *q)
+{
+	if (!--q->port->users)
+		kfree(q->port);
+	else
+		WRITE_ONCE(q->port->retired, q->port->retired + q->tx);
 }
 
 static int int_sched_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -610,9 +688,11 @@ static int int_sched_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 	INIT_LIST_HEAD(&q->list);
 	if (int_sees_a_part(sch)) {
 		NL_SET_ERR_MSG(extack,
-			       "int stamps a port: at the root, or as the child of mq itself");
+			       "int stamps a port: at the root, as the child of mq or mqprio itself, or in an only class");
 		return -EOPNOTSUPP;
 	}
+	if (int_port_join(q))
+		return -ENOMEM;
 	for (i = 0; i < dev->num_tx_queues && int_child_of_mq(sch); i++) {
 		other = int_of_queue(dev, i);
 		if (other)
@@ -648,6 +728,8 @@ static void int_sched_destroy(struct Qdisc *sch)
 		list_del(&q->list);
 		spin_unlock(&int_ports_lock);
 	}
+	if (q->port)
+		int_port_leave(q);
 	if (q->qdisc)
 		qdisc_put(q->qdisc);
 }
