@@ -733,6 +733,51 @@ declare_test counters_wrap "H16" "an RTT as long as a counter's wrap: probes are
 loss_never_raises()
 {
 	needs_virtual
+# largest_u: U in thousandths, of the samples in $TMP/trace
+largest_u()
+{
+	grep hpccpp_sample "$TMP/trace" | field u_q20 | awk '$1 > m { m = $1 } END { printf "%d\n", m * 1000 / 2 ^ 20 }'
+}
+
+# restarted HOW STALE <LINES: four flows for 60 ms; in their middle tc does LINES, and the port begins
+# to count again. At most STALE samples cannot be compared.
+restarted()
+{
+	dumbbell 1 100us
+	node sw egress 10gbit switch-id 5
+	serve r
+	: >/sys/kernel/tracing/trace
+	trace_on hpccpp/hpccpp_sample
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 4 --duration 60ms >"$TMP/flow.json" &
+	sleep 0.03
+	in_ns sw tc -batch - || fail "tc"
+	wait $!
+	trace_off "$TMP/trace"
+	expect "$1: largest U, thousandths" "$(largest_u)" -le 4000
+	expect "$1: samples that cannot be compared" "$(results 2)" -le "$2"
+	expect "$1: goodput of all flows, Gb/s" "$(jq -s '[.[] | select(.type == "flow").goodput_bps] | add / 1e9 | floor' "$TMP/flow.json")" -ge 8
+	teardown
+}
+
+# the port's queue again, as node() makes it, with other handles
+port_again()
+{
+	cat <<-'END'
+		qdisc replace dev egress root handle 11: int rate 10gbit switch-id 5
+		qdisc add dev egress parent 11:1 handle 12: htb default 1 direct_qlen 100000
+		class add dev egress parent 12: classid 12:1 htb rate 10gbit burst 1514 cburst 1514 quantum 1514
+		qdisc add dev egress parent 12:1 bfifo limit 20000000
+	END
+}
+
+counters_restart()
+{
+	needs_virtual
+	restarted "a replaced qdisc" 8 < <(port_again)
+	restarted "a new port" 8 < <(echo "qdisc del dev egress root"; port_again)
+}
+declare_test counters_restart "H16" "a port whose counters begin again: its samples are a new baseline, windows stay"
+
 	load base_rtt_ns=1000000
 	dumbbell 1 1ms
 	node sw egress 50mbit

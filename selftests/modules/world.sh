@@ -167,7 +167,7 @@ device_lines()
 # carries IPv4).
 make_tunnels()
 {
-	local host from to end n name options
+	local host from to end n name options reno
 
 	while read -r host from to end; do
 		n=$((10 * $1))
@@ -182,8 +182,10 @@ make_tunnels()
 				echo "route add 10.9.$n.0/24 dev t$n table 42 initcwnd 42"
 			fi
 			[ "$host" = h1 ] || continue
-			[ "$name" = sit ] || [ "$1-${FULL:-}" = 6- ] || WAYS+=("--way=$name,to=10.9.$n.2,$HIDDEN")
-			[ "$name" = ipip ] || { [ "$name" != sit ] && [ "$1-${FULL:-}" = 4- ]; } || WAYS+=("--way=${name}6,to=fd09:$n::2,$HIDDEN")
+			reno=
+			[ "$name" != wireguard ] || reno=,$HIDDEN
+			[ "$name" = sit ] || [ "$1-${FULL:-}" = 6- ] || WAYS+=("--way=$name,to=10.9.$n.2$reno")
+			[ "$name" = ipip ] || { [ "$name" != sit ] && [ "$1-${FULL:-}" = 4- ]; } || WAYS+=("--way=${name}6,to=fd09:$n::2$reno")
 		done < <(device_lines "$1" "$from" "$to") >"$TMP/batch"
 		ip -n "$NSP$host" -batch "$TMP/batch" || fail "no tunnels"
 		wireguard "$host" "t$n" "$1" "$to"
@@ -279,7 +281,7 @@ make_devices()
 }
 
 # By RFC 6040 the outer header has the inner one's ECN field, and marks on it reach the sender.
-# HPCC++'s nodes do not see its probes in a tunnel: there it becomes Reno (HIDDEN).
+# HPCC++'s nodes do not see what is encrypted: there it becomes Reno (HIDDEN).
 through()
 {
 	local to
