@@ -3,7 +3,7 @@
 from lowq_lab import each, goal, Scenario
 
 SCENARIO = Scenario(
-    title="Beside CUBIC over DualPI2, at rates and RTTs that no other page has, with each default of the draft",
+    title="Beside CUBIC over DualPI2, at rates and RTTs that no other scenario has, with each default of the draft",
     question="Are the defaults that differ from the draft's better in general, or only where they were chosen?",
     topology=r"""
  h1  prague --\

@@ -19,7 +19,7 @@ SCENARIO = Scenario(
     reference="dctcp",
     variants=each(cost=[0, 500, 1000, 2000]),
     params={"cost": "ns of a host's one CPU for each packet that it sends or receives, in the order in which "
-                    "they come; 1000 wait at most, as in a backlog of Linux; 0: none, as on all other pages. "
+                    "they come; 1000 wait at most, as in a backlog of Linux; 0: none, as in all other scenarios. "
                     "Prague, at 100 Mb/s: a hundred times as much, 50, 100 and 200 us",
             "requests": "20 kB, Poisson, 2000 a second; 40 at 100 Mb/s",
             "dctcp, dctcp_ref, ldcp": "10 Gb/s, base RTT 100 us; counted: 0.1 s to 0.2 s",

@@ -13,7 +13,7 @@ SCENARIO = Scenario(
     variants=each(ring=[1, 4, 64, 256, 1024]),
     params={"ring": "descriptors: htb over the queue lets so many packets through at once, to a link of the "
                     "same rate (netem), where they wait: so many, or one more, are always behind the queue "
-                    "while the link is busy; 1: as on all other pages; 4: what BQL leaves there, two packets "
+                    "while the link is busy; 1: as in all other scenarios; 4: what BQL leaves there, two packets "
                     "being sent and fetched and two that an interrupt completes",
             "dctcp, ldcp": "10 Gb/s, base RTT 100 us; counted: 0.1 s to 0.2 s",
             "prague": "100 Mb/s, base RTT 10 ms; counted: 5 s to 10 s",

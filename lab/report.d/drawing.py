@@ -11,7 +11,7 @@ from dots import BOLD, draw_dots, FONT, Frame, heads, PAD, place, px, text, tick
 from plots import colour_of, DASHES, Figure, INK, Plot, Point, Series
 
 GAP = 16                    # between panels, px
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 20, 20     # from a panel's sides to its axes, px
+LEFT, RIGHT, TOP, BOTTOM = 46, 16, 20, 20     # from a panel's sides to its axes, px
 
 
 def step(tenths: int) -> str:
