@@ -6,13 +6,13 @@
  *		-> probe: int_reflector; response: tcp_hpccpp
  *
  * Source: draft-miao-rtgwg-hpccplus-00, 7.2; the format is int_wire.h. Two netfilter hooks: in
- * PRE_ROUTING messages are exempted from connection tracking, which would call them invalid; last in
- * LOCAL_IN they are taken, so that routing, its filters and the firewall's rules hold for them as
- * for data. What TCP itself checks of data is checked there, too (int_host_permitted()).
+ * PRE_ROUTING messages are exempted from connection tracking, which would call them invalid; last
+ * in LOCAL_IN they are taken, so that routing, its filters and the firewall's rules hold for them
+ * as for data. What TCP itself checks of data is checked there, too (int_host_permitted()).
  *
- * Every packet of a namespace with hooks pays some 100 instructions for them, and nobody knows which
- * connections a peer will probe. So they come with the first connection of tcp_hpccpp, or with the
- * first message of an established connection: without hooks the stack discards that, which
+ * Every packet of a namespace with hooks pays some 100 instructions for them, and nobody knows
+ * which connections a peer will probe. So they come with the first connection of tcp_hpccpp, or
+ * with the first message of an established connection: without hooks the stack discards that, which
  * int_host sees (tracepoint kfree_skb), and handles. They go a minute after the last of both.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -208,8 +208,8 @@ enum int_host_source {
 };
 
 /*
- * Has the headers of a message to this host, or of a RST that may answer one. TCP takes no broadcast
- * or multicast, either.
+ * Has the headers of a message to this host, or of a RST that may answer one. TCP takes no
+ * broadcast or multicast, either.
  */
 static bool int_host_shaped(struct sk_buff *skb, u8 pf, u8 ds, struct int_segment *s)
 {
@@ -222,7 +222,7 @@ static bool int_host_shaped(struct sk_buff *skb, u8 pf, u8 ds, struct int_segmen
 /*
  * A packet with the DSCP of messages that policy has let pass, with RCU's read lock: NF_STOLEN, and
  * still the caller's, if it was handled. Nobody but a connection's peer can make the hooks come or
- * stay: they do so for messages that are handled, and for those that would be, without the firewall's rule.
+ * stay: they do so for messages that are handled, or would be if no rule had dropped them.
  */
 static noinline unsigned int int_host_message(struct net *net, struct sk_buff *skb, u8 pf, u8 ds,
 					      enum int_host_source source)
@@ -324,27 +324,34 @@ static unsigned int int_host_local_in(void *priv, struct sk_buff *skb,
 	return verdict;
 }
 
-#define INT_HOST_HOOKS(family)					\
-	{							\
-		.hook = int_host_pre_routing,			\
-		.pf = family,					\
-		.hooknum = NF_INET_PRE_ROUTING,			\
-		.priority = NF_IP_PRI_RAW,			\
-	}, {							\
-		.hook = int_host_local_in,			\
-		.pf = family,					\
-		.hooknum = NF_INET_LOCAL_IN,			\
-		.priority = NF_IP_PRI_LAST,			\
-	}
-
 static const struct nf_hook_ops int_host_hook_ops[] = {
-	INT_HOST_HOOKS(NFPROTO_IPV4),
-	INT_HOST_HOOKS(NFPROTO_IPV6),
+	{
+		.hook = int_host_pre_routing,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_PRE_ROUTING,
+		.priority = NF_IP_PRI_RAW,
+	}, {
+		.hook = int_host_local_in,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_LOCAL_IN,
+		.priority = NF_IP_PRI_LAST,
+	}, {
+		.hook = int_host_pre_routing,
+		.pf = NFPROTO_IPV6,
+		.hooknum = NF_INET_PRE_ROUTING,
+		.priority = NF_IP_PRI_RAW,
+	}, {
+		.hook = int_host_local_in,
+		.pf = NFPROTO_IPV6,
+		.hooknum = NF_INET_LOCAL_IN,
+		.priority = NF_IP_PRI_LAST,
+	},
 };
 
 /*
- * A packet without hooks that is discarded: is it a message for this host? Conntrack calls messages invalid while there are no hooks, and a rule may drop
- * what is invalid. The packet stays dropped, as the rule says; this brings the hooks for the next.
+ * A packet without hooks that is discarded: is it a message for this host? Conntrack calls messages
+ * invalid while there are no hooks, and a rule may drop what is invalid. The packet stays dropped,
+ * as the rule says; this brings the hooks for the next.
  */
 static void int_host_look(struct sk_buff *skb, enum int_host_source source)
 {

@@ -161,7 +161,7 @@ static void int_replace_word(struct sk_buff *skb, const struct int_segment *s,
 	int_put32(p, to);
 }
 
-/* The type (ETH_P_) of what follows the Ethernet header at @off and its VLAN tags; moves @off there. */
+/* The type (ETH_P_) of what follows the Ethernet header at @off and its VLAN tags; moves @off. */
 static __be16 int_skip_ethernet(const struct sk_buff *skb, unsigned int *off)
 {
 	struct ethhdr _eth;
@@ -213,7 +213,8 @@ static __be16 int_skip_gre(const struct sk_buff *skb, unsigned int *off)
 	if (!gre || gre[0] & (GRE_VERSION | GRE_ROUTING))
 		return 0;
 	/* checksum, key and sequence number have four bytes each */
-	*off += sizeof(_gre) + 4 * hweight16((__force u16)(gre[0] & (GRE_CSUM | GRE_KEY | GRE_SEQ)));
+	*off += sizeof(_gre) +
+		4 * hweight16((__force u16)(gre[0] & (GRE_CSUM | GRE_KEY | GRE_SEQ)));
 	return int_tunnelled(skb, off, gre[1]);
 }
 
@@ -580,8 +581,8 @@ static int int_count_class(struct Qdisc *sch, unsigned long cl, struct qdisc_wal
 }
 
 /*
- * Does tc add @sch where not all of the port's packets pass? If the qdiscs above have a single class
- * each, as a shaper's, all do. What mq itself makes has no handle. RTNL is held.
+ * Does tc add @sch where not all of the port's packets pass? If the qdiscs above have a single
+ * class each, as a shaper's, all do. What mq itself makes has no handle. RTNL is held.
  */
 static bool int_sees_a_part(const struct Qdisc *sch)
 {

@@ -33,7 +33,7 @@
 
 #define HPCCPP_TS_WRAP_NS	((u64)INT_TS_NS << INT_TS_BITS)
 
-/* What a device may have taken beyond what it has sent: that many bytes, or the rate's in that time */
+/* What a device may hold that is counted as sent: bytes, or what the rate sends in that time */
 #define HPCCPP_RING_BYTES	2000000U
 #define HPCCPP_RING_NS		3000000U
 
@@ -134,7 +134,7 @@ struct hpccpp_sample {
 enum hpccpp_result {
 	HPCCPP_MEASURED,	/* U was updated */
 	HPCCPP_BASELINE,	/* the first sample of a path: its records are kept */
-	HPCCPP_STALE,		/* a counter wrapped or restarted, or is odd: the records are kept */
+	HPCCPP_STALE,		/* a counter wrapped, restarted, or is odd: the records are kept */
 	HPCCPP_PARTIAL,		/* no records, or not of all nodes: ignored */
 };
 

@@ -17,7 +17,7 @@ DSCP, ROOM = 23, 5
 
 def checksum(data: bytes) -> int:
     """RFC 1071"""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xffff) + (total >> 16)
     return ~total & 0xffff
