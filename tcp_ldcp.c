@@ -1204,7 +1204,7 @@ static struct tcp_congestion_ops ldcp __read_mostly = {
 	.cwnd_event	= ldcp_cwnd_event,
 	CC_CWND_EVENT_TX_START(ldcp_tx_start)
 	.undo_cwnd	= ldcp_undo_cwnd,
-	CC_TSO_SEGS(ldcp_tso_segs)
+	CC_TSO_SEGS(ldcp_tso_segs, ldcp_min_tso_segs)
 	.get_info	= ldcp_get_info,
 	.flags		= TCP_CONG_NEEDS_ECN,
 	.owner		= THIS_MODULE,
