@@ -523,7 +523,7 @@ static struct tcp_congestion_ops hpccpp __read_mostly = {
 	.ssthresh	= hpccpp_ssthresh,
 	.set_state	= hpccpp_set_state,
 	.undo_cwnd	= hpccpp_undo_cwnd,
-	CC_TSO_SEGS(hpccpp_tso_segs)
+	CC_TSO_SEGS(hpccpp_tso_segs, hpccpp_min_tso_segs)
 	.cwnd_event	= hpccpp_cwnd_event,
 	CC_CWND_EVENT_TX_START(hpccpp_tx_start)
 	.get_info	= hpccpp_get_info,

@@ -1286,7 +1286,7 @@ static struct tcp_congestion_ops prague __read_mostly = {
 	.cwnd_event	= prague_cwnd_event,
 	CC_CWND_EVENT_TX_START(prague_tx_start)
 	.undo_cwnd	= prague_undo_cwnd,
-	CC_TSO_SEGS(prague_tso_segs)
+	CC_TSO_SEGS(prague_tso_segs, prague_min_tso_segs)
 	.get_info	= prague_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "prague",

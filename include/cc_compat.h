@@ -196,17 +196,10 @@ static inline void cc_send_ack(struct sock *sk, u32 rcv_nxt)
 #endif
 
 /*
- * Defines @_name for CC_TSO_SEGS(@_name) in the ops, from @_f(sk): the least number of segments of a
- * TSO packet. Kernels with the BBRv3 patch ask for the number itself instead.
+ * For .min_tso_segs of the ops: @_f(sk), the least number of segments of a TSO packet. Kernels with
+ * the BBRv3 patch ask for the number itself instead: there CC_DEFINE_TSO_SEGS defines @_name.
  */
 #ifdef HAVE_TSO_SEGS
-#define CC_TSO_SEGS(_name)	.tso_segs = (_name),
-#define CC_DEFINE_TSO_SEGS(_name, _f)						\
-	static u32 _name(struct sock *sk, unsigned int mss_now)			\
-	{									\
-		return cc_tso_autosize(sk, mss_now, _f(sk));			\
-	}
-
 /* As tcp_tso_autosize() */
 static inline u32 cc_tso_autosize(const struct sock *sk, unsigned int mss_now, u32 least)
 {
@@ -217,13 +210,16 @@ static inline u32 cc_tso_autosize(const struct sock *sk, unsigned int mss_now, u
 		bytes += sk->sk_gso_max_size >> r;
 	return max_t(u32, min_t(unsigned long, bytes, sk->sk_gso_max_size) / mss_now, least);
 }
-#else
-#define CC_TSO_SEGS(_name)	.min_tso_segs = (_name),
+
+#define CC_TSO_SEGS(_name, _f)	.tso_segs = (_name),
 #define CC_DEFINE_TSO_SEGS(_name, _f)						\
-	static u32 _name(struct sock *sk)					\
+	static u32 _name(struct sock *sk, unsigned int mss_now)			\
 	{									\
-		return _f(sk);							\
+		return cc_tso_autosize(sk, mss_now, _f(sk));			\
 	}
+#else
+#define CC_TSO_SEGS(_name, _f)	.min_tso_segs = (_f),
+#define CC_DEFINE_TSO_SEGS(_name, _f)
 #endif
 
 /* Defines @_name, for the tracepoint kfree_skb, as a call of @_f(skb, reason). */

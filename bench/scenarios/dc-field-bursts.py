@@ -52,7 +52,7 @@ SCENARIO = Scenario(
 	esac
 	bottleneck 10gbit 100us "${words[@]}"
 	if [ "$iw" = 87 ]; then ldcp_hosts 87; else ldcp_hosts; fi
-	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta" step="$alpha"
+	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta"
 	hpccpp_hosts
 	for ((i = 1; i <= 8; i++)); do
 		serve "h$i" --cc "$CONTROL"

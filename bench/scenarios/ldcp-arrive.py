@@ -44,7 +44,7 @@ SCENARIO = Scenario(
 	dumbbell 2 100us
 	line_rate 10gbit
 	bottleneck 10gbit 100us
-	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta" step="$alpha"
+	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta"
 	ldcp_hosts "${iw:-87}"
 	[ "$CONTROL" = ldcp ] || [ -z "${iw:-}" ] ||
 		ip -n "${NSP}h2" route replace default via 10.0.2.254 initcwnd "$iw"

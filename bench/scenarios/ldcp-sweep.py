@@ -32,7 +32,7 @@ SCENARIO = Scenario(
 	local rate rtt flows from us
 
 	IFS=, read -r rate rtt flows <<<"$path"
-	parameter alpha="$alpha" beta="$beta" step="$alpha"
+	parameter alpha="$alpha" beta="$beta"
 	us=${rtt%us} from=500
 	[ "$rtt" != 1ms ] || us=1000 from=200
 	dumbbell "$flows" "$rtt"

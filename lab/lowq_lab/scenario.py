@@ -268,7 +268,8 @@ class Scenario:
             raise ValueError("Scenario: without a plan, topology is a drawing")
         for variant in self.variants:
             for key, value in variant.items():
-                if not key.isidentifier() or any(letter in str(value) for letter in " /=\n") or not str(value):
+                if (not key.isidentifier() or key.isupper()  # the run's own variables are in capitals
+                        or any(letter in str(value) for letter in " /=\n") or not str(value)):
                     raise ValueError(f"Scenario: variants: '{key}' and '{value}' are not a setting")
         limits = [(f"goals: {goal.metric} of {goal.row}", goal.variant) for goal in self.goals]
         for what, wanted in limits:
@@ -276,9 +277,6 @@ class Scenario:
             if not any(all(str(variant.get(key, "")) == str(value) for key, value in want.items())
                        for variant in self.variants):
                 raise ValueError(f"Scenario: {what}: no variant has {want}")
-        for key in self.words:
-            if not any(key in variant for variant in self.variants):
-                raise ValueError(f"Scenario: words: no variant has '{key}'")
 
     def example(self, variant: Mapping[str, Setting]) -> Run:
         """A run to try the plan with"""
@@ -312,14 +310,17 @@ def results_in(directory: Path, run: Run) -> Results:
 
 
 def load(path: str | Path) -> Scenario:
-    """The scenario of a file; dataclasses.replace() makes another one of it"""
+    """The scenario of a file: SCENARIO, or the only one. dataclasses.replace() makes another one of it; words for
+    settings that no variant has are ignored, so that they may be left"""
     path = Path(path)
     names: dict[str, Any] = {"__name__": "scenario", "__file__": str(path)}
     if str(path.parent) not in sys.path:
         sys.path.insert(1, str(path.parent))  # its own modules
     text = path.read_text(encoding="utf-8")
     exec(compile(text, str(path), "exec"), names)  # pylint: disable=exec-used
-    found = [value for value in names.values() if isinstance(value, Scenario)]
+    found = [names.get("SCENARIO")]
+    if not isinstance(found[0], Scenario):
+        found = [value for value in names.values() if isinstance(value, Scenario)]
     if len(found) != 1:
         raise ValueError(f"{len(found)} scenarios, not one: SCENARIO = Scenario(...)")
     return found[0]

@@ -503,6 +503,22 @@ shell()
 }
 declare_test shell "" "a scenario in Python whose run is in shell: variants, goals, metrics; changes that repeat runs"
 
+# Settings with the names of the run's own variables; a scenario made of another one's, with fewer settings
+own_names()
+{
+	local f=$TMP/names.py
+
+	scenario "$TMP/of.py" 'variants=each(flows=[1, 2], p=1), words={"flows": "{} flows"}'
+	printf '%s\n' 'from dataclasses import replace' 'from lowq_lab import load' 'S = load(__file__.replace("names", "of"))' \
+		'SCENARIO = replace(S, variants=[dict(p=7, own=8, params=9, made=10, setting=11, pair=12, text=13)],' \
+		'    shell="for i in p own params made setting pair text; do metric $i ${!i}; done")' >"$f"
+	bench --out "$TMP/o" --row 'prague2 | prague hystart=0 | prague | x' --cc prague2 "$f" || fail "$(tail -n 5 "$TMP/out")"
+	expect "the settings that the run saw" "$(jq -c '[.metrics[]]' "$TMP"/o/runs/*/prague2/1/result.json)" = "[7,8,9,10,11,12,13]"
+	scenario "$f" 'variants=[{"OUT": 1}]'
+	refused "'OUT' and '1' are not a setting" "$f"
+}
+declare_test own_names "" "settings keep their values, whatever their names; replace() makes a scenario of a published one"
+
 # What a long flow had is not what the acknowledgements of a flow the other way had, which passed the queue before it.
 both_ways()
 {
