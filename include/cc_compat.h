@@ -133,7 +133,6 @@ static inline bool cc_accecn_request(const struct request_sock *req)
 /* What the series for a kernel tree adds to the stack (docs/upstream.md) */
 #ifndef HAVE_TCP_CONG_ECT_1
 #define TCP_CONG_ECT_1		0
-#define TCP_CONG_PACE_START	0
 #endif
 
 /*

@@ -14,40 +14,33 @@ SCENARIO = Scenario(
     rows=["prague_classic"],
     variants=[*each(each(aqm="fifo", bdp=[0.5, 1, 2, 4]) + each(aqm="ecn", bdp=2)
                     + each(aqm=["codel", "fq_codel", "pie", "dualpi2"]),
-                    beside="cubic", opts=[None, "classic_fallback:1"]),
+                    beside="cubic"),
               *each(each(aqm="fifo", bdp=[1, 4]) + each(aqm="ecn", bdp=2) + each(aqm=["codel", "fq_codel", "dualpi2"]),
                     beside=["bbr", "prague"])],
     params={"ecn": "drop-tail that marks ECT packets from 5 ms of the rate on",
             "bdp": "the longest queue, in products of rate and base RTT",
             "codel": "codel, fq_codel and pie with ecn and their defaults", "dualpi2": "lowq-tc's defaults",
-            "opts": "classic_fallback=1: detection is on", "counted": "from 10 s to 60 s",
+            "counted": "from 10 s to 60 s",
             "paper": """F. Sarpkaya et al., To switch or not to switch to TCP Prague?, arXiv 2407.00464, and To adopt
                 or not to adopt L4S-compatible congestion control?, arXiv 2411.10952, and its artifacts
-                (github.com/fatihsarpkaya/L4S). Here: Prague of this project. The papers' Prague had constants of
-                another scale in its detection, which then always takes the queue for a Classic one (L4STeam/linux,
-                issue 38): figures with detection do not compare""",
+                (github.com/fatihsarpkaya/L4S). Here: Prague of this project, without detection of
+                Classic queues""",
             "paper, FIFO": "Prague : CUBIC (aqm=fifo bdp=2 beside=cubic): neither dominates, CUBIC has somewhat more",
             "paper, FIFO with ECN": """Prague : CUBIC (aqm=ecn beside=cubic): Prague has much more, at any threshold
-                and buffer; with detection (aqm=ecn beside=cubic opts=classic_fallback:1): fair with a threshold of 5
-                ms, not with 1 ms""",
+                and buffer""",
             "paper, CoDel": "Prague : CUBIC (aqm=codel beside=cubic): Prague has much more",
             "paper, FQ": "Prague : CUBIC (aqm=fq_codel beside=cubic): mostly equal",
-            "paper, DualPI2": """Prague : CUBIC (aqm=dualpi2 beside=cubic): generally fair; with detection
-                (aqm=dualpi2 beside=cubic opts=classic_fallback:1): Prague falls back there, too (issue 38)"""},
+            "paper, DualPI2": "Prague : CUBIC (aqm=dualpi2 beside=cubic): generally fair"},
     words={"aqm": {"fifo": "drop-tail", "ecn": "drop-tail that marks", "codel": "CoDel", "fq_codel": "FQ-CoDel",
                    "pie": "PIE", "dualpi2": "DualPI2"},
            "bdp": "{} BDP", "beside": {"cubic": "beside CUBIC", "bbr": "beside BBR", "prague": "beside Prague"}},
     shown=["ratio", "first_mbps", "second_mbps", "utilisation", "delay_p99_us", "drops"],
     goals=[goal("ratio", row="prague_classic", least=0.5, most=2, variant={"aqm": "dualpi2"},
                 text="DualPI2: Prague to the other"),
-           goal("ratio", row="prague_classic", least=0.5, most=2, variant={"aqm": "pie", "opts": "classic_fallback:1"},
-                text="PIE, with detection"),
+           goal("ratio", row="prague_classic", least=0.5, most=2, variant={"aqm": "pie"}, text="PIE"),
            goal("ratio", row="prague_classic", least=0.5, most=2, variant={"aqm": "fifo", "beside": "cubic"},
                 text="drop-tail, beside CUBIC")],
-    conclusion="""Without detection Prague takes a queue with RFC 3168 marks; with it the shares are near equal, if it
-        is detected.
-
-        A drop-tail queue that marks is not detected with every seed.
+    conclusion="""Prague takes a queue with RFC 3168 marks from CUBIC.
 
         BBR does not respond to marks, and takes what Prague leaves.""",
     shell="""

@@ -10,7 +10,7 @@ SCENARIO = Scenario(
                (dualpi2, defaults)
                 base RTT rtt""",
     rows=["prague", "cubic_l4s"],
-    variants=each(rtt=["2ms", "5ms", "10ms"]) + each(rtt="10ms", opts="per_ack:1") + each(rtt="40ms"),
+    variants=each(rtt=["2ms", "5ms", "10ms"]) + each(rtt="40ms"),
     # The packets sent before the first mark can return make a queue of four RTTs at a fifth of the rate, with any
     # control: bound_us
     params={"rate": "100mbit, from 10 s to 12 s 20mbit", "counted": "from 10 s to 11 s; util_after from 12 s to 16 s"},

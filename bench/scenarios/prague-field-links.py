@@ -25,10 +25,7 @@ SCENARIO = Scenario(
               # the curve of use against delay: L4S marked above a longer time
               *(one for step in ("3ms", "6ms", "10ms")
                 for one in each(link="wifi", rate="20mbit", to="100mbit", every=[4, 20], step=step)
-                + each(link="lte", rate="5mbit", to="25mbit", every=100, step=step)),
-              # with detection of Classic queues
-              *each(link="wifi", rate="20mbit", to="100mbit", every=20, step=[None, "10ms"],
-                    opts="classic_fallback:1")],
+                + each(link="lte", rate="5mbit", to="25mbit", every=100, step=step))],
     params={"wifi, lte": "each every ms the rate is drawn again between rate and to, on a logarithmic scale, by the "
                          "seed",
             "slots": "ACKs arrive in bursts, one every 4 ms",
@@ -44,7 +41,7 @@ SCENARIO = Scenario(
                     "reorder": "reordering", "slots": "bursts of ACKs", "steady": "steady", "two-way": "upload",
                     "wifi": "Wi-Fi"},
            "share": "ACKs 1/{}", "percent": "{} %", "step": "step {}", "every": "new rate each {} ms"},
-    shown=["utilisation", "delay_mean_us", "delay_p99_us", "drops", "retrans", "classic_share"],
+    shown=["utilisation", "delay_mean_us", "delay_p99_us", "drops", "retrans"],
     goals=[goal("delay_p99_us", row="prague", most=1, median=0.5, beside=["cubic_l4s", "bbr_l4s"]),
            goal("utilisation", row="prague", least=0.5, median=0.95, beside=["cubic_l4s", "bbr_l4s"])],
     conclusion="""Where rates change all the time, a step of a millisecond keeps the wait short and leaves a part of
@@ -104,7 +101,6 @@ run_scenario()
 	[ -z "${ecn:-}" ] || every sysctl -qw "net.ipv4.tcp_ecn=$ecn"
 	make_link
 	watch_queue "$rate" "${from}s" "${to_s}s" 10ms
-	[ -z "${opts:-}" ] || classic_watch
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "${to_s}s" >"$TMP/long1" &
 	pids+=($!)
 	if [ "$link" = two-way ]; then
@@ -113,7 +109,6 @@ run_scenario()
 	fi
 	[ -z "${every:-}" ] || draw "$to_s"
 	all_done "${pids[@]}"
-	[ -z "${opts:-}" ] || classic_watched "$to_s"
 	cp "$TMP/long1" "$OUT/flows.jsonl"
 	watched
 	[ -z "${every:-}" ] || capacity "$(cat "$TMP/bits")"

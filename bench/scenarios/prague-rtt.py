@@ -12,7 +12,6 @@ SCENARIO = Scenario(
     rows=["prague"],
     variants=[*each(other=["20ms", "80ms", "160ms"]),
               *each(short="20ms", other="80ms"),
-              *each(other="80ms", opts=["rtt_limit_us:65000", "rtt_mode:1,rtt_limit_us:25000"]),
               *each(other="20ms", opts="rtt_mode:0"),
               *each(other=["20ms", "80ms"], ramp=1)],
     params={"rate": "100mbit",
@@ -30,9 +29,7 @@ SCENARIO = Scenario(
            goal("ratio", row="prague", most=6.9, variant={"opts": None},
                 text="10 to 160 ms: at most 1.3 x the draft's own ratio")],
     conclusion="""Marks in bursts favour flows that reduce less often, so that the shorter RTT gets more than the
-        draft's formula says.
-
-        rtt_limit_us makes them more equal, at the cost of CUBIC at long RTTs.""",
+        draft's formula says.""",
     shell="""
 	dumbbell 2 "${short:=10ms}" "$other"
 	[ -z "${ramp:-}" ] || QUEUE="ldcp --min 1p --max 40p --k 1000p --exact"
