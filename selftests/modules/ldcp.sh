@@ -384,7 +384,7 @@ receiver()
 				what="GRO $gro, AccECN $accecn, m=$m"
 				flags=()
 				[ "$accecn" = 0 ] || flags=(--accecn)
-				judge acks "$TMP/r.pcap" "$most" --late "$late" "${flags[@]}" >"$TMP/judged"
+				judge acks "$TMP/r.pcap" "$most" --late-us "$late" "${flags[@]}" >"$TMP/judged"
 				echo "$what: $(<"$TMP/judged")"
 				acks=$(field acks <"$TMP/judged") n=$(field packets <"$TMP/judged")
 				expect "$what: marked packets" "$(field marks <"$TMP/judged")" -ge 10
