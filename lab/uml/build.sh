@@ -8,6 +8,7 @@
 #   kernel/VERSION-FLAVOUR-CONFIG/    the build; "complete" is its last file
 #   modules/BUILD/SOURCES/            the project's modules for that build, with those of --module
 #   tools/SOURCES/                    init, lab-start and seed.so
+# What the package lowq-lab-kernel brings is laid out alike, in $PREBUILT, and is used where the cache has nothing.
 # A name is made from the contents it stands for, and gets its last file or its
 # place only when the build is complete: an interrupted build is continued.
 
@@ -41,13 +42,30 @@ series_name()
 	esac
 }
 
-# current_build SERIES FLAVOUR: prints the finished build, fails if there is none
+# current_build SERIES FLAVOUR: prints the finished build, fails if there is none. WHOLE: one with all of its source
 current_build()
 {
-	local dir
+	local dir id
 
-	dir=$(readlink -f "$CACHE/kernel/$(series_name "$1")-$2") || return
-	[[ $dir == *-$(config_id "$1" "$2") && -f $dir/complete ]] && printf '%s\n' "$dir"
+	id=$(config_id "$1" "$2")
+	# the link may name the build of another checkout
+	for dir in "$CACHE/kernel/$(series_name "$1")-$2" "$CACHE/kernel/$1".*"-$2-$id" "$PREBUILT/kernel/$1".*"-$2-$id"; do
+		dir=$(readlink -f "$dir")
+		[[ $dir != *-$id || ! -f $dir/complete || ( ${WHOLE:-} && ! -L $dir/source ) ]] || { printf '%s\n' "$dir"; return; }
+	done
+	return 1
+}
+
+# needs_packages SERIES FLAVOUR: the targets of scripts/packages that building what is missing takes
+needs_packages()
+{
+	local build
+
+	if ! build=$(current_build "$1" "$2"); then
+		echo lab-build
+	elif [ ${#OPT_MODULES[@]} -gt 0 ] || ! find_tools >/dev/null || ! find_modules "$build" >/dev/null; then
+		echo lab-modules
+	fi
 }
 
 # Says how far the compiler is, from the lines make prints.
@@ -87,7 +105,7 @@ build_kernel()
 	local series=$1 flavour=$2 src dir lock version start=$SECONDS
 
 	if dir=$(current_build "$series" "$flavour"); then
-		say "kernel $series ($flavour) is built: $dir"
+		say "kernel $series ($flavour) is built: $dir$([[ $dir != "$PREBUILT"/* ]] || echo " (package lowq-lab-kernel)")"
 		return
 	fi
 	# make gets a Ctrl-C, too, and fails: that does not mean that the kernel does not build
@@ -104,6 +122,8 @@ build_kernel()
 	esac || exit
 	version=$(make -s -C "$src" kernelversion) || die "unsupported kernel: $src"
 	dir=$CACHE/kernel/$version-$flavour-$(config_id "$series" "$flavour")
+	# one of "lab import" makes room for one that has its source
+	[ ! -d "$dir/source" ] || [ -L "$dir/source" ] || rm -rf "$dir"
 	if [ ! -f "$dir/complete" ]; then
 		need_space "$CACHE" 1200 "building kernel $version"
 		mkdir -p "$dir/build"
@@ -133,13 +153,25 @@ build_kernel()
 	say "kernel $version ($flavour) built in $((SECONDS - start)) s"
 }
 
-# build_tools: prints the directory with the guest's init, lab-start and the seed library
+# find_tools: prints the directory with the guest's init, lab-start and the seed library, if they are built
+find_tools()
+{
+	local dir id
+
+	id=$(hash_of "$LABD/init.c" "$LABD/seed.c" "$LABD/start.c")
+	for dir in "$CACHE/tools/$id" "$PREBUILT/tools/$id"; do
+		[ ! -f "$dir/seed.so" ] || { printf '%s\n' "$dir"; return; }
+	done
+	return 1
+}
+
+# build_tools: find_tools, or builds them
 build_tools()
 {
 	local dir new flags=(-O2 -Wall -Wextra)
 
-	dir=$CACHE/tools/$(hash_of "$LABD/init.c" "$LABD/seed.c" "$LABD/start.c")
-	if [ ! -f "$dir/seed.so" ]; then
+	if ! dir=$(find_tools); then
+		dir=$CACHE/tools/$(hash_of "$LABD/init.c" "$LABD/seed.c" "$LABD/start.c")
 		mkdir -p "$dir" 2>/dev/null && new=$(mktemp -d "$dir/.new.XXXXXX" 2>/dev/null) ||
 			die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
 		# another lab may do the same now: files appear whole, and they are alike
@@ -188,38 +220,61 @@ copy_sources()
 	done
 }
 
-# build_modules BUILD: prints the directory that belongs at /lib/modules/RELEASE;
-# nothing where the project has no modules. Sources are copied aside, so that
-# several kernels never meet in one tree.
+# modules_id BUILD: what stands for the modules of these sources, built for BUILD; sets FLAGS, with which they are built
+modules_id()
+{
+	# the same modules wherever the cache is: no path of it in what they print
+	FLAGS=(-ffile-prefix-map="$(readlink -f "$1/source")/=" -ffile-prefix-map="$CACHE/modules/$(basename "$1")/work/=")
+	# a branch of an inline function counts once, not once for each place that it is used in
+	[[ $1 != *-coverage-* ]] || FLAGS+=(-fno-inline)
+	(cd "$PROJECT" && module_sources | xargs cat /dev/null; echo "prefix-map${FLAGS[2]:-}") | sha256sum | cut -c1-8
+}
+
+# find_modules BUILD: prints the directory that belongs at /lib/modules/RELEASE, if it is built; nothing where the
+# project has no modules
+find_modules()
+{
+	local own dir id
+
+	own=$1/lib/modules/$(cat "$1/release")		# what --config has asked for
+	# with the series of devel/intree the project's modules are among them
+	if [ ! -f "$PROJECT/Kbuild" ] || grep -qs '^CONFIG_LOWQ=' "$1/build/.config"; then
+		[ ! -d "$own" ] || printf '%s\n' "$own"
+		return 0
+	fi
+	id=$(modules_id "$1")
+	for dir in "$CACHE" "$PREBUILT"; do
+		dir=$dir/modules/$(basename "$1")/$id
+		[ ! -d "$dir" ] || { printf '%s\n' "$dir"; return; }
+	done
+	return 1
+}
+
+# build_modules BUILD: find_modules, or builds them. Sources are copied aside, so that several kernels never meet
+# in one tree.
 build_modules()
 {
-	local build=$1 base work id release own out lock source flags
+	local build=$1 base work release own out lock FLAGS=()
 
-	release=$(cat "$build/release")
-	own=$build/lib/modules/$release		# what --config has asked for
-	# with the series of devel/intree the project's modules are among them
-	if [ ! -f "$PROJECT/Kbuild" ] || grep -qs '^CONFIG_LOWQ=' "$build/build/.config"; then
-		[ ! -d "$own" ] || printf '%s\n' "$own"
+	if out=$(find_modules "$build"); then
+		[ ! -w "$out" ] || touch "$out"
+		[ -z "$out" ] || printf '%s\n' "$out"
 		return
 	fi
+	release=$(cat "$build/release")
+	own=$build/lib/modules/$release
 	base=$CACHE/modules/$(basename "$build")
-	source=$(readlink -f "$build/source")
 	work=$base/work
-	# the same modules wherever the cache is: no path of it in what they print
-	flags=(-ffile-prefix-map="$source/=" -ffile-prefix-map="$work/=")
-	# a branch of an inline function counts once, not once for each place that it is used in
-	[[ $base != *-coverage-* ]] || flags+=(-fno-inline)
-	id=$( (cd "$PROJECT" && module_sources | xargs cat /dev/null; echo "prefix-map${flags[2]:-}") |
-		sha256sum | cut -c1-8)
-	out=$base/$id
+	modules_id "$build" >/dev/null
+	out=$base/$(modules_id "$build")
 	if [ ! -d "$out" ]; then
 		mkdir -p "$base" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
 		exec {lock}>"$base/lock"
 		flock "$lock"
 		if [ ! -d "$out" ]; then
 			copy_sources "$PROJECT" "$work" module_sources_in || die "cannot copy the modules' sources"
-			make -C "$build/source" ARCH=um SUBARCH=x86_64 O="$build/build" M="$work" \
-				KCFLAGS="${flags[*]}" GCOV_PROFILE=y W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
+			make -C "$(readlink -f "$build/source")" ARCH=um SUBARCH=x86_64 O="$build/build" M="$work" \
+				KCFLAGS="${FLAGS[*]}" GCOV_PROFILE=y W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
 				{ cat "$base/log" >&2; die "the modules do not build"; }
 			grep -E 'warning:|WARNING' "$base/log" >&2
 			rm -rf "$base/tmp"
@@ -228,6 +283,7 @@ build_modules()
 				cp "$build"/build/modules.{order,builtin,builtin.modinfo} "$base/tmp/lib/modules/$release/" &&
 				{ [ ! -d "$own/kernel" ] || cp -r "$own/kernel" "$base/tmp/lib/modules/$release/"; } &&
 				depmod -b "$base/tmp" "$release" || die "depmod failed"
+			gcc --version | head -n1 >"$base/tmp/lib/modules/$release/compiler"
 			# what gcov needs to read the counters; only the coverage flavour has it
 			(cd "$work" && find . -name '*.gcno' -exec cp --parents -t "$base/tmp/lib/modules/$release" {} +)
 			mv "$base/tmp/lib/modules/$release" "$out"
@@ -291,6 +347,8 @@ own_modules()
 				cp --remove-destination "$file" "$base/tmp/lib/modules/$release/updates/" || die "cannot copy $file"
 			done < <(find "$work" -name '*.ko')
 		done
+		rm -f "$base/tmp/lib/modules/$release/compiler"
+		gcc --version | head -n1 >"$base/tmp/lib/modules/$release/compiler"
 		# the index is new, never that of MODULES, whose files these are, too
 		find "$base/tmp" -name 'modules.*' ! -name 'modules.order' ! -name 'modules.builtin*' -delete
 		depmod -b "$base/tmp" "$release" || die "depmod failed"

@@ -4,6 +4,7 @@
 # what goes wrong, which packages are needed. Set PROJECT before sourcing this.
 
 CACHE=${LOWQ_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lowq}
+PREBUILT=/usr/lib/lowq/lab	# of the package lowq-lab-kernel
 DEFAULT_KERNEL=7.3
 
 # Exit statuses of "lab" itself; a command's own are passed on unchanged.
