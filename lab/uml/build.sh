@@ -12,6 +12,8 @@
 # A name is made from the contents it stands for, and gets its last file or its
 # place only when the build is complete: an interrupted build is continued.
 
+FILES_OF_KERNEL=1588	# that building 7.3 makes; other series a few more or less
+
 # config_of SERIES FLAVOUR: the kernel configuration fragment
 config_of()
 {
@@ -68,22 +70,18 @@ needs_packages()
 	fi
 }
 
-# Says how far the compiler is, from the lines make prints.
-progress()
+# files_built: reads what make prints; prints the number of files so far, and errors
+files_built()
 {
-	awk -v what="$1" -v of="$2" -v tty="$(is_tty && echo 1)" '
-	/^  (CC|AR|LD|AS|HOSTCC)/ { n++ }
-	/: (error|fatal error): |\*\*\* / { print "lab: " $0 > "/dev/stderr" }
-	{
-		step = tty ? 20 : 400
-		if (n % step == 0 && n != last && n) {
-			printf "%slab: building %s: %d of about %d files%s", tty ? "\r" : "",
-				what, n, of, tty ? "" : "\n" > "/dev/stderr"
-			last = n
-			fflush()
-		}
-	}
-	END { if (tty) printf "\r\033[K" > "/dev/stderr" }'
+	local line n=0
+
+	while read -r line; do
+		case $line in
+		CC\ *|AR\ *|LD\ *|AS\ *|HOSTCC\ *) echo $((++n)) ;;
+		*": error: "*|*": fatal error: "*|*"*** "*) say "$line" ;;
+		complete) echo complete ;;
+		esac
+	done
 }
 
 # Every option of the fragment must have arrived: a lab without one would give wrong results and
@@ -134,9 +132,10 @@ build_kernel()
 		check_config "$dir/build" "$src" "$dir/fragment"
 		rm -f "$dir/build/.version"	# the number of builds, which uname -v shows
 		# shellcheck disable=SC2094 # tee appends, nothing reads
-		setpriv --pdeathsig TERM make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" -j"$(nproc)" \
-			KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=lowq KBUILD_BUILD_HOST=lab \
-			linux modules 2>&1 | tee -a "$dir/log" | progress "$version ($flavour)" 1250
+		{
+			setpriv --pdeathsig TERM make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" -j"$(nproc)" \
+				KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=lowq KBUILD_BUILD_HOST=lab linux modules 2>&1 && echo complete
+		} | tee -a "$dir/log" | files_built | progress "building $version ($flavour)" $FILES_OF_KERNEL files
 		[ "${PIPESTATUS[0]}" -eq 0 ] ||
 			die "kernel $version does not build; see $dir/log (run the same command again to go on)"
 		ln -sfn "$src" "$dir/source"
@@ -297,7 +296,7 @@ build_modules()
 }
 
 # build_own DIR WORK BUILD [SYMBOLS...]: builds the modules of DIR in WORK, a copy of it; they may use what
-# the modules of SYMBOLS export
+# the modules of SYMBOLS export. -g: a crash names its line
 build_own()
 {
 	local source
@@ -305,7 +304,7 @@ build_own()
 	source=$(readlink -f "$3/source")
 	copy_sources "$1" "$2" own_sources || die "cannot copy $1"
 	make -C "$source" ARCH=um SUBARCH=x86_64 O="$3/build" M="$2" KBUILD_EXTRA_SYMBOLS="${*:4}" \
-		KCFLAGS="-ffile-prefix-map=$source/= -ffile-prefix-map=$2/=" -j"$(nproc)" modules >"$2.log" 2>&1
+		KCFLAGS="-g -ffile-prefix-map=$source/= -ffile-prefix-map=$2/=" -j"$(nproc)" modules >"$2.log" 2>&1
 	local status=$?
 	# what compiler and linker say, as it is
 	grep -vE '^  [A-Z]+ |: (Entering|Leaving) directory ' "$2.log" >&2

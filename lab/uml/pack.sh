@@ -49,9 +49,10 @@ copy_build()
 		find ./include \( "${prune[@]}" -false \) -prune -o -type f -name '*.h' -print
 		find ./arch/um ./arch/x86 -name boot -prune -o -type f \( -path '*/include/*' -o -name '*.h' -o -name 'Makefile*' \
 			-o -name 'Kbuild*' -o -path './arch/um/scripts/*' \) -print
-		find ./scripts -maxdepth 1 -type f ! -name '*.pl'
+		find ./scripts -maxdepth 1 -type f \( -name 'Makefile*' -o -name '*.include' -o -name '*-version.sh' -o -name 'module*' \
+			-o -name 'min-tool*' -o -name 'check-local-export' -o -name 'mkcompile*' -o -name 'tools-support*' -o -name 'gcc-*.sh' -o -name '*-can-link*' \)
 		find ./Makefile ./Kbuild ./COPYING ./LICENSES/preferred/GPL-2.0 ./LICENSES/exceptions ./scripts/basic ./scripts/mod ./scripts/include \
-			./scripts/gcc-plugins -type f ! -name '*.c' 2>/dev/null
+			./scripts/gcc-plugins -type f ! -name '*.c' ! -name .gitignore 2>/dev/null
 	} | tr '\n' '\0' | xargs -0 cp --parents -t "$to/source") || return
 	touch "$to/complete"
 }
@@ -78,6 +79,7 @@ lay_out()
 	name=$(basename "$build")
 	mkdir -p "$3/kernel" "$3/modules/$name" "$3/tools" &&
 		cp -r "$tools" "$3/tools" && cp -r "$modules" "$3/modules/$name" || return
+	strip "$3"/tools/*/* || return
 	if [ -L "$build/source" ]; then
 		copy_build "$build" "$3/kernel/$name"
 	else
@@ -114,7 +116,6 @@ export_lab()
 {
 	local file compress=(xz -T0)
 
-	[[ $1 != */* ]] || usage_error "lab export takes a series, not a tree: no other machine has it"
 	file=$(realpath -m -- "$3")
 	[[ $file != *.tar ]] || compress=(cat)
 	[ -d "${file%/*}" ] && [ -w "${file%/*}" ] && [ ! -d "$file" ] || die "cannot write to $3"

@@ -125,6 +125,10 @@ own_modules()
 		grep -q '^lab: the kernel complained:' "$TMP/err" || fail "$name: $(<"$TMP/err")"
 	done
 	grep -q 'Kernel panic - not syncing: as asked for' "$TMP/err" || fail "panic: $(<"$TMP/err")"
+	# the line of a crash
+	status 123 "$LAB" run --module "$TMP/own_oops" -- modprobe own_oops
+	grep -qE '^lab: at .*own_oops.c:3, in (start|init_module)\(\) of own_oops:' "$TMP/err" || fail "no place: $(<"$TMP/err")"
+	expect "lines shown, and the one of the crash" "$(grep -E '^[ >] +[0-9]+  ' "$TMP/err" | wc -l) $(grep -c '^> .*volatile int' "$TMP/err")" = "3 1"
 	if command -v labnet jq >/dev/null; then
 		jq '.modules.own_panic = {}' "$LOWQ_ROOT/examples/plan/incast.json" >"$TMP/panic.json"
 		status 123 "$LAB" run --module "$TMP/own_panic" --out "$TMP/of_panic" "$TMP/panic.json"
@@ -598,6 +602,22 @@ own_tree()
 	grep -q "unsupported kernel: .*does not apply" "$TMP/err" || fail "it says: $(<"$TMP/err")"
 }
 declare_test own_tree "" "trees of the user's: copied and patched, unchanged themselves, each built with its --config; what does not fit is refused"
+
+progresses()
+{
+	# shellcheck source=lab/uml/common.sh
+	LOWQ_ROOT=$LOWQ_ROOT bash -c '
+		PROJECT=$LOWQ_ROOT
+		. "$LOWQ_ROOT/lab/uml/common.sh"
+		{ seq 150; echo complete; } | progress "a thing" 100 files
+		{ echo 30; sleep 1.2; } | progress "what failed" 100 files
+		grows "$0" sh -c "sleep 1.2; exit 3" | progress growing 100 MB
+		exit ${PIPESTATUS[0]}' "$TMP" 2>"$TMP/err"
+	expect "status of the command" $? -eq 3
+	expect "lines" "$(sed 's/, [0-9]* s$//' "$TMP/err" | paste -sd,)" = \
+		"$(printf 'lab: a thing: %s %%,' 1 10 20 30 40 50 60 70 80 90 100)lab: what failed: 30 %,lab: growing: 1 %"
+}
+declare_test progresses "" "long work says how far it is, ends at 100 %, and never before"
 
 # by_hand NAME: $TMP/NAME.tar as lab export makes it, of the files in $TMP/NAME; the manifest's head is standard input
 by_hand()
