@@ -5,15 +5,19 @@
  *	arriving packet -> special DSCP? -> a message of an established connection?
  *		-> probe: int_reflector; response: tcp_hpccpp
  *
- * Source: draft-miao-rtgwg-hpccplus-00, 7.2; the format is int_wire.h. A netfilter hook takes
- * the messages out before connection tracking sees them. Every packet of a namespace with a hook
- * pays some 100 instructions for it, and nobody knows which connections a peer will probe. So
- * the hook comes with the first connection of tcp_hpccpp, or with the first message: without a
- * hook the stack discards that, which int_host sees (tracepoint kfree_skb), and handles. It goes
- * a minute after the last of both.
+ * Source: draft-miao-rtgwg-hpccplus-00, 7.2; the format is int_wire.h. Two netfilter hooks: in
+ * PRE_ROUTING messages are exempted from connection tracking, which would call them invalid; last
+ * in LOCAL_IN they are taken, so that routing, its filters and the firewall's rules hold for them
+ * as for data. What TCP itself checks of data is checked there, too (int_host_permitted()).
+ *
+ * Every packet of a namespace with hooks pays some 100 instructions for them, and nobody knows
+ * which connections a peer will probe. So they come with the first connection of tcp_hpccpp, or
+ * with the first message of an established connection: without hooks the stack discards that, which
+ * int_host sees (tracepoint kfree_skb), and handles. They go a minute after the last of both.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/filter.h>
 #include <linux/module.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
@@ -101,6 +105,52 @@ static bool int_host_is_local(struct net *net, const struct sk_buff *skb,
 
 /* --- from a connection to a handler ------------------------------------------------ */
 
+/* Does the connection sign its segments? Messages have no options, and so no signature. */
+static bool int_host_signed(const struct sock *sk)
+{
+#ifdef CONFIG_TCP_AO
+	if (rcu_access_pointer(tcp_sk(sk)->ao_info))
+		return true;
+#endif
+#ifdef CONFIG_TCP_MD5SIG
+	return rcu_access_pointer(tcp_sk(sk)->md5sig_info);
+#else
+	return false;
+#endif
+}
+
+/* Has the packet crossed more routers than the program allows (GTSM, RFC 5082)? */
+static bool int_host_too_far(const struct sock *sk, const struct sk_buff *skb, bool ipv6)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (ipv6)
+		return sk->sk_family == AF_INET6 &&
+		       ipv6_hdr(skb)->hop_limit < READ_ONCE(inet6_sk(sk)->min_hopcount);
+#endif
+	return ip_hdr(skb)->ttl < READ_ONCE(inet_sk(sk)->min_ttl);
+}
+
+/* The filters of the socket, its cgroup and security modules; they see the segment, as from TCP. */
+static bool int_host_filtered(struct sock *sk, struct sk_buff *skb, const struct int_segment *s)
+{
+	bool filtered;
+
+	__skb_pull(skb, s->th);
+	/* a filter may also cut the segment */
+	filtered = sk_filter(sk, skb) || skb->len < s->payload - s->th + s->len;
+	__skb_push(skb, s->th);
+	return filtered;
+}
+
+/* What TCP checks of a connection's segments before it looks at their flags */
+static bool int_host_permitted(struct sock *sk, struct sk_buff *skb, const struct int_segment *s)
+{
+	/* ESP's transport mode calls the hook again with what it has decrypted */
+	return !int_host_too_far(sk, skb, s->ipv6) && !int_host_signed(sk) &&
+	       xfrm_policy_check(sk, XFRM_POLICY_IN, skb, s->ipv6 ? AF_INET6 : AF_INET) &&
+	       !int_host_filtered(sk, skb, s);
+}
+
 /* A RST with the DSCP of messages: TCP copies it from the packet that it answers. */
 static unsigned int int_host_reset(struct net *net, struct sk_buff *skb, u8 pf,
 				   const struct int_segment *s)
@@ -112,7 +162,7 @@ static unsigned int int_host_reset(struct net *net, struct sk_buff *skb, u8 pf,
 	bool ours;
 
 	if (!h || !h->handle_reset ||
-	    nf_checksum(skb, NF_INET_PRE_ROUTING, s->th, IPPROTO_TCP, pf))
+	    nf_checksum(skb, NF_INET_LOCAL_IN, s->th, IPPROTO_TCP, pf))
 		return NF_ACCEPT;
 	sk = int_host_socket(net, skb, s);
 	if (!sk)
@@ -150,34 +200,48 @@ static void int_host_malformed(struct net *net)
 	}
 }
 
+/* Who gives us a packet */
+enum int_host_source {
+	INT_HOST_HOOK,		/* LOCAL_IN */
+	INT_HOST_TCP,		/* it was discarded by TCP, after all checks */
+	INT_HOST_FIREWALL,	/* ... by a rule */
+};
+
 /*
- * A packet with the DSCP of messages, with RCU's read lock: NF_STOLEN, and still the caller's, if
- * it was handled. Not inlined: most packets have another one, and kernels that initialise all
- * variables would clear these for each of them.
+ * Has the headers of a message to this host, or of a RST that may answer one. TCP takes no
+ * broadcast or multicast, either.
  */
-static noinline unsigned int int_host_message(struct net *net, struct sk_buff *skb, u8 pf, u8 ds)
+static bool int_host_shaped(struct sk_buff *skb, u8 pf, u8 ds, struct int_segment *s)
 {
-	bool ipv6 = pf == NFPROTO_IPV6, taken = false;
+	return skb->pkt_type == PACKET_HOST &&
+	       int_segment_find(skb, skb_network_offset(skb),
+				pf == NFPROTO_IPV6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP), ds, s) &&
+	       (s->flags == TCPHDR_PSH || s->flags == (TCPHDR_RST | TCPHDR_ACK));
+}
+
+/*
+ * A packet with the DSCP of messages that policy has let pass, with RCU's read lock: NF_STOLEN, and
+ * still the caller's, if it was handled. Nobody but a connection's peer can make the hooks come or
+ * stay: they do so for messages that are handled, or would be if no rule had dropped them.
+ */
+static noinline unsigned int int_host_message(struct net *net, struct sk_buff *skb, u8 pf, u8 ds,
+					      enum int_host_source source)
+{
 	const struct int_handler *h;
 	struct int_segment s;
 	u8 buf[INT_MSG_LEN_MAX];
+	bool taken = false;
 	struct tcphdr _th;
 	const struct tcphdr *th;
 	struct sock *sk;
 	const u8 *p;
 	u8 type;
 
-	/* TCP takes no broadcast or multicast, either */
-	if (skb->pkt_type != PACKET_HOST)
+	if (!int_host_shaped(skb, pf, ds, &s))
 		return NF_ACCEPT;
-	if (!int_segment_find(skb, skb_network_offset(skb),
-			      ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP), ds, &s))
-		return NF_ACCEPT;
-	if (s.flags == (TCPHDR_RST | TCPHDR_ACK))
-		return int_host_reset(net, skb, pf, &s);
 	if (s.flags != TCPHDR_PSH)
-		return NF_ACCEPT;
-	/* Packets that are not messages, or not for this host, go on to the stack. */
+		return int_host_reset(net, skb, pf, &s);
+	/* Packets that are not messages go on to the stack. */
 	p = int_segment_message(skb, &s, buf);
 	if (!p) {
 		int_host_malformed(net);
@@ -187,88 +251,109 @@ static noinline unsigned int int_host_message(struct net *net, struct sk_buff *s
 	h = rcu_dereference(int_handlers[type]);
 	if (!h)
 		return NF_ACCEPT;
-	cc_hook_used(int_host_hook(net));
 	sk = int_host_socket(net, skb, &s);
 	if (!sk) {
-		/* a VRF calls the hook again, with its own device */
-		if (netif_is_l3_slave(skb->dev))
-			return NF_ACCEPT;
 		int_count(net, *h->net_id, INT_COUNT_NO_SOCKET);
 		/*
 		 * TCP would answer a probe by a RST: to a live client, if its connection is to a
 		 * port that NAT translates.
 		 */
-		return type == INT_PROBE && int_host_is_local(net, skb, &s) ? NF_DROP : NF_ACCEPT;
+		return type == INT_PROBE ? NF_DROP : NF_ACCEPT;
 	}
 	th = skb_header_pointer(skb, s.th, sizeof(_th), &_th);
-	/* policy as in TCP; ESP's transport mode calls the hook again with what it has decrypted */
-	if (nf_checksum(skb, NF_INET_PRE_ROUTING, s.th, IPPROTO_TCP, pf))
+	if (nf_checksum(skb, NF_INET_LOCAL_IN, s.th, IPPROTO_TCP, pf))
 		int_count(net, *h->net_id, INT_COUNT_CHECKSUM);
-	else if (!xfrm_policy_check(sk, XFRM_POLICY_IN, skb, ipv6 ? AF_INET6 : AF_INET))
-		int_count(net, *h->net_id, INT_COUNT_POLICY);
 	else if (!int_host_sequence_fits(sk, ntohl(th->seq), s.len))
 		int_count(net, *h->net_id, INT_COUNT_SEQUENCE);
+	else if (source == INT_HOST_FIREWALL)
+		taken = true;
+	else if (source == INT_HOST_HOOK && !int_host_permitted(sk, skb, &s))
+		int_count(net, *h->net_id, INT_COUNT_POLICY);
 	else
 		taken = int_host_handle(h, sk, skb, &s, p);
 	sock_gen_put(sk);
+	if (taken)
+		cc_hook_used(int_host_hook(net));
 	return taken ? NF_STOLEN : NF_DROP;
 }
 
 /* --- from the network to a packet ---------------------------------------------------- */
 
-static unsigned int int_host_verdict(struct sk_buff *skb, const struct nf_hook_state *state, u8 ds)
+/*
+ * Most packets are not messages: the hooks look at one field of them. The stack has checked that
+ * the IP header is there.
+ */
+static bool int_host_marked(const struct sk_buff *skb, u8 pf, u8 ds)
 {
-	unsigned int verdict = int_host_message(state->net, skb, state->pf, ds);
+	if (pf == NFPROTO_IPV6)
+		return unlikely(ipv6_get_dsfield(ipv6_hdr(skb)) >> 2 == ds);
+	return unlikely(ip_hdr(skb)->tos >> 2 == ds);
+}
 
+/* Not inlined: kernels that initialise all variables would clear @s for each packet. */
+static noinline void int_host_untrack(struct net *net, struct sk_buff *skb, u8 pf, u8 ds)
+{
+	struct int_segment s;
+
+	if (!skb_nfct(skb) && int_host_shaped(skb, pf, ds, &s) && int_host_is_local(net, skb, &s))
+		skb_set_nfct(skb, IP_CT_UNTRACKED);
+}
+
+static unsigned int int_host_pre_routing(void *priv, struct sk_buff *skb,
+					 const struct nf_hook_state *state)
+{
+	u8 ds = READ_ONCE(dscp.value);
+
+	if (int_host_marked(skb, state->pf, ds))
+		int_host_untrack(state->net, skb, state->pf, ds);
+	return NF_ACCEPT;
+}
+
+static unsigned int int_host_local_in(void *priv, struct sk_buff *skb,
+				      const struct nf_hook_state *state)
+{
+	u8 ds = READ_ONCE(dscp.value);
+	unsigned int verdict;
+
+	if (!int_host_marked(skb, state->pf, ds))
+		return NF_ACCEPT;
+	verdict = int_host_message(state->net, skb, state->pf, ds, INT_HOST_HOOK);
 	/* handled: tools that watch drops must not see one */
 	if (verdict == NF_STOLEN)
 		consume_skb(skb);
 	return verdict;
 }
 
-/*
- * Most packets are not messages: the family's own hook looks at one field of them. The stack has
- * checked that the IP header is there.
- */
-static unsigned int int_host_ipv4_hook(void *priv, struct sk_buff *skb,
-				       const struct nf_hook_state *state)
-{
-	u8 ds = READ_ONCE(dscp.value);
-
-	if (likely(ip_hdr(skb)->tos >> 2 != ds))
-		return NF_ACCEPT;
-	return int_host_verdict(skb, state, ds);
-}
-
-static unsigned int int_host_ipv6_hook(void *priv, struct sk_buff *skb,
-				       const struct nf_hook_state *state)
-{
-	u8 ds = READ_ONCE(dscp.value);
-
-	if (likely(ipv6_get_dsfield(ipv6_hdr(skb)) >> 2 != ds))
-		return NF_ACCEPT;
-	return int_host_verdict(skb, state, ds);
-}
-
 static const struct nf_hook_ops int_host_hook_ops[] = {
 	{
-		.hook = int_host_ipv4_hook,
+		.hook = int_host_pre_routing,
 		.pf = NFPROTO_IPV4,
 		.hooknum = NF_INET_PRE_ROUTING,
 		.priority = NF_IP_PRI_RAW,
 	}, {
-		.hook = int_host_ipv6_hook,
+		.hook = int_host_local_in,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_LOCAL_IN,
+		.priority = NF_IP_PRI_LAST,
+	}, {
+		.hook = int_host_pre_routing,
 		.pf = NFPROTO_IPV6,
 		.hooknum = NF_INET_PRE_ROUTING,
 		.priority = NF_IP_PRI_RAW,
+	}, {
+		.hook = int_host_local_in,
+		.pf = NFPROTO_IPV6,
+		.hooknum = NF_INET_LOCAL_IN,
+		.priority = NF_IP_PRI_LAST,
 	},
 };
 
 /*
- * A packet without a hook that the stack discards: is it a message for this host? From TCP,
- * because it has no ACK flag, or no socket; or from the firewall, which does not know it.
+ * A packet without hooks that is discarded: is it a message for this host? Conntrack calls messages
+ * invalid while there are no hooks, and a rule may drop what is invalid. The packet stays dropped,
+ * as the rule says; this brings the hooks for the next.
  */
-static void int_host_look(struct sk_buff *skb)
+static void int_host_look(struct sk_buff *skb, enum int_host_source source)
 {
 	struct net *net = dev_net(skb->dev);
 	struct cc_hook *hook = int_host_hook(net);
@@ -281,7 +366,7 @@ static void int_host_look(struct sk_buff *skb)
 		return;
 	type = int_segment_type(skb, &s);
 	if (type && rcu_access_pointer(int_handlers[type]) && int_host_is_local(net, skb, &s))
-		int_host_message(net, skb, s.ipv6 ? NFPROTO_IPV6 : NFPROTO_IPV4, ds);
+		int_host_message(net, skb, s.ipv6 ? NFPROTO_IPV6 : NFPROTO_IPV4, ds, source);
 }
 
 static void int_host_discarded(struct sk_buff *skb, enum skb_drop_reason reason)
@@ -301,7 +386,8 @@ static void int_host_discarded(struct sk_buff *skb, enum skb_drop_reason reason)
 		skb->dev = skb_dst(skb) ? dev_get_by_index_rcu(dev_net(skb_dst(skb)->dev),
 							       skb->skb_iif) : NULL;
 	if (skb->dev)
-		int_host_look(skb);
+		int_host_look(skb, reason == SKB_DROP_REASON_NETFILTER_DROP ? INT_HOST_FIREWALL :
+									      INT_HOST_TCP);
 	skb->dev = dev;
 	rcu_read_unlock();
 }
@@ -346,25 +432,39 @@ EXPORT_SYMBOL_GPL(int_handler_unregister);
 static int int_handler_show(struct seq_file *seq, void *v)
 {
 	const struct int_handler *h = pde_data(file_inode(seq->file));
-	struct int_counters *c = net_generic(seq_file_single_net(seq), *h->net_id);
-	unsigned int i;
+	const struct int_counters *c = net_generic(seq_file_single_net(seq), *h->net_id);
+	unsigned int i, cpu;
 
-	for (i = 0; h->counters[i]; i++)
-		seq_printf(seq, "%s %lld\n", h->counters[i],
-			   (long long)atomic64_read(&c->count[i]));
+	for (i = 0; h->counters[i]; i++) {
+		u64 sum = 0;
+
+		for_each_possible_cpu(cpu)
+			sum += READ_ONCE(per_cpu_ptr(c->counts, cpu)->count[i]);
+		seq_printf(seq, "%s %llu\n", h->counters[i], sum);
+	}
 	return 0;
 }
 
 int int_handler_proc_create(struct net *net, const struct int_handler *h)
 {
-	return proc_create_net_single(h->name, 0444, net->proc_net, int_handler_show,
-				      (void *)h) ? 0 : -ENOMEM;
+	struct int_counters *c = net_generic(net, *h->net_id);
+
+	c->counts = alloc_percpu(struct int_counts);
+	if (!c->counts)
+		return -ENOMEM;
+	if (proc_create_net_single(h->name, 0444, net->proc_net, int_handler_show, (void *)h))
+		return 0;
+	free_percpu(c->counts);
+	return -ENOMEM;
 }
 EXPORT_SYMBOL_GPL(int_handler_proc_create);
 
 void int_handler_proc_remove(struct net *net, const struct int_handler *h)
 {
+	struct int_counters *c = net_generic(net, *h->net_id);
+
 	remove_proc_entry(h->name, net->proc_net);
+	free_percpu(c->counts);
 }
 EXPORT_SYMBOL_GPL(int_handler_proc_remove);
 

@@ -148,7 +148,7 @@ static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	iph->saddr = from->daddr;
 	iph->daddr = from->saddr;
 	skb->protocol = htons(ETH_P_IP);
-	err = ip_local_out(net, NULL, skb);
+	err = ip_local_out(net, sk, skb);
 	return net_xmit_eval(err);
 }
 
@@ -188,7 +188,7 @@ static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *p
 	ip6h->saddr = from->daddr;
 	ip6h->daddr = from->saddr;
 	skb->protocol = htons(ETH_P_IPV6);
-	err = ip6_local_out(net, NULL, skb);
+	err = ip6_local_out(net, sk, skb);
 	return net_xmit_eval(err);
 }
 #else
@@ -310,6 +310,8 @@ static bool reflector_answer(struct sock *sk, const struct sk_buff *probe,
 			       READ_ONCE(tcp_sk(sk)->snd_una), int_length(room), &answer);
 	if (skb) {
 		int_answer(answer, p, room, w);
+		/* the rules of the socket's owner and cgroup are for its answers, too */
+		skb_set_owner_w(skb, sk);
 		skb->mark = READ_ONCE(sk->sk_mark);
 	}
 	if (!skb || (s->ipv6 ? send_v6 : send_v4)(sk, skb, probe)) {

@@ -15,7 +15,11 @@
  *
  * A device with several hardware queues may instead have one int for each, as the children of mq
  * or mqprio. Each keeps its own counters under its own lock; a stamp sums them up. While a queue
- * has none, nothing is stamped.
+ * has none, nothing is stamped. What a deleted int has counted stays in the port's sum, so that a
+ * replaced qdisc and a changed number of queues do not restart the counter.
+ *
+ * A probe is also found inside of IPIP, GRE, VXLAN and Geneve, over IPv4 and IPv6. Outer checksums
+ * stay valid: the probe's own TCP checksum makes up for each word that is written.
  *
  * Without the rate option the rate is the link's speed, and follows it; bytes then include
  * Ethernet's preamble, FCS and gap. While the rate is unknown, nothing is stamped: senders treat a
@@ -32,11 +36,13 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/if_arp.h>
+#include <linux/if_tunnel.h>
 #include <linux/if_vlan.h>
 #include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/random.h>
+#include <net/checksum.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
@@ -50,8 +56,23 @@
 #define INT_RATE_MAX		((u64)1600 * 1000 * 1000 * 1000 / 8)
 #define INT_SPEED_RELATIVE	11U					/* 100 Gb/s */
 #define INT_VLAN_TAGS_MAX	8U
+#define INT_TUNNELS_MAX		2U	/* a tunnel in a tunnel */
+#define INT_VXLAN_PORT		4789
+#define INT_VXLAN_PORT_LINUX	8472	/* Linux's default, older than IANA's */
+#define INT_GENEVE_PORT		6081
+#define INT_TUNNEL_HEADER	8U	/* of VXLAN, and of Geneve without options */
 /* What Ethernet adds to a frame that tc does not count: preamble 8, FCS 4, gap 12 bytes */
 #define INT_ETHERNET_EXTRA	24U
+
+/**
+ * struct int_port - what the qdiscs of a device share
+ * @users:	their number
+ * @retired:	what deleted ones have sent, as int_sched_data's @tx
+ */
+struct int_port {
+	unsigned int users;
+	u64 retired;
+};
 
 /**
  * struct int_sched_data - one port, or one of its hardware queues
@@ -72,6 +93,7 @@
  * @st:		statistics; its rate and switch_id are filled in when shown
  * @list:	all of them, for the notifier
  * @sch:	the qdisc that this is the private data of
+ * @port:	shared with the others of the device
  */
 struct int_sched_data {
 	struct Qdisc *qdisc;
@@ -91,6 +113,7 @@ struct int_sched_data {
 	struct tc_int_xstats st;
 	struct list_head list;
 	struct Qdisc *sch;
+	struct int_port *port;
 };
 
 static struct Qdisc_ops int_qdisc_ops;
@@ -132,8 +155,34 @@ static void int_replace_word(struct sk_buff *skb, const struct int_segment *s,
 	struct tcphdr *th = (struct tcphdr *)(skb->data + s->th);
 	u8 *p = skb->data + s->payload + offset;
 
-	inet_proto_csum_replace4(&th->check, skb, htonl(int_get32(p)), htonl(to), false);
+	/* a device that is to compute a tunnel's checksum leaves the probe's as it is */
+	if (skb->ip_summed != CHECKSUM_PARTIAL || skb_checksum_start_offset(skb) != (int)s->th)
+		csum_replace4(&th->check, htonl(int_get32(p)), htonl(to));
 	int_put32(p, to);
+}
+
+/* The type (ETH_P_) of what follows the Ethernet header at @off and its VLAN tags; moves @off. */
+static __be16 int_skip_ethernet(const struct sk_buff *skb, unsigned int *off)
+{
+	struct ethhdr _eth;
+	const struct ethhdr *eth = skb_header_pointer(skb, *off, sizeof(_eth), &_eth);
+	struct vlan_hdr _vlan;
+	const struct vlan_hdr *vlan;
+	unsigned int depth;
+	__be16 proto;
+
+	if (!eth)
+		return 0;
+	proto = eth->h_proto;
+	*off += sizeof(_eth);
+	for (depth = 0; eth_type_vlan(proto) && depth < INT_VLAN_TAGS_MAX; depth++) {
+		vlan = skb_header_pointer(skb, *off, sizeof(_vlan), &_vlan);
+		if (!vlan)
+			return 0;
+		proto = vlan->h_vlan_encapsulated_proto;
+		*off += sizeof(_vlan);
+	}
+	return proto;
 }
 
 /*
@@ -142,38 +191,114 @@ static void int_replace_word(struct sk_buff *skb, const struct int_segment *s,
  */
 static __be16 int_network_header(const struct sk_buff *skb, unsigned int *nhoff)
 {
-	struct ethhdr _eth;
-	const struct ethhdr *eth;
-	struct vlan_hdr _vlan;
-	const struct vlan_hdr *vlan;
-	unsigned int depth;
-	__be16 proto;
-
-	*nhoff = skb_network_offset(skb);
-	if (!skb->dev || skb->dev->type != ARPHRD_ETHER)
+	if (!skb->dev || skb->dev->type != ARPHRD_ETHER) {
+		*nhoff = skb_network_offset(skb);
 		return skb->protocol;
-	eth = skb_header_pointer(skb, 0, sizeof(_eth), &_eth);
-	if (!eth)
-		return 0;
-	proto = eth->h_proto;
-	*nhoff = sizeof(_eth);
-	for (depth = 0; eth_type_vlan(proto) && depth < INT_VLAN_TAGS_MAX; depth++) {
-		vlan = skb_header_pointer(skb, *nhoff, sizeof(_vlan), &_vlan);
-		if (!vlan)
-			return 0;
-		proto = vlan->h_vlan_encapsulated_proto;
-		*nhoff += sizeof(_vlan);
 	}
-	return proto;
+	*nhoff = 0;
+	return int_skip_ethernet(skb, nhoff);
+}
+
+/* As int_skip_ethernet(), for what a tunnel says is of type @proto */
+static __be16 int_tunnelled(const struct sk_buff *skb, unsigned int *off, __be16 proto)
+{
+	return proto == htons(ETH_P_TEB) ? int_skip_ethernet(skb, off) : proto;
+}
+
+static __be16 int_skip_gre(const struct sk_buff *skb, unsigned int *off)
+{
+	__be16 _gre[2];
+	const __be16 *gre = skb_header_pointer(skb, *off, sizeof(_gre), _gre);
+
+	if (!gre || gre[0] & (GRE_VERSION | GRE_ROUTING))
+		return 0;
+	/* checksum, key and sequence number have four bytes each */
+	*off += sizeof(_gre) +
+		4 * hweight16((__force u16)(gre[0] & (GRE_CSUM | GRE_KEY | GRE_SEQ)));
+	return int_tunnelled(skb, off, gre[1]);
+}
+
+/* VXLAN's and Geneve's ports are all that tells them from other UDP. */
+static __be16 int_skip_udp(const struct sk_buff *skb, unsigned int *off)
+{
+	__be16 _udp[4 + INT_TUNNEL_HEADER / 2];
+	const __be16 *udp = skb_header_pointer(skb, *off, sizeof(_udp), _udp);
+
+	if (!udp)
+		return 0;
+	switch (ntohs(udp[1])) {
+	case INT_VXLAN_PORT:
+	case INT_VXLAN_PORT_LINUX:
+		*off += sizeof(_udp);
+		return int_skip_ethernet(skb, off);
+	case INT_GENEVE_PORT:
+		/* version 0; the options' length in words */
+		if (ntohs(udp[4]) >> 14)
+			return 0;
+		*off += sizeof(_udp) + (ntohs(udp[4]) >> 8 & 0x3f) * 4;
+		return int_tunnelled(skb, off, udp[5]);
+	}
+	return 0;
+}
+
+/* The same for the IP header of type @proto at @off: 0 if that is no tunnel's. */
+static __be16 int_skip_tunnel(const struct sk_buff *skb, unsigned int *off, __be16 proto)
+{
+	u8 carried;
+
+	if (proto == htons(ETH_P_IP)) {
+		struct iphdr _iph;
+		const struct iphdr *iph = skb_header_pointer(skb, *off, sizeof(_iph), &_iph);
+
+		if (!iph || iph->ihl < 5 || ip_is_fragment(iph))
+			return 0;
+		carried = iph->protocol;
+		*off += iph->ihl * 4;
+	} else if (proto == htons(ETH_P_IPV6)) {
+		struct ipv6hdr _ip6h;
+		const struct ipv6hdr *ip6h = skb_header_pointer(skb, *off, sizeof(_ip6h), &_ip6h);
+		struct ipv6_opt_hdr _opt;
+		const struct ipv6_opt_hdr *opt;
+
+		if (!ip6h)
+			return 0;
+		carried = ip6h->nexthdr;
+		*off += sizeof(_ip6h);
+		if (carried == IPPROTO_DSTOPTS) {	/* the encapsulation limit */
+			opt = skb_header_pointer(skb, *off, sizeof(_opt), &_opt);
+			if (!opt)
+				return 0;
+			carried = opt->nexthdr;
+			*off += ipv6_optlen(opt);
+		}
+	} else {
+		return 0;
+	}
+	switch (carried) {
+	case IPPROTO_IPIP:
+		return htons(ETH_P_IP);
+	case IPPROTO_IPV6:
+		return htons(ETH_P_IPV6);
+	case IPPROTO_GRE:
+		return int_skip_gre(skb, off);
+	case IPPROTO_UDP:
+		return int_skip_udp(skb, off);
+	}
+	return 0;
 }
 
 static bool int_find_segment(const struct sk_buff *skb, const struct int_sched_data *q,
 			     struct int_segment *s)
 {
-	unsigned int nhoff;
+	unsigned int nhoff, depth;
 	__be16 proto = int_network_header(skb, &nhoff);
 
-	return int_segment_find(skb, nhoff, proto, q->dscp, s) && s->flags == TCPHDR_PSH;
+	for (depth = 0; proto && depth <= INT_TUNNELS_MAX; depth++) {
+		if (int_segment_find(skb, nhoff, proto, q->dscp, s))
+			return s->flags == TCPHDR_PSH;
+		proto = int_skip_tunnel(skb, &nhoff, proto);
+	}
+	return false;
 }
 
 /*
@@ -247,7 +372,10 @@ static void int_add_load(struct int_port_load *load, const struct int_sched_data
 		load->waiting += READ_ONCE(q->sch->q.qlen) * INT_ETHERNET_EXTRA;
 }
 
-/* Of all queues of the port; false if one of them has no int. */
+/*
+ * Of all queues of the port; false if one of them has no int. Queues that are not in use any more
+ * have sent, too.
+ */
 static bool int_port_load(const struct int_sched_data *q, struct int_port_load *load)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
@@ -255,18 +383,18 @@ static bool int_port_load(const struct int_sched_data *q, struct int_port_load *
 	unsigned int i;
 	bool all = true;
 
-	memset(load, 0, sizeof(*load));
+	*load = (struct int_port_load){ .tx = READ_ONCE(q->port->retired) };
 	if (!(q->sch->flags & TCQ_F_NOPARENT)) {
 		int_add_load(load, q);
 		return true;
 	}
 	rcu_read_lock();
-	for (i = 0; i < READ_ONCE(dev->real_num_tx_queues); i++) {
+	for (i = 0; i < dev->num_tx_queues && all; i++) {
 		sch = rcu_dereference(netdev_get_tx_queue(dev, i)->qdisc);
-		all = sch->ops == &int_qdisc_ops;
-		if (!all)
-			break;
-		int_add_load(load, qdisc_priv(sch));
+		if (sch->ops == &int_qdisc_ops)
+			int_add_load(load, qdisc_priv(sch));
+		else
+			all = i >= READ_ONCE(dev->real_num_tx_queues);
 	}
 	rcu_read_unlock();
 	return all;
@@ -423,21 +551,84 @@ static void int_share_options(struct Qdisc *sch)
 	}
 }
 
-/* Is @sch a child of the root, which is mq, mqprio or taprio? RTNL is held. */
+/* Is @sch a child of the root, which is mq or mqprio? RTNL is held. */
 static bool int_child_of_mq(const struct Qdisc *sch)
 {
 	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
 
-	return root->flags & TCQ_F_MQROOT && TC_H_MAJ(sch->parent) == root->handle;
+	return root->flags & TCQ_F_MQROOT && TC_H_MAJ(sch->parent) == root->handle &&
+	       strcmp(root->ops->id, "taprio");
 }
 
-/* Does tc add @sch further below mq? Those that mq itself makes have no handle. */
+/* The qdisc of the class that @sch is in, or NULL. RTNL is held. */
+static struct Qdisc *int_parent(const struct Qdisc *sch)
+{
+	struct net_device *dev = qdisc_dev(sch);
+	struct Qdisc *root = rtnl_dereference(dev->qdisc), *other;
+	u32 handle = TC_H_MAJ(sch->parent);
+
+	if (root->handle == handle)
+		return root;
+	hash_for_each_possible(dev->qdisc_hash, other, hash, handle)
+		if (other->handle == handle)
+			return other;
+	return NULL;
+}
+
+static int int_count_class(struct Qdisc *sch, unsigned long cl, struct qdisc_walker *walker)
+{
+	return 0;
+}
+
+/*
+ * Does tc add @sch where not all of the port's packets pass? If the qdiscs above have a single
+ * class each, as a shaper's, all do. What mq itself makes has no handle. RTNL is held.
+ */
 static bool int_sees_a_part(const struct Qdisc *sch)
 {
-	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
+	if (!sch->handle || int_child_of_mq(sch))
+		return false;
+	while (sch->parent != TC_H_ROOT) {
+		struct qdisc_walker classes = { .fn = int_count_class };
+		struct Qdisc *parent = int_parent(sch);
 
-	return root->flags & TCQ_F_MQROOT && sch->handle && sch->parent != TC_H_ROOT &&
-	       !int_child_of_mq(sch);
+		if (!parent || !parent->ops->cl_ops)
+			return true;
+		parent->ops->cl_ops->walk(parent, &classes);
+		if (classes.count > 1)
+			return true;
+		sch = parent;
+	}
+	return false;
+}
+
+/* Shares the port's sum with the device's other qdiscs. RTNL is held. */
+static int int_port_join(struct int_sched_data *q)
+{
+	struct int_sched_data *other;
+	struct int_port *port = NULL;
+
+	spin_lock(&int_ports_lock);
+	list_for_each_entry(other, &int_ports, list)
+		if (qdisc_dev(other->sch) == qdisc_dev(q->sch))
+			port = other->port;
+	spin_unlock(&int_ports_lock);
+	if (!port)
+		port = kzalloc_obj(*port, GFP_KERNEL);
+	if (!port)
+		return -ENOMEM;
+	port->users++;
+	q->port = port;
+	return 0;
+}
+
+/* What @q has sent stays in the sum. RTNL is held. */
+static void int_port_leave(struct int_sched_data *q)
+{
+	if (!--q->port->users)
+		kfree(q->port);
+	else
+		WRITE_ONCE(q->port->retired, q->port->retired + q->tx);
 }
 
 static int int_sched_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -498,9 +689,11 @@ static int int_sched_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 	INIT_LIST_HEAD(&q->list);
 	if (int_sees_a_part(sch)) {
 		NL_SET_ERR_MSG(extack,
-			       "int stamps a port: at the root, or as the child of mq itself");
+			       "int stamps a port: at the root, as the child of mq or mqprio itself, or in an only class");
 		return -EOPNOTSUPP;
 	}
+	if (int_port_join(q))
+		return -ENOMEM;
 	for (i = 0; i < dev->num_tx_queues && int_child_of_mq(sch); i++) {
 		other = int_of_queue(dev, i);
 		if (other)
@@ -536,6 +729,8 @@ static void int_sched_destroy(struct Qdisc *sch)
 		list_del(&q->list);
 		spin_unlock(&int_ports_lock);
 	}
+	if (q->port)
+		int_port_leave(q);
 	if (q->qdisc)
 		qdisc_put(q->qdisc);
 }

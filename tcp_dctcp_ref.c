@@ -58,6 +58,7 @@
 #include "cc_compat.h"
 #include "cc_handshake.h"
 #include "cc_param.h"
+#include "cc_reno.h"
 #include "cc_timeout.h"
 #include "dctcp_model.h"
 #include "ecn_egress_impl.h"
@@ -125,12 +126,8 @@ static void dctcp_ref_init(struct sock *sk)
 
 	if (!cc_handshake_pending(sk) && !cc_ecn_any(tp)) {
 		pr_info_once("a connection did not negotiate ECN and uses Reno (set net.ipv4.tcp_ecn, and the control before connect)\n");
-		/*
-		 * Reno, on which DCTCP builds (RFC 8257 4.2). TCP_CONG_NEEDS_ECN made the socket
-		 * send ECT: undo that.
-		 */
-		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &dctcp_ref_reno);
-		INET_ECN_dontxmit(sk);
+		/* on which DCTCP builds (RFC 8257 4.2) */
+		cc_use_reno(sk, &dctcp_ref_reno);
 		return;
 	}
 	dctcp_model_init(&ca->model, alpha_init_q30(), tp->snd_una);
@@ -457,15 +454,7 @@ static struct tcp_congestion_ops dctcp_ref __read_mostly = {
 	.name		= "dctcp_ref",
 };
 
-/* For connections without ECN. Not registered: only dctcp_ref_init() selects it. */
-static struct tcp_congestion_ops dctcp_ref_reno __read_mostly = {
-	.cong_avoid	= tcp_reno_cong_avoid,
-	.ssthresh	= tcp_reno_ssthresh,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.get_info	= dctcp_ref_get_info,
-	.owner		= THIS_MODULE,
-	.name		= "dctcp_ref_reno",
-};
+CC_DEFINE_RENO(dctcp_ref, .get_info = dctcp_ref_get_info);
 
 static const struct ecn_egress ecn_egress = {
 	.ops	= &dctcp_ref,

@@ -265,6 +265,8 @@ static u32 hpccpp_min_tso_segs(struct sock *sk)
 	return cc_gso_limit(sk, &ca->flow->gso, cc_gso_spread(tcp_snd_cwnd(tcp_sk(sk))));
 }
 
+CC_DEFINE_TSO_SEGS(hpccpp_tso_segs, hpccpp_min_tso_segs)
+
 /*
  * Why telemetry is lost, or NULL. Responses may take as long as ACKs: srtt, with queues,
  * not T.
@@ -521,7 +523,7 @@ static struct tcp_congestion_ops hpccpp __read_mostly = {
 	.ssthresh	= hpccpp_ssthresh,
 	.set_state	= hpccpp_set_state,
 	.undo_cwnd	= hpccpp_undo_cwnd,
-	.min_tso_segs	= hpccpp_min_tso_segs,
+	CC_TSO_SEGS(hpccpp_tso_segs, hpccpp_min_tso_segs)
 	.cwnd_event	= hpccpp_cwnd_event,
 	CC_CWND_EVENT_TX_START(hpccpp_tx_start)
 	.get_info	= hpccpp_get_info,

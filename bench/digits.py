@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 BENCH = Path(__file__).resolve().parent
-sys.path.insert(1, str(BENCH.parent / "scripts"))
+sys.path[1:1] = [str(BENCH.parent / "lab"), str(BENCH.parent / "scripts")]
 sys.dont_write_bytecode = True
 
 from lowq_lab import load, Scenario  # noqa: E402
@@ -160,7 +160,8 @@ def questions(every: Mapping[str, Scenario]) -> list[Question]:
         columns = {label: rows for label, rows in data["columns"][one["columns"]].items() if label != "title"}
         lines = tuple(line_of(text, columns, every) for text in one["lines"].strip().splitlines())
         made.append(Question(one["name"], one["title"], one["question"], data["columns"][one["columns"]]["title"],
-                             {label: rows[0] for label, rows in columns.items()}, one.get("against", ""), lines, tuple(one["findings"]), one["missed"]))
+                             {label: rows[0] for label, rows in columns.items()}, one.get("against", ""), lines,
+                             tuple(one["findings"]), one["missed"]))
     return made
 
 

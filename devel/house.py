@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -153,7 +154,41 @@ def constants() -> Iterator[str]:
                 yield f"{name}: every caller gives {function}() {last.pop()}"
 
 
-PROMISES: tuple[Callable[[], Iterator[str]], ...] = (shared_headers, roce_order, arrows, pages, constants)
+def ceilings() -> Iterator[str]:
+    """What may not grow without a word: devel/ceilings.toml. The processes are make test's to count"""
+    table = tomllib.loads(text("devel/ceilings.toml"))
+    lines: dict[str, int] = {}
+    for name in FILES:
+        if not name.endswith((".csv", ".svg")) and not (ROOT / name).is_symlink():
+            top = name.split("/")[0] if "/" in name else "."
+            lines[top] = lines.get(top, 0) + len(text(name).splitlines())
+    lines["all"] = sum(lines.values())
+    parameters: dict[str, int] = {}
+    for name in sources():
+        if name.endswith(".c"):
+            count = len(re.findall(r"(?m)^(?:CC_PARAM|module_param\w*)\(", text(name)))
+            parameters[module(name)] = parameters.get(module(name), 0) + count
+    words = {name: len(text(name).split()) for name in table["words"] if name in FILES}
+    for what, found in (("lines", lines), ("parameters", parameters), ("words", words)):
+        for name, count in sorted(found.items()):
+            most = table[what].get(name, 0 if what == "parameters" else 1000)
+            if count > most:
+                yield f"{name}: {count} {what}, and devel/ceilings.toml allows {most}"
+
+
+def generated() -> Iterator[str]:
+    """Nothing is tracked that a command makes: tables and plots, except the few that docs/release.md publishes"""
+    for name in FILES:
+        if name.endswith((".csv", ".svg")) and name not in ("bench/digits.csv", "docs/demo.svg", "lab/report.d/metrics.csv") \
+                and not re.fullmatch(r"bench/results/[\w-]+\.svg", name):
+            yield f"{name}: a command makes it: it is not kept"
+    pages = [name for name in FILES if name.startswith("bench/results/") and name.endswith(".md")]
+    if len(pages) > 11:
+        yield f"bench/results/: {len(pages)} pages, at most the page of questions and ten others"
+
+
+PROMISES: tuple[Callable[[], Iterator[str]], ...] = (shared_headers, roce_order, arrows, pages, constants, ceilings,
+                                                       generated)
 
 
 def main() -> int:

@@ -217,7 +217,7 @@ static inline struct hpccpp_flow *hpccpp_flow_find(const struct sock *sk)
 /* Ids begin anywhere: who forges probes has to guess them. NULL if there is no memory */
 static inline struct hpccpp_flow *hpccpp_flow_new(const struct sock *sk, u64 secret)
 {
-	struct hpccpp_flow *f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
+	struct hpccpp_flow *f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN | __GFP_ACCOUNT);
 
 	if (!f)
 		return NULL;

@@ -189,6 +189,8 @@ static u32 hpccpp_reno_min_tso_segs(struct sock *sk)
 	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 }
 
+CC_DEFINE_TSO_SEGS(hpccpp_reno_tso_segs, hpccpp_reno_min_tso_segs)
+
 /* Packets are paced if @dctcp, the reduction is DCTCP's, and if they would leave in bursts. */
 static void hpccpp_reno_spread(struct sock *sk, bool dctcp)
 {
@@ -270,7 +272,7 @@ static struct tcp_congestion_ops hpccpp_reno __read_mostly = {
 	.release	= hpccpp_reno_release,
 	.in_ack_event	= hpccpp_reno_in_ack_event,
 	.pkts_acked	= hpccpp_reno_pkts_acked,
-	.min_tso_segs	= hpccpp_reno_min_tso_segs,
+	CC_TSO_SEGS(hpccpp_reno_tso_segs, hpccpp_reno_min_tso_segs)
 	.cong_avoid	= tcp_reno_cong_avoid,
 	.ssthresh	= hpccpp_reno_ssthresh,
 	.set_state	= hpccpp_reno_set_state,

@@ -71,6 +71,17 @@ static inline bool cc_reports_not_ect(void)
 #endif
 }
 
+/*
+ * The SYN leaves as Not-ECT. The stack compares that with what the SYN-ACK says of the SYN, and
+ * sends Not-ECT for good if they differ.
+ */
+static inline void cc_accecn_syn_is_not_ect(struct tcp_sock *tp)
+{
+#ifdef HAVE_TCP_ACCECN
+	tp->syn_ect_snt = INET_ECN_NOT_ECT;
+#endif
+}
+
 /* From now on the stack sends Not-ECT, as if the handshake had shown a broken path. */
 static inline void cc_accecn_give_up(struct tcp_sock *tp)
 {
@@ -122,7 +133,6 @@ static inline bool cc_accecn_request(const struct request_sock *req)
 /* What the series for a kernel tree adds to the stack (docs/upstream.md) */
 #ifndef HAVE_TCP_CONG_ECT_1
 #define TCP_CONG_ECT_1		0
-#define TCP_CONG_PACE_START	0
 #endif
 
 /*
@@ -182,6 +192,33 @@ static inline void cc_send_ack(struct sock *sk, u32 rcv_nxt)
 	{									\
 		_f(sk, rs);							\
 	}
+#endif
+
+/*
+ * For .min_tso_segs of the ops: @_f(sk), the least number of segments of a TSO packet. Kernels with
+ * the BBRv3 patch ask for the number itself instead: there CC_DEFINE_TSO_SEGS defines @_name.
+ */
+#ifdef HAVE_TSO_SEGS
+/* As tcp_tso_autosize() */
+static inline u32 cc_tso_autosize(const struct sock *sk, unsigned int mss_now, u32 least)
+{
+	u32 r = tcp_min_rtt(tcp_sk(sk)) >> READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_tso_rtt_log);
+	unsigned long bytes = READ_ONCE(sk->sk_pacing_rate) >> READ_ONCE(sk->sk_pacing_shift);
+
+	if (r < BITS_PER_TYPE(sk->sk_gso_max_size))
+		bytes += sk->sk_gso_max_size >> r;
+	return max_t(u32, min_t(unsigned long, bytes, sk->sk_gso_max_size) / mss_now, least);
+}
+
+#define CC_TSO_SEGS(_name, _f)	.tso_segs = (_name),
+#define CC_DEFINE_TSO_SEGS(_name, _f)						\
+	static u32 _name(struct sock *sk, unsigned int mss_now)			\
+	{									\
+		return cc_tso_autosize(sk, mss_now, _f(sk));			\
+	}
+#else
+#define CC_TSO_SEGS(_name, _f)	.min_tso_segs = (_f),
+#define CC_DEFINE_TSO_SEGS(_name, _f)
 #endif
 
 /* Defines @_name, for the tracepoint kfree_skb, as a call of @_f(skb, reason). */

@@ -11,6 +11,8 @@
 #include <net/inet_ecn.h>
 #include <net/tcp.h>
 
+#include "cc_compat.h"
+
 /* For .init: is the handshake still to come? If so, only ask for ECN. */
 static inline bool cc_handshake_pending(const struct sock *sk)
 {
@@ -43,8 +45,10 @@ static inline bool cc_before_init(struct sock *sk)
  */
 static inline void cc_syn_timed_out(struct sock *sk)
 {
-	if (unlikely(sk->sk_state == TCP_SYN_SENT))
+	if (unlikely(sk->sk_state == TCP_SYN_SENT)) {
 		INET_ECN_dontxmit(sk);
+		cc_accecn_syn_is_not_ect(tcp_sk(sk));
+	}
 }
 
 #endif /* _LOWQ_CC_HANDSHAKE_H */

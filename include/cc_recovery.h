@@ -22,6 +22,16 @@ static inline void cc_recovery_begin(struct tcp_sock *tp)
 }
 
 /*
+ * Is a packet on its way that was sent since the recovery began: a retransmission, or, if no known
+ * loss waits for one, new data?
+ */
+static inline bool cc_recovery_under_way(struct tcp_sock *tp)
+{
+	return tp->retrans_out || (!tp->lost_out && tp->snd_nxt != tp->high_seq &&
+				   tcp_highest_sack_seq(tp) != tp->snd_nxt);
+}
+
+/*
  * Called on each ACK: proportional rate reduction towards @target packets (RFC 6937). Without it,
  * all lost packets would be retransmitted at once, into the queue that has just dropped them.
  * @advanced: the ACK advances SND.UNA.
@@ -36,6 +46,7 @@ static noinline void cc_recovery_window(struct tcp_sock *tp, const struct rate_s
 		.in_flight = tcp_packets_in_flight(tp),
 		.delivered = tp->prr_delivered + acked,
 		.out = tp->prr_out,
+		.repairing = cc_recovery_under_way(tp),
 	};
 
 	tp->prr_delivered = prr.delivered;

@@ -21,6 +21,12 @@ static inline bool cc_timed_out(const struct sock *sk, u8 new_state)
 	return new_state == TCP_CA_Loss && tcp_snd_cwnd(tp) == tcp_packets_in_flight(tp) + 1;
 }
 
+/* The second timeout, or a later one, since the latest data was acknowledged */
+static inline bool cc_timed_out_again(const struct sock *sk, u8 new_state)
+{
+	return cc_timed_out(sk, new_state) && inet_csk(sk)->icsk_retransmits;
+}
+
 /*
  * Does a recovery start? The stack enters it from TCP_CA_Loss, too, when a packet
  * retransmitted after the timeout is lost again: that is a new loss (RFC 5681 4.3).

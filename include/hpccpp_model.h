@@ -33,6 +33,10 @@
 
 #define HPCCPP_TS_WRAP_NS	((u64)INT_TS_NS << INT_TS_BITS)
 
+/* What a device may hold that is counted as sent: bytes, or what the rate sends in that time */
+#define HPCCPP_RING_BYTES	2000000U
+#define HPCCPP_RING_NS		3000000U
+
 /**
  * struct hpccpp_model - one flow's view of its path
  * @wc:		reference window Wc, bytes in Q8
@@ -130,7 +134,7 @@ struct hpccpp_sample {
 enum hpccpp_result {
 	HPCCPP_MEASURED,	/* U was updated */
 	HPCCPP_BASELINE,	/* the first sample of a path: its records are kept */
-	HPCCPP_STALE,		/* a counter wrapped since, or is odd: the records are kept */
+	HPCCPP_STALE,		/* a counter wrapped, restarted, or is odd: the records are kept */
 	HPCCPP_PARTIAL,		/* no records, or not of all nodes: ignored */
 };
 
@@ -217,6 +221,16 @@ static inline u64 hpccpp_queue_load(u64 qlen, u32 mbps, u32 t_ns)
 }
 
 /*
+ * Can a port of this speed have sent @bytes within @dt_ns? If not, its counter has restarted: a
+ * rebooted switch, a replaced qdisc. bytes: below 2^20 * 2^13
+ */
+static inline bool hpccpp_can_send(u64 bytes, u64 dt_ns, u32 mbps)
+{
+	return fp_div(bytes * 8000, mbps) <=
+	       dt_ns + fp_max(HPCCPP_RING_NS, fp_div((u64)HPCCPP_RING_BYTES * 8000, mbps));
+}
+
+/*
  * Lines 4 and 5 for one link: u' in Q20, saturated; *@dt_ns is d(ts). @t_ns is T, or longer:
  * the time that the next window has to drain the queue. @elapsed_ns is the
  * time between the two samples by the clock of the host that compares them: it shows
@@ -229,18 +243,18 @@ static inline bool hpccpp_link_load(const struct int_hop *old, const struct int_
 	u32 dtx = (new->tx - old->tx) & (((u32)1 << INT_TX_BITS) - 1);
 	u32 mbps = int_speed_mbps(new->speed);
 	u64 q = old->qlen < new->qlen ? old->qlen : new->qlen;
-	u64 load;
+	u64 bytes = (u64)dtx * int_tx_unit(new->speed), load;
 
 	/* the unit of txBytes depends on the port's speed, which may have changed */
 	if (!mbps || int_tx_shift(new->speed) != int_tx_shift(old->speed) || !dt || !t_ns)
 		return false;
 	/* a quarter of a wrap is the margin for queueing between the two probes */
 	if (elapsed_ns > hpccpp_wrap_ns(new->speed) / 4 * 3 ||
-	    (u64)dt * INT_TS_NS > elapsed_ns + HPCCPP_TS_WRAP_NS / 4)
+	    (u64)dt * INT_TS_NS > elapsed_ns + HPCCPP_TS_WRAP_NS / 4 ||
+	    !hpccpp_can_send(bytes, (u64)dt * INT_TS_NS, mbps))
 		return false;
 	/* tx bits / (ns * Mb/s / 1000): 2^20 * 2^13 * 8000 / 64 << 20 < 2^61 */
-	load = fp_mul_div((u64)dtx * int_tx_unit(new->speed) * (8000 / INT_TS_NS),
-			  HPCCPP_U_ONE, (u64)dt * mbps);
+	load = fp_mul_div(bytes * (8000 / INT_TS_NS), HPCCPP_U_ONE, (u64)dt * mbps);
 	load = fp_add(load, hpccpp_queue_load(q, mbps, t_ns));
 	*u = fp_min(load, U32_MAX);
 	*dt_ns = dt * INT_TS_NS;

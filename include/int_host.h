@@ -6,8 +6,8 @@
 #ifndef _LOWQ_INT_HOST_H
 #define _LOWQ_INT_HOST_H
 
-#include <linux/atomic.h>
 #include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/percpu.h>
 #include <linux/skbuff.h>
 #include <net/ip6_checksum.h>
 #include <net/net_namespace.h>
@@ -28,14 +28,19 @@ enum {
 
 #define INT_COUNTERS_MAX	24
 
+/* What a module counts in a network namespace on one CPU, by INT_COUNT_... */
+struct int_counts {
+	u64 count[INT_COUNTERS_MAX];
+};
+
 /**
  * struct int_counters - what a module counts in a network namespace
- * @count:	by INT_COUNT_...
+ * @counts:	on each CPU
  *
  * The module's area in the namespace begins with them.
  */
 struct int_counters {
-	atomic64_t count[INT_COUNTERS_MAX];
+	struct int_counts __percpu *counts;
 };
 
 /**
@@ -79,16 +84,16 @@ void int_handler_register(const struct int_handler *h);
 /* ... and no more: returns when @h is not used. May sleep */
 void int_handler_unregister(const struct int_handler *h);
 
-/* The file with @h's counters in @net. 0, or an error */
+/* @h's counters in @net, and the file with them. 0, or an error */
 int int_handler_proc_create(struct net *net, const struct int_handler *h);
 void int_handler_proc_remove(struct net *net, const struct int_handler *h);
 
 /* Counts in the area @net_id of @net. */
 static inline void int_count(struct net *net, unsigned int net_id, unsigned int counter)
 {
-	struct int_counters *c = net_generic(net, net_id);
+	const struct int_counters *c = net_generic(net, net_id);
 
-	atomic64_inc(&c->count[counter]);
+	this_cpu_inc(c->counts->count[counter]);
 }
 
 /* --- messages that leave ----------------------------------------------------------- */

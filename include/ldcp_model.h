@@ -26,6 +26,7 @@
 #define LDCP_CW_Q		40
 #define LDCP_CW_ONE		FP_ONE(LDCP_CW_Q)
 #define LDCP_CW_MAX		FP_ONE(LDCP_CW_Q + 20)
+#define LDCP_PACKETS_LARGEST	((u32)(LDCP_CW_MAX >> LDCP_CW_Q))
 
 /* Units of alpha, beta and eta: 1/1024 */
 #define LDCP_GAIN_Q		10
@@ -64,6 +65,12 @@ static inline u64 ldcp_model_gamma(const struct ldcp_gains *g)
 static inline u64 ldcp_model_step(const struct ldcp_gains *g)
 {
 	return g->step ? (u64)g->step << (LDCP_CW_Q - LDCP_GAIN_Q) : ldcp_model_gamma(g);
+}
+
+/* A window of so many packets, 2^20 at most, Q40 */
+static inline u64 ldcp_model_cw(u32 packets)
+{
+	return fp_min((u64)packets, LDCP_PACKETS_LARGEST) << LDCP_CW_Q;
 }
 
 /* @cw, but at least gamma and at most 2^20 packets */
@@ -173,15 +180,6 @@ static inline u64 ldcp_model_round(u64 cw, const struct ldcp_gains *g)
 static inline u32 ldcp_model_packets(u64 cw)
 {
 	return fp_max(cw >> LDCP_CW_Q, 1);
-}
-
-/*
- * Below one packet: the time from one packet to the next, RTT / cw; 0 otherwise.
- * @rtt: any unit, below 2^44; the result has the same.
- */
-static inline u64 ldcp_model_interval(u64 cw, u64 rtt)
-{
-	return cw < LDCP_CW_ONE ? fp_mul_div(rtt, FP_ONE(20), cw >> 20) : 0;
 }
 
 /*

@@ -15,8 +15,7 @@
 
 /*
  * An ACK was processed. clean, marked: packets that it confirms, without and with a
- * mark. cw: the window after it, packets in Q40. cwnd is 0 while a timer delays the next
- * packet.
+ * mark. cw: the window after it, packets in Q40.
  */
 TRACE_EVENT(ldcp_ack,
 	TP_PROTO(const struct sock *sk, u64 cw, u32 clean, u32 marked, u8 stage),

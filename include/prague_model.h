@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Prague's arithmetic on plain values (draft-briscoe-iccrg-prague-congestion-control,
- * July 2024). No socket, no packet, no clock.
- *
- *	once per rtt_virt:	alpha += g * (frac - alpha)
- *	on a mark:		cwnd -= cwnd * alpha / 2, once per rtt_virt
- *	on an ACK:		cwnd += unmarked * (srtt / rtt_virt)^2 / cwnd
- *	pacing:			rate = packet * max(cwnd, inflight) / srtt
- *
- * The window has a whole part, which the stack sees, and a fraction that is carried
- * from ACK to ACK and from cut to cut, so that rounding errors stay below 2^-60 packets.
- * Round-trip times are in the stack's unit, 1/8 us, so that those below 128 us have
- * their full precision.
+ * July 2024). No socket, no packet, no clock. The window has a whole part, which the stack sees,
+ * and a fraction, which is carried from ACK to ACK and from cut to cut. @srtt is in the stack's
+ * unit, 1/8 us.
  */
 #ifndef _LOWQ_PRAGUE_MODEL_H
 #define _LOWQ_PRAGUE_MODEL_H
@@ -22,14 +14,13 @@
 #define PRAGUE_Q		60
 #define PRAGUE_ONE		FP_ONE(PRAGUE_Q)
 
-/* Increase per round trip in packets: Q58, below 64 */
-#define PRAGUE_AI_Q		58
+/* Increase per round trip in packets: Q40, below 2^24, a twentieth of 400 Gb/s over 10 s */
+#define PRAGUE_AI_Q		40
 #define PRAGUE_AI_ONE		FP_ONE(PRAGUE_AI_Q)
 
 #define PRAGUE_MIN_CWND		2U	/* packets; MIN_CWND (2.4.2) */
-#define PRAGUE_MIN_FRACTION	(PRAGUE_ONE >> 4)	/* the smallest fractional window (3.5) */
 
-/* What rtt_virt is (2.4.4, 3.4); @target is RTT_VIRT_MIN, or AdditionalRTT */
+/* What rtt_virt is (2.4.4); @target is RTT_VIRT_MIN, or AdditionalRTT */
 enum prague_rtt_mode {
 	PRAGUE_RTT_OFF,		/* srtt */
 	PRAGUE_RTT_MAX,		/* max(srtt, target) */
@@ -41,11 +32,10 @@ enum prague_rtt_mode {
  * struct prague_model - the sender's state for one connection
  * @alpha:	marked fraction, moving average, Q60, at most PRAGUE_ONE (2.3.2)
  * @frac:	part of a packet that the window has beyond @cwnd, Q60, below 1.0
- * @cwnd:	whole packets of the window; below PRAGUE_MIN_CWND only where a
- *		fractional window is allowed
+ * @cwnd:	whole packets of the window
  * @acked:	packets acknowledged in this EWMA period; saturates
  * @marked:	those of them that came marked; saturates
- * @rtt_us:	shortest RTT measured in this EWMA period, microseconds; 0 is none
+ * @rtt_us:	shortest RTT measured in this EWMA period, microseconds; 0 is none yet
  */
 struct prague_model {
 	u64 alpha;
@@ -71,14 +61,12 @@ static inline void prague_clear_counts(struct prague_model *m)
 	m->rtt_us = 0;
 }
 
-/* An RTT of @rtt_us was measured; true if it is the shortest of the period. */
-static inline bool prague_rtt(struct prague_model *m, u32 rtt_us)
+/* An RTT of @rtt_us was measured. */
+static inline void prague_rtt(struct prague_model *m, u32 rtt_us)
 {
 	rtt_us = fp_max(rtt_us, 1);
-	if (m->rtt_us && rtt_us >= m->rtt_us)
-		return false;
-	m->rtt_us = rtt_us;
-	return true;
+	if (!m->rtt_us || rtt_us < m->rtt_us)
+		m->rtt_us = rtt_us;
 }
 
 static inline void prague_model_init(struct prague_model *m, u32 cwnd)
@@ -96,11 +84,13 @@ static inline void prague_count(struct prague_model *m, u32 acked, u32 marked)
 		m->marked = fp_add32(m->marked, marked);
 }
 
+#define PRAGUE_EWMA_SHIFT	4	/* g = 1/16 (2.3.2) */
+
 /*
- * At the end of an EWMA period: alpha += g * (frac - alpha) with g = 2^-shift,
- * shift 1 to 10. Returns frac, Q30. A period without packets leaves alpha as it is.
+ * At the end of an EWMA period: alpha += g * (frac - alpha). Returns frac, Q30. A period without
+ * packets leaves alpha as it is.
  */
-static inline u32 prague_ewma(struct prague_model *m, unsigned int shift)
+static inline u32 prague_ewma(struct prague_model *m)
 {
 	u32 frac30 = fp_fraction(m->marked, m->acked, 30);
 	u64 frac = (u64)frac30 << (PRAGUE_Q - 30);
@@ -108,109 +98,93 @@ static inline u32 prague_ewma(struct prague_model *m, unsigned int shift)
 	if (m->acked) {
 		/* decreases by at least one unit, so that it does not get stuck above 0 */
 		if (frac >= m->alpha)
-			m->alpha += (frac - m->alpha) >> shift;
+			m->alpha += (frac - m->alpha) >> PRAGUE_EWMA_SHIFT;
 		else
-			m->alpha -= fp_max((m->alpha - frac) >> shift, 1);
+			m->alpha -= fp_max((m->alpha - frac) >> PRAGUE_EWMA_SHIFT, 1);
 	}
 	prague_clear_counts(m);
 	return frac30;
 }
 
-/*
- * @periods EWMA periods in which nothing was sent, so that nothing was marked:
- * alpha *= (1 - 2^-shift)^periods.
- */
-static inline void prague_idle(struct prague_model *m, u32 periods, unsigned int shift)
+/* rtt_virt, in the unit of @srtt and @target */
+static inline u32 prague_rtt_virt(u32 srtt, enum prague_rtt_mode mode, u32 target)
 {
-	u64 keep = FP_ONE(32) - (FP_ONE(32) >> shift);	/* of alpha, Q32 */
-
-	for (; periods; periods >>= 1, keep = keep * keep >> 32)
-		if (periods & 1)
-			m->alpha = fp_mul_shr(m->alpha, keep, 32);
-}
-
-/*
- * The same in small steps, on every ACK (3.1.3), where a period has @round packets:
- * alpha += g * (marked - alpha * acked) / round.
- */
-static inline void prague_ewma_ack(struct prague_model *m, u32 acked, u32 marked, u64 round,
-				   unsigned int shift)
-{
-	u64 up, down;
-
-	marked = fp_min(marked, acked);
-	round = fp_max(round, fp_max(acked, 1));
-	/* both at most 2^60, as marked <= acked <= round */
-	up = fp_mul_div(PRAGUE_ONE >> shift, marked, round);
-	down = fp_mul_div(m->alpha >> shift, acked, round);
-	m->alpha = fp_min(fp_sub(m->alpha + up, down), PRAGUE_ONE);
-}
-
-/*
- * rtt_virt, in the unit of @srtt, @target and @limit. @limit is the longest rtt_virt, so that
- * longer RTTs grow faster, too (3.4); 0 is no limit.
- */
-static inline u32 prague_rtt_virt(u32 srtt, enum prague_rtt_mode mode, u32 target, u32 limit)
-{
-	u64 virt;
-
 	switch (mode) {
 	case PRAGUE_RTT_MAX:
-		virt = fp_max(srtt, target);
-		break;
+		return fp_max(srtt, target);
 	case PRAGUE_RTT_EXTRA:
-		virt = (u64)srtt + target;
-		break;
+		return fp_add32(srtt, target);
 	default:
 		return srtt;
 	}
-	return fp_min(virt, limit ? limit : U32_MAX);
 }
 
-/* srtt / rtt_virt, which is 1/M: Q29, below 8.0. With rtt_virt = 0 it is 1. */
-static inline u32 prague_ratio(u32 srtt, u32 rtt_virt)
-{
-	if (!rtt_virt || srtt == rtt_virt)
-		return FP_ONE(29);
-	return fp_min(fp_mul_div(srtt, FP_ONE(29), rtt_virt), U32_MAX);
-}
-
-/* ai_per_rtt = 1/M^2 packets: Q58, below 64 */
+/* ai_per_rtt = 1/M^2 packets, Q40, with M = rtt_virt / srtt, at least 1; 1 without an RTT */
 static inline u64 prague_ai(u32 srtt, u32 rtt_virt)
 {
-	u64 ratio = prague_ratio(srtt, rtt_virt);
+	u64 ratio;	/* 1/M, Q32 */
 
-	return ratio * ratio;
+	if (srtt >= rtt_virt)
+		return PRAGUE_AI_ONE;
+	ratio = fp_div((u64)srtt << 32, rtt_virt);
+	return ratio * ratio >> (2 * 32 - PRAGUE_AI_Q);
 }
 
-/* Fastest increase per round, as a shift of the window: an eighth after an abrupt cut, else 1/16 */
-#define PRAGUE_BOOST_ABRUPT	3
-#define PRAGUE_BOOST_STEADY	4
-
 /*
- * Faster than additive (3.1.2): from the @after-th period without a mark on, the
- * increase doubles with each period, up to 2^-@most_shift of the window per round (and up
- * to 64 packets, the limit of Q58).
+ * Faster than additive (3.1.2): from the PRAGUE_PATIENCE-th period in a row without a mark on, the
+ * increase doubles with each period, up to a sixteenth of the window per round.
  */
-static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent, u32 after, unsigned int most_shift)
+#define PRAGUE_PATIENCE		4
+
+static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent)
 {
 	u32 doublings;
 	u64 most;
 
-	if (!after || silent < after)
+	if (silent < PRAGUE_PATIENCE)
 		return ai;
-	most = fp_mul_shr(PRAGUE_AI_ONE >> most_shift, cwnd, 0);
-	doublings = fp_min(silent - after + 1, 32);
+	most = fp_mul_shr(PRAGUE_AI_ONE >> 4, cwnd, 0);
+	doublings = fp_min(silent - PRAGUE_PATIENCE + 1, 32);
 	return fp_max(ai, fp_min(fp_mul_shr(ai, FP_ONE(doublings), 0), most));
 }
 
-/*
- * After so many periods without marks capacity is taken to be free: @least, or 5/4 of the
- * periods that are @usual between marks and two more, whichever is larger
+/* Another flow's burst is a queue that part of the latest packets has not met. */
+#define PRAGUE_QUEUE_US		1000	/* above the shortest RTT: DualPI2 marks from here on */
+#define PRAGUE_BURST_US		4000	/* a longer queue is not taken for a burst */
+#define PRAGUE_QUEUE_IDLE	30	/* percent of the latest packets met none */
+
+/**
+ * struct prague_queue - packets of this round, half those of the round before, and so on
+ * @acked:	acknowledged; both counts are halved rather than overflow
+ * @idle:	those of them that met no queue
  */
-static inline u32 prague_patience(u32 least, u32 usual)
+struct prague_queue {
+	u16 acked;
+	u16 idle;
+};
+
+static inline void prague_queue_round(struct prague_queue *q)
 {
-	return fp_max(least, (u64)usual + usual / 4 + 2);
+	q->acked >>= 1;
+	q->idle >>= 1;
+}
+
+/* @acked packets have @waited or met no queue. */
+static inline void prague_queue_count(struct prague_queue *q, u32 acked, bool waited)
+{
+	acked = fp_min(acked, U16_MAX / 2);
+	if (q->acked + acked > U16_MAX)
+		prague_queue_round(q);
+	q->acked += acked;
+	if (!waited)
+		q->idle += acked;
+}
+
+/* ... for a packet that has waited for @wait_us */
+static inline bool prague_queue_is_burst(const struct prague_queue *q, u32 wait_us)
+{
+	return wait_us > PRAGUE_QUEUE_US && wait_us <= PRAGUE_BURST_US &&
+	       (u32)q->idle * 100 >= (u32)q->acked * PRAGUE_QUEUE_IDLE;
 }
 
 /* Reduction for a mark: alpha / 2 (2.4.2) */
@@ -219,59 +193,41 @@ static inline u64 prague_ecn_share(const struct prague_model *m)
 	return m->alpha >> 1;
 }
 
-/* Above this alpha a cut is more than a fifth: larger than in a steady state. */
-#define PRAGUE_ABRUPT		(PRAGUE_ONE / 5 * 2)
-
-/* Adds @packets (Q58) to the window. */
-static inline void prague_grow(struct prague_model *m, u64 packets)
+/* Adds @whole packets and @frac (Q60) to the window. */
+static inline void prague_add(struct prague_model *m, u64 whole, u64 frac)
 {
-	u64 frac = m->frac + ((packets & (PRAGUE_AI_ONE - 1)) << (PRAGUE_Q - PRAGUE_AI_Q));
-	u64 whole = (u64)m->cwnd + (packets >> PRAGUE_AI_Q) + (frac >> PRAGUE_Q);
-
-	m->cwnd = fp_min(whole, U32_MAX);
+	frac += m->frac;
+	m->cwnd = fp_min((u64)m->cwnd + whole + (frac >> PRAGUE_Q), U32_MAX);
 	m->frac = frac & (PRAGUE_ONE - 1);
 }
 
-/* The square root of a number below 2^62, rounded down */
-static inline u32 prague_sqrt(u64 x)
+/* Adds @packets (Q40) to the window. */
+static inline void prague_grow(struct prague_model *m, u64 packets)
 {
-	u64 root = 0;
-	int bit;
-
-	for (bit = 30; bit >= 0; bit--) {
-		u64 r = root | FP_ONE(bit);
-
-		if (r * r <= x)
-			root = r;
-	}
-	return root;
+	prague_add(m, packets >> PRAGUE_AI_Q,
+		   (packets & (PRAGUE_AI_ONE - 1)) << (PRAGUE_Q - PRAGUE_AI_Q));
 }
 
-/*
- * Additive increase (2.4.3) for @unmarked packets: @ai (Q58) per round, that is 1/cwnd
- * of it per packet. Below two packets (3.5) it is 1/sqrt(2 cwnd) of it per packet, at
- * most 1, which equals 1/cwnd at two. There a whole packet per round would outweigh any
- * cut, and an increase in proportion to the window would let the flows' shares drift.
- */
+/* Additive increase (2.4.3) for @unmarked packets: @ai (Q40) per round, 1/cwnd of it per packet */
 static inline void prague_increase(struct prague_model *m, u32 unmarked, u64 ai)
 {
-	u64 each;
+	u64 each, hi, lo;
 
-	if (m->cwnd >= 1024)
-		each = fp_div(ai, m->cwnd);
-	else if (m->cwnd >= 2)
-		/* pacing uses the fraction of the window, so 10 bits of it count here */
-		each = fp_div(ai, ((u64)m->cwnd << 10) | (m->frac >> (PRAGUE_Q - 10))) << 10;
+	if (ai > PRAGUE_AI_ONE) {
+		prague_grow(m, fp_mul_shr(fp_div(ai, m->cwnd), unmarked, 0));
+		return;
+	}
+	/* in Q63; pacing uses the fraction of a small window: 10 bits of it count here */
+	if (m->cwnd < 1024)
+		each = fp_div(ai << 23, ((u64)m->cwnd << 10) | (m->frac >> (PRAGUE_Q - 10))) << 10;
 	else
-		/* the root is in Q30, and not below 1 */
-		each = fp_mul_div(ai, FP_ONE(30),
-				  fp_max(prague_sqrt((((u64)m->cwnd << PRAGUE_Q) | m->frac) << 1),
-					 FP_ONE(30)));
-	prague_grow(m, fp_mul_shr(each, unmarked, 0));
+		each = fp_div(ai << 23, m->cwnd);
+	hi = fp_mul_wide(each, unmarked, &lo);
+	prague_add(m, (hi << 1) | (lo >> 63), (lo << 1) >> (64 - PRAGUE_Q));
 }
 
-/* Multiplies the window by 1 - @share (Q60, up to 1.0); at least @floor packets remain. */
-static inline void prague_reduce(struct prague_model *m, u64 share, u32 floor)
+/* Multiplies the window by 1 - @share (Q60, up to 1.0); at least two packets remain. */
+static inline void prague_reduce(struct prague_model *m, u64 share)
 {
 	u64 lo, hi = fp_mul_wide(share, m->cwnd, &lo);
 	u64 whole = (hi << (64 - PRAGUE_Q)) | (lo >> PRAGUE_Q);
@@ -287,41 +243,17 @@ static inline void prague_reduce(struct prague_model *m, u64 share, u32 floor)
 	}
 	cwnd = fp_sub(cwnd, whole);
 	frac -= part;
-	if (cwnd < floor) {
-		cwnd = floor;
+	if (cwnd < PRAGUE_MIN_CWND) {
+		cwnd = PRAGUE_MIN_CWND;
 		frac = 0;
 	}
-	if (!cwnd)
-		frac = fp_max(frac, PRAGUE_MIN_FRACTION);
 	m->cwnd = cwnd;
 	m->frac = frac;
 }
 
-/*
- * Spreads the response to a mark over the round that follows it (3.1.3): each of @packets
- * acknowledged reduces the window by alpha / 2 packets, or by 1/M of that if a round of
- * rtt_virt has M times the window's packets. @ratio is 1/M in Q29.
- */
-static inline void prague_reduce_spread(struct prague_model *m, u32 packets, u32 ratio,
-					u32 floor)
+/* Reduction for a loss: half like Reno, or 3/10 like CUBIC */
+static inline u64 prague_loss_share(bool cubic)
 {
-	u64 window = fp_max(m->cwnd, 1);
-	u64 share = fp_mul_shr(prague_ecn_share(m), fp_min(ratio, FP_ONE(29)), 29);
-
-	/* as a share of the window: at most all of its packets count */
-	share = fp_mul_div(share, fp_min(packets, window), window);
-	prague_reduce(m, share, floor);
-}
-
-/*
- * Reduction for a loss: half like Reno, or 3/10 like CUBIC. After a cut for marks in the
- * same round it is smaller, so that (2 + alpha)/4 or (2 + alpha)/3 is left (3.2.1).
- */
-static inline u64 prague_loss_share(const struct prague_model *m, bool cubic, bool combined)
-{
-	if (combined)
-		return cubic ? fp_div(PRAGUE_ONE - m->alpha, 3) :
-			       (2 * PRAGUE_ONE - m->alpha) >> 2;
 	return cubic ? PRAGUE_ONE / 10 * 3 : PRAGUE_ONE >> 1;
 }
 
@@ -361,20 +293,16 @@ static inline u32 prague_cbrt(u64 x)
 	return root;
 }
 
-/*
- * What CUBIC's curve aims at after a loss at a window of @cwnd packets: that window, or,
- * with fast convergence, (1 + beta) / 2 = 0.85 of it (RFC 9438 4.7)
- */
+/* W_max after a loss at @cwnd packets; with fast convergence (1 + beta) / 2 of it (RFC 9438 4.7) */
 static inline u32 prague_cubic_max(u32 cwnd, bool fast)
 {
 	return fast ? (u64)cwnd * 17 / 20 : cwnd;
 }
 
 /*
- * CUBIC's window (RFC 9438 4.2, 4.3) @t_ms after a loss at a window of @lost_at
- * packets, for a round-trip time of @srtt (1/8 us): the larger of
- * C (t - K)^3 + W_max and Reno's estimated window, in whole packets. C = 0.4,
- * beta = 0.7, W_max = prague_cubic_max(), K = cbrt((W_max - beta lost_at) / C) seconds.
+ * CUBIC's window (RFC 9438 4.2, 4.3) @t_ms after a loss at a window of @lost_at packets: the larger
+ * of C (t - K)^3 + W_max and Reno's estimated window, in whole packets. C = 0.4, beta = 0.7,
+ * K = cbrt((W_max - beta lost_at) / C) seconds.
  */
 static inline u32 prague_cubic_window(u32 lost_at, bool fast, u32 t_ms, u32 srtt)
 {
@@ -395,10 +323,7 @@ static inline u32 prague_cubic_window(u32 lost_at, bool fast, u32 t_ms, u32 srtt
 	return fp_min(fp_max(cubic, reno), U32_MAX);
 }
 
-/*
- * Increase (Q58) per round towards @target, to be reached in one round; at most half of
- * the window (and at most 64 packets, the limit of Q58).
- */
+/* Increase (Q40) per round, which reaches @target in one round; at most half of the window */
 static inline u64 prague_cubic_ai(u32 cwnd, u32 target)
 {
 	u64 most = fp_max(cwnd >> 1, 1), gap = fp_sub(target, cwnd);
@@ -406,19 +331,15 @@ static inline u64 prague_cubic_ai(u32 cwnd, u32 target)
 	return fp_mul_shr(PRAGUE_AI_ONE, fp_min(gap, most), 0);
 }
 
-/*
- * Increase (Q58) per round after a slow start that no mark or loss has ended: a twentieth of the
- * window (and at most 64 packets), as Linux's CUBIC grows before its first loss.
- */
+/* Increase (Q40) per round after a slow start that no mark or loss has ended: as Linux's CUBIC */
 static inline u64 prague_probe_ai(u32 cwnd)
 {
 	return fp_max(fp_mul_shr(PRAGUE_AI_ONE / 20, cwnd, 0), PRAGUE_AI_ONE);
 }
 
 /*
- * HyStart++ (RFC 9406 4.3); its L, the limit of growth per ACK, is for senders without pacing.
- * Conservative slow start grows by an eighth, not a quarter, per round: in five rounds by 1.8.
- * With a quarter it would be 3, and a queue of four BDPs would overflow.
+ * HyStart++ (RFC 9406 4.3). Conservative slow start grows by an eighth, not a quarter, per round:
+ * in five rounds by 1.8. With a quarter it would be 3, and a queue of four BDPs would overflow.
  */
 #define PRAGUE_HYSTART_MIN_US	4000
 #define PRAGUE_HYSTART_MAX_US	16000
@@ -446,35 +367,19 @@ struct prague_hystart {
 	u8 css;
 };
 
-/* Has conservative slow start begun because the window should fill the path? */
-static inline bool prague_hystart_full(const struct prague_hystart *h)
+/* An RTT of @rtt_us was measured in slow start: does the shortest of this round show a queue? */
+static inline void prague_hystart_rtt(struct prague_hystart *h, u32 rtt_us)
 {
-	return h->css && !h->css_base;
-}
-
-/* An RTT of @rtt_us was measured at such a window: only the shortest counts. */
-static inline void prague_hystart_min(struct prague_hystart *h, u32 rtt_us)
-{
-	u32 rtt = fp_min(fp_max(rtt_us >> PRAGUE_HYSTART_SHIFT, 1), U16_MAX);
+	u32 rtt = fp_min(fp_max(rtt_us >> PRAGUE_HYSTART_SHIFT, 1), U16_MAX), last_us, limit;
 
 	if (!h->round_min || rtt < h->round_min)
 		h->round_min = rtt;
-}
-
-/* An RTT of @rtt_us was measured in slow start; true if prague_hystart_judge() has to follow. */
-static inline bool prague_hystart_rtt(struct prague_hystart *h, u32 rtt_us)
-{
-	prague_hystart_min(h, rtt_us);
+	if (h->css && !h->css_base)
+		return;		/* it began because the window should fill the path */
 	if (h->samples < PRAGUE_HYSTART_SAMPLES)
 		h->samples++;
-	return h->samples == PRAGUE_HYSTART_SAMPLES && h->last_min;
-}
-
-/* Does the RTT of this round show a queue? */
-static inline void prague_hystart_judge(struct prague_hystart *h)
-{
-	u32 last_us, limit;
-
+	if (h->samples < PRAGUE_HYSTART_SAMPLES || !h->last_min)
+		return;
 	if (h->css) {
 		/* the RTT had grown for a moment only */
 		if (h->round_min < h->css_base)
@@ -489,10 +394,7 @@ static inline void prague_hystart_judge(struct prague_hystart *h)
 	}
 }
 
-/*
- * A round has ended; true if slow start ends with it. At a path that should be full (no @css_base)
- * marks end it, with the window that the path has delivered.
- */
+/* A round has ended; true if slow start ends with it. At a full path marks end it. */
 static inline bool prague_hystart_round(struct prague_hystart *h)
 {
 	h->last_min = h->round_min;
@@ -506,9 +408,8 @@ static inline bool prague_hystart_round(struct prague_hystart *h)
 }
 
 /*
- * Growth (Q58) of conservative slow start for @packets. Without a @css_base it began because the
- * window should fill the path. Growth is half as fast then: a round trip passes until marks of a
- * longer queue arrive, and up to two rounds until they end slow start.
+ * Growth (Q40) of conservative slow start for @packets. At a full path (no @css_base) it is half as
+ * fast: marks of a longer queue end slow start after up to three rounds.
  */
 static inline u64 prague_css_growth(const struct prague_hystart *h, u32 packets)
 {
@@ -521,7 +422,7 @@ static inline u64 prague_css_growth(const struct prague_hystart *h, u32 packets)
  * The first flight leaves as one burst, and the bottleneck spreads it: the time between its ACKs is
  * that of a packet there. Fewer packets than these say too little.
  */
-#define PRAGUE_GAP_PACKETS	4
+#define PRAGUE_GAP_PACKETS	3
 
 /* Time per packet, nanoseconds, of @packets acknowledged in @us microseconds; 0: cannot be said */
 static inline u32 prague_gap(u32 packets, u32 us)
@@ -558,11 +459,7 @@ static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 	return early ? fp_max(rate << 1, fp_min(path * 5 / 8, rate << 3)) : rate << 1;
 }
 
-/* Does a window of @cwnd packets fill less than a fifth of a path that takes @pipe packets? */
-static inline bool prague_small(u32 cwnd, u32 pipe)
-{
-	return cwnd < pipe / 5;
-}
+#define PRAGUE_SMALL	5	/* a window is small below a fifth of what fills the path */
 
 /* A queue that others keep at the usual threshold, 1 ms, is shorter */
 #define PRAGUE_START_QUEUE_US	1500
@@ -600,168 +497,6 @@ static inline u32 prague_start_window(u32 cwnd, u32 delivered, u32 min_rtt_us, u
 	u64 sent = fp_mul_div(delivered, fp_min(min_rtt_us, rtt_us), fp_max(rtt_us, 1));
 
 	return fp_max(fp_max(fp_min(sent, cwnd), cwnd >> 1), PRAGUE_MIN_CWND);
-}
-
-/*
- * Which way does a queue stand? The RTT does not tell. The peer's time stamp (RFC 7323) less the
- * time at which the data was sent is the delay of the way there, except for an offset. Without a
- * queue that delay is the base. A sample says where the base is: not above its delay, and not
- * below it by more than the queue that its RTT shows. Each sample narrows this interval, drift of
- * the clocks widens it. Times are microseconds, modulo 2^32.
- */
-#define PRAGUE_DRIFT_SHIFT	12		/* 244 ppm, of both clocks together */
-#define PRAGUE_TICK_SPAN_US	1000000		/* over which the peer's clock is measured */
-#define PRAGUE_CLOCK_SLACK_US	1000		/* between an RTT and the stamp of its ACK */
-#define PRAGUE_CLOCK_FAULTS	4		/* then the clock is not what it seemed */
-
-/**
- * struct prague_queue - how long the queue on the way there is, microseconds
- * @least:	at least
- * @most:	at most
- */
-struct prague_queue {
-	u32 least;
-	u32 most;
-};
-
-/**
- * struct prague_oneway - delay of the way there; starts as zeros
- * @tick_us:	of the peer's clock; 0: not known yet
- * @stamp:	of the sample from which the clock is measured: the one with the shortest RTT
- * @at_us:	when that was sent; once @tick_us is known: when @low and @high were valid
- * @rtt_us:	its RTT; 0: no sample yet
- * @min_rtt_us:	shortest RTT of the path at the latest sample
- * @low:	the base is not below this
- * @high:	nor above this
- * @faults:	samples that contradict @low and @high; saturates
- */
-struct prague_oneway {
-	u32 tick_us;
-	u32 stamp;
-	u32 at_us;
-	u32 rtt_us;
-	u32 min_rtt_us;
-	u32 low;
-	u32 high;
-	u32 faults;
-};
-
-/* The clock is not known: it has another tick, has stopped, or has jumped several times. */
-static inline bool prague_oneway_useless(const struct prague_oneway *o)
-{
-	return o->faults >= PRAGUE_CLOCK_FAULTS;
-}
-
-/* a - b, of times modulo 2^32, at least 0 */
-static inline u32 prague_since(u32 a, u32 b)
-{
-	return (s32)(a - b) > 0 ? a - b : 0;
-}
-
-/* Have @stamps of @tick_us taken about @span_us? */
-static inline bool prague_ticks(u32 stamps, u32 tick_us, u32 span_us)
-{
-	u64 us = (u64)stamps * tick_us;
-
-	return us > span_us - span_us / 4 && us < (u64)span_us + span_us / 4;
-}
-
-/* Tick of a clock that has advanced by @stamps in @span_us: 1 us, 1, 4 or 10 ms; 0: none of them */
-static inline u32 prague_tick(u32 stamps, u32 span_us)
-{
-	if (prague_ticks(stamps, 1000, span_us))
-		return 1000;
-	if (prague_ticks(stamps, 4000, span_us))
-		return 4000;
-	if (prague_ticks(stamps, 10000, span_us))
-		return 10000;
-	return prague_ticks(stamps, 1, span_us) ? 1 : 0;
-}
-
-/*
- * The base is between @low and @high, says a sample. If that contradicts what is known by a little,
- * what is known and nearest to it holds; if by more, the sample holds, and the clock is in doubt.
- */
-static inline void prague_oneway_narrow(struct prague_oneway *o, u32 low, u32 high)
-{
-	u32 above = prague_since(low, o->high), below = prague_since(o->low, high);
-
-	if (fp_max(above, below) > PRAGUE_CLOCK_SLACK_US) {
-		o->faults++;
-		o->low = low;
-		o->high = high;
-	} else if (above) {
-		o->low = o->high;
-	} else if (below) {
-		o->high = o->low;
-	} else {
-		if (prague_since(low, o->low))
-			o->low = low;
-		if (prague_since(o->high, high))
-			o->high = high;
-	}
-}
-
-/*
- * Measures the clock with a sample; true once its tick is known. The base is then that of the
- * sample with the shortest RTT.
- */
-static inline bool prague_oneway_measure(struct prague_oneway *o, u32 stamp, u32 sent_us,
-					 u32 rtt_us, u32 min_rtt_us)
-{
-	u32 span = sent_us - o->at_us, delay;
-
-	if (!o->rtt_us || rtt_us + PRAGUE_CLOCK_SLACK_US / 2 < o->rtt_us) {
-		o->stamp = stamp;
-		o->at_us = sent_us;
-		o->rtt_us = rtt_us;
-		return false;
-	}
-	if ((s32)span < PRAGUE_TICK_SPAN_US)
-		return false;
-	o->tick_us = prague_tick(stamp - o->stamp, span);
-	if (!o->tick_us) {
-		o->faults = PRAGUE_CLOCK_FAULTS;
-		return false;
-	}
-	delay = o->stamp * o->tick_us - o->at_us;
-	o->low = delay - prague_since(o->rtt_us, min_rtt_us);
-	o->high = delay + o->tick_us;
-	o->min_rtt_us = min_rtt_us;
-	return true;
-}
-
-/*
- * A packet was sent at @sent_us, and acknowledged after @rtt_us with @stamp; @min_rtt_us is the
- * shortest RTT of the path; both below 2^30. Returns what is known of the queue on the way there.
- */
-static inline struct prague_queue prague_oneway_sample(struct prague_oneway *o, u32 stamp,
-						       u32 sent_us, u32 rtt_us, u32 min_rtt_us)
-{
-	struct prague_queue queue = { 0, prague_since(fp_max(rtt_us, 1), min_rtt_us) };
-	u32 delay, drift;
-
-	if (!prague_oneway_useless(o) && !o->tick_us &&
-	    !prague_oneway_measure(o, stamp, sent_us, fp_max(rtt_us, 1), min_rtt_us) &&
-	    !prague_oneway_useless(o))
-		return queue;
-	if (prague_oneway_useless(o)) {
-		queue.least = queue.most;
-		return queue;
-	}
-	drift = prague_since(sent_us, o->at_us) >> PRAGUE_DRIFT_SHIFT;
-	o->at_us += drift << PRAGUE_DRIFT_SHIFT;
-	/* another route, or an older shortest RTT that is no longer remembered */
-	o->low -= drift + prague_since(o->min_rtt_us, min_rtt_us);
-	o->high += drift + prague_since(min_rtt_us, o->min_rtt_us);
-	o->min_rtt_us = min_rtt_us;
-
-	/* the clock may have been about to tick */
-	delay = stamp * o->tick_us - sent_us;
-	prague_oneway_narrow(o, delay - queue.most, delay + o->tick_us);
-	queue.most = fp_min(queue.most, prague_since(delay + o->tick_us, o->low));
-	queue.least = fp_min(queue.most, prague_since(delay, o->high));
-	return queue;
 }
 
 #endif /* _LOWQ_PRAGUE_MODEL_H */

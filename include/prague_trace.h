@@ -18,8 +18,8 @@
 /* The end of an EWMA period: alpha has its new value. */
 TRACE_EVENT(prague_period,
 	TP_PROTO(const struct sock *sk, const struct prague_model *m, u32 acked, u32 marked,
-		 u32 rtt_virt, u32 rounds, u32 silent, bool classic),
-	TP_ARGS(sk, m, acked, marked, rtt_virt, rounds, silent, classic),
+		 u32 rtt_virt, u32 rounds, u32 silent),
+	TP_ARGS(sk, m, acked, marked, rtt_virt, rounds, silent),
 	TP_STRUCT__entry(
 		__field(u16, sport)
 		__field(u16, dport)
@@ -33,7 +33,6 @@ TRACE_EVENT(prague_period,
 		__field(u32, rtt_virt_us)
 		__field(u32, rounds)
 		__field(u32, silent)
-		__field(bool, classic)
 	),
 	TP_fast_assign(
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
@@ -48,18 +47,16 @@ TRACE_EVENT(prague_period,
 		__entry->rtt_virt_us = rtt_virt >> 3;
 		__entry->rounds = rounds;
 		__entry->silent = silent;
-		__entry->classic = classic;
 	),
-	TP_printk("sport=%u dport=%u acked=%u marked=%u alpha_q30=%u cwnd=%u frac_q30=%u ssthresh=%u srtt_us=%u rtt_virt_us=%u rounds=%u silent=%u mode=%s",
+	TP_printk("sport=%u dport=%u acked=%u marked=%u alpha_q30=%u cwnd=%u frac_q30=%u ssthresh=%u srtt_us=%u rtt_virt_us=%u rounds=%u silent=%u",
 		  __entry->sport, __entry->dport, __entry->acked, __entry->marked,
 		  __entry->alpha, __entry->cwnd, __entry->frac, __entry->ssthresh,
 		  __entry->srtt_us, __entry->rtt_virt_us, __entry->rounds,
-		  __entry->silent, __entry->classic ? "classic" : "l4s")
+		  __entry->silent)
 );
 
 /*
- * A reduction. cause is "ecn", "start" (marks that end slow start, with quick_start), "classic"
- * (ECN of a classic AQM), "loss" or "combined" (loss in the round of an ECN reduction). Both
+ * A reduction. cause is "ecn", "start" (marks that end slow start) or "loss". Both
  * windows are given as whole packets and a fraction (Q30).
  */
 TRACE_EVENT(prague_cut,
@@ -94,10 +91,7 @@ TRACE_EVENT(prague_cut,
 		  __entry->frac_after, __entry->srtt_us)
 );
 
-/*
- * A change of mode: "reno", which is final, for the reason "no-accecn", "ace" or
- * "bleached"; or "classic" or "l4s", the kind of AQM that the queue now looks like.
- */
+/* A change of mode: "reno", which is final; reason: no-accecn, synack, ace, bleached or timeouts */
 TRACE_EVENT(prague_mode,
 	TP_PROTO(const struct sock *sk, const char *mode, const char *reason),
 	TP_ARGS(sk, mode, reason),

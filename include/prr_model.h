@@ -15,6 +15,7 @@
  * @in_flight:	not acknowledged and not taken for lost (pipe)
  * @delivered:	since the recovery began, with this ACK's (prr_delivered)
  * @out:	sent since the recovery began (prr_out)
+ * @repairing:	one of those is still on its way
  */
 struct prr_state {
 	u32 ssthresh;
@@ -22,13 +23,15 @@ struct prr_state {
 	u32 in_flight;
 	u32 delivered;
 	u32 out;
+	bool repairing;
 };
 
 /*
  * Proportional rate reduction (RFC 6937): the window after an ACK that delivers @acked
  * packets, where @cwnd is the one before. An ACK that delivers nothing sends nothing. One
  * packet more than delivered may leave only if the ACK @advances SND.UNA and reports no
- * further loss. The first retransmission may always leave.
+ * further loss. While nothing is on its way that was sent since the recovery began, one packet may
+ * leave: what else is in flight may be lost, too, and no later ACK would come to show it.
  */
 static inline u32 prr_window(const struct prr_state *p, u32 cwnd, u32 acked, bool advances)
 {
@@ -44,7 +47,7 @@ static inline u32 prr_window(const struct prr_state *p, u32 cwnd, u32 acked, boo
 		send = fp_min(p->ssthresh - p->in_flight,
 			      fp_max(fp_sub(p->delivered, p->out), acked) + advances);
 	}
-	send = fp_max(send, !p->out);
+	send = fp_max(send, !p->out || !p->repairing);
 	return fp_min(fp_max(p->in_flight + send, 1), U32_MAX);
 }
 

@@ -5,8 +5,6 @@
 
 #include "roce_rcm.h"
 
-atomic_long_t rcm_counters[RCM_COUNTERS];
-
 static const char * const counter_names[] = {
 	[RCM_NOT_A_QP] = "not_a_qp",
 	[RCM_ECT_SET] = "ect_set",
@@ -45,10 +43,15 @@ static struct dentry *dir;
 
 static int counters_show(struct seq_file *m, void *v)
 {
-	int i;
+	int i, cpu;
 
-	for (i = 0; i < RCM_COUNTERS; i++)
-		seq_printf(m, "%s %lu\n", counter_names[i], atomic_long_read(&rcm_counters[i]));
+	for (i = 0; i < RCM_COUNTERS; i++) {
+		unsigned long sum = 0;
+
+		for_each_possible_cpu(cpu)
+			sum += READ_ONCE(per_cpu(rcm_counters, cpu)[i]);
+		seq_printf(m, "%s %lu\n", counter_names[i], sum);
+	}
 	seq_printf(m, "local_qps %u\nremote_qps %u\nfifo_bytes %ld\n", rcm_qps_known(false),
 		   rcm_qps_known(true), rcm_pace_memory());
 	return 0;

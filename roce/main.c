@@ -3,7 +3,8 @@
  * roce_rcm - RoCEv2 congestion management for soft-RoCE (InfiniBand Architecture
  * Specification, annex A17.9.3). rdma_rxe itself is not changed.
  *
- *	injector:		sets ECT(0) on the packets of data queue pairs
+ *	injector:		sets ECT(0) on the packets of data queue pairs, where the
+ *				program's traffic class leaves the ECN field at 0
  *	notification point:	answers a valid packet that carries CE with a CNP to its
  *				source, at most one per queue pair and cnp_interval_us
  *	reaction point:		a CNP cuts the rate of the queue pair that it names; the
@@ -44,9 +45,6 @@
 #include "roce_rcm_trace.h"
 
 CC_PARAM(inject, 1, 0, 1, 0644, "0 is off, 1 is on", "set ECT(0) on data queue pairs' packets");
-
-bool rcm_stopping;
-unsigned int rcm_net_id;
 
 /* Headers of outgoing packets are not shared: no copy is needed. */
 static void set_ect(struct sk_buff *skb, u8 pf)
@@ -104,7 +102,8 @@ static noinline unsigned int udp_out(struct sk_buff *skb, const struct nf_hook_s
 	if (!ibqp || ibqp->qp_type == IB_QPT_GSI)
 		return NF_ACCEPT;
 	if (rcm_takes_part(&p)) {
-		if (READ_ONCE(inject.value))
+		/* a program's traffic class may have an ECN field of its own */
+		if (p.ecn == INET_ECN_NOT_ECT && READ_ONCE(inject.value))
 			set_ect(skb, state->pf);
 		qp = learn_from_sent(skb, &p, ibqp, state->net);
 	} else {

@@ -12,6 +12,7 @@
  *	rxe.c		what a packet or a network device shows of rdma_rxe
  *	rate.c		a queue pair's rate: DCQCN or LDCP
  *	packet.c	reads a packet's headers and checks its ICRC
+ *	state.c		counters, and the module's state
  *
  * Two headers see no kernel type except integers, and user space compiles them, too:
  * dcqcn_model.h is DCQCN's arithmetic, roce_wire.h RoCEv2's wire format.
@@ -27,6 +28,7 @@
 #include <linux/ipv6.h>
 #include <linux/jiffies.h>
 #include <linux/netfilter.h>
+#include <linux/percpu.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
 #include <net/dsfield.h>
@@ -39,7 +41,7 @@
 struct ib_device;
 struct ib_qp;
 
-/* Set while the module is being unloaded: no rate is cut, nothing is asked. */
+/* state.c. Set while the module is being unloaded: no rate is cut, nothing is asked. */
 extern bool rcm_stopping;
 
 /**
@@ -56,7 +58,7 @@ struct rcm_net {
 
 extern unsigned int rcm_net_id;
 
-/* --- counters: debugfs.c ---------------------------------------------- */
+/* --- counters ----------------------------------------------------------- */
 
 enum rcm_counter {
 	RCM_NOT_A_QP,		/* packets whose socket points to no queue pair of rdma_rxe */
@@ -93,11 +95,11 @@ enum rcm_counter {
 	RCM_COUNTERS
 };
 
-extern atomic_long_t rcm_counters[RCM_COUNTERS];
+DECLARE_PER_CPU(unsigned long [RCM_COUNTERS], rcm_counters);
 
 static inline void rcm_count(enum rcm_counter what)
 {
-	atomic_long_inc(&rcm_counters[what]);
+	this_cpu_inc(rcm_counters[what]);
 }
 
 void rcm_debugfs_init(void);

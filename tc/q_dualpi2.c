@@ -15,6 +15,18 @@ enum {
 	DUALPI2_MAX = 10
 };
 
+/* struct tc_dualpi2_xstats; newer kernels may append fields */
+struct dualpi2_xstats {
+	__u32 prob;		/* of 2^32 - 1 */
+	__u32 delay_c;		/* us */
+	__u32 delay_l;
+	__u32 packets_in_c;
+	__u32 packets_in_l;
+	__u32 maxq;
+	__u32 ecn_mark;		/* step_marks included */
+	__u32 step_marks;
+};
+
 static const struct {
 	const char *name;
 	int type;
@@ -99,8 +111,31 @@ static int dualpi2_print_opt(const struct qdisc_util *qu, FILE *f, struct rtattr
 	return 0;
 }
 
+static int dualpi2_print_xstats(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
+{
+	struct dualpi2_xstats st;
+	char text[16];
+
+	(void)qu;
+	(void)f;
+	if (!xstats || RTA_PAYLOAD(xstats) < sizeof(st))
+		return 0;
+	memcpy(&st, RTA_DATA(xstats), sizeof(st));
+	snprintf(text, sizeof(text), "%.6f", st.prob / (double)UINT32_MAX);
+	print_color_string(PRINT_ANY, COLOR_NONE, "prob", "  prob %s ", text);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "delay_c", "delay_c %uus ", st.delay_c);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "delay_l", "delay_l %uus ", st.delay_l);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "packets_in_c", "packets_in_c %u ", st.packets_in_c);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "packets_in_l", "packets_in_l %u ", st.packets_in_l);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "maxq", "maxq %u ", st.maxq);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "ecn_mark", "ecn_mark %u ", st.ecn_mark);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "step_marks", "step_marks %u", st.step_marks);
+	return 0;
+}
+
 struct qdisc_util dualpi2_qdisc_util = {
 	.id = "dualpi2",
 	.parse_qopt = dualpi2_parse_opt,
 	.print_qopt = dualpi2_print_opt,
+	.print_xstats = dualpi2_print_xstats,
 };

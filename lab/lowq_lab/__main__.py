@@ -77,7 +77,7 @@ def asked(scenario: Scenario, path: Path, command: str, rows: str) -> dict[str, 
     """What the runs on standard input are: lines of OUT, SCENARIO, VARIANT, ROW, SEED, with tabs"""
     runs = [line.rstrip("\n").split("\t") for line in sys.stdin]
     made = describe(scenario, path.stem, command, rows=rows.split(),
-                    variants=list(dict.fromkeys(run[2] for run in runs)), failed=True)
+                    variants=list(dict.fromkeys(run[2] for run in runs)))
     return made | {"runs": ["/".join((run[2] or "all", *run[3:])) for run in runs]}
 
 

@@ -30,11 +30,10 @@ def question_of(scenario: Scenario, rows: Sequence[str], all_rows: bool) -> str:
     return f"How do {', '.join(rows[:-1])} and {rows[-1]} compare here?"
 
 
-def describe(scenario: Scenario, name: str, command: str, *, rows: Sequence[str], variants: Sequence[str],
-             failed: bool) -> dict[str, Any]:
-    """Question, answer, findings and goals are those of what is run: goals of rows and variants that are not are left
-    out, and so are answer and findings unless all is run. A row with goals gets one more: all of its flows end well.
-    Results from before that was measured (failed) do not have it"""
+def describe(scenario: Scenario, name: str, command: str, *, rows: Sequence[str],
+             variants: Sequence[str]) -> dict[str, Any]:
+    """Question, findings and goals are those of what is run: goals of rows and variants that are not are left out, and
+    so are findings unless all is run"""
     all_rows = sorted(rows) == sorted(scenario.rows)
     whole = all_rows and list(variants) == [words(variant) for variant in scenario.variants]
     run = [dict(word.split("=", 1) for word in variant.split()) for variant in variants]
@@ -44,18 +43,13 @@ def describe(scenario: Scenario, name: str, command: str, *, rows: Sequence[str]
         return (all(row in rows for row in of if row)
                 and any(all(variant.get(key, "") == str(value) for key, value in want) for variant in run))
 
-    goals = [goal.as_json() for goal in scenario.goals if whole or is_run(goal.variant, goal.row, goal.relative_to)]
-    goals += [{"metric": "failed", "row": row, "op": "<=", "value": 0, "variant": "*", "text": "every flow ends well"}
-              for row in sorted({goal["row"] for goal in goals}) if failed]
-    paper = scenario.paper and scenario.paper.as_json(
-        [figure for figure in scenario.paper.figures if whole or is_run(figure.variant)])
+    goals = [goal.as_json() for goal in scenario.goals if whole or is_run(goal.variant, goal.row, *goal.beside)]
     made: dict[str, Any] = {
         "name": name, "title": lines_of(scenario.title), "topology": "\n" + drawing(scenario),
         "params": dict(scenario.params), "command": command, "question": question_of(scenario, rows, all_rows),
-        "rows": list(rows), "metrics": list(scenario.shown), "words": dict(scenario.words), "paper": paper,
-        "curve": scenario.curve and scenario.curve.as_json(), "goals": goals}
+        "rows": list(rows), "metrics": list(scenario.shown), "words": dict(scenario.words), "goals": goals}
     if whole:
-        made |= {"answer": lines_of(scenario.answer), "conclusion": lines_of(scenario.conclusion)}
+        made["conclusion"] = lines_of(scenario.conclusion)
     if scenario.reference in rows:
         made["reference_row"] = scenario.reference
     needed = ("params", "goals")

@@ -90,11 +90,6 @@ class Run:
         for name, value in values.items() if self.control == control else ():
             net.prepare("", f"echo {value} >/sys/module/tcp_{control}/parameters/{name}")
 
-    def pair(self, one: str, other: str, to: str, *, duration: str) -> list[dict[str, Any]]:
-        """A long flow of one control from h1, and one of the other from h2, begun within 20 ms, by the seed"""
-        return [long(host, to, duration=duration, start=f"{self.seed * factor % 20000}us", control=control)
-                for host, factor, control in (("h1", 104729, one), ("h2", 7919, other))]
-
 
 def at_share(values: Iterable[float], share: float) -> float | None:
     """The value that this share of all does not exceed: at_share(values, 0.99)"""
@@ -193,88 +188,30 @@ def settings_of(variant: Variant | None) -> dict[str, Setting]:
 class Goal:
     metric: str
     row: str
-    op: str
-    value: float
-    variant: Variant | None = None
-    text: str = ""
-    relative_to: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        made = {"metric": self.metric, "row": self.row, "op": self.op, "value": self.value,
-                "relative_to": self.relative_to, "variant": settings_of(self.variant) or "*", "text": self.text}
-        return {key: value for key, value in made.items() if value != ""}
-
-
-def goal(metric: str, *, row: str, least: float | None = None, most: float | None = None, relative_to: str = "",
-         variant: Variant | None = None, text: str = "") -> Goal:
-    """A limit that a row must keep, in variants with these settings or in all. relative_to: another row; the limit is
-    of the ratio to its value in the same variant"""
-    if (least is None) == (most is None):
-        raise ValueError("goal(): give one of least and most")
-    op, value = (">=", least) if most is None else ("<=", most)
-    return Goal(metric, row, op, value or 0, variant, text, relative_to)
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A drawing of one metric against another: what a setting buys, and what it costs. A line joins the points of a row
-    in variants that differ in along alone, a setting whose value is beside each point; otherwise: its value where a
-    variant does not have it. A row with one point is drawn as that. variant: settings of the variants to draw; text: how
-    to read it"""
-
-    x: str
-    y: str
-    along: str
-    otherwise: str = ""
+    least: float | None = None
+    most: float | None = None
+    median: float | None = None
+    beside: Sequence[str] = ()
     variant: Variant | None = None
     text: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return vars(self) | {"variant": settings_of(self.variant), "text": lines_of(self.text)}
+        made = vars(self) | {"variant": settings_of(self.variant), "beside": list(self.beside)}
+        return {key: value for key, value in made.items() if value not in ("", None, [], {})}
 
 
-@dataclass(frozen=True)
-class Figure:
-    """What a paper shows in one place"""
-
-    figure: str
-    metric: str
-    what: str = ""
-    in_tree: str = ""
-    ours: str = ""
-    value: float | tuple[float, float] | None = None
-    says: str = ""
-    variant: Variant | None = None
-    differs: str = ""
-
-
-def figure(number: str, metric: str, *, what: str = "", in_tree: str = "", ours: str = "",
-           value: float | tuple[float, float] | None = None, says: str = "", variant: Variant | None = None,
-           differs: str = "") -> Figure:
-    """A figure or section of a paper, and the metric here that is the same. in_tree, ours: the rows of the kernel's
-    control and of ours that do what was measured there. value: a number, or the least and the most, in the metric's
-    unit; says: what the paper says in words. what was measured there; variant: what is like it here; differs: what is
-    not"""
-    if not in_tree and not ours:
-        raise ValueError("figure(): give one of in_tree and ours")
-    if value is None and not says:
-        raise ValueError("figure(): give one of value and says")
-    return Figure(number, metric, what, in_tree, ours, value, says, variant, differs)
-
-
-@dataclass(frozen=True)
-class Paper:
-    """What a paper shows, to stand beside what is measured. differs: what is otherwise here, in all figures"""
-
-    source: str
-    figures: Sequence[Figure]
-    differs: str = ""
-
-    def as_json(self, of: Iterable[Figure]) -> dict[str, Any]:
-        """With these figures of it"""
-        figures = [{key: settings_of(value) if key == "variant" else value for key, value in vars(one).items()
-                    if value not in ("", None)} for one in of]
-        return {"source": self.source, "figures": figures} | ({"differs": self.differs} if self.differs else {})
+def goal(metric: str, *, row: str, least: float | None = None, most: float | None = None, median: float | None = None,
+         beside: Sequence[str] = (), variant: Variant | None = None, text: str = "") -> Goal:
+    """What a row must keep, over its cells: all variants, or those with these settings. least and most are of each
+    cell, and so of the worst one; median is the limit of the cell in the middle. beside: the best of these rows, its
+    peers; the limits are of the ratio to its value in the same cell"""
+    if least is None and most is None or None not in (least, most, median):
+        raise ValueError("goal(): give least or most, and median with one of them alone")
+    if None not in (least, most) and len(beside) > 1:
+        raise ValueError("goal(): the best of several rows is the largest or the smallest: give one of least and most")
+    if isinstance(beside, str):
+        raise ValueError("goal(): beside is a list of rows")
+    return Goal(metric, row, least, most, median, tuple(beside), variant, text)
 
 
 def each(*lists: Sequence[Variant], **settings: Setting | None | Sequence[Setting | None]) -> list[dict[str, Setting]]:
@@ -300,8 +237,7 @@ class Scenario:
     incast, rpc_count, rpc_p50_us, rpc_p90_us and rpc_p99_us. modules: directories of kernel modules that a run needs,
     relative to the project.
 
-    Texts may be wrapped and indented as it suits: a paragraph is a line on the page. {range METRIC ROW SETTING=VALUE}
-    in answer and conclusion, or {min or {max, stands for measured values."""
+    Texts may be wrapped and indented as it suits: a paragraph is a line on the page."""
 
     title: str
     question: str
@@ -315,10 +251,7 @@ class Scenario:
     params: Mapping[str, Setting] = field(default_factory=dict)
     words: Mapping[str, str | Mapping[Setting, str]] = field(default_factory=dict)  # for a setting, or for its values
     shown: Sequence[str] = ()  # metrics, the most important first
-    curve: Curve | None = None
-    paper: Paper | None = None
-    answer: str = ""
-    conclusion: str = ""  # a paragraph for each finding, its number first
+    conclusion: str = ""  # a few sentences that need no figures: the table has them
     shell: str = ""
     modules: Sequence[str] = ()
 
@@ -335,20 +268,15 @@ class Scenario:
             raise ValueError("Scenario: without a plan, topology is a drawing")
         for variant in self.variants:
             for key, value in variant.items():
-                if not key.isidentifier() or any(letter in str(value) for letter in " /=\n") or not str(value):
+                if (not key.isidentifier() or key.isupper()  # the run's own variables are in capitals
+                        or any(letter in str(value) for letter in " /=\n") or not str(value)):
                     raise ValueError(f"Scenario: variants: '{key}' and '{value}' are not a setting")
         limits = [(f"goals: {goal.metric} of {goal.row}", goal.variant) for goal in self.goals]
-        limits += [(f"paper: {one.figure}", one.variant) for one in (self.paper.figures if self.paper else ())]
         for what, wanted in limits:
             want = settings_of(wanted)
             if not any(all(str(variant.get(key, "")) == str(value) for key, value in want.items())
                        for variant in self.variants):
                 raise ValueError(f"Scenario: {what}: no variant has {want}")
-        if self.curve and not any(self.curve.along in variant for variant in self.variants):
-            raise ValueError(f"Scenario: curve: no variant has '{self.curve.along}'")
-        for key in self.words:
-            if not any(key in variant for variant in self.variants):
-                raise ValueError(f"Scenario: words: no variant has '{key}'")
 
     def example(self, variant: Mapping[str, Setting]) -> Run:
         """A run to try the plan with"""
@@ -382,14 +310,17 @@ def results_in(directory: Path, run: Run) -> Results:
 
 
 def load(path: str | Path) -> Scenario:
-    """The scenario of a file; dataclasses.replace() makes another one of it"""
+    """The scenario of a file: SCENARIO, or the only one. dataclasses.replace() makes another one of it; words for
+    settings that no variant has are ignored, so that they may be left"""
     path = Path(path)
     names: dict[str, Any] = {"__name__": "scenario", "__file__": str(path)}
     if str(path.parent) not in sys.path:
         sys.path.insert(1, str(path.parent))  # its own modules
     text = path.read_text(encoding="utf-8")
     exec(compile(text, str(path), "exec"), names)  # pylint: disable=exec-used
-    found = [value for value in names.values() if isinstance(value, Scenario)]
+    found = [names.get("SCENARIO")]
+    if not isinstance(found[0], Scenario):
+        found = [value for value in names.values() if isinstance(value, Scenario)]
     if len(found) != 1:
         raise ValueError(f"{len(found)} scenarios, not one: SCENARIO = Scenario(...)")
     return found[0]

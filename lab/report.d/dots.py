@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Draws a figure of dots as one SVG: a line per variant, a plot per metric beside each other.
-
-Written here and not by gnuplot, whose SVG takes 100 to 200 bytes for each point and label and
-differs between its versions: here a point takes about 12, and the file is the same everywhere."""
+"""Draws a figure of dots as one SVG: a line per variant, a plot per metric beside each other."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import html
 import math
 from typing import Mapping, NamedTuple, Sequence
 
-from plots import Axis, colour_of, Figure, INK, Plot, Series, shape_of
+from plots import Axis, colour_of, DASHES, Figure, INK, Plot, Series, shape_of
 
 WIDTH = 880                 # of the drawing, px: what a README page shows without shrinking it
 FONT, LINE = 11, 13         # size of letters, distance of lines, px
@@ -126,20 +123,24 @@ def curve(plot: Plot, series: Series, frame: Frame, middles: Mapping[int, float]
           f'marker-mid="{mark}" marker-end="{mark}"/>'
 
 
-def heads(figure: Figure, title: str) -> tuple[list[str], float]:
+def heads(figure: Figure, title: str, width: float = WIDTH) -> tuple[list[str], float]:
     """Title, text and legend; where they end, px."""
     out, y = [], float(PAD)
     for size, words in ((14, title), (FONT, figure.text)):
-        for line in wrap(words, WIDTH - 2 * PAD, size) if words else ():
+        for line in wrap(words, width - 2 * PAD, size) if words else ():
             y += size + 3
             out.append(text(PAD, y - 3, line, f' font-size="{size}"' if size != FONT else ""))
-    x, y = float(PAD), y + 20
-    for label, number, _ in figure.legend:
+    x, y = float(PAD), y + 20 * bool(figure.legend)
+    for label, number, style in figure.legend:
         need = 12 + text_width(label)
-        if x > PAD and x + need > WIDTH - PAD:
+        if x > PAD and x + need > width - PAD:
             x, y = float(PAD), y + 16
-        out.append(f'<path transform="translate({px(x + 4)} {px(y - 7)})" '
-                   f'd="{shape_of(number)}" fill="{colour_of(number)}"/>')
+        if style == "marks":
+            out.append(f'<path transform="translate({px(x + 4)} {px(y - 7)})" '
+                       f'd="{shape_of(number)}" fill="{colour_of(number)}"/>')
+        else:
+            dash = f' stroke-dasharray="{DASHES[style]}"' if style in DASHES else ""
+            out.append(f'<path d="M{px(x - 8)} {px(y - 7)}h17" stroke="{colour_of(number)}" stroke-width="2"{dash}/>')
         out.append(text(x + 12, y - 3, label))
         x += need + 20
     return out, y + 4

@@ -11,9 +11,9 @@ from typing import Iterable, Sequence
 from metrics import metric, show
 from results import Block, only_row, order, Result, same_everywhere, varied
 from words import say
-from series import Point, read_csv, read_flows, thin
+from series import read_csv, read_flows, thin
 from plots import (
-    Axis, DASHES, duration, Figure, line_style, linear_axis, log_axis, PANEL, Plot, round_log,
+    Axis, DASHES, duration, Figure, line_style, linear_axis, log_axis, PANEL, Plot, Point, round_log,
     Series, SINGLE, time_axis, value_axis, WIDE)
 
 MAX_DOTS = 8                # metrics in the plot of all variants
@@ -45,7 +45,8 @@ def queue_figure(block: Block, bins: int) -> Figure | None:
                 curves[result.row] = thin(bins, *columns)
     if not curves:
         return None
-    x, factor = time_axis(max(p[0] for points in curves.values() for p in points))
+    times = [p[0] for points in curves.values() for p in points]
+    x, factor = time_axis(min(times), max(times))
     peaks = [max(p[2] for p in points) for points in curves.values()]
     floor = 0.0
     if max(peaks) > 20 * max(1.0, min(peaks)):
@@ -63,7 +64,7 @@ def queue_figure(block: Block, bins: int) -> Figure | None:
         series = [Series(f"{r.label}: highest", r.colour, "band", points),
                   Series(f"{r.label}: highest", r.colour, "edge", [(p[0], p[2]) for p in points]),
                   Series(f"{r.label}: mean", r.colour, "line", [p[:2] for p in points])]
-        desc = f"Queue of {r.label} from 0 to {x.ticks[-1][0]}: " \
+        desc = f"Queue of {r.label} to {x.ticks[-1][0]}: " \
                f"highest {max(p[2] for p in points):g} packets."
         plots.append(Plot(r.label, note(r, ("mean", "qlen_mean_pkts"), ("p99", "qlen_p99_pkts")),
                           r.colour, desc, PANEL, x, y, series))
@@ -107,7 +108,7 @@ def rate_figure(block: Block, bins: int) -> Figure | None:
     if not curves:
         return None
     points = [p for drawn in curves.values() for curve in drawn.values() for p in curve]
-    x, factor = time_axis(max(p[0] for p in points))
+    x, factor = time_axis(min(p[0] for p in points), max(p[0] for p in points))
     scale, unit = (1.0, "Gb/s") if max(p[1] for p in points) >= 0.5 else (1e3, "Mb/s")
     y = linear_axis(max(p[1] for p in points) * scale, unit)
     most = max(map(len, curves.values()))

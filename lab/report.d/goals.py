@@ -3,144 +3,124 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from pathlib import Path
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Any, NamedTuple, Sequence
 
-from metrics import metric, rough, show
-from results import Block, fail, has, read_text, variant_name
+from metrics import Metric, metric, show, show_number
+from results import Block, fail, has, Spread
+from words import say
+
+
+class Cell(NamedTuple):
+    """A goal's value in one variant: a mean, or its ratio to the best peer's."""
+    variant: str
+    value: float
+    half: float             # of its 95 % interval
 
 
 class Verdict(NamedTuple):
-    """One goal in one variant."""
-    goal: int
+    """A goal over all of its variants."""
     state: str              # "met", "missed", "tie" or "no data"
     row: str
-    variant: str
     text: str
-    measured: float | None
-    limit: float | None
     detail: str
-
-OPERATORS: dict[str, Callable[[float, float], bool]] = {
-    ">=": lambda a, b: a >= b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
-    "<": lambda a, b: a < b, "==": lambda a, b: a == b}
+    worst: float | None
+    median: float | None
 
 
-def judge(number: int, goal: dict[str, Any], block: Block) -> Verdict:
-    """Compares `goal` with `block`: all seeds must have a value, and a limit inside the 95 %
-    confidence interval is a tie."""
-    key, row, value, other = goal["metric"], goal["row"], goal["value"], goal.get("relative_to")
+def checked(scenario: dict[str, Any]) -> list[dict[str, Any]]:
+    """The goals of scenario.json."""
+    for number, goal in enumerate(scenario.get("goals") or [], 1):
+        if not (isinstance(goal, dict) and all(isinstance(goal.get(k), str) for k in ("metric", "row"))
+                and all(isinstance(goal.get(k, 0), (int, float)) for k in ("least", "most", "median"))
+                and ("least" in goal or "most" in goal) and isinstance(goal.get("beside", []), list)
+                and isinstance(goal.get("variant", {}), dict)):
+            fail(1, f"scenario.json: goal {number} needs metric, row, and a number as least or most")
+    return list(scenario.get("goals") or [])
+
+
+def measured(key: str, row: str, block: Block) -> Spread | str | None:
+    """A row's value in a variant; what is wrong where some seeds failed or have none; None where it has none at all."""
+    for result in block.results:
+        if result.row == row:
+            seeds, have = len(result.good + result.bad), result.metrics.get(key)
+            if have and have.seeds == seeds:
+                return have
+            if have or result.bad:
+                return f"{seeds - (have.seeds if have else 0)} of {seeds} seeds of {row} gave no value"
+    return None
+
+
+def cell(goal: dict[str, Any], block: Block) -> Cell | str | None:
+    """The goal's value in one variant, or why it has none there; None where it, or every peer, was not measured."""
+    name = say(block.words.values()) if block.words else ""
+    found = [measured(goal["metric"], row, block) for row in (goal["row"], *goal.get("beside", ()))]
+    if found[0] is None or goal.get("beside") and not any(found[1:]):
+        return None
+    if wrong := [one for one in found if isinstance(one, str)]:
+        return f"{name}: {wrong[0]}" if name else wrong[0]
+    mine, *peers = (one for one in found if isinstance(one, Spread))
+    if not peers:
+        return Cell(name, mine.mean, mine.half)
+    best = (min if "most" in goal else max)(peers, key=lambda one: one.mean)
+    if not best.mean:       # as good as 0, or worse than any ratio
+        return Cell(name, 1.0 if not mine.mean else math.inf, 0.0)
+    ratio = mine.mean / best.mean
+    return Cell(name, ratio, math.hypot(mine.half / best.mean, ratio * best.half / best.mean))
+
+
+def state_of(one: Cell, least: float | None, most: float | None) -> str:
+    """A limit inside of the interval is a tie."""
+    met = (least is None or one.value >= least) and (most is None or one.value <= most)
+    near = any(abs(one.value - limit) <= one.half for limit in (least, most) if limit is not None)
+    return "tie" if one.half and near else "met" if met else "missed"
+
+
+def excess(one: Cell, goal: dict[str, Any]) -> float:
+    """How far a value is beyond the limit, the largest for the worst."""
+    over, under = float(goal.get("most", math.inf)), float(goal.get("least", -math.inf))
+    return max(one.value - over, under - one.value)
+
+
+def wording(goal: dict[str, Any], how: Metric) -> str:
+    """The goal in words: its own, or the metric's name, and the limits."""
+    def number(value: float) -> str:
+        return f"{value:g} x {peers}" if peers else f"{show(goal['metric'], value)} {how.unit}".rstrip()
+    peers = ("the best of " if goal.get("beside", ())[1:] else "") + ", ".join(goal.get("beside", ()))
+    limits = " and ".join(f"{word} {number(goal[name])}" for name, word in (("least", "at least"), ("most", "at most"))
+                          if name in goal)
+    middle = f", median {number(goal['median'])}" if "median" in goal else ""
+    return f"{goal.get('text') or how.name}: {limits}{middle}"
+
+
+def judge(goal: dict[str, Any], blocks: Sequence[Block]) -> Verdict:
+    """Compares a goal with its worst cell, and with the one in the middle."""
+    key, row = goal["metric"], goal["row"]
     how = metric(key)
-    unit = f" {how.unit}" if how.unit else ""
-    wanted = f"{value:g} × {other}" if other else show(key, value) + unit
-    text = goal.get("text") or f"{how.name} {goal['op']} {wanted}"
-    have = {r.row: r for r in block.results if key in r.metrics}
-    for need in (row, other or row):
-        if need not in have:
-            return Verdict(number, "no data", row, block.name, text, None, None,
-                           f"{need} has no {key}")
-    mine = have[row].metrics[key]
-    reference = have[other].metrics[key] if other else None
-    measured, limit = mine.mean, value * (reference.mean if reference else 1)
-    against = f" against {show(key, limit)}{unit}" if other else ""
-    for need in (row, other or row):
-        seeds, count = len(have[need].good + have[need].bad), have[need].metrics[key].seeds
-        if count < seeds:   # a seed that failed or has no value is not ignored
-            return Verdict(number, "missed" if need == row else "no data", row, block.name, text,
-                           measured, limit, f"{show(key, measured)}{unit}{against}, but "
-                           f"{seeds - count} of {seeds} seeds of {need} gave no value")
-    gap = abs(measured - limit)
-    half = math.hypot(mine.half, value * reference.half) if reference else mine.half
-    state = "met" if OPERATORS[goal["op"]](measured, limit) else "missed"
-    if half and gap <= half:
-        return Verdict(number, "tie", row, block.name, text, measured, limit,
-                       f"{show(key, measured)}{unit}{against}: no difference, the 95 % interval "
-                       f"is ±{show(key, half)}{unit}")
-    detail = f"{show(key, measured)}{unit}{against}, {state}"
-    if how.style == "percent" and gap:
-        detail += f" by {rough(gap * how.scale)} points"
-    elif gap:
-        share = f" ({rough(100 * gap / abs(limit))} %)" if limit else ""
-        detail += f" by {rough(gap * how.scale)}{unit}{share}"
-    else:
-        detail += " exactly"
-    return Verdict(number, state, row, block.name, text, measured, limit, detail)
+    text = wording(goal, how)
+    mine = [block for block in blocks if has(block, goal.get("variant", {}))]
+    cells = [one for block in mine if (one := cell(goal, block)) is not None]
+    good = sorted((one for one in cells if isinstance(one, Cell)), key=lambda one: excess(one, goal))
+    missing = [one for one in cells if isinstance(one, str)]
+    if not good:
+        return Verdict("no data", row, text, missing[0] if missing else "nothing was measured", None, None)
+    worst, middle = good[-1], good[(len(good) - 1) // 2]
+    states = [state_of(worst, goal.get("least"), goal.get("most"))]
+    if "median" in goal:
+        states.append(state_of(middle, *((goal["median"], None) if "least" in goal else (None, goal["median"]))))
+
+    def said(value: float) -> str:
+        return "a peer with 0" if value == math.inf else \
+            f"{show_number(value)} x" if goal.get("beside") else f"{show(key, value)} {how.unit}".rstrip()
+    detail = said(worst.value)
+    if len(good) > 1:
+        detail = f"worst {detail} ({worst.variant}), median {said(middle.value)}, of {len(good)} cells"
+    if missing:
+        detail += f"; {missing[0]}" + (f", and {len(missing) - 1} more" if missing[1:] else "")
+    state = next((s for s in ("missed", "tie") if s in states), "missed" if missing else "met")
+    return Verdict(state, row, text, detail, *(None if math.isinf(v) else v for v in (worst.value, middle.value)))
 
 
 def judge_all(scenario: dict[str, Any], blocks: Sequence[Block]) -> list[Verdict]:
-    """Every goal in every variant that it applies to."""
-    verdicts = []
-    for number, goal in enumerate(scenario.get("goals") or [], 1):
-        good = (isinstance(goal, dict) and goal.get("op") in OPERATORS
-                and isinstance(goal.get("value"), (int, float))
-                and all(isinstance(goal.get(k), str) for k in ("metric", "row"))
-                and all(isinstance(goal.get(k) or "", str) for k in ("relative_to", "text")))
-        if not good:
-            fail(1, f"scenario.json: goal {number} needs metric, row, op (one of "
-                    f"{' '.join(OPERATORS)}) and a number as value")
-        want = goal.get("variant", "*")
-        want = want if isinstance(want, dict) else {}
-        fits = [b for b in blocks if has(b, want)]
-        verdicts += [judge(number, goal, b) for b in fits]
-        if not fits:
-            verdicts.append(Verdict(number, "no data", goal["row"], variant_name(want),
-                                    goal.get("text") or goal["metric"], None, None,
-                                    "no such variant was run"))
-    return verdicts
-
-
-# scenario, row and text of a goal: in how many variants it is met, not met (missed or no data), and
-# judged; the rest are ties
-Tally = dict[tuple[str, str, str], tuple[int, int, int]]
-
-
-def tally(name: str, verdicts: Sequence[Verdict]) -> Tally:
-    """The goals of scenario `name`, counted over its variants."""
-    found: Tally = {}
-    for v in verdicts:
-        met, unmet, count = found.get((name, v.row, v.text), (0, 0, 0))
-        found[name, v.row, v.text] = (met + (v.state == "met"),
-                                      unmet + (v.state in ("missed", "no data")), count + 1)
-    return found
-
-
-def read_tallies(path: Path) -> dict[str, Tally]:
-    """The tallies in goals.csv, by version, oldest first."""
-    versions: dict[str, Tally] = {}
-    if path.exists():
-        for line in csv.DictReader(io.StringIO(read_text(path))):
-            try:
-                versions.setdefault(line["version"], {})[
-                    line["scenario"], line["row"], line["goal"]] = \
-                    int(line["met"]), int(line["unmet"]), int(line["of"])
-            except (KeyError, TypeError, ValueError):
-                fail(1, f"{path}: no version, scenario, row, goal, met, unmet and of in a line")
-    return versions
-
-
-def tallies_csv(versions: Mapping[str, Tally]) -> str:
-    """What read_tallies() reads."""
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow(["version", "scenario", "row", "goal", "met", "unmet", "of"])
-    for version, found in versions.items():
-        table.writerows([version, *key, *counts] for key, counts in found.items())
-    return out.getvalue()
-
-
-def worse(now: Tally, before: Tally) -> list[tuple[str, str]]:
-    """Goals that are met in fewer variants than before and not met in more, each with its scenario
-    and a sentence. A goal or a variant that is new or has gone, and a tie, make nothing worse."""
-    return [(key[0], f"{key[2]} ({key[1]}): {met} of {count}, before {then[0]} of {then[2]}")
-            for key, (met, unmet, count) in now.items()
-            if (then := before.get(key)) and met < then[0] and unmet > then[1]]
-
-
-def counted(verdicts: Sequence[Verdict]) -> str:
-    """How many of `verdicts` are met: "3 of 4", and what the others are."""
-    states = [v.state for v in verdicts]
-    rest = [f"{states.count(s)} {s}" for s in ("missed", "tie", "no data") if s in states]
-    return f"{states.count('met')} of {len(states)}" + (f" ({', '.join(rest)})" if rest else "")
+    """Every goal."""
+    return [judge(goal, blocks) for goal in checked(scenario)]

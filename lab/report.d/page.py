@@ -4,23 +4,18 @@
 from __future__ import annotations
 
 import html
-import shutil
 import string
 from pathlib import Path
 from typing import Any, Sequence
 from urllib.parse import quote
 
 from metrics import metric, show
-from results import all_metrics, all_seeds, Block, command, provenance, read_text
+from results import all_metrics, all_seeds, Block, command, page_metrics, provenance, read_text
 from goals import Verdict
-from tables import failures
-from markdown import fill, findings, page_metrics
-from papers import about, beside, paper_grid
-from plots import colour_of, DASHES, Figure, WIDE
+from tables import failed, failures
+from plots import colour_of, Figure
 from figures import metric_figure, own_figures
-from dots import draw_dots
-from curves import curves, draw_curves
-from drawing import draw_panels
+from drawing import draw_file
 
 # scenario, its variants, its verdicts, the requested columns
 Part = tuple[dict[str, Any], Sequence[Block], Sequence[Verdict], Sequence[str] | None]
@@ -68,44 +63,13 @@ def html_table(blocks: Sequence[Block], keys: Sequence[str], caption: str,
 
 
 def html_goals(verdicts: Sequence[Verdict]) -> str:
-    """The goals as a list, all variants of one together."""
+    """The goals as a list."""
     if not verdicts:
         return ""
-    items = []
-    for number in dict.fromkeys(v.goal for v in verdicts):
-        mine = [v for v in verdicts if v.goal == number]
-        worst = next((s for s in ("missed", "no data", "tie") if any(v.state == s for v in mine)),
-                     "met")
-        details = "".join(f"<em>{esc(f'{v.variant}: ' if v.variant else '')}{esc(v.detail)}</em>"
-                          for v in mine)
-        items.append(f'<li class="{worst.replace(" ", "-")}"><b>{worst}</b><div>'
-                     f"<span>{esc(mine[0].row)}: {esc(mine[0].text)}</span>{details}</div></li>")
-    met = sum(i.startswith('<li class="met"') for i in items)
-    return f'<section><h3>Goals: {met} of {len(items)} met</h3><ul class="goals">' \
-           f"{''.join(items)}</ul></section>"
-
-
-def html_paper(scenario: dict[str, Any], blocks: Sequence[Block]) -> str:
-    """What the paper shows, and what was measured."""
-    lines = beside(scenario, blocks)
-    if not lines:
-        return ""
-    first, *rows = paper_grid(lines)
-    heads = "".join(f'<th scope="col">{esc(h)}</th>' for h in first)
-    body = "".join("<tr>" + "".join(f"<td>{esc(c)}</td>" for c in cells) + "</tr>"
-                   for cells in rows)
-    return '<section><h3>Beside the paper</h3><div class="scroll" role="region" tabindex="0" ' \
-           f'aria-label="Beside the paper"><table class="rows"><caption>{esc(about(scenario))}' \
-           f"</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div></section>"
-
-
-def sample(number: int, style: str) -> str:
-    """A piece of line, or a dot, for a legend."""
-    colour = colour_of(number)
-    dash = f' stroke-dasharray="{DASHES[style]}"' if style in DASHES else ""
-    shape = f'<circle cx="13" cy="5" r="4" fill="{colour}"/>' if style == "marks" \
-        else f'<path d="M0,5H26" stroke="{colour}" stroke-width="2.5"{dash}/>'
-    return f'<svg viewBox="0 0 26 10" width="26" height="10" aria-hidden="true">{shape}</svg>'
+    items = [f'<li class="{v.state.replace(" ", "-")}"><b>{v.state}</b><div><span>{esc(f"{v.row}: {v.text}")}</span>'
+             f"<em>{esc(v.detail)}</em></div></li>" for v in verdicts]
+    return f'<section><h3>Goals: {sum(v.state == "met" for v in verdicts)} of {len(verdicts)} met</h3>' \
+           f'<ul class="goals">{"".join(items)}</ul></section>'
 
 
 def dot(number: int) -> str:
@@ -113,37 +77,12 @@ def dot(number: int) -> str:
     return f'<i class="dot" style="background:{colour_of(number)}"></i>'
 
 
-def html_figure(figure: Figure, drawings: Sequence[str], level: int) -> str:
+def html_figure(figure: Figure, level: int) -> str:
     """A figure as a section of the page."""
-    legend = "".join(f"<li>{sample(number, style)}{esc(label)}</li>"
-                     for label, number, style in figure.legend)
-    panels = []
-    for plot, svg in zip(figure.plots, drawings):
-        extra = f"<small>{esc(plot.note)}</small>" if plot.note else ""
-        caption = f"<figcaption>{dot(plot.colour) if plot.colour else ''}" \
-            f"<b>{esc(plot.caption)}</b>{extra}</figcaption>" if plot.caption else ""
-        source = "data:image/svg+xml," + quote(svg, safe=" '=/,;()[]{}!$*+@~|^?-_.&")
-        panels.append(f'<figure>{caption}<img alt="{esc(plot.desc)}" width="{plot.size[0]}" '
-                      f'height="{plot.size[1]}" src="{esc(source)}"></figure>')
-    kind = "single" if len(panels) == 1 and not figure.plots[0].caption else "panels"
-    kind += " wide" if figure.plots[0].size == WIDE else ""
+    source = "data:image/svg+xml," + quote(draw_file(figure._replace(text=""), ""), safe=" '=/,;[]{}!$*+@~|^?-_.&")
+    said = " ".join(filter(None, (plot.desc for plot in figure.plots))) or figure.heading
     return f"<section><h{level}>{esc(figure.heading)}</h{level}><p>{esc(figure.text)}</p>" \
-           + (f'<ul class="legend">{legend}</ul>' if legend else "") \
-           + f'<div class="{kind}">{"".join(panels)}</div></section>'
-
-
-def html_drawing(figure: Figure, svg: str) -> str:
-    """A figure drawn here, which has its own legend, as a section of the page."""
-    source = "data:image/svg+xml," + quote(svg, safe=" '=/,;[]{}!$*+@~|^?-_.&")
-    return f"<section><h3>{esc(figure.heading)}</h3><p>{esc(figure.text)}</p>" \
-           f'<figure class="dots"><img alt="{esc(figure.heading)}" src="{esc(source)}"></figure>' \
-           "</section>"
-
-
-def html_figures(figures: Sequence[Figure], level: int) -> str:
-    """`figures` as sections."""
-    return "".join(html_figure(figure, drawings, level)
-                   for figure, drawings in zip(figures, draw_panels(figures)))
+           f'<figure><img alt="{esc(said)}" src="{esc(source)}"></figure></section>'
 
 
 def html_over_time(blocks: Sequence[Block], bins: int, room: int) -> tuple[str, int]:
@@ -151,7 +90,7 @@ def html_over_time(blocks: Sequence[Block], bins: int, room: int) -> tuple[str, 
     number of variants left out for lack of room."""
     bodies = []
     for block in blocks:
-        body = html_figures(own_figures(block, bins), 3)
+        body = "".join(html_figure(figure, 3) for figure in own_figures(block, bins))
         if len(blocks) > 1 and body:
             body = f"<details><summary>{esc(block.name)}</summary>{body}</details>"
         room -= len(body.encode())
@@ -187,7 +126,7 @@ def html_rows(blocks: Sequence[Block]) -> str:
            "</table></div>"
 
 
-def html_reading(blocks: Sequence[Block], keys: Sequence[str], scenario: dict[str, Any]) -> str:
+def html_reading(blocks: Sequence[Block], keys: Sequence[str]) -> str:
     """What the columns and plots mean."""
     items = [f"<dt>{esc(metric(k).name)}</dt><dd>{esc(metric(k).what)}</dd>"
              for k in keys if metric(k).what]
@@ -201,8 +140,6 @@ def html_reading(blocks: Sequence[Block], keys: Sequence[str], scenario: dict[st
                     "completion times all seeds.")
     if any(r.bad for b in blocks for r in b.results):
         text.append("A row that says FAILED did not give a result; its reason stands beside it.")
-    if scenario.get("lab_seed_note"):
-        text.append(str(scenario["lab_seed_note"]))
     return "".join(f"<p>{esc(t)}</p>" for t in text) + f'<dl class="words">{"".join(items)}</dl>'
 
 
@@ -213,8 +150,8 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
     keys = list(chosen or page_metrics(blocks))
     topology = str(scenario.get("topology") or "").strip("\n")
     reference = scenario.get("reference_row")
-    draw = shutil.which("gnuplot") is not None
-    across, curve = metric_figure(blocks, keys), curves(scenario, blocks)
+    across = metric_figure(blocks, keys)
+    findings = [text for text in str(scenario.get("conclusion") or "").splitlines() if text.strip()]
     more = ""
     if len(everything) > len(keys):
         more = "<details><summary>All metrics</summary>" \
@@ -224,26 +161,21 @@ def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
             **{k: esc(v) for k, v in provenance(blocks).items()}}
     before = f"<h2>{esc(str(scenario.get('title') or scenario.get('name') or 'Results'))}</h2>" \
         f'<p class="question">{esc(str(scenario.get("question") or ""))}</p>' \
-        + (f'<p><b>{esc(fill(str(scenario["answer"]), blocks))}</b></p>'
-           if scenario.get("answer") else "") \
         + '<section class="setting">' \
         + (f'<pre tabindex="0" aria-label="Topology">{esc(topology)}</pre>' if topology else "") \
         + html_params(scenario) + "</section>" \
-        + (html_drawing(curve.figure, draw_curves(curve, "", False)) if curve else "") \
-        + (html_drawing(across, draw_dots(across._replace(text=""), "")) if across else "") \
+        + (html_figure(across, 3) if across else "") \
         + "<section><h3>Results</h3>" + html_table(blocks, keys, "Results", reference) + more \
-        + "</section>" + html_paper(scenario, blocks) \
-        + ("<section><h3>What to see</h3><ul>"
-           + "".join(f"<li>{esc(text)}</li>" for text in findings(scenario, blocks))
-           + "</ul></section>" if scenario.get("conclusion") else "") + html_goals(verdicts)
+        + "</section>" \
+        + ("<section><h3>What to see</h3><ul>" + "".join(f"<li>{esc(text)}</li>" for text in findings)
+           + "</ul></section>" if findings else "") + html_goals(verdicts) \
+        + (f"<p>{esc(failed(blocks))}</p>" if failed(blocks) else "")
     after = '<section class="reading"><h3>How to read this</h3>' \
-        + html_reading(blocks, keys, scenario) + "</section>" \
+        + html_reading(blocks, keys) + "</section>" \
         + '<section><h3>How it was made</h3><dl class="made">' \
         + "".join(f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in made.items()) + "</dl>" \
         + html_rows(blocks) + "</section>"
-    over_time, left_out = "<p>No plots: made without gnuplot.</p>", 0
-    if draw:
-        over_time, left_out = html_over_time(blocks, bins, room - len((before + after).encode()))
+    over_time, left_out = html_over_time(blocks, bins, room - len((before + after).encode()))
     return f"<article>{before}{over_time}{after}</article>", left_out
 
 

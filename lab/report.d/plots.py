@@ -63,7 +63,7 @@ CONTROLS = ("cubic", "bbr", "dctcp", "dctcp_ref", "hpccpp", "ldcp", "prague", "r
 OTHER_ROWS = {"cubic_l4s": ("cubic", 1), "cubic_fq": ("cubic", 2), "cubic_red": ("cubic", 3), "cubic_aqm": ("cubic", 4),
               "bbr_l4s": ("bbr", 1), "prague_fifo": ("prague", 1), "prague_classic": ("prague", 2),
               "prague_aqm": ("prague", 3), "rxe": ("reno", 1), "roce_rcm": ("dctcp", 1), "dcqcn_red": ("dctcp", 2),
-              "dcqcn_today": ("dctcp", 3), "roce_ldcp": ("ldcp", 1), "udp": ("reno", 2)}
+              "dcqcn_today": ("dctcp", 3), "roce_ldcp": ("ldcp", 0), "udp": ("reno", 2)}
 INK = {"text": "#333333", "frame": "#8a8f98", "grid": "#e2e5ea", "paper": "#ffffff"}
 
 
@@ -174,12 +174,12 @@ def duration(us: float) -> str:
     return f"{us * 1e3:g} ns"
 
 
-def time_axis(seconds: float) -> tuple[Axis, float]:
-    """An axis from 0 to `seconds` and the factor to its unit."""
+def time_axis(start: float, seconds: float) -> tuple[Axis, float]:
+    """An axis from where the data begin, or 0 if they begin near, to `seconds`, and the factor to its unit."""
     seconds = max(seconds, 1e-6)
     factor, unit = next((f, u) for limit, f, u in ((2e-3, 1e6, "µs"), (2, 1e3, "ms"),
                                                    (math.inf, 1, "s")) if seconds < limit)
-    high = seconds * factor
-    ticks = [(f"{t:g}", t) for t in steps(0, high * 1.01, 5)]
+    low, high = start * factor if start > 0.1 * seconds else 0.0, seconds * factor
+    ticks = [(f"{t:g}", t) for t in steps(low, high * 1.01 - low * 0.01, 5)]
     ticks[-1] = (f"{ticks[-1][0]} {unit}", ticks[-1][1])
-    return Axis(0, max(high, ticks[-1][1]), ticks, ""), factor
+    return Axis(min(low, ticks[0][1]), max(high, ticks[-1][1]), ticks, ""), factor

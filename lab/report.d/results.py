@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
@@ -132,29 +130,6 @@ def read_run(place: Path, scenario: dict[str, Any]) -> Run:
                {k: str(v) for k in PROVENANCE if (v := data.get(k) or scenario.get(k))})
 
 
-def read_published(path: Path) -> list[Run]:
-    """The runs in a results.csv, which tables.csv_table() wrote."""
-    reader = csv.DictReader(io.StringIO(read_text(path)))
-    absent = [c for c in RUN_COLUMNS if c not in (reader.fieldnames or ())]
-    if absent:
-        fail(1, f"{path}: no column {', '.join(absent)}")
-    runs = []
-    for line in reader:
-        variant = {k.removeprefix("variant."): v for k, v in line.items()
-                   if k.startswith("variant.") and v}
-        known = (*RUN_COLUMNS, *PROVENANCE)
-        try:
-            metrics = {k: float(v) for k, v in line.items()
-                       if v and k not in known and not k.startswith("variant.")}
-        except (ValueError, TypeError):
-            fail(1, f"{path}: line {reader.line_num}: a value is no number")
-        failure = "" if line["status"] == "ok" else line["status"].removeprefix("failed: ")
-        runs.append(Run(path.parent, variant_name(variant), variant, line["row"], line["label"],
-                        line["control"], line["queue"], line["seed"], failure, metrics,
-                        {k: v for k in PROVENANCE if (v := line.get(k))}))
-    return runs
-
-
 def half_interval(values: Sequence[float]) -> float:
     """Half of the 95 % confidence interval of the mean (Student's t); 0 for one value."""
     freedom = len(values) - 1
@@ -188,12 +163,7 @@ def read_results(top: Path) -> tuple[dict[str, Any], list[Block]]:
     asked = scenario.get("runs")    # what is there from other commands is not reported on
     places = sorted(p for p in top.glob("runs/*/*/*") if p.is_dir()
                     and (asked is None or "/".join(p.parts[-3:]) in asked))
-    if places:
-        runs = [read_run(p, scenario) for p in places]
-    elif (top / "results.csv").exists():
-        runs = read_published(top / "results.csv")
-    else:
-        runs = []
+    runs = [read_run(p, scenario) for p in places]
     if not runs:
         fail(1, f"{top}: no runs (expected {top}/runs/VARIANT/ROW/SEED/result.json)")
     runs.sort(key=lambda r: order(r.seed))
@@ -231,6 +201,11 @@ def main_metrics(blocks: Sequence[Block]) -> list[str]:
     """The default columns of a table, the less important ones last."""
     found = all_metrics(blocks)
     return [k for k in found if k not in EXTRA] + [k for k in found if k in EXTRA]
+
+
+def page_metrics(blocks: Sequence[Block]) -> list[str]:
+    """The columns of a page whose scenario does not name any."""
+    return [k for k in main_metrics(blocks) if k not in EXTRA] or all_metrics(blocks)
 
 
 def all_seeds(blocks: Sequence[Block]) -> list[str]:

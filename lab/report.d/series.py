@@ -14,8 +14,6 @@ from results import fail, read_text
 from plots import Point
 
 
-
-
 def finite(text: str) -> float:
     """The number in `text`."""
     value = float(text)

@@ -16,7 +16,7 @@ from results import (
     all_metrics, all_seeds, Block, command, main_metrics, PROVENANCE, provenance, Result,
     RUN_COLUMNS, Spread)
 from goals import Verdict
-from papers import as_object, beside, paper_cells
+from words import say
 
 TEXT_WIDTH = 100            # columns of a table that does not go to a terminal
 
@@ -28,6 +28,34 @@ def failures(result: Result) -> list[str]:
         seeds.setdefault(run.failure, []).append(run.seed)
     return [f"FAILED (seed{'s' if len(names) > 1 else ''} {', '.join(names)}): {reason}"
             for reason, names in seeds.items()]
+
+
+def failed(blocks: Sequence[Block]) -> str:
+    """Rows some of whose flows did not end well; nothing if all did."""
+    rows = {r.label: None for b in blocks for r in b.results if "failed" in r.metrics and r.metrics["failed"].high > 0}
+    return f"Flows that did not end well: {', '.join(rows)}." if rows else ""
+
+
+def markdown(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequence[Verdict],
+             keys: Sequence[str]) -> str:
+    """The table and the goals, for your own documents."""
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(" ".join(c.split()).replace("|", "\\|") for c in cells) + " |"
+    named = ["variant"] * any(b.words for b in blocks)
+    out = [line([*named, "row", *(f"{metric(k).name} ({metric(k).unit})" if metric(k).unit else metric(k).name
+                                  for k in keys)]), "|" + "---|" * (len(named) + 1) + "---:|" * len(keys)]
+    for block in blocks:
+        for r in block.results:
+            start = [say(block.words.values())] * len(named) + [r.label]
+            if r.good:
+                out.append(line([*start, *(shown(k, r.metrics[k]) if k in r.metrics else "–" for k in keys)]))
+            out += [line([*start, text, *[""] * (len(keys) - 1)]) for text in failures(r)]
+    if verdicts:
+        out += ["", line(["goal", "for", "result"]), "|---|---|---|",
+                *(line([v.text, v.row, f"{v.state}: {v.detail}"]) for v in verdicts)]
+    if scenario.get("command"):
+        out += ["", f"`{command(scenario, blocks)}`"]
+    return "\n".join([*out, "", origin(blocks)]) + "\n"
 
 
 def shown(key: str, value: Spread) -> str:
@@ -86,15 +114,8 @@ def text_table(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequ
     if verdicts:
         out += ["", "Goals"]
         for v in verdicts:
-            where = f" [{v.variant}]" if v.variant else ""
-            out += wrap(f"  {v.state:7}  {v.row}{where}: {v.text}: {v.detail}", " " * 11)
-    paper = beside(scenario, blocks)
-    if paper:
-        out += ["", "Beside the paper"]
-        for one in paper:
-            figure, stated, *measured = paper_cells(one)[:4]
-            out += wrap(f"  {figure}: the paper {stated}; "
-                        + "; ".join(m for m in measured if m != "–"), " " * 4)
+            out += wrap(f"  {v.state:7}  {v.row}: {v.text}: {v.detail}", " " * 11)
+    out += [""] * bool(failed(blocks)) + wrap(failed(blocks))
     out.append("")
     left = [k for k in all_metrics(blocks) if k not in keys]
     if left and chosen is None:
@@ -113,8 +134,7 @@ def origin(blocks: Sequence[Block]) -> str:
 
 
 def csv_table(blocks: Sequence[Block], keys: Sequence[str]) -> str:
-    """One line per run, including failed ones, in the units of result.json; read_published() in
-    results.py reads it."""
+    """One line per run, including failed ones, in the units of result.json."""
     names = list(dict.fromkeys(k for b in blocks for k in b.variant))
     runs = [(b, run) for b in blocks for r in b.results for run in r.good + r.bad]
     made = [k for k in PROVENANCE if any(k in run.made for _, run in runs)]
@@ -142,6 +162,5 @@ def json_table(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequ
             for b in blocks for r in b.results]
     data = {"name": scenario.get("name"), "title": scenario.get("title"),
             "command": command(scenario, blocks), **provenance(blocks),
-            "rows": rows, "goals": [v._asdict() for v in verdicts],
-            "paper": [as_object(b) for b in beside(scenario, blocks)]}
+            "rows": rows, "goals": [v._asdict() for v in verdicts]}
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"

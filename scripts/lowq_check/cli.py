@@ -70,6 +70,8 @@ def parser() -> Parser:
               lambda: [*dict.fromkeys([*CONTROLS, *controls_there()])])
     completes(add("--device", "-d", type=name_word, action="append", default=[],
                   help="a device whose queue should mark (or stamp, for hpccpp)"), devices)
+    add("--role", choices=("sender", "receiver", "router"),
+        help="what this host is; default: what is set says it")
     # the type also checks this default
     add("--token", type=name_word, default=os.environ.get("LOWQ_CHECK_TOKEN") or None,
         help="what the listener prints; also from LOWQ_CHECK_TOKEN")
@@ -140,7 +142,7 @@ def checked(args: argparse.Namespace) -> tuple[Facts, list[finding.Finding], Jso
     for name in args.device:
         if name not in names:
             raise Refused(f"no device '{name}' that is up")
-    findings = verdicts.local(here, args.control, args.device)
+    findings = verdicts.local(here, args.control, args.device, args.role or "")
     measured: list[Json] = []
     failed: list[str] = []
     for family, address in wanted:

@@ -136,6 +136,8 @@ class End:
             "kernel": os.uname().release, "ecn": facts.number(space.sysctl(facts.TCP + "ecn"), -1),
             "accecn": option is not None, "root": self.capture is not None,
             "reflector": system.module_loaded("int_reflector"), "roce_rcm": system.module_loaded("roce_rcm"),
+            **{name: facts.number((space.sysctl(facts.TCP + name) or "").split(" ")[-1], 1 << 20)
+               for name in ("rmem", "wmem")},
         }
 
     def do_info(self, asked: Json) -> Json:

@@ -7,13 +7,14 @@ import os
 import re
 from typing import Iterable, Iterator, NamedTuple
 
-from lowq_common import devices, system
+from lowq_common import devices, records, routes, system
 from lowq_common.controls import CONTROLS, Given, Host
 from lowq_common.devices import ETHTOOL_GTSO, Link, ethtool
 from lowq_common.errors import Refused
+from lowq_common.netlink import Netlink
 from lowq_common.values import Json
 from lowq_common.system import Namespace
-from lowq_common.tcpinfo import Connection, connections
+from lowq_common.tcpinfo import base_control, connections, ecn_mode, fallback_reason
 
 from . import queues
 
@@ -35,6 +36,8 @@ class Control(NamedTuple):
     idle: tuple[str, ...]  # modules that it needs beside its own, and that are not loaded
     changed: tuple[str, ...]  # parameters away from their defaults
     back: tuple[str, ...]  # the commands that set these back
+    set: tuple[str, ...]  # parameters that lowq-tc has set
+    without_effect: tuple[str, ...]  # routes with this congctl that no lookup leads to
     parameters: dict[str, int]
 
     @property
@@ -57,9 +60,20 @@ class Device(NamedTuple):
     radio: bool = False  # Wi-Fi, or a modem for mobile networks: its rate varies
 
 
+class Fallen(NamedTuple):
+    """Connections that asked for a control and run as Reno"""
+
+    control: str
+    peer: str
+    reason: str
+    mode: str  # of ECN
+    many: int
+
+
 class Facts(NamedTuple):
     kernel: str
     root: bool
+    forwarding: bool  # is it a router?
     ecn: int
     accecn: bool  # has this kernel Accurate ECN?
     ecn_option: int
@@ -69,7 +83,7 @@ class Facts(NamedTuple):
     controls: tuple[Control, ...]
     devices: tuple[Device, ...]
     rdma: tuple[str, ...]  # soft-RoCE devices
-    connections: tuple[Connection, ...]
+    connections: tuple[Fallen, ...]
     counters: Json  # HPCC++'s, of this namespace: name of the file in /proc/net -> counter -> value
 
     def to_json(self) -> Json:
@@ -133,14 +147,21 @@ def back_to(module: str, name: str, value: int) -> str:
     return f"sudo modprobe -r {module} && sudo modprobe {module}"
 
 
-def by_control(routes: list[Json]) -> dict[str, list[str]]:
-    """congctl -> prefixes of the routes that name it"""
-    found: dict[str, list[str]] = {}
-    for route in routes:
-        for metric in route.get("metrics", ()):
-            if "congestion" in metric:
-                found.setdefault(metric["congestion"], []).append(route["dst"])
-    return found
+class Routes:
+    """What the routes of this namespace say of controls"""
+
+    def __init__(self, route: Netlink, links: list[Link], available: list[str]) -> None:
+        self.by_control: dict[str, list[str]] = {}
+        self.useless: dict[str, list[str]] = {}  # control -> routes to which no lookup leads, and why
+        seen: set[tuple[str, routes.Prefix]] = set()
+        for one in list(routes.with_control(route, available)):
+            self.by_control.setdefault(one.control, []).append(one.prefix.text + one.where)
+            if (one.control, one.prefix) in seen or len(seen) >= MOST_CHECKED:
+                continue
+            seen.add((one.control, one.prefix))
+            good, bad = routes.unreached(route, one.prefix, one.control, links)
+            if bad and not good:
+                self.useless.setdefault(one.control, []).append(f"{one.prefix.text}{one.where} ({'; '.join(bad)})")
 
 
 def lockdown() -> bool:
@@ -148,6 +169,9 @@ def lockdown() -> bool:
     enforced = system.read_file("/sys/module/module/parameters/sig_enforce") == "Y"
     mode = system.read_file("/sys/kernel/security/lockdown") or ""
     return enforced or "[integrity]" in mode or "[confidentiality]" in mode
+
+
+MOST_CHECKED = 200  # routes whose effect is looked up
 
 
 class Needs:
@@ -165,26 +189,30 @@ class Needs:
         self.exists = self.available or system.module_exists(self.module)
 
 
-def read_controls(space: Namespace, names: Iterable[str], routes: dict[str, list[str]]) -> Iterator[Control]:
+def read_controls(space: Namespace, names: Iterable[str], shown: Routes) -> Iterator[Control]:
     needs = {name: Needs(space, name) for name in names}
+    known = records.parameters()
     files = module_files([one.module for one in needs.values() if one.exists])
     for name, one in needs.items():
-        yield read_control(space, name, one, files.get(one.module) or ModuleFile(), routes)
+        yield read_control(space, name, one, files.get(one.module) or ModuleFile(), shown, known)
 
 
-def read_control(space: Namespace, name: str, needs: Needs, file: ModuleFile, routes: dict[str, list[str]]) -> Control:
+def read_control(space: Namespace, name: str, needs: Needs, file: ModuleFile, shown: Routes,
+                 known: dict[str, str]) -> Control:
     host, module = needs.host, needs.module
-    values, changed, back = parameters(module), [], []
+    values, changed, back, ours = parameters(module), [], [], []
     for key, usual in (file.defaults if values else {}).items():
-        if values.get(key, usual) != usual:
+        if values.get(key, usual) != usual and known.get(f"{module}.{key}") == str(values[key]):
+            ours.append(f"{key}={values[key]}")
+        elif values.get(key, usual) != usual:
             changed.append(f"{key}={values[key]} (default {usual})")
             back.append(back_to(module, key, usual))
     return Control(
         name, host.tcp, module, needs.exists, system.module_loaded(module), file.signer, needs.available,
         name in (space.sysctl(TCP + "allowed_congestion_control") or "").split(),
-        space.sysctl(TCP + "congestion_control") == name, tuple(routes.get(name, ())), host.ecn,
+        space.sysctl(TCP + "congestion_control") == name, tuple(shown.by_control.get(name, ())), host.ecn,
         tuple(one for one in host.services if not system.module_loaded(one)), tuple(changed),
-        tuple(dict.fromkeys(back)), values,
+        tuple(dict.fromkeys(back)), tuple(ours), tuple(shown.useless.get(name, ())), values,
     )
 
 
@@ -249,7 +277,7 @@ def is_radio(name: str) -> bool:
 
 def read_devices(space: Namespace, links: list[Link]) -> tuple[Device, ...]:
     """Those that are up; a device without a queue of its own still has its line here"""
-    shown = devices.qdiscs(space, counters=True)
+    shown = devices.queue_list(space)
     return tuple(read_device(space, link, shown) for link in links if link.up and link.name != "lo")
 
 
@@ -271,24 +299,36 @@ def read(names: list[str]) -> Facts:
     """names: the controls to look at"""
     space = Namespace()
     default = space.sysctl(TCP + "congestion_control") or ""
-    links, shown = devices.links_and_routes(space)
-    routes = by_control(shown)
-    wanted = dict.fromkeys(names or [*CONTROLS, *routes, *([default] if default in CONTROLS else [])])
+    available = (space.sysctl(TCP + "available_congestion_control") or "").split()
+    with Netlink(space) as asked:
+        links = devices.read_links(asked)
+        shown = Routes(asked, links, available)
+    wanted = dict.fromkeys(names or [*CONTROLS, *shown.by_control, *([default] if default in CONTROLS else [])])
     option = space.sysctl(TCP + "ecn_option")
     return Facts(
-        os.uname().release, os.geteuid() == 0, number(space.sysctl(TCP + "ecn"), -1), option is not None,
+        os.uname().release, os.geteuid() == 0, is_forwarding(space), number(space.sysctl(TCP + "ecn"), -1), option is not None,
         number(option), default, space.sysctl(TCP + "allowed_congestion_control") or "", lockdown(),
-        tuple(read_controls(space, wanted, routes)), read_devices(space, links),
-        rdma_devices(), known_connections(), telemetry_counters(),
+        tuple(read_controls(space, wanted, shown)), read_devices(space, links),
+        rdma_devices(), fallen(), telemetry_counters(),
     )
 
 
-def known_connections() -> tuple[Connection, ...]:
-    """None where the kernel does not tell them"""
+def is_forwarding(space: Namespace) -> bool:
+    return "1" in (space.sysctl("net.ipv4.ip_forward"), space.sysctl("net.ipv6.conf.all.forwarding"))
+
+
+def fallen() -> tuple[Fallen, ...]:
+    """None where the kernel does not tell them. Counted as they come: there may be very many"""
+    found: dict[tuple[str, str, str, str], int] = {}
     try:
-        return tuple(connections())
+        for one in connections():
+            base, fell = base_control(one.control)
+            if fell:
+                key = (base, one.peer, fallback_reason(base, one.info), ecn_mode(one.info))
+                found[key] = found.get(key, 0) + 1
     except OSError:
-        return ()
+        pass
+    return tuple(Fallen(*key, count) for key, count in sorted(found.items()))
 
 
 def telemetry_counters() -> Json:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 from lowq_common.values import Json
-from lowq_common.tcpinfo import ACCECN, NO_ECN, OPT_ECN_SEEN, RFC3168, Connection, base_control, ecn_mode
+from lowq_common.tcpinfo import ACCECN, NO_ECN, OPT_ECN_SEEN, RFC3168, base_control, ecn_mode
 from lowq_common.units import time_text
 
 from .chance import THRESHOLD, exact, share, worse
-from .facts import Facts
+from .facts import Facts, Fallen
 from .finding import LET_OUT, NO_NAT, TAKE_IN, Finding, fine, note, printable, skipped, wrong
 from .packets import ACCURATE_ECN, PLAIN_ECN
 
@@ -265,16 +267,15 @@ def controls(found: Json) -> list[Finding]:
     return rows or [fine("control", f"{here[0]} at both ends")]
 
 
-def existing(found: Json, connections: tuple[Connection, ...]) -> list[Finding]:
+def existing(found: Json, connections: tuple[Fallen, ...]) -> list[Finding]:
     """Other connections with this peer that run as Reno although a new one does not"""
     if base_control(found["info"][THERE]["control"])[1] or ecn_mode(found["info"][THERE]["info"]) == NO_ECN:
         return []
-    bad = [one for one in connections
-           if one.peer == found["address"] and base_control(one.control)[1] and ecn_mode(one.info) == NO_ECN]
+    bad = [one for one in connections if one.peer == found["address"] and one.mode == NO_ECN]
     if not bad:
         return []
     return [wrong("connections", "control-after-handshake",
-                  f"{len(bad)} of {base_control(bad[0].control)[0]} run as Reno, without ECN, although this peer"
+                  f"{sum(one.many for one in bad)} of {bad[0].control} run as Reno, without ECN, although this peer"
                   " agrees to ECN: their program set the control after the handshake",
                   "set it before connect(), as a route's congctl or as the default")]
 
@@ -611,6 +612,7 @@ def roce(found: Json) -> list[Finding]:
 
 PACKET_BITS = 1500 * 8
 LONG_US, LONG_PACKETS = 5000, 30  # a queue beyond these and two base RTTs is too long for a control of short queues
+LEAST_BUFFER = 65536  # bytes: what kernels give the largest buffer of TCP at least
 EMPTY_PACKETS = 3  # the longest queue that is none
 
 
@@ -638,12 +640,13 @@ def load(found: Json, way: str) -> list[Finding]:
     # a long queue makes the receive window limit, too, so the queue is the cause
     if silent and not change["total_retrans"] and mean > max(SLOW_US, base):
         return [wrong(check, "queue-unmarked", f"{text}: a queue grows and does not mark", where)]
+    sender, receiver = (found["here"], found["peer"]) if way == THERE else (found["peer"], found["here"])
     if limited["rwnd_limited"] > 0.3:
-        return [wrong(check, "receive-window", f"{text}: the receive window limits it for {limited['rwnd_limited']:.0%} of"
+        return [limit(receiver, "rmem")(check, "receive-window", f"{text}: the receive window limits it for {limited['rwnd_limited']:.0%} of"
                       " the time", f"where the data {'arrives, at the peer' if way == THERE else 'arrives, here'}: a larger"
                       " net.ipv4.tcp_rmem, or a program that reads faster")]
     if limited["sndbuf_limited"] > 0.3:
-        return [wrong(check, "send-buffer", f"{text}: the send buffer limits it for {limited['sndbuf_limited']:.0%} of the"
+        return [limit(sender, "wmem")(check, "send-buffer", f"{text}: the send buffer limits it for {limited['sndbuf_limited']:.0%} of the"
                       " time", f"where the data is sent, {'here' if way == THERE else 'at the peer'}: a larger"
                       " net.ipv4.tcp_wmem, or a program that sets no small SO_SNDBUF")]
     if "idle" in result:
@@ -657,6 +660,11 @@ def load(found: Json, way: str) -> list[Finding]:
                       " that sets CE", "mark by the queue instead: " + where)]
     rows = ack_filter(found, way, result)
     return rows or [fine(check, f"{text}; no queue grew" if silent else text)]
+
+
+def limit(end: Json, what: str) -> Callable[..., Finding]:
+    """A buffer as large as kernels make it limits only where the path has no bottleneck: nothing is wrong"""
+    return wrong if end.get(what, LEAST_BUFFER) < LEAST_BUFFER else note
 
 
 def lost_under_load(check: str, text: str, where: str, idle: Json, change: Json, queue: bool) -> list[Finding]:

@@ -10,6 +10,7 @@ import threading
 import time
 from typing import Callable
 
+from lowq_common import system
 from lowq_common.errors import Refused
 from lowq_common.values import Json
 
@@ -33,7 +34,10 @@ class Listener:
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if six:
             self.sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        if control:
+        if control == "roce":  # no control of TCP: a module that works by itself
+            if not system.module_loaded("roce_rcm"):
+                raise Refused("roce_rcm is not loaded here: sudo lowq-tc host roce")
+        elif control:
             if not facts.available(control):  # choosing it would load its module
                 raise Refused(f"there is no control '{control}' here, or its module is not loaded")
             try:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from lowq_common.devices import handle_of
-from lowq_common.tcpinfo import NO_TELEMETRY, WITHOUT_ECN, Connection, base_control, ecn_mode, fallback_reason
+from lowq_common.tcpinfo import NO_TELEMETRY, WITHOUT_ECN
 from lowq_common.units import rate_text
 from lowq_common.values import LOWQ_ROOT, Json
 
 from . import queues
-from .facts import Control, Device, Facts, is_marking, is_shaping, is_stamping
+from .facts import Control, Device, Facts, Fallen, is_marking, is_shaping, is_stamping
 from .finding import LET_OUT, NO_NAT, NOTE, TAKE_IN, WRONG, Finding, fine, note, wrong
 
 INSTALL = "install lowq's modules for this kernel: sudo make install, or the package lowq-dkms"
@@ -27,10 +27,29 @@ def judged(facts: Facts, asked: list[str]) -> list[str]:
     return [one.name for one in facts.controls]
 
 
-def local(facts: Facts, asked: list[str], devices: list[str]) -> list[Finding]:
+SENDER, RECEIVER, ROUTER = ROLES = ("sender", "receiver", "router")
+
+
+def role_of(facts: Facts, asked: list[str], devices: list[str]) -> str:
+    """What is set says it: a router forwards, its queues are asked about, and it uses no control itself. Hosts of
+    containers forward, too."""
+    used = [one for one in facts.controls if one.used and (one.name in asked or not asked)]
+    set_up = [one for one in facts.devices if any(each.get("root") and handle_of(each) == LOWQ_ROOT for each in one.qdiscs)]
+    about_queues = devices or (set_up and not asked)
+    return ROUTER if facts.forwarding and about_queues and not used and "roce" not in asked else SENDER
+
+
+def local(facts: Facts, asked: list[str], devices: list[str], role: str = "") -> list[Finding]:
     """All findings about this host"""
     found = [kernel(facts)]
     counted = judged(facts, asked)
+    if not role:
+        role = role_of(facts, asked, devices)
+    if role == ROUTER:
+        found.append(fine("role", "a router: its queues count, not what a sender or receiver needs (--role sender)"))
+        found += [one for device in facts.devices if not devices or device.name in devices
+                  for one in device_rows(facts, device, device.name in devices, asked)]
+        return found + fallen_back(facts.connections) + telemetry(facts)
     missing = [] if asked else [one.name for one in facts.controls if one.name in LOWQ and not one.exists]
     if len(missing) == len(LOWQ):
         row = wrong("controls", "module-missing", f"none of lowq's modules is installed for Linux {facts.kernel}: no"
@@ -39,7 +58,7 @@ def local(facts: Facts, asked: list[str], devices: list[str]) -> list[Finding]:
     for control in facts.controls:
         if len(missing) == len(LOWQ) and control.name in missing:
             continue
-        rows = control_rows(facts, control)
+        rows = control_rows(facts, control, role)
         if control.name not in counted:  # the verdict alone, and it does not count
             rows = [one._replace(state=NOTE) if one.state == WRONG else one for one in rows[:1]]
         found += rows
@@ -57,24 +76,35 @@ def kernel(facts: Facts) -> Finding:
 # --- controls -------------------------------------------------------------------------
 
 
-def control_rows(facts: Facts, control: Control) -> list[Finding]:
+# what a receiver does not need of its own: another module, or the stack, answers
+NOT_OF_RECEIVERS = {"prague": ("module-missing", "module-unsigned", "module-not-loaded", "not-allowed"),
+                    "hpccpp": ("module-missing", "module-unsigned", "module-not-loaded", "not-allowed")}
+
+
+def control_rows(facts: Facts, control: Control, role: str = SENDER) -> list[Finding]:
     """What is to be said about a control, the verdict first"""
     check = f"control {control.name}"
     rows = hindrances(facts, control, check)
+    if role == RECEIVER and control.name in NOT_OF_RECEIVERS:
+        if any(one.fault in NOT_OF_RECEIVERS[control.name] for one in rows):
+            rows = requirements(facts, control, check)
+        rows = [one for one in rows if one.fault not in NOT_OF_RECEIVERS[control.name]]
+        return rows or [fine(check, "ready to receive")]
     if control.available or (control.loaded and not control.tcp):
         rows += notes(facts, control, check)
     faults = [one for one in rows if one.state == WRONG]
     ways = ["it is the default"] if control.default else []
     ways += [f"routes to {', '.join(control.routes)}"] if control.routes else []
     ways += list(facts.rdma) if not control.tcp else []
+    told = f"; set by lowq-tc: {', '.join(control.set)}" if control.set else ""
     if faults:
         first = faults[0]
         verdict = first._replace(says=f"not ready: {first.says}")
         return [verdict] + [one for one in rows if one is not first]
     if rows:
         first = rows[0]
-        return [first._replace(says=f"ready, but {first.says}")] + rows[1:]
-    return [fine(check, "ready" + (f"; {', '.join(ways)}" if ways else ""))]
+        return [first._replace(says=f"ready, but {first.says}{told}")] + rows[1:]
+    return [fine(check, "ready" + (f"; {', '.join(ways)}" if ways else "") + told)]
 
 
 def hindrances(facts: Facts, control: Control, check: str) -> list[Finding]:
@@ -98,6 +128,19 @@ def hindrances(facts: Facts, control: Control, check: str) -> list[Finding]:
             return [wrong(check, "no-rdma-device", "there is no soft-RoCE device",
                           "sudo rdma link add rxe0 type rxe netdev DEVICE")]
         return []
+    rows = requirements(facts, control, check)
+    if not control.allowed and not control.used and not facts.root:
+        rows.append(wrong(check, "not-allowed", "it is restricted, and this user may not choose it", host + " --allow"))
+    if control.without_effect:
+        rows.append(wrong(check, "route-without-effect", f"no lookup leads to its routes to"
+                          f" {', '.join(control.without_effect)}", f"{host} --route PREFIX, which follows the rules, or"
+                          " ip rule"))
+    return rows
+
+
+def requirements(facts: Facts, control: Control, check: str) -> list[Finding]:
+    """What both ends need"""
+    host = f"sudo lowq-tc host {control.name}"
     rows = []
     feedback = control.parameters.get("dctcp_feedback")
     if control.name == "prague" and not facts.accecn and not feedback:
@@ -112,8 +155,6 @@ def hindrances(facts: Facts, control: Control, check: str) -> list[Finding]:
     if control.name == "prague" and facts.accecn and not facts.ecn_option:
         rows.append(wrong(check, "accecn-option-off",
                           "net.ipv4.tcp_ecn_option is 0: marks are counted modulo 8 only", host))
-    if not control.allowed and not control.used and not facts.root:
-        rows.append(wrong(check, "not-allowed", "it is restricted, and this user may not choose it", host + " --allow"))
     rows += [wrong(check, "service-missing", f"module {one} is not loaded", host) for one in control.idle]
     return rows
 
@@ -129,24 +170,19 @@ def notes(facts: Facts, control: Control, check: str) -> list[Finding]:
         rows.append(note(check, "not-chosen", "only programs that choose it themselves use it",
                          f"{host} --default or --route PREFIX"))
     if control.changed:
+        by = "unless it is meant" if facts.root else "unless lowq-tc has set them (its records are for root to read)"
         rows.append(note(check, "parameters-changed", "its parameters differ: " + ", ".join(control.changed),
-                         "unless it is meant, as by lowq-tc host: " + "; ".join(control.back)))
+                         f"{by}: " + "; ".join(control.back)))
     return rows
 
 
 # --- connections ----------------------------------------------------------------------
 
 
-def fallen_back(connections: tuple[Connection, ...]) -> list[Finding]:
+def fallen_back(connections: tuple[Fallen, ...]) -> list[Finding]:
     """Connections that asked for a control and run Reno"""
-    groups: dict[tuple[str, str, str, str], int] = {}
-    for one in connections:
-        base, fell = base_control(one.control)
-        if fell:
-            key = (base, one.peer, fallback_reason(base, one.info), ecn_mode(one.info))
-            groups[key] = groups.get(key, 0) + 1
     rows = []
-    for (base, peer, reason, mode), count in sorted(groups.items()):
+    for base, peer, reason, mode, count in connections:
         many = f"{count} connection{'s' if count > 1 else ''} with {peer}"
         if reason == NO_TELEMETRY:
             rows.append(wrong("connections", "no-telemetry", f"{many}: hpccpp runs as Reno, without telemetry",

@@ -35,7 +35,7 @@ class Host:
         self.parameters: list[tuple[str, str, str]] = []  # module, name, value
         self.ecn: tuple[int, ...] = ()  # net.ipv4.tcp_ecn: wanted, and also fine
         self.sysctls: list[tuple[str, str]] = []
-        self.route_words: list[str] = []
+        self.route_metrics: dict[str, int] = {}
         self.route_features: list[str] = []
 
 
@@ -99,12 +99,12 @@ def ldcp(host: Host) -> None:
     if not options.has("route"):
         return
     if not options.has("quickack"):
-        host.route_words += ["quickack", "1"]
+        host.route_metrics["quickack"] = 1
     if not options.has("initcwnd"):
         return
     window = 2 * options.values["initcwnd"] + 2
     if not options.has("initrwnd"):
-        host.route_words += ["initrwnd", str(window)]
+        host.route_metrics["initrwnd"] = window
     # The default receive buffer has to hold that window: twice the bytes, as half of a
     # buffer counts for overhead at the default tcp_adv_win_scale.
     buffers = host.sysctl("net.ipv4.tcp_rmem")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Network devices and their queues, as ip, tc and /sys show them. Nothing here changes the
-machine."""
+"""Network devices and their queues, as the kernel tells them. Nothing here changes the machine."""
 
 from __future__ import annotations
 
@@ -11,8 +10,10 @@ import struct
 from typing import NamedTuple
 
 from .errors import Refused
-from .values import Json
+from .netlink import RTM_GETLINK, Netlink, attribute, attributes, listed, number, text
+from . import queues
 from .system import Namespace, first_line, loads, output, read_file
+from .values import Json
 
 PLUGINS = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "..", "lib", "lowq"))
 
@@ -33,66 +34,67 @@ class Link(NamedTuple):
     up: bool
     lower: tuple[str, ...] = ()  # the devices that it hands its packets to, as far as they are in this namespace
     remote: str = ""  # the other end of a tunnel
+    table: int = 0  # of a VRF
 
 
-# its peer, not a lower device, is what ip shows as its link
+# linux/if_link.h
+IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_LINK, IFLA_MASTER, IFLA_TXQLEN, IFLA_LINKINFO = 1, 3, 4, 5, 10, 13, 18
+IFLA_EXT_MASK, IFLA_NUM_TX_QUEUES, IFLA_LINK_NETNSID, IFLA_GSO_MAX_SEGS, IFLA_GSO_MAX_SIZE = 29, 31, 37, 40, 41
+IFLA_PROP_LIST, IFLA_PERM_ADDRESS, SKIP_STATS = 52, 54, 8
+IFINFO = struct.Struct("=BxHiII")
+TYPES = {1: "ether", 32: "infiniband", 772: "loopback"}
+# its peer, not a lower device, is what the kernel calls its link
 PAIRED = ("veth", "netkit", "vxcan")
-
-
-def lower_names(shown: list[Json]) -> dict[str, list[str]]:
-    """device -> its lower devices, as lower_* in /sys/class/net, which belongs to the namespace in which
-    it was mounted: what ip calls link (VLAN, macvlan, tunnel) and the devices whose master it is (bond,
-    team, bridge, VRF)"""
-    found: dict[str, list[str]] = {}
-    for one in shown:
-        info = one.get("linkinfo", {})
-        if one.get("master"):
-            found.setdefault(one["master"], []).append(one["ifname"])
-        below = info.get("info_data", {}).get("link") or one.get("link")
-        if below and info.get("info_kind") not in PAIRED and "link_netnsid" not in one:
-            found.setdefault(one["ifname"], []).append(below)
-    return found
+# where a tunnel's own attributes have its other end, and the device that it is bound to
+REMOTES = {"ipip": (3,), "sit": (3,), "ip6tnl": (3,), "gre": (7,), "gretap": (7,), "ip6gre": (7,), "ip6gretap": (7,),
+           "erspan": (7,), "ip6erspan": (7,), "vti": (5,), "vti6": (5,), "vxlan": (2, 16), "geneve": (2, 7)}
+BOUND = {"vxlan": 3}
 
 
 def links(space: Namespace, name: str | None = None) -> list[Link]:
     """All devices, or the one of this name, if there is one"""
-    status, text, said = output(space.tool("ip", "-d", "-j", "link", "show", *(("dev", name) if name else ())))
-    if status and name:
-        return []
-    if status:
-        raise Refused(f"'ip link show' failed: {said.strip()}")
-    return read_links(loads(text))
+    with Netlink(space) as route:
+        found = list(read_links(route))
+    return [link for link in found if name in (None, link.name)]
 
 
-def links_and_routes(space: Namespace) -> tuple[list[Link], list[Json]]:
-    """All devices, and the routes of all tables for IPv4 and IPv6, by one ip"""
-    said = output(space.tool("ip", "-d", "-j", "-batch", "-"), "link show\nroute show table all\n")[1]
-    shown = [loads(line) for line in said.splitlines() if line.startswith("[")]
-    if not shown:
-        raise Refused(f"'ip link show' failed: {first_line(said)}")
-    return read_links(shown[0]), shown[1] if len(shown) > 1 else []
+def read_links(route: Netlink) -> list[Link]:
+    """The lower devices are those of lower_* in /sys/class/net, which belongs to the namespace in which it was
+    mounted: the kernel's "link" (VLAN, macvlan, tunnel) and the devices whose master it is (bond, bridge, VRF)"""
+    shown: list[tuple[Link, int, int]] = []  # with the index of its master, and of the device below
+    body = IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_EXT_MASK, struct.pack("=I", SKIP_STATS))
+    for content in route.dump(RTM_GETLINK, body):
+        _, link_type, index, flags, _ = IFINFO.unpack_from(content)
+        had = attributes(content, IFINFO.size)
+        info = attributes(had.get(IFLA_LINKINFO, b""))
+        kind = text(info.get(1, b""))
+        data = attributes(info.get(2, b"")) if kind in REMOTES or kind == "vrf" else {}
+        below = number(data.get(BOUND.get(kind, 0))) or number(had.get(IFLA_LINK))
+        if kind in PAIRED or IFLA_LINK_NETNSID in had:
+            below = 0
+        address, permanent = (had.get(which, b"").hex(":") for which in (IFLA_ADDRESS, IFLA_PERM_ADDRESS))
+        shown.append((Link(
+            index, text(had[IFLA_IFNAME]), tuple(text(one) for _, one in listed(had.get(IFLA_PROP_LIST, b""))),
+            address, permanent if permanent != address else "", number(had.get(IFLA_MTU)),
+            TYPES.get(link_type, "none"), kind, number(had.get(IFLA_NUM_TX_QUEUES), 1), number(had.get(IFLA_TXQLEN)),
+            number(had.get(IFLA_GSO_MAX_SIZE), 65536), number(had.get(IFLA_GSO_MAX_SEGS), 65535), bool(flags & 1), (),
+            remote_of(kind, data), number(data.get(1)) if kind == "vrf" else 0,
+        ), number(had.get(IFLA_MASTER)), below))
+    names = {link.ifindex: link.name for link, _, _ in shown}
+    lower: dict[int, list[str]] = {}
+    for link, master, below in shown:
+        if master in names:
+            lower.setdefault(master, []).append(link.name)
+        if below in names and below != link.ifindex:
+            lower.setdefault(link.ifindex, []).append(names[below])
+    return [link._replace(lower=tuple(lower.get(link.ifindex, ()))) for link, _, _ in shown]
 
 
-def read_links(shown: list[Json]) -> list[Link]:
-    """from ip's JSON"""
-    shown = [one for one in shown if one]
-    lower = lower_names(shown)
-    return [
-        Link(
-            one["ifindex"], one["ifname"], tuple(one.get("altnames", ())), one.get("address", ""),
-            one.get("permaddr", ""), one.get("mtu", 0), one.get("link_type", "none"),
-            one.get("linkinfo", {}).get("info_kind", ""), one.get("num_tx_queues", 1),
-            one.get("txqlen", 0), one.get("gso_max_size", 65536), one.get("gso_max_segs", 65535),
-            "UP" in one.get("flags", ()), tuple(lower.get(one["ifname"], ())), remote_of(one),
-        )
-        for one in shown
-    ]
-
-
-def remote_of(shown: Json) -> str:
-    data = shown.get("linkinfo", {}).get("info_data", {})
-    found = data.get("remote") or data.get("remote6") or data.get("group") or data.get("group6") or ""
-    return "" if found in ("any", "0.0.0.0", "::") else str(found)
+def remote_of(kind: str, data: dict[int, bytes]) -> str:
+    for which in REMOTES.get(kind, ()):
+        if any(data.get(which, b"")):
+            return socket.inet_ntop(socket.AF_INET if len(data[which]) == 4 else socket.AF_INET6, data[which])
+    return ""
 
 
 def find_link(all_links: list[Link], name: str) -> Link | None:
@@ -184,6 +186,13 @@ def qdiscs(space: Namespace, device: str | None = None, counters: bool = False) 
     if status:
         raise Refused(f"'tc qdisc show' failed: {first_line(said)}")
     return list(loads(text))
+
+
+def queue_list(space: Namespace) -> list[Json]:
+    """The queues of all devices, with what they have counted"""
+    names = space.names()
+    with Netlink(space) as route:
+        return [queues.as_json(one, names[one.ifindex]) for one in queues.qdiscs(route) if one.ifindex in names]
 
 
 def handle_of(qdisc: Json) -> str:

@@ -31,10 +31,18 @@ def environment() -> dict[str, str]:
 
 
 def program(name: str) -> str:
+    """Its path. busybox has an ip and a tc that know little: those of iproute2 are meant."""
+    busybox = ""
     for folder in environment()["PATH"].split(":"):
         path = os.path.join(folder, name)
-        if os.access(path, os.X_OK) and not os.path.isdir(path):
-            return path
+        if not os.access(path, os.X_OK) or os.path.isdir(path):
+            continue
+        if name in ("ip", "tc") and os.path.basename(os.path.realpath(path)) in ("busybox", "toybox"):
+            busybox = busybox or path
+            continue
+        return path
+    if busybox:
+        raise Refused(f"{busybox} is busybox's: the {name} of iproute2 is needed")
     raise Refused(f"'{name}' is not installed")
 
 

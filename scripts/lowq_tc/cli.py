@@ -98,7 +98,11 @@ def do_show(options: Options) -> int:
     shown, wrong = show.show(Namespace(options.get("netns")), journal, options.names)
     for text in wrong:
         complain(text)
-    if options.has("json"):
+    if options.has("prometheus"):
+        from . import prometheus
+
+        print(prometheus.text(shown))
+    elif options.has("json"):
         print_json(shown)
     elif not options.has("quiet"):
         for one in shown:

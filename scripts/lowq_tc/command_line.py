@@ -62,7 +62,7 @@ def parser(given: Iterable[str] | None = None) -> Parser:
         give(action, "of every profile", FRAME)
         if profile.name in PRINTED:
             give(action, "for other switches", [name for name in (*PRINT, "dscp") if name not in profile.options])
-    give(add("show", "what is set, and its counters", "*", "default: all that were set"), "of show", ["check"])
+    give(add("show", "what is set, and its counters", "*", "default: all that were set"), "of show", ["check", "prometheus"])
     give(add("reset", "put back what was there before", "?"), "of reset", ["all", "forget"])
     give(add("apply", "what files say, and nothing else", "*", "DEVICE.conf, host.conf or a folder of them; default:"
              " /etc/lowq", "FILE", lambda: []), "of apply", ["diff"])

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from lowq_common import system
+from lowq_common import devices, routes, system
 from lowq_common.controls import CONTROLS
 from lowq_common.errors import Failed, Refused
+from lowq_common.netlink import Netlink
 from lowq_common.values import Json, matched
 from lowq_common.system import Namespace
 
@@ -93,6 +94,9 @@ def apply(space: Namespace, journal: Journal, control: str, options: Options, al
         return "rolled back to what was there before"
 
     def complete() -> None:
+        for step in plan.own:
+            if step.aspect == ROUTE.name:
+                effect(plan.place, step, control, report)
         if saves:
             done = deepcopy(record)
             for step in done.shared + done.steps.get(cookie, []):
@@ -104,6 +108,20 @@ def apply(space: Namespace, journal: Journal, control: str, options: Options, al
     if left:
         raise Failed("host: " + "; ".join(left))
     return Result("host", status, "", control, headline, report, commands, shown)
+
+
+def effect(place: Place, step: Step, control: str, report: Report) -> None:
+    """Do lookups into the prefix give the control? Those that do not are named; refused, and so undone, if none does."""
+    good, bad = lookups(place, step.target, control)
+    if bad and not good:
+        raise Refused(f"no lookup into {ROUTE.described(step.target)} gives {control}: {'; '.join(bad)}")
+    if bad:
+        report.note(f"{ROUTE.described(step.target)}: without effect for {'; '.join(bad)}")
+
+
+def lookups(place: Place, target: str, control: str) -> tuple[list[str], list[str]]:
+    with Netlink(place.space) as asked:
+        return routes.unreached(asked, routes.parse_prefix(target.split(" ")[1]), control, devices.read_links(asked))
 
 
 def present(plan: Plan, step: Step) -> list[str]:
@@ -255,10 +273,18 @@ def show(space: Namespace, journal: Journal) -> Json:
         if aspect is ROUTE:
             for key in ("old", "new", "now"):
                 change[key] = [named(route, place) for route in change[key] or []]
+            good, change["without_effect"] = lookups(place, step.target, step.control or control_in(step.after))
+            change["stands"] = change["stands"] and bool(good or not change["without_effect"])
         changes.append(change)
     return {
         "sysctl": sysctls, "controls": record.own.get(cookie, {}).get("controls", []), "changes": changes,
     }
+
+
+def control_in(state: Json) -> str:
+    """Of a route that lowq-tc has set"""
+    words = state[0].split() if state else []
+    return str(words[words.index("congctl") + 1]) if "congctl" in words else ""
 
 
 def show_text(shown: Json, hidden: str) -> str:
@@ -270,6 +296,8 @@ def show_text(shown: Json, hidden: str) -> str:
         state = ""
         if change["cut_short"]:
             state = " (cut short)"
+        elif change.get("without_effect"):
+            state = f" (without effect for {'; '.join(change['without_effect'])})"
         elif not change["stands"]:
             state = " (changed by someone else since)"
         lines.append(f"changed by lowq-tc: {what}{state}")

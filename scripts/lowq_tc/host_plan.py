@@ -19,7 +19,7 @@ from .command import Command
 from .journal import DONE, HostRecord, SavedState, Step
 from .options import Options
 from .report import Report
-from .routes import parse_prefix, plan_route
+from .routes import plan_routes
 
 DEFAULT_KEY = "net.ipv4.tcp_congestion_control"
 AVAILABLE_KEY = "net.ipv4.tcp_available_congestion_control"
@@ -124,6 +124,10 @@ class Plan:
     def allow(self, control: str, must: bool) -> None:
         """Unprivileged use is a property of the first namespace: one list for all."""
         self.named.add((ALLOWED.name, control))
+        if self.first and not first_namespace():
+            # only once its module is loaded it is known whether it is restricted
+            self.report.note(f"if '{control}' is restricted, only the first namespace can allow it ({ALLOWED_KEY})")
+            return
         now = system.sysctl_everywhere(ALLOWED_KEY) or ""
         if control in now.split():
             return
@@ -159,6 +163,8 @@ class Plan:
                 if not system.module_exists(module):
                     raise Refused(f"no congestion control '{control}': neither loaded nor found as module '{module}'")
                 self.first.append(Command(("modprobe", module), True))
+            if not first_namespace() and not options.has("dry-run"):
+                self.load()
         for module in host.services:
             self.service(module)
         for parameter in host.parameters:
@@ -190,23 +196,32 @@ class Plan:
         if not self.commands() and not any(self.stale()):
             self.report.explain("nothing to change")
 
+    def load(self) -> None:
+        """At once, elsewhere than in the first namespace: modules stay loaded anyway"""
+        for command in self.first:
+            status, _, said = system.output(command.argv)
+            if status:
+                raise Refused(f"'{command.text(None)}' fails here ({system.first_line(said)}): run it in the first"
+                              " namespace, and then this again")
+        self.first = []
+
     def routes(self, control: str, host: Host, options: Options) -> None:
-        words = ["congctl", control, *host.route_words]
+        values = dict(host.route_metrics)
         for name in ("initcwnd", "initrwnd"):
             if options.has(name):
                 if options.values[name] > 65535:
                     raise Refused(f"--{name} {options.given[name]}: at most 65535 packets")
-                words += [name, str(options.values[name])]
+                values[name] = options.values[name]
         if options.has("quickack"):
-            words += ["quickack", "1"]
+            values["quickack"] = 1
         for text in options.get("route", []):
-            prefix = parse_prefix(text)
-            target = f"{prefix.family} {prefix.text}"
-            if all(step.target != target for step in self.own):
-                old = self.old(ROUTE, target)
-                step = plan_route(self.space, text, words, host.route_features, old, self.place)
+            for step in plan_routes(self.place, text, control, values, host.route_features,
+                                    lambda target: self.old(ROUTE, target)):
+                if any(one.target == step.target for one in self.own):
+                    continue
                 step.control = control
-                self.named.add((ROUTE.name, target))
+                self.named.add((ROUTE.name, step.target))
+                old = self.old(ROUTE, step.target)
                 if not (self.alone and old and is_set(old, step, self.place)):
                     self.own.append(step)
 

@@ -44,6 +44,7 @@ OPTIONS: dict[str, Option] = {
     "quiet": Option("say nothing but errors"),
     # of single actions
     "check": Option("exit status 3 if anything differs from what was set"),
+    "prometheus": Option("counters of the queues, for node_exporter's textfile collector"),
     "all": Option("all devices of the namespace"),
     "forget": Option("drop the record and change nothing"),
     "diff": Option("with --dry-run: what is there, and what would be"),

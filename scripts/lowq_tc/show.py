@@ -17,19 +17,16 @@ from .journal import DeviceRecord, Journal, forgets
 
 
 def counted(qdisc: Json) -> Json:
-    options = qdisc.get("options") if isinstance(qdisc.get("options"), dict) else {}
-    marked = sum(qdisc.get(name) or 0 for name in ("marked", "ce_mark", "ecn_mark"))
-    marked += sum(one.get("prob_mark", 0) + one.get("forced_mark", 0) for one in (options or {}).get("vqs", []))
-    return {
-        "kind": qdisc["kind"], "place": qdisc.get("parent", "root"), "handle": devices.handle_of(qdisc),
-        "packets": qdisc.get("packets", 0), "bytes": qdisc.get("bytes", 0), "marked": marked,
-        "dropped": qdisc.get("drops", 0), "backlog_bytes": qdisc.get("backlog", 0),
-        "backlog_packets": qdisc.get("qlen", 0),
+    made = {
+        "kind": qdisc["kind"], "place": qdisc.get("parent", "root"), "handle": qdisc["handle"],
+        "packets": qdisc["packets"], "bytes": qdisc["bytes"], "marked": qdisc["marked"], "dropped": qdisc["drops"],
+        "backlog_bytes": qdisc["backlog"], "backlog_packets": qdisc["qlen"],
     }
+    return made | {name: qdisc[name] for name in ("details", "classes") if name in qdisc}
 
 
-def device(space: Namespace, journal: Journal, link: Link, record: DeviceRecord | None) -> Json:
-    live = [one for one in devices.qdiscs(space, link.name, counters=True) if one["kind"] not in ("ingress", "clsact")]
+def device(space: Namespace, live: list[Json], link: Link, record: DeviceRecord | None) -> Json:
+    live = [one for one in live if one["dev"] == link.name and one["kind"] not in ("ingress", "clsact")]
     queues = sorted(map(counted, live), key=lambda one: (one["place"] != "root", one["place"], one["handle"]))
     differs = differences(Place(space, link), record) if record else []
     stale = out_of_date(space, link, record) if record else []
@@ -45,7 +42,7 @@ def device(space: Namespace, journal: Journal, link: Link, record: DeviceRecord 
             "out_of_date": stale,
         }
     elif any(one["place"] == "root" and one["handle"] == LOWQ_ROOT for one in queues):
-        shown["differs"] = [stray(space, journal, link.name)]
+        shown["differs"] = [stray(space, Journal(), link.name)]
     marks = sorted({one["kind"] for one in queues if one["marked"]})
     shown |= {
         "queues": queues, "marked": sum(one["marked"] for one in queues), "marking": marks,
@@ -96,7 +93,22 @@ def text(shown: Json) -> str:
             f"  {one['kind']} at {one['place']}: {one['packets']} packets, {one['marked']} marked,"
             f" {one['dropped']} dropped, {one['backlog_packets']} packets ({one['backlog_bytes']} bytes) waiting"
         )
+        lines += [f"    {text}" for text in within(one)]
     return "\n".join(lines)
+
+
+def within(queue: Json) -> list[str]:
+    """What a queue with several inside, or one that computes a probability, tells"""
+    details = queue.get("details", {})
+    made = []
+    if "probability" in details:
+        step = f", {details['step_marks']} marked by the step" if "step_marks" in details else ""
+        made.append(f"probability {details['probability']:.4g}{step}")
+    if "stamped" in details:
+        made.append(f"{details['stamped']} probes stamped")
+    for name, values in queue.get("classes", {}).items():
+        made.append(f"{name}: " + ", ".join(f"{value} {key.replace('_', ' ')}" for key, value in values.items()))
+    return made
 
 
 def show(space: Namespace, journal: Journal, names: list[str]) -> tuple[list[Json], list[str]]:
@@ -115,9 +127,10 @@ def show(space: Namespace, journal: Journal, names: list[str]) -> tuple[list[Jso
             if record.link(links) is None:
                 wrong.append(f"{record.name} is gone; its record is kept: '{forgets(space, record.name)}' drops it")
     shown = []
+    live = devices.queue_list(space)
     for link in chosen:
         try:
-            shown.append(device(space, journal, link, by_index.get(link.ifindex)))
+            shown.append(device(space, live, link, by_index.get(link.ifindex)))
         except Refused:
             if names:
                 raise

@@ -254,22 +254,24 @@ tail_losses()
 		TcpExtTCPTimeouts | awk '/Probe/ { probes = $2 } NR > 1 { n += $2 } END { print probes + 0, n + 0 }')
 }
 
-# lost_again EVENT: a flow whose retransmissions after timeouts are lost, too. The stack changes
-# from CA_Loss to Recovery at least once, and each time EVENT, a reduction for loss, follows.
-# RTT 10 ms.
+# lost_again EVENT [MODE]: a flow whose retransmissions after timeouts are lost, too. The stack changes
+# from CA_Loss to Recovery at least once, and each time EVENT, a reduction for loss, follows, unless the
+# event MODE has said that the connection is Reno now. RTT 10 ms.
 lost_again()
 {
-	local i
+	local i reno
 
 	sink "$CC"
-	trace_on "$1" tcp/tcp_cong_state_set
+	trace_on "$@" tcp/tcp_cong_state_set
 	for i in 1 2 3 4; do
 		client 10.0.0.1 send=300000 "$(change loss 100%)" \
 			send=100000 sleep=0.3 "$(change loss 25%)" \
 			sleep=1 "$(change loss 0%)" send=200000 acked
 	done
 	trace_off "$TMP/trace"
-	judged recovery-cuts "$TMP/trace"
+	reno=$(sed -n 's/.*sport=\([0-9]*\) .*mode=reno.*/\1/p' "$TMP/trace" | sort -u | paste -sd'|')
+	grep -vE "sport=(${reno:-none}) " "$TMP/trace" >"$TMP/trace.others"
+	judged recovery-cuts "$TMP/trace.others"
 	expect "changes from Loss to Recovery" "$(field recoveries <"$TMP/judged")" -ge 1
 	expect "of those without a reduction for loss" "$(field without_cut <"$TMP/judged")" -eq 0
 }
@@ -370,6 +372,71 @@ reno_without_ecn()
 	stop_captures
 	expect "control in use" "$(flow_field cc)" = "${CC}_reno"
 	expect "packets that are ECT after the handshake" "$(count "$TMP/h.pcap" 'tcp.flags.syn == 0 && tcp.dstport == 5201 && ip.dsfield.ecn != 0')" -eq 0
+}
+
+# one_lost ROLE PACKET: of a connection whose SYN, SYN-ACK or ACK is lost once, how many of the last 50 data
+# packets of the client or the server, which has the control, are Not-ECT. Over a dumbbell. PACKET marked:
+# the SYN is lost, and the SYN-ACK arrives marked
+one_lost()
+{
+	local flags dev=egress
+
+	[ "$1" = client ] || dev=p1
+	case $2 in
+	syn | marked) flags='tcp flags & (syn | ack) == syn' ;;
+	synack) flags='tcp flags & (syn | ack) == syn | ack' ;;
+	ack) flags='tcp flags & (syn | ack) == ack meta length < 80' ;;
+	esac
+	in_ns sw nft -f - <<-END || skip "no nft"
+		table ip t {
+			chain f {
+				type filter hook forward priority 0
+				$flags limit rate 1/hour burst 1 packets counter drop
+				$([ "$2" != marked ] || echo "tcp flags & (syn | ack) == syn | ack ip ecn set ce")
+			}
+		}
+	END
+	serve r --cc "$([ "$1" = server ] && echo "$CC" || echo cubic)"
+	capture sw "$dev" "$TMP/lost.pcap" tcp
+	if [ "$1" = server ]; then
+		in_ns h1 flowgen long --pull --to 10.0.0.1 --cc cubic --size 300k >"$TMP/flow.json" || fail "flow failed"
+	else
+		send --size 300k
+	fi
+	stop_captures
+	expect "$2 packets lost" "$(in_ns sw nft list table ip t | grep -o 'packets 1 bytes' | wc -l)" -eq 1
+	in_ns sw nft delete table ip t
+	kill_in "${NSP}r" TERM
+	wait_until eval '! listening r 5201'
+	packets "$TMP/lost.pcap" 'tcp.len > 500' ip.dsfield.ecn | tail -n 50 | grep -c 0
+}
+
+# handshake_lost: one packet of the handshake is lost by chance: ECN stays in use, in both roles. (After a lost
+# SYN-ACK the stack retransmits it twice, for the client's SYN and by its own timer, and then gives up ECN.)
+handshake_lost()
+{
+	local lost
+
+	accecn_dumbbell 1 1ms
+	for lost in client\ {syn,synack,ack,marked} server\ {syn,ack}; do
+		# shellcheck disable=SC2086 # two words
+		expect "Not-ECT packets, role and loss: $lost" "$(one_lost $lost)" -eq 0
+	done
+}
+
+# connected_again: a socket whose peer has no ECN falls back; connected again to a peer that has it, it has
+# the control again
+connected_again()
+{
+	local ecn=1
+
+	! has_accecn || ecn=3
+	SYSCTL=net.ipv4.tcp_ecn=0 dumbbell 1 1ms
+	sink cubic
+	client 10.0.0.1 send=20000 acked control=before \
+		"run=sysctl -qw net.ipv4.tcp_ecn=$ecn; ip netns exec ${NSP}r sysctl -qw net.ipv4.tcp_ecn=$ecn" \
+		reconnect send=20000 acked
+	expect "control before and after" "$(field before <"$TMP/client") $(field cc <"$TMP/client")" = "${CC}_reno $CC"
 }
 
 # storm FLOWS: 2 s of long flows and requests, IPv4 and IPv6, over a dumbbell of two hosts, with

@@ -6,11 +6,10 @@ Each check reads captures (through tshark), traces or qdelay's output, and print
 one line of name=value words per result. The test compares them with what it
 expects, so that thresholds stay beside the topology that explains them.
 """
-import argparse
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from dissect import rows
@@ -120,14 +119,14 @@ def report(**values: float | str) -> None:
 
 # --- any control -------------------------------------------------------------
 
-def check_ecn(args: argparse.Namespace) -> None:
+def check_ecn(capture: str, *, port: int = SERVER) -> None:
     """Data packets to PORT by ECN field: of the innermost header, and of the outermost where
     there are several. mixed: packets whose outer field is not RFC 6040's copy of the inner."""
     inner = [0] * 4
     outer = [0] * 4
     mixed = 0
-    for p in packets(args.capture, args.filter):
-        if p.dst != args.port or not p.length or not p.ecn:
+    for p in packets(capture):
+        if p.dst != port or not p.length or not p.ecn:
             continue
         inner[p.ecn[-1]] += 1
         if len(p.ecn) > 1:
@@ -138,27 +137,28 @@ def check_ecn(args: argparse.Namespace) -> None:
            outer_ce=outer[CE], mixed=mixed)
 
 
-def check_gaps(args: argparse.Namespace) -> None:
+def check_gaps(capture: str, least: float, most: float, *, start: float = 0,
+               until: str = "") -> None:
     """Time between data packets from --start seconds after the first to --until (epoch):
     how many gaps are within LEAST to MOST microseconds, shorter, longer; retransmissions."""
-    until = nanoseconds(args.until) if args.until else 1 << 63
+    last = nanoseconds(until) if until else 1 << 63
     times: list[int] = []
     first = nxt = again = 0
-    for p in packets(args.capture, "tcp.len > 0"):
-        if p.time_ns > until:
+    for p in packets(capture, "tcp.len > 0"):
+        if p.time_ns > last:
             break
         first = first or p.time_ns
-        if p.time_ns > first + args.start * 1e9:
+        if p.time_ns > first + start * 1e9:
             times.append(p.time_ns)
             again += len(times) > 1 and p.end <= nxt
         nxt = max(nxt, p.end)
     gaps = [(b - a) / 1000 for a, b in zip(times, times[1:])]
-    report(packets=len(times), within=sum(args.least <= g <= args.most for g in gaps),
-           sooner=sum(g < args.least for g in gaps), later=sum(g > args.most for g in gaps),
+    report(packets=len(times), within=sum(least <= g <= most for g in gaps),
+           sooner=sum(g < least for g in gaps), later=sum(g > most for g in gaps),
            retransmitted=again)
 
 
-def check_acks(args: argparse.Namespace) -> None:
+def check_acks(capture: str, most: int, *, late_us: float = 1, accecn: bool = False) -> None:
     """A receiver's ACKs of data to PORT, as a capture at the switch shows both: ACKs; those
     whose ECE (with --accecn, ACE) is not what their packets' CE says; ACKs of marked and clean
     packets together; ACKs of more than MOST packets; CE packets, and packets whose mark is not
@@ -167,7 +167,7 @@ def check_acks(args: argparse.Namespace) -> None:
     data: list[Packet] = []
     marks = [0]     # CE packets among the first n
     done = acks = wrong = mixed = many = delayed = changes = late = cwr = cwr_wrong = 0
-    for p in packets(args.capture, "tcp.flags.reset == 0"):
+    for p in packets(capture, "tcp.flags.reset == 0"):
         if p.has(SYN):
             continue
         if p.dst == SERVER and p.length:
@@ -180,7 +180,7 @@ def check_acks(args: argparse.Namespace) -> None:
         while done < len(data) and data[done].end <= p.ack:
             changed = marks[done + 1] - marks[done] != (marks[done] - marks[done - 1] if done else 0)
             changes += changed
-            late += changed and p.time_ns - data[done].time_ns > args.late * 1000
+            late += changed and p.time_ns - data[done].time_ns > late_us * 1000
             if data[done].ecn[-1] == CE and data[done].has(CWR):
                 cwr += 1
                 cwr_wrong += not p.has(ECE)
@@ -190,23 +190,23 @@ def check_acks(args: argparse.Namespace) -> None:
         marked = {d.ecn[-1] == CE for d in data[first:done]}
         last = data[done - 1]
         acks += 1
-        many += done - first > args.most
+        many += done - first > most
         mixed += len(marked) > 1
-        if args.accecn:
+        if accecn:
             wrong += p.ace != (5 + marks[done]) % 8
         else:
             wrong += marked != {p.has(ECE)}
-        delayed += last.ecn[-1] == CE and p.time_ns - last.time_ns > args.late * 1000
+        delayed += last.ecn[-1] == CE and p.time_ns - last.time_ns > late_us * 1000
     report(acks=acks, wrong=wrong, mixed=mixed, many=many, delayed=delayed, packets=len(data),
            marks=marks[-1], changes=changes, late=late, cwr_ce=cwr, cwr_ce_wrong=cwr_wrong)
 
 
-def check_flow_ecn(args: argparse.Namespace) -> None:
+def check_flow_ecn(capture: str) -> None:
     """Per flow and direction of a capture: packets other than SYN, how many are ECT(1), how
     many of those in the second half, how many are not ECT(1); ECN field of the last SYN."""
     flows: dict[tuple[int, str], list[int]] = {}
     syn: dict[tuple[int, str], int] = {}
-    for p in packets(args.capture):
+    for p in packets(capture):
         flow = (p.src, "client") if p.dst == SERVER else (p.dst, "server")
         if p.has(SYN):
             syn[flow] = p.ecn[-1]
@@ -218,23 +218,23 @@ def check_flow_ecn(args: argparse.Namespace) -> None:
                syn=syn.get(flow, -1))
 
 
-def check_outer_ecn(args: argparse.Namespace) -> None:
+def check_outer_ecn(capture: str, which: str) -> None:
     """Packets of more than 1000 bytes that the filter selects, by the ECN field of the
     outermost IP header: all; neither ECT(1) nor CE; CE."""
     outer = [0] * 4
-    for version, ipv4, ipv6 in rows(args.capture, f"frame.len > 1000 && ({args.filter})",
+    for version, ipv4, ipv6 in rows(capture, f"frame.len > 1000 && ({which})",
                                     "ip.version", "ip.dsfield.ecn", "ipv6.tclass.ecn"):
         v4, v6 = numbers(ipv4), numbers(ipv6)
         outer[v4[0] if version.startswith("4") or not v6 else v6[0]] += 1
     report(packets=sum(outer), other=outer[NOT_ECT] + outer[ECT0], ce=outer[CE])
 
 
-def check_recovery_cuts(args: argparse.Namespace) -> None:
+def check_recovery_cuts(trace: str, *, port: int = 5299) -> None:
     """How often the stack went from CA_Loss to Recovery on connections to PORT, and how many of
     these had no reduction for loss before the next change of state."""
     state, due, seen, missing = 0, False, 0, 0
-    for e in events(args.trace):
-        if e.name == "tcp_cong_state_set" and e.number("dport") == args.port:
+    for e in events(trace):
+        if e.name == "tcp_cong_state_set" and e.number("dport") == port:
             missing += due
             due = e.number("cong_state") == CA_RECOVERY and state == CA_LOSS
             seen += due
@@ -267,21 +267,21 @@ def rfc_alphas(capture: str) -> list[float]:
     return alphas
 
 
-def check_dctcp_alpha(args: argparse.Namespace) -> None:
+def check_dctcp_alpha(capture: str, trace: str, sport: int) -> None:
     """The module's alpha after each window (TRACE, of the socket with the local port SPORT)
     against RFC 8257's, computed in floating point from the ACKs of CAPTURE at the sender."""
-    want = rfc_alphas(args.capture)
-    got = [e.number("alpha_q30") / 2**30 for e in events(args.trace, args.sport)
+    want = rfc_alphas(capture)
+    got = [e.number("alpha_q30") / 2**30 for e in events(trace, sport)
            if e.name == "dctcp_ref_window"]
     report(windows=len(want), traced=len(got), alpha=want[-1],
            difference=max(abs(g - w) for g, w in zip(got, want)))
 
 
-def check_cwr(args: argparse.Namespace) -> None:
+def check_cwr(capture: str) -> None:
     """In a capture at the sender: data packets with CWR, and those sent before all data that had
     been sent at the CWR before was acknowledged: a second reduction within one window."""
     una = reduced_at = count = early = 0
-    for p in packets(args.capture, "tcp.flags.syn == 0"):
+    for p in packets(capture, "tcp.flags.syn == 0"):
         if p.dst != SERVER:
             una = max(una, p.ack)
         elif p.length and p.has(CWR):
@@ -294,10 +294,10 @@ def check_cwr(args: argparse.Namespace) -> None:
 # --- LDCP --------------------------------------------------------------------
 
 def draft_windows(capture: str, cw: float, alpha: float, beta: float, mss: int) -> list[float]:
-    """The draft's window (eq. 2 and the rule below one packet) after each ACK that comes
-    while there is new data to send"""
-    gamma, eta = 1 / 16, 1 / 2
-    una = sent = 0
+    """The draft's window (eq. 2) after each ACK that comes while there is new data to send. The
+    first @cw packets are fast start's"""
+    una = sent = confirmed = 0
+    start = cw
     windows: list[float] = []
     shown = 0
     for p in packets(capture):
@@ -313,30 +313,29 @@ def draft_windows(capture: str, cw: float, alpha: float, beta: float, mss: int) 
             continue
         n = -(-(p.ack - una) // mss)
         una = p.ack
-        if cw >= 1:
+        if confirmed >= start:
             cw += -n * beta if p.has(ECE) else n * alpha / cw
-        else:
-            cw = cw * eta if p.has(ECE) else cw + gamma
-        cw = max(cw, gamma)
+        confirmed += n
         windows.append(cw)
         sent += 1
     return windows[:shown]
 
 
-def check_ldcp_window(args: argparse.Namespace) -> None:
+def check_ldcp_window(capture: str, trace: str, sport: int, *, cw: float = 10, alpha: float,
+                      beta: float, mss: int = 1448) -> None:
     """The module's window after each ACK (TRACE) against the draft's, computed in floating
     point from the ACKs of CAPTURE at the sender; windows set by anything but an ACK; cwnd
-    that is not the window in whole packets (0 while a timer holds the next one)."""
-    want = draft_windows(args.capture, args.cw, args.alpha / 1024, args.beta / 1024, args.mss)
-    ours = events(args.trace, args.sport)
+    that is not the window in whole packets."""
+    want = draft_windows(capture, cw, alpha / 1024, beta / 1024, mss)
+    ours = events(trace, sport)
     acks = [e for e in ours if e.name == "ldcp_ack"]
     got = [e.number("cw_q40") / 2**40 for e in acks if e.number("clean") or e.number("marked")]
     whole = [(e.number("cw_q40") >> 40, e.number("cwnd")) for e in acks]
     report(acks=len(want), traced=len(got),
            difference=max((abs(g - w) / w for g, w in zip(got, want)), default=1.0),
-           set_otherwise=sum(e.name == "ldcp_window" and e.values["cause"] != "switched"
+           set_otherwise=sum(e.name == "ldcp_window" and e.values["cause"] not in ("start", "first_rtt", "full")
                              for e in ours),
-           not_whole=sum(cwnd != cw and (cw > 0 or cwnd > 1) for cw, cwnd in whole),
+           not_whole=sum(cwnd != max(cw, 1) for cw, cwnd in whole),
            marked=sum(e.values.get("marked", "0") != "0" for e in acks))
 
 
@@ -356,16 +355,16 @@ class FirstRTT:
         self.dscps: set[int] = set()
 
 
-def check_first_rtt(args: argparse.Namespace) -> None:
+def check_first_rtt(capture: str, *, mss: int = 1448, server: bool = False) -> None:
     """Per flow of a capture at the sender: data packets before the first ACK of data, how many
     of them but the last are ECT (early), the last one's ECN field; later packets that are not
     ECT(0); retransmissions, those not ECT(0); packets above MSS; values of DSCP. --server: the
     server sends."""
     flows: dict[int, FirstRTT] = {}
-    for p in packets(args.capture, "tcp && tcp.flags.reset == 0"):
-        client, to_sender = (p.dst, p.dst == SERVER) if args.server else (p.src, p.src == SERVER)
+    for p in packets(capture, "tcp && tcp.flags.reset == 0"):
+        client, to_sender = (p.dst, p.dst == SERVER) if server else (p.src, p.src == SERVER)
         if to_sender:
-            client = p.src if args.server else p.dst
+            client = p.src if server else p.dst
         if p.has(SYN):
             if not to_sender and client not in flows:
                 flows[client] = FirstRTT(p.seq + 1)
@@ -391,7 +390,7 @@ def check_first_rtt(args: argparse.Namespace) -> None:
         flow.early += flow.last == ECT0
         flow.first += 1
         flow.last = ecn
-        flow.big += p.length > args.mss
+        flow.big += p.length > mss
     for f in flows.values():
         report(first=f.first, early=f.early, last=f.last, late=f.late, again=f.again,
                again_not_ect=f.again_not_ect, big=f.big, dscps=len(f.dscps))
@@ -453,12 +452,12 @@ def growth_rates(periods: list[Event], first: int, last: int) -> list[float]:
     return rates
 
 
-def check_prague_response(args: argparse.Namespace) -> None:
+def check_prague_response(trace: str) -> None:
     """One flow over a DualPI2 queue against the draft's formulas: alpha at the first cut, packets
     that it leaves beyond half of the window, EWMA periods after it in which the window grew by
     more than 1.5 packets; largest differences of alpha and of a cut; shortest time between two
     cuts in the first 500 rounds and afterwards, when those end; growth before and after."""
-    cuts, periods = events_of(args.trace, "prague_cut"), events_of(args.trace, "prague_period")
+    cuts, periods = events_of(trace, "prague_cut"), events_of(trace, "prague_period")
     if not cuts or not periods:
         sys.exit("judge.py: no cuts or no EWMA periods in the trace")
     later = [prague_window(e) for e in periods if e.time >= cuts[0].time]
@@ -478,43 +477,45 @@ def check_prague_response(args: argparse.Namespace) -> None:
            acked=sum(e.number("acked") for e in periods))
 
 
-def quotient(text: str) -> float:
-    """Of a number, or of two: A/B"""
-    above, _, below = text.partition("/")
-    return float(above) / float(below or 1)
+class Quotient(float):
+    """A number, or two: A/B"""
+
+    def __new__(cls, text: str) -> "Quotient":
+        above, _, below = text.partition("/")
+        return super().__new__(cls, float(above) / float(below or 1))
 
 
-def check_prague_cuts(args: argparse.Namespace) -> None:
+def check_prague_cuts(trace: str, cause: str, share: Quotient, slope: Quotient = Quotient("0")) -> None:
     """Reductions for CAUSE of windows above 6 packets: how many, and the largest difference of
     the share that they leave from SHARE + SLOPE * alpha."""
-    found = [e for e in events_of(args.trace, "prague_cut")
-             if e.values["cause"] == args.cause and e.number("cwnd") > 6]
+    found = [e for e in events_of(trace, "prague_cut")
+             if e.values["cause"] == cause and e.number("cwnd") > 6]
     report(cuts=len(found),
            difference=max((abs(prague_window(e, "_after") / prague_window(e)
-                               - args.share - args.slope * prague_alpha(e))
+                               - share - slope * prague_alpha(e))
                            for e in found), default=1.0))
 
 
-def check_prague_growth(args: argparse.Namespace) -> None:
+def check_prague_growth(trace: str, rtt_virt: float, *, plus_srtt: bool = False) -> None:
     """Growth of the window per srtt in a long time without marks, divided by the draft's
     (srtt / rtt_virt)^2. RTT_VIRT is in microseconds; --plus-srtt adds srtt to it."""
-    periods = events_of(args.trace, "prague_period")
+    periods = events_of(trace, "prague_period")
     grown = expected = 0.0
     start = periods[0].time + 0.4
     for before, e in zip(periods, periods[1:]):
         if before.time < start or before.number("silent") <= 20 or e.number("silent") <= 20:
             continue
         srtt = e.number("srtt_us")
-        rtt_virt = args.rtt_virt + (srtt if args.plus_srtt else 0)
+        rtt_virt = rtt_virt + (srtt if plus_srtt else 0)
         grown += prague_window(e) - prague_window(before)
         expected += (e.time - before.time) * 1e6 / srtt * (srtt / rtt_virt)**2
     report(growth=grown / expected if expected else 0.0, periods=len(periods))
 
 
-def check_prague_idle(args: argparse.Namespace) -> None:
+def check_prague_idle(trace: str) -> None:
     """Rounds, and periods without a mark, counted before and after a pause of more than 2 s; the virtual
     and the smoothed RTT (us) after it."""
-    periods = events_of(args.trace, "prague_period")
+    periods = events_of(trace, "prague_period")
     for before, e in zip(periods, periods[1:]):
         if e.time - before.time > 2:
             report(rounds_before=before.number("rounds"), rounds_after=e.number("rounds"),
@@ -522,10 +523,10 @@ def check_prague_idle(args: argparse.Namespace) -> None:
                    rtt_virt=e.number("rtt_virt_us"), srtt=e.number("srtt_us"))
 
 
-def check_prague_idle_alpha(args: argparse.Namespace) -> None:
+def check_prague_idle_alpha(trace: str) -> None:
     """In how many pauses of five EWMA periods and more alpha fell, and, of the mean, by how many averages
     without a mark for each period of the pause. The period that ends the pause counts its own marks."""
-    periods = events_of(args.trace, "prague_period")
+    periods = events_of(trace, "prague_period")
     found: list[float] = []
     for before, e in zip(periods, periods[1:]):
         pause = (e.time - before.time) * 1e6 - e.number("srtt_us")
@@ -537,11 +538,11 @@ def check_prague_idle_alpha(args: argparse.Namespace) -> None:
     report(pauses=len(found), averages=sum(found) / max(len(found), 1))
 
 
-def check_prague_rounds(args: argparse.Namespace) -> None:
+def check_prague_rounds(trace: str, seconds: float) -> None:
     """Rounds counted just before SECONDS, and the fewest at any time after that; the most by which
     silent exceeds the periods without a mark."""
-    periods = events_of(args.trace, "prague_period")
-    change = periods[0].time + args.seconds
+    periods = events_of(trace, "prague_period")
+    change = periods[0].time + seconds
     before = [e.number("rounds") for e in periods if e.time < change]
     after = [e.number("rounds") for e in periods if e.time >= change]
     unmarked = beyond = 0
@@ -551,7 +552,7 @@ def check_prague_rounds(args: argparse.Namespace) -> None:
     report(before=before[-1], fewest_after=min(after), silent_beyond=beyond)
 
 
-def check_prague_silences(args: argparse.Namespace) -> None:
+def check_prague_silences(trace: str) -> None:
     """Silences: runs of ten and more periods without a mark that a mark ends. In how many of them the window
     grew faster than by a packet per period, the most that it grew in a period, as a share, and how long the
     shortest and the longest were."""
@@ -559,7 +560,7 @@ def check_prague_silences(args: argparse.Namespace) -> None:
     share = 0.0
     fast = 0
     run: list[float] = []
-    for e in events_of(args.trace, "prague_period"):
+    for e in events_of(trace, "prague_period"):
         if not e.number("marked"):
             run.append(prague_window(e))
             continue
@@ -571,11 +572,11 @@ def check_prague_silences(args: argparse.Namespace) -> None:
     report(silences=len(lengths), fast=fast, share=share, shortest=min(lengths, default=0), longest=max(lengths, default=0))
 
 
-def check_prague_pace(args: argparse.Namespace) -> None:
+def check_prague_pace(capture: str, trace: str) -> None:
     """From the fourth second on, the gaps between data packets: their mean, divided by srtt / cwnd
     of the EWMA period that each lies in; the share shorter than 0.4 of that; how many there are."""
-    periods = events_of(args.trace, "prague_period")
-    times = [p.time_ns for p in packets(args.capture, "tcp.len > 0")]
+    periods = events_of(trace, "prague_period")
+    times = [p.time_ns for p in packets(capture, "tcp.len > 0")]
     begin = periods[0].time
     total = expected = 0.0
     short = count = period = 0
@@ -593,10 +594,10 @@ def check_prague_pace(args: argparse.Namespace) -> None:
     report(mean=total / expected, short=short / count, packets=count)
 
 
-def check_prague_marked_growth(args: argparse.Namespace) -> None:
+def check_prague_marked_growth(trace: str) -> None:
     """With many marks: by how much the window grew between cuts, divided by the draft's unmarked
     packets / cwnd, which all EWMA periods between the first and the last cut add up to"""
-    found = list(events(args.trace))
+    found = list(events(trace))
     cuts = [e for e in found if e.name == "prague_cut"]
     periods = [e for e in found if e.name == "prague_period"]
     if len(cuts) < 2:
@@ -615,21 +616,21 @@ def cubic_window(lost_at: float, w_max: float, seconds: float, srtt: float) -> f
     return max(0.4 * (seconds - k)**3 + w_max, 0.7 * lost_at + 9 / 17 * seconds / srtt)
 
 
-def check_prague_classic_growth(args: argparse.Namespace) -> None:
+def check_prague_classic_growth(trace: str, control: str) -> None:
     """Cuts for marks of a Classic AQM; the largest difference, in packets, at the ends of EWMA
     periods between two of them, from a window that grows as CONTROL's: Reno's by unmarked packets /
     cwnd, or CUBIC's"""
     cuts, worst, w_max, want = 0, 0.0, 0.0, 0.0
     cut: Event | None = None
     last: Event | None = None
-    for e in events(args.trace):
+    for e in events(trace):
         if e.name == "prague_cut":
             cut, last = e if e.values["cause"] == "classic" else None, None
             cuts += cut is not None
             lost_at = prague_window(e)
             w_max = (lost_at * 0.85 if lost_at < w_max else lost_at) if cut else 0.0
         elif cut and cuts > 1:
-            if args.control == "cubic":
+            if control == "cubic":
                 want = cubic_window(prague_window(cut), w_max, e.time - cut.time,
                                     e.number("srtt_us") / 1e6)
             elif last:
@@ -642,7 +643,7 @@ def check_prague_classic_growth(args: argparse.Namespace) -> None:
     report(cuts=cuts, difference=worst)
 
 
-def check_prague_per_ack(args: argparse.Namespace) -> None:
+def check_prague_per_ack(trace: str) -> None:
     """With per_ack=1: cuts; those that change the window at once; of the cuts by 4 packets or more,
     how many there are, and the share of alpha / 2 of the window that is gone, growth excluded, in
     the EWMA period that ends one round after the cut"""
@@ -650,7 +651,7 @@ def check_prague_per_ack(args: argparse.Namespace) -> None:
     cut: Event | None = None
     grown = 0.0
     shares = []
-    for e in events(args.trace):
+    for e in events(trace):
         if e.name == "prague_cut":
             cuts += 1
             at_once += prague_window(e) != prague_window(e, "_after")
@@ -683,13 +684,13 @@ def difference_of_tx(now: int, before: int) -> int:
     return (now - before) % 2**20
 
 
-def check_int_probes(args: argparse.Namespace) -> None:
+def check_int_probes(capture: str, least: float) -> None:
     """Probes in a capture at the sender: how many; kinds of 5-tuple, DSCP, DF and length; DSCP
     and bytes on the wire; pairs less than LEAST microseconds apart, mean distance; those after
     the first that are sent with no data in flight; those that do not end below SND.UNA."""
     kinds, times = set(), []
     dscp, frame = -1, -1
-    for time, *kind in rows(args.capture, "int.type == 1", "frame.time_epoch", "ip.src", "ip.dst",
+    for time, *kind in rows(capture, "int.type == 1", "frame.time_epoch", "ip.src", "ip.dst",
                             "tcp.srcport", "tcp.dstport", "ip.dsfield.dscp", "ip.flags.df",
                             "frame.len", "int.nhop", "tcp.hdr_len"):
         times.append(nanoseconds(time))
@@ -698,7 +699,7 @@ def check_int_probes(args: argparse.Namespace) -> None:
             dscp, frame = int(kind[4]), int(kind[6])
     gaps = [(b - a) / 1000 for a, b in zip(times, times[1:])]
     una = nxt = count = idle = wrong = 0
-    for p in packets(args.capture, "tcp.flags.syn == 0"):
+    for p in packets(capture, "tcp.flags.syn == 0"):
         if p.dst != SERVER:
             if p.flags != PSH:
                 una = max(una, p.ack)
@@ -709,7 +710,7 @@ def check_int_probes(args: argparse.Namespace) -> None:
             idle += count > 1 and nxt == una
             wrong += una > 0 and p.end + 1 != una
     report(probes=len(times), kinds=len(kinds), dscp=dscp, frame=frame,
-           sooner=sum(g < args.least for g in gaps), mean_gap=mean(gaps),
+           sooner=sum(g < least for g in gaps), mean_gap=mean(gaps),
            without_data=idle, wrong_seq=wrong)
 
 
@@ -729,19 +730,19 @@ def link_loads(capture: str, gbps: float) -> dict[str, tuple[int, float, int]]:
     return loads
 
 
-def check_hpccpp_model(args: argparse.Namespace) -> None:
+def check_hpccpp_model(capture: str, trace: str, gbps: float) -> None:
     """The draft's U and W in floating point, from the telemetry of CAPTURE (one hop of GBPS,
     default parameters), against those of TRACE: windows, largest difference of U, largest
     relative difference of W, windows in a wrong stage."""
     eta, max_stage, mss = 0.95, 1, 1448
     newcomer = 32   # samples
     u_mean = eta    # of 64 samples; W_ai follows it
-    loads = link_loads(args.capture, args.gbps)
-    bytes_per_ns = args.gbps / 8
+    loads = link_loads(capture, gbps)
+    bytes_per_ns = gbps / 8
     u_average = worst_u = worst_w = got_u = 0.0
     ident = ""
     stage = windows = wrong = 0
-    for e in events(args.trace):
+    for e in events(trace):
         if e.name == "hpccpp_sample":
             ident, got_u = e.values["id"], e.number("u_q20") / 2**20
         if e.name != "hpccpp_window" or ident not in loads:
@@ -749,7 +750,7 @@ def check_hpccpp_model(args: argparse.Namespace) -> None:
         elapsed, rate, queue = loads[ident]
         rtt = e.number("t_ns")
         weight = min(elapsed, rtt) / rtt
-        u_average += weight * (queue / (args.gbps * rtt) + rate - u_average)
+        u_average += weight * (queue / (gbps * rtt) + rate - u_average)
         near = min(max(u_average, eta - 4 * (1 - eta)), eta + 4 * (1 - eta))
         u_mean += (near - u_mean) / 64
         worst_u = max(worst_u, abs(u_average - got_u))
@@ -773,20 +774,20 @@ def check_hpccpp_model(args: argparse.Namespace) -> None:
     report(windows=windows, u_difference=worst_u, w_difference=worst_w, wrong_stages=wrong)
 
 
-def check_first_flight(args: argparse.Namespace) -> None:
+def check_first_flight(capture: str, *, rtt: float, flight: float, pace: float) -> None:
     """A flow that starts at line rate: bytes of data in the first RTT, when the last packet of the
     first FLIGHT leaves, and the share (%) of later packets less than PACE after the packet before.
     All times are in microseconds."""
-    sent = [(p.time_ns, p.length) for p in packets(args.capture, "tcp.len > 100")
+    sent = [(p.time_ns, p.length) for p in packets(capture, "tcp.len > 100")
             if p.dst == SERVER]
     start = sent[0][0]
     later = [(b[0] - a[0]) / 1000 for a, b in zip(sent[999:], sent[1000:])]
-    report(bytes=sum(n for t, n in sent if t - start < args.rtt * 1000),
-           until=max(t - start for t, _ in sent if t - start < args.flight * 1000) / 1000,
-           sooner=100 * sum(g < args.pace for g in later) / len(later))
+    report(bytes=sum(n for t, n in sent if t - start < rtt * 1000),
+           until=max(t - start for t, _ in sent if t - start < flight * 1000) / 1000,
+           sooner=100 * sum(g < pace for g in later) / len(later))
 
 
-def check_int_stamps(args: argparse.Namespace) -> None:
+def check_int_stamps(capture: str, mac: str, hop: int) -> None:
     """A port's records in the probes that it stamped, against a capture there: speeds; records;
     largest differences of time (ns) and of txBytes (units); bytes that left. MAC is the port's,
     HOP its record's number from 1."""
@@ -794,13 +795,13 @@ def check_int_stamps(args: argparse.Namespace) -> None:
     worst_ts, worst_tx = 0, 0.0
     speeds = set()
     before: tuple[int, int, int, int] | None = None
-    for time, length, kind, *fields in rows(args.capture, f"eth.src == {args.mac}",
+    for time, length, kind, *fields in rows(capture, f"eth.src == {mac}",
                                             "frame.time_epoch", "frame.len", "int.type",
                                             "int.hop.ts", "int.hop.tx", "int.hop.mbps"):
         total += int(length)
         if kind != "1":
             continue
-        ts, tx, mbps = (numbers(f)[args.hop - 1] for f in fields)
+        ts, tx, mbps = (numbers(f)[hop - 1] for f in fields)
         records += 1
         speeds.add(mbps)
         now = nanoseconds(time), total, ts, tx
@@ -813,12 +814,12 @@ def check_int_stamps(args: argparse.Namespace) -> None:
            time_difference=worst_ts, tx_difference=worst_tx, bytes=total)
 
 
-def check_int_queue(args: argparse.Namespace) -> None:
+def check_int_queue(capture: str, address: str) -> None:
     """The queue length in probes that leave a router, against what a capture on all its devices
     says: packets for ADDRESS that have come in and not gone out, without the probe's own bytes.
     Probes, largest difference, longest queue (bytes)."""
     waiting = probes = worst = longest = 0
-    for direction, length, kind, qlen in rows(args.capture, f"ip.dst == {args.address}",
+    for direction, length, kind, qlen in rows(capture, f"ip.dst == {address}",
                                               "sll.pkttype", "ip.len", "int.type",
                                               "int.hop.qlen"):
         frame = int(length) + 14
@@ -833,20 +834,20 @@ def check_int_queue(args: argparse.Namespace) -> None:
     report(probes=probes, difference=worst, longest=longest)
 
 
-def check_receiver_windows(args: argparse.Namespace) -> None:
+def check_receiver_windows(capture: str, trace: str, least: float) -> None:
     """Windows that the receiver sent, in CAPTURE at the sender; those whose probe left less than
     LEAST microseconds after the probe of the one before; those that the sender's TRACE did not
     take as they are. (Windows themselves come closer together while a queue gets shorter.)"""
     probes = {ident: nanoseconds(time) for time, ident in
-              rows(args.capture, "int.type == 1", "frame.time_epoch", "int.id")}
+              rows(capture, "int.type == 1", "frame.time_epoch", "int.id")}
     times, said = [], []
-    for ident, options in rows(args.capture, "int.type == 3", "int.id", "int.options"):
+    for ident, options in rows(capture, "int.type == 3", "int.id", "int.options"):
         times.append(probes[ident])
         said.append(int(options) * 64 * 256)    # bytes, Q8
-    taken = [e.number("w_q8") for e in events_of(args.trace, "hpccpp_window")
+    taken = [e.number("w_q8") for e in events_of(trace, "hpccpp_window")
              if e.values["cause"] == "receiver"]
     report(windows=len(said), taken=len(taken),
-           sooner=sum(b - a < args.least * 1000 for a, b in zip(times, times[1:])),
+           sooner=sum(b - a < least * 1000 for a, b in zip(times, times[1:])),
            different=sum(a != b for a, b in zip(said, taken)))
 
 
@@ -863,20 +864,20 @@ def data_before_probes(capture: str) -> dict[str, int]:
     return found
 
 
-def check_overtaken(args: argparse.Namespace) -> None:
+def check_overtaken(capture: str, sent: str) -> None:
     """Probes in CAPTURE at the receiver, and those that do not come after the same data as in
     SENT, a capture at the sender."""
-    sent, arrived = data_before_probes(args.sent), data_before_probes(args.capture)
-    report(probes=len(arrived), overtaken=sum(sent.get(i) != end for i, end in arrived.items()))
+    left, arrived = data_before_probes(sent), data_before_probes(capture)
+    report(probes=len(arrived), overtaken=sum(left.get(i) != end for i, end in arrived.items()))
 
 
-def check_paths(args: argparse.Namespace) -> None:
+def check_paths(trace: str) -> None:
     """The path IDs that HPCC++'s samples carry, in order of their numbers, and how often a
     flow's sample has another one than the flow's sample before."""
     last: dict[str, int] = {}
     switches = 0
     paths = set()
-    for e in events_of(args.trace, "hpccpp_sample"):
+    for e in events_of(trace, "hpccpp_sample"):
         path = e.number("path_id")
         switches += last.get(e.values["sport"], path) != path
         last[e.values["sport"]] = path
@@ -884,12 +885,12 @@ def check_paths(args: argparse.Namespace) -> None:
     report(paths=",".join(str(p) for p in sorted(paths)), switches=switches)
 
 
-def check_busiest(args: argparse.Namespace) -> None:
+def check_busiest(trace: str) -> None:
     """The links (HOP:MBPS, from 0) that were the busiest for 40 measured samples in a row, in
     order, and the mean U of the last 100 samples."""
     links = []
     last, run = -1, 0
-    samples = events_of(args.trace, "hpccpp_sample")
+    samples = events_of(trace, "hpccpp_sample")
     for e in samples:
         if e.number("result"):
             continue
@@ -900,10 +901,10 @@ def check_busiest(args: argparse.Namespace) -> None:
     report(links=",".join(links), u=mean([e.number("u_q20") / 2**20 for e in samples[-100:]]))
 
 
-def check_hpccpp_timeouts(args: argparse.Namespace) -> None:
+def check_hpccpp_timeouts(trace: str, size: int) -> None:
     """Timeouts (changes to CA_Loss) and those in mid-recovery; those that are not followed by a
     window of BYTES."""
-    found = events(args.trace)
+    found = events(trace)
     state = timeouts = recovery = wrong = 0
     for e, after in zip(found, [*found[1:], None]):
         if e.name != "tcp_cong_state_set":
@@ -912,127 +913,29 @@ def check_hpccpp_timeouts(args: argparse.Namespace) -> None:
             timeouts += 1
             recovery += state == CA_RECOVERY
             wrong += (after is None or after.values.get("cause") != "timeout"
-                      or after.number("w_q8") != args.bytes * 256)
+                      or after.number("w_q8") != size * 256)
         state = e.number("cong_state")
     report(timeouts=timeouts, in_recovery=recovery, wrong=wrong)
 
 
 # --- the command line --------------------------------------------------------
 
-def parser() -> argparse.ArgumentParser:
-    """judge.py CHECK ARGS"""
-    top = argparse.ArgumentParser(prog="judge.py", description=__doc__,
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)
-    checks = top.add_subparsers(metavar="CHECK", required=True)
-
-    def add(name: str, run: Callable[[argparse.Namespace], None],
-            *files: str) -> argparse.ArgumentParser:
-        text = " ".join((run.__doc__ or "").split())
-        sub = checks.add_parser(name, help=text.split(":")[0], description=text)
-        sub.set_defaults(run=run)
-        for file in files or ("capture",):
-            sub.add_argument(file)
-        return sub
-
-    sub = add("ecn", check_ecn)
-    sub.add_argument("--port", type=int, default=SERVER)
-    sub.add_argument("--filter", default="tcp", help="tshark's display filter")
-
-    sub = add("gaps", check_gaps)
-    sub.add_argument("least", type=float)
-    sub.add_argument("most", type=float)
-    sub.add_argument("--start", type=float, default=0)
-    sub.add_argument("--until")
-
-    sub = add("acks", check_acks)
-    sub.add_argument("most", type=int)
-    sub.add_argument("--late", type=float, default=1)
-    sub.add_argument("--accecn", action="store_true")
-
-    add("flow-ecn", check_flow_ecn)
-
-    sub = add("outer-ecn", check_outer_ecn)
-    sub.add_argument("filter", help="tshark's display filter")
-
-    sub = add("recovery-cuts", check_recovery_cuts, "trace")
-    sub.add_argument("--port", type=int, default=5299)
-
-    sub = add("dctcp-alpha", check_dctcp_alpha, "capture", "trace")
-    sub.add_argument("sport", type=int)
-
-    add("cwr", check_cwr)
-
-    sub = add("ldcp-window", check_ldcp_window, "capture", "trace")
-    sub.add_argument("sport", type=int)
-    sub.add_argument("--cw", type=float, default=10, help="window at the start, packets")
-    sub.add_argument("--alpha", type=float, required=True, help="in 1/1024, as the module's")
-    sub.add_argument("--beta", type=float, required=True, help="in 1/1024, as the module's")
-    sub.add_argument("--mss", type=int, default=1448)
-
-    sub = add("first-rtt", check_first_rtt)
-    sub.add_argument("--mss", type=int, default=1448)
-    sub.add_argument("--server", action="store_true")
-
-    add("prague-response", check_prague_response, "trace")
-
-    sub = add("prague-cuts", check_prague_cuts, "trace")
-    sub.add_argument("cause")
-    sub.add_argument("share", type=quotient)
-    sub.add_argument("slope", type=quotient, nargs="?", default=0.0)
-
-    sub = add("prague-growth", check_prague_growth, "trace")
-    sub.add_argument("rtt_virt", type=float)
-    sub.add_argument("--plus-srtt", action="store_true")
-
-    add("prague-idle", check_prague_idle, "trace")
-
-    add("prague-idle-alpha", check_prague_idle_alpha, "trace")
-
-    add("prague-silences", check_prague_silences, "trace")
-    sub = add("prague-rounds", check_prague_rounds, "trace")
-    sub.add_argument("seconds", type=float)
-
-    add("prague-pace", check_prague_pace, "capture", "trace")
-    add("prague-per-ack", check_prague_per_ack, "trace")
-    add("prague-marked-growth", check_prague_marked_growth, "trace")
-    sub = add("prague-classic-growth", check_prague_classic_growth, "trace")
-    sub.add_argument("control", choices=("reno", "cubic"))
-
-    sub = add("int-probes", check_int_probes)
-    sub.add_argument("least", type=float)
-
-    sub = add("hpccpp-model", check_hpccpp_model, "capture", "trace")
-    sub.add_argument("gbps", type=float)
-
-    sub = add("first-flight", check_first_flight)
-    sub.add_argument("--rtt", type=float, required=True)
-    sub.add_argument("--flight", type=float, required=True, help="a bit less than the RTT")
-    sub.add_argument("--pace", type=float, required=True)
-
-    sub = add("int-stamps", check_int_stamps)
-    sub.add_argument("mac")
-    sub.add_argument("hop", type=int)
-
-    sub = add("int-queue", check_int_queue)
-    sub.add_argument("address")
-
-    sub = add("receiver-windows", check_receiver_windows, "capture", "trace")
-    sub.add_argument("least", type=float)
-
-    add("overtaken", check_overtaken, "capture", "sent")
-    add("paths", check_paths, "trace")
-    add("busiest", check_busiest, "trace")
-
-    sub = add("hpccpp-timeouts", check_hpccpp_timeouts, "trace")
-    sub.add_argument("bytes", type=int)
-    return top
-
-
 def main() -> int:
-    """Run the check that the command line names"""
-    args = parser().parse_args()
+    """judge.py CHECK ARGUMENT... [--OPTION VALUE]...: calls check_CHECK with what its parameters' types make of the words"""
+    check = globals()["check_" + sys.argv[1].replace("-", "_")]
+    types = dict(check.__annotations__)
+    given: list[object] = []
+    options: dict[str, object] = {}
+    words = iter(sys.argv[2:])
+    places = check.__code__.co_varnames[:check.__code__.co_argcount]
+    for word in words:
+        name = word[2:].replace("-", "_")
+        if word.startswith("--"):
+            options[name] = True if types[name] is bool else types[name](next(words))
+        else:
+            given.append(types[places[len(given)]](word))
     try:
-        args.run(args)
+        check(*given, **options)
     except OSError as error:
         print(f"judge.py: {error}", file=sys.stderr)
         return 1

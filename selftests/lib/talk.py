@@ -17,6 +17,8 @@ steps:
   bind=DEVICE       SO_BINDTODEVICE
   connect           (done by the first step that needs it)
   connect-cc=CONTROL  start to connect, then set the control
+  reconnect         connect(AF_UNSPEC), then connect again
+  control=NAME      print NAME= and the congestion control in use
   fastopen=BYTES    send this much with the SYN, if the peer's cookie is known
   up=BYTES          send a message that asks for no answer
   talk=UP,DOWN      send UP bytes while the server sends DOWN; wait for those
@@ -32,6 +34,7 @@ steps:
   run=COMMAND       a shell command
 """
 import argparse
+import ctypes
 import fcntl
 import queue
 import select
@@ -234,6 +237,21 @@ class Talk:
             self.sock.connect(self.peer[4])
         self.connected = True
 
+    def do_reconnect(self, _: str) -> None:
+        """The same socket, another connection"""
+        unspecified = ctypes.create_string_buffer(16)
+        if ctypes.CDLL(None, use_errno=True).connect(self.sock.fileno(), unspecified, 16):
+            raise OSError(ctypes.get_errno(), "connect(AF_UNSPEC)")
+        self.sock.connect(self.peer[4])
+
+    def control(self) -> str:
+        """The congestion control in use"""
+        return self.sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+    def do_control(self, name: str) -> None:
+        """See above"""
+        self.results[name] = self.control()
+
     def do_cc(self, control: str) -> None:
         """TCP_CONGESTION"""
         self.sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
@@ -340,9 +358,7 @@ def talk(args: argparse.Namespace) -> None:
     for step in args.steps:
         name, _, value = step.partition("=")
         client.step(name, value)
-    control = client.sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16)
-    client.results.update(seconds=round(time.monotonic() - start, 6),
-                          cc=control.rstrip(b"\0").decode(),
+    client.results.update(seconds=round(time.monotonic() - start, 6), cc=client.control(),
                           sport=client.sock.getsockname()[1])
     print(" ".join(f"{k}={v}" for k, v in client.results.items()), flush=True)
     if args.close:

@@ -64,14 +64,18 @@ timeout_in_cwr()
 }
 
 # data_meets NS DEV SPEC...: netem for packets of 1 KB and more that leave there, not for ACKs and
-# handshakes, whose loss would leave ECN off; "loss X% ecn" marks packets, it does not drop them
+# handshakes, whose loss would leave ECN off; "loss X% ecn" marks packets, it does not drop them. With ECT_ONLY
+# for those that are ECT(0) or marked
 data_meets()
 {
+	local v4=() v6=()
+
+	[ -z "${ECT_ONLY:-}" ] || { v4=(match u8 0x02 0x02 at 1) v6=(match u16 0x0020 0x0020 at 0); }
 	in_ns "$1" tc qdisc replace dev "$2" root handle 1: prio bands 2 \
 		priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
 	in_ns "$1" tc qdisc add dev "$2" parent 1:1 netem limit 100000 "${@:3}"
-	in_ns "$1" tc filter add dev "$2" parent 1: protocol ip u32 match u16 0x0400 0x0400 at 2 classid 1:1
-	in_ns "$1" tc filter add dev "$2" parent 1: protocol ipv6 u32 match u16 0x0400 0x0400 at 4 classid 1:1
+	in_ns "$1" tc filter add dev "$2" parent 1: protocol ip u32 match u16 0x0400 0x0400 at 2 "${v4[@]}" classid 1:1
+	in_ns "$1" tc filter add dev "$2" parent 1: protocol ipv6 u32 match u16 0x0400 0x0400 at 4 "${v6[@]}" classid 1:1
 }
 
 # counters saves the kernel's counters at h1 and r, count_now saves them a second time, and

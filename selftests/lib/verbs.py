@@ -36,11 +36,12 @@ SIZE = 1024  # bytes of each message: one packet
 DEPTH = 64
 
 
-def route(address: str, gid: int) -> AHAttr:
+def route(address: str, gid: int, traffic_class: int = 0) -> AHAttr:
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv4Address):
         ip = ipaddress.IPv6Address(f"::ffff:{address}")
-    return AHAttr(gr=GlobalRoute(dgid=GID(ip.exploded), sgid_index=gid, hop_limit=64), is_global=1, port_num=1)
+    way = GlobalRoute(dgid=GID(ip.exploded), sgid_index=gid, hop_limit=64, traffic_class=traffic_class)
+    return AHAttr(gr=way, is_global=1, port_num=1)
 
 
 class Sender:
@@ -87,7 +88,7 @@ class Sender:
 def ud(args: argparse.Namespace) -> None:
     sender = Sender(args.dev, args.gid, IBV_QPT_UD)
     sender.datagrams()
-    handles = [AH(sender.pd, attr=route(address, args.gid)) for address in args.addresses]
+    handles = [AH(sender.pd, attr=route(address, args.gid, args.traffic_class)) for address in args.addresses]
     end = time.monotonic() + args.duration
     for n in range(args.rounds * len(handles)):
         sender.send(handles[n % len(handles)])
@@ -117,6 +118,7 @@ def main() -> int:
     parser.add_argument("--dev", required=True, help="RDMA device")
     parser.add_argument("--gid", type=int, required=True, help="index of its own address")
     parser.add_argument("--rounds", type=int, default=1, help="of ud (1)")
+    parser.add_argument("--traffic-class", type=int, default=0, help="of ud's packets (0)")
     parser.add_argument("--gap", type=float, default=0.0005, help="seconds between two messages (0.0005)")
     parser.add_argument("--duration", type=float, default=1, help="seconds, of reconnect for each address (1)")
     args = parser.parse_args()

@@ -515,6 +515,21 @@ without_ecn()
 }
 declare_test without_ecn "D13" "a peer without ECN: Reno, and Not-ECT packets"
 
+again()
+{
+	needs_virtual
+	connected_again
+}
+declare_test again "D13" "a socket in fallback that is disconnected and connected again has the control again"
+
+one_of_handshake()
+{
+	needs_virtual
+	needs_accecn
+	handshake_lost
+}
+declare_test one_of_handshake "D13" "a SYN, SYN-ACK or ACK that is lost by chance does not end ECN, for client or server"
+
 early_choice()
 {
 	needs_virtual

@@ -668,10 +668,11 @@ tail_loss()
 declare_test tail_loss "" "a loss that a tail loss probe repairs halves W"
 
 # 256 first windows are four times what the queue holds. If what was lost left again at once, it would
-# be lost again, and with nothing else in flight only the timeout would be left.
+# be lost again, and with nothing else in flight only the timeout would be left. The windows of new
+# connections are less than a packet then, and what seems to be in flight may all be lost.
 incast_losses()
 {
-	local i to=()
+	local i to=() how
 
 	needs_virtual
 	dumbbell 8 100us
@@ -681,16 +682,18 @@ incast_losses()
 		serve "h$i" --cc hpccpp
 		to+=("10.0.$i.1")
 	done
-	in_ns r flowgen incast --to "$(IFS=,; echo "${to[*]}")" --fan 256 --size 64k --cc hpccpp --timeout 5s \
-		--jitter 10us >"$TMP/flows" || fail "incast failed"
-	for i in {1..8}; do
-		in_ns "h$i" nstat -asz TcpExtTCPTimeouts TcpRetransSegs
-	done | awk '$1 ~ /Tcp/ { n[$1] += $2 } END { printf "timeouts=%d retrans=%d\n", n["TcpExtTCPTimeouts"], n["TcpRetransSegs"] }' |
-		tee "$TMP/counts"
-	expect "retransmissions" "$(field retrans <"$TMP/counts")" -ge 1000
-	expect "timeouts" "$(field timeouts <"$TMP/counts")" -eq 0
+	for how in "incast --fan 256 --jitter 10us" "rpc --closed 256 --requests 256"; do
+		# shellcheck disable=SC2086 # words
+		in_ns r flowgen $how --to "$(IFS=,; echo "${to[*]}")" --size 64k --cc hpccpp --timeout 5s >"$TMP/flows" || fail "incast failed"
+		for i in {1..8}; do
+			in_ns "h$i" nstat -sz TcpExtTCPTimeouts TcpRetransSegs
+		done | awk '$1 ~ /Tcp/ { n[$1] += $2 } END { printf "timeouts=%d retrans=%d\n", n["TcpExtTCPTimeouts"], n["TcpRetransSegs"] }' |
+			tee "$TMP/counts"
+		expect "$how: retransmissions" "$(field retrans <"$TMP/counts")" -ge 1000
+		expect "$how: timeouts" "$(field timeouts <"$TMP/counts")" -eq 0
+	done
 }
-declare_test incast_losses "" "256 answers that lose most of their first windows: no timeout"
+declare_test incast_losses "" "256 answers that lose most of their first windows, on kept and on new connections: no timeout"
 
 # --- earlier faults: each test fails if its fault comes back -------------------------
 
@@ -729,6 +732,51 @@ counters_wrap()
 	expect "goodput, Mb/s" "$(flow_field 'goodput_bps / 1e6')" -ge 100
 }
 declare_test counters_wrap "H16" "an RTT as long as a counter's wrap: probes are more frequent, and the window grows"
+
+# largest_u: U in thousandths, of the samples in $TMP/trace
+largest_u()
+{
+	grep hpccpp_sample "$TMP/trace" | field u_q20 | awk '$1 > m { m = $1 } END { printf "%d\n", m * 1000 / 2 ^ 20 }'
+}
+
+# restarted HOW STALE <LINES: four flows for 60 ms; in their middle tc does LINES, and the port begins
+# to count again. At most STALE samples cannot be compared.
+restarted()
+{
+	dumbbell 1 100us
+	node sw egress 10gbit switch-id 5
+	serve r
+	: >/sys/kernel/tracing/trace
+	trace_on hpccpp/hpccpp_sample
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 4 --duration 60ms >"$TMP/flow.json" &
+	sleep 0.03
+	in_ns sw tc -batch - || fail "tc"
+	wait $!
+	trace_off "$TMP/trace"
+	expect "$1: largest U, thousandths" "$(largest_u)" -le 4000
+	expect "$1: samples that cannot be compared" "$(results 2)" -le "$2"
+	expect "$1: goodput of all flows, Gb/s" "$(jq -s '[.[] | select(.type == "flow").goodput_bps] | add / 1e9 | floor' "$TMP/flow.json")" -ge 8
+	teardown
+}
+
+# the port's queue again, as node() makes it, with other handles
+port_again()
+{
+	cat <<-'END'
+		qdisc replace dev egress root handle 11: int rate 10gbit switch-id 5
+		qdisc add dev egress parent 11:1 handle 12: htb default 1 direct_qlen 100000
+		class add dev egress parent 12: classid 12:1 htb rate 10gbit burst 1514 cburst 1514 quantum 1514
+		qdisc add dev egress parent 12:1 bfifo limit 20000000
+	END
+}
+
+counters_restart()
+{
+	needs_virtual
+	restarted "a replaced qdisc" 8 < <(port_again)
+	restarted "a new port" 8 < <(echo "qdisc del dev egress root"; port_again)
+}
+declare_test counters_restart "H16" "a port whose counters begin again: its samples are a new baseline, windows stay"
 
 loss_never_raises()
 {

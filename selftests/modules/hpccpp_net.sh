@@ -132,12 +132,12 @@ conntrack()
 }
 declare_test conntrack "H17 H18" "dropping ct state invalid: no effect on the hosts; on a router fallback, and the transfer is unharmed"
 
-# firewalled NS RULE...: NS's own packets leave only if a rule lets them through
+# firewalled NS [RULE]: packets enter and leave NS only if conntrack knows them, or by the rule
 firewalled()
 {
 	in_ns "$1" nft -f - <<-END || fail "nft"
 		table inet t {
-			chain in { type filter hook input priority 0; policy drop; iif lo accept; ct state new,established,related accept; }
+			chain in { type filter hook input priority 0; policy drop; iif lo accept; ct state new,established,related accept; ${2:+$2;} }
 			chain out { type filter hook output priority 0; policy drop; oif lo accept; ct state new,established,related accept; ${2:+$2;} }
 		}
 	END
@@ -157,7 +157,6 @@ stateful()
 		send --size 5M
 		expect "control, firewall at $who" "$(flow_field cc)" = hpccpp_reno
 		if [ "$who" = r ]; then
-			expect "answers that were not sent" "$(counter r int_reflector Unsent)" -ge 4
 			expect "answers" "$(counter r int_reflector Answered)" -eq 0
 		else
 			expect "probes that were not sent" "$(counter h1 hpccpp Unsent)" -ge 4
@@ -218,7 +217,7 @@ translated()
 	send --size 1M
 	expect "control with an address that stays" "$(flow_field cc)" = hpccpp
 	teardown
-	# a published port at the receiver: probes are to no socket that it knows. TCP answers the first of them.
+	# a published port at the receiver: probes are to no socket that it knows. TCP answers a connection's first.
 	for to in 10.0.0.1 "[fd00:0::1]"; do
 		publish
 		trace_on tcp/tcp_receive_reset
@@ -231,7 +230,7 @@ translated()
 		TO=$to:80 send --size 1M
 		stop_captures
 		expect "control of the next connection, $to" "$(flow_field cc)" = hpccpp_reno
-		expect "RSTs to its client, $to" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 1 && tcp.srcport == 80')" -eq 0
+		expect "RSTs to its client, $to" "$(count "$TMP/h.pcap" 'tcp.flags.reset == 1 && tcp.srcport == 80')" -le 1
 		expect "probes counted then, $to" "$(counter r int_reflector NoSocket)" -ge 2
 		teardown
 	done
@@ -249,7 +248,7 @@ translated()
 		teardown
 	done
 }
-declare_test translated "H17 H18" "NAT: no probe leaves with an address that is translated; a published port sends its clients no RST, or one"
+declare_test translated "H17 H18" "NAT: no probe leaves with an address that is translated; a published port sends a connection one RST at most"
 
 # esp NS MINE PEER SPI SPI: all between the two addresses must be ESP in transport mode
 esp()
@@ -701,6 +700,51 @@ time.sleep(70)' &
 	expect "messages that the hook saw then" "$(counter h1 hpccpp Malformed)" -eq 2
 }
 declare_test hook_goes "H9" "the hook for responses goes a minute after the namespace's last connection, and comes back with the next"
+
+# forged WORD...: forge.py sends a probe, see there
+forged()
+{
+	local line
+
+	echo "$*" >&"${FORGE[1]}"
+	read -r -u "${FORGE[0]}" line || fail "forge.py"
+	sleep 0.01
+}
+
+# What holds for a connection's data holds for its probes, and nobody but its peer brings the hooks
+policy()
+{
+	local line
+
+	needs_virtual
+	dumbbell 1 100us
+	in_ns r python3 -I "$LIB/forge.py" serve 5299 60 &
+	wait_until listening r 5299
+	coproc FORGE { in_ns h1 python3 -I "$LIB/forge.py" 10.0.0.1 5299; }
+	read -r -u "${FORGE[0]}" line || fail "forge.py"
+	forged 64 elsewhere
+	forged 64 bad
+	in_ns r nft -f - <<-'END' || fail "nft"
+		table ip t {
+			chain pre { type filter hook prerouting priority -150; ip ttl 62 drop; }
+			chain in { type filter hook input priority 0; ip ttl 61 drop; }
+		}
+	END
+	forged 62 bad
+	hook_sees 0 "after forged probes"
+	forged 64
+	expect "answers" "$(counter r int_reflector Answered)" -eq 1
+	hook_sees 1 "after a good one"
+	forged 64
+	expect "answers" "$(counter r int_reflector Answered)" -eq 2
+	forged 63
+	forged 62
+	forged 61
+	forged 60
+	expect "answers that nft's rules and IP_MINTTL forbid" "$(counter r int_reflector Answered)" -eq 3
+	expect "probes that IP_MINTTL forbids" "$(counter r int_reflector Policy)" -eq 1
+}
+declare_test policy "H9 H18" "nft's rules and IP_MINTTL hold for probes; a forged probe brings no hook"
 
 hostile()
 {

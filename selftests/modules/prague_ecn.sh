@@ -171,7 +171,7 @@ syn_again()
 	expect "SYNs" "$(awk '$3' "$TMP/h" | wc -l)" -ge 2
 	expect "ECT(1) after the first SYN" "$(tail -n +2 "$TMP/h" | awk '$5 == 1' | wc -l)" -eq 0
 }
-declare_test syn_again "P1 P3" "a retransmitted SYN does not ask for Accurate ECN; it and all later packets are not ECT(1)"
+declare_test syn_again "P1 P3" "where SYNs that ask for ECN are lost, the second retransmission does not ask; all after the first SYN is not ECT(1)"
 
 synack_again()
 {
@@ -193,6 +193,29 @@ synack_again()
 	expect "ECT(1) after the first SYN-ACK" "$(tail -n +2 "$TMP/r" | awk '$5 == 1' | wc -l)" -eq 0
 }
 declare_test synack_again "P1 P3" "a retransmitted SYN-ACK and all later packets are not ECT(1): a path that drops ECT(1) is usable"
+
+again()
+{
+	needs_virtual
+	needs_accecn
+	connected_again
+}
+declare_test again "P4" "a socket in fallback that is disconnected and connected again is prague again"
+
+# A server whose SYN-ACK was lost is Reno: the path may drop ECT(1)
+one_of_handshake()
+{
+	local packet
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 1ms
+	for packet in syn synack ack marked; do
+		expect "Not-ECT packets of the client, $packet lost" "$(one_lost client "$packet")" -eq 0
+	done
+	expect "Not-ECT packets of the server, SYN lost" "$(one_lost server syn)" -eq 0
+}
+declare_test one_of_handshake "P3" "a SYN that is lost by chance does not end Accurate ECN; nor does a SYN-ACK or ACK for the client"
 
 # A listener that is given the control after listen(), as a program does whose library has made the socket
 listens_late()
@@ -352,8 +375,8 @@ tunnels()
 
 	needs_virtual
 	needs_accecn
-	# few marks are random here: with quick_start they would not end slow start
-	parameter quick_start=0
+	# few marks are random here: without strict=1 they would not end slow start
+	parameter strict=1
 	accecn_dumbbell 1 2ms
 	lossy loss 0.5% ecn
 	sink
@@ -373,8 +396,8 @@ devices()
 
 	needs_virtual
 	needs_accecn
-	# few marks are random here: with quick_start they would not end slow start
-	parameter quick_start=0
+	# few marks are random here: without strict=1 they would not end slow start
+	parameter strict=1
 	accecn_dumbbell 1 2ms
 	lossy loss 0.5% ecn
 	sink
@@ -527,6 +550,61 @@ options_end()
 }
 declare_test options_end "P3" "a peer that stops its AccECN options, as Linux does when data arrives twice again, is no fault of the path: Prague stays"
 
+# stripped RULE...: a router on the way back takes the AccECN options off packets that match RULE
+stripped()
+{
+	in_ns sw nft -f - <<-END
+		table ip t {
+			chain f {
+				type filter hook forward priority 0
+				ip saddr 10.0.0.1 $* reset tcp option 172
+				ip saddr 10.0.0.1 $* reset tcp option 174
+			}
+		}
+	END
+}
+
+# Without options the ACE field still counts marks (RFC 9768 3.2.3.2).
+options_stripped()
+{
+	local rule
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 20ms
+	shape 50mbit dualpi2
+	serve r --cc prague
+	for rule in "tcp flags & syn == 0" "tcp flags & syn == 0 numgen inc mod 2 0" "tcp flags & syn == syn" ""; do
+		stripped "$rule"
+		trace_on prague/prague_mode prague/prague_cut
+		send --duration 2s
+		trace_off "$TMP/trace"
+		in_ns sw nft flush ruleset
+		expect "changes to Reno, options stripped: ${rule:-all}" "$(grep -c mode=reno "$TMP/trace")" -eq 0
+		expect "cuts for marks, options stripped: ${rule:-all}" "$(grep -c cause=ecn "$TMP/trace")" -ge 5
+	done
+}
+declare_test options_stripped "P3" "a path that takes AccECN options off all packets, off those after the handshake or off some is no fault: Prague stays, and ACE reports marks"
+
+# A path lets the handshake pass, and then drops data with ECT: from the start, or from the middle of a flow on.
+ect_data_dropped()
+{
+	local drop="ip netns exec ${NSP}sw nft add rule ip t f ip saddr 10.0.1.1 ip ecn != not-ect meta length gt 100 drop"
+
+	needs_virtual
+	needs_accecn
+	accecn_dumbbell 1 20ms
+	sink prague
+	in_ns sw nft -f - <<<"table ip t { chain f { type filter hook forward priority 0; }; }"
+	trace_on prague/prague_mode
+	client 10.0.0.1 send=300000 acked "run=$drop" send=300000 acked info=late- || fail "nothing arrives, from mid-flow on"
+	client 10.0.0.1 send=300000 acked || fail "nothing arrives, from the start on"
+	trace_off "$TMP/trace"
+	cat "$TMP/trace"
+	expect "changes to Reno" "$(grep -c 'mode=reno reason=timeouts' "$TMP/trace")" -eq 2
+}
+declare_test ect_data_dropped "P3" "a path that drops data with ECT, from the start or from mid-flow on: after the second timeout Reno and Not-ECT, and the data arrive"
+
 without_accecn()
 {
 	needs_virtual
@@ -613,143 +691,5 @@ listeners_go()
 	done
 }
 declare_test listeners_go "" "namespaces and the module go while the hook for SYN-ACKs comes"
-
-# --- is it a Classic ECN queue? ----------------------------------------------
-
-# A classic AQM, then dualpi2: RTT 20 ms, 50 Mb/s, one flow.
-classic_aqm()
-{
-	local queue
-
-	needs_virtual
-	needs_accecn
-	accecn_dumbbell 1 20ms
-	parameter classic_fallback=1
-	serve r --cc prague
-	for queue in fq_codel "pie limit 1000 ecn" "red limit 600000 min 60000 max 180000 avpkt 1514 burst 60 bandwidth 50mbit probability 0.1 ecn" dualpi2; do
-		# shellcheck disable=SC2086 # words
-		shape 50mbit $queue
-		trace_on prague/prague_mode prague/prague_cut
-		send --duration 12s
-		trace_off "$TMP/trace"
-		echo "$queue: $(grep -c mode=classic "$TMP/trace") times classic, $(grep -c cause=classic "$TMP/trace") cuts as such"
-		if [ "$queue" = dualpi2 ]; then
-			expect "times judged classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -eq 0
-		else
-			expect "times judged classic, $queue" "$(grep -c mode=classic "$TMP/trace")" -ge 1
-			expect "cuts as classic, $queue" "$(grep -c cause=classic "$TMP/trace")" -ge 1
-			expect "difference of those cuts from 0.7, $queue" "$(judge prague-cuts "$TMP/trace" classic 0.7 | field difference)" -le 0.000001
-		fi
-	done
-	# another queue takes its place
-	shape 50mbit fq_codel
-	trace_on prague/prague_mode
-	send --duration 16s &
-	sleep 6
-	shape 50mbit dualpi2
-	wait $!
-	trace_off "$TMP/trace"
-	expect "times judged L4S after classic" "$(grep mode= "$TMP/trace" | sed -n '/mode=classic/,$p' | grep -c mode=l4s)" -ge 1
-	expect "judged last" "$(grep -o 'mode=[a-z0-9]*' "$TMP/trace" | tail -n1)" = mode=l4s
-	parameter classic_fallback=0
-	shape 50mbit fq_codel
-	trace_on prague/prague_mode
-	send --duration 5s
-	trace_off "$TMP/trace"
-	expect "times judged classic without the option" "$(grep -c mode=classic "$TMP/trace")" -eq 0
-}
-declare_test classic_aqm "P21" "classic_fallback=1: fq_codel, pie and red are detected, and their marks count as losses; not with dualpi2, nor once dualpi2 takes their place"
-
-# A classic AQM's marks are losses, to growth as well: RTT 20 ms, 20 Mb/s, one flow
-classic_response()
-{
-	needs_virtual
-	needs_accecn
-	accecn_dumbbell 1 20ms
-	serve r --cc prague
-	parameter classic_fallback=1 loss_cubic=0
-	shape 20mbit pie limit 1000 ecn
-	trace_on prague/prague_cut prague/prague_period
-	send --duration 20s
-	trace_off "$TMP/trace"
-	expect "difference of classic cuts from 0.5, loss_cubic=0" "$(judge prague-cuts "$TMP/trace" classic 0.5 | field difference)" -le 0.000001
-	judged prague-classic-growth "$TMP/trace" reno
-	expect "classic cuts" "$(field cuts <"$TMP/judged")" -ge 5
-	expect "largest difference from Reno's window, packets" "$(field difference <"$TMP/judged")" -le 3
-	parameter loss_cubic=1
-	trace_on prague/prague_cut prague/prague_period
-	send --duration 20s
-	trace_off "$TMP/trace"
-	judged prague-classic-growth "$TMP/trace" cubic
-	expect "classic cuts" "$(field cuts <"$TMP/judged")" -ge 5
-	expect "largest difference from CUBIC's window, packets" "$(field difference <"$TMP/judged")" -le 3
-}
-declare_test classic_response "P21" "classic_fallback=1: the window is Reno's, or with loss_cubic=1 CUBIC's, between marks of a Classic AQM"
-
-# Paths whose RTT varies by more than a Classic queue is long: jitter, and the slots of a radio
-# link. RTT 20 ms, 50 Mb/s, one flow.
-classic_jitter()
-{
-	local variation
-
-	needs_virtual
-	needs_accecn
-	accecn_dumbbell 1 20ms
-	parameter classic_fallback=1
-	serve r --cc prague
-	shape 50mbit dualpi2
-	for variation in "20ms 5ms" "20ms 10ms" "20ms slot 4ms 4ms" "20ms slot 12ms 12ms"; do
-		# shellcheck disable=SC2086 # words
-		in_ns sw tc qdisc replace dev p1 root netem delay $variation limit 1000000
-		# the RTT alone, once
-		in_ns r sysctl -qw "net.ipv4.tcp_timestamps=$([ "$variation" = "20ms 10ms" ]; echo $?)"
-		trace_on prague/prague_mode
-		send --duration 8s
-		trace_off "$TMP/trace"
-		expect "times judged classic, dualpi2, delay $variation" "$(grep -c mode=classic "$TMP/trace")" -eq 0
-	done
-	in_ns sw tc qdisc replace dev p1 root netem delay 20ms 5ms limit 1000000
-	shape 50mbit pie limit 1000 ecn
-	trace_on prague/prague_mode
-	# where slow start ends by a loss, CUBIC needs 12 s to fill the queue again
-	send --duration 20s
-	trace_off "$TMP/trace"
-	expect "times judged classic, pie, delay 20ms 5ms" "$(grep -c mode=classic "$TMP/trace")" -ge 1
-}
-declare_test classic_jitter "P21" "classic_fallback=1: an RTT that varies by more than a Classic queue is long does not look like one"
-
-# An upload keeps a queue on the way of ACKs, which is none on the way of data. RTT 20 ms, 20 Mb/s.
-classic_upload()
-{
-	local queue
-
-	needs_virtual
-	needs_accecn
-	accecn_dumbbell 1 20ms
-	parameter classic_fallback=1
-	serve r --cc prague
-	serve h1 --cc cubic
-	in_ns r tc qdisc replace dev eth0 root tbf rate 2mbit burst 3028 latency 100ms
-	for queue in dualpi2 "pie limit 1000 ecn"; do
-		# shellcheck disable=SC2086 # words
-		shape 20mbit $queue
-		trace_on prague/prague_mode
-		in_ns r flowgen long --to 10.0.1.1 --cc cubic --duration 12s --start 1s >"$TMP/back" &
-		send --duration 12s
-		wait $!
-		trace_off "$TMP/trace"
-		[ "$queue" != dualpi2 ] || expect "times judged classic, dualpi2 and an upload" "$(grep -c mode=classic "$TMP/trace")" -eq 0
-	done
-	expect "times judged classic, pie and an upload" "$(grep -c mode=classic "$TMP/trace")" -ge 1
-	in_ns r sysctl -qw net.ipv4.tcp_timestamps=0
-	shape 20mbit dualpi2
-	trace_on prague/prague_mode
-	in_ns r flowgen long --to 10.0.1.1 --cc cubic --duration 12s --start 1s >"$TMP/back" &
-	send --duration 12s
-	wait $!
-	trace_off "$TMP/trace"
-	expect "times judged classic without time stamps, dualpi2 and an upload" "$(grep -c mode=classic "$TMP/trace")" -ge 1
-}
-declare_test classic_upload "P21" "classic_fallback=1: by the peer's time stamps a queue on the way back does not count, and pie is detected beside it"
 
 run_tests "$@"

@@ -311,6 +311,25 @@ peers()
 }
 declare_test peers "R7 R12" "CNPs of the last eight hosts count that a UD queue pair has sent to"
 
+# The IP header's ECN field is the traffic class's, with and without the injector, unless that has none.
+traffic_class()
+{
+	local class
+
+	needs_virtual
+	load
+	hosts 1
+	for class in 0 1 2 105; do
+		capture h1 eth0 "$TMP/out.pcap" "udp dst port 4791"
+		verbs ud --traffic-class "$class" --rounds 20 --duration 0 10.0.0.1
+		wait $!
+		stop_captures
+		expect "TOS of packets with traffic class $class" "$(packets "$TMP/out.pcap" 'udp.dstport == 4791' ip.dsfield | sort -u | tr -d '\n')" = "$(printf '0x%02x' $((class ? class : 2)))"
+	done
+	load
+}
+declare_test traffic_class "R1" "a program's traffic class decides about ECN, where it says something"
+
 # A queue pair is connected again while its packets are held back: they leave first, at the rate
 # that it has; without any, it starts at line rate.
 reconnect()

@@ -108,6 +108,8 @@ refused()
 
 errors()
 {
+	local kind
+
 	needs_virtual	# tc takes half a second with all checkers on
 	port
 	# messages of the kernel
@@ -121,6 +123,21 @@ errors()
 	refused 'dscp takes' dscp 64
 	refused 'what is "frobnicate"' frobnicate
 	refused 'Usage: ... int' help
+	# a class would be stamped as if it were the port; a single class is all of it
+	for kind in prio "ets bands 2"; do
+		# shellcheck disable=SC2086 # words
+		tca qdisc add dev x0 root handle 9: $kind 2>/dev/null || continue
+		! tca qdisc add dev x0 parent 9:1 handle 8: int rate 1gbit 2>"$TMP/out" || fail "int below $kind was accepted"
+		grep -q 'int stamps a port' "$TMP/out" || fail "below $kind: $(<"$TMP/out")"
+		tca qdisc del dev x0 root
+	done
+	tca qdisc add dev x0 root handle 9: htb default 1
+	tca class add dev x0 parent 9: classid 9:1 htb rate 1gbit
+	tca qdisc add dev x0 parent 9:1 handle 8: int rate 1gbit || fail "int in an only class was refused"
+	tca qdisc del dev x0 parent 9:1
+	tca class add dev x0 parent 9: classid 9:2 htb rate 1gbit
+	! tca qdisc add dev x0 parent 9:1 handle 8: int rate 1gbit 2>/dev/null || fail "int in one of two classes was accepted"
+	tca qdisc del dev x0 root
 	tca qdisc add dev x0 root int rate 1gbit
 	! tca qdisc change dev x0 root int rate 1mbit 2>/dev/null || fail "a wrong change was accepted"
 	expect "rate after a refused change" "$(option rate)" -eq 125000000
@@ -512,7 +529,7 @@ multiqueue()
 	# below a child of mq there is a part of the port only
 	in_ns sw tc qdisc replace dev egress parent 1:1 handle 9: prio
 	! in_ns sw tc qdisc add dev egress parent 9:1 int rate 10gbit 2>"$TMP/out" || fail "int below a child of mq was accepted"
-	grep -q 'the child of mq itself' "$TMP/out" || fail "reason: $(<"$TMP/out")"
+	grep -q 'the child of mq or mqprio' "$TMP/out" || fail "reason: $(<"$TMP/out")"
 	# the same with one queue in place of eight
 	in_ns sw tc qdisc replace dev egress root handle 7: int rate 10gbit switch-id 5 || fail "int as the root"
 	flows_through 16 60ms

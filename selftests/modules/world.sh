@@ -167,7 +167,7 @@ device_lines()
 # carries IPv4).
 make_tunnels()
 {
-	local host from to end n name options
+	local host from to end n name options reno
 
 	while read -r host from to end; do
 		n=$((10 * $1))
@@ -182,8 +182,10 @@ make_tunnels()
 				echo "route add 10.9.$n.0/24 dev t$n table 42 initcwnd 42"
 			fi
 			[ "$host" = h1 ] || continue
-			[ "$name" = sit ] || [ "$1-${FULL:-}" = 6- ] || WAYS+=("--way=$name,to=10.9.$n.2,$HIDDEN")
-			[ "$name" = ipip ] || { [ "$name" != sit ] && [ "$1-${FULL:-}" = 4- ]; } || WAYS+=("--way=${name}6,to=fd09:$n::2,$HIDDEN")
+			reno=
+			[ "$name" != wireguard ] || reno=,$HIDDEN
+			[ "$name" = sit ] || [ "$1-${FULL:-}" = 6- ] || WAYS+=("--way=$name,to=10.9.$n.2$reno")
+			[ "$name" = ipip ] || { [ "$name" != sit ] && [ "$1-${FULL:-}" = 4- ]; } || WAYS+=("--way=${name}6,to=fd09:$n::2$reno")
 		done < <(device_lines "$1" "$from" "$to") >"$TMP/batch"
 		ip -n "$NSP$host" -batch "$TMP/batch" || fail "no tunnels"
 		wireguard "$host" "t$n" "$1" "$to"
@@ -279,7 +281,7 @@ make_devices()
 }
 
 # By RFC 6040 the outer header has the inner one's ECN field, and marks on it reach the sender.
-# HPCC++'s nodes do not see its probes in a tunnel: there it becomes Reno (HIDDEN).
+# HPCC++'s nodes do not see what is encrypted: there it becomes Reno (HIDDEN).
 through()
 {
 	local to
@@ -323,6 +325,50 @@ lost_retransmission()
 		up=100000 acked fate=1 up=1448 fate=0 up=13000 fate=1 sleep=0.0055 fate=0 acked up=100000 acked
 }
 declare_test lost_retransmission "P8 D9 L13" "a retransmission is lost"
+
+# lost_of WINDOW KIND: numbers of the packets to lose, of WINDOW that leave together
+lost_of()
+{
+	case $2 in
+	all-but-the-first) echo "1-$(($1 - 1))" ;;
+	all-but-the-last) echo "0-$(($1 - 2))" ;;
+	every-second) seq -s, 1 2 "$(($1 - 1))" ;;
+	two-and-the-second-half) echo "1,3,$(($1 / 2))-$(($1 - 1))" ;;
+	esac
+}
+
+# Others' queue takes tens of RTTs: HPCC++'s first response sets a window of less than a packet, while
+# most of the first window is lost. More data waits, so that a known loss needs no timeout.
+lost_windows()
+{
+	local kind window steps nft="hook input priority 0; meta length > 1000 tcp dport 5299 numgen inc mod 65536"
+
+	path
+	tc -n "${NSP}sw" -batch - <<-END
+		qdisc change dev egress root handle 1: int rate 10mbit
+		class change dev egress parent 2: classid 2:1 htb rate 10mbit burst 1514 cburst 1514 quantum 1514
+		qdisc change dev p1 root netem limit 1000000 delay 500us
+	END
+	echo 0 2>/dev/null >/sys/module/tcp_hpccpp/parameters/line_rate_mbps
+	serve r
+	nsenter --net="/run/netns/${NSP}h2" flowgen long --to 10.0.0.1 --cc reno --sndbuf 60k --duration 1000s >/dev/null &
+	for kind in all-but-the-first all-but-the-last every-second two-and-the-second-half; do
+		steps=(up=40000 acked)
+		for window in 3 6 10 12; do
+			echo "table inet lose; flush table inet lose; table inet lose { chain c { type filter $nft { $(lost_of "$window" "$kind") } drop; }; }" >"$TMP/$window-$kind"
+			# a flow that was idle starts with the initial window
+			steps+=("run=ip -n ${NSP}h1 route change default via 10.0.1.254 initcwnd $window; ip netns exec ${NSP}r nft -f $TMP/$window-$kind" sleep=1 up=30000 acked)
+		done
+		echo "$kind:"
+		# LDCP's first window is another one
+		cells --limit=300 --ecn=off --without=ldcp --yields=hpccpp=0.5 "${steps[@]}"
+	done
+	kill $!
+	in_ns r nft delete table inet lose
+	ip -n "${NSP}h1" route change default via 10.0.1.254
+	echo 100 2>/dev/null >/sys/module/tcp_hpccpp/parameters/line_rate_mbps
+}
+declare_test lost_windows "P8 D9" "most of a window is lost: no timeout that Reno and CUBIC do not have"
 
 timeouts()
 {

@@ -129,6 +129,56 @@ wrong_device()
 }
 declare_test wrong_device "" "RED on the wrong device"
 
+roles()
+{
+	one_host
+	queue h1 eth0 "${RED[@]}" ecn
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=2 net.ipv4.ip_forward=1
+	# a router's settings for connections of its own do not matter
+	check --control prague --device eth0
+	healthy
+	tells role "a router"
+	check --control prague --device eth0 --role sender
+	named tcp-ecn-not-accurate
+	in_ns h1 tc qdisc del dev eth0 root
+	check --control prague --device eth0
+	named no-marking
+	# a receiver answers for others: it needs no module of the sender
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3 net.ipv4.ip_forward=0
+	modprobe -r tcp_prague
+	check --control prague --role receiver
+	healthy
+	check --control prague
+	named module-not-loaded
+	modprobe tcp_prague
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=2
+	check --control prague --role receiver
+	named tcp-ecn-not-accurate
+}
+declare_test roles "" "a router: its queues count; a receiver: not what senders need"
+
+set_by_lowq_tc()
+{
+	one_host
+	in_ns h1 "$LOWQ_TC" host hpccpp -q --rtt 20us --rate 10gbit --flows 7 || fail "host hpccpp"
+	check --control hpccpp
+	[[ "${FOUND[*]}" != *"[parameters-changed]"* && "${FOUND[*]}" == *"set by lowq-tc: "*"flows=7"* ]] || fail "what is set: ${FOUND[*]}"
+	echo 9 >/sys/module/tcp_hpccpp/parameters/flows
+	check --control hpccpp
+	[[ "${FOUND[*]}" == *"flows=9 (default"*"[parameters-changed]"* ]] || fail "not by lowq-tc: ${FOUND[*]}"
+	in_ns h1 "$LOWQ_TC" host reset --force -q || fail "host reset"
+	# a route that no lookup takes
+	ip -n "${NSP}h1" addr add 10.0.1.1/24 dev eth0
+	ip -n "${NSP}h1" route add 10.9.0.0/16 via 10.0.1.2 congctl dctcp_ref
+	check --control dctcp_ref
+	healthy
+	ip -n "${NSP}h1" route add default via 10.0.1.2 table 100
+	ip -n "${NSP}h1" rule add pref 1000 from all lookup 100
+	check --control dctcp_ref
+	named route-without-effect "10.9.0.0/16 (other lookups: default in table 100 comes first)"
+}
+declare_test set_by_lowq_tc "" "parameters that lowq-tc has set are known; a route that no lookup takes is named"
+
 ack_filter()
 {
 	one_host
@@ -425,12 +475,13 @@ congestion_notification()
 {
 	roce_dumbbell 1 1gbit 20us
 	modprobe roce_rcm
-	peer
+	peer --control roce
 	in_ns sw tc qdisc add dev p1 clsact
 	in_ns sw tc filter add dev p1 egress protocol ip flower ip_proto udp dst_port 4791 action drop
 	path --control roce
 	named cnps-lost
 	modprobe -r roce_rcm
+	says 2 "roce_rcm is not loaded here" --listen --control roce
 	path --control roce
 	named peer-without-rcm
 	named module-not-loaded "modprobe roce_rcm"
@@ -489,6 +540,17 @@ send_buffer()
 	not_named receive-window
 }
 declare_test send_buffer "" "a send buffer that limits"
+
+no_bottleneck()
+{
+	one_host
+	ip -n "${NSP}h1" addr add 10.0.0.1/24 dev eth0
+	ip -n "${NSP}h2" addr add 10.0.0.2/24 dev eth0
+	PEER=h2 peer --control dctcp_ref
+	TO=10.0.0.2 path --control dctcp_ref --load 0.02
+	healthy
+}
+declare_test no_bottleneck "" "healthy: under load, with no bottleneck"
 
 large_threshold()
 {

@@ -895,6 +895,76 @@ counter() {	# JQ-FILTER on the device's JSON
 	jq ".[0] | $1" <<<"$out"
 }
 
+declare_test t_alias "" "an alias with control characters, which ip does not escape in its JSON: no device suffers"
+t_alias() {
+	local alias
+
+	must fifo lq0 --no-shape
+	for alias in $'rack\t7' $'rack 7\r' $'\e[31mred' $'f\xfcr Rack 7' 'a "rack"'; do
+		ipn link set lqm alias "$alias"
+		checks 0 show
+		must fifo lqm --no-shape --dry-run
+	done
+	must reset lq0
+}
+
+declare_test t_busybox "" "busybox's ip and tc first in PATH: those of iproute2 are used, or named as missing"
+t_busybox() {
+	local tool
+
+	mkdir "$TMP/bb"
+	: >"$TMP/bb/busybox"
+	chmod +x "$TMP/bb/busybox"
+	for tool in ip tc; do
+		ln -s busybox "$TMP/bb/$tool"
+	done
+	PATH=$TMP/bb:$PATH must host reno --route 10.71.0.0/24
+	PATH=$TMP/bb:$PATH must host reset
+	PATH=$TMP/bb:$PATH must fifo lq0 --no-shape
+	PATH=$TMP/bb:$PATH must reset lq0
+}
+
+declare_test t_in_container "" "in a namespace that may not load modules: says which module to load, and where"
+t_in_container() {
+	grep -q '^tcp_prague ' /proc/modules && { modprobe -r tcp_prague 2>/dev/null || skip 'prague is in use'; }
+	modprobe -n -q tcp_prague || skip 'no tcp_prague'
+	! in_ns a setpriv --bounding-set -sys_module "$LOWQ_TC" host prague --default >"$TMP/out" 2>&1 || fail "$(<"$TMP/out")"
+	[[ $(<"$TMP/out") == *"'modprobe tcp_prague' fails here"*"first namespace"* ]] || fail "$(<"$TMP/out")"
+	# root of the machine: it is loaded, and not restricted
+	must host prague --default
+	[[ $out != *restricted* ]] || fail "restricted: $out"
+	must host reset
+}
+
+declare_test t_counted "" "what each queue that a profile makes has marked and dropped, read without tc: DualPI2's marks, too; for Prometheus"
+t_counted() {
+	local profile tried=0
+
+	in_ns a sysctl -qw net.ipv4.tcp_ecn=1
+	in_ns b sysctl -qw net.ipv4.tcp_ecn=1
+	in_ns a sysctl -qw net.ipv6.conf.lq0.disable_ipv6=1
+	for profile in 'prague' 'prague --aqm fq_codel --step 10us' 'dctcp --k 3' 'dctcp --k 3 --aqm codel' 'dctcp --k 3 --aqm fq_codel' \
+		'dctcp --k 3 --aqm fq' 'ldcp --min 2 --max 3 --limit 100' 'segregate --k 3 --dscp 0' 'red --min 2 --max 3 --probability 1'; do
+		# shellcheck disable=SC2086 # words are words
+		lt ${profile%% *} lq0 --rate 10mbit --gso-segs 1 ${profile#"${profile%% *}"} || continue
+		# 60 packets at once, with ECT(1) and ECT(0)
+		in_ns a python3 -c 'import socket
+for tos in 1, 2:
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(0, 1, tos)
+    [s.sendto(bytes(1400), ("10.71.0.2", 9)) for at in range(30)]'
+		sleep 0.2
+		(($(counter .marked) > 0)) || fail "$profile: nothing marked: $out"
+		[[ $(tcn -s qdisc show dev lq0 root) == *" $(counter '.queues[] | select(.place == "root").packets') pkt "* ]] ||
+			fail "$profile: not as many packets as tc shows: $out, $(tcn -s qdisc show dev lq0 root)"
+		: $((tried++))
+		PATH='' must show --prometheus
+		[[ $out =~ lowq_queue_marked_packets\{[^}]*device=\"lq0\"[^}]*\}\ [1-9] ]] || fail "$profile: $out"
+		[[ $profile != prague ]] || [[ $out == *'kind="dualpi2",place="10f0:1",class="L4S"} 30'* ]] ||
+			fail "classes: $out"
+	done
+	((tried > 3)) || skip "only $tried profiles here"
+}
+
 marks() {	# ARGUMENTS of dctcp
 	in_ns a sysctl -q -w net.ipv4.tcp_ecn=1
 	in_ns b sysctl -q -w net.ipv4.tcp_ecn=1
@@ -1018,6 +1088,81 @@ t_host_route() {
 	must host reset
 	[[ $out$err != *"dev #"* ]] || fail "a device by its index: $out$err"
 	same_picture "$before" 'after host reset the picture'
+}
+
+# used ADDRESS [FROM [DEVICE]]: the control of a socket of a that is connected to it
+used() {
+	in_ns a python3 -c 'import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+s.setblocking(False)
+if len(sys.argv) > 3: s.setsockopt(1, 25, sys.argv[3].encode())
+s.bind((sys.argv[2] if len(sys.argv) > 2 else "", 0))
+s.connect_ex((sys.argv[1], 9))
+print(s.getsockopt(6, 13, 16).split(b"\0")[0].decode())' "$@"
+}
+
+# by_rules WHAT [FROM [DEVICE]]: "host --route" reaches such a socket, says so, and is undone
+by_rules() {
+	local before
+
+	picture before
+	must host reno --route 10.99.0.0/16
+	[[ $out != *"without effect"* ]] || fail "$1: $out"
+	same reno "$(used 10.99.0.1 "${@:2}")" "the control, $1"
+	same reno "$(used 10.99.0.1 10.71.0.1)" "the control from this address, $1"
+	checks 0 host show
+	must host reset
+	same_picture "$before" "$1, after host reset the picture"
+}
+
+declare_test t_host_rules "" 'host --route under policy routing: in the tables to which the rules lead, also of a VRF, and the effect is checked'
+t_host_rules() {
+	in_ns a sysctl -qw net.ipv4.tcp_congestion_control=cubic
+	ipn route add default via 10.71.0.2
+	ipn -b - <<-END
+		route add default via 10.71.0.2 dev lq0 table 100
+		route add default via 10.71.0.2 dev lq0 table 101
+		rule add pref 1000 from all lookup 100
+	END
+	by_rules 'a table of its own for all'
+	ipn rule del pref 1000
+	ipn rule add pref 1001 from 10.71.0.1 lookup 100
+	ipn rule add pref 1002 fwmark 7 lookup 101
+	by_rules 'by source and mark'
+	must host reno --route 10.99.0.0/16
+	same 3 "$(ipn route show table all 10.99.0.0/16 | grep -c 'congctl reno')" 'routes in three tables'
+	# someone takes one away: that is seen, and the rest goes
+	ipn route del 10.99.0.0/16 table 100
+	checks 3 host show
+	[[ $out == *"from 10.71.0.1: default in table 100 comes first"* ]] || fail "which lookup: $out"
+	must host reset
+	same 0 "$(ipn route show table all 10.99.0.0/16 | wc -l)" 'routes that are left'
+	# a rule that leads nowhere, and one of an address that is elsewhere
+	ipn rule del pref 1001
+	ipn rule add pref 1001 from 10.71.0.1 lookup 77
+	ipn rule add pref 1003 from 192.0.2.9 lookup 78
+	by_rules 'a rule that leads nowhere'
+	# no default route in main, as with a VPN's client
+	ipn route del default
+	ipn rule add pref 1000 from all lookup 100
+	by_rules 'nothing in main'
+	ipn rule del pref 1000
+	ipn rule del pref 1002
+	ipn -b - <<-END
+		route add 0.0.0.0/1 via 10.71.0.2
+		route add 128.0.0.0/1 via 10.71.0.2
+	END
+	refused 'narrower routes come first everywhere: 0.0.0.0/1' host reno --route default
+	ipn link add blue type vrf table 200 2>/dev/null || skip 'no VRF'
+	ipn -b - <<-END
+		link set blue up
+		link set lq0 master blue
+		route add default via 10.71.0.2 dev lq0 table 200
+	END
+	must host reno --route 10.99.0.0/16
+	same reno "$(used 10.99.0.1 10.71.0.1 blue)" 'the control in the VRF'
+	checks 0 host show
+	must host reset
 }
 
 declare_test t_host_foreign "" 'host reset leaves alone what someone else changed since; --force does not'
@@ -1255,6 +1400,10 @@ t_schema() {
 	{
 		must fifo lq0 --rate 1gbit --dry-run --json && jq 'keys[]' <<<"$out"
 		must fifo lq0 --rate 1gbit && must show --json && jq '.[] | keys[], (.queues[] | keys[])' <<<"$out"
+		if have_red; then
+			must ldcp lq0 --rate 1gbit --rtt 100us && must show --json && jq '.[].queues[] | keys[]' <<<"$out"
+			must dctcp lq0 --rate 1gbit --k 20 && must show --json && jq '.[].queues[] | keys[]' <<<"$out"
+		fi
 		must reset --all --json && jq 'keys[], (.devices[] | keys[])' <<<"$out"
 		echo 'LOWQ_TC="fifo --rate 1gbit"' >"$TMP/lq0.conf"
 		lt apply --dry-run --json "$TMP/lq0.conf"	# status 4: it would change something

@@ -244,6 +244,7 @@ dashboard()
 	[ -e "$board" ] || skip "no dashboard here"
 	add_ns h1
 	stat --prometheus
+	in_ns h1 "$LOWQ_TC" show --prometheus >>"$TMP/stat" || fail "no metrics of lowq-tc"
 	jq -r '.. | .expr? // empty' "$board" >"$TMP/queries"
 	expect "queries" "$(wc -l <"$TMP/queries")" -ge 6
 	grep -oE '\b(lowq_[a-z_]+)' "$TMP/queries" | sort -u >"$TMP/used"
@@ -253,7 +254,7 @@ dashboard()
 	comm -13 "$TMP/used" "$TMP/there" >"$TMP/unused"
 	[ ! -s "$TMP/unused" ] || fail "the dashboard does not show: $(paste -sd' ' "$TMP/unused")"
 	while read -r name; do
-		! [ -e "$LOWQ_ROOT/man/lowq-stat.8" ] || grep -q "$name" "$LOWQ_ROOT/man/lowq-stat.8" || fail "not in the manual: $name"
+		! [ -e "$LOWQ_ROOT/man/lowq-stat.8" ] || grep -q "$name" "$LOWQ_ROOT"/man/lowq-{stat,tc}.8 || fail "not in the manual: $name"
 	done <"$TMP/there"
 }
 declare_test dashboard "" "the dashboard's queries name the metrics there are, and so does the manual"

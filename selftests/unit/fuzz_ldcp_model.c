@@ -20,11 +20,7 @@ enum {
 static void any_rate(struct fuzz_input *in, u64 cw)
 {
 	u32 rtt = fuzz_take(in, 4), packet = fuzz_take(in, 3), mbps = fuzz_take(in, 4);
-	u64 interval = ldcp_model_interval(cw, rtt);
 
-	expect(cw < LDCP_CW_ONE ? interval >= rtt : !interval, "cw %lu rtt %u: %lu", cw, rtt,
-	       interval);
-	expect(interval <= (u64)rtt * 17, "cw %lu rtt %u: %lu", cw, rtt, interval);
 	ldcp_model_rate(cw, packet, rtt);
 	packet = ldcp_model_bdp(mbps, rtt, packet);
 	expect(packet >= 1 && packet <= 1 << 20, "%u", packet);

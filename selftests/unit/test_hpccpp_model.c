@@ -111,11 +111,28 @@ static void hpccpp_link_load__saturation(void **state)
 	b.ts = 100;
 	assert_true(hpccpp_link_load(&a, &b, 5000, 6400, &u, &dt));
 	assert_int_equal(u, U32_MAX);	/* 5.2 MB at 10 Mb/s are 4 s, T is 5 us */
-	b.ts = 1;
-	b.tx = 0xfffff;
-	b.qlen = 0;
-	assert_true(hpccpp_link_load(&a, &b, 5000, 64, &u, &dt));
-	assert_int_equal(u, U32_MAX);
+}
+
+/* More than the rate allows, and than a device's ring holds: the counter has restarted. */
+static void hpccpp_link_load__restarted(void **state)
+{
+	unsigned int speed;
+
+	(void)state;
+	for (speed = 1; speed < INT_SPEEDS; speed++) {
+		double rate = int_speed_mbps(speed) / 8000.0, unit = int_tx_unit(speed);
+		double most = rate * 100 * 64 + fmax(2e6, rate * 3e6);
+		struct int_hop a = { .ts = 5, .tx = 0xfffff, .speed = speed }, b = a;
+		u32 u, dt;
+
+		b.ts += 100;
+		b.tx = (u32)(0xfffff + most / unit) & 0xfffff;
+		assert_true(hpccpp_link_load(&a, &b, 10000, 6400, &u, &dt));
+		b.tx = (b.tx + 1) & 0xfffff;
+		assert_false(hpccpp_link_load(&a, &b, 10000, 6400, &u, &dt));
+		b.tx = 0xffffe;
+		assert_false(hpccpp_link_load(&a, &b, 10000, 6400, &u, &dt));
+	}
 }
 
 /* H1: the maximum, its link's tau, and the EWMA over T, against the draft's lines 1 to 10 */
@@ -961,8 +978,10 @@ static void hpccpp_most_load__draft(void **state)
 
 		for (hop = 0; hop < 2; hop++) {
 			any_ports(&a, &b, 30000000);
-			if (hop)	/* the same time at both */
+			if (hop) {	/* the same time at both */
 				b.ns = a.ns + ns;
+				b.bytes = a.bytes + (u64)(port_rate(&a) / 16 * ns);
+			}
 			ns = b.ns - a.ns;
 			m.hop[hop] = port_record(&a);
 			msg.hop[hop] = port_record(&b);
@@ -1083,6 +1102,7 @@ int main(void)
 		cmocka_unit_test(hpccpp_link_load__nonsense),
 		cmocka_unit_test(hpccpp_link_load__stale),
 		cmocka_unit_test(hpccpp_link_load__saturation),
+		cmocka_unit_test(hpccpp_link_load__restarted),
 		cmocka_unit_test(hpccpp_measure__draft),
 		cmocka_unit_test(hpccpp_measure__path),
 		cmocka_unit_test(hpccpp_drain_ns__bounds),

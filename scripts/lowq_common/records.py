@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What lowq-tc has set, as its records say, for programs that only look."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from .system import boot_id
+
+
+def folder() -> str:
+    return os.path.abspath(os.environ.get("LOWQ_STATE_DIR") or "/run/lowq")
+
+
+def parameters() -> dict[str, str]:
+    """MODULE.PARAMETER -> the value that lowq-tc gave it; nothing where this user may not read it"""
+    try:
+        with open(folder() + "/host.json", encoding="utf-8") as file:
+            made = json.load(file)
+        if made["boot"] != boot_id():
+            return {}
+        return {one["target"]: str(one["after"]) for one in made["record"]["shared"] if one["aspect"] == "parameter"}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
