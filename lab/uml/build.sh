@@ -8,8 +8,11 @@
 #   kernel/VERSION-FLAVOUR-CONFIG/    the build; "complete" is its last file
 #   modules/BUILD/SOURCES/            the project's modules for that build, with those of --module
 #   tools/SOURCES/                    init, lab-start and seed.so
+# What the package lowq-lab-kernel brings is laid out alike, in $PREBUILT, and is used where the cache has nothing.
 # A name is made from the contents it stands for, and gets its last file or its
 # place only when the build is complete: an interrupted build is continued.
+
+FILES_OF_KERNEL=1588	# that building 7.3 makes; other series a few more or less
 
 # config_of SERIES FLAVOUR: the kernel configuration fragment
 config_of()
@@ -41,31 +44,44 @@ series_name()
 	esac
 }
 
-# current_build SERIES FLAVOUR: prints the finished build, fails if there is none
+# current_build SERIES FLAVOUR: prints the finished build, fails if there is none. WHOLE: one with all of its source
 current_build()
 {
-	local dir
+	local dir id
 
-	dir=$(readlink -f "$CACHE/kernel/$(series_name "$1")-$2") || return
-	[[ $dir == *-$(config_id "$1" "$2") && -f $dir/complete ]] && printf '%s\n' "$dir"
+	id=$(config_id "$1" "$2")
+	# the link may name the build of another checkout
+	for dir in "$CACHE/kernel/$(series_name "$1")-$2" "$CACHE/kernel/$1".*"-$2-$id" "$PREBUILT/kernel/$1".*"-$2-$id"; do
+		dir=$(readlink -f "$dir")
+		[[ $dir != *-$id || ! -f $dir/complete || ( ${WHOLE:-} && ! -L $dir/source ) ]] || { printf '%s\n' "$dir"; return; }
+	done
+	return 1
 }
 
-# Says how far the compiler is, from the lines make prints.
-progress()
+# needs_packages SERIES FLAVOUR: the targets of scripts/packages that building what is missing takes
+needs_packages()
 {
-	awk -v what="$1" -v of="$2" -v tty="$(is_tty && echo 1)" '
-	/^  (CC|AR|LD|AS|HOSTCC)/ { n++ }
-	/: (error|fatal error): |\*\*\* / { print "lab: " $0 > "/dev/stderr" }
-	{
-		step = tty ? 20 : 400
-		if (n % step == 0 && n != last && n) {
-			printf "%slab: building %s: %d of about %d files%s", tty ? "\r" : "",
-				what, n, of, tty ? "" : "\n" > "/dev/stderr"
-			last = n
-			fflush()
-		}
-	}
-	END { if (tty) printf "\r\033[K" > "/dev/stderr" }'
+	local build
+
+	if ! build=$(current_build "$1" "$2"); then
+		echo lab-build
+	elif [ ${#OPT_MODULES[@]} -gt 0 ] || ! find_tools >/dev/null || ! find_modules "$build" >/dev/null; then
+		echo lab-modules
+	fi
+}
+
+# files_built: reads what make prints; prints the number of files so far, and errors
+files_built()
+{
+	local line n=0
+
+	while read -r line; do
+		case $line in
+		CC\ *|AR\ *|LD\ *|AS\ *|HOSTCC\ *) echo $((++n)) ;;
+		*": error: "*|*": fatal error: "*|*"*** "*) say "$line" ;;
+		complete) echo complete ;;
+		esac
+	done
 }
 
 # Every option of the fragment must have arrived: a lab without one would give wrong results and
@@ -87,7 +103,7 @@ build_kernel()
 	local series=$1 flavour=$2 src dir lock version start=$SECONDS
 
 	if dir=$(current_build "$series" "$flavour"); then
-		say "kernel $series ($flavour) is built: $dir"
+		say "kernel $series ($flavour) is built: $dir$([[ $dir != "$PREBUILT"/* ]] || echo " (package lowq-lab-kernel)")"
 		return
 	fi
 	# make gets a Ctrl-C, too, and fails: that does not mean that the kernel does not build
@@ -104,6 +120,8 @@ build_kernel()
 	esac || exit
 	version=$(make -s -C "$src" kernelversion) || die "unsupported kernel: $src"
 	dir=$CACHE/kernel/$version-$flavour-$(config_id "$series" "$flavour")
+	# one of "lab import" makes room for one that has its source
+	[ ! -d "$dir/source" ] || [ -L "$dir/source" ] || rm -rf "$dir"
 	if [ ! -f "$dir/complete" ]; then
 		need_space "$CACHE" 1200 "building kernel $version"
 		mkdir -p "$dir/build"
@@ -114,9 +132,10 @@ build_kernel()
 		check_config "$dir/build" "$src" "$dir/fragment"
 		rm -f "$dir/build/.version"	# the number of builds, which uname -v shows
 		# shellcheck disable=SC2094 # tee appends, nothing reads
-		setpriv --pdeathsig TERM make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" -j"$(nproc)" \
-			KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=lowq KBUILD_BUILD_HOST=lab \
-			linux modules 2>&1 | tee -a "$dir/log" | progress "$version ($flavour)" 1250
+		{
+			setpriv --pdeathsig TERM make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" -j"$(nproc)" \
+				KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=lowq KBUILD_BUILD_HOST=lab linux modules 2>&1 && echo complete
+		} | tee -a "$dir/log" | files_built | progress "building $version ($flavour)" $FILES_OF_KERNEL files
 		[ "${PIPESTATUS[0]}" -eq 0 ] ||
 			die "kernel $version does not build; see $dir/log (run the same command again to go on)"
 		ln -sfn "$src" "$dir/source"
@@ -133,13 +152,25 @@ build_kernel()
 	say "kernel $version ($flavour) built in $((SECONDS - start)) s"
 }
 
-# build_tools: prints the directory with the guest's init, lab-start and the seed library
+# find_tools: prints the directory with the guest's init, lab-start and the seed library, if they are built
+find_tools()
+{
+	local dir id
+
+	id=$(hash_of "$LABD/init.c" "$LABD/seed.c" "$LABD/start.c")
+	for dir in "$CACHE/tools/$id" "$PREBUILT/tools/$id"; do
+		[ ! -f "$dir/seed.so" ] || { printf '%s\n' "$dir"; return; }
+	done
+	return 1
+}
+
+# build_tools: find_tools, or builds them
 build_tools()
 {
 	local dir new flags=(-O2 -Wall -Wextra)
 
-	dir=$CACHE/tools/$(hash_of "$LABD/init.c" "$LABD/seed.c" "$LABD/start.c")
-	if [ ! -f "$dir/seed.so" ]; then
+	if ! dir=$(find_tools); then
+		dir=$CACHE/tools/$(hash_of "$LABD/init.c" "$LABD/seed.c" "$LABD/start.c")
 		mkdir -p "$dir" 2>/dev/null && new=$(mktemp -d "$dir/.new.XXXXXX" 2>/dev/null) ||
 			die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
 		# another lab may do the same now: files appear whole, and they are alike
@@ -188,38 +219,61 @@ copy_sources()
 	done
 }
 
-# build_modules BUILD: prints the directory that belongs at /lib/modules/RELEASE;
-# nothing where the project has no modules. Sources are copied aside, so that
-# several kernels never meet in one tree.
+# modules_id BUILD: what stands for the modules of these sources, built for BUILD; sets FLAGS, with which they are built
+modules_id()
+{
+	# the same modules wherever the cache is: no path of it in what they print
+	FLAGS=(-ffile-prefix-map="$(readlink -f "$1/source")/=" -ffile-prefix-map="$CACHE/modules/$(basename "$1")/work/=")
+	# a branch of an inline function counts once, not once for each place that it is used in
+	[[ $1 != *-coverage-* ]] || FLAGS+=(-fno-inline)
+	(cd "$PROJECT" && module_sources | xargs cat /dev/null; echo "prefix-map${FLAGS[2]:-}") | sha256sum | cut -c1-8
+}
+
+# find_modules BUILD: prints the directory that belongs at /lib/modules/RELEASE, if it is built; nothing where the
+# project has no modules
+find_modules()
+{
+	local own dir id
+
+	own=$1/lib/modules/$(cat "$1/release")		# what --config has asked for
+	# with the series of devel/intree the project's modules are among them
+	if [ ! -f "$PROJECT/Kbuild" ] || grep -qs '^CONFIG_LOWQ=' "$1/build/.config"; then
+		[ ! -d "$own" ] || printf '%s\n' "$own"
+		return 0
+	fi
+	id=$(modules_id "$1")
+	for dir in "$CACHE" "$PREBUILT"; do
+		dir=$dir/modules/$(basename "$1")/$id
+		[ ! -d "$dir" ] || { printf '%s\n' "$dir"; return; }
+	done
+	return 1
+}
+
+# build_modules BUILD: find_modules, or builds them. Sources are copied aside, so that several kernels never meet
+# in one tree.
 build_modules()
 {
-	local build=$1 base work id release own out lock source flags
+	local build=$1 base work release own out lock FLAGS=()
 
-	release=$(cat "$build/release")
-	own=$build/lib/modules/$release		# what --config has asked for
-	# with the series of devel/intree the project's modules are among them
-	if [ ! -f "$PROJECT/Kbuild" ] || grep -qs '^CONFIG_LOWQ=' "$build/build/.config"; then
-		[ ! -d "$own" ] || printf '%s\n' "$own"
+	if out=$(find_modules "$build"); then
+		[ ! -w "$out" ] || touch "$out"
+		[ -z "$out" ] || printf '%s\n' "$out"
 		return
 	fi
+	release=$(cat "$build/release")
+	own=$build/lib/modules/$release
 	base=$CACHE/modules/$(basename "$build")
-	source=$(readlink -f "$build/source")
 	work=$base/work
-	# the same modules wherever the cache is: no path of it in what they print
-	flags=(-ffile-prefix-map="$source/=" -ffile-prefix-map="$work/=")
-	# a branch of an inline function counts once, not once for each place that it is used in
-	[[ $base != *-coverage-* ]] || flags+=(-fno-inline)
-	id=$( (cd "$PROJECT" && module_sources | xargs cat /dev/null; echo "prefix-map${flags[2]:-}") |
-		sha256sum | cut -c1-8)
-	out=$base/$id
+	modules_id "$build" >/dev/null
+	out=$base/$(modules_id "$build")
 	if [ ! -d "$out" ]; then
 		mkdir -p "$base" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
 		exec {lock}>"$base/lock"
 		flock "$lock"
 		if [ ! -d "$out" ]; then
 			copy_sources "$PROJECT" "$work" module_sources_in || die "cannot copy the modules' sources"
-			make -C "$build/source" ARCH=um SUBARCH=x86_64 O="$build/build" M="$work" \
-				KCFLAGS="${flags[*]}" GCOV_PROFILE=y W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
+			make -C "$(readlink -f "$build/source")" ARCH=um SUBARCH=x86_64 O="$build/build" M="$work" \
+				KCFLAGS="${FLAGS[*]}" GCOV_PROFILE=y W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
 				{ cat "$base/log" >&2; die "the modules do not build"; }
 			grep -E 'warning:|WARNING' "$base/log" >&2
 			rm -rf "$base/tmp"
@@ -228,6 +282,7 @@ build_modules()
 				cp "$build"/build/modules.{order,builtin,builtin.modinfo} "$base/tmp/lib/modules/$release/" &&
 				{ [ ! -d "$own/kernel" ] || cp -r "$own/kernel" "$base/tmp/lib/modules/$release/"; } &&
 				depmod -b "$base/tmp" "$release" || die "depmod failed"
+			gcc --version | head -n1 >"$base/tmp/lib/modules/$release/compiler"
 			# what gcov needs to read the counters; only the coverage flavour has it
 			(cd "$work" && find . -name '*.gcno' -exec cp --parents -t "$base/tmp/lib/modules/$release" {} +)
 			mv "$base/tmp/lib/modules/$release" "$out"
@@ -241,7 +296,7 @@ build_modules()
 }
 
 # build_own DIR WORK BUILD [SYMBOLS...]: builds the modules of DIR in WORK, a copy of it; they may use what
-# the modules of SYMBOLS export
+# the modules of SYMBOLS export. -g: a crash names its line
 build_own()
 {
 	local source
@@ -249,7 +304,7 @@ build_own()
 	source=$(readlink -f "$3/source")
 	copy_sources "$1" "$2" own_sources || die "cannot copy $1"
 	make -C "$source" ARCH=um SUBARCH=x86_64 O="$3/build" M="$2" KBUILD_EXTRA_SYMBOLS="${*:4}" \
-		KCFLAGS="-ffile-prefix-map=$source/= -ffile-prefix-map=$2/=" -j"$(nproc)" modules >"$2.log" 2>&1
+		KCFLAGS="-g -ffile-prefix-map=$source/= -ffile-prefix-map=$2/=" -j"$(nproc)" modules >"$2.log" 2>&1
 	local status=$?
 	# what compiler and linker say, as it is
 	grep -vE '^  [A-Z]+ |: (Entering|Leaving) directory ' "$2.log" >&2
@@ -291,6 +346,8 @@ own_modules()
 				cp --remove-destination "$file" "$base/tmp/lib/modules/$release/updates/" || die "cannot copy $file"
 			done < <(find "$work" -name '*.ko')
 		done
+		rm -f "$base/tmp/lib/modules/$release/compiler"
+		gcc --version | head -n1 >"$base/tmp/lib/modules/$release/compiler"
 		# the index is new, never that of MODULES, whose files these are, too
 		find "$base/tmp" -name 'modules.*' ! -name 'modules.order' ! -name 'modules.builtin*' -delete
 		depmod -b "$base/tmp" "$release" || die "depmod failed"

@@ -4,6 +4,7 @@
 # what goes wrong, which packages are needed. Set PROJECT before sourcing this.
 
 CACHE=${LOWQ_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/lowq}
+PREBUILT=/usr/lib/lowq/lab	# of the package lowq-lab-kernel
 DEFAULT_KERNEL=7.3
 
 # Exit statuses of "lab" itself; a command's own are passed on unchanged.
@@ -71,4 +72,46 @@ hash_of()
 is_tty()
 {
 	[ -t 2 ]
+}
+
+# progress WHAT TOTAL UNIT: reads how far WHAT is, a number a line, and "complete" when it has ended well. On a terminal
+# this is one line, which says every second how long it takes; in a log it is a line per 10 %.
+progress()
+{
+	local n=0 line status percent=0 shown=-1 second=-1 start=$SECONDS
+
+	while :; do
+		read -r -t 1 line && status=0 || status=$?
+		[ $status -ne 0 ] || n=$line
+		[ $status -eq 0 ] || [ $status -gt 128 ] || break
+		[ "$n" = complete ] && percent=100 n=$2 || percent=$((n * 100 / $2))
+		# the total may be of a slightly other thing
+		[ "$percent" -lt 100 ] || [ "$line" = complete ] || percent=99
+		if is_tty; then
+			[ $SECONDS -eq $second ] && [ $percent -lt 100 ] || printf '\r\033[K%s: %s: %d of about %d %s, %d %%, %d s' "${SAYING:-lab}" "$1" "$n" "$2" "$3" $percent \
+				$((SECONDS - start)) >&2
+			second=$SECONDS
+		elif [ $((percent / 10)) -gt $((shown / 10)) ] || [ $shown -lt 0 ]; then
+			say "$1: $percent %, $((SECONDS - start)) s"
+			shown=$percent
+		fi
+	done
+	# what has ended well leaves its line
+	! is_tty || if [ "$percent" -eq 100 ]; then echo >&2; else printf '\r\033[K' >&2; fi
+}
+
+# grows PLACE COMMAND...: prints the MB in PLACE, every second while COMMAND runs, then complete; returns COMMAND's status
+grows()
+{
+	local pid status
+
+	"${@:2}" & pid=$!
+	while kill -0 $pid 2>/dev/null; do
+		du -sm -- "$1" 2>/dev/null | cut -f1
+		sleep 1
+	done
+	wait $pid
+	status=$?
+	[ $status -ne 0 ] || echo complete
+	return $status
 }

@@ -137,15 +137,30 @@ tree_of()
 	printf 'linux-%s\n' "${1//[^0-9A-Za-z.-]/_}"
 }
 
+# download PACKAGE DIR
+download()
+{
+	(cd "$2" && private_apt apt-get -qq download "$1" >log 2>&1)
+}
+
 # unpack PACKAGE DIR TREE [tar's option or member]...: downloads a source package to DIR, and unpacks it in TREE
 unpack()
 {
-	(cd "$2" && private_apt apt-get -qq download "$1" >log 2>&1) ||
-		die "cannot download $1: $(tail -n1 "$2/log")"
-	say "unpacking $1"
-	dpkg -x "$2"/*.deb "$2/pkg" && mkdir -p "$3" &&
-		tar -C "$3" --anchored --strip-components=1 -xJf "$2"/pkg/usr/src/linux-source-*.tar.xz "${@:4}" ||
-		die "cannot unpack $1 (disk full?)"
+	local size archive status
+
+	size=$(private_apt apt-cache show "$1" | awk '/^Size:/ { print int($2 / 1048576) + 1; exit }')
+	grows "$2" download "$1" "$2" | progress "downloading $1" "${size:-160}" MB
+	[ "${PIPESTATUS[0]}" -eq 0 ] || die "cannot download $1: $(tail -n1 "$2/log")"
+	grows "$2/pkg" dpkg -x "$2"/*.deb "$2/pkg" | progress "opening $1" "${size:-160}" MB
+	status=${PIPESTATUS[0]}
+	archive=$(echo "$2"/pkg/usr/src/linux-source-*.tar.xz)
+	# tar says every 1000 records, of 10 kB
+	[ "$status" -eq 0 ] && mkdir -p "$3" && {
+		tar -C "$3" --checkpoint=1000 --checkpoint-action=echo=%u --anchored --strip-components=1 -xJf "$archive" "${@:4}" 2>&1 &&
+			echo complete
+	} | tee "$2/log" | sed -un 's/^tar: \([0-9]*\)$/\1/p; /^complete$/p' |
+		progress "unpacking $1" "$(($(xz --robot --list "$archive" | awk '/^totals/ { print $5 }') / 10240 + 1))" records
+	[ "$(tail -n1 "$2/log")" = complete ] || die "cannot unpack $1 (disk full?)"
 }
 
 # from_debian SERIES: prints the source directory, fetched and patched.

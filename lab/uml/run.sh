@@ -71,6 +71,32 @@ make_rundir()
 	mkdir -m 700 "$RUNDIR" || die "no temporary directory"
 }
 
+# where_in_own_module REPORT MODULES: the first place in a module of --module that the kernel's report names, with
+# the five lines before it
+where_in_own_module()
+{
+	local frame offset name function ko section address at file line dir
+
+	[ ${#OPT_MODULES[@]} -gt 0 ] && type -P addr2line objdump >/dev/null || return 0
+	while read -r frame name; do
+		offset=${frame##*+} offset=$((${offset%%/*})) function=${frame%+*} name=${name//[][]/} ko=$2/updates/$name.ko
+		[ -f "$ko" ] || ko=$(find "$2/updates" -name "${name//_/[-_]}.ko" -print -quit)
+		[ -f "$ko" ] || continue
+		read -r address section < <(objdump -t "$ko" | awk -v f="$function" '$NF == f && / F / { print $1, $(NF - 2); exit }')
+		[ -n "${section:-}" ] || continue
+		at=$(addr2line -e "$ko" -j "$section" -i "$(printf %x $((0x$address + offset)))" | head -n1)
+		at=${at%% (*} line=${at##*:} at=${at%:*}
+		[[ $line =~ ^[0-9]+$ ]] || continue
+		for dir in "${OPT_MODULES[@]}"; do
+			file=$(find "$dir" -name "${at##*/}" -print -quit)
+			[ -f "$file" ] || continue
+			say "at ${file#"$PWD"/}:$line, in $function() of $name:"
+			awk -v at="$line" 'NR >= at - 5 && NR <= at { printf "%s%5d  %s\n", NR == at ? ">" : " ", NR, $0 }' "$file" >&2
+			return
+		done
+	done < <(grep -oE '[A-Za-z_][A-Za-z0-9_.]*\+0x[0-9a-f]+(/0x[0-9a-f]+)? \[[A-Za-z0-9_]+\]' <<<"$1")
+}
+
 # run_guest BUILD FLAVOUR COMMAND...; options are in OPT_*. Returns the status.
 run_guest()
 {
@@ -136,7 +162,8 @@ run_guest()
 
 	if log_of_command "$run/kernel.log" | grep -qE "$SPLATS"; then
 		say "the kernel complained:"
-		log_of_command "$run/kernel.log" | grep -E -m1 -A150 "$SPLATS" >&2
+		log_of_command "$run/kernel.log" | grep -E -m1 -A150 "$SPLATS" | tee "$run/report" >&2
+		where_in_own_module "$(<"$run/report")" "$modules"
 		return "$EXIT_SPLAT"
 	elif [ $status -eq 124 ] || [ $status -eq 137 ]; then
 		say "stopped after $OPT_TIMEOUT s (--timeout)"

@@ -17,6 +17,10 @@
 # built to its end. ONLY=WORD: lines that contain WORD and no others, such as ONLY=deb: packages are
 # built and installed, and the tutorial works with them.
 #
+# FULL=1 or ONLY=packages: packages built in a root of the oldest release go into bare roots, without what
+# they recommend: the demo gives its numbers with no compiler there, the same on each release, and with another
+# HOME, PATH and locale. DEBS=DIR: those packages, not new ones.
+#
 # What is not as on a user's machine: the lab's kernel is this machine's (read-only), but its
 # build is started there and watched until it has compiled its first files; "uname -r" names
 # the kernel whose headers Debian has, since it is not the one that runs; and "modprobe"
@@ -125,11 +129,9 @@ make_tar()
 	echo "$tar"
 }
 
-# new_root DIR: unpacked, with a user, and a clone of the project for each who works there
-new_root()
+# bare_root DIR: unpacked, with a user
+bare_root()
 {
-	local who
-
 	mkdir -p "$1"
 	tar -C "$1" -xf "$TAR"
 	# the machine's own proxy, if it has one; the y that a person would type; disks as fast
@@ -140,6 +142,16 @@ new_root()
 	echo tester:x:1000:1000::/home/tester:/bin/bash >>"$1/etc/passwd"
 	echo tester:x:1000: >>"$1/etc/group"
 	touch "$1/etc/resolv.conf"
+	mkdir -p "$1/home/tester"
+	chown 1000:1000 "$1/home/tester"
+}
+
+# new_root DIR: a bare one with a clone of the project for each who works there
+new_root()
+{
+	local who
+
+	bare_root "$1"
 	mkdir -p "$1/home/tester/src" "$1/home/tester/.cache/lowq" "$1/root/.cache/lowq" "$1/opt/as-booted"
 	for who in home/tester/src root; do
 		git clone -q --no-hardlinks "$PROJECT" "$1/$who/lowq" || return
@@ -239,10 +251,10 @@ shown()
 		files_in "$ROOT" >"$WORK/after"
 		diff "$WORK/before" "$WORK/after" >>"$3" ;;
 	"make deb")
-		ls "$ROOT$CLONE"/out/deb/lowq-{dkms,tools,lab}_*.deb >>"$3" 2>&1 ;;
+		ls "$ROOT$CLONE"/out/deb/lowq-{dkms,tools,lab,lab-kernel}_*.deb >>"$3" 2>&1 ;;
 	*modprobe*) grep -qE '^insmod .*lib/modules/.*/(updates|extra)/' "$3" ;;	# 6.1: extra
 	*apt-get*install*out/deb*)
-		as root 'dpkg -s lowq-dkms lowq-tools lowq-lab | grep -c "^Status: install ok installed" | grep -qx 3 &&
+		as root 'dpkg -s lowq-dkms lowq-tools lowq-lab lowq-lab-kernel | grep -c "^Status: install ok installed" | grep -qx 4 &&
 			! dpkg -l "lowq-*-dbgsym" 2>/dev/null | grep "^ii" &&
 			dkms status lowq -k "$(uname -r)" | grep -w installed' >>"$3" 2>&1 &&
 			as "$1" '/usr/sbin/lowq-tc --help && lowq-check --help && (cd / && lowq-lab run -- modprobe tcp_dctcp_ref) &&
@@ -436,6 +448,50 @@ way()
 	rm -rf "$ROOT"
 }
 
+# build_debs: in a root of the oldest release, whose programs run on the others, too; into $PACKAGES
+build_debs()
+{
+	ROOT=$WORK/builder CLONE=/home/tester/src/lowq
+	new_root "$ROOT" && uname -r >"$ROOT/opt/as-booted/release" &&
+		as root 'apt-get -qq update && scripts/packages deb' >"$WORK/log" 2>&1 &&
+		as tester 'make deb' >>"$WORK/log" 2>&1 && cp "$ROOT$CLONE"/out/deb/lowq-*.deb "$PACKAGES"
+	verdict $? "user: make deb, for the roots without a compiler" "$WORK/log"
+	rm -rf "$ROOT"
+}
+
+# digits DIR: what the demo's runs have measured, as one line
+digits()
+{
+	(cd "$1" && find . -name result.json | LC_ALL=C sort | xargs cat | jq -cS '[.row, .seed, .metrics]') | sha256sum | cut -c1-8
+}
+
+# bare: the demo from packages alone; how long its first number and all of them take
+bare()
+{
+	local first all
+
+	ROOT=$WORK/bare CLONE=/home/tester BINDS=$PACKAGES:/debs
+	bare_root "$ROOT"
+	as root 'apt-get -qq update && apt-get -qq install --no-install-recommends /debs/lowq-{tools,lab,lab-kernel}_*.deb' >"$WORK/log" 2>&1
+	verdict $? "root: apt-get install lowq-{tools,lab,lab-kernel}_*.deb" "$WORK/log" || return
+	as tester '! type -P gcc cc clang make bison flex'
+	verdict $? "no compiler came with them"
+	first=$(as tester 'TIMEFORMAT="%R s, CPU %U + %S s"; time lowq-lab run -- uname -r' 2>&1 >"$WORK/log" | tail -n 1)
+	[ "$(<"$WORK/log")" = "${KERNEL_RELEASE:?}" ]
+	verdict $? "user: lowq-lab run -- uname -r ($first)" "$WORK/log"
+	all=$(as tester 'TIMEFORMAT="%R s, CPU %U + %S s"; time lowq-bench --demo >log 2>&1; status=$?; [ $status -eq 0 ]' 2>&1 | tail -n 1)
+	cp "$ROOT/home/tester/log" "$WORK/log"
+	has_table "$WORK/log" && digits "$ROOT/home/tester/out/demo" >"$PACKAGES/digits.$SUITE"
+	verdict $? "user: lowq-bench --demo ($all), digits $(cat "$PACKAGES/digits.$SUITE")" "$WORK/log" || return
+	[ -z "${KEEP:-}" ] || cp -r "$ROOT/home/tester/out/demo" "$KEEP/demo-$SUITE"
+	# another user's machine
+	as tester 'mkdir -p /tmp/another/home/of/a/longer/name && cd /tmp/another/home/of/a/longer/name && HOME=$PWD LANG=C LC_ALL=POSIX \
+		PATH=/bin:/sbin:/usr/bin:/usr/sbin FILLER=$(head -c 50000 /dev/zero | tr "\0" x) lowq-bench --demo' >"$WORK/log" 2>&1 &&
+		[ "$(digits "$ROOT/tmp/another/home/of/a/longer/name/out/demo")" = "$(<"$PACKAGES/digits.$SUITE")" ]
+	verdict $? "user: the same digits with another HOME, PATH and locale" "$WORK/log"
+	rm -rf "$ROOT"
+}
+
 # suite NUMBER: the ways that are run on it
 suite()
 {
@@ -453,8 +509,18 @@ suite()
 	if [ $status -eq 0 ]; then
 		mkdir -p "$ARCHIVES/partial"
 		SINCE=$SECONDS
-		if [ "${FULL:-}" ] || [ "$1" = 13 ]; then way tester; else skipped "as a user"; fi
-		if [ "${FULL:-}" ] || [ "$1" = 12 ]; then way root; else skipped "as root"; fi
+		if [ "${ONLY:-}" = packages ]; then skipped "as a user"
+		elif [ "${FULL:-}" ] || [ "$1" = 13 ]; then way tester; else skipped "as a user"; fi
+		if [ "${ONLY:-}" = packages ]; then skipped "as root"
+		elif [ "${FULL:-}" ] || [ "$1" = 12 ]; then way root; else skipped "as root"; fi
+		if [ "${FULL:-}" ] || [ "${ONLY:-}" = packages ]; then
+			if [ "$1" = "${SUITES[0]}" ]; then
+				if [ "${GIVEN:-}" ]; then cp "$GIVEN"/lowq-*.deb "$PACKAGES"; else build_debs; fi
+				touch "$PACKAGES/built"
+			fi
+			until [ -e "$PACKAGES/built" ]; do sleep 1; done
+			bare
+		fi
 	else
 		echo 0 >>"$WORK/verdicts"
 		echo "ok - Debian $1: a minimal root # SKIP $(tail -n 1 "$WORK/why")"
@@ -465,6 +531,7 @@ suite()
 
 SUITES=("$@")
 [ ${#SUITES[@]} -gt 0 ] || SUITES=(12 13)
+mapfile -t SUITES < <(printf '%s\n' "${SUITES[@]}" | sort -nu)
 for s in "${SUITES[@]}"; do
 	[ -n "${CODENAME[$s]:-}" ] || usage_error "unknown Debian release '$s': 12 or 13"
 done
@@ -481,9 +548,12 @@ KERNEL=$(readlink -f "$kdir/..")
 LINKED=$(readlink "$KERNEL/source")	# may lead to it over further links
 SOURCE=$(readlink -f "$KERNEL/source")
 mkdir -p "$ROOTS"
+KERNEL_RELEASE=$(<"$KERNEL/release")
 VERDICTS=$(mktemp)
+GIVEN=${DEBS:-}
+PACKAGES=$(mktemp -d "$ROOTS/debs.XXXXXX") && chmod 755 "$PACKAGES"
 # What runs in a root dies with the shell that started it.
-trap 'kill -KILL $(jobs -p) 2>/dev/null; wait; sleep 0.2; rm -rf "$VERDICTS"* "$ROOTS"/work-*.$$' EXIT
+trap 'kill -KILL $(jobs -p) 2>/dev/null; wait; sleep 0.2; rm -rf "$VERDICTS"* "$PACKAGES" "$ROOTS"/work-*.$$' EXIT
 trap 'exit 143' INT TERM HUP
 
 echo "TAP version 13"
@@ -501,5 +571,12 @@ wait
 for s in "${SUITES[@]}"; do
 	[ -s "$VERDICTS.$s" ] || echo "not ok - Debian $s: it ran to its end" | tee -a "$VERDICTS.$s"
 done
+if compgen -G "$PACKAGES/digits.*" >/dev/null; then
+	[ "$(cat "$PACKAGES"/digits.* | sort -u | wc -l)" -eq 1 ]
+	status=$?
+	echo $status >>"$VERDICTS.digits"
+	[ $status -eq 0 ] || printf 'not '
+	echo "ok - the demo's digits are the same on Debian ${SUITES[*]}"
+fi
 echo "1..$(cat "$VERDICTS".* | wc -l)"
 ! cat "$VERDICTS".* | grep -qv '^0$'
