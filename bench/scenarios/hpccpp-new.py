@@ -16,12 +16,11 @@ SCENARIO = Scenario(
     params={"N": "servers", "size": "of each answer", "first windows": "10 packets: 727 kB of 48 servers, 3.9 MB of 256",
             "limit": "1.5 MB"},
     shown=["rpc_p50_us", "rpc_p99_us", "timeouts", "drops", "retrans"],
-    goals=[goal("rpc_p99_us", row="hpccpp", most=1, relative_to="dctcp", text="p99 at most dctcp's"),
-           goal("timeouts", row="hpccpp", most=0, text="no timeout")],
-    answer="""The slowest 1 % of the answers take {range rpc_p99_us hpccpp} with HPCC++, {range rpc_p99_us dctcp} with
-        DCTCP, {range rpc_p99_us ldcp} with LDCP.""",
+    goals=[goal("rpc_p99_us", row="hpccpp", most=1, beside=["dctcp"]),
+           goal("timeouts", row="hpccpp", most=0)],
     conclusion="""New connections start with TCP's initial window, whatever the control: what 256 of them send at once is
-        more than twice the queue, so that most lose a part of it before any feedback can come.""",
+        more than twice the queue, so that most lose a part of it before any feedback can come. HPCC++ leaves 5 % of the
+        link free, and its probes are 4 % of what windows below a packet send.""",
     shell="""
 	local i to=10.0.1.1
 
