@@ -243,19 +243,20 @@ others_queues()
 		tcn qdisc del dev lq0 root
 	done
 	expect "kinds tried" "$tried" -ge 3
-	# one below the kernel's own mq counts, too
+	# one below lowq-tc's
 	ipn link add name lqm numtxqueues 2 type veth peer name lqn
 	ipn link set lqm up
-	tcn qdisc add dev lqm parent :1 handle 78: pfifo 2>/dev/null || skip 'no mq of the kernel'
-	gives 2 "did not make, 'pfifo'" fifo lqm --rate 1gbit
-	# one below lowq-tc's
-	tcn qdisc del dev lqm parent :1
 	must fifo lqm --no-shape
 	tcn qdisc replace dev lqm parent 10f0:1 handle 5: pfifo limit 5
 	gives 1 "someone else has put 'pfifo 5:' below" reset lqm
 	gives 2 "someone else has put 'pfifo 5:' below" fifo lqm --rate 1gbit
 	must reset lqm --force
 	expect "records" "$(records)" -eq 0
+	# one below the kernel's own mq counts, too
+	ipn link add name lqi numtxqueues 4 numrxqueues 4 type ifb || skip 'no ifb'
+	ipn link set lqi up
+	tcn qdisc add dev lqi parent :1 handle 78: pfifo 2>/dev/null || skip 'no mq of the kernel'
+	gives 2 "did not make, 'pfifo'" fifo lqi --rate 1gbit
 }
 declare_test others_queues "" "queues of others are refused, with the commands that take them away and make them again"
 
