@@ -87,7 +87,17 @@ static __always_inline bool hpccpp_is_applied(const struct sock *sk)
 		      hpccpp_base_rtt_ns(f) == a->t_ns && a->swift &&
 		      inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery &&
 		      tcp_snd_cwnd(tcp_sk(sk)) == a->cwnd &&
+		      tcp_packets_in_flight(tcp_sk(sk)) < a->cwnd &&
 		      READ_ONCE(sk->sk_pacing_rate) == a->rate);
+}
+
+/*
+ * Nothing has left for an RTT, because more than W is in flight. Or seems to be: of a first window
+ * the end may be lost, and if nothing follows it, no SACK shows that.
+ */
+static bool hpccpp_is_silent(const struct sock *sk)
+{
+	return ktime_get_ns() >= tcp_sk(sk)->tcp_wstamp_ns + hpccpp_srtt_ns(sk);
 }
 
 /*
@@ -96,7 +106,7 @@ static __always_inline bool hpccpp_is_applied(const struct sock *sk)
  * longer than half the RTO. In recovery what is lost leaves again as other packets arrive
  * (RFC 6937): where an incast's answers lose most of their first windows together, the
  * retransmissions would overflow the queue again. After a timeout each ACK that delivers
- * something (@rs) lets at least one packet out, even if more than W is in flight.
+ * something (@rs) lets at least one packet out, even if more than W is in flight; else one per RTT.
  */
 static noinline void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 {
@@ -111,7 +121,8 @@ static noinline void hpccpp_apply_window(struct sock *sk, const struct rate_samp
 	if (w != a->w || mss >> HPCCPP_W_Q != a->mss || t_ns != a->t_ns)
 		hpccpp_convert_window(a, w, mss, t_ns);
 	cwnd = a->cwnd;
-	if (unlikely(rs && state == TCP_CA_Loss && rs->acked_sacked > 0))
+	if (rs && rs->acked_sacked > 0 && state != TCP_CA_Recovery &&
+	    (state == TCP_CA_Loss || hpccpp_is_silent(sk)))
 		cwnd = max(cwnd, tcp_packets_in_flight(tp) + 1ULL);
 	cwnd = clamp_t(u64, cwnd, 2, tp->snd_cwnd_clamp);
 	if (unlikely(rs && state == TCP_CA_Recovery)) {

@@ -3,7 +3,7 @@
 from lowq_lab import each, goal, Scenario
 
 SCENARIO = Scenario(
-    title="HPCC++: incast of new connections, 48 to 256 servers, 25 and 100 Gb/s",
+    title="HPCC++: incast of new connections, 48 to 240 servers, 25 and 100 Gb/s",
     question="Many servers answer on connections that were just made, so that their first windows overflow the queue: "
              "when are the answers complete, and does any wait for a timeout?",
     topology="""
@@ -12,8 +12,8 @@ SCENARIO = Scenario(
                                      base RTT 12 us""",
     rows=["dctcp", "dctcp_ref", "ldcp", "hpccpp"],
     reference="dctcp",
-    variants=each(rate=["25gbit", "100gbit"], servers=[48, 256], size=["10k", "80k"]),
-    params={"N": "servers", "size": "of each answer", "first windows": "10 packets: 727 kB of 48, 3.9 MB of 256",
+    variants=each(rate=["25gbit", "100gbit"], servers=[48, 240], size=["10k", "80k"]),
+    params={"N": "servers", "size": "of each answer", "first windows": "10 packets: 727 kB of 48 servers, 3.6 MB of 240",
             "limit": "1.5 MB"},
     shown=["rpc_p50_us", "rpc_p99_us", "timeouts", "drops", "retrans"],
     goals=[goal("rpc_p99_us", row="hpccpp", most=1, beside=["dctcp", "dctcp_ref"]),
