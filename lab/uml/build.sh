@@ -320,7 +320,7 @@ own_modules()
 
 	shift 2
 	base=$CACHE/modules/$(basename "$build")
-	id=$( (echo "$modules"; for dir; do
+	id=$( (echo "$modules -g"; for dir; do
 		cd "$dir" && own_sources . | xargs -d '\n' sha256sum
 	done) | sha256sum | cut -c1-8)
 	out=$base/$id

@@ -71,8 +71,8 @@ make_rundir()
 	mkdir -m 700 "$RUNDIR" || die "no temporary directory"
 }
 
-# where_in_own_module REPORT MODULES: the first place in a module of --module that the kernel's report names, with
-# the five lines before it
+# where_in_own_module LOG MODULES: the first place in a module of --module that the kernel's log names, with the five
+# lines before it
 where_in_own_module()
 {
 	local frame offset name function ko section address at file line dir
@@ -162,8 +162,9 @@ run_guest()
 
 	if log_of_command "$run/kernel.log" | grep -qE "$SPLATS"; then
 		say "the kernel complained:"
-		log_of_command "$run/kernel.log" | grep -E -m1 -A150 "$SPLATS" | tee "$run/report" >&2
-		where_in_own_module "$(<"$run/report")" "$modules"
+		log_of_command "$run/kernel.log" | grep -E -m1 -A150 "$SPLATS" >&2
+		# a fault's registers come before its line
+		where_in_own_module "$(log_of_command "$run/kernel.log")" "$modules"
 		return "$EXIT_SPLAT"
 	elif [ $status -eq 124 ] || [ $status -eq 137 ]; then
 		say "stopped after $OPT_TIMEOUT s (--timeout)"

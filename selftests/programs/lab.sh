@@ -619,21 +619,21 @@ progresses()
 }
 declare_test progresses "" "long work says how far it is, ends at 100 %, and never before"
 
-# by_hand NAME: $TMP/NAME.tar as lab export makes it, of the files in $TMP/NAME; the manifest's head is standard input
+# by_hand NAME: $PACKED/NAME.tar as lab export makes it, of the files in $PACKED/NAME; the manifest's head is standard input
 by_hand()
 {
-	local dir=$TMP/$1/lowq-lab
+	local dir=$PACKED/$1/lowq-lab
 
 	mkdir -p "$dir"
-	{ cat; echo; (cd "$dir" && find . -type f ! -name manifest -print0 | LC_ALL=C sort -z | xargs -0r sha256sum); } >"$dir/manifest.new"
+	{ cat; echo; (cd "$dir" && find . -type f ! -name 'manifest*' -print0 | LC_ALL=C sort -z | xargs -0r sha256sum); } >"$dir/manifest.new"
 	mv "$dir/manifest.new" "$dir/manifest"
-	(cd "$TMP/$1" && { echo lowq-lab/manifest; find lowq-lab ! -type d ! -name manifest; } | tar -T- -cf "../$1.tar")
+	(cd "$PACKED/$1" && { echo lowq-lab/manifest; find lowq-lab ! -type d ! -name manifest; } | tar -T- -cf "../$1.tar")
 }
 
-# refused NAME STATUS TEXT: lab import of $TMP/NAME ends so, with one line, and leaves nothing
+# refused NAME STATUS TEXT: lab import of $PACKED/NAME ends so, with one line, and leaves nothing
 refused()
 {
-	status "$2" "$LAB" import "$TMP/$1"
+	status "$2" "$LAB" import "$PACKED/$1"
 	grep -q -- "^lab: .*$3" "$TMP/err" || fail "$1: $(<"$TMP/err")"
 	expect "lines of error for $1" "$(wc -l <"$TMP/err")" -eq 1
 	expect "left by $1" "$(cd "$LOWQ_CACHE" && find . -mindepth 2 ! -name lock)" = ""
@@ -641,63 +641,62 @@ refused()
 
 packed()
 {
-	# other tests of this script have folders of these names
-	local TMP=$TMP/packed head pid LOWQ_CACHE
+	local PACKED=$TMP/packed head pid signal LOWQ_CACHE
 
-	mkdir -p "$TMP/bin" "$TMP/small"
+	mkdir -p "$PACKED/bin" "$PACKED/small"
 	status 2 "$LAB" export
-	status 2 "$LAB" export --kernel "$TMP/small" "$TMP/lab.tar"
+	status 2 "$LAB" export --kernel "$PACKED/small" "$PACKED/lab.tar"
 	status 125 "$LAB" export /proc/none/lab.tar
-	status 0 "$LAB" export "$TMP/lab.tar"
-	expect "files left" "$(ls "$TMP")" = "$(printf '%s\n' bin err lab.tar out small)"
-	export LOWQ_CACHE=$TMP/cache
+	status 0 "$LAB" export "$PACKED/lab.tar"
+	expect "files left" "$(ls "$PACKED")" = "$(printf '%s\n' bin lab.tar small)"
+	export LOWQ_CACHE=$PACKED/cache
 	head="format: 1
 architecture: $(uname -m)
 kernel: 7.3.9-virtual-00000000
 series: 7.3
 flavour: virtual"
-	status 2 "$LAB" import "$TMP/none"
+	status 2 "$LAB" import "$PACKED/none"
 	mkdir -p "$LOWQ_CACHE"
-	echo text >"$TMP/text"
+	echo text >"$PACKED/text"
 	refused text 125 'is not from lab export'
 	by_hand old <<<"format: 0"
 	refused old.tar 125 'another version'
 	by_hand arm <<<"${head/x86_64/aarch64}"
 	refused arm.tar 125 'is for aarch64'
-	mkdir -p "$TMP/other/lowq-lab/kernel/7.3.9-virtual-00000000" "$TMP/link/lowq-lab"
-	touch "$TMP/other/lowq-lab/kernel/7.3.9-virtual-00000000/complete"
+	mkdir -p "$PACKED/other/lowq-lab/kernel/7.3.9-virtual-00000000" "$PACKED/link/lowq-lab"
+	touch "$PACKED/other/lowq-lab/kernel/7.3.9-virtual-00000000/complete"
 	by_hand other <<<"$head"
 	refused other.tar 125 "has 7.3.9-virtual-00000000; this lowq's patches and configuration make"
-	sed -i 's/ $//; s/^\([0-9a-f]\{8\}\)[0-9a-f]/\1x/' "$TMP/other/lowq-lab/manifest"
-	tar -C "$TMP/other" -cf "$TMP/wrong.tar" lowq-lab/manifest lowq-lab/kernel
+	sed -i 's/ $//; s/^\([0-9a-f]\{8\}\)[0-9a-f]/\1x/' "$PACKED/other/lowq-lab/manifest"
+	tar -C "$PACKED/other" -cf "$PACKED/wrong.tar" lowq-lab/manifest lowq-lab/kernel
 	refused wrong.tar 125 'is damaged'
-	ln -s /etc/passwd "$TMP/link/lowq-lab/x"
+	ln -s /etc/passwd "$PACKED/link/lowq-lab/x"
 	by_hand link <<<"$head"
 	refused link.tar 125 'has links'
-	head -c 9000000 "$TMP/lab.tar" >"$TMP/half.tar"
+	head -c 9000000 "$PACKED/lab.tar" >"$PACKED/half.tar"
 	refused half.tar 125 'is damaged'
 	# Ctrl-C while it is unpacked, and kill -9
 	for signal in INT KILL; do
-		env --default-signal=INT setsid "$LAB" import "$TMP/lab.tar" >"$TMP/out" 2>&1 & pid=$!
+		env --default-signal=INT setsid "$LAB" import "$PACKED/lab.tar" >"$TMP/out" 2>&1 & pid=$!
 		wait_until test -e "$LOWQ_CACHE/importing.$pid/lowq-lab"
 		kill -s $signal -- "-$pid"
 		wait "$pid" 2>/dev/null
 		[ ! -e "$LOWQ_CACHE/kernel/7.3-virtual" ] || fail "SIG$signal leaves a kernel"
 		[ $signal = KILL ] || expect "left after Ctrl-C" "$(cd "$LOWQ_CACHE" && find . -mindepth 2 ! -name lock)" = ""
 	done
-	status 125 env LOWQ_CACHE=/proc/none "$LAB" import "$TMP/lab.tar"
-	if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=30m none "$TMP/small" 2>/dev/null; then
-		(LOWQ_CACHE=$TMP/small refused lab.tar 125 'lab import needs') || { umount "$TMP/small"; exit 1; }
-		umount "$TMP/small"
+	status 125 env LOWQ_CACHE=/proc/none "$LAB" import "$PACKED/lab.tar"
+	if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=30m none "$PACKED/small" 2>/dev/null; then
+		(LOWQ_CACHE=$PACKED/small refused lab.tar 125 'lab import needs') || { umount "$PACKED/small"; exit 1; }
+		umount "$PACKED/small"
 	fi
 	# what a kill has left is no hindrance, and nothing is compiled
-	status 0 "$LAB" import "$TMP/lab.tar"
+	status 0 "$LAB" import "$PACKED/lab.tar"
 	expect "left" "$(cd "$LOWQ_CACHE" && echo importing*)" = "importing*"
-	printf '#!/bin/sh\necho "$0" >>%s/called\nexit 1\n' "$TMP" | tee "$TMP/bin/gcc" >"$TMP/bin/make"
-	chmod +x "$TMP/bin"/*
-	status 0 env PATH="$TMP/bin:$PATH" "$LAB" run -- modprobe tcp_dctcp_ref
-	status 0 env PATH="$TMP/bin:$PATH" "$LAB" import "$TMP/lab.tar"
-	[ ! -e "$TMP/called" ] || fail "compilers that were started: $(<"$TMP/called")"
+	printf '#!/bin/sh\necho "$0" >>%s/called\nexit 1\n' "$PACKED" | tee "$PACKED/bin/gcc" >"$PACKED/bin/make"
+	chmod +x "$PACKED/bin"/*
+	status 0 env PATH="$PACKED/bin:$PATH" "$LAB" run -- modprobe tcp_dctcp_ref
+	status 0 env PATH="$PACKED/bin:$PATH" "$LAB" import "$PACKED/lab.tar"
+	[ ! -e "$PACKED/called" ] || fail "compilers that were started: $(<"$PACKED/called")"
 	# a module of one's own, and the modules of other sources, are built from what was packed
 	status 0 "$LAB" run --module "$LOWQ_ROOT/examples/tcp_example" -- modprobe tcp_example
 	expect "modules" "$(cd "$LOWQ_CACHE/modules" && cat -- */*/updates/tcp_prague.ko | wc -c)" -gt 0
