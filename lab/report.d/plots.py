@@ -62,7 +62,8 @@ PALETTE = ("#6b6b6b", "#0059ab", "#d55e00", "#00805f", "#cf62ac", "#6e5600", "#3
 CONTROLS = ("cubic", "bbr", "dctcp", "dctcp_ref", "hpccpp", "ldcp", "prague", "reno")
 OTHER_ROWS = {"cubic_l4s": ("cubic", 1), "cubic_fq": ("cubic", 2), "cubic_red": ("cubic", 3), "cubic_aqm": ("cubic", 4),
               "bbr_l4s": ("bbr", 1), "prague_fifo": ("prague", 1), "prague_classic": ("prague", 2),
-              "prague_aqm": ("prague", 3), "rxe": ("reno", 1), "roce_rcm": ("dctcp", 1), "dcqcn_red": ("dctcp", 2),
+              "prague_aqm": ("prague", 3), "prague_fq": ("prague", 4), "dctcp_65": ("dctcp", 4), "rxe": ("reno", 1),
+              "roce_rcm": ("dctcp", 1), "dcqcn_red": ("dctcp", 2),
               "dcqcn_today": ("dctcp", 3), "roce_ldcp": ("ldcp", 0), "udp": ("reno", 2)}
 INK = {"text": "#333333", "frame": "#8a8f98", "grid": "#e2e5ea", "paper": "#ffffff"}
 
