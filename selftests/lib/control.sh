@@ -254,18 +254,18 @@ tail_losses()
 		TcpExtTCPTimeouts | awk '/Probe/ { probes = $2 } NR > 1 { n += $2 } END { print probes + 0, n + 0 }')
 }
 
-# lost_again EVENT [MODE]: a flow whose retransmissions after timeouts are lost, too. The stack changes
+# lost_again EVENT [MODE OUTAGE]: a flow whose retransmissions after timeouts are lost, too. The stack changes
 # from CA_Loss to Recovery at least once, and each time EVENT, a reduction for loss, follows, unless the
-# event MODE has said that the connection is Reno now. RTT 10 ms.
+# event MODE has said that the connection is Reno now. OUTAGE is 0.3 seconds. RTT 10 ms.
 lost_again()
 {
 	local i reno
 
 	sink "$CC"
-	trace_on "$@" tcp/tcp_cong_state_set
+	trace_on "$1" ${2:+"$2"} tcp/tcp_cong_state_set
 	for i in 1 2 3 4; do
 		client 10.0.0.1 send=300000 "$(change loss 100%)" \
-			send=100000 sleep=0.3 "$(change loss 25%)" \
+			send=100000 sleep="${3:-0.3}" "$(change loss 25%)" \
 			sleep=1 "$(change loss 0%)" send=200000 acked
 	done
 	trace_off "$TMP/trace"
