@@ -134,7 +134,7 @@ static inline u64 prague_ai(u32 srtt, u32 rtt_virt)
  * Faster than additive (3.1.2): from the PRAGUE_PATIENCE-th period in a row without a mark on, the
  * increase doubles with each period, up to a sixteenth of the window per round.
  */
-#define PRAGUE_PATIENCE		4
+#define PRAGUE_PATIENCE		10
 
 static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent)
 {
