@@ -15,7 +15,7 @@
  *		Slow start ends when most packets of a round are marked, or by HyStart++.
  *	mark:	once per rtt_virt, frac = packets marked / packets acknowledged, alpha = alpha +
  *		(frac - alpha) / 16, and cwnd = cwnd * (1 - alpha / 2). A mark that met a queue of
- *		1 to 4 ms does not count while at least 30 % of the latest packets met none: that
+ *		1 to 3.5 ms does not count while at least 30 % of the latest packets met none: that
  *		queue is another flow's burst.
  *	growth:	on an ACK cwnd += unmarked * (srtt / rtt_virt)^2 / cwnd; faster after ten
  *		rtt_virt without marks
@@ -26,7 +26,7 @@
  * Reno (the stack's own, "prague_reno") until it ends, and none of its packets is ECT(1).
  *
  * Deviations from the draft; strict=1 switches 1, 2, 5 and 7 off:
- *  1. A mark that met a queue of 1 to 4 ms does not count while at least 30 % of the packets of
+ *  1. A mark that met a queue of 1 to 3.5 ms does not count while at least 30 % of the packets of
  *     this round and, with less weight, those before met none, unless ten rtt_virt were without
  *     marks (2.4.2). Otherwise each burst of a short flow costs capacity that nobody uses.
  *  2. Slow start does not end with the first mark: an initial window alone is longer than a queue's

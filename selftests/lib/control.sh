@@ -190,13 +190,13 @@ client()
 }
 
 # client_without_options STEP...: client to r, which sends no more AccECN options from these steps on: the
-# ACKs of a segment are lost, and a Linux receiver ends its options when data arrives twice again
+# ACKs of a segment are lost, for less than two timeouts, and a Linux receiver ends its options when data arrives twice again
 client_without_options()
 {
 	local netem="tc -n ${NSP}r qdisc change dev eth0 root netem limit 100000 loss"
 
 	in_ns r tc qdisc replace dev eth0 root netem limit 100000
-	client 10.0.0.1 send=50000 acked "run=$netem 100%" send=1448 sleep=1 "run=$netem 0%" acked "$@"
+	client 10.0.0.1 send=50000 acked "run=$netem 100%" send=1448 sleep=0.5 "run=$netem 0%" acked "$@"
 }
 
 # change SPEC...: a step of talk.py that changes the bottleneck's netem
