@@ -15,9 +15,9 @@
  *		Slow start ends when most packets of a round are marked, or by HyStart++.
  *	mark:	once per rtt_virt, frac = packets marked / packets acknowledged, alpha = alpha +
  *		(frac - alpha) / 16, and cwnd = cwnd * (1 - alpha / 2). A mark that met a queue of
- *		1 to 4 ms does not count while at least 30 % of the latest packets met none: that
+ *		1 to 3.5 ms does not count while at least 30 % of the latest packets met none: that
  *		queue is another flow's burst.
- *	growth:	on an ACK cwnd += unmarked * (srtt / rtt_virt)^2 / cwnd; faster after four
+ *	growth:	on an ACK cwnd += unmarked * (srtt / rtt_virt)^2 / cwnd; faster after ten
  *		rtt_virt without marks
  *	loss:	as CUBIC or Reno
  *	pace:	packet * max(cwnd, inflight) / srtt
@@ -26,9 +26,9 @@
  * Reno (the stack's own, "prague_reno") until it ends, and none of its packets is ECT(1).
  *
  * Deviations from the draft; strict=1 switches 1, 2, 5 and 7 off:
- *  1. A mark that met a queue of 1 to 4 ms does not count while at least 30 % of the packets of
- *     this round and, with less weight, those before met none (2.4.2). Otherwise each burst of a
- *     short flow costs all long flows capacity that nobody uses.
+ *  1. A mark that met a queue of 1 to 3.5 ms does not count while at least 30 % of the packets of
+ *     this round and, with less weight, those before met none, unless ten rtt_virt were without
+ *     marks (2.4.2). Otherwise each burst of a short flow costs capacity that nobody uses.
  *  2. Slow start does not end with the first mark: an initial window alone is longer than a queue's
  *     threshold below 100 Mb/s. Its end leaves the window that the path has delivered, and alpha
  *     begins at 0, as after other first marks, which cut by a half: from 1 its average takes some
@@ -42,8 +42,7 @@
  *     it a flow of 1 Gb/s and 40 ms takes more than a minute to fill the link after slow start.
  *  6. After a loss, until the next mark, rtt_virt is srtt, and packets are paced by sch_fq alone,
  *     at 120 %, as those of the stack's controls are: in a queue that does not mark, a flow would
- *     get less than Reno's share, or four times CUBIC's. In a recovery the window is that of PRR
- *     (RFC 6937) (2.4.1, 2.4.4, 2.5.1).
+ *     get less than Reno's share, or four times CUBIC's. Recoveries follow PRR (2.4.1, 2.4.4).
  *  7. After a pause of more than an RTO slow start is that of a new connection, unless a loss was
  *     the latest limit. After a mark the window also grows while the program is the limit, up to
  *     twice what was in flight, as the stack's does in slow start (2.4.5).
@@ -258,7 +257,7 @@ static void window_from_stack(const struct tcp_sock *tp, struct prague *ca)
 		prague_set_window(&ca->model, tcp_snd_cwnd(tp));
 }
 
-/* Everything that the program has written is sent, and the window has not stopped it. */
+/* Everything that the program has written is sent. */
 static bool app_limited(const struct sock *sk)
 {
 	return !tcp_send_head(sk) && !tcp_sk(sk)->is_cwnd_limited;
@@ -375,7 +374,7 @@ static void enter_cwr(const struct tcp_sock *tp, struct prague *ca, enum prague_
 	ca->cwr_us = now_us(tp);
 }
 
-/* How many of @marked packets count? This ACK has an RTT of @rtt_us, if it has one. */
+/* How many of @marked packets count? After a silence, in which the window may grow fast, all do. */
 static u32 marks_that_count(const struct tcp_sock *tp, struct prague *ca, u32 acked, u32 marked,
 			    s32 rtt_us)
 {
@@ -383,7 +382,9 @@ static u32 marks_that_count(const struct tcp_sock *tp, struct prague *ca, u32 ac
 
 	prague_queue_count(&ca->queue, acked, wait > PRAGUE_IDLE_US);
 	ca->marks.reported |= !!marked;
-	return prague_queue_is_burst(&ca->queue, wait) && !READ_ONCE(strict.value) ? 0 : marked;
+	if (ca->marks.silent >= PRAGUE_PATIENCE || READ_ONCE(strict.value))
+		return marked;
+	return prague_queue_is_burst(&ca->queue, wait) ? 0 : marked;
 }
 
 /*
@@ -881,7 +882,6 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		increase_window(sk, first_flight || small ? acked : acked - marked, virt, rs);
 		window_to_stack(tp, ca);
 	}
-	/* the cut was a half: the average begins with the next period */
 	if (first_mark && !READ_ONCE(strict.value))
 		ca->model.alpha = 0;
 	update_pacing(sk);

@@ -134,7 +134,7 @@ static inline u64 prague_ai(u32 srtt, u32 rtt_virt)
  * Faster than additive (3.1.2): from the PRAGUE_PATIENCE-th period in a row without a mark on, the
  * increase doubles with each period, up to a sixteenth of the window per round.
  */
-#define PRAGUE_PATIENCE		4
+#define PRAGUE_PATIENCE		10
 
 static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent)
 {
@@ -150,7 +150,7 @@ static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent)
 
 /* Another flow's burst is a queue that part of the latest packets has not met. */
 #define PRAGUE_QUEUE_US		1000	/* above the shortest RTT: DualPI2 marks from here on */
-#define PRAGUE_BURST_US		4000	/* a longer queue is not taken for a burst */
+#define PRAGUE_BURST_US		3500	/* a longer queue is not taken for a burst */
 #define PRAGUE_QUEUE_IDLE	30	/* percent of the latest packets met none, */
 #define PRAGUE_IDLE_US		300	/* which is: waited for less than this */
 

@@ -190,13 +190,13 @@ client()
 }
 
 # client_without_options STEP...: client to r, which sends no more AccECN options from these steps on: the
-# ACKs of a segment are lost, and a Linux receiver ends its options when data arrives twice again
+# ACKs of a segment are lost, for less than two timeouts, and a Linux receiver ends its options when data arrives twice again
 client_without_options()
 {
 	local netem="tc -n ${NSP}r qdisc change dev eth0 root netem limit 100000 loss"
 
 	in_ns r tc qdisc replace dev eth0 root netem limit 100000
-	client 10.0.0.1 send=50000 acked "run=$netem 100%" send=1448 sleep=1 "run=$netem 0%" acked "$@"
+	client 10.0.0.1 send=50000 acked "run=$netem 100%" send=1448 sleep=0.5 "run=$netem 0%" acked "$@"
 }
 
 # change SPEC...: a step of talk.py that changes the bottleneck's netem
@@ -254,18 +254,18 @@ tail_losses()
 		TcpExtTCPTimeouts | awk '/Probe/ { probes = $2 } NR > 1 { n += $2 } END { print probes + 0, n + 0 }')
 }
 
-# lost_again EVENT [MODE]: a flow whose retransmissions after timeouts are lost, too. The stack changes
+# lost_again EVENT [MODE OUTAGE]: a flow whose retransmissions after timeouts are lost, too. The stack changes
 # from CA_Loss to Recovery at least once, and each time EVENT, a reduction for loss, follows, unless the
-# event MODE has said that the connection is Reno now. RTT 10 ms.
+# event MODE has said that the connection is Reno now. OUTAGE is 0.3 seconds. RTT 10 ms.
 lost_again()
 {
 	local i reno
 
 	sink "$CC"
-	trace_on "$@" tcp/tcp_cong_state_set
+	trace_on "$1" ${2:+"$2"} tcp/tcp_cong_state_set
 	for i in 1 2 3 4; do
 		client 10.0.0.1 send=300000 "$(change loss 100%)" \
-			send=100000 sleep=0.3 "$(change loss 25%)" \
+			send=100000 sleep="${3:-0.3}" "$(change loss 25%)" \
 			sleep=1 "$(change loss 0%)" send=200000 acked
 	done
 	trace_off "$TMP/trace"

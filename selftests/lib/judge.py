@@ -506,9 +506,9 @@ def check_prague_growth(trace: str, rtt_virt: float, *, plus_srtt: bool = False)
         if before.time < start or before.number("silent") <= 20 or e.number("silent") <= 20:
             continue
         srtt = e.number("srtt_us")
-        rtt_virt = rtt_virt + (srtt if plus_srtt else 0)
+        virt = rtt_virt + (srtt if plus_srtt else 0)
         grown += prague_window(e) - prague_window(before)
-        expected += (e.time - before.time) * 1e6 / srtt * (srtt / rtt_virt)**2
+        expected += (e.time - before.time) * 1e6 / srtt * (srtt / virt)**2
     report(growth=grown / expected if expected else 0.0, periods=len(periods))
 
 

@@ -517,7 +517,7 @@ lost_retransmission()
 	needs_accecn
 	accecn_dumbbell 1 10ms
 	lossy loss 0%
-	lost_again prague/prague_cut prague/prague_mode
+	lost_again prague/prague_cut prague/prague_mode 0.15
 }
 declare_test lost_retransmission "P8" "a retransmission lost after a timeout reduces the window again"
 

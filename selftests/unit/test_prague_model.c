@@ -152,9 +152,9 @@ static void prague_boost__doubles(void **state)
 	u64 ai = PRAGUE_AI_ONE / 4;
 
 	(void)state;
-	assert_true(prague_boost(ai, 1000, 3) == ai);
-	assert_true(prague_boost(ai, 1000, 4) == 2 * ai);
-	assert_true(prague_boost(ai, 1000, 6) == 8 * ai);
+	assert_true(prague_boost(ai, 1000, PRAGUE_PATIENCE - 1) == ai);
+	assert_true(prague_boost(ai, 1000, PRAGUE_PATIENCE) == 2 * ai);
+	assert_true(prague_boost(ai, 1000, PRAGUE_PATIENCE + 2) == 8 * ai);
 	/* a sixteenth of the window, but never less than the additive increase */
 	assert_true(prague_boost(ai, 16, 60) == PRAGUE_AI_ONE);
 	assert_true(prague_boost(ai, 32, 60) == 2 * PRAGUE_AI_ONE);
