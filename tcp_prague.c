@@ -8,15 +8,15 @@
  * arithmetic:
  *
  *	path:	rtt_virt is srtt before the 500th round, then srtt + 25 ms, so that a flow's share
- *		depends less on its RTT. A packet has met a queue if its RTT is more than 1 ms
+ *		depends less on its RTT. A packet has met no queue if its RTT is less than .3 ms
  *		above the shortest.
  *	start:	the window doubles per round. The first flight's ACKs show the time per packet at
  *		the bottleneck: from the window that fills the path on, a round adds a 16th.
  *		Slow start ends when most packets of a round are marked, or by HyStart++.
  *	mark:	once per rtt_virt, frac = packets marked / packets acknowledged, alpha = alpha +
  *		(frac - alpha) / 16, and cwnd = cwnd * (1 - alpha / 2). A mark that met a queue of
- *		at most 4 ms does not count while at least 30 % of the latest packets met none:
- *		that queue is another flow's burst.
+ *		1 to 4 ms does not count while at least 30 % of the latest packets met none: that
+ *		queue is another flow's burst.
  *	growth:	on an ACK cwnd += unmarked * (srtt / rtt_virt)^2 / cwnd; faster after four
  *		rtt_virt without marks
  *	loss:	as CUBIC or Reno
@@ -26,7 +26,7 @@
  * Reno (the stack's own, "prague_reno") until it ends, and none of its packets is ECT(1).
  *
  * Deviations from the draft; strict=1 switches 1, 2, 5 and 7 off:
- *  1. A mark that met a queue of at most 4 ms does not count while at least 30 % of the packets of
+ *  1. A mark that met a queue of 1 to 4 ms does not count while at least 30 % of the packets of
  *     this round and, with less weight, those before met none (2.4.2). Otherwise each burst of a
  *     short flow costs all long flows capacity that nobody uses.
  *  2. Slow start does not end with the first mark: an initial window alone is longer than a queue's
@@ -381,7 +381,7 @@ static u32 marks_that_count(const struct tcp_sock *tp, struct prague *ca, u32 ac
 {
 	u32 wait = rtt_us > 0 ? rtt_us - min_t(u32, rtt_us, tcp_min_rtt(tp)) : 0;
 
-	prague_queue_count(&ca->queue, acked, wait > PRAGUE_QUEUE_US);
+	prague_queue_count(&ca->queue, acked, wait > PRAGUE_IDLE_US);
 	ca->marks.reported |= !!marked;
 	return prague_queue_is_burst(&ca->queue, wait) && !READ_ONCE(strict.value) ? 0 : marked;
 }
@@ -969,7 +969,6 @@ static int __init prague_module_init(void)
 
 	BUILD_BUG_ON(sizeof(struct prague) > ICSK_CA_PRIV_SIZE);
 
-	/* with DCTCP's feedback unfit for the open Internet */
 	prague.flags = dctcp_feedback.value ? TCP_CONG_NEEDS_ECN :
 					      TCP_CONG_NON_RESTRICTED | cc_accecn_flags(ect.value);
 	if (sends_ect_1())

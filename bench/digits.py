@@ -122,13 +122,14 @@ class Question(NamedTuple):
     missed: str
 
 
-def matching(scenario: Scenario, settings: Sequence[str]) -> str:
-    """The variant that has exactly these settings."""
-    want = {name: value for name, _, value in (word.partition("=") for word in settings) if value}
-    for variant in scenario.variants:
-        if {name: str(value) for name, value in variant.items()} == want:
-            return words(variant)
-    raise DigitsError(f"{QUESTIONS}: no variant has just {' '.join(settings)}")
+def matching(name: str, scenario: Scenario, settings: Mapping[str, str]) -> str:
+    """The variant that has just these settings, or else the only one with them; an empty one is one that it lacks."""
+    every = [{key: str(value) for key, value in variant.items()} for variant in scenario.variants]
+    found = [one for one in every if one == {key: value for key, value in settings.items() if value}] or \
+        [one for one in every if all(one.get(key, "") == value for key, value in settings.items())]
+    if len(found) != 1:
+        raise DigitsError(f"{QUESTIONS}: {len(found)} variants of {name} have {words(settings)}, not one")
+    return words(found[0])
 
 
 def line_of(text: str, columns: Mapping[str, Sequence[str]], every: Mapping[str, Scenario]) -> Line:
@@ -145,8 +146,7 @@ def line_of(text: str, columns: Mapping[str, Sequence[str]], every: Mapping[str,
         row = next((row for row in rows if row in every[name].rows), None)
         if row:
             merged = dict(word.split("=", 1) for word in [*settings, *(word for word in own if "=" in word)])
-            variant = matching(every[name], [f"{key}={value}" for key, value in merged.items()])
-            cells.append(Cell(label, Key(name, variant, row, metric)))
+            cells.append(Cell(label, Key(name, matching(name, every[name], merged), row, metric)))
     if not cells:
         raise DigitsError(f"{QUESTIONS}: {name} has none of the rows of '{says}'")
     return Line(says, unit, tuple(cells))

@@ -92,20 +92,21 @@ def shared_headers() -> Iterator[str]:
             yield f"{header}: only {modules.pop()} uses it: it belongs to that module's folder"
 
 
-def roce_order() -> Iterator[str]:
-    """roce_rcm.h lists its files from the top to the bottom: each calls only those below it"""
-    order = re.findall(r"(?m)^ \*\t(\w+\.c)\t", text("roce/roce_rcm.h"))
-    for name in sources():
-        if name.startswith("roce/") and name.endswith(".c") and Path(name).name not in order:
-            yield f"{name}: roce/roce_rcm.h does not list it"
-    owner = {}
-    for name in order:
-        for function in re.findall(r"(?m)^(?!static)[\w ]+[ *](rcm_\w+)\(", text(f"roce/{name}")):
-            owner[function] = name
-    for name in order:
-        for function, other in owner.items():
-            if order.index(other) < order.index(name) and re.search(rf"\b{function}\(", text(f"roce/{name}")):
-                yield f"roce/{name} calls {function}() of {other}, which stands above it"
+def file_order() -> Iterator[str]:
+    """A module of several files lists them in its header from the top to the bottom: each calls only those below it"""
+    for folder, header, prefix in ("roce", "roce_rcm.h", "rcm_"), ("hpccpp", "hpccpp.h", "hpccpp_"):
+        order = re.findall(r"(?m)^ \*\t(\w+\.c)\t", text(f"{folder}/{header}"))
+        for name in sources():
+            if name.startswith(folder + "/") and name.endswith(".c") and Path(name).name not in order:
+                yield f"{name}: {folder}/{header} does not list it"
+        owner = {}
+        for name in order:
+            for function in re.findall(rf"(?m)^(?!static)[\w ]+[ *]({prefix}\w+)\(", text(f"{folder}/{name}")):
+                owner[function] = name
+        for name in order:
+            for function, other in owner.items():
+                if order.index(other) < order.index(name) and re.search(rf"\b{function}\(", text(f"{folder}/{name}")):
+                    yield f"{folder}/{name} calls {function}() of {other}, which stands above it"
 
 
 def arrows() -> Iterator[str]:
@@ -166,7 +167,7 @@ def ceilings() -> Iterator[str]:
     parameters: dict[str, int] = {}
     for name in sources():
         if name.endswith(".c"):
-            count = len(re.findall(r"(?m)^(?:CC_PARAM|module_param\w*)\(", text(name)))
+            count = len(re.findall(r"(?m)^(?:CC_PARAM\w*|module_param\w*)\(", text(name)))
             parameters[module(name)] = parameters.get(module(name), 0) + count
     words = {name: len(text(name).split()) for name in table["words"] if name in FILES}
     for what, found in (("lines", lines), ("parameters", parameters), ("words", words)):
@@ -187,7 +188,7 @@ def generated() -> Iterator[str]:
         yield f"bench/results/: {len(pages)} pages, at most the page of questions and ten others"
 
 
-PROMISES: tuple[Callable[[], Iterator[str]], ...] = (shared_headers, roce_order, arrows, pages, constants, ceilings,
+PROMISES: tuple[Callable[[], Iterator[str]], ...] = (shared_headers, file_order, arrows, pages, constants, ceilings,
                                                        generated)
 
 

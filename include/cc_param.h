@@ -49,7 +49,7 @@ static int cc_param_get(char *buffer, const struct kernel_param *kp)
 	return sysfs_emit(buffer, "%u\n", READ_ONCE(p->value));
 }
 
-static const struct kernel_param_ops cc_param_ops = {
+static const struct kernel_param_ops cc_param_ops __maybe_unused = {
 	.set = cc_param_set,
 	.get = cc_param_get,
 };
@@ -60,6 +60,14 @@ static const struct kernel_param_ops cc_param_ops = {
 		.value = (_default), .min = (_min), .max = (_max), .why = (_why) \
 	};									\
 	module_param_cb(_name, &cc_param_ops, &_name, _mode);			\
+	MODULE_PARM_DESC(_name, _desc " (default " __stringify(_default) ")")
+
+/* Likewise, for a parameter that other files of the module read as the variable _var */
+#define CC_PARAM_SHARED(_var, _name, _default, _min, _max, _mode, _why, _desc)	\
+	struct cc_param _var = {						\
+		.value = (_default), .min = (_min), .max = (_max), .why = (_why) \
+	};									\
+	module_param_cb(_name, &cc_param_ops, &_var, _mode);			\
 	MODULE_PARM_DESC(_name, _desc " (default " __stringify(_default) ")")
 
 #endif /* _LOWQ_CC_PARAM_H */

@@ -151,7 +151,8 @@ static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent)
 /* Another flow's burst is a queue that part of the latest packets has not met. */
 #define PRAGUE_QUEUE_US		1000	/* above the shortest RTT: DualPI2 marks from here on */
 #define PRAGUE_BURST_US		4000	/* a longer queue is not taken for a burst */
-#define PRAGUE_QUEUE_IDLE	30	/* percent of the latest packets met none */
+#define PRAGUE_QUEUE_IDLE	30	/* percent of the latest packets met none, */
+#define PRAGUE_IDLE_US		300	/* which is: waited for less than this */
 
 /**
  * struct prague_queue - packets of this round, half those of the round before, and so on

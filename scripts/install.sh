@@ -188,10 +188,11 @@ put_files()
 	put 755 scripts/lowq-tc "$PREFIX/sbin/lowq-tc"
 	put 755 scripts/lowq-check "$PREFIX/bin/lowq-check"
 	put 755 scripts/lowq-stat "$PREFIX/bin/lowq-stat"
-	for file in scripts/lowq_{common,check,stat}/*.py scripts/lowq_tc/{,aspects/,profiles/}*.py; do
+	for file in scripts/lowq_{common,check,stat}/*.py scripts/lowq_tc/{,profiles/}*.py; do
 		put 644 "$file" "$PREFIX/share/lowq/${file#scripts/}"
 	done
 	[ -n "$DESTDIR" ] || compile "$PREFIX"/share/lowq/lowq_{common,tc,check,stat}
+	put_unit lowq-tc.service
 	put_unit lowq-tc@.service
 	put_unit lowq-tc-host.service
 	put_unit lowq-tc-apply.service
@@ -335,6 +336,12 @@ uninstall)
 	[ -n "$DESTDIR" ] || ! compgen -G '/run/lowq/*.json' >/dev/null ||
 		die "not removed: lowq-tc has set something (/run/lowq); first: lowq-tc reset --all; lowq-tc host reset; the same" \
 			"with -n in other network namespaces"
+	# the links of "systemctl enable"
+	if [ -z "$DESTDIR" ]; then
+		for unit in lowq-tc.service lowq-tc-apply.timer lowq-tc-host.service; do
+			rm -f /etc/systemd/system/{multi-user,timers}.target.wants/"$unit"
+		done
+	fi
 	remove_files
 	remove_modules
 	;;

@@ -3,7 +3,8 @@
 from lowq_lab import goal, Scenario
 
 
-def cell(rate: int, rtt: int, flows: int, kb: int, per_second: int, **more: object) -> dict[str, object]:
+def cell(rate: int, rtt: int, flows: int, kb: int, per_second: int,
+         **more: int | float | str) -> dict[str, int | float | str]:
     return {"rate": f"{rate}mbit", "rtt": f"{rtt}ms", "flows": flows, "kb": kb, "per_second": per_second, **more}
 
 

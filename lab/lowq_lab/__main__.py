@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .describe import describe, words
-from .scenario import lines_of, load, Results, results_in, Run, Scenario, Setting
+from .scenario import lines_of, load, METRICS, Results, results_in, Run, Scenario, Setting
 
 
 DIRECTIVE = "# shellcheck shell=bash disable=SC2034,SC2154"  # the guest sets the settings, and reads what is set
@@ -70,7 +70,9 @@ def function_of(text: str) -> str:
 def guest(scenario: Scenario, path: Path) -> str:
     if scenario.plan:
         return f"run_scenario() {{ python_scenario {shlex.quote(str(path))}; }}"
-    return f"{function_of(scenario.shell)}\nMETRICS_OF={shlex.quote(str(path)) if scenario.metrics else ''}"
+    of_queue = ", ".join(f"{name}: .{where}" for name, where in METRICS.items())
+    return f"{function_of(scenario.shell)}\nQUEUE_METRICS={shlex.quote(of_queue)}\n" \
+        f"METRICS_OF={shlex.quote(str(path)) if scenario.metrics else ''}"
 
 
 def asked(scenario: Scenario, path: Path, command: str, rows: str) -> dict[str, Any]:

@@ -268,7 +268,7 @@ class Scenario:
             raise ValueError("Scenario: without a plan, topology is a drawing")
         for variant in self.variants:
             for key, value in variant.items():
-                if (not key.isidentifier() or key.isupper()  # the run's own variables are in capitals
+                if (not key.isidentifier() or key[1:] and key.isupper()  # the run's own are in capitals
                         or any(letter in str(value) for letter in " /=\n") or not str(value)):
                     raise ValueError(f"Scenario: variants: '{key}' and '{value}' are not a setting")
         limits = [(f"goals: {goal.metric} of {goal.row}", goal.variant) for goal in self.goals]
@@ -318,9 +318,8 @@ def load(path: str | Path) -> Scenario:
         sys.path.insert(1, str(path.parent))  # its own modules
     text = path.read_text(encoding="utf-8")
     exec(compile(text, str(path), "exec"), names)  # pylint: disable=exec-used
-    found = [names.get("SCENARIO")]
-    if not isinstance(found[0], Scenario):
-        found = [value for value in names.values() if isinstance(value, Scenario)]
+    named = names.get("SCENARIO")
+    found = [named] if isinstance(named, Scenario) else [one for one in names.values() if isinstance(one, Scenario)]
     if len(found) != 1:
         raise ValueError(f"{len(found)} scenarios, not one: SCENARIO = Scenario(...)")
     return found[0]

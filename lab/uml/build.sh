@@ -188,7 +188,7 @@ build_tools()
 module_sources_in()
 {
 	# shellcheck disable=SC2010 # names are ours
-	(cd "$1" && ls Kbuild dkms.conf ./*.c include/*.h hpccpp/*.h roce/*.[ch] 2>/dev/null | grep -v '\.mod\.c$')
+	(cd "$1" && ls Kbuild dkms.conf ./*.c include/*.h hpccpp/*.[ch] roce/*.[ch] 2>/dev/null | grep -v '\.mod\.c$')
 }
 
 module_sources()

@@ -154,12 +154,16 @@ class Routes:
         self.by_control: dict[str, list[str]] = {}
         self.useless: dict[str, list[str]] = {}  # control -> routes to which no lookup leads, and why
         seen: set[tuple[str, routes.Prefix]] = set()
+        ways: dict[int, list[routes.Way]] = {}
         for one in list(routes.with_control(route, available)):
             self.by_control.setdefault(one.control, []).append(one.prefix.text + one.where)
             if (one.control, one.prefix) in seen or len(seen) >= MOST_CHECKED:
                 continue
             seen.add((one.control, one.prefix))
-            good, bad = routes.unreached(route, one.prefix, one.control, links)
+            family = one.prefix.family
+            if family not in ways:
+                ways[family] = routes.ways(route, family, links)
+            good, bad = routes.unreached(route, one.prefix, one.control, ways[family])
             if bad and not good:
                 self.useless.setdefault(one.control, []).append(f"{one.prefix.text}{one.where} ({'; '.join(bad)})")
 

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
+import array
 import fcntl
 import os
 import socket
 import struct
 from typing import NamedTuple
 
-from .errors import Refused
 from .netlink import RTM_GETLINK, Netlink, attribute, attributes, listed, number, text
 from . import queues
-from .system import Namespace, first_line, loads, output, read_file
+from .system import Namespace, output, read_file
 from .values import Json
 
 PLUGINS = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "..", "lib", "lowq"))
@@ -105,32 +105,22 @@ def find_link(all_links: list[Link], name: str) -> Link | None:
     return next((link for link in all_links if name in link.altnames), None)
 
 
-SIOCGIFTXQLEN = 0x8942
-SIOCETHTOOL, ETHTOOL_GSET, ETHTOOL_GTSO = 0x8946, 0x01, 0x1E
+SIOCETHTOOL, ETHTOOL_GSET, ETHTOOL_GTSO, ETHTOOL_GCHANNELS = 0x8946, 0x01, 0x1E, 0x3C
 SPEED_UNKNOWN = 0xFFFFFFFF
 
 
-def queue_length(space: Namespace, name: str) -> int | None:
-    """The device's txqueuelen; None: it is gone"""
-    with space.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        request = struct.pack("16s24x", name.encode(errors="surrogateescape"))
-        try:
-            return int(struct.unpack_from("i", fcntl.ioctl(asked, SIOCGIFTXQLEN, request), 16)[0])
-        except OSError:
-            return None
-
-
-def ethtool(name: str, command: int, size: int) -> tuple[int, ...]:
-    """The answer's numbers; empty if the device does not know the question"""
-    import array
-
+def ethtool(name: str, command: int, size: int, asked: socket.socket | None = None) -> tuple[int, ...]:
+    """The answer's numbers; empty if the device does not know the question. asked: a socket of its namespace"""
     numbers = array.array("I", [command] + [0] * (size // 4 - 1))
     request = struct.pack("16sP", name.encode(errors="surrogateescape")[:15], numbers.buffer_info()[0])
+    used = asked or socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-            fcntl.ioctl(asked, SIOCETHTOOL, request)
+        fcntl.ioctl(used, SIOCETHTOOL, request)
     except OSError:
         return ()
+    finally:
+        if used is not asked:
+            used.close()
     return tuple(numbers)
 
 
@@ -141,17 +131,21 @@ class Hardware(NamedTuple):
     tso: bool  # is TSO on?
 
 
-def hardware(space: Namespace, link: Link) -> Hardware:
+def hardware(space: Namespace, link: Link, asked: socket.socket | None = None) -> Hardware:
     """What /sys shows. /sys belongs to the namespace in which it was mounted, so it is used only
     if it shows the same device."""
     folder = f"/sys/class/net/{link.name}/"
-    with space.entered():
-        tso = ethtool(link.name, ETHTOOL_GTSO, 8)[1:] not in ((), (0,))
-        settings = ethtool(link.name, ETHTOOL_GSET, 44)
-    if link.kind not in ("", "ipoib") and link.tx_queues == 1 and not space.own:
+    if asked is None:
+        with space.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+            return hardware(space, link, made)
+    tso = ethtool(link.name, ETHTOOL_GTSO, 8, asked)[1:] not in ((), (0,))
+    settings = ethtool(link.name, ETHTOOL_GSET, 44, asked)
+    channels = ethtool(link.name, ETHTOOL_GCHANNELS, 36, asked)
+    if link.kind not in ("", "ipoib") and not space.own:
         # no hardware: what matters of /sys, which takes a program to see, ethtool says
         mbps = settings[3] & 0xFFFF | (settings[7] & 0xFFFF) << 16 if settings and link.up else SPEED_UNKNOWN
-        return Hardware(mbps * 1_000_000 if mbps != SPEED_UNKNOWN else 0, 0, "none", tso)
+        queues_in_use = channels[6] + channels[8] if channels else 0
+        return Hardware(mbps * 1_000_000 if mbps != SPEED_UNKNOWN else 0, queues_in_use, "none", tso)
     limit = "queues/tx-0/byte_queue_limits/limit"
     if space.own:
         values = {name: read_file(folder + name) for name in ("ifindex", "address", "speed", limit)}
@@ -176,18 +170,6 @@ def hardware(space: Namespace, link: Link) -> Hardware:
 # --- queues -------------------------------------------------------------------
 
 
-def qdiscs(space: Namespace, device: str | None = None, counters: bool = False) -> list[Json]:
-    words = ["-s"] if counters else []
-    words += ["-d", "-j", "qdisc", "show"] + (["dev", device] if device else [])
-    argv = space.tool("tc", *words)
-    if os.path.exists(f"{PLUGINS}/q_dualpi2.so") and "TC_LIB_DIR" not in os.environ:
-        argv = ["env", f"TC_LIB_DIR={PLUGINS}", *argv]
-    status, text, said = output(argv)
-    if status:
-        raise Refused(f"'tc qdisc show' failed: {first_line(said)}")
-    return list(loads(text))
-
-
 def queue_list(space: Namespace) -> list[Json]:
     """The queues of all devices, with what they have counted"""
     names = space.names()
@@ -197,12 +179,3 @@ def queue_list(space: Namespace) -> list[Json]:
 
 def handle_of(qdisc: Json) -> str:
     return str(qdisc.get("handle", "0:"))
-
-
-def root_of(tree: Json) -> Json | None:
-    return next((qdisc for qdisc in tree["qdiscs"] if qdisc.get("root")), None)
-
-
-def root_handle(tree: Json) -> str:
-    root = root_of(tree)
-    return handle_of(root) if root else "0:"

@@ -10,7 +10,7 @@ from typing import Callable, Iterator, NamedTuple
 from .netlink import (RTM_GETQDISC, TCMSG, Netlink, attributes, listed, number, text)
 from .values import Json
 
-TCA_KIND, TCA_OPTIONS, TCA_XSTATS, TCA_STATS2 = 1, 2, 4, 7
+TCA_KIND, TCA_OPTIONS, TCA_XSTATS, TCA_STATS2, TCA_EGRESS_BLOCK = 1, 2, 4, 7, 14
 ROOT_PARENT, INGRESS_PARENT = 0xFFFFFFFF, 0xFFFFFFF1
 NEVER = 0xFFFFFFFF  # ce_threshold of a queue that has none
 
@@ -27,6 +27,7 @@ class Qdisc(NamedTuple):
     drops: int
     backlog: int  # bytes
     qlen: int  # packets
+    shared: bool = False  # do other devices share its filters at egress?
 
     @property
     def is_root(self) -> bool:
@@ -44,7 +45,7 @@ def qdiscs(route: Netlink, ifindex: int = 0) -> Iterator[Qdisc]:
             packets = number(counted.get(8), packets)  # 64 bits, where 32 are too few
             qlen, backlog, drops = struct.unpack_from("=III", counted.get(3, bytes(12)))
             yield Qdisc(index, text(shown[TCA_KIND]), handle, parent, shown.get(TCA_OPTIONS, b""),
-                        counted.get(4, shown.get(TCA_XSTATS, b"")), packets, size, drops, backlog, qlen)
+                        counted.get(4, shown.get(TCA_XSTATS, b"")), packets, size, drops, backlog, qlen, TCA_EGRESS_BLOCK in shown)
 
 
 def handle_text(handle: int) -> str:
@@ -104,7 +105,7 @@ def stamping(one: Qdisc) -> Counted:
 
 def gred(one: Qdisc) -> Counted:
     classes: dict[str, dict[str, int | float]] = {}
-    for virtual in virtual_queues(one):
+    for virtual in virtual_queues(one.options):
         drops, marks = number(virtual.get(6)) + number(virtual.get(8)), number(virtual.get(7)) + number(virtual.get(9))
         classes[str(number(virtual.get(2)))] = {
             "packets": number(virtual.get(4)), "marked": marks, "dropped": drops + number(virtual.get(10)),
@@ -113,8 +114,8 @@ def gred(one: Qdisc) -> Counted:
     return Counted(int(sum(each["marked"] for each in classes.values())), {}, classes)
 
 
-def virtual_queues(one: Qdisc) -> list[dict[int, bytes]]:
-    return [attributes(entry) for _, entry in listed(attributes(one.options).get(6, b""))]
+def virtual_queues(options_of_gred: bytes) -> list[dict[int, bytes]]:
+    return [attributes(entry) for _, entry in listed(attributes(options_of_gred).get(6, b""))]
 
 
 COUNTS: dict[str, Callable[[Qdisc], Counted]] = {
@@ -152,7 +153,7 @@ def options(one: Qdisc) -> Json:
     if kind == "gred":
         flags = shown.get(3, bytes(12))[9]
         return {"vqs": [{"vq": number(each.get(2)), "ecn": bool((number(each.get(12)) | flags) & 1)}
-                        for each in virtual_queues(one)]}
+                        for each in virtual_queues(one.options)]}
     if kind == "dualpi2":
         return {"step_thresh": number(shown[8])} if 8 in shown else {}
     if kind == "cake":

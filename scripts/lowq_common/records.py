@@ -16,10 +16,11 @@ def folder() -> str:
 def parameters() -> dict[str, str]:
     """MODULE.PARAMETER -> the value that lowq-tc gave it; nothing where this user may not read it"""
     try:
-        with open(folder() + "/host.json", encoding="utf-8") as file:
+        with open(folder() + "/records.json", encoding="utf-8") as file:
             made = json.load(file)
         if made["boot"] != boot_id():
             return {}
-        return {one["target"]: str(one["after"]) for one in made["record"]["shared"] if one["aspect"] == "parameter"}
+        return {thing["target"]: str(thing["ours"][-1]) for one in made["spaces"].values() for thing in one["things"]
+                if thing["kind"] == "parameter"}
     except (OSError, ValueError, KeyError, TypeError):
         return {}

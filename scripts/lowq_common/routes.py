@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
 from .devices import Link
 from .errors import Refused
@@ -20,7 +20,7 @@ DST, SRC, OIF, GATEWAY, PRIORITY, PREFSRC, METRICS, MULTIPATH, FLOW, CACHEINFO =
 TABLE, MARK, VIA, PREF, UID, IP_PROTO, SPORT, DPORT, NH_ID = 15, 16, 18, 20, 25, 27, 28, 29, 30
 WRITTEN = {DST, OIF, GATEWAY, PRIORITY, PREFSRC, METRICS, MULTIPATH, FLOW, CACHEINFO, TABLE, VIA, PREF}
 FIB_MATCH, LOOKUP_TABLE = 0x2000, 0x1000
-MAIN, LOCAL = 254, 255
+MAIN = 254
 UNICAST = 1
 TYPES = ("unspec", "unicast", "local", "broadcast", "anycast", "multicast", "blackhole", "unreachable", "prohibit", "throw")
 PROTOCOLS = {2: "kernel", 4: "static", 9: "ra", 16: "dhcp"}
@@ -240,13 +240,19 @@ def dump(family: int) -> bytes:
     return RTMSG.pack(family, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
-def exactly(route: Netlink, prefix: Prefix) -> list[Route]:
-    """The routes to exactly this prefix, in all tables"""
-    first = prefix.first.to_bytes(prefix.bits // 8, "big")
-    wanted = (attribute(DST, first),) if prefix.length else ()
-    shown = route.ask(RTM_GETROUTE, NLM_F_DUMP, dump(prefix.family), wanted)
-    found = [read(content) for content in shown if content[1] == prefix.length]
-    return [one for one in found if one.prefix == prefix]
+def exactly(route: Netlink, prefixes: Iterable[Prefix]) -> dict[Prefix, list[Route]]:
+    """The routes to exactly these prefixes, in all tables"""
+    found: dict[Prefix, list[Route]] = {prefix: [] for prefix in prefixes}
+    for family in {prefix.family for prefix in found}:
+        mine = [prefix for prefix in found if prefix.family == family]
+        wanted = tuple(attribute(DST, one.first.to_bytes(one.bits // 8, "big")) for one in mine)
+        lengths = {one.length for one in mine}
+        for content in route.ask(RTM_GETROUTE, NLM_F_DUMP, dump(family), wanted if 0 not in lengths else ()):
+            if content[1] in lengths and (not content[1] or any(part in content for part in wanted)):
+                one = read(content)
+                if one.prefix in found:
+                    found[one.prefix].append(one)
+    return found
 
 
 def with_control(route: Netlink, names: list[str]) -> Iterator[Route]:
@@ -385,10 +391,10 @@ def towards(route: Netlink, prefix: Prefix, way: Way) -> Reached:
     return Reached(None, narrower)
 
 
-def unreached(route: Netlink, prefix: Prefix, control: str, links: list[Link]) -> tuple[list[str], list[str]]:
+def unreached(route: Netlink, prefix: Prefix, control: str, there: list[Way]) -> tuple[list[str], list[str]]:
     """Which lookups into the prefix give this control, and which do not, in words"""
     good, bad = [], []
-    for way in ways(route, prefix.family, links):
+    for way in there:
         found, narrower = towards(route, prefix, way)
         label = way.label or "other lookups"
         if found and found.control == control:

@@ -3,12 +3,13 @@
 
 Data flows one way:
 
-  options   the command line: its table and parser, checked
-  aspects   the kinds of things that are changed: read as plain data, compared, undone, described
+  options   the command line: its table and parser, checked; config: the same from files
+  world     what is there, one snapshot by netlink
   profiles  from what is there, the queue that a control needs; lowq_common has the hosts' settings
-  plan, host_plan, routes   wanted against present: steps, each with its commands and its undo
-  journal   the steps, on disk before anything changes
-  execute   steps forward, steps back
-  device, host, show        what an action does, from the journal to the journal
+  things    the kinds of things with one value: read, set, compared, described
+  device, host, routes      wanted against present: commands, and what was there before
+  journal   that, on disk before anything changes
+  execute   the commands, all or none
+  apply, show               many at once
   cli       which of these a command line needs, and what is said about it
 """

@@ -1,42 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0
-"""lowq-tc apply: what the files of /etc/lowq say, and nothing else.
-
-DEVICE.conf has the arguments of a profile in LOWQ_TC="...", host.conf those of "host" in
-LOWQ_HOST="...". A file that says nothing resets what it is about; a folder stands for its files,
-and resets what they do not name.
-"""
+"""lowq-tc apply: what files say, and nothing else. save, enable, disable: the way there."""
 
 from __future__ import annotations
 
 import os
-import shlex
 from copy import deepcopy
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
-from lowq_common import devices
-from lowq_common.devices import Link
-from lowq_common.errors import Failed, NoDevice, Refused
-from lowq_common.values import matched
+from lowq_common import system
+from lowq_common.errors import Failed, Refused
 from lowq_common.system import Namespace
 
-from . import device, host
-from .command_line import parse
+from . import config, device, host
+from .command import Command
+from .config import FILE, FOLDER, Wish
 from .device import Result
-from .journal import DeviceRecord, Journal
-from .options import FRAME, GENERAL, Options
-from .profiles import PROFILES
+from .journal import Journal
+from .options import GENERAL, Options
+from .report import Report
+from .world import World
 
-FOLDER = "/etc/lowq"
-HOST_FILE = "host.conf"
-NOT_IN_FILES = ("netns", "dry-run", "json")
-
-
-class Wish(NamedTuple):
-    """What a file says."""
-
-    where: str  # FILE:LINE
-    device: str  # "": the host
-    options: Options | None  # None: it says nothing
+UNIT = "lowq-tc.service"
+ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}"
 
 
 class Applied(NamedTuple):
@@ -46,157 +31,177 @@ class Applied(NamedTuple):
     refused: bool  # nothing was changed
 
 
-def read(path: str) -> Wish:
-    name = os.path.basename(path)
-    subject = "" if name == HOST_FILE else name.removesuffix(".conf")
-    key = "LOWQ_TC" if subject else "LOWQ_HOST"
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read().splitlines()
-    except OSError as error:
-        raise Refused(f"{path}: {error.strerror}") from None
-    if subject == name or name == ".conf":
-        raise Refused(f"{path}: not DEVICE.conf or {HOST_FILE}")
-    found = Wish(path, subject, None)
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip()[0] in "#;":
-            continue
-        where = f"{path}:{number}"
-        match = matched(r"\s*([A-Za-z_][A-Za-z0-9_]*)=(.*)", line)
-        if not match or match[1] != key:
-            raise Refused(f"{where}: not {key}=\"...\"")
-        if found.options is not None:
-            raise Refused(f"{where}: {key} again")
-        try:
-            found = Wish(where, subject, options_of(subject, [word for part in shlex.split(match[2])
-                                                               for word in shlex.split(part)]))
-        except (Refused, ValueError) as error:
-            raise Refused(f"{where}: {error}") from None
-    return found
-
-
-def options_of(subject: str, words: list[str]) -> Options | None:
-    """The words, checked as far as they can be without the machine"""
-    if not words:
-        return None
-    if subject and words[0] not in PROFILES:
-        raise Refused(f"unknown profile '{words[0]}'")
-    if not {"-h", "--help"}.isdisjoint(words):
-        raise Refused("--help is not for files")
-    options = parse([*words, "--", subject] if subject else ["host", *words])
-    for name in NOT_IN_FILES:
-        if options.has(name):
-            raise Refused(f"--{name} is not for files")
-    if subject:
-        options.only(options.action, *FRAME, *PROFILES[options.action].options)
-    return options
-
-
-def wishes(names: list[str]) -> tuple[list[Wish], bool]:
-    """-> what the files say, and whether that is all there shall be"""
-    found: dict[str, Wish] = {}
-    whole = not names
-    for name in names or [FOLDER]:
-        paths = [name]
-        if os.path.isdir(name) or not names:
-            whole = True
-            try:
-                paths = sorted(os.path.join(name, one) for one in os.listdir(name)
-                               if one.endswith(".conf") and one[0] != ".")  # editors' and Ansible's, half written
-            except OSError as error:
-                raise Refused(f"{name}: {error.strerror}") from None
-        for path in paths:
-            wish = read(path)
-            if wish.device in found:
-                raise Refused(f"{wish.where}: {found[wish.device].where} is about the same")
-            found[wish.device] = wish
-    if whole:
-        found.setdefault("", Wish(names[0] if names else FOLDER, "", None))
-    return list(found.values()), whole
-
-
-def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
-    wanted, whole = wishes(given.names)
-    dry = given.has("dry-run")
-    if not dry:
-        journal.begin()
-    actions = [(wish.where, action_of(space, journal, wish, given)) for wish in wanted]
-    if whole:
-        actions = unnamed(space, journal, wanted, given) + actions
-    # all is planned before anything is done; a device that is not there keeps no other from being set
-    planned = [attempt(where, action, True) for where, action in actions]
-    errors = [str(one) for one in planned if isinstance(one, Exception)]
-    missing = [wish.device for wish, one in zip(wanted, planned[-len(wanted):]) if isinstance(one, NoDevice)]
-    results = [one for one in planned if isinstance(one, Result)]
-    if len(errors) > len(missing) or not results:
-        return Applied([], [], errors, True)
-    if dry:
-        return Applied(results, missing, errors, False)
-    for at, action in enumerate(act for act, one in zip(actions, planned) if isinstance(one, Result)):
-        if results[at].status == "unchanged":
-            continue
-        done = attempt(*action, False)
-        if isinstance(done, Result):
-            results[at] = done
-        else:
-            errors.append(str(done))
-            results[at] = results[at]._replace(status="failed")
-    return Applied(results, missing, errors, False)
-
-
-Action = Callable[[bool], Result]
-
-
-def attempt(where: str, action: Action, dry: bool) -> Result | Refused | Failed:
-    """-> the result, or the error"""
-    try:
-        return action(dry)
-    except (Refused, Failed) as error:
-        return type(error)(f"{where}: {error}")
-
-
-def with_given(options: Options | None, given: Options, names: list[str], dry: bool) -> Options:
-    made = deepcopy(options) if options else Options("reset", names)
+def with_general(options: Options, given: Options) -> Options:
+    made = deepcopy(options)
     made.values |= {name: value for name, value in given.values.items() if name in GENERAL}
-    if dry:
-        made.values["dry-run"] = True
     return made
 
 
-def action_of(space: Namespace, journal: Journal, wish: Wish, given: Options) -> Action:
-    """What makes a file come true"""
-    def act(dry: bool) -> Result:
-        options = with_given(wish.options, given, [wish.device], dry)
-        if not wish.device:
-            return (host.apply(space, journal, options.names[0], options, True) if wish.options else
-                    host.reset(space, journal, options))
-        if wish.options:
-            return device.apply(space, journal, options.action, wish.device, options, True)
-        made = device.reset(space, journal, options)
-        if made.errors:
-            raise Failed("; ".join(made.errors))
-        return made.results[0]
+def chosen(world: World, wishes: list[Wish]) -> tuple[dict[int, Wish], list[str]]:
+    """-> the wish for each device, and the names of devices that are not there. A name goes before a pattern."""
+    found: dict[int, Wish] = {}
+    for wish in sorted((one for one in wishes if one.by), key=lambda one: one.pattern):
+        named = world.named(wish.name) if not wish.pattern else None
+        for link in world.links if wish.pattern else [named] if named else []:
+            if wish.pattern and (link.name == "lo" or not wish.fits(world, link)):
+                continue
+            other = found.get(link.ifindex)
+            if other and other.pattern == wish.pattern:
+                raise Refused(f"{wish.where}: {other.where} is about {link.name}, too")
+            found.setdefault(link.ifindex, wish)
+    there = {wish.where for wish in found.values()}
+    missing = [wish.name for wish in wishes if wish.by == "device" and not wish.pattern and wish.where not in there]
+    return found, missing
 
-    return act
+
+def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
+    wishes, whole = config.files(given.names)
+    dry = given.has("dry-run")
+    if not dry:
+        journal.begin()
+    world = World(space)
+    mine = journal.space(space)
+    by_index, missing = chosen(world, wishes)
+    errors, planned, resets = [], [], []
+    for index, wish in sorted(by_index.items(), key=lambda one: wishes.index(one[1])):
+        link = world.link(index)
+        assert link
+        if not wish.options:
+            resets.append(link)
+            continue
+        try:
+            planned.append(device.plan(world, mine, with_general(wish.options, given), link.name, True))
+        except (Refused, Failed) as error:
+            errors.append(f"{wish.where}: {error}" + (f" ({link.name})" if wish.pattern else ""))
+    if whole:
+        resets += [link for link in device.touched(world, mine) if link.ifindex not in by_index]
+    hosts = [one for one in wishes if not one.by]
+    about_host = hosts or whole
+    controls = [one for one in hosts if one.options]
+    planned_host = None
+    if about_host:
+        try:
+            planned_host = do_host(world, journal, controls, given, True)
+        except (Refused, Failed) as error:
+            errors.append(located(hosts, error))
+    gone = [f"{next(one.where for one in wishes if one.name == name)}: no device '{name}'{space.suffix}" for name in missing]
+    if errors or (gone and not planned and not resets and not about_host):
+        return Applied([], [], errors + gone, True)
+    results, said = device.reset_all(world, journal, resets, given) if resets else ([], [])
+    errors += said
+    if planned_host and not dry and planned_host.status != "unchanged":
+        try:
+            planned_host = do_host(world, journal, controls, given, False)
+        except (Refused, Failed) as error:
+            planned_host = planned_host._replace(status="failed")
+            errors.append(located(hosts, error))
+    results += [planned_host] if planned_host else []
+    if dry:
+        return Applied(results + [device.result_of(world, one, True) for one in planned], missing, errors + gone, False)
+    for one, done in zip(planned, device.apply_all(world, journal, planned)):
+        if isinstance(done, Failed):
+            errors.append(f"{by_index[one.link.ifindex].where}: {done}")
+            done = device.result_of(world, one, True)._replace(status="failed")
+        results.append(done)
+    return Applied(results, missing, errors + gone, False)
 
 
-def unnamed(space: Namespace, journal: Journal, wanted: list[Wish], given: Options) -> list[tuple[str, Action]]:
-    """Resets the devices that lowq-tc has set and no file names."""
-    links = devices.links(space)
-    named: list[Link] = []
-    for wish in wanted:
-        link = devices.find_link(links, wish.device) if wish.device else None
-        if link in named:
-            raise Refused(f"{wish.where}: another file is about {wish.device}, too, by its other name")
-        named += [link] if link else []
-    records, wrong = journal.devices(space)
-    # what is left of a device that is gone is in nobody's way
-    damaged = [one.says for one in wrong if one.ifindex in {link.ifindex for link in links}]
-    if damaged:
-        raise Failed("; ".join(damaged))
+def located(hosts: list[Wish], error: Exception) -> str:
+    said = str(error)
+    if any(said.startswith(one.where) for one in hosts):
+        return said
+    return f"{hosts[0].where if hosts else FOLDER}: {said}"
 
-    def reset(record: DeviceRecord) -> Action:
-        return lambda dry: device.reset_one(space, journal, links, record, with_given(None, given, [], dry))
 
-    left = [record for record in records if record.link(links) not in (None, *named)]
-    return [(record.name, reset(record)) for record in left]
+def do_host(world: World, journal: Journal, controls: list[Wish], given: Options, dry: bool) -> Result:
+    options = deepcopy(given)
+    if dry:
+        options.values["dry-run"] = True
+    if not controls:
+        return host.reset(world, journal, options)
+    wishes = [(one.name, one.options) for one in controls if one.options]
+    return host.apply(world, journal, wishes, options, True, [one.where for one in controls])
+
+
+# --- from now on ------------------------------------------------------------------------
+
+
+def saved_text(journal: Journal, space: Namespace) -> str:
+    mine = journal.space(space)
+    parts = ["# What lowq-tc shall set: 'lowq-tc apply', and at boot after 'lowq-tc enable'. See lowq-tc(8).\n"]
+    parts += [config.table("host", {"control": control}, words) for control, words in mine.controls.items()]
+    parts += [config.table("queue", {"device": one.name, "profile": one.profile}, one.words)
+              for one in sorted(mine.queues.values(), key=lambda one: one.name) if one.tree is not None]
+    return "\n".join(parts)
+
+
+def save(space: Namespace, journal: Journal, options: Options) -> Result:
+    """What is set now, as one file"""
+    path = options.names[0] if options.names else f"{FOLDER}/{FILE}"
+    if journal.hidden:
+        raise Refused(journal.hidden)
+    text = saved_text(journal, space)
+    if text.count("\n") < 2:
+        raise Refused("nothing is set by lowq-tc: nothing to save")
+    folder = os.path.dirname(os.path.abspath(path))
+    others = [name for name in sorted(os.listdir(folder)) if name.endswith((".conf", ".toml"))
+              and name != os.path.basename(path) and name[0] != "."] if os.path.isdir(folder) and folder == FOLDER else []
+    if others and not options.has("force"):
+        raise Refused(f"{folder} has {', '.join(others)}, which may contradict it: --force removes them")
+    if options.has("dry-run"):
+        print(text, end="")
+        return Result("save", "planned", "", "", f"{path}: would be written", Report(), [])
+    try:
+        with open(path, encoding="utf-8") as file:
+            same = file.read() == text and not others
+    except OSError:
+        same = False
+    if same:
+        return Result("save", "unchanged", "", "", f"{path}: says so already", Report(), [])
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(path + ".new", path)
+        for name in others:
+            os.unlink(f"{folder}/{name}")
+    except OSError as error:
+        raise Failed(f"{path}: {error.strerror}") from None
+    return Result("save", "applied", "", "", f"{path}: written", Report(), [])
+
+
+def at_boot(options: Options, on: bool) -> Result:
+    """What the files say is set at boot, or not any more"""
+    verb, report = ("enable" if on else "disable"), Report()
+    if options.has("netns"):
+        raise Refused(f"{verb}: a network namespace is not there at boot")
+    if on and not (os.path.isdir(FOLDER) and any(name.endswith((".toml", ".conf")) for name in os.listdir(FOLDER))):
+        raise Refused(f"{FOLDER} says nothing: 'lowq-tc save' writes what is set now")
+    if on:
+        config.files([])
+    try:
+        system.program("systemctl")
+    except Refused:
+        raise Refused(f"there is no systemd here: let 'lowq-tc apply {FOLDER}' run at boot") from None
+    commands = [Command(("systemctl", verb, UNIT))]
+    if os.path.lexists(ENABLED) == on:
+        return Result(verb, "unchanged", "", "", f"{verb}: is so already", report, [])
+    if options.has("dry-run"):
+        return Result(verb, "planned", "", "", f"{verb}: would run", report, commands)
+    status, out, said = system.output(commands[0].argv)
+    if status:
+        raise Failed(f"'{commands[0].text(None)}' failed: {system.first_line(said or out)}")
+    report.explain(f"what {FOLDER} says is set at boot" if on else "nothing is set at boot any more; what is set now stays")
+    return Result(verb, "applied", "", "", f"{verb}: done", report, commands)
+
+
+def kept(space: Namespace) -> list[Wish]:
+    """What is set at boot"""
+    if space.name or not os.path.lexists(ENABLED):
+        return []
+    try:
+        return config.files([])[0]
+    except Refused:
+        return []

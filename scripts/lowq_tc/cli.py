@@ -91,11 +91,12 @@ def do_show(options: Options) -> int:
     from . import show
     from lowq_common.system import Namespace
     from .journal import Journal
+    from .world import World
 
     journal = Journal()
     if options.has("check") and journal.hidden:
         raise Refused(journal.hidden)
-    shown, wrong = show.show(Namespace(options.get("netns")), journal, options.names)
+    shown, wrong = show.show(World(Namespace(options.get("netns"))), journal, options.names)
     for text in wrong:
         complain(text)
     if options.has("prometheus"):
@@ -120,8 +121,9 @@ def do_reset(options: Options) -> int:
     from . import device
     from lowq_common.system import Namespace
     from .journal import Journal
+    from .world import World
 
-    results, errors = device.reset(Namespace(options.get("netns")), Journal(), options)
+    results, errors = device.reset(World(Namespace(options.get("netns"))), Journal(), options)
     if options.has("json") and (options.has("all") or len(results) != 1):
         print_json({
             "action": "reset", "status": "failed" if errors else "planned" if options.has("dry-run") else "applied",
@@ -136,7 +138,7 @@ def do_reset(options: Options) -> int:
 
 
 def do_exact(options: Options) -> int:
-    from . import netlink
+    from . import exact
     from lowq_common.system import Namespace
     from .command import EXACT, Command
     from .device import Result
@@ -152,7 +154,7 @@ def do_exact(options: Options) -> int:
     if words:
         handle = words[1].rstrip(":")
     try:
-        netlink.exact(Namespace(options.get("netns")), device, handle, anywhere=handle != ROOT, dry=dry)
+        exact.exact(Namespace(options.get("netns")), device, handle, anywhere=handle != ROOT, dry=dry)
     except ValueError:
         raise Refused(f"'{words[1]}' is not the handle of a qdisc") from None
     except OSError as error:
@@ -164,25 +166,41 @@ def do_exact(options: Options) -> int:
 
 
 def do_host(options: Options) -> int:
-    from . import host
+    from . import apply, host, show
     from lowq_common.system import Namespace
     from .journal import Journal
+    from .world import World
 
-    space, journal, what = Namespace(options.get("netns")), Journal(), options.names[0]
+    world, journal, what = World(Namespace(options.get("netns"))), Journal(), options.names[0]
     if what == "show":
         options.only("host show", "check")
         if options.has("check") and journal.hidden:
             raise Refused(journal.hidden)
-        shown = host.show(space, journal)
+        shown = host.show(world, journal)
+        shown["lasts"] = show.lasts_host(journal.space(world.space).controls, apply.kept(world.space))
         if options.has("json"):
             print_json(shown)
         elif not options.has("quiet"):
             print(host.show_text(shown, journal.hidden))
         return checked(options, all(one["stands"] and not one["cut_short"] for one in shown["changes"]))
     if what == "reset":
-        present(host.reset(space, journal, options), options)
+        options.only("host reset")
+        present(host.reset(world, journal, options), options)
     else:
-        present(host.apply(space, journal, what, options), options)
+        present(host.apply(world, journal, [(what, options)], options), options)
+    return 0
+
+
+def do_save(options: Options) -> int:
+    from . import apply
+    from lowq_common.system import Namespace
+    from .journal import Journal
+
+    if options.action == "save":
+        result = apply.save(Namespace(options.get("netns")), Journal(), options)
+    else:
+        result = apply.at_boot(options, options.action == "enable")
+    present(result, options)
     return 0
 
 
@@ -252,17 +270,25 @@ def do_profile(options: Options) -> int:
     from . import device
     from lowq_common.system import Namespace
     from .journal import Journal
+    from .world import World
 
     options.only(name, *FRAME, *PROFILES[name].options)
-    result = device.apply(Namespace(options.get("netns")), Journal(), name, options.names[0], options)
-    present(result, options)
+    journal, dry = Journal(), options.has("dry-run")
+    if not dry:
+        journal.begin()
+    world = World(Namespace(options.get("netns")))
+    mine = journal.space(world.space)
+    if journal.hidden and any(world.is_ours(link.ifindex) for link in [world.named(options.names[0])] if link):
+        raise Refused(f"{options.names[0]} has a queue of lowq-tc, and {journal.hidden}")
+    planned = device.plan(world, mine, options, options.names[0])
+    present(device.result_of(world, planned, True) if dry else device.apply(world, journal, planned), options)
     return 0
 
 
 def dispatch(argv: list[str]) -> int:
     options = parse(argv)
     actions = {"list": do_list, "show": do_show, "reset": do_reset, "host": do_host, "exact": do_exact,
-               "apply": do_apply}
+               "apply": do_apply, "save": do_save, "enable": do_save, "disable": do_save}
     return actions.get(options.action, do_profile)(options)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lowq_common.values import matched
 
-EXACT = ("lowq-tc", "exact")  # what tc cannot do: netlink.py
+EXACT = ("lowq-tc", "exact")  # what tc cannot do: exact.py
 UNBATCHED = frozenset("#\\'\"")  # "-batch" has no way to write these in a word
 
 

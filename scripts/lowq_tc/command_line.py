@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import lru_cache
 from typing import Callable, Iterable
 
 from lowq_common import units
@@ -21,6 +22,9 @@ lowq-tc dctcp eth2 --rtt 100us; lowq-tc host dctcp --route 10.0.0.0/8; lowq-tc r
 NOTES = """\
 A queue length Q is packets (65), bytes (97500b, 95kb) or time (50us). Exit status: 0 done, 1 failed and rolled back,
 2 refused, nothing changed, 3 show --check: something differs, 4 apply: something was changed."""
+
+
+ACTIONS = frozenset((*PROFILES, "show", "reset", "apply", "host", "save", "enable", "disable", "list", "exact"))
 
 
 def add_options(parser: argparse.ArgumentParser, title: str, names: Iterable[str], aqm: tuple[str, ...] = ()) -> None:
@@ -63,9 +67,12 @@ def parser(given: Iterable[str] | None = None) -> Parser:
         if profile.name in PRINTED:
             give(action, "for other switches", [name for name in (*PRINT, "dscp") if name not in profile.options])
     give(add("show", "what is set, and its counters", "*", "default: all that were set"), "of show", ["check", "prometheus"])
-    give(add("reset", "put back what was there before", "?"), "of reset", ["all", "forget"])
-    give(add("apply", "what files say, and nothing else", "*", "DEVICE.conf, host.conf or a folder of them; default:"
-             " /etc/lowq", "FILE", lambda: []), "of apply", ["diff"])
+    give(add("reset", "put back what was there before", "?"), "of reset", ["all"])
+    give(add("apply", "what files say, and nothing else", "*", "lowq.toml, or a folder; default: /etc/lowq", "FILE",
+             lambda: []), "of apply", ["diff"])
+    add("save", "write what is set now into a file", "?", "default: /etc/lowq/lowq.toml", "FILE", lambda: [])
+    add("enable", "set at boot what /etc/lowq says")
+    add("disable", "set nothing at boot")
     host = add("host", "what a control needs of its host; host show, host reset", 1, f"{', '.join(CONTROLS)}, or any other"
                " that the kernel has; show, what is set; reset, put back what was there before", "CONTROL",
                lambda: [*dict.fromkeys([*CONTROLS, *controls_there()]), "show", "reset"])
@@ -73,7 +80,6 @@ def parser(given: Iterable[str] | None = None) -> Parser:
     give(host, "of single controls, as lowq-tc list says",
          dict.fromkeys(option for control in CONTROLS.values() for option in control.options))
     give(host, "of host show", ["check"])
-    give(host, "of host reset", ["forget"])
     add("exact", "red and gred of a queue of lowq-tc's look at the queue itself, as --exact does", "+")
     add("list", "profiles, controls, and their options")
     add_options(made, "of every action", GENERAL)
@@ -82,9 +88,16 @@ def parser(given: Iterable[str] | None = None) -> Parser:
     return made
 
 
+@lru_cache
+def parser_for(given: frozenset[str]) -> Parser:
+    """Files have many lines with the same actions"""
+    return parser(given)
+
+
 def parse(argv: list[str]) -> Options:
-    made = parser(None if asked_by_bash() else argv)
-    made.complete()
+    if asked_by_bash():
+        parser().complete()
+    made = parser_for(frozenset(argv) & ACTIONS)
     given, rest = made.parse_known_args(argv)
     if rest:
         word = rest[0].partition("=")[0]

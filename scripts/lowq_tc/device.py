@@ -1,33 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0
-"""lowq-tc PROFILE DEV, and lowq-tc reset: from the journal, through steps, to the journal."""
+"""lowq-tc PROFILE DEV, and lowq-tc reset DEV.
+
+It replaces the kernel's own default queue, or one of its own, which its handle tells, and no other. So what was there
+before comes back by itself when lowq-tc's is removed."""
 
 from __future__ import annotations
 
 import os
-from copy import deepcopy
-from dataclasses import replace
+import re
+from functools import lru_cache
 from typing import NamedTuple
 
-from lowq_common import devices, system
-from lowq_common.devices import Link, handle_of
+from lowq_common import devices, queues, system
+from lowq_common.devices import Link
 from lowq_common.errors import Failed, NoDevice, Refused
-from lowq_common.values import Json
 from lowq_common.system import Namespace
+from lowq_common.units import rate_text
+from lowq_common.values import LOWQ_PREFS, LOWQ_ROOT, Json
 
 from . import tc_help
-from .aspects import CLSACT, FILTERS, QUEUE, SEGMENTS, aspect_of
-from .aspects.base import Gone, Place
-from .aspects.clsact import read_clsact
-from .aspects.queue import read_tree, same_qdisc
 from .command import Command, tc
-from .execute import Runner, carry_out, rehearsal_error, rehearse, undo
-from .journal import DONE, PLANNED, UNDONE, Damaged, DeviceRecord, Journal, Step, Unreadable, forgets
+from .execute import carry_out, undoing
+from .journal import Journal, QueueRecord, Space, Thing, address_of
 from .options import Options
-from .plan import DELETES, Present, Wanted, device_facts, device_steps, give_up, text_of_tree, wanted, wanted_at_all
+from .plan import device_facts, wanted
 from .profiles import PROFILES
 from .profiles.base import Profile, Tc
-from .profiles.queues import ROOT
 from .report import Report
+from .things import undo
+from .world import CHOSEN, EGRESS, ROOT, World
+
+# kinds of queue that tc shows in the words that it takes
+WORDS = ("pfifo", "bfifo", "pfifo_fast", "prio", "mq", "codel", "fq_codel", "fq", "htb", "cake", "netem", "noqueue")
+OF_DEVICES = ("gso_max_segs", "txqueuelen", "clsact")  # kinds of things
+MOST = 0x1000  # handles of lowq-tc's, from ROOT on
 
 
 class Result(NamedTuple):
@@ -43,361 +49,507 @@ class Result(NamedTuple):
     before: list[str] = []  # what is there now, in the words of commands
 
 
-def the_link(space: Namespace, links: list[Link], name: str) -> Link:
-    link = devices.find_link(links, name)
+def the_link(world: World, name: str) -> Link:
+    link = world.named(name)
     if link is None:
-        raise NoDevice(f"no device '{name}'{space.suffix}")
+        raise NoDevice(f"no device '{name}'{world.space.suffix}")
     return link
+
+
+@lru_cache
+def offers(*probe: str) -> bool:
+    return tc_help.tc_offers(*probe)
 
 
 def tc_facts(profile: Profile, options: Options, report: Report) -> tuple[Tc, str]:
     """What this tc can do, and the folder of the plugins that it needs, if any."""
-    offers = {probe: tc_help.tc_offers(*probe) for probe in profile.probes(options)}
+    found = {probe: offers(*probe) for probe in profile.probes(options)}
     plugins = ""
     missing = ("dualpi2", "step_thresh")
-    if offers.get(missing) is False and os.path.exists(f"{devices.PLUGINS}/q_dualpi2.so"):
+    if found.get(missing) is False and os.path.exists(f"{devices.PLUGINS}/q_dualpi2.so"):
         plugins = devices.PLUGINS
-        offers[missing] = tc_help.tc_offers(*missing, plugins)
+        found[missing] = offers(*missing, plugins)
         report.note(f"tc knows dualpi2's options by a plugin: TC_LIB_DIR={plugins}")
-    return Tc(tc_help.tc_version() if offers and not all(offers.values()) else "", offers), plugins
+    return Tc(tc_help.tc_version() if found and not all(found.values()) else "", found), plugins
 
 
 def with_plugins(commands: list[Command], plugins: str) -> list[Command]:
     """The commands with the environment that tc needs, so that they run as printed."""
-    if not plugins:
-        return commands
     return [
-        command._replace(argv=("env", f"TC_LIB_DIR={plugins}", *command.argv)) if "dualpi2" in command.argv else command
-        for command in commands
+        command._replace(argv=("env", f"TC_LIB_DIR={plugins}", *command.argv))
+        if plugins and "dualpi2" in command.argv else command for command in commands
     ]
 
 
-def apply(space: Namespace, journal: Journal, profile_name: str, name: str, options: Options,
-          keep: bool = False) -> Result:
-    """keep: nothing is done if all is as this call would make it"""
-    profile = PROFILES[profile_name]
-    report = Report()
-    dry = options.has("dry-run")
-    if not dry:
-        journal.begin()
-    links = devices.links(space)
-    link = the_link(space, links, name)
-    place = Place(space, link)
-    try:
-        old = journal.device(space.cookie, link.ifindex)
-    except Damaged as error:
-        raise Failed(f"{error}; '{forgets(space, link.name)}' drops it and changes nothing else") from None
-
-    if journal.hidden and with_our_root(space, link.name):
-        raise Refused(stray(space, journal, link.name))
-    if not dry:
-        forget_unplugged(space, journal, links, link)
-
-    first: list[Command] = []  # what puts back an earlier call that was cut short
-    assumed: dict[str, Json] = {}
-    if old and not old.complete:
-        report.note("an earlier lowq-tc was cut short: what it did is put back first")
-        first, left = undo(Runner(place, journal.lock_file, lambda: None), old.steps, dry=True)
-        if left:
-            raise Failed(f"{link.name}: {'; '.join(left)}")
-        assumed = {step.aspect: step.before.state for step in old.steps if step.state != PLANNED or step.earlier}
-        if not dry:
-            put_back(place, journal, old, False, report)
-            link = place.refresh()
-            first, assumed = [], {}
-        old = None
-    shown = devices.qdiscs(space, link.name)
-    states = {SEGMENTS.name: link.gso_segs, QUEUE.name: read_tree(space, link, shown),
-              CLSACT.name: read_clsact(space, link.name, shown)}
-    states.update(assumed)
-    present = Present(states, system.sysctl_everywhere("net.core.default_qdisc") if space.own else None)
-    standing = old.step(SEGMENTS.name) if old else None
-    ours = standing and SEGMENTS.made_by_us(place, standing, link.gso_segs)
-    gso_segs = standing.before.state if standing and ours else link.gso_segs
-    facts = device_facts(link, devices.hardware(space, link), states[QUEUE.name], gso_segs)
-    offers, plugins = tc_facts(profile, options, report)
-    want = wanted(profile, facts, options, offers, report)
-    want = want._replace(tree=with_plugins(want.tree, plugins))
-    steps = device_steps(place, link, want, present, old, options.has("force"), report)
-    tree = next(step for step in steps if step.aspect == QUEUE.name)
-    before = ["# " + (text_of_tree(states[QUEUE.name]) or "the kernel's own queue")]
-    if old:
-        before = [command.text(space.name) for step in old.steps for command in made_by(step, old, link)]
-        if keep and as_before(old, steps, profile_name, report, place):
-            return Result("apply", "unchanged", link.name, profile_name, f"{profile_name} on {link.name}: is set",
-                          report, [])
-    if not dry and not options.has("no-rehearsal"):
-        rehearsed(link, facts.queues, tree, steps, options.has("force"), report)
-    report.params["previous_exact"] = not tree.lost
-    commands = first + [command for step in steps for command in step.commands]
-    if dry:
-        return Result("apply", "planned", link.name, profile_name, f"{profile_name} on {link.name}: would run",
-                      report, commands, before)
-
-    record = DeviceRecord(
-        space.cookie, space.inode, space.name, link.ifindex, link.name, link.address,
-        link.permanent or ("" if link.kind else link.address), link.kind, profile_name, report.to_json(), steps,
-    )
-    forward(place, journal, record, old, want, report)
-    return Result("apply", "applied", link.name, profile_name, f"{profile_name} on {link.name}: set", report, commands)
+# --- what is there --------------------------------------------------------------------
 
 
-def forget_unplugged(space: Namespace, journal: Journal, links: list[Link], link: Link) -> None:
-    """Drops the records of hardware that came again with another index: what they hold went with it."""
-    if not link.kind:
-        for record in journal.devices(space)[0]:
-            if record.ifindex != link.ifindex and record.link(links) == link:
-                journal.drop(journal.device_file(record.cookie, record.ifindex))
+def refuse_others(world: World, link: Link) -> None:
+    """Only the kernel's own queue is replaced, and lowq-tc's"""
+    if world.is_ours(link.ifindex):
+        refuse_below(world, link, "replace")
+        return
+    others = [one for one in world.qdiscs(link.ifindex) if one.handle and one.kind not in ("clsact", "ingress")]
+    if not others:
+        return
+    away, again = by_hand(world.space, link)
+    raise Refused(f"{link.name} has a queue that lowq-tc did not make, '{others[0].kind}'. '{away}' takes it away;"
+                  f" {again}")
 
 
-def made_by(step: Step, old: DeviceRecord, link: Link) -> list[Command]:
-    return [command.on_device({old.name: link.name}) for command in step.commands if command.argv[:3] not in DELETES]
+def by_hand(space: Namespace, link: Link) -> tuple[str, str]:
+    """The commands that take a queue away, and those that make it again, as far as tc's words tell them"""
+    status, shown, _ = system.output(space.tool("tc", "-d", "qdisc", "show", "dev", link.name))
+    made: list[str] = []
+    kinds: set[str] = set()
+    for match in re.finditer(r"(?m)^qdisc (\S+) ([0-9a-f]+:) (?:dev \S+ )?(root|parent \S+)(.*)$", shown if not status else ""):
+        kind, handle, place, words = match.groups()
+        if handle == "0:":
+            continue
+        kinds.add(kind)
+        words = re.sub(r" refcnt \d+| direct_\w+ \S+| r2q \S+| ver \S+", "", words)
+        words = re.sub(r"\b(limit|flow_limit|depth|quantum|initial_quantum) (\d+)[pb]\b", r"\1 \2", words).replace("default 0x", "default ")
+        made.append(f"tc {f'-n {space.name} ' if space.name else ''}qdisc add dev {link.name} {place} handle {handle} {kind}"
+                    + (words if kind not in ("mq", "pfifo_fast") else "").rstrip())
+    away = Command(("tc", "qdisc", "del", "dev", link.name, "root")).text(space.name)
+    known = made and all(match in WORDS for match in kinds)
+    again = f"'{'; '.join(made)}' makes it again, without its classes and filters" if known else \
+        f"'tc -d qdisc show dev {link.name}' says how it was made"
+    return away, again
 
 
-def as_before(old: DeviceRecord, steps: list[Step], profile_name: str, report: Report, place: Place) -> bool:
-    """Did the call that the record is of do the same, for the same device, and does it stand?"""
-    assert place.link
-    made = [[(step.aspect, made_by(step, old, place.link)) for step in one] for one in (old.steps, steps)]
-    was = old.report["params"].get("computed_for"), old.profile
-    return made[0] == made[1] and was == (report.params.get("computed_for"), profile_name) and \
-        not differences(place, old)
+def refuse_below(world: World, link: Link, what: str) -> None:
+    """A queue of someone else's below lowq-tc's"""
+    for one in world.qdiscs(link.ifindex):
+        major = one.handle >> 16
+        if major and not ROOT <= major < ROOT + MOST and major < CHOSEN and one.kind not in ("clsact", "ingress"):
+            away = tc("qdisc", "del", "dev", link.name, "parent", queues.handle_text(one.parent)).text(world.space.name)
+            raise Refused(f"{link.name}: someone else has put '{one.kind} {queues.handle_text(one.handle)}' below the queue"
+                          f" of lowq-tc; '{away}' takes it away, --force {what}s both")
 
 
-def differences(place: Place, record: DeviceRecord) -> list[str]:
+def differences(world: World, mine: Space, record: QueueRecord) -> list[str]:
     """What is not as lowq-tc left it"""
-    found = []
-    for step in record.steps:
-        if step.state != DONE:
-            continue
-        aspect = aspect_of(step)
-        try:
-            now = aspect.read(place, step.target)
-        except Gone:
-            continue
-        if not aspect.same(step.after, now):
-            said = aspect.difference(place, step.after, now)
-            found.append(f"{aspect.described(step.target)} was changed: {said}")
+    now, found = world.tree(record.ifindex), []
+    if record.tree is None:
+        return []
+    if now["qdiscs"] != record.tree["qdiscs"]:
+        root = world.root(record.ifindex)
+        if not world.is_ours(record.ifindex):
+            found.append(f"the queue was changed: its root is '{root.kind if root else 'none'}' now")
+        else:
+            new = [one for one in now["qdiscs"] if one not in record.tree["qdiscs"]]
+            text = f"'{new[0][0]} {queues.handle_text(new[0][1])}' at {queues.handle_text(new[0][2])}" if new else "fewer queues"
+            found.append(f"the queue was changed: it has {text} now")
+    for name, what in (("classes", "its classes"), ("filters", "its filters"), ("egress", "the filters at clsact")):
+        if now.get(name) != record.tree.get(name):
+            found.append(f"{what} {'are gone' if not now.get(name) else 'were changed'}")
+    for thing in things_of(mine, record.ifindex):
+        if not undo(world, thing).done:
+            found.append(undo(world, thing).said.partition(";")[0])
     return found
 
 
-def rehearsed(link: Link, queues: int, tree: Step, steps: list[Step], force: bool, report: Report) -> None:
-    """Tries what will run, and whether the user's queue would come back the same."""
-    made = [command for step in steps if aspect_of(step) is not SEGMENTS for command in step.commands
-            if command.argv[:3] not in DELETES]
-    if any(aspect_of(step) is FILTERS for step in steps):
-        made.insert(0, tc("qdisc", "add", "dev", link.name, "clsact"))
-    stages = [made]
-    check = bool(tree.before.commands) and tree.earlier is None
-    if check:
-        stages.insert(0, tree.before.commands)
-    result = rehearse(link, queues, stages)
-    if not result.tried:
-        return
-    if check:
-        came = result.trees[0] if result.trees else None
-        if came is None or not same_made(tree.before.state, came):
-            root = next(qdisc for qdisc in tree.before.state["qdiscs"] if qdisc.get("root"))
-            reason = f"'{root['kind']}' (would not come out the same)"
-            if not force:
-                raise Refused(
-                    f"the root qdisc of {link.name}, {reason}, cannot be put back exactly by 'reset';"
-                    " --force replaces it anyway"
-                )
-            give_up(tree, tree.before.state, reason, report)
-            if came is None:
-                return
-    if result.failed:
-        raise Refused(f"{rehearsal_error(result.failed)}; nothing was changed")
+def out_of_date(world: World, record: QueueRecord, link: Link) -> list[str]:
+    """What the thresholds were computed from, and is not so any more"""
+    was = record.report["params"].get("computed_for", {})
+    if not was:
+        return []
+    hardware = devices.hardware(world.space, link, world.ioctl)
+    found = []
+    if was["mtu"] != link.mtu:
+        found.append(f"an MTU of {was['mtu']}, which is {link.mtu} now")
+    if was.get("speed", hardware.speed) not in (0, hardware.speed) and hardware.speed:
+        found.append(f"a speed of {rate_text(was['speed'])}, which is {rate_text(hardware.speed)} now")
+    if was.get("tso", hardware.tso) != hardware.tso:
+        found.append(f"TSO {'on' if was['tso'] else 'off'}, which is {'on' if hardware.tso else 'off'} now")
+    return found
 
 
-def same_made(one: Json, two: Json) -> bool:
-    trees = [[qdisc for qdisc in tree["qdiscs"] if handle_of(qdisc) != "0:"] for tree in (one, two)]
-    return len(trees[0]) == len(trees[1]) and all(map(same_qdisc, *trees))
+def things_of(mine: Space, ifindex: int) -> list[Thing]:
+    return [one for one in mine.things if one.kind in OF_DEVICES and one.target == str(ifindex)]
 
 
-def forward(place: Place, journal: Journal, record: DeviceRecord, old: DeviceRecord | None, want: Wanted,
-            report: Report) -> None:
-    file = journal.device_file(record.cookie, record.ifindex)
-    before = deepcopy(old)
+def stray(world: World, name: str, hidden: str) -> str:
+    """Of a device with lowq-tc's queue and no record. hidden: why this user sees none"""
+    if hidden:
+        return f"{name} has a queue of lowq-tc, and {hidden}"
+    remove = Command(("lowq-tc", "reset", name)).text(world.space.name)
+    return f"{name} has a queue with lowq-tc's handle {LOWQ_ROOT} but there is no record of it; '{remove}' removes it"
 
-    def rolled_back() -> str:
-        if before:
-            journal.save_device(before)
+
+# --- set --------------------------------------------------------------------------------
+
+
+class Planned(NamedTuple):
+    link: Link
+    record: QueueRecord
+    old: QueueRecord | None
+    away: list[Command]  # what is there of lowq-tc's
+    commands: list[Command]
+    things: list[tuple[Thing, Json]]  # and what they are before this call
+    stale: list[Thing]  # of an earlier call; undone by this one
+    report: Report
+    unchanged: bool
+    before: list[str]
+
+
+def plan(world: World, mine: Space, options: Options, name: str, keep: bool = False) -> Planned:
+    """keep: nothing is to be done if all is as this call would make it"""
+    profile, report = PROFILES[options.action], Report()
+    link = the_link(world, name)
+    old = mine.queues.get(link.ifindex)
+    if old and not old.is_of(link):
+        old = None
+    if not options.has("force") or not world.is_ours(link.ifindex):
+        refuse_others(world, link)
+    index = str(link.ifindex)
+    segments = mine.thing("gso_max_segs", index)
+    if segments and link.gso_segs not in segments.ours:
+        segments = None
+    facts = device_facts(link, devices.hardware(world.space, link, world.ioctl), world.qdiscs(link.ifindex),
+                         segments.before if segments else link.gso_segs)
+    offered, plugins = tc_facts(profile, options, report)
+    want = wanted(profile, facts, options, offered, report)
+    made = list(with_plugins(want.tree, plugins))
+    things: list[tuple[Thing, Json]] = []
+
+    def note(kind: str, now: Json, value: Json) -> None:
+        thing = mine.thing(kind, index)
+        if thing and now in thing.ours:
+            things.append((Thing(kind, index, thing.before, [*thing.ours, value]), now))
+        elif now != value:
+            things.append((Thing(kind, index, now, [value]), now))
+
+    if want.gso_segs is not None:
+        note("gso_max_segs", link.gso_segs, want.gso_segs)
+        made.insert(0, Command(("ip", "link", "set", "dev", link.name, "gso_max_segs", str(want.gso_segs))))
+    if not link.txqlen or mine.thing("txqueuelen", index):
+        note("txqueuelen", link.txqlen, 1000)  # the kernel's, when such a device gets a queue
+    clsact = None
+    if want.egress:
+        clsact = beside_others(world, link, mine, report)
+        note("clsact", clsact, True)
+    stale = [one for one in things_of(mine, link.ifindex) if all(one.kind != new.kind for new, _ in things)]
+    if not clsact and want.egress:
+        made.append(tc("qdisc", "add", "dev", link.name, "clsact"))
+    made += want.egress
+    kept = [list(command.argv) for command in made if command.argv[-1] != "clsact"]
+    record = QueueRecord(link.ifindex, link.name, address_of(link), profile.name, given_words(options), report.to_json(), kept)
+    away = taken_away(world, link)
+    for thing in stale:
+        if thing.kind == "clsact":
+            away = without_clsact(world, link, away)
         else:
-            journal.drop(file)
-        tree = next(step for step in record.steps if step.aspect == QUEUE.name)
-        if tree.lost and not tree.earlier and not QUEUE.is_back(tree.before, QUEUE.read(place, tree.target)):
-            return f"rolled back, but what --force gave up is lost: {tree.lost}"
-        return "rolled back to what was there before"
+            away += undo(world, thing).commands
+    unchanged = bool(
+        keep and old and old.tree is not None and not stale and same_commands(old, record)
+        and old.report["params"].get("computed_for") == report.params.get("computed_for")
+        and all(thing.before == (mine.thing(thing.kind, index) or thing).before and now in thing.ours for thing, now in things)
+        and not differences(world, mine, old)
+    )
+    if old:
+        before = [Command(tuple(words)).text(world.space.name) for words in old.commands]
+    else:
+        root = world.root(link.ifindex)
+        before = [f"# {root.kind if root else 'noqueue'}, the kernel's own queue"]
+    return Planned(link, record, old, away, made, things, stale, report, unchanged, before)
 
-    def complete() -> None:
-        kept = [replace(step, earlier=None) for step in record.steps if wanted_at_all(step, want)]
-        journal.save_device(replace(record, steps=kept, complete=True, report=report.to_json()))
 
-    class Told(Runner):
-        def refused(self, said: str) -> None:
-            report.not_honoured(f"--exact: this kernel refuses it ({said}): red looks at an average")
+def given_words(options: Options) -> list[str]:
+    made = []
+    for name, value in options.given.items():
+        if name not in ("netns", "dry-run", "json", "force", "no-rehearsal", "quiet"):
+            made += [f"--{name}" + (f"={one}" if one else "") for one in (value if isinstance(value, list) else [value])]
+    return made
 
-    runner = Told(place, journal.lock_file, lambda: journal.save_device(record))
-    carry_out(runner, record.steps, complete, rolled_back)
+
+def same_commands(old: QueueRecord, new: QueueRecord) -> bool:
+    renamed = [list(Command(tuple(words)).on_device({old.name: new.name}).argv) for words in old.commands]
+    return (renamed, old.profile) == (new.commands, new.profile)
+
+
+def beside_others(world: World, link: Link, mine: Space, report: Report) -> bool:
+    """Is there a clsact? Refused where filters cannot be put behind those of others"""
+    found = next((one for one in world.qdiscs(link.ifindex) if one.kind in ("clsact", "ingress")), None)
+    if not found:
+        return False
+    if found.kind == "ingress":
+        raise Refused(f"{link.name} has an ingress qdisc, beside which there can be no clsact; --simple needs none")
+    if found.shared:
+        raise Refused(f"{link.name} has a clsact whose egress filters other devices share; --simple needs none")
+    last = max((one.pref for one in world.filters_at_clsact(link.ifindex, EGRESS) if one.pref not in LOWQ_PREFS), default=0)
+    if last > LOWQ_PREFS[0]:
+        raise Refused(f"{link.name} has a clsact with a filter of preference {last}: none can come behind it")
+    if not mine.thing("clsact", str(link.ifindex)):
+        report.note(f"{link.name} has a clsact: its filters come first, and what they let pass at once is taken for ECT")
+    return True
+
+
+def without_clsact(world: World, link: Link, away: list[Command], prefs: tuple[int, ...] = LOWQ_PREFS) -> list[Command]:
+    """What removes the clsact that lowq-tc has added, and its filters with it; those of others keep it"""
+    if not has_clsact(world, link.ifindex) or any(one.pref not in prefs for one in world.filters_at_clsact(link.ifindex)):
+        return away
+    return [one for one in away if "filter" not in one.argv] + [tc("qdisc", "del", "dev", link.name, "clsact")]
+
+
+def taken_away(world: World, link: Link) -> list[Command]:
+    """What removes all that is lowq-tc's by its handle or preferences"""
+    made = [tc("qdisc", "del", "dev", link.name, "root")] if world.is_ours(link.ifindex) else []
+    ours = world.ours_at_clsact(link.ifindex)
+    made += [tc("filter", "del", "dev", link.name, "egress", "pref", pref) for pref in sorted({one.pref for one in ours})]
+    return made
+
+
+def result_of(world: World, planned: Planned, dry: bool) -> Result:
+    name, profile, report = planned.link.name, planned.record.profile, planned.report
+    if planned.unchanged:
+        return Result("apply", "unchanged", name, profile, f"{profile} on {name}: is set", report, [])
+    status, says = ("planned", "would run") if dry else ("applied", "set")
+    return Result("apply", status, name, profile, f"{profile} on {name}: {says}", report,
+                  planned.away + planned.commands, planned.before)
+
+
+def apply(world: World, journal: Journal, planned: Planned) -> Result:
+    done = apply_all(world, journal, [planned])[0]
+    if isinstance(done, Failed):
+        raise done
+    return done
+
+
+def apply_all(world: World, journal: Journal, all_planned: list[Planned]) -> list[Result | Failed]:
+    """Each device as a whole or not at all, by one tc for all of them"""
+    mine = journal.space(world.space)
+    rest = [one for one in all_planned if not one.unchanged]
+    was: dict[int, list[Thing]] = {}
+    for one in rest:
+        was[one.link.ifindex] = things_of(mine, one.link.ifindex)
+        mine.queues[one.link.ifindex] = one.record
+        for thing, _ in one.things:
+            replace(mine, thing)
+        if one.old:
+            one.record.remake = one.old.remake
+    if rest:
+        journal.save()
+    failed: dict[int, Failed] = {}
+    done: list[Planned] = []
+    while rest:
+        owner = {id(command): at for at, one in enumerate(rest) for command in one.away + one.commands}
+        ordered = sorted([command for one in rest for command in one.away + one.commands], key=lambda command:
+                         command.argv[0] != "ip")
+        broken: list[int] = []
+
+        def back() -> None:
+            world.refresh()
+            put_back(world, journal, mine, rest[broken[0]], was[rest[broken[0]].link.ifindex])
+
+        try:
+            for command, said in carry_out(ordered, world.space, journal.lock_file, back,
+                                           lambda command: broken.append(owner[id(command)])):
+                rest[owner[id(command)]].report.not_honoured(
+                    f"--exact: this kernel refuses it ({said}): red looks at an average")
+            done += rest
+            rest = []
+        except Failed as error:
+            failed[rest[broken[0]].link.ifindex] = error
+            done += rest[:broken[0]]
+            rest = rest[broken[0] + 1:]
+    if done:
+        world.refresh()
+        for one in done:
+            finish(world, mine, one)
+        if text := journal.save_undone():
+            done[0].report.note(text.replace("what is undone stays so", "all is set, but show takes it for cut short"))
+    return [failed.get(one.link.ifindex) or result_of(world, one, False) for one in all_planned]
+
+
+def put_back(world: World, journal: Journal, mine: Space, planned: Planned, was: list[Thing]) -> None:
+    """What was there before a call that failed: nothing, or the queue of an earlier one"""
+    index, old = planned.link.ifindex, planned.old
+    link = world.link(index)
+    if link is None:
+        mine.queues.pop(index, None)
+        forget_gone(world, mine)
+        journal.save()
+        raise Refused("the device was removed meanwhile")
+    commands = taken_away(world, link)
+    for thing, now in reversed(planned.things):
+        commands += undo(world, thing, to=now).commands
+    if old:
+        again = [Command(tuple(words)).on_device({old.name: link.name}) for words in old.commands]
+        if any("egress" in command.argv for command in again) and not has_clsact(world, index):
+            commands.append(tc("qdisc", "add", "dev", link.name, "clsact"))
+        commands += again
+    undoing_raw(commands, world.space, journal.lock_file)
+    world.refresh()
+    mine.things = [one for one in mine.things if one.kind not in OF_DEVICES or one.target != str(index)] + was
+    if old:
+        mine.queues[index] = old
+        old.tree = world.tree(index)
+    else:
+        mine.queues.pop(index, None)
+    journal.save()
+
+
+def undoing_raw(commands: list[Command], space: Namespace, lock: int) -> None:
+    from .execute import Interrupted, run_all
+
+    Interrupted.by = 0
+    run_all(commands, space, lock)
+
+
+def has_clsact(world: World, ifindex: int) -> bool:
+    return any(one.kind == "clsact" for one in world.qdiscs(ifindex))
+
+
+def replace(mine: Space, thing: Thing) -> None:
+    mine.things = [one for one in mine.things if (one.kind, one.target) != (thing.kind, thing.target)] + [thing]
+
+
+def finish(world: World, mine: Space, planned: Planned) -> None:
+    """It is set: what it looks like is known now"""
+    planned.record.tree = world.tree(planned.link.ifindex)
+    planned.record.report = planned.report.to_json()
+    for thing, _ in planned.things:
+        thing.ours = thing.ours[-1:]
+        if thing.before == thing.ours[0]:
+            mine.things.remove(thing)
+    mine.things = [one for one in mine.things if one not in planned.stale]
 
 
 # --- reset ------------------------------------------------------------------------------
 
 
-def put_back(place: Place, journal: Journal, record: DeviceRecord, force: bool, report: Report) -> list[Command]:
-    """Undoes what a record holds, and drops it once all of it is undone."""
-    runner = Runner(place, journal.lock_file, lambda: journal.save_device(record))
-    commands, said = undo(runner, record.steps, force)
-    if any(step.state != UNDONE and (step.state != PLANNED or step.earlier) for step in record.steps):
-        raise Failed("; ".join(said))
-    try:
-        journal.drop(journal.device_file(record.cookie, record.ifindex))
-    except Failed as error:
-        report.note(f"{error}; all that it holds is undone")
-    return commands
-
-
-def reset_one(space: Namespace, journal: Journal, links: list[Link], record: DeviceRecord, options: Options) -> Result:
-    link = record.link(links)
-    dry = options.has("dry-run")
-    report = Report()
-    file = journal.device_file(record.cookie, record.ifindex)
-    if options.has("forget"):
-        if not dry:
-            journal.drop(file)
-        gone = "gone" if link is None else "left as it is"
-        headline = f"{record.name} is {gone}: forgotten"
-        return Result("reset", "applied", record.name, record.profile, headline, report, [])
-    if link is None:
-        again = devices.find_link(links, record.name)
-        if again:
-            report.note(f"there is another device '{record.name}' now, which lowq-tc did not set")
-        return Result(
-            "reset", "unchanged", record.name, record.profile,
-            f"{record.name} is gone, and its queue with it; '{forgets(space, record.name)}' drops the record",
-            report, [],
-        )
-    name = link.name
-    if name != record.name:
-        report.note(f"{record.name} is called {name} now")
-    for step in record.steps:
-        if step.lost:
-            report.note(f"the kernel's default is back; what was there before could not be made again: {step.lost}")
-    place = Place(space, link)
-    if dry:
-        commands, left = undo(Runner(place, -1, lambda: None), record.steps, options.has("force"), dry=True)
-        if left:
-            raise Failed(f"{name}: {'; '.join(left)}")
-        before = [command.text(space.name) for step in record.steps for command in made_by(step, record, link)]
-        return Result("reset", "planned", name, record.profile, f"{name}: would run", report, commands, before)
-    try:
-        commands = put_back(place, journal, record, options.has("force"), report)
-    except Failed as error:
-        raise Failed(f"{name}: {error}") from None
-    return Result("reset", "applied", name, record.profile, f"{name}: put back", report, commands)
-
-
-def with_our_root(space: Namespace, device: str | None = None) -> set[str]:
-    """The names of devices whose root has lowq-tc's handle"""
-    return {q.get("dev", device) for q in devices.qdiscs(space, device) if q.get("root") and handle_of(q) == ROOT + ":"}
-
-
-def stray(space: Namespace, journal: Journal, name: str) -> str:
-    """Of such a device that has no record: what to do about it"""
-    if journal.hidden:
-        return f"{name} has a queue of lowq-tc, and {journal.hidden}"
-    remove = Command(("tc", "qdisc", "del", "dev", name, "root")).text(space.name)
-    return (
-        f"{name} has a queue with lowq-tc's handle {ROOT}: but there is no record of it: what was there"
-        f" before is not known; '{remove}' removes it"
-    )
-
-
 class Reset(NamedTuple):
-    results: list[Result]
-    errors: list[str]
+    link: Link
+    record: QueueRecord | None
+    commands: list[Command]
+    things: list[Thing]
+    left: list[str]  # what is left alone, and why
+    report: Report
 
 
-def reset(space: Namespace, journal: Journal, options: Options) -> Reset:
-    if options.has("all"):
-        if options.names:
-            raise Refused("reset: --all, or a device, not both")
-    elif not options.names:
+def plan_reset(world: World, journal: Journal, link: Link, force: bool) -> Reset:
+    """All that is lowq-tc's on a device, with or without a record"""
+    mine, index, report = journal.space(world.space), link.ifindex, Report()
+    record = mine.queues.get(index)
+    if record and not record.is_of(link):
+        mine.queues.pop(index)
+        record = None
+    ours = world.is_ours(index)
+    if ours and not force:
+        refuse_below(world, link, "remove")
+    commands = taken_away(world, link)
+    remake = [list(Command(tuple(words)).on_device({record.name: link.name}).argv) for words in record.remake] if record else []
+    prefs = (*LOWQ_PREFS, *(int(words[-1]) for words in remake if words[1] == "filter"))
+    things, left = [], []
+    for thing in reversed(things_of(mine, index)):
+        undone = undo(world, thing, force)
+        if thing.kind == "clsact" and undone.done:
+            commands = without_clsact(world, link, commands, prefs)
+            if commands and commands[-1].argv[-1] == "clsact":
+                remake = [words for words in remake if words[1] != "filter"]
+        else:
+            commands += undone.commands
+        if undone.done:
+            things.append(thing)
+        else:
+            left.append(undone.said)
+    if record:
+        root = world.root(index)
+        if not ours and root and root.handle:
+            report.note(f"its queue is someone else's now, '{root.kind}': left alone")
+        else:
+            commands += [Command(tuple(words)) for words in remake]
+        if link.name != record.name:
+            report.note(f"{record.name} is called {link.name} now")
+    return Reset(link, record, commands, things, left, report)
+
+
+def reset_result(world: World, plan: Reset, dry: bool) -> Result:
+    name, profile = plan.link.name, plan.record.profile if plan.record else ""
+    if not (plan.commands or plan.record or plan.things):
+        return Result("reset", "unchanged", name, "", f"{name}: nothing to undo", plan.report, [])
+    before = [Command(tuple(words)).text(world.space.name) for words in plan.record.commands] if plan.record else []
+    status, says = ("planned", "would run") if dry else ("applied", "put back")
+    return Result("reset", status, name, profile, f"{name}: {says}", plan.report, plan.commands, before)
+
+
+def reset_all(world: World, journal: Journal, links: list[Link], options: Options) -> tuple[list[Result], list[str]]:
+    """-> what was done, and errors. By one tc for all of them; one by one if that fails"""
+    dry, force, mine = options.has("dry-run"), options.has("force"), journal.space(world.space)
+    plans: list[Reset] = []
+    errors: list[str] = []
+    results: list[Result] = []
+    for link in links:
+        try:
+            plans.append(plan_reset(world, journal, link, force))
+        except (Refused, Failed) as error:
+            errors.append(str(error))
+    if dry:
+        errors += [f"{plan.link.name}: {'; '.join(plan.left)}" for plan in plans if plan.left]
+        return [reset_result(world, plan, True) for plan in plans if not plan.left], errors
+    commands = [command for plan in plans for command in plan.commands]
+    try:
+        undoing(sorted(commands, key=lambda command: command.argv[0] == "ip"), world.space, journal.lock_file)
+    except Failed as error:
+        world.refresh()
+        if len(plans) == 1:
+            return [], [*errors, f"{plans[0].link.name}: {error}"]
+        for plan in plans:
+            done, said = reset_all(world, journal, [plan.link], options) if world.link(plan.link.ifindex) else ([], [])
+            results, errors = results + done, errors + said
+        return results, errors
+    for plan in plans:
+        mine.things = [one for one in mine.things if one not in plan.things]
+        if plan.left:
+            errors.append(f"{plan.link.name}: {'; '.join(plan.left)}")
+        else:
+            mine.queues.pop(plan.link.ifindex, None)
+            results.append(reset_result(world, plan, False))
+    if (text := journal.save_undone()) and results:
+        results[0].report.note(text)
+    world.refresh()
+    return results, errors
+
+
+def forget_gone(world: World, mine: Space) -> None:
+    """Devices that are gone took their queues with them."""
+    there = {link.ifindex for link in world.links}
+    mine.queues = {index: one for index, one in mine.queues.items() if index in there}
+    mine.things = [one for one in mine.things if one.kind not in OF_DEVICES or int(one.target) in there]
+
+
+def reset(world: World, journal: Journal, options: Options) -> tuple[list[Result], list[str]]:
+    if options.has("all") and options.names:
+        raise Refused("reset: --all, or a device, not both")
+    if not options.has("all") and not options.names:
         raise Refused("reset: which device? (or --all)")
     if not options.has("dry-run"):
-        journal.begin(undo=not options.has("forget"))
-    links = devices.links(space)
-    records, wrong = journal.devices(space)
-    results: list[Result] = []
-    errors: list[str] = []
+        journal.begin(undo=True)
+    mine = journal.space(world.space)
+    if journal.hidden:
+        raise Refused(journal.hidden)
     if options.has("all"):
-        covered = {link.ifindex for record in records for link in [record.link(links)] if link}
-        if options.has("forget"):
-            records = [record for record in records if record.link(links) is None]
-            wrong = forget_dead(space, journal, links, wrong) if not options.has("dry-run") else wrong
-        errors += [one.says for one in wrong]
-        for record in records:
-            try:
-                results.append(reset_one(space, journal, links, record, options))
-            except (Failed, Refused) as error:
-                errors.append(str(error))
-        roots = with_our_root(space)
-        errors += [stray(space, journal, link.name) for link in links
-                   if link.name in roots and link.ifindex not in covered]
-        return Reset(results, errors)
-
+        done = reset_all(world, journal, touched(world, mine), options)
+        if not options.has("dry-run"):
+            forget_gone(world, mine)
+            journal.settle(world.space)
+            journal.save_undone()
+        return done
     name = options.names[0]
-    found = devices.find_link(links, name)
-    mine = [record for record in records if found and record.link(links) == found]
-    if not mine and not found:
-        # by the name that it had: renamed since, or gone
-        mine = [record for record in records if record.name == name]
-    if not mine and found:
-        file = journal.device_file(space.cookie, found.ifindex)
-        if options.has("forget") and any(one.file == file for one in wrong) and not options.has("dry-run"):
-            journal.drop(file)
-            return Reset([Result("reset", "applied", name, "", f"{name}: its record is dropped", Report(), [])], [])
-        damaged = [one.says for one in wrong if one.file == file]
-        if damaged:
-            return Reset([], damaged)
-        if with_our_root(space, found.name):
-            return Reset([], [stray(space, journal, found.name)])
-        mine = [record for record in records if record.name == name and record.link(links) is None]
-    if not mine:
-        if not found:
-            raise NoDevice(f"no device '{name}'{space.suffix}")
-        return Reset([Result("reset", "unchanged", name, "", f"{name}: nothing to undo", Report(), [])], [])
-    for record in mine:
-        try:
-            results.append(reset_one(space, journal, links, record, options))
-        except Failed as error:
-            errors.append(str(error))
-    return Reset(results, errors)
+    index = next((index for index, one in mine.queues.items() if one.name == name), 0)
+    link = world.named(name) or world.link(index)  # by the name that it has, or had
+    if link is None and index:
+        if not options.has("dry-run"):
+            forget_gone(world, mine)
+            journal.save_undone()
+        return [Result("reset", "unchanged", name, "", f"{name} is gone, and its queue with it", Report(), [])], []
+    return reset_all(world, journal, [link or the_link(world, name)], options)
 
 
-def forget_dead(space: Namespace, journal: Journal, links: list[Link], wrong: list[Unreadable]) -> list[Unreadable]:
-    """Drops the records of namespaces that are gone, and of those that cannot be read those of devices that are
-    gone. -> which of these are left"""
-    spaces: dict[str, tuple[int, int]] = {}
-    for file in journal.device_files():
-        try:
-            record = journal.parsed_device(file, journal.read(file))
-        except Damaged:
-            cookie, _ = journal.owner_of(file)
-            if cookie:
-                spaces[file] = (cookie, system.ANY_INODE)
-            continue
-        if record:
-            spaces[file] = (record.cookie, record.inode)
-        else:
-            journal.drop(file)  # of an earlier boot
-    living = system.alive(dict(spaces.values())) | {space.cookie}
-    for file, (cookie, _) in spaces.items():
-        if cookie not in living:
-            journal.drop(file)
-    there = {link.ifindex for link in links}
-    for one in wrong:
-        if one.ifindex not in there:
-            journal.drop(one.file)
-    return [one for one in wrong if one.ifindex in there]
+def touched(world: World, mine: Space) -> list[Link]:
+    """Devices with something of lowq-tc's, with or without a record"""
+    things = {int(one.target) for one in mine.things if one.kind in OF_DEVICES}
+    found = [link for link in world.links if link.ifindex in mine.queues or link.ifindex in things or world.is_ours(link.ifindex)]
+    return sorted(found, key=lambda link: link.name)

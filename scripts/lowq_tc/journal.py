@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What was changed and how to undo it, on disk before anything changes.
+"""What lowq-tc has set, on disk before it is changed: each thing with the value of before and those that are
+lowq-tc's own. A queue needs no such record to be removed: its handle tells. Its record is for show.
 
-One file per network namespace and device, and host.json for the settings of hosts, in
-/run/lowq or LOWQ_STATE_DIR. A file is replaced whole: written beside it, synced, renamed.
-"""
+One file for all network namespaces, in /run/lowq or LOWQ_STATE_DIR. It is replaced whole: written beside it,
+synced, renamed."""
 
 from __future__ import annotations
 
@@ -14,153 +14,102 @@ import os
 import stat
 import time
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from lowq_common import records, system
 from lowq_common.devices import Link
 from lowq_common.errors import Failed, Refused
-from lowq_common.values import Json, matched
 from lowq_common.system import Namespace, boot_id
+from lowq_common.values import Json
 
-from .command import Command
-
-VERSION = 2
+VERSION = 3
 LOCK_WAIT = 10.0  # seconds
 CAP_NET_ADMIN = 12
 
-PLANNED, BEGUN, DONE, UNDOING, UNDONE = "planned", "begun", "done", "undoing", "undone"
-
 
 @dataclass
-class SavedState:
-    """A state that a step can go back to, and the commands that lead there."""
+class Thing:
+    """Something with one value"""
 
-    state: Json  # as aspects.read() reads it
-    commands: list[Command]
-
-    @staticmethod
-    def from_json(made: Json) -> SavedState:
-        return SavedState(made["state"], commands(made))
-
-
-def commands(made: Json) -> list[Command]:
-    return [Command(tuple(argv), everywhere, file) for argv, everywhere, file in made["commands"]]
-
-
-@dataclass
-class Step:
-    """One thing that is changed: by which commands, and what it was before."""
-
-    aspect: str  # what kind of thing: aspects/
-    target: str  # which one: the name of a sysctl, a route's prefix ...
-    commands: list[Command]
-    before: SavedState  # what was there before lowq-tc first changed it
-    earlier: SavedState | None = None  # what an earlier call left, until this one is complete
-    after: Json = None  # what is there once all commands have run
-    state: str = PLANNED
-    lost: str = ""  # what cannot be put back: --force gave it up
-    users: dict[str, int] = field(default_factory=dict)  # of a shared setting: cookie -> inode
+    kind: str  # things.py
+    target: str  # the name of a sysctl, a route's prefix ...
+    before: Json
+    ours: list[Json]  # what lowq-tc has made of it: more than one while a call is under way
     control: str = ""
 
-    @staticmethod
-    def from_json(made: Json) -> Step:
-        return Step(**made | {
-            "commands": commands(made), "before": SavedState.from_json(made["before"]),
-            "earlier": made["earlier"] and SavedState.from_json(made["earlier"]),
-        })
-
 
 @dataclass
-class DeviceRecord:
-    cookie: int
-    inode: int
-    namespace: str | None
+class QueueRecord:
     ifindex: int
     name: str
-    address: str
     permanent: str  # its permanent address, "" if it has none that is known
-    kind: str
     profile: str
+    words: list[str]  # options as they were given
     report: Json
-    steps: list[Step]
-    complete: bool = False
+    commands: list[list[str]]
+    tree: Json = None  # as it was once it was set; None: cut short
+    remake: list[list[str]] = field(default_factory=list)  # of lowq 0.3, which replaced queues of others, too
 
-    @staticmethod
-    def from_json(made: Json) -> DeviceRecord:
-        return DeviceRecord(**made | {"steps": [Step.from_json(one) for one in made["steps"]]})
+    def is_of(self, link: Link) -> bool:
+        """Another permanent address: the index is another device's now."""
+        return not self.permanent or not address_of(link) or self.permanent == address_of(link)
 
-    def step(self, aspect: str) -> Step | None:
-        return next((step for step in self.steps if step.aspect == aspect), None)
 
-    def link(self, all_links: list[Link]) -> Link | None:
-        """The device, whatever its name and address are now."""
-        for link in all_links:
-            if link.ifindex == self.ifindex:
-                # Another permanent address: the index was reused for another device.
-                if self.permanent and link.permanent and link.permanent != self.permanent:
-                    break
-                return link
-        for link in all_links:
-            if self.permanent and self.permanent in (link.permanent, link.address) and not link.kind \
-                    and self.name in (link.name, *link.altnames):
-                return link
-        return None
+def address_of(link: Link) -> str:
+    return link.permanent or ("" if link.kind else link.address)
 
 
 @dataclass
-class HostRecord:
-    """Settings of the hosts: per namespace (by cookie), and those shared by all of them."""
+class Space:
+    """What is set in one network namespace, and from there"""
 
-    own: dict[str, Json] = field(default_factory=dict)  # cookie -> {"inode", "name", "controls"}
-    steps: dict[str, list[Step]] = field(default_factory=dict)  # cookie -> its steps
-    shared: list[Step] = field(default_factory=list)
+    inode: int
+    name: str | None
+    queues: dict[int, QueueRecord] = field(default_factory=dict)  # by index of the device
+    things: list[Thing] = field(default_factory=list)
+    controls: dict[str, list[str]] = field(default_factory=dict)  # control -> options as they were given
 
-    @staticmethod
-    def from_json(made: Json) -> HostRecord:
-        steps = {cookie: [Step.from_json(one) for one in own] for cookie, own in made["steps"].items()}
-        return HostRecord(made["own"], steps, [Step.from_json(one) for one in made["shared"]])
+    def thing(self, kind: str, target: str) -> Thing | None:
+        return next((one for one in self.things if (one.kind, one.target) == (kind, target)), None)
 
     @property
     def empty(self) -> bool:
-        return not self.own and not self.shared
+        return not (self.queues or self.things or self.controls)
 
 
-class Damaged(Failed):
-    """A record that cannot be read."""
-
-
-class Unreadable(NamedTuple):
-    """Such a record of a device"""
-
-    file: str
-    ifindex: int
-    says: str  # what is wrong, and what to type
-
-
-def forgets(space: Namespace, device: str) -> str:
-    """What to type so that a record is dropped"""
-    return Command(("lowq-tc", "reset", device, "--forget")).text(space.name)
+def space_from(made: Json) -> Space:
+    return Space(made["inode"], made["name"], {int(index): QueueRecord(**one) for index, one in made["queues"].items()},
+                 [Thing(**one) for one in made["things"]], made["controls"])
 
 
 class Journal:
-    def __init__(self) -> None:
-        self.folder = os.path.abspath(os.environ.get("LOWQ_STATE_DIR") or "/run/lowq")
-        self.lock_file = -1
+    FILE = "records.json"
 
-    # --- the folder -----------------------------------------------------------
+    def __init__(self) -> None:
+        self.folder = records.folder()
+        self.lock_file = -1
+        self.spaces: dict[int, Space] = {}  # by cookie
+        self.written = ""
+        self.old: list[str] = []  # files of lowq 0.3
+        self.loaded = False
+
+    def space(self, space: Namespace) -> Space:
+        """Its part; an empty one is not kept"""
+        self.load()
+        return self.spaces.setdefault(space.cookie, Space(space.inode, space.name))
 
     @property
     def hidden(self) -> str:
         """Why this user cannot tell what lowq-tc has set; "" if it can be told"""
         try:
-            records = [name for name in os.listdir(self.folder) if name.endswith(".json")]
-            seen = all(os.access(f"{self.folder}/{name}", os.R_OK) for name in records)
+            names = [name for name in os.listdir(self.folder) if name.endswith(".json")]
+            seen = all(os.access(f"{self.folder}/{name}", os.R_OK) for name in names)
         except OSError as error:
             seen = error.errno != errno.EACCES
         return "" if seen else f"the records in {self.folder} are for root to read (sudo)"
 
     def begin(self, undo: bool = False) -> None:
-        """Before anything is read that will be changed: checks our rights and takes the lock. An undo
-        does not need to write: the record says enough until all is undone."""
+        """Before anything is read that will be changed: checks our rights and takes the lock. An undo does not need
+        to write: what is its own is its own until it is undone."""
         if self.lock_file >= 0:
             return
         status = open("/proc/self/status", encoding="ascii").read()
@@ -171,7 +120,7 @@ class Journal:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
         except OSError as error:
             if undo and error.errno == errno.EROFS:
-                return  # there is no record
+                return
             raise Refused(f"cannot make {self.folder}: {error.strerror}") from None
         self.check()
         try:
@@ -206,39 +155,64 @@ class Journal:
                 return
             path = os.path.dirname(path)
 
-    # --- files ------------------------------------------------------------------
-
     def read(self, name: str) -> Json:
-        """The content of a file, or None where there is none."""
+        """The content of a file of this boot, or None: indices and cookies begin again with each boot."""
         path = f"{self.folder}/{name}"
+        wrong = f"the record {path} is damaged; remove it: queues of lowq-tc's are reset without it, other settings are not"
         try:
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
                 owner = os.fstat(file.fileno())
                 if owner.st_uid not in (0, os.geteuid()) or owner.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                    raise Damaged(f"the record {path} can be written by another user: not trusted")
+                    raise Failed(f"the record {path} can be written by another user: not trusted")
                 made = json.load(file)
-        except FileNotFoundError:
-            return None
-        except PermissionError:
+            return made if made["boot"] == boot_id() else None
+        except (FileNotFoundError, PermissionError):
             return None
         except OSError as error:
-            raise Damaged(f"cannot read the record {path}: {error.strerror}") from None
-        except ValueError:
-            raise Damaged(f"the record {path} is damaged") from None
-        if not isinstance(made, dict) or made.get("version") != VERSION:
-            raise Damaged(f"the record {path} is of another version of lowq-tc")
-        if "boot" not in made or "record" not in made:
-            raise Damaged(f"the record {path} is damaged")
-        # Cookies and indices begin again with each boot.
-        return made["record"] if made["boot"] == boot_id() else None
+            raise Failed(f"cannot read the record {path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError):
+            raise Failed(wrong) from None
 
-    def write(self, name: str, record: DeviceRecord | HostRecord) -> None:
-        made = {"version": VERSION, "boot": boot_id(), "record": record}
-        path = f"{self.folder}/{name}"
+    def load(self) -> None:
+        if self.loaded:
+            return
+        self.loaded = True
+        try:
+            made = self.read(self.FILE)
+            if made:
+                if made["version"] != VERSION:
+                    raise Failed(f"the record {self.folder}/{self.FILE} is of another version of lowq-tc")
+                self.spaces = {int(cookie): space_from(one) for cookie, one in made["spaces"].items()}
+            names = os.listdir(self.folder) if os.path.isdir(self.folder) and not self.hidden else []
+            self.old = [name for name in sorted(names) if name == "host.json" or name.startswith("device-")]
+            if self.old:
+                from . import old
+
+                old.convert(self.spaces, [self.read(name) for name in self.old if name.endswith(".json")])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise Failed(f"a record in {self.folder} is damaged; remove it: queues of lowq-tc's are reset without it,"
+                         " other settings are not") from None
+
+    def save(self) -> None:
+        kept = {str(cookie): vars(one) for cookie, one in self.spaces.items() if not one.empty}
+        said = json.dumps({"version": VERSION, "boot": boot_id(), "spaces": kept}, default=vars)  # faster than dump()
+        if said == self.written:
+            return
+        if kept:
+            self.write(said)
+        else:
+            self.drop(self.FILE)
+        self.written = said
+        for name in self.old:
+            self.drop(name)
+        self.old = []
+
+    def write(self, said: str) -> None:
+        path = f"{self.folder}/{self.FILE}"
         try:
             file = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
             with open(file, "w", encoding="utf-8") as out:
-                out.write(json.dumps(made, default=vars) + "\n")  # faster than dump() and asdict()
+                out.write(said + "\n")
                 out.flush()
                 os.fsync(out.fileno())
             os.rename(path + ".new", path)
@@ -259,80 +233,40 @@ class Journal:
         self.sync()
 
     def sync(self) -> None:
-        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-    # --- devices ------------------------------------------------------------------
-
-    @staticmethod
-    def device_file(cookie: int, ifindex: int) -> str:
-        return f"device-{cookie}-{ifindex}.json"
-
-    def device(self, cookie: int, ifindex: int) -> DeviceRecord | None:
-        name = self.device_file(cookie, ifindex)
-        return self.parsed_device(name, self.read(name))
-
-    def parsed_device(self, name: str, made: Json) -> DeviceRecord | None:
-        try:
-            return DeviceRecord.from_json(made) if made else None
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise Damaged(f"the record {self.folder}/{name} is damaged") from None
-
-    def save_device(self, record: DeviceRecord) -> None:
-        self.write(self.device_file(record.cookie, record.ifindex), record)
-
-    def device_files(self) -> list[str]:
-        try:
-            names = os.listdir(self.folder)
-        except OSError:
-            return []
-        return sorted(name for name in names if name.startswith("device-") and name.endswith(".json"))
-
-    @staticmethod
-    def owner_of(name: str) -> tuple[int, int]:
-        """Of the name of a device's file: the cookie of its namespace, and its index"""
-        match = matched(r"device-(\d+)-(\d+)\.json", name)
-        return (int(match[1]), int(match[2])) if match else (0, 0)
-
-    def devices(self, space: Namespace) -> tuple[list[DeviceRecord], list[Unreadable]]:
-        """The records of a namespace, and those that cannot be read"""
-        found: list[DeviceRecord] = []
-        wrong: list[Unreadable] = []
-        for name in self.device_files():
-            cookie, ifindex = self.owner_of(name)
-            if cookie != space.cookie:
-                continue
+        if os.path.isdir(self.folder):
+            folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
             try:
-                record = self.parsed_device(name, self.read(name))
-            except Damaged as error:
-                device = space.names().get(ifindex, "--all")  # which drops those of devices that are gone
-                wrong.append(Unreadable(name, ifindex, f"{error}; '{forgets(space, device)}' drops it and changes"
-                                                       " nothing else"))
-                continue
-            if record and record.cookie == space.cookie:
-                found.append(record)
-        return found, wrong
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
-    # --- the host -------------------------------------------------------------------
-
-    HOST = "host.json"
-
-    def host(self) -> HostRecord:
-        said = f"the record {self.folder}/{self.HOST} is damaged"
+    def save_undone(self) -> str:
+        """What is undone stays so, also where the record cannot be written: it holds no lie. -> what there is to say"""
         try:
-            made = self.read(self.HOST)
-            return HostRecord.from_json(made) if made else HostRecord()
-        except Damaged as error:
-            said = str(error)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            pass
-        raise Damaged(f"{said}; 'lowq-tc host reset --forget' drops it and changes nothing else")
+            self.save()
+        except (Failed, Refused) as error:
+            return f"{error}; what is undone stays so"
+        return ""
 
-    def save_host(self, record: HostRecord) -> None:
-        if record.empty:
-            self.drop(self.HOST)
-        else:
-            self.write(self.HOST, record)
+    def settle(self, space: Namespace) -> None:
+        """Of namespaces that are gone only what all share is left: it becomes this one's."""
+        mine = self.space(space)
+        living = system.alive({cookie: one.inode for cookie, one in self.spaces.items()}) | {space.cookie}
+        for cookie in [cookie for cookie in self.spaces if cookie not in living]:
+            gone = self.spaces.pop(cookie)
+            for thing in gone.things:
+                if thing.kind in SHARED and not self.hand_over(thing):
+                    mine.things.insert(0, thing)
+
+    def hand_over(self, thing: Thing) -> bool:
+        """Of a shared thing: another record of it puts back what was there before this one"""
+        for other in self.spaces.values():
+            found = other.thing(thing.kind, thing.target)
+            if found and found is not thing:
+                if found.before in thing.ours:
+                    found.before = thing.before
+                return True
+        return False
+
+
+SHARED = ("module", "parameter", "allowed")

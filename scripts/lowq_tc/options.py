@@ -38,15 +38,13 @@ OPTIONS: dict[str, Option] = {
     "netns": Option("work in this network namespace", "NS"),
     "dry-run": Option("print the commands that would run, and run nothing"),
     "json": Option("plan, result or show as JSON"),
-    "force": Option("go on where what was there before cannot be put back exactly; with reset: put it back although"
-                    " someone else changed it since"),
-    "no-rehearsal": Option("do not try the commands in a scratch namespace first"),
+    "force": Option("with reset: put it back although someone else changed it since; with save: remove other files"),
+    "no-rehearsal": Option("without effect, for calls of lowq 0.3"),
     "quiet": Option("say nothing but errors"),
     # of single actions
     "check": Option("exit status 3 if anything differs from what was set"),
     "prometheus": Option("counters of the queues, for node_exporter's textfile collector"),
     "all": Option("all devices of the namespace"),
-    "forget": Option("drop the record and change nothing"),
     "diff": Option("with --dry-run: what is there, and what would be"),
     # of every profile
     "rate": rate("rate of the link; default: what the device says"),

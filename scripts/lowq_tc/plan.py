@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Wanted against present: the steps that lead from one to the other."""
+"""What is wanted of a device: from its facts and the options the queue that a profile computes, in its place."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from lowq_common.devices import Hardware, Link, handle_of, root_handle, root_of
+from lowq_common.devices import Hardware, Link
 from lowq_common.errors import Refused
-from lowq_common.values import Json
+from lowq_common.queues import Qdisc
 from lowq_common.units import Line, rate_text, time_text
 
-from .aspects import CLSACT, FILTERS, QUEUE, SEGMENTS, aspect_of
-from .aspects.base import Aspect, Place
-from .aspects.clsact import with_pref
 from .command import EXACT, Command, tc
-from .journal import DeviceRecord, Step, SavedState
 from .options import Options
-from .previous import CannotRemake, remake
 from .profiles.base import Context, Device, Profile, Queue, Tc
 from .profiles.queues import ROOT
 from .report import Report
@@ -24,12 +19,11 @@ from .report import Report
 HEADERS = {"ether": 14, "loopback": 14, "infiniband": 4}  # bytes of link header
 
 
-def device_facts(link: Link, hardware: Hardware, tree: Json, gso_segs: int) -> Device:
+def device_facts(link: Link, hardware: Hardware, shown: list[Qdisc], gso_segs: int) -> Device:
     software = link.link_type == "loopback" or link.kind not in ("", "ipoib")
     queues = hardware.queues
-    root = root_of(tree)
-    if not queues and root and root["kind"] == "mq":
-        queues = sum(not qdisc.get("root") for qdisc in tree["qdiscs"])
+    if not queues and any(one.is_root and one.kind == "mq" for one in shown):
+        queues = sum(not one.is_root and one.kind not in ("clsact", "ingress") for one in shown)
     return Device(
         link.name, link.mtu, link.mtu + HEADERS.get(link.link_type, 0), queues or link.tx_queues or 1, software,
         link.kind or "software", 0 if software else hardware.speed, link.gso_size, gso_segs, hardware.queue_limits,
@@ -145,154 +139,3 @@ def framed(context: Context, queue: Queue, burst: int) -> list[Command]:
             made += queue.tree(("parent", f"{ROOT}:{number:x}"), f"{root + number:x}")
         return made
     return queue.tree(("root",), ROOT)
-
-
-# --- steps --------------------------------------------------------------------------
-
-
-class Present(NamedTuple):
-    """What is there, by aspect."""
-
-    states: dict[str, Json]
-    default_qdisc: str | None
-
-
-def text_of_tree(tree: Json) -> str:
-    """What is lost, for people: kinds, classes and filters"""
-    parts = [f"{q['kind']} {handle_of(q)}" for q in tree["qdiscs"] if handle_of(q) != "0:"]
-    parts += tree["classes"]
-    parts += [line for lines in tree["filters"].values() for line in lines]
-    return "; ".join(parts)
-
-
-def device_steps(place: Place, link: Link, want: Wanted, present: Present, old: DeviceRecord | None,
-                 force: bool, report: Report) -> list[Step]:
-    """The steps that make the wanted queue. If lowq-tc has set the device before, reset still puts
-    back what was there before the first call."""
-    steps = []
-    foreign = foreign_clsact(place, link, want, present, old, report)
-    for aspect in (SEGMENTS, QUEUE, CLSACT, FILTERS):
-        standing = old.step(aspect.name) if old else None
-        target = link.name
-        if aspect is FILTERS:
-            target = standing.target if standing else prefs_after(link, foreign, want)
-            now: Json = FILTERS.among(present.states[CLSACT.name], target)
-        else:
-            now = present.states[aspect.name]
-        if standing and not aspect.made_by_us(place, standing, now):
-            if not aspect.is_back(standing.before, now):
-                report.note(
-                    f"the {aspect.name} of {link.name} was changed by someone else since; what is there now counts as"
-                    " what was there before"
-                )
-            standing = None
-        commands = commands_for(aspect, link, want, now, target if foreign else "")
-        if commands is None and standing is None:
-            continue
-        step = Step(aspect.name, target, commands or [], SavedState(now, []))
-        if standing:
-            step.before, step.lost = standing.before, standing.lost
-            step.earlier = SavedState(now, [
-                command.on_device({old.name: link.name}) for command in standing.commands
-                if command.argv[:3] not in DELETES
-            ] if old else [])
-            if commands is None:
-                step.commands = aspect.undo(place, standing, standing.before, now)
-        elif aspect is SEGMENTS:
-            if now == want.gso_segs:
-                continue
-            step.before.commands = [set_segments(link, now)]
-        elif aspect is QUEUE:
-            previous(place, step, now, present.default_qdisc, force, report)
-        steps.append(step)
-    return steps
-
-
-DELETES = (("tc", "qdisc", "del"), ("tc", "filter", "del"))
-
-
-def foreign_clsact(place: Place, link: Link, want: Wanted, present: Present, old: DeviceRecord | None,
-                   report: Report) -> Json:
-    """The clsact of someone else, if there is one and filters are wanted at it"""
-    now = present.states[CLSACT.name]
-    standing = old.step(CLSACT.name) if old else None
-    if now is None or not want.egress or (standing and CLSACT.made_by_us(place, standing, now)):
-        return None
-    if now["kind"] == "ingress":
-        raise Refused(f"{link.name} has an ingress qdisc, beside which there can be no clsact; --simple needs none")
-    if "egress_block" in now:
-        raise Refused(f"{link.name} has a clsact whose egress filters other devices share; --simple needs none")
-    report.note(
-        f"{link.name} has a clsact: its filters come first, and what they let pass at once is taken for ECT"
-    )
-    return now
-
-
-def prefs_after(link: Link, foreign: Json, want: Wanted) -> str:
-    """Preferences of the wanted filters, behind those of someone else's"""
-    last = max((pref for pref, _ in with_pref(foreign["egress"])), default=0) if foreign else 0
-    if last + len(want.egress) > 0xFFFF:
-        raise Refused(f"{link.name} has a clsact with a filter of preference {last}: none can come behind it")
-    return " ".join(str(last + 1 + at) for at in range(len(want.egress)))
-
-
-def wanted_at_all(step: Step, want: Wanted) -> bool:
-    """False: the step only undoes what an earlier call did."""
-    aspect = aspect_of(step)
-    if aspect is SEGMENTS:
-        return want.gso_segs is not None
-    return aspect is QUEUE or any(command.argv[:3] == ("tc", "filter", "add") for command in step.commands)
-
-
-def set_segments(link: Link, number: int) -> Command:
-    return Command(("ip", "link", "set", "dev", link.name, "gso_max_segs", str(number)))
-
-
-def commands_for(aspect: Aspect, link: Link, want: Wanted, now: Json, prefs: str) -> list[Command] | None:
-    """None: this is not wanted. With prefs filters go to someone else's clsact."""
-    if aspect is SEGMENTS:
-        return [set_segments(link, want.gso_segs)] if want.gso_segs is not None else None
-    if aspect is CLSACT:
-        clear = [tc("qdisc", "del", "dev", link.name, "clsact")] if now else []
-        made = [*clear, tc("qdisc", "add", "dev", link.name, "clsact"), *want.egress]
-        return made if want.egress and not prefs else None
-    if aspect is FILTERS:
-        made = FILTERS.clear(link.name, now) + [
-            with_word(command, "pref", pref) for command, pref in zip(want.egress, prefs.split())
-        ]
-        return made if want.egress and prefs else None
-    clear = [tc("qdisc", "del", "dev", link.name, "root")] if root_handle(now) != "0:" else []
-    return clear + want.tree
-
-
-def with_word(command: Command, name: str, value: str) -> Command:
-    """The command with another value after the word"""
-    at = command.argv.index(name) + 1
-    return command._replace(argv=(*command.argv[:at], value, *command.argv[at + 1:]))
-
-
-def previous(place: Place, step: Step, now: Json, default: str | None, force: bool, report: Report) -> None:
-    """How the user's own queue comes back; refused where it cannot, unless forced."""
-    link = place.link
-    assert link
-    try:
-        if root_handle(now) == ROOT + ":":
-            remove = tc("qdisc", "del", "dev", link.name, "root").text(place.space.name)
-            raise CannotRemake(f"'{ROOT}:' of lowq-tc, of which there is no record ('{remove}' removes it)")
-        step.before.commands = remake(now, link.name, default)
-    except CannotRemake as reason:
-        if not force:
-            raise Refused(
-                f"the root qdisc of {link.name}, {reason}, cannot be put back exactly by 'reset'; --force replaces"
-                " it anyway"
-            ) from None
-        give_up(step, now, str(reason), report)
-
-
-def give_up(step: Step, now: Json, reason: str, report: Report) -> None:
-    step.before.commands = []
-    step.lost = text_of_tree(now)
-    report.note(
-        f"what was there, {reason}, cannot be put back exactly: reset will leave the kernel's default."
-        f" Lost is: {step.lost}"
-    )

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from lowq_common import devices
+from lowq_common import queues
 from lowq_common.devices import Link
-from lowq_common.errors import Refused
-from lowq_common.values import LOWQ_ROOT, Json
-from lowq_common.system import Namespace
-from lowq_common.units import rate_text
+from lowq_common.values import Json
 
-from .aspects import QUEUE
-from .aspects.base import Place
-from .device import differences, stray, the_link, with_our_root
-from .journal import DeviceRecord, Journal, forgets
+from . import apply
+from .config import Wish
+from .device import differences, given_words, out_of_date, stray, the_link, touched
+from .journal import Journal, QueueRecord, Space
+from .world import World
+
+KEPT, PASSING = "kept", "until reboot"
 
 
 def counted(qdisc: Json) -> Json:
@@ -25,46 +25,40 @@ def counted(qdisc: Json) -> Json:
     return made | {name: qdisc[name] for name in ("details", "classes") if name in qdisc}
 
 
-def device(space: Namespace, live: list[Json], link: Link, record: DeviceRecord | None) -> Json:
-    live = [one for one in live if one["dev"] == link.name and one["kind"] not in ("ingress", "clsact")]
-    queues = sorted(map(counted, live), key=lambda one: (one["place"] != "root", one["place"], one["handle"]))
-    differs = differences(Place(space, link), record) if record else []
-    stale = out_of_date(space, link, record) if record else []
-    shown: Json = {"netns": space.name} if space.name else {}
-    shown |= {"device": link.name, "set": bool(record and record.complete and not differs)}
+def device(world: World, mine: Space, link: Link, record: QueueRecord | None, wishes: list[Wish], hidden: str) -> Json:
+    live = [queues.as_json(one, link.name) for one in world.qdiscs(link.ifindex) if one.kind not in ("ingress", "clsact")]
+    shown_queues = sorted(map(counted, live), key=lambda one: (one["place"] != "root", one["place"], one["handle"]))
+    differs = differences(world, mine, record) if record else []
+    shown: Json = {"netns": world.space.name} if world.space.name else {}
+    shown |= {"device": link.name, "set": bool(record and record.tree is not None and not differs)}
     if record:
-        tree = record.step(QUEUE.name)
         shown |= {
-            "profile": record.profile, **record.report,
-            "previous": tree.before.state["qdiscs"] if tree else [],
-            "previous_exact": not (tree and tree.lost),
-            "changed_since": bool(record.complete and differs), "differs": differs, "cut_short": not record.complete,
-            "out_of_date": stale,
+            "profile": record.profile, **record.report, "changed_since": bool(differs), "differs": differs,
+            "cut_short": record.tree is None, "out_of_date": out_of_date(world, record, link) if record.tree else [],
+            "lasts": lasts(world, record, link, wishes),
         }
-    elif any(one["place"] == "root" and one["handle"] == LOWQ_ROOT for one in queues):
-        shown["differs"] = [stray(space, Journal(), link.name)]
-    marks = sorted({one["kind"] for one in queues if one["marked"]})
+    elif world.is_ours(link.ifindex):
+        shown["differs"] = [stray(world, link.name, hidden)]
+    marks = sorted({one["kind"] for one in shown_queues if one["marked"]})
     shown |= {
-        "queues": queues, "marked": sum(one["marked"] for one in queues), "marking": marks,
-        "dropped": next((one["dropped"] for one in queues if one["place"] == "root"), 0),
+        "queues": shown_queues, "marked": sum(one["marked"] for one in shown_queues), "marking": marks,
+        "dropped": next((one["dropped"] for one in shown_queues if one["place"] == "root"), 0),
     }
     return shown
 
 
-def out_of_date(space: Namespace, link: Link, record: DeviceRecord) -> list[str]:
-    """What the thresholds were computed from, and is not so any more"""
-    was = record.report["params"].get("computed_for", {})
-    if not record.complete or not was:
-        return []
-    hardware = devices.hardware(space, link)
-    found = []
-    if was["mtu"] != link.mtu:
-        found.append(f"an MTU of {was['mtu']}, which is {link.mtu} now")
-    if was.get("speed", hardware.speed) not in (0, hardware.speed) and hardware.speed:
-        found.append(f"a speed of {rate_text(was['speed'])}, which is {rate_text(hardware.speed)} now")
-    if was.get("tso", hardware.tso) != hardware.tso:
-        found.append(f"TSO {'on' if was['tso'] else 'off'}, which is {'on' if hardware.tso else 'off'} now")
-    return found
+def lasts(world: World, record: QueueRecord, link: Link, wishes: list[Wish]) -> str:
+    """Is it set again at boot?"""
+    for wish in wishes:
+        if wish.by and wish.options and wish.fits(world, link):
+            same = (wish.options.action, given_words(wish.options)) == (record.profile, record.words)
+            return KEPT if same else PASSING
+    return PASSING
+
+
+def lasts_host(controls: dict[str, list[str]], wishes: list[Wish]) -> str:
+    said = {wish.name: given_words(wish.options) for wish in wishes if not wish.by and wish.options}
+    return KEPT if controls and said == controls else PASSING
 
 
 def is_as_set(shown: Json) -> bool:
@@ -84,6 +78,8 @@ def text(shown: Json) -> str:
         lines = [f"{name}: " + ("no record" if shown.get("differs") else "not set by lowq-tc")]
     lines += ["  differs: " + one for one in shown.get("differs", [])]
     lines += [f"  out of date: computed for {one}; set it again" for one in shown.get("out_of_date", [])]
+    if shown.get("profile"):
+        lines[0] += f" ({shown['lasts']})"
     if shown["set"]:
         lines += ["  " + one for one in shown["explanation"]]
         lines += ["  could not honour: " + one for one in shown["could_not_honour"]]
@@ -111,27 +107,18 @@ def within(queue: Json) -> list[str]:
     return made
 
 
-def show(space: Namespace, journal: Journal, names: list[str]) -> tuple[list[Json], list[str]]:
+def show(world: World, journal: Journal, names: list[str]) -> tuple[list[Json], list[str]]:
     """-> the devices, and what is wrong with records"""
-    links = devices.links(space)
-    records, unreadable = journal.devices(space)
-    wrong = [journal.hidden] if journal.hidden else [one.says for one in unreadable]
-    by_index = {link.ifindex: record for record in records for link in [record.link(links)] if link}
+    wrong = [journal.hidden] if journal.hidden else []
+    mine = journal.space(world.space)
     if names:
-        chosen = [the_link(space, links, name) for name in names]
+        chosen = [the_link(world, name) for name in names]
     else:
-        chosen = [link for link in links if link.ifindex in by_index]
-        roots = with_our_root(space)
-        chosen += [link for link in links if link.name in roots and link.ifindex not in by_index]
-        for record in records:
-            if record.link(links) is None:
-                wrong.append(f"{record.name} is gone; its record is kept: '{forgets(space, record.name)}' drops it")
+        chosen = touched(world, mine)
+    wishes = apply.kept(world.space)
     shown = []
-    live = devices.queue_list(space)
     for link in chosen:
-        try:
-            shown.append(device(space, live, link, by_index.get(link.ifindex)))
-        except Refused:
-            if names:
-                raise
+        record = mine.queues.get(link.ifindex)
+        shown.append(device(world, mine, link, record if record and record.is_of(link) else None, wishes,
+                            journal.hidden))
     return shown, wrong

@@ -341,7 +341,7 @@ lost_of()
 # most of the first window is lost. More data waits, so that a known loss needs no timeout.
 lost_windows()
 {
-	local kind window steps nft="hook input priority 0; meta length > 1000 tcp dport 5299 numgen inc mod 65536"
+	local kind window nft="hook input priority 0; meta length > 1000 tcp dport 5299 numgen inc mod 65536"
 
 	path
 	tc -n "${NSP}sw" -batch - <<-END
@@ -352,16 +352,14 @@ lost_windows()
 	echo 0 2>/dev/null >/sys/module/tcp_hpccpp/parameters/line_rate_mbps
 	serve r
 	nsenter --net="/run/netns/${NSP}h2" flowgen long --to 10.0.0.1 --cc reno --sndbuf 60k --duration 1000s >/dev/null &
-	for kind in all-but-the-first all-but-the-last every-second two-and-the-second-half; do
-		steps=(up=40000 acked)
-		for window in 3 6 10 12; do
-			echo "table inet lose; flush table inet lose; table inet lose { chain c { type filter $nft { $(lost_of "$window" "$kind") } drop; }; }" >"$TMP/$window-$kind"
-			# a flow that was idle starts with the initial window
-			steps+=("run=ip -n ${NSP}h1 route change default via 10.0.1.254 initcwnd $window; ip netns exec ${NSP}r nft -f $TMP/$window-$kind" sleep=1 up=30000 acked)
+	for window in 4 8 12; do
+		ip -n "${NSP}h1" route change default via 10.0.1.254 initcwnd "$window"
+		for kind in all-but-the-first all-but-the-last every-second two-and-the-second-half; do
+			echo "table inet lose; flush table inet lose; table inet lose { chain c { type filter $nft { $(lost_of "$window" "$kind") } drop; }; }" >"$TMP/$kind"
+			echo "$kind of $window:"
+			# LDCP's first window is another one; HPCC++ gives way to the queue
+			cells --ecn=off --without=ldcp --yields=hpccpp=0.05 "run=ip netns exec ${NSP}r nft -f $TMP/$kind" up=40000 acked
 		done
-		echo "$kind:"
-		# LDCP's first window is another one
-		cells --limit=300 --ecn=off --without=ldcp --yields=hpccpp=0.5 "${steps[@]}"
 	done
 	kill $!
 	in_ns r nft delete table inet lose
@@ -380,11 +378,12 @@ timeouts()
 	echo "from Recovery: all packets are lost that are sent after SACKs"
 	cells "${SLOW_LDCP[@]}" --shows=TCPSackRecoveryFail "${begin[@]}" up=1448 fate=0 up=10136 fate=1 sleep=0.15 "${end[@]}"
 	echo "from Loss: the first timeout's retransmission is lost"
-	cells "${SLOW_LDCP[@]}" --shows=TCPTimeouts "${begin[@]}" up=10000 sleep=0.5 "${end[@]}"
+	# two timeouts in a row look like a path that drops ECT: Prague is Reno from then on
+	cells --without=prague "${SLOW_LDCP[@]}" --shows=TCPTimeouts "${begin[@]}" up=10000 sleep=0.5 "${end[@]}"
 	echo "from CWR: marks first, then all is lost; HPCC++ has no ECN"
-	cells --without=hpccpp "${SLOW_LDCP[@]}" --shows=TCPTimeouts --plain-ecn=1 --ecn=off up=100000 acked fate=3 up=30000 sleep=0.004 fate=1 up=30000 sleep=0.4 "${end[@]}"
+	cells --without=hpccpp --becomes-reno=prague "${SLOW_LDCP[@]}" --shows=TCPTimeouts --plain-ecn=1 --ecn=off up=100000 acked fate=3 up=30000 sleep=0.004 fate=1 up=30000 sleep=0.4 "${end[@]}"
 	echo "from Disorder: one SACK, and the probe is lost; kernels with RACK only are in Recovery by then"
-	cells --sysctl=h1:tcp_recovery=0 "${SLOW_LDCP[@]}" --shows=TCPSackFailures,TCPSackRecoveryFail "${begin[@]}" up=1448 fate=0 up=1448 fate=1 sleep=0.3 "${end[@]}"
+	cells --without=prague --sysctl=h1:tcp_recovery=0 "${SLOW_LDCP[@]}" --shows=TCPSackFailures,TCPSackRecoveryFail "${begin[@]}" up=1448 fate=0 up=1448 fate=1 sleep=0.3 "${end[@]}"
 }
 declare_test timeouts "P8 D9 L13" "timeouts in Open, Disorder, CWR, Recovery and Loss"
 

@@ -92,7 +92,7 @@ have_cls() {
 
 # --- numbers ----------------------------------------------------------------
 
-declare_test t_threshold "D1" 'K is the first whole packet above RTT*C/7, at least 4, from rate, RTT and MTU'
+declare_test t_threshold "D1" 'K is half of what the path holds in whole packets, at least 4, from rate, RTT and MTU'
 t_threshold() {
 	local rate rtt mtu want k bytes
 
@@ -104,21 +104,18 @@ t_threshold() {
 		want=$(jq -c '[.params.k_packets, .params.k_bytes]' <<<"$out")
 		same "[$k,$bytes]" "$want" "K for $rate, $rtt, mtu $mtu"
 	done <<-END
-		10gbit   100us   1500  12    18168
-		10gbit   100us   9000  4     36056
-		1gbit    100us   1500  4     6056
-		1gbit    10ms    1500  118   178652
-		40gbit   50us    1500  24    36336
-		100gbit  100us   1500  118   178652
-		100gbit  20us    1500  24    36336
-		400gbit  12.5us  1500  59    89326
-		2.5gbit  300us   1500  9     13626
-		1000mbit 0.01s   1500  118   178652
+		10gbit   100us   1500  42    63588
+		10gbit   100us   9000  7     63098
+		1gbit    100us   1500  5     7570
+		1gbit    50us    1500  4     6056
+		1gbit    10ms    1500  413   625282
+		40gbit   50us    1500  83    125662
+		100gbit  100us   1500  413   625282
+		400gbit  12.5us  1500  207   313398
+		2.5gbit  300us   1500  31    46934
+		1000mbit 0.01s   1500  413   625282
+		8gbit    105us   1486  35    52500
 	END
-	# exactly on a packet: above means one more
-	ipn link set dev lq0 mtu 1486
-	must dctcp lq0 --rate 8gbit --rtt 105us --no-tso --dry-run --json
-	same 11 "$(jq .params.k_packets <<<"$out")" 'K where RTT*C/7 is 10 packets'
 }
 
 declare_test t_formula "D1" 'the report shows the formula with its numbers'
@@ -128,14 +125,14 @@ t_formula() {
 		fail "no formula in: $err"
 	[[ $err == *"K = 55 packets = 83270 bytes = 66.616us, with 12 for RTT*C/7"* ]] || fail "no K in: $err"
 	must dctcp lq0 --rate 10gbit --rtt 100us --no-tso --dry-run
-	[[ $err == *"K = 12 packets = 18168 bytes = 14.535us"* ]] || fail "no K in: $err"
+	[[ $err == *"K = 42 packets = 63588 bytes = 50.871us, half of what the path holds"* ]] || fail "no K in: $err"
 }
 
 declare_test t_offloads "D1 L1" 'thresholds have room for what TSO sends, and coalescing holds back, at once'
 t_offloads() {
 	local k
 
-	# packets: 12 + 43 that gso_max_size of 65536 bytes holds; 12 + 8, the path, at 1 Gb/s: 4 + 9
+	# packets: 12 + 43 that gso_max_size of 65536 bytes holds, or half of the path's 83; at 1 Gb/s: 4 + 9
 	while read -r k words; do
 		[[ $k ]] || continue
 		# shellcheck disable=SC2086 # words are words
@@ -143,8 +140,9 @@ t_offloads() {
 		same "$k" "$(jq -c "[.params | .k_packets // empty, .min_bytes // empty, .max_bytes // empty] | map(if . > 1000 then . / 1514 else . end)" <<<"$out")" "thresholds of $words"
 	done <<-END
 		[55] dctcp lq0 --rate 10gbit
-		[12] dctcp lq0 --rate 10gbit --gso-segs 1
-		[12] dctcp lq0 --rate 10gbit --no-tso
+		[42] dctcp lq0 --rate 10gbit --gso-segs 1
+		[42] dctcp lq0 --rate 10gbit --no-tso
+		[84] dctcp lq0 --rate 10gbit --no-tso --coalesce 50us
 		[97] dctcp lq0 --rate 10gbit --coalesce 50us
 		[13] dctcp lq0 --rate 1gbit
 		[55] segregate lq0 --rate 10gbit
@@ -406,8 +404,10 @@ t_refused_host() {
 	)"
 }
 
-declare_test t_refused_queue "" 'a queue or option that the kernel lacks is refused before anything changes'
+declare_test t_refused_queue "" 'a queue that the kernel lacks: named, and all is as before'
 t_refused_queue() {
+	local before
+
 	if have_red; then
 		# A kernel with everything: let tc play one without.
 		# shellcheck disable=SC2016 # the wrapper expands
@@ -415,7 +415,9 @@ t_refused_queue() {
 			*" red limit "*) echo "Error: Specified qdisc kind is unknown." >&2; exit 2 ;; esac'
 		PATH=$TMP/wrapped:$PATH
 	fi
-	refused "this kernel has no 'red' queue" dctcp lq0 --rate 1gbit --k 20
+	picture before
+	left "this kernel has no 'red' queue (sch_red); rolled back" dctcp lq0 --rate 1gbit --k 20
+	same_picture "$before" 'after it failed the picture'
 }
 
 # --- set, show, put back ----------------------------------------------------
@@ -489,9 +491,6 @@ t_hpccpp() {
 	round_trip lq0 htb int hpccpp lq0 --rate 10gbit
 	round_trip lqm htb int hpccpp lqm --rate 10gbit --shape
 	round_trip lqm mq int hpccpp lqm --rate 10gbit --no-shape --switch-id 7
-	tcn qdisc replace dev lqm root handle 77: mq
-	tcn qdisc replace dev lqm parent 77:2 handle 5: pfifo limit 30
-	round_trip lqm mq int hpccpp lqm --rate 10gbit --no-shape --switch-id 7
 	must hpccpp lqm --rate 10gbit --no-shape --switch-id 7
 	[[ $out == *"4 queues, each with an int"* ]] || fail "said nothing of the queues: $out"
 	same '10f0:1 10f0:2 10f0:3 10f0:4' "$(tc -n "$ns" -j qdisc show dev lqm |
@@ -506,7 +505,7 @@ t_dctcp() {
 	round_trip lq0 red red dctcp lq0 --no-shape --k 20 &&
 	round_trip lqm mq red dctcp lqm --no-shape --k 20
 	must dctcp lq0 --rate 10gbit --rtt 100us --no-tso
-	same '[18168,18168,true,1]' "$(tc -n "$ns" -d -j qdisc show dev lq0 | jq -c '.[] |
+	same '[63588,63588,true,1]' "$(tc -n "$ns" -d -j qdisc show dev lq0 | jq -c '.[] |
 		select(.kind == "red").options | [.min, .max, .ecn, .ewma]')" 'red'
 }
 
@@ -564,8 +563,8 @@ t_exact_refused() {
 	python3 - "$LOWQ_TC" "$ns" >"$TMP/out" <<-'END' || fail "$(<"$TMP/out")"
 		import os, sys
 		sys.path.insert(0, os.path.dirname(sys.argv[1]))
-		from lowq_tc import cli, netlink
-		netlink.RTM_NEWQDISC = 250  # no message that a kernel knows
+		from lowq_tc import cli, exact
+		exact.RTM_NEWQDISC = 250  # no message that a kernel knows
 		sys.exit(cli.main(["dctcp", "lq0", "-n", sys.argv[2], "--rate", "1gbit", "--k", "20", "--exact"]))
 	END
 	[[ $(<"$TMP/out") == *"could not honour: --exact: this kernel refuses it"* ]] || fail "$(<"$TMP/out")"
@@ -668,53 +667,6 @@ t_again() {
 	same_picture "$before" 'after reset --all the picture'
 }
 
-declare_test t_previous "" 'a queue of the user comes back as it was, handle and options'
-t_previous() {
-	local q before kept=0
-
-	while read -r q; do
-		# shellcheck disable=SC2086
-		tc -n "$ns" qdisc add dev lq0 root handle 77: $q 2>/dev/null || continue
-		kept=$((kept + 1))
-		picture before
-		must fifo lq0 --rate 1gbit
-		must reset lq0
-		same_picture "$before" "'$q'"
-		tcn qdisc del dev lq0 root
-	done <<-END
-		pfifo limit 77
-		bfifo limit 12345
-		prio bands 4 priomap 0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3
-		codel ce_threshold 21us
-		fq_codel target 3ms interval 33ms limit 99 noecn ce_threshold 22us
-		fq limit 1000 flow_limit 300 ce_threshold 40us maxrate 1gbit nopacing
-		netem delay 3ms 1ms
-	END
-	((kept > 2)) || fail 'nothing tried'
-	tcn qdisc add dev lqm root handle 77: mq
-	tcn qdisc add dev lqm parent 77:2 handle 78: pfifo limit 78
-	picture before
-	must fifo lqm --rate 1gbit
-	must reset lqm
-	same_picture "$before" 'mq with a pfifo of its own'
-}
-
-declare_test t_previous_lost "" 'what cannot be put back exactly is refused, and replaced with --force'
-t_previous_lost() {
-	tcn qdisc add dev lq0 root handle 1: htb default 1
-	tcn class add dev lq0 parent 1: classid 1:1 htb rate 3gbit quantum 1514
-	refused "cannot be put back exactly" fifo lq0 --rate 1gbit
-	must fifo lq0 --rate 1gbit --force
-	[[ $out == *"cannot be put back exactly"* ]] || fail "said nothing of the loss: $out"
-	must reset lq0
-	[[ $out == *"class htb 1:1"* ]] || fail "reset does not tell what was there: $out"
-	same noqueue "$(tc -n "$ns" -j qdisc show dev lq0 | jq -r '.[0].kind')" 'the queue after reset'
-	tc -n "$ns" qdisc add dev lq0 root handle 1: prio 2>/dev/null || return 0
-	have_cls || return 0
-	tc -n "$ns" filter add dev lq0 parent 1: protocol ip u32 match ip dsfield 0x28 0xfc classid 1:1 || return 0
-	refused "(its filters)" fifo lq0 --rate 1gbit
-}
-
 declare_test t_foreign "" 'a change by someone else is noticed: reset leaves it alone'
 t_foreign() {
 	must fifo lq0 --rate 1gbit
@@ -722,11 +674,9 @@ t_foreign() {
 	tcn qdisc add dev lq0 root handle 5: pfifo limit 55
 	must show lq0
 	[[ $out == *"someone else changed it"* ]] || fail "show: $out"
-	left "changed by someone else" reset lq0
-	# a new profile takes what is there now for what was there before
-	must fifo lq0 --rate 2gbit
 	must reset lq0
-	[[ $(tc -n "$ns" qdisc show dev lq0) == *"pfifo 5:"*"limit 55p"* ]] || fail 'the pfifo did not come back'
+	[[ $(tc -n "$ns" qdisc show dev lq0) == *"pfifo 5:"*"limit 55p"* ]] || fail 'the pfifo is gone'
+	refused "has a queue that lowq-tc did not make, 'pfifo'" fifo lq0 --rate 2gbit
 	tcn qdisc del dev lq0 root
 	# a device that went away, and another one of the same name
 	must fifo lq0 --rate 1gbit
@@ -834,9 +784,6 @@ t_rollback() {
 	fails_everywhere fifo lq0 --rate 2gbit
 	fails_everywhere fifo lqm --no-shape
 	must reset --all
-	# over a queue of the user
-	tcn qdisc add dev lq0 root handle 77: pfifo limit 77
-	fails_everywhere fifo lq0 --rate 1gbit
 }
 
 declare_test t_rollback_host "" 'host: a failing command is rolled back, whichever it is'
@@ -1279,11 +1226,12 @@ t_package() {
 	unshare -m true && [[ ${LOWQ_TC##*/} == lowq-tc ]] || skip 'no mount namespaces'
 	! compgen -G '/run/lowq/*.json' >/dev/null || skip 'lowq-tc is in use'
 	picture before
-	must fifo lq0 --rate 1gbit --no-rehearsal
+	must fifo lq0 --rate 1gbit --gso-segs 2
 	must host reno --route 10.71.0.0/24 --initcwnd 9
 	mkdir -p "$TMP"/etc/lowq "$TMP"/etc/systemd/system/{net.device,multi-user.target}.wants
 	touch "$TMP/etc/lowq/eth0.conf" "$TMP/etc/systemd/system/multi-user.target.wants/other.service"
 	ln -s /usr/lib/systemd/system/lowq-tc@.service "$TMP/etc/systemd/system/net.device.wants/lowq-tc@eth0.service"
+	ln -s /usr/lib/systemd/system/lowq-tc.service "$TMP/etc/systemd/system/multi-user.target.wants/"
 	ln -s /usr/lib/systemd/system/lowq-tc-host.service "$TMP/etc/systemd/system/multi-user.target.wants/"
 	# "make uninstall"; the modules of this machine are none of it
 	# shellcheck disable=SC2016
@@ -1294,13 +1242,12 @@ t_package() {
 	maintainer prerm upgrade || fail "upgrade: $(<"$TMP/said")"
 	must show lq0 --check
 	# what someone else has changed since
-	tcn qdisc del dev lq0 root
-	tcn qdisc add dev lq0 root handle 5: pfifo limit 55
+	ipn link set lq0 gso_max_segs 7
 	! maintainer prerm remove || fail 'removed, and a queue is not as it was'
 	[[ $(<"$TMP/said") == "lowq-tools: not removed: "*"changed by someone else"* && $(wc -l <"$TMP/said") == 1 ]] ||
 		fail "said: $(<"$TMP/said")"
 	must reset lq0 --force
-	must fifo lq0 --rate 1gbit --no-rehearsal
+	must fifo lq0 --rate 1gbit
 	touch "/run/netns/${NSP}gone"	# a name without a namespace
 	maintainer prerm remove || fail "remove: $(rm "/run/netns/${NSP}gone"; cat "$TMP/said")"
 	rm "/run/netns/${NSP}gone"
@@ -1422,7 +1369,7 @@ t_documented() {
 
 	[[ -e $man ]] || skip 'no manual here'
 	items=$(grep '^\.It.*Fl Fl ' "$man")
-	for o in "" dctcp hpccpp prague red segregate ldcp host reset show apply; do
+	for o in "" dctcp hpccpp prague red segregate ldcp host reset show apply save; do
 		lt ${o:+"$o"} --help || fail "$o --help gave $rc"
 		help+=$out
 	done
@@ -1432,6 +1379,16 @@ t_documented() {
 		[[ $items =~ "Fl Fl $o"([^[:alnum:]_]|$) ]] || fail "--$o is not in the manual"
 		[[ $help == *" --$o "* ]] || fail "--$o is not in --help"
 	done
+	# what texts tell operators to type, and the units that they name
+	lt --help
+	grep -ohE '(sudo |`|^)lowq-tc [a-z]+' "$LOWQ_ROOT"/docs/*.md "$LOWQ_ROOT/README.md" | sed 's/.*lowq-tc //' | sort -u >"$TMP/named"
+	while read -r o; do
+		[[ $out == *$'\n'"    $o "* ]] || fail "the documents name an action that is not there: lowq-tc $o"
+	done <"$TMP/named"
+	grep -ohE 'lowq-tc[a-z-]*@?\.?(service|timer)' "$LOWQ_ROOT"/docs/*.md "$man" | sort -u >"$TMP/named"
+	while read -r o; do
+		[[ -e $LOWQ_ROOT/debian/lowq-tools.$o ]] || fail "the documents name a unit that is not there: $o"
+	done <"$TMP/named"
 }
 
 exec 3>&1

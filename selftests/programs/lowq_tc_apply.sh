@@ -188,7 +188,7 @@ diffs()
 	says host reno
 	applied 4 "would change: host, lq0" "$TMP/conf" --dry-run --diff
 	[[ $out == *$'\n'"-tc -n $ns class add dev lq0 "*"rate 1gbit"*$'\n'"+tc -n $ns class add dev lq0 "*"rate 2gbit"* ]] || fail "diff: $out"
-	[[ $out == *"-ip netns exec $ns sysctl -q -w net.ipv4.tcp_congestion_control=reno"* ]] || fail "diff of the host: $out"
+	[[ $out == *"-# sysctl net.ipv4.tcp_congestion_control: reno"* ]] || fail "diff of the host: $out"
 	must fifo lq0 --rate 2gbit
 	applied 4 "would change: host" "$TMP/conf" --dry-run --diff
 	[[ $out != *lq0* ]] || fail "diff of what is set: $out"
@@ -250,7 +250,7 @@ bad_files()
 	if ipn link property add dev lq0 altname another-name; then
 		picture before
 		says another-name fifo --rate 2gbit
-		refuses "lq0.conf:2: another file is about lq0, too"
+		refuses "is about lq0, too"
 		rm "$TMP/conf/another-name.conf"
 	fi
 	refuses "--all does not go with 'apply'" "$TMP/conf" --all
@@ -305,6 +305,218 @@ missing()
 	[[ $err == *"lq1 has no line rate"* && ! $out ]] || fail "another error: $err$out"
 }
 declare_test missing "" "a missing device is named and the others are set; exit status and last line say so"
+
+# toml: what lowq.toml says, from standard input
+toml() { cat >"$TMP/conf/lowq.toml"; }
+
+one_file()
+{
+	local before shown
+
+	ipn route add default via 10.71.0.2
+	picture before
+	# a control as default and another by route; a pattern, beside a device by name, one by its address
+	toml <<-END
+		[[host]]
+		control = "cubic"
+		default = true
+
+		[[host]]
+		control = "reno"
+		route = ["10.8.0.0/16", "fd08::/16"]
+		initcwnd = 20
+
+		[[queue]]
+		device = "lq*"
+		profile = "fifo"
+		rate = "1gbit"
+		limit = 77
+
+		[[queue]]
+		device = "lq1"
+		profile = "fifo"
+		no-shape = true
+	END
+	lt apply "$TMP/conf"
+	expect "status where there is no way to a route" "$rc" -eq 2
+	[[ $err == *"lowq.toml: host 2: --route fd08::/16: there is no way to it" ]] || fail "$err"
+	unchanged "after it was refused" "$before"
+	sed -i 's/, "fd08::.16"//' "$TMP/conf/lowq.toml"
+	applied 4 "changed: host, lq0, lq1"
+	picture shown
+	[[ $shown == *"pfifo 10f1: dev lq0 "*"limit 77p"* && $shown == *"pfifo 10f0: dev lq1 root"* &&
+		$shown == *"10.8.0.0/16 "*"initcwnd 20 congctl reno"* && $shown == *"tcp_congestion_control = cubic"* ]] || fail "not set: $shown"
+	applied 0 "nothing to change"
+	must show --check
+	must host show --check
+	# what is saved says the same
+	must save "$TMP/saved/lowq.toml"
+	expect "status of a second save" "$(lt save "$TMP/saved/lowq.toml"; echo "$out")" = "$TMP/saved/lowq.toml: says so already"
+	applied 0 "nothing to change" "$TMP/saved"
+	sed -i 's/initcwnd = 20/initcwnd = 30/; s/limit = 77/limit = 78/' "$TMP/conf/lowq.toml"
+	applied 4 "changed: host, lq0"
+	in_ns a "$LOWQ_TC" save --dry-run | grep -q '^initcwnd = "30"' || fail "save --dry-run"
+	# by driver and by address
+	printf '[[queue]]\nmac = "%s"\nprofile = "fifo"\nrate = "3gbit"\n' "$(ipn -j link show lq1 | jq -r '.[0].address')" >"$TMP/conf/lowq.toml"
+	applied 4 "changed: lq0, host, lq1"
+	printf '[[queue]]\ndriver = "veth"\nprofile = "fifo"\nrate = "3gbit"\n' >"$TMP/conf/lowq.toml"
+	applied 4 "changed: lq0"
+	rm "$TMP/conf/lowq.toml"
+	applied 4 "changed: lq0, lq1"
+	unchanged "at the end" "$before"
+	expect "records" "$(records)" = ""
+}
+declare_test one_file "" "lowq.toml: several controls, devices by name, pattern, address and driver; save writes what is set"
+
+# Of 200 devices each call reads all at once, and changes them by one tc: not by a program for each, of which the
+# time would be most.
+many_devices()
+{
+	local i tool
+
+	for ((i = 0; i < 200; i++)); do
+		echo "link add d$i numtxqueues 1 type veth peer name e$i"
+		echo "link set d$i up"
+	done >"$TMP/links"
+	ipn -batch "$TMP/links"
+	toml <<-END
+		[[queue]]
+		device = "d*"
+		profile = "fifo"
+		rate = "1gbit"
+		gso-segs = 2
+	END
+	mkdir -p "$TMP/counting"
+	for tool in ip tc; do
+		printf '#!/bin/sh\necho %s >>%s/ran\nexec %s "$@"\n' "$tool" "$TMP" "$(command -v "$tool")" >"$TMP/counting/$tool"
+		chmod +x "$TMP/counting/$tool"
+	done
+	PATH=$TMP/counting:$PATH applied 4 "changed: $(printf 'd%d\n' {0..199} | paste -sd, | sed 's/,/, /g')" "$TMP/conf" -q
+	expect "devices that are set" "$(tcn qdisc show | grep -c 'htb 10f0:')" -eq 200
+	expect "programs run" "$(sort "$TMP/ran" | uniq -c | tr -s ' ' | paste -sd,)" = " 1 ip, 1 tc"
+	: >"$TMP/ran"
+	PATH=$TMP/counting:$PATH applied 0 "" "$TMP/conf" -q
+	PATH=$TMP/counting:$PATH must show --check
+	expect "programs run where nothing is changed" "$(wc -l <"$TMP/ran")" -eq 0
+	PATH=$TMP/counting:$PATH must reset --all -q
+	expect "programs run" "$(sort "$TMP/ran" | uniq -c | tr -s ' ' | paste -sd,)" = " 1 ip, 1 tc"
+	expect "devices that are set" "$(tcn qdisc show | grep -c 10f0:)" -eq 0
+	expect "records" "$(records)" = ""
+}
+declare_test many_devices "" "200 devices: read at once, and changed by one tc"
+
+bad_toml()
+{
+	local before part text
+
+	picture before
+	while IFS='|' read -r part text; do
+		printf "%b\n" "$text" >"$TMP/conf/lowq.toml"
+		refuses "lowq.toml: $part"
+	done <<-'END'
+		Expected ']]'|[[host
+		Expected|x
+		'x' is neither|x = 1
+		'host' is neither|host = 1
+		host 1: not a table|host = [1]
+		host 1: needs control|[[host]]\ndefault = true
+		host 1: 'show' is not a control|[[host]]\ncontrol = "show"
+		host 1: unknown option 'defualt'|[[host]]\ncontrol = "reno"\ndefualt = true
+		host 1: 'default' cannot be 'yes'|[[host]]\ncontrol = "reno"\ndefault = "yes"
+		host 1: --netns is not for files|[[host]]\ncontrol = "reno"\nnetns = "x"
+		host 2: |[[host]]\ncontrol = "reno"\ndefault = true\n[[host]]\ncontrol = "reno"
+		queue 1: needs one of device, mac, driver|[[queue]]\nprofile = "fifo"
+		queue 1: needs one of device, mac, driver|[[queue]]\ndevice = "a"\nmac = "b"\nprofile = "fifo"
+		queue 1: needs profile|[[queue]]\ndevice = "lq0"
+		queue 1: unknown profile 'x'|[[queue]]\ndevice = "lq0"\nprofile = "x"
+		queue 1: --rate 1: a rate needs a unit|[[queue]]\ndevice = "lq0"\nprofile = "fifo"\nrate = 1
+		queue 1: --rtt does not go with|[[queue]]\ndevice = "lq0"\nprofile = "fifo"\nrtt = "1ms"
+		queue 2: |[[queue]]\ndevice = "lq0"\nprofile = "fifo"\nrate = "1gbit"\n[[queue]]\ndevice = "lq0"\nprofile = "fifo"\nrate = "2gbit"
+		queue 2: |[[queue]]\ndevice = "lq*"\nprofile = "fifo"\nrate = "1gbit"\n[[queue]]\ndevice = "?q0"\nprofile = "fifo"\nrate = "2gbit"
+	END
+	# two controls as the default, and two files about one device
+	printf '[[host]]\ncontrol = "reno"\ndefault = true\n[[host]]\ncontrol = "cubic"\ndefault = true\n' >"$TMP/conf/lowq.toml"
+	refuses "reno and cubic cannot both be the default"
+	printf '[[queue]]\ndevice = "lq0"\nprofile = "fifo"\nrate = "1gbit"\n' >"$TMP/conf/lowq.toml"
+	says lq0 fifo --rate 2gbit
+	refuses "is about the same"
+	rm "$TMP/conf/lq0.conf"
+	says host reno
+	printf '[[host]]\ncontrol = "cubic"\n' >"$TMP/conf/lowq.toml"
+	refuses "is about the same"
+	expect "records" "$(records)" = ""
+}
+declare_test bad_toml "" "lowq.toml: what is wrong is named with its place, in one line, and nothing is changed"
+
+# booted ARGUMENTS...: lowq-tc with an /etc of our own, and a systemctl that only makes links
+booted()
+{
+	# shellcheck disable=SC2016
+	in_ns a unshare -m bash -c 'mount --bind "$1" /etc && shift && exec "$@"' - "$TMP/etc" env PATH="$TMP/boot-bin:$PATH" "$LOWQ_TC" "$@" >"$TMP/out" 2>"$TMP/err"
+	rc=$?
+	out=$(<"$TMP/out") err=$(<"$TMP/err")
+}
+
+at_boot()
+{
+	unshare -m true || skip 'no mount namespaces'
+	mkdir -p "$TMP/etc/systemd/system/multi-user.target.wants" "$TMP/boot-bin"
+	cat >"$TMP/boot-bin/systemctl" <<-'END'
+		#!/bin/sh
+		link=/etc/systemd/system/multi-user.target.wants/$2
+		case $1 in enable) ln -s /nowhere "$link" ;; disable) rm "$link" ;; esac
+	END
+	chmod +x "$TMP/boot-bin/systemctl"
+	booted enable
+	[[ $rc == 2 && $err == *"'lowq-tc save' writes what is set now" ]] || fail "nothing saved: $rc $err"
+	booted save
+	[[ $rc == 2 && $err == *"nothing to save" ]] || fail "nothing set: $rc $err"
+	booted fifo lq0 --rate 1gbit
+	expect "status, and what it says" "$rc$err" = 0
+	booted host reno --route 10.71.0.0/24
+	expect "status, and what it says" "$rc$err" = 0
+	booted show
+	[[ $out == "lq0: fifo (until reboot)"* ]] || fail "$out"
+	booted save
+	booted show
+	[[ $out == "lq0: fifo (until reboot)"* ]] || fail "saved, not enabled: $out"
+	booted enable --dry-run
+	[[ $out == "systemctl enable lowq-tc.service" && ! -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "dry run: $out"
+	booted enable
+	[[ -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "enable: $rc $err"
+	booted enable
+	[[ $rc == 0 && $out == *"is so already" ]] || fail "enabled again: $rc $out$err"
+	booted show
+	[[ $out == "lq0: fifo (kept)"* ]] || fail "enabled: $out"
+	booted host show
+	[[ $out == *$'\nkept' ]] || fail "enabled: $out"
+	# the machine starts again: nothing is set, and the records are of another boot
+	tcn qdisc del dev lq0 root
+	ipn route replace 10.71.0.0/24 dev lq0 scope link src 10.71.0.1 proto kernel
+	sed -i 's/"boot": "[^"]*"/"boot": "another"/' "$LOWQ_STATE_DIR/records.json"
+	booted apply -q
+	expect "status at boot" "$rc" -eq 4
+	booted show --check
+	[[ $rc == 0 && $out == "lq0: fifo (kept)"* ]] || fail "after the boot: $rc $out$err"
+	booted fifo lq0 --rate 2gbit
+	booted show
+	[[ $out == "lq0: fifo (until reboot)"* ]] || fail "changed by hand: $out"
+	booted disable
+	booted disable
+	[[ $rc == 0 && ! -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "disable: $rc $err"
+	# an old file would contradict it
+	echo 'LOWQ_TC="fifo"' >"$TMP/etc/lowq/lq1.conf"
+	booted save
+	[[ $rc == 2 && $err == *"lq1.conf, which may contradict it"* ]] || fail "beside another file: $rc $err"
+	booted save --force
+	[[ $rc == 0 && ! -e $TMP/etc/lowq/lq1.conf ]] || fail "save --force: $rc $err"
+	mount --bind "$TMP/etc" "$TMP/etc" && mount -o remount,bind,ro "$TMP/etc"
+	booted fifo lq0 --rate 3gbit
+	booted save
+	umount "$TMP/etc"
+	[[ $rc == 1 && $err == *"lowq.toml: Read-only file system" ]] || fail "a read-only /etc: $rc $err"
+}
+declare_test at_boot "" "save, enable, disable: what is set is kept over a boot; each may be called again; a read-only /etc"
 
 # --- other switches ---------------------------------------------------------------
 

@@ -8,9 +8,9 @@ The package runs in forked children. The only function in it that changes anythi
 and sends SIGKILL to its own process. It hands many commands to one tc: of these it then runs only
 those before the point. lowq_tc.sh kills the program from outside.
 
-FULL=1 pairs each profile with each kind of device, and both with each queue that may be there
-before; some of these pairs are THOROUGH. FULL=2: all are, and where there are hundreds of
-positions, each of them is tried.
+FULL=1 pairs each profile with each kind of device, and both with what may be there before; some
+of these pairs are THOROUGH. FULL=2: all are, and where there are hundreds of positions, each of
+them is tried.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from lowq_common import system  # noqa: E402
 from lowq_tc import cli, execute, journal  # noqa: E402
 from lowq_tc.command import Command  # noqa: E402
 
-for part in ("apply", "device", "host"):  # else each child would compile them
+for part in ("apply", "device", "host", "show"):  # else each child would compile them
     importlib.import_module("lowq_tc." + part)
 
 FULL = int(os.environ.get("FULL") or 0)
@@ -289,34 +289,16 @@ DEVICES = {
     "vlan": [*UPPER, "link add link u0 name d0 type vlan id 7"],
     "macvlan": [*UPPER, "link add link u0 name d0 type macvlan"],
 }
-QUEUES = {"veth4": 4, "veth128": 128, "bond": 16}
-
 U32 = "protocol ip pref {} u32 match u32 0 0 classid 1:1"
-# what is there before; "own" and "ours" are made by roots()
+# what is there before; "ours" is made by an earlier call
 ROOTS: dict[str, list[str]] = {
     "none": [],
-    "own": [],
     "ours": [],
     "clsact": ["qdisc add dev d0 clsact", "filter add dev d0 egress " + U32.format(5),
                "filter add dev d0 ingress " + U32.format(6)],
     "ingress": ["qdisc add dev d0 ingress", "filter add dev d0 ingress " + U32.format(6)],
-    "htb": ["qdisc add dev d0 root handle 1: htb default 1",
-            "class add dev d0 parent 1: classid 1:1 htb rate 3gbit quantum 1514",
-            "filter add dev d0 parent 1: protocol ip pref 1 u32 match ip dsfield 0x28 0xfc classid 1:1"],
 }
 OURS = "ldcp d0 --rate 5gbit --rtt 100us --gso-segs 2"
-
-
-def root(name: str, device: str) -> list[str]:
-    """"own": mq with an fq_codel for each queue, or a single one"""
-    if name != "own":
-        return ROOTS[name]
-    queues = QUEUES.get(device, 1)
-    if queues == 1:
-        return ["qdisc add dev d0 root handle 77: fq_codel limit 500 target 3ms interval 33ms"]
-    return ["qdisc add dev d0 root handle 77: mq", *(
-        f"qdisc add dev d0 parent 77:{n:x} handle {0x100 + n:x}: fq_codel limit {500 + n}" for n in range(1, queues + 1)
-    )]
 
 
 PROFILES = {
@@ -335,9 +317,9 @@ PROFILES = {
     "hpccpp": "hpccpp d0 --rate 10gbit --switch-id 7",
     "all-queues": "dctcp d0 --no-shape --rate 1gbit --k 20 --aqm fq_codel",
 }
-DEFAULT = [("veth", "ours", "fifo"), ("veth", "htb", "fifo")]
-MANY = ("veth128", "own", "all-queues")  # 129 commands each way
-THOROUGH = [("veth", "none", "ldcp"), ("veth", "ours", "fifo"), ("veth4", "own", "all-queues")]
+DEFAULT = [("veth", "ours", "fifo"), ("veth", "none", "ldcp")]
+MANY = ("veth128", "none", "all-queues")  # 129 commands each way
+THOROUGH = [("veth", "none", "ldcp"), ("veth", "ours", "fifo"), ("veth4", "ours", "all-queues")]
 
 
 def cases() -> list[tuple[str, str, str]]:
@@ -387,36 +369,27 @@ def one_case(device: str, root_name: str, profile: str) -> int | str:
         fresh()
         try:
             ip_batch([*DEVICES[device], "link set d0 up"])
-            for line in root(root_name, device):
+            for line in ROOTS[root_name]:
                 sh("tc " + line)
         except Wrong as error:
             return f"skip {error}"
         before = picture()
         argv = PROFILES[profile].split()
-        quick = [*argv, "--no-rehearsal", "-q"]
-        if root_name == "htb" or (profile == "ldcp" and root_name == "ingress"):
-            # cannot be put back exactly: refused; with --force, killed before anything changed
+        quick = [*argv, "-q"]
+        if profile == "ldcp" and root_name == "ingress":
             if lowq(quick).status != 2:
                 raise Wrong("was not refused")
             same(before, "after it was refused")
-            at = 1
-            while root_name == "htb" and lowq([*quick, "--force"], at).status == -signal.SIGKILL:
-                changed = picture() != before
-                must(["reset", "d0", "-q"])
-                if changed:
-                    break
-                same(before, f"--force, killed at {at}")
-                at += 1
-            return at
+            return 1
         # what the kernel lacks is seen at once
         tried = lowq(quick)
         if tried.status:
             same(before, "after it failed")
-            if "unknown" not in tried.said:
+            if "this kernel has no" not in tried.said:
                 raise Wrong(tried.said)
             return "skip " + tried.said
         must(["reset", "d0", "-q"])
-        earlier = [*OURS.split(), "--no-rehearsal", "-q"] if root_name == "ours" else None
+        earlier = [*OURS.split(), "-q"] if root_name == "ours" else None
         return crash(quick, ["reset", "d0", "-q"], earlier,
                      thorough=FULL == 2 or (FULL == 1 and (device, root_name, profile) in THOROUGH))
     except Wrong as error:
@@ -483,7 +456,7 @@ def files(only: str) -> None:
     space = f"lowqcrash{os.getpid()}"
 
     def apply(number: int) -> list[str]:
-        return ["apply", f"{STATE}-{number}", "-n", space, "--no-rehearsal", "-q"]
+        return ["apply", f"{STATE}-{number}", "-n", space, "-q"]
 
     for number, said in enumerate(FILES):
         os.mkdir(f"{STATE}-{number}")
@@ -580,7 +553,7 @@ def one_move(kind: str, move: Move, profile: str, resets: bool, at: int) -> bool
     world()
     try:
         before = picture(space)
-        apply = [*profile.split(), "-n", space, "--no-rehearsal", "-q"]
+        apply = [*profile.split(), "-n", space, "-q"]
         if resets:
             must(apply)
             lowq(["reset", "d0", "-n", space, "-q"], at, disturb)
@@ -605,13 +578,14 @@ def one_move(kind: str, move: Move, profile: str, resets: bool, at: int) -> bool
             # a new one: it inherits nothing, also if it has the inode of the old one
             if "nothing to undo" not in lowq(["reset", "d0", "-n", space]).said:
                 raise Wrong(f"{what}: the new namespace inherits a record")
-        elif kind == "re-creation" and "10f0:" in sh(f"tc -n {space} qdisc show dev d0"):
-            if reset("d0").status != 1:
-                raise Wrong(f"{what}: a queue is left and not reported")
-        reset("--all", "--forget")
+        elif kind == "re-creation":
+            must(["reset", "--all", "-n", space, "-q"])
+            if "10f0:" in sh(f"tc -n {space} qdisc show dev d0"):
+                raise Wrong(f"{what}: a queue is left")
+        reset("--all")
         left = [name for name in os.listdir(STATE) if name != "lock"]
         if left:
-            raise Wrong(f"{what}: --forget left {left}")
+            raise Wrong(f"{what}: reset --all left {left}")
         return True
     finally:
         sh(f"ip netns del {space}", check=False)

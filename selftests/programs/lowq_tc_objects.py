@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Routes and queues made at random, with every kind of state that ip and tc show: while lowq-tc has
-set them they lose nothing, and after reset they are as they were, to the word. What lowq-tc cannot
-put back it refuses, with one line and nothing changed.
+"""Routes made at random, with every kind of state that ip shows: while lowq-tc has set them they lose
+nothing, and after reset they are as they were, to the word. What lowq-tc cannot put back it
+refuses, with one line and nothing changed.
 
-usage: lowq_tc_objects.py routes|queues NUMBER [SEED], as root, in a network namespace of its own
+usage: lowq_tc_objects.py NUMBER [SEED], as root, in a network namespace of its own
 Exit status: 0 all hold, 1 one does not (it is printed).
 """
 
@@ -17,7 +17,7 @@ import sys
 from typing import Iterator
 
 import lowq_tc_crash
-from lowq_tc_crash import Wrong, ip_batch, lowq, sh
+from lowq_tc_crash import Wrong, ip_batch, lowq
 
 chance = random.Random()
 took: dict[str, int] = {}  # attribute -> objects with it that lowq-tc accepted
@@ -33,18 +33,14 @@ def number(low: int, high: int) -> int:
 
 
 # what must have been among them
-WANTED = {
-    "routes": ("scope", "weight", "onlink", "rto_min", "mtu lock", "src", "pref", "proto", "expires (refused)",
-               "ra (refused)"),
-    "queues": ("stab", "handle", "noqueue", "ingress_block"),
-}
+WANTED = ("scope", "weight", "onlink", "rto_min", "mtu lock", "src", "pref", "proto", "expires (refused)", "ra (refused)")
 
 
-def enough(what: str, count: int) -> Iterator[int]:
+def enough(count: int) -> Iterator[int]:
     """As many as asked for, and more until all that is wanted was among them"""
     yield from range(count)
     for at in range(count, 5 * count):
-        if all(name in took for name in WANTED[what]):
+        if all(name in took for name in WANTED):
             return
         yield at
 
@@ -122,7 +118,7 @@ def attributes(words: list[str]) -> set[str]:
 def routes(count: int) -> None:
     ip_batch(["link add d0 numtxqueues 1 type veth peer name p0", "link set p0 up", "link set d0 up",
               "addr add 10.71.0.1/24 dev d0", "addr add fd71::1/64 dev d0 nodad"])
-    for at in enough("routes", count):
+    for at in enough(count):
         family, prefix, words = route(at % 250)
         before = routes_shown(family, f"route add {' '.join(words)}", "route show")
         if not before:
@@ -156,70 +152,17 @@ def routes(count: int) -> None:
             took[name] = took.get(name, 0) + 1
 
 
-# --- queues ---------------------------------------------------------------------------
-
-
-def queue() -> list[str]:
-    """The words of "tc qdisc add dev d0" """
-    words = some(0.4, "stab", "overhead", number(-20, 40), "mpu", 64, "linklayer",
-                 chance.choice(["ethernet", "atm"]), *some(0.5, "tsize", 256))
-    words += ["root", *some(0.8, "handle", f"{number(1, 0x7fff):x}:")]
-    kind = chance.choice(["pfifo", "bfifo", "prio", "codel", "fq_codel", "fq", "netem", "noqueue", "pfifo_fast"])
-    more = {
-        "pfifo": some(0.7, "limit", number(1, 9999)), "bfifo": some(0.7, "limit", number(1, 999999)),
-        "prio": some(0.5, "bands", 4, "priomap", *(number(0, 3) for _ in range(16))),
-        "codel": some(0.5, "limit", number(1, 9999)) + some(0.5, "target", f"{number(1, 99)}ms") + some(0.5, "ecn")
-        + some(0.3, "ce_threshold", f"{number(1, 9999)}us"),
-        "fq_codel": some(0.5, "limit", number(1, 9999)) + some(0.5, "interval", f"{number(1, 999)}ms")
-        + some(0.5, "noecn") + some(0.3, "memory_limit", number(9999, 9999999)) + some(0.3, "drop_batch", number(1, 99))
-        + some(0.3, "flows", number(1, 9999)) + some(0.3, "quantum", number(300, 9000)),
-        "fq": some(0.5, "limit", number(1, 9999)) + some(0.5, "flow_limit", number(1, 999)) + some(0.3, "nopacing")
-        + some(0.3, "maxrate", f"{number(1, 999)}mbit") + some(0.3, "quantum", number(1500, 9000)),
-        "netem": some(0.5, "limit", number(1, 9999))
-        + some(0.7, "delay", f"{number(1, 99)}ms", *some(0.5, f"{number(1, 9)}ms")),
-    }
-    return words + [kind] + more.get(kind, [])
-
-
-def queues(count: int) -> None:
-    ip_batch(["link add d0 numtxqueues 1 type veth peer name p0", "link set p0 up", "link set d0 up"])
-    for at in enough("queues", count):
-        words = queue()
-        clsact = some(0.3, "clsact")
-        if clsact:
-            clsact = some(0.5, "ingress_block", number(1, 99)) + some(0.5, "egress_block", number(100, 199)) + clsact
-        if subprocess.run(["tc", "qdisc", "add", "dev", "d0", *words], capture_output=True, check=False).returncode:
-            continue
-        if clsact:
-            sh(f"tc qdisc add dev d0 {' '.join(clsact)}", check=False)
-        sh(f"ip link set d0 txqueuelen {number(0, 2000)}")
-        before = lowq_tc_crash.picture()
-        said = f"'tc qdisc add dev d0 {' '.join(words)}', {clsact}: "
-        ended = lowq(["fifo", "d0", "--rate", "1gbit", "-q", *(["--no-rehearsal"] if at % 2 else [])])
-        if ended.status:
-            raise Wrong(said + ended.said)
-        ended = lowq(["reset", "d0", "-q"])
-        now = lowq_tc_crash.picture()
-        if ended.status or now != before:
-            raise Wrong(said + f"{ended.said}: is {now[:600]}, was {before[:600]}")
-        for name in [word for word in [*words, *clsact] if word.replace("_", "").isalpha()]:
-            took[name] = took.get(name, 0) + 1
-        subprocess.run(["tc", "-force", "-b", "-"], capture_output=True, text=True, check=False,
-                       input="qdisc del dev d0 root\nqdisc del dev d0 clsact\n")
-
-
 def main() -> int:
-    what, count = sys.argv[1], int(sys.argv[2])
-    chance.seed(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
+    chance.seed(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     try:
-        {"routes": routes, "queues": queues}[what](count)
+        routes(int(sys.argv[1]))
     except Wrong as error:
         print(error)
         return 1
     finally:
         subprocess.run(["rm", "-rf", lowq_tc_crash.STATE], check=False)
     print("# accepted, or refused as they had to be: " + ", ".join(f"{name} {took[name]}" for name in sorted(took)))
-    missing = [name for name in WANTED[what] if name not in took]
+    missing = [name for name in WANTED if name not in took]
     if missing:
         print(f"never tried: {missing}")
     return 1 if missing else 0

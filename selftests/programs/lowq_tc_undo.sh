@@ -4,8 +4,7 @@
 # lowq-tc's undo: killed at any command, two at once, devices and namespaces that change under
 # way, queues of others, damaged records. And what it accepts: odd numbers, odd names.
 #
-# FULL=1 pairs every profile with every kind of device and of queue that may be there before, and
-# takes 200 rounds of two at once.
+# FULL=1 pairs every profile with every kind of device, and takes 200 rounds of two at once.
 
 # shellcheck source=lowq_tc_lib.sh
 . "$(dirname "$0")/lowq_tc_lib.sh"
@@ -84,10 +83,10 @@ readdressed() { long; crash_part address; }
 declare_test readdressed "" "veth, bridge, bond: another MAC address before or after any command: all is put back"
 
 deleted() { long; crash_part deletion; }
-declare_test deleted "" "deleted before or after any command: the record stays until --forget"
+declare_test deleted "" "deleted before or after any command: nothing is left of it"
 
 made_again() { long; crash_part re-creation; }
-declare_test made_again "" "deleted and made again before or after any command: the new device is reported if it has our queue"
+declare_test made_again "" "deleted and made again before or after any command: reset takes our queue off the new device, too"
 
 namespace_deleted() { long; crash_part namespace; }
 declare_test namespace_deleted "" "the namespace deleted before or after any command: a new one of its name inherits nothing"
@@ -123,14 +122,10 @@ namespace_gone()
 	device
 	# a new namespace inherits nothing, also if it has the inode of the old one
 	gives 0 "nothing to undo" reset lq0
-	must reset --all --forget
+	must reset --all
 	expect "records of namespaces that are gone" "$(records)" -eq 0
-	# the others stay, and are not taken for lost
-	must fifo lq0 --rate 1gbit
-	must reset --all --forget
-	expect "records of this one" "$(records)" -eq 1
 }
-declare_test namespace_gone "" "a namespace that is gone: its records are not those of a new one; --forget drops them"
+declare_test namespace_gone "" "a namespace that is gone: its records are not those of a new one, and go with the next reset"
 
 inode_again()
 {
@@ -162,8 +157,8 @@ hardware()
 		sys.path.insert(0, "${LOWQ_TC%/*}")
 		from lowq_common import devices
 		from lowq_tc import cli
-		real = devices.links
-		devices.links = lambda *given: [one._replace(kind="") for one in real(*given)]
+		real = devices.read_links
+		devices.read_links = lambda *given: [one._replace(kind="") for one in real(*given)]
 		sys.exit(cli.main(sys.argv[1:]))
 	END
 	chmod +x "$TMP/seen"
@@ -208,15 +203,62 @@ declare_test interrupted "" "Ctrl-C while it waits for another lowq-tc: one line
 
 objects()
 {
-	unshare -n python3 "$SELFTESTS/programs/lowq_tc_objects.py" "$1" "$2" >"$TMP/objects" 2>&1 || fail "$(<"$TMP/objects")"
+	unshare -n python3 "$SELFTESTS/programs/lowq_tc_objects.py" "$1" >"$TMP/objects" 2>&1 || fail "$(<"$TMP/objects")"
 	cat "$TMP/objects" >&3
 }
 
-routes_at_random() { objects routes "${FULL:+4}80"; }
+routes_at_random() { objects "${FULL:+4}80"; }
 declare_test routes_at_random "" "routes with every attribute: set, they lose nothing; after reset they are as before; what expires is refused"
 
-queues_at_random() { objects queues "${FULL:+3}30"; }
-declare_test queues_at_random "" "queues with every option, handles, size tables, shared blocks: after reset as before"
+# QUEUE: what is put at the root of lq0, a command in a line
+readonly others=(
+	"root handle 5: pfifo limit 77" "root handle 5: bfifo limit 77777" "root handle 5: fq_codel limit 500 target 3ms interval 33ms"
+	"root handle 5: codel limit 99 ecn" "root handle 5: fq limit 999 flow_limit 44" "root handle 5: prio bands 4"
+	"root handle 5: red limit 100000 min 3000 max 9000 avpkt 1500 burst 5 bandwidth 1gbit probability 0.1 ecn"
+	"root handle 5: netem limit 500 delay 3ms" "root handle 5: htb default 1" "root handle 5: sfq" "root handle 5: tbf rate 1gbit burst 9999 limit 99999"
+)
+
+others_queues()
+{
+	local words tried=0 before away again
+
+	for words in "${others[@]}"; do
+		# shellcheck disable=SC2086 # words are words
+		tcn qdisc add dev lq0 $words 2>/dev/null || continue
+		: $((tried++))
+		before=$(queue)
+		gives 2 "has a queue that lowq-tc did not make" fifo lq0 --rate 1gbit
+		[[ $err != *$'\n'* ]] || fail "$words: not one line: $err"
+		expect "the queue after it was refused" "$(queue)" = "$before"
+		away=${err#*". '"} away=${away%%\'*}
+		again=${err#*"; '"} again=${again%%\'*}
+		[[ $away == "tc -n $ns qdisc del dev lq0 root" ]] || fail "$words: what takes it away: $away"
+		sh -e <<<"$away" || fail "$away"
+		must fifo lq0 --rate 1gbit
+		must reset lq0
+		# of some kinds tc does not show how they were made
+		[[ $again != "tc -d qdisc show"* ]] || continue
+		sh -e <<<"$again" || fail "$words: as printed: $again"
+		expect "the queue as it is made again" "$(queue)" = "$before"
+		tcn qdisc del dev lq0 root
+	done
+	expect "kinds tried" "$tried" -ge 3
+	# one below lowq-tc's
+	ipn link add name lqm numtxqueues 2 type veth peer name lqn
+	ipn link set lqm up
+	must fifo lqm --no-shape
+	tcn qdisc replace dev lqm parent 10f0:1 handle 5: pfifo limit 5
+	gives 1 "someone else has put 'pfifo 5:' below" reset lqm
+	gives 2 "someone else has put 'pfifo 5:' below" fifo lqm --rate 1gbit
+	must reset lqm --force
+	expect "records" "$(records)" -eq 0
+	# one below the kernel's own mq counts, too
+	ipn link add name lqi numtxqueues 4 numrxqueues 4 type ifb || skip 'no ifb'
+	ipn link set lqi up
+	tcn qdisc add dev lqi parent :1 handle 78: pfifo 2>/dev/null || skip 'no mq of the kernel'
+	gives 2 "did not make, 'pfifo'" fifo lqi --rate 1gbit
+}
+declare_test others_queues "" "queues of others are refused, with the commands that take them away and make them again"
 
 route_expires()
 {
@@ -287,7 +329,7 @@ beside_clsact()
 	before=$(at_egress) queue=$(queue)
 	gives 0 "its filters come first" ldcp lq0 --rate 10gbit --rtt 100us
 	expect "filters behind the other's" "$(tc -n "$ns" filter show dev lq0 egress | grep -o 'pref [0-9]* [a-z0-9]*' | sort -u | paste -sd,)" = \
-		"pref 49152 u32,pref 49153 flower,pref 49154 flower,pref 49155 matchall"
+		"pref 49152 u32,pref 61681 flower,pref 61682 flower,pref 61683 matchall"
 	must show lq0 --check
 	# Not-ECT packets find their virtual queue
 	ipn addr add 10.71.0.1/24 dev lq0
@@ -319,34 +361,6 @@ beside_clsact()
 }
 declare_test beside_clsact "" "ldcp beside someone else's clsact: its filters come first, change freely, and stay"
 
-force_killed()
-{
-	local before
-
-	tcn qdisc add dev lq0 root handle 1: htb default 1
-	tcn class add dev lq0 parent 1: classid 1:1 htb rate 3gbit quantum 1514
-	before=$(queue; tcn class show dev lq0)
-	gives 2 "cannot be put back exactly" fifo lq0 --rate 1gbit
-	# shellcheck disable=SC2016 # the wrapper expands
-	wrapped tc 'case " $* " in *" qdisc del "*) kill -KILL $caller; exit 1 ;; esac'
-	PATH=$TMP/wrapped:$PATH lt fifo lq0 --rate 1gbit --force --no-rehearsal
-	expect "status" "$rc" -eq 137
-	must reset lq0
-	expect "the tree that was not touched" "$(queue; tcn class show dev lq0)" = "$before"
-}
-declare_test force_killed "" "--force, killed before the first command: reset leaves the user's htb tree"
-
-force_fails()
-{
-	tcn qdisc add dev lq0 root handle 1: htb default 1
-	tcn class add dev lq0 parent 1: classid 1:1 htb rate 3gbit quantum 1514
-	# shellcheck disable=SC2016 # the wrapper expands
-	wrapped tc 'case " $* " in *" class add "*) echo made to fail >&2; exit 1 ;; esac'
-	PATH=$TMP/wrapped:$PATH gives 1 "what --force gave up is lost: htb 1:" fifo lq0 --rate 1gbit --force --no-rehearsal
-	[[ $err == *"'tc -n $ns class add dev lq0 "*"' failed: made to fail;"* ]] || fail "which command failed: $err"
-}
-declare_test force_fails "" "--force and a failing command: says that the user's tree is lost"
-
 clsact_fails()
 {
 	local before
@@ -376,18 +390,18 @@ disk_full()
 	# shellcheck disable=SC2016 # the wrapper expands
 	wrapped tc 'case " $* " in *" class add "*) head -c 1M /dev/zero >"$LOWQ_STATE_DIR/fill" ;; esac'
 	before=$(queue)
-	PATH=$TMP/wrapped:$PATH lt fifo lq0 --rate 1gbit --no-rehearsal 2>/dev/null
-	expect "status" "$rc" -eq 1
-	[[ $err == *"cannot write the record"*"No space left"*"rolled back to what was there before" ]] || fail "said: $err"
-	expect "queue" "$(queue)" = "$before"
-	expect "records" "$(records)" -eq 0
-	rm "$LOWQ_STATE_DIR/fill"
-	must fifo lq0 --rate 1gbit
-	head -c 1M /dev/zero >"$LOWQ_STATE_DIR/fill" 2>/dev/null
+	PATH=$TMP/wrapped:$PATH gives 0 "cannot write the record" fifo lq0 --rate 1gbit
+	gives 3 "cut short" show --check
 	must reset lq0
 	expect "queue after reset with a full disk" "$(queue)" = "$before"
+	head -c 1M /dev/zero >>"$LOWQ_STATE_DIR/fill" 2>/dev/null
+	gives 2 "No space left" fifo lq0 --rate 1gbit
+	expect "queue after it was refused" "$(queue)" = "$before"
+	rm "$LOWQ_STATE_DIR/fill"
+	must reset lq0
+	expect "records" "$(records)" -eq 0
 }
-declare_test disk_full "" "no room for the record half-way: rolled back; reset needs no room"
+declare_test disk_full "" "no room for the record half-way: it is set and said; before: refused; reset needs no room"
 
 read_only()
 {
@@ -415,60 +429,97 @@ declare_test read_only "" "a folder of records that has become read-only: reset 
 
 record_lost()
 {
-	must fifo lq0 --rate 1gbit
-	rm "$LOWQ_STATE_DIR"/device-*.json
-	gives 1 "tc -n $ns qdisc del dev lq0 root" reset lq0
-	gives 1 "tc -n $ns qdisc del dev lq0 root" reset --all
-	gives 2 "of which there is no record" fifo lq0 --rate 2gbit
+	must ldcp lq0 --rate 1gbit --rtt 1ms
+	rm "$LOWQ_STATE_DIR"/*.json
 	gives 0 "no record" show lq0
-	tcn qdisc del dev lq0 root
+	gives 3 "'lowq-tc -n $ns reset lq0' removes it" show --check
+	must fifo lq0 --rate 2gbit
+	must reset --all
+	expect "the root" "$(queue | grep -o 'qdisc .* root')" = "qdisc noqueue 0: root"
 	gives 0 "nothing to undo" reset lq0
 }
-declare_test record_lost "" "a queue of ours without a record is reported, with the command that removes it"
+declare_test record_lost "" "a queue of ours without a record: shown, set again, reset"
 
 record_damaged()
 {
 	must fifo lq0 --rate 1gbit
-	echo '{' >"$(find "$LOWQ_STATE_DIR" -name 'device-*.json')"
-	gives 1 "is damaged" reset lq0
-	gives 1 "--forget" fifo lq0 --rate 2gbit
-	gives 1 "is damaged" reset --all
-	must reset lq0 --forget
-	gives 1 "there is no record" reset lq0
-	echo '{' >"$LOWQ_STATE_DIR/host.json"
-	gives 1 "is damaged" host show
-	gives 1 "host reset --forget" host reno --default
-	gives 1 "is damaged" host reset
-	must host reset --forget
-	gives 0 "nothing to undo" host reset
-	# of a device that is gone
-	tcn qdisc del dev lq0 root
-	must fifo lq0 --rate 1gbit
-	: >"$(find "$LOWQ_STATE_DIR" -name 'device-*.json')"
-	ipn link del lq0
-	gives 1 "'lowq-tc -n $ns reset --all --forget' drops it" reset --all
-	mkdir "$TMP/conf"
-	gives 0 "nothing to change" apply "$TMP/conf"
-	must reset --all --forget
-	expect "records" "$(records)" -eq 0
+	for text in '{' '{}' '{"version": 3, "boot": 7}' '[]' 'null'; do
+		echo "${text/7/\"$(</proc/sys/kernel/random/boot_id)\"}" >"$LOWQ_STATE_DIR/records.json"
+		gives 1 "damaged" reset lq0
+		gives 1 "damaged" fifo lq0 --rate 2gbit
+		gives 1 "damaged" host show
+		gives 1 "damaged" host reset
+	done
+	echo '{"version": 99, "boot": "'"$(</proc/sys/kernel/random/boot_id)"'"}' >"$LOWQ_STATE_DIR/records.json"
+	gives 1 "of another version" reset --all
+	rm "$LOWQ_STATE_DIR/records.json"
+	must reset lq0
+	# of another boot: nothing of it is left
+	echo '{"version": 99, "boot": "x"}' >"$LOWQ_STATE_DIR/records.json"
+	gives 0 "nothing to undo" reset lq0
 }
-declare_test record_damaged "" "a damaged record is reported, not taken for none, and can be dropped when its device is gone"
+declare_test record_damaged "" "a damaged record is reported, not taken for none"
 
+# cookie: of the namespace
+cookie() { in_ns a python3 -c 'import socket; print(int.from_bytes(socket.socket().getsockopt(1, 71, 8), "little"))'; }
+
+# What lowq 0.3 has written for: ldcp lq0, over a user's pfifo; host reno --default --route
 older_record()
 {
-	local before
+	local before boot index
 
+	boot=$(</proc/sys/kernel/random/boot_id)
 	ipn addr add 10.71.0.1/24 dev lq0
 	ipn route add 10.72.0.0/16 dev lq0
 	ipn route add 10.73.0.0/16 via 10.71.0.2
-	before=$(ip -n "$ns" -d route show)
-	must host reno --route 10.72/16 --route 10.73/16 --route 10.71/24 --initcwnd 9
-	sed -i 's/ proto boot//g; s/ scope global//g' "$LOWQ_STATE_DIR/host.json"
-	must host show --check
+	index=$(ipn -j link show lq0 | jq '.[0].ifindex')
+	tcn qdisc add dev lq0 root handle 5: pfifo limit 77
+	before=$(queue; ip -n "$ns" -d route show; in_ns a sysctl net.ipv4.tcp_congestion_control; ipn -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')
+	tcn qdisc del dev lq0 root
+	tcn qdisc add dev lq0 root handle 10f0: bfifo limit 99999
+	if tcn qdisc add dev lq0 clsact; then
+		tcn filter add dev lq0 egress protocol all pref 3 matchall classid :1
+	fi
+	ipn link set lq0 gso_max_segs 3
+	in_ns a sysctl -qw net.ipv4.tcp_congestion_control=reno
+	ipn route replace 10.72.0.0/16 dev lq0 congctl reno initcwnd 9
+	ipn route replace 10.73.0.0/16 via 10.71.0.2 congctl reno initcwnd 9
+	mkdir -m 700 "$LOWQ_STATE_DIR"
+	cat >"$LOWQ_STATE_DIR/device-$(cookie)-$index.json" <<-END
+		{"version": 2, "boot": "$boot", "record": {"cookie": $(cookie), "inode": $(stat -Lc %i "/run/netns/$ns"), "namespace": "$ns",
+		"ifindex": $index, "name": "lq0", "address": "", "permanent": "", "kind": "veth", "profile": "ldcp", "complete": true,
+		"report": {"params": {}, "explanation": [], "could_not_honour": [], "notes": []}, "steps": [
+		{"aspect": "gso_max_segs", "target": "lq0", "commands": [[["ip", "link", "set", "dev", "lq0", "gso_max_segs", "3"], false, ""]],
+		 "before": {"state": 65535, "commands": []}, "earlier": null, "after": 3, "state": "done", "lost": "", "users": {}, "control": ""},
+		{"aspect": "queue", "target": "lq0", "commands": [[["tc", "qdisc", "del", "dev", "lq0", "root"], false, ""],
+		  [["tc", "qdisc", "add", "dev", "lq0", "root", "handle", "10f0:", "bfifo", "limit", "99999"], false, ""]],
+		 "before": {"state": {"txqlen": 1000}, "commands": [[["tc", "qdisc", "add", "dev", "lq0", "root", "handle", "5:", "pfifo", "limit", "77"], false, ""]]},
+		 "earlier": null, "after": {}, "state": "done", "lost": "", "users": {}, "control": ""},
+		{"aspect": "clsact", "target": "lq0", "commands": [[["tc", "qdisc", "add", "dev", "lq0", "clsact"], false, ""],
+		  [["tc", "filter", "add", "dev", "lq0", "egress", "protocol", "all", "pref", "3", "matchall", "classid", ":1"], false, ""]],
+		 "before": {"state": null, "commands": []}, "earlier": null, "after": {}, "state": "done", "lost": "", "users": {}, "control": ""}]}}
+	END
+	cat >"$LOWQ_STATE_DIR/host.json" <<-END
+		{"version": 2, "boot": "$boot", "record": {"own": {"$(cookie)": {"inode": $(stat -Lc %i "/run/netns/$ns"), "name": "$ns", "controls": ["reno"]}},
+		"shared": [], "steps": {"$(cookie)": [
+		{"aspect": "sysctl", "target": "net.ipv4.tcp_congestion_control", "commands": [[["sysctl", "-q", "-w", "net.ipv4.tcp_congestion_control=reno"], false, ""]],
+		 "before": {"state": "$(sed -n 's/.*tcp_congestion_control = //p' <<<"$before")", "commands": []}, "earlier": null, "after": "reno", "state": "done", "lost": "", "users": {}, "control": "reno"},
+		{"aspect": "route", "target": "-4 10.72.0.0/16", "commands": [[["ip", "route", "replace", "10.72.0.0/16", "dev", "lq0", "congctl", "reno"], false, ""]],
+		 "before": {"state": ["10.72.0.0/16 dev #$index proto boot scope link"], "commands": []}, "earlier": null,
+		 "after": ["10.72.0.0/16 dev #$index proto boot scope link initcwnd 9 congctl reno"], "state": "done", "lost": "", "users": {}, "control": "reno"},
+		{"aspect": "route", "target": "-4 10.73.0.0/16", "commands": [[["ip", "route", "replace", "10.73.0.0/16", "via", "10.71.0.2"], false, ""]],
+		 "before": {"state": ["10.73.0.0/16 via 10.71.0.2 dev #$index"], "commands": []}, "earlier": null,
+		 "after": ["10.73.0.0/16 via 10.71.0.2 dev #$index initcwnd 9 congctl reno"], "state": "done", "lost": "", "users": {}, "control": "reno"}]}}}
+	END
+	gives 0 "net.ipv4.tcp_congestion_control" host show --check
+	must reset --all
 	must host reset
-	expect "routes" "$(ip -n "$ns" -d route show)" = "$before"
+	expect "what was there before" "$(queue; ip -n "$ns" -d route show; in_ns a sysctl net.ipv4.tcp_congestion_control; ipn -d -o link show lq0 |
+		grep -o 'gso_max_segs [0-9]*')" = "$before"
+	! tcn qdisc show dev lq0 | grep clsact || fail "its clsact is left"
+	expect "records" "$(records)" -eq 0
 }
-declare_test older_record "" "a record of lowq 0.2, with routes as ip shows them without -d: reset puts back"
+declare_test older_record "" "records of lowq 0.3, over a user's queue, with routes as ip shows them: reset puts back"
 
 folder_not_ours()
 {
@@ -483,12 +534,12 @@ folder_not_ours()
 	must reset --all
 	expect "records" "$(records)" -eq 0
 	must fifo lq0 --rate 1gbit
-	chmod 666 "$LOWQ_STATE_DIR"/device-*.json
+	chmod 666 "$LOWQ_STATE_DIR"/records.json
 	gives 1 "can be written by another user: not trusted" reset lq0
-	chmod 600 "$LOWQ_STATE_DIR"/device-*.json
-	chown 65534 "$LOWQ_STATE_DIR"/device-*.json
+	chmod 600 "$LOWQ_STATE_DIR"/records.json
+	chown 65534 "$LOWQ_STATE_DIR"/records.json
 	gives 1 "can be written by another user: not trusted" reset lq0
-	chown 0 "$LOWQ_STATE_DIR"/device-*.json
+	chown 0 "$LOWQ_STATE_DIR"/records.json
 	must reset lq0
 	export LOWQ_STATE_DIR=/proc/nowhere
 	gives 2 "cannot make /proc/nowhere" fifo lq0 --rate 1gbit
@@ -504,16 +555,24 @@ all_goes_on()
 	ipn link add name lqm numtxqueues 2 type veth peer name lqn
 	ipn link set lqm up
 	before=$(queue lqm)
-	must fifo lq0 --rate 1gbit
+	must fifo lq0 --rate 1gbit --gso-segs 2
 	must fifo lqm --rate 1gbit
-	tcn qdisc del dev lq0 root
-	tcn qdisc add dev lq0 root handle 5: pfifo limit 55
+	ipn link set lq0 gso_max_segs 7
 	lt reset --all --json
 	expect "status" "$rc" -eq 1
+	[[ $err == *"gso_max_segs of lq0 was changed by someone else since: it is '7' now, was '2'; left alone"* ]] || fail "said: $err"
 	expect "JSON documents" "$(jq -s length <<<"$out")" -eq 1
 	expect "the other device" "$(queue lqm)" = "$before"
 	must reset lq0 --force
 	expect "records" "$(records)" -eq 0
+	# a queue of someone else's in its place is not lowq-tc's any more
+	must fifo lq0 --rate 1gbit
+	tcn qdisc del dev lq0 root
+	tcn qdisc add dev lq0 root handle 5: pfifo limit 55
+	gives 3 "its root is 'pfifo' now" show --check
+	gives 0 "someone else's now, 'pfifo': left alone" reset lq0
+	expect "records" "$(records)" -eq 0
+	tcn qdisc del dev lq0 root
 	# two devices of one name that are gone
 	for _ in 1 2; do
 		must fifo lq0 --rate 1gbit
@@ -521,24 +580,27 @@ all_goes_on()
 		device
 	done
 	ipn link del lq0
-	must reset lq0 --json
-	expect "JSON documents" "$(jq -s length <<<"$out")" -eq 1
+	gives 0 "lq0 is gone, and its queue with it" reset lq0
+	expect "records" "$(records)" -eq 0
 }
-declare_test all_goes_on "" "reset --all goes on after what it leaves alone; one JSON document, whatever it is about"
+declare_test all_goes_on "" "reset --all goes on after what it leaves alone; what someone else has replaced is theirs"
 
-child_filters()
+moved()
 {
-	tcn qdisc add dev lq0 root handle 77: prio
-	tc -n "$ns" filter add dev lq0 parent 77: protocol ip pref 3 u32 match ip dsfield 0x28 0xfc classid 77:1 || skip 'no u32'
-	gives 2 "(its filters)" fifo lq0 --rate 1gbit
-	ipn link add name lqm numtxqueues 2 type veth peer name lqn
-	ipn link set lqm up
-	tcn qdisc add dev lqm root handle 77: mq
-	tcn qdisc add dev lqm parent 77:1 handle 78: prio
-	tcn filter add dev lqm parent 78: protocol ip pref 3 u32 match ip dsfield 0x28 0xfc classid 78:1
-	gives 2 "(its filters)" fifo lqm --rate 1gbit
+	# into a pod, and back
+	must fifo lq0 --rate 1gbit --gso-segs 2
+	ip netns add "${NSP}pod"
+	ipn link set lq0 netns "${NSP}pod"
+	ip -n "${NSP}pod" link set lq0 up
+	gives 0 "nothing" show
+	ip -n "${NSP}pod" link set lq0 netns "$ns"
+	ipn link set lq0 up
+	must fifo lq0 --rate 1gbit
+	must reset lq0
+	expect "gso_max_segs" "$(ipn -d -o link show lq0 | grep -o 'gso_max_segs [0-9]*')" = "gso_max_segs 65535"
+	expect "the queue" "$(queue | grep -o 'qdisc .* root')" = "qdisc noqueue 0: root"
 }
-declare_test child_filters "" "filters under a root qdisc or under a child of mq: refused, not lost"
+declare_test moved "" "a device that is moved into a pod and back"
 
 segments()
 {
@@ -699,7 +761,7 @@ plain_user()
 	done <<-'END'
 		0 show
 		2 show --check
-		1 reset lq0 --dry-run
+		2 reset lq0 --dry-run
 		0 host show
 	END
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$LOWQ_TC" reset lo >"$TMP/shown" 2>&1
@@ -736,7 +798,7 @@ completes()
 		segregate lq0 --dscp af32: af32
 		host hp: hpccpp
 		host ren: reno
-		reset --forg: --forget
+		reset --al: --all
 	END
 	completed a "$LOWQ_TC" prague lq0 --aqm ""
 	expect "choices" "$(paste -sd' ' "$TMP/completed")" = "dualpi2 fq_codel"

@@ -531,6 +531,17 @@ taken()
 }
 declare_test taken "" "bench/publish: numbers from out/, with all seeds of a page"
 
+readme()
+{
+	in_project || skip "not in the project's own tree"
+	[ -d lab ] || cp -r "$root"/{bench,lab,scripts,dkms.conf} . || return
+	mkdir -p out/demo docs && cp -r one out/demo/demo && cp -r seeds out/demo/demo-internet && cp "$root/README.md" . &&
+		bench/publish --demo && has README.md '^\| fast <&> label \| 98\.5 ' '^\| noisy' '^# lowq' && ! grep -q '^| CUBIC, drop-tail' README.md &&
+		[ "$(grep -c '^<!-- ' README.md)" = "$(grep -c '^<!-- ' "$root/README.md")" ] &&
+		"$report" one --svg picture >/dev/null && cmp docs/demo.svg picture/queue.svg
+}
+declare_test readme "" "bench/publish --demo: README's tables and its picture"
+
 # drawings DIR...: looks at DIR/variants.svg beside DIR/results.csv. Every mean of the table is drawn,
 # inside of its axis; every label is inside of the drawing and touches no other; 40 kB at most.
 drawings()

@@ -11,6 +11,7 @@ have the same prio, and filters that pick the virtual queue by the ECN field.
 from __future__ import annotations
 
 from lowq_common.errors import Refused
+from lowq_common.values import LOWQ_PREFS
 
 from ..command import Command
 from .base import Context, Place, Profile, Queue
@@ -95,9 +96,9 @@ def wred(context: Context, low: int, high: int, k: int, probability: str) -> Que
     )
     filters = [
         context.filter("egress", "protocol", protocol, "pref", pref, "flower", "ip_tos", "0x0/0x3", "classid", ":2")
-        for protocol, pref in (("ip", 1), ("ipv6", 2))
+        for protocol, pref in (("ip", LOWQ_PREFS[0]), ("ipv6", LOWQ_PREFS[1]))
     ]
-    filters.append(context.filter("egress", "protocol", "all", "pref", 3, "matchall", "classid", ":1"))
+    filters.append(context.filter("egress", "protocol", "all", "pref", LOWQ_PREFS[2], "matchall", "classid", ":1"))
 
     def virtual(place: Place, handle: str, number: int, words: list[str], *flags: str) -> Command:
         return Command((

@@ -249,11 +249,19 @@ class Step:
         if packets < self.LEAST:
             packets, least = self.LEAST, ", the least that lets pairs of packets pass"
         size = packets * line.frame
-        burst = sent_at_once(self.context, rtt) + held_back(self.context)
+        held = held_back(self.context)
+        burst = sent_at_once(self.context, rtt) + held
+        # Beside short answers RTT*C/7 leaves a quarter of the link idle: they fill the queue, and the
+        # marks are those of the long flow, too. Half of the BDP leaves a twelfth.
+        half = (line.bytes_in(rtt) // 2 + line.frame - 1) // line.frame * line.frame + held
         more = ""
-        if burst:
+        if half > size + burst:
+            size, least, more = half, "", ", half of what the path holds"
+            if held:
+                more += ", and what is held back"
+        elif burst:
+            size += burst
             more, least = f", with {packets} for RTT*C/7{least}", ""
-        size += burst
         report.explain(f"K = {line.queue_text(size)}{least}{more}")
         return size
 

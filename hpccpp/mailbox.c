@@ -1,32 +1,13 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+// SPDX-License-Identifier: GPL-2.0
 /*
- * Responses to probes. int_host checks each response and puts it into
- * its flow's mailbox, in softirq and without the socket's lock; the flow's next ACK reads
- * it. A later response replaces an earlier one.
+ * hpccpp: responses to probes. int_host checks each response and puts it into its flow's mailbox,
+ * in softirq and without the socket's lock; the flow's next ACK reads it. A later response replaces
+ * an earlier one.
  */
-#ifndef _LOWQ_HPCCPP_MAILBOX_H
-#define _LOWQ_HPCCPP_MAILBOX_H
-
+#include <linux/random.h>
 #include <linux/siphash.h>
-#include <net/ipv6.h>
 
-#include "flow.h"
-#include "int_host.h"
-
-enum {
-	HPCCPP_COUNT_PROBES = INT_COUNT_SHARED,
-	HPCCPP_COUNT_UNSENT,	/* no memory or no route, or dropped by this host's firewall */
-	HPCCPP_COUNT_ACCEPTED,
-	HPCCPP_COUNT_NOT_OURS,	/* the connection has no flow under this control */
-	HPCCPP_COUNT_COOKIE,	/* not the cookie of a recent probe */
-	HPCCPP_COUNT_OLD_ID,	/* replayed or overtaken */
-	HPCCPP_COUNT_PARTIAL,	/* no records, or not of all nodes */
-	HPCCPP_COUNT_FALLBACKS,
-	HPCCPP_COUNT_RETURNS,
-	HPCCPP_COUNT_UNSTAMPED,	/* fallbacks because a bottleneck does not stamp */
-	HPCCPP_COUNT_TRANSLATED, /* connections that NAT on this host translates: no probes */
-	HPCCPP_COUNT_REFUSED,	/* connections with a probe that a RST answered: no more probes */
-};
+#include "hpccpp.h"
 
 static const char * const hpccpp_counters[] = {
 	[INT_COUNT_MALFORMED]	= "Malformed",
@@ -49,37 +30,23 @@ static const char * const hpccpp_counters[] = {
 	NULL
 };
 
-static unsigned int hpccpp_net_id;
-
-static inline void hpccpp_count(const struct sock *sk, unsigned int counter)
-{
-	int_count(sock_net(sk), hpccpp_net_id, counter);
-}
+unsigned int hpccpp_net_id;
 
 static siphash_key_t hpccpp_cookie_key __read_mostly;
 
-static inline bool hpccpp_is_v4(const struct sock *sk)
-{
-#if IS_ENABLED(CONFIG_IPV6)
-	return sk->sk_family == AF_INET || ipv6_addr_v4mapped(&sk->sk_v6_daddr);
-#else
-	return true;
-#endif
-}
-
 /* For a flow that begins at @now. Keyed: nobody else can compute it, and no two flows share it. */
-static inline u64 hpccpp_secret(const struct sock *sk, u64 now)
+u64 hpccpp_secret(const struct sock *sk, u64 now)
 {
 	return siphash_2u64((unsigned long)sk, now, &hpccpp_cookie_key);
 }
 
-static inline u64 hpccpp_cookie(const struct hpccpp_flow *f, u32 id)
+u64 hpccpp_cookie(const struct hpccpp_flow *f, u32 id)
 {
 	return siphash_2u64(f->secret, id, &hpccpp_cookie_key);
 }
 
 /* Is it the cookie of a recent probe, the one with this id? */
-static inline bool hpccpp_cookie_fits(const struct hpccpp_flow *f, u32 id, u64 cookie)
+static bool hpccpp_cookie_fits(const struct hpccpp_flow *f, u32 id, u64 cookie)
 {
 	return f->sent_id - id < HPCCPP_PROBES_KEPT &&
 	       f->probe[id % HPCCPP_PROBES_KEPT].cookie == cookie;
@@ -171,7 +138,7 @@ static struct pernet_operations hpccpp_net_ops = {
 };
 
 /* Of both controls. Older kernels call it for sockets that init() has not seen, too. */
-static inline void hpccpp_release(struct sock *sk)
+void hpccpp_release(struct sock *sk)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
 
@@ -182,7 +149,7 @@ static inline void hpccpp_release(struct sock *sk)
 }
 
 /* Moves the response out of the mailbox into @m; false if there is none. */
-static inline bool hpccpp_read_response(struct hpccpp_flow *f, struct int_msg *m)
+bool hpccpp_read_response(struct hpccpp_flow *f, struct int_msg *m)
 {
 	bool full;
 
@@ -197,4 +164,21 @@ static inline bool hpccpp_read_response(struct hpccpp_flow *f, struct int_msg *m
 	return full;
 }
 
-#endif /* _LOWQ_HPCCPP_MAILBOX_H */
+int hpccpp_mailbox_init(void)
+{
+	int err;
+
+	BUILD_BUG_ON(ARRAY_SIZE(hpccpp_counters) > INT_COUNTERS_MAX);
+
+	get_random_bytes(&hpccpp_cookie_key, sizeof(hpccpp_cookie_key));
+	err = register_pernet_subsys(&hpccpp_net_ops);
+	if (!err)
+		int_handler_register(&hpccpp_handler);
+	return err;
+}
+
+void hpccpp_mailbox_exit(void)
+{
+	int_handler_unregister(&hpccpp_handler);
+	unregister_pernet_subsys(&hpccpp_net_ops);
+}

@@ -1,36 +1,23 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+// SPDX-License-Identifier: GPL-2.0
 /*
- * What a response does to a flow: the model takes its records as a sample, or, receiver-based,
- * its window. Used under HPCC++ and in fallback.
+ * hpccpp: what a response does to a flow: the model takes its records as a sample, or,
+ * receiver-based, its window. Used under HPCC++ and in fallback.
  */
-#ifndef _LOWQ_HPCCPP_SAMPLE_H
-#define _LOWQ_HPCCPP_SAMPLE_H
-
-#include "probe.h"
+#include "hpccpp.h"
 #include "trace.h"
-
-CC_PARAM(w_ai_bytes, 0, 0, 1 << 20, 0644, "0 computes it from flows",
-	 "additive increase W_ai in bytes, 0 derives it from flows (draft 5)");
-CC_PARAM(line_rate_mbps, 0, 0, HPCCPP_MBPS_MAX, 0644, "0 is line_rate_device's",
-	 "the host's rate in Mb/s, at which flows start (draft 5); 0: see line_rate_device");
 
 static void hpccpp_settings_of(const struct sock *sk, struct hpccpp_settings *s)
 {
 	const struct hpccpp_flow *f = ((const struct hpccpp *)inet_csk_ca(sk))->flow;
 
+	hpccpp_given_settings(s);
 	s->t_ns = hpccpp_base_rtt_ns(f);
 	/* the measured minimum is rounded down to a microsecond */
 	s->fill_ns = max(s->t_ns, hpccpp_min_rtt_ns(f)) + NSEC_PER_USEC;
-	s->eta_permille = READ_ONCE(eta_permille.value);
-	s->max_stage = READ_ONCE(max_stage.value);
-	s->w_ai_bytes = READ_ONCE(w_ai_bytes.value);
-	s->flows = READ_ONCE(flows.value);
 	s->mss = max_t(u32, tcp_sk(sk)->mss_cache, 1);
 	s->w_limit = tcp_sk(sk)->snd_cwnd_clamp * hpccpp_mss_q8(sk);
 	s->carried = f->carried;
-	s->line_mbps = READ_ONCE(line_rate_mbps.value);
-	s->wc_previous = READ_ONCE(wc_previous.value);
-	s->queue_per_rtt = READ_ONCE(queue_per_rtt.value);
+	s->line_mbps = hpccpp_line_given();
 }
 
 /* The old path's base RTT says nothing about the new path's. */
@@ -79,7 +66,7 @@ static void hpccpp_update_doubt(const struct sock *sk, struct hpccpp_flow *f,
 	else if (suffered)
 		most = hpccpp_most_load(&f->model, m, t_ns, sent_ns - old.sent_ns);
 	f->doubt = hpccpp_doubt(f->doubt, suffered, most,
-				fp_fraction(READ_ONCE(eta_permille.value), 1000, HPCCPP_U_Q));
+				hpccpp_eta());
 }
 
 /* Receiver-based: the response is the window itself. */
@@ -89,7 +76,7 @@ static bool hpccpp_on_window(struct sock *sk, const struct int_msg *m, u64 now)
 	struct hpccpp_flow *f = ca->flow;
 	u64 w = hpccpp_window_of(m);
 
-	if (!READ_ONCE(receiver_based.value) || !w)
+	if (!hpccpp_receiver_based() || !w)
 		return false;
 	f->telemetry = true;
 	f->partial = 0;
@@ -103,7 +90,7 @@ static bool hpccpp_on_window(struct sock *sk, const struct int_msg *m, u64 now)
 }
 
 /* Returns true if the response set the window. */
-static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now)
+bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now)
 {
 	const struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
@@ -167,5 +154,3 @@ static bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now
 	trace_hpccpp_window(sk, "telemetry", &f->model, sample.settings.t_ns);
 	return true;
 }
-
-#endif /* _LOWQ_HPCCPP_SAMPLE_H */

@@ -1,23 +1,22 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+// SPDX-License-Identifier: GPL-2.0
 /*
- * Probes (draft-miao-rtgwg-hpccplus-00, 6.2.1.2 and 7.2): when the next one is due, what
+ * hpccpp: probes (draft-miao-rtgwg-hpccplus-00, 6.2.1.2 and 7.2): when the next one is due, what
  * the sender remembers of it, and how it is sent.
  */
-#ifndef _LOWQ_HPCCPP_PROBE_H
-#define _LOWQ_HPCCPP_PROBE_H
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
+#include <net/ipv6.h>
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
 #include <net/netfilter/nf_conntrack.h>
 #include <net/netfilter/nf_conntrack_core.h>
 #include <net/netfilter/nf_conntrack_zones.h>
 #endif
 
-#include "mailbox.h"
-#include "hpccpp_param.h"
+#include "hpccpp.h"
 
-CC_PARAM(probe_rtts, 1, 1, 16, 0644, "1 is once per RTT",
-	 "RTTs between probes, 1 to 16 (draft 6.2.1.2)");
+CC_PARAM_SHARED(hpccpp_probe_rtts, probe_rtts, 1, 1, 16, 0644, "1 is once per RTT",
+		"RTTs between probes, 1 to 16 (draft 6.2.1.2)");
 CC_PARAM(probe_packets, 8, 0, 64, 0644, "0 is once per RTT, however few packets that is",
 	 "full packets between probes while U is near eta, 0 to 64; at most 8 RTTs");
 CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop of 15 means 15 or more",
@@ -25,17 +24,10 @@ CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop of 15 means 
 CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "let the receiver compute the window (draft 6.3.2)");
 
-/* @interval, yet not so long that a counter in the records could wrap */
-static inline u64 hpccpp_comparable(const struct hpccpp_flow *f, u64 interval)
+/* Is the receiver to compute the window? */
+bool hpccpp_receiver_based(void)
 {
-	return f->comparable_ns ? min(interval, f->comparable_ns) : interval;
-}
-
-/* T, or the shortest RTT if that is longer, once or several times (probe_rtts) */
-static inline u64 hpccpp_least_interval(const struct hpccpp_flow *f)
-{
-	return max_t(u64, hpccpp_base_rtt_ns(f), hpccpp_min_rtt_ns(f)) *
-	       READ_ONCE(probe_rtts.value);
+	return READ_ONCE(receiver_based.value);
 }
 
 /*
@@ -43,67 +35,31 @@ static inline u64 hpccpp_least_interval(const struct hpccpp_flow *f)
  * counter in the records could wrap; never so short that more probes are in flight than
  * the sender remembers.
  */
-static inline u64 hpccpp_probe_interval(const struct sock *sk)
+u64 hpccpp_probe_interval(const struct sock *sk)
 {
 	const struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
 	u64 least = f->telemetry ? hpccpp_mss_q8(sk) * READ_ONCE(probe_packets.value) : 0;
-	u32 eta = fp_fraction(READ_ONCE(eta_permille.value), 1000, HPCCPP_U_Q);
-	u64 interval = max_t(u64, hpccpp_probe_ns(&f->model, eta, hpccpp_base_rtt_ns(f), least),
-			     hpccpp_min_rtt_ns(f)) * READ_ONCE(probe_rtts.value);
+	u64 interval = hpccpp_probe_ns(&f->model, hpccpp_eta(), hpccpp_base_rtt_ns(f), least);
 
+	interval = max_t(u64, interval, hpccpp_min_rtt_ns(f)) * READ_ONCE(hpccpp_probe_rtts.value);
 	interval = hpccpp_comparable(f, interval);
 	return max(interval, hpccpp_srtt_ns(sk) / (HPCCPP_PROBES_KEPT / 2));
 }
 
-/*
- * Is the next probe due? Asked on every ACK: most come before the shortest interval that
- * hpccpp_probe_interval() can give.
- */
-static inline bool hpccpp_probe_due(const struct sock *sk, u64 now)
+static bool hpccpp_is_v4(const struct sock *sk)
 {
-	const struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
-	u64 elapsed = now - f->probe_ns;
-
-	if (elapsed < hpccpp_comparable(f, hpccpp_least_interval(f)))
-		return false;
-	return elapsed >= hpccpp_probe_interval(sk);
-}
-
-/*
- * Will data still wait for the window when a probe's response arrives, an RTT later? The window
- * that the response sets is for that data. A program that waits for room in the socket has more.
- */
-static inline bool hpccpp_has_more(const struct sock *sk)
-{
-	const struct socket *sock = READ_ONCE(sk->sk_socket);
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return tp->write_seq - tp->snd_nxt > (u64)tcp_snd_cwnd(tp) * tp->mss_cache ||
-	       (sock && test_bit(SOCK_NOSPACE, &sock->flags));
-}
-
-/* Time until the next probe if nothing waits: the flow's share may shrink all the same. */
-static inline u64 hpccpp_rare_interval(const struct hpccpp_flow *f)
-{
-	return hpccpp_comparable(f, 4 * hpccpp_least_interval(f));
-}
-
-/*
- * Is at least a full packet of data in flight, or about to be? Less, such as a request or a FIN,
- * is nothing that a window could hold back.
- */
-static inline bool hpccpp_has_packet(const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return tp->write_seq - tp->snd_una >= tp->mss_cache;
+#if IS_ENABLED(CONFIG_IPV6)
+	return sk->sk_family == AF_INET || ipv6_addr_v4mapped(&sk->sk_v6_daddr);
+#else
+	return true;
+#endif
 }
 
 /*
  * By the route that the data takes, the socket's. If it has expired, the next data looks
  * up a new one: __ip_queue_xmit() would do so with the probe's DSCP.
  */
-static inline int hpccpp_xmit4(struct sock *sk, struct sk_buff *skb, u8 tos)
+static int hpccpp_xmit4(struct sock *sk, struct sk_buff *skb, u8 tos)
 {
 	struct inet_sock *inet = inet_sk(sk);
 
@@ -117,7 +73,7 @@ static inline int hpccpp_xmit4(struct sock *sk, struct sk_buff *skb, u8 tos)
 
 #if IS_ENABLED(CONFIG_IPV6)
 /* Likewise. */
-static inline int hpccpp_xmit6(struct sock *sk, struct sk_buff *skb, u8 tclass)
+static int hpccpp_xmit6(struct sock *sk, struct sk_buff *skb, u8 tclass)
 {
 	struct ipv6_pinfo *np = inet6_sk(sk);
 	struct flowi6 fl6 = {
@@ -147,7 +103,7 @@ static inline int hpccpp_xmit6(struct sock *sk, struct sk_buff *skb, u8 tclass)
 #endif
 
 /* Gives the next probe its id, and remembers it together with W and the bytes in flight. */
-static inline void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now)
+static void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now)
 {
 	struct hpccpp *ca = inet_csk_ca(sk);
 	struct hpccpp_flow *f = ca->flow;
@@ -185,7 +141,7 @@ static inline void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now
  * not change. Conntrack may be a module, and need not be loaded.
  */
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
-static inline bool hpccpp_has_post_routing(const struct sock *sk)
+static bool hpccpp_has_post_routing(const struct sock *sk)
 {
 	const struct net *net = sock_net(sk);
 
@@ -193,7 +149,7 @@ static inline bool hpccpp_has_post_routing(const struct sock *sk)
 	       rcu_access_pointer(net->nf.hooks_ipv6[NF_INET_POST_ROUTING]);
 }
 
-static inline bool hpccpp_is_translated(const struct sock *sk)
+bool hpccpp_is_translated(const struct sock *sk)
 {
 	struct nf_conntrack_tuple_hash *(*find)(struct net *net,
 						const struct nf_conntrack_zone *zone,
@@ -236,14 +192,14 @@ static inline bool hpccpp_is_translated(const struct sock *sk)
 	return translated;
 }
 #else
-static inline bool hpccpp_is_translated(const struct sock *sk)
+bool hpccpp_is_translated(const struct sock *sk)
 {
 	return false;
 }
 #endif
 
 /* The socket is locked by its user or by softirq. */
-static inline void hpccpp_send_probe(struct sock *sk, u64 now)
+void hpccpp_send_probe(struct sock *sk, u64 now)
 {
 	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
 	struct int_msg m = { .type = INT_PROBE };
@@ -273,5 +229,3 @@ static inline void hpccpp_send_probe(struct sock *sk, u64 now)
 		err = hpccpp_xmit4(sk, skb, ds | (inet_sk(sk)->tos & INET_ECN_MASK));
 	hpccpp_count(sk, err ? HPCCPP_COUNT_UNSENT : HPCCPP_COUNT_PROBES);
 }
-
-#endif /* _LOWQ_HPCCPP_PROBE_H */

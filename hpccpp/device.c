@@ -1,16 +1,22 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+// SPDX-License-Identifier: GPL-2.0
 /*
- * The speeds of this host's devices. Only a caller that holds RTNL may ask a driver, so a notifier
- * asks when a device comes up or its link changes, and flows look the answer up.
+ * hpccpp: the rate at which a connection's data can leave the host: as given, or the speed of its
+ * device. Only a caller that holds RTNL may ask a driver, so a notifier asks when a device comes up
+ * or its link changes, and flows look the answer up.
  */
-#ifndef _LOWQ_HPCCPP_DEVICE_H
-#define _LOWQ_HPCCPP_DEVICE_H
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/netdevice.h>
 #include <linux/rhashtable.h>
 
+#include "cc_compat.h"
 #include "cc_link.h"
-#include "hpccpp_model.h"
+#include "hpccpp.h"
+
+CC_PARAM(line_rate_mbps, 0, 0, HPCCPP_MBPS_MAX, 0644, "0 is line_rate_device's",
+	 "the host's rate in Mb/s, at which flows start (draft 5); 0: see line_rate_device");
+CC_PARAM(line_rate_device, 0, 0, 1, 0644, "0 starts with the initial window",
+	 "1: flows start at the speed of the device that they leave by; 0: with TCP's initial window");
 
 /**
  * struct hpccpp_device - a device that has reported a speed
@@ -36,7 +42,7 @@ static const struct rhashtable_params hpccpp_devices_params = {
 };
 
 /* Mb/s; 0: unknown. @dev is only compared. */
-static inline u32 hpccpp_device_mbps(const struct net_device *dev)
+static u32 hpccpp_device_mbps(const struct net_device *dev)
 {
 	const struct hpccpp_device *d;
 	u32 mbps;
@@ -107,4 +113,37 @@ static struct notifier_block hpccpp_netdev_notifier = {
 	.notifier_call = hpccpp_netdev_event,
 };
 
-#endif /* _LOWQ_HPCCPP_DEVICE_H */
+/* The rate that was given, Mb/s; 0: none */
+u32 hpccpp_line_given(void)
+{
+	return READ_ONCE(line_rate_mbps.value);
+}
+
+/* The rate at which the connection's data can leave the host, Mb/s; 0: not known, or not wanted */
+u32 hpccpp_line_mbps(struct sock *sk)
+{
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 mbps = READ_ONCE(line_rate_mbps.value);
+
+	if (mbps || !READ_ONCE(line_rate_device.value) || !dst)
+		return mbps;
+	return hpccpp_device_mbps(READ_ONCE(dst->dev));
+}
+
+int hpccpp_devices_init(void)
+{
+	int err = rhashtable_init(&hpccpp_devices, &hpccpp_devices_params);
+
+	if (err)
+		return err;
+	err = register_netdevice_notifier(&hpccpp_netdev_notifier);
+	if (err)
+		rhashtable_destroy(&hpccpp_devices);
+	return err;
+}
+
+void hpccpp_devices_exit(void)
+{
+	unregister_netdevice_notifier(&hpccpp_netdev_notifier);
+	rhashtable_destroy(&hpccpp_devices);
+}

@@ -1,19 +1,19 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+// SPDX-License-Identifier: GPL-2.0
 /*
  * hpccpp_reno: the control of a connection without telemetry, or whose telemetry does not explain
  * its losses and marks: a bottleneck does not stamp. Reno; with ECN the reduction is DCTCP's
  * (RFC 8257). It sends probes at growing intervals, and the connection returns to HPCC++ as soon
  * as they are answered; from an unstamped bottleneck, as soon as a node is the bottleneck.
  */
-#ifndef _LOWQ_HPCCPP_RENO_H
-#define _LOWQ_HPCCPP_RENO_H
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/inet_diag.h>
+#include <linux/module.h>
 
 #include "cc_compat.h"
 #include "cc_pace.h"
 #include "cc_timeout.h"
-#include "sample.h"
+#include "hpccpp.h"
 #include "trace.h"
 
 /* In fallback the interval between probes doubles up to this. */
@@ -89,7 +89,7 @@ static bool hpccpp_reno_trusts(const struct sock *sk, const struct hpccpp_flow *
 		return false;
 	if (m->type == INT_WINDOW)
 		return f->model.w <= w;
-	return f->model.u >= fp_fraction(READ_ONCE(eta_permille.value), 1000, HPCCPP_U_Q);
+	return f->model.u >= hpccpp_eta();
 }
 
 /*
@@ -258,7 +258,7 @@ static void hpccpp_reno_release(struct sock *sk)
 }
 
 /* For ss -ti: BBR's fields, as with HPCC++, all 0 */
-static size_t hpccpp_reno_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+size_t hpccpp_reno_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
@@ -316,7 +316,7 @@ static void hpccpp_reno_enter(struct sock *sk, const char *cause)
 }
 
 /* There is no telemetry, or not enough. */
-static void hpccpp_fall_back(struct sock *sk, const char *cause)
+void hpccpp_fall_back(struct sock *sk, const char *cause)
 {
 	pr_info_once("no telemetry on a connection (%s): it runs as Reno until telemetry arrives; see /proc/net/hpccpp\n",
 		     cause);
@@ -327,7 +327,7 @@ static void hpccpp_fall_back(struct sock *sk, const char *cause)
  * A bottleneck does not stamp. The first window in fallback is what the path has carried, so that
  * no queue stands before losses and marks take over. In recovery PRR leads cwnd there.
  */
-static void hpccpp_fall_back_unstamped(struct sock *sk, u64 now)
+void hpccpp_fall_back_unstamped(struct sock *sk, u64 now)
 {
 	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
 	u8 state = inet_csk(sk)->icsk_ca_state;
@@ -345,5 +345,3 @@ static void hpccpp_fall_back_unstamped(struct sock *sk, u64 now)
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), carried));
 	hpccpp_count(sk, HPCCPP_COUNT_UNSTAMPED);
 }
-
-#endif /* _LOWQ_HPCCPP_RENO_H */

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The state of a connection under HPCC++: struct hpccpp in the socket's private area,
- * struct hpccpp_flow beside it, and the table in which the hook for responses finds
- * flows.
+ * Shared by the files of tcp_hpccpp. Each file calls only those below it:
+ *
+ *	main.c		the callbacks of TCP; loading and unloading
+ *	reno.c		the fallback: Reno while probes are not answered, or the bottleneck does
+ *			not stamp
+ *	sample.c	from a response to a window
+ *	probe.c		probes
+ *	mailbox.c	responses, from int_host to the socket
+ *	device.c	the rate at which a connection's data can leave the host
+ *	flow.c		a connection's state, and W over time
+ *	param.c		the algorithm's parameters
+ *	trace.h		tracepoints
+ *
+ * include/hpccpp_model.h is the arithmetic, int_wire.h the format.
  */
-#ifndef _LOWQ_HPCCPP_FLOW_H
-#define _LOWQ_HPCCPP_FLOW_H
+#ifndef _LOWQ_HPCCPP_H
+#define _LOWQ_HPCCPP_H
 
-#include <linux/rhashtable.h>
+#include <linux/rhashtable-types.h>
 #include <net/tcp.h>
 
 #include "cc_gso.h"
@@ -15,9 +26,9 @@
 #include "dctcp_model.h"
 #include "ecn_feedback.h"
 #include "hpccpp_model.h"
+#include "int_host.h"
 
-CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 is the measured minimum",
-	 "base RTT T in nanoseconds, 0 is the measured minimum (draft 4.1)");
+/* --- the connection ------------------------------------------------------------- */
 
 #define HPCCPP_PROBES_KEPT	16U	/* a power of 2 */
 
@@ -200,56 +211,12 @@ struct hpccpp {
 	bool needs_hook;
 };
 
-static struct rhashtable hpccpp_flows;
-static const struct rhashtable_params hpccpp_flows_params = {
-	.key_len = sizeof(const struct sock *),
-	.key_offset = offsetof(struct hpccpp_flow, sk),
-	.head_offset = offsetof(struct hpccpp_flow, node),
-	.automatic_shrinking = true,
-};
+/* --- param.c ------------------------------------------------------------------------- */
 
-/* The caller holds the RCU read lock. */
-static inline struct hpccpp_flow *hpccpp_flow_find(const struct sock *sk)
-{
-	return rhashtable_lookup(&hpccpp_flows, &sk, hpccpp_flows_params);
-}
+extern struct cc_param hpccpp_base_rtt;
 
-/* Ids begin anywhere: who forges probes has to guess them. NULL if there is no memory */
-static inline struct hpccpp_flow *hpccpp_flow_new(const struct sock *sk, u64 secret)
-{
-	struct hpccpp_flow *f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN | __GFP_ACCOUNT);
-
-	if (!f)
-		return NULL;
-	f->sk = sk;
-	f->secret = secret;
-	spin_lock_init(&f->lock);
-	f->sent_id = (u32)secret;
-	f->got_id = f->sent_id;
-	if (rhashtable_insert_fast(&hpccpp_flows, &f->node, hpccpp_flows_params)) {
-		kfree(f);
-		return NULL;
-	}
-	return f;
-}
-
-static inline void hpccpp_flow_free(struct hpccpp_flow *f)
-{
-	rhashtable_remove_fast(&hpccpp_flows, &f->node, hpccpp_flows_params);
-	kfree_rcu(f, rcu);
-}
-
-static inline void hpccpp_flow_release(struct sock *sk)
-{
-	struct hpccpp *ca = inet_csk_ca(sk);
-	struct hpccpp_flow *f = ca->flow;
-
-	if (!f)
-		return;
-	ca->flow = NULL;
-	cc_gso_release(sk, &f->gso);
-	hpccpp_flow_free(f);
-}
+u32 hpccpp_eta(void);
+void hpccpp_given_settings(struct hpccpp_settings *s);
 
 /* --- quantities of the connection ---------------------------------------------- */
 
@@ -278,43 +245,134 @@ static inline u32 hpccpp_min_rtt_ns(const struct hpccpp_flow *f)
 /* T; 0 while it is unknown */
 static inline u32 hpccpp_base_rtt_ns(const struct hpccpp_flow *f)
 {
-	u32 t_ns = READ_ONCE(base_rtt_ns.value);
+	u32 t_ns = READ_ONCE(hpccpp_base_rtt.value);
 
 	return t_ns ? max(t_ns, HPCCPP_T_MIN_NS) :
 		      hpccpp_rtt_ns(READ_ONCE(f->rtt.base_us));
 }
 
-/* --- W over time ----------------------------------------------------------------- */
+/* --- flow.c -------------------------------------------------------------------------- */
 
-/*
- * To be called before W changes. A new W takes effect when the next packet leaves; that time is
- * already set, and with a window below a packet it may be many RTTs away. If the integral took up
- * the new W at once, flows would react to the same load twice: 1000 flows then oscillate.
- */
-static inline void hpccpp_integrate_window(const struct sock *sk, struct hpccpp_flow *f, u64 now)
+int hpccpp_flows_init(void);
+void hpccpp_flows_exit(void);
+struct hpccpp_flow *hpccpp_flow_find(const struct sock *sk);
+struct hpccpp_flow *hpccpp_flow_new(const struct sock *sk, u64 secret);
+void hpccpp_flow_release(struct sock *sk);
+void hpccpp_integrate_window(const struct sock *sk, struct hpccpp_flow *f, u64 now);
+u64 hpccpp_window_between(const struct hpccpp_probe *a, const struct hpccpp_probe *b);
+
+/* --- device.c ------------------------------------------------------------------------ */
+
+int hpccpp_devices_init(void);
+void hpccpp_devices_exit(void);
+u32 hpccpp_line_given(void);
+u32 hpccpp_line_mbps(struct sock *sk);
+
+/* --- mailbox.c ----------------------------------------------------------------------- */
+
+enum {
+	HPCCPP_COUNT_PROBES = INT_COUNT_SHARED,
+	HPCCPP_COUNT_UNSENT,	/* no memory or no route, or dropped by this host's firewall */
+	HPCCPP_COUNT_ACCEPTED,
+	HPCCPP_COUNT_NOT_OURS,	/* the connection has no flow under this control */
+	HPCCPP_COUNT_COOKIE,	/* not the cookie of a recent probe */
+	HPCCPP_COUNT_OLD_ID,	/* replayed or overtaken */
+	HPCCPP_COUNT_PARTIAL,	/* no records, or not of all nodes */
+	HPCCPP_COUNT_FALLBACKS,
+	HPCCPP_COUNT_RETURNS,
+	HPCCPP_COUNT_UNSTAMPED,	/* fallbacks because a bottleneck does not stamp */
+	HPCCPP_COUNT_TRANSLATED, /* connections that NAT on this host translates: no probes */
+	HPCCPP_COUNT_REFUSED,	/* connections with a probe that a RST answered: no more probes */
+};
+
+extern unsigned int hpccpp_net_id;
+
+static inline void hpccpp_count(const struct sock *sk, unsigned int counter)
 {
-	u64 old_ns = fp_sub(fp_min(now, f->paced_ns), f->integral_ns);
+	int_count(sock_net(sk), hpccpp_net_id, counter);
+}
 
-	f->integral += (f->paced_w >> HPCCPP_W_Q) * old_ns +
-		       (f->model.w >> HPCCPP_W_Q) * (now - f->integral_ns - old_ns);
-	f->integral_ns = now;
-	if (now >= f->paced_ns) {
-		f->paced_w = f->model.w;
-		f->paced_ns = tcp_sk(sk)->tcp_wstamp_ns;
-	}
+int hpccpp_mailbox_init(void);
+void hpccpp_mailbox_exit(void);
+u64 hpccpp_secret(const struct sock *sk, u64 now);
+u64 hpccpp_cookie(const struct hpccpp_flow *f, u32 id);
+bool hpccpp_read_response(struct hpccpp_flow *f, struct int_msg *m);
+void hpccpp_release(struct sock *sk);
+
+/* --- probe.c ------------------------------------------------------------------------- */
+
+extern struct cc_param hpccpp_probe_rtts;
+
+bool hpccpp_receiver_based(void);
+bool hpccpp_is_translated(const struct sock *sk);
+u64 hpccpp_probe_interval(const struct sock *sk);
+void hpccpp_send_probe(struct sock *sk, u64 now);
+
+/* @interval, yet not so long that a counter in the records could wrap */
+static inline u64 hpccpp_comparable(const struct hpccpp_flow *f, u64 interval)
+{
+	return f->comparable_ns ? min(interval, f->comparable_ns) : interval;
+}
+
+/* T, or the shortest RTT if that is longer, once or several times (probe_rtts) */
+static inline u64 hpccpp_least_interval(const struct hpccpp_flow *f)
+{
+	return max_t(u64, hpccpp_base_rtt_ns(f), hpccpp_min_rtt_ns(f)) *
+	       READ_ONCE(hpccpp_probe_rtts.value);
 }
 
 /*
- * The window under which the bytes between two probes were sent: the mean of W between
- * them. After a cut of W, more than W may still be in flight: then the smaller of the two
- * probes' bytes in flight counts.
+ * Is the next probe due? Asked on every ACK: most come before the shortest interval that
+ * hpccpp_probe_interval() can give.
  */
-static inline u64 hpccpp_window_between(const struct hpccpp_probe *a,
-					const struct hpccpp_probe *b)
+static inline bool hpccpp_probe_due(const struct sock *sk, u64 now)
 {
-	u64 mean = div64_u64(b->integral - a->integral, max_t(u64, b->sent_ns - a->sent_ns, 1));
+	const struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
+	u64 elapsed = now - f->probe_ns;
 
-	return max(mean << HPCCPP_W_Q, min(a->inflight, b->inflight));
+	if (elapsed < hpccpp_comparable(f, hpccpp_least_interval(f)))
+		return false;
+	return elapsed >= hpccpp_probe_interval(sk);
 }
 
-#endif /* _LOWQ_HPCCPP_FLOW_H */
+/*
+ * Will data still wait for the window when a probe's response arrives, an RTT later? The window
+ * that the response sets is for that data. A program that waits for room in the socket has more.
+ */
+static inline bool hpccpp_has_more(const struct sock *sk)
+{
+	const struct socket *sock = READ_ONCE(sk->sk_socket);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tp->write_seq - tp->snd_nxt > (u64)tcp_snd_cwnd(tp) * tp->mss_cache ||
+	       (sock && test_bit(SOCK_NOSPACE, &sock->flags));
+}
+
+/* Time until the next probe if nothing waits: the flow's share may shrink all the same. */
+static inline u64 hpccpp_rare_interval(const struct hpccpp_flow *f)
+{
+	return hpccpp_comparable(f, 4 * hpccpp_least_interval(f));
+}
+
+/*
+ * Is at least a full packet of data in flight, or about to be? Less, such as a request or a FIN,
+ * is nothing that a window could hold back.
+ */
+static inline bool hpccpp_has_packet(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tp->write_seq - tp->snd_una >= tp->mss_cache;
+}
+
+/* --- sample.c ------------------------------------------------------------------------ */
+
+bool hpccpp_on_response(struct sock *sk, const struct int_msg *m, u64 now);
+
+/* --- reno.c -------------------------------------------------------------------------- */
+
+void hpccpp_fall_back(struct sock *sk, const char *cause);
+void hpccpp_fall_back_unstamped(struct sock *sk, u64 now);
+size_t hpccpp_reno_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
+
+#endif /* _LOWQ_HPCCPP_H */

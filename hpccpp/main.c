@@ -9,19 +9,8 @@
  *		W = Wc / (U / eta) + W_ai, or Wc + W_ai			(ComputeWind)
  *		window W, pacing rate W / T
  *
- * Source: draft-miao-rtgwg-hpccplus-00, with the probes of 6.2.1.2 and 7.2. From the top to
- * the bottom, each file uses those below it only:
- *
- *	this file		the callbacks of TCP
- *	hpccpp/reno.h		the fallback: Reno while probes are not answered, or the
- *				bottleneck does not stamp
- *	hpccpp/sample.h		from a response to a window
- *	hpccpp/probe.h		probes
- *	hpccpp/mailbox.h	responses, from int_host to the socket
- *	hpccpp/flow.h		a connection's state
- *	hpccpp/device.h		speeds of devices
- *	hpccpp/trace.h		tracepoints
- *	include/hpccpp_model.h	the arithmetic; int_wire.h: the format
+ * Source: draft-miao-rtgwg-hpccplus-00, with the probes of 6.2.1.2 and 7.2. This file has the
+ * callbacks of TCP; hpccpp.h lists the other files.
  *
  * Only for networks that one administration controls, switches included: the control
  * is restricted (net.ipv4.tcp_allowed_congestion_control).
@@ -62,21 +51,11 @@
 #include "cc_pace.h"
 #include "cc_recovery.h"
 #include "cc_timeout.h"
-#include "hpccpp_model.h"
-
-#include "hpccpp/device.h"
-#include "hpccpp/flow.h"
-#include "hpccpp/mailbox.h"
-#include "hpccpp/probe.h"
-#include "hpccpp/reno.h"
-#include "hpccpp/sample.h"
+#include "hpccpp.h"
 
 /* Last: each later inclusion would define the tracepoints once more. */
 #define CREATE_TRACE_POINTS
-#include "hpccpp/trace.h"
-
-CC_PARAM(line_rate_device, 0, 0, 1, 0644, "0 starts with the initial window",
-	 "1: flows start at the speed of the device that they leave by; 0: with TCP's initial window");
+#include "trace.h"
 
 #define HPCCPP_IDLE_RTTS	4	/* a pause after which a flow starts as a new one does */
 #define HPCCPP_PROBES_LOST	4	/* without telemetry: the connection falls back */
@@ -108,7 +87,17 @@ static __always_inline bool hpccpp_is_applied(const struct sock *sk)
 		      hpccpp_base_rtt_ns(f) == a->t_ns && a->swift &&
 		      inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery &&
 		      tcp_snd_cwnd(tcp_sk(sk)) == a->cwnd &&
+		      tcp_packets_in_flight(tcp_sk(sk)) < a->cwnd &&
 		      READ_ONCE(sk->sk_pacing_rate) == a->rate);
+}
+
+/*
+ * Nothing has left for an RTT, because more than W is in flight. Or seems to be: of a first window
+ * the end may be lost, and if nothing follows it, no SACK shows that.
+ */
+static bool hpccpp_is_silent(const struct sock *sk)
+{
+	return ktime_get_ns() >= tcp_sk(sk)->tcp_wstamp_ns + hpccpp_srtt_ns(sk);
 }
 
 /*
@@ -117,7 +106,7 @@ static __always_inline bool hpccpp_is_applied(const struct sock *sk)
  * longer than half the RTO. In recovery what is lost leaves again as other packets arrive
  * (RFC 6937): where an incast's answers lose most of their first windows together, the
  * retransmissions would overflow the queue again. After a timeout each ACK that delivers
- * something (@rs) lets at least one packet out, even if more than W is in flight.
+ * something (@rs) lets at least one packet out, even if more than W is in flight; else one per RTT.
  */
 static noinline void hpccpp_apply_window(struct sock *sk, const struct rate_sample *rs)
 {
@@ -132,7 +121,8 @@ static noinline void hpccpp_apply_window(struct sock *sk, const struct rate_samp
 	if (w != a->w || mss >> HPCCPP_W_Q != a->mss || t_ns != a->t_ns)
 		hpccpp_convert_window(a, w, mss, t_ns);
 	cwnd = a->cwnd;
-	if (unlikely(rs && state == TCP_CA_Loss && rs->acked_sacked > 0))
+	if (rs && rs->acked_sacked > 0 && state != TCP_CA_Recovery &&
+	    (state == TCP_CA_Loss || hpccpp_is_silent(sk)))
 		cwnd = max(cwnd, tcp_packets_in_flight(tp) + 1ULL);
 	cwnd = clamp_t(u64, cwnd, 2, tp->snd_cwnd_clamp);
 	if (unlikely(rs && state == TCP_CA_Recovery)) {
@@ -149,17 +139,6 @@ static noinline void hpccpp_apply_window(struct sock *sk, const struct rate_samp
 	if (!a->swift && rate * rto <= two_packets)
 		rate = div_u64(two_packets, rto) + 1;
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
-}
-
-/* The rate at which the connection's data can leave the host, Mb/s; 0: not known, or not wanted */
-static u32 hpccpp_line_mbps(struct sock *sk)
-{
-	const struct dst_entry *dst = __sk_dst_get(sk);
-	u32 mbps = READ_ONCE(line_rate_mbps.value);
-
-	if (mbps || !READ_ONCE(line_rate_device.value) || !dst)
-		return mbps;
-	return hpccpp_device_mbps(READ_ONCE(dst->dev));
 }
 
 /* TCP's initial window, packets */
@@ -510,7 +489,7 @@ static size_t hpccpp_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_
 		info->bbr.bbr_bw_hi = (u32)(rate >> 32);
 		info->bbr.bbr_min_rtt = hpccpp_base_rtt_ns(f) / NSEC_PER_USEC;
 		info->bbr.bbr_pacing_gain = READ_ONCE(f->model.u) >> (HPCCPP_U_Q - 8);
-		info->bbr.bbr_cwnd_gain = fp_fraction(READ_ONCE(eta_permille.value), 1000, 8);
+		info->bbr.bbr_cwnd_gain = hpccpp_eta() >> (HPCCPP_U_Q - 8);
 	}
 	rcu_read_unlock();
 	return size;
@@ -536,47 +515,36 @@ static int __init hpccpp_module_init(void)
 	int err;
 
 	BUILD_BUG_ON(sizeof(struct hpccpp) > ICSK_CA_PRIV_SIZE);
-	BUILD_BUG_ON(ARRAY_SIZE(hpccpp_counters) > INT_COUNTERS_MAX);
 
-	get_random_bytes(&hpccpp_cookie_key, sizeof(hpccpp_cookie_key));
-	err = rhashtable_init(&hpccpp_flows, &hpccpp_flows_params);
+	err = hpccpp_flows_init();
 	if (err)
 		return err;
-	err = register_pernet_subsys(&hpccpp_net_ops);
+	err = hpccpp_devices_init();
 	if (err)
 		goto err_flows;
-	err = rhashtable_init(&hpccpp_devices, &hpccpp_devices_params);
-	if (err)
-		goto err_net;
-	err = register_netdevice_notifier(&hpccpp_netdev_notifier);
+	err = hpccpp_mailbox_init();
 	if (err)
 		goto err_devices;
-	int_handler_register(&hpccpp_handler);
 	err = tcp_register_congestion_control(&hpccpp);
 	if (err)
-		goto err_handler;
+		goto err_mailbox;
 	return 0;
 
-err_handler:
-	int_handler_unregister(&hpccpp_handler);
-	unregister_netdevice_notifier(&hpccpp_netdev_notifier);
+err_mailbox:
+	hpccpp_mailbox_exit();
 err_devices:
-	rhashtable_destroy(&hpccpp_devices);
-err_net:
-	unregister_pernet_subsys(&hpccpp_net_ops);
+	hpccpp_devices_exit();
 err_flows:
-	rhashtable_destroy(&hpccpp_flows);
+	hpccpp_flows_exit();
 	return err;
 }
 
 static void __exit hpccpp_module_exit(void)
 {
 	tcp_unregister_congestion_control(&hpccpp);
-	int_handler_unregister(&hpccpp_handler);
-	unregister_netdevice_notifier(&hpccpp_netdev_notifier);
-	rhashtable_destroy(&hpccpp_devices);
-	unregister_pernet_subsys(&hpccpp_net_ops);
-	rhashtable_destroy(&hpccpp_flows);
+	hpccpp_mailbox_exit();
+	hpccpp_devices_exit();
+	hpccpp_flows_exit();
 }
 
 module_init(hpccpp_module_init);

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What files say: /etc/lowq/lowq.toml, a table for each control of the host and for each queue.
+
+    [[host]]
+    control = "prague"
+    default = true
+
+    [[queue]]
+    device = "eth*"          # a name or a pattern; or mac = "02:00:00:00:00:01", or driver = "mlx5_core"
+    profile = "dctcp"
+    rtt = "100us"
+
+All other keys are the options of "lowq-tc PROFILE" and "lowq-tc host". lowq 0.3 had DEVICE.conf with
+LOWQ_TC="..." and host.conf with LOWQ_HOST="...", which are read for one release.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from lowq_common.devices import Link, ethtool
+from lowq_common.errors import Refused
+from lowq_common.values import Json, matched
+
+from .command_line import parse
+from .options import FRAME, OPTIONS, Options
+from .profiles import PROFILES
+from .world import World
+
+FOLDER, FILE, HOST_FILE = "/etc/lowq", "lowq.toml", "host.conf"
+NOT_IN_FILES = ("netns", "dry-run", "json", "quiet")
+SELECTORS = ("device", "mac", "driver")
+ETHTOOL_GDRVINFO = 3
+
+
+class Wish(NamedTuple):
+    """What a file says of one thing"""
+
+    where: str  # FILE:LINE
+    by: str  # one of SELECTORS; "": the host
+    name: str  # of the device, or its pattern; of the host its control
+    options: Options | None  # None: it says nothing
+
+    @property
+    def pattern(self) -> bool:
+        return self.by != "device" or any(char in self.name for char in "*?[")
+
+    def fits(self, world: World, link: Link) -> bool:
+        if self.by == "mac":
+            return self.name.lower() in (link.address, link.permanent)
+        if self.by == "driver":
+            return self.name == driver(world, link.name)
+        if self.pattern:
+            return any(fnmatchcase(name, self.name) for name in (link.name, *link.altnames))
+        return self.name in (link.name, *link.altnames)
+
+
+def driver(world: World, name: str) -> str:
+    told = ethtool(name, ETHTOOL_GDRVINFO, 196, world.ioctl)
+    return b"".join(word.to_bytes(4, "little") for word in told[1:9]).split(b"\0")[0].decode("ascii", "replace")
+
+
+def files(names: list[str]) -> tuple[list[Wish], bool]:
+    """-> what they say, and whether that is all there shall be: of a folder it is"""
+    found: list[Wish] = []
+    whole = not names
+    for name in names or [FOLDER]:
+        paths = [name]
+        if os.path.isdir(name) or not names:
+            whole = True
+            try:
+                paths = sorted(os.path.join(name, one) for one in os.listdir(name)
+                               if one.endswith((".conf", ".toml")) and one[0] != ".")  # editors' and Ansible's, half written
+            except OSError as error:
+                raise Refused(f"{name}: {error.strerror}") from None
+        elif os.path.basename(name) == FILE:
+            whole = True
+        for path in paths:
+            for wish in (from_toml if path.endswith(".toml") else from_conf)(path):
+                other = next((one for one in found if (one.by, one.name) == (wish.by, wish.name)
+                              or not wish.by and not one.by and one.where.partition(":")[0] != path), None)
+                if other:
+                    raise Refused(f"{wish.where}: {other.where} is about the same")
+                found.append(wish)
+    return found, whole
+
+
+def content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}") from None
+
+
+def from_toml(path: str) -> list[Wish]:
+    import tomllib
+
+    try:
+        made = tomllib.loads(content(path).decode())
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"{path}: {error}") from None
+    found = []
+    for kind in made:
+        if kind not in ("host", "queue") or not isinstance(made[kind], list):
+            raise Refused(f"{path}: '{kind}' is neither [[host]] nor [[queue]]")
+        for at, table in enumerate(made[kind], 1):
+            where = f"{path}: {kind} {at}"
+            if not isinstance(table, dict):
+                raise Refused(f"{where}: not a table")
+            try:
+                found.append(host_wish(where, table) if kind == "host" else queue_wish(where, table))
+            except Refused as error:
+                raise Refused(f"{where}: {error}") from None
+    return found
+
+
+def host_wish(where: str, table: Json) -> Wish:
+    control = word(table, "control")
+    return Wish(where, "", control, checked("host", [control, *given(table, ("control",))]))
+
+
+def queue_wish(where: str, table: Json) -> Wish:
+    by = [one for one in SELECTORS if one in table]
+    if len(by) != 1:
+        raise Refused("needs one of " + ", ".join(SELECTORS))
+    name, profile = word(table, by[0]), word(table, "profile")
+    return Wish(where, by[0], name, checked(profile, given(table, (by[0], "profile"))))
+
+
+def word(table: Json, key: str) -> str:
+    if not isinstance(table.get(key), str) or not table[key]:
+        raise Refused(f"needs {key} = \"...\"")
+    return str(table[key])
+
+
+def given(table: Json, but: tuple[str, ...]) -> list[str]:
+    """The keys of a table as options"""
+    made = []
+    for key, value in table.items():
+        if key in but:
+            continue
+        if key not in OPTIONS:
+            raise Refused(f"unknown option '{key}'")
+        for one in value if isinstance(value, list) else [value]:
+            if one is True and not OPTIONS[key].metavar:
+                made.append("--" + key)
+            elif isinstance(one, (str, int, float)) and not isinstance(one, bool) and OPTIONS[key].metavar:
+                made.append(f"--{key}={one}")
+            elif one is not False:
+                raise Refused(f"'{key}' cannot be {one!r}")
+    return made
+
+
+def checked(action: str, words: list[str]) -> Options:
+    """As far as they can be without the machine"""
+    if action != "host" and action not in PROFILES:
+        raise Refused(f"unknown profile '{action}'")
+    if not {"-h", "--help"}.isdisjoint(words):
+        raise Refused("--help is not for files")
+    options = parse(["host", *words] if action == "host" else [action, *words, "--", "DEVICE"])
+    for name in NOT_IN_FILES:
+        if options.has(name):
+            raise Refused(f"--{name} is not for files")
+    if action != "host":
+        options.only(action, *FRAME, *PROFILES[action].options)
+    elif options.names[0] in ("show", "reset"):
+        raise Refused(f"'{options.names[0]}' is not a control")
+    return options
+
+
+def from_conf(path: str) -> list[Wish]:
+    """Of lowq 0.3"""
+    name = os.path.basename(path)
+    subject = "" if name == HOST_FILE else name.removesuffix(".conf")
+    key = "LOWQ_TC" if subject else "LOWQ_HOST"
+    lines = content(path).decode("utf-8", "surrogateescape").splitlines()
+    if subject == name or name == ".conf":
+        raise Refused(f"{path}: not DEVICE.conf, {HOST_FILE} or {FILE}")
+    found: list[Wish] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip()[0] in "#;":
+            continue
+        where = f"{path}:{number}"
+        match = matched(r"\s*([A-Za-z_][A-Za-z0-9_]*)=(.*)", line)
+        if not match or match[1] != key:
+            raise Refused(f"{where}: not {key}=\"...\"")
+        if found:
+            raise Refused(f"{where}: {key} again")
+        try:
+            words = [each for part in shlex.split(match[2]) for each in shlex.split(part)]
+            options = None
+            if words:
+                options = checked(words[0], words[1:]) if subject else checked("host", words)
+            found.append(Wish(where, "device" if subject else "", subject or (words[0] if words else ""), options))
+        except (Refused, ValueError) as error:
+            raise Refused(f"{where}: {error}") from None
+    return found or [Wish(path, "device" if subject else "", subject, None)]
+
+
+# --- from what is set to a file ---------------------------------------------------------
+
+
+def quoted(text: str) -> str:
+    return '"' + "".join(f"\\u{ord(char):04x}" if char < " " or char == "\x7f" else "\\" + char if char in "\"\\" else char
+                         for char in text) + '"'
+
+
+def table(kind: str, first: dict[str, str], words: list[str]) -> str:
+    lines = [f"[[{kind}]]", *(f"{key} = {quoted(value)}" for key, value in first.items())]
+    values: dict[str, list[str]] = {}
+    for option in words:
+        name, _, value = option.removeprefix("--").partition("=")
+        values.setdefault(name, []).append(value)
+    for name, several in values.items():
+        if not OPTIONS[name].metavar:
+            lines.append(f"{name} = true")
+        elif name == "route":
+            lines.append(f"{name} = [{', '.join(map(quoted, several))}]")
+        else:
+            lines.append(f"{name} = {quoted(several[-1])}")
+    return "\n".join(lines) + "\n"
