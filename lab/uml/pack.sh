@@ -44,7 +44,7 @@ copy_build()
 	done
 	(cd "$build" && find .config Module.symvers modules.order modules.builtin modules.builtin.modinfo include arch/*/include \
 		scripts/basic/fixdep scripts/mod/modpost scripts/module.lds -type f ! -name '*.cmd' ! -name '*.o' -print0 |
-		xargs -0 cp --parents -t "$to/build") || return
+		xargs -0 cp --parents -t "$to/build") && strip "$to"/build/scripts/{basic/fixdep,mod/modpost} || return
 	(cd "$source" && {
 		find ./include \( "${prune[@]}" -false \) -prune -o -type f -name '*.h' -print
 		find ./arch/um ./arch/x86 -name boot -prune -o -type f \( -path '*/include/*' -o -name '*.h' -o -name 'Makefile*' \

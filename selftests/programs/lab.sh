@@ -128,7 +128,7 @@ own_modules()
 	# the line of a crash
 	status 123 "$LAB" run --module "$TMP/own_oops" -- modprobe own_oops
 	grep -qE '^lab: at .*own_oops.c:3, in (start|init_module)\(\) of own_oops:' "$TMP/err" || fail "no place: $(<"$TMP/err")"
-	expect "lines shown, and the one of the crash" "$(grep -E '^[ >] +[0-9]+  ' "$TMP/err" | wc -l) $(grep -c '^> .*volatile int' "$TMP/err")" = "3 1"
+	expect "lines shown, and the one of the crash" "$(grep -cE '^[ >] +[0-9]+  ' "$TMP/err") $(grep -c '^> .*volatile int' "$TMP/err")" = "3 1"
 	if command -v labnet jq >/dev/null; then
 		jq '.modules.own_panic = {}' "$LOWQ_ROOT/examples/plan/incast.json" >"$TMP/panic.json"
 		status 123 "$LAB" run --module "$TMP/own_panic" --out "$TMP/of_panic" "$TMP/panic.json"
@@ -636,6 +636,7 @@ refused()
 	status "$2" "$LAB" import "$PACKED/$1"
 	grep -q -- "^lab: .*$3" "$TMP/err" || fail "$1: $(<"$TMP/err")"
 	expect "lines of error for $1" "$(wc -l <"$TMP/err")" -eq 1
+	# shellcheck disable=SC2031 # packed() has set it
 	expect "left by $1" "$(cd "$LOWQ_CACHE" && find . -mindepth 2 ! -name lock)" = ""
 }
 
@@ -649,6 +650,7 @@ packed()
 	status 125 "$LAB" export /proc/none/lab.tar
 	status 0 "$LAB" export "$PACKED/lab.tar"
 	expect "files left" "$(ls "$PACKED")" = "$(printf '%s\n' bin lab.tar small)"
+	# shellcheck disable=SC2031 # of this test alone
 	export LOWQ_CACHE=$PACKED/cache
 	head="format: 1
 architecture: $(uname -m)
@@ -679,10 +681,10 @@ flavour: virtual"
 	for signal in INT KILL; do
 		env --default-signal=INT setsid "$LAB" import "$PACKED/lab.tar" >"$TMP/out" 2>&1 & pid=$!
 		wait_until test -e "$LOWQ_CACHE/importing.$pid/lowq-lab"
-		kill -s $signal -- "-$pid"
+		kill -s "$signal" -- "-$pid"
 		wait "$pid" 2>/dev/null
 		[ ! -e "$LOWQ_CACHE/kernel/7.3-virtual" ] || fail "SIG$signal leaves a kernel"
-		[ $signal = KILL ] || expect "left after Ctrl-C" "$(cd "$LOWQ_CACHE" && find . -mindepth 2 ! -name lock)" = ""
+		[ "$signal" = KILL ] || expect "left after Ctrl-C" "$(cd "$LOWQ_CACHE" && find . -mindepth 2 ! -name lock)" = ""
 	done
 	status 125 env LOWQ_CACHE=/proc/none "$LAB" import "$PACKED/lab.tar"
 	if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=30m none "$PACKED/small" 2>/dev/null; then
@@ -692,6 +694,7 @@ flavour: virtual"
 	# what a kill has left is no hindrance, and nothing is compiled
 	status 0 "$LAB" import "$PACKED/lab.tar"
 	expect "left" "$(cd "$LOWQ_CACHE" && echo importing*)" = "importing*"
+	# shellcheck disable=SC2016 # the script's
 	printf '#!/bin/sh\necho "$0" >>%s/called\nexit 1\n' "$PACKED" | tee "$PACKED/bin/gcc" >"$PACKED/bin/make"
 	chmod +x "$PACKED/bin"/*
 	status 0 env PATH="$PACKED/bin:$PATH" "$LAB" run -- modprobe tcp_dctcp_ref
