@@ -459,6 +459,8 @@ field_files()
 
 field()
 {
+	local file
+
 	field_files
 	cat >"$TMP/field.py" <<-'END'
 		from pathlib import Path
@@ -478,6 +480,15 @@ field()
 		"n0>n3:10000 n1>n2:10000 n2>n0:200000"
 	expect "htsim: flows from and to" "$(jq -r 'select(.type == "flow") | "\(.client)>\(.server):\(.size)"' "$TMP/o/runs/from=htsim/dctcp/1/flows.jsonl" | paste -sd' ')" = \
 		"n0>n7:10000 n1>n0:10000"
+	measured "slowdown $(result .metrics.slow_p50_small from=ns3 dctcp), of 200 kB $(result .metrics.slow_p50_medium from=ns3 dctcp), by htsim's files $(result .metrics.slow_p99_small from=htsim dctcp)"
+	expect "flows by size" "$(result '[.metrics.count_small, .metrics.count_medium, .metrics.count_large] | join(" ")' from=ns3 dctcp)" = "2 1 0"
+	# within one window and alone, a flow takes its ideal time, except that a link's first packet takes no time
+	for file in ns3 htsim; do
+		expect "$file: slowdown of a flow alone" "$(result .metrics.slow_p99_small "from=$file" dctcp)" -gt 0.85
+		expect "$file: slowdown of a flow alone" "$(result .metrics.slow_p99_small "from=$file" dctcp)" -lt 1.02
+	done
+	# the first window of 10 packets, and the next, last less than the RTT
+	expect "200 kB, with slow start" "$(result .metrics.slow_p50_medium from=ns3 dctcp)" -gt 1
 	python3 "${BASH_SOURCE[0]%/*}/field_files.py" "$TMP" || fail "a wrong file is not refused so"
 	sed -i 's/^1 2 3/1 1 3/' "$TMP/flow.txt"
 	refused "$TMP/field.py:7: $TMP/flow.txt: line 3: destination: the flow goes from 1 to itself" "$TMP/field.py"
