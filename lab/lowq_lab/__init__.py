@@ -18,17 +18,18 @@ A scenario's file defines one Scenario, and bench/run takes it like the project'
 Where a plan cannot say what a run does, commands in shell take its place, as in bench/scenarios.
 
 There is no class for a flow, and no function that compares: flows() and requests() take sizes from a distribution
-(cdf=) and arrivals from a share of a link's rate (load=), listed() takes the tuples that ns3_list() and htsim_list()
-read from a file, and a Scenario's rows are what it compares.
+(cdf=) and arrivals from a share of a link's rate (load=), and a Scenario's rows are what it compares.
+ns3_topology(), ns3_list(), htsim_topology() and htsim_list() read the files of other simulators, as files.py says.
 
 networks.py makes nodes, addresses and routes; traffic.py says who sends what; scenario.py what is compared
 and measured. A plan is that of labnet(1), as JSON: whatever else it can say may be added to the dictionary that
 Network.plan() returns. "python3 -m lowq_lab" is what bench/run uses."""
 
+from .files import htsim_list, htsim_topology, ns3_list, ns3_topology
 from .networks import dumbbell, fat_tree, leaf_spine, Network, parking_lot
 from .scenario import at_share, each, Goal, goal, jain, load, Results, Run, Scenario, TSO
-from .traffic import flows, htsim_list, incast, listed, long, ns3_list, requests
+from .traffic import flows, incast, listed, long, requests
 
-__all__ = ["at_share", "dumbbell", "each", "fat_tree", "flows", "Goal", "goal", "htsim_list", "incast", "jain",
-           "leaf_spine", "listed", "load", "long", "Network", "ns3_list", "parking_lot", "requests", "Results", "Run",
-           "Scenario", "TSO"]
+__all__ = ["at_share", "dumbbell", "each", "fat_tree", "flows", "Goal", "goal", "htsim_list", "htsim_topology", "incast",
+           "jain", "leaf_spine", "listed", "load", "long", "Network", "ns3_list", "ns3_topology", "parking_lot", "requests",
+           "Results", "Run", "Scenario", "TSO"]

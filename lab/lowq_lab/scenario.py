@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .networks import nanoseconds, Network
+from .slowdown import slowdowns
 from .traffic import long
 
 Setting = int | float | str
@@ -234,7 +235,8 @@ class Scenario:
     """What bench/run needs to know. A run is made of its plan, a function; or of shell, for what a plan cannot say:
     bash that defines run_scenario, which lab/runner/guest calls with the variant's settings as variables. metrics, which is
     optional, makes the numbers that the scenario has beside those of METRICS, jain and, where there are requests or an
-    incast, rpc_count, rpc_p50_us, rpc_p90_us and rpc_p99_us. modules: directories of kernel modules that a run needs,
+    incast, rpc_count, rpc_p50_us, rpc_p90_us and rpc_p99_us; and, where there is a list of flows or they start at
+    random, their number and slowdown (slowdown.py) by size. modules: directories of kernel modules that a run needs,
     relative to the project.
 
     Texts may be wrapped and indented as it suits: a paragraph is a line on the page."""
@@ -296,6 +298,10 @@ class Scenario:
         if asked:  # from the instant at which each was due
             times = [flow["since_due_ns"] / 1e3 for flow in asked if flow["status"] == "ok"]
             made |= {"rpc_count": len(times)} | {f"rpc_p{q}_us": at_share(times, q / 100) for q in (50, 90, 99)}
+        if any(flow.get("kind") in ("flows", "list") for flow in results.flows):
+            for name, times in slowdowns(self.plan(results.run), results.flows).items():
+                made |= {f"count_{name}": len(times)} | {f"slow_p{q}_{name}": at_share(times, q / 100)
+                                                         for q in (50, 99) if times}
         return made | (dict(self.metrics(results)) if self.metrics else {})
 
 

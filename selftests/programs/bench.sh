@@ -374,9 +374,7 @@ python()
 	expect "plot's data" "$(head -c 19 "$TMP/o/runs/far=400/example/1/queue.csv")" = t_s,throughput_bps,
 	# each host of each kind of network reaches the others, by all kinds of traffic
 	cat >"$TMP/nets.py" <<-'END'
-		from pathlib import Path
 		from lowq_lab import *
-		HERE = Path(__file__).parent
 		def plan(run):
 		    to = {"queue": run.queue("100us"), "rate": "1gbit"}
 		    net = {"bell": lambda: dumbbell(3, rtt="1ms", **to), "lot": lambda: parking_lot(3, delay="20us", **to),
@@ -385,21 +383,14 @@ python()
 		    cc = {"control": run.control}
 		    return net.plan(long(one, last, size="1M", **cc), requests("[hr]*", "[hr]*", size=99, closed=9, flows=400, **cc),
 		        flows("[hr]*", "[hr]*", size=99, rate=9999, flows=9, **cc), incast("h*", last, size=99, fan=4, **cc),
-		        listed([(one, last, 9, "1ms")], **cc), ns3_list(HERE / "flow.txt", net.hosts, **cc),
-		        htsim_list(HERE / "flow.cm", net.hosts, **cc), observe=[(net.links[-1]["ends"][0]["node"], net.links[-1]["ends"][1]["node"])])
+		        listed([(one, last, 9, "1ms")], **cc), observe=[(net.links[-1]["ends"][0]["node"], net.links[-1]["ends"][1]["node"])])
 		nets = Scenario(title="Nets", question="Do they work?", rows=["dctcp"], variants=[{"net": name} for name in ("bell", "lot", "leaf", "fat")],
 		    plan=plan, goals=[goal("failed", row="dctcp", most=0)])
 	END
-	printf '%s\n' 2 '0 1 3 100 9 0.001' '1 0 3 9 0.002' >"$TMP/flow.txt"
-	printf '%s\n' 'Nodes 2' 'Connections 2' '' '0->1 id 1 start 1000000 size 9' '1->0 start 0 size 9 prio 2' >"$TMP/flow.cm"
 	bench --out "$TMP/n" "$TMP/nets.py" || fail "$(tail -n 5 "$TMP/out")"
 	expect "failed, of all" "$(jq -s -c 'map([.variant.net, .metrics.failed, .metrics.rpc_p99_us > 0])' "$TMP"/n/runs/*/dctcp/1/result.json)" = \
 		'[["bell",0,true],["fat",0,true],["leaf",0,true],["lot",0,true]]'
-	expect "flows" "$(grep -c '"type":"flow"' "$TMP/n/runs/net=fat/dctcp/1/flows.jsonl")" -eq 419
-	echo '0->1 id 3 trigger 1 size 9' >>"$TMP/flow.cm"
-	refused "$TMP/nets.py:13: $TMP/flow.cm: line 6: not SOURCE->SINK with pairs of " "$TMP/nets.py"
-	echo '0 99 3 100 9 0.001' >>"$TMP/flow.txt"
-	refused "$TMP/nets.py:12: $TMP/flow.txt: line 4: hosts have the numbers 0 to " "$TMP/nets.py"
+	expect "flows" "$(grep -c '"type":"flow"' "$TMP/n/runs/net=fat/dctcp/1/flows.jsonl")" -eq 415
 	refused_python "16: Network.queue() got an unexpected keyword argument 'rates'" 's/, rate="1gbit")/, rates="1gbit")/'
 	refused_python "14: link(): no node 'h3'" 's/net.link("h2"/net.link("h3"/'
 	refused_python "14: no setting 'fur'" "s/'far'\]/'fur']/"
@@ -419,6 +410,90 @@ python()
 	refused_python " rows: no row 'nothing' in bench/rows" 's/"dctcp", "example"\]/"dctcp", "nothing"]/'
 }
 declare_test python "" "a scenario in Python is made of a plan; one with a fault is refused with file and line"
+
+# The simulators' files: as they publish them, with prose after the last flow, fewer flows announced than follow, and
+# rates with and without a unit
+field_files()
+{
+	cat >"$TMP/topology.txt" <<-'END'
+		6 2 1 5
+		4 5 
+		0 4 10000000000.0 1us 0
+		1 4 10Gbps 1000ns 0.000000
+		2 5 10Gb/s 0.001ms 0
+		3 5 10Gbps 1us 0
+		4 5 40Gbps 5us 0
+
+	END
+	printf '%s\n' 3 '0 3 3 100 10000 0.001' '1 2 3 10000 0.002' '2 0 3 100 200000 0.003' '3 0 3 100 5000 2' '' 'First line: # of flows' \
+		'src0 dst0 3 dst_port0 size0 start_time0' >"$TMP/flow.txt"
+	cat >"$TMP/tiny.topo" <<-'END'
+		# three tiers
+		Nodes 8
+		Tiers 3
+		Podsize 4
+
+		Tier 0
+		Downlink_speed_Gbps 10
+		Radix_Down 2
+		Radix_Up 2
+		Downlink_Latency_ns 1000
+		Switch_Latency_ns 64
+
+		Tier 1
+		Oversubscribed 2
+		Downlink_speed_Gbps 10
+		Radix_Down 2
+		Radix_Up 1
+		Downlink_Latency_ns 1000
+		Bundle 1
+
+		Tier 2
+		Downlink_speed_Gbps 10
+		Radix_Down 2
+		Downlink_Latency_ns 2000
+	END
+	printf '%s\n' 'Nodes 8' 'Connections 2' '# id and prio do not count' '0->7 id 1 start 1000000 size 10000' \
+		'1->0 start 2000000000 size 10000 prio 2' >"$TMP/flow.cm"
+}
+
+field()
+{
+	local file
+
+	field_files
+	cat >"$TMP/field.py" <<-'END'
+		from pathlib import Path
+		from lowq_lab import *
+		HERE = Path(__file__).parent
+		def plan(run):
+		    if run["from"] == "ns3":
+		        net = ns3_topology(HERE / "topology.txt", queue=run.queue("16us"))
+		        return net.plan(ns3_list(HERE / "flow.txt", net, control=run.control), observe=[("n5", "n3")])
+		    net = htsim_topology(HERE / "tiny.topo", queue=run.queue("16us"))
+		    return net.plan(htsim_list(HERE / "flow.cm", net, control=run.control), observe=[("t0", "n0")])
+		SCENARIO = Scenario(title="Field", question="Do the files run?", rows=["dctcp"], plan=plan, variants=[{"from": "ns3"}, {"from": "htsim"}])
+	END
+	rm -rf "$TMP/o"
+	bench --out "$TMP/o" "$TMP/field.py" || fail "$(tail -n 5 "$TMP/out")"
+	expect "ns-3: flows from and to" "$(jq -r 'select(.type == "flow") | "\(.client)>\(.server):\(.size)"' "$TMP/o/runs/from=ns3/dctcp/1/flows.jsonl" | paste -sd' ')" = \
+		"n0>n3:10000 n1>n2:10000 n2>n0:200000"
+	expect "htsim: flows from and to" "$(jq -r 'select(.type == "flow") | "\(.client)>\(.server):\(.size)"' "$TMP/o/runs/from=htsim/dctcp/1/flows.jsonl" | paste -sd' ')" = \
+		"n0>n7:10000 n1>n0:10000"
+	measured "slowdown $(result .metrics.slow_p50_small from=ns3 dctcp), of 200 kB $(result .metrics.slow_p50_medium from=ns3 dctcp), by htsim's files $(result .metrics.slow_p99_small from=htsim dctcp)"
+	expect "flows by size" "$(result '[.metrics.count_small, .metrics.count_medium, .metrics.count_large] | join(" ")' from=ns3 dctcp)" = "2 1 0"
+	# within one window and alone, a flow takes its ideal time, except that a link's first packet takes no time
+	for file in ns3 htsim; do
+		expect "$file: slowdown of a flow alone" "$(result .metrics.slow_p99_small "from=$file" dctcp)" -gt 0.85
+		expect "$file: slowdown of a flow alone" "$(result .metrics.slow_p99_small "from=$file" dctcp)" -lt 1.02
+	done
+	# the first window of 10 packets, and the next, last less than the RTT
+	expect "200 kB, with slow start" "$(result .metrics.slow_p50_medium from=ns3 dctcp)" -gt 1
+	python3 "${BASH_SOURCE[0]%/*}/field_files.py" "$TMP" || fail "a wrong file is not refused so"
+	sed -i 's/^1 2 3/1 1 3/' "$TMP/flow.txt"
+	refused "$TMP/field.py:7: $TMP/flow.txt: line 3: destination: the flow goes from 1 to itself" "$TMP/field.py"
+}
+declare_test field "" "topologies and flows of HPCC, PowerTCP and htsim run unedited; a fault in one has its line and field"
 
 # What a plan says of hosts and queues is so in the guest, and what metrics ask there comes back
 words()
