@@ -584,6 +584,7 @@ own_names()
 	local f=$TMP/names.py
 
 	scenario "$TMP/of.py" 'variants=each(flows=[1, 2], p=1), words={"flows": "{} flows"}'
+	# shellcheck disable=SC2016 # the scenario expands
 	printf '%s\n' 'from dataclasses import replace' 'from lowq_lab import load' 'S = load(__file__.replace("names", "of"))' \
 		'SCENARIO = replace(S, variants=[dict(p=7, own=8, params=9, made=10, setting=11, pair=12, text=13)],' \
 		'    shell="for i in p own params made setting pair text; do metric $i ${!i}; done")' >"$f"
