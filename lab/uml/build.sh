@@ -131,11 +131,12 @@ build_kernel()
 			die "kernel $version cannot be configured: $(tail -n1 "$dir/log")"
 		check_config "$dir/build" "$src" "$dir/fragment"
 		rm -f "$dir/build/.version"	# the number of builds, which uname -v shows
-		# shellcheck disable=SC2094 # tee appends, nothing reads
-		{
-			setpriv --pdeathsig TERM make -C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" -j"$(nproc)" \
-				KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=lowq KBUILD_BUILD_HOST=lab linux modules 2>&1 && echo complete
-		} | tee -a "$dir/log" | files_built | progress "building $version ($flavour)" $FILES_OF_KERNEL files
+		# make ends with the shell that waits for it, and that with this one
+		# shellcheck disable=SC2016,SC2094 # the inner shell's; tee appends, nothing reads
+		setpriv --pdeathsig TERM bash -c 'setpriv --pdeathsig TERM make "$@" 2>&1 && echo complete' make \
+			-C "$src" ARCH=um SUBARCH=x86_64 O="$dir/build" -j"$(nproc)" \
+			KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=lowq KBUILD_BUILD_HOST=lab linux modules |
+			tee -a "$dir/log" | files_built | progress "building $version ($flavour)" $FILES_OF_KERNEL files
 		[ "${PIPESTATUS[0]}" -eq 0 ] ||
 			die "kernel $version does not build; see $dir/log (run the same command again to go on)"
 		ln -sfn "$src" "$dir/source"

@@ -336,6 +336,7 @@ chosen()
 # kernel_build: the lab's own build, from an empty cache, until it has compiled its first files
 kernel_build()
 {
+	as root 'apt-get -qq update && scripts/packages lab-build' >"$WORK/log" 2>&1
 	as tester 'scripts/packages lab-build || exit
 		export LOWQ_CACHE=$HOME/cold
 		env --default-signal=INT setsid scripts/lab build 2>said & pid=$!

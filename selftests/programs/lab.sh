@@ -348,16 +348,24 @@ declare_test stale "" "bench/run: what other sources made is run again, what the
 
 far()
 {
-	local out=$TMP/far ssh=$TMP/ssh other=$TMP/other run result digits
+	local out=$TMP/far ssh=$TMP/ssh other=$TMP/other run result digits build tree compiler
 	local again=("$LOWQ_ROOT/bench/run" --cc dctcp --exact --variant size=20000 --seed 1)
 
-	# the far machine is this one, by another way in, once with another compiler; as sshd does, it sets SHELL,
-	# by which parallel's command is run
-	mkdir "$other"
-	printf '#!/bin/sh\necho "gcc (Other) 99.0"\n' >"$other/gcc"
+	# the far machine is this one, by another way in, once with modules that another compiler made; as sshd does, it
+	# sets SHELL, by which parallel's command is run
+	build=$(readlink -f "$("$LAB" kdir)/..")
+	tree=$(dirname "$(dirname "$build")")
+	mkdir -p "$other/kernel" "$other/modules/$(basename "$build")"
+	ln -s "$build" "$other/kernel/$(basename "$build")"
+	ln -s "$build" "$other/kernel/7.3-virtual"
+	ln -s "$tree/tools" "$other/tools"
+	cp -r "$tree/modules/$(basename "$build")"/???????? "$other/modules/$(basename "$build")"
+	for compiler in "$other"/modules/*/*/compiler; do
+		echo "gcc (Other) 99.0" >"$compiler"
+	done
 	# shellcheck disable=SC2016 # the other shell expands it
-	printf '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\n[ "$1" != other ] || PATH=%s:$PATH\nshift\n[ "$1" != -- ] || shift\nSHELL=/bin/bash exec bash -c "$*"\n' "$other" >"$ssh"
-	chmod +x "$other/gcc" "$ssh"
+	printf '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\n[ "$1" != other ] || export LOWQ_CACHE=%s\nshift\n[ "$1" != -- ] || shift\nSHELL=/bin/bash exec bash -c "$*"\n' "$other" >"$ssh"
+	chmod +x "$ssh"
 	"${again[@]}" --out "$TMP/near" ldcp-short >"$TMP/log" 2>&1 || fail "bench/run: $(tail -n 3 "$TMP/log")"
 	digits=$(jq -c .metrics "$TMP"/near/runs/*/dctcp/1/result.json)
 	"${again[@]}" --out "$out" --sshlogin "$ssh far" ldcp-short >"$TMP/log" 2>&1 || fail "sshlogin: $(tail -n 3 "$TMP/log")"
@@ -611,7 +619,8 @@ progresses()
 		. "$LOWQ_ROOT/lab/uml/common.sh"
 		{ seq 150; echo complete; } | progress "a thing" 100 files
 		{ echo 30; sleep 1.2; } | progress "what failed" 100 files
-		grows "$0" sh -c "sleep 1.2; exit 3" | progress growing 100 MB
+		mkdir "$0/grows"
+		grows "$0/grows" sh -c "sleep 1.2; exit 3" | progress growing 100 MB
 		exit ${PIPESTATUS[0]}' "$TMP" 2>"$TMP/err"
 	expect "status of the command" $? -eq 3
 	expect "lines" "$(sed 's/, [0-9]* s$//' "$TMP/err" | paste -sd,)" = \
