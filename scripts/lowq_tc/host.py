@@ -330,7 +330,8 @@ def reset(world: World, journal: Journal, options: Options) -> Result:
     undone: list[Thing] = []
     left: list[Thing] = []
     for thing in reversed([one for one in mine.things if one.kind not in OF_DEVICES]):
-        users = [one for one in journal.spaces.values() if one is not mine and one.thing(thing.kind, thing.target)]
+        users = [one for one in journal.spaces.values()
+                 if one is not mine and (one.thing(thing.kind, thing.target) or thing.control in one.controls)]
         if thing.kind in SHARED and users:
             stays = "stays allowed" if thing.kind == "allowed" else "stays"
             report.note(f"'{thing.target}' {stays}: another namespace was set up with the same control")

@@ -259,12 +259,17 @@ class Journal:
                     mine.things.insert(0, thing)
 
     def hand_over(self, thing: Thing) -> bool:
-        """Of a shared thing: another record of it puts back what was there before this one"""
+        """Of a shared thing: another record of it puts back what was there before this one, or that of a namespace with
+        the same control takes it over"""
         for other in self.spaces.values():
             found = other.thing(thing.kind, thing.target)
             if found and found is not thing:
                 if found.before in thing.ours:
                     found.before = thing.before
+                return True
+        for other in self.spaces.values():
+            if thing.control in other.controls and not any(one is thing for one in other.things):
+                other.things.insert(0, thing)
                 return True
         return False
 

@@ -531,25 +531,6 @@ ace_later()
 }
 declare_test ace_later "P3" "a path that zeroes ACE after the handshake is detected by AccECN options: Reno and Not-ECT"
 
-options_end()
-{
-	needs_virtual
-	needs_accecn
-	accecn_dumbbell 1 1ms
-	sink prague
-	# the last option of the peer reports marks
-	lossy loss 100% ecn rate 1gbit
-	SNAPLEN=96 capture r eth0 "$TMP/r.pcap" 'tcp port 5299'
-	trace_on prague/prague_mode
-	client_without_options "$(change loss 0% rate 1gbit)" send=30000000 acked
-	trace_off "$TMP/trace"
-	stop_captures
-	cat "$TMP/trace"
-	expect "ACKs without an option" "$(count "$TMP/r.pcap" 'tcp.srcport == 5299 && tcp.option_kind != 172 && tcp.option_kind != 174')" -ge 500
-	expect "changes to Reno" "$(grep -c mode=reno "$TMP/trace")" -eq 0
-}
-declare_test options_end "P3" "a peer that stops its AccECN options, as Linux does when data arrives twice again, is no fault of the path: Prague stays"
-
 # stripped RULE...: a router on the way back takes the AccECN options off packets that match RULE
 stripped()
 {

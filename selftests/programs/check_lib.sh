@@ -149,6 +149,8 @@ stamping()
 
 	modprobe int_reflector	# which goes with tcp_hpccpp when a test reloads that
 	for dev; do
+		# lowq-tc replaces no queue of others
+		in_ns "${AT:-sw}" tc qdisc del dev "$dev" root 2>/dev/null
 		in_ns "${AT:-sw}" "$LOWQ_TC" hpccpp "$dev" --rate 100mbit --shape -q --no-rehearsal || fail "no sch_int on $dev"
 	done
 }

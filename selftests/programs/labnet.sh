@@ -100,8 +100,9 @@ profiles()
 		# as lowq-tc numbers them
 		tc -d -n "${NSP}sw" qdisc show dev p2 | grep -v netem | sed 's/dev p2 //; s/parent 3:1/root refcnt 2/' | sort >"$TMP/is"
 		tc -d -n "${NSP}sw" qdisc show dev same | sed 's/dev same //' | sort >"$TMP/without"
+		tc -n "${NSP}sw" qdisc del dev same root	# lowq-tc replaces no queue of others
 		# shellcheck disable=SC2086 # words
-		LOWQ_STATE_DIR=$TMP/state in_ns sw lowq-tc --no-rehearsal -q ${words%% *} same --rate 1gbit --shape ${words#"${words%% *}"} --force || fail "lowq-tc $words"
+		LOWQ_STATE_DIR=$TMP/state in_ns sw lowq-tc --no-rehearsal -q ${words%% *} same --rate 1gbit --shape ${words#"${words%% *}"} || fail "lowq-tc $words"
 		tc -d -n "${NSP}sw" qdisc show dev same | sed 's/dev same //; s/10f0:/1:/g; s/10f1:/2:/g' | sort >"$TMP/alone"
 		diff "$TMP/is" "$TMP/without" >"$TMP/diff" || fail "$words below a delay: $(<"$TMP/diff")"
 		diff "$TMP/is" "$TMP/alone" >"$TMP/diff" || fail "$words: $(<"$TMP/diff")"
