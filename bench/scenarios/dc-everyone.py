@@ -3,13 +3,14 @@
 from lowq_lab import each, goal, Scenario, TSO
 
 # Incasts: rounds of answers from eight hosts, fan of them at once
-INCASTS = [dict(rate="10gbit", rtt="100us", fan=40, kb=20, period="2ms", flows=1),
+INCASTS: list[dict[str, int | str]] = [dict(rate="10gbit", rtt="100us", fan=40, kb=20, period="2ms", flows=1),
            dict(rate="25gbit", rtt="60us", fan=200, kb=80, period="15ms", flows=1),
            dict(rate="40gbit", rtt="60us", fan=200, kb=10, period="1500us", flows=3),
            dict(rate="25gbit", rtt="20us", fan=12, kb=400, period="4ms", flows=2),
            dict(rate="10gbit", rtt="250us", fan=100, kb=20, period="4ms", flows=2)]
 # Requests: Poisson, 30 % of the link, a connection each
-REQUESTS = [dict(rate="10gbit", rtt="100us", kb=100, flows=1), dict(rate="25gbit", rtt="60us", kb=100, flows=2)]
+REQUESTS: list[dict[str, int | str]] = [dict(rate="10gbit", rtt="100us", kb=100, flows=1),
+                                        dict(rate="25gbit", rtt="60us", kb=100, flows=2)]
 
 SCENARIO = Scenario(
     title="Data centre: answers and the long flows beside them",

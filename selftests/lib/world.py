@@ -275,7 +275,7 @@ class Client(talk.Talk):
     """talk.py's client, with the steps above"""
 
     def __init__(self, world: "World", way: Way, control: str) -> None:
-        self.world, self.way, self.control = world, way, control
+        self.world, self.way, self.under_test = world, way, control
         with world.host(way.host).inside():
             super().__init__(way.to, way.port)
         if control == "ldcp":
@@ -286,10 +286,10 @@ class Client(talk.Talk):
     def do_pairs(self, count: str) -> None:
         """See above, as for all that follow"""
         for other in self.world.controls:
-            if other != self.control:
+            if other != self.under_test:
                 self.do_cc(other)
                 self.do_up(count)
-                self.do_cc(self.control)
+                self.do_cc(self.under_test)
                 self.do_up(count)
 
     def do_slowly(self, value: str) -> None:
@@ -322,7 +322,7 @@ class Client(talk.Talk):
             new = self.sock = socket.socket(self.peer[0])
         new.setsockopt(tcp, TCP_REPAIR, 1)
         new.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.do_cc(self.control)
+        self.do_cc(self.under_test)
         for queue, seq in queues.items():
             new.setsockopt(tcp, TCP_REPAIR_QUEUE, queue)
             new.setsockopt(tcp, TCP_QUEUE_SEQ, seq)
