@@ -634,6 +634,7 @@ companion()
 	hosts 2
 	"$LOWQ_TC" roce egress -n "${NSP}sw" --rate 20mbit --min 10000b --max 40000b --quiet || fail "lowq-tc roce"
 	in_ns sw tc qdisc del dev p1 root
+	"$LOWQ_TC" roce p1 -n "${NSP}sw" --rate 20mbit --quiet || fail "lowq-tc roce p1"
 	roce h1 send --duration 300ms --qps 2 &
 	V=6 LOG=flow2 roce h2 send --duration 300ms
 	wait $!
