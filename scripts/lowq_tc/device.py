@@ -70,7 +70,8 @@ def tc_facts(profile: Profile, options: Options, report: Report) -> tuple[Tc, st
         plugins = devices.PLUGINS
         found[missing] = offers(*missing, plugins)
         report.note(f"tc knows dualpi2's options by a plugin: TC_LIB_DIR={plugins}")
-    return Tc(tc_help.tc_version() if found and not all(found.values()) else "", found), plugins
+    version = tc_help.tc_version() if found and not all(found.values()) else ""
+    return Tc(version, found, tc_help.rounds_up()), plugins
 
 
 def with_plugins(commands: list[Command], plugins: str) -> list[Command]:

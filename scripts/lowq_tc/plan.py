@@ -12,7 +12,7 @@ from lowq_common.units import Line, rate_text, time_text
 
 from .command import EXACT, Command, tc
 from .options import Options
-from .profiles.base import Context, Device, Profile, Queue, Tc
+from .profiles.base import same_burst, Context, Device, Profile, Queue, Tc, TICK
 from .profiles.queues import ROOT
 from .report import Report
 
@@ -60,9 +60,6 @@ def settle_line(device: Device, options: Options, profile: Profile, report: Repo
     if not rate and "rtt" in profile.options and not options.has("k"):
         raise Refused(f"{device.name} reports no link speed: give --rate")
     return Line(rate, device.frame), shape
-
-
-TICK = 64  # ns: htb's clock, as tc counts it; in 32 bits
 
 
 def settle_burst(context: Context) -> int:
@@ -126,6 +123,8 @@ def framed(context: Context, queue: Queue, burst: int) -> list[Command]:
     device, root = context.device, int(ROOT, 16)
     if context.shape:
         rate = rate_text(context.line.rate)
+        # the same shaper with each tc
+        burst = same_burst(burst, context.line.rate) if context.tc.rounds_up else burst
         return [
             context.qdisc(("root",), ROOT, "htb", "default", 1),
             tc("class", "add", "dev", device.name, "parent", ROOT + ":", "classid", ROOT + ":1", "htb",

@@ -4,13 +4,21 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from lowq_common.system import output
+
 
 def tc_version() -> str:
     said = output(["tc", "-V"])[1]
     match = re.search(r"iproute2-([^,\s]+)", said)
     return match[1] if match else said.strip()
+
+
+@lru_cache
+def rounds_up() -> bool:
+    match = re.match(r"(\d+)\.(\d+)", tc_version())
+    return bool(match) and (int(match[1]), int(match[2])) >= (6, 14)
 
 
 def tc_offers(kind: str, word: str, plugins: str = "") -> bool:
