@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # The guest's part of "lab run PLAN": plan.sh TOOLS PLAN OUT [PREPARE]. Each program does the whole plan. PREPARE has
-# commands for the network when it is built. AFTER_US: of six digits, how long after a whole second it begins.
+# commands for the network when it is built. AFTER_US: of six digits, how long after a whole second it begins. FLOW_SERIES:
+# a file in OUT for the flows' rates.
 PATH=$1:${0%/*}/../../scripts:$PATH
 # tc's plugin for sch_int, where it is not installed
 [ ! -e "$1/q_int.so" ] || export TC_LIB_DIR="$1"
@@ -13,7 +14,8 @@ labnet -- "$plan" || exit
 [ -z "${LOWQ_LAB:-}" ] || lab-start || exit
 read -r now _ </proc/uptime
 zero=$((${now%.*} + 5))${AFTER_US:-000000}us
-qdelay --plan "$plan" --zero "$zero" --json "$out/queues.json" --series "$out/series.csv" 2>"$out/said" &
+qdelay --plan "$plan" --zero "$zero" --json "$out/queues.json" --series "$out/series.csv" \
+	${FLOW_SERIES:+--flow-series "$out/$FLOW_SERIES"} 2>"$out/said" &
 observer=$!
 labnet --events --zero "$zero" -- "$plan" &
 events=$!

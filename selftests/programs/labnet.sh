@@ -223,13 +223,13 @@ load()
 }
 declare_test load "" "a load on a tier becomes a rate of flows by the plan's routes"
 
-# observe PLAN: runs its traffic with its queues observed: $TMP/flows, $TMP/queues, $TMP/series
+# observe PLAN: runs its traffic with its queues observed: $TMP/flows, $TMP/queues, $TMP/series, $TMP/rates
 observe()
 {
 	local zero
 
 	zero=$(awk '{ print $1 + 2 }' /proc/uptime)s
-	qdelay --plan "$1" --zero "$zero" --json "$TMP/queues" --series "$TMP/series" 2>"$TMP/said" &
+	qdelay --plan "$1" --zero "$zero" --json "$TMP/queues" --series "$TMP/series" --flow-series "$TMP/rates" 2>"$TMP/said" &
 	wait_until grep -q ready "$TMP/said"
 	flowgen plan "$1" --zero "$zero" >"$TMP/flows" || fail "$(head -n1 "$TMP/flows")"
 	sleep 0.1	# the last ACKs and resets
@@ -252,6 +252,8 @@ observed()
 	expect "queues" "$(jq -r '[.queues[] | "\(.node) \(.dev)"] | join(",")' "$TMP/queues")" = "sw p1,sw p2"
 	expect "duration" "$(jq '.queues[1].duration_ns' "$TMP/queues")" -eq 29000000
 	expect "rows of each" "$(sed 1d "$TMP/series" | cut -d, -f1,2 | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" = "3 sw,p1,3 sw,p2"
+	expect "rows whose flows together have another rate" "$(awk -F, 'FNR == 1 { next } NR == FNR { sum[$1, $2, $3] += $5; next }
+		(sum[$1, $2, $3] - $4) ^ 2 > 1 { n++ } END { print n + 0 }' "$TMP/rates" "$TMP/series")" -eq 0
 	expect "marked" "$(jq '.queues[1].marked > 100 and .queues[0].marked == 0' "$TMP/queues")" = true
 	# with losses, and the same window for both
 	tc -n "${NSP}sw" qdisc replace dev p2 parent 1:1 handle 4: pfifo limit 40 || fail "no pfifo"
