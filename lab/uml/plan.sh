@@ -19,7 +19,12 @@ qdelay --plan "$plan" --zero "$zero" --json "$out/queues.json" --series "$out/se
 observer=$!
 labnet --events --zero "$zero" -- "$plan" &
 events=$!
-flowgen plan "$plan" --zero "$zero" --seed "$LOWQ_SEED" --out "$out/flows.jsonl"
+flowgen plan "$plan" --zero "$zero" --seed "$LOWQ_SEED" --out "$out/flows.jsonl" &
+flows=$!
+# they wait for it; what their loading drew does not matter any more, either
+sleep 3
+[ -z "${LOWQ_LAB:-}" ] || lab-start --now || exit
+wait $flows
 flows=$?
 # events after the traffic's end do not happen; 143: ended by that
 kill $events 2>/dev/null
