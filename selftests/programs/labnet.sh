@@ -162,7 +162,7 @@ removed()
 	wait_until sh -c "! pgrep -x flowgen"
 	ip netns del "other$NSP"
 	labnet --remove "$NSP" || fail "nothing to remove is no failure"
-	for arguments in "--remove" "--remove $NSP -" "--remove a/b" "--remove=*" "--remove= " "--check --dot -" "" "- -"; do
+	for arguments in "--remove" "--remove $NSP -" "--remove a/b" "--remove=*" "--remove= " "--check --dot -" "--check --zero 1s -" "" "- -"; do
 		# shellcheck disable=SC2086 # words
 		labnet $arguments </dev/null >"$TMP/said" 2>&1
 		expect "status of labnet $arguments" $? -eq 2
@@ -241,13 +241,17 @@ observe()
 # losses, delay less the link's. The queues of a switch take no packet from each other.
 observed()
 {
+	local at
+
 	needs_virtual
 	plan | jq '.links[1].ends[0].queue = "red limit 90000 min 9000 max 9001 avpkt 1500 burst 7 ecn bandwidth 1gbit" |
 		.links[1].offloads = false | .links[1].mtu = 1500 | .links[0].rate = "2gbit" | .sysctl["net.ipv4.tcp_ecn"] = 1 |
 		.traffic = [ { kind: "long", from: "h1", to: "h2", size: "2M", flows: 4, control: "reno" },
 			{ kind: "long", from: "h2", to: "h1", size: "500k" } ] |
 		.observe = { queues: [ { node: "sw" } ], bin: "10ms", from: "1ms", to: "30ms", buffer: 1 }' >"$TMP/plan"
-	labnet "$TMP/plan" || fail "not built"
+	at=$(awk '{ print int($1) + 2 }' /proc/uptime)
+	labnet --zero "${at}s" "$TMP/plan" || fail "not built"
+	expect "queues are made at --zero" "$(awk -v at="$at" '{ print $1 >= at && $1 < at + 0.1 }' /proc/uptime)" -eq 1
 	observe "$TMP/plan"
 	expect "queues" "$(jq -r '[.queues[] | "\(.node) \(.dev)"] | join(",")' "$TMP/queues")" = "sw p1,sw p2"
 	expect "duration" "$(jq '.queues[1].duration_ns' "$TMP/queues")" -eq 29000000
