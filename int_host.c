@@ -5,15 +5,16 @@
  *	arriving packet -> special DSCP? -> a message of an established connection?
  *		-> probe: int_reflector; response: tcp_hpccpp
  *
- * Source: draft-miao-rtgwg-hpccplus-00, 7.2; the format is int_wire.h. Two netfilter hooks: in
- * PRE_ROUTING messages are exempted from connection tracking, which would call them invalid; last
- * in LOCAL_IN they are taken, so that routing, its filters and the firewall's rules hold for them
- * as for data. What TCP itself checks of data is checked there, too (int_host_permitted()).
+ * Source: draft-miao-rtgwg-hpccplus-00, 6.1.1 and 7.2. Two formats. IFA (int_ifa.h) is an IP
+ * protocol of its own: messages come as any transport's packets do, after routing, its filters, the
+ * firewall's rules and IPsec policy. What TCP itself checks of data is checked here, too
+ * (int_host_permitted()).
  *
- * Every packet of a namespace with hooks pays some 100 instructions for them, and nobody knows
- * which connections a peer will probe. So they come with the first connection of tcp_hpccpp, or
- * with the first message of an established connection: without hooks the stack discards that, which
- * int_host sees (tracepoint kfree_skb), and handles. They go a minute after the last of both.
+ * The old format (int_wire.h) is a segment of the connection that TCP would discard. For it there are
+ * netfilter hooks: in PRE_ROUTING messages are exempted from connection tracking, which would call
+ * them invalid; last in LOCAL_IN they are taken. Every packet of a namespace with hooks pays some 100
+ * instructions for them. They are where a connection of tcp_hpccpp is, for responses, and where
+ * int_reflector answers the old format.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -29,7 +30,6 @@
 #include <net/protocol.h>
 #include <net/route.h>
 #include <net/xfrm.h>
-#include <trace/events/skb.h>
 
 #include "cc_compat.h"
 #include "cc_hook.h"
@@ -227,14 +227,6 @@ static void int_host_malformed(struct net *net)
 	}
 }
 
-/* Who gives us a packet */
-enum int_host_source {
-	INT_HOST_HOOK,		/* LOCAL_IN */
-	INT_HOST_IFA,		/* IP, after all hooks: IFA's protocol */
-	INT_HOST_TCP,		/* it was discarded by TCP, after all checks */
-	INT_HOST_FIREWALL,	/* ... by a rule */
-};
-
 /*
  * Has the headers of a message to this host, or of a RST that may answer one. TCP takes no
  * broadcast or multicast, either.
@@ -249,11 +241,10 @@ static bool int_host_shaped(struct sk_buff *skb, u8 pf, u8 ds, struct int_segmen
 
 /*
  * A packet with the DSCP of messages that policy has let pass, with RCU's read lock: NF_STOLEN, and
- * still the caller's, if it was handled. Nobody but a connection's peer can make the hooks come or
- * stay: they do so for messages that are handled, or would be if no rule had dropped them.
+ * still the caller's, if it was handled. @ifa: it came as IFA's protocol
  */
 static noinline unsigned int int_host_message(struct net *net, struct sk_buff *skb, u8 pf, u8 ds,
-					      enum int_host_source source)
+					      bool ifa)
 {
 	const struct int_handler *h;
 	struct int_segment s;
@@ -265,8 +256,7 @@ static noinline unsigned int int_host_message(struct net *net, struct sk_buff *s
 	const u8 *p;
 	u8 type;
 
-	/* those with IFA's headers come by IP's table of protocols */
-	if (!int_host_shaped(skb, pf, ds, &s) || !s.md != (source != INT_HOST_IFA))
+	if (!int_host_shaped(skb, pf, ds, &s) || ifa != !!s.md)
 		return NF_ACCEPT;
 	if (s.flags != TCPHDR_PSH)
 		return int_host_reset(net, skb, pf, &s);
@@ -294,15 +284,11 @@ static noinline unsigned int int_host_message(struct net *net, struct sk_buff *s
 		int_count(net, *h->net_id, INT_COUNT_CHECKSUM);
 	else if (!int_host_sequence_fits(sk, ntohl(th->seq), s.len))
 		int_count(net, *h->net_id, INT_COUNT_SEQUENCE);
-	else if (source == INT_HOST_FIREWALL)
-		taken = true;
-	else if (source != INT_HOST_TCP && !int_host_permitted(sk, skb, &s))
+	else if (!int_host_permitted(sk, skb, &s))
 		int_count(net, *h->net_id, INT_COUNT_POLICY);
 	else
 		taken = int_host_handle(h, sk, skb, &s, p);
 	sock_gen_put(sk);
-	if (taken && source != INT_HOST_IFA)
-		cc_hook_used(int_host_hook(net));
 	return taken ? NF_STOLEN : NF_DROP;
 }
 
@@ -346,7 +332,7 @@ static unsigned int int_host_local_in(void *priv, struct sk_buff *skb,
 
 	if (!int_host_marked(skb, state->pf, ds))
 		return NF_ACCEPT;
-	verdict = int_host_message(state->net, skb, state->pf, ds, INT_HOST_HOOK);
+	verdict = int_host_message(state->net, skb, state->pf, ds, false);
 	/* handled: tools that watch drops must not see one */
 	if (verdict == NF_STOLEN)
 		consume_skb(skb);
@@ -377,52 +363,6 @@ static const struct nf_hook_ops int_host_hook_ops[] = {
 	},
 };
 
-/*
- * A packet without hooks that is discarded: is it a message for this host? Conntrack calls messages
- * invalid while there are no hooks, and a rule may drop what is invalid. The packet stays dropped,
- * as the rule says; this brings the hooks for the next.
- */
-static void int_host_look(struct sk_buff *skb, enum int_host_source source)
-{
-	struct net *net = dev_net(skb->dev);
-	struct cc_hook *hook = int_host_hook(net);
-	u8 ds = int_host_dscp(), type;
-	struct int_segment s;
-
-	if (READ_ONCE(hook->registered) || READ_ONCE(hook->leaving) ||
-	    !int_segment_find(skb, skb_network_offset(skb), skb->protocol, ds, &s) ||
-	    s.flags != TCPHDR_PSH)
-		return;
-	type = int_segment_type(skb, &s);
-	if (type && rcu_access_pointer(int_handlers[type]) && int_host_is_local(net, skb, &s))
-		int_host_message(net, skb, s.ipv6 ? NFPROTO_IPV6 : NFPROTO_IPV4, ds, source);
-}
-
-static void int_host_discarded(struct sk_buff *skb, enum skb_drop_reason reason)
-{
-	struct net_device *dev;
-
-	if (reason != SKB_DROP_REASON_TCP_FLAGS && reason != SKB_DROP_REASON_NO_SOCKET &&
-	    reason != SKB_DROP_REASON_NETFILTER_DROP)
-		return;
-	/* not what this host sends */
-	if (!skb->skb_iif)
-		return;
-	rcu_read_lock();
-	/* TCP has cleared the device */
-	dev = skb->dev;
-	if (reason == SKB_DROP_REASON_TCP_FLAGS)
-		skb->dev = skb_dst(skb) ? dev_get_by_index_rcu(dev_net(skb_dst(skb)->dev),
-							       skb->skb_iif) : NULL;
-	if (skb->dev)
-		int_host_look(skb, reason == SKB_DROP_REASON_NETFILTER_DROP ? INT_HOST_FIREWALL :
-									      INT_HOST_TCP);
-	skb->dev = dev;
-	rcu_read_unlock();
-}
-
-CC_DEFINE_KFREE_SKB(int_host_kfree_skb, int_host_discarded)
-
 /* --- IFA's protocol -------------------------------------------------------------------- */
 
 /*
@@ -439,7 +379,7 @@ static int int_host_receive_ifa(struct sk_buff *skb, u8 pf)
 			INT_MSG_LEN_MAX && !skb_linearize(skb)) {
 		__skb_push(skb, -skb_network_offset(skb));
 		rcu_read_lock();
-		verdict = int_host_message(net, skb, pf, ds, INT_HOST_IFA);
+		verdict = int_host_message(net, skb, pf, ds, true);
 		rcu_read_unlock();
 	}
 	if (verdict == NF_STOLEN)
@@ -786,23 +726,14 @@ static int __init int_host_init(void)
 {
 	int err = register_pernet_subsys(&int_host_net_ops);
 
-	if (err)
-		return err;
-	err = register_trace_kfree_skb(int_host_kfree_skb, NULL);
-	if (err) {
-		pr_err("no tracepoint kfree_skb (%d): CONFIG_TRACEPOINTS is needed\n", err);
-		unregister_pernet_subsys(&int_host_net_ops);
-		return err;
-	}
-	int_host_ifa_init();
-	return 0;
+	if (!err)
+		int_host_ifa_init();
+	return err;
 }
 
 static void __exit int_host_exit(void)
 {
 	int_host_ifa_exit();
-	unregister_trace_kfree_skb(int_host_kfree_skb, NULL);
-	tracepoint_synchronize_unregister();
 	unregister_pernet_subsys(&int_host_net_ops);
 }
 

@@ -71,10 +71,7 @@ struct int_handler {
 /* The DSCP of messages */
 u8 int_host_dscp(void);
 
-/*
- * A connection in @net expects messages, until int_host_put(): netfilter hooks see them soon.
- * Without such connections, the first message that comes makes the hooks.
- */
+/* Messages of the old format are expected in @net, until int_host_put(): hooks see them soon. */
 void int_host_get(struct net *net);
 void int_host_put(struct net *net);
 

@@ -108,16 +108,6 @@ static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhof
 	return true;
 }
 
-/* The message's type (enum int_type), from its head alone; 0 if it is not valid. */
-static inline u8 int_segment_type(const struct sk_buff *skb, const struct int_segment *s)
-{
-	u8 buf[INT_HEAD_LEN];
-	const u8 *p;
-
-	p = skb_header_pointer(skb, s->payload, sizeof(buf), buf);
-	return p && int_head_valid(p, s->len) ? p[INT_TYPE_OFFSET] : 0;
-}
-
 /* The message, of @s->len bytes, perhaps in @buf; NULL if its head is not valid. */
 static inline const u8 *int_segment_message(const struct sk_buff *skb, const struct int_segment *s,
 					    u8 buf[INT_MSG_LEN_MAX])
