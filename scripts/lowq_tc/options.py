@@ -109,6 +109,11 @@ class Options(Given):
         self.action = action
         self.names = names  # of devices or files; of host the control, "show" or "reset"
 
+    def words(self) -> list[str]:
+        """Those for what is set, as they were given"""
+        return [f"--{name}" + (f"={one}" if one else "") for name, value in self.given.items() if name not in GENERAL
+                for one in (value if isinstance(value, list) else [value])]
+
     def only(self, what: str, *allowed: str) -> None:
         """Every option that was given must mean something to what was asked."""
         for name in self.values:

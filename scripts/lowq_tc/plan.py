@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+from functools import lru_cache
 from typing import NamedTuple
 
+from lowq_common import devices
 from lowq_common.devices import Hardware, Link
 from lowq_common.errors import Refused
 from lowq_common.queues import Qdisc
+from lowq_common.system import output
 from lowq_common.units import Line, rate_text, time_text
 
 from .command import EXACT, Command, tc
@@ -17,6 +22,29 @@ from .profiles.queues import ROOT
 from .report import Report
 
 HEADERS = {"ether": 14, "loopback": 14, "infiniband": 4}  # bytes of link header
+
+
+@lru_cache
+def offers(kind: str, word: str, plugins: str = "") -> bool:
+    """Does this tc know the word for this kind? Asks its help, which talks to no kernel."""
+    extra = ["env", f"TC_LIB_DIR={plugins}"] if plugins else []
+    _, out, said = output([*extra, "tc", "qdisc", "add", "dev", "lo", "root", kind, "help"])
+    return word in out + said
+
+
+def tc_facts(profile: Profile, options: Options, report: Report) -> Tc:
+    """What this tc can do, and the folder of the plugins that it needs, if any"""
+    found = {probe: offers(*probe) for probe in profile.probes(options)}
+    plugins, version = "", ""
+    missing = ("dualpi2", "step_thresh")
+    if found.get(missing) is False and os.path.exists(f"{devices.PLUGINS}/q_dualpi2.so"):
+        plugins = devices.PLUGINS
+        found[missing] = offers(*missing, plugins)
+        report.note(f"tc knows dualpi2's options by a plugin: TC_LIB_DIR={plugins}")
+    if not all(found.values()):
+        said = output(["tc", "-V"])[1].strip()
+        version = re.sub(r".*iproute2-([^,\s]+).*", r"\1", said)
+    return Tc(version, found, plugins)
 
 
 def device_facts(link: Link, hardware: Hardware, shown: list[Qdisc], gso_segs: int) -> Device:

@@ -132,7 +132,7 @@ class Clsact(OfDevice):
     def read(self, world: World, target: str) -> Json:
         if not world.link(int(target)):
             return GONE
-        return any(one.kind == "clsact" for one in world.qdiscs(int(target)))
+        return world.has_clsact(int(target))
 
     def set(self, world: World, target: str, value: Json) -> list[Command]:
         if not value and world.filters_at_clsact(int(target)):
