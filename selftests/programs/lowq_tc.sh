@@ -982,8 +982,12 @@ t_host_rules() {
 		link set lq0 master blue
 		route add default via 10.71.0.2 dev lq0 table 200
 	END
+	# and one without a table of its own: nothing leads there
+	ipn link add void type vrf table 201
+	ipn link set void up
 	must host reno --route 10.99.0.0/16
 	same reno "$(used 10.99.0.1 10.71.0.1 blue)" 'the control in the VRF'
+	same 0 "$(ipn route show table 201 10.99.0.0/16 2>/dev/null | wc -l)" 'routes in the empty VRF'
 	checks 0 host show
 	must host reset
 }

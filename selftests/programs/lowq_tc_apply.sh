@@ -333,9 +333,10 @@ declare_test one_file "" "lowq.toml: several controls, devices by name, pattern,
 # time would be most.
 many_devices()
 {
-	local i tool
+	local i tool most=${FULL:+1000}
 
-	for ((i = 0; i < 200; i++)); do
+	most=${most:-200}
+	for ((i = 0; i < most; i++)); do
 		echo "link add d$i numtxqueues 1 type veth peer name e$i"
 		echo "link set d$i up"
 	done >"$TMP/links"
@@ -352,8 +353,8 @@ many_devices()
 		printf '#!/bin/sh\necho %s >>%s/ran\nexec %s "$@"\n' "$tool" "$TMP" "$(command -v "$tool")" >"$TMP/counting/$tool"
 		chmod +x "$TMP/counting/$tool"
 	done
-	PATH=$TMP/counting:$PATH applied 4 "changed: $(printf 'd%d\n' {0..199} | paste -sd, | sed 's/,/, /g')" "$TMP/conf" -q
-	expect "devices that are set" "$(tcn qdisc show | grep -c 'htb 10f0:')" -eq 200
+	PATH=$TMP/counting:$PATH applied 4 "changed: $(eval "printf 'd%d\n' {0..$((most - 1))}" | paste -sd, | sed 's/,/, /g')" "$TMP/conf" -q
+	expect "devices that are set" "$(tcn qdisc show | grep -c 'htb 10f0:')" -eq $most
 	expect "programs run" "$(sort "$TMP/ran" | uniq -c | tr -s ' ' | paste -sd,)" = " 1 ip, 1 tc"
 	: >"$TMP/ran"
 	PATH=$TMP/counting:$PATH applied 0 "" "$TMP/conf" -q
@@ -364,7 +365,7 @@ many_devices()
 	expect "devices that are set" "$(tcn qdisc show | grep -c 10f0:)" -eq 0
 	no_records
 }
-declare_test many_devices "" "200 devices: read at once, and changed by one tc"
+declare_test many_devices "" "200 devices, with FULL=1 1,000: read at once, and changed by one tc"
 
 bad_toml()
 {
@@ -418,6 +419,14 @@ booted()
 	out=$(<"$TMP/out") err=$(<"$TMP/err")
 }
 
+# restarted: as after a boot: nothing is set, and the records are of another one
+restarted()
+{
+	tcn qdisc del dev lq0 root
+	ipn route replace 10.71.0.0/24 dev lq0 scope link src 10.71.0.1 proto kernel
+	sed -i 's/"boot": "[^"]*"/"boot": "another"/' "$LOWQ_STATE_DIR/records.json"
+}
+
 at_boot()
 {
 	unshare -m true || skip 'no mount namespaces'
@@ -441,20 +450,22 @@ at_boot()
 	booted save
 	booted show
 	[[ $out == "lq0: fifo (until reboot)"* ]] || fail "saved, not enabled: $out"
+	# the machine starts before it is enabled: nothing is set, and nothing is lost
+	restarted
+	booted show
+	[[ $rc == 0 && $out == "nothing set"* ]] || fail "started before it was enabled: $rc $out$err"
 	booted enable --dry-run
 	[[ $out == "systemctl enable lowq-tc.service" && ! -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "dry run: $out"
 	booted enable
 	[[ -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "enable: $rc $err"
 	booted enable
 	[[ $rc == 0 && $out == *"is so already" ]] || fail "enabled again: $rc $out$err"
+	booted apply -q
 	booted show
 	[[ $out == "lq0: fifo (kept)"* ]] || fail "enabled: $out"
 	booted host show
 	[[ $out == *$'\nkept' ]] || fail "enabled: $out"
-	# the machine starts again: nothing is set, and the records are of another boot
-	tcn qdisc del dev lq0 root
-	ipn route replace 10.71.0.0/24 dev lq0 scope link src 10.71.0.1 proto kernel
-	sed -i 's/"boot": "[^"]*"/"boot": "another"/' "$LOWQ_STATE_DIR/records.json"
+	restarted
 	booted apply -q
 	expect "status at boot" "$rc" -eq 4
 	booted show --check

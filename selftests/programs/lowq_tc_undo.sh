@@ -248,6 +248,20 @@ route_expires()
 }
 declare_test route_expires "" "a route with a lifetime, or from a router's advertisement, is refused: it would become permanent"
 
+route_changes()
+{
+	ipn addr add 10.71.0.1/24 dev lq0
+	ipn route add 10.9.0.0/16 via 10.71.0.2
+	# just before lowq-tc writes it, someone else takes it and the way to its gateway away
+	# shellcheck disable=SC2016 # the wrapper expands
+	wrapped ip 'case " $* " in *" route replace 10.9.0.0/16 "*)
+		"$real" -n $ns route del 10.9.0.0/16; "$real" -n $ns addr del 10.71.0.1/24 dev lq0 ;; esac'
+	PATH=$TMP/wrapped:$PATH gives 1 "rolled back" host reno --route 10.9.0.0/16
+	expect "routes that are left" "$(ipn route show | wc -l)" -eq 0
+	no_records
+}
+declare_test route_changes "" "a route that goes while it is set: rolled back, and it stays gone"
+
 link_down()
 {
 	local before
