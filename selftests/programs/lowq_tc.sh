@@ -204,20 +204,17 @@ t_dry_changes_nothing() {
 
 declare_test t_json "" 'plan, result, show and list are valid JSON'
 t_json() {
-	must fifo lq0 --rate 1gbit --dry-run --json
-	jq -e '.status == "planned" and .profile == "fifo" and (.commands | length) == 3' \
-		<<<"$out" >/dev/null || fail "plan: $out"
-	must fifo lq0 --rate 1gbit --json
-	jq -e '.status == "applied" and .device == "lq0"' <<<"$out" >/dev/null || fail "result: $out"
-	must show --json
-	jq -e 'length == 1 and .[0].profile == "fifo" and .[0].set' <<<"$out" >/dev/null ||
-		fail "show: $out"
-	must reset lq0 --json
-	jq -e '.status == "applied"' <<<"$out" >/dev/null || fail "reset: $out"
-	must host show --json
-	jq -e '.sysctl.tcp_ecn' <<<"$out" >/dev/null || fail "host show: $out"
-	must list --json
-	jq -e '.profiles | map(.profile) | index("dctcp")' <<<"$out" >/dev/null || fail "list: $out"
+	json '.status == "planned" and .profile == "fifo" and (.commands | length) == 3' fifo lq0 --rate 1gbit --dry-run
+	json '.status == "applied" and .device == "lq0"' fifo lq0 --rate 1gbit
+	json 'length == 1 and .[0].profile == "fifo" and .[0].set' show
+	json '.status == "applied"' reset lq0
+	json '.sysctl.tcp_ecn' host show
+	json '.profiles | map(.profile) | index("dctcp")' list
+}
+
+json() {	# JQ-FILTER ARGUMENTS...: true of what is printed
+	must "${@:2}" --json
+	jq -e "$1" <<<"$out" >/dev/null || fail "${*:2}: not $1: $out"
 }
 
 # --- refused ----------------------------------------------------------------
@@ -349,9 +346,7 @@ round_trip() {	# DEV ROOT-KIND LEAF-KIND ARGUMENTS...: set, look, reset, compare
 	tree=$'\n'$(tc -n "$ns" qdisc show dev "$dev")
 	[[ $tree =~ $'\n'"qdisc $root "[0-9a-f]+": root " ]] || fail "$*: the root is not $root"
 	[[ $tree == *"qdisc $leaf "* ]] || fail "$*: no $leaf"
-	must show "$dev" --json
-	jq -e --arg l "$leaf" '.[0].set and (.[0].queues | map(.kind) | index($l))' <<<"$out" >/dev/null ||
-		fail "show: $out"
+	json ".[0].set and (.[0].queues | map(.kind) | index(\"$leaf\"))" show "$dev"
 	gives 0 "$dev: $1" show "$dev"
 	must reset "$dev"
 	same_picture "$before" "after reset of '$*'"

@@ -244,15 +244,12 @@ missing()
 	applied 1 "would change: host, lq0; missing: lq9" "$TMP/conf" --dry-run --diff
 	[[ $out == *"+tc -n $ns class add dev lq0 "* && $err == "lowq-tc: $TMP/conf/lq9.conf:2: $nothing"$'\n'* ]] || fail "diff: $err$out"
 	same_picture "$before" "after a dry run"
-	lt apply "$TMP/conf"
-	expect "status" "$rc" -eq 1
-	expect "errors" "$err" = "lowq-tc: $TMP/conf/lq9.conf:2: $nothing"
+	gives 1 "lowq-tc: $TMP/conf/lq9.conf:2: $nothing" apply "$TMP/conf"
 	expect "last line" "${out##*$'\n'}" = "changed: host, lq0; missing: lq9"
 	must show lq0 --check
-	lt apply "$TMP/conf"
-	expect "status, again" "$rc" -eq 1
+	gives 1 "lowq-tc: $TMP/conf/lq9.conf:2: $nothing" apply "$TMP/conf"
 	expect "last line, again" "${out##*$'\n'}" = "nothing to change; missing: lq9"
-	lt apply "$TMP/conf" --json
+	gives 1 "$nothing" apply "$TMP/conf" --json
 	expect "JSON" "$(jq -c '[.status, .missing, (.errors | length), (.results | map(.status))]' <<<"$out")" = \
 		'["failed",["lq9"],1,["unchanged","unchanged"]]'
 	ipn link add name lq9 type veth peer name lq8
@@ -261,9 +258,8 @@ missing()
 	# the other errors are found before anything is done, with a device missing or not
 	ipn link del lq9
 	says lq1 fifo
-	lt apply "$TMP/conf"
-	expect "status with another error" "$rc" -eq 2
-	[[ $err == *"lq1 has no line rate"* && ! $out ]] || fail "another error: $err$out"
+	gives 2 "lq1 has no line rate" apply "$TMP/conf"
+	[[ ! $out ]] || fail "another error: $err$out"
 }
 declare_test missing "" "a missing device is named and the others are set; exit status and last line say so"
 
@@ -298,10 +294,7 @@ one_file()
 		profile = "fifo"
 		no-shape = true
 	END
-	lt apply "$TMP/conf"
-	expect "status where there is no way to a route" "$rc" -eq 2
-	[[ $err == *"lowq.toml: host 2: --route fd08::/16: there is no way to it" ]] || fail "$err"
-	same_picture "$before" "after it was refused"
+	refuses "lowq.toml: host 2: --route fd08::/16: there is no way to it"
 	sed -i 's/, "fd08::.16"//' "$TMP/conf/lowq.toml"
 	applied 4 "changed: host, lq0, lq1"
 	picture shown
@@ -354,7 +347,7 @@ many_devices()
 		chmod +x "$TMP/counting/$tool"
 	done
 	PATH=$TMP/counting:$PATH applied 4 "changed: $(eval "printf 'd%d\n' {0..$((most - 1))}" | paste -sd, | sed 's/,/, /g')" "$TMP/conf" -q
-	expect "devices that are set" "$(tcn qdisc show | grep -c 'htb 10f0:')" -eq $most
+	expect "devices that are set" "$(tcn qdisc show | grep -c 'htb 10f0:')" -eq "$most"
 	expect "programs run" "$(sort "$TMP/ran" | uniq -c | tr -s ' ' | paste -sd,)" = " 1 ip, 1 tc"
 	: >"$TMP/ran"
 	PATH=$TMP/counting:$PATH applied 0 "" "$TMP/conf" -q
@@ -410,13 +403,14 @@ bad_toml()
 }
 declare_test bad_toml "" "lowq.toml: what is wrong is named with its place, in one line, and nothing is changed"
 
-# booted ARGUMENTS...: lowq-tc with an /etc of our own, and a systemctl that only makes links
+# booted STATUS PART ARGUMENTS...: as gives, with an /etc of our own, and a systemctl that only makes links
 booted()
 {
 	# shellcheck disable=SC2016
-	in_ns a unshare -m bash -c 'mount --bind "$1" /etc && shift && exec "$@"' - "$TMP/etc" env PATH="$TMP/boot-bin:$PATH" "$LOWQ_TC" "$@" >"$TMP/out" 2>"$TMP/err"
+	in_ns a unshare -m bash -c 'mount --bind "$1" /etc && shift && exec "$@"' - "$TMP/etc" env PATH="$TMP/boot-bin:$PATH" "$LOWQ_TC" "${@:3}" >"$TMP/out" 2>"$TMP/err"
 	rc=$?
 	out=$(<"$TMP/out") err=$(<"$TMP/err")
+	[[ $rc == "$1" && $err$out == *"$2"* ]] || fail "lowq-tc ${*:3}: $rc, not $1, or not '$2': $err$out"
 }
 
 # restarted: as after a boot: nothing is set, and the records are of another one
@@ -429,64 +423,51 @@ restarted()
 
 at_boot()
 {
+	local link=$TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service
+
 	unshare -m true || skip 'no mount namespaces'
-	mkdir -p "$TMP/etc/systemd/system/multi-user.target.wants" "$TMP/boot-bin"
+	mkdir -p "${link%/*}" "$TMP/boot-bin"
 	cat >"$TMP/boot-bin/systemctl" <<-'END'
 		#!/bin/sh
 		link=/etc/systemd/system/multi-user.target.wants/$2
 		case $1 in enable) ln -s /nowhere "$link" ;; disable) rm "$link" ;; esac
 	END
 	chmod +x "$TMP/boot-bin/systemctl"
-	booted enable
-	[[ $rc == 2 && $err == *"'lowq-tc save' writes what is set now" ]] || fail "nothing saved: $rc $err"
-	booted save
-	[[ $rc == 2 && $err == *"nothing to save" ]] || fail "nothing set: $rc $err"
-	booted fifo lq0 --rate 1gbit
-	expect "status, and what it says" "$rc$err" = 0
-	booted host reno --route 10.71.0.0/24
-	expect "status, and what it says" "$rc$err" = 0
-	booted show
-	[[ $out == "lq0: fifo (until reboot)"* ]] || fail "$out"
-	booted save
-	booted show
-	[[ $out == "lq0: fifo (until reboot)"* ]] || fail "saved, not enabled: $out"
+	booted 2 "'lowq-tc save' writes what is set now" enable
+	booted 2 "nothing to save" save
+	booted 0 "" fifo lq0 --rate 1gbit
+	booted 0 "" host reno --route 10.71.0.0/24
+	booted 0 "lq0: fifo (until reboot)" show
+	booted 0 "written" save
+	booted 0 "lq0: fifo (until reboot)" show
 	# the machine starts before it is enabled: nothing is set, and nothing is lost
 	restarted
-	booted show
-	[[ $rc == 0 && $out == "nothing set"* ]] || fail "started before it was enabled: $rc $out$err"
-	booted enable --dry-run
-	[[ $out == "systemctl enable lowq-tc.service" && ! -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "dry run: $out"
-	booted enable
-	[[ -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "enable: $rc $err"
-	booted enable
-	[[ $rc == 0 && $out == *"is so already" ]] || fail "enabled again: $rc $out$err"
-	booted apply -q
-	booted show
-	[[ $out == "lq0: fifo (kept)"* ]] || fail "enabled: $out"
-	booted host show
-	[[ $out == *$'\nkept' ]] || fail "enabled: $out"
+	booted 0 "nothing set" show
+	booted 0 "systemctl enable lowq-tc.service" enable --dry-run -q
+	[[ ! -L $link ]] || fail "a dry run enables"
+	booted 0 "done" enable
+	[[ -L $link ]] || fail "not enabled"
+	booted 0 "is so already" enable
+	booted 4 "" apply -q
+	booted 0 "lq0: fifo (kept)" show
+	booted 0 $'\nkept' host show
 	restarted
-	booted apply -q
-	expect "status at boot" "$rc" -eq 4
-	booted show --check
-	[[ $rc == 0 && $out == "lq0: fifo (kept)"* ]] || fail "after the boot: $rc $out$err"
-	booted fifo lq0 --rate 2gbit
-	booted show
-	[[ $out == "lq0: fifo (until reboot)"* ]] || fail "changed by hand: $out"
-	booted disable
-	booted disable
-	[[ $rc == 0 && ! -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "disable: $rc $err"
+	booted 4 "" apply -q
+	booted 0 "lq0: fifo (kept)" show --check
+	booted 0 "" fifo lq0 --rate 2gbit
+	booted 0 "lq0: fifo (until reboot)" show
+	booted 0 "done" disable
+	booted 0 "is so already" disable
+	[[ ! -L $link ]] || fail "not disabled"
 	# an old file would contradict it
 	echo 'LOWQ_TC="fifo"' >"$TMP/etc/lowq/lq1.conf"
-	booted save
-	[[ $rc == 2 && $err == *"lq1.conf, which may contradict it"* ]] || fail "beside another file: $rc $err"
-	booted save --force
-	[[ $rc == 0 && ! -e $TMP/etc/lowq/lq1.conf ]] || fail "save --force: $rc $err"
+	booted 2 "lq1.conf, which may contradict it" save
+	booted 0 "" save --force
+	[[ ! -e $TMP/etc/lowq/lq1.conf ]] || fail "save --force leaves it"
 	mount --bind "$TMP/etc" "$TMP/etc" && mount -o remount,bind,ro "$TMP/etc"
-	booted fifo lq0 --rate 3gbit
-	booted save
+	booted 0 "" fifo lq0 --rate 3gbit
+	booted 1 "lowq.toml: Read-only file system" save
 	umount "$TMP/etc"
-	[[ $rc == 1 && $err == *"lowq.toml: Read-only file system" ]] || fail "a read-only /etc: $rc $err"
 }
 declare_test at_boot "" "save, enable, disable: what is set is kept over a boot; each may be called again; a read-only /etc"
 
