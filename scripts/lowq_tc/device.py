@@ -181,9 +181,7 @@ def plan(world: World, mine: Space, options: Options, name: str, keep: bool = Fa
     record = QueueRecord(link.ifindex, link.name, address_of(link), profile.name, options.words(), report.to_json(),
                          [list(command.argv) for command in made + want.egress])
     stale = [one for one in mine.things_of(link.ifindex) if all(one.kind != new.kind for new, _ in things)]
-    away = taken_away(world, link)
-    for thing in stale:
-        away = without_clsact(world, link, away) if thing.kind == "clsact" else away + undo(world, thing).commands
+    away = taken_away(world, link, stale).commands
     unchanged = bool(
         keep and old and old.tree is not None and not stale and old.profile == record.profile
         and commands_of(old, link) == made + want.egress
@@ -214,18 +212,25 @@ def beside_others(world: World, link: Link, mine: Space, report: Report) -> bool
     return True
 
 
-def without_clsact(world: World, link: Link, away: list[Command], prefs: tuple[int, ...] = LOWQ_PREFS) -> list[Command]:
-    """What removes the clsact that lowq-tc has added, and its filters with it; those of others keep it"""
-    if not world.has_clsact(link.ifindex) or any(one.pref not in prefs for one in world.filters_at_clsact(link.ifindex)):
-        return away
-    return [one for one in away if "filter" not in one.argv] + [tc("qdisc", "del", "dev", link.name, "clsact")]
+class Away(NamedTuple):
+    commands: list[Command]
+    done: list[Thing]
+    left: list[str]  # what is left alone, and why
 
 
-def taken_away(world: World, link: Link) -> list[Command]:
-    """What removes all that is lowq-tc's by its handle or preferences"""
+def taken_away(world: World, link: Link, things: list[Thing], force: bool = False, more: tuple[int, ...] = ()) -> Away:
+    """What removes all that is lowq-tc's by its handle or preferences (and more of these), and puts things back. Filters
+    go with a clsact that lowq-tc has added, which stays if others have filters there."""
+    undone = [(thing, undo(world, thing, force)) for thing in reversed(things)]
     made = [tc("qdisc", "del", "dev", link.name, "root")] if world.is_ours(link.ifindex) else []
-    prefs = sorted({one.pref for one in world.ours_at_clsact(link.ifindex)})
-    return made + [tc("filter", "del", "dev", link.name, "egress", "pref", pref) for pref in prefs]
+    made += [command for thing, one in undone if thing.kind != "clsact" for command in one.commands]
+    added = world.has_clsact(link.ifindex) and any(thing.kind == "clsact" and one.done for thing, one in undone)
+    if added and all(one.pref in (*LOWQ_PREFS, *more) for one in world.filters_at_clsact(link.ifindex)):
+        made.append(tc("qdisc", "del", "dev", link.name, "clsact"))
+    else:
+        prefs = sorted({one.pref for one in world.ours_at_clsact(link.ifindex)})
+        made += [tc("filter", "del", "dev", link.name, "egress", "pref", pref) for pref in prefs]
+    return Away(made, [thing for thing, one in undone if one.done], [one.said for _, one in undone if not one.done])
 
 
 def result_of(world: World, planned: Planned, dry: bool) -> Result:
@@ -291,7 +296,7 @@ def put_back(world: World, journal: Journal, mine: Space, planned: Planned, was:
         forget_gone(world, mine)
         journal.save()
         raise Refused("the device was removed meanwhile")
-    commands = taken_away(world, link)
+    commands = taken_away(world, link, []).commands
     for thing, now in reversed(planned.things):
         commands += undo(world, thing, to=now).commands
     again = commands_of(old, link) if old else []
@@ -337,29 +342,17 @@ def plan_reset(world: World, mine: Space, link: Link, force: bool) -> Reset:
     root = world.root(index)
     if world.is_ours(index):
         refuse_below(world, link, "remove", force)
-    commands = taken_away(world, link)
     remake = [Command(tuple(words)).on_device({record.name: link.name}) for words in record.remake] if record else []
-    prefs = (*LOWQ_PREFS, *(int(command.argv[-1]) for command in remake if command.argv[1] == "filter"))
-    things, left = [], []
-    for thing in reversed(mine.things_of(index)):
-        undone = undo(world, thing, force)
-        if not undone.done:
-            left.append(undone.said)
-            continue
-        things.append(thing)
-        if thing.kind != "clsact":
-            commands += undone.commands
-            continue
-        commands = without_clsact(world, link, commands, prefs)
-        if commands and commands[-1].argv[-1] == "clsact":
-            remake = [command for command in remake if command.argv[1] != "filter"]
+    filters = tuple(int(command.argv[-1]) for command in remake if command.argv[1] == "filter")
+    away = taken_away(world, link, mine.things_of(index), force, filters)
+    if away.commands and away.commands[-1].argv[-1] == "clsact":  # and its filters
+        remake = [command for command in remake if command.argv[1] != "filter"]
     if record and not world.is_ours(index) and root and root.handle:
         report.note(f"its queue is someone else's now, '{root.kind}': left alone")
-    else:
-        commands += remake
+        remake = []
     if record and link.name != record.name:
         report.note(f"{record.name} is called {link.name} now")
-    return Reset(link, record, commands, things, left, report)
+    return Reset(link, record, away.commands + remake, away.done, away.left, report)
 
 
 def reset_all(world: World, journal: Journal, links: list[Link], options: Options) -> tuple[list[Result], list[str]]:
