@@ -16,6 +16,7 @@ LOWQ_TC="..." and host.conf with LOWQ_HOST="...", which are read for one release
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from fnmatch import fnmatchcase
@@ -192,8 +193,7 @@ def from_conf(path: str) -> list[Wish]:
 
 
 def quoted(text: str) -> str:
-    return '"' + "".join(f"\\u{ord(char):04x}" if char < " " or char == "\x7f" else "\\" + char if char in "\"\\" else char
-                         for char in text) + '"'
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def table(kind: str, first: dict[str, str], words: list[str]) -> str:
