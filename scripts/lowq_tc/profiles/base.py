@@ -37,6 +37,7 @@ class Tc(NamedTuple):
 
     version: str
     offers: Mapping[tuple[str, str], bool]  # (kind, word of its help)
+    plugins: str = ""  # the folder of those that it needs
 
     def require(self, kind: str, word: str) -> None:
         if not self.offers.get((kind, word)):
