@@ -748,6 +748,52 @@ policy()
 }
 declare_test policy "H9 H18 H21" "nft's rules and IP_MINTTL hold for probes of both formats; forged ones are not answered"
 
+# Packets of protocol 253 with odd lengths, headers and metadata, to a flow's receiver
+ifa_odd()
+{
+	needs_virtual
+	load format=1
+	dumbbell 1 100us
+	node sw egress 10gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 100ms >"$TMP/flow.json" &
+	in_ns sw python3 -I - <<-'END' || fail "sw cannot send"
+		import random, socket, time
+		rnd = random.Random(1)
+		raw = {"10.0.0.1": socket.socket(socket.AF_INET, socket.SOCK_RAW, 253),
+		       "fd00:0::1": socket.socket(socket.AF_INET6, socket.SOCK_RAW, 253)}
+		for to, sock in raw.items():
+		    if ":" in to:
+		        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, 23 << 2)
+		    else:
+		        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 23 << 2)
+		for number in range(3000):
+		    time.sleep(0.00002)
+		    for to, sock in raw.items():
+		        words = rnd.choice((0, 8, 16, rnd.randrange(256)))
+		        ports = (5201).to_bytes(2, "big") + (5201).to_bytes(2, "big")
+		        tcp = ports + rnd.randbytes(8) + bytes([0x50, 8]) + rnd.randbytes(6)
+		        message = b"INT1" + bytes([rnd.choice((1, 2, 3)), rnd.choice((0, 0, 5, 15)), 0, 0]) + rnd.randbytes(20)
+		        packet = bytes([0x2f, 6, 0, rnd.randrange(256)]) + tcp + bytes([255, 0, rnd.randrange(256), words]) \
+		            + rnd.randbytes(4 * words) + message
+		        if number % 3 == 0:
+		            packet = packet[:rnd.randrange(1, len(packet))]
+		        if number % 7 == 0:
+		            packet = rnd.randbytes(len(packet))
+		        try:
+		            sock.sendto(packet, (to, 0))
+		        except OSError as error:
+		            raise SystemExit(f"{len(packet)} bytes: {error}")
+	END
+	wait $!
+	expect "control" "$(flow_field cc)" = hpccpp
+	expect "answers to what was no probe" "$(counter r int_reflector Answered)" -le "$(counter h1 hpccpp Probes)"
+	expect "malformed ones" "$(counter r int_reflector Malformed)" -ge 500
+	expect "ones of no connection" "$(counter r int_reflector NoSocket)" -ge 500
+	expect "connections that left IFA" "$(counter h1 hpccpp NoIfa)" -eq 0
+}
+declare_test ifa_odd "H13 H21" "6,000 packets of protocol 253 with odd lengths, headers and metadata: counted, not answered, and the flow goes on"
+
 hostile()
 {
 	needs_virtual
