@@ -10,11 +10,11 @@
  * firewall's rules and IPsec policy. What TCP itself checks of data is checked here, too
  * (int_host_permitted()).
  *
- * The old format (int_wire.h) is a segment of the connection that TCP would discard. For it there are
- * netfilter hooks: in PRE_ROUTING messages are exempted from connection tracking, which would call
- * them invalid; last in LOCAL_IN they are taken. Every packet of a namespace with hooks pays some 100
- * instructions for them. They are where a connection of tcp_hpccpp is, for responses, and where
- * int_reflector answers the old format.
+ * The old format (int_wire.h) is a segment of the connection that TCP would discard. For it there
+ * are netfilter hooks: in PRE_ROUTING messages are exempted from connection tracking, which would
+ * call them invalid; last in LOCAL_IN they are taken. Every packet of a namespace with hooks pays
+ * some 100 instructions for them. They are where a connection of tcp_hpccpp is, for responses, and
+ * where int_reflector answers the old format.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -154,8 +154,8 @@ static inline u8 *int_host_md(const struct sk_buff *skb)
 }
 
 /*
- * Sends it by the route of @sk's own packets, which IPsec policy may change; @sk need not be locked.
- * Consumes @skb. 0, or why it was not sent: a negative error, or NET_XMIT_DROP.
+ * Sends it by the route of @sk's own packets, which IPsec policy may change; @sk need not be
+ * locked. Consumes @skb. 0, or why it was not sent: a negative error, or NET_XMIT_DROP.
  */
 int int_host_send(struct sock *sk, struct sk_buff *skb, const struct int_way *way);
 

@@ -7,7 +7,7 @@
  *	IFA header	| version 2 | GNS 15 | next header | flags | max length |	4 bytes
  *	TCP header	of the flow, PSH alone: what a message is, see int_wire.h
  *	metadata header	| request | action | hop limit | length |			4 bytes
- *	metadata	of the latest node; ... of the first node			32 bytes each
+ *	metadata	of the latest node; ... of the first node		32 bytes each
  *	message		int_wire.h's, without records (room 0)
  *
  * Lengths are in words of 4 bytes, and are those of the metadata alone. A node takes 1 from the hop
@@ -18,9 +18,9 @@
  * examples that a maker of switches publishes with its SDK; protocol 253 from these and from the
  * design of SONiC's telemetry (TAM); the 32 bytes of LNS 1 and the codes of speeds from the layer
  * that Scapy has for revision 08 of the draft. What could not be read: the draft's own text on
- * request and action vectors, which switches of one domain (GNS 15) do not look at, and the size of a
- * cell, which differs between chips and is a parameter. A chip whose metadata differ is another
- * struct ifa_layout.
+ * request and action vectors, which switches of one domain (GNS 15) do not look at, and the size
+ * of a cell, which differs between chips and is a parameter. A chip whose metadata differ is
+ * another struct ifa_layout.
  */
 #ifndef _LOWQ_INT_IFA_H
 #define _LOWQ_INT_IFA_H
@@ -33,7 +33,7 @@
 #define IFA_MD_LEN		32U
 #define IFA_MD_WORDS		(IFA_MD_LEN / 4)
 #define IFA_STACK_MAX		(INT_HOPS_MAX * IFA_MD_LEN)
-#define IFA_VERSION_GNS		0x2fU	/* version 2; GNS 15: the namespace of each node is its LNS */
+#define IFA_VERSION_GNS		0x2fU	/* version 2; GNS 15: each node's namespace is its LNS */
 #define IFA_NEXT_TCP		6U
 #define IFA_HOP_LIMIT		255U	/* of a probe that no node has seen */
 #define IFA_CELL_DEFAULT	208U	/* bytes */

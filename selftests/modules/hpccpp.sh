@@ -89,7 +89,7 @@ ifa()
 	teardown
 	for to in 10.0.0.1 fd00:0::1; do
 		load format=1
-		ifa_flow $to
+		ifa_flow "$to"
 		between "utilisation by IFA / by the draft's format, to $to" "$(awk -v a="$(seen utilisation)" -v b="$old" 'BEGIN { print a / b }')" 0.99 1.01
 		judged ifa "$TMP/r.pcap" 77 10000
 		expect "probes that the node stamped, and their answers" "$(field found <"$TMP/judged")" -ge $((2 * $(counter r int_reflector Answered)))

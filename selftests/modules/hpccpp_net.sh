@@ -743,7 +743,7 @@ policy()
 		forged "60$kind"
 		n=$((n + 1))
 		expect "answers that nft's rules and IP_MINTTL allow$kind" "$(counter r int_reflector Answered)" -eq $((2 * n))
-		expect "probes that IP_MINTTL forbids$kind" "$(counter r int_reflector Policy)" -eq $n
+		expect "probes that IP_MINTTL forbids$kind" "$(counter r int_reflector Policy)" -eq "$n"
 	done
 }
 declare_test policy "H9 H18 H21" "nft's rules and IP_MINTTL hold for probes of both formats; forged ones are not answered"

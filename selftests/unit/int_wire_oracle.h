@@ -53,8 +53,9 @@ static inline void int_msg_expect_equal(const struct int_msg *a, const struct in
 	       "%u %lu %u", b->id, b->cookie, b->options);
 	expect(a->nhop == b->nhop && a->path_id == b->path_id, "%u %u", b->nhop, b->path_id);
 	for (i = 0; i < INT_HOPS_MAX; i++)
-		expect(!memcmp(&a->hop[i], &b->hop[i], sizeof(a->hop[i])), "hop %u: %u %lu %lu %u", i,
-		       b->hop[i].mbps, b->hop[i].ts, b->hop[i].tx, b->hop[i].qlen);
+		expect(!memcmp(&a->hop[i], &b->hop[i], sizeof(a->hop[i])),
+		       "hop %u: %u %lu %lu %u", i, b->hop[i].mbps, b->hop[i].ts, b->hop[i].tx,
+		       b->hop[i].qlen);
 }
 
 #endif /* _LOWQ_INT_WIRE_ORACLE_H */

@@ -104,9 +104,11 @@ static void ifa_read__nonsense(void **state)
 		other[3] = words;
 		ifa_read(&m, other, words / 8, 208);
 		if (words % 8 || words / 8 > INT_HOPS_MAX)
-			expect(!m.room && (m.nhop || !words || words < 8), "%u words: %u", words, m.room);
+			expect(!m.room && (m.nhop || words < 8), "%u words: %u", words,
+			       m.room);
 		else
-			expect(m.nhop == words / 8 && m.room == m.nhop, "%u words: %u", words, m.nhop);
+			expect(m.nhop == words / 8 && m.room == m.nhop, "%u words: %u", words,
+			       m.nhop);
 	}
 }
 
@@ -121,7 +123,8 @@ static void ifa_put_hop__any(void **state)
 		unsigned int code = rnd() % IFA_SPEEDS;
 		const struct int_hop h = {
 			.ts = rnd_upto((u64)1 << 50), .tx = rnd_upto(U64_MAX),
-			.qlen = rnd_upto(U32_MAX), .node = rnd_upto(0xfffff), .port = rnd_upto(0xffff),
+			.qlen = rnd_upto(U32_MAX), .node = rnd_upto(0xfffff),
+			.port = rnd_upto(0xffff),
 		};
 		struct int_hop back;
 		u8 md[IFA_MD_LEN];
@@ -133,8 +136,8 @@ static void ifa_put_hop__any(void **state)
 		expect(back.tx == (u32)h.tx, "%lu", back.tx);
 		expect(back.ts % 1000000000 == h.ts % 1000000000, "%lu", back.ts);
 		expect(back.ts / 1000000000 == (h.ts / 1000000000 & 0xfffff), "%lu", back.ts);
-		expect(back.qlen == fp_min((u64)fp_min(h.qlen / cell, 0xffff) * cell, U32_MAX), "%u of %u",
-		       back.qlen, h.qlen);
+		expect(back.qlen == fp_min((u64)fp_min(h.qlen / cell, 0xffff) * cell, U32_MAX),
+		       "%u of %u", back.qlen, h.qlen);
 	}
 }
 
