@@ -17,11 +17,21 @@ from lowq_common.units import Line, rate_text, time_text
 
 from .command import EXACT, Command, tc
 from .options import Options
-from .profiles.base import Context, Device, Profile, Queue, Tc
+from .profiles.base import same_burst, Context, Device, Profile, Queue, Tc, TICK
 from .profiles.queues import ROOT
 from .report import Report
 
 HEADERS = {"ether": 14, "loopback": 14, "infiniband": 4}  # bytes of link header
+
+
+@lru_cache
+def tc_version() -> str:
+    said = output(["tc", "-V"])[1].strip()
+    return re.sub(r".*iproute2-([^,\s]+).*", r"\1", said)
+
+
+def rounds_up() -> bool:
+    return [int(n) for n in re.findall(r"\d+", tc_version())] >= [6, 14]
 
 
 @lru_cache
@@ -35,16 +45,13 @@ def offers(kind: str, word: str, plugins: str = "") -> bool:
 def tc_facts(profile: Profile, options: Options, report: Report) -> Tc:
     """What this tc can do, and the folder of the plugins that it needs, if any"""
     found = {probe: offers(*probe) for probe in profile.probes(options)}
-    plugins, version = "", ""
+    plugins = ""
     missing = ("dualpi2", "step_thresh")
     if found.get(missing) is False and os.path.exists(f"{devices.PLUGINS}/q_dualpi2.so"):
         plugins = devices.PLUGINS
         found[missing] = offers(*missing, plugins)
         report.note(f"tc knows dualpi2's options by a plugin: TC_LIB_DIR={plugins}")
-    if not all(found.values()):
-        said = output(["tc", "-V"])[1].strip()
-        version = re.sub(r".*iproute2-([^,\s]+).*", r"\1", said)
-    return Tc(version, found, plugins)
+    return Tc("" if all(found.values()) else tc_version(), found, plugins, rounds_up)
 
 
 def device_facts(link: Link, hardware: Hardware, shown: list[Qdisc], gso_segs: int) -> Device:
@@ -82,9 +89,6 @@ def settle_line(device: Device, options: Options, profile: Profile, report: Repo
     if not rate and "rtt" in profile.options and not options.has("k"):
         raise Refused(f"{device.name} reports no link speed: give --rate")
     return Line(rate, device.frame), shape
-
-
-TICK = 64  # ns: htb's clock, as tc counts it; in 32 bits
 
 
 def settle_burst(context: Context) -> int:
@@ -142,6 +146,8 @@ def framed(context: Context, queue: Queue, burst: int) -> list[Command]:
     device, root = context.device, int(ROOT, 16)
     if context.shape:
         rate = rate_text(context.line.rate)
+        # the same shaper with each tc
+        burst = same_burst(burst, context.line.rate) if context.tc.rounds_up() else burst
         return [
             context.qdisc(("root",), ROOT, "htb", "default", 1),
             tc("class", "add", "dev", device.name, "parent", ROOT + ":", "classid", ROOT + ":1", "htb",

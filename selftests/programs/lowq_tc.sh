@@ -111,8 +111,32 @@ readonly shaped="tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
 tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514"
 
 dry() {	# WHAT EXPECTED ARGUMENTS...
-	must "${@:3}" --dry-run -q
+	tc_of "${VERSION:-6.1.0}" must "${@:3}" --dry-run -q
 	same "$2" "$out" "$1"
+}
+
+tc_of() {	# VERSION COMMAND...: tc says that it is of this version
+	local real
+
+	mkdir -p "$TMP/tc"
+	real=$(type -P tc)
+	printf '#!/bin/sh\n[ "$*" != -V ] || exec echo tc utility, iproute2-%s\nexec %s "$@"\n' "$1" "$real" >"$TMP/tc/tc"
+	chmod +x "$TMP/tc/tc"
+	PATH=$TMP/tc:$PATH "${@:2}"
+}
+
+declare_test t_dry_rounding "" "dry run: of a later tc, which rounds times up, the words that make the same shaper and estimate of idle time"
+t_dry_rounding() {
+	local commands="tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
+tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 10gbit ceil 10gbit burst @ cburst @ quantum 1514
+tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: red limit 1514000 min 98410 max 98410 avpkt 1514 burst 65 bandwidth % probability 1 ecn"
+	local version
+
+	for version in 6.13.0 6.14.0 6.15.0 7.1; do
+		# one packet is 1.2 us, of which the former made 15 ticks of 64 ns, and 15 are 1200 bytes
+		VERSION=$version dry "tc $version" "$([ "$version" = 6.13.0 ] && sed 's/@/1514/g; s/%/10gbit/' <<<"$commands" ||
+			sed 's/@/1200/g; s/%/13051724138bit/' <<<"$commands")" dctcp lq0 --rate 10gbit --k 65
+	done
 }
 
 declare_test t_dry_dctcp "" 'dry run: dctcp, shaped, exact text'

@@ -4,6 +4,7 @@ changes the machine."""
 
 from __future__ import annotations
 
+import math
 from typing import Callable, Mapping, NamedTuple
 
 from lowq_common.errors import Refused
@@ -37,12 +38,30 @@ class Tc(NamedTuple):
 
     version: str
     offers: Mapping[tuple[str, str], bool]  # (kind, word of its help)
-    plugins: str = ""  # the folder of those that it needs
+    plugins: str  # the folder of those that it needs
+    rounds_up: Callable[[], bool]  # iproute2 6.14 and later: times to its tick, not down to a microsecond
 
     def require(self, kind: str, word: str) -> None:
         if not self.offers.get((kind, word)):
             why = f": it lacks the plugin q_{kind}.so (make install puts it in place)" if kind == "int" else ""
             raise Refused(f"this tc ({self.version}) has no '{word}' for '{kind}'{why}")
+
+
+TICK = 64  # ns: tc's clock
+
+
+def tc_ticks(size: int, rate: int) -> int:
+    """What tc before 6.14 makes of the time of these bytes at this rate (bit/s), in ticks: whole microseconds"""
+    return size * 8_000_000 // rate * 1000 // TICK
+
+
+def same_burst(size: int, rate: int) -> int:
+    """The bytes of which tc from 6.14 on makes as many ticks, or the next fewer, as it did before of this size"""
+    ticks, per_tick = tc_ticks(size, rate), TICK * rate / 8e9
+    found = int(ticks * per_tick) + 1
+    while found > 1 and math.ceil(1e6 * (found / (rate / 8)) * (1000 / TICK)) > ticks:  # as tc computes it
+        found -= 1
+    return found
 
 
 class Context:

@@ -9,7 +9,7 @@ from lowq_common.values import LOWQ_ROOT
 
 from ..command import Command
 from ..options import Options
-from .base import Context, Place
+from .base import Context, Place, tc_ticks, TICK
 
 MAX_RED = 1 << 29  # bytes: red takes less than 512 MB
 ROOT = LOWQ_ROOT[:-1]
@@ -73,6 +73,9 @@ def red_words(context: Context, limit: int, low: int, high: int, probability: st
     # Only the estimate of idle time uses the bandwidth. tc takes no more than 34 Gb/s, and
     # needs a packet to last at least two of its ticks.
     bandwidth = min(context.line.rate or 1_000_000_000, 34_000_000_000, avpkt * 62_500_000)
+    ticks = tc_ticks(avpkt, bandwidth)
+    if ticks and context.tc.rounds_up():  # the same estimate with each tc
+        bandwidth = round(avpkt * 8e9 / ((ticks - 0.5) * TICK))
     # tc turns a probability of 1 into 2^32, which is 0 in 32 bits; the kernel then takes
     # something between 1/2 and 1.
     if probability == "1" and low != high:
