@@ -5,15 +5,16 @@
  *	arriving packet -> special DSCP? -> a message of an established connection?
  *		-> probe: int_reflector; response: tcp_hpccpp
  *
- * Source: draft-miao-rtgwg-hpccplus-00, 7.2; the format is int_wire.h. Two netfilter hooks: in
- * PRE_ROUTING messages are exempted from connection tracking, which would call them invalid; last
- * in LOCAL_IN they are taken, so that routing, its filters and the firewall's rules hold for them
- * as for data. What TCP itself checks of data is checked there, too (int_host_permitted()).
+ * Source: draft-miao-rtgwg-hpccplus-00, 6.1.1 and 7.2. Two formats. IFA (int_ifa.h) is an IP
+ * protocol of its own: messages come as any transport's packets do, after routing, its filters, the
+ * firewall's rules and IPsec policy. What TCP itself checks of data is checked here, too
+ * (int_host_permitted()).
  *
- * Every packet of a namespace with hooks pays some 100 instructions for them, and nobody knows
- * which connections a peer will probe. So they come with the first connection of tcp_hpccpp, or
- * with the first message of an established connection: without hooks the stack discards that, which
- * int_host sees (tracepoint kfree_skb), and handles. They go a minute after the last of both.
+ * The old format (int_wire.h) is a segment of the connection that TCP would discard. For it there
+ * are netfilter hooks: in PRE_ROUTING messages are exempted from connection tracking, which would
+ * call them invalid; last in LOCAL_IN they are taken. Every packet of a namespace with hooks pays
+ * some 100 instructions for them. They are where a connection of tcp_hpccpp is, for responses, and
+ * where int_reflector answers the old format.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -24,9 +25,11 @@
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <net/addrconf.h>
+#include <net/ip6_checksum.h>
+#include <net/ip6_route.h>
+#include <net/protocol.h>
 #include <net/route.h>
 #include <net/xfrm.h>
-#include <trace/events/skb.h>
 
 #include "cc_compat.h"
 #include "cc_hook.h"
@@ -35,6 +38,9 @@
 
 CC_PARAM(dscp, INT_DSCP_DEFAULT, 0, 63, 0644, "a DSCP has 6 bits",
 	 "DSCP of probes and responses, 0 to 63 (draft 7.2)");
+
+CC_PARAM(ifa_cell, IFA_CELL_DEFAULT, 1, 65535, 0644, "a cell has bytes",
+	 "IFA: bytes of a cell, in which switches count their queues, 1 to 65535");
 
 /* By enum int_type */
 static const struct int_handler __rcu *int_handlers[INT_WINDOW + 1];
@@ -151,6 +157,27 @@ static bool int_host_permitted(struct sock *sk, struct sk_buff *skb, const struc
 	       !int_host_filtered(sk, skb, s);
 }
 
+/*
+ * Is TCP's checksum wrong? With IFA's headers it is that of the segment without them, and no device
+ * or hook has looked at it.
+ */
+static bool int_host_mangled(struct sk_buff *skb, const struct int_segment *s, u8 pf)
+{
+	const unsigned int len = sizeof(struct tcphdr) + s->len;
+	__wsum sum;
+
+	if (!s->md)
+		return nf_checksum(skb, NF_INET_LOCAL_IN, s->th, IPPROTO_TCP, pf);
+	sum = csum_partial(skb->data + s->th, sizeof(struct tcphdr), 0);
+	sum = csum_partial(skb->data + s->payload, s->len, sum);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (s->ipv6)
+		return csum_ipv6_magic(&ipv6_hdr(skb)->saddr, &ipv6_hdr(skb)->daddr, len,
+				       IPPROTO_TCP, sum);
+#endif
+	return csum_tcpudp_magic(ip_hdr(skb)->saddr, ip_hdr(skb)->daddr, len, IPPROTO_TCP, sum);
+}
+
 /* A RST with the DSCP of messages: TCP copies it from the packet that it answers. */
 static unsigned int int_host_reset(struct net *net, struct sk_buff *skb, u8 pf,
 				   const struct int_segment *s)
@@ -200,13 +227,6 @@ static void int_host_malformed(struct net *net)
 	}
 }
 
-/* Who gives us a packet */
-enum int_host_source {
-	INT_HOST_HOOK,		/* LOCAL_IN */
-	INT_HOST_TCP,		/* it was discarded by TCP, after all checks */
-	INT_HOST_FIREWALL,	/* ... by a rule */
-};
-
 /*
  * Has the headers of a message to this host, or of a RST that may answer one. TCP takes no
  * broadcast or multicast, either.
@@ -216,16 +236,15 @@ static bool int_host_shaped(struct sk_buff *skb, u8 pf, u8 ds, struct int_segmen
 	return skb->pkt_type == PACKET_HOST &&
 	       int_segment_find(skb, skb_network_offset(skb),
 				pf == NFPROTO_IPV6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP), ds, s) &&
-	       (s->flags == TCPHDR_PSH || s->flags == (TCPHDR_RST | TCPHDR_ACK));
+	       (s->flags == TCPHDR_PSH || (s->flags == (TCPHDR_RST | TCPHDR_ACK) && !s->md));
 }
 
 /*
  * A packet with the DSCP of messages that policy has let pass, with RCU's read lock: NF_STOLEN, and
- * still the caller's, if it was handled. Nobody but a connection's peer can make the hooks come or
- * stay: they do so for messages that are handled, or would be if no rule had dropped them.
+ * still the caller's, if it was handled. @ifa: it came as IFA's protocol
  */
 static noinline unsigned int int_host_message(struct net *net, struct sk_buff *skb, u8 pf, u8 ds,
-					      enum int_host_source source)
+					      bool ifa)
 {
 	const struct int_handler *h;
 	struct int_segment s;
@@ -237,7 +256,7 @@ static noinline unsigned int int_host_message(struct net *net, struct sk_buff *s
 	const u8 *p;
 	u8 type;
 
-	if (!int_host_shaped(skb, pf, ds, &s))
+	if (!int_host_shaped(skb, pf, ds, &s) || ifa != !!s.md)
 		return NF_ACCEPT;
 	if (s.flags != TCPHDR_PSH)
 		return int_host_reset(net, skb, pf, &s);
@@ -261,19 +280,15 @@ static noinline unsigned int int_host_message(struct net *net, struct sk_buff *s
 		return type == INT_PROBE ? NF_DROP : NF_ACCEPT;
 	}
 	th = skb_header_pointer(skb, s.th, sizeof(_th), &_th);
-	if (nf_checksum(skb, NF_INET_LOCAL_IN, s.th, IPPROTO_TCP, pf))
+	if (int_host_mangled(skb, &s, pf))
 		int_count(net, *h->net_id, INT_COUNT_CHECKSUM);
 	else if (!int_host_sequence_fits(sk, ntohl(th->seq), s.len))
 		int_count(net, *h->net_id, INT_COUNT_SEQUENCE);
-	else if (source == INT_HOST_FIREWALL)
-		taken = true;
-	else if (source == INT_HOST_HOOK && !int_host_permitted(sk, skb, &s))
+	else if (!int_host_permitted(sk, skb, &s))
 		int_count(net, *h->net_id, INT_COUNT_POLICY);
 	else
 		taken = int_host_handle(h, sk, skb, &s, p);
 	sock_gen_put(sk);
-	if (taken)
-		cc_hook_used(int_host_hook(net));
 	return taken ? NF_STOLEN : NF_DROP;
 }
 
@@ -317,7 +332,7 @@ static unsigned int int_host_local_in(void *priv, struct sk_buff *skb,
 
 	if (!int_host_marked(skb, state->pf, ds))
 		return NF_ACCEPT;
-	verdict = int_host_message(state->net, skb, state->pf, ds, INT_HOST_HOOK);
+	verdict = int_host_message(state->net, skb, state->pf, ds, false);
 	/* handled: tools that watch drops must not see one */
 	if (verdict == NF_STOLEN)
 		consume_skb(skb);
@@ -348,51 +363,269 @@ static const struct nf_hook_ops int_host_hook_ops[] = {
 	},
 };
 
+/* --- IFA's protocol -------------------------------------------------------------------- */
+
 /*
- * A packet without hooks that is discarded: is it a message for this host? Conntrack calls messages
- * invalid while there are no hooks, and a rule may drop what is invalid. The packet stays dropped,
- * as the rule says; this brings the hooks for the next.
+ * A packet of protocol 253 to this host: routing, its filters, the firewall and IPsec policy have
+ * let it pass. Consumes it.
  */
-static void int_host_look(struct sk_buff *skb, enum int_host_source source)
+static int int_host_receive_ifa(struct sk_buff *skb, u8 pf)
 {
 	struct net *net = dev_net(skb->dev);
-	struct cc_hook *hook = int_host_hook(net);
-	u8 ds = int_host_dscp(), type;
-	struct int_segment s;
+	u8 ds = int_host_dscp();
+	unsigned int verdict = NF_ACCEPT;
 
-	if (READ_ONCE(hook->registered) || READ_ONCE(hook->leaving) ||
-	    !int_segment_find(skb, skb_network_offset(skb), skb->protocol, ds, &s) ||
-	    s.flags != TCPHDR_PSH)
-		return;
-	type = int_segment_type(skb, &s);
-	if (type && rcu_access_pointer(int_handlers[type]) && int_host_is_local(net, skb, &s))
-		int_host_message(net, skb, s.ipv6 ? NFPROTO_IPV6 : NFPROTO_IPV4, ds, source);
+	if (skb->len <= IFA_HEADER_LEN + sizeof(struct tcphdr) + IFA_MD_HEADER_LEN + 255 * 4 +
+			INT_MSG_LEN_MAX && !skb_linearize(skb)) {
+		__skb_push(skb, -skb_network_offset(skb));
+		rcu_read_lock();
+		verdict = int_host_message(net, skb, pf, ds, true);
+		rcu_read_unlock();
+	}
+	if (verdict == NF_STOLEN)
+		consume_skb(skb);
+	else
+		kfree_skb(skb);
+	return 0;
 }
 
-static void int_host_discarded(struct sk_buff *skb, enum skb_drop_reason reason)
+static int int_host_ifa4(struct sk_buff *skb)
 {
-	struct net_device *dev;
-
-	if (reason != SKB_DROP_REASON_TCP_FLAGS && reason != SKB_DROP_REASON_NO_SOCKET &&
-	    reason != SKB_DROP_REASON_NETFILTER_DROP)
-		return;
-	/* not what this host sends */
-	if (!skb->skb_iif)
-		return;
-	rcu_read_lock();
-	/* TCP has cleared the device */
-	dev = skb->dev;
-	if (reason == SKB_DROP_REASON_TCP_FLAGS)
-		skb->dev = skb_dst(skb) ? dev_get_by_index_rcu(dev_net(skb_dst(skb)->dev),
-							       skb->skb_iif) : NULL;
-	if (skb->dev)
-		int_host_look(skb, reason == SKB_DROP_REASON_NETFILTER_DROP ? INT_HOST_FIREWALL :
-									      INT_HOST_TCP);
-	skb->dev = dev;
-	rcu_read_unlock();
+	return int_host_receive_ifa(skb, NFPROTO_IPV4);
 }
 
-CC_DEFINE_KFREE_SKB(int_host_kfree_skb, int_host_discarded)
+static const struct net_protocol int_host_protocol = {
+	.handler = int_host_ifa4,
+};
+
+#if IS_ENABLED(CONFIG_IPV6)
+static int int_host_ifa6(struct sk_buff *skb)
+{
+	return int_host_receive_ifa(skb, NFPROTO_IPV6);
+}
+
+static const struct inet6_protocol int_host_protocol6 = {
+	.handler = int_host_ifa6,
+	.flags = INET6_PROTO_FINAL,
+};
+#endif
+
+static bool int_host_ifa_ours __ro_after_init;
+
+bool int_host_has_ifa(void)
+{
+	return int_host_ifa_ours;
+}
+EXPORT_SYMBOL_GPL(int_host_has_ifa);
+
+/* Another module may have the number, which is for experiments: then there is no IFA. */
+static void __init int_host_ifa_init(void)
+{
+	if (inet_add_protocol(&int_host_protocol, IFA_PROTOCOL))
+		goto taken;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (inet6_add_protocol(&int_host_protocol6, IFA_PROTOCOL)) {
+		inet_del_protocol(&int_host_protocol, IFA_PROTOCOL);
+		goto taken;
+	}
+#endif
+	int_host_ifa_ours = true;
+	return;
+taken:
+	pr_warn("IP protocol %u is another module's: no telemetry by IFA\n", IFA_PROTOCOL);
+}
+
+static void __exit int_host_ifa_exit(void)
+{
+	if (!int_host_ifa_ours)
+		return;
+#if IS_ENABLED(CONFIG_IPV6)
+	inet6_del_protocol(&int_host_protocol6, IFA_PROTOCOL);
+#endif
+	inet_del_protocol(&int_host_protocol, IFA_PROTOCOL);
+}
+
+void int_host_parse(struct int_msg *m, const struct sk_buff *skb, const struct int_segment *s,
+		    const u8 *p, unsigned int taken)
+{
+	int_parse(m, p, s->len);
+	if (s->md)
+		ifa_read(m, skb->data + s->md, taken, READ_ONCE(ifa_cell.value));
+}
+EXPORT_SYMBOL_GPL(int_host_parse);
+
+/* --- messages that leave ---------------------------------------------------------------- */
+
+struct sk_buff *int_host_segment(const struct sock *sk, bool ifa, u32 una, u32 len, u32 stack,
+				 u8 **p)
+{
+	const u32 around = ifa ? IFA_HEADER_LEN : 0, before = ifa ? IFA_MD_HEADER_LEN + stack : 0;
+	/* of IP with options, and below; the stack makes more room where it has to */
+	const u32 headers = MAX_HEADER + 60;
+	struct sk_buff *skb = alloc_skb(headers + around + sizeof(struct tcphdr) + before + len,
+					GFP_ATOMIC | __GFP_NOWARN);
+	struct tcphdr *th;
+
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, headers);
+	skb_reset_transport_header(skb);
+	skb_put(skb, around);
+	th = skb_put_zero(skb, sizeof(*th));
+	th->source = inet_sk(sk)->inet_sport;
+	th->dest = inet_sk(sk)->inet_dport;
+	th->seq = htonl(una - len - 1);
+	th->doff = sizeof(*th) / 4;
+	th->psh = 1;
+	th->window = htons(65535);	/* monitoring tools report a window of 0 as a fault */
+	skb_put(skb, before);
+	*p = skb_put(skb, len);
+	skb_set_nfct(skb, IP_CT_UNTRACKED);
+	if (ifa)
+		return skb;
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	skb->csum_offset = offsetof(struct tcphdr, check);
+	return skb;
+}
+EXPORT_SYMBOL_GPL(int_host_segment);
+
+/* With IFA's headers: no device can sum up what is on both sides of the metadata. */
+static void int_host_checksum_ifa(struct sk_buff *skb, const struct int_way *way)
+{
+	struct tcphdr *th = (struct tcphdr *)(skb_transport_header(skb) + IFA_HEADER_LEN);
+	const u8 *md_header = int_host_md(skb);
+	const u8 *message = md_header + IFA_MD_HEADER_LEN + ifa_stack_len(md_header);
+	unsigned int len = skb_tail_pointer(skb) - message;
+	__wsum sum = csum_partial(th, sizeof(*th), 0);
+
+	sum = csum_partial(message, len, sum);
+	len += sizeof(*th);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (way->ipv6) {
+		th->check = csum_ipv6_magic(&way->saddr6, &way->daddr6, len, IPPROTO_TCP, sum);
+		return;
+	}
+#endif
+	th->check = csum_tcpudp_magic(way->saddr4, way->daddr4, len, IPPROTO_TCP, sum);
+}
+
+/*
+ * The route by which @sk sends its own packets, which depends on IPsec policy, too, or NULL. The
+ * socket is not locked: a cookie of another route only means a look-up.
+ */
+static struct dst_entry *int_host_route(struct sock *sk, u32 cookie)
+{
+	struct dst_entry *dst = sk_dst_get(sk);
+
+	if (!dst || dst_check(dst, cookie))
+		return dst;
+	dst_release(dst);
+	return NULL;
+}
+
+/*
+ * @skb is to leave by @dst, whose reference it takes over. 0, or an error if @dst is one, or
+ * discards packets and reports success: where IPsec lacks a key, a look-up returns such a route.
+ */
+static int int_host_set_route(struct sk_buff *skb, struct dst_entry *dst)
+{
+	if (IS_ERR(dst))
+		return PTR_ERR(dst);
+	skb_dst_set(skb, dst);
+	return dst->output == dst_discard_out ? -EHOSTUNREACH : 0;
+}
+
+static int int_host_send4(struct sock *sk, struct sk_buff *skb, const struct int_way *way)
+{
+	struct net *net = sock_net(sk);
+	struct dst_entry *dst = int_host_route(sk, 0);
+	struct flowi4 fl4;
+	struct rtable *rt;
+	struct iphdr *iph;
+	int err;
+
+	if (!dst) {
+		rt = ip_route_output_ports(net, &fl4, sk, way->daddr4, way->saddr4,
+					   inet_sk(sk)->inet_dport, inet_sk(sk)->inet_sport,
+					   IPPROTO_TCP, 0, READ_ONCE(sk->sk_bound_dev_if));
+		dst = IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
+	}
+	err = int_host_set_route(skb, dst);
+	if (err) {
+		kfree_skb(skb);
+		return err;
+	}
+	if (!way->ifa)
+		int_host_checksum4(skb, way->saddr4, way->daddr4);
+	iph = skb_push(skb, sizeof(*iph));
+	skb_reset_network_header(skb);
+	memset(iph, 0, sizeof(*iph));
+	iph->version = 4;
+	iph->ihl = sizeof(*iph) / 4;
+	iph->tos = way->ds;
+	iph->frag_off = htons(IP_DF);
+	iph->ttl = ip4_dst_hoplimit(dst);
+	iph->protocol = way->ifa ? IFA_PROTOCOL : IPPROTO_TCP;
+	iph->saddr = way->saddr4;
+	iph->daddr = way->daddr4;
+	skb->protocol = htons(ETH_P_IP);
+	err = ip_local_out(net, sk, skb);
+	return net_xmit_eval(err);
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+/* Likewise. */
+static int int_host_send6(struct sock *sk, struct sk_buff *skb, const struct int_way *way)
+{
+	struct net *net = sock_net(sk);
+	struct flowi6 fl6 = {
+		.flowi6_proto = IPPROTO_TCP,
+		.saddr = way->saddr6,
+		.daddr = way->daddr6,
+		.fl6_sport = inet_sk(sk)->inet_sport,
+		.fl6_dport = inet_sk(sk)->inet_dport,
+		.flowi6_mark = READ_ONCE(sk->sk_mark),
+		.flowi6_oif = READ_ONCE(sk->sk_bound_dev_if),	/* set with link-local addresses */
+	};
+	struct dst_entry *dst = int_host_route(sk, READ_ONCE(inet6_sk(sk)->dst_cookie));
+	struct ipv6hdr *ip6h;
+	int err;
+
+	if (!dst)
+		dst = ip6_dst_lookup_flow(net, sk, &fl6, NULL);
+	err = int_host_set_route(skb, dst);
+	if (err) {
+		kfree_skb(skb);
+		return err;
+	}
+	if (!way->ifa)
+		int_host_checksum6(skb, &way->saddr6, &way->daddr6);
+	ip6h = skb_push(skb, sizeof(*ip6h));
+	skb_reset_network_header(skb);
+	ip6_flow_hdr(ip6h, way->ds, 0);
+	ip6h->payload_len = htons(skb->len - sizeof(*ip6h));
+	ip6h->nexthdr = way->ifa ? IFA_PROTOCOL : IPPROTO_TCP;
+	ip6h->hop_limit = ip6_dst_hoplimit(dst);
+	ip6h->saddr = way->saddr6;
+	ip6h->daddr = way->daddr6;
+	skb->protocol = htons(ETH_P_IPV6);
+	err = ip6_local_out(net, sk, skb);
+	return net_xmit_eval(err);
+}
+#endif
+
+int int_host_send(struct sock *sk, struct sk_buff *skb, const struct int_way *way)
+{
+	if (way->ifa)
+		int_host_checksum_ifa(skb, way);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (way->ipv6)
+		return int_host_send6(sk, skb, way);
+#endif
+	return int_host_send4(sk, skb, way);
+}
+EXPORT_SYMBOL_GPL(int_host_send);
 
 /* --- connections and handlers ------------------------------------------------------- */
 
@@ -493,20 +726,14 @@ static int __init int_host_init(void)
 {
 	int err = register_pernet_subsys(&int_host_net_ops);
 
-	if (err)
-		return err;
-	err = register_trace_kfree_skb(int_host_kfree_skb, NULL);
-	if (err) {
-		pr_err("no tracepoint kfree_skb (%d): CONFIG_TRACEPOINTS is needed\n", err);
-		unregister_pernet_subsys(&int_host_net_ops);
-	}
+	if (!err)
+		int_host_ifa_init();
 	return err;
 }
 
 static void __exit int_host_exit(void)
 {
-	unregister_trace_kfree_skb(int_host_kfree_skb, NULL);
-	tracepoint_synchronize_unregister();
+	int_host_ifa_exit();
 	unregister_pernet_subsys(&int_host_net_ops);
 }
 

@@ -19,8 +19,6 @@
 
 #include <linux/hash.h>
 #include <linux/module.h>
-#include <net/ip6_route.h>
-#include <net/route.h>
 
 #include "cc_param.h"
 #include "hpccpp_model.h"
@@ -31,6 +29,10 @@ CC_PARAM(max_rate, 4000000, 1, 1000000000, 0644, "0 would answer nothing: unload
 	 "most responses per second in each network namespace");
 CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 leaves the window to the senders",
 	 "base RTT T of receiver-based HPCC++ in nanoseconds, 0 is off (draft 6.3.2)");
+
+static bool old_format = true;
+module_param(old_format, bool, 0444);
+MODULE_PARM_DESC(old_format, "answer probes of the draft's own format, too, which takes netfilter hooks in all network namespaces (default 1)");
 
 enum {
 	REFLECTOR_ANSWERED = INT_COUNT_SHARED,
@@ -83,121 +85,6 @@ static bool reflector_within_rate(const struct net *net)
 				       from + NSEC_PER_SEC / READ_ONCE(max_rate.value)));
 	return true;
 }
-
-/*
- * The route by which @sk sends its own packets, which depends on IPsec policy, too, or NULL. The
- * socket is not locked: a cookie of another route only means a look-up.
- */
-static struct dst_entry *cached_route(struct sock *sk, u32 cookie)
-{
-	struct dst_entry *dst = sk_dst_get(sk);
-
-	if (!dst || dst_check(dst, cookie))
-		return dst;
-	dst_release(dst);
-	return NULL;
-}
-
-/*
- * @skb is to leave by @dst, whose reference it takes over. 0, or an error if @dst is one, or
- * discards packets and reports success: where IPsec lacks a key, a look-up returns such a route.
- */
-static int set_route(struct sk_buff *skb, struct dst_entry *dst)
-{
-	if (IS_ERR(dst))
-		return PTR_ERR(dst);
-	skb_dst_set(skb, dst);
-	return dst->output == dst_discard_out ? -EHOSTUNREACH : 0;
-}
-
-/*
- * To the source of @probe, by the route of @sk's own packets, which IPsec policy may change.
- * Consumes @skb. 0, or why it was not sent: a negative error, or NET_XMIT_DROP.
- */
-static int send_v4(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)
-{
-	struct net *net = sock_net(sk);
-	const struct iphdr *from = ip_hdr(probe);
-	struct dst_entry *dst = cached_route(sk, 0);
-	struct flowi4 fl4;
-	struct rtable *rt;
-	struct iphdr *iph;
-	int err;
-
-	if (!dst) {
-		rt = ip_route_output_ports(net, &fl4, sk, from->saddr, from->daddr,
-					   tcp_hdr(skb)->dest, tcp_hdr(skb)->source, IPPROTO_TCP, 0,
-					   READ_ONCE(sk->sk_bound_dev_if));
-		dst = IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
-	}
-	err = set_route(skb, dst);
-	if (err) {
-		kfree_skb(skb);
-		return err;
-	}
-	int_host_checksum4(skb, from->daddr, from->saddr);
-	iph = skb_push(skb, sizeof(*iph));
-	skb_reset_network_header(skb);
-	memset(iph, 0, sizeof(*iph));
-	iph->version = 4;
-	iph->ihl = sizeof(*iph) / 4;
-	iph->tos = from->tos & ~INET_ECN_MASK;
-	iph->frag_off = htons(IP_DF);
-	iph->ttl = ip4_dst_hoplimit(dst);
-	iph->protocol = IPPROTO_TCP;
-	iph->saddr = from->daddr;
-	iph->daddr = from->saddr;
-	skb->protocol = htons(ETH_P_IP);
-	err = ip_local_out(net, sk, skb);
-	return net_xmit_eval(err);
-}
-
-#if IS_ENABLED(CONFIG_IPV6)
-/* Likewise. */
-static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)
-{
-	const struct ipv6hdr *from = ipv6_hdr(probe);
-	struct net *net = sock_net(sk);
-	struct flowi6 fl6 = {
-		.flowi6_proto = IPPROTO_TCP,
-		.saddr = from->daddr,
-		.daddr = from->saddr,
-		.fl6_sport = tcp_hdr(skb)->source,
-		.fl6_dport = tcp_hdr(skb)->dest,
-		.flowi6_mark = READ_ONCE(sk->sk_mark),
-		.flowi6_oif = READ_ONCE(sk->sk_bound_dev_if),	/* set with link-local addresses */
-	};
-	struct dst_entry *dst = cached_route(sk, READ_ONCE(inet6_sk(sk)->dst_cookie));
-	struct ipv6hdr *ip6h;
-	int err;
-
-	if (!dst)
-		dst = ip6_dst_lookup_flow(net, sk, &fl6, NULL);
-	err = set_route(skb, dst);
-	if (err) {
-		kfree_skb(skb);
-		return err;
-	}
-	int_host_checksum6(skb, &from->daddr, &from->saddr);
-	ip6h = skb_push(skb, sizeof(*ip6h));
-	skb_reset_network_header(skb);
-	ip6_flow_hdr(ip6h, ipv6_get_dsfield(from) & ~INET_ECN_MASK, 0);
-	ip6h->payload_len = htons(skb->len - sizeof(*ip6h));
-	ip6h->nexthdr = IPPROTO_TCP;
-	ip6h->hop_limit = ip6_dst_hoplimit(dst);
-	ip6h->saddr = from->daddr;
-	ip6h->daddr = from->saddr;
-	skb->protocol = htons(ETH_P_IPV6);
-	err = ip6_local_out(net, sk, skb);
-	return net_xmit_eval(err);
-}
-#else
-static int send_v6(struct sock *sk, struct sk_buff *skb, const struct sk_buff *probe)
-{
-	kfree_skb(skb);
-	return -EAFNOSUPPORT;
-}
-#endif
 
 /* --- receiver-based ------------------------------------------------------------ */
 
@@ -260,14 +147,14 @@ static u64 rx_flow_step(struct rx_flow *f, const struct sock *sk, const struct i
 }
 
 /* W for the sender of the probe @p, in units of the options; 0 if there is none. */
-static noinline u32 rx_window(const struct sock *sk, const u8 *p, u32 len)
+static noinline u32 rx_window(const struct sock *sk, const struct sk_buff *probe,
+			      const struct int_segment *s, const u8 *p, unsigned int taken)
 {
 	struct rx_flow *f = &rx_flows[hash_ptr(sk, RX_FLOWS_BITS)];
 	u64 now = ktime_get_ns(), elapsed, w = 0;
 	struct int_msg m;
 
-	if (!int_parse(&m, p, len))
-		return 0;
+	int_host_parse(&m, probe, s, p, taken);
 	spin_lock(&f->lock);
 	elapsed = now - f->probe_ns;
 	if (f->sk != sk || f->hash != sk->sk_hash || elapsed > NSEC_PER_SEC) {
@@ -288,33 +175,68 @@ static noinline u32 rx_window(const struct sock *sk, const u8 *p, u32 len)
 	return fp_min(w >> INT_OPTION_W_SHIFT, INT_OPTION_MAX);
 }
 
+/* To the source of @probe, in its format; the DSCP is the probe's, too. */
+static struct int_way reflector_way(const struct sk_buff *probe, const struct int_segment *s)
+{
+	struct int_way way = { .ipv6 = s->ipv6, .ifa = s->md };
+
+	if (s->ipv6) {
+		way.ds = ipv6_get_dsfield(ipv6_hdr(probe));
+		way.saddr6 = ipv6_hdr(probe)->daddr;
+		way.daddr6 = ipv6_hdr(probe)->saddr;
+	} else {
+		way.ds = ip_hdr(probe)->tos;
+		way.saddr4 = ip_hdr(probe)->daddr;
+		way.daddr4 = ip_hdr(probe)->saddr;
+	}
+	way.ds &= ~INET_ECN_MASK;
+	return way;
+}
+
+/* IFA: the probe's metadata go back, and nodes on the way add none. */
+static void reflector_return_stack(struct sk_buff *skb, const struct sk_buff *probe,
+				   const struct int_segment *s, u8 *answer, u32 stack,
+				   unsigned int taken)
+{
+	u8 *md_header = int_host_md(skb);
+
+	ifa_build(skb_transport_header(skb), md_header, stack / 4, 0);
+	md_header[3] = stack / 4;
+	memcpy(md_header + IFA_MD_HEADER_LEN, probe->data + s->md + IFA_MD_HEADER_LEN, stack);
+	int_put32(answer + INT_BASE_OFFSET, int_base_word(min(taken, INT_NHOP_MAX), 0));
+}
+
 static bool reflector_answer(struct sock *sk, const struct sk_buff *probe,
 			     const struct int_segment *s, const u8 *p)
 {
-	unsigned int room = p[INT_ROOM_OFFSET];
+	unsigned int room = p[INT_ROOM_OFFSET], taken = s->md ? int_host_taken(probe, s) : 0;
+	u32 stack = s->md ? ifa_stack_len(probe->data + s->md) : 0, w = 0;
+	const struct int_way way = reflector_way(probe, s);
 	struct sk_buff *skb;
 	u8 *answer;
-	u32 w = 0;
 
 	if (!reflector_within_rate(sock_net(sk))) {
 		reflector_count(sk, REFLECTOR_RATE);
 		return false;
 	}
 	if (p[INT_FLAGS_OFFSET] & INT_FLAG_RECEIVER && READ_ONCE(base_rtt_ns.value))
-		w = rx_window(sk, p, s->len);
+		w = rx_window(sk, probe, s, p, taken);
 	if (w) {
 		room = 0;
+		stack = 0;
 		reflector_count(sk, REFLECTOR_WINDOW);
 	}
-	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
-			       READ_ONCE(tcp_sk(sk)->snd_una), int_length(room), &answer);
+	skb = int_host_segment(sk, way.ifa, READ_ONCE(tcp_sk(sk)->snd_una), int_length(room), stack,
+			       &answer);
 	if (skb) {
 		int_answer(answer, p, room, w);
+		if (way.ifa)
+			reflector_return_stack(skb, probe, s, answer, stack, taken);
 		/* the rules of the socket's owner and cgroup are for its answers, too */
 		skb_set_owner_w(skb, sk);
 		skb->mark = READ_ONCE(sk->sk_mark);
 	}
-	if (!skb || (s->ipv6 ? send_v6 : send_v4)(sk, skb, probe)) {
+	if (!skb || int_host_send(sk, skb, &way)) {
 		reflector_count(sk, REFLECTOR_UNSENT);
 		return false;
 	}
@@ -332,11 +254,17 @@ static const struct int_handler reflector_handler = {
 
 static int __net_init reflector_net_init(struct net *net)
 {
-	return int_handler_proc_create(net, &reflector_handler);
+	int err = int_handler_proc_create(net, &reflector_handler);
+
+	if (!err && old_format)
+		int_host_get(net);
+	return err;
 }
 
 static void __net_exit reflector_net_exit(struct net *net)
 {
+	if (old_format)
+		int_host_put(net);
 	int_handler_proc_remove(net, &reflector_handler);
 }
 

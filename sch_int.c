@@ -21,6 +21,12 @@
  * A probe is also found inside of IPIP, GRE, VXLAN and Geneve, over IPv4 and IPv6. Outer checksums
  * stay valid: the probe's own TCP checksum makes up for each word that is written.
  *
+ * Probes of IFA 2.0 (int_ifa.h) are stamped as a switch of that kind would: metadata are put into
+ * the packet, which grows by 32 bytes. Whatever the ends have chosen, a node stamps both formats. A
+ * port below 10 Gb/s has no code in IFA, and a sojourn time no place: such a node takes 1 from the
+ * hop limit and leaves no metadata, so that the sender knows, and uses the other format. Within a
+ * tunnel IFA is not stamped: its checksum would not stay valid.
+ *
  * Without the rate option the rate is the link's speed, and follows it; bytes then include
  * Ethernet's preamble, FCS and gap. While the rate is unknown, nothing is stamped: senders treat a
  * path with a gap as one without telemetry.
@@ -68,10 +74,12 @@
  * struct int_port - what the qdiscs of a device share
  * @users:	their number
  * @retired:	what deleted ones have sent, as int_sched_data's @tx
+ * @ifa_retired: likewise, as its @ifa_tx
  */
 struct int_port {
 	unsigned int users;
 	u64 retired;
+	u64 ifa_retired;
 };
 
 /**
@@ -81,6 +89,9 @@ struct int_port {
  * @link_rate:	bytes/s: of the device; 0 is unknown
  * @tx:		all that was sent, in units of txBytes, Q32; wraps as txBytes does
  * @tx_per_byte: units of txBytes per byte, Q32
+ * @ifa_tx:	all that was sent, as IFA shows it: bytes, Q32; wraps as IFA's field does
+ * @ifa_per_byte: of these, of the port's rate, per byte, Q32
+ * @ifa_speed:	IFA's code of the speed; IFA_SPEEDS: it has none
  * @qlen_per_byte: units of qlen per byte, Q32
  * @bytes_per_ns: the rate, Q32, for the sojourn option
  * @speed:	of the records, an index; 0: do not stamp
@@ -101,9 +112,12 @@ struct int_sched_data {
 	u64 link_rate;
 	u64 tx;
 	u64 tx_per_byte;
+	u64 ifa_tx;
+	u64 ifa_per_byte;
 	u64 qlen_per_byte;
 	u64 bytes_per_ns;
 	u8 speed;
+	u8 ifa_speed;
 	u8 dscp;
 	u16 switch_id;
 	u16 switch_id_opt;
@@ -147,6 +161,10 @@ static void int_set_scale(struct int_sched_data *q)
 	q->tx_per_byte = fp_mul_div(stamped, FP_ONE(32) >> int_tx_shift(q->speed), rate);
 	q->qlen_per_byte = fp_mul_div(stamped, FP_ONE(32) / INT_QLEN_BYTES, rate);
 	q->bytes_per_ns = fp_mul_div(rate, FP_ONE(32), NSEC_PER_SEC);
+	q->ifa_speed = ifa_speed_of(q->flags & INT_SCHED_RELATIVE ?
+				    (u64)int_speed_mbps(q->speed) * 1000000 : rate * 8);
+	stamped = (u64)ifa_speed_mbps(q->ifa_speed) * 1000000 / 8;
+	q->ifa_per_byte = fp_mul_div(stamped, FP_ONE(32), rate);
 }
 
 static void int_replace_word(struct sk_buff *skb, const struct int_segment *s,
@@ -295,7 +313,7 @@ static bool int_find_segment(const struct sk_buff *skb, const struct int_sched_d
 
 	for (depth = 0; proto && depth <= INT_TUNNELS_MAX; depth++) {
 		if (int_segment_find(skb, nhoff, proto, q->dscp, s))
-			return s->flags == TCPHDR_PSH;
+			return s->flags == TCPHDR_PSH && !(depth && s->md);
 		proto = int_skip_tunnel(skb, &nhoff, proto);
 	}
 	return false;
@@ -315,7 +333,7 @@ static void int_note_arrival(struct sk_buff *skb, const struct int_sched_data *q
 
 	if (!q->speed)	/* it will not be stamped */
 		return;
-	if (!int_find_segment(skb, q, &s) || s.len > INT_MSG_LEN_MAX ||
+	if (!int_find_segment(skb, q, &s) || s.md || s.len > INT_MSG_LEN_MAX ||
 	    skb_ensure_writable(skb, s.payload + s.len))
 		return;
 	p = skb->data + s.payload;
@@ -357,16 +375,19 @@ static unsigned int int_len(const struct sk_buff *skb, const struct int_sched_da
 /**
  * struct int_port_load - what a port has sent, and what waits
  * @tx:		as in struct int_sched_data
+ * @ifa_tx:	likewise
  * @waiting:	bytes
  */
 struct int_port_load {
 	u64 tx;
+	u64 ifa_tx;
 	u64 waiting;
 };
 
 static void int_add_load(struct int_port_load *load, const struct int_sched_data *q)
 {
 	load->tx += READ_ONCE(q->tx);
+	load->ifa_tx += READ_ONCE(q->ifa_tx);
 	load->waiting += READ_ONCE(q->sch->qstats.backlog);
 	if (q->ethernet)
 		load->waiting += READ_ONCE(q->sch->q.qlen) * INT_ETHERNET_EXTRA;
@@ -383,7 +404,9 @@ static bool int_port_load(const struct int_sched_data *q, struct int_port_load *
 	unsigned int i;
 	bool all = true;
 
-	*load = (struct int_port_load){ .tx = READ_ONCE(q->port->retired) };
+	*load = (struct int_port_load){
+		.tx = READ_ONCE(q->port->retired), .ifa_tx = READ_ONCE(q->port->ifa_retired),
+	};
 	if (!(q->sch->flags & TCQ_F_NOPARENT)) {
 		int_add_load(load, q);
 		return true;
@@ -407,15 +430,83 @@ static void int_fill_record(struct sk_buff *skb, struct int_sched_data *q,
 	u64 now = ktime_get_ns(), wait = int_take_wait(skb, q, s, record, now);
 	u64 waiting = q->flags & INT_SCHED_SOJOURN ? fp_mul_shr(wait, q->bytes_per_ns, 32) :
 						     load->waiting;
-	struct int_hop hop = {
+	const struct int_record r = {
 		.speed = q->speed,
 		.ts = div_u64(now, INT_TS_NS),
 		.tx = load->tx >> 32,
 		.qlen = fp_min(fp_mul_shr(waiting, q->qlen_per_byte, 32), INT_QLEN_MAX),
 	};
 
-	int_replace_word(skb, s, record, int_hop_word0(&hop));
-	int_replace_word(skb, s, record + 4, int_hop_word1(&hop));
+	int_replace_word(skb, s, record, int_record_word0(&r));
+	int_replace_word(skb, s, record + 4, int_record_word1(&r));
+}
+
+/* --- IFA ------------------------------------------------------------------- */
+
+/* Makes @len bytes of room at @off, of what the IP header's length and checksum know. */
+static bool int_grow(struct sk_buff *skb, const struct int_segment *s, unsigned int off,
+		     unsigned int len)
+{
+	struct iphdr *iph;
+	__be16 old;
+
+	if (skb->ip_summed == CHECKSUM_PARTIAL || skb_cow_head(skb, len))
+		return false;
+	skb_push(skb, len);
+	memmove(skb->data, skb->data + len, off);
+	skb->mac_header -= len;
+	skb->network_header -= len;
+	skb->transport_header -= len;
+	if (s->ipv6) {
+		be16_add_cpu(&((struct ipv6hdr *)(skb->data + s->nh))->payload_len, len);
+	} else {
+		iph = (struct iphdr *)(skb->data + s->nh);
+		old = iph->tot_len;
+		be16_add_cpu(&iph->tot_len, len);
+		csum_replace2(&iph->check, old, iph->tot_len);
+	}
+	if (skb->ip_summed == CHECKSUM_COMPLETE)
+		skb->ip_summed = CHECKSUM_NONE;
+	return true;
+}
+
+/* The egress port's metadata before those of the nodes that the probe has passed */
+static void int_stamp_ifa(struct sk_buff *skb, struct int_sched_data *q,
+			  const struct int_segment *s)
+{
+	unsigned int first = s->md + IFA_MD_HEADER_LEN;
+	u8 *ifa = skb->data + s->th - IFA_HEADER_LEN, *md_header = skb->data + s->md;
+	struct int_port_load load;
+	struct int_hop hop;
+
+	if (!q->speed || !int_port_load(q, &load)) {
+		q->st.no_rate++;
+		return;
+	}
+	if (!md_header[2])
+		return;
+	if (q->ifa_speed == IFA_SPEEDS || q->flags & INT_SCHED_SOJOURN) {
+		md_header[2]--;
+		q->st.no_rate++;
+		return;
+	}
+	if (!ifa_has_room(ifa, md_header) || !int_grow(skb, s, first, IFA_MD_LEN)) {
+		md_header[2]--;
+		q->st.over_room++;
+		return;
+	}
+	hop = (struct int_hop){
+		.node = q->switch_id,
+		.port = qdisc_dev(q->sch)->ifindex,
+		.ts = ktime_get_ns(),
+		.tx = load.ifa_tx >> 32,
+		.qlen = fp_min(fp_mul_shr(load.waiting, q->ifa_per_byte, 32), U32_MAX),
+	};
+	md_header = skb->data + s->md;
+	md_header[2]--;
+	md_header[3] += IFA_MD_WORDS;
+	ifa_put_hop(skb->data + first, &hop, q->ifa_speed, IFA_CELL_DEFAULT);
+	q->st.stamped++;
 }
 
 static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
@@ -439,6 +530,10 @@ static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 	}
 	if (p[INT_TYPE_OFFSET] != INT_PROBE)
 		return;
+	if (s.md) {
+		int_stamp_ifa(skb, q, &s);
+		return;
+	}
 	base = int_get32(p + INT_BASE_OFFSET);
 	nhop = base >> 28;
 	record = INT_HOPS_OFFSET + nhop * INT_HOP_LEN;
@@ -481,13 +576,16 @@ static struct sk_buff *int_sched_dequeue(struct Qdisc *sch)
 {
 	struct int_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb = qdisc_dequeue_peeked(q->qdisc);
+	unsigned int len;
 
 	if (!skb)
 		return NULL;
 	qdisc_bstats_update(sch, skb);
 	qdisc_qstats_backlog_dec(sch, skb);
 	sch->q.qlen--;
-	WRITE_ONCE(q->tx, q->tx + int_len(skb, q) * q->tx_per_byte);
+	len = int_len(skb, q);
+	WRITE_ONCE(q->tx, q->tx + len * q->tx_per_byte);
+	WRITE_ONCE(q->ifa_tx, q->ifa_tx + len * q->ifa_per_byte);
 	int_stamp_probe(skb, q);
 	return skb;
 }
@@ -625,10 +723,12 @@ static int int_port_join(struct int_sched_data *q)
 /* What @q has sent stays in the sum. RTNL is held. */
 static void int_port_leave(struct int_sched_data *q)
 {
-	if (!--q->port->users)
+	if (!--q->port->users) {
 		kfree(q->port);
-	else
-		WRITE_ONCE(q->port->retired, q->port->retired + q->tx);
+		return;
+	}
+	WRITE_ONCE(q->port->retired, q->port->retired + q->tx);
+	WRITE_ONCE(q->port->ifa_retired, q->port->ifa_retired + q->ifa_tx);
 }
 
 static int int_sched_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)

@@ -13,7 +13,7 @@
  *	param.c		the algorithm's parameters
  *	trace.h		tracepoints
  *
- * include/hpccpp_model.h is the arithmetic, int_wire.h the format.
+ * include/hpccpp_model.h is the arithmetic, int_wire.h and int_ifa.h the formats.
  */
 #ifndef _LOWQ_HPCCPP_H
 #define _LOWQ_HPCCPP_H
@@ -131,6 +131,7 @@ struct hpccpp_applied {
  * @waits:	a probe waits until there is a packet of data
  * @second:	fallback: one more probe is due soon, to compare with the first one
  * @unstamped:	fallback: a bottleneck on the path does not stamp
+ * @ifa:	probes have IFA's format
  */
 struct hpccpp_flow {
 	struct rhash_head node;
@@ -179,6 +180,7 @@ struct hpccpp_flow {
 	bool waits;
 	bool second;
 	bool unstamped;
+	bool ifa;
 };
 
 /**
@@ -283,6 +285,7 @@ enum {
 	HPCCPP_COUNT_UNSTAMPED,	/* fallbacks because a bottleneck does not stamp */
 	HPCCPP_COUNT_TRANSLATED, /* connections that NAT on this host translates: no probes */
 	HPCCPP_COUNT_REFUSED,	/* connections with a probe that a RST answered: no more probes */
+	HPCCPP_COUNT_NO_IFA,	/* connections without full telemetry by IFA: the old format */
 };
 
 extern unsigned int hpccpp_net_id;
@@ -304,6 +307,7 @@ void hpccpp_release(struct sock *sk);
 extern struct cc_param hpccpp_probe_rtts;
 
 bool hpccpp_receiver_based(void);
+bool hpccpp_begins_with_ifa(void);
 bool hpccpp_is_translated(const struct sock *sk);
 u64 hpccpp_probe_interval(const struct sock *sk);
 void hpccpp_send_probe(struct sock *sk, u64 now);

@@ -27,6 +27,7 @@ static const char * const hpccpp_counters[] = {
 	[HPCCPP_COUNT_UNSTAMPED] = "Unstamped",
 	[HPCCPP_COUNT_TRANSLATED] = "Translated",
 	[HPCCPP_COUNT_REFUSED]	= "Refused",
+	[HPCCPP_COUNT_NO_IFA]	= "NoIfa",
 	NULL
 };
 
@@ -69,7 +70,8 @@ static bool hpccpp_handle_response(struct sock *sk, const struct sk_buff *skb,
 		if (!hpccpp_cookie_fits(f, id, int_get64(p + INT_COOKIE_OFFSET))) {
 			verdict = HPCCPP_COUNT_COOKIE;
 		} else if ((s32)(id - f->got_id) > 0) {
-			int_parse(&f->response, p, s->len);
+			int_host_parse(&f->response, skb, s, p,
+				       int_get32(p + INT_BASE_OFFSET) >> 28);
 			f->response_ns = ktime_get_ns();
 			f->got_id = id;
 			f->full = true;

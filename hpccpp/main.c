@@ -206,6 +206,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 		hpccpp_fall_back(sk, "no memory");
 		return;
 	}
+	f->ifa = hpccpp_begins_with_ifa();
 	hpccpp_rtt_init(&f->rtt, tcp_min_rtt(tcp_sk(sk)));
 	/* a timeout of less than a packet may have reduced cwnd long ago */
 	hpccpp_start(sk, f, hpccpp_paused(sk) ? hpccpp_initial_window(sk) :
@@ -304,6 +305,22 @@ static noinline void hpccpp_take_response(struct sock *sk, struct hpccpp_flow *f
 		hpccpp_on_response(sk, &m, now);
 }
 
+/*
+ * The peer does not know IFA, a firewall drops it, or a node has no place for what it knows: once
+ * more with the old format, which all nodes and receivers of ours know.
+ */
+static void hpccpp_leave_ifa(struct sock *sk, struct hpccpp_flow *f, u64 now)
+{
+	f->ifa = false;
+	f->unanswered = 0;
+	f->partial = 0;
+	f->unmeasured = 0;
+	f->answer_ns = now;
+	hpccpp_count(sk, HPCCPP_COUNT_NO_IFA);
+	trace_hpccpp_mode(sk, "no IFA");
+	hpccpp_send_probe(sk, now);
+}
+
 /* Data is in flight or waits to be sent. */
 static bool hpccpp_has_data(const struct sock *sk)
 {
@@ -342,7 +359,9 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	    !hpccpp_probe_due(sk, now))
 		return;
 	lost = hpccpp_telemetry_lost(sk, f, now);
-	if (lost)
+	if (lost && f->ifa)
+		hpccpp_leave_ifa(sk, f, now);
+	else if (lost)
 		hpccpp_fall_back(sk, lost);
 	else
 		hpccpp_send_probe(sk, now);

@@ -21,6 +21,8 @@ CC_PARAM(probe_packets, 8, 0, 64, 0644, "0 is once per RTT, however few packets 
 	 "full packets between probes while U is near eta, 0 to 64; at most 8 RTTs");
 CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop of 15 means 15 or more",
 	 "nodes on the path that a probe has room for, 1 to 14 (draft 6.1)");
+CC_PARAM(format, 0, 0, 1, 0644, "0 is the draft's figure 4 in a TCP segment, 1 is IFA 2.0",
+	 "of probes: 0 the draft's own, 1 IFA 2.0 (draft 6.1.1)");
 CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "let the receiver compute the window (draft 6.3.2)");
 
@@ -28,6 +30,12 @@ CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
 bool hpccpp_receiver_based(void)
 {
 	return READ_ONCE(receiver_based.value);
+}
+
+/* In which format does a connection begin? A host without IFA's protocol would see no answer. */
+bool hpccpp_begins_with_ifa(void)
+{
+	return READ_ONCE(format.value) && int_host_has_ifa();
 }
 
 /*
@@ -101,6 +109,28 @@ static int hpccpp_xmit6(struct sock *sk, struct sk_buff *skb, u8 tclass)
 	return err;
 }
 #endif
+
+/* With IFA's headers. Not by the stack's functions: these write the socket's own protocol. */
+static int hpccpp_xmit_ifa(struct sock *sk, struct sk_buff *skb, unsigned int nodes)
+{
+	struct int_way way = { .ipv6 = !hpccpp_is_v4(sk), .ifa = true, .ds = int_host_dscp() << 2 };
+
+	ifa_build(skb_transport_header(skb), int_host_md(skb), nodes * IFA_MD_WORDS, IFA_HOP_LIMIT);
+	skb->priority = READ_ONCE(sk->sk_priority);
+	skb->mark = READ_ONCE(sk->sk_mark);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (way.ipv6) {
+		way.ds |= inet6_sk(sk)->tclass & INET_ECN_MASK;
+		way.saddr6 = inet6_sk(sk)->saddr;
+		way.daddr6 = sk->sk_v6_daddr;
+		return int_host_send(sk, skb, &way);
+	}
+#endif
+	way.ds |= inet_sk(sk)->tos & INET_ECN_MASK;
+	way.saddr4 = inet_sk(sk)->inet_saddr;
+	way.daddr4 = inet_sk(sk)->inet_daddr;
+	return int_host_send(sk, skb, &way);
+}
 
 /* Gives the next probe its id, and remembers it together with W and the bytes in flight. */
 static void hpccpp_fill_probe(struct sock *sk, struct int_msg *m, u64 now)
@@ -204,6 +234,7 @@ void hpccpp_send_probe(struct sock *sk, u64 now)
 	struct hpccpp_flow *f = ((struct hpccpp *)inet_csk_ca(sk))->flow;
 	struct int_msg m = { .type = INT_PROBE };
 	u8 ds = int_host_dscp() << 2;
+	unsigned int nodes;
 	struct sk_buff *skb;
 	u8 *p;
 	int err;
@@ -211,8 +242,10 @@ void hpccpp_send_probe(struct sock *sk, u64 now)
 	if (READ_ONCE(f->refused))
 		return;
 	hpccpp_fill_probe(sk, &m, now);
-	skb = int_host_segment(inet_sk(sk)->inet_sport, inet_sk(sk)->inet_dport,
-			       tcp_sk(sk)->snd_una, int_length(m.room), &p);
+	nodes = m.room;
+	if (f->ifa)
+		m.room = 0;	/* the records are not in the message */
+	skb = int_host_segment(sk, f->ifa, tcp_sk(sk)->snd_una, int_length(m.room), 0, &p);
 	if (!skb) {
 		hpccpp_count(sk, HPCCPP_COUNT_UNSENT);
 		return;
@@ -221,8 +254,10 @@ void hpccpp_send_probe(struct sock *sk, u64 now)
 	/* Owner, hash and ECN field are the data's, so that the queues are the same. */
 	skb_set_owner_w(skb, sk);
 	skb_set_hash_from_sk(skb, sk);
+	if (f->ifa)
+		err = hpccpp_xmit_ifa(sk, skb, nodes);
 #if IS_ENABLED(CONFIG_IPV6)
-	if (!hpccpp_is_v4(sk))
+	else if (!hpccpp_is_v4(sk))
 		err = hpccpp_xmit6(sk, skb, ds | (inet6_sk(sk)->tclass & INET_ECN_MASK));
 	else
 #endif

@@ -16,8 +16,8 @@
 #include "hpccpp_model.h"
 
 /*
- * An accepted response. result is enum hpccpp_result; the record is the busiest link's if
- * the result is HPCCPP_MEASURED, else the first link's.
+ * An accepted response. result is enum hpccpp_result; ts (ns), tx and qlen (bytes) are the busiest
+ * link's if the result is HPCCPP_MEASURED, else the first link's.
  */
 TRACE_EVENT(hpccpp_sample,
 	TP_PROTO(const struct sock *sk, const struct hpccpp_model *m, const struct int_msg *msg,
@@ -29,12 +29,12 @@ TRACE_EVENT(hpccpp_sample,
 		__field(u32, id)
 		__field(int, result)
 		__field(u8, nhop)
-		__field(u16, path_id)
+		__field(u32, path_id)
 		__field(u8, busiest)
 		__field(u32, mbps)
-		__field(u32, ts)
-		__field(u32, tx)
-		__field(u16, qlen)
+		__field(u64, ts)
+		__field(u64, tx)
+		__field(u32, qlen)
 		__field(u64, elapsed_ns)
 		__field(u32, u)
 	),
@@ -48,14 +48,14 @@ TRACE_EVENT(hpccpp_sample,
 		__entry->nhop = msg->nhop;
 		__entry->path_id = msg->path_id;
 		__entry->busiest = m->busiest;
-		__entry->mbps = int_speed_mbps(hop->speed);
+		__entry->mbps = hop->mbps;
 		__entry->ts = hop->ts;
 		__entry->tx = hop->tx;
 		__entry->qlen = hop->qlen;
 		__entry->elapsed_ns = elapsed_ns;
 		__entry->u = m->u;
 	),
-	TP_printk("sport=%u dport=%u id=%u result=%d nhop=%u path_id=%u busiest=%u mbps=%u ts=%u tx=%u qlen=%u elapsed_ns=%llu u_q20=%u",
+	TP_printk("sport=%u dport=%u id=%u result=%d nhop=%u path_id=%u busiest=%u mbps=%u ts=%llu tx=%llu qlen=%u elapsed_ns=%llu u_q20=%u",
 		  __entry->sport, __entry->dport, __entry->id, __entry->result,
 		  __entry->nhop, __entry->path_id, __entry->busiest, __entry->mbps,
 		  __entry->ts, __entry->tx, __entry->qlen, __entry->elapsed_ns, __entry->u)

@@ -221,21 +221,6 @@ static inline u32 cc_tso_autosize(const struct sock *sk, unsigned int mss_now, u
 #define CC_DEFINE_TSO_SEGS(_name, _f)
 #endif
 
-/* Defines @_name, for the tracepoint kfree_skb, as a call of @_f(skb, reason). */
-#if defined(HAVE_KFREE_SKB_CONST_SOCK)
-#define CC_KFREE_SKB_ARGS	enum skb_drop_reason reason, const struct sock *rx_sk
-#elif defined(HAVE_KFREE_SKB_SOCK)
-#define CC_KFREE_SKB_ARGS	enum skb_drop_reason reason, struct sock *rx_sk
-#else
-#define CC_KFREE_SKB_ARGS	enum skb_drop_reason reason
-#endif
-#define CC_DEFINE_KFREE_SKB(_name, _f)						\
-	static void _name(void *data, struct sk_buff *skb, void *location,	\
-			  CC_KFREE_SKB_ARGS)					\
-	{									\
-		_f(skb, reason);						\
-	}
-
 /* The established socket that a packet from saddr:sport came for, with a reference. */
 static inline struct sock *cc_lookup4(struct net *net, __be32 saddr, __be16 sport,
 				      __be32 daddr, __be16 dport, int dif)

@@ -28,7 +28,7 @@
  * @lock:	protects @leaving
  * @leaving:	the namespace or the module goes away: no new work
  * @users:	calls of cc_hook_get() minus those of cc_hook_put()
- * @used:	when the hooks were last needed without such a user, jiffies
+ * @used:	when the last of them went, jiffies
  * @registered:	the hooks are there; written by @work, or while that cannot run
  */
 struct cc_hook {
@@ -123,18 +123,6 @@ static inline void cc_hook_need(struct cc_hook *h)
 {
 	if (unlikely(!READ_ONCE(h->registered)))
 		cc_hook_get(h);
-}
-
-/* Likewise, for CC_HOOK_STAYS */
-static inline void cc_hook_used(struct cc_hook *h)
-{
-	unsigned long now = jiffies;
-
-	/* not a write per packet */
-	if (READ_ONCE(h->used) != now)
-		WRITE_ONCE(h->used, now);
-	if (unlikely(!READ_ONCE(h->registered)))
-		cc_hook_schedule(h, 0);
 }
 
 static inline void cc_hook_put(struct cc_hook *h)

@@ -31,7 +31,8 @@
 #define HPCCPP_NEWCOMER		32U	/* samples for which a flow is a newcomer */
 #define HPCCPP_W_MIN_SHIFT	5	/* the smallest window is a 32nd of a packet */
 
-#define HPCCPP_TS_WRAP_NS	((u64)INT_TS_NS << INT_TS_BITS)
+/* By so much a node's time may be ahead of the host's between two samples: a probe that waits */
+#define HPCCPP_TS_AHEAD_NS	((u64)1 << 28)
 
 /* What a device may hold that is counted as sent: bytes, or what the rate sends in that time */
 #define HPCCPP_RING_BYTES	2000000U
@@ -61,7 +62,7 @@ struct hpccpp_model {
 	u8 newcomer;
 	u8 nhop;
 	u8 busiest;
-	u16 path_id;
+	u32 path_id;
 	struct int_hop hop[INT_HOPS_MAX];
 };
 
@@ -202,27 +203,23 @@ static inline void hpccpp_mean_update(struct hpccpp_model *m, u32 eta)
 	m->mean_u = mean - (mean >> HPCCPP_MEAN_SHIFT) + (u >> HPCCPP_MEAN_SHIFT);
 }
 
-/* Time after which a counter in the records of a port of this speed wraps, ns. */
-static inline u64 hpccpp_wrap_ns(unsigned int speed)
+/* Time after which a counter of the port begins again, ns; 0: its rate is unknown. */
+static inline u64 hpccpp_wrap_ns(const struct int_hop *h)
 {
-	u32 mbps = int_speed_mbps(speed);
-
-	if (!mbps)
+	if (!h->mbps)
 		return 0;
-	/* 2^20 * 2^13 * 8000 < 2^46 */
-	return fp_min(fp_mul_div((u64)int_tx_unit(speed) << INT_TX_BITS, 8000, mbps),
-		      HPCCPP_TS_WRAP_NS);
+	return fp_min(fp_mul_div((u64)1 << h->tx_bits, 8000, h->mbps), (u64)1 << h->ts_bits);
 }
 
-/* qlen / (B * T) of a port, Q20: 2^16 * 80 * 8000 << 20 < 2^56. @mbps, @t_ns: above 0 */
+/* qlen / (B * T) of a port, Q20: a queue is below 2^32 bytes. @mbps, @t_ns: above 0 */
 static inline u64 hpccpp_queue_load(u64 qlen, u32 mbps, u32 t_ns)
 {
-	return fp_mul_div(qlen * INT_QLEN_BYTES * 8000, HPCCPP_U_ONE, (u64)mbps * t_ns);
+	return fp_mul_div(qlen * 8000, HPCCPP_U_ONE, (u64)mbps * t_ns);
 }
 
 /*
  * Can a port of this speed have sent @bytes within @dt_ns? If not, its counter has restarted: a
- * rebooted switch, a replaced qdisc. bytes: below 2^20 * 2^13
+ * rebooted switch, a replaced qdisc. @bytes: below 2^50
  */
 static inline bool hpccpp_can_send(u64 bytes, u64 dt_ns, u32 mbps)
 {
@@ -239,36 +236,35 @@ static inline bool hpccpp_can_send(u64 bytes, u64 dt_ns, u32 mbps)
 static inline bool hpccpp_link_load(const struct int_hop *old, const struct int_hop *new,
 				    u32 t_ns, u64 elapsed_ns, u32 *u, u32 *dt_ns)
 {
-	u32 dt = (new->ts - old->ts) & (((u32)1 << INT_TS_BITS) - 1);
-	u32 dtx = (new->tx - old->tx) & (((u32)1 << INT_TX_BITS) - 1);
-	u32 mbps = int_speed_mbps(new->speed);
+	u64 dt = (new->ts - old->ts) & (((u64)1 << new->ts_bits) - 1);
+	u64 bytes = (new->tx - old->tx) & (((u64)1 << new->tx_bits) - 1), load;
 	u64 q = old->qlen < new->qlen ? old->qlen : new->qlen;
-	u64 bytes = (u64)dtx * int_tx_unit(new->speed), load;
+	u32 mbps = new->mbps;
 
-	/* the unit of txBytes depends on the port's speed, which may have changed */
-	if (!mbps || int_tx_shift(new->speed) != int_tx_shift(old->speed) || !dt || !t_ns)
+	/* another speed may have another unit, and its counter wraps elsewhere */
+	if (!mbps || new->tx_bits != old->tx_bits || new->ts_bits != old->ts_bits || !dt || !t_ns)
 		return false;
 	/* a quarter of a wrap is the margin for queueing between the two probes */
-	if (elapsed_ns > hpccpp_wrap_ns(new->speed) / 4 * 3 ||
-	    (u64)dt * INT_TS_NS > elapsed_ns + HPCCPP_TS_WRAP_NS / 4 ||
-	    !hpccpp_can_send(bytes, (u64)dt * INT_TS_NS, mbps))
+	if (elapsed_ns > hpccpp_wrap_ns(new) / 4 * 3 || dt > elapsed_ns + HPCCPP_TS_AHEAD_NS ||
+	    !hpccpp_can_send(bytes, dt, mbps))
 		return false;
-	/* tx bits / (ns * Mb/s / 1000): 2^20 * 2^13 * 8000 / 64 << 20 < 2^61 */
-	load = fp_mul_div(bytes * (8000 / INT_TS_NS), HPCCPP_U_ONE, (u64)dt * mbps);
+	/* tx bits / (ns * Mb/s / 1000) */
+	load = fp_mul_div(bytes * 8000, HPCCPP_U_ONE, dt * mbps);
 	load = fp_add(load, hpccpp_queue_load(q, mbps, t_ns));
 	*u = fp_min(load, U32_MAX);
-	*dt_ns = dt * INT_TS_NS;
+	*dt_ns = fp_min(dt, U32_MAX);
 	return true;
 }
 
-/* The speed of the slowest link on the path, an index of int_speed_mbps(); 0: no records. */
-static inline unsigned int hpccpp_slowest(const struct hpccpp_model *m)
+/* The rate of the slowest link on the path, Mb/s; 0: no records. */
+static inline u32 hpccpp_slowest(const struct hpccpp_model *m)
 {
-	unsigned int least = 0, i;
+	u32 least = 0;
+	unsigned int i;
 
 	for (i = 0; i < m->nhop; i++)
-		if (!least || m->hop[i].speed < least)
-			least = m->hop[i].speed;
+		if (!least || m->hop[i].mbps < least)
+			least = m->hop[i].mbps;
 	return least;
 }
 
@@ -282,7 +278,7 @@ static inline u64 hpccpp_comparable_ns(const struct hpccpp_model *m)
 	unsigned int i;
 
 	for (i = 0; i < m->nhop; i++) {
-		u64 wrap = hpccpp_wrap_ns(m->hop[i].speed);
+		u64 wrap = hpccpp_wrap_ns(&m->hop[i]);
 
 		if (!least || wrap < least)
 			least = wrap;
@@ -297,19 +293,19 @@ static inline u64 hpccpp_reduced(u64 w, u64 mss_q8)
 }
 
 /*
- * A rate that the format lacks is stamped as the next lower one, @speed's, with the port's load. A
+ * A rate that the format lacks is stamped as the next lower one, @mbps, with the port's load. A
  * flow that carried nearly @bdp, B * T of that rate, and more than this load of it, by more than a
  * few packets, shows such a port: its B * T, less than the next higher rate's. Else 0.
  */
-static inline u64 hpccpp_shown_bdp(const struct hpccpp_model *m, unsigned int speed, u64 bdp,
-				   u64 mss, const struct hpccpp_settings *s)
+static inline u64 hpccpp_shown_bdp(const struct hpccpp_model *m, u32 mbps, u64 bdp, u64 mss,
+				   const struct hpccpp_settings *s)
 {
 	u64 load = fp_mul_div(bdp, m->u, HPCCPP_U_ONE);
 	u32 most;
 
 	if (s->carried < bdp - bdp / 8 || s->carried <= load + load / 16 + 4 * mss)
 		return 0;
-	most = int_speed_mbps(speed + 1);
+	most = int_next_mbps(mbps);
 	if (s->line_mbps && s->line_mbps < most)
 		most = s->line_mbps;
 	return fp_min(fp_mul_div(s->carried, HPCCPP_U_ONE, m->u), hpccpp_bdp(most, s->t_ns));
@@ -319,8 +315,7 @@ static inline u64 hpccpp_shown_bdp(const struct hpccpp_model *m, unsigned int sp
 static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccpp_model *m,
 				     const struct hpccpp_settings *s)
 {
-	unsigned int speed = hpccpp_slowest(m);
-	u32 mbps = int_speed_mbps(speed);
+	u32 shown = hpccpp_slowest(m), mbps = shown;
 	u64 mss = (u64)s->mss << HPCCPP_W_Q;
 	u64 full;
 
@@ -337,7 +332,7 @@ static inline void hpccpp_config_set(struct hpccpp_config *c, const struct hpccp
 				     hpccpp_w_ai_by_load(c->bdp, c->eta, m->mean_u, m->w, mss);
 	c->w_min = mss >> HPCCPP_W_MIN_SHIFT;
 	/* A delayed ACK may cover two packets: W has to let them wait. */
-	full = fp_max(hpccpp_bdp(mbps, s->fill_ns), hpccpp_shown_bdp(m, speed, c->bdp, mss, s));
+	full = fp_max(hpccpp_bdp(mbps, s->fill_ns), hpccpp_shown_bdp(m, shown, c->bdp, mss, s));
 	c->w_max = fp_min(mbps ? full + mss * 2 : HPCCPP_W_MAX, fp_min(s->w_limit, HPCCPP_W_MAX));
 }
 
@@ -419,7 +414,7 @@ static inline enum hpccpp_result hpccpp_measure(struct hpccpp_model *m,
 	if (!msg->nhop || msg->nhop > msg->room || msg->nhop > INT_HOPS_MAX)
 		return HPCCPP_PARTIAL;
 	for (i = 0; i < msg->nhop; i++)
-		if (!int_speed_mbps(msg->hop[i].speed))
+		if (!msg->hop[i].mbps)
 			return HPCCPP_PARTIAL;
 
 	if (m->nhop != msg->nhop || m->path_id != msg->path_id)
@@ -617,8 +612,7 @@ static inline u32 hpccpp_standing_us(const struct hpccpp_model *m, const struct 
 	if (m->nhop != msg->nhop || m->path_id != msg->path_id)
 		return 0;
 	for (i = 0; i < m->nhop; i++)
-		us += fp_mul_div(fp_min(m->hop[i].qlen, msg->hop[i].qlen) * INT_QLEN_BYTES, 8,
-				 int_speed_mbps(msg->hop[i].speed));
+		us += fp_mul_div(fp_min(m->hop[i].qlen, msg->hop[i].qlen), 8, msg->hop[i].mbps);
 	return fp_min(us, U32_MAX);
 }
 
@@ -629,8 +623,7 @@ static inline u32 hpccpp_queued_us(const struct hpccpp_model *m)
 	unsigned int i;
 
 	for (i = 0; i < m->nhop; i++)
-		us += fp_mul_div(m->hop[i].qlen * INT_QLEN_BYTES, 8,
-				 int_speed_mbps(m->hop[i].speed)) + 1;
+		us += fp_mul_div(m->hop[i].qlen, 8, m->hop[i].mbps) + 1;
 	return fp_min(us, U32_MAX);
 }
 
@@ -673,7 +666,7 @@ static inline u32 hpccpp_first_load(struct hpccpp_model *m, u32 t_ns)
 	unsigned int i;
 
 	for (i = 0; i < m->nhop; i++) {
-		u64 u = hpccpp_queue_load(m->hop[i].qlen, int_speed_mbps(m->hop[i].speed), t_ns);
+		u64 u = hpccpp_queue_load(m->hop[i].qlen, m->hop[i].mbps, t_ns);
 
 		if (u > load) {
 			load = u;

@@ -71,10 +71,7 @@ struct int_handler {
 /* The DSCP of messages */
 u8 int_host_dscp(void);
 
-/*
- * A connection in @net expects messages, until int_host_put(): netfilter hooks see them soon.
- * Without such connections, the first message that comes makes the hooks.
- */
+/* Messages of the old format are expected in @net, until int_host_put(): hooks see them soon. */
 void int_host_get(struct net *net);
 void int_host_put(struct net *net);
 
@@ -96,42 +93,71 @@ static inline void int_count(struct net *net, unsigned int net_id, unsigned int 
 	this_cpu_inc(c->counts->count[counter]);
 }
 
-/* --- messages that leave ----------------------------------------------------------- */
+/* --- messages ---------------------------------------------------------------------- */
+
+/* Is IFA's protocol ours? */
+bool int_host_has_ifa(void);
 
 /*
- * A segment of the flow from @sport to @dport whose SND.UNA is @una, for a message of @len bytes,
- * which the caller writes to *@p. Its flags and its sequence number each keep any stack from taking
- * data from it. It has no IP header yet; its checksum is left to the device, as that of TCP's own
- * segments is. It is not tracked by conntrack, and is never split or merged. NULL if there is no
- * memory.
+ * Parses the message @p of @s->len bytes, whose head is valid, with the records that came with it.
+ * @taken: with IFA, the nodes that the probe has passed
  */
-static inline struct sk_buff *int_host_segment(__be16 sport, __be16 dport, u32 una, u32 len,
-					       u8 **p)
-{
-	/* of IP with options, and below; the stack makes more room where it has to */
-	const u32 headers = MAX_HEADER + 60;
-	struct sk_buff *skb = alloc_skb(headers + sizeof(struct tcphdr) + len,
-					GFP_ATOMIC | __GFP_NOWARN);
-	struct tcphdr *th;
+void int_host_parse(struct int_msg *m, const struct sk_buff *skb, const struct int_segment *s,
+		    const u8 *p, unsigned int taken);
 
-	if (!skb)
-		return NULL;
-	skb_reserve(skb, headers);
-	th = skb_put_zero(skb, sizeof(*th));
-	skb_reset_transport_header(skb);
-	th->source = sport;
-	th->dest = dport;
-	th->seq = htonl(una - len - 1);
-	th->doff = sizeof(*th) / 4;
-	th->psh = 1;
-	th->window = htons(65535);	/* monitoring tools report a window of 0 as a fault */
-	*p = skb_put(skb, len);
-	skb_set_nfct(skb, IP_CT_UNTRACKED);
-	skb->ip_summed = CHECKSUM_PARTIAL;
-	skb->csum_start = skb_transport_header(skb) - skb->head;
-	skb->csum_offset = offsetof(struct tcphdr, check);
-	return skb;
+/* The nodes that a probe with IFA's headers has passed on its way here */
+static inline unsigned int int_host_taken(const struct sk_buff *skb, const struct int_segment *s)
+{
+	return IFA_HOP_LIMIT - skb->data[s->md + 2];
 }
+
+/**
+ * struct int_way - how a message leaves
+ * @ipv6:	true for IPv6, false for IPv4
+ * @ifa:	with IFA's headers
+ * @ds:		the IP header's DSCP and ECN field
+ * @saddr4:	addresses for IPv4
+ * @daddr4:	likewise
+ * @saddr6:	addresses for IPv6
+ * @daddr6:	likewise
+ */
+struct int_way {
+	bool ipv6;
+	bool ifa;
+	u8 ds;
+	union {
+		struct {
+			__be32 saddr4;
+			__be32 daddr4;
+		};
+		struct {
+			struct in6_addr saddr6;
+			struct in6_addr daddr6;
+		};
+	};
+};
+
+/*
+ * A segment of @sk whose SND.UNA is @una, for a message of @len bytes, which the caller writes to
+ * *@p. Its flags and its sequence number each keep any stack from taking data from it. It has no IP
+ * header yet. It is not tracked by conntrack, and is never split or merged. Its checksum is left to
+ * the device, as that of TCP's own segments is. With @ifa it has room for IFA's headers and @stack
+ * bytes of metadata, which the caller writes, too. NULL if there is no memory.
+ */
+struct sk_buff *int_host_segment(const struct sock *sk, bool ifa, u32 una, u32 len, u32 stack,
+				 u8 **p);
+
+/* The metadata header of such a segment with IFA's headers */
+static inline u8 *int_host_md(const struct sk_buff *skb)
+{
+	return skb_transport_header(skb) + IFA_HEADER_LEN + sizeof(struct tcphdr);
+}
+
+/*
+ * Sends it by the route of @sk's own packets, which IPsec policy may change; @sk need not be
+ * locked. Consumes @skb. 0, or why it was not sent: a negative error, or NET_XMIT_DROP.
+ */
+int int_host_send(struct sock *sk, struct sk_buff *skb, const struct int_way *way);
 
 static inline void int_host_checksum4(struct sk_buff *skb, __be32 saddr, __be32 daddr)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Finds a telemetry message (int_wire.h) in a packet. A probe or response is a TCP
- * segment with the special DSCP, PSH as its only flag, no options and no fragment.
+ * segment with the special DSCP, PSH as its only flag, no options and no fragment; or
+ * such a segment with IFA's headers (int_ifa.h).
  */
 #ifndef _LOWQ_INT_PACKET_H
 #define _LOWQ_INT_PACKET_H
@@ -15,23 +16,40 @@
 #include <net/ip.h>
 #include <net/tcp.h>
 
-#include "int_wire.h"
+#include "int_ifa.h"
 
 /**
  * struct int_segment - position of a message in a packet; offsets from skb->data
+ * @nh:		offset of the IP header
  * @th:		offset of the TCP header
  * @payload:	offset of the message
  * @len:	length of the message, according to the IP header
+ * @md:		offset of IFA's metadata header; 0: the records are in the message
  * @flags:	the TCP flags: PSH alone is a message, others may be an answer of the stack to one
  * @ipv6:	true for IPv6, false for IPv4
  */
 struct int_segment {
+	unsigned int nh;
 	unsigned int th;
 	unsigned int payload;
 	unsigned int len;
+	unsigned int md;
 	u8 flags;
 	bool ipv6;
 };
+
+/* IFA's headers around TCP's: moves @s->th, and sets @s->md. */
+static inline bool int_segment_find_ifa(const struct sk_buff *skb, struct int_segment *s)
+{
+	u8 _ifa[IFA_HEADER_LEN];
+	const u8 *ifa = skb_header_pointer(skb, s->th, sizeof(_ifa), _ifa);
+
+	if (!ifa || !ifa_valid(ifa))
+		return false;
+	s->th += IFA_HEADER_LEN;
+	s->md = s->th + sizeof(struct tcphdr);
+	return true;
+}
 
 /*
  * Does the packet have the headers of a message, except for the TCP flags? Its network header is at
@@ -40,17 +58,19 @@ struct int_segment {
 static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhoff,
 				    __be16 proto, u8 dscp, struct int_segment *s)
 {
+	u8 _md[IFA_MD_HEADER_LEN], carried;
 	struct tcphdr _th;
 	const struct tcphdr *th;
 	unsigned int total;
+	const u8 *md;
 
 	if (proto == htons(ETH_P_IP)) {
 		struct iphdr _iph;
 		const struct iphdr *iph = skb_header_pointer(skb, nhoff, sizeof(_iph), &_iph);
 
-		if (!iph || iph->tos >> 2 != dscp || iph->protocol != IPPROTO_TCP ||
-		    iph->ihl < 5 || ip_is_fragment(iph))
+		if (!iph || iph->tos >> 2 != dscp || iph->ihl < 5 || ip_is_fragment(iph))
 			return false;
+		carried = iph->protocol;
 		s->ipv6 = false;
 		s->th = nhoff + iph->ihl * 4;
 		total = nhoff + ntohs(iph->tot_len);
@@ -58,34 +78,34 @@ static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhof
 		struct ipv6hdr _ip6h;
 		const struct ipv6hdr *ip6h = skb_header_pointer(skb, nhoff, sizeof(_ip6h), &_ip6h);
 
-		if (!ip6h || ipv6_get_dsfield(ip6h) >> 2 != dscp ||
-		    ip6h->nexthdr != IPPROTO_TCP)
+		if (!ip6h || ipv6_get_dsfield(ip6h) >> 2 != dscp)
 			return false;
+		carried = ip6h->nexthdr;
 		s->ipv6 = true;
 		s->th = nhoff + sizeof(_ip6h);
 		total = s->th + ntohs(ip6h->payload_len);
 	} else {
 		return false;
 	}
+	s->nh = nhoff;
+	s->md = 0;
+	if (carried != IPPROTO_TCP && (carried != IFA_PROTOCOL || !int_segment_find_ifa(skb, s)))
+		return false;
 	th = skb_header_pointer(skb, s->th, sizeof(_th), &_th);
 	if (!th || th->doff != sizeof(_th) / 4)
 		return false;
 	s->flags = tcp_flag_byte(th);
 	s->payload = s->th + sizeof(_th);
+	if (s->md) {
+		md = skb_header_pointer(skb, s->md, sizeof(_md), _md);
+		if (!md)
+			return false;
+		s->payload += IFA_MD_HEADER_LEN + ifa_stack_len(md);
+	}
 	if (total < s->payload || total > skb->len)
 		return false;
 	s->len = total - s->payload;
 	return true;
-}
-
-/* The message's type (enum int_type), from its head alone; 0 if it is not valid. */
-static inline u8 int_segment_type(const struct sk_buff *skb, const struct int_segment *s)
-{
-	u8 buf[INT_HEAD_LEN];
-	const u8 *p;
-
-	p = skb_header_pointer(skb, s->payload, sizeof(buf), buf);
-	return p && int_head_valid(p, s->len) ? p[INT_TYPE_OFFSET] : 0;
 }
 
 /* The message, of @s->len bytes, perhaps in @buf; NULL if its head is not valid. */

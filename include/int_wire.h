@@ -71,6 +71,7 @@ enum int_type {
 #define INT_FLAG_RECEIVER	0x01	/* the receiver is to run the algorithm (6.3.2) */
 
 /* Units of a record's fields */
+#define INT_TS_SHIFT		6U
 #define INT_TS_NS		64U	/* timestamp: wraps after 1.07 s */
 #define INT_TS_BITS		24U
 #define INT_TX_BITS		20U	/* in units that depend on the speed, see below */
@@ -84,13 +85,13 @@ enum int_type {
 #define INT_OPTION_MAX		0xffffffU
 
 /**
- * struct int_hop - the record of one node, one snapshot of its egress port
+ * struct int_record - a node's record on the wire, one snapshot of its egress port
  * @ts:		when the packet left, INT_TS_NS, 24 bits
  * @tx:		all that has left the port, in units of int_tx_unit(speed) bytes, 20 bits
  * @qlen:	queue behind the packet, in units of INT_QLEN_BYTES; INT_QLEN_MAX: or more
  * @speed:	of the port: an index into int_speed_mbps(), 0 is unknown
  */
-struct int_hop {
+struct int_record {
 	u32 ts;
 	u32 tx;
 	u16 qlen;
@@ -98,11 +99,33 @@ struct int_hop {
 };
 
 /**
+ * struct int_hop - a node's egress port when a probe left it, in whatever format it was sent
+ * @ts:		the time, ns; begins again after 2^@ts_bits
+ * @tx:		bytes that have left the port; begins again after 2^@tx_bits
+ * @qlen:	queue behind the probe, bytes
+ * @mbps:	the port's rate, Mb/s; 0: unknown
+ * @node:	ID of the node; 0: unknown
+ * @port:	ID of the port
+ * @ts_bits:	1 to 40
+ * @tx_bits:	1 to 40
+ */
+struct int_hop {
+	u64 ts;
+	u64 tx;
+	u32 qlen;
+	u32 mbps;
+	u32 node;
+	u16 port;
+	u8 ts_bits;
+	u8 tx_bits;
+};
+
+/**
  * struct int_msg - a probe or a response, parsed
  * @id:		of the probe, in serial arithmetic
  * @cookie:	the sender's; the response returns it unchanged
  * @options:	24 bits
- * @path_id:	XOR of the switch IDs
+ * @path_id:	of the nodes' IDs: another one is another path
  * @type:	enum int_type
  * @room:	number of records that fit
  * @flags:	INT_FLAG_...
@@ -113,7 +136,7 @@ struct int_msg {
 	u32 id;
 	u64 cookie;
 	u32 options;
-	u16 path_id;
+	u32 path_id;
 	u8 type;
 	u8 room;
 	u8 flags;
@@ -165,6 +188,12 @@ static inline unsigned int int_speed_of(u64 bits_per_s)
 	return speed;
 }
 
+/* The next higher speed that a record can show, Mb/s; 0: none */
+static inline u32 int_next_mbps(u32 mbps)
+{
+	return int_speed_mbps(int_speed_of((u64)mbps * 1000000) + 1);
+}
+
 static inline u32 int_length(unsigned int room)
 {
 	return INT_HOPS_OFFSET + room * INT_HOP_LEN + INT_OPTIONS_LEN;
@@ -203,30 +232,42 @@ static inline u32 int_base_next(u32 base, unsigned int switch_id)
 	       (base & 0xffff);
 }
 
-static inline u32 int_hop_word0(const struct int_hop *h)
+static inline u32 int_record_word0(const struct int_record *r)
 {
-	return (u32)(h->speed & 0xf) << 28 | (h->ts & 0xffffff) << 4 | (h->tx >> 16 & 0xf);
+	return (u32)(r->speed & 0xf) << 28 | (r->ts & 0xffffff) << 4 | (r->tx >> 16 & 0xf);
 }
 
-static inline u32 int_hop_word1(const struct int_hop *h)
+static inline u32 int_record_word1(const struct int_record *r)
 {
-	return (h->tx & 0xffff) << 16 | h->qlen;
+	return (r->tx & 0xffff) << 16 | r->qlen;
 }
 
 static inline void int_put_hop(u8 *p, const struct int_hop *h)
 {
-	int_put32(p, int_hop_word0(h));
-	int_put32(p + 4, int_hop_word1(h));
+	unsigned int speed = int_speed_of((u64)h->mbps * 1000000);
+	const struct int_record r = {
+		.ts = (u32)(h->ts >> INT_TS_SHIFT),
+		.tx = (u32)(h->tx >> int_tx_shift(speed)),
+		.qlen = fp_min(h->qlen / INT_QLEN_BYTES, INT_QLEN_MAX),
+		.speed = speed,
+	};
+
+	int_put32(p, int_record_word0(&r));
+	int_put32(p + 4, int_record_word1(&r));
 }
 
 static inline void int_get_hop(const u8 *p, struct int_hop *h)
 {
 	u32 a = int_get32(p), b = int_get32(p + 4);
+	unsigned int speed = a >> 28;
 
-	h->speed = a >> 28;
-	h->ts = a >> 4 & 0xffffff;
-	h->tx = (a & 0xf) << 16 | b >> 16;
-	h->qlen = b & 0xffff;
+	memset(h, 0, sizeof(*h));
+	h->mbps = int_speed_mbps(speed);
+	h->ts = (u64)(a >> 4 & 0xffffff) << INT_TS_SHIFT;
+	h->ts_bits = INT_TS_BITS + INT_TS_SHIFT;
+	h->tx = (u64)((a & 0xf) << 16 | b >> 16) << int_tx_shift(speed);
+	h->tx_bits = INT_TX_BITS + int_tx_shift(speed);
+	h->qlen = (b & 0xffff) * INT_QLEN_BYTES;
 }
 
 /*

@@ -5,7 +5,8 @@
 --	tshark -X lua_script:scripts/int.lua -r FILE -Y int
 --
 -- or put it into Wireshark's folder for personal Lua plugins. It dissects TCP segments
--- that have PSH as their only flag and begin with the magic number.
+-- that have PSH as their only flag and begin with the magic number. Messages of IFA
+-- (int_ifa.h), IP protocol 253, are shown with their metadata, as ifa.
 
 local int = Proto("int", "In-band Network Telemetry of HPCC++ over TCP")
 
@@ -100,3 +101,49 @@ function int.dissector(buf, pinfo, tree)
 end
 
 register_postdissector(int)
+
+-- IFA 2.0, LNS 1: the headers before and after TCP's, the stack, and the message
+local ifa = Proto("ifa", "Inband Flow Analyzer 2.0")
+local g = {
+	max = ProtoField.uint8("ifa.max_length", "Max length (words)"),
+	hops = ProtoField.uint8("ifa.hop_limit", "Hop limit"),
+	len = ProtoField.uint8("ifa.length", "Length (words)"),
+	device = ProtoField.uint32("ifa.device", "Device"),
+	speed = ProtoField.uint8("ifa.speed", "Speed (code)"),
+	port = ProtoField.uint16("ifa.port", "Egress port"),
+	rx_ns = ProtoField.uint32("ifa.rx_ns", "Arrival (ns)"),
+	residence = ProtoField.uint32("ifa.residence", "Residence (ns)"),
+	tx = ProtoField.uint32("ifa.tx", "Bytes sent"),
+	cells = ProtoField.uint16("ifa.cells", "Queue (cells)"),
+}
+ifa.fields = g
+
+function ifa.dissector(buf, pinfo, tree)
+	if buf:len() < 28 or buf(0, 1):uint() ~= 0x2f or buf(1, 1):uint() ~= 6 then
+		return 0
+	end
+	local stack = buf(27, 1):uint() * 4
+	if buf:len() < 28 + stack then
+		return 0
+	end
+	local t = tree:add(ifa, buf(0, 28 + stack), ("IFA: %d nodes"):format(math.floor(stack / 32)))
+
+	t:add(g.max, buf(3, 1))
+	t:add(g.hops, buf(26, 1))
+	t:add(g.len, buf(27, 1))
+	for at = 28, 28 + stack - 32, 32 do
+		local h = t:add(ifa, buf(at, 32), "Metadata")
+
+		h:add(g.device, buf(at, 3), buf(at, 3):uint() % 2 ^ 20)
+		h:add(g.speed, buf(at + 4, 1), math.floor(buf(at + 4, 1):uint() / 16))
+		h:add(g.port, buf(at + 8, 2))
+		h:add(g.rx_ns, buf(at + 12, 4))
+		h:add(g.residence, buf(at + 16, 4))
+		h:add(g.tx, buf(at + 20, 4))
+		h:add(g.cells, buf(at + 26, 2))
+	end
+	dissect(buf(28 + stack), pinfo, tree)
+	return buf:len()
+end
+
+DissectorTable.get("ip.proto"):add(253, ifa)

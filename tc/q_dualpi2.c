@@ -125,8 +125,10 @@ static int dualpi2_print_xstats(const struct qdisc_util *qu, FILE *f, struct rta
 	print_color_string(PRINT_ANY, COLOR_NONE, "prob", "  prob %s ", text);
 	print_color_uint(PRINT_ANY, COLOR_NONE, "delay_c", "delay_c %uus ", st.delay_c);
 	print_color_uint(PRINT_ANY, COLOR_NONE, "delay_l", "delay_l %uus ", st.delay_l);
-	print_color_uint(PRINT_ANY, COLOR_NONE, "packets_in_c", "packets_in_c %u ", st.packets_in_c);
-	print_color_uint(PRINT_ANY, COLOR_NONE, "packets_in_l", "packets_in_l %u ", st.packets_in_l);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "packets_in_c", "packets_in_c %u ",
+			 st.packets_in_c);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "packets_in_l", "packets_in_l %u ",
+			 st.packets_in_l);
 	print_color_uint(PRINT_ANY, COLOR_NONE, "maxq", "maxq %u ", st.maxq);
 	print_color_uint(PRINT_ANY, COLOR_NONE, "ecn_mark", "ecn_mark %u ", st.ecn_mark);
 	print_color_uint(PRINT_ANY, COLOR_NONE, "step_marks", "step_marks %u", st.step_marks);

@@ -86,8 +86,8 @@ rollout()
 		    ansible_become: false
 		    ansible_remote_tmp: $ROLLOUT/tmp
 		    lowq_packages: [$(find "$PROJECT/out/deb" -name 'lowq-tools_*_amd64.deb')]
-		    lowq_devices: {lan0: fifo --rate 1gbit, wan-1: fifo --rate 1gbit}
-		    lowq_host: reno --default --route 10.77.0.0/24 --initcwnd 20
+		    lowq_queues: [{device: "[lw]an*", profile: fifo, rate: 1gbit}]
+		    lowq_hosts: [{control: reno, default: true, route: [10.77.0.0/24], initcwnd: 20}]
 		    lowq_check: [[--control, reno]]
 		  hosts:
 		    one: {ansible_python_interpreter: $ROLLOUT/one/python}
@@ -100,23 +100,24 @@ rollout()
 	play 0 && [[ $(rate_of one)$(rate_of two) == "rate 1Gbitrate 1Gbit" ]] &&
 		[[ $(ip -n lowq-two route show) == *"congctl reno"* ]]
 	result $? "rollout: installed and set on both" "$log" || return
-	[[ $(units_of one) == 'lowq-tc-host.service lowq-tc@lan0.service lowq-tc@wan\x2d1.service' && $(units_of two) == "$(units_of one)" ]]
+	[[ $(units_of one) == lowq-tc.service && $(units_of two) == "$(units_of one)" ]]
 	result $? "rollout: both set it again at boot" "$log"
 	play 0 && [ "$(changed one)$(changed two)" = 00 ]
 	result $? "rollout: a second run changes nothing" "$log"
 	# the canary's path is not fine
-	play 1 -e '{"lowq_devices": {"lan0": "fifo --rate 2gbit"}, "lowq_check": [["127.0.0.1", "--port", "5389", "--token", "x"]]}' &&
+	play 1 -e '{"lowq_queues": [{"device": "lan0", "profile": "fifo", "rate": "2gbit"}], "lowq_check": [["127.0.0.1", "--port", "5389", "--token", "x"]]}' &&
 		[[ $(rate_of one)$(rate_of two) == "rate 2Gbitrate 1Gbit" ]]
 	result $? "rollout: stops at a canary whose lowq-check fails" "$log"
-	[[ $(units_of one) == 'lowq-tc-host.service lowq-tc@lan0.service' && $(units_of two) == *wan* ]]
-	result $? "rollout: a device that is no longer named is not set at boot"
-	play 1 -e '{"lowq_devices": {"lan0": "fifo --rate nothing"}}' && [[ $(rate_of one)$(rate_of two) == "rate 2Gbitrate 1Gbit" ]] &&
-		grep -q 'lan0.conf:2: --rate nothing' "$ROLLOUT/log"
+	[[ $(tc -n lowq-one qdisc show dev wan-1) != *10f0:* && $(tc -n lowq-two qdisc show dev wan-1) == *10f0:* ]]
+	result $? "rollout: a device that is no longer named is reset"
+	play 1 -e '{"lowq_queues": [{"device": "lan0", "profile": "fifo", "rate": "nothing"}]}' && [[ $(rate_of one)$(rate_of two) == "rate 2Gbitrate 1Gbit" ]] &&
+		grep -q 'lowq.toml: queue 1: --rate nothing' "$ROLLOUT/log"
 	result $? "rollout: a wrong setting stops at the canary, and changes nothing there" "$log"
-	play 0 -e '{"lowq_devices": {}, "lowq_host": "reno --route 10.77.0.0/24"}' && [[ $(rate_of one)$(rate_of two) == "" ]] &&
+	echo 'LOWQ_TC="fifo --rate 3gbit"' >"$ROLLOUT/one/root/etc/lowq/lan0.conf"
+	play 0 -e '{"lowq_queues": [], "lowq_hosts": [{"control": "reno", "route": ["10.77.0.0/24"]}]}' && [[ $(rate_of one)$(rate_of two) == "" ]] &&
 		[[ $(ip -n lowq-one route show) == *"congctl reno"* && $(ip -n lowq-one route show) != *initcwnd* ]] &&
-		[ "$(units_of one)" = lowq-tc-host.service ]
-	result $? "rollout: what is not named any more is reset" "$log"
+		[ "$(units_of one)" = lowq-tc.service ] && [ ! -e "$ROLLOUT/one/root/etc/lowq/lan0.conf" ]
+	result $? "rollout: what is not named any more is reset, and a file of lowq 0.3 goes" "$log"
 	play 0 -e lowq_state=absent && [ "$(picture one)" = "$before" ] && [ ! -e "$ROLLOUT/two/root/usr/sbin/lowq-tc" ] &&
 		[ ! -e "$ROLLOUT/two/root/etc/lowq" ] && [ ! "$(units_of one)" ]
 	result $? "rollout: removed, and all is as before" "$log"

@@ -73,7 +73,7 @@ def rate_mbps(options: Given) -> int:
 
 
 def hpccpp(host: Host) -> None:
-    """T, W_ai = W_init * (1 - eta) / N, the rate at which flows start, and the DSCP"""
+    """T, W_ai = W_init * (1 - eta) / N, the rate at which flows start, and what probes look like"""
     options = host.options
     host.modules.append("tcp_hpccpp")
     host.services.append("int_reflector")
@@ -88,6 +88,10 @@ def hpccpp(host: Host) -> None:
         host.parameters.append(("tcp_hpccpp", "line_rate_mbps", str(rate_mbps(options))))
     if options.has("dscp"):
         host.parameters.append(("int_host", "dscp", str(options.values["dscp"])))
+    if options.has("format"):
+        host.parameters.append(("tcp_hpccpp", "format", "1" if options.values["format"] == "ifa" else "0"))
+    if options.has("cell"):
+        host.parameters.append(("int_host", "ifa_cell", str(checked(options, "cell", 1, 65535, "1 to 65535"))))
 
 
 def ldcp(host: Host) -> None:
@@ -155,7 +159,7 @@ CONTROLS: dict[str, Control] = {
         Control("dctcp", "mainline's DCTCP", (), mainline),
         Control("dctcp_ref", "DCTCP by the letter of RFC 8257", (), reference),
         Control("hpccpp", "HPCC++ over TCP: probes and a receiver that answers them",
-                ("rtt", "flows", "rate", "dscp"), hpccpp),
+                ("rtt", "flows", "rate", "dscp", "format", "cell"), hpccpp),
         Control("ldcp", "LDCP", (), ldcp),
         Control("prague", "Prague for L4S", (), prague),
         Control("roce", "soft-RoCE: injector, notification and reaction point", ("rate",), roce),

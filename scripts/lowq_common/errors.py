@@ -8,9 +8,5 @@ class Refused(Exception):
     """Nothing was changed: exit status 2."""
 
 
-class NoDevice(Refused):
-    pass
-
-
 class Failed(Exception):
     """Something was tried and did not work: exit status 1."""

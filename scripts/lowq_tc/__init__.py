@@ -11,5 +11,5 @@ Data flows one way:
   journal   that, on disk before anything changes
   execute   the commands, all or none
   apply, show               many at once
-  cli       which of these a command line needs, and what is said about it
+  cli, actions              which of these a command line needs, and what is said about it
 """

@@ -14,10 +14,9 @@ from lowq_common.system import Namespace
 from . import config, device, host
 from .command import Command
 from .config import FILE, FOLDER, Wish
-from .device import Result
 from .journal import Journal
 from .options import GENERAL, Options
-from .report import Report
+from .report import Report, Result
 from .world import World
 
 UNIT = "lowq-tc.service"
@@ -31,27 +30,25 @@ class Applied(NamedTuple):
     refused: bool  # nothing was changed
 
 
-def with_general(options: Options, given: Options) -> Options:
+def with_general(options: Options, given: Options, **more: bool) -> Options:
     made = deepcopy(options)
-    made.values |= {name: value for name, value in given.values.items() if name in GENERAL}
+    made.values |= {name: value for name, value in given.values.items() if name in GENERAL} | {
+        name.replace("_", "-"): value for name, value in more.items()}
     return made
 
 
-def chosen(world: World, wishes: list[Wish]) -> tuple[dict[int, Wish], list[str]]:
-    """-> the wish for each device, and the names of devices that are not there. A name goes before a pattern."""
+def chosen(world: World, wishes: list[Wish]) -> tuple[dict[int, Wish], list[Wish]]:
+    """-> the wish for each device, and those whose device is not there. A name goes before a pattern."""
     found: dict[int, Wish] = {}
     for wish in sorted((one for one in wishes if one.by), key=lambda one: one.pattern):
-        named = world.named(wish.name) if not wish.pattern else None
+        named = None if wish.pattern else world.named(wish.name)
         for link in world.links if wish.pattern else [named] if named else []:
             if wish.pattern and (link.name == "lo" or not wish.fits(world, link)):
                 continue
-            other = found.get(link.ifindex)
-            if other and other.pattern == wish.pattern:
+            other = found.setdefault(link.ifindex, wish)
+            if other is not wish and other.pattern == wish.pattern:
                 raise Refused(f"{wish.where}: {other.where} is about {link.name}, too")
-            found.setdefault(link.ifindex, wish)
-    there = {wish.where for wish in found.values()}
-    missing = [wish.name for wish in wishes if wish.by == "device" and not wish.pattern and wish.where not in there]
-    return found, missing
+    return found, [wish for wish in wishes if wish.by and not wish.pattern and wish not in found.values()]
 
 
 def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
@@ -64,101 +61,79 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
     by_index, missing = chosen(world, wishes)
     errors, planned, resets = [], [], []
     for index, wish in sorted(by_index.items(), key=lambda one: wishes.index(one[1])):
-        link = world.link(index)
-        assert link
+        name = world.name(index)
         if not wish.options:
-            resets.append(link)
+            resets.append(device.the_link(world, name))
             continue
         try:
-            planned.append(device.plan(world, mine, with_general(wish.options, given), link.name, True))
+            planned.append(device.plan(world, mine, with_general(wish.options, given), name, True))
         except (Refused, Failed) as error:
-            errors.append(f"{wish.where}: {error}" + (f" ({link.name})" if wish.pattern else ""))
+            errors.append(f"{wish.where}: {error}" + (f" ({name})" if wish.pattern else ""))
     if whole:
         resets += [link for link in device.touched(world, mine) if link.ifindex not in by_index]
     hosts = [one for one in wishes if not one.by]
-    about_host = hosts or whole
-    controls = [one for one in hosts if one.options]
-    planned_host = None
-    if about_host:
+    controls = [(one.name, one.options) for one in hosts if one.options]
+    host_result = None
+
+    def do_host(**more: bool) -> Result | None:
         try:
-            planned_host = do_host(world, journal, controls, given, True)
+            return host.apply(world, journal, controls, with_general(given, given, **more), True,
+                              [one.where for one in hosts if one.options])
         except (Refused, Failed) as error:
-            errors.append(located(hosts, error))
-    gone = [f"{next(one.where for one in wishes if one.name == name)}: no device '{name}'{space.suffix}" for name in missing]
-    if errors or (gone and not planned and not resets and not about_host):
+            located = any(str(error).startswith(one.where) for one in hosts)
+            errors.append(str(error) if located else f"{hosts[0].where if hosts else FOLDER}: {error}")
+            return None
+
+    if hosts or whole:
+        host_result = do_host(dry_run=True)
+    gone = [f"{one.where}: no device '{one.name}'{space.suffix}" for one in missing]
+    names = [one.name for one in missing]
+    if errors or (gone and not planned and not resets and not host_result):
         return Applied([], [], errors + gone, True)
     results, said = device.reset_all(world, journal, resets, given) if resets else ([], [])
     errors += said
-    if planned_host and not dry and planned_host.status != "unchanged":
-        try:
-            planned_host = do_host(world, journal, controls, given, False)
-        except (Refused, Failed) as error:
-            planned_host = planned_host._replace(status="failed")
-            errors.append(located(hosts, error))
-    results += [planned_host] if planned_host else []
+    if host_result and host_result.status != "unchanged" and not dry:
+        host_result = do_host() or host_result._replace(status="failed")
+    results += [host_result] if host_result else []
     if dry:
-        return Applied(results + [device.result_of(world, one, True) for one in planned], missing, errors + gone, False)
+        return Applied(results + [device.result_of(world, one, True) for one in planned], names, errors + gone, False)
     for one, done in zip(planned, device.apply_all(world, journal, planned)):
         if isinstance(done, Failed):
             errors.append(f"{by_index[one.link.ifindex].where}: {done}")
             done = device.result_of(world, one, True)._replace(status="failed")
         results.append(done)
-    return Applied(results, missing, errors + gone, False)
-
-
-def located(hosts: list[Wish], error: Exception) -> str:
-    said = str(error)
-    if any(said.startswith(one.where) for one in hosts):
-        return said
-    return f"{hosts[0].where if hosts else FOLDER}: {said}"
-
-
-def do_host(world: World, journal: Journal, controls: list[Wish], given: Options, dry: bool) -> Result:
-    options = deepcopy(given)
-    if dry:
-        options.values["dry-run"] = True
-    if not controls:
-        return host.reset(world, journal, options)
-    wishes = [(one.name, one.options) for one in controls if one.options]
-    return host.apply(world, journal, wishes, options, True, [one.where for one in controls])
+    return Applied(results, names, errors + gone, False)
 
 
 # --- from now on ------------------------------------------------------------------------
 
 
-def saved_text(journal: Journal, space: Namespace) -> str:
-    mine = journal.space(space)
-    parts = ["# What lowq-tc shall set: 'lowq-tc apply', and at boot after 'lowq-tc enable'. See lowq-tc(8).\n"]
-    parts += [config.table("host", {"control": control}, words) for control, words in mine.controls.items()]
-    parts += [config.table("queue", {"device": one.name, "profile": one.profile}, one.words)
-              for one in sorted(mine.queues.values(), key=lambda one: one.name) if one.tree is not None]
-    return "\n".join(parts)
-
-
 def save(space: Namespace, journal: Journal, options: Options) -> Result:
     """What is set now, as one file"""
     path = options.names[0] if options.names else f"{FOLDER}/{FILE}"
+
+    def result(status: str, said: str) -> Result:
+        return Result("save", status, "", "", f"{path}: {said}", Report())
+
     if journal.hidden:
         raise Refused(journal.hidden)
-    text = saved_text(journal, space)
-    if text.count("\n") < 2:
+    mine = journal.space(space)
+    parts = [config.table("host", {"control": control}, words) for control, words in mine.controls.items()]
+    parts += [config.table("queue", {"device": one.name, "profile": one.profile}, one.words)
+              for one in sorted(mine.queues.values(), key=lambda one: one.name) if one.tree is not None]
+    if not parts:
         raise Refused("nothing is set by lowq-tc: nothing to save")
+    text = "\n".join(["# What lowq-tc shall set: 'lowq-tc apply', and at boot after 'lowq-tc enable'. See lowq-tc(8).\n", *parts])
     folder = os.path.dirname(os.path.abspath(path))
-    others = [name for name in sorted(os.listdir(folder)) if name.endswith((".conf", ".toml"))
-              and name != os.path.basename(path) and name[0] != "."] if os.path.isdir(folder) and folder == FOLDER else []
+    others = [name for name in (config.in_folder(folder) if folder == FOLDER else []) if name != os.path.basename(path)]
     if others and not options.has("force"):
         raise Refused(f"{folder} has {', '.join(others)}, which may contradict it: --force removes them")
     if options.has("dry-run"):
         print(text, end="")
-        return Result("save", "planned", "", "", f"{path}: would be written", Report(), [])
+        return result("planned", "would be written")
     try:
-        with open(path, encoding="utf-8") as file:
-            same = file.read() == text and not others
-    except OSError:
-        same = False
-    if same:
-        return Result("save", "unchanged", "", "", f"{path}: says so already", Report(), [])
-    try:
+        if os.path.exists(path) and not others and config.content(path) == text.encode():
+            return result("unchanged", "says so already")
         os.makedirs(folder, exist_ok=True)
         with open(path + ".new", "w", encoding="utf-8") as file:
             file.write(text)
@@ -169,7 +144,7 @@ def save(space: Namespace, journal: Journal, options: Options) -> Result:
             os.unlink(f"{folder}/{name}")
     except OSError as error:
         raise Failed(f"{path}: {error.strerror}") from None
-    return Result("save", "applied", "", "", f"{path}: written", Report(), [])
+    return result("applied", "written")
 
 
 def at_boot(options: Options, on: bool) -> Result:
@@ -177,7 +152,7 @@ def at_boot(options: Options, on: bool) -> Result:
     verb, report = ("enable" if on else "disable"), Report()
     if options.has("netns"):
         raise Refused(f"{verb}: a network namespace is not there at boot")
-    if on and not (os.path.isdir(FOLDER) and any(name.endswith((".toml", ".conf")) for name in os.listdir(FOLDER))):
+    if on and not config.in_folder(FOLDER):
         raise Refused(f"{FOLDER} says nothing: 'lowq-tc save' writes what is set now")
     if on:
         config.files([])
@@ -185,23 +160,23 @@ def at_boot(options: Options, on: bool) -> Result:
         system.program("systemctl")
     except Refused:
         raise Refused(f"there is no systemd here: let 'lowq-tc apply {FOLDER}' run at boot") from None
-    commands = [Command(("systemctl", verb, UNIT))]
+    command = Command(("systemctl", verb, UNIT))
+    status, said = "applied", "done"
     if os.path.lexists(ENABLED) == on:
-        return Result(verb, "unchanged", "", "", f"{verb}: is so already", report, [])
-    if options.has("dry-run"):
-        return Result(verb, "planned", "", "", f"{verb}: would run", report, commands)
-    status, out, said = system.output(commands[0].argv)
-    if status:
-        raise Failed(f"'{commands[0].text(None)}' failed: {system.first_line(said or out)}")
-    report.explain(f"what {FOLDER} says is set at boot" if on else "nothing is set at boot any more; what is set now stays")
-    return Result(verb, "applied", "", "", f"{verb}: done", report, commands)
+        status, said = "unchanged", "is so already"
+    elif options.has("dry-run"):
+        status, said = "planned", "would run"
+    else:
+        failed, out, told = system.output(command.argv)
+        if failed:
+            raise Failed(f"'{command.text(None)}' failed: {system.first_line(told or out)}")
+        report.explain(f"what {FOLDER} says is set at boot" if on else "nothing is set at boot any more; what is set now stays")
+    return Result(verb, status, "", "", f"{verb}: {said}", report, [command] if status != "unchanged" else [])
 
 
 def kept(space: Namespace) -> list[Wish]:
     """What is set at boot"""
-    if space.name or not os.path.lexists(ENABLED):
-        return []
     try:
-        return config.files([])[0]
+        return config.files([])[0] if not space.name and os.path.lexists(ENABLED) else []
     except Refused:
         return []

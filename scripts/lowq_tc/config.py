@@ -16,6 +16,7 @@ LOWQ_TC="..." and host.conf with LOWQ_HOST="...", which are read for one release
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from fnmatch import fnmatchcase
@@ -63,22 +64,23 @@ def driver(world: World, name: str) -> str:
     return b"".join(word.to_bytes(4, "little") for word in told[1:9]).split(b"\0")[0].decode("ascii", "replace")
 
 
+def in_folder(folder: str) -> list[str]:
+    """The files there; not those of editors and Ansible, half written"""
+    try:
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+    except OSError as error:
+        raise Refused(f"{folder}: {error.strerror}") from None
+    return sorted(name for name in names if name.endswith((".conf", ".toml")) and name[0] != ".")
+
+
 def files(names: list[str]) -> tuple[list[Wish], bool]:
     """-> what they say, and whether that is all there shall be: of a folder it is"""
     found: list[Wish] = []
     whole = not names
     for name in names or [FOLDER]:
-        paths = [name]
-        if os.path.isdir(name) or not names:
-            whole = True
-            try:
-                paths = sorted(os.path.join(name, one) for one in os.listdir(name)
-                               if one.endswith((".conf", ".toml")) and one[0] != ".")  # editors' and Ansible's, half written
-            except OSError as error:
-                raise Refused(f"{name}: {error.strerror}") from None
-        elif os.path.basename(name) == FILE:
-            whole = True
-        for path in paths:
+        is_folder = os.path.isdir(name)
+        whole = whole or is_folder or os.path.basename(name) == FILE
+        for path in [os.path.join(name, one) for one in in_folder(name)] if is_folder else [name]:
             for wish in (from_toml if path.endswith(".toml") else from_conf)(path):
                 other = next((one for one in found if (one.by, one.name) == (wish.by, wish.name)
                               or not wish.by and not one.by and one.where.partition(":")[0] != path), None)
@@ -112,47 +114,36 @@ def from_toml(path: str) -> list[Wish]:
             if not isinstance(table, dict):
                 raise Refused(f"{where}: not a table")
             try:
-                found.append(host_wish(where, table) if kind == "host" else queue_wish(where, table))
+                found.append(wish_of(kind, where, table))
             except Refused as error:
                 raise Refused(f"{where}: {error}") from None
     return found
 
 
-def host_wish(where: str, table: Json) -> Wish:
-    control = word(table, "control")
-    return Wish(where, "", control, checked("host", [control, *given(table, ("control",))]))
-
-
-def queue_wish(where: str, table: Json) -> Wish:
-    by = [one for one in SELECTORS if one in table]
+def wish_of(kind: str, where: str, table: Json) -> Wish:
+    by = [one for one in SELECTORS if one in table] if kind == "queue" else ["control"]
     if len(by) != 1:
         raise Refused("needs one of " + ", ".join(SELECTORS))
-    name, profile = word(table, by[0]), word(table, "profile")
-    return Wish(where, by[0], name, checked(profile, given(table, (by[0], "profile"))))
-
-
-def word(table: Json, key: str) -> str:
-    if not isinstance(table.get(key), str) or not table[key]:
-        raise Refused(f"needs {key} = \"...\"")
-    return str(table[key])
-
-
-def given(table: Json, but: tuple[str, ...]) -> list[str]:
-    """The keys of a table as options"""
-    made = []
+    named = (by[0], "profile") if kind == "queue" else ("control",)
+    for key in named:
+        if not isinstance(table.get(key), str) or not table[key]:
+            raise Refused(f"needs {key} = \"...\"")
+    words = []
     for key, value in table.items():
-        if key in but:
+        if key in named:
             continue
         if key not in OPTIONS:
             raise Refused(f"unknown option '{key}'")
         for one in value if isinstance(value, list) else [value]:
             if one is True and not OPTIONS[key].metavar:
-                made.append("--" + key)
+                words.append("--" + key)
             elif isinstance(one, (str, int, float)) and not isinstance(one, bool) and OPTIONS[key].metavar:
-                made.append(f"--{key}={one}")
+                words.append(f"--{key}={one}")
             elif one is not False:
                 raise Refused(f"'{key}' cannot be {one!r}")
-    return made
+    if kind == "host":
+        return Wish(where, "", table["control"], checked("host", [table["control"], *words]))
+    return Wish(where, by[0], table[by[0]], checked(table["profile"], words))
 
 
 def checked(action: str, words: list[str]) -> Options:
@@ -175,8 +166,7 @@ def checked(action: str, words: list[str]) -> Options:
 def from_conf(path: str) -> list[Wish]:
     """Of lowq 0.3"""
     name = os.path.basename(path)
-    subject = "" if name == HOST_FILE else name.removesuffix(".conf")
-    key = "LOWQ_TC" if subject else "LOWQ_HOST"
+    by, subject, key = ("", "", "LOWQ_HOST") if name == HOST_FILE else ("device", name.removesuffix(".conf"), "LOWQ_TC")
     lines = content(path).decode("utf-8", "surrogateescape").splitlines()
     if subject == name or name == ".conf":
         raise Refused(f"{path}: not DEVICE.conf, {HOST_FILE} or {FILE}")
@@ -192,34 +182,27 @@ def from_conf(path: str) -> list[Wish]:
             raise Refused(f"{where}: {key} again")
         try:
             words = [each for part in shlex.split(match[2]) for each in shlex.split(part)]
-            options = None
-            if words:
-                options = checked(words[0], words[1:]) if subject else checked("host", words)
-            found.append(Wish(where, "device" if subject else "", subject or (words[0] if words else ""), options))
+            options = None if not words else checked(words[0], words[1:]) if subject else checked("host", words)
+            found.append(Wish(where, by, subject or "".join(words[:1]), options))
         except (Refused, ValueError) as error:
             raise Refused(f"{where}: {error}") from None
-    return found or [Wish(path, "device" if subject else "", subject, None)]
+    return found or [Wish(path, by, subject, None)]
 
 
 # --- from what is set to a file ---------------------------------------------------------
 
 
 def quoted(text: str) -> str:
-    return '"' + "".join(f"\\u{ord(char):04x}" if char < " " or char == "\x7f" else "\\" + char if char in "\"\\" else char
-                         for char in text) + '"'
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def table(kind: str, first: dict[str, str], words: list[str]) -> str:
-    lines = [f"[[{kind}]]", *(f"{key} = {quoted(value)}" for key, value in first.items())]
     values: dict[str, list[str]] = {}
     for option in words:
         name, _, value = option.removeprefix("--").partition("=")
         values.setdefault(name, []).append(value)
+    lines = [f"[[{kind}]]", *(f"{key} = {quoted(value)}" for key, value in first.items())]
     for name, several in values.items():
-        if not OPTIONS[name].metavar:
-            lines.append(f"{name} = true")
-        elif name == "route":
-            lines.append(f"{name} = [{', '.join(map(quoted, several))}]")
-        else:
-            lines.append(f"{name} = {quoted(several[-1])}")
+        said = quoted(several[-1]) if OPTIONS[name].metavar else "true"
+        lines.append(f"{name} = " + (f"[{', '.join(map(quoted, several))}]" if name == "route" else said))
     return "\n".join(lines) + "\n"

@@ -58,16 +58,15 @@ def exact(space: Namespace, device: str, root: str, anywhere: bool = False, dry:
     index = {name: number for number, name in space.names().items()}.get(device)
     if index is None:
         raise Refused(f"no device '{device}'{space.suffix}")
+    count = 0
     with Netlink(space) as route:
         found = list(queues.qdiscs(route, index))
         if not any((anywhere or one.is_root) and one.handle == int(root, 16) << 16 for one in found):
             raise Refused(f"{device} has no queue {root}:" if anywhere else f"{device} has no queue of lowq-tc")
-        count = 0
-        for one in found:
-            for options in OPTIONS[one.kind](one.options) if one.kind in OPTIONS else ():
-                body = TCMSG.pack(0, index, one.handle, one.parent, 0)
-                body += attribute(queues.TCA_KIND, one.kind.encode() + b"\0") + attribute(queues.TCA_OPTIONS, options)
-                if not dry:
-                    list(route.ask(RTM_NEWQDISC, NLM_F_ACK, body))
-                count += 1
+        for one, options in [(one, options) for one in found if one.kind in OPTIONS for options in OPTIONS[one.kind](one.options)]:
+            body = TCMSG.pack(0, index, one.handle, one.parent, 0)
+            body += attribute(queues.TCA_KIND, one.kind.encode() + b"\0") + attribute(queues.TCA_OPTIONS, options)
+            if not dry:
+                list(route.ask(RTM_NEWQDISC, NLM_F_ACK, body))
+            count += 1
     return count

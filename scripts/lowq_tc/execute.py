@@ -9,7 +9,7 @@ import signal
 import subprocess
 from contextlib import nullcontext
 from itertools import groupby
-from typing import Callable, Iterator, Sequence
+from typing import Callable, Sequence
 
 from lowq_common import system
 from lowq_common.errors import Failed, Refused
@@ -42,39 +42,34 @@ class Interrupted:
             signal.signal(number, how)
 
 
-def batches(commands: Sequence[Command]) -> Iterator[list[Command]]:
-    """The parts that one process runs: neighbours for tc or ip, else a single command. A device may
-    have hundreds of queues."""
-    for _, part in groupby(commands, lambda command: command.batched() or object()):
-        yield list(part)
-
-
 def run(part: list[Command], space: system.Namespace, lock: int) -> None:
-    """The only place where anything of the machine is changed. The child keeps the lock: if
-    this process is killed, nobody else begins before the command has ended."""
+    """The only place where anything of the machine is changed"""
     command = part[0]
-    if command.file:
-        try:
-            with open(command.file, "w", encoding="ascii") as file:
-                file.write(command.argv[0])
-        except OSError as error:
-            raise CommandFailed(command, error.strerror or str(error)) from None
-        return
-    if command.argv[0] == "sysctl":
-        key, _, value = command.argv[-1].partition("=")
-        try:
+    try:
+        if command.file:
+            write(command.file, command.argv[0])
+        elif command.argv[0] == "sysctl":
+            key, _, value = command.argv[-1].partition("=")
             with nullcontext() if command.everywhere else space.entered():
-                with open("/proc/sys/" + key.replace(".", "/"), "w", encoding="ascii") as file:
-                    file.write(value)
-        except OSError as error:
-            raise CommandFailed(command, error.strerror or str(error)) from None
-        return
-    if command.exact:
-        try:
+                write("/proc/sys/" + key.replace(".", "/"), value)
+        elif command.exact:
             exact.exact(space, command.argv[-1], ROOT)
-        except (OSError, Refused) as error:
-            raise CommandFailed(command, str(error)) from None
-        return
+        else:
+            run_program(part, space, lock)
+    except OSError as error:
+        raise CommandFailed(command, error.strerror or str(error)) from None
+    except Refused as error:
+        raise CommandFailed(command, str(error)) from None
+
+
+def write(path: str, value: str) -> None:
+    with open(path, "w", encoding="ascii") as file:
+        file.write(value)
+
+
+def run_program(part: list[Command], space: system.Namespace, lock: int) -> None:
+    """The child keeps the lock: if this process is killed, nobody else begins before the command has ended."""
+    command = part[0]
     # A file and not a pipe: if this process is killed, tc still has the whole batch.
     with open(os.memfd_create("batch"), "w+", encoding="utf-8", errors="surrogateescape") as batch:
         if len(part) > 1:
@@ -83,24 +78,16 @@ def run(part: list[Command], space: system.Namespace, lock: int) -> None:
             batch.seek(0)
             command = Command((*words, "-batch", "-"))
         argv = command.located(space.name)
-        try:
-            path = system.program(argv[0])
-        except Refused as error:
-            raise CommandFailed(part[0], str(error)) from None
         done = subprocess.run(
-            [path, *argv[1:]], env=system.environment(), stdin=batch, stdout=subprocess.PIPE,
+            [system.program(argv[0]), *argv[1:]], env=system.environment(), stdin=batch, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, pass_fds=[lock] if lock >= 0 else [], check=False,
             encoding="utf-8", errors="surrogateescape", start_new_session=True,
         )
     if done.returncode:
         at = re.search(r"^Command failed -:(\d+)$", done.stdout, re.MULTILINE)
-        raise CommandFailed(part[int(at[1]) - 1] if at else part[0], one_line(done.stdout))
-
-
-def one_line(said: str) -> str:
-    noise = ("We have an error talking", "Command failed -:")
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(noise)]
-    return "; ".join(lines) or "no reason given"
+        lines = [line for line in done.stdout.splitlines()
+                 if line.strip() and not line.startswith(("We have an error talking", "Command failed -:"))]
+        raise CommandFailed(part[int(at[1]) - 1] if at else part[0], "; ".join(lines) or "no reason given")
 
 
 Refusals = list[tuple[Command, str]]
@@ -109,11 +96,13 @@ Refusals = list[tuple[Command, str]]
 def run_all(commands: Sequence[Command], space: system.Namespace, lock: int) -> Refusals:
     """All of them, or an exception. -> what only netlink can ask for, and this kernel refuses: tc's words hold"""
     refused = []
-    for part in batches(commands):
+    # what one process runs: neighbours for tc or ip, else a single command. A device may have hundreds of queues.
+    for _, part in groupby(commands, lambda command: command.batched() or object()):
+        several = list(part)
         if Interrupted.by:
-            raise CommandFailed(part[0], "interrupted")
+            raise CommandFailed(several[0], "interrupted")
         try:
-            run(part, space, lock)
+            run(several, space, lock)
         except CommandFailed as error:
             if not error.command.exact:
                 raise
@@ -130,14 +119,14 @@ def carry_out(commands: Sequence[Command], space: system.Namespace, lock: int, b
     except CommandFailed as error:
         Interrupted.handle(signal.SIG_IGN)
         failed_at(error.command)
-        failed = explained(error, space)
+        end = "rolled back to what was there before"
         try:
             back()
         except CommandFailed as wrong:
-            raise Failed(f"{failed}; rolled back only in part: {explained(wrong, space)}") from None
+            end = f"rolled back only in part: {explained(wrong, space)}"
         except Refused as wrong:
-            raise Failed(f"{failed}; rolled back, but {wrong}") from None
-        raise Failed(f"{failed}; rolled back to what was there before") from None
+            end = f"rolled back, but {wrong}"
+        raise Failed(f"{explained(error, space)}; {end}") from None
     finally:
         Interrupted.handle(signal.SIG_DFL)
 
@@ -154,14 +143,9 @@ def undoing(commands: Sequence[Command], space: system.Namespace, lock: int) -> 
 
 
 def explained(error: CommandFailed, space: system.Namespace) -> str:
-    words = list(error.command.argv)
-    if "kind is unknown" in error.said or "Unknown qdisc" in error.said or "classifier not found" in error.said:
-        sort = "filter" if "filter" in words else "qdisc"
-        skip = {"root": 1, "parent": 2, "handle": 2, "protocol": 2, "pref": 2, "egress": 1}
-        at = words.index("dev") + 2
-        while words[at] in skip:
-            at += skip[words[at]]
-        if sort == "filter":
-            return f"this kernel has no '{words[at]}' classifier (cls_{words[at]})"
-        return f"this kernel has no '{words[at]}' queue (sch_{words[at]})"
+    words = error.command.text(None)
+    if re.search("kind is unknown|Unknown qdisc|classifier not found", error.said):
+        sort, part = ("classifier", "cls") if " filter " in words else ("queue", "sch")
+        kind = re.sub(r".* dev \S+( root| egress| (parent|handle|protocol|pref) \S+)* ", "", words).split()[0]
+        return f"this kernel has no '{kind}' {sort} ({part}_{kind})"
     return f"'{error.command.text(space.name)}' failed: {error.said}"

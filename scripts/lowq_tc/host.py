@@ -8,7 +8,7 @@ of allowed controls are shared by all: the last namespace that uses them puts th
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
 from lowq_common import routes, system
 from lowq_common.controls import CONTROLS, Host
@@ -16,17 +16,17 @@ from lowq_common.errors import Failed, Refused
 from lowq_common.values import Json, matched
 
 from .command import Command
-from .device import OF_DEVICES, Result, given_words, replace, undoing_raw
-from .execute import carry_out, undoing
-from .journal import SHARED, Journal, Space, Thing
+from .execute import carry_out, run_all, undoing
+from .journal import OF_DEVICES, SHARED, Journal, Space, Thing
 from .options import HOST, Options
-from .report import Report
+from .report import Report, Result
 from .routes import wanted_routes
 from .things import ALLOWED_KEY, GONE, KINDS, effect, prefix_of, undo
 from .world import World
 
 DEFAULT_KEY = "net.ipv4.tcp_congestion_control"
 AVAILABLE_KEY = "net.ipv4.tcp_available_congestion_control"
+ECN_KEY = "net.ipv4.tcp_ecn"
 
 
 def first_namespace() -> bool:
@@ -50,6 +50,7 @@ class Plan:
     def __init__(self, world: World, journal: Journal, report: Report, alone: bool, dry: bool):
         self.world, self.journal, self.report, self.alone, self.dry = world, journal, report, alone, dry
         self.mine = journal.space(world.space)
+        self.others = [one for one in journal.spaces.values() if one is not self.mine]
         self.first: list[Command] = []  # load modules of controls, which stay loaded
         self.wanted: dict[tuple[str, str], Wanted] = {}
         self.default = ""
@@ -59,6 +60,10 @@ class Plan:
         thing = self.mine.thing(kind, target)
         now = KINDS[kind].read(self.world, target) if thing else None
         return thing if thing and any(KINDS[kind].same(now, each) for each in thing.ours) else None
+
+    def elsewhere(self, kind: str, target: str, control: str = "") -> bool:
+        """Is this, which all namespaces share, set by another one, too, or for another one's control?"""
+        return kind in SHARED and any(one.thing(kind, target) or control in one.controls for one in self.others)
 
     def unset(self, key: str) -> str | None:
         """The value of a sysctl that counts: wanted already, or as it is; with alone, as before lowq-tc"""
@@ -70,9 +75,9 @@ class Plan:
     def want(self, control: str, kind: str, target: str, value: Json) -> None:
         other = self.wanted.get((kind, target))
         if other and not KINDS[kind].same(other.value, value):
-            name = KINDS[kind].described(self.world, target)
-            raise Refused(f"{control} and {other.control} want {name} differently: '{KINDS[kind].text(self.world, value)}'"
-                          f" and '{KINDS[kind].text(self.world, other.value)}'")
+            text = KINDS[kind].text
+            raise Refused(f"{control} and {other.control} want {KINDS[kind].described(self.world, target)} differently:"
+                          f" '{text(self.world, value)}' and '{text(self.world, other.value)}'")
         self.wanted[kind, target] = Wanted(kind, target, value, control)
 
     def sysctl(self, control: str, key: str, value: str) -> None:
@@ -81,35 +86,24 @@ class Plan:
         if self.unset(key) != value or self.own("sysctl", key) and not self.alone:
             self.want(control, "sysctl", key, value)
 
-    def parameter(self, control: str, module: str, name: str, value: str) -> None:
-        if system.module_loaded(module) and system.read_file(system.parameter_path(f"{module}.{name}")) is None:
-            raise Refused(f"this '{module}' has no parameter '{name}'")
-        self.want(control, "parameter", f"{module}.{name}", value)
-
     def allow(self, control: str, must: bool) -> None:
         """Unprivileged use is a property of the first namespace: one list for all."""
-        if self.first and not first_namespace():
+        first = first_namespace()
+        now = system.sysctl_everywhere(ALLOWED_KEY) or ""
+        if self.first and not first:
             # only once its module is loaded it is known whether it is restricted
             self.report.note(f"if '{control}' is restricted, only the first namespace can allow it ({ALLOWED_KEY})")
-            return
-        now = system.sysctl_everywhere(ALLOWED_KEY) or ""
-        if control in now.split() and not self.mine.thing("allowed", control):
-            if any(one.thing("allowed", control) for one in self.others()):
+        elif control in now.split() and not self.mine.thing("allowed", control):
+            if self.elsewhere("allowed", control):
                 self.want(control, "allowed", control, True)
-            return
-        if not first_namespace():
-            if control in now.split():
-                return
-            if must:
-                raise Refused(f"'{control}' is restricted and only the first namespace can allow it: run there"
-                              f" 'sysctl -w {ALLOWED_KEY}=\"{now} {control}\"'")
+        elif first:
+            self.want(control, "allowed", control, True)
+        elif control not in now.split() and must:
+            raise Refused(f"'{control}' is restricted and only the first namespace can allow it: run there"
+                          f" 'sysctl -w {ALLOWED_KEY}=\"{now} {control}\"'")
+        elif control not in now.split():
             self.report.note(f"'{control}' is restricted: here only root can choose it per socket, until the first"
                              f" namespace allows it ({ALLOWED_KEY})")
-            return
-        self.want(control, "allowed", control, True)
-
-    def others(self) -> list[Space]:
-        return [one for one in self.journal.spaces.values() if one is not self.mine]
 
     def add(self, control: str, options: Options) -> None:
         known = CONTROLS.get(control)
@@ -121,68 +115,65 @@ class Plan:
             known.needs(host)
         if not host.modules and host.tcp:
             host.modules.append("tcp_" + control)
-        available = self.world.space.sysctl(AVAILABLE_KEY)
-        if available is None:
-            raise Refused(f"this kernel shows no {AVAILABLE_KEY}")
-        if control not in available.split() and host.tcp:
-            for module in host.modules:
-                if not system.module_exists(module):
-                    raise Refused(f"no congestion control '{control}': neither loaded nor found as module '{module}'")
-                self.first.append(Command(("modprobe", module), True))
-            if not first_namespace() and not self.dry:
-                self.load()
-        for module in host.services:
-            if not system.module_exists(module):
-                raise Refused(f"no module '{module}'")
-            if self.mine.thing("module", module) or not system.module_loaded(module) or \
-                    any(one.thing("module", module) for one in self.others()):
-                self.want(control, "module", module, True)
-        for parameter in host.parameters:
-            self.parameter(control, *parameter)
-        for name in ("initcwnd", "initrwnd", "quickack"):
-            if options.has(name) and not options.has("route"):
-                raise Refused("--initcwnd, --initrwnd and --quickack need --route")
+        self.modules(control, host)
+        for module, name, value in host.parameters:
+            if system.module_loaded(module) and system.read_file(system.parameter_path(f"{module}.{name}")) is None:
+                raise Refused(f"this '{module}' has no parameter '{name}'")
+            self.want(control, "parameter", f"{module}.{name}", value)
+        default, route = options.has("default"), options.has("route")
+        if not route and any(options.has(name) for name in ("initcwnd", "initrwnd", "quickack")):
+            raise Refused("--initcwnd, --initrwnd and --quickack need --route")
         # Elsewhere than in the first namespace the default must be an allowed one.
         elsewhere = self.world.space.name is not None or not first_namespace()
-        plain = host.tcp and not options.has("route") and not options.has("default")
-        if options.has("allow") or plain or (options.has("default") and elsewhere):
-            self.allow(control, options.has("allow") or options.has("default"))
-        if options.has("default"):
+        plain = host.tcp and not route and not default
+        if options.has("allow") or plain or (default and elsewhere):
+            self.allow(control, options.has("allow") or default)
+        if default:
             if self.default:
                 raise Refused(f"{self.default} and {control} cannot both be the default")
             self.default = control
             self.sysctl(control, DEFAULT_KEY, control)
-        # A route asks for ECN by itself; what is not on it stays as it is.
-        if host.ecn and (options.has("default") or not options.has("route")):
-            now = self.unset("net.ipv4.tcp_ecn")
-            if now is None:
-                raise Refused("this kernel has no sysctl 'net.ipv4.tcp_ecn'")
-            if now not in map(str, host.ecn):
-                self.wanted.pop(("sysctl", "net.ipv4.tcp_ecn"), None)  # prague's 3 asks for ECN, too
-                self.sysctl(control, "net.ipv4.tcp_ecn", str(host.ecn[0]))
-            elif self.own("sysctl", "net.ipv4.tcp_ecn") and not self.alone:
-                self.want(control, "sysctl", "net.ipv4.tcp_ecn", now)
+        if host.ecn and (default or not route):  # a route asks for ECN by itself; what is not on it stays as it is
+            now = self.unset(ECN_KEY)
+            if now not in [str(value) for value in host.ecn]:
+                self.wanted.pop(("sysctl", ECN_KEY), None)  # prague's 3 asks for ECN, too
+                self.sysctl(control, ECN_KEY, str(host.ecn[0]))
+            elif self.own("sysctl", ECN_KEY) and not self.alone:
+                self.want(control, "sysctl", ECN_KEY, now)
         for key, value in host.sysctls:
             self.sysctl(control, key, value)
-        self.routes(control, host, options)
+        if route:
+            self.routes(control, host, options)
         if plain:
             self.report.explain("chosen per socket (TCP_CONGESTION); --default and --route choose it for all, or for a prefix")
 
-    def load(self) -> None:
-        """At once, elsewhere than in the first namespace: modules stay loaded anyway"""
-        for command in self.first:
+    def modules(self, control: str, host: Host) -> None:
+        available = self.world.space.sysctl(AVAILABLE_KEY)
+        if available is None:
+            raise Refused(f"this kernel shows no {AVAILABLE_KEY}")
+        for module in host.modules if control not in available.split() and host.tcp else ():
+            if not system.module_exists(module):
+                raise Refused(f"no congestion control '{control}': neither loaded nor found as module '{module}'")
+            self.first.append(Command(("modprobe", module), True))
+        # elsewhere than in the first namespace at once: modules stay loaded anyway
+        while self.first and not first_namespace() and not self.dry:
+            command = self.first.pop(0)
             status, _, said = system.output(command.argv)
             if status:
                 raise Refused(f"'{command.text(None)}' fails here ({system.first_line(said)}): run it in the first"
                               " namespace, and then this again")
-        self.first = []
+        for module in host.services:
+            if not system.module_exists(module):
+                raise Refused(f"no module '{module}'")
+            if self.mine.thing("module", module) or not system.module_loaded(module) or self.elsewhere("module", module):
+                self.want(control, "module", module, True)
 
     def routes(self, control: str, host: Host, options: Options) -> None:
         values = dict(host.route_metrics)
         for name in ("initcwnd", "initrwnd"):
+            if options.get(name, 0) > 65535:
+                raise Refused(f"--{name} {options.given[name]}: at most 65535 packets")
             if options.has(name):
-                if options.values[name] > 65535:
-                    raise Refused(f"--{name} {options.given[name]}: at most 65535 packets")
                 values[name] = options.values[name]
         if options.has("quickack"):
             values["quickack"] = 1
@@ -191,8 +182,8 @@ class Plan:
             thing = self.own("route", target)
             return list(thing.before) if thing else None
 
-        self.world.prefixes |= {routes.parse_prefix(given) for given in options.get("route", [])}
-        for given in options.get("route", []):
+        self.world.prefixes |= {routes.parse_prefix(given) for given in options.values["route"]}
+        for given in options.values["route"]:
             for target, words in wanted_routes(self.world, given, before, lambda base: routes.with_metrics(
                     base, control, values, host.route_features)):
                 if ("route", target) not in self.wanted or self.wanted["route", target].control != control:
@@ -201,113 +192,124 @@ class Plan:
     # --- what has to change --------------------------------------------------------------
 
     def stale(self) -> list[Thing]:
-        """With alone: what lowq-tc has set here and is not wanted any more"""
-        return [one for one in self.mine.things if self.alone and one.kind not in OF_DEVICES
+        """With alone: what lowq-tc has set here and is not wanted any more, the last first"""
+        return [one for one in reversed(self.mine.things) if self.alone and one.kind not in OF_DEVICES
                 and (one.kind, one.target) not in self.wanted]
 
-    def changes(self, kinds: tuple[str, ...] | None = None) -> list[tuple[Thing, Json, list[Command]]]:
+    def changes(self, only: str = "") -> list[tuple[Thing, Json, list[Command]]]:
         """For each wanted thing that is not so: its record, what it is now, and the commands"""
         made = []
         for one in self.wanted.values():
             kind = KINDS[one.kind]
-            if kinds and one.kind not in kinds:
+            if only and one.kind != only:
                 continue
             now, old = kind.read(self.world, one.target), self.own(one.kind, one.target)
-            if kind.same(now, one.value) and (old or one.kind not in SHARED or not any(
-                    each.thing(one.kind, one.target) for each in self.others())):
-                if old and old.ours != [one.value]:
+            right = kind.same(now, one.value)
+            if right and (old or not self.elsewhere(one.kind, one.target)):
+                if old:
                     old.ours = [one.value]
                 continue
             before = old.before if old else (False if one.kind == "module" else now)
             thing = Thing(one.kind, one.target, before, [*(old.ours if old else []), one.value], one.control)
-            made.append((thing, now, [] if kind.same(now, one.value) else kind.set(self.world, one.target, one.value)))
+            made.append((thing, now, [] if right else kind.set(self.world, one.target, one.value)))
         return made
 
 
 def apply(world: World, journal: Journal, wishes: list[tuple[str, Options]], given: Options, alone: bool = False,
-          where: list[str] | None = None) -> Result:
-    """alone: and puts back what lowq-tc has set here besides. where: what file says each wish"""
+          where: Sequence[str] = ()) -> Result:
+    """alone: and puts back what lowq-tc has set here besides; without wishes that is a reset. where: what file says
+    each wish"""
     dry, report = given.has("dry-run"), Report()
+    name = " and ".join(control for control, _ in wishes)
+
+    def result(status: str, commands: Sequence[Command] = (), before: Sequence[str] = ()) -> Result:
+        said = {"unchanged": "is set" if wishes else "nothing to undo", "planned": "would run",
+                "applied": "set" if wishes else "put back"}[status]
+        return Result("host", status, "", name or "reset", f"host{f' for {name}' if name else ''}: {said}", report,
+                      list(commands), list(before))
+
     if not dry:
-        journal.begin()
+        journal.begin(undo=not wishes)
     mine = journal.space(world.space)
+    if alone:
+        journal.settle(world.space)
+    world.prefixes |= {prefix_of(one.target)[0] for one in mine.things if one.kind == "route"}
     plan = Plan(world, journal, report, alone, dry)
     for at, (control, options) in enumerate(wishes):
         try:
             plan.add(control, options)
         except Refused as error:
             raise Refused(f"{where[at]}: {error}" if where else str(error)) from None
-    name = " and ".join(control for control, _ in wishes)
-    stale = plan.stale()
     undone: list[Thing] = []
-    left: list[Thing] = []
+    left: list[str] = []  # why
     commands: list[Command] = []
-    for thing in reversed(stale):
-        if thing.kind in SHARED and any(one.thing(thing.kind, thing.target) for one in plan.others()):
+    for thing in plan.stale():
+        if plan.elsewhere(thing.kind, thing.target, thing.control):
+            report.note(f"'{thing.target}' stays{' allowed' if thing.kind == 'allowed' else ''}: another namespace was set"
+                        " up with the same control")
             undone.append(thing)
             continue
-        done = undo(world, thing, given.has("force"))
-        commands += done.commands
-        (undone if done.done else left).append(thing)
-        if done.said:
-            report.note(done.said)
+        undo_it = undo(world, thing, given.has("force"))
+        commands += undo_it.commands
+        if undo_it.done:
+            undone.append(thing)
+        else:
+            left.append(undo_it.said)
+            report.note(undo_it.said)
     changes = plan.changes()
     made = commands + plan.first + [command for _, _, each in changes for command in each]
-    shown = [f"# {thing.kind} {KINDS[thing.kind].described(world, thing.target)}:"
-             f" {KINDS[thing.kind].text(world, KINDS[thing.kind].read(world, thing.target))}"
-             for thing in [*undone, *(one for one, _, _ in changes)]] if dry else []
-    words = {control: given_words(options) for control, options in wishes}
-    same = not made and not undone and not changes and (mine.controls == words if alone else True)
-    if not made and not undone:
+    words = {control: options.words() for control, options in wishes}
+    if wishes and not made and not undone:
         report.explain("nothing to change")
-    if alone and same:
-        return Result("host", "unchanged", "", name, f"host for {name}: is set", report, [])
-    if dry:
-        if left:
-            raise Failed("host: " + "; ".join(report.notes))
-        return Result("host", "planned", "", name, f"host for {name}: would run", report, made, shown)
-    undoing(commands, world.space, journal.lock_file)
-    for thing in undone:
-        if thing.kind in SHARED:
+    if alone and not (made or undone or changes) and (mine.controls == words if wishes else not left and not mine.controls):
+        if not wishes and not dry:
+            report.note(journal.save_undone())
+        return result("unchanged")
+    if not dry:
+        undoing(commands, world.space, journal.lock_file)
+        for thing in undone:
             journal.hand_over(thing)
-    mine.things = [one for one in mine.things if one not in undone]
-    carried_out(world, journal, mine, plan, report)
-    mine.controls = words if alone else {**mine.controls, **words}
-    if not mine.things and not alone:
-        mine.controls = {}
-    journal.save()
+        mine.things = [one for one in mine.things if one not in undone]
+        carried_out(world, journal, mine, plan, report)
+        if wishes or not left:
+            mine.controls = words if alone else {**mine.controls, **words} if mine.things else {}
+        if wishes:
+            journal.save()
+        else:
+            report.note(journal.save_undone())
     if left:
-        raise Failed("host: " + "; ".join(report.notes))
-    return Result("host", "applied", "", name, f"host for {name}: set", report, made)
+        raise Failed("host: " + "; ".join(left))
+    if not dry:
+        return result("applied", made)
+    shown = [(one, KINDS[one.kind]) for one in [*undone, *(thing for thing, _, _ in changes)]]
+    return result("planned", made, [f"# {one.kind} {kind.described(world, one.target)}:"
+                                    f" {kind.text(world, kind.read(world, one.target))}" for one, kind in shown])
 
 
 def carried_out(world: World, journal: Journal, mine: Space, plan: Plan, report: Report) -> None:
-    """Modules first: only then it is known what their parameters were."""
     was = list(mine.things)
     done: list[tuple[Thing, Json]] = []
 
     def back() -> None:
         world.refresh()
         mine.things = was
-        undoing_raw([command for thing, now in reversed(done) for command in undo(world, thing, to=now).commands],
-                    world.space, journal.lock_file)
+        run_all([command for thing, now in reversed(done) for command in undo(world, thing, to=now).commands],
+                world.space, journal.lock_file)
         journal.save()
 
-    for kinds in ((None,) if not plan.first and not any(one.kind == "module" for one in plan.wanted.values())
-                  else (("module",), None)):
-        changes = plan.changes(kinds)
+    for only in ("module", ""):  # modules first: only then it is known what their parameters were
+        changes = plan.changes(only)
         for thing, now, _ in changes:
-            replace(mine, thing)
+            mine.put(thing)
             done.append((thing, now))
         if changes:
             journal.save()
-        first, plan.first = plan.first, []
-        carry_out(first + [command for _, _, each in changes for command in each], world.space, journal.lock_file, back)
-        world.refresh()
+        if commands := plan.first + [command for _, _, each in changes for command in each]:
+            plan.first = []
+            carry_out(commands, world.space, journal.lock_file, back)
+            world.refresh()
     for thing, _ in done:
-        thing.ours = thing.ours[-1:]
-        if KINDS[thing.kind].same(thing.before, thing.ours[0]) and thing.kind not in SHARED:
-            mine.things.remove(thing)
+        mine.done(thing)
         if thing.kind == "route":
             good, bad = effect(world, thing.target, thing.control)
             where = KINDS["route"].described(world, thing.target)
@@ -319,64 +321,11 @@ def carried_out(world: World, journal: Journal, mine: Space, plan: Plan, report:
                 report.note(f"{where}: without effect for {'; '.join(bad)}")
 
 
-def reset(world: World, journal: Journal, options: Options) -> Result:
-    dry, report = options.has("dry-run"), Report()
-    if not dry:
-        journal.begin(undo=True)
-    mine = journal.space(world.space)
-    journal.settle(world.space)
-    world.prefixes |= {prefix_of(one.target)[0] for one in mine.things if one.kind == "route"}
-    commands: list[Command] = []
-    undone: list[Thing] = []
-    left: list[Thing] = []
-    for thing in reversed([one for one in mine.things if one.kind not in OF_DEVICES]):
-        users = [one for one in journal.spaces.values()
-                 if one is not mine and (one.thing(thing.kind, thing.target) or thing.control in one.controls)]
-        if thing.kind in SHARED and users:
-            stays = "stays allowed" if thing.kind == "allowed" else "stays"
-            report.note(f"'{thing.target}' {stays}: another namespace was set up with the same control")
-            undone.append(thing)
-            continue
-        done = undo(world, thing, options.has("force"))
-        commands += done.commands
-        (undone if done.done else left).append(thing)
-        if done.said:
-            report.note(done.said)
-    if not undone and not left:
-        had = bool(mine.controls)
-        mine.controls = {}
-        if not dry and (text := journal.save_undone()):
-            report.note(text)
-        return Result("host", "applied" if had and not dry else "unchanged", "", "reset",
-                      "host: put back" if had and not dry else "host: nothing to undo", report, [])
-    if dry:
-        if left:
-            raise Failed("host: " + "; ".join(report.notes))
-        shown = [f"# {KINDS[one.kind].change(world, one)}" for one in undone]
-        return Result("host", "planned", "", "reset", "host: would run", report, commands, shown)
-    undoing(commands, world.space, journal.lock_file)
-    for thing in undone:
-        if thing.kind in SHARED:
-            journal.hand_over(thing)
-    mine.things = [one for one in mine.things if one not in undone]
-    if not left:
-        mine.controls = {}
-    if text := journal.save_undone():
-        report.note(text)
-    if left:
-        raise Failed("host: " + "; ".join(undo(world, one).said for one in left))
-    return Result("host", "applied", "", "reset", "host: put back", report, commands)
-
-
 def show(world: World, journal: Journal) -> Json:
     mine = journal.space(world.space)
     world.prefixes |= {prefix_of(one.target)[0] for one in mine.things if one.kind == "route"}
-    sysctls = {}
-    for key in ("tcp_ecn", "tcp_congestion_control", "tcp_available_congestion_control",
-                "tcp_allowed_congestion_control"):
-        value = world.space.sysctl("net.ipv4." + key)
-        if value is not None:
-            sysctls[key] = value
+    values = {key: world.space.sysctl("net.ipv4." + key) for key in (
+        "tcp_ecn", "tcp_congestion_control", "tcp_available_congestion_control", "tcp_allowed_congestion_control")}
     changes = []
     for thing in mine.things:
         if thing.kind in OF_DEVICES:
@@ -391,13 +340,12 @@ def show(world: World, journal: Journal) -> Json:
             good, change["without_effect"] = effect(world, thing.target, thing.control)
             change["stands"] = change["stands"] and bool(good or not change["without_effect"])
         changes.append(change)
-    return {"sysctl": sysctls, "controls": list(mine.controls), "changes": changes}
+    return {"sysctl": {key: value for key, value in values.items() if value is not None}, "controls": list(mine.controls),
+            "changes": changes}
 
 
 def show_text(shown: Json, hidden: str) -> str:
     lines = [f"net.ipv4.{key} = {value}" for key, value in shown["sysctl"].items()]
-    if not shown["changes"]:
-        lines.append(hidden or "nothing changed by lowq-tc")
     for change in shown["changes"]:
         state = ""
         if change["cut_short"]:
@@ -407,6 +355,5 @@ def show_text(shown: Json, hidden: str) -> str:
         elif not change["stands"]:
             state = " (changed by someone else since)"
         lines.append(f"changed by lowq-tc: {change['text']}{state}")
-    if shown["changes"]:
-        lines.append(shown.get("lasts", ""))
+    lines.append(shown.get("lasts", "") if shown["changes"] else hidden or "nothing changed by lowq-tc")
     return "\n".join(line for line in lines if line)

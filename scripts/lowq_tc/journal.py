@@ -24,6 +24,10 @@ from lowq_common.values import Json
 VERSION = 3
 LOCK_WAIT = 10.0  # seconds
 CAP_NET_ADMIN = 12
+SHARED = ("module", "parameter", "allowed")  # kinds of things that all namespaces share
+OF_DEVICES = ("gso_max_segs", "txqueuelen", "clsact")  # that belong to a device
+LOOSE = stat.S_IWGRP | stat.S_IWOTH
+WITHOUT = "remove it: queues of lowq-tc's are reset without it, other settings are not"
 
 
 @dataclass
@@ -71,9 +75,17 @@ class Space:
     def thing(self, kind: str, target: str) -> Thing | None:
         return next((one for one in self.things if (one.kind, one.target) == (kind, target)), None)
 
-    @property
-    def empty(self) -> bool:
-        return not (self.queues or self.things or self.controls)
+    def things_of(self, ifindex: int) -> list[Thing]:
+        return [one for one in self.things if one.kind in OF_DEVICES and one.target == str(ifindex)]
+
+    def put(self, thing: Thing) -> None:
+        self.things = [one for one in self.things if (one.kind, one.target) != (thing.kind, thing.target)] + [thing]
+
+    def done(self, thing: Thing) -> None:
+        """It is set. What is as before needs no record, unless others share it."""
+        thing.ours = thing.ours[-1:]
+        if thing.before == thing.ours[0] and thing.kind not in SHARED:
+            self.things.remove(thing)
 
 
 def space_from(made: Json) -> Space:
@@ -112,22 +124,21 @@ class Journal:
         to write: what is its own is its own until it is undone."""
         if self.lock_file >= 0:
             return
-        status = open("/proc/self/status", encoding="ascii").read()
-        capable = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff"))
+        with open("/proc/self/status", encoding="ascii") as status:
+            capable = next(line.split()[1] for line in status if line.startswith("CapEff"))
         if not int(capable, 16) >> CAP_NET_ADMIN & 1:
             raise Refused("needs the right to administer the network (root); --dry-run does not")
+        what = "make"
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
-        except OSError as error:
-            if undo and error.errno == errno.EROFS:
-                return
-            raise Refused(f"cannot make {self.folder}: {error.strerror}") from None
-        self.check()
-        try:
+            what = "write to"
+            self.check()
             self.lock_file = os.open(f"{self.folder}/lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             if not undo or error.errno != errno.EROFS:
-                raise Refused(f"cannot write to {self.folder}: {error.strerror}") from None
+                raise Refused(f"cannot {what} {self.folder}: {error.strerror}") from None
+            if what == "make":
+                return
             self.lock_file = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         end = time.monotonic() + LOCK_WAIT
         while True:
@@ -143,13 +154,11 @@ class Journal:
 
     def check(self) -> None:
         """Commands in records run as root: no other user may be able to write them."""
-        path = os.path.realpath(self.folder)
+        path = folder = os.path.realpath(self.folder)
         while True:
             found = os.stat(path)
-            loose = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if path != os.path.realpath(self.folder) and found.st_mode & stat.S_ISVTX:
-                loose = 0
-            if loose or found.st_uid not in (0, os.geteuid()):
+            sticky = path != folder and found.st_mode & stat.S_ISVTX
+            if found.st_mode & LOOSE and not sticky or found.st_uid not in (0, os.geteuid()):
                 raise Refused(f"{self.folder}: another user can write to {path}: records there are not trusted")
             if path == "/":
                 return
@@ -158,11 +167,10 @@ class Journal:
     def read(self, name: str) -> Json:
         """The content of a file of this boot, or None: indices and cookies begin again with each boot."""
         path = f"{self.folder}/{name}"
-        wrong = f"the record {path} is damaged; remove it: queues of lowq-tc's are reset without it, other settings are not"
         try:
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
                 owner = os.fstat(file.fileno())
-                if owner.st_uid not in (0, os.geteuid()) or owner.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                if owner.st_uid not in (0, os.geteuid()) or owner.st_mode & LOOSE:
                     raise Failed(f"the record {path} can be written by another user: not trusted")
                 made = json.load(file)
             return made if made["boot"] == boot_id() else None
@@ -170,8 +178,6 @@ class Journal:
             return None
         except OSError as error:
             raise Failed(f"cannot read the record {path}: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError):
-            raise Failed(wrong) from None
 
     def load(self) -> None:
         if self.loaded:
@@ -179,10 +185,9 @@ class Journal:
         self.loaded = True
         try:
             made = self.read(self.FILE)
-            if made:
-                if made["version"] != VERSION:
-                    raise Failed(f"the record {self.folder}/{self.FILE} is of another version of lowq-tc")
-                self.spaces = {int(cookie): space_from(one) for cookie, one in made["spaces"].items()}
+            if made and made["version"] != VERSION:
+                raise Failed(f"the record {self.folder}/{self.FILE} is of another version of lowq-tc")
+            self.spaces = {int(cookie): space_from(one) for cookie, one in made["spaces"].items()} if made else {}
             names = os.listdir(self.folder) if os.path.isdir(self.folder) and not self.hidden else []
             self.old = [name for name in sorted(names) if name == "host.json" or name.startswith("device-")]
             if self.old:
@@ -190,11 +195,10 @@ class Journal:
 
                 old.convert(self.spaces, [self.read(name) for name in self.old if name.endswith(".json")])
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise Failed(f"a record in {self.folder} is damaged; remove it: queues of lowq-tc's are reset without it,"
-                         " other settings are not") from None
+            raise Failed(f"a record in {self.folder} is damaged; {WITHOUT}") from None
 
     def save(self) -> None:
-        kept = {str(cookie): vars(one) for cookie, one in self.spaces.items() if not one.empty}
+        kept = {str(cookie): vars(one) for cookie, one in self.spaces.items() if one.queues or one.things or one.controls}
         said = json.dumps({"version": VERSION, "boot": boot_id(), "spaces": kept}, default=vars)  # faster than dump()
         if said == self.written:
             return
@@ -203,9 +207,8 @@ class Journal:
         else:
             self.drop(self.FILE)
         self.written = said
-        for name in self.old:
-            self.drop(name)
-        self.old = []
+        while self.old:
+            self.drop(self.old.pop())
 
     def write(self, said: str) -> None:
         path = f"{self.folder}/{self.FILE}"
@@ -235,10 +238,8 @@ class Journal:
     def sync(self) -> None:
         if os.path.isdir(self.folder):
             folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            os.fsync(folder)
+            os.close(folder)
 
     def save_undone(self) -> str:
         """What is undone stays so, also where the record cannot be written: it holds no lie. -> what there is to say"""
@@ -253,14 +254,15 @@ class Journal:
         mine = self.space(space)
         living = system.alive({cookie: one.inode for cookie, one in self.spaces.items()}) | {space.cookie}
         for cookie in [cookie for cookie in self.spaces if cookie not in living]:
-            gone = self.spaces.pop(cookie)
-            for thing in gone.things:
-                if thing.kind in SHARED and not self.hand_over(thing):
+            for thing in self.spaces.pop(cookie).things:
+                if not self.hand_over(thing):
                     mine.things.insert(0, thing)
 
     def hand_over(self, thing: Thing) -> bool:
         """Of a shared thing: another record of it puts back what was there before this one, or that of a namespace with
         the same control takes it over"""
+        if thing.kind not in SHARED:
+            return True
         for other in self.spaces.values():
             found = other.thing(thing.kind, thing.target)
             if found and found is not thing:
@@ -272,6 +274,3 @@ class Journal:
                 other.things.insert(0, thing)
                 return True
         return False
-
-
-SHARED = ("module", "parameter", "allowed")

@@ -14,27 +14,28 @@ def convert(spaces: dict[int, Space], made: list[Json]) -> None:
             (device if "ifindex" in one["record"] else host)(spaces, one["record"])
 
 
+def was_done(record: Json) -> list[Json]:
+    return [step for step in record if step["state"] not in ("planned", "undone") or step["earlier"]]
+
+
 def device(spaces: dict[int, Space], record: Json) -> None:
     mine = spaces.setdefault(record["cookie"], Space(record["inode"], record["namespace"]))
     index, commands, remake = record["ifindex"], [], []
-    for step in record["steps"]:
-        if step["state"] in ("planned", "undone") and not step["earlier"]:
-            continue
+    for step in was_done(record["steps"]):
+        before, made, filters = step["before"]["state"], [argv for argv, _, _ in step["commands"]], []
         if step["aspect"] == "gso_max_segs":
-            number = int(step["commands"][0][0][-1]) if step["commands"] else step["after"]
-            mine.things.append(Thing("gso_max_segs", str(index), step["before"]["state"], [step["after"] or number]))
+            mine.things.append(Thing("gso_max_segs", str(index), before, [step["after"] or int(made[0][-1])]))
         elif step["aspect"] == "queue":
             remake = [argv for argv, _, _ in step["before"]["commands"]]
-            commands = [argv for argv, _, _ in step["commands"] if argv[2] != "del"]
-            if step["before"]["state"]["txqlen"] == 0:
+            commands = [argv for argv in made if argv[2] != "del"]
+            if before["txqlen"] == 0:
                 mine.things.append(Thing("txqueuelen", str(index), 0, [1000]))
-        elif step["aspect"] == "clsact" and not step["before"]["state"]:
+        elif step["aspect"] == "clsact" and not before:
             mine.things.append(Thing("clsact", str(index), False, [True]))
-            remake += [["tc", "filter", "del", "dev", record["name"], "egress", "pref", argv[argv.index("pref") + 1]]
-                       for argv, _, _ in step["commands"] if argv[1] == "filter"]
+            filters = [argv[argv.index("pref") + 1] for argv in made if argv[1] == "filter"]
         elif step["aspect"] == "filters":
-            remake = [*remake, *(["tc", "filter", "del", "dev", record["name"], "egress", "pref", pref]
-                                 for pref in step["target"].split())]
+            filters = step["target"].split()
+        remake += [["tc", "filter", "del", "dev", record["name"], "egress", "pref", pref] for pref in filters]
     mine.queues[index] = QueueRecord(index, record["name"], record["permanent"], record["profile"], [], record["report"],
                                      commands, None, remake)
 
@@ -43,20 +44,17 @@ def host(spaces: dict[int, Space], record: Json) -> None:
     for cookie, own in record["own"].items():
         mine = spaces.setdefault(int(cookie), Space(own["inode"], own["name"]))
         mine.controls = {control: [] for control in own["controls"]}
-        mine.things += [thing for step in record["steps"].get(cookie, []) for thing in [thing_of(step)] if thing]
-    for step in record["shared"]:
+        mine.things += [thing_of(step) for step in was_done(record["steps"].get(cookie, []))]
+    for step in was_done(record["shared"]):
         for cookie, inode in step["users"].items():
-            thing = thing_of(step)
-            if thing:
-                spaces.setdefault(int(cookie), Space(inode, None)).things.append(thing)
+            spaces.setdefault(int(cookie), Space(inode, None)).things.append(thing_of(step))
 
 
-def thing_of(step: Json) -> Thing | None:
-    if step["state"] in ("planned", "undone") and not step["earlier"]:
-        return None
-    ours = [step["after"]] if step["after"] is not None else [True] if step["aspect"] in ("module", "allowed") else \
-        [step["commands"][0][0][-1].rpartition("=")[2]] if step["aspect"] != "route" else []
-    if step["aspect"] == "route":
-        ours = [step["after"]] if step["after"] is not None else [[" ".join(step["commands"][0][0]).partition(" route ")[2]
-                                                                   .partition(" ")[2]]]
-    return Thing(step["aspect"], step["target"], step["before"]["state"], ours, step["control"])
+def thing_of(step: Json) -> Thing:
+    """"after" is not known of a step that was cut short: then its command tells"""
+    words, ours = step["commands"][0][0] if step["commands"] else [""], step["after"]
+    if ours is None and step["aspect"] == "route":
+        ours = [" ".join(words[words.index("route") + 2:])]
+    elif ours is None:
+        ours = step["aspect"] in ("module", "allowed") or words[-1].rpartition("=")[2]
+    return Thing(step["aspect"], step["target"], step["before"]["state"], [ours], step["control"])

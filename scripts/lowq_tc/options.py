@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Callable, NamedTuple
 
 from lowq_common import units
@@ -17,21 +18,10 @@ class Option(NamedTuple):
     choices: tuple[str, ...] | None = None
 
 
-def rate(about: str) -> Option:
-    return Option(about, "RATE", units.parse_rate)
-
-
-def time(about: str) -> Option:
-    return Option(about, "TIME", units.parse_time)
-
-
-def size(about: str) -> Option:
-    return Option(about, "Q", units.parse_size)
-
-
-def count(about: str) -> Option:
-    return Option(about, "N", units.parse_count)
-
+rate = partial(Option, metavar="RATE", parse=units.parse_rate)
+time = partial(Option, metavar="TIME", parse=units.parse_time)
+size = partial(Option, metavar="Q", parse=units.parse_size)
+count = partial(Option, metavar="N", parse=units.parse_count)
 
 OPTIONS: dict[str, Option] = {
     # of every action
@@ -93,6 +83,9 @@ OPTIONS: dict[str, Option] = {
     "initrwnd": count("first window that a receiver offers on these routes, in packets"),
     "quickack": Option("acknowledge each packet at once on these routes"),
     "flows": count("flows on a link at which queues are still near zero"),
+    "format": Option("of HPCC++'s probes: IFA 2.0, which switches know, or the draft's own (default: old)", "FORMAT",
+                     choices=("ifa", "old")),
+    "cell": count("IFA: bytes of a cell, in which the path's switches count their queues (default: 208)"),
 }
 GENERAL = ("netns", "dry-run", "json", "force", "no-rehearsal", "quiet")
 SHORT = {"netns": ("-n",), "quiet": ("-q",)}
@@ -108,6 +101,11 @@ class Options(Given):
         super().__init__()
         self.action = action
         self.names = names  # of devices or files; of host the control, "show" or "reset"
+
+    def words(self) -> list[str]:
+        """Those for what is set, as they were given"""
+        return [f"--{name}" + (f"={one}" if one else "") for name, value in self.given.items() if name not in GENERAL
+                for one in (value if isinstance(value, list) else [value])]
 
     def only(self, what: str, *allowed: str) -> None:
         """Every option that was given must mean something to what was asked."""

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+from functools import lru_cache
 from typing import NamedTuple
 
+from lowq_common import devices
 from lowq_common.devices import Hardware, Link
 from lowq_common.errors import Refused
 from lowq_common.queues import Qdisc
+from lowq_common.system import output
 from lowq_common.units import Line, rate_text, time_text
 
 from .command import EXACT, Command, tc
@@ -17,6 +22,36 @@ from .profiles.queues import ROOT
 from .report import Report
 
 HEADERS = {"ether": 14, "loopback": 14, "infiniband": 4}  # bytes of link header
+
+
+@lru_cache
+def tc_version() -> str:
+    said = output(["tc", "-V"])[1].strip()
+    return re.sub(r".*iproute2-([^,\s]+).*", r"\1", said)
+
+
+def rounds_up() -> bool:
+    return [int(n) for n in re.findall(r"\d+", tc_version())] >= [6, 14]
+
+
+@lru_cache
+def offers(kind: str, word: str, plugins: str = "") -> bool:
+    """Does this tc know the word for this kind? Asks its help, which talks to no kernel."""
+    extra = ["env", f"TC_LIB_DIR={plugins}"] if plugins else []
+    _, out, said = output([*extra, "tc", "qdisc", "add", "dev", "lo", "root", kind, "help"])
+    return word in out + said
+
+
+def tc_facts(profile: Profile, options: Options, report: Report) -> Tc:
+    """What this tc can do, and the folder of the plugins that it needs, if any"""
+    found = {probe: offers(*probe) for probe in profile.probes(options)}
+    plugins = ""
+    missing = ("dualpi2", "step_thresh")
+    if found.get(missing) is False and os.path.exists(f"{devices.PLUGINS}/q_dualpi2.so"):
+        plugins = devices.PLUGINS
+        found[missing] = offers(*missing, plugins)
+        report.note(f"tc knows dualpi2's options by a plugin: TC_LIB_DIR={plugins}")
+    return Tc("" if all(found.values()) else tc_version(), found, plugins, rounds_up)
 
 
 def device_facts(link: Link, hardware: Hardware, shown: list[Qdisc], gso_segs: int) -> Device:
@@ -42,20 +77,14 @@ def settle_line(device: Device, options: Options, profile: Profile, report: Repo
     shape = options.has("shape")
     if not shape and device.software and not options.has("no-shape"):
         if not options.has("rate"):
-            raise Refused(
-                f"{device.name} has no line rate of its own: give --rate, to which it is then shaped, or --no-shape"
-            )
+            raise Refused(f"{device.name} has no line rate of its own: give --rate, to which it is then shaped, or --no-shape")
         shape = True
-        report.note(
-            f"{device.name} has no line of its own ({device.kind}): shaped to --rate; --no-shape if something"
-            " else limits it"
-        )
-    elif not shape and options.has("rate") and device.link_rate > rate:
-        report.note(
-            f"{device.name} sends at {rate_text(device.link_rate)}: its queue does not grow at --rate unless"
-            " something limits it to that; --shape would"
-        )
-    elif not shape and options.has("rate") and 0 < device.link_rate < rate:
+        report.note(f"{device.name} has no line of its own ({device.kind}): shaped to --rate; --no-shape if something else"
+                    " limits it")
+    elif not shape and device.link_rate > rate:
+        report.note(f"{device.name} sends at {rate_text(device.link_rate)}: its queue does not grow at --rate unless something"
+                    " limits it to that; --shape would")
+    elif not shape and 0 < device.link_rate < rate:
         report.note(f"--rate {given} is above the {rate_text(device.link_rate)} of {device.name}")
     if not rate and "rtt" in profile.options and not options.has("k"):
         raise Refused(f"{device.name} reports no link speed: give --rate")
@@ -66,8 +95,7 @@ def settle_burst(context: Context) -> int:
     """What the shaper lets through at once, in bytes"""
     options, line = context.options, context.line
     if not options.has("shape-burst"):
-        # One packet, and no less than two ticks.
-        burst = max(line.bytes_in(2 * TICK), line.frame)
+        burst = max(line.bytes_in(2 * TICK), line.frame)  # one packet, and no less than two ticks
     elif not context.shape:
         raise Refused("--shape-burst needs a shaper: --shape")
     else:
@@ -75,18 +103,13 @@ def settle_burst(context: Context) -> int:
         given = f"--shape-burst {options.given['shape-burst']}"
         if line.drain_ns(burst) >= TICK << 32:
             raise Refused(f"{given}: takes {line.drain_ns(burst) // 10**9} s at this rate; tc sets at most 274 s")
-        if burst < line.frame:
-            context.report.note(f"{given}: less than one packet; htb still lets one packet through")
+        context.report.note(f"{given}: less than one packet; htb still lets one packet through" if burst < line.frame else "")
     drain = line.drain_ns(burst)
     if drain < 5000:
-        context.report.note(
-            f"the shaper lets {time_text(drain)} worth through at once: exact, but timers of real machines are"
-            " later than that; --shape-burst 50us if the rate is not reached"
-        )
+        context.report.note(f"the shaper lets {time_text(drain)} worth through at once: exact, but timers of real machines are"
+                            " later than that; --shape-burst 50us if the rate is not reached")
     if context.device.queues > 1:
-        context.report.note(
-            f"one shaper for all {context.device.queues} queues of {context.device.name}: one lock for all CPUs"
-        )
+        context.report.note(f"one shaper for all {context.device.queues} queues of {context.device.name}: one lock for all CPUs")
     return burst
 
 
@@ -124,7 +147,7 @@ def framed(context: Context, queue: Queue, burst: int) -> list[Command]:
     if context.shape:
         rate = rate_text(context.line.rate)
         # the same shaper with each tc
-        burst = same_burst(burst, context.line.rate) if context.tc.rounds_up else burst
+        burst = same_burst(burst, context.line.rate) if context.tc.rounds_up() else burst
         return [
             context.qdisc(("root",), ROOT, "htb", "default", 1),
             tc("class", "add", "dev", device.name, "parent", ROOT + ":", "classid", ROOT + ":1", "htb",

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from lowq_common.values import Json
 
+from .command import Command
 
 
 class Report:
@@ -18,22 +21,33 @@ class Report:
         self.explanation.append(text)
 
     def note(self, text: str) -> None:
-        self.notes.append(text)
+        self.notes += [text] if text else []
 
     def not_honoured(self, text: str) -> None:
         self.unmet.append(text)
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "params": self.params,
-            "explanation": self.explanation,
-            "could_not_honour": self.unmet,
-            "notes": self.notes,
-        }
+        return {"params": self.params, "explanation": self.explanation, "could_not_honour": self.unmet, "notes": self.notes}
 
-    def text(self, headline: str) -> str:
-        lines = [headline]
-        lines += ["  " + line for line in self.explanation]
-        lines += ["  could not honour: " + line for line in self.unmet]
-        lines += ["  note: " + line for line in self.notes]
-        return "\n".join(lines)
+
+def lines_of(made: Json) -> list[str]:
+    """to_json() for people"""
+    prefixes = {"explanation": "", "could_not_honour": "could not honour: ", "notes": "note: "}
+    return [f"  {prefix}{line}" for key, prefix in prefixes.items() for line in made[key]]
+
+
+class Result(NamedTuple):
+    """What an action did"""
+
+    action: str
+    status: str  # planned, applied, unchanged, failed
+    device: str
+    profile: str
+    headline: str
+    report: Report
+    commands: list[Command] = []
+    before: list[str] = []  # what is there now, in the words of commands
+
+    @property
+    def text(self) -> str:
+        return "\n".join([self.headline, *lines_of(self.report.to_json())])

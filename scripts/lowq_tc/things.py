@@ -39,8 +39,8 @@ class Kind:
         return "not there" if value in (None, GONE) else str(value)
 
     def change(self, world: World, thing: Thing) -> str:
-        name = self.described(world, thing.target)
-        return f"{name} from {self.text(world, thing.before)} to {self.text(world, thing.ours[-1])}"
+        return (f"{self.described(world, thing.target)} from {self.text(world, thing.before)}"
+                f" to {self.text(world, thing.ours[-1])}")
 
 
 class Sysctl(Kind):
@@ -104,35 +104,25 @@ class Parameter(Kind):
 class OfDevice(Kind):
     """An attribute of a device; the target is its index."""
 
+    def __init__(self, name: str, field: str) -> None:
+        self.name = name
+        self.field = field
+
     def read(self, world: World, target: str) -> Json:
-        link = world.link(int(target))
-        return getattr(link, {"gso_max_segs": "gso_segs", "txqueuelen": "txqlen"}[self.name]) if link else GONE
+        return getattr(world.link(int(target)), self.field, GONE)
 
     def set(self, world: World, target: str, value: Json) -> list[Command]:
         return [Command(("ip", "link", "set", "dev", world.name(int(target)), self.name, str(value)))]
 
     def described(self, world: World, target: str) -> str:
-        link = world.link(int(target))
-        return f"{self.name} of {link.name if link else 'a device that is gone'}"
-
-
-class Segments(OfDevice):
-    name = "gso_max_segs"
-
-
-class QueueLength(OfDevice):
-    name = "txqueuelen"
+        return f"{self.name} of {getattr(world.link(int(target)), 'name', 'a device that is gone')}"
 
 
 class Clsact(OfDevice):
     """Has the device a clsact? One that others use by now stays."""
 
-    name = "clsact"
-
     def read(self, world: World, target: str) -> Json:
-        if not world.link(int(target)):
-            return GONE
-        return any(one.kind == "clsact" for one in world.qdiscs(int(target)))
+        return world.has_clsact(int(target)) if world.link(int(target)) else GONE
 
     def set(self, world: World, target: str, value: Json) -> list[Command]:
         if not value and world.filters_at_clsact(int(target)):
@@ -151,14 +141,13 @@ class OfRoute(Kind):
         return world.routes(prefix).get(table, [])
 
     def set(self, world: World, target: str, value: Json) -> list[Command]:
-        prefix, table = prefix_of(target)
+        prefix, _ = prefix_of(target)
         now = self.read(world, target)
-        if not value:
-            words = now[0].split()
-            kept = [prefix.text] + [word for name in ("tos", "table", "metric") if name in words
-                                    for word in (name, words[words.index(name) + 1])]
-            return [Command((*ip_words(prefix), "route", "del", *kept))]
-        return [Command((*ip_words(prefix), "route", "replace" if now else "add", *named(world, value[0]).split()))]
+        if value:
+            return [Command((*ip_words(prefix), "route", "replace" if now else "add", *named(world, value[0]).split()))]
+        words = now[0].split()
+        kept = [word for name in ("tos", "table", "metric") if name in words for word in (name, words[words.index(name) + 1])]
+        return [Command((*ip_words(prefix), "route", "del", prefix.text, *kept))]
 
     def same(self, one: Json, other: Json) -> bool:
         return isinstance(one, list) and isinstance(other, list) and list(map(plain, one)) == list(map(plain, other))
@@ -201,9 +190,9 @@ def named(world: World, route: str) -> str:
     return " ".join(Command(tuple(route.split())).on_device({f"#{one.ifindex}": one.name for one in world.links}).argv)
 
 
-KINDS: dict[str, Kind] = {
-    one.name: one for one in (Sysctl(), Allowed(), Module(), Parameter(), Segments(), QueueLength(), Clsact(), OfRoute())
-}
+KINDS: dict[str, Kind] = {one.name: one for one in (
+    Sysctl(), Allowed(), Module(), Parameter(), OfDevice("gso_max_segs", "gso_segs"), OfDevice("txqueuelen", "txqlen"),
+    Clsact("clsact", ""), OfRoute())}
 
 
 class Undo(NamedTuple):

@@ -23,10 +23,6 @@ EGRESS, INGRESS = 0xFFFFFFF3, 0xFFFFFFF2
 CHOSEN = 0x8000  # handles from here on are the kernel's choice
 
 
-class Gone(Refused):
-    """The device is not there any more."""
-
-
 class Filter(NamedTuple):
     pref: int
     kind: str
@@ -63,24 +59,27 @@ class World:
     def name(self, ifindex: int) -> str:
         link = self.link(ifindex)
         if link is None:
-            raise Gone("the device is gone")
+            raise Refused("the device is gone")
         return link.name
 
     def named(self, name: str) -> Link | None:
         return (self._by_name.get(name) if self.links else None) or devices.find_link(self.links, name)
 
-    def all_qdiscs(self) -> dict[int, list[Qdisc]]:
+    def qdiscs(self, ifindex: int) -> list[Qdisc]:
         if self._qdiscs is None:
             self._qdiscs = {}
             for one in queues.qdiscs(self.asked):
                 self._qdiscs.setdefault(one.ifindex, []).append(one)
-        return self._qdiscs
-
-    def qdiscs(self, ifindex: int) -> list[Qdisc]:
-        return self.all_qdiscs().get(ifindex, [])
+        return self._qdiscs.get(ifindex, [])
 
     def root(self, ifindex: int) -> Qdisc | None:
         return next((one for one in self.qdiscs(ifindex) if one.is_root), None)
+
+    def queues_of(self, ifindex: int) -> list[Qdisc]:
+        return [one for one in self.qdiscs(ifindex) if one.kind not in ("ingress", "clsact")]
+
+    def has_clsact(self, ifindex: int) -> bool:
+        return any(one.kind == "clsact" for one in self.qdiscs(ifindex))
 
     def is_ours(self, ifindex: int) -> bool:
         root = self.root(ifindex)
@@ -117,33 +116,29 @@ class World:
             found.append(Filter(info >> 16, kind, without_counters(kind, shown.get(2, b"")).hex()))
         return found
 
-    def filters_at_clsact(self, ifindex: int, way: int = 0) -> list[Filter]:
-        if not any(one.kind in ("clsact", "ingress") for one in self.qdiscs(ifindex)):
+    def filters_at_clsact(self, ifindex: int, *ways: int) -> list[Filter]:
+        if len(self.queues_of(ifindex)) == len(self.qdiscs(ifindex)):
             return []
-        return [one for parent in ((way,) if way else (EGRESS, INGRESS)) for one in self.filters(ifindex, parent)]
+        return [one for parent in ways or (EGRESS, INGRESS) for one in self.filters(ifindex, parent)]
 
     def ours_at_clsact(self, ifindex: int) -> list[Filter]:
         return [one for one in self.filters_at_clsact(ifindex, EGRESS) if one.pref in LOWQ_PREFS and one.kind in ("flower", "matchall")]
 
     def classes(self, ifindex: int) -> list[Json]:
         """Those of htb; others come with their qdisc"""
-        found = []
-        for content in self.asked.dump(RTM_GETTCLASS, TCMSG.pack(0, ifindex, 0, 0, 0)):
-            _, _, handle, parent, _ = TCMSG.unpack_from(content)
-            shown = attributes(content, TCMSG.size)
-            if text(shown.get(1, b"")) == "htb":
-                found.append([handle, parent, shown.get(2, b"").hex()])
-        return sorted(found)
+        found = [(TCMSG.unpack_from(content), attributes(content, TCMSG.size))
+                 for content in self.asked.dump(RTM_GETTCLASS, TCMSG.pack(0, ifindex, 0, 0, 0))]
+        return sorted([tcm[2], tcm[3], shown.get(2, b"").hex()] for tcm, shown in found if text(shown.get(1, b"")) == "htb")
 
     def tree(self, ifindex: int) -> Json:
         """All that hangs below the root, and lowq-tc's filters, in a form that can be compared and kept"""
-        shown = [one for one in self.qdiscs(ifindex) if one.kind not in ("ingress", "clsact")]
+        shown = self.queues_of(ifindex)
         made: Json = {"qdiscs": sorted([[one.kind, 0 if one.handle >> 16 >= CHOSEN else one.handle, one.parent,
                                          without_counters(one.kind, one.options).hex()] for one in shown], key=str)}
         if any(one.kind == "htb" for one in shown):
             made["classes"] = self.classes(ifindex)
-        below = {queues.handle_text(one.handle): self.filters(ifindex, one.handle) for one in shown if one.kind in ("ets", "prio", "htb")}
-        made["filters"] = {handle: found for handle, found in below.items() if found}
+        made["filters"] = {queues.handle_text(one.handle): found for one in shown if one.kind in ("ets", "prio", "htb")
+                           for found in [self.filters(ifindex, one.handle)] if found}
         made["egress"] = self.ours_at_clsact(ifindex)
         return json.loads(json.dumps(made))
 

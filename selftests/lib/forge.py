@@ -3,9 +3,10 @@
 """forge.py - probes of HPCC++ that a connection's control has not sent
 
     forge.py serve PORT LEAST_TTL    accepts one connection, which takes only packets with this TTL
-    forge.py ADDRESS PORT            connects there, then for each line "TTL [bad|elsewhere]" of the
+    forge.py ADDRESS PORT            connects there, then for each line "TTL [bad|elsewhere|ifa]" of the
                                      input sends a probe of that connection, and prints a line.
-                                     bad: its checksum is wrong; elsewhere: of no connection
+                                     bad: its checksum is wrong; elsewhere: of no connection;
+                                     ifa: with IFA's headers
 """
 import socket
 import struct
@@ -45,14 +46,17 @@ def probe(sock: socket.socket, number: int, ttl: int, kind: str) -> bytes:
     """An IP packet"""
     (source, sport), (target, dport) = sock.getsockname(), sock.getpeername()
     addresses = socket.inet_aton(source) + socket.inet_aton(target)
-    message = b"INT1" + bytes([1, ROOM, 0, 0]) + struct.pack("!IQ", number, 7) + bytes(8 + 8 * ROOM)
+    room = 0 if kind == "ifa" else ROOM
+    message = b"INT1" + bytes([1, room, 0, 0]) + struct.pack("!IQ", number, 7) + bytes(8 + 8 * room)
     seq = (send_next(sock) - len(message) - 1) & 0xffffffff
     if kind == "elsewhere":
         dport += 1
     tcp = struct.pack("!HHIIBBHHH", sport, dport, seq, 0, 5 << 4, 8, 65535, 0, 0)
     right = checksum(addresses + struct.pack("!HH", 6, len(tcp + message)) + tcp + message)
     tcp = tcp[:16] + struct.pack("!H", right ^ (0x55 if kind == "bad" else 0)) + tcp[18:]
-    ip = struct.pack("!BBHHHBBH", 0x45, DSCP << 2, 20 + len(tcp + message), number, 0, ttl, 6, 0)
+    if kind == "ifa":
+        tcp = b"\x2f\x06\0\x28" + tcp + b"\xff\0\xff\0"
+    ip = struct.pack("!BBHHHBBH", 0x45, DSCP << 2, 20 + len(tcp + message), number, 0, ttl, 253 if kind == "ifa" else 6, 0)
     return ip + addresses + tcp + message
 
 

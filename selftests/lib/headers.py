@@ -131,6 +131,15 @@ def packets(path: str, used: set[str]) -> Iterator[Packet]:
             yield packet
 
 
+def frames(path: str) -> Iterator[tuple[int, bytes]]:
+    """Of a capture's packets, whatever they are, the length and the bytes that were kept"""
+    with open(path, "rb") as file:
+        file.read(24)
+        while len(head := file.read(16)) == 16:
+            kept, length = struct.unpack("=IIII", head)[2:]
+            yield length, file.read(kept)
+
+
 class Sequence:
     """Where the sequence numbers of connections start"""
 

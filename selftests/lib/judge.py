@@ -8,10 +8,12 @@ expects, so that thresholds stay beside the topology that explains them.
 """
 import math
 import re
+import struct
 import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import headers
 from dissect import rows
 
 NOT_ECT, ECT1, ECT0, CE = range(4)
@@ -916,6 +918,33 @@ def check_hpccpp_timeouts(trace: str, size: int) -> None:
                       or after.number("w_q8") != size * 256)
         state = e.number("cong_state")
     report(timeouts=timeouts, in_recovery=recovery, wrong=wrong)
+
+
+def check_ifa(capture: str, device: int, mbps: int) -> None:
+    """Packets of IFA, each at the only node's egress: those with its metadata, those without (answers have them by
+    the receiver), and those with wrong lengths, checksums of IP or metadata"""
+    codes = {10000: 0, 25000: 1, 40000: 2, 50000: 3, 100000: 4}
+    found = wrong = bare = 0
+    for length, data in headers.frames(capture):
+        ip = data[14:]
+        if ip[0] >> 4 == 4:
+            words = struct.unpack("!10H", ip[:20])
+            total, start, protocol = words[1], 20, ip[9]
+            folded = sum(words)
+            wrong += folded % 0xFFFF != 0
+        else:
+            total, start, protocol = int.from_bytes(ip[4:6], "big") + 40, 40, ip[6]
+        if protocol != 253:
+            continue
+        ifa, md = ip[start:], ip[start + 24:]
+        wrong += total != length - 14 or ifa[0] != 0x2F or ifa[1] != 6
+        if md[3] == 0:
+            bare += 1
+            continue
+        found += 1
+        lns, dev = md[4] >> 4, int.from_bytes(md[4:8], "big") >> 8 & 0xFFFFF
+        wrong += md[3] != 8 or md[2] not in (254, 0) or lns != 1 or dev != device or md[8] >> 4 != codes[mbps]
+    report(found=found, bare=bare, wrong=wrong)
 
 
 # --- the command line --------------------------------------------------------

@@ -59,6 +59,91 @@ judge_model()
 	expect "wrong stages" "$(field wrong_stages <"$TMP/judged")" -eq 0
 }
 
+# ifa_flow TO: utilisation and the queue's p99 of a long flow, and what its messages look like at the node
+ifa_flow()
+{
+	dumbbell 1 100us
+	node sw egress 10gbit switch-id 77
+	serve r
+	observe 10gbit --from 5ms --to 18ms
+	capture r eth0 "$TMP/r.pcap" 'ip proto 253 or ip6 proto 253'
+	trace_on hpccpp/hpccpp_mode
+	TO=$1 send --size 24M
+	trace_off "$TMP/trace"
+	stop_captures
+	observed
+	expect "changes of mode" "$(wc -l <"$TMP/trace")" -eq 0
+	expect "wrong checksums" "$(($(counter r int_reflector Checksum) + $(counter h1 hpccpp Checksum)))" -eq 0
+	expect "control in use" "$(flow_field cc)" = hpccpp
+	expect "queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
+}
+
+ifa()
+{
+	local to old
+
+	needs_virtual
+	ifa_flow 10.0.0.1
+	old=$(seen utilisation)
+	expect "packets of IFA without format=1" "$(count "$TMP/r.pcap" 'ip')" -eq 0
+	teardown
+	for to in 10.0.0.1 fd00:0::1; do
+		load format=1
+		ifa_flow "$to"
+		between "utilisation by IFA / by the draft's format, to $to" "$(awk -v a="$(seen utilisation)" -v b="$old" 'BEGIN { print a / b }')" 0.99 1.01
+		judged ifa "$TMP/r.pcap" 77 10000
+		expect "probes that the node stamped, and their answers" "$(field found <"$TMP/judged")" -ge $((2 * $(counter r int_reflector Answered)))
+		expect "probes and answers without metadata" "$(field bare <"$TMP/judged")" -eq 0
+		expect "wrong lengths, checksums or metadata" "$(field wrong <"$TMP/judged")" -eq 0
+		expect "responses accepted" "$(counter h1 hpccpp Accepted)" -ge $(($(counter h1 hpccpp Probes) - 2))
+		teardown
+	done
+}
+declare_test ifa "H21 H26" "probes of IFA 2.0, IPv4 and IPv6: stamped as a switch would, the same utilisation and queue"
+
+# IFA where it cannot be: the old format once, then Reno; the cause is counted
+ifa_refused()
+{
+	local i
+
+	needs_virtual
+	command -v nft >/dev/null || skip "no nft"
+	load format=1
+	# a port below 10 Gb/s has no code; with sojourn there is no place for it
+	for i in "1gbit" "10gbit sojourn"; do
+		dumbbell 1 100us
+		# shellcheck disable=SC2086 # words
+		node sw egress $i
+		serve r
+		send --size 3M
+		expect "$i: control in use" "$(flow_field cc)" = hpccpp
+		expect "$i: connections that left IFA" "$(counter h1 hpccpp NoIfa)" -eq 1
+		expect "$i: fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 0
+		teardown
+		load format=1
+	done
+	# a firewall drops the protocol
+	dumbbell 1 100us
+	node sw egress 10gbit
+	in_ns r nft 'add table inet t; add chain inet t c { type filter hook input priority 0; }; add rule inet t c meta l4proto 253 drop' || fail "nft"
+	serve r
+	send --size 10M
+	expect "firewall: control in use" "$(flow_field cc)" = hpccpp
+	expect "firewall: connections that left IFA" "$(counter h1 hpccpp NoIfa)" -eq 1
+	expect "firewall: probes answered" "$(counter r int_reflector Answered)" -ge 20
+	teardown
+	# no node at all: IFA, the old format, Reno
+	load format=1
+	dumbbell 1 100us
+	shape 10gbit
+	serve r
+	send --size 10M
+	expect "no node: control in use" "$(flow_field cc)" = hpccpp_reno
+	expect "no node: connections that left IFA" "$(counter h1 hpccpp NoIfa)" -eq 1
+	expect "no node: fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 1
+}
+declare_test ifa_refused "H17 H21" "where IFA cannot be, the old format once, then Reno: slow ports, sojourn, a firewall, no node"
+
 line_rate()
 {
 	needs_virtual

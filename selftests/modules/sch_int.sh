@@ -204,7 +204,7 @@ sojourn()
 	field qlen <"$TMP/trace" >"$TMP/wait"
 	expect "wrong checksums" "$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Checksum" { print $2 }')" -eq 0
 	# behind one fifo both are the same, except for packets that arrived while the probe waited
-	expect "longest wait x rate, units of 80 bytes" "$(sort -n "$TMP/wait" | tail -n1)" -ge 500
+	expect "longest wait x rate, bytes" "$(sort -n "$TMP/wait" | tail -n1)" -ge 40000
 	between "longest, sojourn / backlog" "$(awk -v a="$(sort -n "$TMP/wait" | tail -n1)" -v b="$(sort -n "$TMP/queue" | tail -n1)" 'BEGIN { print a / b }')" 0.7 1.3
 	teardown
 	# a separate queue beside a full one: its probes wait for a short time, although the
@@ -222,7 +222,7 @@ sojourn()
 	wait $!
 	trace_off "$TMP/trace"
 	# the flow's own slow start makes a queue of some packets; the port's is over 100 kB
-	expect "longest wait in the queue that goes first, bytes" "$(($(field qlen <"$TMP/trace" | sort -n | tail -n1) * 80))" -le 20000
+	expect "longest wait in the queue that goes first, bytes" "$(field qlen <"$TMP/trace" | sort -n | tail -n1)" -le 20000
 }
 declare_test sojourn "H15" "sojourn: the probe's own wait times the rate"
 
@@ -372,22 +372,23 @@ values()
 host()
 {
 	local all=(tcp_hpccpp.base_rtt_ns tcp_hpccpp.flows int_reflector.flows tcp_hpccpp.line_rate_mbps
-		int_host.dscp) bad wanted=(--rtt 100us --flows 16 --rate 10gbit --dscp 40)
+		int_host.dscp tcp_hpccpp.format int_host.ifa_cell) bad
+	local wanted=(--rtt 100us --flows 16 --rate 10gbit --dscp 40 --format ifa --cell 256)
 
 	needs_virtual	# with all checkers on each command takes half a second
 	wait_until modprobe -r tcp_hpccpp int_reflector
 	"$LOWQ_TC" host hpccpp "${wanted[@]}" --dry-run >"$TMP/out" 2>&1 || fail "dry run: $(<"$TMP/out")"
 	grep -qx 'echo 100000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns' "$TMP/out" || fail "dry run: $(<"$TMP/out")"
-	expect "modules after a dry run" "$(values "${all[@]}")" = "none none none none none"
+	expect "modules after a dry run" "$(values "${all[@]}")" = "none none none none none none none"
 	# it loads the modules, and still records their values from before
 	"$LOWQ_TC" host hpccpp "${wanted[@]}" >"$TMP/out" 2>&1 || fail "set: $(<"$TMP/out")"
-	expect "set" "$(values "${all[@]}")" = "100000 16 16 10000 40"
+	expect "set" "$(values "${all[@]}")" = "100000 16 16 10000 40 1 256"
 	"$LOWQ_TC" host hpccpp --rtt 50us >/dev/null || fail "set again"
 	"$LOWQ_TC" host show >"$TMP/out"
 	grep -q 'tcp_hpccpp.base_rtt_ns from 0 to 50000$' "$TMP/out" || fail "show: $(<"$TMP/out")"
 	grep -q 'int_reflector loaded$' "$TMP/out" || fail "show: $(<"$TMP/out")"
 	# what is refused changes nothing
-	for bad in "--rtt 2s" "--flows 1000001" "--rate 100kbit" "--dscp 64"; do
+	for bad in "--rtt 2s" "--flows 1000001" "--rate 100kbit" "--dscp 64" "--format int" "--cell 0"; do
 		# shellcheck disable=SC2086 # two words
 		! "$LOWQ_TC" host hpccpp $bad >/dev/null 2>&1 || fail "$bad was accepted"
 	done
@@ -397,13 +398,13 @@ host()
 	! "$LOWQ_TC" host hpccpp --rtt 70us --flows 17 --default >"$TMP/out" 2>&1 || fail "sysctl fails, lowq-tc does not"
 	umount /proc/sys/net/ipv4/tcp_congestion_control
 	grep -q 'rolled back to what was there before' "$TMP/out" || fail "roll back: $(<"$TMP/out")"
-	expect "after what was refused" "$(values "${all[@]}")" = "50000 16 16 10000 40"
+	expect "after what was refused" "$(values "${all[@]}")" = "50000 16 16 10000 40 1 256"
 	# another namespace uses the settings until it is reset
 	add_ns a
 	"$LOWQ_TC" -n "${NSP}a" host hpccpp --flows 16 >/dev/null || fail "in a namespace"
 	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset: $(<"$TMP/out")"
 	grep -q 'stays: another namespace' "$TMP/out" || fail "reset: $(<"$TMP/out")"
-	expect "left to the other namespace" "$(values "${all[@]}")" = "50000 16 16 10000 40"
+	expect "left to the other namespace" "$(values "${all[@]}")" = "50000 16 16 10000 40 1 256"
 	"$LOWQ_TC" -n "${NSP}a" host reset >/dev/null || fail "reset in a namespace"
 	# without another namespace everything is reset
 	wait_until modprobe -r tcp_hpccpp int_reflector
@@ -413,7 +414,7 @@ host()
 	echo 25 >/sys/module/int_host/parameters/dscp
 	! "$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "says that all is put back: $(<"$TMP/out")"
 	grep -q 'int_host.dscp was changed by someone else' "$TMP/out" || fail "reset: $(<"$TMP/out")"
-	expect "after reset" "$(values "${all[@]}")" = "0 7 none 0 25"
+	expect "after reset" "$(values "${all[@]}")" = "0 7 none 0 25 0 208"
 	modprobe -r tcp_hpccpp
 	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset without the module: $(<"$TMP/out")"
 	modprobe -a tcp_hpccpp int_reflector

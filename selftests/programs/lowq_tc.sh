@@ -13,45 +13,7 @@
 # shellcheck source=lowq_tc_lib.sh
 . "$(dirname "$0")/lowq_tc_lib.sh"
 
-same() {	# EXPECTED GOT WHAT
-	[[ $1 == "$2" ]] && return
-	diff <(printf '%s\n' "$1") <(printf '%s\n' "$2")
-	fail "$3 differs"
-}
-
-# What a change could show in, into VARIABLE
-picture() {	# VARIABLE
-	local file text
-
-	tcn -d -batch - >"$TMP/shown" <<-END
-		qdisc show
-		class show dev lq0
-		filter show dev lq0
-	END
-	# the carrier comes when it comes
-	ipn -d -o -batch - >>"$TMP/shown" <<-END
-		link show
-		route show table all
-	END
-	# as the namespace sees /proc/sys/net
-	nsenter --net="/run/netns/$ns" sed -E 's/ (refcnt [0-9]*|linkdown)//; /^unicast fe80::/d; / table local /d; s/ expires [0-9]*sec//
-		s/^([0-9]+: [^:]+): .*( qlen [0-9]+).*( gso_max_segs [0-9]+).*/\1\2\3/' "$TMP/shown" \
-		/proc/sys/net/ipv4/tcp_{ecn,congestion_control,allowed_congestion_control} >"$TMP/picture"
-	IFS= read -rd '' "$1" <"$TMP/picture"
-	[[ ${!1} == *"dev lq0 "*" qlen "* ]] || fail "no picture: ${!1}"
-	for file in "$LOWQ_STATE_DIR"/*.json; do
-		[[ -e $file ]] || break
-		IFS= read -rd '' text <"$file"
-		printf -v "$1" '%s%s' "${!1}" "$text"
-	done
-}
-
-same_picture() {	# BEFORE WHAT
-	local now
-
-	picture now
-	same "$1" "$now" "$2"
-}
+RECORDS_TOO=1
 
 # Two devices of the namespace a: lq0 with one queue, lqm with four.
 fresh() {
@@ -79,12 +41,6 @@ setup() {
 	fresh || fail 'no fresh namespaces'
 }
 
-have_qdisc() {	# KIND ARGUMENTS...
-	unshare -n tc qdisc add dev lo root "$@" 2>/dev/null
-}
-have_red() {	# asked once
-	[[ -e $TMP/red ]] || { have_qdisc red limit 100000 min 3000 max 3000 avpkt 1500 burst 2 bandwidth 1gbit ecn && : >"$TMP/red"; }
-}
 have_cls() {
 	unshare -n sh -c 'tc qdisc add dev lo root handle 1: htb &&
 		tc filter add dev lo parent 1: protocol ip u32 match ip dsfield 0x28 0xfc classid 1:1' 2>/dev/null
@@ -120,12 +76,9 @@ t_threshold() {
 
 declare_test t_formula "D1" 'the report shows the formula with its numbers'
 t_formula() {
-	must dctcp lq0 --rate 10gbit --rtt 100us --dry-run
-	[[ $err == *"K > RTT*C/7 = 100us * 10gbit / 7 = 17857 bytes = 11.79 packets of 1514 bytes"* ]] ||
-		fail "no formula in: $err"
+	gives 0 "K > RTT*C/7 = 100us * 10gbit / 7 = 17857 bytes = 11.79 packets of 1514 bytes" dctcp lq0 --rate 10gbit --rtt 100us --dry-run
 	[[ $err == *"K = 55 packets = 83270 bytes = 66.616us, with 12 for RTT*C/7"* ]] || fail "no K in: $err"
-	must dctcp lq0 --rate 10gbit --rtt 100us --no-tso --dry-run
-	[[ $err == *"K = 42 packets = 63588 bytes = 50.871us, half of what the path holds"* ]] || fail "no K in: $err"
+	gives 0 "K = 42 packets = 63588 bytes = 50.871us, half of what the path holds" dctcp lq0 --rate 10gbit --rtt 100us --no-tso --dry-run
 }
 
 declare_test t_offloads "D1 L1" 'thresholds have room for what TSO sends, and coalescing holds back, at once'
@@ -266,7 +219,7 @@ t_dry_changes_nothing() {
 	must dctcp lq0 --rate 1gbit --k 20 --gso-segs 1 --dry-run
 	must dctcp lq0 --rate 1gbit --k 20 --dry-run --json
 	must host reno --default --route 10.71.0.0/24 --dry-run
-	same_picture "$before" 'the picture'
+	same_picture "$before" 'after a dry run'
 	[[ ! -e $LOWQ_STATE_DIR ]] || fail 'a dry run made a record'
 	inside=$(in_ns a "$LOWQ_TC" dctcp lq0 --rate 1gbit --k 20 --dry-run -q)
 	must dctcp lq0 --rate 1gbit --k 20 --dry-run -q
@@ -275,157 +228,119 @@ t_dry_changes_nothing() {
 
 declare_test t_json "" 'plan, result, show and list are valid JSON'
 t_json() {
-	must fifo lq0 --rate 1gbit --dry-run --json
-	jq -e '.status == "planned" and .profile == "fifo" and (.commands | length) == 3' \
-		<<<"$out" >/dev/null || fail "plan: $out"
-	must fifo lq0 --rate 1gbit --json
-	jq -e '.status == "applied" and .device == "lq0"' <<<"$out" >/dev/null || fail "result: $out"
-	must show --json
-	jq -e 'length == 1 and .[0].profile == "fifo" and .[0].set' <<<"$out" >/dev/null ||
-		fail "show: $out"
-	must reset lq0 --json
-	jq -e '.status == "applied"' <<<"$out" >/dev/null || fail "reset: $out"
-	must host show --json
-	jq -e '.sysctl.tcp_ecn' <<<"$out" >/dev/null || fail "host show: $out"
-	must list --json
-	jq -e '.profiles | map(.profile) | index("dctcp")' <<<"$out" >/dev/null || fail "list: $out"
+	json '.status == "planned" and .profile == "fifo" and (.commands | length) == 3' fifo lq0 --rate 1gbit --dry-run
+	json '.status == "applied" and .device == "lq0"' fifo lq0 --rate 1gbit
+	json 'length == 1 and .[0].profile == "fifo" and .[0].set' show
+	json '.status == "applied"' reset lq0
+	json '.sysctl.tcp_ecn' host show
+	json '.profiles | map(.profile) | index("dctcp")' list
+}
+
+json() {	# JQ-FILTER ARGUMENTS...: true of what is printed
+	must "${@:2}" --json
+	jq -e "$1" <<<"$out" >/dev/null || fail "${*:2}: not $1: $out"
 }
 
 # --- refused ----------------------------------------------------------------
 
-refused() {	# EXPECTED-PART ARGUMENTS...
-	local want=$1 before
-
-	shift
-	picture before
-	refused_so "$want" "$@" && same_picture "$before" "after '$*' the picture"
-}
-
-refused_so() {	# the same without looking at the picture
-	local want=$1
-
-	shift
-	! lt "$@" || fail "accepted: $*"
-	[[ $rc == 2 ]] || fail "$*: exit status $rc"
-	[[ $err && $err != *$'\n'* ]] || fail "$*: not one line: $err"
-	[[ ! $out ]] || fail "$*: spoke on stdout: $out"
-	[[ $err == *"$want"* ]] || fail "$*: '$err' does not say '$want'"
-}
-
-# Something stays because someone else changed it: status 1, one line, all as it was
-left() {	# EXPECTED-PART ARGUMENTS...
-	local want=$1
-
-	shift
-	! lt "$@" || fail "$*: says that all is put back"
-	[[ $rc == 1 ]] || fail "$*: exit status $rc"
-	[[ $err && $err != *$'\n'* ]] || fail "$*: not one line: $err"
-	[[ $err == *"$want"* ]] || fail "$*: '$err' does not say '$want'"
-}
-
-# A table of them: EXPECTED-PART | ARGUMENTS
+# A table of them: PART|ARGUMENTS
 # Without FULL=1 every fourth line, since each starts lowq-tc
-refused_all() {	# TABLE
-	local before qdiscs want line n=0
-	local -a args
+refused_all() {	# <TABLE
+	local before qdiscs n=0 line
 
 	picture before
 	qdiscs=$(tc -n "$ns" qdisc show)
 	while IFS= read -r line; do
 		[[ ${FULL:-} || $((n++ % 4)) -eq 0 ]] || continue
-		want=${line%% |*}
-		eval "args=(${line#"$want"*|})"
-		refused_so "$want" "${args[@]}"
+		each refused <<<"$line"
 		[[ $qdiscs == "$(tc -n "$ns" qdisc show)" ]] || fail "$line: changed a queue"
-	done <<<"$1"
-	same_picture "$before" 'after all of them the picture'
+	done
+	same_picture "$before" 'after all of them'
 }
 
 declare_test t_refused "" 'nonsense is refused with one line and status 2, and changes nothing'
 t_refused() {
-	refused_all "$(cat <<-END
-		no device 'nosuch0' | dctcp nosuch0 --rate 10gbit --rtt 100us
-		no device | dctcp 'a;b' --rate 10gbit --rtt 100us
-		invalid choice: 'frobnicate' | frobnicate lq0
-		required: DEV; see lowq-tc dctcp --help | dctcp
-		required: ACTION; see lowq-tc --help |
-		what is 'lq1' | dctcp lq0 lq1 --rate 1gbit --k 3
-		a rate needs a unit | dctcp lq0 --rate 10000 --rtt 100us
-		unknown unit 'mbps' | dctcp lq0 --rate 10mbps --rtt 100us
-		not a rate | dctcp lq0 --rate fast --rtt 100us
-		not a rate | dctcp lq0 --rate=-1gbit --rtt 100us
-		out of range | dctcp lq0 --rate 0gbit --rtt 100us
-		out of range | dctcp lq0 --rate 5tbit --rtt 100us
-		a time needs a unit | dctcp lq0 --rate 10gbit --rtt 100
-		unknown unit 'min' | dctcp lq0 --rate 10gbit --rtt 1min
-		out of range | dctcp lq0 --rate 10gbit --rtt 10s
-		must not be 0 | dctcp lq0 --rate 10gbit --k 0
-		not a length of queue | dctcp lq0 --rate 10gbit --k 1.5
-		not a length of queue | dctcp lq0 --rate 10gbit --k many
-		not a length of queue | dctcp lq0 --rate 10gbit --k -5
-		must be at least one packet below it | dctcp lq0 --rate 10gbit --k 100 --limit 50
-		must be at least one packet below it | dctcp lq0 --rate 10gbit --k 100 --limit 100
-		must not be 0 | dctcp lq0 --rate 10gbit --k 10 --limit 0
-		more than 4 GB | dctcp lq0 --rate 10gbit --k 10 --limit 9999999kb
-		the most is 512 MB | dctcp lq0 --rate 10gbit --k 800000kb
-		less than 512 MB | red lq0 --rate 10gbit --min 5 --max 800000kb
-		too far above | red lq0 --rate 10gbit --min 5 --max 250000kb --probability 0.01
-		give --rtt | dctcp lq0 --rate 10gbit
-		no line rate of its own | dctcp lq0 --rtt 100us
-		give --rate | dctcp lq0 --no-shape --rtt 100us
-		contradict | dctcp lq0 --rate 1gbit --k 5 --shape --no-shape
-		--shape needs --rate | dctcp lq0 --shape --k 5
-		--shape-burst needs a shaper | dctcp lq0 --no-shape --k 5 --shape-burst 5
-		--aqm: invalid choice: 'blue' | dctcp lq0 --rate 1gbit --k 5 --aqm blue
-		--coalesce is for a K that is computed | dctcp lq0 --rate 1gbit --k 5 --coalesce 50us
-		--no-tso is for a K that is computed | dctcp lq0 --rate 1gbit --k 5 --no-tso
-		--coalesce is for thresholds that are computed | ldcp lq0 --rate 1gbit --min 5 --max 9 --coalesce 50us
-		--nodrop goes with --aqm red | dctcp lq0 --rate 1gbit --k 5 --aqm fq --nodrop
-		give --rate | dctcp lq0 --no-shape --k 5 --aqm fq
-		a time needs --rate | dctcp lq0 --no-shape --k 50us
-		--k: expected one argument | dctcp lq0 --rate 1gbit --k
-		--k needs a value | dctcp lq0 --rate 1gbit --k=
-		unknown option '--bogus' | dctcp lq0 --rate 1gbit --bogus
-		unknown option '--rat' | dctcp lq0 --rat 1gbit --k 3
-		--shape: ignored explicit argument 'yes' | dctcp lq0 --rate 1gbit --k 3 --shape=yes
-		--min does not go with 'dctcp' | dctcp lq0 --rate 1gbit --k 5 --min 3
-		--rtt does not go with 'fifo' | fifo lq0 --rate 1gbit --rtt 1ms
-		give --max | red lq0 --rate 1gbit --min 5
-		is above --max | red lq0 --rate 1gbit --min 50 --max 5
-		a probability is | red lq0 --rate 1gbit --min 5 --max 50 --probability 1.5
-		a probability is | red lq0 --rate 1gbit --min 5 --max 50 --probability 0.0
-		must be at least 6 packets | red lq0 --rate 1gbit --min 5 --max 50 --burst 1
-		do not go with --no-ecn | red lq0 --rate 1gbit --min 5 --max 50 --no-ecn --nodrop
-		less than one packet | fifo lq0 --rate 1gbit --limit 100b
-		not a DSCP | segregate lq0 --rate 1gbit --k 5 --dscp 64
-		not a DSCP | segregate lq0 --rate 1gbit --k 5 --dscp gold
-		must be 1 to 99 | segregate lq0 --rate 1gbit --k 5 --share 100
-		--sched: invalid choice: 'rr' | segregate lq0 --rate 1gbit --k 5 --sched rr
-		--share goes with --sched ets | segregate lq0 --rate 1gbit --k 5 --sched prio --share 20
-		must not be 0 | dctcp lq0 --rate 1gbit --k 5 --gso-segs 0
-		which device | reset
-		no device 'nosuch0' | reset nosuch0
-		no device 'nosuch0' | show nosuch0
-		not both | reset lq0 --all
-		no network namespace | show -n "nowhere"
+	refused_all <<-'END'
+		no device 'nosuch0'|dctcp nosuch0 --rate 10gbit --rtt 100us
+		no device|dctcp 'a;b' --rate 10gbit --rtt 100us
+		invalid choice: 'frobnicate'|frobnicate lq0
+		required: DEV; see lowq-tc dctcp --help|dctcp
+		required: ACTION; see lowq-tc --help|
+		what is 'lq1'|dctcp lq0 lq1 --rate 1gbit --k 3
+		a rate needs a unit|dctcp lq0 --rate 10000 --rtt 100us
+		unknown unit 'mbps'|dctcp lq0 --rate 10mbps --rtt 100us
+		not a rate|dctcp lq0 --rate fast --rtt 100us
+		not a rate|dctcp lq0 --rate=-1gbit --rtt 100us
+		out of range|dctcp lq0 --rate 0gbit --rtt 100us
+		out of range|dctcp lq0 --rate 5tbit --rtt 100us
+		a time needs a unit|dctcp lq0 --rate 10gbit --rtt 100
+		unknown unit 'min'|dctcp lq0 --rate 10gbit --rtt 1min
+		out of range|dctcp lq0 --rate 10gbit --rtt 10s
+		must not be 0|dctcp lq0 --rate 10gbit --k 0
+		not a length of queue|dctcp lq0 --rate 10gbit --k 1.5
+		not a length of queue|dctcp lq0 --rate 10gbit --k many
+		not a length of queue|dctcp lq0 --rate 10gbit --k -5
+		must be at least one packet below it|dctcp lq0 --rate 10gbit --k 100 --limit 50
+		must be at least one packet below it|dctcp lq0 --rate 10gbit --k 100 --limit 100
+		must not be 0|dctcp lq0 --rate 10gbit --k 10 --limit 0
+		more than 4 GB|dctcp lq0 --rate 10gbit --k 10 --limit 9999999kb
+		the most is 512 MB|dctcp lq0 --rate 10gbit --k 800000kb
+		less than 512 MB|red lq0 --rate 10gbit --min 5 --max 800000kb
+		too far above|red lq0 --rate 10gbit --min 5 --max 250000kb --probability 0.01
+		give --rtt|dctcp lq0 --rate 10gbit
+		no line rate of its own|dctcp lq0 --rtt 100us
+		give --rate|dctcp lq0 --no-shape --rtt 100us
+		contradict|dctcp lq0 --rate 1gbit --k 5 --shape --no-shape
+		--shape needs --rate|dctcp lq0 --shape --k 5
+		--shape-burst needs a shaper|dctcp lq0 --no-shape --k 5 --shape-burst 5
+		--aqm: invalid choice: 'blue'|dctcp lq0 --rate 1gbit --k 5 --aqm blue
+		--coalesce is for a K that is computed|dctcp lq0 --rate 1gbit --k 5 --coalesce 50us
+		--no-tso is for a K that is computed|dctcp lq0 --rate 1gbit --k 5 --no-tso
+		--coalesce is for thresholds that are computed|ldcp lq0 --rate 1gbit --min 5 --max 9 --coalesce 50us
+		--nodrop goes with --aqm red|dctcp lq0 --rate 1gbit --k 5 --aqm fq --nodrop
+		give --rate|dctcp lq0 --no-shape --k 5 --aqm fq
+		a time needs --rate|dctcp lq0 --no-shape --k 50us
+		--k: expected one argument|dctcp lq0 --rate 1gbit --k
+		--k needs a value|dctcp lq0 --rate 1gbit --k=
+		unknown option '--bogus'|dctcp lq0 --rate 1gbit --bogus
+		unknown option '--rat'|dctcp lq0 --rat 1gbit --k 3
+		--shape: ignored explicit argument 'yes'|dctcp lq0 --rate 1gbit --k 3 --shape=yes
+		--min does not go with 'dctcp'|dctcp lq0 --rate 1gbit --k 5 --min 3
+		--rtt does not go with 'fifo'|fifo lq0 --rate 1gbit --rtt 1ms
+		give --max|red lq0 --rate 1gbit --min 5
+		is above --max|red lq0 --rate 1gbit --min 50 --max 5
+		a probability is|red lq0 --rate 1gbit --min 5 --max 50 --probability 1.5
+		a probability is|red lq0 --rate 1gbit --min 5 --max 50 --probability 0.0
+		must be at least 6 packets|red lq0 --rate 1gbit --min 5 --max 50 --burst 1
+		do not go with --no-ecn|red lq0 --rate 1gbit --min 5 --max 50 --no-ecn --nodrop
+		less than one packet|fifo lq0 --rate 1gbit --limit 100b
+		not a DSCP|segregate lq0 --rate 1gbit --k 5 --dscp 64
+		not a DSCP|segregate lq0 --rate 1gbit --k 5 --dscp gold
+		must be 1 to 99|segregate lq0 --rate 1gbit --k 5 --share 100
+		--sched: invalid choice: 'rr'|segregate lq0 --rate 1gbit --k 5 --sched rr
+		--share goes with --sched ets|segregate lq0 --rate 1gbit --k 5 --sched prio --share 20
+		must not be 0|dctcp lq0 --rate 1gbit --k 5 --gso-segs 0
+		which device|reset
+		no device 'nosuch0'|reset nosuch0
+		no device 'nosuch0'|show nosuch0
+		not both|reset lq0 --all
+		no network namespace|show -n "nowhere"
 	END
-	)"
 }
 
 declare_test t_refused_host "" 'host: nonsense is refused with one line and status 2, and changes nothing'
 t_refused_host() {
-	refused_all "$(cat <<-END
-		no congestion control 'nosuchcc' | host nosuchcc
-		is not the name | host 'x;y'
-		required: CONTROL; see lowq-tc host --help | host
-		not a prefix | host reno --route junk
-		not a prefix | host reno --route 10.0.0.0/64
-		there is no way to it | host reno --route 198.51.100.0/24
-		need --route | host reno --initcwnd 10
-		must not be 0 | host reno --route 10.71.0.0/24 --initcwnd 0
-		--rate does not go with | host reno --rate 1gbit
+	refused_all <<-'END'
+		no congestion control 'nosuchcc'|host nosuchcc
+		is not the name|host 'x;y'
+		required: CONTROL; see lowq-tc host --help|host
+		not a prefix|host reno --route junk
+		not a prefix|host reno --route 10.0.0.0/64
+		there is no way to it|host reno --route 198.51.100.0/24
+		need --route|host reno --initcwnd 10
+		must not be 0|host reno --route 10.71.0.0/24 --initcwnd 0
+		--rate does not go with|host reno --rate 1gbit
 	END
-	)"
 }
 
 declare_test t_refused_queue "" 'a queue that the kernel lacks: named, and all is as before'
@@ -440,8 +355,8 @@ t_refused_queue() {
 		PATH=$TMP/wrapped:$PATH
 	fi
 	picture before
-	left "this kernel has no 'red' queue (sch_red); rolled back" dctcp lq0 --rate 1gbit --k 20
-	same_picture "$before" 'after it failed the picture'
+	ends 1 "this kernel has no 'red' queue (sch_red); rolled back" dctcp lq0 --rate 1gbit --k 20
+	same_picture "$before" 'after it failed'
 }
 
 # --- set, show, put back ----------------------------------------------------
@@ -455,29 +370,39 @@ round_trip() {	# DEV ROOT-KIND LEAF-KIND ARGUMENTS...: set, look, reset, compare
 	tree=$'\n'$(tc -n "$ns" qdisc show dev "$dev")
 	[[ $tree =~ $'\n'"qdisc $root "[0-9a-f]+": root " ]] || fail "$*: the root is not $root"
 	[[ $tree == *"qdisc $leaf "* ]] || fail "$*: no $leaf"
-	must show "$dev" --json
-	jq -e --arg l "$leaf" '.[0].set and (.[0].queues | map(.kind) | index($l))' <<<"$out" >/dev/null ||
-		fail "show: $out"
-	must show "$dev"
-	[[ $out == "$dev: $1"* ]] || fail "show: $out"
+	json ".[0].set and (.[0].queues | map(.kind) | index(\"$leaf\"))" show "$dev"
+	gives 0 "$dev: $1" show "$dev"
 	must reset "$dev"
-	same_picture "$before" "after reset of '$*' the picture"
+	same_picture "$before" "after reset of '$*'"
+	no_records
 }
 
-declare_test t_fifo "" 'fifo: set, show, reset'
-t_fifo() {
-	have_qdisc htb || skip 'no htb'
-	round_trip lq0 htb pfifo fifo lq0 --rate 1gbit &&
-	round_trip lq0 htb bfifo fifo lq0 --rate 1gbit --limit 1mb --gso-segs 1 &&
-	round_trip lq0 pfifo pfifo fifo lq0 --no-shape
-}
+declare_test t_round_trips "D17" 'every profile and queue: set, show, reset'
+t_round_trips() {
+	local needs words done=0
 
-declare_test t_mq "" 'every queue of a multi-queue device: set, show, reset'
-t_mq() {
-	round_trip lqm mq pfifo fifo lqm --no-shape
+	while IFS='|' read -r needs words; do
+		# shellcheck disable=SC2086 # words are words
+		have_qdisc $needs && { [[ $words != *segregate* ]] || { have_red && have_cls; }; } || continue
+		# shellcheck disable=SC2086
+		round_trip $words
+		: $((done++))
+	done <<-'END'
+		htb|lq0 htb pfifo fifo lq0 --rate 1gbit
+		htb|lq0 htb bfifo fifo lq0 --rate 1gbit --limit 1mb --gso-segs 1
+		pfifo|lq0 pfifo pfifo fifo lq0 --no-shape
+		pfifo|lqm mq pfifo fifo lqm --no-shape
+		codel|lq0 htb codel dctcp lq0 --rate 1gbit --k 20 --aqm codel
+		fq_codel|lq0 htb fq_codel dctcp lq0 --rate 1gbit --rtt 1ms --aqm fq_codel
+		fq|lq0 htb fq dctcp lq0 --rate 1gbit --rtt 1ms --aqm fq
+		fq|lqm mq fq dctcp lqm --rate 1gbit --no-shape --rtt 1ms --aqm fq
+		ets bands 2|lq0 htb ets segregate lq0 --rate 1gbit --k 20
+		ets bands 2|lqm mq ets segregate lqm --no-shape --k 20
+		prio|lq0 htb prio segregate lq0 --rate 1gbit --k 20 --sched prio
+	END
+	((done >= 4)) || skip "only $done profiles here"
 	must fifo lqm --no-shape
 	same 4 "$(tc -n "$ns" qdisc show dev lqm | grep -c pfifo\ )" 'number of queues'
-	must reset lqm
 }
 
 declare_test t_mq_grows "" 'more queues by ethtool -L: shown, set again and reset; not taken for someone else'"'"'s'
@@ -515,8 +440,7 @@ t_hpccpp() {
 	round_trip lq0 htb int hpccpp lq0 --rate 10gbit
 	round_trip lqm htb int hpccpp lqm --rate 10gbit --shape
 	round_trip lqm mq int hpccpp lqm --rate 10gbit --no-shape --switch-id 7
-	must hpccpp lqm --rate 10gbit --no-shape --switch-id 7
-	[[ $out == *"4 queues, each with an int"* ]] || fail "said nothing of the queues: $out"
+	gives 0 "4 queues, each with an int" hpccpp lqm --rate 10gbit --no-shape --switch-id 7
 	same '10f0:1 10f0:2 10f0:3 10f0:4' "$(tc -n "$ns" -j qdisc show dev lqm |
 		jq -r '[.[] | select(.kind == "int" and .options.switch_id == 7).parent] | sort | join(" ")')" 'places of int'
 }
@@ -563,7 +487,7 @@ t_exact() {
 		same "${without//\"ewma\":1,/\"ewma\":0,}" "$(shown "$2")" "beside the weights, $profile"
 		checks 0 show "$2"
 		must reset "$2"
-		same_picture "$before" "after reset of '$*' the picture"
+		same_picture "$before" "after reset of '$*'"
 		must "$@" --exact --dry-run -q
 		PATH=${LOWQ_TC%/*}:$PATH sh -e <<<"$out" || fail "as printed: $out"
 		[[ $(weights "$2") =~ ^\[0(,0)*\]$ ]] || fail "$profile as printed: weights $(weights "$2")"
@@ -635,42 +559,6 @@ t_red_probability() {
 	done
 }
 
-declare_test t_codel "" 'dctcp on codel: set, show, reset'
-t_codel() {
-	have_qdisc codel || skip 'no codel'
-	round_trip lq0 htb codel dctcp lq0 --rate 1gbit --k 20 --aqm codel
-}
-
-declare_test t_fq_codel "" 'dctcp on fq_codel: set, show, reset'
-t_fq_codel() {
-	have_qdisc fq_codel || skip 'no fq_codel'
-	round_trip lq0 htb fq_codel dctcp lq0 --rate 1gbit --rtt 1ms --aqm fq_codel
-}
-
-declare_test t_fq "" 'dctcp on fq: set, show, reset'
-t_fq() {
-	have_qdisc fq || skip 'no fq'
-	round_trip lq0 htb fq dctcp lq0 --rate 1gbit --rtt 1ms --aqm fq &&
-	round_trip lqm mq fq dctcp lqm --rate 1gbit --no-shape --rtt 1ms --aqm fq
-}
-
-declare_test t_segregate_ets "D17" 'segregate on ets: set, show, reset'
-t_segregate_ets() {
-	have_red || skip 'no red'
-	have_qdisc ets bands 2 || skip 'no ets'
-	have_cls || skip 'no u32'
-	round_trip lq0 htb ets segregate lq0 --rate 1gbit --k 20 &&
-	round_trip lqm mq ets segregate lqm --no-shape --k 20
-}
-
-declare_test t_segregate_prio "D17" 'segregate on prio: set, show, reset'
-t_segregate_prio() {
-	have_red || skip 'no red'
-	have_qdisc prio || skip 'no prio'
-	have_cls || skip 'no u32'
-	round_trip lq0 htb prio segregate lq0 --rate 1gbit --k 20 --sched prio
-}
-
 declare_test t_again "" 'set again: what was there first is what comes back; reset twice is harmless'
 t_again() {
 	local before
@@ -681,14 +569,13 @@ t_again() {
 	must fifo lq0 --rate 2gbit --gso-segs 4
 	must fifo lq0 --no-shape
 	must reset lq0
-	same_picture "$before" 'after reset the picture'
-	must reset lq0
-	[[ $out == *"nothing to undo"* ]] || fail "second reset: $out"
-	same_picture "$before" 'after a second reset the picture'
+	same_picture "$before" 'after reset'
+	gives 0 "nothing to undo" reset lq0
+	same_picture "$before" 'after a second reset'
 	must fifo lq0 --rate 1gbit
 	must fifo lqm --no-shape
 	must reset --all
-	same_picture "$before" 'after reset --all the picture'
+	same_picture "$before" 'after reset --all'
 }
 
 declare_test t_foreign "" 'a change by someone else is noticed: reset leaves it alone'
@@ -696,8 +583,7 @@ t_foreign() {
 	must fifo lq0 --rate 1gbit
 	tcn qdisc del dev lq0 root
 	tcn qdisc add dev lq0 root handle 5: pfifo limit 55
-	must show lq0
-	[[ $out == *"someone else changed it"* ]] || fail "show: $out"
+	gives 0 "someone else changed it" show lq0
 	must reset lq0
 	[[ $(tc -n "$ns" qdisc show dev lq0) == *"pfifo 5:"*"limit 55p"* ]] || fail 'the pfifo is gone'
 	refused "has a queue that lowq-tc did not make, 'pfifo'" fifo lq0 --rate 2gbit
@@ -705,13 +591,7 @@ t_foreign() {
 	# a device that went away, and another one of the same name
 	must fifo lq0 --rate 1gbit
 	ipn link del dev lq0
-	must reset lq0
-	[[ $out == *"is gone"* ]] || fail "reset of a device that is gone: $out"
-}
-
-checks() {	# STATUS ARGUMENTS of show...: the exit status
-	lt "${@:2}" --check
-	[[ $rc == "$1" ]] || fail "$* --check: status $rc: $out$err"
+	gives 0 "is gone" reset lq0
 }
 
 declare_test t_check "" 'show --check, host show --check: status 3 if anything differs from what was set'
@@ -756,8 +636,7 @@ t_out_of_date() {
 	in_ns a ethtool -K lq0 tso off
 	checks 3 show lq0
 	[[ $out == *"out of date: computed for TSO on, which is off now; set it again"* ]] || fail "$out"
-	must dctcp lq0 --rate 10gbit --rtt 100us
-	[[ $out == *"TSO is off on lq0"* ]] || fail "$out"
+	gives 0 "TSO is off on lq0" dctcp lq0 --rate 10gbit --rtt 100us
 	checks 0 show lq0
 	must reset lq0
 }
@@ -796,7 +675,7 @@ fails_everywhere() {	# ARGUMENTS...
 		[[ $rc == 1 ]] || fail "command $n: exit status $rc: $err"
 		[[ $err == *"made to fail; rolled back to what was there before" ]] ||
 			fail "command $n: $err"
-		same_picture "$before" "after command $n failed the picture"
+		same_picture "$before" "after command $n failed"
 	done
 	fail 'does not end'
 }
@@ -827,10 +706,9 @@ t_killed() {
 	wrapped tc 'case " $* " in *" class add "*) kill -KILL $caller; exit 1 ;; esac'
 	PATH=$TMP/wrapped:$PATH lt fifo lq0 --rate 1gbit --no-rehearsal
 	expect "status" "$rc" -eq 137
-	must show
-	[[ $out == *"cut short"* ]] || fail "show: $out"
+	gives 0 "cut short" show
 	must reset lq0
-	same_picture "$before" 'after reset the picture'
+	same_picture "$before" 'after reset'
 }
 
 # --- traffic ----------------------------------------------------------------
@@ -954,22 +832,16 @@ t_marks_red() {
 	same 0 "$(counter .dropped)" 'packets dropped'
 }
 
-declare_test t_marks_codel "" 'TCP with ECN is marked by codel'
-t_marks_codel() {
-	have_qdisc codel || skip 'no codel'
-	marks --rate 50mbit --k 10 --gso-segs 1 --aqm codel
-}
+declare_test t_marks "" 'TCP with ECN is marked by codel, fq_codel and fq'
+t_marks() {
+	local aqm done=0
 
-declare_test t_marks_fq_codel "" 'TCP with ECN is marked by fq_codel'
-t_marks_fq_codel() {
-	have_qdisc fq_codel || skip 'no fq_codel'
-	marks --rate 50mbit --k 10 --gso-segs 1 --aqm fq_codel
-}
-
-declare_test t_marks_fq "" 'TCP with ECN is marked by fq'
-t_marks_fq() {
-	have_qdisc fq || skip 'no fq'
-	marks --rate 50mbit --k 10 --gso-segs 1 --aqm fq
+	for aqm in codel fq_codel fq; do
+		have_qdisc "$aqm" || continue
+		marks --rate 50mbit --k 10 --gso-segs 1 --aqm "$aqm"
+		: $((done++))
+	done
+	((done)) || skip 'none of them'
 }
 
 declare_test t_drops_not_ect "" 'Not-ECT is dropped above K, and let pass with --nodrop'
@@ -1024,9 +896,8 @@ t_host_default() {
 	must host show
 	[[ $out == *"tcp_congestion_control from"*"to $control"* ]] || fail "host show: $out"
 	must host reset
-	same_picture "$before" 'after host reset the picture'
-	must host reset
-	[[ $out == *"nothing to undo"* ]] || fail "second host reset: $out"
+	same_picture "$before" 'after host reset'
+	gives 0 "nothing to undo" host reset
 }
 
 declare_test t_host_route "D11" 'host --route: routes changed, added and put back, IPv4 and IPv6'
@@ -1058,7 +929,7 @@ t_host_route() {
 		fail "second control: $(ip -n "$ns" route show exact 10.72.0.0/16)"
 	must host reset
 	[[ $out$err != *"dev #"* ]] || fail "a device by its index: $out$err"
-	same_picture "$before" 'after host reset the picture'
+	same_picture "$before" 'after host reset'
 }
 
 # used ADDRESS [FROM [DEVICE]]: the control of a socket of a that is connected to it
@@ -1083,7 +954,7 @@ by_rules() {
 	same reno "$(used 10.99.0.1 10.71.0.1)" "the control from this address, $1"
 	checks 0 host show
 	must host reset
-	same_picture "$before" "$1, after host reset the picture"
+	same_picture "$before" "$1, after host reset"
 }
 
 declare_test t_host_rules "" 'host --route under policy routing: in the tables to which the rules lead, also of a VRF, and the effect is checked'
@@ -1130,8 +1001,12 @@ t_host_rules() {
 		link set lq0 master blue
 		route add default via 10.71.0.2 dev lq0 table 200
 	END
+	# and one without a table of its own: nothing leads there
+	ipn link add void type vrf table 201
+	ipn link set void up
 	must host reno --route 10.99.0.0/16
 	same reno "$(used 10.99.0.1 10.71.0.1 blue)" 'the control in the VRF'
+	same 0 "$(ipn route show table 201 10.99.0.0/16 2>/dev/null | wc -l)" 'routes in the empty VRF'
 	checks 0 host show
 	must host reset
 }
@@ -1152,7 +1027,7 @@ t_host_foreign() {
 	must host reno --route 10.71.0.0/24
 	in_ns a sysctl -q -w net.ipv4.tcp_congestion_control="$other"
 	ipn route replace 10.71.0.0/24 dev lq0 proto kernel scope link src 10.71.0.1 mtu 1300
-	left "changed by someone else" host reset
+	ends 1 "changed by someone else" host reset
 	[[ $err == *"changed by someone else"*"changed by someone else"* ]] || fail "host reset: $err"
 	[[ $(ip -n "$ns" route show exact 10.71.0.0/24) == *"mtu 1300"* ]] || fail 'the route was touched'
 	must host reset --force
@@ -1176,7 +1051,7 @@ t_host_dctcp() {
 	[[ $(ip -n "$ns" route show exact 10.71.0.0/24) == *"features ecn"*"congctl dctcp"* ]] ||
 		fail "route: $(ip -n "$ns" route show exact 10.71.0.0/24)"
 	must host reset
-	same_picture "$before" 'after host reset the picture'
+	same_picture "$before" 'after host reset'
 }
 
 # --- around it --------------------------------------------------------------
@@ -1212,7 +1087,7 @@ t_units() {
 	unit lowq-tc@ ExecStart lq0 'LOWQ_TC="fifo --rate 1gbit"' || fail "start: $(<"$TMP/err")"
 	[[ $(tc -n "$ns" qdisc show dev lq0) == *"htb 10f0:"* ]] || fail 'the queue is not set'
 	unit lowq-tc@ ExecStop || fail "stop: $(<"$TMP/err")"
-	same_picture "$before" 'the picture after the stop'
+	same_picture "$before" 'after the stop'
 	# a speed that is not known yet: systemd tries again after a failure
 	! unit lowq-tc@ ExecStart lq0 'LOWQ_TC="dctcp --rtt 100us"' || fail 'set without a speed'
 	grep -q '^Restart=on-failure' "$TMP/lowq-tc@.service" || fail 'not tried again'
@@ -1221,7 +1096,7 @@ t_units() {
 	unit lowq-tc-host ExecStop || fail "stop: $(<"$TMP/err")"
 	rm "$TMP/lowq/lq0.conf"
 	unit lowq-tc-apply ExecStart host '# nothing' || fail "apply: $(<"$TMP/err")"
-	same_picture "$before" 'the picture after the stop of the host'
+	same_picture "$before" 'after the stop of the host'
 }
 
 # Runs a line of a unit as systemd does
@@ -1275,7 +1150,7 @@ t_package() {
 	touch "/run/netns/${NSP}gone"	# a name without a namespace
 	maintainer prerm remove || fail "remove: $(rm "/run/netns/${NSP}gone"; cat "$TMP/said")"
 	rm "/run/netns/${NSP}gone"
-	same_picture "$before" 'the picture after the removal'
+	same_picture "$before" 'after the removal'
 	maintainer postrm remove || fail "postrm: $(<"$TMP/said")"
 	[[ -e $TMP/etc/lowq/eth0.conf ]] || fail 'removal takes the configuration, too'
 	maintainer postrm purge || fail "purge: $(<"$TMP/said")"
@@ -1284,51 +1159,31 @@ t_package() {
 	rm -rf "${TMP:?}/etc"
 }
 
-declare_test t_prague_step "" 'prague: a longer step at slow rates: two packets, with dualpi2 1.5 and not the first to wait'
-t_prague_step() {
-	# 2 * 1514 bytes at 4 Mb/s: 6056 us
-	must prague lq0 --aqm fq_codel --rate 4mbit --dry-run
-	[[ $out == *" ce_threshold 6056us"* ]] || fail "at 4 Mb/s: $out"
-	must prague lq0 --aqm fq_codel --rate 100mbit --dry-run
-	[[ $out == *" ce_threshold 1000us"* ]] || fail "at 100 Mb/s: $out"
-	must prague lq0 --aqm fq_codel --rate 4mbit --step 2ms --dry-run
-	[[ $out == *" ce_threshold 2000us"* ]] || fail "as given: $out"
-	[[ ! -e $BIN/q_dualpi2.so ]] || export TC_LIB_DIR=$BIN
-	tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh || skip 'this tc does not know dualpi2'
-	# 1.5 * 1514 bytes: 4542 us at 4 Mb/s, less than 1 ms from 18.2 Mb/s on; two: from 24.2 on
-	must prague lq0 --rate 4mbit --dry-run
-	[[ $out == *" step_thresh 4542us min_qlen_step 1"* ]] || fail "dualpi2 at 4 Mb/s: $out"
-	must prague lq0 --rate 20mbit --dry-run
-	[[ $out != *step_thresh* && $out == *" min_qlen_step 1"* ]] || fail "dualpi2 at 20 Mb/s: $out"
-	must prague lq0 --rate 25mbit --dry-run
-	[[ $out != *step_thresh* && $out != *min_qlen_step* ]] || fail "dualpi2 at 25 Mb/s: $out"
-	must prague lq0 --rate 4mbit --step 2ms --dry-run
-	[[ $out == *" step_thresh 2000us"* && $out != *min_qlen_step* ]] || fail "dualpi2, as given: $out"
-	must prague lq0 --rate 4mbit --step-min 3 --dry-run
-	[[ $out == *" step_thresh 4542us min_qlen_step 3"* ]] || fail "dualpi2, the number as given: $out"
-}
-
-declare_test t_prague_varying "" 'prague --varying: a step of 10 ms, at least two packets; not with --step'
-t_prague_varying() {
-	must prague lq0 --aqm fq_codel --rate 20mbit --varying --dry-run
-	[[ $out == *" ce_threshold 10000us"* ]] || fail "at 20 Mb/s: $out"
-	must prague lq0 --aqm fq_codel --rate 1mbit --varying --dry-run
-	[[ $out == *" ce_threshold 24224us"* ]] || fail "at 1 Mb/s: $out"
+declare_test t_prague "" 'prague: a longer step and target at slow rates; --varying: 10 ms; all as given where given'
+t_prague() {
+	# two packets of 1514 bytes: 6056 us at 4 Mb/s, 24224 at 1; with dualpi2 1.5: 4542 us, and less than 1 ms from
+	# 18.2 Mb/s on; a target of two: 48448 us at 500 kb/s
+	each gives 0 <<-'END'
+		 ce_threshold 6056us|prague lq0 --aqm fq_codel --rate 4mbit --dry-run
+		 ce_threshold 1000us|prague lq0 --aqm fq_codel --rate 100mbit --dry-run
+		 ce_threshold 2000us|prague lq0 --aqm fq_codel --rate 4mbit --step 2ms --dry-run
+		 ce_threshold 10000us|prague lq0 --aqm fq_codel --rate 20mbit --varying --dry-run
+		 ce_threshold 24224us|prague lq0 --aqm fq_codel --rate 1mbit --varying --dry-run
+		 --varying |prague --help
+	END
 	refused '--varying sets the step' prague lq0 --rate 20mbit --varying --step 2ms --dry-run
-	[[ $("$LOWQ_TC" prague --help) == *--varying* ]] || fail 'not in --help'
-}
-
-declare_test t_prague_target "" 'prague: a target of at least two packets, at slow rates'
-t_prague_target() {
 	[[ ! -e $BIN/q_dualpi2.so ]] || export TC_LIB_DIR=$BIN
 	tc qdisc add dev lo root dualpi2 help 2>&1 | grep -q step_thresh || skip 'this tc does not know dualpi2'
-	# 2 * 1514 bytes at 500 kb/s: 48448 us
-	must prague lq0 --rate 500kbit --dry-run
-	[[ $out == *" target 48448us"* ]] || fail "at 500 kb/s: $out"
-	must prague lq0 --rate 4mbit --dry-run
-	[[ $out != *" target "* ]] || fail "at 4 Mb/s: $out"
-	must prague lq0 --rate 500kbit --target 20ms --dry-run
-	[[ $out == *" target 20000us"* ]] || fail "as given: $out"
+	each gives 0 <<-'END'
+		 dualpi2 step_thresh 4542us min_qlen_step 1|prague lq0 --rate 4mbit --dry-run -q
+		 dualpi2 min_qlen_step 1|prague lq0 --rate 20mbit --dry-run -q
+		 dualpi2 step_thresh 2000us|prague lq0 --rate 4mbit --step 2ms --dry-run -q
+		 dualpi2 step_thresh 4542us min_qlen_step 3|prague lq0 --rate 4mbit --step-min 3 --dry-run -q
+		 target 48448us|prague lq0 --rate 500kbit --dry-run -q
+		 target 20000us|prague lq0 --rate 500kbit --target 20ms --dry-run -q
+	END
+	gives 0 " dualpi2" prague lq0 --rate 25mbit --dry-run -q
+	[[ $out == *" dualpi2" ]] || fail "dualpi2 at 25 Mb/s: $out"
 }
 
 declare_test t_plugin "" 'commands that need a plugin of tc run as printed'

@@ -9,19 +9,14 @@
 # shellcheck source=lowq_tc_lib.sh
 . "$(dirname "$0")/lowq_tc_lib.sh"
 readonly crash=$SELFTESTS/programs/lowq_tc_crash.py
-shopt -s extglob
 
 setup()
 {
 	rm -rf "$LOWQ_STATE_DIR" "$TMP/conf"
 	mkdir "$TMP/conf"
 	ip netns add "$ns"
-	ipn -batch - <<-END
-		link add name lq0 numtxqueues 1 type veth peer name lq1
-		link set lq0 up
-		link set lq1 up
-		addr add 10.71.0.1/24 dev lq0
-	END
+	device
+	ipn addr add 10.71.0.1/24 dev lq0
 }
 
 # says NAME [WORDS...]: what NAME.conf says
@@ -47,35 +42,6 @@ applied()
 	[[ ${said##*$'\n'} == "$last" ]] || fail "lowq-tc apply $*: the last line is not '$last': $out$err"
 }
 
-# picture VARIABLE: all that lowq-tc could have changed
-picture()
-{
-	tcn -d -batch - >"$TMP/picture" <<-END
-		qdisc show
-		class show dev lq0
-		filter show dev lq0
-	END
-	ipn -d -batch - >>"$TMP/picture" <<-END
-		link show lq0
-		route show
-	END
-	in_ns a sysctl net.ipv4.tcp_ecn net.ipv4.tcp_congestion_control "$allowed_key" >>"$TMP/picture"
-	IFS= read -rd '' "$1" <"$TMP/picture"
-	[[ ${!1} == *"dev lq0 "*" qlen "* ]] || fail "no picture: ${!1}"
-	printf -v "$1" %s "${!1// refcnt +([0-9])}"
-}
-
-# unchanged WHAT BEFORE: the machine is as this picture
-unchanged()
-{
-	local now
-
-	picture now
-	expect "machine $1" "$now" = "$2"
-}
-
-records() { find "$LOWQ_STATE_DIR" -name '*.json' -printf '%p %T@\n' | sort; }
-
 twice()
 {
 	local before shown kept
@@ -85,30 +51,31 @@ twice()
 	says host reno --default --route 10.71.0.0/24 --initcwnd 20
 	echo 'LOWQ_TC="half a file' >"$TMP/conf/.#lq0.conf"	# an editor's
 	applied 4 "would change: host, lq0" "$TMP/conf" --dry-run
-	unchanged "after a dry run" "$before"
+	same_picture "$before" "after a dry run"
 	applied 4 "changed: host, lq0"
 	picture shown
-	kept=$(records)
+	kept=$(stat -c %Y%y "$LOWQ_STATE_DIR"/*.json)
 	[[ $shown == *"htb 10f0:"* && $shown == *"gso_max_segs 2"* && $shown == *"initcwnd 20"* ]] || fail "not set: $shown"
 	applied 0 "nothing to change"
 	applied 0 "nothing to change" "$TMP/conf/lq0.conf" "$TMP/conf/host.conf"
 	applied 0 "nothing to change" "$TMP/conf" --dry-run
 	lt apply "$TMP/conf" --json || fail "apply --json: $err"
 	expect "status in JSON" "$(jq -r .status <<<"$out")" = unchanged
-	unchanged "after all" "$shown"
-	expect "records after all" "$(records)" = "$kept"
+	same_picture "$shown" "after all"
+	expect "records after all" "$(stat -c %Y%y "$LOWQ_STATE_DIR"/*.json)" = "$kept"
 	must show --check
 	must host show --check
 	must reset --all
 	must host reset
-	unchanged "after reset" "$before"
+	same_picture "$before" "after reset"
 }
 declare_test twice "" "apply sets what files say; a second call changes neither the machine nor a record"
 
 unnamed()
 {
-	local before
+	local before control
 
+	control=$(in_ns a sysctl -n net.ipv4.tcp_congestion_control)
 	picture before
 	says lq0 fifo --rate 1gbit
 	says lq1 fifo --rate 2gbit
@@ -118,13 +85,12 @@ unnamed()
 	# one route less, no default
 	says host reno --route 10.9/16
 	applied 4 "changed: host" "$TMP/conf/host.conf"
-	expect "routes with a control" "$(ip -n "$ns" route show | grep congctl | cut -d' ' -f1)" = 10.9.0.0/16
-	expect "default control" "$(in_ns a sysctl -n net.ipv4.tcp_congestion_control)" = \
-		"$(sed -n 's/.*tcp_congestion_control = //p' <<<"$before")"
+	expect "routes with a control" "$(ipn route show | grep congctl | cut -d' ' -f1)" = 10.9.0.0/16
+	expect "default control" "$(in_ns a sysctl -n net.ipv4.tcp_congestion_control)" = "$control"
 	# a single file resets nothing else
 	rm "$TMP/conf/lq1.conf"
 	applied 0 "nothing to change" "$TMP/conf/lq0.conf"
-	expect "the other device" "$(tc -n "$ns" qdisc show dev lq1 | grep -c 10f0:)" -eq 2
+	expect "the other device" "$(tcn qdisc show dev lq1 | grep -c 10f0:)" -eq 2
 	# the folder does; a file that says nothing resets its own
 	applied 4 "changed: lq1"
 	says lq0
@@ -133,8 +99,8 @@ unnamed()
 	applied 4 "changed: host"
 	applied 0 "nothing to change"
 	ipn route del default via 10.71.0.2
-	unchanged "at the end" "$before"
-	expect "records" "$(records)" = ""
+	same_picture "$before" "at the end"
+	no_records
 }
 declare_test unnamed "" "what a file no longer names is reset: a route, a control, a device, all"
 
@@ -150,7 +116,7 @@ drift()
 	applied 4 "changed: lq0"
 	in_ns a sysctl -qw net.ipv4.tcp_congestion_control=cubic
 	applied 4 "changed: host"
-	unchanged "at the end" "$shown"
+	same_picture "$shown" "at the end"
 	# as the timer calls it: a line for the journal if something was changed
 	tcn qdisc del dev lq0 root
 	applied 4 "changed: lq0" "$TMP/conf" -q
@@ -174,7 +140,7 @@ by_hand()
 	must fifo lq0 --rate 1gbit
 	must host reno --default --route 10.71.0.0/24
 	applied 4 "changed: host"
-	[[ $(ip -n "$ns" route show) != *congctl* ]] || fail "the route has still a control"
+	[[ $(ipn route show) != *congctl* ]] || fail "the route has still a control"
 	applied 0 "nothing to change"
 }
 declare_test by_hand "" "what was set by hand as files say stays; the rest is reset"
@@ -195,17 +161,12 @@ diffs()
 }
 declare_test diffs "" "--dry-run --diff shows what is there and what would be, and nothing of what is right"
 
-# refuses PART [ARGUMENTS...]: exit status 2, and a part of what is said; the machine is as $before
+# refuses PART [ARGUMENTS...]: status 2, in one line; the machine is as $before
 refuses()
 {
-	local part=$1
-
-	shift
-	(($#)) || set -- "$TMP/conf"
-	lt apply "$@"
-	expect "status of apply $*" "$rc" -eq 2
-	[[ $err == *"$part"* && $err != *$'\n'* ]] || fail "apply $*: does not say '$part' in one line: $err"
-	unchanged "after apply $*" "$before"
+	(($# > 1)) || set -- "$1" "$TMP/conf"
+	refused "$1" apply "${@:2}"
+	same_picture "$before" "after apply ${*:2}"
 }
 
 bad_files()
@@ -254,7 +215,7 @@ bad_files()
 		rm "$TMP/conf/another-name.conf"
 	fi
 	refuses "--all does not go with 'apply'" "$TMP/conf" --all
-	expect "records" "$(records)" = ""
+	no_records
 }
 declare_test bad_files "" "errors name file and line, in one line, and nothing is changed"
 
@@ -282,16 +243,13 @@ missing()
 	picture before
 	applied 1 "would change: host, lq0; missing: lq9" "$TMP/conf" --dry-run --diff
 	[[ $out == *"+tc -n $ns class add dev lq0 "* && $err == "lowq-tc: $TMP/conf/lq9.conf:2: $nothing"$'\n'* ]] || fail "diff: $err$out"
-	unchanged "after a dry run" "$before"
-	lt apply "$TMP/conf"
-	expect "status" "$rc" -eq 1
-	expect "errors" "$err" = "lowq-tc: $TMP/conf/lq9.conf:2: $nothing"
+	same_picture "$before" "after a dry run"
+	gives 1 "lowq-tc: $TMP/conf/lq9.conf:2: $nothing" apply "$TMP/conf"
 	expect "last line" "${out##*$'\n'}" = "changed: host, lq0; missing: lq9"
 	must show lq0 --check
-	lt apply "$TMP/conf"
-	expect "status, again" "$rc" -eq 1
+	gives 1 "lowq-tc: $TMP/conf/lq9.conf:2: $nothing" apply "$TMP/conf"
 	expect "last line, again" "${out##*$'\n'}" = "nothing to change; missing: lq9"
-	lt apply "$TMP/conf" --json
+	gives 1 "$nothing" apply "$TMP/conf" --json
 	expect "JSON" "$(jq -c '[.status, .missing, (.errors | length), (.results | map(.status))]' <<<"$out")" = \
 		'["failed",["lq9"],1,["unchanged","unchanged"]]'
 	ipn link add name lq9 type veth peer name lq8
@@ -300,9 +258,8 @@ missing()
 	# the other errors are found before anything is done, with a device missing or not
 	ipn link del lq9
 	says lq1 fifo
-	lt apply "$TMP/conf"
-	expect "status with another error" "$rc" -eq 2
-	[[ $err == *"lq1 has no line rate"* && ! $out ]] || fail "another error: $err$out"
+	gives 2 "lq1 has no line rate" apply "$TMP/conf"
+	[[ ! $out ]] || fail "another error: $err$out"
 }
 declare_test missing "" "a missing device is named and the others are set; exit status and last line say so"
 
@@ -337,15 +294,12 @@ one_file()
 		profile = "fifo"
 		no-shape = true
 	END
-	lt apply "$TMP/conf"
-	expect "status where there is no way to a route" "$rc" -eq 2
-	[[ $err == *"lowq.toml: host 2: --route fd08::/16: there is no way to it" ]] || fail "$err"
-	unchanged "after it was refused" "$before"
+	refuses "lowq.toml: host 2: --route fd08::/16: there is no way to it"
 	sed -i 's/, "fd08::.16"//' "$TMP/conf/lowq.toml"
 	applied 4 "changed: host, lq0, lq1"
 	picture shown
 	[[ $shown == *"pfifo 10f1: dev lq0 "*"limit 77p"* && $shown == *"pfifo 10f0: dev lq1 root"* &&
-		$shown == *"10.8.0.0/16 "*"initcwnd 20 congctl reno"* && $shown == *"tcp_congestion_control = cubic"* ]] || fail "not set: $shown"
+		$shown == *"10.8.0.0/16 "*"initcwnd 20 congctl reno"* && $shown == *$'\n'cubic$'\n'* ]] || fail "not set: $shown"
 	applied 0 "nothing to change"
 	must show --check
 	must host show --check
@@ -363,8 +317,8 @@ one_file()
 	applied 4 "changed: lq0"
 	rm "$TMP/conf/lowq.toml"
 	applied 4 "changed: lq0, lq1"
-	unchanged "at the end" "$before"
-	expect "records" "$(records)" = ""
+	same_picture "$before" "at the end"
+	no_records
 }
 declare_test one_file "" "lowq.toml: several controls, devices by name, pattern, address and driver; save writes what is set"
 
@@ -372,9 +326,10 @@ declare_test one_file "" "lowq.toml: several controls, devices by name, pattern,
 # time would be most.
 many_devices()
 {
-	local i tool
+	local i tool most=${FULL:+1000}
 
-	for ((i = 0; i < 200; i++)); do
+	most=${most:-200}
+	for ((i = 0; i < most; i++)); do
 		echo "link add d$i numtxqueues 1 type veth peer name e$i"
 		echo "link set d$i up"
 	done >"$TMP/links"
@@ -391,8 +346,8 @@ many_devices()
 		printf '#!/bin/sh\necho %s >>%s/ran\nexec %s "$@"\n' "$tool" "$TMP" "$(command -v "$tool")" >"$TMP/counting/$tool"
 		chmod +x "$TMP/counting/$tool"
 	done
-	PATH=$TMP/counting:$PATH applied 4 "changed: $(printf 'd%d\n' {0..199} | paste -sd, | sed 's/,/, /g')" "$TMP/conf" -q
-	expect "devices that are set" "$(tcn qdisc show | grep -c 'htb 10f0:')" -eq 200
+	PATH=$TMP/counting:$PATH applied 4 "changed: $(eval "printf 'd%d\n' {0..$((most - 1))}" | paste -sd, | sed 's/,/, /g')" "$TMP/conf" -q
+	expect "devices that are set" "$(tcn qdisc show | grep -c 'htb 10f0:')" -eq "$most"
 	expect "programs run" "$(sort "$TMP/ran" | uniq -c | tr -s ' ' | paste -sd,)" = " 1 ip, 1 tc"
 	: >"$TMP/ran"
 	PATH=$TMP/counting:$PATH applied 0 "" "$TMP/conf" -q
@@ -401,9 +356,9 @@ many_devices()
 	PATH=$TMP/counting:$PATH must reset --all -q
 	expect "programs run" "$(sort "$TMP/ran" | uniq -c | tr -s ' ' | paste -sd,)" = " 1 ip, 1 tc"
 	expect "devices that are set" "$(tcn qdisc show | grep -c 10f0:)" -eq 0
-	expect "records" "$(records)" = ""
+	no_records
 }
-declare_test many_devices "" "200 devices: read at once, and changed by one tc"
+declare_test many_devices "" "200 devices, with FULL=1 1,000: read at once, and changed by one tc"
 
 bad_toml()
 {
@@ -444,77 +399,75 @@ bad_toml()
 	says host reno
 	printf '[[host]]\ncontrol = "cubic"\n' >"$TMP/conf/lowq.toml"
 	refuses "is about the same"
-	expect "records" "$(records)" = ""
+	no_records
 }
 declare_test bad_toml "" "lowq.toml: what is wrong is named with its place, in one line, and nothing is changed"
 
-# booted ARGUMENTS...: lowq-tc with an /etc of our own, and a systemctl that only makes links
+# booted STATUS PART ARGUMENTS...: as gives, with an /etc of our own, and a systemctl that only makes links
 booted()
 {
 	# shellcheck disable=SC2016
-	in_ns a unshare -m bash -c 'mount --bind "$1" /etc && shift && exec "$@"' - "$TMP/etc" env PATH="$TMP/boot-bin:$PATH" "$LOWQ_TC" "$@" >"$TMP/out" 2>"$TMP/err"
+	in_ns a unshare -m bash -c 'mount --bind "$1" /etc && shift && exec "$@"' - "$TMP/etc" env PATH="$TMP/boot-bin:$PATH" "$LOWQ_TC" "${@:3}" >"$TMP/out" 2>"$TMP/err"
 	rc=$?
 	out=$(<"$TMP/out") err=$(<"$TMP/err")
+	[[ $rc == "$1" && $err$out == *"$2"* ]] || fail "lowq-tc ${*:3}: $rc, not $1, or not '$2': $err$out"
+}
+
+# restarted: as after a boot: nothing is set, and the records are of another one
+restarted()
+{
+	tcn qdisc del dev lq0 root
+	ipn route replace 10.71.0.0/24 dev lq0 scope link src 10.71.0.1 proto kernel
+	sed -i 's/"boot": "[^"]*"/"boot": "another"/' "$LOWQ_STATE_DIR/records.json"
 }
 
 at_boot()
 {
+	local link=$TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service
+
 	unshare -m true || skip 'no mount namespaces'
-	mkdir -p "$TMP/etc/systemd/system/multi-user.target.wants" "$TMP/boot-bin"
+	mkdir -p "${link%/*}" "$TMP/boot-bin"
 	cat >"$TMP/boot-bin/systemctl" <<-'END'
 		#!/bin/sh
 		link=/etc/systemd/system/multi-user.target.wants/$2
 		case $1 in enable) ln -s /nowhere "$link" ;; disable) rm "$link" ;; esac
 	END
 	chmod +x "$TMP/boot-bin/systemctl"
-	booted enable
-	[[ $rc == 2 && $err == *"'lowq-tc save' writes what is set now" ]] || fail "nothing saved: $rc $err"
-	booted save
-	[[ $rc == 2 && $err == *"nothing to save" ]] || fail "nothing set: $rc $err"
-	booted fifo lq0 --rate 1gbit
-	expect "status, and what it says" "$rc$err" = 0
-	booted host reno --route 10.71.0.0/24
-	expect "status, and what it says" "$rc$err" = 0
-	booted show
-	[[ $out == "lq0: fifo (until reboot)"* ]] || fail "$out"
-	booted save
-	booted show
-	[[ $out == "lq0: fifo (until reboot)"* ]] || fail "saved, not enabled: $out"
-	booted enable --dry-run
-	[[ $out == "systemctl enable lowq-tc.service" && ! -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "dry run: $out"
-	booted enable
-	[[ -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "enable: $rc $err"
-	booted enable
-	[[ $rc == 0 && $out == *"is so already" ]] || fail "enabled again: $rc $out$err"
-	booted show
-	[[ $out == "lq0: fifo (kept)"* ]] || fail "enabled: $out"
-	booted host show
-	[[ $out == *$'\nkept' ]] || fail "enabled: $out"
-	# the machine starts again: nothing is set, and the records are of another boot
-	tcn qdisc del dev lq0 root
-	ipn route replace 10.71.0.0/24 dev lq0 scope link src 10.71.0.1 proto kernel
-	sed -i 's/"boot": "[^"]*"/"boot": "another"/' "$LOWQ_STATE_DIR/records.json"
-	booted apply -q
-	expect "status at boot" "$rc" -eq 4
-	booted show --check
-	[[ $rc == 0 && $out == "lq0: fifo (kept)"* ]] || fail "after the boot: $rc $out$err"
-	booted fifo lq0 --rate 2gbit
-	booted show
-	[[ $out == "lq0: fifo (until reboot)"* ]] || fail "changed by hand: $out"
-	booted disable
-	booted disable
-	[[ $rc == 0 && ! -L $TMP/etc/systemd/system/multi-user.target.wants/lowq-tc.service ]] || fail "disable: $rc $err"
+	booted 2 "'lowq-tc save' writes what is set now" enable
+	booted 2 "nothing to save" save
+	booted 0 "" fifo lq0 --rate 1gbit
+	booted 0 "" host reno --route 10.71.0.0/24
+	booted 0 "lq0: fifo (until reboot)" show
+	booted 0 "written" save
+	booted 0 "lq0: fifo (until reboot)" show
+	# the machine starts before it is enabled: nothing is set, and nothing is lost
+	restarted
+	booted 0 "nothing set" show
+	booted 0 "systemctl enable lowq-tc.service" enable --dry-run -q
+	[[ ! -L $link ]] || fail "a dry run enables"
+	booted 0 "done" enable
+	[[ -L $link ]] || fail "not enabled"
+	booted 0 "is so already" enable
+	booted 4 "" apply -q
+	booted 0 "lq0: fifo (kept)" show
+	booted 0 $'\nkept' host show
+	restarted
+	booted 4 "" apply -q
+	booted 0 "lq0: fifo (kept)" show --check
+	booted 0 "" fifo lq0 --rate 2gbit
+	booted 0 "lq0: fifo (until reboot)" show
+	booted 0 "done" disable
+	booted 0 "is so already" disable
+	[[ ! -L $link ]] || fail "not disabled"
 	# an old file would contradict it
 	echo 'LOWQ_TC="fifo"' >"$TMP/etc/lowq/lq1.conf"
-	booted save
-	[[ $rc == 2 && $err == *"lq1.conf, which may contradict it"* ]] || fail "beside another file: $rc $err"
-	booted save --force
-	[[ $rc == 0 && ! -e $TMP/etc/lowq/lq1.conf ]] || fail "save --force: $rc $err"
+	booted 2 "lq1.conf, which may contradict it" save
+	booted 0 "" save --force
+	[[ ! -e $TMP/etc/lowq/lq1.conf ]] || fail "save --force leaves it"
 	mount --bind "$TMP/etc" "$TMP/etc" && mount -o remount,bind,ro "$TMP/etc"
-	booted fifo lq0 --rate 3gbit
-	booted save
+	booted 0 "" fifo lq0 --rate 3gbit
+	booted 1 "lowq.toml: Read-only file system" save
 	umount "$TMP/etc"
-	[[ $rc == 1 && $err == *"lowq.toml: Read-only file system" ]] || fail "a read-only /etc: $rc $err"
 }
 declare_test at_boot "" "save, enable, disable: what is set is kept over a boot; each may be called again; a read-only /etc"
 
@@ -607,20 +560,13 @@ interface ethernet 1/7 qos trust L3
 interface ethernet 1/7 traffic-class 3 congestion-control ecn minimum-absolute 50 maximum-absolute 250"
 	expect "mlnx, without DSCP" "$(printed mlnx dctcp 1/7 --rate 10gbit --k 100)" = \
 		"interface ethernet 1/7 traffic-class 0 congestion-control both minimum-absolute 152 maximum-absolute 152"
-	[[ $(records) == "" && ! -e $LOWQ_STATE_DIR ]] || fail "something was recorded"
+	[[ ! -e $LOWQ_STATE_DIR ]] || fail "something was recorded"
 }
 declare_test print_golden "" "--print: the whole text for SONiC, Cumulus Linux and Onyx"
 
 print_refused()
 {
-	local part line args
-
-	while IFS='|' read -r part line; do
-		read -ra args <<<"$line"
-		lt "${args[@]}"
-		expect "status of $line" "$rc" -eq 2
-		[[ $err == *"$part"* && $err != *$'\n'* && ! $out ]] || fail "$line: does not say '$part' in one line: $err$out"
-	done <<-'END'
+	each refused <<-'END'
 		instantaneous queue|dctcp swp1 --rate 10gbit --k 65 --exact --print sonic
 		time that packets waited|dctcp swp1 --rate 10gbit --k 65 --aqm codel --print cumulus
 		--simple is that|ldcp swp1 --rate 10gbit --rtt 100us --print sonic

@@ -16,8 +16,10 @@ them is tried.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import json
+import mmap
 import os
 import re
 import signal
@@ -37,7 +39,7 @@ from lowq_common import system  # noqa: E402
 from lowq_tc import cli, execute, journal  # noqa: E402
 from lowq_tc.command import Command  # noqa: E402
 
-for part in ("apply", "device", "host", "show"):  # else each child would compile them
+for part in ("actions", "old"):  # else each child would compile them
     importlib.import_module("lowq_tc." + part)
 
 FULL = int(os.environ.get("FULL") or 0)
@@ -77,67 +79,63 @@ class Ended(NamedTuple):
 def lowq(argv: list[str], at: int = 0, do: Callable[[], None] | None = None, writes: bool = False) -> Ended:
     """Runs lowq-tc. At point number "at" it is killed, or something else is done. Points are
     before and after each command, with "writes" also before and after each write of the journal."""
-    points_read, points_write = os.pipe()
-    said_read, said_write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(points_read)
-        os.close(said_read)
-        count = 0
-
-        def point() -> None:
-            nonlocal count
-            count += 1
-            os.write(points_write, b"+")
-            if count == at:
-                if do:
-                    do()
-                else:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        def around(real: Callable[..., None]) -> Callable[..., None]:
-            def wrapped(*given: object) -> None:
-                point()
-                real(*given)
-                point()
-            return wrapped
-
-        real_run = execute.run
-
-        def run(part: list[Command], space: system.Namespace, lock: int) -> None:
-            begin = 0
-            for number in range(len(part)):
-                if count + 1 == at and number > begin:
-                    real_run(part[begin:number], space, lock)
-                    begin = number
-                point()
-            real_run(part[begin:], space, lock)
-            point()
-
-        execute.run = run
-        for name in ("write", "drop") if writes else ():
-            setattr(journal.Journal, name, around(getattr(journal.Journal, name)))
-        os.dup2(said_write, 1)
-        os.dup2(said_write, 2)
-        sys.stdout, sys.stderr = open(1, "w", encoding="utf-8"), open(2, "w", encoding="utf-8")
-        status = 99
-        try:
-            status = cli.main(argv)
-        except Exception as error:  # nothing may get here
-            print(f"{type(error).__name__}: {error}")
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-    os.close(points_write)
-    os.close(said_write)
-    with os.fdopen(said_read, encoding="utf-8", errors="replace") as pipe:
-        said = pipe.read().strip()
-    with os.fdopen(points_read, "rb") as counted:
-        points = len(counted.read())
-    ended = Ended(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), points, said)
+    points = mmap.mmap(-1, 4)  # shared with the child
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        child = os.fork()
+        if child == 0:
+            os.dup2(said.fileno(), 1)
+            os.dup2(said.fileno(), 2)
+            sys.stdout, sys.stderr = open(1, "w", encoding="utf-8"), open(2, "w", encoding="utf-8")
+            os._exit(counting(argv, at, do, writes, points))
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        said.seek(0)
+        ended = Ended(status, int.from_bytes(points[:], "little"), said.read().strip())
     if ended.status not in (0, 1, 2, 4, -signal.SIGKILL):
-        raise Wrong(f"lowq-tc {' '.join(argv)}: {said}")
+        raise Wrong(f"lowq-tc {' '.join(argv)}: {ended.said}")
     return ended
+
+
+def counting(argv: list[str], at: int, do: Callable[[], None] | None, writes: bool, points: mmap.mmap) -> int:
+    """In the child, for good"""
+
+    def point() -> None:
+        count = int.from_bytes(points[:], "little") + 1
+        points[:] = count.to_bytes(4, "little")
+        if count == at and do:
+            do()
+        elif count == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(real: Callable[..., None]) -> Callable[..., None]:
+        def wrapped(*given: object) -> None:
+            point()
+            real(*given)
+            point()
+        return wrapped
+
+    real_run = execute.run
+
+    def run(part: list[Command], space: system.Namespace, lock: int) -> None:
+        begin = 0
+        for number in range(len(part)):
+            if int.from_bytes(points[:], "little") + 1 == at and number > begin:
+                real_run(part[begin:number], space, lock)
+                begin = number
+            point()
+        real_run(part[begin:], space, lock)
+        point()
+
+    execute.run = run
+    for name in ("write", "drop") if writes else ():
+        setattr(journal.Journal, name, around(getattr(journal.Journal, name)))
+    status = 99
+    try:
+        status = cli.main(argv)
+    except Exception as error:  # nothing may get here
+        print(f"{type(error).__name__}: {error}")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status
 
 
 def must(argv: list[str]) -> Ended:
@@ -340,17 +338,15 @@ def devices(only: str) -> None:
         name = f"{device}, {root_name}, {profile}"
         if only and only not in name:
             continue
-        read_end, write_end = os.pipe()
-        child = os.fork()  # which has a namespace to itself
-        if child == 0:
-            said = one_case(device, root_name, profile)
-            os.write(write_end, json.dumps(said).encode())
-            os._exit(0)
-        os.close(write_end)
-        with os.fdopen(read_end) as pipe:
-            text = pipe.read()
-        os.waitpid(child, 0)
-        said = json.loads(text or '"no answer"')
+        with tempfile.TemporaryFile("w+") as file:
+            child = os.fork()  # which has a namespace to itself
+            if child == 0:
+                json.dump(one_case(device, root_name, profile), file)
+                file.flush()
+                os._exit(0)
+            os.waitpid(child, 0)
+            file.seek(0)
+            said = json.loads(file.read() or '"no answer"')
         if isinstance(said, int):
             positions += said
             print(f"# {name}: {said} positions", flush=True)
@@ -514,7 +510,7 @@ MOVES = {
 }
 
 
-def moving(kind: str, only: str) -> None:
+def moving(kind: str, _: str) -> None:
     """At each point of a set and of a reset the device, or its namespace, changes."""
     profile = PROFILES["ldcp" if FULL else "fifo"]
     for move in MOVES[kind]:
@@ -597,14 +593,8 @@ def main() -> int:
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     try:
-        if given.part == "devices":
-            devices(given.only)
-        elif given.part == "hosts":
-            hosts(given.only)
-        elif given.part == "files":
-            files(given.only)
-        else:
-            moving(given.part, given.only)
+        parts = {"devices": devices, "hosts": hosts, "files": files}
+        parts.get(given.part, functools.partial(moving, given.part))(given.only)
     except Wrong as error:
         print(error)
         return 1

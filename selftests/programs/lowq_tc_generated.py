@@ -19,6 +19,7 @@ import shlex
 import subprocess
 import sys
 from fractions import Fraction
+from math import ceil
 from typing import Any, Callable
 
 import lowq_tc_crash  # which finds the package
@@ -235,8 +236,11 @@ def dctcp(rate: str, k: str | None, rtt: str, more: list[str], frame: list[str])
     if k:
         close(params["k_bytes"], meant(k, bits))
     else:
-        # the first whole packet above RTT * C / 7, at least 4
-        packets = max(4, bits * meant(rtt) / 8 / 7 // FRAME + 1)
+        # half of what the path holds, or the first whole packet above RTT * C / 7, at least 4, and a burst of TSO
+        path = bits * meant(rtt) / 8
+        segments = min(65536 // FRAME, int(frame[frame.index("--gso-segs") + 1]) if "--gso-segs" in frame else 65535)
+        burst = min(segments, ceil(path / FRAME)) if segments > 1 and params["computed_for"]["tso"] else 0
+        packets = max(ceil(path / 2 / FRAME), max(4, path / 7 // FRAME + 1) + burst)
         close(params["k_bytes"], Fraction(packets * FRAME), FRAME)
         assert params["k_bytes"] % FRAME == 0
     if "--limit" in more:

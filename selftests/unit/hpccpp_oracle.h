@@ -25,17 +25,30 @@ struct port {
 	unsigned int speed;
 };
 
-/* The record that sch_int makes of the port */
+/* The record that sch_int makes of the port, as its reader sees it */
 static inline struct int_hop port_record(const struct port *p)
 {
-	struct int_hop h = {
+	const struct int_record r = {
 		.ts = p->ns / INT_TS_NS & 0xffffff,
 		.tx = p->bytes / int_tx_unit(p->speed) & 0xfffff,
 		.qlen = fp_min(p->queue / INT_QLEN_BYTES, INT_QLEN_MAX),
 		.speed = p->speed,
 	};
+	struct int_hop h;
+	u8 wire[INT_HOP_LEN];
 
+	int_put32(wire, int_record_word0(&r));
+	int_put32(wire + 4, int_record_word1(&r));
+	int_get_hop(wire, &h);
 	return h;
+}
+
+/* A port of @speed, at @ns and after @bytes, with @queue behind the probe */
+static inline struct int_hop record(unsigned int speed, u64 ns, u64 bytes, u64 queue)
+{
+	const struct port p = { .ns = ns, .bytes = bytes, .queue = queue, .speed = speed };
+
+	return port_record(&p);
 }
 
 /* Bits per nanosecond */

@@ -54,26 +54,27 @@ static void hpccpp_link_load__draft(void **state)
 /* Without time or speed, with another speed, or without T, nothing can be computed */
 static void hpccpp_link_load__nonsense(void **state)
 {
-	struct int_hop a = { .ts = 5, .tx = 7, .qlen = 9, .speed = 6 }, b = a;
-	u32 u, dt;
+	struct int_hop a = record(6, 5 * 64, 7 * 128, 9 * 80), b = a;
+	u32 u = 0, dt;
 
 	(void)state;
 	assert_false(hpccpp_link_load(&a, &b, 10000, 0, &u, &dt));	/* no time has passed */
-	b.ts = 6;
+	b.ts = 6 * 64;
 	assert_true(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
 	assert_false(hpccpp_link_load(&a, &b, 0, 64, &u, &dt));
-	b.speed = 7;	/* twice as fast: the load is that of the new link */
-	b.tx = a.tx + 1;
+	b.mbps = 20000;	/* twice as fast: the load is that of the new link */
+	b.tx = a.tx + 128;
 	assert_true(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
 	assert_int_equal(u / 16, (HPCCPP_U_ONE * 4 / 5 + 9 * 80 * HPCCPP_U_ONE / 25000) / 16);
-	b.speed = 9;	/* counts in another unit */
+	b.tx_bits++;	/* counts in another unit */
 	assert_false(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
-	b.speed = 0;
-	a.speed = 0;
+	b.tx_bits--;
+	b.ts_bits++;	/* another format */
+	assert_false(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
+	b.ts_bits--;
+	b.mbps = 0;
+	a.mbps = 0;
 	assert_false(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));	/* B = 0 */
-	a.speed = 200;
-	b.speed = 200;
-	assert_false(hpccpp_link_load(&a, &b, 10000, 64, &u, &dt));
 }
 
 /* Older than 3/4 of a wrap of either counter, or time that went backwards: no result */
@@ -89,7 +90,7 @@ static void hpccpp_link_load__stale(void **state)
 		struct int_hop old = port_record(&a), new;
 		u32 u, dt;
 
-		assert_true(fabs(hpccpp_wrap_ns(speed) - wrap) <= 1);
+		assert_true(fabs(hpccpp_wrap_ns(&old) - wrap) <= 1);
 		b.ns = a.ns + wrap * 0.74;
 		new = port_record(&b);
 		assert_true(hpccpp_link_load(&old, &new, 10000, wrap * 0.74, &u, &dt));
@@ -104,11 +105,11 @@ static void hpccpp_link_load__stale(void **state)
 /* qlen that saturates is still a queue; u' beyond its range is its largest value. */
 static void hpccpp_link_load__saturation(void **state)
 {
-	struct int_hop a = { .ts = 0, .tx = 0, .qlen = 0xffff, .speed = 1 }, b = a;
+	struct int_hop a = record(1, 0, 0, 6000000), b = a;
 	u32 u, dt;
 
 	(void)state;
-	b.ts = 100;
+	b.ts = 100 * 64;
 	assert_true(hpccpp_link_load(&a, &b, 5000, 6400, &u, &dt));
 	assert_int_equal(u, U32_MAX);	/* 5.2 MB at 10 Mb/s are 4 s, T is 5 us */
 }
@@ -122,15 +123,15 @@ static void hpccpp_link_load__restarted(void **state)
 	for (speed = 1; speed < INT_SPEEDS; speed++) {
 		double rate = int_speed_mbps(speed) / 8000.0, unit = int_tx_unit(speed);
 		double most = rate * 100 * 64 + fmax(2e6, rate * 3e6);
-		struct int_hop a = { .ts = 5, .tx = 0xfffff, .speed = speed }, b = a;
+		struct int_hop a = record(speed, 5 * 64, 0xfffff * (u64)unit, 0), b = a;
 		u32 u, dt;
 
-		b.ts += 100;
-		b.tx = (u32)(0xfffff + most / unit) & 0xfffff;
+		b.ts += 6400;
+		b.tx = a.tx + (u64)(most / unit) * (u64)unit;
 		assert_true(hpccpp_link_load(&a, &b, 10000, 6400, &u, &dt));
-		b.tx = (b.tx + 1) & 0xfffff;
+		b.tx += (u64)unit;
 		assert_false(hpccpp_link_load(&a, &b, 10000, 6400, &u, &dt));
-		b.tx = 0xffffe;
+		b.tx = a.tx - (u64)unit;
 		assert_false(hpccpp_link_load(&a, &b, 10000, 6400, &u, &dt));
 	}
 }
@@ -187,7 +188,7 @@ static void hpccpp_measure__path(void **state)
 {
 	struct int_msg m = {
 		.room = 5, .nhop = 2, .path_id = 3,
-		.hop = { { .ts = 1, .speed = 6 }, { .ts = 2, .speed = 8 } },
+		.hop = { record(6, 64, 0, 0), record(8, 128, 0, 0) },
 	};
 	struct hpccpp_model model;
 
@@ -195,20 +196,20 @@ static void hpccpp_measure__path(void **state)
 	hpccpp_model_init(&model, 0);
 	assert_int_equal(hpccpp_slowest(&model), 0);
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 0), HPCCPP_BASELINE);
-	assert_int_equal(int_speed_mbps(hpccpp_slowest(&model)), 10000);
-	m.hop[0].ts += 200;
-	m.hop[1].ts += 200;
+	assert_int_equal(hpccpp_slowest(&model), 10000);
+	m.hop[0].ts += 12800;
+	m.hop[1].ts += 12800;
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_MEASURED);
 	m.path_id = 4;
-	m.hop[0].ts += 200;
-	m.hop[1].ts += 200;
+	m.hop[0].ts += 12800;
+	m.hop[1].ts += 12800;
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_BASELINE);
 	m.nhop = 1;
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_BASELINE);
-	m.hop[0].ts += 200;
-	m.hop[0].speed = 9;
+	m.hop[0].ts += 12800;
+	m.hop[0] = record(9, m.hop[0].ts, 0, 0);
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_STALE);
-	m.hop[0].ts += 200;
+	m.hop[0].ts += 12800;
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_MEASURED);
 	m.nhop = 0;
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_PARTIAL);
@@ -218,7 +219,7 @@ static void hpccpp_measure__path(void **state)
 	m.nhop = INT_NHOP_MAX;		/* 15 or more: there may be nodes without a record */
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_PARTIAL);
 	m.nhop = 2;
-	m.hop[1].speed = 0;
+	m.hop[1].mbps = 0;
 	assert_int_equal(hpccpp_measure(&model, &m, 10000, 10000, 12800), HPCCPP_PARTIAL);
 	assert_int_equal(model.nhop, 1);	/* the records from before are kept */
 	hpccpp_model_forget(&model);
@@ -443,8 +444,8 @@ static void hpccpp_config_set__draft(void **state)
 		unsigned int k;
 
 		for (k = 0; k < m.nhop; k++) {
-			m.hop[k].speed = 1 + rnd() % 15;
-			mbps = fminl(mbps, int_speed_mbps(m.hop[k].speed));
+			m.hop[k].mbps = int_speed_mbps(1 + rnd() % 15);
+			mbps = fminl(mbps, m.hop[k].mbps);
 		}
 		if (own)
 			mbps = fminl(mbps, own);
@@ -477,7 +478,7 @@ static void hpccpp_config_set__draft(void **state)
 /* A port between two rates of the format: what the flow carried limits W, up to the next rate. */
 static void hpccpp_config_set__rate_between(void **state)
 {
-	struct hpccpp_model m = { .nhop = 1, .hop = { { .speed = 2 } } };	/* 100 Mb/s */
+	struct hpccpp_model m = { .nhop = 1, .hop = { { .mbps = 100 } } };
 	struct hpccpp_settings set = {
 		.t_ns = 10000000, .fill_ns = 10000000, .eta_permille = 950, .max_stage = 5,
 		.flows = 10, .mss = 1000, .w_limit = HPCCPP_W_MAX,
@@ -510,7 +511,7 @@ static void hpccpp_config_set__rate_between(void **state)
 /* The host's own link limits W if it is slower than the path; without records nothing does. */
 static void hpccpp_config_set__own_link(void **state)
 {
-	struct hpccpp_model m = { .nhop = 2, .hop = { { .speed = 11 }, { .speed = 8 } } };
+	struct hpccpp_model m = { .nhop = 2, .hop = { { .mbps = 100000 }, { .mbps = 25000 } } };
 	struct hpccpp_settings set = {
 		.t_ns = 10000, .fill_ns = 10000, .eta_permille = 950, .max_stage = 5,
 		.flows = 10, .mss = 1000, .w_limit = HPCCPP_W_MAX,
@@ -648,14 +649,14 @@ static void hpccpp_probe_ns__bounds(void **state)
 /* Half of the path's shortest wrap; W after a loss */
 static void hpccpp_reduced__never_above(void **state)
 {
-	struct hpccpp_model m = { .nhop = 2, .hop = { { .speed = 1 }, { .speed = 8 } } };
+	struct hpccpp_model m = { .nhop = 2, .hop = { record(1, 0, 0, 0), record(8, 0, 0, 0) } };
 
 	(void)state;
 	assert_int_equal(hpccpp_reduced(10000, 1000), 5000);
 	assert_int_equal(hpccpp_reduced(3000, 1000), 2000);
 	assert_int_equal(hpccpp_reduced(1999, 1000), 1999);
 	assert_int_equal(hpccpp_reduced(62, 1000), 62);
-	assert_int_equal(hpccpp_comparable_ns(&m), hpccpp_wrap_ns(8) / 2);
+	assert_int_equal(hpccpp_comparable_ns(&m), hpccpp_wrap_ns(&m.hop[1]) / 2);
 	m.nhop = 0;
 	assert_int_equal(hpccpp_comparable_ns(&m), 0);
 }
@@ -663,7 +664,7 @@ static void hpccpp_reduced__never_above(void **state)
 /* T follows a longer RTT after a period, unless queues explain it, and a shorter one at once */
 static void hpccpp_rtt__follows(void **state)
 {
-	struct hpccpp_model m = { .nhop = 1, .hop = { { .speed = 6, .qlen = 125 } } };
+	struct hpccpp_model m = { .nhop = 1, .hop = { record(6, 0, 0, 10000) } };
 	struct hpccpp_rtt r;
 	unsigned int i;
 
@@ -695,18 +696,18 @@ static void hpccpp_rtt__unqueued(void **state)
 {
 	struct hpccpp_model m = {
 		.nhop = 2, .path_id = 7,
-		.hop = { { .speed = 6, .qlen = 1250 }, { .speed = 6, .qlen = 3000 } },
+		.hop = { record(6, 0, 0, 100000), record(6, 0, 0, 240000) },
 	};
 	struct int_msg msg = {
 		.nhop = 2, .path_id = 7,
-		.hop = { { .speed = 6, .qlen = 2500 }, { .speed = 6, .qlen = 125 } },
+		.hop = { record(6, 0, 0, 200000), record(6, 0, 0, 10000) },
 	};
 	struct hpccpp_rtt r;
 	unsigned int i;
 
 	(void)state;
 	/* of each queue the smaller one: 100 kB and 10 kB at 10 Gb/s; no third one */
-	m.hop[2] = (struct int_hop){ .speed = 6, .qlen = 1250 };
+	m.hop[2] = record(6, 0, 0, 100000);
 	msg.hop[2] = m.hop[2];
 	assert_int_equal(hpccpp_standing_us(&m, &msg), 88);
 	msg.path_id = 8;
@@ -757,10 +758,9 @@ static void hpccpp_waits__unstamped(void **state)
 /* Two records of one port, 10 us apart at 10 Gb/s, with this many bytes sent in between */
 static void two_samples(struct int_msg *first, struct int_msg *second, u32 bytes)
 {
-	*first = (struct int_msg){ .room = 5, .nhop = 1, .hop = { { .ts = 1, .speed = 6 } } };
+	*first = (struct int_msg){ .room = 5, .nhop = 1, .hop = { record(6, 64, 0, 0) } };
 	*second = *first;
-	second->hop[0].ts += 10000 / INT_TS_NS;
-	second->hop[0].tx = bytes / int_tx_unit(6);
+	second->hop[0] = record(6, 64 + 10000, bytes, 0);
 }
 
 /* H3: a sample updates U, and W is computed from the window that the sample was sent under */
@@ -826,7 +826,7 @@ static void hpccpp_step__letter(void **state)
 	assert_int_equal(m.reference, 12000 << HPCCPP_W_Q);
 	expect(near_abs(m.w, m.reference / (u / 0.95L), 300), "%lu", m.w);
 	/* half a packet, and a queue of B * T: it counts as 1, by default as 1/2 */
-	first.hop[0].qlen = 12500 / INT_QLEN_BYTES;
+	first.hop[0].qlen = 12480;
 	second.hop[0].qlen = first.hop[0].qlen;
 	for (per_rtt = 0; per_rtt < 2; per_rtt++) {
 		s.settings.queue_per_rtt = per_rtt;
@@ -857,13 +857,13 @@ static void hpccpp_step__first_queue(void **state)
 	two_samples(&first, &second, 12480);
 	s.msg = &first;
 	hpccpp_model_init(&m, 12500 << HPCCPP_W_Q);
-	first.hop[0].qlen = 19;			/* 1520 bytes at 10 Gb/s: 1.2 us */
+	first.hop[0].qlen = 1520;		/* at 10 Gb/s 1.2 us */
 	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
 	assert_int_equal(m.w, 12500 << HPCCPP_W_Q);
 	hpccpp_model_init(&m, 12500 << HPCCPP_W_Q);
 	first.nhop = 2;
-	first.hop[1] = (struct int_hop){ .ts = 1, .speed = 8, .qlen = 19 };
-	first.hop[0].qlen = 150;		/* 12000 bytes: 0.96 B * T */
+	first.hop[1] = record(8, 64, 0, 1520);
+	first.hop[0].qlen = 12000;		/* 0.96 B * T */
 	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
 	assert_int_equal(m.busiest, 0);
 	expect(near_rel(m.u / (long double)HPCCPP_U_ONE, 1.96L, 0.00001L), "%u", m.u);
@@ -871,7 +871,7 @@ static void hpccpp_step__first_queue(void **state)
 	/* the longer queue decides, wherever it is */
 	hpccpp_model_init(&m, 12500 << HPCCPP_W_Q);
 	first.hop[1] = first.hop[0];
-	first.hop[0].qlen = 100;
+	first.hop[0].qlen = 8000;
 	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
 	assert_int_equal(m.busiest, 1);
 	expect(near_rel(m.u / (long double)HPCCPP_U_ONE, 1.96L, 0.00001L), "%u", m.u);
@@ -892,7 +892,7 @@ static u64 newcomer_share(u32 flows)
 	const u64 bdp = 125000 << HPCCPP_W_Q;
 	struct hpccpp_model m[2];
 	u64 sent[2], now = 1000000, bytes = 0;
-	struct int_msg msg = { .room = 5, .nhop = 1, .hop = { { .speed = 6 } } };
+	struct int_msg msg = { .room = 5, .nhop = 1, .hop = { record(6, 0, 0, 0) } };
 	struct hpccpp_sample s = {
 		.msg = &msg, .elapsed_ns = 100000,
 		.settings = {
@@ -912,9 +912,7 @@ static u64 newcomer_share(u32 flows)
 
 		now += 100000;
 		bytes += fp_min(load, bdp) >> HPCCPP_W_Q;
-		msg.hop[0].ts = now / INT_TS_NS & 0xffffff;
-		msg.hop[0].tx = bytes / int_tx_unit(6) & 0xfffff;
-		msg.hop[0].qlen = (fp_sub(load, bdp) >> HPCCPP_W_Q) / INT_QLEN_BYTES;
+		msg.hop[0] = record(6, now, bytes, fp_sub(load, bdp) >> HPCCPP_W_Q);
 		for (k = 0; k < 2; k++) {
 			s.sent_w = sent[k];
 			sent[k] = m[k].w;
@@ -999,8 +997,8 @@ static void hpccpp_most_load__draft(void **state)
 /* Another path, no records, or more nodes than records: nothing is known */
 static void hpccpp_most_load__unknown(void **state)
 {
-	struct int_msg msg = { .nhop = 1, .room = 5, .hop[0] = { .ts = 9, .tx = 9, .speed = 6 } };
-	struct hpccpp_model m = { .nhop = 1, .hop[0] = { .ts = 5, .tx = 7, .speed = 6 } };
+	struct int_msg msg = { .nhop = 1, .room = 5, .hop[0] = record(6, 9 * 64, 9 * 128, 0) };
+	struct hpccpp_model m = { .nhop = 1, .hop[0] = record(6, 5 * 64, 7 * 128, 0) };
 
 	(void)state;
 	assert_true(hpccpp_most_load(&m, &msg, 1000, 300) < U32_MAX);

@@ -38,8 +38,10 @@ static void int_build__figure_4(void **state)
 		.type = INT_PROBE, .room = 2, .flags = INT_FLAG_RECEIVER, .id = 0x1234567,
 		.cookie = 0xfedcba9876543210, .nhop = 2, .path_id = 0xabc, .options = 0xabcdef,
 		.hop = {
-			{ .speed = 6, .ts = 0x123456, .tx = 0xf0f0f, .qlen = 0xffff },
-			{ .speed = 11, .ts = 0xffffff, .tx = 1, .qlen = 2 },
+			{ .mbps = 10000, .ts = 0x123456 * 64, .tx = 0xf0f0f * 128,
+			  .qlen = 0xffff * 80, .ts_bits = 30, .tx_bits = 27 },
+			{ .mbps = 100000, .ts = 0xffffff * 64, .tx = 1 * 512, .qlen = 2 * 80,
+			  .ts_bits = 30, .tx_bits = 29 },
 		},
 	}, back;
 	u8 got[INT_MSG_LEN_MAX];

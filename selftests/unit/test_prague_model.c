@@ -341,7 +341,9 @@ static void prague_pacing_rate__fraction(void **state)
 	(void)state;
 	for (i = 0; i < 100000; i++) {
 		long double want;
-		struct prague_model m = { .cwnd = rnd_range(1, 4), .frac = rnd_upto(PRAGUE_ONE - 1) };
+		struct prague_model m = {
+			.cwnd = rnd_range(1, 4), .frac = rnd_upto(PRAGUE_ONE - 1),
+		};
 		u32 srtt = rnd_log(RTT_LEAST, RTT_MOST);
 
 		want = draft_pacing(1448, window_of(&m), srtt / 8.0L);
@@ -564,8 +566,11 @@ static void prague_hystart__full_path(void **state)
 
 	(void)state;
 	for (i = 0; i < CASES / 20; i++) {
-		struct prague_hystart h = { .last_min = rnd_upto(2000), .css = 1 + rnd_upto(5) }, before = h;
+		struct prague_hystart before, h = {
+			.last_min = rnd_upto(2000), .css = 1 + rnd_upto(5),
+		};
 
+		before = h;
 		n = rnd_upto(20);
 		for (k = 0; k < n; k++)
 			prague_hystart_rtt(&h, rnd_log(1, 1000000));

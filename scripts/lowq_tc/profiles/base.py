@@ -38,7 +38,8 @@ class Tc(NamedTuple):
 
     version: str
     offers: Mapping[tuple[str, str], bool]  # (kind, word of its help)
-    rounds_up: bool = False  # from iproute2 6.14 on: times to its tick, not down to a microsecond
+    plugins: str  # the folder of those that it needs
+    rounds_up: Callable[[], bool]  # iproute2 6.14 and later: times to its tick, not down to a microsecond
 
     def require(self, kind: str, word: str) -> None:
         if not self.offers.get((kind, word)):

@@ -21,10 +21,8 @@ def compute(context: Context) -> Queue:
         given = options.given.get("rate", rate_text(line.rate))
         raise Refused(f"--rate {given}: sch_int stamps 10mbit to 1600gbit")
     if device.queues > 1 and not context.shape:
-        report.note(
-            f"{device.queues} queues, each with an int and the whole limit: each stamps the load of the whole port;"
-            " when 'ethtool -L' changes their number, set it again, else nothing is stamped"
-        )
+        report.note(f"{device.queues} queues, each with an int and the whole limit: each stamps the load of the whole port;"
+                    " when 'ethtool -L' changes their number, set it again, else nothing is stamped")
     context.record(rate_bps=line.rate)
     words: list[object] = ["rate", rate_text(line.rate)]
     text = f"stamps as a port of {rate_text(line.rate)}"
@@ -36,20 +34,16 @@ def compute(context: Context) -> Queue:
         context.record(switch_id=number)
         text += f", switch ID {number}"
     else:
-        report.note(
-            f"no --switch-id: one is made from the address of {device.name}; two equal IDs on a path"
-            " hide a change of path"
-        )
+        report.note(f"no --switch-id: one is made from the address of {device.name}; two equal IDs on a path hide a change of"
+                    " path")
     if options.has("dscp"):
         words += ["dscp", options.values["dscp"]]
         report.note(f"the hosts need it, too: lowq-tc host hpccpp --dscp {options.given['dscp']}")
     context.record(dscp=options.get("dscp", 23))
-    if options.has("relative"):
-        words.append("relative")
-        text += ", its real rate hidden"
-    if options.has("sojourn"):
-        words.append("sojourn")
-        text += ", queue as the wait of the probe"
+    for name, says in (("relative", "its real rate hidden"), ("sojourn", "queue as the wait of the probe")):
+        if options.has(name):
+            words.append(name)
+            text += f", {says}"
     # A shaper's rate is of bytes as tc counts them; a link's is of all that is on the wire.
     if not context.shape and not device.software and device.frame - device.mtu == ETHERNET_HEADER:
         context.tc.require("int", "ethernet")
@@ -59,10 +53,8 @@ def compute(context: Context) -> Queue:
     context.tc.require("int", "rate")
     limit = settle_limit(context, max(line.bytes_in(10_000), line.frame), "10 us at the rate")
     if not context.shape and not device.software:
-        report.note(
-            f"packets in the ring of {device.name} are not in the queue that is stamped: make the ring"
-            " short, or shape a little below the line rate (--shape)"
-        )
+        report.note(f"packets in the ring of {device.name} are not in the queue that is stamped: make the ring short, or shape"
+                    " a little below the line rate (--shape)")
 
     def tree(place: Place, handle: str) -> list[Command]:
         return [

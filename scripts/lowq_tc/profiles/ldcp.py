@@ -15,7 +15,7 @@ from lowq_common.values import LOWQ_PREFS
 
 from ..command import Command
 from .base import Context, Place, Profile, Queue
-from .queues import MAX_RED, advise, held_back, looks_at, red, red_words, settle_limit
+from .queues import MAX_RED, advise, held_back, looks_at, red, red_words, settle_limit, settle_red
 
 
 def threshold(context: Context, option: str, bdp: int, more: int, divisor: int, least: int,
@@ -30,9 +30,7 @@ def threshold(context: Context, option: str, bdp: int, more: int, divisor: int, 
             raise Refused(f"give --rtt, from which {name} is computed, or --{option}")
         size = (max(least, (bdp + divisor - 1) // divisor) + more) * context.line.frame
         with_more = f", and {more} for what is held back" if more else ""
-        context.report.explain(
-            f"{name} = {context.line.queue_text(size)} ({formula}, at least {least} packets{with_more})"
-        )
+        context.report.explain(f"{name} = {context.line.queue_text(size)} ({formula}, at least {least} packets{with_more})")
     context.report.params[option + "_bytes"] = size
     return size
 
@@ -50,27 +48,18 @@ def compute(context: Context) -> Queue:
     more = line.packets(held_back(context)) // 2
     low = threshold(context, "min", bdp, more, 16, 4, "K_min", "BDP / 16")
     high = threshold(context, "max", bdp, more, 2, 32, "K_max", "BDP / 2")
-    if low >= high:
-        raise Refused(f"--min ({low} bytes) must be below --max ({high} bytes)")
-    if high >= MAX_RED:
-        raise Refused("--max: red takes less than 512 MB")
-    probability: str = options.get("probability", "1")
-    context.record(probability=float(probability) if probability != "1" else 1)
+    if low == high:
+        raise Refused(f"--min ({low} bytes) must be below --max")
+    probability = settle_red(context, low, high, "1")
     report.explain(f"P_max = {probability}")
     if options.has("simple"):
         queue = simple(context, low, high, probability)
     else:
         # a first RTT of one BDP finds room; without --rtt there is only K_max to go by
-        if bdp or options.has("k"):
-            k = threshold(context, "k", bdp, more, 1, 64, "K", "the BDP")
-        else:
-            k = high
+        k = threshold(context, "k", bdp, more, 1, 64, "K", "the BDP") if bdp or options.has("k") else high
         queue = wred(context, low, high, k, probability)
-    looks_at(context, "thresholds on the instantaneous queue: tc halves the distance to it with every packet (EWMA"
-             " weight 1/2); --exact sets it")
-    report.not_honoured(
-        "marks independent of each other: RED spaces them by 1 to 1 / p packets, alike, which marks 2p / (1 + p)"
-    )
+    looks_at(context)
+    report.not_honoured("marks independent of each other: RED spaces them by 1 to 1 / p packets, alike, which marks 2p / (1 + p)")
     advise(context, low)
     return queue
 
@@ -80,9 +69,7 @@ def simple(context: Context, low: int, high: int, probability: str) -> Queue:
         raise Refused("--k is of the profile for Not-ECT, which --simple leaves out")
     context.report.explain("one profile: red, which drops Not-ECT packets where it marks ECT ones")
     limit = settle_limit(context, high, "K_max")
-    return Queue(lambda place, handle: [
-        red(context, place, handle, limit, low, high, probability, "step", "ecn")
-    ])
+    return Queue(lambda place, handle: [red(context, place, handle, limit, low, high, probability, "step", "ecn")])
 
 
 def wred(context: Context, low: int, high: int, k: int, probability: str) -> Queue:
@@ -91,9 +78,8 @@ def wred(context: Context, low: int, high: int, k: int, probability: str) -> Que
     context.record(k_bytes=k)
     context.report.explain(f"Not-ECT packets that find {context.line.queue_text(k)} are dropped")
     limit = settle_limit(context, max(k, high), "K and K_max")
-    context.report.explain(
-        "gred in WRED mode: virtual queue 1 for ECT and what is not IP, 2 for Not-ECT, chosen by filters at clsact"
-    )
+    context.report.explain("gred in WRED mode: virtual queue 1 for ECT and what is not IP, 2 for Not-ECT, chosen by filters at"
+                           " clsact")
     filters = [
         context.filter("egress", "protocol", protocol, "pref", pref, "flower", "ip_tos", "0x0/0x3", "classid", ":2")
         for protocol, pref in (("ip", LOWQ_PREFS[0]), ("ipv6", LOWQ_PREFS[1]))

@@ -97,14 +97,10 @@ def dualpi2(context: Context) -> list[object]:
     # A tc that does not know dualpi2 can still add it, with the kernel's options.
     for name in ("limit", "step", "varying", "step-min", "target", "coupling"):
         if options.has(name):
-            report.not_honoured(
-                f"--{name} {options.given[name]}".rstrip() + f": this tc ({context.tc.version}) does not know"
-                " dualpi2's options; it has the kernel's"
-            )
-    report.explain(
-        "dualpi2 as the kernel sets it: ECT(1) marked above 1 ms, target 15 ms for the rest,"
-        " coupling factor 2, limit 10000 packets"
-    )
+            report.not_honoured(f"--{name} {options.given[name]}".rstrip() + f": this tc ({context.tc.version}) does not know"
+                                " dualpi2's options; it has the kernel's")
+    report.explain("dualpi2 as the kernel sets it: ECT(1) marked above 1 ms, target 15 ms for the rest, coupling factor 2,"
+                   " limit 10000 packets")
     return []
 
 
@@ -121,10 +117,8 @@ def fq_codel(context: Context) -> list[object]:
         target = whole_us(options, "target")
         words += ["target", f"{target}us", "interval", f"{20 * target}us"]
     context.record(step_ns=step * 1000)
-    report.explain(
-        f"fq_codel: a queue for each flow; ECT(1) that waited longer than {time_text(step * 1000)} is"
-        " marked, CoDel's law above that"
-    )
+    report.explain(f"fq_codel: a queue for each flow; ECT(1) that waited longer than {time_text(step * 1000)} is marked, CoDel's"
+                   " law above that")
     report.note("CoDel's law marks ECT(1) too, when its target is missed for long")
     return words
 

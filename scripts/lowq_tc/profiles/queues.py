@@ -23,10 +23,8 @@ def settle_limit(context: Context, threshold: int, what: str) -> int:
     if options.has("limit"):
         limit = context.size("limit")
         if threshold + line.frame > limit:
-            raise Refused(
-                f"--limit {options.given['limit']}: {what} ({line.queue_text(threshold)})"
-                " must be at least one packet below it"
-            )
+            raise Refused(f"--limit {options.given['limit']}: {what} ({line.queue_text(threshold)}) must be at least one packet"
+                          " below it")
     else:
         bdp = line.bytes_in(options.get("rtt", 0))
         limit, how = 1000 * line.frame, ", the least by default"
@@ -43,15 +41,9 @@ def settle_limit(context: Context, threshold: int, what: str) -> int:
 
 def rest_limit(context: Context, default: int) -> int:
     """--rest-limit: the drop-tail queue beside the marked one"""
-    if not context.options.has("rest-limit"):
-        limit = default
-    else:
-        limit = context.size("rest-limit")
-        if limit < context.line.frame:
-            raise Refused(
-                f"--rest-limit {context.options.given['rest-limit']}:"
-                f" less than one packet ({context.line.frame} bytes)"
-            )
+    limit = context.size("rest-limit") if context.options.has("rest-limit") else default
+    if limit < context.line.frame:
+        raise Refused(f"--rest-limit {context.options.given['rest-limit']}: less than one packet ({context.line.frame} bytes)")
     context.record(rest_limit_bytes=limit)
     return limit
 
@@ -82,7 +74,7 @@ def red_words(context: Context, limit: int, low: int, high: int, probability: st
     # needs a packet to last at least two of its ticks.
     bandwidth = min(context.line.rate or 1_000_000_000, 34_000_000_000, avpkt * 62_500_000)
     ticks = tc_ticks(avpkt, bandwidth)
-    if context.tc.rounds_up and ticks:  # the same estimate with each tc
+    if ticks and context.tc.rounds_up():  # the same estimate with each tc
         bandwidth = round(avpkt * 8e9 / ((ticks - 0.5) * TICK))
     # tc turns a probability of 1 into 2^32, which is 0 in 32 bits; the kernel then takes
     # something between 1/2 and 1.
@@ -141,9 +133,8 @@ def sent_at_once(context: Context, rtt: int) -> int:
         return 0
     line = context.line
     burst = min(segments, line.packets(line.bytes_in(rtt))) * line.frame
-    context.report.explain(
-        f"hosts send {line.queue_text(burst)} at once (TSO, as {context.device.name} does; --no-tso: they do not)"
-    )
+    context.report.explain(f"hosts send {line.queue_text(burst)} at once (TSO, as {context.device.name} does; --no-tso: they do"
+                           " not)")
     return burst
 
 
@@ -164,31 +155,34 @@ def advise(context: Context, threshold: int) -> None:
     segments = tso_segments(context)
     if segments > 1:
         more = ", more than the threshold" if threshold < segments * context.line.frame else ""
-        report.note(
-            f"GSO/TSO: up to {segments} packets reach the queue as one, and are marked or dropped"
-            f" as one{more}: where {device.name} sends itself, --gso-segs 1; where it forwards,"
-            " 'ethtool -K IN gro off' on the devices that feed it"
-        )
-    if not device.software and not context.shape:
-        if device.queue_limits in ("none", "", "0"):
-            report.note(
-                f"{device.name} has no active byte queue limits: packets wait in its ring, where"
-                f" nothing marks them; make it short ('ethtool -G {device.name} tx N') or shape a"
-                " little below the line rate (--shape)"
-            )
-        else:
-            report.note(
-                "byte queue limits let packets wait below this queue, unmarked, and more of them the busier"
-                f" the device is; cap them in /sys/class/net/{device.name}/queues/tx-*/byte_queue_limits/limit_max"
-            )
+        report.note(f"GSO/TSO: up to {segments} packets reach the queue as one, and are marked or dropped as one{more}: where"
+                    f" {device.name} sends itself, --gso-segs 1; where it forwards, 'ethtool -K IN gro off' on the devices"
+                    " that feed it")
+    if not device.software and not context.shape and device.queue_limits in ("none", "", "0"):
+        report.note(f"{device.name} has no active byte queue limits: packets wait in its ring, where nothing marks them; make"
+                    f" it short ('ethtool -G {device.name} tx N') or shape a little below the line rate (--shape)")
+    elif not device.software and not context.shape:
+        report.note("byte queue limits let packets wait below this queue, unmarked, and more of them the busier the device is;"
+                    f" cap them in /sys/class/net/{device.name}/queues/tx-*/byte_queue_limits/limit_max")
     if not context.shape and device.queues > 1:
-        report.note(
-            f"{device.queues} queues, each with the whole threshold and limit; when 'ethtool -L'"
-            " changes their number, set it again"
-        )
+        report.note(f"{device.queues} queues, each with the whole threshold and limit; when 'ethtool -L' changes their number,"
+                    " set it again")
 
 
-def looks_at(context: Context, otherwise: str) -> None:
+def settle_red(context: Context, low: int, high: int, default: str) -> str:
+    """Thresholds that RED takes -> the probability of a mark just below the upper one"""
+    if low > high:
+        raise Refused(f"--min ({low} bytes) is above --max ({high} bytes)")
+    if high >= MAX_RED:
+        raise Refused("--max: red takes less than 512 MB")
+    probability: str = context.options.get("probability", default)
+    context.record(rate_bps=context.line.rate, frame_bytes=context.line.frame, min_bytes=low, max_bytes=high,
+                   probability=float(probability) if probability != "1" else 1)
+    return probability
+
+
+def looks_at(context: Context, otherwise: str = "thresholds on the instantaneous queue: tc halves the distance to it with"
+             " every packet (EWMA weight 1/2); --exact sets it") -> None:
     """Does RED look at the queue itself, or at an average?"""
     if context.options.has("exact"):
         context.report.explain("red looks at the queue itself (weight 1, by netlink; tc has no word for it)")
@@ -236,9 +230,7 @@ class Step:
             size = self.context.size("k")
             report.explain(f"K = {line.queue_text(size)}, as given (packets of {line.frame} bytes)")
             if line.rate and rtt and size <= seventh:
-                report.note(
-                    f"K is not above RTT*C/7 = {seventh} bytes: the queue will run empty, and the link with it"
-                )
+                report.note(f"K is not above RTT*C/7 = {seventh} bytes: the queue will run empty, and the link with it")
             return size
         if not rtt:
             raise Refused("give --rtt, from which the threshold is computed, or --k")
@@ -271,18 +263,10 @@ class Step:
     def settle_engine(self) -> None:
         options, report, line = self.context.options, self.context.report, self.context.line
         if self.aqm == "red":
-            if options.has("nodrop"):
-                report.explain("red, min = max = K: above K ECT is marked and Not-ECT let pass, up to the limit")
-            else:
-                report.explain(
-                    "red, min = max = K: above K ECT is marked and Not-ECT dropped, ARP and UDP too"
-                    " (--nodrop lets it pass)"
-                )
-            looks_at(
-                self.context,
-                "a threshold on the instantaneous queue: tc's red halves the distance to it with every"
-                " packet (EWMA weight 1/2); --exact sets it; --aqm codel or fq mark by the time that each packet waited"
-            )
+            report.explain("red, min = max = K: above K ECT is marked and Not-ECT " + (
+                "let pass, up to the limit" if options.has("nodrop") else "dropped, ARP and UDP too (--nodrop lets it pass)"))
+            looks_at(self.context, "a threshold on the instantaneous queue: tc's red halves the distance to it with every"
+                     " packet (EWMA weight 1/2); --exact sets it; --aqm codel or fq mark by the time that each packet waited")
             return
         if options.has("exact"):
             raise Refused(f"--exact goes with --aqm red; {self.aqm} looks at each packet")
@@ -303,10 +287,8 @@ class Step:
             raise Refused(f"K is {time_text(wanted)} of this rate: {self.aqm} takes less than 4295 s")
         self.context.record(threshold_ns=actual)
         rounded = "" if actual == wanted else " (K as time, rounded up to its clock)"
-        report.explain(
-            f"{self.aqm}: what waited longer than {time_text(actual)} is marked{rounded};"
-            " Not-ECT is not dropped at the threshold"
-        )
+        report.explain(f"{self.aqm}: what waited longer than {time_text(actual)} is marked{rounded}; Not-ECT is not dropped at"
+                       " the threshold")
 
     def queue(self, place: Place, handle: str) -> Command:
         context = self.context

@@ -6,7 +6,7 @@ from __future__ import annotations
 from lowq_common.errors import Refused
 
 from .base import Context, Profile, Queue
-from .queues import MAX_RED, advise, red, settle_limit
+from .queues import advise, red, settle_limit, settle_red
 
 
 def compute(context: Context) -> Queue:
@@ -15,21 +15,14 @@ def compute(context: Context) -> Queue:
         if not options.has(name):
             raise Refused(f"red: give --{name}")
     low, high = context.size("min"), context.size("max")
-    if low > high:
-        raise Refused(f"--min {options.given['min']} is above --max {options.given['max']}")
-    if high >= MAX_RED:
-        raise Refused(f"--max {options.given['max']}: red takes less than 512 MB")
-    probability: str = options.get("probability", "0.1")
+    report.explain(f"min {line.queue_text(low)}, max {line.queue_text(high)}")
+    probability = settle_red(context, low, high, "0.1")
     # tc: P / (max - min) has to be more than 2^-31
     if (high - low) * 10**9 >= round(float(probability) * 10**9) * 2**31:
         raise Refused(f"--max {options.given['max']}: too far above --min for this probability")
     if options.has("no-ecn") and (options.has("nodrop") or options.has("harddrop")):
         raise Refused("--nodrop and --harddrop say what ECN does; they do not go with --no-ecn")
-    report.explain(f"min {line.queue_text(low)}, max {line.queue_text(high)}")
-    context.record(rate_bps=line.rate, frame_bytes=line.frame, min_bytes=low, max_bytes=high)
-    context.record(probability=float(probability) if probability != "1" else 1)
     limit = settle_limit(context, high, "--max")
-
     burst: int | str = "auto"
     text = "burst as Floyd recommends"
     if options.has("burst"):
@@ -43,9 +36,7 @@ def compute(context: Context) -> Queue:
 
     flags = [] if options.has("no-ecn") else ["ecn"]
     flags += [name for name in ("nodrop", "harddrop") if options.has(name)]
-    return Queue(lambda place, handle: [
-        red(context, place, handle, limit, low, high, probability, burst, *flags)
-    ])
+    return Queue(lambda place, handle: [red(context, place, handle, limit, low, high, probability, burst, *flags)])
 
 
 PROFILE = Profile(

@@ -8,7 +8,7 @@ from lowq_common.errors import Refused
 
 from ..command import Command
 from .base import Context, Place, Profile, Queue
-from .queues import MAX_RED, TO_REST, advise, looks_at, quanta, red, rest_limit, settle_limit
+from .queues import TO_REST, advise, looks_at, quanta, red, rest_limit, settle_limit, settle_red
 
 PORT = 4791
 CNP = "0x81"  # a CNP is known by its opcode, never by its ECN field
@@ -16,38 +16,21 @@ CNP = "0x81"  # a CNP is known by its opcode, never by its ECN field
 
 def compute(context: Context) -> Queue:
     line, options, report = context.line, context.options, context.report
-    how = ""
+    defaults = not (options.has("min") and options.has("max"))
+    if defaults and not line.rate:
+        raise Refused("roce: give --rate, or --min and --max")
     # 16 and 80 us, tried with DCQCN's defaults at 10 Gb/s; at least 8 and 32 packets
-    if options.has("min"):
-        low = context.size("min")
-    else:
-        if not line.rate:
-            raise Refused("roce: give --rate, or --min and --max")
-        low, how = max(line.bytes_in(16_000), 8 * line.frame), " (default)"
-    if options.has("max"):
-        high = context.size("max")
-    else:
-        if not line.rate:
-            raise Refused("roce: give --rate, or --min and --max")
-        high, how = max(line.bytes_in(80_000), 4 * low), " (default)"
-    if low > high:
-        raise Refused(f"--min {low} is above --max {high} bytes")
-    if high >= MAX_RED:
-        raise Refused("--max: red takes less than 512 MB")
-    probability: str = options.get("probability", "0.1")
-    context.record(rate_bps=line.rate, frame_bytes=line.frame, min_bytes=low, max_bytes=high)
-    context.record(probability=float(probability) if probability != "1" else 1)
-    report.explain(
-        f"RED for UDP {PORT}: min {line.queue_text(low)}, max {line.queue_text(high)}{how},"
-        f" probability up to {probability}"
-    )
+    low = context.size("min") if options.has("min") else max(line.bytes_in(16_000), 8 * line.frame)
+    high = context.size("max") if options.has("max") else max(line.bytes_in(80_000), 4 * low)
+    probability = settle_red(context, low, high, "0.1")
+    report.explain(f"RED for UDP {PORT}: min {line.queue_text(low)}, max {line.queue_text(high)}"
+                   f"{' (default)' if defaults else ''}, probability up to {probability}")
     limit = settle_limit(context, high, "--max")
     share: int = options.get("share", 50)
     context.record(share_percent=share)
     report.explain(f"CNPs go first; RoCEv2 has at least {share} % of the link while both wait")
     rest = rest_limit(context, limit)
-    looks_at(context, "thresholds on the instantaneous queue: tc halves the distance to it with every packet (EWMA"
-             " weight 1/2); --exact sets it")
+    looks_at(context)
     advise(context, low)
 
     def tree(place: Place, handle: str) -> list[Command]:

@@ -19,27 +19,25 @@ def compute(context: Context) -> Queue:
     share: int = options.get("share", 50)
     dscp: int = options.get("dscp", 10)
     context.record(sched=sched, dscp=dscp)
+    top: tuple[object, ...]
     if sched == "ets":
         context.record(share_percent=share)
         report.explain(f"DSCP {dscp} has its own queue, with at least {share} % of the link while both wait")
+        top = ("ets", "bands", 2, "quanta", *quanta(line.frame, share), "priomap", *TO_REST[2])
     else:
         report.explain(f"DSCP {dscp} has its own queue and goes first")
         report.note(f"prio lets the DSCP {dscp} queue starve the rest")
+        top = ("prio", "bands", 2, "priomap", *TO_REST[2])
     step = Step(context)
     rest = rest_limit(context, step.limit)
     report.explain(f"the rest, ARP and all that is not IP included: drop-tail, limit {line.queue_text(rest)}")
     report.note(f"the hosts have to set DSCP {dscp} on DCTCP's packets, ACKs included")
 
     def tree(place: Place, handle: str) -> list[Command]:
-        if sched == "ets":
-            top = context.qdisc(place, handle, "ets", "bands", 2, "quanta", *quanta(line.frame, share),
-                                "priomap", *TO_REST[2])
-        else:
-            top = context.qdisc(place, handle, "prio", "bands", 2, "priomap", *TO_REST[2])
         tos = f"0x{dscp << 2:02x}"
         to = ("parent", handle + ":", "protocol")
         return [
-            top,
+            context.qdisc(place, handle, *top),
             step.queue(("parent", handle + ":1"), ""),
             context.qdisc(("parent", handle + ":2"), "", "bfifo", "limit", rest),
             context.filter(*to, "ip", "pref", 1, "u32", "match", "ip", "dsfield", tos, "0xfc",

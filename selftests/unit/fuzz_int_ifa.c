@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fuzzes include/int_ifa.h and what hpccpp_model.h makes of it: any two stacks of metadata, of
+ * nodes that lie, as the samples of a flow. Nothing beyond a stack is read, and no value leaves
+ * its range.
+ */
+#include "hpccpp_oracle.h"
+#include "int_ifa.h"
+
+static void take(struct fuzz_input *in, struct int_msg *m)
+{
+	unsigned int words = (unsigned int)fuzz_take(in, 1);
+	unsigned int taken = (unsigned int)fuzz_take(in, 1), i;
+	unsigned int end = IFA_MD_HEADER_LEN + words * 4;
+	u32 cell = 1 + (u32)fold(fuzz_take(in, 2), 65534);
+	/* exactly that length, so that the sanitizer sees a byte too many */
+	u8 *bytes = malloc(end);
+
+	memset(m, 0, sizeof(*m));
+	for (i = 0; i < end; i++)
+		bytes[i] = (u8)fuzz_take(in, 1);
+	bytes[3] = words;
+	/* layouts that are known, mostly */
+	for (i = IFA_MD_HEADER_LEN; i + IFA_MD_LEN <= end && taken & 1; i += IFA_MD_LEN)
+		bytes[i] = 0x10 | (bytes[i] & 0xf);
+	ifa_read(m, bytes, taken & 0xf, cell);
+	expect(m->room <= INT_HOPS_MAX && m->nhop <= 255 / IFA_MD_WORDS, "%u %u", m->room, m->nhop);
+	expect(m->room == 0 || m->room == words / IFA_MD_WORDS, "%u of %u", m->room, words);
+	expect(m->path_id >> 31, "%x", m->path_id);
+	for (i = 0; i < m->room; i++)
+		expect(m->hop[i].ts_bits == 40 && m->hop[i].tx_bits == 32, "%u", i);
+	free(bytes);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct fuzz_input in = { data, size };
+	struct int_msg msg;
+	struct hpccpp_model m;
+	struct hpccpp_sample s = {
+		.msg = &msg,
+		.settings = {
+			.t_ns = HPCCPP_T_MIN_NS + (u32)fold(fuzz_take(&in, 4), 999999000),
+			.eta_permille = 950, .mss = 1448, .w_limit = HPCCPP_W_MAX,
+		},
+	};
+
+	s.settings.fill_ns = s.settings.t_ns;
+	hpccpp_model_init(&m, fuzz_take(&in, 5));
+	while (in.size) {
+		enum hpccpp_result result;
+
+		s.elapsed_ns = fuzz_take(&in, 5);
+		s.sent_w = fold(fuzz_take(&in, 5), HPCCPP_W_MAX);
+		take(&in, &msg);
+		result = hpccpp_step(&m, &s);
+		expect(result != HPCCPP_MEASURED || m.busiest < m.nhop, "%u of %u", m.busiest,
+		       m.nhop);
+		expect(m.nhop <= INT_HOPS_MAX && m.w <= HPCCPP_W_MAX, "%u %lu", m.nhop, m.w);
+		hpccpp_comparable_ns(&m);
+		hpccpp_queued_us(&m);
+	}
+	return 0;
+}
