@@ -523,6 +523,55 @@ no_options()
 }
 declare_test no_options "" "the peer stops sending AccECN options"
 
+# --- above, around and inside of the segments ------------------------------------------
+
+mptcp()
+{
+	local n
+
+	[ -e /proc/sys/net/mptcp/enabled ] || skip "the kernel has no MPTCP"
+	path
+	for n in h1 r; do
+		ip -n "$NSP$n" mptcp limits set subflows 2 || fail "no MPTCP"
+	done
+	ip -n "${NSP}h1" -batch - <<-END || fail "no second address"
+		addr add 10.0.1.9/24 dev eth0
+		mptcp endpoint add 10.0.1.9 dev eth0 subflow
+	END
+	cells --with=mptcp --shows=MPTcpExtMPJoinSynAckRx up=1000000 acked
+	ip -n "${NSP}h1" -batch - <<-END
+		mptcp endpoint flush
+		addr del 10.0.1.9/24 dev eth0
+	END
+}
+declare_test mptcp "" "two subflows of MPTCP"
+
+tls()
+{
+	[ -e /proc/net/tls_stat ] || skip "the kernel has no TLS"
+	path
+	cells --with=tls sendfile=1000000 acked
+}
+declare_test tls "" "TLS in the kernel, sendfile()"
+
+signatures()
+{
+	path
+	# HPCC++'s messages are not signed
+	cells --with=md5 --becomes-reno=hpccpp up=500000 acked
+	! grep -q TCPAOGood /proc/net/netstat ||
+		cells --with=ao --becomes-reno=hpccpp --shows=TCPAOGood up=500000 acked
+}
+declare_test signatures "" "segments signed with MD5 (RFC 2385) and by TCP-AO (RFC 5925)"
+
+least_ttl()
+{
+	path
+	# int_reflector answers with the host's TTL
+	cells --with=minttl --sysctl=h1:ip_default_ttl=255 --sysctl=r:ip_default_ttl=255 up=500000 acked
+}
+declare_test least_ttl "" "sockets that take segments from one hop away only (IP_MINTTL, RFC 5082)"
+
 # --- receivers that no stack is -----------------------------------------------------
 
 # scripted SITUATION: each control sends to a program that answers as TCP (scripted.py --help)
