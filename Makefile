@@ -59,7 +59,7 @@ tools:
 	$(MAKE) -s -C lab/tools
 
 demo:
-	bench/run --demo
+	bench/run --demo $(SEED:%=--seed %)
 
 demo-roce:
 	bench/run --fresh roce-victim

@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, long, requests, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(3, rate="100mbit", rtt="20ms", queue=run.queue("20ms"))
+    net.stated("h1", "r", rate="100mbit", rtt="20ms")
+    return net.plan(long("h1", "r", duration="20s", control=run.control),
+                    long("h2", "r", start="1s", duration="19s", control=run.control),
+                    requests("h3", "r", size="20k", persist=True, rate=40, start="5s", duration="15s", timeout="10s",
+                             control=run.control),
+                    observe=[("sw", "r")], count=("5s", "20s"), bin_="20ms")
+
 
 SCENARIO = Scenario(
     title="Internet: two long flows and a request stream, 100 Mb/s, base RTT 20 ms",
@@ -20,25 +33,4 @@ SCENARIO = Scenario(
         waits for the buffer.
 
         Prague has a queue of its own there, with a step of a millisecond; over drop-tail it is as CUBIC.""",
-    shell=r"""
-	local pids=()
-
-	dumbbell 3 20ms
-	bottleneck 100mbit 20ms
-	serve r --cc "$CONTROL"
-	serve h3 --cc "$CONTROL"
-	check_path h1 r 100mbit 20ms
-	LONG_FLOWS=2
-	watch_queue 100mbit 5s 20s 20ms
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 20s >"$TMP/long1" &
-	pids+=($!)
-	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start 1s --duration 19s >"$TMP/long2" &
-	pids+=($!)
-	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size 20k --rate 40 \
-		--start 5s --duration 15s --seed "$SEED" --timeout 10s >"$TMP/rpc" &
-	requests_done $!
-	wait "${pids[0]}" && wait "${pids[1]}" || fail "a long flow failed"
-	cat "$TMP"/long? "$TMP/rpc" >"$OUT/flows.jsonl"
-	watched
-	completions
-""")
+    plan=plan)

@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, long, requests, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(3, rate="10gbit", rtt="100us", queue=run.queue("100us"))
+    net.stated("h1", "r", rate="10gbit", rtt="100us")
+    return net.plan(long("h1", "r", duration="400ms", control=run.control),
+                    long("h2", "r", start="30ms", duration="370ms", control=run.control),
+                    requests("h3", "r", size="20k", persist=True, rate=2000, start="100ms", duration="300ms",
+                             timeout="5s", control=run.control),
+                    observe=[("sw", "r")], count=("100ms", "400ms"))
+
 
 SCENARIO = Scenario(
     title="Data centre: two long flows and a request stream, 10 Gb/s, base RTT 100 us",
@@ -22,23 +35,4 @@ SCENARIO = Scenario(
         times sooner.
 
         LDCP and HPCC++ leave a small part of the link unused.""",
-    shell=r"""
-	dumbbell 3 100us
-	bottleneck 10gbit 100us
-	serve r --cc "$CONTROL"
-	serve h3 --cc "$CONTROL"
-	check_path h1 r 10gbit 100us
-	LONG_FLOWS=2
-	watch_queue 10gbit 100ms 400ms
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 400ms >"$TMP/long1" &
-	local a=$!
-	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start 30ms --duration 370ms >"$TMP/long2" &
-	local b=$!
-	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size 20k --rate 2000 \
-		--start 100ms --duration 300ms --seed "$SEED" --timeout 5s >"$TMP/rpc" &
-	requests_done $!
-	all_done $a $b
-	cat "$TMP"/long? "$TMP/rpc" >"$OUT/flows.jsonl"
-	watched
-	completions
-""")
+    plan=plan)

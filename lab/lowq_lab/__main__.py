@@ -122,17 +122,17 @@ def check(scenario: Scenario, path: Path) -> None:
             refuse(f"{path}:{line}: the plan{of}: {why}")
 
 
-def queue_series(directory: Path, results: Results) -> None:
-    """The first queue's part of series.csv, as the report draws it"""
-    series = directory / "series.csv"
-    if not results.queues or not series.exists():
-        return
-    node, dev = results.queues[0]["node"], results.queues[0]["dev"]
-    with (series.open(encoding="utf-8", newline="") as file,
-          (directory / "queue.csv").open("w", encoding="utf-8") as out):
-        for number, row in enumerate(csv.reader(file)):
-            if number == 0 or row[:2] == [node, dev]:
-                print(",".join(row[2:]), file=out)
+def first_series(directory: Path, results: Results) -> None:
+    """The first queue's part of the series, as the report draws it"""
+    for name, drawn in (("series.csv", "queue.csv"), ("flow-series.csv", "flows.csv")):
+        series = directory / name
+        if not results.queues or not series.exists():
+            continue
+        node, dev = results.queues[0]["node"], results.queues[0]["dev"]
+        with series.open(encoding="utf-8", newline="") as file, (directory / drawn).open("w", encoding="utf-8") as out:
+            for number, row in enumerate(csv.reader(file)):
+                if number == 0 or row[:2] == [node, dev]:
+                    print(",".join(row[2:]), file=out)
 
 
 def main(arguments: list[str]) -> int:
@@ -168,7 +168,7 @@ def main(arguments: list[str]) -> int:
             directory, run = Path(given[0]), run_of(*given[1:])
             results = results_in(directory, run)
             if scenario.plan:
-                queue_series(directory, results)
+                first_series(directory, results)
             for name, value in scenario.measured(results).items():
                 print(f"{name}={json.dumps(value)}")
     except Exception as error:  # pylint: disable=broad-exception-caught

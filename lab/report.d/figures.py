@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from pathlib import Path
@@ -36,15 +37,20 @@ def note(result: Result, *parts: tuple[str, str]) -> str:
 
 def queue_figure(block: Block, bins: int) -> Figure | None:
     """Queue length over time, a panel per row."""
-    curves = {}
+    found: dict[str, list[list[float]]] = {}
     for result in block.results:
         for run in result.good[:1]:
             columns = read_csv(run.place / "queue.csv",
-                               ("t_s", "qlen_pkts_mean", "qlen_pkts_max"))
+                               ("t_s", "qlen_pkts_mean", "qlen_pkts_max", "throughput_bps"))
             if columns:
-                curves[result.row] = thin(bins, *columns)
-    if not curves:
+                found[result.row] = columns
+    if not found:
         return None
+    # what is watched may be longer than what is sent
+    sent = [sum(1 for _ in itertools.dropwhile(lambda rate: not rate, reversed(columns[3])))
+            for columns in found.values()]
+    curves = {row: thin(bins, *(column[:max(sent) or None] for column in columns[:3]))
+              for row, columns in found.items()}
     times = [p[0] for points in curves.values() for p in points]
     x, factor = time_axis(min(times), max(times))
     peaks = [max(p[2] for p in points) for points in curves.values()]

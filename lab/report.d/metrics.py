@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import NamedTuple
+from typing import Mapping, NamedTuple
 
 
 class Metric(NamedTuple):
@@ -30,9 +30,26 @@ EXTRA = ("goodput_bps", "qlen_mean_pkts", "qlen_stddev_pkts", "qlen_p99_pkts", "
 #          known, and shown by default only where there is room
 
 
+TIMES = ("µs", "ms", "s")
+FITTED: dict[str, Metric] = {}
+
+
 def metric(key: str) -> Metric:
     """How to show `key`; an unknown one is shown under its own name."""
-    return METRICS.get(key) or Metric((key, ""), key, "", 1, "number", "")
+    return FITTED.get(key) or METRICS.get(key) or Metric((key, ""), key, "", 1, "number", "")
+
+
+def fit_times(largest: Mapping[str, float]) -> None:
+    """Until the next call, a time whose `largest` value has five digits or more is shown in a longer unit."""
+    FITTED.clear()
+    for key, how in METRICS.items():
+        at, value = TIMES.index(how.unit) if how.unit in TIMES else len(TIMES), largest.get(key, 0) * how.scale
+        for unit in TIMES[at + 1:]:
+            if value < 1e4:
+                break
+            value /= 1e3
+            FITTED[key] = how = how._replace(unit=unit, scale=how.scale / 1e3, head=(
+                how.head[0], " ".join([*how.head[1].split()[:-1], unit])))
 
 
 def show_number(value: float, style: str = "number") -> str:

@@ -10,7 +10,7 @@ from typing import Any, Sequence
 from urllib.parse import quote
 
 from metrics import metric, show
-from results import all_metrics, all_seeds, Block, command, page_metrics, provenance, read_text
+from results import all_metrics, all_seeds, Block, command, fit_units, page_metrics, provenance, read_text
 from goals import Verdict
 from tables import failed, failures
 from plots import colour_of, Figure
@@ -79,10 +79,12 @@ def dot(number: int) -> str:
 
 def html_figure(figure: Figure, level: int) -> str:
     """A figure as a section of the page."""
-    source = "data:image/svg+xml," + quote(draw_file(figure._replace(text=""), ""), safe=" '=/,;[]{}!$*+@~|^?-_.&")
+    drawing = draw_file(figure._replace(text=""), "")
+    source = "data:image/svg+xml," + quote(drawing, safe=" '=/,;[]{}!$*+@~|^?-_.&")
+    width = drawing.split(maxsplit=5)[4]    # of the viewBox; letters have the same size in all figures
     said = " ".join(filter(None, (plot.desc for plot in figure.plots))) or figure.heading
     return f"<section><h{level}>{esc(figure.heading)}</h{level}><p>{esc(figure.text)}</p>" \
-           f'<figure><img alt="{esc(said)}" src="{esc(source)}"></figure></section>'
+           f'<figure><img alt="{esc(said)}" style="max-width:{width}px" src="{esc(source)}"></figure></section>'
 
 
 def html_over_time(blocks: Sequence[Block], bins: int, room: int) -> tuple[str, int]:
@@ -146,6 +148,7 @@ def html_reading(blocks: Sequence[Block], keys: Sequence[str]) -> str:
 def html_part(part: Part, bins: int, room: int) -> tuple[str, int]:
     """One scenario of the page, and the number of variants left out for lack of room."""
     scenario, blocks, verdicts, chosen = part
+    fit_units(blocks)
     everything = all_metrics(blocks)
     keys = list(chosen or page_metrics(blocks))
     topology = str(scenario.get("topology") or "").strip("\n")

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any, Iterable, Mapping, NamedTuple, NoReturn, Sequence
 
-from metrics import EXTRA, METRICS
+from metrics import EXTRA, fit_times, METRICS
 from words import in_words
 from plots import numbers_of
 
@@ -195,6 +195,12 @@ def all_metrics(blocks: Sequence[Block]) -> list[str]:
     """Every metric present: known ones first, in their order."""
     found = dict.fromkeys(k for b in blocks for r in b.results for k in r.metrics)
     return [k for k in METRICS if k in found] + [k for k in found if k not in METRICS]
+
+
+def fit_units(blocks: Sequence[Block]) -> None:
+    """From here on, these results' times are shown in units that fit them."""
+    fit_times({k: max(abs(r.metrics[k].mean) for b in blocks for r in b.results if k in r.metrics)
+               for k in all_metrics(blocks)})
 
 
 def main_metrics(blocks: Sequence[Block]) -> list[str]:

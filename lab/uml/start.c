@@ -2,11 +2,14 @@
 /*
  * lab-start - begins an experiment in the lab's guest at a fixed instant.
  *
- *	lab-start [SEED]
+ *	lab-start [--now] [SEED]
  *
  * Sleeps until the guest's uptime is a whole number of minutes, at least a second from now,
  * then sets the kernel's random generator from that number and SEED ($LOWQ_SEED by default).
  * How long the set-up took, and how much randomness it drew, no longer matters.
+ *
+ * --now: without sleeping, from the seconds of this instant. For programs that wait for the
+ * traffic's start: what a C library draws while it loads differs between distributions.
  *
  * Where the clock is the real one it does not sleep. On a kernel without the lab's patches it
  * changes nothing.
@@ -47,15 +50,16 @@ static uint64_t splitmix64(uint64_t *state)
 
 int main(int argc, char **argv)
 {
-	const char *seed = argc > 1 ? argv[1] : getenv("LOWQ_SEED");
+	int now = argc > 1 && !strcmp(argv[1], "--now"), fd, i;
+	const char *seed = argc > 1 + now ? argv[1 + now] : getenv("LOWQ_SEED");
 	uint64_t key[KEY_WORDS], state;
 	struct timespec t;
-	int fd, i;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec = ((t.tv_sec + 1) / GRID_S + 1) * GRID_S;
+	if (!now)
+		t.tv_sec = ((t.tv_sec + 1) / GRID_S + 1) * GRID_S;
 	t.tv_nsec = 0;
-	if (virtual_time() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
+	if (!now && virtual_time() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
 		errx(1, "the sleep was interrupted");
 
 	state = seed ? strtoull(seed, NULL, 10) : 0;

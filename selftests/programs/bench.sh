@@ -255,8 +255,12 @@ groups()
 		"$(cd "$ROOT/bench/scenarios" && printf '%s\n' validate-*.py | sed 's/\.py$//' | paste -sd' ')"
 	bench --dry-run demo
 	expect "scenarios of the name of one" "$(cut -f1 "$TMP/out" | sort -u)" = demo
+	bench --dry-run --demo
+	expect "runs of the demo" "$(cut -f4 "$TMP/out" | sort | uniq -c | xargs)" = "12 1 12 2 12 3 12 4 12 5"
+	bench --dry-run --demo --seed 1
+	expect "runs of the demo with one seed" "$(cut -f4 "$TMP/out" | sort | uniq -c | xargs)" = "12 1"
 }
-declare_test groups "" "scenarios have groups, by name"
+declare_test groups "" "scenarios have groups, by name; the demo has five seeds, or the one that is asked for"
 
 # With each seed the flows of a scenario start at other distances, not only earlier or later together.
 starts()

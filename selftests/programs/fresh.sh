@@ -255,7 +255,7 @@ shown()
 	*modprobe*) grep -qE '^insmod .*lib/modules/.*/(updates|extra)/' "$3" ;;	# 6.1: extra
 	*apt-get*install*out/deb*)
 		as root 'dpkg -s lowq-dkms lowq-tools lowq-lab lowq-lab-kernel | grep -c "^Status: install ok installed" | grep -qx 4 &&
-			! dpkg -l "lowq-*-dbgsym" 2>/dev/null | grep "^ii" &&
+			! dpkg -l "lowq-*-dbgsym" 2>/dev/null | grep "^ii" && ls /usr/share/doc/lowq-tools/{rollout,measure}.md* &&
 			dkms status lowq -k "$(uname -r)" | grep -w installed' >>"$3" 2>&1 &&
 			as "$1" '/usr/sbin/lowq-tc --help && lowq-check --help && (cd / && lowq-lab run -- modprobe tcp_dctcp_ref) &&
 				INSTALLED=1 selftests/programs/bench.sh tutorial' >>"$3" 2>&1 ;;
@@ -308,7 +308,7 @@ run_line()
 		[[ $line != apt-get* ]] || who=root
 	fi
 	before "$line"
-	as "$who" "$line" >"$log" 2>&1
+	as "$who" "${line/#make demo/make demo SEED=1}" >"$log" 2>&1	# a fifth of it
 	status=$?
 	# make itself ends with 2 when a command of it did
 	if [ "$who" = tester ] && [ $status -eq 2 ] && line_of_apt=$(named "$log") && [ -n "$line_of_apt" ]; then
@@ -316,7 +316,7 @@ run_line()
 		verdict $? "user: $line: without packages, names them and compiles nothing" "$log" || return
 		as root "$line_of_apt" >"$log" 2>&1
 		verdict $? "root: $(cut -c1-60 <<<"$line_of_apt")..." "$log" || return
-		as "$who" "$line" >"$log" 2>&1
+		as "$who" "${line/#make demo/make demo SEED=1}" >"$log" 2>&1
 		status=$?
 	fi
 	[ $status -ne 0 ] || shown "$1" "$line" "$log" || status=1
@@ -466,10 +466,11 @@ digits()
 	(cd "$1" && find . -name result.json | LC_ALL=C sort | xargs cat | jq -cS '[.row, .seed, .metrics]') | sha256sum | cut -c1-8
 }
 
-# bare: the demo from packages alone; how long its first number and all of them take
+# bare: the demo from packages alone; how long its first number and all of them take; a module of one's own
 bare()
 {
-	local first all
+	local first all line foreign='lowq-bench --module /usr/share/doc/lowq-lab/examples/tcp_example --cc mine --seed 1 \
+		--row "mine | example | dctcp | my control" --variant flows=2 --exact dctcp-long'
 
 	ROOT=$WORK/bare CLONE=/home/tester BINDS=$PACKAGES:/debs
 	bare_root "$ROOT"
@@ -480,16 +481,21 @@ bare()
 	first=$(as tester 'TIMEFORMAT="%R s, CPU %U + %S s"; time lowq-lab run -- uname -r' 2>&1 >"$WORK/log" | tail -n 1)
 	[ "$(<"$WORK/log")" = "${KERNEL_RELEASE:?}" ]
 	verdict $? "user: lowq-lab run -- uname -r ($first)" "$WORK/log"
-	all=$(as tester 'TIMEFORMAT="%R s, CPU %U + %S s"; time lowq-bench --demo >log 2>&1; status=$?; [ $status -eq 0 ]' 2>&1 | tail -n 1)
+	all=$(as tester 'TIMEFORMAT="%R s, CPU %U + %S s"; time lowq-bench --demo --seed 1 >log 2>&1; status=$?; [ $status -eq 0 ]' 2>&1 | tail -n 1)
 	cp "$ROOT/home/tester/log" "$WORK/log"
 	has_table "$WORK/log" && digits "$ROOT/home/tester/out/demo" >"$PACKAGES/digits.$SUITE"
-	verdict $? "user: lowq-bench --demo ($all), digits $(cat "$PACKAGES/digits.$SUITE")" "$WORK/log" || return
+	verdict $? "user: lowq-bench --demo --seed 1 ($all), digits $(cat "$PACKAGES/digits.$SUITE")" "$WORK/log" || return
 	[ -z "${KEEP:-}" ] || cp -r "$ROOT/home/tester/out/demo" "$KEEP/demo-$SUITE"
 	# another user's machine
 	as tester 'mkdir -p /tmp/another/home/of/a/longer/name && cd /tmp/another/home/of/a/longer/name && HOME=$PWD LANG=C LC_ALL=POSIX \
-		PATH=/bin:/sbin:/usr/bin:/usr/sbin FILLER=$(head -c 50000 /dev/zero | tr "\0" x) lowq-bench --demo' >"$WORK/log" 2>&1 &&
+		PATH=/bin:/sbin:/usr/bin:/usr/sbin FILLER=$(head -c 50000 /dev/zero | tr "\0" x) lowq-bench --demo --seed 1' >"$WORK/log" 2>&1 &&
 		[ "$(digits "$ROOT/tmp/another/home/of/a/longer/name/out/demo")" = "$(<"$PACKAGES/digits.$SUITE")" ]
 	verdict $? "user: the same digits with another HOME, PATH and locale" "$WORK/log"
+	as tester "$foreign" >"$WORK/log" 2>&1
+	[ $? -eq 2 ] && line=$(named "$WORK/log") && [ "$line" ]
+	verdict $? "user: --module without a compiler names the packages" "$WORK/log" || return
+	as root "$line" >"$WORK/log" 2>&1 && as tester "$foreign" >"$WORK/log" 2>&1 && grep -q '^my control' "$WORK/log"
+	verdict $? "user: a control of one's own, built with the package's kernel" "$WORK/log"
 	rm -rf "$ROOT"
 }
 

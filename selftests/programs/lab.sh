@@ -291,13 +291,28 @@ same_file()
 	cmp "$1" "$2" || fail "${2##*/} is not the same: $(cmp "$1" "$2" 2>&1)"
 }
 
+# other_user_space CHECKOUT: its programs for plans draw randomness and fail before they begin, as those of another
+# distribution may, and sleep
+other_user_space()
+{
+	local program
+
+	for program in flowgen labnet qdelay; do
+		mv "$1/lab/tools/bin/$program" "$1/lab/tools/bin/real-$program" &&
+			# shellcheck disable=SC2016 # the guest expands
+			printf '%s\n' '#!/bin/sh' 'i=0; while [ $((i += 1)) -lt 50 ]; do [ -e /absent ]; done' \
+				'head -c 99 /dev/urandom >/dev/null; sleep 0.0123456' 'exec "${0%/*}/real-${0##*/}" "$@"' \
+				>"$1/lab/tools/bin/$program" && chmod +x "$1/lab/tools/bin/$program" || return
+	done
+}
+
 # This checkout, and a clone at another path. The clone's runs have a busy machine, since this
 # checkout's are made at the same time, another environment and umask, and a set-up that fails, draws
-# randomness and sleeps.
+# randomness and sleeps; the demo's, which is a plan, has so in all of its programs.
 two_clones()
 {
 	local B=$TMP/clone/at/a/path/much/longer/than/that/of/the/other f i here
-	local rows=(demo "" prague ldcp-short size=20000 dctcp)
+	local rows=(ldcp-short size=20000 dctcp demo "" prague)
 
 	LOWQ_CACHE=$(readlink -f "$("$LAB" kdir)/../../..")
 	export LOWQ_CACHE
@@ -313,11 +328,12 @@ two_clones()
 		"$B/lowq/lab/runner/guest"
 	! cmp -s "$LOWQ_ROOT/lab/runner/guest" "$B/lowq/lab/runner/guest" || fail "lab/runner/guest is not disturbed"
 	for ((i = 0; i < ${#rows[@]}; i += 3)); do
+		[ "${rows[i]}" != demo ] || other_user_space "$B/lowq" || fail "the programs cannot be replaced"
 		bench_row "$LOWQ_ROOT" "$TMP/here" "${rows[@]:i:3}" & here=$!
 		(
 			umask 077
 			# shellcheck disable=SC2030 # for this run alone
-			export LOWQ_CACHE=$B/cache FILLER TERM=xterm-256color
+			export LOWQ_CACHE=$B/cache HOME=$B LC_ALL=C PATH=/bin:/sbin:/usr/bin:/usr/sbin FILLER TERM=xterm-256color
 			FILLER=$(head -c 100000 /dev/zero | tr '\0' x)
 			bench_row "$B/lowq" "$B" "${rows[@]:i:3}"
 		) || fail "the clone's run of ${rows[i]}"
@@ -328,7 +344,7 @@ two_clones()
 		expect "status of ${rows[i]}" "$(jq -r .status "$TMP/here/${rows[i]}/result.json")" = ok
 	done
 }
-declare_test two_clones "" "a clone at another path, in another environment, builds the same files and prints the same digits"
+declare_test two_clones "" "a clone at another path, in another environment and beside other programs, builds the same files and prints the same digits"
 
 stale()
 {

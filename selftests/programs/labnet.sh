@@ -160,7 +160,7 @@ removed()
 	wait_until sh -c "! pgrep -x flowgen"
 	ip netns del "other$NSP"
 	labnet --remove "$NSP" || fail "nothing to remove is no failure"
-	for arguments in "--remove" "--remove $NSP -" "--remove a/b" "--remove=*" "--remove= " "--check --dot -" "" "- -"; do
+	for arguments in "--remove" "--remove $NSP -" "--remove a/b" "--remove=*" "--remove= " "--check --dot -" "--check --zero 1s -" "" "- -"; do
 		# shellcheck disable=SC2086 # words
 		labnet $arguments </dev/null >"$TMP/said" 2>&1
 		expect "status of labnet $arguments" $? -eq 2
@@ -221,13 +221,13 @@ load()
 }
 declare_test load "" "a load on a tier becomes a rate of flows by the plan's routes"
 
-# observe PLAN: runs its traffic with its queues observed: $TMP/flows, $TMP/queues, $TMP/series
+# observe PLAN: runs its traffic with its queues observed: $TMP/flows, $TMP/queues, $TMP/series, $TMP/rates
 observe()
 {
 	local zero
 
 	zero=$(awk '{ print $1 + 2 }' /proc/uptime)s
-	qdelay --plan "$1" --zero "$zero" --json "$TMP/queues" --series "$TMP/series" 2>"$TMP/said" &
+	qdelay --plan "$1" --zero "$zero" --json "$TMP/queues" --series "$TMP/series" --flow-series "$TMP/rates" 2>"$TMP/said" &
 	wait_until grep -q ready "$TMP/said"
 	flowgen plan "$1" --zero "$zero" >"$TMP/flows" || fail "$(head -n1 "$TMP/flows")"
 	sleep 0.1	# the last ACKs and resets
@@ -239,17 +239,23 @@ observe()
 # losses, delay less the link's. The queues of a switch take no packet from each other.
 observed()
 {
+	local at
+
 	needs_virtual
 	plan | jq '.links[1].ends[0].queue = "red limit 90000 min 9000 max 9001 avpkt 1500 burst 7 ecn bandwidth 1gbit" |
 		.links[1].offloads = false | .links[1].mtu = 1500 | .links[0].rate = "2gbit" | .sysctl["net.ipv4.tcp_ecn"] = 1 |
 		.traffic = [ { kind: "long", from: "h1", to: "h2", size: "2M", flows: 4, control: "reno" },
 			{ kind: "long", from: "h2", to: "h1", size: "500k" } ] |
 		.observe = { queues: [ { node: "sw" } ], bin: "10ms", from: "1ms", to: "30ms", buffer: 1 }' >"$TMP/plan"
-	labnet "$TMP/plan" || fail "not built"
+	at=$(awk '{ print int($1) + 2 }' /proc/uptime)
+	labnet --zero "${at}s" "$TMP/plan" || fail "not built"
+	expect "queues are made at --zero" "$(awk -v at="$at" '{ print $1 >= at && $1 < at + 0.1 }' /proc/uptime)" -eq 1
 	observe "$TMP/plan"
 	expect "queues" "$(jq -r '[.queues[] | "\(.node) \(.dev)"] | join(",")' "$TMP/queues")" = "sw p1,sw p2"
 	expect "duration" "$(jq '.queues[1].duration_ns' "$TMP/queues")" -eq 29000000
 	expect "rows of each" "$(sed 1d "$TMP/series" | cut -d, -f1,2 | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" = "3 sw,p1,3 sw,p2"
+	expect "rows whose flows together have another rate" "$(awk -F, 'FNR == 1 { next } NR == FNR { sum[$1, $2, $3] += $5; next }
+		(sum[$1, $2, $3] - $4) ^ 2 > 1 { n++ } END { print n + 0 }' "$TMP/rates" "$TMP/series")" -eq 0
 	expect "marked" "$(jq '.queues[1].marked > 100 and .queues[0].marked == 0' "$TMP/queues")" = true
 	# with losses, and the same window for both
 	tc -n "${NSP}sw" qdisc replace dev p2 parent 1:1 handle 4: pfifo limit 40 || fail "no pfifo"

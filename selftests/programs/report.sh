@@ -434,6 +434,27 @@ plots()
 {
 	svgs && repeatable
 }
+watched_longer()
+{
+	local file
+
+	cp -r one longer && for file in longer/runs/*/*/*/queue.csv; do
+		printf '%s,0,0,0,0\n' 40 50 60 >>"$file"
+	done
+	"$report" --svg sent one >/dev/null && "$report" --svg watched longer >/dev/null && cmp sent/queue.svg watched/queue.svg
+}
+declare_test watched_longer "" "the queue's plot ends when the traffic does"
+
+fitted()
+{
+	cp -r one fitted && sed -i 's/"rpc_p50_us": [0-9.]*/"rpc_p50_us": 69949/' fitted/runs/*/*/*/result.json &&
+		"$report" fitted >fitted.txt && has fitted.txt 'p50 ms' ' 69\.9 ' 'mean us' &&
+		"$report" --format markdown fitted >fitted.md && has fitted.md 'request, p50 \(ms\)' '\| 69\.9 \|' &&
+		"$report" --html fitted.html fitted >/dev/null && has fitted.html 'request, p50 <small>ms</small>' &&
+		"$report" --format csv fitted >fitted.csv && has fitted.csv ',69949,'
+}
+declare_test fitted "" "times of five digits are in a longer unit, except in CSV and JSON"
+
 declare_test plots "" "plots as files, and the same input gives the same page"
 
 # Every link of a text exists; every file of bench/results is linked.

@@ -19,6 +19,7 @@
 
 #include "../common/alloc.h"
 #include "build.h"
+#include "events.h"
 #include "netlink.h"
 #include "queues.h"
 #include "undo.h"
@@ -229,7 +230,7 @@ static void activate_node(const struct plan *p, const struct node *node)
 	mnl_socket_close(nl);
 }
 
-void build(const struct plan *p)
+void build(const struct plan *p, u64 zero)
 {
 	int *ns = xcalloc(p->n_nodes, sizeof(*ns));
 	struct mnl_socket *nl;
@@ -270,7 +271,9 @@ void build(const struct plan *p)
 	for (i = 0; i < p->n_nodes; i++) {
 		enter(ns[i]);
 		configure_node(p, &p->nodes[i]);
+		ask_for_queues(p, &p->nodes[i]);
 	}
+	sleep_until(zero);
 	for (i = 0; i < p->n_nodes; i++) {
 		enter(ns[i]);
 		queue_node(p, &p->nodes[i]);

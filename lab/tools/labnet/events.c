@@ -89,16 +89,20 @@ static bool happen(const struct plan *p, const struct event *e)
 	return done;
 }
 
+void sleep_until(u64 at)
+{
+	const struct timespec t = { at / NSEC, at % NSEC };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
 void run_events(const struct plan *p, u64 zero)
 {
 	if (!zero)
 		zero = now_ns();
 	for (size_t i = 0; i < p->n_events; i++) {
-		const u64 at = zero + p->events[i].at;
-		const struct timespec t = { at / NSEC, at % NSEC };
-
-		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-			;
+		sleep_until(zero + p->events[i].at);
 		if (!happen(p, &p->events[i]))
 			err(1, "%s: event at %llu ns, '%s'", p->file, p->events[i].at,
 			    p->events[i].node->name);

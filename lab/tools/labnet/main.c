@@ -42,7 +42,8 @@ static const struct option_row rows[] = {
 	{ "events", NULL, OPT_FLAG, TO(events),
 	  .help = "make the plan's events happen in its network, which is built" },
 	{ "zero", "T", OPT_TIME, TO(zero),
-	  .help = "events: their times count from T of CLOCK_MONOTONIC (now)" },
+	  .help = "events: their times count from T of CLOCK_MONOTONIC (now);\n"
+		  "otherwise: queues are made at T" },
 	{ "remove", "PREFIX", OPT_TEXT, TO(prefix), 1, 255,
 	  .help = "remove the namespaces whose names begin with PREFIX,\n"
 		  "with their processes and TCP connections" },
@@ -50,7 +51,7 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = {
 	.program = "labnet",
-	.usage = "usage: labnet [--check | --dot | --events [--zero T]] PLAN\n"
+	.usage = "usage: labnet [--check | --dot | [--events] [--zero T]] PLAN\n"
 	"       labnet --remove PREFIX\n"
 	"Builds the network namespaces, links, addresses, routes and queues of a plan, a JSON file\n"
 	"(- for standard input).\n"
@@ -77,8 +78,8 @@ int main(int argc, char **argv)
 		errx(2, "takes one plan (see labnet --help)");
 	if (check + dot + events > 1)
 		errx(2, "--check, --dot and --events exclude each other");
-	if (zero && !events)
-		errx(2, "--zero is for --events");
+	if (zero && (check || dot))
+		errx(2, "--zero is for building and for --events");
 	plan_read(&plan, argv[first]);
 	if (dot)
 		draw(&plan);
@@ -88,6 +89,6 @@ int main(int argc, char **argv)
 	else if (events)
 		run_events(&plan, zero);
 	else
-		build(&plan);
+		build(&plan, zero);
 	return 0;
 }

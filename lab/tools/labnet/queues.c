@@ -232,7 +232,6 @@ static void queue_by_profile(struct words *w, const struct plan *p, const struct
 static void queue_end(struct mnl_socket *nl, const struct plan *p, struct words *w,
 		      const struct end *e)
 {
-	/* before there is a queue that lowq-tc would remove */
 	json_t *commands = profile_commands(p, e);
 	u32 parent = TC_H_ROOT;
 
@@ -254,6 +253,12 @@ static void queue_end(struct mnl_socket *nl, const struct plan *p, struct words 
 	if (e->queue)
 		fprintf(line_for(w, e), "qdisc add dev %s parent 1:1 handle 2: %s\n", e->dev,
 			e->queue);
+}
+
+void ask_for_queues(const struct plan *p, const struct node *node)
+{
+	for (size_t i = 0; i < node->n_ends; i++)
+		profile_commands(p, node->end[i]);
 }
 
 void queue_node(const struct plan *p, const struct node *node)

@@ -109,8 +109,8 @@ static void check_plan(void)
 	if (opt.nsources || out || opt.live || opt.filter || opt.from || opt.to != NEVER ||
 	    opt.rate || opt.snaplen)
 		usage_error("--plan does not go with options that a plan sets");
-	if (outfile[OUT_FLOW_SERIES].path || outfile[OUT_PACKETS].path)
-		usage_error("--plan has no --flow-series and no --packets");
+	if (outfile[OUT_PACKETS].path)
+		usage_error("--plan has no --packets");
 }
 
 void read_options(int argc, char **argv)

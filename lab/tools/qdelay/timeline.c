@@ -21,11 +21,17 @@ void timeline_start(struct timeline *t, u64 at, u64 from, u64 to)
 	dist_init(&t->queue_bytes, 12, 0);
 }
 
-static void series_row(const struct timeline *t, FILE *f, double at)
+static void begin_row(const struct timeline *t, FILE *f, double at)
 {
 	if (t->name)
 		fprintf(f, "%s,", t->name);
-	fprintf(f, "%.9f,%.3f,", at, (double)t->bin.bytes * 8 * NSEC / opt.bin);
+	fprintf(f, "%.9f,", at);
+}
+
+static void series_row(const struct timeline *t, FILE *f, double at)
+{
+	begin_row(t, f, at);
+	fprintf(f, "%.3f,", (double)t->bin.bytes * 8 * NSEC / opt.bin);
 	if (t->bin.time)
 		fprintf(f, "%.6f,%llu,%.3f,%llu,",
 			(double)(t->bin.packets / t->bin.time), t->bin.packets_max,
@@ -49,7 +55,8 @@ static void bin_flush(struct timeline *t)
 	for (u32 i = 0; i < t->ntouched; i++) {
 		struct flow *f = t->touched[i];
 
-		fprintf(outfile[OUT_FLOW_SERIES].f, "%.9f,%s,%.3f\n", at, flow_name(f),
+		begin_row(t, outfile[OUT_FLOW_SERIES].f, at);
+		fprintf(outfile[OUT_FLOW_SERIES].f, "%s,%.3f\n", flow_name(f),
 			(double)f->bin_bytes * 8 * NSEC / opt.bin);
 		f->bin_bytes = 0;
 	}
