@@ -29,6 +29,7 @@
 #define HPCCPP_FEW_FLOWS	10U
 #define HPCCPP_MEAN_SHIFT	6	/* of U: 64 samples */
 #define HPCCPP_NEWCOMER		32U	/* samples for which a flow is a newcomer */
+#define HPCCPP_CROWD		(2 * HPCCPP_U_ONE)	/* a crowd's queue, by B * T */
 #define HPCCPP_W_MIN_SHIFT	5	/* the smallest window is a 32nd of a packet */
 
 /* By so much a node's time may be ahead of the host's between two samples: a probe that waits */
@@ -47,6 +48,7 @@
  * @mean_u:	mean of U over about 64 samples, Q20; 0: no sample yet
  * @stage:	incStage
  * @newcomer:	samples for which the flow is still a newcomer
+ * @crowded:	it has met a queue of HPCCPP_CROWD meanwhile: many began together, an incast
  * @nhop:	number of records in @hop; 0: none yet
  * @path_id:	pathID of the records
  * @busiest:	index of the link that the latest measurement chose
@@ -60,6 +62,7 @@ struct hpccpp_model {
 	u32 mean_u;
 	u8 stage;
 	u8 newcomer;
+	bool crowded;
 	u8 nhop;
 	u8 busiest;
 	u32 path_id;
@@ -365,8 +368,18 @@ static inline u64 hpccpp_newcomer_w_ai(const struct hpccpp_model *m,
 }
 
 /*
- * Time between probes: T; while U is within 1/4 of eta, the time in which W sends @least
- * bytes (Q8), if that is longer, up to 8 T. Where windows are a few packets, one packet more
+ * The target load: eta, and for a crowd of newcomers up to 2 more, less with each sample. Their
+ * windows are below a packet. If a cut left no queue, the link would be idle until their next
+ * packets are due, and the last flows of an incast would end later.
+ */
+static inline u32 hpccpp_target(const struct hpccpp_model *m, u32 eta)
+{
+	return m->crowded ? eta + HPCCPP_CROWD / HPCCPP_NEWCOMER * m->newcomer : eta;
+}
+
+/*
+ * Time between probes: T; while U is within 1/4 of eta, or in a crowd, the time in which W sends
+ * @least bytes (Q8), if that is longer, up to 8 T. Where windows are a few packets, one packet more
  * or less per RTT changes a link's load a lot: many flows that react to it every RTT
  * oscillate, and their probes are too large a part of the traffic.
  */
@@ -374,7 +387,7 @@ static inline u64 hpccpp_probe_ns(const struct hpccpp_model *m, u32 eta, u32 t_n
 {
 	u32 off = m->u > eta ? m->u - eta : eta - m->u;
 
-	if (off > HPCCPP_U_ONE / 4)
+	if (off > HPCCPP_U_ONE / 4 && !m->crowded)
 		return t_ns;
 	return fp_max(fp_min(fp_mul_div(t_ns, least, m->w), (u64)t_ns * 8), t_ns);
 }
@@ -693,7 +706,9 @@ static inline enum hpccpp_result hpccpp_step(struct hpccpp_model *m,
 
 	if (first) {
 		m->u = first;
+		m->crowded = first >= HPCCPP_U_ONE + HPCCPP_CROWD;
 		hpccpp_config_set(&c, m, set);
+		c.eta = hpccpp_target(m, c.eta);
 		c.w_ai = 0;
 		m->reference = m->w;
 		m->wc = m->w;
@@ -705,9 +720,11 @@ static inline enum hpccpp_result hpccpp_step(struct hpccpp_model *m,
 	hpccpp_mean_update(m, fp_fraction(set->eta_permille, 1000, HPCCPP_U_Q));
 	hpccpp_config_set(&c, m, set);
 	c.w_ai = hpccpp_increase(&c, m->w, s->elapsed_ns);
+	m->crowded = m->newcomer && (m->crowded || m->u >= HPCCPP_U_ONE + HPCCPP_CROWD);
+	c.eta = hpccpp_target(m, c.eta);
 	if (m->newcomer) {
 		m->newcomer--;
-		if (!set->w_ai_bytes && !set->flows)
+		if (!m->crowded && !set->w_ai_bytes && !set->flows)
 			c.w_ai = hpccpp_newcomer_w_ai(m, &c);
 	}
 	m->reference = set->wc_previous ? m->w : hpccpp_reference(m, &c, s->sent_w);

@@ -164,9 +164,7 @@ put_lab()
 	for name in lowq-bench lowq-report; do
 		put_link "$completions/lowq-lab" "$completions/$name"
 	done
-	for file in docs/{tutorial.md,plan.schema.json}; do
-		put 644 "$file" "$docs/${file#docs/}"
-	done
+	put 644 docs/tutorial.md "$docs/tutorial.md"
 	while read -r file; do
 		put "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$docs/$file"
 	done < <(find examples -type f ! -name '*.o' ! -name '*.ko')

@@ -60,7 +60,7 @@ run_scenario()
 # step_packets: where the RED step is
 step_packets()
 {
-	awk -v c="${rate%gbit}" -v t="${rtt%us}" 'BEGIN { k = int(c * 1000 * t / 8 / 7 / 1514); print k < 4 ? 4 : k }'
+	awk -v c="${rate%gbit}" -v t="${rtt%us}" 'BEGIN { k = c * 1000 * t / 8 / 2 / 1514; print k > int(k) ? int(k) + 1 : k }'
 }
 
 # port_bytes: what the port has sent

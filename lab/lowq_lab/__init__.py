@@ -23,13 +23,14 @@ ns3_topology(), ns3_list(), htsim_topology() and htsim_list() read the files of 
 
 networks.py makes nodes, addresses and routes; traffic.py says who sends what; scenario.py what is compared
 and measured. A plan is that of labnet(1), as JSON: whatever else it can say may be added to the dictionary that
-Network.plan() returns. "python3 -m lowq_lab" is what bench/run uses."""
+Network.plan() returns. run() runs a scenario or a plan from Python. "python3 -m lowq_lab" is what bench/run uses."""
 
 from .files import htsim_list, htsim_topology, ns3_list, ns3_topology
 from .networks import dumbbell, fat_tree, leaf_spine, Network, parking_lot
+from .running import run
 from .scenario import at_share, each, Goal, goal, jain, load, Results, Run, Scenario, TSO
 from .traffic import flows, incast, listed, long, requests
 
 __all__ = ["at_share", "dumbbell", "each", "fat_tree", "flows", "Goal", "goal", "htsim_list", "htsim_topology", "incast",
            "jain", "leaf_spine", "listed", "load", "long", "Network", "ns3_list", "ns3_topology", "parking_lot", "requests",
-           "Results", "Run", "Scenario", "TSO"]
+           "Results", "Run", "run", "Scenario", "TSO"]

@@ -117,7 +117,7 @@ def printed(name: str, port: str, options: Options) -> tuple[list[str], Report]:
     report = Report()
     mtu: int = options.get("mtu", 1500)
     device = Device(port, mtu, mtu + 14, 1, False, "", 0, 65536, 65535, "switch", True)
-    wanted(profile, device, options, Tc("", {}), report)
+    wanted(profile, device, options, Tc("", {}, "", lambda: False), report)
     params = report.params
     low, high = params.get("min_bytes", params.get("k_bytes")), params.get("max_bytes", params.get("k_bytes"))
     drops = name != "roce" and not options.has("nodrop")

@@ -55,6 +55,7 @@ ALL = 1 << 20
 WAKE = ALL              # if it is less, a reader is woken for so many bytes, not for each packet
 POLL = 0.0001           # seconds between two looks at what has left or is acknowledged
 SLOWER = 1.0            # each pause is so much longer than the one before
+PROTOCOL = 0            # of sockets; 0 is TCP
 TCP_CONGESTION, TCP_FASTOPEN = 13, 23
 SIOCOUTQNSD = 0x894B  # bytes that have not left
 INFO_WORDS = {"ssthresh": 17, "cwnd": 18, "retrans": 23}  # of TCP_INFO, after its first 8 bytes
@@ -156,7 +157,7 @@ def answer(conn: socket.socket) -> None:
 
 def listener(args: argparse.Namespace) -> socket.socket:
     """A socket that listens at args.port for IPv4 and IPv6"""
-    server = socket.socket(socket.AF_INET6)
+    server = socket.socket(socket.AF_INET6, proto=PROTOCOL)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     if args.cc:
@@ -219,7 +220,7 @@ class Talk:
 
     def __init__(self, host: str, port: int) -> None:
         self.peer = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        self.sock = socket.socket(self.peer[0])
+        self.sock = socket.socket(self.peer[0], proto=PROTOCOL)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.connected = False
         self.results: dict[str, str | int | float] = {}

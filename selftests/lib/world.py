@@ -18,6 +18,7 @@ steps of its own:
   sysctl=HOST:NAME=VALUE  at h1 or r
   restore           replace the socket by a new one that continues the connection, with TCP_REPAIR,
                     as checkpoint and restore do
+  sendfile=BYTES    a message, from a file
 """
 import argparse
 import contextlib
@@ -29,6 +30,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -57,6 +59,13 @@ TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ, TCP_REPAIR_OPTIONS = 19, 20, 21, 22
 TCP_TIMESTAMP, TCP_REPAIR_WINDOW, TCPI_OPTIONS, DELIVERED_CE = 24, 29, 5, 196
 OPT_TIMESTAMPS, OPT_SACK, OPT_WSCALE = 1, 2, 4
 RECV_QUEUE, SEND_QUEUE = 1, 2
+
+# --with: what connections have beside their control
+IPPROTO_MPTCP, SOL_TLS, TCP_ULP, TLS_TX, TLS_RX = 262, 282, 31, 1, 2
+TCP_MD5SIG, TCP_AO_ADD_KEY, IP_MINTTL = 14, 38, 21
+# TLS 1.2, AES-GCM-128; the same key in both directions
+TLS_KEY = struct.pack("HH36x", 0x0303, 51)
+KEY = b"a key of sixteen"
 
 
 # --- namespaces -------------------------------------------------------------------------------
@@ -230,6 +239,37 @@ def ecn_faults(packets: list[Packet], control: str, marks: bool, data: bool) -> 
     return faults
 
 
+# --- what connections have beside their control ------------------------------------------------
+
+def key_for(kind: str, peer: str) -> tuple[int, bytes]:
+    """The socket option that has the segments from and to @peer signed, and its value. @peer is IPv4's, or
+    that within IPv6."""
+    if ":" in peer:
+        address = struct.pack("HHI16sI100x", socket.AF_INET6, 0, 0, socket.inet_pton(socket.AF_INET6, peer), 0)
+    else:
+        address = struct.pack("HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
+    if kind == "md5":
+        return TCP_MD5SIG, address + struct.pack("BBHi80s", 0, 0, len(KEY), 0, KEY)
+    return TCP_AO_ADD_KEY, address + struct.pack("64siIHBBBBBB80s", b"hmac(sha1)", 0, 0, 0, 32, 1, 1, 0, 0,
+                                                 len(KEY), KEY)
+
+
+def prepare(kind: str, sock: socket.socket, peer: str) -> None:
+    """Before connect() or listen()"""
+    if kind in ("md5", "ao"):
+        sock.setsockopt(socket.IPPROTO_TCP, *key_for(kind, peer))
+    elif kind == "minttl":                          # RFC 5082; a router is between the hosts
+        sock.setsockopt(socket.IPPROTO_IP, IP_MINTTL, 254)
+
+
+def connected(kind: str, sock: socket.socket) -> None:
+    """After connect() or accept()"""
+    if kind == "tls":
+        sock.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"tls")
+        sock.setsockopt(SOL_TLS, TLS_TX, TLS_KEY)
+        sock.setsockopt(SOL_TLS, TLS_RX, TLS_KEY)
+
+
 # --- one cell ---------------------------------------------------------------------------------
 
 @dataclass(frozen=True)
@@ -282,6 +322,13 @@ class Client(talk.Talk):
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, LDCP_MARK)
         if way.device:
             self.do_bind(way.device)
+        prepare(world.args.beside, self.sock, way.to)
+
+    def do_connect(self, _: str = "") -> None:
+        """As in talk.py"""
+        if not self.connected:
+            super().do_connect()
+            connected(self.world.args.beside, self.sock)
 
     def do_pairs(self, count: str) -> None:
         """See above, as for all that follow"""
@@ -298,6 +345,15 @@ class Client(talk.Talk):
         for _ in range(int(count)):
             self.do_up(size)
             time.sleep(float(gap))
+
+    def do_sendfile(self, count: str) -> None:
+        """sendfile()"""
+        self.do_connect()
+        size = int(count) - talk.HEADER.size
+        self.sock.sendall(talk.HEADER.pack(size, 0))
+        with tempfile.TemporaryFile() as file:
+            file.truncate(size)
+            self.sock.sendfile(file)
 
     def do_sysctl(self, text: str) -> None:
         """Written in this process"""
@@ -370,12 +426,14 @@ class World:
                                      cc="reno" if child else control, child_cc=control if child else None)
         with self.host("r").inside():
             server = talk.listener(options)
+            prepare(self.args.beside, server, "::ffff:10.0.1.1")
         talk.THREADS.start(talk.accept_all, server, options)
         return server
 
     def answer(self, conn: socket.socket) -> None:
         """talk.py's server; the connection's control is of interest"""
         self.served = conn
+        connected(self.args.beside, conn)
         talk.answer(conn)
 
     def connect(self, cell: Cell) -> None:
@@ -402,7 +460,9 @@ class World:
 
     def look_at_packets(self, cell: Cell) -> None:
         """Faults of the ECN fields at both ends"""
-        seen = {device: [p for p in wire.packets() if not p.ports or cell.port in p.ports]
+        # MPTCP's further subflows have other ports at the client
+        port = cell.way.port if self.args.beside == "mptcp" else cell.port
+        seen = {device: [p for p in wire.packets() if not p.ports or port in p.ports]
                 for device, wire in self.wires.items()}
         for end, device in ("client", cell.way.wire), ("server", "egress"):
             if self.args.ecn in ("both", end):
@@ -437,7 +497,7 @@ class World:
         cell.timeouts, cell.retransmitted = more("TcpExtTCPTimeouts"), more("TcpRetransSegs")
         cell.paws, cell.reneging = more("TcpExtPAWSEstab"), more("TcpExtTCPSACKReneging")
         cell.faults += [f"{names} did not increase" for names in self.args.shows
-                        if not any(more("TcpExt" + name) for name in names.split(","))]
+                        if not any(more(name if "Ext" in name else "TcpExt" + name) for name in names.split(","))]
         if self.args.sees_marks and cell.cc in FIELDS_OF and not cell.marks:
             cell.faults.append("no mark reached the sender")
         time.sleep(0.1)                             # until the connection has ended
@@ -498,7 +558,9 @@ def main() -> int:
     parser.add_argument("--marked", action="store_true", help="packets can be CE when they enter sw")
     parser.add_argument("--sees-marks", action="store_true", help="marks must reach senders with ECN")
     parser.add_argument("--shows", action="append", default=[], metavar="COUNTER,...",
-                        help="of these of TcpExt's, without that prefix, one increases in each cell")
+                        help="of these counters one increases in each cell; TcpExt's without that prefix")
+    parser.add_argument("--with", dest="beside", default="", choices=("mptcp", "tls", "md5", "ao", "minttl"),
+                        help="MPTCP, TLS in the kernel, signatures, or segments from one hop away only")
     parser.add_argument("--becomes-reno", default="", help="controls that fall back to Reno here")
     parser.add_argument("--without", default="", help="controls that have no cell here")
     parser.add_argument("--child", action="store_true", help="set the server's control after accept()")
@@ -515,6 +577,7 @@ def main() -> int:
     args.way = args.way or [Way()]
     args.becomes_reno = args.becomes_reno.split(",")
     talk.WAKE, talk.POLL, talk.SLOWER = 1 << 15, 0.0005, 1.02       # system calls are slow in the lab
+    talk.PROTOCOL = IPPROTO_MPTCP if args.beside == "mptcp" else 0
     signal.signal(signal.SIGALRM, time_over)
     log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
     os.lseek(log, 0, os.SEEK_END)

@@ -330,8 +330,8 @@ declare_test lost_retransmission "P8 D9 L13" "a retransmission is lost"
 lost_of()
 {
 	case $2 in
-	all-but-the-first) echo "1-$(($1 - 1))" ;;
-	all-but-the-last) echo "0-$(($1 - 2))" ;;
+	all-but-the-first) seq -s, 1 "$(($1 - 1))" ;;
+	all-but-the-last) seq -s, 0 "$(($1 - 2))" ;;
 	every-second) seq -s, 1 2 "$(($1 - 1))" ;;
 	two-and-the-second-half) echo "1,3,$(($1 / 2))-$(($1 - 1))" ;;
 	esac
@@ -352,9 +352,10 @@ lost_windows()
 	echo 0 2>/dev/null >/sys/module/tcp_hpccpp/parameters/line_rate_mbps
 	serve r
 	nsenter --net="/run/netns/${NSP}h2" flowgen long --to 10.0.0.1 --cc reno --sndbuf 60k --duration 1000s >/dev/null &
-	for window in 4 8 12; do
+	for window in ${FULL:+2 3 5 6 7 9 10 11} 4 8 12; do
 		ip -n "${NSP}h1" route change default via 10.0.1.254 initcwnd "$window"
 		for kind in all-but-the-first all-but-the-last every-second two-and-the-second-half; do
+			[ "$window" -ge 4 ] || [ "$kind" != two-and-the-second-half ] || continue
 			echo "table inet lose; flush table inet lose; table inet lose { chain c { type filter $nft { $(lost_of "$window" "$kind") } drop; }; }" >"$TMP/$kind"
 			echo "$kind of $window:"
 			# LDCP's first window is another one; HPCC++ gives way to the queue
@@ -521,6 +522,55 @@ no_options()
 	cells --sysctl=r:tcp_ecn_option=2 sysctl=r:tcp_ecn_option=2 up=300000 sysctl=r:tcp_ecn_option=0 up=700000 acked
 }
 declare_test no_options "" "the peer stops sending AccECN options"
+
+# --- above, around and inside of the segments ------------------------------------------
+
+mptcp()
+{
+	local n
+
+	[ -e /proc/sys/net/mptcp/enabled ] || skip "the kernel has no MPTCP"
+	path
+	for n in h1 r; do
+		ip -n "$NSP$n" mptcp limits set subflows 2 || fail "no MPTCP"
+	done
+	ip -n "${NSP}h1" -batch - <<-END || fail "no second address"
+		addr add 10.0.1.9/24 dev eth0
+		mptcp endpoint add 10.0.1.9 dev eth0 subflow
+	END
+	cells --with=mptcp --shows=MPTcpExtMPJoinSynAckRx up=1000000 acked
+	ip -n "${NSP}h1" -batch - <<-END
+		mptcp endpoint flush
+		addr del 10.0.1.9/24 dev eth0
+	END
+}
+declare_test mptcp "" "two subflows of MPTCP"
+
+tls()
+{
+	[ -e /proc/net/tls_stat ] || skip "the kernel has no TLS"
+	path
+	cells --with=tls sendfile=1000000 acked
+}
+declare_test tls "" "TLS in the kernel, sendfile()"
+
+signatures()
+{
+	path
+	# HPCC++'s messages are not signed
+	cells --with=md5 --becomes-reno=hpccpp up=500000 acked
+	! grep -q TCPAOGood /proc/net/netstat ||
+		cells --with=ao --becomes-reno=hpccpp --shows=TCPAOGood up=500000 acked
+}
+declare_test signatures "" "segments signed with MD5 (RFC 2385) and by TCP-AO (RFC 5925)"
+
+least_ttl()
+{
+	path
+	# int_reflector answers with the host's TTL
+	cells --with=minttl --sysctl=h1:ip_default_ttl=255 --sysctl=r:ip_default_ttl=255 up=500000 acked
+}
+declare_test least_ttl "" "sockets that take segments from one hop away only (IP_MINTTL, RFC 5082)"
 
 # --- receivers that no stack is -----------------------------------------------------
 

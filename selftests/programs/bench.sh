@@ -249,7 +249,7 @@ groups()
 	said ' papers:' '  papers-dctcp-queue '
 	bench --dry-run --out "$TMP/none" --seeds 1 validate || :
 	expect "--out for a group" "$(wc -l <"$TMP/out")" -eq 1
-	said '--out, --expect and --task go with one scenario'
+	said '--out, --csv, --expect and --task go with one scenario'
 	bench --dry-run validate
 	expect "scenarios of the group" "$(cut -f1 "$TMP/out" | sort -u | paste -sd' ')" = \
 		"$(cd "$ROOT/bench/scenarios" && printf '%s\n' validate-*.py | sed 's/\.py$//' | paste -sd' ')"
@@ -413,6 +413,31 @@ python()
 	refused_python " rows: no row 'nothing' in bench/rows" 's/"dctcp", "example"\]/"dctcp", "nothing"]/'
 }
 declare_test python "" "a scenario in Python is made of a plan; one with a fault is refused with file and line"
+
+# From Python and as CSV: a row for each run, a failed one, too; a plan's flows; what is wrong is an exception of one line
+rows()
+{
+	# shellcheck disable=SC2016 # the scenario expands
+	scenario "$TMP/quick.py" 'rows=["cubic", "dctcp"], shell="metric utilisation 0.5; metric delay_p99_us 7; [ $SEED != 3 ] || fail three"'
+	python3 "$ROOT/examples/rows.py" "$TMP/quick.py" >"$TMP/out" 2>&1 || fail "$(tail -n 5 "$TMP/out")"
+	expect "rows of runs" "$(grep -c 'seed [12]: 0.500 of the rate, 7 us of queue' "$TMP/out")" -eq 4
+	expect "rows of flows" "$(tail -n 2 "$TMP/out" | sort | paste -sd' ')" = "h1: 2000000 bytes, ok h2: 2000000 bytes, ok"
+	"$RUN" --out "$TMP/c" --cc cubic --seed 3 --csv - "$TMP/quick.py" >"$TMP/csv" 2>"$TMP/out"
+	expect "status, lines, heading" "$? $(wc -l <"$TMP/csv") $(head -c 25 "$TMP/csv")" = "1 2 row,label,control,queue,s"
+	expect "file" "$("$RUN" --out "$TMP/c" --cc cubic --seed 1 --csv "$TMP/csv" "$TMP/quick.py" 2>/dev/null; cut -d, -f1 "$TMP/csv" | paste -sd' ')" = "row cubic"
+	PYTHONPATH=$ROOT/lab python3 - "$TMP" >"$TMP/out" 2>&1 <<-'END' || fail "$(tail -n 5 "$TMP/out")"
+		import sys
+		import lowq_lab
+		for what, words in (("none", {}), (sys.argv[1] + "/quick.py", {"rows": ["none"]}), ({"nodes": []}, {}), ({}, {"variant": "a=1"})):
+		    try:
+		        print(lowq_lab.run(what, **words))
+		    except (RuntimeError, ValueError) as error:
+		        print(error)
+		print([row["status"] for row in lowq_lab.run(sys.argv[1] + "/quick.py", rows=["cubic"], seeds=[3], out=sys.argv[1] + "/c")])
+	END
+	said "no scenario 'none'" "no row 'none' in bench/rows" 'nodes: ' 'a plan has no rows and no variants' "['failed: three']"
+}
+declare_test rows "" "lowq_lab.run() and --csv - return a row for each run, and of a plan for each flow"
 
 # The simulators' files: as they publish them, with prose after the last flow, fewer flows announced than follow, and
 # rates with and without a unit

@@ -54,14 +54,12 @@ refused()
 
 bad_plans()
 {
-	/usr/bin/python3 -c 'import jsonschema' 2>/dev/null || skip "needs python3-jsonschema"
-	[ -f "$LOWQ_ROOT/docs/plan.schema.json" ] || skip "the schema is not here"
-	/usr/bin/python3 "$(dirname "$0")/labnet_plans.py" "$LOWQ_ROOT/docs/plan.schema.json" || fail "see above"
+	/usr/bin/python3 "$(dirname "$0")/labnet_plans.py" || fail "see above"
 	labnet --check /no/such/plan >"$TMP/said" 2>&1
 	expect "status without a file" $? -eq 2
 	grep -qx 'labnet: /no/such/plan: No such file or directory' "$TMP/said" || fail "$(<"$TMP/said")"
 }
-declare_test bad_plans "" "a plan with a fault is refused with its place and reason in one line; the schema agrees"
+declare_test bad_plans "" "a plan with a fault is refused with its place and reason in one line"
 
 built()
 {

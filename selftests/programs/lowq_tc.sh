@@ -106,13 +106,9 @@ t_offloads() {
 
 # --- dry run ----------------------------------------------------------------
 
-# How every tree on lq0 at 1 Gb/s begins
-readonly shaped="tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
-tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514"
-
-dry() {	# WHAT EXPECTED ARGUMENTS...
-	tc_of "${VERSION:-6.1.0}" must "${@:3}" --dry-run -q
-	same "$2" "$out" "$1"
+dry() {	# EXPECTED ARGUMENTS...
+	tc_of "${VERSION:-6.1.0}" must "${@:2}" --dry-run -q
+	same "${1%$'\n'}" "$out" "${*:2}"
 }
 
 tc_of() {	# VERSION COMMAND...: tc says that it is of this version
@@ -134,81 +130,86 @@ tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: red limit 1514000 min 984
 
 	for version in 6.13.0 6.14.0 6.15.0 7.1; do
 		# one packet is 1.2 us, of which the former made 15 ticks of 64 ns, and 15 are 1200 bytes
-		VERSION=$version dry "tc $version" "$([ "$version" = 6.13.0 ] && sed 's/@/1514/g; s/%/10gbit/' <<<"$commands" ||
+		VERSION=$version dry "$([ "$version" = 6.13.0 ] && sed 's/@/1514/g; s/%/10gbit/' <<<"$commands" ||
 			sed 's/@/1200/g; s/%/13051724138bit/' <<<"$commands")" dctcp lq0 --rate 10gbit --k 65
 	done
 }
 
-declare_test t_dry_dctcp "" 'dry run: dctcp, shaped, exact text'
-t_dry_dctcp() {
-	dry dctcp "tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
-tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 10gbit ceil 10gbit burst 1514 cburst 1514 quantum 1514
-tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: red limit 1514000 min 98410 max 98410 avpkt 1514 burst 65 bandwidth 10gbit probability 1 ecn" \
-		dctcp lq0 --rate 10gbit --k 65
-	dry 'dctcp at 100 Gb/s, nodrop' "tc -n $ns qdisc add dev lq0 root handle 10f0: htb default 1
-tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 100gbit ceil 100gbit burst 2500 cburst 2500 quantum 1514
-tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: red limit 500000 min 100000 max 100000 avpkt 1516 burst 66 bandwidth 34gbit probability 1 ecn nodrop" \
-		dctcp lq0 --rate 100gbit --k 100000b --limit 500000b --nodrop --shape-burst 2500b
-}
+# A call, and what it prints, a command in a line. "shaped": how each tree on lq0 at 1 Gb/s begins; "+": the queue below it
+declare_test t_dry "D17" 'dry runs of each profile and queue: exact text'
+t_dry() {
+	local line want='' args=()
 
-declare_test t_dry_engines "" 'dry run: dctcp on codel, fq_codel and fq, exact text'
-t_dry_engines() {
-	local frame="$shaped
-tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1:"
-
-	dry codel "$frame codel limit 1000 target 5000us interval 100000us ecn ce_threshold 243us" \
-		dctcp lq0 --rate 1gbit --k 20 --aqm codel
-	dry fq_codel "$frame fq_codel limit 1000 target 5000us interval 100000us ecn ce_threshold 243us" \
-		dctcp lq0 --rate 1gbit --k 20 --aqm fq_codel
-	dry fq "$frame fq limit 1000 flow_limit 1000 ce_threshold 50us" \
-		dctcp lq0 --rate 1gbit --k 50us --aqm fq
-}
-
-declare_test t_dry_red "" 'dry run: red and fifo, exact text'
-t_dry_red() {
-	local frame="$shaped
-tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1:"
-
-	dry red "$frame red limit 1514000 min 15140 max 45420 avpkt 1514 burst 17 bandwidth 1gbit probability 0.1 ecn" \
-		red lq0 --rate 1gbit --min 10 --max 30
-	! lt red lq0 --rate 1gbit --min 10 --max 30 --probability 1 --limit 2mb --burst 40 --harddrop --no-ecn \
-		--dry-run -q || fail 'red --harddrop --no-ecn was accepted'
-	dry 'red, probability 1' "$frame red limit 2097152 min 15140 max 45420 avpkt 1514 burst 40 bandwidth 1gbit probability 0.99999999 ecn harddrop" \
-		red lq0 --rate 1gbit --min 10 --max 30 --probability 1 --limit 2mb --burst 40 --harddrop
-	dry pfifo "$frame pfifo limit 100" fifo lq0 --rate 1gbit --limit 100
-	dry bfifo "$frame bfifo limit 1048576" fifo lq0 --rate 1gbit --limit 1mb
-}
-
-declare_test t_dry_mq "" 'dry run: every queue of a multi-queue device, exact text'
-t_dry_mq() {
-	dry mq "tc -n $ns qdisc add dev lqm root handle 10f0: mq
-tc -n $ns qdisc add dev lqm parent 10f0:1 handle 10f1: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
-tc -n $ns qdisc add dev lqm parent 10f0:2 handle 10f2: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
-tc -n $ns qdisc add dev lqm parent 10f0:3 handle 10f3: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
-tc -n $ns qdisc add dev lqm parent 10f0:4 handle 10f4: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn" \
-		dctcp lqm --k 20 --no-shape
-	dry 'mq, shaped' "tc -n $ns qdisc add dev lqm root handle 10f0: htb default 1
-tc -n $ns class add dev lqm parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514
-tc -n $ns qdisc add dev lqm parent 10f0:1 handle 10f1: pfifo limit 1000" \
-		fifo lqm --rate 1gbit --shape
-}
-
-declare_test t_dry_segregate "D17" 'dry run: a queue for one DSCP, IPv4 and IPv6, exact text'
-t_dry_segregate() {
-	dry segregate "$shaped
-tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: ets bands 2 quanta 4542 1514 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
-tc -n $ns qdisc add dev lq0 parent 10f1:1 red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
-tc -n $ns qdisc add dev lq0 parent 10f1:2 bfifo limit 757000
-tc -n $ns filter add dev lq0 parent 10f1: protocol ip pref 1 u32 match ip dsfield 0x28 0xfc classid 10f1:1
-tc -n $ns filter add dev lq0 parent 10f1: protocol ipv6 pref 2 u32 match ip6 priority 0x28 0xfc classid 10f1:1" \
-		segregate lq0 --rate 1gbit --k 20 --share 75% --rest-limit 500
-	dry 'segregate, prio, ef' "$shaped
-tc -n $ns qdisc add dev lq0 parent 10f0:1 handle 10f1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
-tc -n $ns qdisc add dev lq0 parent 10f1:1 red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
-tc -n $ns qdisc add dev lq0 parent 10f1:2 bfifo limit 1514000
-tc -n $ns filter add dev lq0 parent 10f1: protocol ip pref 1 u32 match ip dsfield 0xb8 0xfc classid 10f1:1
-tc -n $ns filter add dev lq0 parent 10f1: protocol ipv6 pref 2 u32 match ip6 priority 0xb8 0xfc classid 10f1:1" \
-		segregate lq0 --rate 1gbit --k 20 --sched prio --dscp ef
+	while IFS= read -r line; do
+		case $line in
+		'> '*)
+			((${#args[@]} == 0)) || dry "$want" "${args[@]}"
+			want='' line=${line#> }
+			read -ra args <<<"$line"
+			continue
+			;;
+		shaped) line="qdisc add dev lq0 root handle 10f0: htb default 1
+tc -n $ns class add dev lq0 parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514" ;;
+		'+ '*) line="qdisc add dev lq0 parent 10f0:1 handle 10f1: ${line#+ }" ;;
+		esac
+		want+="tc -n $ns $line"$'\n'
+	done <<-'END'
+		> dctcp lq0 --rate 10gbit --k 65
+		qdisc add dev lq0 root handle 10f0: htb default 1
+		class add dev lq0 parent 10f0: classid 10f0:1 htb rate 10gbit ceil 10gbit burst 1514 cburst 1514 quantum 1514
+		+ red limit 1514000 min 98410 max 98410 avpkt 1514 burst 65 bandwidth 10gbit probability 1 ecn
+		> dctcp lq0 --rate 100gbit --k 100000b --limit 500000b --nodrop --shape-burst 2500b
+		qdisc add dev lq0 root handle 10f0: htb default 1
+		class add dev lq0 parent 10f0: classid 10f0:1 htb rate 100gbit ceil 100gbit burst 2500 cburst 2500 quantum 1514
+		+ red limit 500000 min 100000 max 100000 avpkt 1516 burst 66 bandwidth 34gbit probability 1 ecn nodrop
+		> dctcp lq0 --rate 1gbit --k 20 --aqm codel
+		shaped
+		+ codel limit 1000 target 5000us interval 100000us ecn ce_threshold 243us
+		> dctcp lq0 --rate 1gbit --k 20 --aqm fq_codel
+		shaped
+		+ fq_codel limit 1000 target 5000us interval 100000us ecn ce_threshold 243us
+		> dctcp lq0 --rate 1gbit --k 50us --aqm fq
+		shaped
+		+ fq limit 1000 flow_limit 1000 ce_threshold 50us
+		> red lq0 --rate 1gbit --min 10 --max 30
+		shaped
+		+ red limit 1514000 min 15140 max 45420 avpkt 1514 burst 17 bandwidth 1gbit probability 0.1 ecn
+		> red lq0 --rate 1gbit --min 10 --max 30 --probability 1 --limit 2mb --burst 40 --harddrop
+		shaped
+		+ red limit 2097152 min 15140 max 45420 avpkt 1514 burst 40 bandwidth 1gbit probability 0.99999999 ecn harddrop
+		> fifo lq0 --rate 1gbit --limit 100
+		shaped
+		+ pfifo limit 100
+		> fifo lq0 --rate 1gbit --limit 1mb
+		shaped
+		+ bfifo limit 1048576
+		> dctcp lqm --k 20 --no-shape
+		qdisc add dev lqm root handle 10f0: mq
+		qdisc add dev lqm parent 10f0:1 handle 10f1: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+		qdisc add dev lqm parent 10f0:2 handle 10f2: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+		qdisc add dev lqm parent 10f0:3 handle 10f3: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+		qdisc add dev lqm parent 10f0:4 handle 10f4: red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+		> fifo lqm --rate 1gbit --shape
+		qdisc add dev lqm root handle 10f0: htb default 1
+		class add dev lqm parent 10f0: classid 10f0:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514
+		qdisc add dev lqm parent 10f0:1 handle 10f1: pfifo limit 1000
+		> segregate lq0 --rate 1gbit --k 20 --share 75% --rest-limit 500
+		shaped
+		+ ets bands 2 quanta 4542 1514 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+		qdisc add dev lq0 parent 10f1:1 red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+		qdisc add dev lq0 parent 10f1:2 bfifo limit 757000
+		filter add dev lq0 parent 10f1: protocol ip pref 1 u32 match ip dsfield 0x28 0xfc classid 10f1:1
+		filter add dev lq0 parent 10f1: protocol ipv6 pref 2 u32 match ip6 priority 0x28 0xfc classid 10f1:1
+		> segregate lq0 --rate 1gbit --k 20 --sched prio --dscp ef
+		shaped
+		+ prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+		qdisc add dev lq0 parent 10f1:1 red limit 1514000 min 30280 max 30280 avpkt 1514 burst 20 bandwidth 1gbit probability 1 ecn
+		qdisc add dev lq0 parent 10f1:2 bfifo limit 1514000
+		filter add dev lq0 parent 10f1: protocol ip pref 1 u32 match ip dsfield 0xb8 0xfc classid 10f1:1
+		filter add dev lq0 parent 10f1: protocol ipv6 pref 2 u32 match ip6 priority 0xb8 0xfc classid 10f1:1
+		> done
+	END
+	refused "do not go with --no-ecn" red lq0 --rate 1gbit --min 10 --max 30 --burst 40 --harddrop --no-ecn --dry-run
 }
 
 declare_test t_dry_changes_nothing "" 'dry run: changes nothing, leaves no record, works inside the namespace'

@@ -92,14 +92,16 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		       value, before.w);
 		/* the same step, as the draft has it */
 		c.w_ai = value;
-		if (before.newcomer && !settings.w_ai_bytes && !settings.flows) {
-			draft = before;
-			draft.u = m.u;
+		draft = before;
+		draft.u = m.u;
+		draft.crowded = m.crowded;
+		c.eta = hpccpp_target(&draft, c.eta);
+		expect(!m.crowded || (before.newcomer && c.eta <= HPCCPP_CROWD + HPCCPP_U_ONE),
+		       "%u %u", before.newcomer, c.eta);
+		if (before.newcomer && !m.crowded && !settings.w_ai_bytes && !settings.flows) {
 			c.w_ai = hpccpp_newcomer_w_ai(&draft, &c);
 			expect(c.w_ai >= value, "%lu %lu", c.w_ai, value);
 		}
-		draft = before;
-		draft.u = m.u;
 		draft.wc = m.reference;
 		expect_compute_wind(&draft, &c);
 		expect(draft.w == m.w && draft.stage == m.stage, "%lu %lu", draft.w, m.w);

@@ -930,6 +930,56 @@ static void hpccpp_loop__newcomer(void **state)
 }
 
 /*
+ * Many flows begin together, in an incast: their windows come to rest at a load of 2.95, which
+ * falls with each sample as a newcomer; then they rest at eta again. One that meets a short queue
+ * is no crowd.
+ */
+static void hpccpp_step__crowd(void **state)
+{
+	struct int_msg msg = { .room = 5, .nhop = 1, .hop = { { .speed = 6 } } };
+	struct hpccpp_sample s = {
+		.msg = &msg, .elapsed_ns = 10000,
+		.settings = {
+			.t_ns = 10000, .fill_ns = 10000, .eta_permille = 950,
+			.mss = 1000, .w_limit = HPCCPP_W_MAX,
+		},
+	};
+	u32 eta = fp_fraction(950, 1000, HPCCPP_U_Q), i;
+	struct hpccpp_model m;
+
+	(void)state;
+	hpccpp_model_init(&m, 10000 << HPCCPP_W_Q);
+	msg.hop[0].qlen = 303;			/* 1.94 B * T */
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
+	assert_false(m.crowded);
+	assert_int_equal(hpccpp_target(&m, eta), eta);
+	hpccpp_model_init(&m, 10000 << HPCCPP_W_Q);
+	msg.hop[0].qlen = 1406;			/* 9 B * T */
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
+	assert_true(m.crowded);
+	expect(near_rel(m.w, (10000 << HPCCPP_W_Q) * 2.95L / 10, 0.001L), "%lu", m.w);
+	assert_int_equal(hpccpp_probe_ns(&m, eta, 10000, m.w * 4), 40000);
+	for (i = 0; i < HPCCPP_NEWCOMER; i++) {
+		u32 target = hpccpp_target(&m, eta);
+
+		expect(target == eta + HPCCPP_CROWD / HPCCPP_NEWCOMER * (HPCCPP_NEWCOMER - i),
+		       "%u: %u", i, target);
+		/* at its target a window stays as it is, up to W_ai */
+		msg.hop[0].ts = (msg.hop[0].ts + 10000 / INT_TS_NS) & 0xffffff;
+		msg.hop[0].tx = (msg.hop[0].tx + 12480 / int_tx_unit(6)) & 0xfffff;
+		msg.hop[0].qlen = fp_sub(target, HPCCPP_U_ONE) * 12500ULL / INT_QLEN_BYTES /
+				  HPCCPP_U_ONE;
+		m.w = 10000 << HPCCPP_W_Q;
+		s.sent_w = m.w;
+		assert_int_equal(hpccpp_step(&m, &s), HPCCPP_MEASURED);
+		if (i)	/* the first one's queue is the shorter of two */
+			expect(near_rel(m.w, 10000 << HPCCPP_W_Q, 0.06L), "%u: %lu", i, m.w);
+	}
+	assert_false(hpccpp_target(&m, eta) != eta);
+	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_STALE);
+}
+
+/*
  * A flow alone on a link, so that its window alone causes the load. It gets one sample per RTT,
  * about the RTT before. It converges and stays there; with Wc = W it would oscillate.
  */
@@ -1124,6 +1174,7 @@ int main(void)
 		cmocka_unit_test(hpccpp_step__letter),
 		cmocka_unit_test(hpccpp_step__first_queue),
 		cmocka_unit_test(hpccpp_loop__newcomer),
+		cmocka_unit_test(hpccpp_step__crowd),
 		cmocka_unit_test(hpccpp_loop__converges),
 		cmocka_unit_test(hpccpp_most_load__draft),
 		cmocka_unit_test(hpccpp_most_load__unknown),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A plan, as docs/plan.schema.json describes it. Strings are those of the JSON document. */
+/* A plan, as labnet(1) describes it. Strings are those of the JSON document. */
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
