@@ -51,7 +51,7 @@ def html_table(blocks: Sequence[Block], keys: Sequence[str], caption: str,
                 for key in keys:
                     s = r.metrics.get(key)
                     text = "–" if s is None else show(key, s.mean)
-                    if s and s.half:
+                    if s and float(show(key, s.half)):
                         text += f"<small>± {show(key, s.half)}</small>"
                     cells.append(f"<td>{text}</td>")
                 out.append(f"<tr>{head}{''.join(cells)}</tr>")

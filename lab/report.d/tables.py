@@ -59,9 +59,9 @@ def markdown(scenario: dict[str, Any], blocks: Sequence[Block], verdicts: Sequen
 
 
 def shown(key: str, value: Spread) -> str:
-    """The mean, with the interval where there is one."""
-    text = show(key, value.mean)
-    return f"{text} ± {show(key, value.half)}" if value.half else text
+    """The mean, with the interval where its digits are not all 0."""
+    text, half = show(key, value.mean), show(key, value.half)
+    return f"{text} ± {half}" if float(half) else text
 
 
 def text_grid(results: Sequence[Result], keys: Sequence[str]) -> list[tuple[str, list[str], str]]:
