@@ -176,7 +176,7 @@ def cdf_figures(block: Block) -> list[Figure]:
         have.sort(key=lambda r: middle[r.row])
         legend = [(f"{r.label}: half in {duration(float(f'{middle[r.row]:.3g}'))}", r.colour,
                    line_style(r.colour)) for r in have]
-        word, words = {"rpc": ("Request", "requests"),
+        word, words = {"rpc": ("Request", "requests"), "requests": ("Request", "requests"),
                        "incast": ("Incast", "incast flows")}.get(kind, (kind, f"{kind} flows"))
         desc = f"Share of {words} done within a time: " \
                + "; ".join(label for label, _, _ in legend) + "."
