@@ -208,7 +208,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 		hpccpp_fall_back(sk, "no memory");
 		return;
 	}
-	f->ifa = hpccpp_begins_with_ifa();
+	f->format = hpccpp_begins_with();
 	hpccpp_rtt_init(&f->rtt, tcp_min_rtt(tcp_sk(sk)));
 	/* a timeout of less than a packet may have reduced cwnd long ago */
 	hpccpp_start(sk, f, hpccpp_paused(sk) ? hpccpp_initial_window(sk) :
@@ -308,18 +308,18 @@ static noinline void hpccpp_take_response(struct sock *sk, struct hpccpp_flow *f
 }
 
 /*
- * The peer does not know IFA, a firewall drops it, or a node has no place for what it knows: once
+ * The peer does not know the format, a firewall drops it, or a node has no place for what it knows: once
  * more with the old format, which all nodes and receivers of ours know.
  */
-static void hpccpp_leave_ifa(struct sock *sk, struct hpccpp_flow *f, u64 now)
+static void hpccpp_old_format(struct sock *sk, struct hpccpp_flow *f, u64 now)
 {
-	f->ifa = false;
+	f->format = INT_FORMAT_OLD;
 	f->unanswered = 0;
 	f->partial = 0;
 	f->unmeasured = 0;
 	f->answer_ns = now;
-	hpccpp_count(sk, HPCCPP_COUNT_NO_IFA);
-	trace_hpccpp_mode(sk, "no IFA");
+	hpccpp_count(sk, HPCCPP_COUNT_OLD_FORMAT);
+	trace_hpccpp_mode(sk, "old format");
 	hpccpp_send_probe(sk, now);
 }
 
@@ -361,8 +361,8 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	    !hpccpp_probe_due(sk, now))
 		return;
 	lost = hpccpp_telemetry_lost(sk, f, now);
-	if (lost && f->ifa)
-		hpccpp_leave_ifa(sk, f, now);
+	if (lost && f->format)
+		hpccpp_old_format(sk, f, now);
 	else if (lost)
 		hpccpp_fall_back(sk, lost);
 	else

@@ -91,7 +91,7 @@ def hpccpp(host: Host) -> None:
     if options.has("format"):
         host.parameters.append(("tcp_hpccpp", "format", "1" if options.values["format"] == "ifa" else "0"))
     if options.has("cell"):
-        host.parameters.append(("int_host", "ifa_cell", str(checked(options, "cell", 1, 65535, "1 to 65535"))))
+        host.parameters.append(("int_host", "cell", str(checked(options, "cell", 1, 65535, "1 to 65535"))))
 
 
 def ldcp(host: Host) -> None:

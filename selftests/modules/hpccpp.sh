@@ -117,7 +117,7 @@ ifa_refused()
 		serve r
 		send --size 3M
 		expect "$i: control in use" "$(flow_field cc)" = hpccpp
-		expect "$i: connections that left IFA" "$(counter h1 hpccpp NoIfa)" -eq 1
+		expect "$i: connections that left IFA" "$(counter h1 hpccpp OldFormat)" -eq 1
 		expect "$i: fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 0
 		teardown
 		load format=1
@@ -129,7 +129,7 @@ ifa_refused()
 	serve r
 	send --size 10M
 	expect "firewall: control in use" "$(flow_field cc)" = hpccpp
-	expect "firewall: connections that left IFA" "$(counter h1 hpccpp NoIfa)" -eq 1
+	expect "firewall: connections that left IFA" "$(counter h1 hpccpp OldFormat)" -eq 1
 	expect "firewall: probes answered" "$(counter r int_reflector Answered)" -ge 20
 	teardown
 	# no node at all: IFA, the old format, Reno
@@ -139,7 +139,7 @@ ifa_refused()
 	serve r
 	send --size 10M
 	expect "no node: control in use" "$(flow_field cc)" = hpccpp_reno
-	expect "no node: connections that left IFA" "$(counter h1 hpccpp NoIfa)" -eq 1
+	expect "no node: connections that left IFA" "$(counter h1 hpccpp OldFormat)" -eq 1
 	expect "no node: fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 1
 }
 declare_test ifa_refused "H17 H21" "where IFA cannot be, the old format once, then Reno: slow ports, sojourn, a firewall, no node"

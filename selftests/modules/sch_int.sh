@@ -372,7 +372,7 @@ values()
 host()
 {
 	local all=(tcp_hpccpp.base_rtt_ns tcp_hpccpp.flows int_reflector.flows tcp_hpccpp.line_rate_mbps
-		int_host.dscp tcp_hpccpp.format int_host.ifa_cell) bad
+		int_host.dscp tcp_hpccpp.format int_host.cell) bad
 	local wanted=(--rtt 100us --flows 16 --rate 10gbit --dscp 40 --format ifa --cell 256)
 
 	needs_virtual	# with all checkers on each command takes half a second
