@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from pathlib import Path
@@ -38,6 +37,7 @@ def note(result: Result, *parts: tuple[str, str]) -> str:
 def queue_figure(block: Block, bins: int) -> Figure | None:
     """Queue length over time, a panel per row."""
     found: dict[str, list[list[float]]] = {}
+    curves: dict[str, list[Point]] = {}
     for result in block.results:
         for run in result.good[:1]:
             columns = read_csv(run.place / "queue.csv",
@@ -47,10 +47,11 @@ def queue_figure(block: Block, bins: int) -> Figure | None:
     if not found:
         return None
     # what is watched may be longer than what is sent
-    sent = [sum(1 for _ in itertools.dropwhile(lambda rate: not rate, reversed(columns[3])))
-            for columns in found.values()]
-    curves = {row: thin(bins, *(column[:max(sent) or None] for column in columns[:3]))
-              for row, columns in found.items()}
+    end = max((t for times, _, _, rates in found.values() for t, rate in zip(times, rates) if rate), default=math.inf)
+    for row, columns in found.items():
+        lines = [line[:3] for line in zip(*columns) if line[0] <= end]
+        if lines:
+            curves[row] = thin(bins, *map(list, zip(*lines)))
     times = [p[0] for points in curves.values() for p in points]
     x, factor = time_axis(min(times), max(times))
     peaks = [max(p[2] for p in points) for points in curves.values()]

@@ -249,7 +249,7 @@ observed()
 		.observe = { queues: [ { node: "sw" } ], bin: "10ms", from: "1ms", to: "30ms", buffer: 1 }' >"$TMP/plan"
 	at=$(awk '{ print int($1) + 2 }' /proc/uptime)
 	labnet --zero "${at}s" "$TMP/plan" || fail "not built"
-	expect "queues are made at --zero" "$(awk -v at="$at" '{ print $1 >= at && $1 < at + 0.1 }' /proc/uptime)" -eq 1
+	expect "queues are made at --zero" "$(awk -v at="$at" '{ print ($1 >= at && $1 < at + 0.1) }' /proc/uptime)" -eq 1
 	observe "$TMP/plan"
 	expect "queues" "$(jq -r '[.queues[] | "\(.node) \(.dev)"] | join(",")' "$TMP/queues")" = "sw p1,sw p2"
 	expect "duration" "$(jq '.queues[1].duration_ns' "$TMP/queues")" -eq 29000000
