@@ -258,7 +258,9 @@ static noinline unsigned int int_host_message(struct net *net, struct sk_buff *s
 	const u8 *p;
 	u8 type;
 
-	if (!int_host_shaped(skb, pf, ds, &s) || ifa != (s.format == INT_FORMAT_IFA) ||
+	if (!int_host_shaped(skb, pf, ds, &s))
+		return NF_ACCEPT;
+	if ((ifa ? s.format != INT_FORMAT_IFA : s.format == INT_FORMAT_IFA) ||
 	    (s.md && skb_linearize(skb)))
 		return NF_ACCEPT;
 	if (s.flags != TCPHDR_PSH)

@@ -232,8 +232,8 @@ static bool reflector_answer(struct sock *sk, const struct sk_buff *probe,
 		stack = 0;
 		reflector_count(sk, REFLECTOR_WINDOW);
 	}
-	skb = int_host_segment(sk, way.format, READ_ONCE(tcp_sk(sk)->snd_una), int_length(room), stack,
-			       &answer);
+	skb = int_host_segment(sk, way.format, READ_ONCE(tcp_sk(sk)->snd_una), int_length(room),
+			       stack, &answer);
 	if (skb) {
 		int_answer(answer, p, room, w);
 		if (way.format)

@@ -23,8 +23,8 @@
  *
  * Probes of IFA 2.0 (int_ifa.h) and INT-MD (int_md.h) are stamped as a switch of that kind would:
  * metadata are put into the packet, which grows. Whatever the ends have chosen, a node stamps all
- * formats. A port below 10 Gb/s has no code in IFA, and a sojourn time no place in both: such a node
- * says so in the hop limit or the flags and leaves no metadata, and the sender uses the old
+ * formats. A port below 10 Gb/s has no code in IFA, and a sojourn time no place in both: such a
+ * node says so in the hop limit or the flags and leaves no metadata, and the sender uses the old
  * format. Within a tunnel they are not stamped: its lengths and checksums would not stay valid.
  *
  * Without the rate option the rate is the link's speed, and follows it; bytes then include

@@ -26,8 +26,9 @@
  *  - W_ai follows the mean of U, unless N is given (5): flows share evenly when they are
  *    few, and hardly make a queue when they are a thousand. For its first 32 samples a flow
  *    uses W_ai of N = 1, so that it gets a share while its burst lasts.
- *  - Flows that begin together, and so meet a queue of 2 B * T, keep it for a while: for their first
- *    32 samples the target is above eta, by 2 at first. An incast else ends late, on an idle link.
+ *  - Flows that begin together, and so meet a queue of 2 B * T, keep it for a while: for their
+ *    first 32 samples the target is above eta, by 2 at first. An incast else ends late, on an idle
+ *    link.
  *  - maxStage is 1: freed bandwidth is used sooner than with 5, the draft's. With 0 shares are
  *    uneven where receivers hold packets back.
  *  - A first response that shows a queue sets U: a port with a queue sends at rate B. T is the
@@ -308,8 +309,8 @@ static noinline void hpccpp_take_response(struct sock *sk, struct hpccpp_flow *f
 }
 
 /*
- * The peer does not know the format, a firewall drops it, or a node has no place for what it knows: once
- * more with the old format, which all nodes and receivers of ours know.
+ * The peer does not know the format, a firewall drops it, or a node has no place for what it
+ * knows: once more with the old format, which all nodes and receivers of ours know.
  */
 static void hpccpp_old_format(struct sock *sk, struct hpccpp_flow *f, u64 now)
 {

@@ -119,7 +119,8 @@ static int hpccpp_xmit_ifa(struct sock *sk, struct sk_buff *skb, unsigned int no
 		.ipv6 = !hpccpp_is_v4(sk), .format = INT_FORMAT_IFA, .ds = int_host_dscp() << 2,
 	};
 
-	ifa_build(skb_transport_header(skb), int_host_md(skb, INT_FORMAT_IFA), nodes * IFA_MD_WORDS, IFA_HOP_LIMIT);
+	ifa_build(skb_transport_header(skb), int_host_md(skb, INT_FORMAT_IFA),
+		  nodes * IFA_MD_WORDS, IFA_HOP_LIMIT);
 	skb->priority = READ_ONCE(sk->sk_priority);
 	skb->mark = READ_ONCE(sk->sk_mark);
 #if IS_ENABLED(CONFIG_IPV6)

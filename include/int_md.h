@@ -85,7 +85,7 @@ static inline void md_get_hop(const u8 *md, struct int_hop *h, u32 cell, u32 mbp
 
 	memset(h, 0, sizeof(*h));
 	h->node = int_get32(md);
-	h->port = int_get32(md + 4);
+	h->port = int_get32(md + 4) & 0xffff;
 	h->ts = int_get64(md + 12) & (((u64)1 << 40) - 1);
 	h->ts_bits = 40;
 	h->util = fp_min(fp_mul_div(util, 1 << 20, MD_UTIL_ONE), U32_MAX);

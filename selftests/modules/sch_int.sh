@@ -388,7 +388,7 @@ host()
 	grep -q 'tcp_hpccpp.base_rtt_ns from 0 to 50000$' "$TMP/out" || fail "show: $(<"$TMP/out")"
 	grep -q 'int_reflector loaded$' "$TMP/out" || fail "show: $(<"$TMP/out")"
 	# what is refused changes nothing
-	for bad in "--rtt 2s" "--flows 1000001" "--rate 100kbit" "--dscp 64" "--format int" "--cell 0"; do
+	for bad in "--rtt 2s" "--flows 1000001" "--rate 100kbit" "--dscp 64" "--format int" "--format x" "--cell 0"; do
 		# shellcheck disable=SC2086 # two words
 		! "$LOWQ_TC" host hpccpp $bad >/dev/null 2>&1 || fail "$bad was accepted"
 	done

@@ -78,7 +78,9 @@ static void md_valid__others(void **state)
 {
 	static const struct {
 		u8 at, value;
-	} bad[] = { { 0, 0x20 }, { 0, 'I' }, { 1, 2 }, { 4, 0x10 }, { 6, 5 }, { 8, 0xd4 }, { 9, 1 } };
+	} bad[] = {
+		{ 0, 0x20 }, { 0, 'I' }, { 1, 2 }, { 4, 0x10 }, { 6, 5 }, { 8, 0xd4 }, { 9, 1 },
+	};
 	u8 other[MD_HEADER_LEN];
 	size_t i;
 
@@ -109,7 +111,8 @@ static void md_put_hop__any(void **state)
 		u32 cell = 1 + rnd_upto(65534), mbps = 1 + rnd_upto(1600000);
 		const struct int_hop h = {
 			.ts = rnd_upto(((u64)1 << 40) - 1), .util = rnd_upto(4 << 20),
-			.qlen = rnd_upto(U32_MAX), .node = rnd_upto(U32_MAX), .port = rnd_upto(0xffff),
+			.qlen = rnd_upto(U32_MAX), .node = rnd_upto(U32_MAX),
+			.port = rnd_upto(0xffff),
 		};
 		struct int_hop back;
 		u8 md[MD_LEN];
