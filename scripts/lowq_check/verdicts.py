@@ -219,6 +219,11 @@ def telemetry(facts: Facts) -> list[Finding]:
     if sender.get("Refused"):
         rows.append(note("telemetry", "probes-refused", f"{sender['Refused']} connections of hpccpp ran as Reno because a RST"
                          " answered a probe, as at published ports (Refused in /proc/net/hpccpp)", f"{NO_NAT}; or {TAKE_IN}"))
+    if sender.get("OldFormat"):
+        rows.append(note("telemetry", "old-format", f"{sender['OldFormat']} connections of hpccpp left IFA or INT for the draft's"
+                         " own format (OldFormat in /proc/net/hpccpp): nodes, the peer or a firewall do not let it be",
+                         "let IP protocol 253 pass (IFA); give the ports' rate (INT): lowq-tc host hpccpp --format int --rate"
+                         " RATE; or --format old"))
     unsent = sender.get("Unsent", 0) + reflector.get("Unsent", 0)
     if unsent:
         rows.append(note("telemetry", "probes-unsent", f"{unsent} probes or answers did not leave this host (Unsent in"

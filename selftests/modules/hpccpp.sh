@@ -142,6 +142,8 @@ ifa_refused()
 	expect "firewall: control in use" "$(flow_field cc)" = hpccpp
 	expect "firewall: connections that left IFA" "$(counter h1 hpccpp OldFormat)" -eq 1
 	expect "firewall: probes answered" "$(counter r int_reflector Answered)" -ge 20
+	in_ns h1 "$(dirname "$LOWQ_TC")/lowq-check" --control hpccpp >"$TMP/check" 2>&1
+	expect "firewall: lowq-check names it" "$(grep -c 'old-format' "$TMP/check")" -eq 1
 	teardown
 	# no node at all: IFA, the old format, Reno
 	load format=1
