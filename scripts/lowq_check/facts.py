@@ -35,6 +35,7 @@ class Control(NamedTuple):
     ecn: tuple[int, ...]  # values of tcp_ecn with which a server agrees to what it needs
     idle: tuple[str, ...]  # modules that it needs beside its own, and that are not loaded
     changed: tuple[str, ...]  # parameters away from their defaults
+    gone: tuple[str, ...]  # parameters that modprobe.d gives and this version does not have, with the file
     back: tuple[str, ...]  # the commands that set these back
     set: tuple[str, ...]  # parameters that lowq-tc has set
     without_effect: tuple[str, ...]  # routes with this congctl that no lookup leads to
@@ -105,6 +106,7 @@ class ModuleFile:
 
     def __init__(self) -> None:
         self.signer = ""
+        self.names: set[str] = set()  # of its parameters
         self.defaults: dict[str, int] = {}  # of its parameters, as their descriptions state them
 
 
@@ -120,8 +122,10 @@ def module_files(modules: list[str]) -> dict[str, ModuleFile]:
             found.append(ModuleFile())
         elif not found:
             continue
-        elif match := re.match(r"parm: +(\w+):.*\(default (\d+)\)", line):
-            found[-1].defaults[match[1]] = int(match[2])
+        elif match := re.match(r"parm: +(\w+):(.*\(default (\d+)\))?", line):
+            found[-1].names.add(match[1])
+            if match[3]:
+                found[-1].defaults[match[1]] = int(match[3])
         elif match := re.match(r"signer: +(.+)", line):
             found[-1].signer = match[1]
     if len(found) == len(modules):
@@ -137,6 +141,29 @@ def parameters(module: str) -> dict[str, int]:
         return {}
     values = {name: system.read_file(f"{folder}/{name}") for name in sorted(os.listdir(folder))}
     return {name: int(value) for name, value in values.items() if value is not None and value.isdigit()}
+
+
+MODPROBE_D = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
+              "/lib/modprobe.d")
+
+
+def configured() -> Iterator[tuple[str, str, str]]:
+    """Module, parameter and file of each option in modprobe.d(5); a file hides those of its name in later folders"""
+    files: dict[str, str] = {}
+    for folder in MODPROBE_D:
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            if name.endswith(".conf"):
+                files.setdefault(name, f"{folder}/{name}")
+    for _, path in sorted(files.items()):
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                lines = file.read().replace("\\\n", " ").splitlines()
+        except OSError:
+            continue
+        for words in map(str.split, lines):
+            if len(words) > 2 and words[0] == "options":
+                for one in words[2:]:
+                    yield words[1].replace("-", "_"), one.split("=")[0].replace("-", "_"), path
 
 
 def back_to(module: str, name: str, value: int) -> str:
@@ -197,8 +224,12 @@ def read_controls(space: Namespace, names: Iterable[str], shown: Routes) -> Iter
     needs = {name: Needs(space, name) for name in names}
     known = records.parameters()
     files = module_files([one.module for one in needs.values() if one.exists])
+    options = list(configured())
     for name, one in needs.items():
-        yield read_control(space, name, one, files.get(one.module) or ModuleFile(), shown, known)
+        file = files.get(one.module) or ModuleFile()
+        gone = (f"{key} ({path})" for module, key, path in options
+                if file.names and module == one.module and key not in file.names)
+        yield read_control(space, name, one, file, shown, known)._replace(gone=tuple(dict.fromkeys(gone)))
 
 
 def read_control(space: Namespace, name: str, needs: Needs, file: ModuleFile, shown: Routes,
@@ -215,7 +246,7 @@ def read_control(space: Namespace, name: str, needs: Needs, file: ModuleFile, sh
         name, host.tcp, module, needs.exists, system.module_loaded(module), file.signer, needs.available,
         name in (space.sysctl(TCP + "allowed_congestion_control") or "").split(),
         space.sysctl(TCP + "congestion_control") == name, tuple(shown.by_control.get(name, ())), host.ecn,
-        tuple(one for one in host.services if not system.module_loaded(one)), tuple(changed),
+        tuple(one for one in host.services if not system.module_loaded(one)), tuple(changed), (),
         tuple(dict.fromkeys(back)), tuple(ours), tuple(shown.useless.get(name, ())), values,
     )
 

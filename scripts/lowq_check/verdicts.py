@@ -173,6 +173,9 @@ def notes(facts: Facts, control: Control, check: str) -> list[Finding]:
         by = "unless it is meant" if facts.root else "unless lowq-tc has set them (its records are for root to read)"
         rows.append(note(check, "parameters-changed", "its parameters differ: " + ", ".join(control.changed),
                          f"{by}: " + "; ".join(control.back)))
+    if control.gone:
+        rows.append(note(check, "parameters-gone", f"{control.module} has no parameter " + ", ".join(control.gone),
+                         f"delete it there; man {control.module} names what replaces it"))
     return rows
 
 

@@ -167,6 +167,14 @@ set_by_lowq_tc()
 	check --control hpccpp
 	[[ "${FOUND[*]}" == *"flows=9 (default"*"[parameters-changed]"* ]] || fail "not by lowq-tc: ${FOUND[*]}"
 	in_ns h1 "$LOWQ_TC" host reset --force -q || fail "host reset"
+	# modprobe.d of an earlier version
+	mkdir "$TMP/options"
+	printf 'options tcp-prague fast_rounds=0 strict=1\noptions tcp_cubic none=1\n' >"$TMP/options/lowq.conf"
+	# shellcheck disable=SC2016 # for the inner shell
+	AS=(unshare -m sh -c 'mount --bind "$0" /etc/modprobe.d && exec "$@"' "$TMP/options")
+	check --control prague
+	[[ "${FOUND[*]}" == *"no parameter fast_rounds (/etc/modprobe.d/lowq.conf)"*"[parameters-gone]"* ]] || fail "what is gone: ${FOUND[*]}"
+	AS=()
 	# a route that no lookup takes
 	ip -n "${NSP}h1" addr add 10.0.1.1/24 dev eth0
 	ip -n "${NSP}h1" route add 10.9.0.0/16 via 10.0.1.2 congctl dctcp_ref
@@ -177,7 +185,7 @@ set_by_lowq_tc()
 	check --control dctcp_ref
 	named route-without-effect "10.9.0.0/16 (other lookups: default in table 100 comes first)"
 }
-declare_test set_by_lowq_tc "" "parameters that lowq-tc has set are known; a route that no lookup takes is named"
+declare_test set_by_lowq_tc "" "parameters of modprobe.d that are gone; parameters that lowq-tc has set are known; a route that no lookup takes is named"
 
 ack_filter()
 {
