@@ -39,8 +39,10 @@
 CC_PARAM(dscp, INT_DSCP_DEFAULT, 0, 63, 0644, "a DSCP has 6 bits",
 	 "DSCP of probes and responses, 0 to 63 (draft 7.2)");
 
-CC_PARAM(ifa_cell, IFA_CELL_DEFAULT, 1, 65535, 0644, "a cell has bytes",
-	 "IFA: bytes of a cell, in which switches count their queues, 1 to 65535");
+CC_PARAM(cell, IFA_CELL_DEFAULT, 1, 65535, 0644, "a cell has bytes",
+	 "bytes of a cell, in which switches count their queues (IFA, INT; draft 6.1.1), 1 to 65535");
+CC_PARAM(int_mbps, 0, 0, 1600000, 0644, "0 is unknown",
+	 "INT: rate of the path's ports in Mb/s, which that format does not carry (draft 6.1.3)");
 
 /* By enum int_type */
 static const struct int_handler __rcu *int_handlers[INT_WINDOW + 1];
@@ -166,7 +168,7 @@ static bool int_host_mangled(struct sk_buff *skb, const struct int_segment *s, u
 	const unsigned int len = sizeof(struct tcphdr) + s->len;
 	__wsum sum;
 
-	if (!s->md)
+	if (s->format != INT_FORMAT_IFA)
 		return nf_checksum(skb, NF_INET_LOCAL_IN, s->th, IPPROTO_TCP, pf);
 	sum = csum_partial(skb->data + s->th, sizeof(struct tcphdr), 0);
 	sum = csum_partial(skb->data + s->payload, s->len, sum);
@@ -256,7 +258,10 @@ static noinline unsigned int int_host_message(struct net *net, struct sk_buff *s
 	const u8 *p;
 	u8 type;
 
-	if (!int_host_shaped(skb, pf, ds, &s) || ifa != !!s.md)
+	if (!int_host_shaped(skb, pf, ds, &s))
+		return NF_ACCEPT;
+	if ((ifa ? s.format != INT_FORMAT_IFA : s.format == INT_FORMAT_IFA) ||
+	    (s.md && skb_linearize(skb)))
 		return NF_ACCEPT;
 	if (s.flags != TCPHDR_PSH)
 		return int_host_reset(net, skb, pf, &s);
@@ -449,17 +454,22 @@ void int_host_parse(struct int_msg *m, const struct sk_buff *skb, const struct i
 		    const u8 *p, unsigned int taken)
 {
 	int_parse(m, p, s->len);
-	if (s->md)
-		ifa_read(m, skb->data + s->md, taken, READ_ONCE(ifa_cell.value));
+	if (s->format == INT_FORMAT_IFA)
+		ifa_read(m, skb->data + s->md, taken, READ_ONCE(cell.value));
+	else if (s->format == INT_FORMAT_MD)
+		md_read(m, skb->data + s->md, taken, READ_ONCE(cell.value),
+			READ_ONCE(int_mbps.value));
 }
 EXPORT_SYMBOL_GPL(int_host_parse);
 
 /* --- messages that leave ---------------------------------------------------------------- */
 
-struct sk_buff *int_host_segment(const struct sock *sk, bool ifa, u32 una, u32 len, u32 stack,
+struct sk_buff *int_host_segment(const struct sock *sk, u8 format, u32 una, u32 len, u32 stack,
 				 u8 **p)
 {
-	const u32 around = ifa ? IFA_HEADER_LEN : 0, before = ifa ? IFA_MD_HEADER_LEN + stack : 0;
+	const u32 around = format == INT_FORMAT_IFA ? IFA_HEADER_LEN : 0;
+	const u32 before = format == INT_FORMAT_IFA ? IFA_MD_HEADER_LEN + stack :
+			   format == INT_FORMAT_MD ? MD_HEADER_LEN + stack : 0;
 	/* of IP with options, and below; the stack makes more room where it has to */
 	const u32 headers = MAX_HEADER + 60;
 	struct sk_buff *skb = alloc_skb(headers + around + sizeof(struct tcphdr) + before + len,
@@ -474,14 +484,14 @@ struct sk_buff *int_host_segment(const struct sock *sk, bool ifa, u32 una, u32 l
 	th = skb_put_zero(skb, sizeof(*th));
 	th->source = inet_sk(sk)->inet_sport;
 	th->dest = inet_sk(sk)->inet_dport;
-	th->seq = htonl(una - len - 1);
+	th->seq = htonl(una - before - len - 1);
 	th->doff = sizeof(*th) / 4;
 	th->psh = 1;
 	th->window = htons(65535);	/* monitoring tools report a window of 0 as a fault */
 	skb_put(skb, before);
 	*p = skb_put(skb, len);
 	skb_set_nfct(skb, IP_CT_UNTRACKED);
-	if (ifa)
+	if (format == INT_FORMAT_IFA)
 		return skb;
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_transport_header(skb) - skb->head;
@@ -494,7 +504,7 @@ EXPORT_SYMBOL_GPL(int_host_segment);
 static void int_host_checksum_ifa(struct sk_buff *skb, const struct int_way *way)
 {
 	struct tcphdr *th = (struct tcphdr *)(skb_transport_header(skb) + IFA_HEADER_LEN);
-	const u8 *md_header = int_host_md(skb);
+	const u8 *md_header = int_host_md(skb, INT_FORMAT_IFA);
 	const u8 *message = md_header + IFA_MD_HEADER_LEN + ifa_stack_len(md_header);
 	unsigned int len = skb_tail_pointer(skb) - message;
 	__wsum sum = csum_partial(th, sizeof(*th), 0);
@@ -556,7 +566,7 @@ static int int_host_send4(struct sock *sk, struct sk_buff *skb, const struct int
 		kfree_skb(skb);
 		return err;
 	}
-	if (!way->ifa)
+	if (way->format != INT_FORMAT_IFA)
 		int_host_checksum4(skb, way->saddr4, way->daddr4);
 	iph = skb_push(skb, sizeof(*iph));
 	skb_reset_network_header(skb);
@@ -566,7 +576,7 @@ static int int_host_send4(struct sock *sk, struct sk_buff *skb, const struct int
 	iph->tos = way->ds;
 	iph->frag_off = htons(IP_DF);
 	iph->ttl = ip4_dst_hoplimit(dst);
-	iph->protocol = way->ifa ? IFA_PROTOCOL : IPPROTO_TCP;
+	iph->protocol = way->format == INT_FORMAT_IFA ? IFA_PROTOCOL : IPPROTO_TCP;
 	iph->saddr = way->saddr4;
 	iph->daddr = way->daddr4;
 	skb->protocol = htons(ETH_P_IP);
@@ -599,13 +609,13 @@ static int int_host_send6(struct sock *sk, struct sk_buff *skb, const struct int
 		kfree_skb(skb);
 		return err;
 	}
-	if (!way->ifa)
+	if (way->format != INT_FORMAT_IFA)
 		int_host_checksum6(skb, &way->saddr6, &way->daddr6);
 	ip6h = skb_push(skb, sizeof(*ip6h));
 	skb_reset_network_header(skb);
 	ip6_flow_hdr(ip6h, way->ds, 0);
 	ip6h->payload_len = htons(skb->len - sizeof(*ip6h));
-	ip6h->nexthdr = way->ifa ? IFA_PROTOCOL : IPPROTO_TCP;
+	ip6h->nexthdr = way->format == INT_FORMAT_IFA ? IFA_PROTOCOL : IPPROTO_TCP;
 	ip6h->hop_limit = ip6_dst_hoplimit(dst);
 	ip6h->saddr = way->saddr6;
 	ip6h->daddr = way->daddr6;
@@ -617,7 +627,7 @@ static int int_host_send6(struct sock *sk, struct sk_buff *skb, const struct int
 
 int int_host_send(struct sock *sk, struct sk_buff *skb, const struct int_way *way)
 {
-	if (way->ifa)
+	if (way->format == INT_FORMAT_IFA)
 		int_host_checksum_ifa(skb, way);
 #if IS_ENABLED(CONFIG_IPV6)
 	if (way->ipv6)

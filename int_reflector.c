@@ -32,7 +32,7 @@ CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 leaves the window to the s
 
 static bool old_format = true;
 module_param(old_format, bool, 0444);
-MODULE_PARM_DESC(old_format, "answer probes of the draft's own format, too, which takes netfilter hooks in all network namespaces (default 1)");
+MODULE_PARM_DESC(old_format, "answer probes of the draft's own format, too, which takes netfilter hooks in all network namespaces (draft 7.2; default 1)");
 
 enum {
 	REFLECTOR_ANSWERED = INT_COUNT_SHARED,
@@ -178,7 +178,7 @@ static noinline u32 rx_window(const struct sock *sk, const struct sk_buff *probe
 /* To the source of @probe, in its format; the DSCP is the probe's, too. */
 static struct int_way reflector_way(const struct sk_buff *probe, const struct int_segment *s)
 {
-	struct int_way way = { .ipv6 = s->ipv6, .ifa = s->md };
+	struct int_way way = { .ipv6 = s->ipv6, .format = s->format };
 
 	if (s->ipv6) {
 		way.ds = ipv6_get_dsfield(ipv6_hdr(probe));
@@ -193,24 +193,30 @@ static struct int_way reflector_way(const struct sk_buff *probe, const struct in
 	return way;
 }
 
-/* IFA: the probe's metadata go back, and nodes on the way add none. */
+/* The probe's metadata go back, and nodes on the way add none. */
 static void reflector_return_stack(struct sk_buff *skb, const struct sk_buff *probe,
 				   const struct int_segment *s, u8 *answer, u32 stack,
 				   unsigned int taken)
 {
-	u8 *md_header = int_host_md(skb);
+	u8 *md_header = int_host_md(skb, s->format);
+	unsigned int len = s->stack - s->md;
 
-	ifa_build(skb_transport_header(skb), md_header, stack / 4, 0);
-	md_header[3] = stack / 4;
-	memcpy(md_header + IFA_MD_HEADER_LEN, probe->data + s->md + IFA_MD_HEADER_LEN, stack);
+	if (s->format == INT_FORMAT_IFA) {
+		ifa_build(skb_transport_header(skb), md_header, stack / 4, 0);
+		md_header[3] = stack / 4;
+	} else {
+		md_build(md_header, 0);
+		md_header[1] += stack / 4;
+	}
+	memcpy(md_header + len, probe->data + s->stack, stack);
 	int_put32(answer + INT_BASE_OFFSET, int_base_word(min(taken, INT_NHOP_MAX), 0));
 }
 
 static bool reflector_answer(struct sock *sk, const struct sk_buff *probe,
 			     const struct int_segment *s, const u8 *p)
 {
-	unsigned int room = p[INT_ROOM_OFFSET], taken = s->md ? int_host_taken(probe, s) : 0;
-	u32 stack = s->md ? ifa_stack_len(probe->data + s->md) : 0, w = 0;
+	unsigned int room = p[INT_ROOM_OFFSET], taken = int_host_taken(probe, s);
+	u32 stack = s->stack_len, w = 0;
 	const struct int_way way = reflector_way(probe, s);
 	struct sk_buff *skb;
 	u8 *answer;
@@ -226,11 +232,11 @@ static bool reflector_answer(struct sock *sk, const struct sk_buff *probe,
 		stack = 0;
 		reflector_count(sk, REFLECTOR_WINDOW);
 	}
-	skb = int_host_segment(sk, way.ifa, READ_ONCE(tcp_sk(sk)->snd_una), int_length(room), stack,
-			       &answer);
+	skb = int_host_segment(sk, way.format, READ_ONCE(tcp_sk(sk)->snd_una), int_length(room),
+			       stack, &answer);
 	if (skb) {
 		int_answer(answer, p, room, w);
-		if (way.ifa)
+		if (way.format)
 			reflector_return_stack(skb, probe, s, answer, stack, taken);
 		/* the rules of the socket's owner and cgroup are for its answers, too */
 		skb_set_owner_w(skb, sk);

@@ -21,11 +21,11 @@
  * A probe is also found inside of IPIP, GRE, VXLAN and Geneve, over IPv4 and IPv6. Outer checksums
  * stay valid: the probe's own TCP checksum makes up for each word that is written.
  *
- * Probes of IFA 2.0 (int_ifa.h) are stamped as a switch of that kind would: metadata are put into
- * the packet, which grows by 32 bytes. Whatever the ends have chosen, a node stamps both formats. A
- * port below 10 Gb/s has no code in IFA, and a sojourn time no place: such a node takes 1 from the
- * hop limit and leaves no metadata, so that the sender knows, and uses the other format. Within a
- * tunnel IFA is not stamped: its checksum would not stay valid.
+ * Probes of IFA 2.0 (int_ifa.h) and INT-MD (int_md.h) are stamped as a switch of that kind would:
+ * metadata are put into the packet, which grows. Whatever the ends have chosen, a node stamps all
+ * formats. A port below 10 Gb/s has no code in IFA, and a sojourn time no place in both: such a
+ * node says so in the hop limit or the flags and leaves no metadata, and the sender uses the old
+ * format. Within a tunnel they are not stamped: its lengths and checksums would not stay valid.
  *
  * Without the rate option the rate is the link's speed, and follows it; bytes then include
  * Ethernet's preamble, FCS and gap. While the rate is unknown, nothing is stamped: senders treat a
@@ -92,6 +92,9 @@ struct int_port {
  * @ifa_tx:	all that was sent, as IFA shows it: bytes, Q32; wraps as IFA's field does
  * @ifa_per_byte: of these, of the port's rate, per byte, Q32
  * @ifa_speed:	IFA's code of the speed; IFA_SPEEDS: it has none
+ * @util_ns:	INT: when @util was measured
+ * @util_tx:	what the port had sent then, as @tx
+ * @util:	what it sent of its rate in the time before, Q20
  * @qlen_per_byte: units of qlen per byte, Q32
  * @bytes_per_ns: the rate, Q32, for the sojourn option
  * @speed:	of the records, an index; 0: do not stamp
@@ -116,6 +119,9 @@ struct int_sched_data {
 	u64 ifa_per_byte;
 	u64 qlen_per_byte;
 	u64 bytes_per_ns;
+	u64 util_ns;
+	u64 util_tx;
+	u32 util;
 	u8 speed;
 	u8 ifa_speed;
 	u8 dscp;
@@ -450,7 +456,8 @@ static bool int_grow(struct sk_buff *skb, const struct int_segment *s, unsigned 
 	struct iphdr *iph;
 	__be16 old;
 
-	if (skb->ip_summed == CHECKSUM_PARTIAL || skb_cow_head(skb, len))
+	if ((skb->ip_summed == CHECKSUM_PARTIAL && skb_checksum_help(skb)) ||
+	    skb_cow_head(skb, len))
 		return false;
 	skb_push(skb, len);
 	memmove(skb->data, skb->data + len, off);
@@ -509,6 +516,71 @@ static void int_stamp_ifa(struct sk_buff *skb, struct int_sched_data *q,
 	q->st.stamped++;
 }
 
+/* The port's utilisation in the latest MD_WINDOW_NS or more, Q20 */
+static u32 int_utilisation(struct int_sched_data *q, const struct int_port_load *load, u64 now)
+{
+	u64 ns = now - q->util_ns, bytes;
+
+	if (ns < MD_WINDOW_NS)
+		return q->util;
+	bytes = fp_mul_shr(load->tx - q->util_tx, int_tx_unit(q->speed), 32);
+	q->util = fp_min(fp_mul_div(bytes, 8000 * FP_ONE(20), ns * int_speed_mbps(q->speed)),
+			 U32_MAX);
+	q->util_ns = now;
+	q->util_tx = load->tx;
+	return q->util;
+}
+
+/* A word of what TCP's checksum covers, at an even distance from its header */
+static void int_set_word(struct tcphdr *th, u8 *p, u32 to)
+{
+	csum_replace4(&th->check, htonl(int_get32(p)), htonl(to));
+	int_put32(p, to);
+}
+
+/* Likewise by INT: its metadata are a part of TCP's payload, and of its checksum. */
+static void int_stamp_md(struct sk_buff *skb, struct int_sched_data *q,
+			 const struct int_segment *s)
+{
+	unsigned int len = sizeof(struct tcphdr) + s->payload - s->md + s->len, i;
+	struct tcphdr *th = (struct tcphdr *)(skb->data + s->th);
+	u8 *p = skb->data + s->md, md[MD_LEN];
+	struct int_port_load load;
+	struct int_hop hop;
+
+	if (!q->speed || !int_port_load(q, &load)) {
+		q->st.no_rate++;
+		return;
+	}
+	if (skb->ip_summed == CHECKSUM_PARTIAL && skb_checksum_help(skb)) {
+		q->st.malformed++;
+		return;
+	}
+	if (!md_has_room(p) || q->flags & INT_SCHED_SOJOURN ||
+	    !int_grow(skb, s, s->stack, MD_LEN)) {
+		int_set_word(th, p + 4, int_get32(p + 4) | MD_EXCEEDED << 24);
+		q->st.over_room++;
+		return;
+	}
+	hop = (struct int_hop){
+		.node = q->switch_id,
+		.port = qdisc_dev(q->sch)->ifindex,
+		.ts = ktime_get_ns(),
+		.qlen = fp_min(load.waiting, U32_MAX),
+	};
+	hop.util = int_utilisation(q, &load, hop.ts);
+	md_put_hop(md, &hop, IFA_CELL_DEFAULT);
+	th = (struct tcphdr *)(skb->data + s->th);
+	p = skb->data + s->md;
+	memset(skb->data + s->stack, 0, MD_LEN);
+	for (i = 0; i < MD_LEN; i += 4)
+		int_set_word(th, skb->data + s->stack + i, int_get32(md + i));
+	csum_replace2(&th->check, htons(len), htons(len + MD_LEN));
+	int_set_word(th, p, int_get32(p) + (MD_WORDS << 16));
+	int_set_word(th, p + 4, int_get32(p + 4) - 1);
+	q->st.stamped++;
+}
+
 static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 {
 	struct int_port_load load;
@@ -530,8 +602,12 @@ static void int_stamp_probe(struct sk_buff *skb, struct int_sched_data *q)
 	}
 	if (p[INT_TYPE_OFFSET] != INT_PROBE)
 		return;
-	if (s.md) {
+	if (s.format == INT_FORMAT_IFA) {
 		int_stamp_ifa(skb, q, &s);
+		return;
+	}
+	if (s.format == INT_FORMAT_MD) {
+		int_stamp_md(skb, q, &s);
 		return;
 	}
 	base = int_get32(p + INT_BASE_OFFSET);

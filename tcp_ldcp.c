@@ -42,7 +42,8 @@
  * Deviations:
  *  - The stack sends whole packets: cwnd is cw rounded down, at least one. Below one packet the
  *    stack's pacing delays the next one by RTT / cw as of when the latest left, or half of that
- *    after a pause (2.2). With sch_fq pure ACKs wait for it, too.
+ *    after a pause; after an ACK without a mark it leaves at once (2.2). With sch_fq pure ACKs
+ *    wait for it, too.
  *  - Once marks have been absent for two RTTs cw returns to what it was before them; after many
  *    RTTs it grows faster (2.2).
  *  - Below one packet the increase is half a packet, not gamma: with gamma, flows that have fallen
@@ -507,10 +508,14 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 		return;
 	ssthresh = ldcp_model_cw(tp->snd_ssthresh);
 	/* slow start: after a timeout (RFC 5681), or after fast start with an unknown BDP */
-	if (!marked && ca->cw >= LDCP_CW_ONE && ca->cw < ssthresh)
+	if (!marked && ca->cw >= LDCP_CW_ONE && ca->cw < ssthresh) {
 		ca->cw = min(ca->cw + ldcp_model_cw(clean), ssthresh);
-	else
-		ca->cw = ldcp_grown(sk, clean);
+		return;
+	}
+	/* its ACK reports a short queue: do not wait for the time that was set when it left */
+	if (!marked && ca->cw < LDCP_CW_ONE)
+		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
+	ca->cw = ldcp_grown(sk, clean);
 }
 
 /* Stable stage: RFC 5681, since the draft says nothing. Fast start: draft 3.1. */

@@ -13,7 +13,8 @@
  *	param.c		the algorithm's parameters
  *	trace.h		tracepoints
  *
- * include/hpccpp_model.h is the arithmetic, int_wire.h and int_ifa.h the formats.
+ * include/hpccpp_model.h is the arithmetic, int_wire.h, int_ifa.h and
+ * int_md.h the formats.
  */
 #ifndef _LOWQ_HPCCPP_H
 #define _LOWQ_HPCCPP_H
@@ -131,7 +132,7 @@ struct hpccpp_applied {
  * @waits:	a probe waits until there is a packet of data
  * @second:	fallback: one more probe is due soon, to compare with the first one
  * @unstamped:	fallback: a bottleneck on the path does not stamp
- * @ifa:	probes have IFA's format
+ * @format:	of probes, enum int_format
  */
 struct hpccpp_flow {
 	struct rhash_head node;
@@ -180,7 +181,7 @@ struct hpccpp_flow {
 	bool waits;
 	bool second;
 	bool unstamped;
-	bool ifa;
+	u8 format;
 };
 
 /**
@@ -285,7 +286,7 @@ enum {
 	HPCCPP_COUNT_UNSTAMPED,	/* fallbacks because a bottleneck does not stamp */
 	HPCCPP_COUNT_TRANSLATED, /* connections that NAT on this host translates: no probes */
 	HPCCPP_COUNT_REFUSED,	/* connections with a probe that a RST answered: no more probes */
-	HPCCPP_COUNT_NO_IFA,	/* connections without full telemetry by IFA: the old format */
+	HPCCPP_COUNT_OLD_FORMAT, /* connections without full telemetry by IFA or INT */
 };
 
 extern unsigned int hpccpp_net_id;
@@ -307,7 +308,7 @@ void hpccpp_release(struct sock *sk);
 extern struct cc_param hpccpp_probe_rtts;
 
 bool hpccpp_receiver_based(void);
-bool hpccpp_begins_with_ifa(void);
+u8 hpccpp_begins_with(void);
 bool hpccpp_is_translated(const struct sock *sk);
 u64 hpccpp_probe_interval(const struct sock *sk);
 void hpccpp_send_probe(struct sock *sk, u64 now);

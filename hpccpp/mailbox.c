@@ -27,7 +27,7 @@ static const char * const hpccpp_counters[] = {
 	[HPCCPP_COUNT_UNSTAMPED] = "Unstamped",
 	[HPCCPP_COUNT_TRANSLATED] = "Translated",
 	[HPCCPP_COUNT_REFUSED]	= "Refused",
-	[HPCCPP_COUNT_NO_IFA]	= "NoIfa",
+	[HPCCPP_COUNT_OLD_FORMAT] = "OldFormat",
 	NULL
 };
 

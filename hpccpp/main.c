@@ -26,8 +26,9 @@
  *  - W_ai follows the mean of U, unless N is given (5): flows share evenly when they are
  *    few, and hardly make a queue when they are a thousand. For its first 32 samples a flow
  *    uses W_ai of N = 1, so that it gets a share while its burst lasts.
- *  - Flows that begin together, and so meet a queue of 2 B * T, keep it for a while: for their first
- *    32 samples the target is above eta, by 2 at first. An incast else ends late, on an idle link.
+ *  - Flows that begin together, and so meet a queue of 2 B * T, keep it for a while: for their
+ *    first 32 samples the target is above eta, by 2 at first. An incast else ends late, on an idle
+ *    link.
  *  - maxStage is 1: freed bandwidth is used sooner than with 5, the draft's. With 0 shares are
  *    uneven where receivers hold packets back.
  *  - A first response that shows a queue sets U: a port with a queue sends at rate B. T is the
@@ -208,7 +209,7 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 		hpccpp_fall_back(sk, "no memory");
 		return;
 	}
-	f->ifa = hpccpp_begins_with_ifa();
+	f->format = hpccpp_begins_with();
 	hpccpp_rtt_init(&f->rtt, tcp_min_rtt(tcp_sk(sk)));
 	/* a timeout of less than a packet may have reduced cwnd long ago */
 	hpccpp_start(sk, f, hpccpp_paused(sk) ? hpccpp_initial_window(sk) :
@@ -308,18 +309,18 @@ static noinline void hpccpp_take_response(struct sock *sk, struct hpccpp_flow *f
 }
 
 /*
- * The peer does not know IFA, a firewall drops it, or a node has no place for what it knows: once
- * more with the old format, which all nodes and receivers of ours know.
+ * The peer does not know the format, a firewall drops it, or a node has no place for what it
+ * knows: once more with the old format, which all nodes and receivers of ours know.
  */
-static void hpccpp_leave_ifa(struct sock *sk, struct hpccpp_flow *f, u64 now)
+static void hpccpp_old_format(struct sock *sk, struct hpccpp_flow *f, u64 now)
 {
-	f->ifa = false;
+	f->format = INT_FORMAT_OLD;
 	f->unanswered = 0;
 	f->partial = 0;
 	f->unmeasured = 0;
 	f->answer_ns = now;
-	hpccpp_count(sk, HPCCPP_COUNT_NO_IFA);
-	trace_hpccpp_mode(sk, "no IFA");
+	hpccpp_count(sk, HPCCPP_COUNT_OLD_FORMAT);
+	trace_hpccpp_mode(sk, "old format");
 	hpccpp_send_probe(sk, now);
 }
 
@@ -361,8 +362,8 @@ static void hpccpp_main(struct sock *sk, const struct rate_sample *rs)
 	    !hpccpp_probe_due(sk, now))
 		return;
 	lost = hpccpp_telemetry_lost(sk, f, now);
-	if (lost && f->ifa)
-		hpccpp_leave_ifa(sk, f, now);
+	if (lost && f->format)
+		hpccpp_old_format(sk, f, now);
 	else if (lost)
 		hpccpp_fall_back(sk, lost);
 	else

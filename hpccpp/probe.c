@@ -21,8 +21,8 @@ CC_PARAM(probe_packets, 8, 0, 64, 0644, "0 is once per RTT, however few packets 
 	 "full packets between probes while U is near eta, 0 to 64; at most 8 RTTs");
 CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop of 15 means 15 or more",
 	 "nodes on the path that a probe has room for, 1 to 14 (draft 6.1)");
-CC_PARAM(format, 0, 0, 1, 0644, "0 is the draft's figure 4 in a TCP segment, 1 is IFA 2.0",
-	 "of probes: 0 the draft's own, 1 IFA 2.0 (draft 6.1.1)");
+CC_PARAM(format, INT_FORMAT_OLD, 0, INT_FORMATS - 1, 0644, "0 is figure 4, 1 IFA 2.0, 2 INT-MD",
+	 "of probes: 0 the draft's own, 1 IFA 2.0, 2 INT-MD 2.1 (draft 6.1.1 and 6.1.3)");
 CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "let the receiver compute the window (draft 6.3.2)");
 
@@ -33,9 +33,11 @@ bool hpccpp_receiver_based(void)
 }
 
 /* In which format does a connection begin? A host without IFA's protocol would see no answer. */
-bool hpccpp_begins_with_ifa(void)
+u8 hpccpp_begins_with(void)
 {
-	return READ_ONCE(format.value) && int_host_has_ifa();
+	u8 first = READ_ONCE(format.value);
+
+	return first == INT_FORMAT_IFA && !int_host_has_ifa() ? INT_FORMAT_OLD : first;
 }
 
 /*
@@ -113,9 +115,12 @@ static int hpccpp_xmit6(struct sock *sk, struct sk_buff *skb, u8 tclass)
 /* With IFA's headers. Not by the stack's functions: these write the socket's own protocol. */
 static int hpccpp_xmit_ifa(struct sock *sk, struct sk_buff *skb, unsigned int nodes)
 {
-	struct int_way way = { .ipv6 = !hpccpp_is_v4(sk), .ifa = true, .ds = int_host_dscp() << 2 };
+	struct int_way way = {
+		.ipv6 = !hpccpp_is_v4(sk), .format = INT_FORMAT_IFA, .ds = int_host_dscp() << 2,
+	};
 
-	ifa_build(skb_transport_header(skb), int_host_md(skb), nodes * IFA_MD_WORDS, IFA_HOP_LIMIT);
+	ifa_build(skb_transport_header(skb), int_host_md(skb, INT_FORMAT_IFA),
+		  nodes * IFA_MD_WORDS, IFA_HOP_LIMIT);
 	skb->priority = READ_ONCE(sk->sk_priority);
 	skb->mark = READ_ONCE(sk->sk_mark);
 #if IS_ENABLED(CONFIG_IPV6)
@@ -243,18 +248,20 @@ void hpccpp_send_probe(struct sock *sk, u64 now)
 		return;
 	hpccpp_fill_probe(sk, &m, now);
 	nodes = m.room;
-	if (f->ifa)
+	if (f->format)
 		m.room = 0;	/* the records are not in the message */
-	skb = int_host_segment(sk, f->ifa, tcp_sk(sk)->snd_una, int_length(m.room), 0, &p);
+	skb = int_host_segment(sk, f->format, tcp_sk(sk)->snd_una, int_length(m.room), 0, &p);
 	if (!skb) {
 		hpccpp_count(sk, HPCCPP_COUNT_UNSENT);
 		return;
 	}
 	int_build(p, &m);
+	if (f->format == INT_FORMAT_MD)
+		md_build(int_host_md(skb, f->format), nodes);
 	/* Owner, hash and ECN field are the data's, so that the queues are the same. */
 	skb_set_owner_w(skb, sk);
 	skb_set_hash_from_sk(skb, sk);
-	if (f->ifa)
+	if (f->format == INT_FORMAT_IFA)
 		err = hpccpp_xmit_ifa(sk, skb, nodes);
 #if IS_ENABLED(CONFIG_IPV6)
 	else if (!hpccpp_is_v4(sk))

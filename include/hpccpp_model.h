@@ -211,6 +211,8 @@ static inline u64 hpccpp_wrap_ns(const struct int_hop *h)
 {
 	if (!h->mbps)
 		return 0;
+	if (!h->tx_bits)
+		return (u64)1 << h->ts_bits;
 	return fp_min(fp_mul_div((u64)1 << h->tx_bits, 8000, h->mbps), (u64)1 << h->ts_bits);
 }
 
@@ -252,7 +254,7 @@ static inline bool hpccpp_link_load(const struct int_hop *old, const struct int_
 	    !hpccpp_can_send(bytes, dt, mbps))
 		return false;
 	/* tx bits / (ns * Mb/s / 1000) */
-	load = fp_mul_div(bytes * 8000, HPCCPP_U_ONE, dt * mbps);
+	load = new->tx_bits ? fp_mul_div(bytes * 8000, HPCCPP_U_ONE, dt * mbps) : new->util;
 	load = fp_add(load, hpccpp_queue_load(q, mbps, t_ns));
 	*u = fp_min(load, U32_MAX);
 	*dt_ns = fp_min(dt, U32_MAX);

@@ -100,21 +100,23 @@ bool int_host_has_ifa(void);
 
 /*
  * Parses the message @p of @s->len bytes, whose head is valid, with the records that came with it.
- * @taken: with IFA, the nodes that the probe has passed
+ * @taken: the nodes that the probe has passed, where the records are not in the message
  */
 void int_host_parse(struct int_msg *m, const struct sk_buff *skb, const struct int_segment *s,
 		    const u8 *p, unsigned int taken);
 
-/* The nodes that a probe with IFA's headers has passed on its way here */
+/* The nodes that a probe has passed on its way here, where its records are not in the message */
 static inline unsigned int int_host_taken(const struct sk_buff *skb, const struct int_segment *s)
 {
-	return IFA_HOP_LIMIT - skb->data[s->md + 2];
+	if (s->format == INT_FORMAT_IFA)
+		return IFA_HOP_LIMIT - skb->data[s->md + 2];
+	return s->format == INT_FORMAT_MD ? md_taken(skb->data + s->md) : 0;
 }
 
 /**
  * struct int_way - how a message leaves
  * @ipv6:	true for IPv6, false for IPv4
- * @ifa:	with IFA's headers
+ * @format:	enum int_format
  * @ds:		the IP header's DSCP and ECN field
  * @saddr4:	addresses for IPv4
  * @daddr4:	likewise
@@ -123,7 +125,7 @@ static inline unsigned int int_host_taken(const struct sk_buff *skb, const struc
  */
 struct int_way {
 	bool ipv6;
-	bool ifa;
+	u8 format;
 	u8 ds;
 	union {
 		struct {
@@ -141,16 +143,17 @@ struct int_way {
  * A segment of @sk whose SND.UNA is @una, for a message of @len bytes, which the caller writes to
  * *@p. Its flags and its sequence number each keep any stack from taking data from it. It has no IP
  * header yet. It is not tracked by conntrack, and is never split or merged. Its checksum is left to
- * the device, as that of TCP's own segments is. With @ifa it has room for IFA's headers and @stack
- * bytes of metadata, which the caller writes, too. NULL if there is no memory.
+ * the device, as that of TCP's own segments is, except with IFA. It has room for the headers of
+ * @format and @stack bytes of metadata, which the caller writes, too. NULL: no memory
  */
-struct sk_buff *int_host_segment(const struct sock *sk, bool ifa, u32 una, u32 len, u32 stack,
+struct sk_buff *int_host_segment(const struct sock *sk, u8 format, u32 una, u32 len, u32 stack,
 				 u8 **p);
 
-/* The metadata header of such a segment with IFA's headers */
-static inline u8 *int_host_md(const struct sk_buff *skb)
+/* The metadata's header of such a segment */
+static inline u8 *int_host_md(const struct sk_buff *skb, u8 format)
 {
-	return skb_transport_header(skb) + IFA_HEADER_LEN + sizeof(struct tcphdr);
+	return skb_transport_header(skb) + (format == INT_FORMAT_IFA ? IFA_HEADER_LEN : 0) +
+	       sizeof(struct tcphdr);
 }
 
 /*

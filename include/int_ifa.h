@@ -200,11 +200,7 @@ static inline void ifa_read(struct int_msg *m, const u8 *md_header, unsigned int
 	for (i = n; i-- > 0; md += IFA_MD_LEN)
 		if (!ifa_get_hop(md, &m->hop[i], cell))
 			return;
-	for (i = 0; i < n; i++) {
-		/* FNV-1: the order counts */
-		m->path_id = (m->path_id ^ m->hop[i].node) * 0x01000193U;
-		m->path_id = (m->path_id ^ m->hop[i].port) * 0x01000193U | (u32)1 << 31;
-	}
+	m->path_id = int_path_of(m->hop, n);
 	m->room = n;
 }
 

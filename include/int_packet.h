@@ -17,6 +17,7 @@
 #include <net/tcp.h>
 
 #include "int_ifa.h"
+#include "int_md.h"
 
 /**
  * struct int_segment - position of a message in a packet; offsets from skb->data
@@ -24,7 +25,10 @@
  * @th:		offset of the TCP header
  * @payload:	offset of the message
  * @len:	length of the message, according to the IP header
- * @md:		offset of IFA's metadata header; 0: the records are in the message
+ * @md:		offset of the metadata's header; 0: the records are in the message
+ * @stack:	offset of the metadata
+ * @stack_len:	their length
+ * @format:	enum int_format
  * @flags:	the TCP flags: PSH alone is a message, others may be an answer of the stack to one
  * @ipv6:	true for IPv6, false for IPv4
  */
@@ -34,6 +38,9 @@ struct int_segment {
 	unsigned int payload;
 	unsigned int len;
 	unsigned int md;
+	unsigned int stack;
+	unsigned int stack_len;
+	u8 format;
 	u8 flags;
 	bool ipv6;
 };
@@ -46,6 +53,7 @@ static inline bool int_segment_find_ifa(const struct sk_buff *skb, struct int_se
 
 	if (!ifa || !ifa_valid(ifa))
 		return false;
+	s->format = INT_FORMAT_IFA;
 	s->th += IFA_HEADER_LEN;
 	s->md = s->th + sizeof(struct tcphdr);
 	return true;
@@ -58,7 +66,7 @@ static inline bool int_segment_find_ifa(const struct sk_buff *skb, struct int_se
 static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhoff,
 				    __be16 proto, u8 dscp, struct int_segment *s)
 {
-	u8 _md[IFA_MD_HEADER_LEN], carried;
+	u8 _md[MD_HEADER_LEN], carried;
 	struct tcphdr _th;
 	const struct tcphdr *th;
 	unsigned int total;
@@ -89,6 +97,8 @@ static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhof
 	}
 	s->nh = nhoff;
 	s->md = 0;
+	s->stack_len = 0;
+	s->format = INT_FORMAT_OLD;
 	if (carried != IPPROTO_TCP && (carried != IFA_PROTOCOL || !int_segment_find_ifa(skb, s)))
 		return false;
 	th = skb_header_pointer(skb, s->th, sizeof(_th), &_th);
@@ -96,11 +106,23 @@ static inline bool int_segment_find(const struct sk_buff *skb, unsigned int nhof
 		return false;
 	s->flags = tcp_flag_byte(th);
 	s->payload = s->th + sizeof(_th);
-	if (s->md) {
-		md = skb_header_pointer(skb, s->md, sizeof(_md), _md);
+	if (s->format == INT_FORMAT_IFA) {
+		md = skb_header_pointer(skb, s->md, IFA_MD_HEADER_LEN, _md);
 		if (!md)
 			return false;
-		s->payload += IFA_MD_HEADER_LEN + ifa_stack_len(md);
+		s->stack = s->md + IFA_MD_HEADER_LEN;
+		s->stack_len = ifa_stack_len(md);
+		s->payload = s->stack + s->stack_len;
+	} else if (total >= s->payload + MD_HEADER_LEN) {
+		/* the message's first byte is no shim's */
+		md = skb_header_pointer(skb, s->payload, MD_HEADER_LEN, _md);
+		if (md && md_valid(md)) {
+			s->format = INT_FORMAT_MD;
+			s->md = s->payload;
+			s->stack = s->md + MD_HEADER_LEN;
+			s->stack_len = md_stack_len(md);
+			s->payload = s->stack + s->stack_len;
+		}
 	}
 	if (total < s->payload || total > skb->len)
 		return false;

@@ -62,6 +62,13 @@
 
 #define INT_SWITCH_ID_MAX	0xfffU
 
+enum int_format {
+	INT_FORMAT_OLD = 0,	/* this file's: records in the message */
+	INT_FORMAT_IFA = 1,	/* int_ifa.h */
+	INT_FORMAT_MD = 2,	/* int_md.h */
+	INT_FORMATS
+};
+
 enum int_type {
 	INT_PROBE = 1,
 	INT_RESPONSE = 2,	/* the telemetry of a probe */
@@ -105,9 +112,10 @@ struct int_record {
  * @qlen:	queue behind the probe, bytes
  * @mbps:	the port's rate, Mb/s; 0: unknown
  * @node:	ID of the node; 0: unknown
+ * @util:	what the port has sent of its rate of late, Q20, where @tx_bits is 0
  * @port:	ID of the port
  * @ts_bits:	1 to 40
- * @tx_bits:	1 to 40
+ * @tx_bits:	1 to 40; 0: the format has @util in place of @tx
  */
 struct int_hop {
 	u64 ts;
@@ -115,6 +123,7 @@ struct int_hop {
 	u32 qlen;
 	u32 mbps;
 	u32 node;
+	u32 util;
 	u16 port;
 	u8 ts_bits;
 	u8 tx_bits;
@@ -186,6 +195,19 @@ static inline unsigned int int_speed_of(u64 bits_per_s)
 	while (speed && (u64)int_speed_mbps(speed) * 1000000 > bits_per_s)
 		speed--;
 	return speed;
+}
+
+/* The path of nodes that tell their IDs and ports: FNV-1, in which the order counts */
+static inline u32 int_path_of(const struct int_hop *hop, unsigned int n)
+{
+	u32 path = (u32)1 << 31;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		path = (path ^ hop[i].node) * 0x01000193U;
+		path = (path ^ hop[i].port) * 0x01000193U | (u32)1 << 31;
+	}
+	return path;
 }
 
 /* The next higher speed that a record can show, Mb/s; 0: none */

@@ -37,7 +37,9 @@ SCENARIO = Scenario(
     conclusion="""Where 200 answers begin at once, DCTCP's lose their last packets and wait for a timeout; the long flow
         has the link for itself meanwhile. LDCP's answers are done in a quarter of that time or less.
 
-        Beside requests LDCP's long flow carries less than DCTCP's: a tenth of the link and more stays idle.""",
+        Beside requests LDCP's long flow carries less than DCTCP's: a tenth of the link and more stays idle. If it cut
+        its window in proportion to the marked share, as DCTCP does, it would carry 11 to 22 % more, but the slowest
+        answers of 12 and of 40 servers would take longer than DCTCP's.""",
     shell=r"""
 # answers: rounds of them, or requests
 answers()

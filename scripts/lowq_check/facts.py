@@ -162,7 +162,8 @@ def configured() -> Iterator[tuple[str, str, str]]:
             continue
         for words in map(str.split, lines):
             if len(words) > 2 and words[0] == "options":
-                yield from ((words[1].replace("-", "_"), one.split("=")[0].replace("-", "_"), path) for one in words[2:])
+                for one in words[2:]:
+                    yield words[1].replace("-", "_"), one.split("=")[0].replace("-", "_"), path
 
 
 def back_to(module: str, name: str, value: int) -> str:

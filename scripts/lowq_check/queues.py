@@ -45,6 +45,12 @@ def filters_acks(qdisc: Json) -> bool:
     return qdisc.get("kind") == "cake" and options_of(qdisc).get("ack-filter") in (True, "enabled", "aggressive")
 
 
+def timer_slack_ns(qdisc: Json) -> int:
+    """How much later than its time sch_fq may send a packet; 0: it is another queue, or tc does not say"""
+    slack = options_of(qdisc).get("timer_slack")
+    return slack if qdisc.get("kind") == "fq" and isinstance(slack, int) else 0
+
+
 def l4s_step_us(qdisc: Json) -> int:
     """Above how long a wait dualpi2 marks ECT(1); 0: it is another queue, or tc does not say"""
     step = options_of(qdisc).get("step_thresh")

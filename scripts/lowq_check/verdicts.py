@@ -14,6 +14,7 @@ from .finding import LET_OUT, NO_NAT, NOTE, TAKE_IN, WRONG, Finding, fine, note,
 
 INSTALL = "install lowq's modules for this kernel: sudo make install, or the package lowq-dkms"
 ENROL = "enrol DKMS's key once: sudo mokutil --import /var/lib/dkms/mok.pub, then reboot"
+SLACK_NS = 1000  # what sch_fq's timer may be late without a cost to hpccpp
 SHORT_STEP_US, VARYING_STEP = 6000, "10ms"  # for links whose rate varies: too short, and what lowq-tc sets
 LOWQ = ("dctcp_ref", "ldcp", "prague", "hpccpp", "roce")
 
@@ -219,6 +220,11 @@ def telemetry(facts: Facts) -> list[Finding]:
     if sender.get("Refused"):
         rows.append(note("telemetry", "probes-refused", f"{sender['Refused']} connections of hpccpp ran as Reno because a RST"
                          " answered a probe, as at published ports (Refused in /proc/net/hpccpp)", f"{NO_NAT}; or {TAKE_IN}"))
+    if sender.get("OldFormat"):
+        rows.append(note("telemetry", "old-format", f"{sender['OldFormat']} connections of hpccpp left IFA or INT for the draft's"
+                         " own format (OldFormat in /proc/net/hpccpp): nodes, the peer or a firewall do not let it be",
+                         "let IP protocol 253 pass (IFA); give the ports' rate (INT): lowq-tc host hpccpp --format int --rate"
+                         " RATE; or --format old"))
     unsent = sender.get("Unsent", 0) + reflector.get("Unsent", 0)
     if unsent:
         rows.append(note("telemetry", "probes-unsent", f"{unsent} probes or answers did not leave this host (Unsent in"
@@ -284,6 +290,10 @@ def device_rows(facts: Facts, device: Device, asked: bool, controls: list[str]) 
     if "prague" in controls and filters:
         rows.append(note(check, "ack-filter", "its ACK filter drops no ACK with Accurate ECN: prague's own ACKs can fill a"
                          " narrow uplink", "; ".join(changed(device, one, queues.NO_FILTER) for one in filters)))
+    late = [one for one in device.qdiscs if queues.timer_slack_ns(one) > SLACK_NS]
+    if "hpccpp" in controls and late:
+        rows.append(note(check, "late-timer", f"sch_fq sends each packet up to {queues.timer_slack_ns(late[0]) // 1000} us late:"
+                         " at 10 Gb/s hpccpp loses 5 % of its rate", "; ".join(slack_set(device, one) for one in late)))
     short = [one for one in device.qdiscs if 0 < queues.l4s_step_us(one) < SHORT_STEP_US]
     if device.radio and "prague" in controls and short:
         mend = "; ".join(changed(device, one, f"step_thresh {VARYING_STEP}") for one in short)
@@ -300,6 +310,17 @@ def device_rows(facts: Facts, device: Device, asked: bool, controls: list[str]) 
 def changed(device: Device, qdisc: Json, words: str) -> str:
     """What changes options of one queue, and nothing around it"""
     return f"sudo tc qdisc change dev {device.name} {queues.place_of(qdisc)} {qdisc['kind']} {words}"
+
+
+def slack_set(device: Device, fq: Json) -> str:
+    """The kernel's own default queue has no handle, and takes no change: one like it in its place does"""
+    words = f"timer_slack {SLACK_NS}ns"
+    if handle_of(fq) != "0:":
+        return changed(device, fq, words)
+    if fq.get("root"):
+        return f"sudo tc qdisc replace dev {device.name} root fq {words}"
+    queue = str(fq.get("parent")).partition(":")[2]
+    return f"sudo tc qdisc replace dev {device.name} parent 1:{queue} fq {words}, below a 'root handle 1: mq'"
 
 
 def mend_for(names: list[str], stamps: bool = False) -> str:

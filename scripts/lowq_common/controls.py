@@ -89,9 +89,13 @@ def hpccpp(host: Host) -> None:
     if options.has("dscp"):
         host.parameters.append(("int_host", "dscp", str(options.values["dscp"])))
     if options.has("format"):
-        host.parameters.append(("tcp_hpccpp", "format", "1" if options.values["format"] == "ifa" else "0"))
+        host.parameters.append(("tcp_hpccpp", "format", str(("old", "ifa", "int").index(options.values["format"]))))
+        if options.values["format"] == "int":
+            if not options.has("rate"):
+                raise Refused("--format int needs --rate: INT does not carry that of the path's ports")
+            host.parameters.append(("int_host", "int_mbps", str(rate_mbps(options))))
     if options.has("cell"):
-        host.parameters.append(("int_host", "ifa_cell", str(checked(options, "cell", 1, 65535, "1 to 65535"))))
+        host.parameters.append(("int_host", "cell", str(checked(options, "cell", 1, 65535, "1 to 65535"))))
 
 
 def ldcp(host: Host) -> None:

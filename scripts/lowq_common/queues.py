@@ -134,17 +134,20 @@ def counted(one: Qdisc) -> Counted:
 
 # --- options ----------------------------------------------------------------------------
 
+FQ_SLACK_NS = 10_000  # sch_fq's timer_slack, unless it says another one
 LIMITS = {"codel": (4, 5), "fq_codel": (4, 7), "fq": (0, 12), "pie": (6, 0), "fq_pie": (10, 0)}  # attributes: ecn, ce_threshold
 
 
 def options(one: Qdisc) -> Json:
-    """Those that say whether it marks, or limits the rate, by the names that tc gives them"""
+    """Those that say whether it marks, limits the rate or is late, by the names that tc gives them"""
     kind, data = one.kind, one.options
     shown = attributes(data) if kind not in ("netem", "sfq") else {}
     if kind in LIMITS:
         ecn, threshold = LIMITS[kind]
         found: Json = {"ecn": True} if number(shown.get(ecn)) else {}
         above = number(shown.get(threshold), NEVER)
+        if kind == "fq":
+            found["timer_slack"] = number(shown.get(13), FQ_SLACK_NS)
         return found if above == NEVER else {**found, "ce_threshold": above}
     if kind in ("red", "choke"):
         return {"ecn": True} if shown.get(1, bytes(16))[15] & 1 else {}

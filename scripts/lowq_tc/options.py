@@ -83,9 +83,9 @@ OPTIONS: dict[str, Option] = {
     "initrwnd": count("first window that a receiver offers on these routes, in packets"),
     "quickack": Option("acknowledge each packet at once on these routes"),
     "flows": count("flows on a link at which queues are still near zero"),
-    "format": Option("of HPCC++'s probes: IFA 2.0, which switches know, or the draft's own (default: old)", "FORMAT",
-                     choices=("ifa", "old")),
-    "cell": count("IFA: bytes of a cell, in which the path's switches count their queues (default: 208)"),
+    "format": Option("of HPCC++'s probes: IFA 2.0 or INT-MD 2.1, which switches know, or the draft's own (default: old)",
+                     "FORMAT", choices=("ifa", "int", "old")),
+    "cell": count("IFA, INT: bytes of a cell, in which the path's switches count their queues (default: 208)"),
 }
 GENERAL = ("netns", "dry-run", "json", "force", "no-rehearsal", "quiet")
 SHORT = {"netns": ("-n",), "quiet": ("-q",)}

@@ -87,6 +87,17 @@ ifa()
 	old=$(seen utilisation)
 	expect "packets of IFA without format=1" "$(count "$TMP/r.pcap" 'ip')" -eq 0
 	teardown
+	# INT: the metadata are in TCP's payload
+	for to in 10.0.0.1 fd00:0::1; do
+		load format=2
+		PARAM=$INT_HOST parameter int_mbps=10000
+		ifa_flow "$to"
+		between "utilisation by INT / by the draft's format, to $to" "$(awk -v a="$(seen utilisation)" -v b="$old" 'BEGIN { print a / b }')" 0.99 1.01
+		expect "packets of IFA with format=2" "$(count "$TMP/r.pcap" 'ip')" -eq 0
+		expect "responses accepted" "$(counter h1 hpccpp Accepted)" -ge $(($(counter h1 hpccpp Probes) - 2))
+		expect "probes" "$(counter h1 hpccpp Probes)" -ge 180
+		teardown
+	done
 	for to in 10.0.0.1 fd00:0::1; do
 		load format=1
 		ifa_flow "$to"
@@ -99,7 +110,7 @@ ifa()
 		teardown
 	done
 }
-declare_test ifa "H21 H26" "probes of IFA 2.0, IPv4 and IPv6: stamped as a switch would, the same utilisation and queue"
+declare_test ifa "H21 H22 H26" "probes of IFA 2.0 and INT-MD 2.1, IPv4 and IPv6: stamped as a switch would, the same utilisation and queue"
 
 # IFA where it cannot be: the old format once, then Reno; the cause is counted
 ifa_refused()
@@ -108,20 +119,20 @@ ifa_refused()
 
 	needs_virtual
 	command -v nft >/dev/null || skip "no nft"
-	load format=1
-	# a port below 10 Gb/s has no code; with sojourn there is no place for it
-	for i in "1gbit" "10gbit sojourn"; do
+	# a port below 10 Gb/s has no code in IFA; with sojourn there is no place for it; INT has no rate
+	for i in "1 1gbit" "1 10gbit sojourn" "2 10gbit sojourn" "2 10gbit"; do
+		load format="${i%% *}"
 		dumbbell 1 100us
 		# shellcheck disable=SC2086 # words
-		node sw egress $i
+		node sw egress ${i#* }
 		serve r
 		send --size 3M
 		expect "$i: control in use" "$(flow_field cc)" = hpccpp
-		expect "$i: connections that left IFA" "$(counter h1 hpccpp NoIfa)" -eq 1
+		expect "$i: connections that left IFA" "$(counter h1 hpccpp OldFormat)" -eq 1
 		expect "$i: fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 0
 		teardown
-		load format=1
 	done
+	load format=1
 	# a firewall drops the protocol
 	dumbbell 1 100us
 	node sw egress 10gbit
@@ -129,8 +140,10 @@ ifa_refused()
 	serve r
 	send --size 10M
 	expect "firewall: control in use" "$(flow_field cc)" = hpccpp
-	expect "firewall: connections that left IFA" "$(counter h1 hpccpp NoIfa)" -eq 1
+	expect "firewall: connections that left IFA" "$(counter h1 hpccpp OldFormat)" -eq 1
 	expect "firewall: probes answered" "$(counter r int_reflector Answered)" -ge 20
+	in_ns h1 "$(dirname "$LOWQ_TC")/lowq-check" --control hpccpp >"$TMP/check" 2>&1
+	expect "firewall: lowq-check names it" "$(grep -c 'old-format' "$TMP/check")" -eq 1
 	teardown
 	# no node at all: IFA, the old format, Reno
 	load format=1
@@ -139,10 +152,10 @@ ifa_refused()
 	serve r
 	send --size 10M
 	expect "no node: control in use" "$(flow_field cc)" = hpccpp_reno
-	expect "no node: connections that left IFA" "$(counter h1 hpccpp NoIfa)" -eq 1
+	expect "no node: connections that left IFA" "$(counter h1 hpccpp OldFormat)" -eq 1
 	expect "no node: fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 1
 }
-declare_test ifa_refused "H17 H21" "where IFA cannot be, the old format once, then Reno: slow ports, sojourn, a firewall, no node"
+declare_test ifa_refused "H17 H21 H22" "where IFA or INT cannot be, the old format once, then Reno: slow ports, sojourn, a firewall, no node"
 
 line_rate()
 {

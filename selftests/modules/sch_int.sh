@@ -372,7 +372,7 @@ values()
 host()
 {
 	local all=(tcp_hpccpp.base_rtt_ns tcp_hpccpp.flows int_reflector.flows tcp_hpccpp.line_rate_mbps
-		int_host.dscp tcp_hpccpp.format int_host.ifa_cell) bad
+		int_host.dscp tcp_hpccpp.format int_host.cell) bad
 	local wanted=(--rtt 100us --flows 16 --rate 10gbit --dscp 40 --format ifa --cell 256)
 
 	needs_virtual	# with all checkers on each command takes half a second
@@ -388,7 +388,7 @@ host()
 	grep -q 'tcp_hpccpp.base_rtt_ns from 0 to 50000$' "$TMP/out" || fail "show: $(<"$TMP/out")"
 	grep -q 'int_reflector loaded$' "$TMP/out" || fail "show: $(<"$TMP/out")"
 	# what is refused changes nothing
-	for bad in "--rtt 2s" "--flows 1000001" "--rate 100kbit" "--dscp 64" "--format int" "--cell 0"; do
+	for bad in "--rtt 2s" "--flows 1000001" "--rate 100kbit" "--dscp 64" "--format int" "--format x" "--cell 0"; do
 		# shellcheck disable=SC2086 # two words
 		! "$LOWQ_TC" host hpccpp $bad >/dev/null 2>&1 || fail "$bad was accepted"
 	done

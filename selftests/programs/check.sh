@@ -208,6 +208,19 @@ ack_filter()
 }
 declare_test ack_filter "" "an ACK filter on a device, with prague"
 
+late_timer()
+{
+	one_host
+	queue h1 eth0 fq
+	check --control hpccpp
+	[[ "${FOUND[*]}" =~ "[late-timer]: sudo "([^$'\n']*timer_slack\ 1000ns) ]] || fail "no note on the timer"
+	# shellcheck disable=SC2086 # a command
+	in_ns h1 ${BASH_REMATCH[1]} || fail "what it says: ${BASH_REMATCH[1]}"
+	check --control hpccpp
+	[[ "${FOUND[*]}" != *"[late-timer]"* ]] || fail "a note, with a slack of 1 us"
+}
+declare_test late_timer "" "fq sends late, with hpccpp"
+
 varying_link()
 {
 	one_host

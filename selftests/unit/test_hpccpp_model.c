@@ -936,7 +936,7 @@ static void hpccpp_loop__newcomer(void **state)
  */
 static void hpccpp_step__crowd(void **state)
 {
-	struct int_msg msg = { .room = 5, .nhop = 1, .hop = { { .speed = 6 } } };
+	struct int_msg msg = { .room = 5, .nhop = 1, .hop = { record(6, 0, 0, 0) } };
 	struct hpccpp_sample s = {
 		.msg = &msg, .elapsed_ns = 10000,
 		.settings = {
@@ -949,12 +949,12 @@ static void hpccpp_step__crowd(void **state)
 
 	(void)state;
 	hpccpp_model_init(&m, 10000 << HPCCPP_W_Q);
-	msg.hop[0].qlen = 303;			/* 1.94 B * T */
+	msg.hop[0].qlen = 24240;		/* 1.94 B * T */
 	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
 	assert_false(m.crowded);
 	assert_int_equal(hpccpp_target(&m, eta), eta);
 	hpccpp_model_init(&m, 10000 << HPCCPP_W_Q);
-	msg.hop[0].qlen = 1406;			/* 9 B * T */
+	msg.hop[0].qlen = 112480;		/* 9 B * T */
 	assert_int_equal(hpccpp_step(&m, &s), HPCCPP_BASELINE);
 	assert_true(m.crowded);
 	expect(near_rel(m.w, (10000 << HPCCPP_W_Q) * 2.95L / 10, 0.001L), "%lu", m.w);
@@ -965,10 +965,10 @@ static void hpccpp_step__crowd(void **state)
 		expect(target == eta + HPCCPP_CROWD / HPCCPP_NEWCOMER * (HPCCPP_NEWCOMER - i),
 		       "%u: %u", i, target);
 		/* at its target a window stays as it is, up to W_ai */
-		msg.hop[0].ts = (msg.hop[0].ts + 10000 / INT_TS_NS) & 0xffffff;
-		msg.hop[0].tx = (msg.hop[0].tx + 12480 / int_tx_unit(6)) & 0xfffff;
+		msg.hop[0].ts += 10000 / INT_TS_NS * INT_TS_NS;
+		msg.hop[0].tx += 12480 / int_tx_unit(6) * int_tx_unit(6);
 		msg.hop[0].qlen = fp_sub(target, HPCCPP_U_ONE) * 12500ULL / INT_QLEN_BYTES /
-				  HPCCPP_U_ONE;
+				  HPCCPP_U_ONE * INT_QLEN_BYTES;
 		m.w = 10000 << HPCCPP_W_Q;
 		s.sent_w = m.w;
 		assert_int_equal(hpccpp_step(&m, &s), HPCCPP_MEASURED);
