@@ -369,6 +369,12 @@ values()
 	done | paste -sd' '
 }
 
+# slack: what fq on x8 may send late
+slack()
+{
+	tc qdisc show dev x8 | grep -o 'timer_slack [^ ]*'
+}
+
 host()
 {
 	local all=(tcp_hpccpp.base_rtt_ns tcp_hpccpp.flows int_reflector.flows tcp_hpccpp.line_rate_mbps
@@ -376,12 +382,16 @@ host()
 
 	needs_virtual	# with all checkers on each command takes half a second
 	wait_until modprobe -r tcp_hpccpp int_reflector
+	ip link add x8 type dummy
+	ip link set x8 up
+	tc qdisc add dev x8 root handle 5: fq limit 77
 	"$LOWQ_TC" host hpccpp "${wanted[@]}" --dry-run >"$TMP/out" 2>&1 || fail "dry run: $(<"$TMP/out")"
 	grep -qx 'echo 100000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns' "$TMP/out" || fail "dry run: $(<"$TMP/out")"
 	expect "modules after a dry run" "$(values "${all[@]}")" = "none none none none none"
 	# it loads the modules, and still records their values from before
 	"$LOWQ_TC" host hpccpp "${wanted[@]}" >"$TMP/out" 2>&1 || fail "set: $(<"$TMP/out")"
 	expect "set" "$(values "${all[@]}")" = "100000 16 16 10000 40"
+	expect "fq at the sender" "$(slack)" = "timer_slack 1us"
 	"$LOWQ_TC" host hpccpp --rtt 50us >/dev/null || fail "set again"
 	"$LOWQ_TC" host show >"$TMP/out"
 	grep -q 'tcp_hpccpp.base_rtt_ns from 0 to 50000$' "$TMP/out" || fail "show: $(<"$TMP/out")"
@@ -404,6 +414,8 @@ host()
 	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset: $(<"$TMP/out")"
 	grep -q 'stays: another namespace' "$TMP/out" || fail "reset: $(<"$TMP/out")"
 	expect "left to the other namespace" "$(values "${all[@]}")" = "50000 16 16 10000 40"
+	expect "fq, as it was" "$(slack)" = "timer_slack 10us"
+	ip link del x8
 	"$LOWQ_TC" -n "${NSP}a" host reset >/dev/null || fail "reset in a namespace"
 	# without another namespace everything is reset
 	wait_until modprobe -r tcp_hpccpp int_reflector
