@@ -502,6 +502,8 @@ def timing(found: Json, control: str, facts: Facts) -> list[Finding]:
 
 # --- HPCC++ -----------------------------------------------------------------------------------
 
+OTHERS_US = 1000  # a thousand flows of hpccpp keep a queue of less than a third of this
+
 
 def telemetry(found: Json) -> list[Finding]:
     check = "telemetry"
@@ -560,6 +562,10 @@ def telemetry(found: Json) -> list[Finding]:
                       "on each router, for the port that leads on: sudo lowq-tc hpccpp DEVICE")]
     if not message["nhop"]:
         return [wrong(check, "nothing-stamps", text, "on each port that may be a bottleneck: sudo lowq-tc hpccpp DEVICE")]
+    longest = max(waiting * 8 // speed if speed else 0 for speed, waiting in message["hops"])
+    if longest > OTHERS_US:
+        return [wrong(check, "beside-others", f"{text}; a packet waits {time_text(longest * 1000)} at one of them: others fill"
+                      " its queue, and hpccpp gives way", "a queue of its own there, or hpccpp for all of the port's senders")]
     return [fine(check, text)]
 
 

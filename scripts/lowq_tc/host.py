@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple, Sequence
 
-from lowq_common import routes, system
+from lowq_common import queues, routes, system
 from lowq_common.controls import CONTROLS, Host
 from lowq_common.errors import Failed, Refused
 from lowq_common.values import Json, matched
@@ -144,8 +144,23 @@ class Plan:
             self.sysctl(control, key, value)
         if route:
             self.routes(control, host, options)
+        if host.timer_slack:
+            self.timer_slack(control, host.timer_slack)
         if plain:
             self.report.explain("chosen per socket (TCP_CONGESTION); --default and --route choose it for all, or for a prefix")
+
+    def timer_slack(self, control: str, most: int) -> None:
+        """A default queue has no handle, and takes no change."""
+        for ifindex, queues_there in self.world.all_qdiscs().items():
+            for one in queues_there:
+                target = f"{ifindex} {queues.handle_text(one.handle)}"
+                if one.kind != "fq" or (queues.options(one)["timer_slack"] <= most and not self.own("timer_slack", target)):
+                    continue
+                if one.handle:
+                    self.want(control, "timer_slack", target, most)
+                else:
+                    self.report.note(f"fq on {self.world.name(ifindex)} sends late, which costs {control} rate:"
+                                     " lowq-check says what to do")
 
     def modules(self, control: str, host: Host) -> None:
         available = self.world.space.sysctl(AVAILABLE_KEY)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import socket
 from typing import NamedTuple
 
-from lowq_common import routes, system
+from lowq_common import queues, routes, system
 from lowq_common.routes import MAIN, Prefix
 from lowq_common.values import Json
 
@@ -130,6 +130,28 @@ class Clsact(OfDevice):
         return [tc("qdisc", "add" if value else "del", "dev", world.name(int(target)), "clsact")]
 
 
+class TimerSlack(Kind):
+    """How much later than its time an fq may send a packet, ns; the target is "INDEX HANDLE"."""
+
+    name = "timer_slack"
+
+    def read(self, world: World, target: str) -> Json:
+        index, handle = target.split(" ")
+        return next((queues.options(one)["timer_slack"] for one in world.qdiscs(int(index))
+                     if one.kind == "fq" and queues.handle_text(one.handle) == handle), GONE)
+
+    def set(self, world: World, target: str, value: Json) -> list[Command]:
+        index, handle = target.split(" ")
+        return [tc("qdisc", "change", "dev", world.name(int(index)), "handle", handle, "fq", "timer_slack", f"{value}ns")]
+
+    def described(self, world: World, target: str) -> str:
+        link = world.link(int(target.split(" ")[0]))
+        return f"timer_slack of fq on {link.name if link else 'a device that is gone'}"
+
+    def text(self, world: World, value: Json) -> str:
+        return super().text(world, value if value == GONE else f"{value}ns")
+
+
 class OfRoute(Kind):
     """The routes to a prefix in a table: "FAMILY PREFIX", or "FAMILY PREFIX TABLE" where that is not main. In ip's
     words, with the index of a device in place of its name, which can change."""
@@ -192,7 +214,7 @@ def named(world: World, route: str) -> str:
 
 KINDS: dict[str, Kind] = {one.name: one for one in (
     Sysctl(), Allowed(), Module(), Parameter(), OfDevice("gso_max_segs", "gso_segs"), OfDevice("txqueuelen", "txqlen"),
-    Clsact("clsact", ""), OfRoute())}
+    Clsact("clsact", ""), TimerSlack(), OfRoute())}
 
 
 class Undo(NamedTuple):

@@ -65,12 +65,15 @@ class World:
     def named(self, name: str) -> Link | None:
         return (self._by_name.get(name) if self.links else None) or devices.find_link(self.links, name)
 
-    def qdiscs(self, ifindex: int) -> list[Qdisc]:
+    def all_qdiscs(self) -> dict[int, list[Qdisc]]:
         if self._qdiscs is None:
             self._qdiscs = {}
             for one in queues.qdiscs(self.asked):
                 self._qdiscs.setdefault(one.ifindex, []).append(one)
-        return self._qdiscs.get(ifindex, [])
+        return self._qdiscs
+
+    def qdiscs(self, ifindex: int) -> list[Qdisc]:
+        return self.all_qdiscs().get(ifindex, [])
 
     def root(self, ifindex: int) -> Qdisc | None:
         return next((one for one in self.qdiscs(ifindex) if one.is_root), None)

@@ -369,6 +369,12 @@ values()
 	done | paste -sd' '
 }
 
+# slack: what fq on x8 may send late
+slack()
+{
+	tc qdisc show dev x8 | grep -o 'timer_slack [^ ]*'
+}
+
 host()
 {
 	local all=(tcp_hpccpp.base_rtt_ns tcp_hpccpp.flows int_reflector.flows tcp_hpccpp.line_rate_mbps
@@ -377,12 +383,16 @@ host()
 
 	needs_virtual	# with all checkers on each command takes half a second
 	wait_until modprobe -r tcp_hpccpp int_reflector
+	ip link add x8 type dummy
+	ip link set x8 up
+	tc qdisc add dev x8 root handle 5: fq limit 77
 	"$LOWQ_TC" host hpccpp "${wanted[@]}" --dry-run >"$TMP/out" 2>&1 || fail "dry run: $(<"$TMP/out")"
 	grep -qx 'echo 100000 >/sys/module/tcp_hpccpp/parameters/base_rtt_ns' "$TMP/out" || fail "dry run: $(<"$TMP/out")"
 	expect "modules after a dry run" "$(values "${all[@]}")" = "none none none none none none none"
 	# it loads the modules, and still records their values from before
 	"$LOWQ_TC" host hpccpp "${wanted[@]}" >"$TMP/out" 2>&1 || fail "set: $(<"$TMP/out")"
 	expect "set" "$(values "${all[@]}")" = "100000 16 16 10000 40 1 256"
+	expect "fq at the sender" "$(slack)" = "timer_slack 1us"
 	"$LOWQ_TC" host hpccpp --rtt 50us >/dev/null || fail "set again"
 	"$LOWQ_TC" host show >"$TMP/out"
 	grep -q 'tcp_hpccpp.base_rtt_ns from 0 to 50000$' "$TMP/out" || fail "show: $(<"$TMP/out")"
@@ -405,6 +415,8 @@ host()
 	"$LOWQ_TC" host reset >"$TMP/out" 2>&1 || fail "reset: $(<"$TMP/out")"
 	grep -q 'stays: another namespace' "$TMP/out" || fail "reset: $(<"$TMP/out")"
 	expect "left to the other namespace" "$(values "${all[@]}")" = "50000 16 16 10000 40 1 256"
+	expect "fq, as it was" "$(slack)" = "timer_slack 10us"
+	ip link del x8
 	"$LOWQ_TC" -n "${NSP}a" host reset >/dev/null || fail "reset in a namespace"
 	# without another namespace everything is reset
 	wait_until modprobe -r tcp_hpccpp int_reflector
@@ -657,26 +669,56 @@ child_drops()
 }
 declare_test child_drops "H19" "packets that a child drops are counted, and do not wait"
 
-# Many ports, changed and deleted under traffic
+# dumped_meanwhile: asks for sw's queues and their counters until $TMP/enough exists
+dumped_meanwhile()
+{
+	while [ ! -e "$TMP/enough" ] && [ -e "/run/netns/${NSP}sw" ]; do
+		printf '%s\n' "qdisc show dev egress" "class show dev egress" "qdisc show dev many" "class show dev many" |
+			in_ns sw tc -s -force -batch - >/dev/null 2>&1
+		sleep 0.003
+	done
+}
+
+# Many ports, changed, dumped and deleted under traffic
 churn()
 {
-	local i
+	local i j pids=()
 
 	dumbbell 1 100us
 	serve r
-	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --duration 1s >/dev/null 2>&1 &
+	# a port with four hardware queues, an int in each
+	ip -n "${NSP}sw" link add many numtxqueues 4 type veth peer name many1 netns "${NSP}r" numrxqueues 4
+	ip -n "${NSP}sw" addr add 10.5.0.254/24 dev many
+	ip -n "${NSP}sw" link set many up
+	ip -n "${NSP}r" addr add 10.5.0.1/24 dev many1
+	ip -n "${NSP}r" link set many1 up
+	rm -f "$TMP/enough"
+	dumped_meanwhile &
+	pids+=($!)
+	in_ns h1 flowgen long --to 10.0.0.1 --flows 2 --cc hpccpp --duration 1s >/dev/null 2>&1 &
+	pids+=($!)
+	in_ns h1 flowgen long --to 10.5.0.1 --flows 8 --cc hpccpp --duration 900ms >/dev/null 2>&1 &
+	pids+=($!)
 	for ((i = 0; i < 20; i++)); do
 		in_ns sw tc qdisc replace dev egress root handle $((i % 2 + 1)): int rate $((i + 1))00mbit sojourn
 		in_ns sw tc qdisc replace dev egress parent $((i % 2 + 1)):1 pfifo limit $((i * 10 + 5))
+		in_ns sw tc qdisc change dev egress root int rate $((i + 2))00mbit nosojourn
 		[ $((i % 5)) -ne 4 ] || in_ns sw tc qdisc del dev egress root
+		[ $((i % 5)) -ne 0 ] || in_ns sw tc qdisc replace dev many root handle 8: mq
+		for ((j = 1; j <= 4; j++)); do
+			echo "qdisc replace dev many parent 8:$j handle $((i % 2 + 1))$j: int rate $((i + 1))00mbit switch-id $((i + j))"
+		done | in_ns sw tc -batch - || fail "int below mq"
+		[ $((i % 5)) -ne 3 ] || in_ns sw ethtool -L many tx $((i % 3 + 2)) >/dev/null 2>&1
 		ip -n "${NSP}sw" link set egress mtu $((1500 - i))
 		sleep 0.02
 	done
 	ip -n "${NSP}sw" link set egress down
 	ip -n "${NSP}sw" link set egress up
 	ip -n "${NSP}sw" link del egress
-	wait $! || true	# its last packets may have found no port
+	ip -n "${NSP}sw" link del many
+	touch "$TMP/enough"
+	wait "${pids[@]}" || true	# the last packets may have found no port
 }
-declare_test churn "" "ports that are changed, deleted and taken down under traffic"
+declare_test churn "" "ports that are replaced, changed, dumped, deleted and taken down under traffic, also below mq"
 
 run_tests "$@"

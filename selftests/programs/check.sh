@@ -614,6 +614,19 @@ unstamped_policer()
 }
 declare_test unstamped_policer "" "hpccpp behind a policer that does not stamp"
 
+beside_cubic()
+{
+	dumbbell 1 1ms
+	peer
+	stamping egress
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc cubic --duration 60s >/dev/null 2>&1 &
+	sleep 1
+	path --control hpccpp
+	named beside-others "at one of them"
+}
+declare_test beside_cubic "" "hpccpp at a port whose queue CUBIC fills"
+
 drops_ecn_syns()
 {
 	dumbbell 1 1ms
