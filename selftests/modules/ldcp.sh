@@ -669,13 +669,13 @@ two_way_below_one()
 	for q in pfifo fq; do
 		rtt=5000 most=7000
 		[ "$q" = pfifo ] || rtt=500 most=64000
-		dumbbell 1 ${rtt}us
+		dumbbell 1 "${rtt}us"
 		initial 10
 		data_meets sw egress loss 100% ecn
 		in_ns sw tc qdisc del dev p1 root
-		data_meets sw p1 delay ${rtt}us loss 100% ecn
+		data_meets sw p1 delay "${rtt}us" loss 100% ecn
 		# pure ACKs are as late as data
-		in_ns sw tc qdisc add dev p1 parent 1:2 netem limit 100000 delay ${rtt}us
+		in_ns sw tc qdisc add dev p1 parent 1:2 netem limit 100000 delay "${rtt}us"
 		in_ns h1 tc qdisc add dev eth0 root "$q"
 		in_ns r tc qdisc add dev eth0 root "$q"
 		talk_server r --cc ldcp
@@ -692,7 +692,7 @@ two_way_below_one()
 		done
 		expect "$q: least cw in 1/16" "$(field cw_q40 <"$TMP/ours" | sort -n | awk 'NR == 1 { print $1 / 2^36 }')" -eq 1
 		# only its own ACKs tell h1's RTT
-		expect "$q: smoothed RTT at h1, us" "$(field srtt_us <"$TMP/ours" | tail -n1)" -le $most
+		expect "$q: smoothed RTT at h1, us" "$(field srtt_us <"$TMP/ours" | tail -n1)" -le "$most"
 		# the server's data packets: an RTT / cw
 		judged gaps "$TMP/h.pcap" $((rtt * 158 / 10)) $((rtt * 164 / 10)) --start 1
 		if [ "$q" = pfifo ]; then
@@ -896,7 +896,7 @@ first_rtt_times_out()
 	talk_server r --cc ldcp
 	trace_on ldcp/ldcp_window
 	for cc in cubic ldcp; do
-		talk cc=$cc connect fate=1 up=28960 sleep=0.1 fate=0 acked
+		talk cc="$cc" connect fate=1 up=28960 sleep=0.1 fate=0 acked
 		field seconds <"$TMP/talk" >"$TMP/$cc"
 	done
 	trace_off "$TMP/trace"
@@ -917,7 +917,7 @@ large_initial_window()
 	dumbbell 1 100us
 	for n in 16777216 33554432; do
 		initial 10
-		ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd $n
+		ip -n "${NSP}h1" route replace default via 10.0.1.254 initcwnd "$n"
 		serve r --cc ldcp
 		trace_on ldcp/ldcp_window
 		send --size 100k
