@@ -457,6 +457,9 @@ static u32 hpccpp_ssthresh(struct sock *sk)
 	if (!f)
 		return tcp_reno_ssthresh(sk);
 	f->prior_w = f->model.w;
+	/* the queue cannot hold the crowd */
+	if (f->model.crowded)
+		f->model.newcomer /= 2;
 	hpccpp_set_window(sk, hpccpp_reduced(f->model.w, hpccpp_mss_q8(sk)), "loss");
 	return max_t(u64, div64_u64(f->model.w, hpccpp_mss_q8(sk)), 2);
 }

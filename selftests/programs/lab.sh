@@ -297,9 +297,9 @@ other_user_space()
 {
 	local program
 
+	# shellcheck disable=SC2016 # the guest expands
 	for program in flowgen labnet qdelay; do
 		mv "$1/lab/tools/bin/$program" "$1/lab/tools/bin/real-$program" &&
-			# shellcheck disable=SC2016 # the guest expands
 			printf '%s\n' '#!/bin/sh' 'i=0; while [ $((i += 1)) -lt 50 ]; do [ -e /absent ]; done' \
 				'head -c 99 /dev/urandom >/dev/null; sleep 0.0123456' 'exec "${0%/*}/real-${0##*/}" "$@"' \
 				>"$1/lab/tools/bin/$program" && chmod +x "$1/lab/tools/bin/$program" || return

@@ -440,7 +440,8 @@ watched_longer()
 
 	mkdir -p sent && cp -r one/scenario.json one/runs sent && rm sent/runs/*/*/*/flows.*
 	for file in sent/runs/*/*/*/queue.csv; do
-		head -n $((lines -= 100)) "$file" >head && mv head "$file"
+		lines=$((lines - 100))
+		sed -i "$((lines + 1)),\$d" "$file"
 	done
 	cp -r sent watched && for file in watched/runs/*/*/*/queue.csv; do
 		printf '%s,0,0,0,0\n' 40 50 60 >>"$file"
