@@ -40,7 +40,7 @@ CC_PARAM(dscp, INT_DSCP_DEFAULT, 0, 63, 0644, "a DSCP has 6 bits",
 	 "DSCP of probes and responses, 0 to 63 (draft 7.2)");
 
 CC_PARAM(cell, IFA_CELL_DEFAULT, 1, 65535, 0644, "a cell has bytes",
-	 "bytes of a cell, in which switches count their queues (IFA, INT; draft 6.1.1), 1 to 65535");
+	 "bytes of a cell, in which switches count their queues, 1 to 65535 (draft 6.1.1)");
 CC_PARAM(int_mbps, 0, 0, 1600000, 0644, "0 is unknown",
 	 "INT: rate of the path's ports in Mb/s, which that format does not carry (draft 6.1.3)");
 

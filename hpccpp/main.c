@@ -184,6 +184,16 @@ static bool hpccpp_paused(const struct sock *sk)
 	return !tp->packets_out && tcp_jiffies32 - tp->lsndtime > inet_csk(sk)->icsk_rto;
 }
 
+/* Responses by IFA come by IP's table of protocols, others by a hook, which is there soon. */
+static void hpccpp_need_hook(struct sock *sk)
+{
+	struct hpccpp *ca = inet_csk_ca(sk);
+
+	if (!ca->needs_hook)
+		int_host_get(sock_net(sk));
+	ca->needs_hook = true;
+}
+
 /*
  * With the first data that is a packet, see hpccpp_has_packet(): a connection that sends less
  * needs no state. Or with an ACK, if data was in flight when the control was chosen. Not before
@@ -210,6 +220,8 @@ static void hpccpp_begin_flow(struct sock *sk, u64 now)
 		return;
 	}
 	f->format = hpccpp_begins_with();
+	if (f->format != INT_FORMAT_IFA)
+		hpccpp_need_hook(sk);
 	hpccpp_rtt_init(&f->rtt, tcp_min_rtt(tcp_sk(sk)));
 	/* a timeout of less than a packet may have reduced cwnd long ago */
 	hpccpp_start(sk, f, hpccpp_paused(sk) ? hpccpp_initial_window(sk) :
@@ -315,6 +327,7 @@ static noinline void hpccpp_take_response(struct sock *sk, struct hpccpp_flow *f
 static void hpccpp_old_format(struct sock *sk, struct hpccpp_flow *f, u64 now)
 {
 	f->format = INT_FORMAT_OLD;
+	hpccpp_need_hook(sk);
 	f->unanswered = 0;
 	f->partial = 0;
 	f->unmeasured = 0;
@@ -379,9 +392,8 @@ static void hpccpp_init(struct sock *sk)
 	struct hpccpp *ca = inet_csk_ca(sk);
 
 	ca->flow = NULL;
-	if (!ca->needs_hook)
-		int_host_get(sock_net(sk));
-	ca->needs_hook = true;
+	if (hpccpp_begins_with() != INT_FORMAT_IFA)
+		hpccpp_need_hook(sk);
 	cc_pace_on(sk);
 }
 

@@ -663,15 +663,18 @@ old_format()
 		expect "control of the old format, to $to" "$(flow_field cc)" = hpccpp_reno
 	done
 	parameter format=1
+	sleep 67
 	for to in 10.0.0.1 fd00:0::1; do
 		TO=$to send --size 3M
 		expect "control of IFA, to $to" "$(flow_field cc)" = hpccpp
 	done
 	expect "connections that left IFA" "$(counter h1 hpccpp OldFormat)" -eq 0
 	hook_sees 0 "after probes of IFA"
+	odd_message
+	expect "messages that the sender's hook saw" "$(counter h1 hpccpp Malformed)" -eq 0
 	modprobe -r int_reflector
 }
-declare_test old_format "H9 H21" "old_format=0: a receiver has no hook, answers IFA and not the old format"
+declare_test old_format "H9 H21" "old_format=0: a receiver has no hook, answers IFA and not the old format; nor has a sender of IFA"
 
 hook_goes()
 {
