@@ -8,15 +8,15 @@
  * arithmetic:
  *
  *	path:	rtt_virt is srtt before the 500th round, then srtt + 25 ms, so that a flow's share
- *		depends less on its RTT. A packet has met no queue if its RTT is within 1 ms less
- *		srtt / cwnd, at least .3 ms, of the shortest.
+ *		depends less on its RTT. A packet has met no queue if its RTT is less than .3 ms
+ *		above the shortest.
  *	start:	the window doubles per round. The first flight's ACKs show the time per packet at
  *		the bottleneck: from the window that fills the path on, a round adds a 16th.
  *		Slow start ends when most packets of a round are marked, or by HyStart++.
  *	mark:	once per rtt_virt, frac = packets marked / packets acknowledged, alpha = alpha +
  *		(frac - alpha) / 16, and cwnd = cwnd * (1 - alpha / 2). A mark that met a queue of
- *		1 ms to srtt / 6 (3.5 to 7 ms) does not count while at least 30 % of the latest
- *		packets met none: that queue is another flow's burst.
+ *		1 to 3.5 ms does not count while at least 30 % of the latest packets met none: that
+ *		queue is another flow's burst.
  *	growth:	on an ACK cwnd += unmarked * (srtt / rtt_virt)^2 / cwnd; faster after ten
  *		rtt_virt without marks
  *	loss:	as CUBIC or Reno
@@ -26,7 +26,7 @@
  * Reno (the stack's own, "prague_reno") until it ends, and none of its packets is ECT(1).
  *
  * Deviations from the draft; strict=1 switches 1, 2, 5 and 7 off:
- *  1. A mark that met a queue of 1 to 7 ms does not count while at least 30 % of the packets of
+ *  1. A mark that met a queue of 1 to 3.5 ms does not count while at least 30 % of the packets of
  *     this round and, with less weight, those before met none, unless ten rtt_virt were without
  *     marks (2.4.2). Otherwise each burst of a short flow costs capacity that nobody uses.
  *  2. Slow start does not end with the first mark: an initial window alone is longer than a queue's
@@ -379,13 +379,12 @@ static u32 marks_that_count(const struct tcp_sock *tp, struct prague *ca, u32 ac
 			    s32 rtt_us)
 {
 	u32 wait = rtt_us > 0 ? rtt_us - min_t(u32, rtt_us, tcp_min_rtt(tp)) : 0;
-	u32 rtt = tp->srtt_us >> 3, gap = rtt / max(tcp_snd_cwnd(tp), 1U);
 
-	prague_queue_count(&ca->queue, acked, wait > prague_queue_idle_us(gap));
+	prague_queue_count(&ca->queue, acked, wait > PRAGUE_IDLE_US);
 	ca->marks.reported |= !!marked;
 	if (ca->marks.silent >= PRAGUE_PATIENCE || READ_ONCE(strict.value))
 		return marked;
-	return prague_queue_is_burst(&ca->queue, wait, rtt) ? 0 : marked;
+	return prague_queue_is_burst(&ca->queue, wait) ? 0 : marked;
 }
 
 /*
@@ -407,7 +406,7 @@ static noinline void respond_to_mark(struct sock *sk, bool start, u32 delivered)
 								  tcp_min_rtt(tp),
 								  tp->srtt_us >> 3));
 	} else {
-		prague_reduce(&ca->model, ca->model.alpha >> 1);	/* 2.4.2 */
+		prague_reduce(&ca->model, prague_ecn_share(&ca->model));
 	}
 	WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
 	trace_prague_cut(sk, start ? "start" : "ecn", &before, &ca->model);

@@ -109,9 +109,14 @@ static inline u32 prague_ewma(struct prague_model *m)
 /* rtt_virt, in the unit of @srtt and @target */
 static inline u32 prague_rtt_virt(u32 srtt, enum prague_rtt_mode mode, u32 target)
 {
-	if (mode == PRAGUE_RTT_MAX)
+	switch (mode) {
+	case PRAGUE_RTT_MAX:
 		return fp_max(srtt, target);
-	return mode == PRAGUE_RTT_EXTRA ? fp_add32(srtt, target) : srtt;
+	case PRAGUE_RTT_EXTRA:
+		return fp_add32(srtt, target);
+	default:
+		return srtt;
+	}
 }
 
 /* ai_per_rtt = 1/M^2 packets, Q40, with M = rtt_virt / srtt, at least 1; 1 without an RTT */
@@ -143,18 +148,11 @@ static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent)
 	return fp_max(ai, fp_min(fp_mul_shr(ai, FP_ONE(doublings), 0), most));
 }
 
-/*
- * Another flow's burst is a queue that part of the latest packets has not met. Flows that send a
- * packet every @gap_us make a queue themselves that grows by about as much per round.
- */
+/* Another flow's burst is a queue that part of the latest packets has not met. */
 #define PRAGUE_QUEUE_US		1000	/* above the shortest RTT: DualPI2 marks from here on */
-#define PRAGUE_QUEUE_IDLE	30	/* percent of the latest packets met none */
-
-/* A packet that has waited for less met no queue */
-static inline u32 prague_queue_idle_us(u32 gap_us)
-{
-	return fp_max(fp_sub(PRAGUE_QUEUE_US, gap_us), 300);
-}
+#define PRAGUE_BURST_US		3500	/* a longer queue is not taken for a burst */
+#define PRAGUE_QUEUE_IDLE	30	/* percent of the latest packets met none, */
+#define PRAGUE_IDLE_US		300	/* which is: waited for less than this */
 
 /**
  * struct prague_queue - packets of this round, half those of the round before, and so on
@@ -183,13 +181,17 @@ static inline void prague_queue_count(struct prague_queue *q, u32 acked, bool wa
 		q->idle += acked;
 }
 
-/* ... for a packet that has waited for @wait_us, with an RTT of @rtt_us */
-static inline bool prague_queue_is_burst(const struct prague_queue *q, u32 wait_us, u32 rtt_us)
+/* ... for a packet that has waited for @wait_us */
+static inline bool prague_queue_is_burst(const struct prague_queue *q, u32 wait_us)
 {
-	u32 longest = fp_min(fp_max(rtt_us / 6, 3500), 7000);
-
-	return wait_us > PRAGUE_QUEUE_US && wait_us <= longest &&
+	return wait_us > PRAGUE_QUEUE_US && wait_us <= PRAGUE_BURST_US &&
 	       (u32)q->idle * 100 >= (u32)q->acked * PRAGUE_QUEUE_IDLE;
+}
+
+/* Reduction for a mark: alpha / 2 (2.4.2) */
+static inline u64 prague_ecn_share(const struct prague_model *m)
+{
+	return m->alpha >> 1;
 }
 
 /* Adds @whole packets and @frac (Q60) to the window. */
