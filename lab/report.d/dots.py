@@ -79,7 +79,7 @@ def place(axis: Axis, value: float, left: float, right: float) -> float:
     low, high = axis.low, axis.high
     if axis.log:
         low, high, value = math.log10(low), math.log10(high), math.log10(max(value, low))
-    share = (value - low) / (high - low)
+    share = (value - low) / (high - low) if high > low else 0.5
     return left + min(max(share, 0.0), 1.0) * (right - left)
 
 

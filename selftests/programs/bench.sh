@@ -116,7 +116,7 @@ tutorial()
 	echo 'ratio example 0.9 1' >"$HOME/mine/bounds"
 	! "$RUN" --out ~/mine/far --module ~/mine --row 'example | example | dctcp | my control' --variant far=400 --expect ~/mine/bounds ~/mine/far.py >"$TMP/out" 2>&1 ||
 		fail "--expect passes"
-	said "report: $HOME/mine/bounds:1: ratio of example [far=400]: 0.2"
+	said "report: $HOME/mine/bounds:1: ratio of example [far=400]: 0.4"
 }
 declare_test tutorial "" "the commands of docs/tutorial.md: a control, a change, a scenario and a plan outside of the project; --expect"
 

@@ -838,9 +838,9 @@ kernel_tests()
 	local run=("$LAB" kselftest --out "$TMP/kernel_tests")
 
 	[ -z "$("$LOWQ_ROOT/scripts/packages" --dry-run lab-kselftest)" ] || skip "packages are missing (scripts/packages lab-kselftest)"
-	status 0 "${run[@]}" --control dctcp_ref net altnames tls
+	status 0 "${run[@]}" --control dctcp_ref net altnames sctp_vrf
 	expect "TAP" "$(grep -v '^#' "$TMP/out" | paste -sd'|')" = \
-		"TAP version 13|1..2|ok 1 net/altnames.sh|ok 2 net/tls # SKIP needs CONFIG_TLS"
+		"TAP version 13|1..2|ok 1 net/altnames.sh|ok 2 net/sctp_vrf.sh # SKIP needs CONFIG_IP_SCTP"
 	expect "in results.json" "$(jq -r '.control, (.tests[] | .result)' "$TMP/kernel_tests/results.json" | paste -sd' ')" = "dctcp_ref pass skip"
 	grep -q 'altnames test .*OK' "$TMP/kernel_tests/net/altnames.sh.log" || fail "no output of the test"
 	status 1 "${run[@]}" --control no_such net net/altnames.sh

@@ -161,6 +161,7 @@ static int __init nf_requeue_init(void)
 {
 	int err;
 
+	nf_unregister_queue_handler();	/* the kernel's own, which no program uses here */
 	nf_register_queue_handler(&handler);
 	err = register_pernet_subsys(&nf_requeue_net_ops);
 	if (err)
