@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # The Debian roots of devel/matrix and devel/ack-cost: a kernel, its headers and its compiler.
-# The script that sources this has sourced lab.d/common.sh and lab.d/fetch.sh, and sets OUT, the
+# The script that sources this has sourced lab/uml/common.sh and lab/uml/fetch.sh, and sets OUT, the
 # directory for logs.
 
 SPACE_MIB=6000		# a root and its disk image, at their largest
