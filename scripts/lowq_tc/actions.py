@@ -51,11 +51,12 @@ def do_show(options: Options) -> int:
     journal = Journal()
     if options.has("check") and journal.hidden:
         raise Refused(journal.hidden)
-    shown = show.show(World(Namespace(options.get("netns"))), journal, options.names)
+    world = World(Namespace(options.get("netns")))
+    shown = show.show(world, journal, options.names)
     if journal.hidden:
         complain(journal.hidden)
     if options.has("prometheus"):
-        print(prometheus.text(shown))
+        print(prometheus.text(shown, None if options.names else host.show(world, journal)))
     elif options.has("json"):
         print_json(shown)
     elif not options.has("quiet"):
