@@ -68,7 +68,8 @@ make_root()
 			apt-cache depends linux-image-cloud-amd64 linux-headers-cloud-amd64 | sed -n \"s/.*Depends: //p\" | grep cloud)"')
 	say "$1: making a root from ${suites[*]} (about $DOWNLOAD_MIB MB to download, a few minutes)"
 	rm -rf "$CACHE/matrix/$1-"*
-	mmdebstrap --quiet --variant=minbase --mode=root \
+	apt_options >"$CACHE/matrix/apt.conf"
+	mmdebstrap --quiet --variant=minbase --mode=root --aptopt="$CACHE/matrix/apt.conf" \
 		--include="$(packages_of "$1" | tr -s ' \t' ,)" \
 		--aptopt='APT::Install-Recommends "false"' "${hooks[@]}" \
 		"${suites[0]}" "$root.new" "${sources[@]}" >"$OUT/$1-root.log" 2>&1 ||

@@ -14,6 +14,13 @@
 
 FILES_OF_KERNEL=1624	# that building 7.3 makes; other series a few more or less
 
+# open_lock FILE: of the cache, with its directory; sets lock
+open_lock()
+{
+	mkdir -p "${1%/*}" "$CACHE/src" 2>/dev/null && { exec {lock}>"$1"; } 2>/dev/null ||
+		die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
+}
+
 # config_of SERIES FLAVOUR: the kernel configuration fragment
 config_of()
 {
@@ -108,9 +115,7 @@ build_kernel()
 	fi
 	# make gets a Ctrl-C, too, and fails: that does not mean that the kernel does not build
 	trap 'say "interrupted; the same command continues where it stopped"; exit 130' INT
-	mkdir -p "$CACHE/kernel" "$CACHE/src" 2>/dev/null ||
-		die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
-	exec {lock}>"$CACHE/kernel/lock"
+	open_lock "$CACHE/kernel/lock"
 	flock -n "$lock" || { say "waiting for another build"; flock "$lock"; }
 	! current_build "$series" "$flavour" >/dev/null || { trap - INT; return 0; }
 	need_packages lab-build
@@ -268,8 +273,7 @@ build_modules()
 	modules_id "$build" >/dev/null
 	out=$base/$(modules_id "$build")
 	if [ ! -d "$out" ]; then
-		mkdir -p "$base" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
-		exec {lock}>"$base/lock"
+		open_lock "$base/lock"
 		flock "$lock"
 		if [ ! -d "$out" ]; then
 			copy_sources "$PROJECT" "$work" module_sources_in || die "cannot copy the modules' sources"
@@ -325,8 +329,7 @@ own_modules()
 		cd "$dir" && own_sources . | xargs -d '\n' sha256sum
 	done) | sha256sum | cut -c1-8)
 	out=$base/$id
-	mkdir -p "$base" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
-	exec {lock}>"$base/lock"
+	open_lock "$base/lock"
 	flock "$lock"
 	if [ ! -d "$out" ]; then
 		release=$(cat "$build/release")

@@ -425,7 +425,7 @@ declare_test fast_link "" "a 100 Gb/s link carries 98 % of 100 Gb/s or more"
 
 as_nobody()
 {
-	local cache=$TMP/cache build tree
+	local cache=$TMP/cache build tree nobody args
 
 	[ "$(id -u)" -eq 0 ] || skip "is not root, so is an ordinary user already"
 	# build what the user would build
@@ -443,12 +443,20 @@ as_nobody()
 	chmod -R a+rX "$TMP/project"
 	chmod 755 "$TMP"
 	chown -R nobody "$cache"
+	nobody=(setpriv --reuid nobody --regid nogroup --clear-groups env HOME="$TMP" LOWQ_CACHE="$cache" "$TMP/project/scripts/lab")
 	# shellcheck disable=SC2016 # the guest expands
-	status 7 setpriv --reuid nobody --regid nogroup --clear-groups \
-		env HOME="$TMP" LOWQ_CACHE="$cache" "$TMP/project/scripts/lab" run -- \
-		sh -c 'modprobe tcp_dctcp_ref && test "$(id -u)" = 0 && exit 7'
+	status 7 "${nobody[@]}" run -- sh -c 'modprobe tcp_dctcp_ref && test "$(id -u)" = 0 && exit 7'
+	# a cache of another user's: what is there is used, and nothing can be added
+	chown -R root "$cache"
+	status 0 "${nobody[@]}" run -- true
+	rm -r "$cache/modules/$(basename "$build")"/*
+	for args in "run -- true" "build --debug" "import /etc/passwd" "run --module $TMP/project -- true"; do
+		# shellcheck disable=SC2086 # words
+		status 125 "${nobody[@]}" $args
+		expect "errors of lab $args" "$(<"$TMP/err")" = "lab: cannot write to the cache $cache (set LOWQ_CACHE)"
+	done
 }
-declare_test as_nobody "" "it works for an unprivileged user"
+declare_test as_nobody "" "it works for an unprivileged user, also with another user's cache"
 
 # cpus_of FOLDER: the CPUs of the guest whose temporary files are there
 cpus_of()
@@ -643,6 +651,41 @@ progresses()
 		"$(printf 'lab: a thing: %s %%,' 1 10 20 30 40 50 60 70 80 90 100)lab: what failed: 30 %,lab: growing: 1 %"
 }
 declare_test progresses "" "long work says how far it is, ends at 100 %, and never before"
+
+chosen_kernel()
+{
+	LOWQ_ROOT=$LOWQ_ROOT bash -c '
+		PROJECT=$LOWQ_ROOT LABD=$LOWQ_ROOT/lab/uml OPT_CONFIG="" OPT_MODULES=()
+		for part in common fetch build; do . "$LABD/$part.sh"; done
+		CACHE=$0/cache PREBUILT=$0/package
+		says()
+		{
+			echo "$1: $(basename "$(current_build 7.3 virtual)") $(needs_packages 7.3 virtual)"
+		}
+		add()
+		{
+			mkdir -p "$1/build" && touch "$1/complete" && echo 7.3 >"$1/release"
+		}
+		id=$(config_id 7.3 virtual)
+		add "$PREBUILT/kernel/7.3.4-virtual-00000000"
+		says "package of other patches"
+		add "$PREBUILT/kernel/7.3.4-virtual-$id" && rm "$PREBUILT/kernel/7.3.4-virtual-$id/complete"
+		says "half of one"
+		add "$PREBUILT/kernel/7.3.5-virtual-$id"
+		says "two"
+		tools=$PREBUILT/tools/$(hash_of "$LABD/init.c" "$LABD/seed.c" "$LABD/start.c")
+		mkdir -p "$tools" "$PREBUILT/modules/7.3.5-virtual-$id/00000000"
+		touch "$tools/seed.so"
+		says "other modules"
+		mkdir "$PREBUILT/modules/7.3.5-virtual-$id/$(modules_id "$PREBUILT/kernel/7.3.5-virtual-$id")"
+		says "all of one"
+		add "$CACHE/kernel/7.3.3-virtual-$id"
+		ln -s 7.3.3-virtual-00000000 "$CACHE/kernel/7.3-virtual"
+		says "and one in the cache"' "$TMP" >"$TMP/out"
+	expect "kernels, and what has to be installed to build" "$(sed 's/-virtual-[0-9a-f]*[1-9a-f][0-9a-f]*/-mine/' "$TMP/out" | paste -sd,)" = \
+		"package of other patches:  lab-build,half of one:  lab-build,two: 7.3.5-mine lab-modules,other modules: 7.3.5-mine lab-modules,all of one: 7.3.5-mine ,and one in the cache: 7.3.3-mine lab-modules"
+}
+declare_test chosen_kernel "" "which kernel is taken: of several, none that is half there or of other patches; modules of other sources are built"
 
 # by_hand NAME: $PACKED/NAME.tar as lab export makes it, of the files in $PACKED/NAME; the manifest's head is standard input
 by_hand()
