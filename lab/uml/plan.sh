@@ -18,7 +18,7 @@ zero=$((${now%.*} + 5))${AFTER_US:-000000}us
 qdelay --plan "$plan" --zero "$zero" --json "$out/queues.json" --series "$out/series.csv" \
 	${FLOW_SERIES:+--flow-series "$out/$FLOW_SERIES"} 2>"$out/said" &
 observer=$!
-labnet --events --zero "$zero" -- "$plan" &
+labnet --events --record "$out" --zero "$zero" -- "$plan" &
 events=$!
 flowgen plan "$plan" --zero "$zero" --seed "$LOWQ_SEED" --out "$out/flows.jsonl" &
 flows=$!

@@ -9,6 +9,7 @@
 #include "../common/netns.h"
 #include "events.h"
 #include "netlink.h"
+#include "record.h"
 
 static struct mnl_socket *enter(const struct plan *p, const struct node *node)
 {
@@ -97,14 +98,18 @@ void sleep_until(u64 at)
 		;
 }
 
-void run_events(const struct plan *p, u64 zero)
+void run_events(const struct plan *p, u64 zero, const char *out)
 {
 	if (!zero)
 		zero = now_ns();
+	if (out && p->record)
+		record_start(p, zero, out);
 	for (size_t i = 0; i < p->n_events; i++) {
 		sleep_until(zero + p->events[i].at);
 		if (!happen(p, &p->events[i]))
 			err(1, "%s: event at %llu ns, '%s'", p->file, p->events[i].at,
 			    p->events[i].node->name);
 	}
+	if (out && p->record)
+		record_wait();
 }

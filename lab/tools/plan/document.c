@@ -84,7 +84,7 @@ static bool belongs(const struct field *f, unsigned int kind)
 static void check_key(unsigned int kind, const struct place *at, const struct field *fields)
 {
 	const struct field *f;
-	char known[256] = "";
+	char known[512] = "";
 
 	for (f = fields; f->name; f++) {
 		if (!belongs(f, kind))

@@ -163,8 +163,8 @@ static const char *value_text(const struct place *at, json_t *value)
 	return s;
 }
 
-static void read_values(const struct place *at, json_t *value, struct sysctls *list,
-			void (*check)(const struct place *at, const char *key))
+void read_values(const struct place *at, json_t *value, struct sysctls *list,
+		 void (*check)(const struct place *at, const char *key))
 {
 	const char *key;
 	json_t *item;
@@ -467,6 +467,7 @@ static const struct field plan_fields[] = {
 	/* these name nodes and devices: read when all are known */
 	FIELD("traffic", keep, offsetof(struct plan, document.traffic)),
 	FIELD("observe", keep, offsetof(struct plan, document.observe)),
+	FIELD("record", keep, offsetof(struct plan, document.record)),
 	FIELD("events", keep, offsetof(struct plan, document.events)),
 	FIELD("must", keep, offsetof(struct plan, document.must)),
 	{ 0 }
@@ -526,6 +527,19 @@ static void check_routes(const struct plan *p)
 	}
 }
 
+/* Where there is traffic; without it, links may come in a later plan. */
+static void check_reached(const struct plan *p)
+{
+	static const struct place nodes = { NULL, "nodes", 0 };
+
+	for (size_t i = 0; i < p->n_nodes && p->document.traffic; i++) {
+		const struct place in = { &nodes, NULL, i };
+
+		if (!p->nodes[i].n_ends && !p->nodes[i].exists)
+			refuse(&in, "no link reaches '%s'", p->nodes[i].name);
+	}
+}
+
 static void read_rest(struct plan *p, const char *key, json_t *value,
 		      void (*read)(struct plan *p, const struct place *at, json_t *value))
 {
@@ -547,8 +561,10 @@ void plan_read(struct plan *p, const char *path)
 	read_object(NULL, document, plan_fields, p);
 	find_ends(p);
 	check_routes(p);
+	check_reached(p);
 	read_rest(p, "traffic", p->document.traffic, traffic_read);
 	read_rest(p, "observe", p->document.observe, observe_read);
+	read_rest(p, "record", p->document.record, record_read);
 	read_rest(p, "events", p->document.events, events_read);
 	read_rest(p, "must", p->document.must, must_read);
 }
