@@ -21,6 +21,7 @@
  * builder needs. labnet starts and checks a plan of 16 hosts in 2.7 ms.
  */
 #include <err.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@
 
 static bool check, dot, events;
 static const char *prefix;
-static u64 zero;
+static u64 zero, seed;
 
 static const struct option_row rows[] = {
 	{ "check", NULL, OPT_FLAG, TO(check),
@@ -44,6 +45,8 @@ static const struct option_row rows[] = {
 	{ "zero", "T", OPT_TIME, TO(zero),
 	  .help = "events: their times count from T of CLOCK_MONOTONIC (now);\n"
 		  "otherwise: queues are made at T" },
+	{ "seed", "N", OPT_INT, TO(seed), 0, UINT32_MAX,
+	  .help = "of what links do by chance (0)" },
 	{ "remove", "PREFIX", OPT_TEXT, TO(prefix), 1, 255,
 	  .help = "remove the namespaces whose names begin with PREFIX,\n"
 		  "with their processes and TCP connections" },
@@ -51,7 +54,7 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = {
 	.program = "labnet",
-	.usage = "usage: labnet [--check | --dot | [--events] [--zero T]] PLAN\n"
+	.usage = "usage: labnet [--check | --dot | [--events] [--zero T] [--seed N]] PLAN\n"
 	"       labnet --remove PREFIX\n"
 	"Builds the network namespaces, links, addresses, routes and queues of a plan, a JSON file\n"
 	"(- for standard input).\n"
@@ -89,6 +92,6 @@ int main(int argc, char **argv)
 	else if (events)
 		run_events(&plan, zero);
 	else
-		build(&plan, zero);
+		build(&plan, zero, seed);
 	return 0;
 }
