@@ -24,9 +24,9 @@ class Network:
     A host has one link; what is no host is a switch, and forwards. A device has the name of the node at the other end:
     sw's queue towards r is at its device "r". Routes are the shortest, by ECMP where there are several."""
 
-    def __init__(self, *, mtu: int = 1500, offloads: bool = False, buffer: int = 6291456) -> None:
-        """buffer: the most that TCP's buffers grow to, bytes"""
-        self.mtu, self.offloads, self.buffer = mtu, offloads, buffer
+    def __init__(self, *, mtu: int = 1500, offloads: bool = False, buffer: int = 6291456, exact: bool = False) -> None:
+        """buffer: the most that TCP's buffers grow to, bytes. exact: links are, as labnet(1) says"""
+        self.mtu, self.offloads, self.buffer, self.exact = mtu, offloads, buffer, exact
         self.prepared: list[str] = []
         self.path: tuple[str, str] = ("", "")  # of a dumbbell: rate and base RTT between h1 and r
         self.sysctls: dict[str, Plan] = collections.defaultdict(dict)  # of a node, or "": of all
@@ -43,10 +43,10 @@ class Network:
         self.switches += names
 
     def link(self, one: str, other: str, *, rate: str = "", delay: str = "", back: str = "", queue: str = "",
-             tier: str = "") -> None:
+             tier: str = "", **words: Any) -> None:
         """A link in both directions. rate: without one it is infinitely fast. delay: of each direction; back: of
         that from other to one alone. queue: of the switches' ends, in the words of tc or lowq-tc; a queue needs a rate.
-        tier: a name for all links of a kind, for a load"""
+        tier: a name for all links of a kind, for a load. words: loss, jitter, trace and others, as labnet(1) has them"""
         for node in (one, other):
             if node not in self.hosts and node not in self.switches:
                 raise ValueError(f"link(): no node '{node}'")
@@ -61,7 +61,7 @@ class Network:
         if back:
             ends[1]["delay"] = back
         link: Plan = {"ends": ends, "mtu": self.mtu, "offloads": self.offloads, "neighbours": True}
-        link |= {key: value for key, value in (("rate", rate), ("delay", delay), ("tier", tier)) if value}
+        link |= words | {key: value for key, value in (("rate", rate), ("delay", delay), ("tier", tier)) if value}
         self.links.append(link)
         self.ends |= {(one, other): ends[0], (other, one): ends[1]}
         for node, to in ((one, other), (other, one)):
@@ -182,6 +182,8 @@ class Network:
                       for name in self.hosts + self.switches],
             "links": self.links, "traffic": list(traffic), "events": list(events)}
         queues = [{"node": node, "dev": to} for node, to in observe]
+        if self.exact:
+            plan["exact"] = True
         if queues:
             plan["observe"] = {"queues": queues, "bin": bin_}
             first = min((nanoseconds(entry.get("start", "0ns")) for entry in traffic), default=0)

@@ -202,7 +202,7 @@ lab_sources_in()
 {
 	module_sources_in "$1"
 	# shellcheck disable=SC2010 # names are ours
-	(cd "$1" && ls lab/acks/* 2>/dev/null | grep -v '\.mod\.c$')
+	(cd "$1" && ls lab/{acks,link}/* 2>/dev/null | grep -v '\.mod\.c$')
 }
 
 # own_sources DIR: the files of a --module DIR, except hidden ones and those that a build has made

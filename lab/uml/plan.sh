@@ -9,7 +9,7 @@ PATH=$1:${0%/*}/../../scripts:$PATH
 plan=$2 out=$3
 
 read -r now _ </proc/uptime
-labnet --zero "$((${now%.*} + 1))s" -- "$plan" || exit
+labnet --zero "$((${now%.*} + 1))s" --seed "$LOWQ_SEED" -- "$plan" || exit
 [ ! -s "${4:-}" ] || sh -e "$4" >/dev/null || exit
 # in the lab, how long that took does not matter any more
 [ -z "${LOWQ_LAB:-}" ] || lab-start || exit

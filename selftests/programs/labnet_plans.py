@@ -5,11 +5,15 @@ Each must be refused with status 2 and one line that names the place and the rea
 """
 import copy
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from typing import Any, Callable
 
 Plan = dict[str, Any]
+FOLDER = tempfile.mkdtemp()
 
 GOOD: Plan = {
     "prefix": "t-",
@@ -128,12 +132,34 @@ BAD: list[tuple[str, Callable[[Plan], Any]]] = [
     ("links[0].rate: not a string", lambda p: p["links"][0].update(rate=10)),
     ("links[0].rate: '0' has no unit", lambda p: p["links"][0].update(rate="0")),
     ("links[0].rate: '0gbit' is out of range", lambda p: p["links"][0].update(rate="0gbit")),
-    ("links[0].rate: '999bit' is out of range (1kbit to 1tbit)", lambda p: p["links"][0].update(rate="999bit")),
-    ("links[0].rate: '10tbit' is out of range (1kbit to 1tbit)", lambda p: p["links"][0].update(rate="10tbit")),
+    ("links[0].rate: '999bit' is out of range (1kbit to 2tbit)", lambda p: p["links"][0].update(rate="999bit")),
+    ("links[0].rate: '10tbit' is out of range (1kbit to 2tbit)", lambda p: p["links"][0].update(rate="10tbit")),
     ("links[0].ends[1].rate: '-1gbit' is not a rate", lambda p: end(p).update(rate="-1gbit")),
     ("links[0].ends[1].rate: '1 Gb/s' has an unknown unit", lambda p: end(p).update(rate="1 Gb/s")),
     ("links[0].ends[1].delay: '10' has no unit", lambda p: end(p).update(delay="10")),
     ("links[0].ends[1].delay: '101s' is out of range", lambda p: end(p).update(delay="101s")),
+    ("links[0].ends[1].delay: '86400s' is out of range", lambda p: end(p).update(delay="86400s")),
+    ("exact: neither true nor false", lambda p: p.update(exact="yes")),
+    ("links[0].ends[1].loss: not a probability from 0 to 1", lambda p: end(p).update(loss=1.5)),
+    ("links[0].loss: 'r' is missing", lambda p: p["links"][0].update(loss={"p": 0.1})),
+    ("links[0].loss.p: not a probability", lambda p: p["links"][0].update(loss={"p": "10%", "r": 1})),
+    ("links[0].reorder: not an object", lambda p: p["links"][0].update(reorder=0.1)),
+    ("links[0].reorder.by: '101s' is out of range", lambda p: p["links"][0].update(reorder={"share": 0.1, "by": "101s"})),
+    ("links[0].jitter: '1' has no unit", lambda p: p["links"][0].update(jitter="1")),
+    ("links[0].corrupt: not a probability", lambda p: p["links"][0].update(corrupt=-1)),
+    ("links[0].duplicate: not a probability", lambda p: p["links"][0].update(duplicate=[])),
+    ("links[1].trace: ./no.trace: No such file", lambda p: p["links"][1].update(trace="no.trace")),
+    ("links[0].trace: not a string", lambda p: p["links"][0].update(trace=5)),
+    ("trace:2: 'two' is not a number of milliseconds", lambda p: trace(p, "1\ntwo\n")),
+    ("trace:2: '' is not a number of milliseconds", lambda p: trace(p, "1\n\n3\n")),
+    ("trace:1: '-1' is not a number of milliseconds", lambda p: trace(p, "-1\n")),
+    ("trace:3: 4 ms is before the last line's", lambda p: trace(p, "1\n5\n4\n")),
+    ("trace:1: 4000001 ms is more than 4000000", lambda p: trace(p, "4000001\n")),
+    ("trace has no instant after 0", lambda p: trace(p, "0\n0\n")),
+    ("trace has no instant after 0", lambda p: trace(p, "")),
+    ("trace has more than 4194304 lines", lambda p: trace(p, "1\n" * 4194305)),
+    ("trace has more than 64 MiB", lambda p: trace(p, "1\n", size=100_000_000)),
+    ("links[1].ends[0]: a rate and a trace exclude each other", lambda p: (trace(p, "1\n"), p["links"][1].update(rate="1gbit"))),
     ("links[0].ends[1].queue: not 1 to 1000 characters", lambda p: end(p).update(queue="pfifo\nqdisc del dev lo root")),
     ("links[1].ends[1]: a queue needs a rate", lambda p: (p["links"][1].pop("rate"), p["links"][1]["ends"][1].update(queue="pfifo"))),
     ("links[0].mtu: not a whole number from 1280 to 65535", lambda p: p["links"][0].update(mtu=1000)),
@@ -264,6 +290,17 @@ def end(plan: Plan) -> Plan:
     return spoilt
 
 
+def trace(plan: Plan, text: str, size: int | None = None) -> None:
+    """The second link has a trace with this text, in a file of this size"""
+    path = os.path.join(FOLDER, "trace")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    if size:
+        os.truncate(path, size)
+    plan["links"][1]["trace"] = path
+    plan["links"][1].pop("rate")
+
+
 def route(plan: Plan) -> Plan:
     first: Plan = plan["nodes"][0]["routes"][0]
     return first
@@ -285,16 +322,19 @@ def main() -> int:
     status, said = check(json.dumps(GOOD))
     if status != 0 or said.count("\n") != 1:
         fault(f"a good plan: {status}: {said}")
-    cases = list(NOT_JSON)
-    for why, spoil in BAD:
-        plan = copy.deepcopy(GOOD)
-        spoil(plan)
-        cases.append((why, json.dumps(plan)))
-    for why, text in cases:
+    def refused(why: str, text: str) -> None:
         status, said = check(text)
         if status != 2 or why not in said or said.count("\n") != 1 or not said.startswith("labnet: standard input:"):
             fault(f"{why}: {status}: {said!r}")
-    print(f"plans {len(cases)} faults {faults}")
+
+    for why, text in NOT_JSON:
+        refused(why, text)
+    for why, spoil in BAD:
+        plan = copy.deepcopy(GOOD)
+        spoil(plan)
+        refused(why, json.dumps(plan))
+    shutil.rmtree(FOLDER)
+    print(f"plans {len(NOT_JSON) + len(BAD)} faults {faults}")
     return min(faults, 1)
 
 

@@ -22,6 +22,7 @@
  * builder needs. labnet starts and checks a plan of 16 hosts in 2.7 ms.
  */
 #include <err.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@
 
 static bool check, dot, events;
 static const char *prefix, *out;
-static u64 zero;
+static u64 zero, seed;
 
 static const struct option_row rows[] = {
 	{ "check", NULL, OPT_FLAG, TO(check),
@@ -47,6 +48,8 @@ static const struct option_row rows[] = {
 		  "otherwise: queues are made at T" },
 	{ "record", "DIR", OPT_TEXT, TO(out), 1, 4095,
 	  .help = "events: also record there what the plan says, until SIGTERM" },
+	{ "seed", "N", OPT_INT, TO(seed), 0, UINT32_MAX,
+	  .help = "of what links do by chance (0)" },
 	{ "remove", "PREFIX", OPT_TEXT, TO(prefix), 1, 255,
 	  .help = "remove the namespaces whose names begin with PREFIX,\n"
 		  "with their processes and TCP connections" },
@@ -54,7 +57,7 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = {
 	.program = "labnet",
-	.usage = "usage: labnet [--check | --dot | [--events [--record DIR]] [--zero T]] PLAN\n"
+	.usage = "usage: labnet [--check | --dot | [--events [--record DIR]] [--zero T] [--seed N]] PLAN\n"
 	"       labnet --remove PREFIX\n"
 	"Builds the network namespaces, links, addresses, routes and queues of a plan, a JSON file\n"
 	"(- for standard input).\n"
@@ -94,6 +97,6 @@ int main(int argc, char **argv)
 	else if (events)
 		run_events(&plan, zero, out);
 	else
-		build(&plan, zero);
+		build(&plan, zero, seed);
 	return 0;
 }

@@ -65,6 +65,28 @@ struct node {
 	size_t n_ends;
 };
 
+#define CERTAIN	(1ULL << 32)	/* probabilities are in Q32 */
+
+/**
+ * struct line - what happens to packets that a device sends, where the kernel has lowq_link
+ * @jitter:	ns: up to so much more delay, in order
+ * @loss:	of a packet in the good and in the bad state, of becoming bad and good
+ * @late:	share of packets that others overtake
+ * @late_by:	... by ns
+ * @duplicate:	probability
+ * @corrupt:	probability of a wrong bit
+ * @instant:	of a trace, us, NULL: none
+ * @n_instants:	how many
+ */
+struct line {
+	u64 jitter;
+	u64 loss[4];
+	u64 late, late_by;
+	u64 duplicate, corrupt;
+	u32 *instant;
+	size_t n_instants;
+};
+
 /**
  * struct end - a device, and what it does with packets that it sends
  * @node:	where it is
@@ -77,7 +99,8 @@ struct node {
  * @addresses:	its IP addresses
  * @rate:	bit/s, 0: not limited
  * @delay:	ns
- * @queue:	tc's words for the queue that @rate makes, or NULL
+ * @line:	the rest
+ * @queue:	tc's words for the queue that @rate or a trace makes, or NULL
  */
 struct end {
 	struct node *node;
@@ -90,12 +113,14 @@ struct end {
 	struct addresses addresses;
 	double rate;
 	u64 delay;
+	struct line line;
 	const char *queue;
 };
 
 /**
- * struct link - a veth pair
- * @end:	both devices
+ * struct link - a pair of devices
+ * @end:	both
+ * @exact:	by the kernel's lowq_link; otherwise veth, with netem and htb above
  * @mtu:	bytes, 0: the kernel's default
  * @txqueuelen:	packets
  * @offloads:	packets of up to 64 KiB, for segmentation later
@@ -104,6 +129,7 @@ struct end {
  */
 struct link {
 	struct end end[2];
+	bool exact;
 	u32 mtu;
 	u32 txqueuelen;
 	bool offloads;
@@ -259,6 +285,7 @@ struct plan {
 	size_t n_modules;
 	struct sysctls machine;		/* set where the program is started */
 	struct sysctls sysctls;		/* in each new namespace */
+	bool exact;			/* all links are */
 	struct node *nodes;
 	size_t n_nodes;
 	struct link *links;
@@ -296,6 +323,16 @@ struct nodes nodes_matching(const struct place *at, const struct plan *p, const 
 /* An object of names and values */
 void read_values(const struct place *at, json_t *value, struct sysctls *list,
 		 void (*check)(const struct place *at, const char *key));
+
+/* Fields of struct end's line, read by these */
+void read_jitter(const struct place *at, json_t *value, void *to);	/* struct line */
+void read_loss(const struct place *at, json_t *value, void *to);
+void read_reorder(const struct place *at, json_t *value, void *to);
+void read_duplicate(const struct place *at, json_t *value, void *to);
+void read_corrupt(const struct place *at, json_t *value, void *to);
+void read_trace(const struct place *at, json_t *value, void *to);
+/* Whether it needs an exact link */
+bool line_used(const struct line *l);
 
 /* Parts of plan_read(): */
 void traffic_read(struct plan *p, const struct place *at, json_t *value);

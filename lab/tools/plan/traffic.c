@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* "traffic": a list of objects, each with a kind, which says what other fields there are */
 #include <err.h>
-#include <libgen.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -187,18 +186,12 @@ static void read_load(const struct place *at, json_t *value, void *to)
 /* A file's name counts from the plan's folder. */
 static void read_cdf(const struct place *at, json_t *value, void *to)
 {
-	const char *s = string(at, value);
-	char *where = place_text(at), *file, *copy;
+	char *where = place_text(at), *file = file_beside(string(at, value));
 	struct cdf cdf = { 0 };
 
-	copy = strdup(plan->file);
-	if (!copy || asprintf(&file, "%s%s%s", *s == '/' ? "" : dirname(copy),
-			      *s == '/' ? "" : "/", s) < 0)
-		err(1, "memory");
 	cdf_load(&cdf, where, file);
 	free(cdf.bytes);
 	free(cdf.frac);
-	free(copy);
 	free(where);
 	*(const char **)to = file;
 }
