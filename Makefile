@@ -7,7 +7,7 @@ DESTDIR ?=
 PREFIX ?= /usr/local
 
 .PHONY: help modules install uninstall dkms-install dkms-remove tools demo demo-roce test bench bench-check validate lint \
-	ack-cost validate-clock matrix stress coverage mutate deb intree clean
+	ack-cost validate-clock matrix coverage mutate deb intree clean
 
 help:
 	@echo 'in the lab (no root needed, no kernel headers):'
@@ -28,7 +28,6 @@ help:
 	@echo '  sudo make ack-cost   instructions per ACK on Debian'\''s kernels, in QEMU'
 	@echo '  make coverage  which lines of the modules the tests run: gcovr'\''s report'
 	@echo '  make mutate    puts small faults into the lines that you changed: the tests have to see them'
-	@echo '  make stress    10,000 connections per control, bad paths and more, in the lab'
 	@echo '  make intree KSRC=DIR   patches for a kernel tree in out/intree'
 	@echo '  make deb       Debian packages in out/deb, checked by lintian'
 	@echo 'make clean removes what was built here; scripts/lab clean the lab'\''s cache'
@@ -87,9 +86,6 @@ validate-clock:
 
 matrix:
 	devel/matrix $(KERNELS)
-
-stress:
-	devel/stress
 
 coverage:
 	devel/coverage

@@ -512,7 +512,12 @@ static void ldcp_stable(struct sock *sk, u32 clean, u32 marked)
 		ca->cw = min(ca->cw + ldcp_model_cw(clean), ssthresh);
 		return;
 	}
-	/* its ACK reports a short queue: do not wait for the time that was set when it left */
+	/*
+	 * Its ACK reports a short queue: do not wait for the time that was set, by the window of
+	 * then, when it left. The stack has no accessor for that time. Without this, 2000 flows use
+	 * 90 % of 10 Gb/s, not 98 %; also if the next wait is shortened instead. With eta 3/4 they
+	 * use 96 %, and the queue is longer by half.
+	 */
 	if (!marked && ca->cw < LDCP_CW_ONE)
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
 	ca->cw = ldcp_grown(sk, clean);

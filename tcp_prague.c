@@ -10,9 +10,9 @@
  *	path:	rtt_virt is srtt before the 500th round, then srtt + 25 ms, so that a flow's share
  *		depends less on its RTT. A packet has met no queue if its RTT is less than .3 ms
  *		above the shortest.
- *	start:	the window doubles per round. The first flight's ACKs show the time per packet at
- *		the bottleneck: from the window that fills the path on, a round adds a 16th.
- *		Slow start ends when most packets of a round are marked, or by HyStart++.
+ *	start:	the window doubles per round. The ACKs of the first long flight show the time per
+ *		packet at the bottleneck: from the window that fills the path on, a round adds a
+ *		16th. Slow start ends when most packets of a round are marked, or by HyStart++.
  *	mark:	once per rtt_virt, frac = packets marked / packets acknowledged, alpha = alpha +
  *		(frac - alpha) / 16, and cwnd = cwnd * (1 - alpha / 2). A mark that met a queue of
  *		1 to 3.5 ms does not count while at least 30 % of the latest packets met none: that
@@ -101,6 +101,7 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 	 "MAX_BURST_DELAY: longest burst at the pacing rate, microseconds, 10 to 10000 (2.5.2)");
 
 #define GAP_SKIPPED		3	/* packets of the first flight before its gap is measured */
+#define GAP_PACKETS		8	/* of a later flight; a bucket lets two leave at once */
 #define GAP_ROUNDS		5	/* without a mark at a window that should fill the path */
 #define START_ROUNDS		3	/* before them a flow's own bursts cause marks */
 #define EARLY_ROUNDS		4
@@ -171,8 +172,8 @@ struct prague_marks {
  * struct prague - one connection
  * @model:	window, alpha and the counts of this EWMA period
  * @hystart:	in SLOW_START: its end by RTT
- * @gap_ns:	time per packet at the bottleneck, nanoseconds, as the first flight has shown it;
- *		0 is unknown
+ * @gap_ns:	time per packet at the bottleneck, nanoseconds, as the first long flight has shown
+ *		it; 0 is unknown
  * @growth:	how the window grows
  * @before_loss: the same before the latest loss, while @growth.undoable
  * @marks:	what they have said
@@ -406,7 +407,7 @@ static noinline void respond_to_mark(struct sock *sk, bool start, u32 delivered)
 								  tcp_min_rtt(tp),
 								  tp->srtt_us >> 3));
 	} else {
-		prague_reduce(&ca->model, prague_ecn_share(&ca->model));
+		prague_reduce(&ca->model, ca->model.alpha >> 1);	/* 2.4.2 */
 	}
 	WRITE_ONCE(tp->snd_ssthresh, max(ca->model.cwnd, PRAGUE_MIN_CWND));
 	trace_prague_cut(sk, start ? "start" : "ecn", &before, &ca->model);
@@ -775,11 +776,10 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 	if (!before(tp->snd_una, ca->round_end)) {
 		ca->round_end = tp->snd_nxt;
 		ca->rounds = min(ca->rounds + 1, U16_MAX);
-		if (ca->marks.first_flight) {
-			begins = ca->rounds == 1;
-			ca->marks.first_flight = begins;
-		}
+		begins = ca->marks.first_flight && ca->rounds == 1;
+		ca->marks.first_flight = begins;
 		if (unlikely(ca->growth.phase == SLOW_START)) {
+			begins |= !ca->gap_ns;
 			judge_gap(tp, ca);
 			if (prague_hystart_round(&ca->hystart))
 				start_probing(tp, ca);
@@ -857,7 +857,10 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		small = start && small_window(sk);
 	}
 	prague_count(&ca->model, acked, marked);
-	if (unlikely(first_flight) && ca->rounds == 1) {
+	/* of a later flight while there is more to send: else it is that of the program's writes */
+	if (unlikely(start) &&
+	    (first_flight ? ca->rounds == 1 :
+	     !ca->gap_ns && ca->model.acked >= GAP_PACKETS && tcp_send_head(sk))) {
 		u32 gap = prague_gap(ca->model.acked, now_us(tp) - ca->period_us);
 
 		/* the shortest: ACKs that wait only lengthen it */

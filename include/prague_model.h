@@ -188,12 +188,6 @@ static inline bool prague_queue_is_burst(const struct prague_queue *q, u32 wait_
 	       (u32)q->idle * 100 >= (u32)q->acked * PRAGUE_QUEUE_IDLE;
 }
 
-/* Reduction for a mark: alpha / 2 (2.4.2) */
-static inline u64 prague_ecn_share(const struct prague_model *m)
-{
-	return m->alpha >> 1;
-}
-
 /* Adds @whole packets and @frac (Q60) to the window. */
 static inline void prague_add(struct prague_model *m, u64 whole, u64 frac)
 {
@@ -446,6 +440,7 @@ static inline u32 prague_pipe(u32 rtt_us, u32 gap_ns)
  * (2.5.1), yet no faster than packets of @mss bytes can leave the bottleneck, one per @gap_ns.
  * @early, 5/8 of that, up to eight windows per RTT, if that is faster: the second and third
  * flight, and answers of a program that is the limit, then take little longer than their ACKs.
+ * Without a gap a flight leaves as fast, so that the bottleneck spreads it and it shows the gap.
  */
 static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 {
@@ -453,7 +448,7 @@ static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 
 	rate = fp_min(rate, U64_MAX >> 3);
 	if (!gap_ns)
-		return rate << 1;
+		return rate << 3;
 	path = fp_div((u64)mss * 1000000000, gap_ns);
 	if (rate << 1 > path)
 		return fp_max(rate, path);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # The Debian roots of devel/matrix and devel/ack-cost: a kernel, its headers and its compiler.
-# The script that sources this has sourced lab.d/common.sh and lab.d/fetch.sh, and sets OUT, the
+# The script that sources this has sourced lab/uml/common.sh and lab/uml/fetch.sh, and sets OUT, the
 # directory for logs.
 
 SPACE_MIB=6000		# a root and its disk image, at their largest
@@ -68,7 +68,8 @@ make_root()
 			apt-cache depends linux-image-cloud-amd64 linux-headers-cloud-amd64 | sed -n \"s/.*Depends: //p\" | grep cloud)"')
 	say "$1: making a root from ${suites[*]} (about $DOWNLOAD_MIB MB to download, a few minutes)"
 	rm -rf "$CACHE/matrix/$1-"*
-	mmdebstrap --quiet --variant=minbase --mode=root \
+	apt_options >"$CACHE/matrix/apt.conf"
+	mmdebstrap --quiet --variant=minbase --mode=root --aptopt="$CACHE/matrix/apt.conf" \
 		--include="$(packages_of "$1" | tr -s ' \t' ,)" \
 		--aptopt='APT::Install-Recommends "false"' "${hooks[@]}" \
 		"${suites[0]}" "$root.new" "${sources[@]}" >"$OUT/$1-root.log" 2>&1 ||

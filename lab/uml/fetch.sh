@@ -20,6 +20,12 @@ mirror()
 	printf '%s\n' "${uri%/}"
 }
 
+# apt_options: of this machine's apt, a line each, what another root's needs, too
+apt_options()
+{
+	apt-config dump | grep -iE '^Acquire::(https?::Proxy|Check-Valid-Until) '
+}
+
 # The suites that carry a kernel series, the likeliest first, a line each.
 suites()
 {

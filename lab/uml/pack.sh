@@ -136,12 +136,11 @@ import_lab()
 	local file=$1 name series flavour lock dir
 
 	[ -f "$file" ] && [ -r "$file" ] || usage_error "lab import: cannot read '$file'"
-	mkdir -p "$CACHE"/{kernel,modules,tools} 2>/dev/null && [ -w "$CACHE" ] && { exec {lock}>"$CACHE/kernel/lock"; } 2>/dev/null ||
-		die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
+	open_lock "$CACHE/kernel/lock"
 	flock -n "$lock" || { say "waiting for another build"; flock "$lock"; }
 	rm -rf "$CACHE"/importing.*	# what a killed one left
 	PACK=$CACHE/importing.$$
-	mkdir "$PACK" || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
+	mkdir -p "$CACHE"/{modules,tools} "$PACK" 2>/dev/null || die "cannot write to the cache $CACHE (set LOWQ_CACHE)"
 	[ "$(tar -tf "$file" 2>/dev/null | head -n 1)" = lowq-lab/manifest ] || die "$file is not from lab export"
 	need_space "$CACHE" $PACK_MIB "lab import"
 	dir=$PACK/lowq-lab

@@ -4,7 +4,6 @@
 # namespaces, failed allocations. Data must arrive unchanged (SHA-256 at both ends), and the
 # modules must unload.
 # FULL=1: 10,000 connections per control, and more than 4 GiB in one flow.
-# TABLE=FILE: writes the tests, their amounts and results as rows of a Markdown table.
 # shellcheck disable=SC2317 # tests are called by name
 
 # shellcheck source=../lib/lib.sh
@@ -30,13 +29,6 @@ fi
 thorough()
 {
 	[ "${FULL:-}" ] || [ "${LOWQ_LAB:-}" != debug ] || skip "FULL=1 to try it with all checkers on"
-}
-
-# row WHAT HOW-MUCH: a line of the table, for what has passed
-row()
-{
-	echo "$1: $2"
-	[ -z "${TABLE:-}" ] || echo "| $1 | $2 | intact, clean |" >>"$TABLE"
 }
 
 # receiver NS: starts intact.py's server there
@@ -118,8 +110,7 @@ churn()
 		teardown
 		expect "connections" "$(sum connections)" -eq "$CONNECTIONS"
 		expect "unloads of other modules meanwhile" "$(<"$TMP/unloads")" -ge 1
-		row "$c: connections opened and closed, IPv4 and IPv6, while other modules load and unload" \
-			"$(sum connections) connections, $(sum switches) changes of control, $(<"$TMP/unloads") unloads"
+		measured "$c: $(sum connections) connections, $(sum switches) changes of control, $(<"$TMP/unloads") unloads"
 	done
 	all_unload
 }
@@ -137,7 +128,6 @@ every_pair()
 	done
 	teardown
 	all_unload
-	row "every control into every other and into CUBIC, Reno, DCTCP and BBR, in one flow, while ss reads their state" "400 changes"
 }
 declare_test every_pair "" "a flow changes from each control to each, in mid-flow"
 
@@ -177,7 +167,7 @@ bad_paths()
 			intact fd00:0::1 --size "$size" --cc "$c"
 		done
 		teardown
-		row "$c: loss 1 to 30 %, reordering, duplicates, corruption, ACK loss 10 and 30 %" "$(sum bytes) bytes"
+		measured "$c: loss 1 to 30 %, reordering, duplicates, corruption, ACK loss 10 and 30 %: $(sum bytes) bytes"
 	done
 	all_unload
 }
@@ -213,7 +203,7 @@ moving_ground()
 		kill_in "${NSP}r" CONT
 		wait "$flow" || exit
 		teardown
-		row "$c: MTU and route changed 8 times, the receiver stopped for 2 s, in one flow" "$(sum bytes) bytes"
+		measured "$c: MTU and route changed 8 times, the receiver stopped for 2 s, in one flow: $(sum bytes) bytes"
 	done
 	all_unload
 }
@@ -237,7 +227,7 @@ destroyed()
 			sleep 0.1
 			teardown
 		done
-		row "$c: namespaces destroyed under traffic, the sender's and the receiver's" "$((2 * times)) namespaces"
+		measured "$c: namespaces destroyed under traffic, the sender's and the receiver's: $((2 * times)) namespaces"
 	done
 	! virtual || all_unload
 }
@@ -255,7 +245,7 @@ wrap()
 		receiver r
 		intact 10.0.0.1 --size 4400000000 --cc "$c"
 		teardown
-		row "$c: the 32-bit sequence wraps" "$(sum bytes) bytes in one flow"
+		measured "$c: the 32-bit sequence wraps: $(sum bytes) bytes in one flow"
 	done
 }
 declare_test wrap "" "more than 4 GiB in one flow: sequence numbers wrap"
@@ -290,7 +280,7 @@ no_memory()
 		echo 0 >"$FAILSLAB/probability"
 		wait "$flow" || exit
 		teardown
-		row "$c: one in a hundred of the network's allocations fails for 1.5 s" "$(sum bytes) bytes"
+		measured "$c: one in a hundred of the network's allocations fails for 1.5 s: $(sum bytes) bytes"
 	done
 	all_unload
 }

@@ -572,6 +572,80 @@ least_ttl()
 }
 declare_test least_ttl "" "sockets that take segments from one hop away only (IP_MINTTL, RFC 5082)"
 
+# --- what handles packets between the socket and the wire ---------------------------------
+
+# A program, such as an intrusion detection system, holds what both hosts send and receive, HPCC++'s messages
+# too: later hooks then run in a process.
+held()
+{
+	local host programs=()
+
+	path "$MARKING"
+	for host in h1 r; do
+		in_ns "$host" nft -f - <<-END || skip "the kernel or nft has no NFQUEUE"
+			table inet held {
+				chain in { type filter hook prerouting priority -301; meta l4proto tcp queue num 7; }
+				chain out { type filter hook output priority 0; meta l4proto tcp queue num 7; }
+			}
+		END
+		nsenter --net="/run/netns/$NSP$host" python3 -S "$LIB/nfqueue.py" 7 >"$TMP/held-$host" 2>&1 &
+		programs+=($!)
+	done
+	wait_until grep -q ready "$TMP/held-h1"
+	wait_until grep -q ready "$TMP/held-r"
+	cells --sees-marks --yields=dctcp_ref=0.5 --yields=prague=0.5 --way=v4 --way=v6,to=fd00:0::1 up=500000 acked
+	kill "${programs[@]}"
+	wait "${programs[@]}"
+	for host in h1 r; do
+		in_ns "$host" nft delete table inet held
+		expect "packets that $host's program has accepted" "$(tail -n 1 "$TMP/held-$host")" -ge 5000
+	done
+}
+declare_test held "" "a program accepts each packet (NFQUEUE), at both hosts, IPv4 and IPv6"
+
+# Routes say what packets are put into (LWTUNNEL); the devices have no other end of their own.
+lightweight()
+{
+	local host from to end name n version net WAYS=()
+
+	path "$MARKING"
+	while read -r n name version net; do
+		while read -r host from to end; do
+			ip -n "$NSP$host" -batch - <<-LINES || fail "no route that encapsulates, by $name"
+				link add lw$n type $name external
+				link set lw$n mtu 1400 up
+				addr add $net$end dev lw$n
+				route add $net$((3 - end)) encap ip${version#4} src $from dst $to dev lw$n
+				route add $net$((3 - end)) encap ip${version#4} src $from dst $to dev lw$n table 42 initcwnd 42
+			LINES
+		done < <(ends "$version")
+		WAYS+=("--way=$name,to=${net}2")
+	done <<-END
+		1 gre 4 10.8.1.
+		2 ipip 4 10.8.2.
+		3 vxlan 4 10.8.3.
+		4 ip6tnl 6 fd08::
+	END
+	cells --sees-marks --yields=dctcp_ref=0.5 --yields=prague=0.5 "${WAYS[@]}" up=500000 acked
+}
+declare_test lightweight "" "routes that encapsulate (LWTUNNEL, encap ip and ip6): GRE, IPIP, VXLAN and IPv6 in IPv6"
+
+# HPCC++'s messages are not translated: it becomes Reno
+translated()
+{
+	path "$MARKING"
+	in_ns sw nft -f - <<-END || skip "the kernel or nft has no NAT"
+		table inet translated {
+			chain to { type nat hook prerouting priority dstnat; ip daddr 10.0.1.254 tcp dport 5299 dnat ip to 10.0.0.1; }
+			chain from { type nat hook postrouting priority srcnat; oifname "egress" masquerade; }
+		}
+	END
+	cells --sees-marks --yields=dctcp_ref=0.5 --yields=prague=0.5 --becomes-reno=hpccpp \
+		--way=snat --way=snat6,to=fd00:0::1 --way=dnat,to=10.0.1.254 up=500000 acked
+	in_ns sw nft delete table inet translated
+}
+declare_test translated "" "nftables' NAT between the hosts: a source that is translated, IPv4 and IPv6, and a published port"
+
 # --- receivers that no stack is -----------------------------------------------------
 
 # scripted SITUATION: each control sends to a program that answers as TCP (scripted.py --help)

@@ -17,16 +17,16 @@
 # built to its end. ONLY=WORD: lines that contain WORD and no others, such as ONLY=deb: packages are
 # built and installed, and the tutorial works with them.
 #
-# FULL=1 or ONLY=packages: packages built in a root of the oldest release go into bare roots, without what
-# they recommend: the demo gives its numbers with no compiler there, the same on each release, and with another
-# HOME, PATH and locale. DEBS=DIR: those packages, not new ones.
+# FULL=1 or ONLY=packages: packages built in a root of the oldest release go into bare roots, of Debian 14 (forky),
+# too, without what they recommend: the demo gives its numbers with no compiler there, the same on each release, with
+# iproute2 of 12's backports, and with another HOME, PATH and locale. DEBS=DIR: those packages, not new ones.
 #
 # What is not as on a user's machine: the lab's kernel is this machine's (read-only), but its
 # build is started there and watched until it has compiled its first files; "uname -r" names
 # the kernel whose headers Debian has, since it is not the one that runs; and "modprobe"
 # checks what it would load (modprobe -n), since this kernel would not load it.
 #
-# usage: fresh.sh [12|13]...
+# usage: fresh.sh [12|13|14]...
 # shellcheck disable=SC2016 # scripts in quotes are for the root's shell
 
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit
@@ -42,7 +42,7 @@ MARKER='<!-- run by selftests/programs/fresh.sh -->'
 USER_PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games
 ROOT_PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 KERNEL_FILES=${KERNEL_FILES:-40}	# that the lab's build has to compile here
-declare -A CODENAME=([12]=bookworm [13]=trixie)
+declare -A CODENAME=([12]=bookworm [13]=trixie [14]=forky)
 
 skip_all()
 {
@@ -122,7 +122,8 @@ make_tar()
 	say "making a minimal root of $1 (60 MB to download, a minute)"
 	rm -f "$ROOTS/$1.new.tar"
 	rm -rf "$ROOTS/$1-archives"
-	setpriv --pdeathsig TERM mmdebstrap --quiet --variant=minbase --mode=root "$1" "$ROOTS/$1.new.tar" \
+	apt_options >"$ROOTS/apt.conf"
+	setpriv --pdeathsig TERM mmdebstrap --quiet --variant=minbase --mode=root --aptopt="$ROOTS/apt.conf" "$1" "$ROOTS/$1.new.tar" \
 		"deb [signed-by=$key] $url $1 main" >"$ROOTS/$1.log" 2>&1 ||
 		{ say "no root of $1: $(grep -m1 '^E:' "$ROOTS/$1.log" || tail -n1 "$ROOTS/$1.log")"; return 1; }
 	mv "$ROOTS/$1.new.tar" "$tar"
@@ -134,9 +135,9 @@ bare_root()
 {
 	mkdir -p "$1"
 	tar -C "$1" -xf "$TAR"
-	# the machine's own proxy, if it has one; the y that a person would type; disks as fast
+	# what this machine's own apt is told; the y that a person would type; disks as fast
 	# as they may be where nothing has to last
-	apt-config dump | grep -iE '^Acquire::https?::Proxy' >"$1/etc/apt/apt.conf.d/99fresh"
+	apt_options >"$1/etc/apt/apt.conf.d/99fresh"
 	echo 'APT::Get::Assume-Yes "true";' >>"$1/etc/apt/apt.conf.d/99fresh"
 	echo force-unsafe-io >"$1/etc/dpkg/dpkg.cfg.d/fresh"
 	echo tester:x:1000:1000::/home/tester:/bin/bash >>"$1/etc/passwd"
@@ -491,12 +492,24 @@ bare()
 		PATH=/bin:/sbin:/usr/bin:/usr/sbin FILLER=$(head -c 50000 /dev/zero | tr "\0" x) lowq-bench --demo --seed 1' >"$WORK/log" 2>&1 &&
 		[ "$(digits "$ROOT/tmp/another/home/of/a/longer/name/out/demo")" = "$(<"$PACKAGES/digits.$SUITE")" ]
 	verdict $? "user: the same digits with another HOME, PATH and locale" "$WORK/log"
+	[ "$SUITE" != 12 ] || newer_ip
 	as tester "$foreign" >"$WORK/log" 2>&1
 	[ $? -eq 2 ] && line=$(named "$WORK/log") && [ "$line" ]
 	verdict $? "user: --module without a compiler names the packages" "$WORK/log" || return
 	as root "$line" >"$WORK/log" 2>&1 && as tester "$foreign" >"$WORK/log" 2>&1 && grep -q '^my control' "$WORK/log"
 	verdict $? "user: a control of one's own, built with the package's kernel" "$WORK/log"
 	rm -rf "$ROOT"
+}
+
+# newer_ip: the demo with ip, tc and ss of Debian 12's backports
+newer_ip()
+{
+	as root 'sed "s/bookworm/&-backports/" /etc/apt/sources.list >/etc/apt/sources.list.d/backports.list && apt-get -qq update &&
+		apt-get -qq install -t bookworm-backports iproute2 && dpkg -s iproute2 | grep "^Version: .*bpo"' >"$WORK/log" 2>&1
+	verdict $? "root: iproute2 of the backports" "$WORK/log" || return
+	as tester 'mkdir newer && cd newer && lowq-bench --demo --seed 1' >"$WORK/log" 2>&1 &&
+		[ "$(digits "$ROOT/home/tester/newer/out/demo")" = "$(<"$PACKAGES/digits.$SUITE")" ]
+	verdict $? "user: the same digits with $(as tester 'ip -V')" "$WORK/log"
 }
 
 # suite NUMBER: the ways that are run on it
@@ -517,9 +530,9 @@ suite()
 		mkdir -p "$ARCHIVES/partial"
 		SINCE=$SECONDS
 		if [ "${ONLY:-}" = packages ]; then skipped "as a user"
-		elif [ "${FULL:-}" ] || [ "$1" = 13 ]; then way tester; else skipped "as a user"; fi
+		elif [ "$1" = 13 ] || [ "${FULL:+$1}" = 12 ]; then way tester; else skipped "as a user"; fi
 		if [ "${ONLY:-}" = packages ]; then skipped "as root"
-		elif [ "${FULL:-}" ] || [ "$1" = 12 ]; then way root; else skipped "as root"; fi
+		elif [ "$1" = 12 ] || [ "${FULL:+$1}" = 13 ]; then way root; else skipped "as root"; fi
 		if [ "${FULL:-}" ] || [ "${ONLY:-}" = packages ]; then
 			if [ "$1" = "${SUITES[0]}" ]; then
 				if [ "${GIVEN:-}" ]; then cp "$GIVEN"/lowq-*.deb "$PACKAGES"; else build_debs; fi
@@ -537,10 +550,13 @@ suite()
 }
 
 SUITES=("$@")
-[ ${#SUITES[@]} -gt 0 ] || SUITES=(12 13)
+if [ ${#SUITES[@]} -eq 0 ]; then
+	SUITES=(12 13)
+	[ ! "${FULL:-}" ] && [ "${ONLY:-}" != packages ] || SUITES+=(14)
+fi
 mapfile -t SUITES < <(printf '%s\n' "${SUITES[@]}" | sort -nu)
 for s in "${SUITES[@]}"; do
-	[ -n "${CODENAME[$s]:-}" ] || usage_error "unknown Debian release '$s': 12 or 13"
+	[ -n "${CODENAME[$s]:-}" ] || usage_error "unknown Debian release '$s': 12, 13 or 14"
 done
 [ "$(id -u)" -eq 0 ] || skip_all "needs root, to make a Debian root"
 [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || skip_all "needs Debian on amd64"
@@ -583,7 +599,7 @@ if compgen -G "$PACKAGES/digits.*" >/dev/null; then
 	status=$?
 	echo $status >>"$VERDICTS.digits"
 	[ $status -eq 0 ] || printf 'not '
-	echo "ok - the demo's digits are the same on Debian ${SUITES[*]}"
+	echo "ok - the demo's digits are the same on Debian $(printf '%s ' "$PACKAGES"/digits.* | sed 's/[^ ]*digits\.//g; s/ $//')"
 fi
 echo "1..$(cat "$VERDICTS".* | wc -l)"
 ! cat "$VERDICTS".* | grep -qv '^0$'

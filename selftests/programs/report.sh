@@ -449,6 +449,30 @@ watched_longer()
 	"$report" --svg sent.svg sent >/dev/null && "$report" --svg watched.svg watched >/dev/null &&
 		cmp sent.svg/queue.svg watched.svg/queue.svg
 }
+# drawn_from MS: whether the axes of "late", whose data are those of "many" from then on, begin there
+drawn_from()
+{
+	local file
+
+	rm -rf late && cp -r many late && for file in late/runs/*/*/*/{queue,flows}.csv; do
+		awk -F, -v from="$1" 'NR == 1 || $1 * 1e3 >= from' "$file" >late.csv && mv late.csv "$file"
+	done
+	"$report" --svg late.svg late >/dev/null && python3 - "$1" late.svg/{queue,rates}-rate=1gbit.svg <<'PY'
+import re
+import sys
+
+for name in sys.argv[2:]:
+    first = re.findall(r'<g text-anchor="middle">\s*<text [^>]*>([0-9.]+)<', open(name).read())
+    assert first and all(0 <= float(mark) - float(sys.argv[1]) <= 5 for mark in first), (name, first)
+PY
+}
+
+drawn_late()
+{
+	drawn_from 0 && drawn_from 10
+}
+declare_test drawn_late "" "axes of time begin where the data do"
+
 declare_test watched_longer "" "the queue's plot ends when the traffic does"
 
 fitted()

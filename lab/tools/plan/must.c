@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* "must": a list of bounds. lab.d/must.jq applies them to the results. */
+/* "must": a list of bounds. lab/uml/must.jq applies them to the results. */
 #include <stdint.h>
 #include <string.h>
 
