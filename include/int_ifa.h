@@ -164,8 +164,8 @@ static inline void ifa_put_hop(u8 *md, const struct int_hop *h, unsigned int cod
 }
 
 /*
- * Reads them. Returns false if they are of another layout. @speeds: Mb/s by code, for switches whose
- * codes differ; what none has is unknown
+ * Reads them. Returns false if they are of another layout. @speeds: Mb/s by code, since switches
+ * differ; 0, and what is above IFA_MBPS_MAX, is unknown
  */
 static inline bool ifa_get_hop(const u8 *md, struct int_hop *h, u32 cell,
 			       const u32 speeds[IFA_CODES])

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Has IP protocol 253, which IFA wants, as another experiment may: over IPv4, or over IPv6 (family=6). */
+/*
+ * Has IP protocol 253, which IFA wants, as another experiment may: over IPv4, or over IPv6
+ * (family=6).
+ */
 #include <linux/module.h>
 #include <linux/skbuff.h>
 #include <net/protocol.h>
