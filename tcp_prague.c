@@ -99,7 +99,7 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 	 "MAX_BURST_DELAY: longest burst at the pacing rate, microseconds, 10 to 10000 (2.5.2)");
 
 #define GAP_SKIPPED		3	/* packets of the first flight before its gap is measured */
-#define GAP_PACKETS		8	/* of a later flight, since a bucket lets two leave at once */
+#define GAP_PACKETS		8	/* of a later flight: a bucket lets two leave at once */
 #define GAP_ROUNDS		5	/* without a mark at a window that should fill the path */
 #define START_ROUNDS		3	/* before them a flow's own bursts cause marks */
 #define EARLY_ROUNDS		4
@@ -281,11 +281,11 @@ static noinline void measure_gap(const struct sock *sk, struct prague *ca, bool 
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 us = now_us(tp) - ca->period_us, gap = prague_gap(ca->model.acked, us);
 
-	if (first ? ca->rounds != 1 : ca->gap_ns || ca->hystart.no_gap || !tcp_send_head(sk) ||
-				      ca->model.acked < GAP_PACKETS || us > tp->srtt_us >> 4 ||
-				      prague_pipe(tcp_min_rtt(tp), gap) / 2 > ca->model.cwnd)
+	if (!first && (ca->gap_ns || ca->hystart.no_gap || !tcp_send_head(sk) ||
+		       ca->model.acked < GAP_PACKETS || us > tp->srtt_us >> 4 ||
+		       prague_pipe(tcp_min_rtt(tp), gap) / 2 > ca->model.cwnd))
 		return;
-	if (gap && (!ca->gap_ns || gap < ca->gap_ns))
+	if ((!first || ca->rounds == 1) && gap && (!ca->gap_ns || gap < ca->gap_ns))
 		ca->gap_ns = gap;
 }
 
