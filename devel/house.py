@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Rooms from the bottom to the top. A room's files name only files of rooms further down, and start only programs
 # of these. lab/tools has the programs in C that selftests/lib uses; the rest of lab/ uses selftests/lib.
-ORDER = ("include", "hpccpp", "roce", ".", "tc", "scripts", "lab/tools", "selftests/lib", "lab", "selftests/modules", "bench",
+ORDER = ("include", "hpccpp", "roce", ".", "tc", "scripts", "lab/link", "lab/tools", "selftests/lib", "lab", "selftests/modules", "bench",
          "selftests", "devel")
 PROGRAMS = {"lowq-tc": "scripts", "lowq-check": "scripts", "lowq-stat": "scripts", "flowgen": "lab/tools", "qdelay": "lab/tools",
             "rocegen": "lab/tools", "labnet": "lab/tools", "lowq-lab": "lab", "lowq-bench": "lab", "lowq-report": "lab"}

@@ -27,10 +27,10 @@ Network.plan() returns. run() runs a scenario or a plan from Python. "python3 -m
 
 from .files import htsim_list, htsim_topology, ns3_list, ns3_topology
 from .networks import dumbbell, fat_tree, leaf_spine, Network, parking_lot
-from .running import run
-from .scenario import at_share, each, Goal, goal, jain, load, Results, Run, Scenario, TSO
-from .traffic import flows, incast, listed, long, requests
+from .running import events, run
+from .scenario import at_share, each, Goal, goal, hosts, jain, load, Results, Run, Scenario, TSO
+from .traffic import CDF, flows, incast, listed, long, program, requests, udp
 
-__all__ = ["at_share", "dumbbell", "each", "fat_tree", "flows", "Goal", "goal", "htsim_list", "htsim_topology", "incast",
-           "jain", "leaf_spine", "listed", "load", "long", "Network", "ns3_list", "ns3_topology", "parking_lot", "requests",
-           "Results", "Run", "run", "Scenario", "TSO"]
+__all__ = ["at_share", "CDF", "dumbbell", "each", "events", "fat_tree", "flows", "Goal", "goal", "hosts", "htsim_list", "htsim_topology", "incast",
+           "jain", "leaf_spine", "listed", "load", "long", "Network", "ns3_list", "ns3_topology", "parking_lot", "program",
+           "requests", "Results", "Run", "run", "Scenario", "TSO", "udp"]

@@ -24,10 +24,12 @@ class Network:
     A host has one link; what is no host is a switch, and forwards. A device has the name of the node at the other end:
     sw's queue towards r is at its device "r". Routes are the shortest, by ECMP where there are several."""
 
-    def __init__(self, *, mtu: int = 1500, offloads: bool = False, buffer: int = 6291456) -> None:
-        """buffer: the most that TCP's buffers grow to, bytes"""
-        self.mtu, self.offloads, self.buffer = mtu, offloads, buffer
+    def __init__(self, *, mtu: int = 1500, offloads: bool = False, buffer: int = 6291456, exact: bool = False) -> None:
+        """buffer: the most that TCP's buffers grow to, bytes. exact: links are, as labnet(1) says"""
+        self.mtu, self.offloads, self.buffer, self.exact = mtu, offloads, buffer, exact
         self.prepared: list[str] = []
+        self.path: tuple[str, str] = ("", "")  # of a dumbbell: rate and base RTT between h1 and r
+        self.sysctls: dict[str, Plan] = collections.defaultdict(dict)  # of a node, or "": of all
         self.hosts: list[str] = []
         self.switches: list[str] = []
         self.links: list[Plan] = []
@@ -41,10 +43,10 @@ class Network:
         self.switches += names
 
     def link(self, one: str, other: str, *, rate: str = "", delay: str = "", back: str = "", queue: str = "",
-             tier: str = "") -> None:
+             tier: str = "", **words: Any) -> None:
         """A link in both directions. rate: without one it is infinitely fast. delay: of each direction; back: of
         that from other to one alone. queue: of the switches' ends, in the words of tc or lowq-tc; a queue needs a rate.
-        tier: a name for all links of a kind, for a load"""
+        tier: a name for all links of a kind, for a load. words: loss, jitter, trace and others, as labnet(1) has them"""
         for node in (one, other):
             if node not in self.hosts and node not in self.switches:
                 raise ValueError(f"link(): no node '{node}'")
@@ -59,7 +61,7 @@ class Network:
         if back:
             ends[1]["delay"] = back
         link: Plan = {"ends": ends, "mtu": self.mtu, "offloads": self.offloads, "neighbours": True}
-        link |= {key: value for key, value in (("rate", rate), ("delay", delay), ("tier", tier)) if value}
+        link |= words | {key: value for key, value in (("rate", rate), ("delay", delay), ("tier", tier)) if value}
         self.links.append(link)
         self.ends |= {(one, other): ends[0], (other, one): ends[1]}
         for node, to in ((one, other), (other, one)):
@@ -78,6 +80,11 @@ class Network:
         if node and node not in self.hosts and node not in self.switches:
             raise ValueError(f"prepare(): no node '{node}'")
         self.prepared.append(f"ip netns exec {node} {command}" if node else command)
+
+    def sysctl(self, name: str, value: int | str, *nodes: str) -> None:
+        """A value of all nodes, or of these. A new plan() has it"""
+        for node in nodes or ("",):
+            self.sysctls[node][name] = value
 
     def line_rate(self, rate: str, *hosts: str) -> None:
         """Hosts send at this rate. With offloads they send 64 kB at once, which their NIC segments at that rate"""
@@ -103,12 +110,24 @@ class Network:
             (address,) = self.peers[host].values()
             self.prepare(host, f"ip route replace default via {address} initcwnd {packets}")
 
-    def stated(self, from_: str, to: str, *, rate: str, rtt: str, mark_at: int | None = None) -> None:
-        """The run ends unless the idle path between these hosts has this rate, this base RTT and, if it is given,
-        marks from so many packets on"""
-        words = ["--rate", rate, "--rtt", rtt] + (["--mark-at", str(mark_at)] if mark_at is not None else [])
-        (switch,) = self.peers[to]
-        self.prepared.append(f'"$RUNNER/path" {" ".join(words)} {from_} {to} {self.peers[switch][to]}')
+    def stated(self, from_: str, to: str, *, rate: str, rtt: str | None, mark_at: int | None = None,
+               burst: int | None = None) -> None:
+        """The run ends unless the idle path between these hosts has this rate and, if they are given, this base RTT
+        and marks from so many packets on. burst: packets that a shaper lets through at once, 2 without it"""
+        words = ["--rate", rate] + [word for option, value in (("--rtt", rtt), ("--mark-at", mark_at), ("--burst", burst))
+                                    if value is not None for word in (option, str(value))]
+        self.prepared.append(f'"$RUNNER/path" {" ".join(words)} {from_} {to} {self.address(to)}')
+
+    def address(self, host: str) -> str:
+        (switch,) = self.peers[host]
+        return self.peers[switch][host]
+
+    def packets_held(self, node: str, to: str, ns: int) -> None:
+        """The node takes what comes from this neighbour only so long after the first packet, and merges it (NAPI)"""
+        self.prepare(to, f"ethtool -K {node} tso off")
+        self.prepare(node, f"ethtool -K {to} gro on")
+        for name, value in (("napi_defer_hard_irqs", 1), ("gro_flush_timeout", ns)):
+            self.prepare(node, f"sh -c 'echo {value} >/sys/class/net/{to}/{name}'")
 
     def routes(self) -> dict[str, list[Plan]]:
         """Of each node"""
@@ -157,11 +176,14 @@ class Network:
                        "net.ipv4.fib_multipath_hash_policy": 1,
                        "net.ipv4.tcp_rmem": f"4096 131072 {self.buffer}",
                        "net.ipv4.tcp_wmem": f"4096 16384 {self.buffer}",
-                       "net.ipv4.tcp_no_metrics_save": 1},
+                       "net.ipv4.tcp_no_metrics_save": 1} | self.sysctls[""],
             "nodes": [{"name": name} | ({"routes": routes[name]} if name in routes else {})
+                      | ({"sysctl": self.sysctls[name]} if self.sysctls[name] else {})
                       for name in self.hosts + self.switches],
             "links": self.links, "traffic": list(traffic), "events": list(events)}
         queues = [{"node": node, "dev": to} for node, to in observe]
+        if self.exact:
+            plan["exact"] = True
         if queues:
             plan["observe"] = {"queues": queues, "bin": bin_}
             first = min((nanoseconds(entry.get("start", "0ns")) for entry in traffic), default=0)
@@ -171,17 +193,35 @@ class Network:
             plan["prepare"] = self.prepared
         return plan
 
+    def measured(self, *traffic: Plan, count: tuple[str, str] | None = None, bin_: str = "1ms",
+                 events: Iterable[Plan] = (), mark_at: int | None = None, also: Iterable[str] = ()) -> Plan:
+        """The plan of a dumbbell whose path is as stated and whose queue is observed. With offloads r merges what
+        arrives. also: commands for sw before the traffic, which change the path"""
+        self.stated("h1", "r", rate=self.path[0], rtt=self.path[1], mark_at=mark_at)
+        self.merging("r")
+        for command in also:
+            self.prepare("sw", command)
+        return self.plan(*traffic, observe=[("sw", "r")], count=count, bin_=bin_, events=events)
+
 
 def dumbbell(hosts: int, *, rate: str, rtt: str | list[str], queue: str = "", line: str = "",
-             **options: Any) -> Network:
+             back: tuple[str, str] | None = None, via: tuple[str, str] | None = None, **options: Any) -> Network:
     """h1 to hN at a switch sw, which sends to r over the bottleneck: the queue is at ("sw", "r"). rtt: of all hosts,
     or a list for h1, h2, ..., whose last one is that of all others; the way back has all of the delay. line: the rate
-    of the hosts' own links, which are infinitely fast without one"""
+    of the hosts' own links, which are infinitely fast without one. back, via: rate and queue of a second queue, at
+    ("sw", "in") for all that goes back to hosts, at ("in", "sw") before the other one"""
     net, rtts = Network(**options), [rtt] if isinstance(rtt, str) else rtt
-    net.switch("sw")
+    net.path = rate, rtts[0]
+    near = "in" if back or via else "sw"
+    net.switch(*dict.fromkeys(("sw", near)))
     net.host(*(f"h{i}" for i in range(1, hosts + 1)), "r")
     for i in range(1, hosts + 1):
-        net.link(f"h{i}", "sw", back=rtts[min(i, len(rtts)) - 1])
+        net.link(f"h{i}", near, back=rtts[min(i, len(rtts)) - 1])
+    if near != "sw":
+        net.link("in", "sw")
+        for node, to, second in (("sw", "in", back), ("in", "sw", via)):
+            if second:
+                net.queue(node, to, second[1], rate=second[0])
     net.link("sw", "r")
     net.queue("sw", "r", queue, rate=rate)
     if line:

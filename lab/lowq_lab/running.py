@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import csv
+import heapq
 import json
 import re
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Iterator, Mapping
+
+from .networks import nanoseconds
 
 LAB = Path(__file__).resolve().parents[1]
 
@@ -42,6 +45,35 @@ def flows_of(plan: Mapping[str, Any] | Path, seed: int) -> list[dict[str, Any]]:
         output([str(LAB / "lab"), "run", "--seed", str(seed), "--out", str(flows.parent), str(file)], flows)
         lines = flows.read_text(encoding="utf-8").splitlines()
     return [{"seed": seed} | flow for flow in map(json.loads, lines) if flow["type"] == "flow"]
+
+
+def events(out: str | Path) -> Iterator[dict[str, Any]]:
+    """What has happened in a plan's run, from its folder of results, in the order of time: a dictionary each, with t_ns,
+    which counts from the traffic's start, and what: "start" and "end" of a flow or program, as flowgen(1) has it,
+    "ack", a line of acks.csv, "queue", a bin of series.csv, and "change", an event of the plan"""
+    place = Path(out)
+    lines = [json.loads(line) for line in (place / "flows.jsonl").read_text(encoding="utf-8").splitlines()]
+    zero = next(line["zero_ns"] for line in lines if line["type"] == "summary")
+    done = [line for line in lines if line["type"] in ("flow", "program")]
+    made = [{"t_ns": line[f"{what}_ns"] - zero, "what": what} | line for line in done for what in ("start", "end")]
+    made += [{"t_ns": round(nanoseconds(change["at"])), "what": "change"} | change
+             for change in json.loads((place / "plan.json").read_text(encoding="utf-8")).get("events", [])]
+
+    def rows(name: str, what: str) -> Iterator[dict[str, Any]]:
+        if not (place / name).exists():
+            return
+        with (place / name).open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                values = {key: number(value) for key, value in row.items()}
+                yield {"t_ns": round(float(row["t_s"]) * 1e9) if "t_s" in row else int(row["t_ns"]), "what": what} | values
+
+    # a series has one queue after another
+    queue = sorted(rows("series.csv", "queue"), key=time_of)
+    return heapq.merge(sorted(made, key=time_of), rows("acks.csv", "ack"), queue, key=time_of)
+
+
+def time_of(event: Mapping[str, Any]) -> int:
+    return int(event["t_ns"])
 
 
 def run(what: Mapping[str, Any] | str | Path, *, seeds: int | Iterable[int] = 1, rows: Iterable[str] = (),

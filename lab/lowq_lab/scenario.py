@@ -45,6 +45,10 @@ class Run:
     def __getitem__(self, name: str) -> Any:
         return self.settings[name]
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """A setting that not all variants have"""
+        return self.settings.get(name, default)
+
     @property
     def offloads(self) -> bool:
         """Whether the variant is one whose hosts send 64 kB at once: tso=1"""
@@ -60,6 +64,14 @@ class Run:
         """A long flow from each of h1 to hN"""
         return [long(f"h{i}", to, duration=duration, start=self.start(i, within), control=self.control, **fields)
                 for i in range(1, hosts + 1)]
+
+    def two(self, first: str, second: str, to: str = "r", *, duration: str, receiver: str | None = None,
+            **fields: Any) -> list[dict[str, Any]]:
+        """A long flow of each of these controls, from h1 and h2, within 20 ms. receiver: the control at the other end,
+        without one the flow's own"""
+        return [long(host, to, duration=duration, start=f"{self.seed * factor % 20000}us",
+                     control={"from": control, "to": receiver or control}, **fields)
+                for host, control, factor in (("h1", first, 104729), ("h2", second, 7919))]
 
     def queue(self, rtt: str, *options: str, k: int | None = None, limit: str = "") -> str:
         """The row's queue for a link, as Network.link() takes it. rtt and options, such as "--min", "4p", are for
@@ -86,6 +98,11 @@ class Run:
         elif self.control == "hpccpp":
             net.prepare("", "modprobe int_reflector")
 
+    def telemetry(self, net: Network, **values: Setting) -> None:
+        """HPCC++'s parameters, and receivers that answer its probes, which others do not mind"""
+        net.prepare("", "modprobe int_reflector")
+        self.parameters(net, "hpccpp", **values)
+
     def parameters(self, net: Network, control: str, **values: Setting) -> None:
         """Parameters of a control's module, in the rows that try it"""
         for name, value in values.items() if self.control == control else ():
@@ -96,6 +113,11 @@ def at_share(values: Iterable[float], share: float) -> float | None:
     """The value that this share of all does not exceed: at_share(values, 0.99)"""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def hosts(first: int, last: int) -> list[str]:
+    """Names: h1 to h8"""
+    return [f"h{i}" for i in range(first, last + 1)]
 
 
 def jain(rates: Sequence[float]) -> float:
@@ -134,13 +156,96 @@ class Results:
         seen = {flow["flow"]: flow.get("goodput_bps") or 0 for flow in self.queues[0]["flows"]}
         return [seen.get(f"{flow['src']}:{flow['sport']}>{flow['dst']}:{flow['dport']}", 0) for flow in longs]
 
+    def longs(self, host: str) -> list[dict[str, Any]]:
+        """The long flows from a host, as the first queue on their path has seen them (qdelay(1))"""
+        names = [f"{sent['src']}:{sent['sport']}>{sent['dst']}:{sent['dport']}" for sent in self.flows
+                 if sent.get("kind") == "long" and sent.get("client") == host]
+        seen = {flow["flow"]: flow for queue in reversed(self.queues) for flow in queue["flows"]}
+        return [dict(seen[name]) for name in names if name in seen]
+
     def flow(self, host: str) -> dict[str, Any]:
-        """The long flow from a host, as the first queue on its path has seen it (qdelay(1))"""
-        for sent in self.flows:
-            if sent.get("kind") == "long" and sent.get("client") == host:
-                name = f"{sent['src']}:{sent['sport']}>{sent['dst']}:{sent['dport']}"
-                return next(dict(seen) for queue in self.queues for seen in queue["flows"] if seen["flow"] == name)
+        """The first of them"""
+        for found in self.longs(host):
+            return found
         raise ValueError(f"flow(): no long flow from '{host}'")
+
+    def of(self, hosts: Iterable[str], path: str) -> list[Any]:
+        """A value of the long flow of each of these hosts, as qdelay(1) has it, such as "delay_us.p99"; without those
+        that have none"""
+        values = (value_at(self.flow(host), path) for host in hosts)
+        return [value for value in values if value is not None]
+
+    def mean(self, hosts: Iterable[str], path: str) -> float | None:
+        """The mean of those; None if there are none"""
+        values = self.of(hosts, path)
+        return sum(values) / len(values) if values else None
+
+    def ratio(self, one: Iterable[str], others: Iterable[str], path: str = "payload_bytes") -> float | None:
+        """The quotient of two such means"""
+        above, below = self.mean(one, path), self.mean(others, path)
+        return above / below if above is not None and below else None
+
+    def mbps(self, host: str, seconds: float) -> float:
+        """The rate of the long flow from a host in the time that is counted"""
+        return float(self.flow(host)["payload_bytes"]) * 8 / 1e6 / seconds
+
+    def pair(self, seconds: float, first: str = "first", second: str = "second") -> dict[str, float | None]:
+        """The rates of the long flows from h1 and h2, and their ratio"""
+        return {f"{first}_mbps": self.mbps("h1", seconds), f"{second}_mbps": self.mbps("h2", seconds),
+                "ratio": self.ratio(["h1"], ["h2"])}
+
+    def share(self, bits: float) -> float:
+        """The utilisation where the rate changes: what has left the first queue, of the bits that it could carry"""
+        queue = self.queues[0]
+        return float(queue["throughput_bps"]) * queue["duration_ns"] / 1e9 / bits
+
+    def goodputs(self, *, label: str | None = None, kind: str = "long", client: str | None = None) -> list[float]:
+        """The rates of flows over their whole time, bit/s"""
+        return [flow["goodput_bps"] for flow in self.flows if flow.get("kind") == kind and flow["goodput_bps"]
+                and label in (None, flow.get("label")) and client in (None, flow.get("client"))]
+
+    def udp(self, label: str) -> dict[str, Any]:
+        """What has become of an entry of kind udp, as flowgen(1) has it"""
+        return next(flow for flow in self.flows if flow.get("kind") == "udp" and flow["label"] == label)
+
+    def text(self, name: str) -> str:
+        """What a program has printed: its label, or its node's name"""
+        return (self.directory / f"{name}.out").read_text(encoding="utf-8")
+
+    def program(self, name: str) -> list[dict[str, Any]]:
+        """... its lines of JSON"""
+        return [json.loads(line) for line in self.text(name).splitlines()]
+
+    def series(self, *hosts: str) -> list[dict[str, float]]:
+        """The first queue over time, qdelay(1)'s columns; or the long flows of these hosts, their rates added up. Bins
+        in which nothing was seen are left out"""
+        if not hosts:
+            return [{key: float(value) for key, value in row.items() if value} for row in self.table("queue.csv")]
+        names = {self.flow(host)["flow"] for host in hosts}
+        rates: dict[float, float] = {}
+        for row in self.table("flows.csv"):
+            if row["flow"] in names:
+                at = float(row["t_s"])
+                rates[at] = rates.get(at, 0) + float(row["throughput_bps"])
+        return [{"t_s": at, "throughput_bps": rate} for at, rate in sorted(rates.items())]
+
+    def followed(self, begin: float, bps: float, end: float, bin_: float, together: bool = False) -> float | None:
+        """Bins of the first queue's series from number begin to the first of 5 in a row, all before number end, with
+        the rate within 5 % of bps and at most 5 packets in the queue. together: with the rate of all five so, and the
+        mean queue of each, which a burst does not count for"""
+        run: list[dict[str, float]] = []
+        for row in self.series():
+            number = round(row["t_s"] / bin_)
+            if not begin <= number < end:
+                continue
+            queue = row.get("qlen_pkts_mean" if together else "qlen_pkts_max", 0)
+            right = queue <= 5 and (together or abs(row["throughput_bps"] / bps - 1) <= 0.05)
+            run = [*run, row] if right else []
+            if len(run) >= 5:
+                rate = sum(one["throughput_bps"] for one in run[-5:]) / 5
+                if not together or abs(rate / bps - 1) <= 0.05:
+                    return round(run[-5]["t_s"] / bin_) - begin
+        return None
 
     def table(self, name: str) -> list[dict[str, str]]:
         """The lines of a CSV file that the run has left: queue.csv, or what shell writes"""
@@ -174,6 +279,14 @@ class Results:
         """The completion time in microseconds that this share of the flows does not exceed: times(0.99)"""
         return at_share([flow["duration_ns"] / 1e3 for flow in self.flows if flow["status"] == "ok"
                          and label in (None, flow.get("label")) and kind in (None, flow.get("kind"))], share)
+
+    def drawn_load(self, bits: float, share: float) -> float:
+        """The share of so many bits that the flows drawn come to, with headers: the stated one except for chance"""
+        sizes = [flow["size"] * 8 * 1514 / 1448 for flow in self.flows]
+        load, chance = sum(sizes) / bits, math.sqrt(sum(size * size for size in sizes)) / bits
+        if abs(load - share) > 4 * chance:  # standard deviations of a Poisson process
+            raise ValueError(f"the load drawn is {load} of what was stated, not {share}")
+        return load
 
     def round_times(self) -> list[float]:
         """How long each round of an incast took, microseconds, the shortest first"""
@@ -298,6 +411,9 @@ class Scenario:
         if asked:  # from the instant at which each was due
             times = [flow["since_due_ns"] / 1e3 for flow in asked if flow["status"] == "ok"]
             made |= {"rpc_count": len(times)} | {f"rpc_p{q}_us": at_share(times, q / 100) for q in (50, 90, 99)}
+        if len(results.rounds) > 1:
+            times = results.round_times()
+            made |= {"round_mean_us": sum(times) / len(times), "round_p99_us": at_share(times, 0.99)}
         if any(flow.get("kind") in ("flows", "list") for flow in results.flows):
             for name, times in slowdowns(self.plan(results.run), results.flows).items():
                 made |= {f"count_{name}": len(times)} | {f"slow_p{q}_{name}": at_share(times, q / 100)

@@ -197,9 +197,12 @@ module_sources_in()
 	(cd "$1" && ls Kbuild dkms.conf ./*.c include/*.h hpccpp/*.[ch] roce/*.[ch] 2>/dev/null | grep -v '\.mod\.c$')
 }
 
-module_sources()
+# lab_sources_in DIR: and the lab's own
+lab_sources_in()
 {
-	module_sources_in "$PROJECT"
+	module_sources_in "$1"
+	# shellcheck disable=SC2010 # names are ours
+	(cd "$1" && ls lab/{acks,link}/* 2>/dev/null | grep -v '\.mod\.c$')
 }
 
 # own_sources DIR: the files of a --module DIR, except hidden ones and those that a build has made
@@ -232,7 +235,7 @@ modules_id()
 	FLAGS=(-ffile-prefix-map="$(readlink -f "$1/source")/=" -ffile-prefix-map="$CACHE/modules/$(basename "$1")/work/=")
 	# a branch of an inline function counts once, not once for each place that it is used in
 	[[ $1 != *-coverage-* ]] || FLAGS+=(-fno-inline)
-	(cd "$PROJECT" && module_sources | xargs cat /dev/null; echo "prefix-map${FLAGS[2]:-}") | sha256sum | cut -c1-8
+	(cd "$PROJECT" && lab_sources_in . | xargs cat /dev/null; echo "prefix-map${FLAGS[2]:-}") | sha256sum | cut -c1-8
 }
 
 # find_modules BUILD: prints the directory that belongs at /lib/modules/RELEASE, if it is built; nothing where the
@@ -276,9 +279,9 @@ build_modules()
 		open_lock "$base/lock"
 		flock "$lock"
 		if [ ! -d "$out" ]; then
-			copy_sources "$PROJECT" "$work" module_sources_in || die "cannot copy the modules' sources"
+			copy_sources "$PROJECT" "$work" lab_sources_in || die "cannot copy the modules' sources"
 			make -C "$(readlink -f "$build/source")" ARCH=um SUBARCH=x86_64 O="$build/build" M="$work" \
-				KCFLAGS="${FLAGS[*]}" GCOV_PROFILE=y W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
+				KCFLAGS="${FLAGS[*]}" LOWQ_LAB=lab GCOV_PROFILE=y W=1 -j"$(nproc)" modules >"$base/log" 2>&1 ||
 				{ cat "$base/log" >&2; die "the modules do not build"; }
 			grep -E 'warning:|WARNING' "$base/log" >&2
 			rm -rf "$base/tmp"

@@ -9,7 +9,7 @@ PATH=$1:${0%/*}/../../scripts:$PATH
 plan=$2 out=$3
 
 read -r now _ </proc/uptime
-labnet --zero "$((${now%.*} + 1))s" -- "$plan" || exit
+labnet --zero "$((${now%.*} + 1))s" --seed "$LOWQ_SEED" -- "$plan" || exit
 [ ! -s "${4:-}" ] || sh -e "$4" >/dev/null || exit
 # in the lab, how long that took does not matter any more
 [ -z "${LOWQ_LAB:-}" ] || lab-start || exit
@@ -18,7 +18,7 @@ zero=$((${now%.*} + 5))${AFTER_US:-000000}us
 qdelay --plan "$plan" --zero "$zero" --json "$out/queues.json" --series "$out/series.csv" \
 	${FLOW_SERIES:+--flow-series "$out/$FLOW_SERIES"} 2>"$out/said" &
 observer=$!
-labnet --events --zero "$zero" -- "$plan" &
+labnet --events --record "$out" --zero "$zero" -- "$plan" &
 events=$!
 flowgen plan "$plan" --zero "$zero" --seed "$LOWQ_SEED" --out "$out/flows.jsonl" &
 flows=$!

@@ -63,7 +63,8 @@ def parser() -> Parser:
     add("peer", nargs="*", metavar="PEER",
         help="a host where lowq-check --listen runs; several: its addresses. ssh://HOST: starts it there through ssh, and"
              " checks the addresses that follow, or the one that ssh has reached")
-    add("--matrix", metavar="FILE", help="check all pairs of the hosts in FILE: ssh://HOST [ADDRESS...] in a line each")
+    add("--matrix", metavar="FILE", help="check all pairs of the hosts in FILE: ssh://HOST [ADDRESS...] [role=ROLE] in a line each,"
+                                          " below [RACK] those of a rack")
     add("--there", default="lowq-check", metavar="COMMAND", help="what runs lowq-check on a host of ssh:// (lowq-check)")
     completes(add("--control", "-c", type=name_word, action="append", default=[],
                   help="check this control, as a program that chooses it; default: those in use"),
@@ -71,7 +72,7 @@ def parser() -> Parser:
     completes(add("--device", "-d", type=name_word, action="append", default=[],
                   help="a device whose queue should mark (or stamp, for hpccpp)"), devices)
     add("--role", choices=("sender", "receiver", "router"),
-        help="what this host is; default: what is set says it")
+        help="what this host is, or those of --matrix; default: what is set says it")
     # the type also checks this default
     add("--token", type=name_word, default=os.environ.get("LOWQ_CHECK_TOKEN") or None,
         help="what the listener prints; also from LOWQ_CHECK_TOKEN")

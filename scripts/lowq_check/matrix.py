@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""lowq-check --matrix FILE: all pairs of a list of hosts, each from both ends. One ssh to each host for
-the whole time. Pairs that share no host are checked side by side, unless there is a load, which would disturb others."""
+"""lowq-check --matrix FILE: all pairs of the hosts of a rack, each from both ends, and a report for each rack. One ssh to
+each host for the whole time. Pairs that share no host are checked side by side, unless there is a load, which would
+disturb others. A receiver starts no check, and a router is checked by itself."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from typing import Callable, Iterator, NamedTuple
 
@@ -15,6 +17,7 @@ from lowq_common.version import version
 
 from .finding import WRONG, printable
 from .ssh import Remote, is_url
+from .verdicts import RECEIVER, ROLES, ROUTER
 
 SCHEMA = 1
 PAIR_S = 300  # a check may take so long, and what its loads need
@@ -26,13 +29,30 @@ class Entry(NamedTuple):
 
     url: str
     addresses: tuple[str, ...]
+    role: str  # "": what is set there says it
 
     @property
     def name(self) -> str:
         return self.url.removeprefix("ssh://")
 
 
-def entries(path: str) -> list[Entry]:
+def entry(words: list[str], place: str) -> Entry:
+    """place: of the line, for what is wrong with it"""
+    addresses, role = [], ""
+    for word in words[1:]:
+        if word.startswith("role="):
+            role = word.removeprefix("role=")
+            if role not in ROLES:
+                raise Refused(f"{place}: '{printable(role)[:60]}' is no role: {', '.join(ROLES)}")
+        elif word.startswith("-"):
+            raise Refused(f"{place}: '{printable(word)[:60]}' is no address")
+        else:
+            addresses.append(word)
+    return Entry(words[0] if is_url(words[0]) else "ssh://" + words[0], tuple(addresses), role)
+
+
+def racks(path: str, role: str) -> dict[str, list[Entry]]:
+    """By the names in brackets, "" for hosts before the first; role: of hosts whose line names none"""
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read(1 << 20).splitlines()
@@ -40,28 +60,36 @@ def entries(path: str) -> list[Entry]:
         raise Refused(f"--matrix {printable(path)}: {error.strerror}") from None
     except UnicodeError:
         raise Refused(f"--matrix {printable(path)}: not a list of hosts") from None
-    found: dict[str, Entry] = {}
+    found: dict[str, list[Entry]] = {}
+    rack = ""
     for number, line in enumerate(lines, 1):
-        words = line.partition("#")[0].split()
-        if not words:
-            continue
-        url = words[0] if is_url(words[0]) else "ssh://" + words[0]
-        if url in found:
-            raise Refused(f"{printable(path)} line {number}: {printable(url)} again")
-        if any(word.startswith("-") for word in words[1:]):
-            raise Refused(f"{printable(path)} line {number}: '{printable(words[1])[:60]}' is no address")
-        found[url] = Entry(url, tuple(words[1:]))
-    if len(found) < 2:
+        place = f"{printable(path)} line {number}"
+        line = line.partition("#")[0].strip()
+        if named := re.fullmatch(r"\[\s*([\w.-]{1,60})\s*\]", line):
+            rack = named[1]
+            if rack in found:
+                raise Refused(f"{place}: rack {rack} again")
+            found[rack] = []
+        elif line:
+            one = entry(line.split(), place)
+            if one.url in [other.url for other in found.setdefault(rack, [])]:
+                raise Refused(f"{place}: {printable(one.url)} again")
+            found[rack].append(one if one.role else one._replace(role=role))
+    if empty := [name for name, hosts in found.items() if not hosts]:
+        raise Refused(f"--matrix {printable(path)}: rack {empty[0]} has no host")
+    if sum(map(len, found.values())) < 2:
         raise Refused(f"--matrix {printable(path)}: at least two hosts, one in a line")
-    return list(found.values())
+    return found
 
 
 def rounds(hosts: list[Entry], alone: bool) -> Iterator[list[tuple[Entry, Entry]]]:
-    """All ordered pairs, in rounds in which each host is in one pair; alone: a round for each pair"""
-    ring: list[Entry | None] = [*hosts, *([None] if len(hosts) % 2 else [])]
+    """All ordered pairs whose first may send, in rounds in which each host is in one pair; alone: a round for each pair"""
+    ends = [host for host in hosts if host.role != ROUTER]
+    ring: list[Entry | None] = [*ends, *([None] if len(ends) % 2 else [])]
     for _ in range(len(ring) - 1):
         pairs = [(one, other) for one, other in zip(ring, reversed(ring[len(ring) // 2:])) if one and other]
         for some in (pairs, [(other, one) for one, other in pairs]):
+            some = [pair for pair in some if pair[0].role != RECEIVER]
             yield from ([pair] for pair in some) if alone else [some]
         ring.insert(1, ring.pop())
 
@@ -75,8 +103,9 @@ class Matrix:
         self.pairs: list[Json] = []
         self.limit = PAIR_S + 4 * args.load * max(1, len(args.control))
 
-    def options(self, target: Entry | None) -> list[str]:
+    def options(self, host: Entry, target: Entry | None) -> list[str]:
         words = [word for control in self.args.control for word in ("--control", control)]
+        words += ["--role", host.role] if host.role else []
         if target:
             to = target.addresses or (self.remotes[target.url].address,)
             words += ["--load", str(self.args.load)] if self.args.load else []
@@ -96,7 +125,7 @@ class Matrix:
             if one and one.url in self.errors:
                 return self.errors[one.url]
         try:
-            self.remotes[host.url].write({"options": self.options(target),
+            self.remotes[host.url].write({"options": self.options(host, target),
                                           "token": self.remotes[target.url].token if target else ""})
             return ""
         except Refused as error:
@@ -134,8 +163,9 @@ class Matrix:
             self.findings[host.url], failed = self.answer(host)
             if failed and host.url not in self.errors:
                 self.lose(host, f"{host.url}: {failed}")
-        count = len(self.hosts) * (len(self.hosts) - 1)
-        for some in rounds(self.hosts, bool(self.args.load)):
+        turns = list(rounds(self.hosts, bool(self.args.load)))
+        count = sum(map(len, turns))
+        for some in turns:
             self.show_presence()
             failed_first = {pair: self.ask(*pair) for pair in some}
             for (host, target), failed in failed_first.items():
@@ -170,7 +200,7 @@ class Matrix:
         hosts = []
         for host in self.hosts:
             addresses = host.addresses or ((self.remotes[host.url].address,) if host.url in self.remotes else ())
-            hosts.append({"host": host.name, "addresses": list(addresses), "error": self.errors.get(host.url, ""),
+            hosts.append({"host": host.name, "role": host.role, "addresses": list(addresses), "error": self.errors.get(host.url, ""),
                           "findings": self.findings.get(host.url, [])})
         return {"lowq_check_matrix": SCHEMA, "version": version(), "status": self.status(), "hosts": hosts,
                 "pairs": self.pairs}
@@ -180,14 +210,16 @@ class Matrix:
         numbers = {host.name: number for number, host in enumerate(self.hosts, 1)}
         names = [f"{number} {name}" for name, number in numbers.items()]
         width = max(map(len, names))
-        cells = {(pair["from"], pair["to"]): cell(pair["findings"], pair["error"]) for pair in self.pairs}
+        cells = {(one.name, other.name): "-" for one in self.hosts for other in self.hosts}
+        cells |= {(pair["from"], pair["to"]): cell(pair["findings"], pair["error"]) for pair in self.pairs}
         for host in self.hosts:
             cells[host.name, host.name] = f"({cell(self.findings.get(host.url, []), self.errors.get(host.url, ''))})"
         wide = max(max(map(len, cells.values())), len(str(len(names))))
         lines = [" ".join([f"{'from, to':<{width}}", *(f"{number:>{wide}}" for number in numbers.values())])]
         lines += [" ".join([f"{name:<{width}}", *(f"{cells[host.name, other.name]:>{wide}}" for other in self.hosts)])
                   for name, host in zip(names, self.hosts)]
-        lines += ["", "ok: nothing wrong; a number: how many things are wrong; ?: not checked; in brackets: the host itself"]
+        lines += ["", "ok: nothing wrong; a number: how many things are wrong; ?: not checked; in brackets: the host itself"
+                  + ("; -: by their roles no pair" if "-" in cells.values() else "")]
         faults: dict[tuple[str, str], list[str]] = {}
         wheres = [(host.name, rows) for host in self.hosts for rows in [self.findings.get(host.url, [])]]
         wheres += [(f"{pair['from']} -> {pair['to']}", pair["findings"]) for pair in self.pairs]
@@ -214,21 +246,31 @@ def cell(rows: list[Json], error: str) -> str:
 
 def run(args: argparse.Namespace, complain: Callable[[str], None]) -> int:
     if args.peer or args.device or args.bind or args.listen:
-        raise Refused("--matrix goes with --control, --load, --port, --there and --json only")
+        raise Refused("--matrix goes with --control, --role, --load, --port, --there and --json only")
     if args.load > 30:
         raise Refused("--load: at most 30 s")
-    found = Matrix(entries(args.matrix), args)
+    reports: dict[str, Matrix] = {}
+    several = racks(args.matrix, args.role or "")
+    for rack, hosts in several.items():
+        found = reports[rack] = Matrix(hosts, args)
 
-    def progress(text: str) -> None:
-        if sys.stderr.isatty():
-            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+        def progress(text: str, before: str = f"{rack}: " if rack else "") -> None:
+            if sys.stderr.isatty():
+                print(f"\r\033[K{before if text else ''}{text}", end="", file=sys.stderr, flush=True)
 
-    try:
-        found.check(progress)
-    finally:
-        progress("")
-        found.close()
-    print(json.dumps(found.as_json(), indent=2) if args.json else found.table())
-    for text in found.complaints():
-        complain(text)
-    return found.status()
+        try:
+            found.check(progress)
+        finally:
+            progress("")
+            found.close()
+        if not args.json:
+            print(f"rack {rack}\n{found.table()}" + "\n" * (rack != list(several)[-1]) if rack else found.table(), flush=True)
+        for text in found.complaints():
+            complain(text)
+    statuses = [found.status() for found in reports.values()]
+    status = 1 if 1 in statuses else max(statuses)
+    if args.json:
+        made = [found.as_json() | ({"rack": rack} if rack else {}) for rack, found in reports.items()]
+        print(json.dumps(made[0] if list(reports) == [""] else
+                         {"lowq_check_matrix": SCHEMA, "version": version(), "status": status, "racks": made}, indent=2))
+    return status

@@ -12,7 +12,7 @@ import time
 
 from lowq_common import streams
 from lowq_common.arguments import Parser
-from lowq_common.errors import Refused
+from lowq_common.errors import Failed, Refused
 from lowq_common.tcpinfo import connections
 
 from . import output
@@ -65,12 +65,30 @@ def parser() -> Parser:
     return made
 
 
+told: set[str] = set()
+
+
+def queues() -> str:
+    """What lowq-tc tells of this host's queues and settings; if it cannot, connections are told all the same"""
+    from lowq_tc import prometheus  # takes as long as all else
+
+    made, why = "", ""
+    try:
+        made, why = prometheus.collected()
+    except (Failed, Refused) as error:
+        why = str(error)
+    if why and why not in told:
+        told.add(why)
+        complain(why)
+    return made
+
+
 def sampled(sampler: Sampler, args: argparse.Namespace, took: float) -> str:
     start = time.process_time()
     rows = sampler.rows(connections(), args.interval is not None)
     cpu = time.process_time() - start
     if args.prometheus:
-        return output.prometheus(rows, cpu)
+        return output.prometheus(rows, cpu) + "\n" + queues()
     if args.json:
         return output.as_json(rows, round(took, 3), cpu)
     return output.table(rows)

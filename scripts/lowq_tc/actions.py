@@ -10,7 +10,7 @@ from lowq_common.errors import Failed, Refused
 from lowq_common.system import Namespace
 from lowq_common.values import Json
 
-from . import apply, device, exact, host, prometheus, show, switches
+from . import apply, device, exact, export, host, prometheus, show, switches
 from .cli import CHANGED, DIFFERS, complain
 from .command import EXACT, Command
 from .journal import Journal
@@ -51,11 +51,12 @@ def do_show(options: Options) -> int:
     journal = Journal()
     if options.has("check") and journal.hidden:
         raise Refused(journal.hidden)
-    shown = show.show(World(Namespace(options.get("netns"))), journal, options.names)
+    world = World(Namespace(options.get("netns")))
+    shown = show.show(world, journal, options.names)
     if journal.hidden:
         complain(journal.hidden)
     if options.has("prometheus"):
-        print(prometheus.text(shown))
+        print(prometheus.text(shown, None if options.names else host.show(world, journal)))
     elif options.has("json"):
         print_json(shown)
     elif not options.has("quiet"):
@@ -128,6 +129,19 @@ def do_save(options: Options) -> int:
 
 def do_at_boot(options: Options) -> int:
     present(apply.at_boot(options, options.action == "enable"), options)
+    return 0
+
+
+def do_export(options: Options) -> int:
+    journal, manager = Journal(), options.names[0]
+    if journal.hidden:
+        raise Refused(journal.hidden)
+    world = World(Namespace(options.get("netns")))
+    files = export.export(world, journal.space(world.space), manager)
+    if options.has("json"):
+        print_json([{"path": one.path, "mode": f"{one.mode:o}", "text": "\n".join(one.lines) + "\n"} for one in files])
+    else:
+        print("\n".join(export.script(files, "networkctl reload" if manager == "networkd" else "")))
     return 0
 
 
@@ -204,4 +218,4 @@ def do_profile(options: Options) -> int:
 
 
 ACTIONS = {"show": do_show, "reset": do_reset, "host": do_host, "exact": do_exact, "apply": do_apply, "save": do_save,
-           "enable": do_at_boot, "disable": do_at_boot}
+           "export": do_export, "enable": do_at_boot, "disable": do_at_boot}

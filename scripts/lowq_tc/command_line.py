@@ -13,7 +13,7 @@ from lowq_common.controls import CONTROLS
 from lowq_common.errors import Refused
 from lowq_common.names import controls_there, names_in
 
-from .options import FRAME, GENERAL, HOST, OPTIONS, PRINT, PRINTED, SHORT, Options
+from .options import FRAME, GENERAL, HOST, MANAGERS, OPTIONS, PRINT, PRINTED, SHORT, Options
 from .profiles import PROFILES
 
 ABOUT = """\
@@ -24,7 +24,7 @@ A queue length Q is packets (65), bytes (97500b, 95kb) or time (50us). Exit stat
 2 refused, nothing changed, 3 show --check: something differs, 4 apply: something was changed."""
 
 
-ACTIONS = frozenset((*PROFILES, "show", "reset", "apply", "host", "save", "enable", "disable", "list", "exact"))
+ACTIONS = frozenset((*PROFILES, "show", "reset", "apply", "host", "save", "enable", "disable", "list", "exact", "export"))
 
 
 def add_options(parser: argparse.ArgumentParser, title: str, names: Iterable[str], aqm: tuple[str, ...] = ()) -> None:
@@ -73,6 +73,8 @@ def parser(given: Iterable[str] | None = None) -> Parser:
     add("save", "write what is set now into a file", "?", "default: /etc/lowq/lowq.toml", "FILE", lambda: [])
     add("enable", "set at boot what /etc/lowq says")
     add("disable", "set nothing at boot")
+    add("export", "files for what manages the network, so that it keeps what is set", 1, f"one of {', '.join(MANAGERS)};"
+        " prints a script for sh that writes them", "MANAGER", lambda: list(MANAGERS))
     host = add("host", "what a control needs of its host; host show, host reset", 1, f"{', '.join(CONTROLS)}, or any other"
                " that the kernel has; show, what is set; reset, put back what was there before", "CONTROL",
                lambda: [*dict.fromkeys([*CONTROLS, *controls_there()]), "show", "reset"])

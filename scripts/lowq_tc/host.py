@@ -27,6 +27,7 @@ from .world import World
 DEFAULT_KEY = "net.ipv4.tcp_congestion_control"
 AVAILABLE_KEY = "net.ipv4.tcp_available_congestion_control"
 ECN_KEY = "net.ipv4.tcp_ecn"
+TRIES = 4  # while another program writes routes, too
 
 
 def first_namespace() -> bool:
@@ -285,7 +286,14 @@ def apply(world: World, journal: Journal, wishes: list[tuple[str, Options]], giv
         for thing in undone:
             journal.hand_over(thing)
         mine.things = [one for one in mine.things if one not in undone]
-        carried_out(world, journal, mine, plan, report)
+        was = list(mine.things)
+        done: list[tuple[Thing, Json]] = []
+        for more in reversed(range(TRIES)):
+            if carried_out(world, journal, mine, plan, report, was, done, more):
+                break
+            plan = Plan(world, journal, Report(), alone, dry)
+            for control, options in wishes:
+                plan.add(control, options)
         if wishes or not left:
             mine.controls = words if alone else {**mine.controls, **words} if mine.things else {}
         if wishes:
@@ -301,9 +309,21 @@ def apply(world: World, journal: Journal, wishes: list[tuple[str, Options]], giv
                                     f" {kind.text(world, kind.read(world, one.target))}" for one, kind in shown])
 
 
-def carried_out(world: World, journal: Journal, mine: Space, plan: Plan, report: Report) -> None:
-    was = list(mine.things)
-    done: list[tuple[Thing, Json]] = []
+def carried_out(world: World, journal: Journal, mine: Space, plan: Plan, report: Report, was: list[Thing],
+                done: list[tuple[Thing, Json]], more: int) -> bool:
+    """False: another program has written a route meanwhile, and all is to be planned again. was, done: what was there
+    before the first of these attempts, and what all of them did. more: how many may follow"""
+
+    def moved(expected: list[tuple[Thing, Json]]) -> bool:
+        kind = KINDS["route"]
+        for thing, value in expected:
+            if thing.kind == "route" and not kind.same(kind.read(world, thing.target), value):
+                if more:
+                    return True
+                back()
+                raise Failed(f"another program writes the route {kind.described(world, thing.target)} again each time that it is"
+                             " set; rolled back. 'lowq-tc export' has files with which it keeps a control")
+        return False
 
     def back() -> None:
         world.refresh()
@@ -313,17 +333,23 @@ def carried_out(world: World, journal: Journal, mine: Space, plan: Plan, report:
         journal.save()
 
     for only in ("module", ""):  # modules first: only then it is known what their parameters were
-        changes = plan.changes(only)
-        for thing, now, _ in changes:
+        changes, things = plan.changes(only), list(mine.things)
+        for thing, _, _ in changes:
             mine.put(thing)
-            done.append((thing, now))
         if changes:
             journal.save()
+            world.refresh()
+        if moved([(thing, now) for thing, now, _ in changes]):
+            mine.things = things
+            return False
+        done += [(thing, now) for thing, now, _ in changes]
         if commands := plan.first + [command for _, _, each in changes for command in each]:
             plan.first = []
             carry_out(commands, world.space, journal.lock_file, back)
             world.refresh()
-    for thing, _ in done:
+    if moved([(thing, thing.ours[-1]) for thing, _ in done if thing in mine.things]):
+        return False
+    for thing in [thing for thing, _ in done if thing in mine.things]:
         mine.done(thing)
         if thing.kind == "route":
             good, bad = effect(world, thing.target, thing.control)
@@ -334,6 +360,7 @@ def carried_out(world: World, journal: Journal, mine: Space, plan: Plan, report:
                              " before")
             if bad:
                 report.note(f"{where}: without effect for {'; '.join(bad)}")
+    return True
 
 
 def show(world: World, journal: Journal) -> Json:
@@ -353,8 +380,17 @@ def show(world: World, journal: Journal) -> Json:
         if thing.kind == "route":
             change |= {key: kind.text(world, change[key]) for key in ("old", "new", "now")}
             good, change["without_effect"] = effect(world, thing.target, thing.control)
-            change["stands"] = change["stands"] and bool(good or not change["without_effect"])
+            without = change["without_effect"]
+            several = isinstance(now, list) and len(now) > 1  # a manager's own comes first: lowq-tc export networkd
+            change["stands"] = bool(change["stands"] and (good or not without) or several and good and not without)
         changes.append(change)
+    covered = {prefix_of(one.target)[0] for one in mine.things if one.kind == "route"}
+    for control, given in mine.controls.items():
+        for prefix in {routes.parse_prefix(one.partition("=")[2]) for one in given if one.startswith("--route=")} - covered:
+            good, bad = routes.unreached(world.asked, prefix, control, world.ways(prefix.family))
+            changes.append({"kind": "route", "name": prefix.text, "old": "", "new": control, "now": "", "stands": not bad,
+                            "cut_short": False, "text": f"nothing for {prefix.text}: another program's route names {control}",
+                            "without_effect": bad})
     return {"sysctl": {key: value for key, value in values.items() if value is not None}, "controls": list(mine.controls),
             "changes": changes}
 

@@ -90,6 +90,7 @@ OPTIONS: dict[str, Option] = {
 GENERAL = ("netns", "dry-run", "json", "force", "no-rehearsal", "quiet")
 SHORT = {"netns": ("-n",), "quiet": ("-q",)}
 FRAME = ("rate", "shape", "no-shape", "shape-burst", "gso-segs")
+MANAGERS = ("networkd", "nm", "ifupdown")
 HOST = ("route", "default", "allow", "initcwnd", "initrwnd", "quickack")
 PRINT, PRINTED = ("print", "mtu"), ("dctcp", "segregate", "red", "ldcp", "roce")
 

@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+from lowq_common.system import Namespace
 from lowq_common.values import Json
+
+from . import host, show
+from .journal import Journal
+from .world import World
 
 # metric -> its type, and what it is
 METRICS = {
     "lowq_queue_set": ("gauge", "1: the queue is as lowq-tc set it"),
+    "lowq_host_set": ("gauge", "1: what lowq-tc host set for its controls stands"),
     "lowq_queue_sent_packets": ("counter", "Packets that a queue let out"),
     "lowq_queue_sent_bytes": ("counter", "Bytes that a queue let out"),
     "lowq_queue_marked_packets": ("counter", "Packets that a queue marked with CE"),
@@ -29,37 +35,46 @@ def label(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r'\"').replace("\n", r"\n").encode("utf-8", "replace").decode()
 
 
-def text(shown: list[Json]) -> str:
+def collected() -> tuple[str, str]:
+    """Of this namespace, and why the records cannot be read"""
+    world, journal = World(Namespace(None)), Journal()
+    return text(show.show(world, journal, []), host.show(world, journal)), journal.hidden
+
+
+def text(shown: list[Json], of_host: Json | None) -> str:
     samples: dict[str, list[str]] = {name: [] for name in METRICS}
 
     def add(name: str, labels: dict[str, str], value: float) -> None:
         told = ",".join(f'{key}="{label(what)}"' for key, what in labels.items() if what)
-        samples["lowq_queue_" + name].append(f"lowq_queue_{name}{{{told}}} {value:.9g}" if isinstance(value, float) else
-                                             f"lowq_queue_{name}{{{told}}} {value}")
+        samples[name].append(f"{name}{{{told}}} " + (f"{value:.9g}" if isinstance(value, float) else f"{value}"))
 
     for one in shown:
         device = {"netns": one.get("netns", ""), "device": one["device"]}
-        add("set", {**device, "profile": one.get("profile", "")}, int(one["set"]))
+        add("lowq_queue_set", {**device, "profile": one.get("profile", "")}, int(one["set"]))
         for queue in one["queues"]:
             labels = {**device, "kind": queue["kind"], "place": queue["place"]}
             for key, name in COLUMNS.items():
-                add(name, labels, queue[key])
+                add("lowq_queue_" + name, labels, queue[key])
             details = queue.get("details", {})
             if "probability" in details:
-                add("probability", labels, float(details["probability"]))
+                add("lowq_queue_probability", labels, float(details["probability"]))
             if "stamped" in details:
-                add("stamped_probes", labels, details["stamped"])
+                add("lowq_queue_stamped_probes", labels, details["stamped"])
             for name in ("delay_us", "ldelay_us"):
                 if name in details:
-                    add("delay_seconds", labels, details[name] / 1e6)
+                    add("lowq_queue_delay_seconds", labels, details[name] / 1e6)
             for which, values in queue.get("classes", {}).items():
                 labels["class"] = which
-                add("class_packets", labels, values["packets"])
+                add("lowq_queue_class_packets", labels, values["packets"])
                 if "delay_us" in values:
-                    add("delay_seconds", labels, values["delay_us"] / 1e6)
+                    add("lowq_queue_delay_seconds", labels, values["delay_us"] / 1e6)
                 for key in ("marked", "dropped"):
                     if key in values:
-                        add(f"class_{key}_packets", labels, values[key])
+                        add(f"lowq_queue_class_{key}_packets", labels, values[key])
+    if of_host and of_host["controls"]:
+        stands = all(one["stands"] and not one["cut_short"] for one in of_host["changes"])
+        for control in of_host["controls"]:
+            add("lowq_host_set", {"control": control}, int(stands))
     lines = []
     for name, (kind, about) in METRICS.items():
         lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}", *samples[name]]

@@ -38,6 +38,8 @@ def wanted_routes(world: World, given: str, before: Callable[[str], list[str] | 
         found = {table: one for table, one in found.items() if one.kind == UNICAST} or found
     for table, one in found.items():
         own = [each for each in there if each.table == table]
+        if len(own) > 1 and any(each.identity() == one.identity() and is_so(each, changed) for each in own):
+            continue  # a manager's own names the control, before its plain one: lowq-tc export networkd
         if len(own) > 1:
             raise Refused(f"--route {given}: there are {len(own)} routes to it{one.where}; take a narrower prefix")
         usable(world, given, prefix, own[0] if own else one, bool(own))
@@ -52,6 +54,12 @@ def wanted_routes(world: World, given: str, before: Callable[[str], list[str] | 
         except Refused as error:
             raise Refused(f"--route {given}: {error}") from None
         yield target, changed(words)
+
+
+def is_so(found: Route, changed: Callable[[list[str]], list[str]]) -> bool:
+    """ECN is asked for by the kernel itself, if the control needs it."""
+    words = found.words({})
+    return set(changed(words)) - set(words) <= {"features", "ecn"}
 
 
 def usable(world: World, given: str, prefix: Prefix, found: Route, own: bool) -> None:

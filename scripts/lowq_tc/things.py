@@ -174,6 +174,12 @@ class OfRoute(Kind):
     def same(self, one: Json, other: Json) -> bool:
         return isinstance(one, list) and isinstance(other, list) and list(map(plain, one)) == list(map(plain, other))
 
+    def replaced(self, now: Json, thing: Thing) -> bool:
+        """Has a manager put a route of its own beside what was there before lowq-tc? Then nothing here is lowq-tc's."""
+        there = list(map(plain, now))
+        return bool(thing.before) and all(plain(one) in there for one in thing.before) and not any(
+            plain(one) in there for ours in thing.ours for one in ours)
+
     def described(self, world: World, target: str) -> str:
         prefix, table = prefix_of(target)
         return prefix.text + (f" in table {table}" if table != MAIN else "")
@@ -228,7 +234,7 @@ def undo(world: World, thing: Thing, force: bool = False, to: Json = None) -> Un
     kind = KINDS[thing.kind]
     before = thing.before if to is None else to
     now = kind.read(world, thing.target)
-    if now == GONE or kind.same(now, before):
+    if now == GONE or kind.same(now, before) or isinstance(kind, OfRoute) and kind.replaced(now, thing):
         return Undo([], True)
     if not any(kind.same(now, each) for each in thing.ours) and not force:
         return Undo([], False, f"{kind.described(world, thing.target)} was changed by someone else since: it is"

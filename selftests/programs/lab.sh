@@ -178,6 +178,14 @@ requeued()
 }
 declare_test requeued "H9" "HPCC++'s messages that NFQUEUE has held are handled as in softirq; FULL=1: with all checkers, too"
 
+protocol_taken()
+{
+	local dir=$SELFTESTS/programs/ip253
+
+	status 0 "$LAB" run --module "$dir" -- "$dir/test.sh"
+}
+declare_test protocol_taken "H21" "HPCC++ where another module has IFA's IP protocol: one line in the log, and the draft's format"
+
 # The model of a switch that some scenarios use
 switch_module()
 {
@@ -831,7 +839,7 @@ lab: must[3]: sw p9 delay_us.p42: no such value"
 	expect "said" "$(<"$TMP/err")" = "flowgen: --cc: no congestion control 'no_such' in this kernel"
 	sed -i 's/"kind": "long"/"kind": "lang"/' "$TMP/mine.json"
 	status 2 "$LAB" run --out "$TMP/none" "$TMP/mine.json"
-	expect "said" "$(<"$TMP/err")" = "labnet: $TMP/mine.json: traffic[0].kind: 'lang' is not long, requests, flows, incast or list"
+	expect "said" "$(<"$TMP/err")" = "labnet: $TMP/mine.json: traffic[0].kind: 'lang' is not long, requests, flows, incast, list, udp or program"
 	sed 's/red limit/rod limit/' "$plan" >"$TMP/mine.json"
 	status 1 "$LAB" run --out "$TMP/none" "$TMP/mine.json"
 	expect "said" "$(<"$TMP/err")" = "labnet: $TMP/mine.json: links[3].ends[1].queue: tc: Unknown qdisc \"rod\", hence option \"limit\" is unparsable"
@@ -846,6 +854,62 @@ lab: must[3]: sw p9 delay_us.p42: no such value"
 	expect "left" "$(ls -d "$TMP/none" 2>/dev/null)" = ""
 }
 declare_test runs_a_plan "" "lab run PLAN builds the network, sends the traffic, and leaves results in one folder; the same again"
+
+# What a plan says besides TCP: packets, programs, an end for what has none, a control for each side; and what it records
+says_it_all()
+{
+	local TMP=$TMP/says_it_all plan=$LOWQ_ROOT/examples/plan/incast.json
+
+	command -v labnet >/dev/null || skip "no labnet"
+	mkdir "$TMP"
+	# shellcheck disable=SC2016 # the plan's shell expands
+	jq 'del(.must, .observe) | .record = [ "acks", "pcap", "queue", "ss" ] | .traffic = [
+		{ kind: "long", from: "h1", to: "r", stop: "end", control: { from: "cubic", to: "reno" } },
+		{ kind: "long", from: "h2", to: "r", stop: "50ms", size: "1T" },
+		{ kind: "udp", from: "h2", to: "r", size: 200, every: "1ms", on: "5ms", off: "5ms", duration: "40ms", ecn: "ect1", label: "call" },
+		{ kind: "program", node: "h3", command: "echo $X; ip -br addr show to 10/8; ulimit -f; exit 3", environment: { X: "y z" }, status: 3, label: "right" },
+		{ kind: "program", node: "h3", command: "echo why >&2; exit 4", label: "wrong" },
+		{ kind: "program", node: [ "h2", "h3" ], command: "while :; do sleep 9 & sleep .01; done", stop: "20ms" },
+		{ kind: "program", node: "h2", command: "sleep 100", timeout: "10ms", label: "late" },
+		{ kind: "program", node: "r", command: "trap : TERM; while :; do sleep .02; done", stop: "end", label: "deaf" },
+		{ kind: "program", node: "h3", command: "sleep .15", label: "last" } ]' "$plan" >"$TMP/all.json"
+	status 1 "$LAB" run --out "$TMP/out.d" "$TMP/all.json"
+	expect "said" "$(grep ^flowgen: "$TMP/err" | sort | paste -sd' ')" = \
+		"flowgen: program 'late': timeout flowgen: program 'wrong': error: exit status 4, not 0"
+	cd "$TMP/out.d" || exit
+	expect "files" "$(echo [!kfp]*)" = "acks.csv deaf.out h2.out h3.out last.out late.out queues.json r.out right.out series.csv ss.txt sw-p9.pcap wrong.err wrong.out"
+	expect "a program's output" "$(paste -sd' ' right.out | tr -s ' ')" = "y z eth0@if$(sed -n 's/.*if\([0-9]*\) .*/\1/p' right.out) UP 10.0.3.1/24 524288"
+	expect "its errors" "$(<wrong.err)" = why
+	expect "programs" "$(jq -r 'select(.type == "program") | "\(.name) \(.exit) \(.status)"' flows.jsonl | sort | paste -sd,)" = \
+		"deaf null ok,h2 null ok,h3 null ok,last 0 ok,late null timeout,right 3 ok,wrong 4 error: exit status 4, not 0"
+	expect "stopped, ms" "$(jq -r 'select(.kind == "long" or .name == "h2") | "\(.status) \(.duration_ns / 1e6 | floor)"' flows.jsonl | sort | paste -sd,)" = \
+		"ok 150,ok 20,stopped 50"
+	expect "packets" "$(jq -r 'select(.kind == "udp") | "\(.sent) \(.received) \(.delay_p50_ns <= .delay_max_ns)"' flows.jsonl)" = "20 20 true"
+	expect "their ECN field" "$(tcpdump -r sw-p9.pcap 'udp and ip[1] & 3 = 1' 2>/dev/null | wc -l)" -eq 20
+	awk -F, 'NR == 1 && !/^t_ns,flow,acked_bytes,cwnd,ssthresh,srtt_us,pacing_bps,delivery_bps,inflight,delivered,marked,retrans$/ { exit 1 }
+		NR > 1 && (NF != 12 || $1 < last || $2 !~ /^10\.0\.[123]\.1:[0-9]+>10\.0\.9\.1:520[0-9]$/ || $4 < 1 || $9 < 1) { exit 1 }
+		NR > 1 { n++; same += $1 == last; last = $1 } END { exit n < 1000 || same > n / 100 }' acks.csv ||
+		fail "ACKs: $(wc -l <acks.csv), such as $(tail -n 1 acks.csv)"
+	expect "what ss said" "$(grep -c '^100[0-9]\{6\} h1 .*cubic.*cwnd:' ss.txt)" -eq 1
+	"$LOWQ_ROOT/lab/report" . >"$TMP/report" || fail "no picture: $(<"$TMP/report")"
+	expect "panels" "$(grep -cE '>(Congestion window|Queue)<' recorded.svg)" -eq 2
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$LOWQ_ROOT/lab python3 -c 'import lowq_lab
+events = list(lowq_lab.events("."))
+print(*sorted({event["what"] for event in events}), all(a["t_ns"] <= b["t_ns"] for a, b in zip(events, events[1:])))' >"$TMP/said" 2>&1
+	expect "events" "$(tail -n 1 "$TMP/said")" = "ack end queue start True"
+}
+declare_test says_it_all "" "a plan's packets, programs, stops and sides; ACKs, packets and sockets that it records; a picture of them"
+
+# Applications as they are: nginx and curl
+application()
+{
+	command -v labnet >/dev/null || skip "no labnet"
+	command -v nginx >/dev/null && command -v curl >/dev/null || skip "needs nginx and curl"
+	python3 "$LOWQ_ROOT/examples/app.py" "$TMP/application" >"$TMP/out" 2>"$TMP/err" || fail "$(tail -n 2 "$TMP/err")"
+	expect "pages" "$(sed -n 's/^pages took //p' "$TMP/out" | grep -oE '0\.[0-9]+' | wc -l)" -eq 5
+	grep -qE '^[0-9]{3,} ACKs .* to [0-9]+ packets$' "$TMP/out" || fail "$(<"$TMP/out")"
+}
+declare_test application "" "examples/app.py: nginx and curl run in a plan, unmodified"
 
 # to_disk COMMAND...: a plan that is run by it ends with one line, and leaves nothing
 to_disk()

@@ -5,11 +5,15 @@ Each must be refused with status 2 and one line that names the place and the rea
 """
 import copy
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from typing import Any, Callable
 
 Plan = dict[str, Any]
+FOLDER = tempfile.mkdtemp()
 
 GOOD: Plan = {
     "prefix": "t-",
@@ -42,7 +46,13 @@ GOOD: Plan = {
         {"kind": "incast", "from": ["h1", "sw"], "to": "h2", "size": "20kB", "fan": 10, "rounds": 2, "jitter": "1us",
          "period": "1ms"},
         {"kind": "list", "flows": [{"from": "h1", "to": "h2", "size": 1, "start": "0", "control": "reno"}]},
+        {"kind": "udp", "from": "h1", "to": "h2", "rate": "1mbit", "size": 160, "stop": "end", "ecn": "ect1", "on": "1ms",
+         "off": "2ms", "burst": 3, "random": True, "label": "call"},
+        {"kind": "program", "node": ["h1", "h2"], "command": "true", "start": "1ms", "stop": "9ms", "status": 3,
+         "environment": {"A": "b=c", "N": 4}, "label": "it"},
+        {"kind": "long", "from": "h1", "to": "h2", "stop": "2s", "control": {"from": "cubic", "to": "reno"}},
     ],
+    "record": ["pcap", "acks", "queue", "ss"],
 }
 GOOD["observe"] = {"queues": [{"node": "sw", "dev": "p[12]", "from": "0", "to": "1s"},
                               {"node": "s*", "dev": "a", "from": "0", "to": "1s"}],
@@ -122,12 +132,34 @@ BAD: list[tuple[str, Callable[[Plan], Any]]] = [
     ("links[0].rate: not a string", lambda p: p["links"][0].update(rate=10)),
     ("links[0].rate: '0' has no unit", lambda p: p["links"][0].update(rate="0")),
     ("links[0].rate: '0gbit' is out of range", lambda p: p["links"][0].update(rate="0gbit")),
-    ("links[0].rate: '999bit' is out of range (1kbit to 1tbit)", lambda p: p["links"][0].update(rate="999bit")),
-    ("links[0].rate: '10tbit' is out of range (1kbit to 1tbit)", lambda p: p["links"][0].update(rate="10tbit")),
+    ("links[0].rate: '999bit' is out of range (1kbit to 2tbit)", lambda p: p["links"][0].update(rate="999bit")),
+    ("links[0].rate: '10tbit' is out of range (1kbit to 2tbit)", lambda p: p["links"][0].update(rate="10tbit")),
     ("links[0].ends[1].rate: '-1gbit' is not a rate", lambda p: end(p).update(rate="-1gbit")),
     ("links[0].ends[1].rate: '1 Gb/s' has an unknown unit", lambda p: end(p).update(rate="1 Gb/s")),
     ("links[0].ends[1].delay: '10' has no unit", lambda p: end(p).update(delay="10")),
     ("links[0].ends[1].delay: '101s' is out of range", lambda p: end(p).update(delay="101s")),
+    ("links[0].ends[1].delay: '86400s' is out of range", lambda p: end(p).update(delay="86400s")),
+    ("exact: neither true nor false", lambda p: p.update(exact="yes")),
+    ("links[0].ends[1].loss: not a probability from 0 to 1", lambda p: end(p).update(loss=1.5)),
+    ("links[0].loss: 'r' is missing", lambda p: p["links"][0].update(loss={"p": 0.1})),
+    ("links[0].loss.p: not a probability", lambda p: p["links"][0].update(loss={"p": "10%", "r": 1})),
+    ("links[0].reorder: not an object", lambda p: p["links"][0].update(reorder=0.1)),
+    ("links[0].reorder.by: '101s' is out of range", lambda p: p["links"][0].update(reorder={"share": 0.1, "by": "101s"})),
+    ("links[0].jitter: '1' has no unit", lambda p: p["links"][0].update(jitter="1")),
+    ("links[0].corrupt: not a probability", lambda p: p["links"][0].update(corrupt=-1)),
+    ("links[0].duplicate: not a probability", lambda p: p["links"][0].update(duplicate=[])),
+    ("links[1].trace: ./no.trace: No such file", lambda p: p["links"][1].update(trace="no.trace")),
+    ("links[0].trace: not a string", lambda p: p["links"][0].update(trace=5)),
+    ("trace:2: 'two' is not a number of milliseconds", lambda p: trace(p, "1\ntwo\n")),
+    ("trace:2: '' is not a number of milliseconds", lambda p: trace(p, "1\n\n3\n")),
+    ("trace:1: '-1' is not a number of milliseconds", lambda p: trace(p, "-1\n")),
+    ("trace:3: 4 ms is before the last line's", lambda p: trace(p, "1\n5\n4\n")),
+    ("trace:1: 4000001 ms is more than 4000000", lambda p: trace(p, "4000001\n")),
+    ("trace has no instant after 0", lambda p: trace(p, "0\n0\n")),
+    ("trace has no instant after 0", lambda p: trace(p, "")),
+    ("trace has more than 4194304 lines", lambda p: trace(p, "1\n" * 4194305)),
+    ("trace has more than 64 MiB", lambda p: trace(p, "1\n", size=100_000_000)),
+    ("links[1].ends[0]: a rate and a trace exclude each other", lambda p: (trace(p, "1\n"), p["links"][1].update(rate="1gbit"))),
     ("links[0].ends[1].queue: not 1 to 1000 characters", lambda p: end(p).update(queue="pfifo\nqdisc del dev lo root")),
     ("links[1].ends[1]: a queue needs a rate", lambda p: (p["links"][1].pop("rate"), p["links"][1]["ends"][1].update(queue="pfifo"))),
     ("links[0].mtu: not a whole number from 1280 to 65535", lambda p: p["links"][0].update(mtu=1000)),
@@ -182,7 +214,8 @@ BAD: list[tuple[str, Callable[[Plan], Any]]] = [
     ("traffic[0].to[1]: no node 'x*'", lambda p: p["traffic"][0].update(to=["h2", "x*"])),
     ("traffic[0].from: 'old' has no address", lambda p: p["traffic"][0].update({"from": "old"})),
     ("traffic[0]: flow 0 goes from 'h1' to itself", lambda p: p["traffic"][0].update(to="h1")),
-    ("traffic[0]: needs one of 'size' and 'duration'", lambda p: p["traffic"][0].update(size=1)),
+    ("traffic[0]: takes one of 'size' and 'duration'", lambda p: p["traffic"][0].update(size=1)),
+    ("traffic[0]: needs one of 'size', 'duration' and 'stop'", lambda p: p["traffic"][0].pop("duration")),
     ("traffic[0]: 'timeout' does not go with 'duration'", lambda p: p["traffic"][0].update(timeout="1s")),
     ("traffic[0].flows: not a whole number from 1 to 1000000", lambda p: p["traffic"][0].update(flows=0)),
     ("traffic[0].label: longer than 64", lambda p: p["traffic"][0].update(label="x" * 65)),
@@ -213,6 +246,32 @@ BAD: list[tuple[str, Callable[[Plan], Any]]] = [
     ("traffic[4].flows[0]: from 'h1' to itself", lambda p: p["traffic"][4]["flows"][0].update(to="h1")),
     ("traffic[4].flows[0].pg: unknown field", lambda p: p["traffic"][4]["flows"][0].update(pg=3)),
     ("traffic[4].flows: 0 of them", lambda p: p["traffic"][4].update(flows=[])),
+    ("traffic[5].control: unknown field", lambda p: p["traffic"][5].update(control="cubic")),
+    ("traffic[5]: needs one of 'rate' and 'every'", lambda p: p["traffic"][5].update(every="1ms")),
+    ("traffic[5]: needs 'duration' or 'stop'", lambda p: p["traffic"][5].pop("stop")),
+    ("traffic[5]: 'on' and 'off' go together", lambda p: p["traffic"][5].pop("off")),
+    ("traffic[5].ecn: 'ce' is not not-ect, ect0 or ect1", lambda p: p["traffic"][5].update(ecn="ce")),
+    ("traffic[5].burst: not a whole number from 1 to 1000", lambda p: p["traffic"][5].update(burst=1001)),
+    ("traffic[5]: a packet has 16 to 65507 bytes", lambda p: p["traffic"][5].update(size=15)),
+    ("traffic[5].stop: it would end before it starts", lambda p: p["traffic"][5].update(stop="0")),
+    ("traffic[5]: 'stop' is not after 'start'", lambda p: p["traffic"][5].update(stop="1s", start="1s")),
+    ("traffic[6]: 'command' is missing", lambda p: p["traffic"][6].pop("command")),
+    ("traffic[6]: the command is empty", lambda p: p["traffic"][6].update(command="")),
+    ("traffic[6]: 'node' is missing", lambda p: p["traffic"][6].pop("node")),
+    ("traffic[6].node: no node 'x'", lambda p: p["traffic"][6].update(node="x")),
+    ("traffic[6]: the label is to name files, which '../x' cannot", lambda p: p["traffic"][6].update(label="../x")),
+    ("traffic[6]: 'timeout' does not go with 'stop'", lambda p: p["traffic"][6].update(timeout="1s")),
+    ("traffic[6].status: not a whole number from 0 to 255", lambda p: p["traffic"][6].update(status=256)),
+    ("traffic[6].environment.A=B: not the name of a variable", lambda p: p["traffic"][6].update(environment={"A=B": 1})),
+    ("traffic[6].environment.A: not a string", lambda p: p["traffic"][6].update(environment={"A": None})),
+    ("traffic[7].control.from: 'a b' has other characters", lambda p: p["traffic"][7]["control"].update({"from": "a b"})),
+    ("traffic[7].control.server: unknown field; there are from, to", lambda p: p["traffic"][7]["control"].update(server="x")),
+    ("traffic: all of it stops at the end, and nothing has", lambda p: p.update(traffic=[p["traffic"][5]], must=[])),
+    ("record: not an array", lambda p: p.update(record="acks")),
+    ("record[1]: 'cwnd' is not pcap, acks, queue or ss", lambda p: p.update(record=["ss", "cwnd"])),
+    ("record: pcap is of observed queues, and there is none",
+     lambda p: (p.pop("observe"), p["must"].pop(), p.update(record=["pcap"]))),
+    ("nodes[4]: no link reaches 'lost'", lambda p: p["nodes"].append({"name": "lost"})),
 ]
 
 # texts that are no plan at all
@@ -229,6 +288,17 @@ def end(plan: Plan) -> Plan:
     """The end that most faults are put into"""
     spoilt: Plan = plan["links"][0]["ends"][1]
     return spoilt
+
+
+def trace(plan: Plan, text: str, size: int | None = None) -> None:
+    """The second link has a trace with this text, in a file of this size"""
+    path = os.path.join(FOLDER, "trace")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    if size:
+        os.truncate(path, size)
+    plan["links"][1]["trace"] = path
+    plan["links"][1].pop("rate")
 
 
 def route(plan: Plan) -> Plan:
@@ -252,16 +322,19 @@ def main() -> int:
     status, said = check(json.dumps(GOOD))
     if status != 0 or said.count("\n") != 1:
         fault(f"a good plan: {status}: {said}")
-    cases = list(NOT_JSON)
-    for why, spoil in BAD:
-        plan = copy.deepcopy(GOOD)
-        spoil(plan)
-        cases.append((why, json.dumps(plan)))
-    for why, text in cases:
+    def refused(why: str, text: str) -> None:
         status, said = check(text)
         if status != 2 or why not in said or said.count("\n") != 1 or not said.startswith("labnet: standard input:"):
             fault(f"{why}: {status}: {said!r}")
-    print(f"plans {len(cases)} faults {faults}")
+
+    for why, text in NOT_JSON:
+        refused(why, text)
+    for why, spoil in BAD:
+        plan = copy.deepcopy(GOOD)
+        spoil(plan)
+        refused(why, json.dumps(plan))
+    shutil.rmtree(FOLDER)
+    print(f"plans {len(NOT_JSON) + len(BAD)} faults {faults}")
     return min(faults, 1)
 
 

@@ -588,6 +588,189 @@ declare_test print_refused "" "--print: what a system cannot express is refused 
 
 # --- killed everywhere ------------------------------------------------------------
 
+# exports MANAGER: what lowq-tc export prints is standard input
+exports()
+{
+	local expected
+
+	expected=$(cat)
+	must export "$1"
+	same "$expected" "$out" "export $1"
+}
+
+# prefix_route, default_route [WORDS...]: as networkd makes them of a lease
+prefix_route() { ipn route replace 10.71.0.0/24 dev lq0 proto kernel scope link src 10.71.0.1 metric 1024 "$@"; }
+default_route() { ipn route replace default via 10.71.0.2 dev lq0 proto dhcp src 10.71.0.1 metric 1024 "$@"; }
+
+for_networkd()
+{
+	local index conf=/etc/systemd/network/lan.network.d/lowq.conf before
+
+	refused "nothing to export" export networkd
+	refused "networkd, nm or ifupdown" export netplan
+	ipn route del 10.71.0.0/24
+	prefix_route
+	default_route
+	ipn route add 10.72.0.0/16 via 10.71.0.2 dev lq0 proto static mtu 1400
+	picture before
+	says lq0 dctcp --aqm fq_codel --no-shape --rate 1gbit --rtt 1ms
+	says lq1 fifo --rate 1gbit
+	says host reno --route 10.71.0.0/24 --route default --route 10.72.0.0/16 --route 10.99.0.0/16 --initcwnd 20 --quickack
+	applied 4 "changed: host, lq0, lq1"
+	refused "systemd-networkd does not manage lq1, lq0" export networkd
+	mkdir -p /run/systemd/netif/links
+	index=$(ipn -j link show lq0 | jq '.[].ifindex')
+	echo 'NETWORK_FILE=/usr/lib/systemd/network/lan.network' >"/run/systemd/netif/links/$index"
+	exports networkd <<'EXPECTED'
+# for sh; to take it away: rm -f /etc/systemd/network/lan.network.d/lowq.conf && networkctl reload
+set -e
+for f in /etc/systemd/network/lan.network.d/lowq.conf; do
+	if [ -e $f ] && ! grep -q "by 'lowq-tc export" $f; then echo "$f is someone else's" >&2; exit 2; fi
+done
+mkdir -p /etc/systemd/network/lan.network.d
+cat >/etc/systemd/network/lan.network.d/lowq.conf <<'END'
+# lq0, by 'lowq-tc export networkd'
+
+[FairQueueingControlledDelay]
+Parent=root
+Handle=10f0
+PacketLimit=1000
+TargetSec=5000us
+IntervalSec=100000us
+ECN=yes
+CEThresholdSec=667us
+
+[Route]
+Destination=10.71.0.0/24
+Metric=1023
+TCPCongestionControlAlgorithm=reno
+InitialCongestionWindow=20
+QuickAck=yes
+
+[Route]
+Destination=0.0.0.0/0
+Metric=1023
+Gateway=_dhcp4
+TCPCongestionControlAlgorithm=reno
+InitialCongestionWindow=20
+QuickAck=yes
+
+# 10.72.0.0/16: its route has the metric 0, before which none can come: give it another one (RouteMetric= in [Address], Metric= in [Route]), and export again
+
+[Route]
+Destination=10.99.0.0/16
+Gateway=_dhcp4
+TCPCongestionControlAlgorithm=reno
+InitialCongestionWindow=20
+QuickAck=yes
+END
+networkctl reload
+EXPECTED
+	mkdir -p "$TMP/bin" && ln -sf /bin/true "$TMP/bin/networkctl"
+	PATH=$TMP/bin:$PATH sh -e <<<"$out" && PATH=$TMP/bin:$PATH sh -e <<<"$out" || fail "the script"
+	expect "its file" "$(grep -c '^\[' $conf)" -eq 4
+	echo mine >$conf
+	! PATH=$TMP/bin:$PATH sh -e <<<"$out" 2>"$TMP/err" || fail "a file of someone else's was replaced"
+	grep -q "someone else's" "$TMP/err" || fail "says $(<"$TMP/err")"
+	expect "that file" "$(<$conf)" = mine
+	# what networkd does with it at "reconfigure"
+	prefix_route
+	ipn route add 10.71.0.0/24 dev lq0 proto static scope link metric 1023 initcwnd 20 quickack 1 congctl reno
+	must host show --check || fail "a control that networkd's route names: $out"
+	applied 4 "changed: host"
+	applied 0 "nothing to change"
+	must host show --check
+	# networkd lets go of it
+	ipn route del 10.71.0.0/24 metric 1023
+	checks 3 host show
+	[[ $out == *"another program's route names reno (without effect for other lookups"* ]] || fail "says $out"
+	applied 4 "changed: host"
+	expect "the route" "$(ipn route show 10.71.0.0/24 | grep -c 'congctl reno')" -eq 1
+	rm "$TMP/conf"/*
+	applied 4 "changed: lq0, lq1, host"
+	same_picture "$before" "at the end"
+}
+declare_test for_networkd "" "export networkd: exact text; a route of networkd's with the control is as good as lowq-tc's own"
+
+for_hooks()
+{
+	local manager
+
+	for manager in nm ifupdown; do
+		refused "'lowq-tc save' writes it" export "$manager"
+	done
+	mkdir -p /etc/lowq
+	echo '[[queue]]
+device = "lq0"
+profile = "fifo"
+rate = "1gbit"' >/etc/lowq/lowq.toml
+	exports nm <<'EXPECTED'
+# for sh; to take it away: rm -f /etc/NetworkManager/dispatcher.d/90-lowq
+set -e
+for f in /etc/NetworkManager/dispatcher.d/90-lowq; do
+	if [ -e $f ] && ! grep -q "by 'lowq-tc export" $f; then echo "$f is someone else's" >&2; exit 2; fi
+done
+mkdir -p /etc/NetworkManager/dispatcher.d
+cat >/etc/NetworkManager/dispatcher.d/90-lowq <<'END'
+#!/bin/sh
+# What was written over, lowq-tc sets again as /etc/lowq says; by 'lowq-tc export nm'
+case "$2" in
+up|reapply|vpn-up|dhcp4-change|dhcp6-change|connectivity-change) if [ ! -d /run/systemd/system ] || [ -e /etc/systemd/system/multi-user.target.wants/lowq-tc.service ]; then
+	/usr/sbin/lowq-tc apply -q || [ $? -eq 4 ] || echo 'lowq-tc apply failed: see lowq-tc host show --check' >&2
+fi ;;
+esac
+END
+chmod 755 /etc/NetworkManager/dispatcher.d/90-lowq
+EXPECTED
+	lt export ifupdown --json || fail "$err"
+	expect "files" "$(jq -r '.[] | "\(.mode) \(.path)"' <<<"$out" | paste -sd ' ')" = \
+		"755 /etc/network/if-up.d/zz-lowq 644 /etc/dhcp/dhclient-exit-hooks.d/zz-lowq 644 /etc/dhcpcd.exit-hook"
+	# they run what they say, for the events that they name
+	mkdir -p "$TMP/hooks"
+	printf '#!/bin/sh\necho "$*" >>%s/hooks/said\nexit ${STATUS:-4}\n' "$TMP" >"$TMP/hooks/lowq-tc"
+	chmod +x "$TMP/hooks/lowq-tc"
+	for manager in 0 1 2; do
+		jq -r ".[$manager].text" <<<"$out" | sed "s,/usr/sbin/lowq-tc,$TMP/hooks/lowq-tc,; s,/run/systemd/system,/nowhere," >"$TMP/hooks/$manager"
+	done
+	IFACE=lo sh -e "$TMP/hooks/0" && reason=EXPIRE sh -e "$TMP/hooks/1" && reason=CARRIER sh -e "$TMP/hooks/2" || fail "a hook failed"
+	[[ ! -e $TMP/hooks/said ]] || fail "a hook ran at an event that changes no route"
+	IFACE=eth0 sh -e "$TMP/hooks/0" && reason=BOUND sh -e "$TMP/hooks/1" && reason=REBOOT sh -e "$TMP/hooks/2" || fail "a hook failed"
+	expect "runs" "$(paste -sd ' ' "$TMP/hooks/said")" = "apply -q apply -q apply -q"
+	STATUS=1 IFACE=eth0 sh -e "$TMP/hooks/0" 2>"$TMP/err" || fail "a hook's failure is ifup's"
+	grep -q 'lowq-tc apply failed' "$TMP/err" || fail "a hook that fails says nothing"
+	rm -r /etc/lowq
+}
+declare_test for_hooks "" "export nm and ifupdown: exact text; hooks run at the events that write routes"
+
+# a manager that writes the route at the same moment: before or after lowq-tc does, once or each time
+raced()
+{
+	local when before
+
+	picture before
+	for when in before after; do
+		rm -f "$TMP/raced"
+		wrapped ip '[[ $* != *"route replace 10.71.0.0/24"* || -e $TMP/raced ]] || {
+			: >$TMP/raced
+			[[ '$when' != after ]] || "$real" "$@"
+			exec "$real" -n "$ns" route replace 10.71.0.0/24 dev lq0 proto kernel scope link src 10.71.0.1
+		}'
+		PATH=$TMP/wrapped:$PATH must host reno --route 10.71.0.0/24
+		[[ -e $TMP/raced ]] || fail "$when: no race"
+		must host show --check
+		must host reset
+		same_picture "$before" "$when: after reset"
+	done
+	# it does so each time
+	wrapped ip '[[ $* != *"route replace 10.71.0.0/24"* || $* != *congctl* ]] || {
+		exec "$real" -n "$ns" route replace 10.71.0.0/24 dev lq0 proto kernel scope link src 10.71.0.1
+	}'
+	PATH=$TMP/wrapped:$PATH ends 1 "another program writes the route 10.71.0.0/24 again" host reno --route 10.71.0.0/24
+	same_picture "$before" "after it has given up"
+	no_records
+}
+declare_test raced "" "a route that a manager writes while it is set: set again, or given up and rolled back"
+
 killed()
 {
 	unshare -n tc qdisc add dev lo root gred setup vqs 3 default 1 grio || skip 'no gred'

@@ -641,6 +641,28 @@ t_probes()
 	measure
 	want .flows[0].retransmitted=0 .flows[0].packets=4 .flows[0].goodput_bps=400000000
 }
+declare_test t_probes "" "packets without SYN and ACK are neither retransmissions nor goodput"
+
+# Nodes add metadata to probes of INT and IFA. What they change of these, they change of no other packet.
+t_probes_grow()
+{
+	traffic <<-E
+		0    1000 tcp $A id=1 seq=1000 len=44>68 flags=8
+		1000 2000 tcp $A6 seq=1000 len=44>68 flags=8
+		2000 3000 253 10.0.0.1:0>10.0.0.9:0 id=2 len=56>88
+		3000 4000 253 [fd00::1]:0>[fd00::9]:0 len=56>88
+	E
+	measure
+	want .matched=4 .dropped=0 .delay_us.mean=1
+	traffic <<-E
+		0    1000 tcp $A id=1 seq=1000 len=44>68 flags=0x18
+		1000 2000 udp $A id=2 len=44>68
+	E
+	run 1 "${PAIR[@]}"
+	want .matched=0
+}
+declare_test t_probes_grow "" "probes that get longer in the queue are the same packets"
+
 # A capture that starts in mid-flow, with a segment that overtook another one.
 t_mid_flow()
 {
@@ -668,8 +690,6 @@ t_many_rows()
 	expect "rows" "$(wc -l <"$TMP/s")" -le 2000001
 }
 declare_test t_many_rows "" "a series that is too long does not prevent the result"
-
-declare_test t_probes "" "packets without SYN and ACK are neither retransmissions nor goodput"
 
 # Captures made on several CPUs are slightly out of order; a clock that steps
 # back must not break the arithmetic.

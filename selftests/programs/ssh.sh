@@ -244,6 +244,18 @@ matrix()
 	says 2 "again" --matrix <(printf 'r\nr\n')
 	says 2 "is no address" --matrix <(printf 'r -x\n')
 	says 2 "--matrix goes with" --matrix "$file" 10.0.0.1
+	says 2 "is no role" --matrix <(printf 'r role=switch\n')
+	says 2 "rack b again" --matrix <(printf '[b]\nr\n[b]\nh2\n')
+	says 2 "rack a has no host" --matrix <(printf '[a]\n[b]\nr\nh2\n')
+	# a report for each rack; a receiver starts no check, and of a router only its queues count
+	printf '[a]\n10.0.1.1\nr 10.0.0.1 role=receiver\n[b]\nh2 role=router\nr\n' >"$file"
+	in_ns h1 "$LOWQ_CHECK" --matrix "$file" --role sender --control reno --json >"$TMP/matrix.json" 2>"$TMP/err"
+	expect "pairs of racks" "$(jq -r '[.racks[] | .rack + ":" + (.pairs | map(.from + ">" + .to) | join(","))] | join(" ")' \
+		"$TMP/matrix.json")" = "a:10.0.1.1>r b:"
+	expect "roles" "$(jq -r '[.racks[].hosts[] | .role] | join(" ")' "$TMP/matrix.json")" = "sender receiver router sender"
+	expect "what a router is" "$(jq '[.racks[1].hosts[0].findings[] | select(.check == "role")] | length' "$TMP/matrix.json")" -eq 1
+	in_ns h1 "$LOWQ_CHECK" --matrix "$file" --control reno >"$TMP/out" 2>"$TMP/err"
+	expect "reports" "$(grep -c '^rack [ab]$' "$TMP/out")" -eq 2
 	# killed in the middle
 	printf 'h2\nr\n' >"$file"
 	begun --matrix "$file"
@@ -253,6 +265,6 @@ matrix()
 	nothing_left
 	WAIT=5 wait_until alone h2
 }
-declare_test matrix "" "--matrix: all pairs, progress, a fault, an unknown host, JSON; killed: nothing is left"
+declare_test matrix "" "--matrix: all pairs, racks, roles, progress, a fault, an unknown host, JSON; killed: nothing is left"
 
 run_tests "$@"

@@ -105,18 +105,30 @@ prometheus()
 	crowd
 	stat --prometheus
 	awk '/^# HELP / { help[$3] = 1; next }
-		/^# TYPE [a-z_]+ gauge$/ { if (!help[$3]) exit 1; type[$3] = 1; next }
+		/^# TYPE [a-z_]+ (gauge|counter)$/ { if (!help[$3]) exit 1; type[$3] = 1; next }
 		!/^[a-z_]+(\{([a-z]+="[^"]*",?)+\})? [0-9.e+-]+$/ { print; exit 1 }
 		{ split($0, part, /[ {]/); if (!type[part[1]] || seen[$0]++) { print; exit 1 } }' "$TMP/stat" || fail "not Prometheus's format"
 	grep -qxF 'lowq_tcp_fallback_connections{control="hpccpp",group="",reason="no-telemetry"} 1' "$TMP/stat" ||
 		fail "does not count what fell back: $(<"$TMP/stat")"
 	grep -q '^lowq_tcp_srtt_seconds{control="cubic",group="",quantile="0.5"} 0\.00[4-9]' "$TMP/stat" || fail "no RTT"
-	expect "families" "$(grep -c '^# TYPE' "$TMP/stat")" -eq 10
+	expect "families" "$(grep -c '^# TYPE lowq_\(tcp\|stat\)_' "$TMP/stat")" -eq 10
+	# what lowq-tc set is in the same file
+	in_ns h1 "$LOWQ_TC" dctcp eth0 --rate 1gbit --rtt 1ms -q
+	in_ns h1 "$LOWQ_TC" host prague --default -q
+	stat --prometheus
+	grep -qx 'lowq_queue_set{device="eth0",profile="dctcp"} 1' "$TMP/stat" || fail "no queue: $(<"$TMP/stat")"
+	grep -qx 'lowq_host_set{control="prague"} 1' "$TMP/stat" || fail "no host"
+	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=0
+	in_ns h1 tc qdisc replace dev eth0 root pfifo
+	stat --prometheus
+	grep -qx 'lowq_queue_set{device="eth0",profile="dctcp"} 0' "$TMP/stat" || fail "does not see another queue"
+	grep -qx 'lowq_host_set{control="prague"} 0' "$TMP/stat" || fail "does not see another tcp_ecn"
 	# a reader of the file sees it whole
 	in_ns h1 "$LOWQ_STAT" --prometheus --interval 0.1 --count 20 --output "$TMP/lowq.prom" &
 	wait_until [ -e "$TMP/lowq.prom" ]
 	while kill -0 $! 2>/dev/null; do
-		[[ $(tail -n 1 "$TMP/lowq.prom") == "lowq_stat_cpu_seconds "* ]] || fail "half a file"
+		[[ $(tail -n 1 "$TMP/lowq.prom") == "# TYPE lowq_queue_stamped_probes counter" ||
+			$(tail -n 1 "$TMP/lowq.prom") == lowq_queue* ]] || fail "half a file"
 		sleep 0.013
 	done
 	wait $! || fail "status $?"
@@ -239,24 +251,25 @@ declare_test completes "" "completion knows options"
 
 dashboard()
 {
-	local board=$LOWQ_ROOT/deploy/grafana/lowq.json name
+	local board=$LOWQ_ROOT/deploy/grafana/lowq.json rules=$LOWQ_ROOT/deploy/prometheus/lowq.rules.yml name
 
 	[ -e "$board" ] || skip "no dashboard here"
 	add_ns h1
 	stat --prometheus
-	in_ns h1 "$LOWQ_TC" show --prometheus >>"$TMP/stat" || fail "no metrics of lowq-tc"
 	jq -r '.. | .expr? // empty' "$board" >"$TMP/queries"
 	expect "queries" "$(wc -l <"$TMP/queries")" -ge 6
+	sed -n '/expr:/,/for:/p' "$rules" >>"$TMP/queries"
 	grep -oE '\b(lowq_[a-z_]+)' "$TMP/queries" | sort -u >"$TMP/used"
 	sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$TMP/stat" | sort -u >"$TMP/there"
 	comm -23 "$TMP/used" "$TMP/there" >"$TMP/unknown"
 	[ ! -s "$TMP/unknown" ] || fail "the dashboard asks for what there is not: $(paste -sd' ' "$TMP/unknown")"
 	comm -13 "$TMP/used" "$TMP/there" >"$TMP/unused"
 	[ ! -s "$TMP/unused" ] || fail "the dashboard does not show: $(paste -sd' ' "$TMP/unused")"
+	! command -v promtool >/dev/null || promtool test rules "${rules%rules.yml}test.yml" || fail "promtool: the alerts"
 	while read -r name; do
 		! [ -e "$LOWQ_ROOT/man/lowq-stat.8" ] || grep -q "$name" "$LOWQ_ROOT"/man/lowq-{stat,tc}.8 || fail "not in the manual: $name"
 	done <"$TMP/there"
 }
-declare_test dashboard "" "the dashboard's queries name the metrics there are, and so does the manual"
+declare_test dashboard "" "the queries of dashboard and alerts name the metrics there are, and so does the manual"
 
 run_tests "$@"

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			expect(x <= FP_ONE(30), "%u", x);
 			break;
 		case CUT:
-			checked_reduce(&m, prague_ecn_share(&m));
+			checked_reduce(&m, m.alpha >> 1);
 			break;
 		case LOSS:
 			checked_reduce(&m, prague_loss_share(x & 1));

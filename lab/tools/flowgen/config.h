@@ -9,7 +9,7 @@
 
 #define CC_LEN		16		/* TCP_CA_NAME_MAX */
 
-enum mode { SERVE, LONG, RPC, INCAST, PLAN };
+enum mode { SERVE, LONG, RPC, INCAST, PLAN, UDP, PROGRAM };
 
 extern const char *const mode_name[];
 
@@ -28,6 +28,15 @@ struct arrival {
 	u64 size;
 	u64 id;
 	u32 path;
+};
+
+/* A program in a node */
+struct command {
+	const char *node, *text;
+	const char *name;		/* of the files of its output */
+	const char *folder;		/* where it starts: the plan's */
+	char **environment;		/* NAME=VALUE, ends with NULL */
+	int status;			/* that it is to end with */
 };
 
 struct config {
@@ -66,6 +75,14 @@ struct config {
 	u64 count;			/* incast: rounds */
 	u64 period;			/* ns; 0: a round when the last is over */
 	u64 jitter;			/* ns: incast: requests start up to this later */
+	/* of a plan */
+	u64 stop;			/* ns: the latest end; 0: none */
+	bool until_end;			/* ends with the last of those that are not so */
+	struct netns **server;		/* udp: by path */
+	u64 every, on, off;		/* udp: ns; @off 0: it always sends */
+	unsigned int burst;		/* udp: packets */
+	bool random;			/* udp: gaps are exponentially distributed */
+	struct command command;
 };
 
 /* All that runs */

@@ -20,6 +20,11 @@ void flows_init(int fd)
 	epfd = fd;
 }
 
+int epoll_of_flows(void)
+{
+	return epfd;
+}
+
 void flows_reap(void)
 {
 	struct flow *f;

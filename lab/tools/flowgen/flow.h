@@ -66,7 +66,8 @@ SLIST_HEAD(flow_stack, flow);
 STAILQ_HEAD(flow_queue, flow);
 
 struct verdict {
-	enum { OK, TIMEOUT, ERROR } what;
+	/* STOPPED: by the plan, which is as well as OK */
+	enum { OK, TIMEOUT, ERROR, STOPPED } what;
 	const char *why;		/* for ERROR */
 };
 
@@ -83,11 +84,11 @@ struct pattern {
 	/* @f has ended. The pattern keeps it, restarts it or drops it. */
 	void (*flow_over)(struct flow *f, const struct verdict *v);
 	bool (*finished)(const struct generator *g);
-	/* Starts no more flows. */
+	/* Starts no more flows. udp and programs end later. */
 	void (*stop)(struct generator *g);
 };
 
-extern const struct pattern arrivals, incast;
+extern const struct pattern arrivals, incast, udp, programs;
 
 /**
  * struct generator - makes the flows of one configuration
@@ -99,17 +100,19 @@ extern const struct pattern arrivals, incast;
  * @deadline:	from a flow's start, ns; NEVER if none
  * @tick:	next --interval, ns
  * @last_end:	when a flow has ended last, ns
+ * @stop_at:	when it ends at the latest, ns; NEVER if it does not
  */
 struct generator {
 	const struct config *cfg;
 	const struct pattern *pattern;
 	void *state;
 	struct flow_list active;
-	u64 t0, deadline, tick, last_end;
+	u64 t0, deadline, tick, last_end, stop_at;
 };
 
-/* @epfd: the epoll instance */
+/* @epfd: the epoll instance; epoll_of_flows() returns it */
 void flows_init(int epfd);
+int epoll_of_flows(void);
 /* Frees dropped flows; to be called after each batch of events. */
 void flows_reap(void);
 

@@ -8,6 +8,7 @@
 #include "../common/events.h"
 #include "flow.h"
 #include "loop.h"
+#include "programs.h"
 #include "report.h"
 #include "serve.h"
 
@@ -19,6 +20,7 @@ static struct {
 	u64 armed;			/* expiry set on the timer, NEVER if none */
 	int epfd, timer;
 	bool stop, timer_fired;
+	bool ending;			/* what stops at the end has been told */
 } loop;
 
 static u64 flow_deadline(const struct generator *g, const struct flow *f)
@@ -52,6 +54,19 @@ static void check_tick(struct generator *g, u64 now)
 	g->tick += (1 + (now - g->tick) / g->cfg->interval) * g->cfg->interval;
 }
 
+/* Ends it where the plan says so: this is no failure of its flows. */
+static void stop(struct generator *g)
+{
+	u64 now = now_ns();
+	struct flow *f;
+
+	g->stop_at = NEVER;
+	g->pattern->stop(g);
+	while ((f = TAILQ_FIRST(&g->active)))
+		flow_over(f, now, (struct verdict) { f->state == F_CONNECT ? TIMEOUT : STOPPED,
+						     NULL });
+}
+
 static u64 next_event(const struct generator *g)
 {
 	struct flow *oldest = TAILQ_FIRST(&g->active);
@@ -59,6 +74,8 @@ static u64 next_event(const struct generator *g)
 
 	if (oldest && flow_deadline(g, oldest) < next)
 		next = flow_deadline(g, oldest);
+	if (g->stop_at < next)
+		next = g->stop_at;
 	return g->tick < next ? g->tick : next;
 }
 
@@ -88,6 +105,8 @@ static void run_timers(void)
 	for (g = loop.gen; g < loop.gen + loop.gens; g++) {
 		check_deadlines(g, now);
 		check_tick(g, now);
+		if (g->stop_at <= now)
+			stop(g);
 		g->pattern->run(g, now);
 	}
 }
@@ -102,6 +121,8 @@ static void interrupted(void)
 		g->pattern->stop(g);
 		while ((f = TAILQ_FIRST(&g->active)))
 			flow_over(f, now, (struct verdict) { ERROR, "interrupted" });
+		if (g->pattern == &programs)
+			programs_end(g);
 	}
 }
 
@@ -135,7 +156,9 @@ static void init_generators(const struct work *w, u64 base)
 			      cfg->timeout ? cfg->timeout : NEVER;
 		g->t0 = base + cfg->start;
 		g->tick = cfg->interval ? g->t0 + cfg->interval : NEVER;
-		g->pattern = cfg->mode == INCAST ? &incast : &arrivals;
+		g->stop_at = cfg->stop ? base + cfg->stop : NEVER;
+		g->pattern = cfg->mode == INCAST ? &incast : cfg->mode == UDP ? &udp :
+			     cfg->mode == PROGRAM ? &programs : &arrivals;
 		g->pattern->init(g);
 	}
 }
@@ -144,15 +167,25 @@ static void init_generators(const struct work *w, u64 base)
 static bool finished(void)
 {
 	struct generator *g;
-	bool all = loop.gens > 0;
+	bool all = loop.gens > 0, rest = true;
 
 	for (g = loop.gen; g < loop.gen + loop.gens; g++) {
 		if (g->pattern->prepare)
 			g->pattern->prepare(g);
-		if (!g->pattern->finished(g))
+		if (g->pattern->finished(g))
+			continue;
+		if (g->cfg->until_end)
+			rest = false;
+		else
 			all = false;
 	}
-	return all;
+	if (!all || rest || loop.ending)
+		return all && rest;
+	loop.ending = true;
+	for (g = loop.gen; g < loop.gen + loop.gens; g++)
+		if (g->cfg->until_end && !g->pattern->finished(g))
+			stop(g);
+	return finished();
 }
 
 static void start_generators(const struct work *w)
@@ -165,8 +198,8 @@ static void start_generators(const struct work *w)
 	loop.timer = open_timer();
 	watch(loop.epfd, EPOLL_CTL_ADD, loop.timer, EPOLLIN | EPOLLET, &timer);
 	loop.armed = NEVER;
-	init_generators(w, base);
 	flows_init(loop.epfd);
+	init_generators(w, base);
 	for (g = loop.gen; g < loop.gen + loop.gens; g++)
 		if (!w->zero && !g->cfg->start)
 			g->pattern->run(g, g->t0);

@@ -25,6 +25,7 @@
  *	loop.c			runs them
  *	serve.c			servers
  *	arrivals.c, incast.c	decide which requests there are, and when
+ *	udp.c, programs.c	what a plan has besides: packets, and commands
  *	flow.c			one request, from connect() to its report
  *	report.c		lines of JSON
  *	transfer.c, socket.c	moving bytes, for both sides; socket options
@@ -47,6 +48,8 @@ static unsigned int connections(const struct config *cfg)
 		return cfg->closed;
 	case INCAST:
 		return cfg->fan;
+	case UDP:
+		return 2 * cfg->paths;
 	default:
 		return 0;
 	}
@@ -65,7 +68,8 @@ static void prepare(const struct work *w)
 		connections_planned += connections(c);
 	raise_file_limit(connections_planned + 2 * w->servers);
 	for (const struct config *c = w->client; c < w->client + w->clients; c++)
-		probe(c, c->path->netns, c->host->sa.sa_family);
+		if (c->mode != UDP && c->mode != PROGRAM)
+			probe(c, c->path->netns, c->host->sa.sa_family);
 	for (const struct server *s = w->server; s < w->server + w->servers; s++)
 		probe(s->cfg, s->netns, s->cfg->family ? s->cfg->family : AF_INET);
 }

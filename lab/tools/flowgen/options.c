@@ -15,7 +15,7 @@
 #define MAX_FLOWS	1000000
 #define MAX_LABEL	64		/* bytes */
 
-const char *const mode_name[] = { "serve", "long", "rpc", "incast", "plan" };
+const char *const mode_name[] = { "serve", "long", "rpc", "incast", "plan", "udp", "program" };
 
 static struct config cfg = {
 	.port = DEFAULT_PORT,
@@ -310,6 +310,8 @@ void read_options(struct work *w, int argc, char **argv)
 		errx(2, "'%s' is one argument too many", argv[1 + rest]);
 	check_common();
 	switch (cfg.mode) {
+	case UDP:
+	case PROGRAM:
 	case PLAN:
 		return;
 	case SERVE:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <err.h>
+#include <libgen.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "../common/events.h"
@@ -8,6 +10,7 @@
 struct totals totals = { .first_start = NEVER };
 
 static FILE *out;
+static const char *folder = ".";
 static u64 real_minus_mono;	/* added to a time for output */
 
 void report_open(const char *path)
@@ -17,9 +20,17 @@ void report_open(const char *path)
 	out = path ? fopen(path, "we") : stdout;
 	if (!out)
 		err(2, "--out: %s", path);
+	/* programs start elsewhere */
+	if (path)
+		folder = dirname(realpath(path, NULL));
 	if (!isatty(fileno(out)))
 		setvbuf(out, buf, _IOFBF, sizeof(buf));
 	real_minus_mono = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+}
+
+const char *report_folder(void)
+{
+	return folder;
 }
 
 int report_close(void)
@@ -80,8 +91,7 @@ void report_interval(struct flow *f, u64 now, const struct tcp_info *info, u64 m
 	f->mark_ns = now;
 }
 
-/* Adds a flow to the totals; to be called once per flow line. */
-static void count_flow(u64 start, u64 end, u64 bytes, bool ok)
+void count_flow(u64 start, u64 end, u64 bytes, bool ok)
 {
 	if (ok)
 		totals.ok++;
@@ -144,10 +154,11 @@ void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *
 		snprintf(status, sizeof(status), "error: %s", v->why);
 		json_str(&j, "status", status);
 	} else {
-		json_str(&j, "status", v->what == OK ? "ok" : "timeout");
+		json_str(&j, "status", v->what == TIMEOUT ? "timeout" :
+			 v->what == STOPPED && f->size != UNLIMITED ? "stopped" : "ok");
 	}
 	report_line_end(&j);
-	count_flow(f->start, now, moved, v->what == OK);
+	count_flow(f->start, now, moved, v->what == OK || v->what == STOPPED);
 	if (now > f->gen->last_end)
 		f->gen->last_end = now;
 }
@@ -165,6 +176,7 @@ void report_summary(const struct config *cfg, u64 t0)
 	json_int(&j, "bytes", totals.bytes);
 	report_span(&j, start, end, totals.bytes);
 	json_int(&j, "late_max_ns", totals.late_max);
+	json_int(&j, "zero_ns", t0 + real_minus_mono);
 	report_line_end(&j);
 }
 

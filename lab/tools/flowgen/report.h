@@ -8,6 +8,8 @@
 
 /* Opens the output: @path, or stdout if that is NULL. */
 void report_open(const char *path);
+/* Where files beside the output go */
+const char *report_folder(void);
 /* Returns -1 if something could not be written. */
 int report_close(void);
 
@@ -24,7 +26,10 @@ void report_flow(const struct flow *f, u64 now, u64 moved, const struct sender *
 /* @cfg: whose label it gets; @t0: when the run began */
 void report_summary(const struct config *cfg, u64 t0);
 
-/* Sums over all flow lines. */
+/* Adds a flow or a program to the totals; to be called once per line */
+void count_flow(u64 start, u64 end, u64 bytes, bool ok);
+
+/* Sums over all lines. */
 struct totals {
 	u64 ok, failed, bytes;
 	u64 first_start, last_end;	/* ns; NEVER and 0 if there was none */

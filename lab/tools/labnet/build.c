@@ -111,6 +111,14 @@ static void write_sysctls(const struct sysctls *list, const char *where)
 	}
 }
 
+static bool has_sysctl(const struct sysctls *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (!strcmp(list->at[i].name, name))
+			return true;
+	return false;
+}
+
 /* Runs modprobe; its first message is put into @why */
 static bool modprobe(char *const argv[], char *why, size_t size)
 {
@@ -190,8 +198,16 @@ static void find_devs(const struct plan *p, const struct node *node)
 	mnl_socket_close(nl);
 }
 
-static void configure_end(struct mnl_socket *nl, const struct plan *p, const struct end *e)
+/* No two ends have the same losses. */
+static u64 seed_of(const struct plan *p, const struct end *e, u64 seed)
 {
+	return seed << 32 | ((e->link - p->links) * 2 + (e == &e->link->end[1]));
+}
+
+static void configure_end(struct mnl_socket *nl, const struct plan *p, const struct end *e,
+			  u64 seed)
+{
+	CHECK(!e->link->exact || set_line(nl, e, seed_of(p, e, seed)), "%s", plan_place(p, e));
 	CHECK(set_up(nl, e->dev, true), "%s", plan_place(p, e));
 	for (size_t i = 0; i < e->addresses.n; i++)
 		CHECK(add_address(nl, e->index, &e->addresses.at[i]), "%s.addresses[%zu]",
@@ -201,14 +217,14 @@ static void configure_end(struct mnl_socket *nl, const struct plan *p, const str
 		      "%s: neighbour", plan_place(p, e));
 }
 
-static void configure_node(const struct plan *p, const struct node *node)
+static void configure_node(const struct plan *p, const struct node *node, u64 seed)
 {
 	struct mnl_socket *nl = netlink_open();
 
 	if (!node->exists)
 		CHECK(set_up(nl, "lo", true), "%s: lo", node->name);
 	for (size_t i = 0; i < node->n_ends; i++)
-		configure_end(nl, p, node->end[i]);
+		configure_end(nl, p, node->end[i], seed);
 	for (size_t i = 0; i < node->n_routes; i++)
 		CHECK(add_route(nl, &node->routes[i]), "%s: nodes[%td].routes[%zu]", p->file,
 		      node - p->nodes, i);
@@ -230,7 +246,30 @@ static void activate_node(const struct plan *p, const struct node *node)
 	mnl_socket_close(nl);
 }
 
-void build(const struct plan *p, u64 zero)
+/* Switches spread flows each in its own way, unless the plan says how. Linux before 6.11 cannot. */
+static void seed_multipath(const struct plan *p, const struct node *node)
+{
+	static const char name[] = "net.ipv4.fib_multipath_hash_seed";
+	u32 hash = 2166136261;		/* FNV-1a */
+	bool several = false;
+	char value[16];
+	int fd;
+
+	for (size_t i = 0; i < node->n_routes; i++)
+		several |= node->routes[i].via.n > 1;
+	if (!several || has_sysctl(&p->sysctls, name) || has_sysctl(&node->sysctls, name))
+		return;
+	for (const char *c = node->name; *c; c++)
+		hash = (hash ^ (u8)*c) * 16777619;
+	fd = open("/proc/sys/net/ipv4/fib_multipath_hash_seed", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return;
+	snprintf(value, sizeof(value), "%u", hash | 1);
+	CHECK(fd >= 0 && write(fd, value, strlen(value)) > 0, "%s: %s", node->name, name);
+	close(fd);
+}
+
+void build(const struct plan *p, u64 zero, u64 seed)
 {
 	int *ns = xcalloc(p->n_nodes, sizeof(*ns));
 	struct mnl_socket *nl;
@@ -254,6 +293,7 @@ void build(const struct plan *p, u64 zero)
 		enter(ns[i]);
 		write_sysctls(&p->sysctls, p->nodes[i].name);
 		write_sysctls(&p->nodes[i].sysctls, p->nodes[i].name);
+		seed_multipath(p, &p->nodes[i]);
 	}
 	enter(home);
 	nl = netlink_open();
@@ -261,7 +301,12 @@ void build(const struct plan *p, u64 zero)
 		const struct end *e = p->links[i].end;
 		const int both[] = { ns[e[0].node - p->nodes], ns[e[1].node - p->nodes] };
 
-		CHECK(add_link(nl, &p->links[i], both), "%s: links[%zu]", p->file, i);
+		if (add_link(nl, &p->links[i], both))
+			continue;
+		if (p->links[i].exact && errno == EOPNOTSUPP)
+			give_up("%s: links[%zu]: this kernel has no exact links; the lab's has",
+				p->file, i);
+		CHECK(false, "%s: links[%zu]", p->file, i);
 	}
 	mnl_socket_close(nl);
 	for (i = 0; i < p->n_nodes; i++) {
@@ -270,7 +315,7 @@ void build(const struct plan *p, u64 zero)
 	}
 	for (i = 0; i < p->n_nodes; i++) {
 		enter(ns[i]);
-		configure_node(p, &p->nodes[i]);
+		configure_node(p, &p->nodes[i], seed);
 		ask_for_queues(p, &p->nodes[i]);
 	}
 	sleep_until(zero);

@@ -7,8 +7,10 @@
 #include "../common/alloc.h"
 #include "../common/events.h"
 #include "../common/netns.h"
+#include "../../link/lowq_link.h"
 #include "events.h"
 #include "netlink.h"
+#include "record.h"
 
 static struct mnl_socket *enter(const struct plan *p, const struct node *node)
 {
@@ -81,9 +83,14 @@ static bool happen(const struct plan *p, const struct event *e)
 		done = replace_route(nl, &e->route);
 	} else {
 		dev = find_dev(nl, e->end->dev, mac);
-		done = dev && (e->kind == EVENT_RATE ?
-			       change_rate(nl, dev, frame_bytes(e->end->link), e->rate) :
-			       change_delay(nl, dev, e->delay));
+		if (e->end->link->exact)
+			done = dev && (e->kind == EVENT_RATE ?
+				       change_line(nl, dev, IFLA_LOWQ_LINK_RATE, e->rate) :
+				       change_line(nl, dev, IFLA_LOWQ_LINK_DELAY, e->delay));
+		else
+			done = dev && (e->kind == EVENT_RATE ?
+				       change_rate(nl, dev, frame_bytes(e->end->link), e->rate) :
+				       change_delay(nl, dev, e->delay));
 	}
 	mnl_socket_close(nl);
 	return done;
@@ -97,14 +104,38 @@ void sleep_until(u64 at)
 		;
 }
 
-void run_events(const struct plan *p, u64 zero)
+/* A trace begins with the traffic; before, packets have used it since the network was built. */
+static void start_traces(const struct plan *p, u64 zero)
+{
+	u8 mac[ETH_BYTES];
+
+	for (size_t i = 0; i < 2 * p->n_links; i++) {
+		const struct end *e = &p->links[i / 2].end[i % 2];
+		struct mnl_socket *nl;
+
+		if (!e->line.instant)
+			continue;
+		nl = enter(p, e->node);
+		sleep_until(zero);
+		if (!change_line(nl, find_dev(nl, e->dev, mac), IFLA_LOWQ_LINK_TRACE_START, zero))
+			err(1, "%s.trace", plan_place(p, e));
+		mnl_socket_close(nl);
+	}
+}
+
+void run_events(const struct plan *p, u64 zero, const char *out)
 {
 	if (!zero)
 		zero = now_ns();
+	if (out && p->record)
+		record_start(p, zero, out);
+	start_traces(p, zero);
 	for (size_t i = 0; i < p->n_events; i++) {
 		sleep_until(zero + p->events[i].at);
 		if (!happen(p, &p->events[i]))
 			err(1, "%s: event at %llu ns, '%s'", p->file, p->events[i].at,
 			    p->events[i].node->name);
 	}
+	if (out && p->record)
+		record_wait();
 }

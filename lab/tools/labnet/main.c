@@ -11,6 +11,7 @@
  *	netlink.c	the requests for it
  *	draw.c		from struct plan to a drawing
  *	events.c	changes the network while it is used
+ *	record.c	... and keeps what the plan says
  *	remove.c	removes namespaces, with their processes and connections
  *
  * Requests go one at a time. Batches, of which only the last request is acknowledged, would save
@@ -21,6 +22,7 @@
  * builder needs. labnet starts and checks a plan of 16 hosts in 2.7 ms.
  */
 #include <err.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,8 +33,8 @@
 #include "remove.h"
 
 static bool check, dot, events;
-static const char *prefix;
-static u64 zero;
+static const char *prefix, *out;
+static u64 zero, seed;
 
 static const struct option_row rows[] = {
 	{ "check", NULL, OPT_FLAG, TO(check),
@@ -44,6 +46,10 @@ static const struct option_row rows[] = {
 	{ "zero", "T", OPT_TIME, TO(zero),
 	  .help = "events: their times count from T of CLOCK_MONOTONIC (now);\n"
 		  "otherwise: queues are made at T" },
+	{ "record", "DIR", OPT_TEXT, TO(out), 1, 4095,
+	  .help = "events: also record there what the plan says, until SIGTERM" },
+	{ "seed", "N", OPT_INT, TO(seed), 0, UINT32_MAX,
+	  .help = "of what links do by chance (0)" },
 	{ "remove", "PREFIX", OPT_TEXT, TO(prefix), 1, 255,
 	  .help = "remove the namespaces whose names begin with PREFIX,\n"
 		  "with their processes and TCP connections" },
@@ -51,7 +57,7 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = {
 	.program = "labnet",
-	.usage = "usage: labnet [--check | --dot | [--events] [--zero T]] PLAN\n"
+	.usage = "usage: labnet [--check | --dot | [--events [--record DIR]] [--zero T] [--seed N]] PLAN\n"
 	"       labnet --remove PREFIX\n"
 	"Builds the network namespaces, links, addresses, routes and queues of a plan, a JSON file\n"
 	"(- for standard input).\n"
@@ -78,6 +84,8 @@ int main(int argc, char **argv)
 		errx(2, "takes one plan (see labnet --help)");
 	if (check + dot + events > 1)
 		errx(2, "--check, --dot and --events exclude each other");
+	if (out && !events)
+		errx(2, "--record goes with --events");
 	if (zero && (check || dot))
 		errx(2, "--zero is for building and for --events");
 	plan_read(&plan, argv[first]);
@@ -87,8 +95,8 @@ int main(int argc, char **argv)
 		printf("%zu nodes, %zu links, about %llu MiB of memory\n", plan.n_nodes,
 		       plan.n_links, (plan_memory(&plan) >> 20) + 1);
 	else if (events)
-		run_events(&plan, zero);
+		run_events(&plan, zero, out);
 	else
-		build(&plan, zero);
+		build(&plan, zero, seed);
 	return 0;
 }

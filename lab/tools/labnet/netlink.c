@@ -16,6 +16,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "../../link/lowq_link.h"
 #include "netlink.h"
 
 #define NETEM_LIMIT	1000000		/* packets; netem must not drop */
@@ -91,15 +92,87 @@ bool add_link(struct mnl_socket *nl, const struct link *l, const int ns[2])
 	begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
 	put_end(&r, &l->end[0], ns[0]);
 	info = mnl_attr_nest_start(r.h, IFLA_LINKINFO);
-	mnl_attr_put_str(r.h, IFLA_INFO_KIND, "veth");
+	mnl_attr_put_str(r.h, IFLA_INFO_KIND, l->exact ? LOWQ_LINK_KIND : "veth");
 	data = mnl_attr_nest_start(r.h, IFLA_INFO_DATA);
-	peer = mnl_attr_nest_start(r.h, VETH_INFO_PEER);
+	peer = mnl_attr_nest_start(r.h, l->exact ? IFLA_LOWQ_LINK_PEER : VETH_INFO_PEER);
 	mnl_nlmsg_put_extra_header(r.h, sizeof(struct ifinfomsg));
 	put_end(&r, &l->end[1], ns[1]);
 	mnl_attr_nest_end(r.h, peer);
 	mnl_attr_nest_end(r.h, data);
 	mnl_attr_nest_end(r.h, info);
 	return send_request(nl, &r);
+}
+
+/* Begins a change of an end of a link; end_line() sends it */
+static struct nlattr *begin_line(struct request *r, unsigned int dev, struct nlattr **info)
+{
+	struct ifinfomsg *i = begin(r, RTM_NEWLINK, 0, sizeof(*i));
+
+	i->ifi_index = dev;
+	*info = mnl_attr_nest_start(r->h, IFLA_LINKINFO);
+	mnl_attr_put_str(r->h, IFLA_INFO_KIND, LOWQ_LINK_KIND);
+	return mnl_attr_nest_start(r->h, IFLA_INFO_DATA);
+}
+
+static bool end_line(struct mnl_socket *nl, struct request *r, struct nlattr *info,
+		     struct nlattr *data)
+{
+	mnl_attr_nest_end(r->h, data);
+	mnl_attr_nest_end(r->h, info);
+	return send_request(nl, r);
+}
+
+bool change_line(struct mnl_socket *nl, unsigned int dev, int what, u64 value)
+{
+	struct nlattr *info, *data;
+	struct request r;
+
+	data = begin_line(&r, dev, &info);
+	mnl_attr_put_u64(r.h, what, value);
+	return end_line(nl, &r, info, data);
+}
+
+/* As many instants as a message has room for */
+static bool add_instants(struct mnl_socket *nl, const struct end *e)
+{
+	const size_t most = (sizeof(((struct request *)0)->buf) - 256) / sizeof(u32);
+	size_t n, left;
+
+	for (left = e->line.n_instants; left; left -= n) {
+		struct nlattr *info, *data;
+		struct request r;
+
+		n = left < most ? left : most;
+		data = begin_line(&r, e->index, &info);
+		mnl_attr_put(r.h, IFLA_LOWQ_LINK_TRACE, n * sizeof(u32),
+			     e->line.instant + e->line.n_instants - left);
+		if (!end_line(nl, &r, info, data))
+			return false;
+	}
+	return true;
+}
+
+bool set_line(struct mnl_socket *nl, const struct end *e, u64 seed)
+{
+	const struct line *l = &e->line;
+	const struct lowq_link_loss loss = { l->loss[0], l->loss[1], l->loss[2], l->loss[3] };
+	const struct lowq_link_late late = { l->late, l->late_by };
+	struct nlattr *info, *data;
+	struct request r;
+
+	data = begin_line(&r, e->index, &info);
+	if (e->rate)
+		mnl_attr_put_u64(r.h, IFLA_LOWQ_LINK_RATE, llrint(e->rate));
+	if (l->instant)
+		mnl_attr_put_u32(r.h, IFLA_LOWQ_LINK_TRACE_SIZE, l->n_instants);
+	mnl_attr_put_u64(r.h, IFLA_LOWQ_LINK_DELAY, e->delay);
+	mnl_attr_put_u64(r.h, IFLA_LOWQ_LINK_JITTER, l->jitter);
+	mnl_attr_put_u64(r.h, IFLA_LOWQ_LINK_SEED, seed);
+	mnl_attr_put(r.h, IFLA_LOWQ_LINK_LOSS, sizeof(loss), &loss);
+	mnl_attr_put(r.h, IFLA_LOWQ_LINK_LATE, sizeof(late), &late);
+	mnl_attr_put_u64(r.h, IFLA_LOWQ_LINK_DUPLICATE, l->duplicate);
+	mnl_attr_put_u64(r.h, IFLA_LOWQ_LINK_CORRUPT, l->corrupt);
+	return end_line(nl, &r, info, data) && add_instants(nl, e);
 }
 
 bool set_up(struct mnl_socket *nl, const char *dev, bool up)
@@ -256,6 +329,14 @@ static bool put_delay(struct mnl_socket *nl, int flags, unsigned int dev, u32 pa
 bool add_delay(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 handle, u64 ns)
 {
 	return put_delay(nl, ADD, dev, parent, handle, ns);
+}
+
+bool add_fifo(struct mnl_socket *nl, unsigned int dev)
+{
+	struct request r;
+
+	begin_queue(&r, RTM_NEWQDISC, ADD, dev, TC_H_ROOT, TC_H_MAKE(2 << 16, 0), "pfifo");
+	return send_request(nl, &r);
 }
 
 bool change_delay(struct mnl_socket *nl, unsigned int dev, u64 ns)

@@ -21,6 +21,11 @@ struct mnl_socket *netlink_open(void);
 /* The link @e->link, made from any namespace. @ns: descriptors of its ends' namespaces */
 bool add_link(struct mnl_socket *nl, const struct link *l, const int ns[2]);
 
+/* For an exact link, before the device is up: what @e says. @seed: of what happens by chance */
+bool set_line(struct mnl_socket *nl, const struct end *e, u64 seed);
+/* Later on, one value: IFLA_LOWQ_LINK_RATE ... */
+bool change_line(struct mnl_socket *nl, unsigned int dev, int what, u64 value);
+
 #define NETNS_DIR	"/run/netns"	/* where ip has the names of namespaces */
 
 /* In the namespace where @nl was opened: */
@@ -36,6 +41,9 @@ bool replace_route(struct mnl_socket *nl, const struct route *r);
 bool add_delay(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 handle, u64 ns);
 /* htb with one class, 1:1, which sends packet by packet at @rate */
 bool add_rate(struct mnl_socket *nl, unsigned int dev, u32 parent, u32 frame, double rate);
+
+/* A FIFO of txqueuelen packets as the device's queue */
+bool add_fifo(struct mnl_socket *nl, unsigned int dev);
 
 /* What add_delay() has added as the device's queue, and add_rate() */
 bool change_delay(struct mnl_socket *nl, unsigned int dev, u64 ns);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A device with a delay, a rate and a queue has netem 3:, htb 1: below it and the queue 2: below
- * that. A plan's words for a queue are tc's or lowq-tc's. lowq-tc translates its words into tc's,
- * except --exact, which it sets itself. One tc sets all queues of a namespace.
+ * A device of an exact link has the queue 2: alone. Others with a delay, a rate and a queue have
+ * netem 3:, htb 1: below it and the queue 2: below that. A plan's words for a queue are tc's or
+ * lowq-tc's. lowq-tc translates its words into tc's, except --exact, which it sets itself. One tc
+ * sets all queues of a namespace.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -112,8 +113,8 @@ static json_t *profiles;
 static char *profile_key(const struct end *e)
 {
 	char *key;
-	int n = asprintf(&key, "%s --rate %.0fbit mtu %u offloads %d", e->queue, e->rate,
-			 e->link->mtu, e->link->offloads);
+	int n = asprintf(&key, "%s --rate %.0fbit mtu %u offloads %d exact %d", e->queue,
+			 e->rate, e->link->mtu, e->link->offloads, e->link->exact);
 
 	CHECK(n > 0, "memory");
 	return key;
@@ -139,8 +140,8 @@ static json_t *ask_lowq_tc(const struct plan *p, const struct end *e)
 {
 	int output = memfd_create("lowq-tc", MFD_CLOEXEC);
 	char *words = strdup(e->queue), *word, *rest = words, *argv[256], rate[32];
-	char *const last[] = { "--rate", rate, "--shape", "--no-rehearsal", "--dry-run", "--json",
-			       NULL };
+	char *const last[] = { "--rate", rate, e->link->exact ? "--no-shape" : "--shape",
+			       "--no-rehearsal", "--dry-run", "--json", NULL };
 	json_t *result, *commands;
 	size_t n = 0;
 
@@ -176,7 +177,7 @@ static void put_command(FILE *tc, const struct end *e, const char *command)
 	for (strsep(&rest, " "); (word = strsep(&rest, " ")) != NULL; before = word) {
 		if (!strcmp(before, "dev"))
 			fprintf(tc, "%s ", e->dev);
-		else if (!strcmp(word, "root") && e->delay)
+		else if (!strcmp(word, "root") && e->delay && !e->link->exact)
 			fputs("parent 3:1 ", tc);
 		else if (!strncmp(word, "10f0:", 5))
 			fprintf(tc, "1:%s ", word + 5);
@@ -229,12 +230,27 @@ static void queue_by_profile(struct words *w, const struct plan *p, const struct
 	}
 }
 
+static void queue_exact(struct mnl_socket *nl, const struct plan *p, struct words *w,
+			const struct end *e, json_t *commands)
+{
+	if (commands)
+		queue_by_profile(w, p, e, commands);
+	else if (e->queue)
+		fprintf(line_for(w, e), "qdisc add dev %s root handle 2: %s\n", e->dev, e->queue);
+	else if (e->rate || e->line.instant)
+		CHECK(add_fifo(nl, e->index), "%s", plan_place(p, e));
+}
+
 static void queue_end(struct mnl_socket *nl, const struct plan *p, struct words *w,
 		      const struct end *e)
 {
 	json_t *commands = profile_commands(p, e);
 	u32 parent = TC_H_ROOT;
 
+	if (e->link->exact) {
+		queue_exact(nl, p, w, e, commands);
+		return;
+	}
 	if (e->delay) {
 		/* over a rate it has a handle, for htb as its child */
 		u32 handle = e->rate ? TC_H_MAKE(3 << 16, 0) : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <ctype.h>
 #include <err.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "document.h"
 
 #define RATE_MIN	1e3	/* bit/s */
-#define RATE_MAX	1e12	/* 125 bytes take 1 ns, the step of the clock */
+#define RATE_MAX	2e12
 #define DELAY_MAX	(100 * NSEC)
 
 static const char *file;
@@ -37,6 +38,17 @@ json_t *document_load(const char *path)
 const char *document_name(void)
 {
 	return file;
+}
+
+char *file_beside(const char *s)
+{
+	char *copy = strdup(file), *path;
+
+	if (!copy || asprintf(&path, "%s%s%s", *s == '/' ? "" : dirname(copy),
+			      *s == '/' ? "" : "/", s) < 0)
+		err(1, "memory");
+	free(copy);
+	return path;
 }
 
 static void put_place(FILE *f, const struct place *at)
@@ -84,7 +96,7 @@ static bool belongs(const struct field *f, unsigned int kind)
 static void check_key(unsigned int kind, const struct place *at, const struct field *fields)
 {
 	const struct field *f;
-	char known[256] = "";
+	char known[512] = "";
 
 	for (f = fields; f->name; f++) {
 		if (!belongs(f, kind))
@@ -190,7 +202,7 @@ void read_rate(const struct place *at, json_t *value, void *to)
 
 	free(where);
 	if (rate < RATE_MIN || rate > RATE_MAX)
-		refuse(at, "'%s' is out of range (1kbit to 1tbit)", s);
+		refuse(at, "'%s' is out of range (1kbit to 2tbit)", s);
 	*(double *)to = rate;
 }
 

@@ -35,6 +35,9 @@ json_t *document_load(const char *path);
 /* What messages call the file */
 const char *document_name(void);
 
+/* The path of a file that the document names, from its folder on. To be freed */
+char *file_beside(const char *name);
+
 /* "FILE: PLACE", to be freed */
 char *place_text(const struct place *at);
 void __attribute__((noreturn, format(printf, 2, 3)))

@@ -82,7 +82,7 @@ static void read_event(const struct place *at, json_t *value, struct event *e)
 	e->end = end_of(at, e->node, row.dev);
 	if (e->kind == EVENT_RATE && !e->end->rate)
 		refuse(at, "'%s' of '%s' has no rate that could change", row.dev, row.node);
-	if (e->kind == EVENT_DELAY && !e->end->delay)
+	if (e->kind == EVENT_DELAY && !e->end->delay && !e->end->link->exact)
 		refuse(at, "'%s' of '%s' has no delay that could change", row.dev, row.node);
 }
 

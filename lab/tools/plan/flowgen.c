@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The plan's traffic as flowgen's servers and generators */
 #include <err.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,10 @@
 #include "../flowgen/netns.h"
 #include "plan.h"
 
-#define PORT	5201	/* of the first congestion control; each has its own */
+#define PORT		5201	/* of the first congestion control; each has its own */
+#define UDP_PORT	5401	/* of the first flow */
+#define PROGRAM_NS	(600 * NSEC)	/* timeout of a program that states none */
+#define FRAME_BYTES	42	/* of Ethernet's, IPv4's and UDP's headers */
 
 /* A server's control is that of its port, because it is set before listening. */
 struct control {
@@ -24,6 +28,8 @@ static struct {
 	json_t *hosts;			/* "NODE CONTROL": index into work->server */
 	struct control *control;
 	unsigned int controls;
+	unsigned int udp;		/* flows so far */
+	json_t *programs;		/* names of their files */
 } made;
 
 static struct netns *netns_of(const struct node *node)
@@ -41,9 +47,11 @@ static bool same(const char *a, const char *b)
 }
 
 /* Of flow @i of a list */
-static const char *listed_control(const struct traffic *t, size_t i)
+static struct sides listed_sides(const struct traffic *t, size_t i)
 {
-	return t->list[i].control ? t->list[i].control : t->control;
+	const char *own = t->list[i].control;
+
+	return own ? (struct sides){ own, own } : t->control;
 }
 
 static u16 port_of(const char *control)
@@ -93,19 +101,22 @@ static void add_server(const struct node *node, const char *control)
 }
 
 /* The index of a pair's server among the hosts of @cfg, which has room for it */
-static u32 host_index(struct config *cfg, json_t *index, const struct node *node)
+static u32 host_index(struct config *cfg, json_t *index, const struct node *node,
+		      const char *control)
 {
 	u32 i = cfg->hosts;
 
 	if (!index_new(index, node->name, i))
 		return index_get(index, node->name);
-	fill_address(&cfg->host[cfg->hosts++], node, port_of(cfg->cc));
-	add_server(node, cfg->cc);
+	fill_address(&cfg->host[cfg->hosts++], node, port_of(control));
+	add_server(node, control);
 	return i;
 }
 
-static void add_paths(struct config *cfg, const struct traffic *t)
+/* @sides: the controls of these flows; of a list, those that have them */
+static void add_paths(struct config *cfg, const struct traffic *t, struct sides sides)
 {
+	const char *control = cfg->pull ? sides.from : sides.to;	/* the server's */
 	json_t *index = json_object();
 
 	cfg->host = xcalloc(made.plan->n_nodes, sizeof(*cfg->host));
@@ -114,10 +125,11 @@ static void add_paths(struct config *cfg, const struct traffic *t)
 		const struct node *client = cfg->pull ? t->pairs[i].to : t->pairs[i].from;
 		const struct node *server = cfg->pull ? t->pairs[i].from : t->pairs[i].to;
 
-		if (t->list && !same(listed_control(t, i), cfg->cc))
+		if (t->list && (!same(listed_sides(t, i).from, sides.from) ||
+				!same(listed_sides(t, i).to, sides.to)))
 			continue;
 		cfg->path[cfg->paths] = (struct path){
-			netns_of(client), server->name, host_index(cfg, index, server)
+			netns_of(client), server->name, host_index(cfg, index, server, control)
 		};
 		if (t->list)
 			cfg->list[cfg->flows++] = (struct arrival){
@@ -129,7 +141,7 @@ static void add_paths(struct config *cfg, const struct traffic *t)
 	json_decref(index);
 }
 
-static struct config *add_client(const struct traffic *t, const char *control)
+static struct config *add_client(const struct traffic *t, struct sides sides)
 {
 	static const struct {
 		enum mode mode;
@@ -140,6 +152,8 @@ static struct config *add_client(const struct traffic *t, const char *control)
 		[TRAFFIC_FLOWS] = { RPC, false },
 		[TRAFFIC_INCAST] = { INCAST, true },
 		[TRAFFIC_LIST] = { RPC, false },
+		[TRAFFIC_UDP] = { UDP, false },
+		[TRAFFIC_PROGRAM] = { PROGRAM, false },
 	};
 	struct work *w = made.work;
 	struct config *cfg;
@@ -149,7 +163,8 @@ static struct config *add_client(const struct traffic *t, const char *control)
 	*cfg = (struct config){
 		.mode = of[t->kind].mode, .pull = of[t->kind].pull,
 		.kind = traffic_kind_name[t->kind],
-		.cc = control, .tos = -1, .ready_fd = -1, .label = t->label,
+		.cc = of[t->kind].pull ? sides.to : sides.from,
+		.tos = -1, .ready_fd = -1, .label = t->label,
 		/* entries draw different flows from one seed */
 		.seed = w->seed + 1000000007ULL * (w->clients - 1),
 		.size = t->size, .start = t->start, .duration = t->duration,
@@ -157,6 +172,7 @@ static struct config *add_client(const struct traffic *t, const char *control)
 		.periodic = t->periodic, .persist = t->persist || t->kind == TRAFFIC_INCAST,
 		.closed = t->closed, .flows = t->flows, .fan = t->fan, .count = t->rounds,
 		.period = t->period, .jitter = t->jitter,
+		.stop = t->stop, .until_end = t->until_end,
 	};
 	return cfg;
 }
@@ -176,29 +192,107 @@ static void add_list(const struct traffic *t)
 	json_t *known = json_object();
 
 	for (size_t i = 0; i < t->n_pairs; i++) {
-		const char *control = listed_control(t, i);
+		const struct sides sides = listed_sides(t, i);
 		struct config *cfg;
+		char key[64];
 
-		if (!index_new(known, control ? control : "", i))
+		snprintf(key, sizeof(key), "%s %s", sides.from ? sides.from : "",
+			 sides.to ? sides.to : "");
+		if (!index_new(known, key, i))
 			continue;
-		cfg = add_client(t, control);
+		cfg = add_client(t, sides);
 		cfg->list = xcalloc(t->n_pairs, sizeof(*cfg->list));
-		add_paths(cfg, t);
+		add_paths(cfg, t, sides);
 		qsort(cfg->list, cfg->flows, sizeof(*cfg->list), by_time);
 	}
 	json_decref(known);
+}
+
+/* The server's side is udp.c's. */
+static void add_udp(const struct traffic *t)
+{
+	struct config *cfg = add_client(t, t->control);
+
+	cfg->tos = t->ecn;
+	cfg->burst = t->burst;
+	cfg->random = t->random;
+	cfg->on = t->on;
+	cfg->off = t->off;
+	cfg->every = t->every ? t->every :
+		     (u64)((t->size + FRAME_BYTES) * 8.0 * t->burst / t->rate_bps * NSEC + 0.5);
+	if (!cfg->every)
+		errx(2, "%s: udp: a rate of less than a packet per nanosecond", made.plan->file);
+	cfg->host = xcalloc(t->n_pairs, sizeof(*cfg->host));
+	cfg->path = xcalloc(t->n_pairs, sizeof(*cfg->path));
+	cfg->server = xcalloc(t->n_pairs, sizeof(struct netns *));
+	cfg->hosts = cfg->paths = t->n_pairs;
+	for (size_t i = 0; i < t->n_pairs; i++) {
+		fill_address(&cfg->host[i], t->pairs[i].to, UDP_PORT + made.udp++);
+		cfg->server[i] = netns_of(t->pairs[i].to);
+		cfg->path[i] = (struct path){ netns_of(t->pairs[i].from), t->pairs[i].to->name, i };
+	}
+}
+
+static char **environment_of(const struct traffic *t)
+{
+	char **all = xcalloc(t->environment.n + 1, sizeof(*all));
+
+	for (size_t i = 0; i < t->environment.n; i++)
+		if (asprintf(&all[i], "%s=%s", t->environment.at[i].name,
+			     t->environment.at[i].value) < 0)
+			err(1, "memory");
+	return all;
+}
+
+/* One for each node. Its files are named by the label, or the node, and a number from the second on. */
+static void add_programs(const struct traffic *t)
+{
+	char *copy = strdup(made.plan->file), *folder = dirname(copy);
+
+	for (size_t i = 0; i < t->from.n; i++) {
+		const struct node *node = t->from.at[i];
+		struct config *cfg = add_client(t, t->control);
+		const char *stem = *t->label && t->from.n == 1 ? t->label : node->name;
+		char *name;
+		size_t n = 1;
+
+		if (asprintf(&name, "%s", stem) < 0)
+			err(1, "memory");
+		while (!index_new(made.programs, name, 0)) {
+			free(name);
+			if (asprintf(&name, "%s-%zu", stem, ++n) < 0)
+				err(1, "memory");
+		}
+		cfg->command = (struct command){
+			.node = node->name, .text = t->command, .name = name, .folder = folder,
+			.environment = environment_of(t), .status = t->status,
+		};
+		if (!cfg->timeout && !cfg->stop && !cfg->until_end)
+			cfg->timeout = PROGRAM_NS;
+		cfg->path = xcalloc(1, sizeof(*cfg->path));
+		cfg->path->netns = netns_of(node);
+	}
 }
 
 static void add_traffic(const struct traffic *t)
 {
 	struct config *cfg;
 
-	if (t->kind == TRAFFIC_LIST) {
+	switch (t->kind) {
+	case TRAFFIC_LIST:
 		add_list(t);
 		return;
+	case TRAFFIC_UDP:
+		add_udp(t);
+		return;
+	case TRAFFIC_PROGRAM:
+		add_programs(t);
+		return;
+	default:
+		break;
 	}
 	cfg = add_client(t, t->control);
-	add_paths(cfg, t);
+	add_paths(cfg, t, t->control);
 	if (cfg->mode == RPC && !cfg->flows)
 		cfg->flows = NEVER;
 	if (t->cdf)
@@ -218,6 +312,7 @@ void read_plan(struct work *w)
 	made.work = w;
 	made.netns = xcalloc(plan.n_nodes, sizeof(*made.netns));
 	made.hosts = json_object();
+	made.programs = json_object();
 	for (size_t i = 0; i < plan.n_traffic; i++)
 		add_traffic(&plan.traffic[i]);
 }

@@ -16,7 +16,7 @@
 
 #define MTU_MIN		1280	/* what IPv6 needs */
 #define MTU_MAX		65535
-#define QUEUE_MAX	10000000
+#define QUEUE_MAX	32767		/* Linux 7 */
 #define WORDS_MAX	1000	/* bytes of tc's words */
 #define TXQUEUELEN	10000
 #define WORD		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
@@ -163,8 +163,8 @@ static const char *value_text(const struct place *at, json_t *value)
 	return s;
 }
 
-static void read_values(const struct place *at, json_t *value, struct sysctls *list,
-			void (*check)(const struct place *at, const char *key))
+void read_values(const struct place *at, json_t *value, struct sysctls *list,
+		 void (*check)(const struct place *at, const char *key))
 {
 	const char *key;
 	json_t *item;
@@ -341,6 +341,12 @@ static const struct field end_fields[] = {
 	FIELD("addresses", read_addresses, offsetof(struct end, addresses)),
 	FIELD("rate", read_rate, offsetof(struct end, rate)),
 	FIELD("delay", read_delay, offsetof(struct end, delay)),
+	FIELD("jitter", read_jitter, offsetof(struct end, line)),
+	FIELD("loss", read_loss, offsetof(struct end, line)),
+	FIELD("reorder", read_reorder, offsetof(struct end, line)),
+	FIELD("duplicate", read_duplicate, offsetof(struct end, line)),
+	FIELD("corrupt", read_corrupt, offsetof(struct end, line)),
+	FIELD("trace", read_trace, offsetof(struct end, line)),
 	FIELD("queue", read_queue, offsetof(struct end, queue)),
 	{ 0 }
 };
@@ -354,7 +360,9 @@ static void check_end(const struct place *at, struct end *e, size_t link)
 	if (!index_new(dev_index, key, link))
 		refuse(at, "'%s' has a device '%s' already: links[%lld]", e->node->name, e->dev,
 		       index_get(dev_index, key));
-	if (e->queue && !e->rate)
+	if (e->rate && e->line.instant)
+		refuse(at, "a rate and a trace exclude each other");
+	if (e->queue && !e->rate && !e->line.instant)
 		refuse(at, "a queue needs a rate: without one no packet waits");
 	for (size_t i = 0; i < e->addresses.n; i++) {
 		const struct place item = { &addresses, NULL, i };
@@ -373,6 +381,7 @@ static void read_ends(const struct place *at, json_t *value, void *to)
 	struct link *l = to;
 
 	array(at, value, 2, 2);
+	l->end[1] = l->end[0];
 	for (int i = 0; i < 2; i++) {
 		const struct place item = { at, NULL, i };
 		struct end *e = &l->end[i];
@@ -384,40 +393,22 @@ static void read_ends(const struct place *at, json_t *value, void *to)
 	}
 }
 
-static void read_both_rates(const struct place *at, json_t *value, void *to)
-{
-	struct link *l = to;
-
-	read_rate(at, value, &l->end[0].rate);
-	l->end[1].rate = l->end[0].rate;
-}
-
-static void read_both_delays(const struct place *at, json_t *value, void *to)
-{
-	struct link *l = to;
-
-	read_delay(at, value, &l->end[0].delay);
-	l->end[1].delay = l->end[0].delay;
-}
-
-static void read_both_queues(const struct place *at, json_t *value, void *to)
-{
-	struct link *l = to;
-
-	read_queue(at, value, &l->end[0].queue);
-	l->end[1].queue = l->end[0].queue;
-}
-
 static void read_tier(const struct place *at, json_t *value, void *to)
 {
 	*(const char **)to = name(at, value, 64);
 }
 
-/* in the table's order: a link's values are its ends' defaults */
+/* in the table's order: the ends come when their defaults are known */
 static const struct field link_fields[] = {
-	FIELD("rate", read_both_rates, 0),
-	FIELD("delay", read_both_delays, 0),
-	FIELD("queue", read_both_queues, 0),
+	FIELD("rate", read_rate, offsetof(struct link, end[0].rate)),
+	FIELD("delay", read_delay, offsetof(struct link, end[0].delay)),
+	FIELD("jitter", read_jitter, offsetof(struct link, end[0].line)),
+	FIELD("loss", read_loss, offsetof(struct link, end[0].line)),
+	FIELD("reorder", read_reorder, offsetof(struct link, end[0].line)),
+	FIELD("duplicate", read_duplicate, offsetof(struct link, end[0].line)),
+	FIELD("corrupt", read_corrupt, offsetof(struct link, end[0].line)),
+	FIELD("trace", read_trace, offsetof(struct link, end[0].line)),
+	FIELD("queue", read_queue, offsetof(struct link, end[0].queue)),
 	NEEDED("ends", read_ends, 0),
 	FIELD("mtu", read_mtu, offsetof(struct link, mtu)),
 	FIELD("txqueuelen", read_txqueuelen, offsetof(struct link, txqueuelen)),
@@ -447,6 +438,7 @@ static void read_links(const struct place *at, json_t *value, void *to)
 
 		l->txqueuelen = TXQUEUELEN;
 		read_object(&item, json_array_get(value, i), link_fields, l);
+		l->exact = p->exact || line_used(&l->end[0].line) || line_used(&l->end[1].line);
 		check_link(&item, l);
 	}
 }
@@ -462,11 +454,13 @@ static const struct field plan_fields[] = {
 	FIELD("modules", read_modules, 0),
 	FIELD("machine_sysctl", read_sysctls, offsetof(struct plan, machine)),
 	FIELD("sysctl", read_sysctls, offsetof(struct plan, sysctls)),
+	FIELD("exact", read_bool, offsetof(struct plan, exact)),
 	NEEDED("nodes", read_nodes, 0),
 	FIELD("links", read_links, 0),
 	/* these name nodes and devices: read when all are known */
 	FIELD("traffic", keep, offsetof(struct plan, document.traffic)),
 	FIELD("observe", keep, offsetof(struct plan, document.observe)),
+	FIELD("record", keep, offsetof(struct plan, document.record)),
 	FIELD("events", keep, offsetof(struct plan, document.events)),
 	FIELD("must", keep, offsetof(struct plan, document.must)),
 	{ 0 }
@@ -526,6 +520,19 @@ static void check_routes(const struct plan *p)
 	}
 }
 
+/* Where there is traffic; without it, links may come in a later plan. */
+static void check_reached(const struct plan *p)
+{
+	static const struct place nodes = { NULL, "nodes", 0 };
+
+	for (size_t i = 0; i < p->n_nodes && p->document.traffic; i++) {
+		const struct place in = { &nodes, NULL, i };
+
+		if (!p->nodes[i].n_ends && !p->nodes[i].exists)
+			refuse(&in, "no link reaches '%s'", p->nodes[i].name);
+	}
+}
+
 static void read_rest(struct plan *p, const char *key, json_t *value,
 		      void (*read)(struct plan *p, const struct place *at, json_t *value))
 {
@@ -547,8 +554,10 @@ void plan_read(struct plan *p, const char *path)
 	read_object(NULL, document, plan_fields, p);
 	find_ends(p);
 	check_routes(p);
+	check_reached(p);
 	read_rest(p, "traffic", p->document.traffic, traffic_read);
 	read_rest(p, "observe", p->document.observe, observe_read);
+	read_rest(p, "record", p->document.record, record_read);
 	read_rest(p, "events", p->document.events, events_read);
 	read_rest(p, "must", p->document.must, must_read);
 }

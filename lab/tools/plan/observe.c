@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* "observe": which queues are measured, and when */
+/* "observe": which queues are measured, and when; "record": what is kept besides */
 #include <fnmatch.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "../common/alloc.h"
 #include "document.h"
@@ -9,6 +10,7 @@
 
 #define BUFFER_MB	64
 #define BUFFER_MAX	65536
+#define RECORD_BIN	(NSEC / 1000)
 
 struct port {
 	const char *node, *dev;
@@ -100,4 +102,47 @@ void observe_read(struct plan *p, const struct place *at, json_t *value)
 	*o = (struct observe){ .window.to = NEVER, .buffer_mb = BUFFER_MB };
 	read_object(at, value, observe_fields, o);
 	check_window(at, &o->window);
+}
+
+/* Each port with a rate of a node that forwards, unless the plan names queues */
+static void observe_all(struct plan *p, const struct place *at)
+{
+	struct observe *o = &p->observe;
+	const struct window all = { 0, NEVER };
+
+	if (!o->n_queues) {
+		*o = (struct observe){ .window = all, .buffer_mb = BUFFER_MB };
+		o->queue = xcalloc(2 * p->n_links, sizeof(*o->queue));
+		for (size_t i = 0; i < 2 * p->n_links; i++) {
+			const struct end *e = &p->links[i / 2].end[i % 2];
+
+			if (e->rate && e->node->n_ends > 1)
+				add_queue(at, o, e, &all);
+		}
+	}
+	if (!o->n_queues)
+		refuse(at, "no node that forwards has a rate: there is no queue");
+	if (!o->bin)
+		o->bin = RECORD_BIN;
+}
+
+void record_read(struct plan *p, const struct place *at, json_t *value)
+{
+	static const char *const known[] = { "pcap", "acks", "queue", "ss" };
+	size_t n = array(at, value, 0, SIZE_MAX), k;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct place item = { at, NULL, i };
+		const char *s = string(&item, json_array_get(value, i));
+
+		for (k = 0; k < ARRAY_SIZE(known) && strcmp(s, known[k]); k++)
+			;
+		if (k == ARRAY_SIZE(known))
+			refuse(&item, "'%s' is not pcap, acks, queue or ss", s);
+		p->record |= 1U << k;
+	}
+	if (p->record & RECORD_QUEUE)
+		observe_all(p, at);
+	if (p->record & RECORD_PCAP && !p->observe.n_queues)
+		refuse(at, "pcap is of observed queues, and there is none");
 }

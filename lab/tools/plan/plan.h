@@ -65,6 +65,28 @@ struct node {
 	size_t n_ends;
 };
 
+#define CERTAIN	(1ULL << 32)	/* probabilities are in Q32 */
+
+/**
+ * struct line - what happens to packets that a device sends, where the kernel has lowq_link
+ * @jitter:	ns: up to so much more delay, in order
+ * @loss:	of a packet in the good and in the bad state, of becoming bad and good
+ * @late:	share of packets that others overtake
+ * @late_by:	... by ns
+ * @duplicate:	probability
+ * @corrupt:	probability of a wrong bit
+ * @instant:	of a trace, us, NULL: none
+ * @n_instants:	how many
+ */
+struct line {
+	u64 jitter;
+	u64 loss[4];
+	u64 late, late_by;
+	u64 duplicate, corrupt;
+	u32 *instant;
+	size_t n_instants;
+};
+
 /**
  * struct end - a device, and what it does with packets that it sends
  * @node:	where it is
@@ -77,7 +99,8 @@ struct node {
  * @addresses:	its IP addresses
  * @rate:	bit/s, 0: not limited
  * @delay:	ns
- * @queue:	tc's words for the queue that @rate makes, or NULL
+ * @line:	the rest
+ * @queue:	tc's words for the queue that @rate or a trace makes, or NULL
  */
 struct end {
 	struct node *node;
@@ -90,12 +113,14 @@ struct end {
 	struct addresses addresses;
 	double rate;
 	u64 delay;
+	struct line line;
 	const char *queue;
 };
 
 /**
- * struct link - a veth pair
- * @end:	both devices
+ * struct link - a pair of devices
+ * @end:	both
+ * @exact:	by the kernel's lowq_link; otherwise veth, with netem and htb above
  * @mtu:	bytes, 0: the kernel's default
  * @txqueuelen:	packets
  * @offloads:	packets of up to 64 KiB, for segmentation later
@@ -104,6 +129,7 @@ struct end {
  */
 struct link {
 	struct end end[2];
+	bool exact;
 	u32 mtu;
 	u32 txqueuelen;
 	bool offloads;
@@ -117,7 +143,8 @@ struct nodes {
 };
 
 enum traffic_kind {
-	TRAFFIC_LONG, TRAFFIC_REQUESTS, TRAFFIC_FLOWS, TRAFFIC_INCAST, TRAFFIC_LIST, TRAFFIC_KINDS
+	TRAFFIC_LONG, TRAFFIC_REQUESTS, TRAFFIC_FLOWS, TRAFFIC_INCAST, TRAFFIC_LIST, TRAFFIC_UDP,
+	TRAFFIC_PROGRAM, TRAFFIC_KINDS
 };
 
 extern const char *const traffic_kind_name[TRAFFIC_KINDS];
@@ -134,12 +161,17 @@ struct listed {
 	const char *control;	/* NULL: the traffic's */
 };
 
+/* Congestion control of those that send data and of those that receive it, NULL: the system's */
+struct sides {
+	const char *from, *to;
+};
+
 /**
  * struct traffic - flows of one kind
  * @kind:	how they arise. The receiver opens the connections of requests and incast; the
  *		sender opens all others
  * @label:	for their results, or ""
- * @control:	congestion control of both sides, NULL: the system's
+ * @control:	of its sockets
  * @pairs:	whom flows go between: long and incast: in turn; requests and flows: at random;
  *		list: each flow's
  * @n_pairs:	how many
@@ -161,11 +193,21 @@ struct listed {
  * @rounds:	incast: how many
  * @period:	incast: ns from round to round; 0: when the last one is over
  * @jitter:	incast: ns within which requests start
+ * @stop:	when long and udp flows and programs end at the latest, ns; 0: no limit
+ * @until_end:	they end when all that has an end of its own has ended
+ * @ecn:	udp: the ECN field
+ * @burst:	udp: packets sent together
+ * @every:	udp: ns from burst to burst; or by @rate_bps, bit/s of Ethernet frames
+ * @random:	udp: gaps are exponentially distributed
+ * @on, @off:	udp: ns of sending and of silence, in turn; 0: it always sends
+ * @command:	program: for a shell, in @from
+ * @environment: program: variables
+ * @status:	program: the exit status that is expected
  */
 struct traffic {
 	enum traffic_kind kind;
 	const char *label;
-	const char *control;
+	struct sides control;
 	struct pair *pairs;
 	size_t n_pairs;
 	struct listed *list;
@@ -179,6 +221,15 @@ struct traffic {
 	u64 closed;
 	bool periodic, persist;
 	u64 fan, rounds, period, jitter;
+	u64 stop;
+	bool until_end;
+	u8 ecn;
+	bool random;
+	u64 burst, every, on, off;
+	double rate_bps;
+	const char *command;
+	struct sysctls environment;
+	u64 status;
 };
 
 /* A window in ns after the traffic's start; @to: NEVER: until it ends */
@@ -208,6 +259,12 @@ struct observe {
 	u64 buffer_mb;
 };
 
+/* What is recorded besides, a set */
+#define RECORD_PCAP	(1U << 0)	/* the packets of each observed queue */
+#define RECORD_ACKS	(1U << 1)	/* each ACK with its sender's state */
+#define RECORD_QUEUE	(1U << 2)	/* each queue over time */
+#define RECORD_SS	(1U << 3)	/* ss, in each host */
+
 enum event_kind { EVENT_RATE, EVENT_DELAY, EVENT_DOWN, EVENT_UP, EVENT_ROUTE };
 
 /* What changes while traffic runs */
@@ -228,6 +285,7 @@ struct plan {
 	size_t n_modules;
 	struct sysctls machine;		/* set where the program is started */
 	struct sysctls sysctls;		/* in each new namespace */
+	bool exact;			/* all links are */
 	struct node *nodes;
 	size_t n_nodes;
 	struct link *links;
@@ -235,10 +293,11 @@ struct plan {
 	struct traffic *traffic;
 	size_t n_traffic;
 	struct observe observe;
+	unsigned int record;
 	struct event *events;		/* by time */
 	size_t n_events;
 	struct {
-		json_t *traffic, *observe, *events, *must;
+		json_t *traffic, *observe, *record, *events, *must;
 	} document;			/* until they are read */
 };
 
@@ -261,9 +320,24 @@ bool same_address(const struct address *a, const struct address *b);
 /* The nodes, in the plan's order, whose names match @pattern, as file names in a shell do */
 struct nodes nodes_matching(const struct place *at, const struct plan *p, const char *pattern);
 
+/* An object of names and values */
+void read_values(const struct place *at, json_t *value, struct sysctls *list,
+		 void (*check)(const struct place *at, const char *key));
+
+/* Fields of struct end's line, read by these */
+void read_jitter(const struct place *at, json_t *value, void *to);	/* struct line */
+void read_loss(const struct place *at, json_t *value, void *to);
+void read_reorder(const struct place *at, json_t *value, void *to);
+void read_duplicate(const struct place *at, json_t *value, void *to);
+void read_corrupt(const struct place *at, json_t *value, void *to);
+void read_trace(const struct place *at, json_t *value, void *to);
+/* Whether it needs an exact link */
+bool line_used(const struct line *l);
+
 /* Parts of plan_read(): */
 void traffic_read(struct plan *p, const struct place *at, json_t *value);
 void observe_read(struct plan *p, const struct place *at, json_t *value);
+void record_read(struct plan *p, const struct place *at, json_t *value);
 void events_read(struct plan *p, const struct place *at, json_t *value);
 /* Only checks it */
 void must_read(struct plan *p, const struct place *at, json_t *value);

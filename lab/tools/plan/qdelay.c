@@ -12,7 +12,8 @@ static void fill_queue(struct queue *q, const struct end *e)
 {
 	q->dev = e->dev;
 	q->rate = e->rate;
-	q->delay = e->delay / STEP * STEP;
+	/* an exact link's delay comes after the queue */
+	q->delay = e->link->exact ? 0 : e->delay / STEP * STEP;
 	if (asprintf((char **)&q->timeline.name, "%s,%s", e->node->name, e->dev) < 0)
 		err(1, "memory");
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* "traffic": a list of objects, each with a kind, which says what other fields there are */
 #include <err.h>
-#include <libgen.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +14,10 @@
 #define FLOWS_MAX	1000000
 #define CONTROL_LEN	16	/* TCP_CA_NAME_MAX */
 #define LABEL_LEN	64
+#define BURST_MAX	1000
+#define UDP_LEAST	16		/* a packet's number and when it was sent */
+#define UDP_MOST	65507
+#define UDP_SIZE	1472		/* fills a packet of 1500 bytes */
 
 static const struct plan *plan;
 
@@ -47,6 +50,25 @@ static void read_control(const struct place *at, json_t *value, void *to)
 	*(const char **)to = name(at, value, CONTROL_LEN - 1);
 }
 
+static const struct field side_fields[] = {
+	FIELD("from", read_control, offsetof(struct sides, from)),
+	FIELD("to", read_control, offsetof(struct sides, to)),
+	{ 0 }
+};
+
+/* Of both sides, or an object with that of each */
+static void read_sides(const struct place *at, json_t *value, void *to)
+{
+	struct sides *sides = to;
+
+	if (json_is_object(value)) {
+		read_object(at, value, side_fields, sides);
+		return;
+	}
+	read_control(at, value, &sides->from);
+	sides->to = sides->from;
+}
+
 static void read_label(const struct place *at, json_t *value, void *to)
 {
 	const char *s = string(at, value);
@@ -64,6 +86,54 @@ static void read_flows(const struct place *at, json_t *value, void *to)
 static void read_rounds(const struct place *at, json_t *value, void *to)
 {
 	*(u64 *)to = whole(at, value, 1, 1000000000);
+}
+
+static void read_burst(const struct place *at, json_t *value, void *to)
+{
+	*(u64 *)to = whole(at, value, 1, BURST_MAX);
+}
+
+static void read_status(const struct place *at, json_t *value, void *to)
+{
+	*(u64 *)to = whole(at, value, 0, 255);
+}
+
+static void read_ecn(const struct place *at, json_t *value, void *to)
+{
+	static const char *const names[] = { "not-ect", "ect1", "ect0" };	/* by code point */
+	const char *s = string(at, value);
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(names[i], s)) {
+			*(u8 *)to = i;
+			return;
+		}
+	}
+	refuse(at, "'%s' is not not-ect, ect0 or ect1", s);
+}
+
+/* A time, or "end" */
+static void read_stop(const struct place *at, json_t *value, void *to)
+{
+	struct traffic *t = to;
+
+	t->until_end = json_is_string(value) && !strcmp(json_string_value(value), "end");
+	if (t->until_end)
+		return;
+	read_time(at, value, &t->stop);
+	if (!t->stop)
+		refuse(at, "it would end before it starts");
+}
+
+static void check_variable(const struct place *at, const char *key)
+{
+	if (!*key || strchr(key, '='))
+		refuse(at, "not the name of a variable");
+}
+
+static void read_environment(const struct place *at, json_t *value, void *to)
+{
+	read_values(at, value, to, check_variable);
 }
 
 static double positive(const struct place *at, json_t *value, double most)
@@ -116,18 +186,12 @@ static void read_load(const struct place *at, json_t *value, void *to)
 /* A file's name counts from the plan's folder. */
 static void read_cdf(const struct place *at, json_t *value, void *to)
 {
-	const char *s = string(at, value);
-	char *where = place_text(at), *file, *copy;
+	char *where = place_text(at), *file = file_beside(string(at, value));
 	struct cdf cdf = { 0 };
 
-	copy = strdup(plan->file);
-	if (!copy || asprintf(&file, "%s%s%s", *s == '/' ? "" : dirname(copy),
-			      *s == '/' ? "" : "/", s) < 0)
-		err(1, "memory");
 	cdf_load(&cdf, where, file);
 	free(cdf.bytes);
 	free(cdf.frac);
-	free(copy);
 	free(where);
 	*(const char **)to = file;
 }
@@ -179,11 +243,15 @@ const char *const traffic_kind_name[] = {
 	[TRAFFIC_FLOWS] = "flows",
 	[TRAFFIC_INCAST] = "incast",
 	[TRAFFIC_LIST] = "list",
+	[TRAFFIC_UDP] = "udp",
+	[TRAFFIC_PROGRAM] = "program",
 };
 
 #define K(kind)		(1U << (TRAFFIC_##kind))
 #define RANDOM		(K(REQUESTS) | K(FLOWS))
-#define NOT_LISTED	(K(LONG) | RANDOM | K(INCAST))
+#define TCP		(K(LONG) | RANDOM | K(INCAST) | K(LIST))
+#define PAIRED		(K(LONG) | RANDOM | K(INCAST) | K(UDP))
+#define STOPPED		(K(LONG) | K(UDP) | K(PROGRAM))
 #define AT(member)	offsetof(struct traffic, member)
 #define ONLY(set, key, function, to) \
 	{ .name = key, .read = function, .offset = to, .kinds = set }
@@ -198,15 +266,16 @@ static void skip_kind(const struct place *at, json_t *value, void *to)
 static const struct field fields[] = {
 	FIELD("kind", skip_kind, 0),
 	FIELD("label", read_label, AT(label)),
-	FIELD("control", read_control, AT(control)),
 	FIELD("start", read_time, AT(start)),
-	FIELD("timeout", read_time, AT(timeout)),
-	{ "from", read_nodes, AT(from), true, NOT_LISTED },
-	{ "to", read_nodes, AT(to), true, NOT_LISTED },
+	ONLY(TCP, "control", read_sides, AT(control)),
+	ONLY(TCP | K(PROGRAM), "timeout", read_time, AT(timeout)),
+	{ "from", read_nodes, AT(from), true, PAIRED },
+	{ "to", read_nodes, AT(to), true, PAIRED },
 	{ "size", read_bytes, AT(size), true, K(INCAST) },
-	ONLY(K(LONG) | RANDOM, "size", read_bytes, AT(size)),
-	ONLY(K(LONG) | RANDOM, "flows", read_flows, AT(flows)),
-	ONLY(K(LONG) | RANDOM, "duration", read_time, AT(duration)),
+	ONLY(K(LONG) | RANDOM | K(UDP), "size", read_bytes, AT(size)),
+	ONLY(K(LONG) | RANDOM | K(UDP), "flows", read_flows, AT(flows)),
+	ONLY(K(LONG) | RANDOM | K(UDP), "duration", read_time, AT(duration)),
+	ONLY(STOPPED, "stop", read_stop, 0),
 	ONLY(K(LONG), "stagger", read_time, AT(stagger)),
 	ONLY(RANDOM, "cdf", read_cdf, AT(cdf)),
 	ONLY(RANDOM, "rate", read_per_second, AT(rate)),
@@ -218,6 +287,17 @@ static const struct field fields[] = {
 	ONLY(K(INCAST), "rounds", read_rounds, AT(rounds)),
 	ONLY(K(INCAST), "period", read_time, AT(period)),
 	ONLY(K(INCAST), "jitter", read_time, AT(jitter)),
+	ONLY(K(UDP), "rate", read_rate, AT(rate_bps)),
+	ONLY(K(UDP), "every", read_time, AT(every)),
+	ONLY(K(UDP), "burst", read_burst, AT(burst)),
+	ONLY(K(UDP), "random", read_bool, AT(random)),
+	ONLY(K(UDP), "on", read_time, AT(on)),
+	ONLY(K(UDP), "off", read_time, AT(off)),
+	ONLY(K(UDP), "ecn", read_ecn, AT(ecn)),
+	{ "node", read_nodes, AT(from), true, K(PROGRAM) },
+	{ "command", read_string, AT(command), true, K(PROGRAM) },
+	ONLY(K(PROGRAM), "environment", read_environment, AT(environment)),
+	ONLY(K(PROGRAM), "status", read_status, AT(status)),
 	{ "flows", read_list, 0, true, K(LIST) },
 	{ 0 }
 };
@@ -249,10 +329,18 @@ static void pair_all(const struct place *at, struct traffic *t)
 		refuse(at, "no flow has another node to go to");
 }
 
+static void check_stop(const struct place *at, struct traffic *t)
+{
+	if (t->stop && t->stop <= t->start)
+		refuse(at, "'stop' is not after 'start'");
+}
+
 static void check_long(const struct place *at, struct traffic *t)
 {
-	if (!t->size == !t->duration)
-		refuse(at, "needs one of 'size' and 'duration'");
+	if (t->size && t->duration)
+		refuse(at, "takes one of 'size' and 'duration'");
+	if (!t->size && !t->duration && !t->stop && !t->until_end)
+		refuse(at, "needs one of 'size', 'duration' and 'stop'");
 	if (t->duration && t->timeout)
 		refuse(at, "'timeout' does not go with 'duration', which ends the flow");
 	pair_in_turn(at, t);
@@ -292,6 +380,43 @@ static void check_incast(const struct place *at, struct traffic *t)
 		t->rounds = 1;
 }
 
+static void check_udp(const struct place *at, struct traffic *t)
+{
+	if (!t->size)
+		t->size = UDP_SIZE;
+	if (t->size < UDP_LEAST || t->size > UDP_MOST)
+		refuse(at, "a packet has %d to %d bytes", UDP_LEAST, UDP_MOST);
+	if (!t->rate_bps == !t->every)
+		refuse(at, "needs one of 'rate' and 'every'");
+	if (!t->duration && !t->stop && !t->until_end)
+		refuse(at, "needs 'duration' or 'stop'");
+	if (!t->on != !t->off)
+		refuse(at, "'on' and 'off' go together");
+	if (!t->burst)
+		t->burst = 1;
+	pair_in_turn(at, t);
+}
+
+static void check_program(const struct place *at, struct traffic *t)
+{
+	if (!*t->command)
+		refuse(at, "the command is empty");
+	if (strchr(t->label, '/') || *t->label == '.')
+		refuse(at, "the label is to name files, which '%s' cannot", t->label);
+	if (t->timeout && (t->stop || t->until_end))
+		refuse(at, "'timeout' does not go with 'stop', which ends the program");
+}
+
+/* A plan ends */
+static void check_end(const struct plan *p, const struct place *at)
+{
+	for (size_t i = 0; i < p->n_traffic; i++)
+		if (!p->traffic[i].until_end)
+			return;
+	if (p->n_traffic)
+		refuse(at, "all of it stops at the end, and nothing has an end of its own");
+}
+
 void traffic_read(struct plan *p, const struct place *at, json_t *value)
 {
 	plan = p;
@@ -310,7 +435,7 @@ void traffic_read(struct plan *p, const struct place *at, json_t *value)
 		while (k < TRAFFIC_KINDS && strcmp(traffic_kind_name[k], string(&in, kind)))
 			k++;
 		if (k == TRAFFIC_KINDS)
-			refuse(&in, "'%s' is not long, requests, flows, incast or list",
+			refuse(&in, "'%s' is not long, requests, flows, incast, list, udp or program",
 			       json_string_value(kind));
 		t->kind = k;
 		t->label = "";
@@ -326,8 +451,16 @@ void traffic_read(struct plan *p, const struct place *at, json_t *value)
 		case TRAFFIC_INCAST:
 			check_incast(&item, t);
 			break;
+		case TRAFFIC_UDP:
+			check_udp(&item, t);
+			break;
+		case TRAFFIC_PROGRAM:
+			check_program(&item, t);
+			break;
 		default:
 			break;
 		}
+		check_stop(&item, t);
 	}
+	check_end(p, at);
 }

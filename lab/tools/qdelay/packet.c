@@ -280,6 +280,19 @@ static u16 mss_option(const u8 *d, u32 n)
 	return 0;
 }
 
+/*
+ * May nodes on the way make the packet longer? Probes of HPCC++: INT's are TCP with PSH as their only
+ * flag; IFA's are a protocol of its own, whose header and the flow's TCP header do not change.
+ */
+#define IFA_PROTOCOL	253
+#define IFA_CONSTANT	24U
+
+static bool may_grow(const struct ip *ip, const u8 *l4, u32 header)
+{
+	return ip->key.proto == IFA_PROTOCOL ||
+	       (header && ip->key.proto == IPPROTO_TCP && (be16(l4 + 12) & 0xfff) == 0x08);
+}
+
 /* @d: the TCP header; @n bytes of its options may be read */
 static void read_tcp(struct pkt *p, const u8 *d, u32 n)
 {
@@ -306,7 +319,8 @@ enum parsed packet_parse(struct pkt *p, struct flows *flows, int dlt, u32 reach,
 	struct ip ip = { 0 };
 	struct view v;
 	const u8 *l4;
-	u32 header;
+	u32 header, prefix = opt.prefix;
+	bool grows;
 
 	if (off < 0 || (u32)off >= caplen)
 		return NO_PACKET;
@@ -338,13 +352,15 @@ enum parsed packet_parse(struct pkt *p, struct flows *flows, int dlt, u32 reach,
 	p->header = p->len > p->payload ? p->len - p->payload : 0;
 	fp_bytes(p->fp, (const u8 *)&ip.key, sizeof(ip.key));
 	fp_add(p->fp, (u64)ip.id << 32 | ip.frag << 16);
-	fp_add(p->fp, (u64)ip.label << 32 | p->payload);
+	grows = may_grow(&ip, l4, header);
+	if (grows && prefix > IFA_CONSTANT)
+		prefix = IFA_CONSTANT;
+	fp_add(p->fp, (u64)ip.label << 32 | (grows ? 0 : p->payload));
 	if (header && ip.key.proto == IPPROTO_TCP)
 		read_tcp(p, l4, part(&v, ip.l4 + 20, header - 20));
 	else
 		fp_bytes(p->fp, l4 + header,
-			 part(&v, ip.l4 + header,
-			      p->payload < opt.prefix ? p->payload : opt.prefix));
+			 part(&v, ip.l4 + header, p->payload < prefix ? p->payload : prefix));
 	p->fp[0] = mix64(p->fp[0]);
 	return v.cut ? CUT : PACKET;
 }
