@@ -44,6 +44,11 @@ CC_PARAM(cell, IFA_CELL_DEFAULT, 1, 65535, 0644, "a cell has bytes",
 CC_PARAM(int_mbps, 0, 0, 1600000, 0644, "0 is unknown",
 	 "INT: rate of the path's ports in Mb/s, which that format does not carry (draft 6.1.3)");
 
+static u32 ifa_speeds[IFA_CODES] = IFA_MBPS;
+module_param_array(ifa_speeds, uint, NULL, 0644);
+MODULE_PARM_DESC(ifa_speeds,
+		 "IFA: the rates in Mb/s that codes 0 to 15 stand for; 0 is unknown (draft 6.1.1)");
+
 /* By enum int_type */
 static const struct int_handler __rcu *int_handlers[INT_WINDOW + 1];
 
@@ -455,7 +460,7 @@ void int_host_parse(struct int_msg *m, const struct sk_buff *skb, const struct i
 {
 	int_parse(m, p, s->len);
 	if (s->format == INT_FORMAT_IFA)
-		ifa_read(m, skb->data + s->md, taken, READ_ONCE(cell.value));
+		ifa_read(m, skb->data + s->md, taken, READ_ONCE(cell.value), ifa_speeds);
 	else if (s->format == INT_FORMAT_MD)
 		md_read(m, skb->data + s->md, taken, READ_ONCE(cell.value),
 			READ_ONCE(int_mbps.value));

@@ -79,8 +79,6 @@ static inline void ecn_egress_unregister(void) { }
 #define CREATE_TRACE_POINTS
 #include "prague_trace.h"
 
-#define ALPHA_USER_Q	10	/* in ss: 1024 is 1.0 */
-
 CC_PARAM(ect, 1, 0, 1, 0444, "0 is ECT(0), 1 is ECT(1)",
 	 "which ECT packets carry: 1, or 0 for private networks (2.2)");
 CC_PARAM(dctcp_feedback, 0, 0, 1, 0444, "0 is off, 1 is on",
@@ -101,7 +99,7 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 	 "MAX_BURST_DELAY: longest burst at the pacing rate, microseconds, 10 to 10000 (2.5.2)");
 
 #define GAP_SKIPPED		3	/* packets of the first flight before its gap is measured */
-#define GAP_PACKETS		8	/* of a later flight; a bucket lets two leave at once */
+#define GAP_PACKETS		8	/* of a later flight: a bucket lets two leave at once */
 #define GAP_ROUNDS		5	/* without a mark at a window that should fill the path */
 #define START_ROUNDS		3	/* before them a flow's own bursts cause marks */
 #define EARLY_ROUNDS		4
@@ -274,6 +272,24 @@ static bool starting(const struct tcp_sock *tp, const struct prague *ca)
 }
 
 /*
+ * The first flight shows the time per packet: the shortest, as ACKs that wait only lengthen it. If
+ * it was too short, the begin of a later one does, with more to send behind it, once the window is
+ * near what the gap suggests. Before, it is that of our pace, or of the program's writes.
+ */
+static noinline void measure_gap(const struct sock *sk, struct prague *ca, bool first)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 us = now_us(tp) - ca->period_us, gap = prague_gap(ca->model.acked, us);
+
+	if (!first && (ca->gap_ns || ca->hystart.no_gap || !tcp_send_head(sk) ||
+		       ca->model.acked < GAP_PACKETS || us > tp->srtt_us >> 4 ||
+		       prague_pipe(tcp_min_rtt(tp), gap) / 2 > ca->model.cwnd))
+		return;
+	if ((!first || ca->rounds == 1) && gap && (!ca->gap_ns || gap < ca->gap_ns))
+		ca->gap_ns = gap;
+}
+
+/*
  * In slow start: is the window small for the path, as far as the first flight tells? The window of
  * an answer counts as small in its first rounds, on any path: growth that marks prevent often costs
  * one more round. A longer flow gains nothing by it, and would make a longer queue.
@@ -318,6 +334,7 @@ static noinline void judge_gap(const struct tcp_sock *tp, struct prague *ca)
 		h->css_base = h->round_min;
 	} else if (!ca->marks.in_round) {
 		ca->gap_ns = 0;
+		h->no_gap = !app_limited((const struct sock *)tp);
 		h->css = 0;
 	}
 }
@@ -518,10 +535,7 @@ static noinline void respond_to_loss(struct sock *sk, u32 cwnd)
 	trace_prague_cut(sk, "loss", &before, &ca->model);
 }
 
-/*
- * Called when the stack enters CWR, where prague_ack() sets the window, and on a loss,
- * whose response follows in prague_set_state().
- */
+/* prague_ack() sets the window in CWR, prague_set_state() after a loss. */
 static u32 prague_ssthresh(struct sock *sk)
 {
 	return tcp_sk(sk)->snd_ssthresh;
@@ -589,7 +603,8 @@ static __always_inline void update_pacing(struct sock *sk)
 					  !start && cwnd < tp->snd_ssthresh / 2);
 	if (unlikely(start) && !ca->hystart.css)
 		rate = prague_start_rate(rate, mss, ca->gap_ns,
-					 ca->rounds < EARLY_ROUNDS || app_limited(sk));
+					 ca->gap_ns ? ca->rounds < EARLY_ROUNDS || app_limited(sk) :
+					 !ca->hystart.no_gap);
 	/* while losses limit the window, ACKs time the packets (tcp_pacing_ca_ratio) */
 	if (unlikely(ca->growth.phase == BY_CUBIC)) {
 		rate += rate / 5;
@@ -719,10 +734,7 @@ static const char *feedback_fault(const struct sock *sk)
 
 /* --- the stack's callbacks ---------------------------------------------------- */
 
-/*
- * Sending starts with nothing in flight. The stack reports a retransmission after a
- * timeout as such a start, too: that is no idle time.
- */
+/* Sending starts with nothing in flight; or a retransmission after a timeout: no idle time */
 static void prague_tx_start(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -780,6 +792,9 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 		ca->marks.first_flight = begins;
 		if (unlikely(ca->growth.phase == SLOW_START)) {
 			begins |= !ca->gap_ns;
+			/* the first flight was long enough to show it */
+			if (ca->rounds == 2 && !ca->gap_ns)
+				ca->hystart.no_gap = tp->bytes_acked > GAP_PACKETS * tp->mss_cache;
 			judge_gap(tp, ca);
 			if (prague_hystart_round(&ca->hystart))
 				start_probing(tp, ca);
@@ -789,10 +804,7 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 	}
 	if (ca->marks.cwr && now_us(tp) - ca->cwr_us >= virt >> 3)
 		ca->marks.cwr = false;
-	/*
-	 * A period begins from which the gap is measured. A shaper's bucket lets the first two
-	 * packets leave at once, so that the time to the first few ACKs says nothing.
-	 */
+	/* the gap is measured from here: a bucket lets the first two packets leave at once */
 	if (unlikely(ca->marks.first_flight) && tp->bytes_acked <= GAP_SKIPPED * tp->mss_cache + 1)
 		begins = true;
 	return begins || now_us(tp) - ca->period_us >= virt >> 3;
@@ -857,16 +869,8 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		small = start && small_window(sk);
 	}
 	prague_count(&ca->model, acked, marked);
-	/* of a later flight while there is more to send: else it is that of the program's writes */
-	if (unlikely(start) &&
-	    (first_flight ? ca->rounds == 1 :
-	     !ca->gap_ns && ca->model.acked >= GAP_PACKETS && tcp_send_head(sk))) {
-		u32 gap = prague_gap(ca->model.acked, now_us(tp) - ca->period_us);
-
-		/* the shortest: ACKs that wait only lengthen it */
-		if (gap && (!ca->gap_ns || gap < ca->gap_ns))
-			ca->gap_ns = gap;
-	}
+	if (unlikely(start))
+		measure_gap(sk, ca, first_flight);
 	if (rs->rtt_us > 0) {
 		prague_rtt(&ca->model, rs->rtt_us);
 		if (unlikely(ca->growth.phase == SLOW_START))
@@ -894,7 +898,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 
 CC_DEFINE_CONG_CONTROL(prague_cong_control, prague_ack)
 
-/* ss -ti shows DCTCP's record. Counts are packets. */
+/* ss -ti shows DCTCP's record. alpha 1024 is 1.0; counts are packets. */
 static size_t prague_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct prague *ca = inet_csk_ca(sk);
@@ -904,7 +908,7 @@ static size_t prague_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_
 	memset(&info->dctcp, 0, sizeof(info->dctcp));
 	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops) == &prague) {
 		info->dctcp.dctcp_enabled = 1;
-		info->dctcp.dctcp_alpha = READ_ONCE(ca->model.alpha) >> (PRAGUE_Q - ALPHA_USER_Q);
+		info->dctcp.dctcp_alpha = READ_ONCE(ca->model.alpha) >> (PRAGUE_Q - 10);
 		info->dctcp.dctcp_ab_ecn = ca->model.marked;
 		info->dctcp.dctcp_ab_tot = ca->model.acked;
 	}
@@ -940,8 +944,7 @@ static __always_inline int prague_egress_ecn(const struct sock *sk, const struct
 }
 
 /*
- * A SYN-ACK is ECT(1) if it agrees on Accurate ECN and is the first: a retransmission is
- * Not-ECT, as the first may have been lost for its field. The request counts
+ * Only the first SYN-ACK is ECT(1): it may have been lost for its field. The request counts
  * retransmissions after they are sent, yet keeps the first one's time.
  */
 static bool prague_synack_not_ect(const struct request_sock *req, const struct sk_buff *skb)
@@ -971,7 +974,6 @@ static int __init prague_module_init(void)
 	int err = 0;
 
 	BUILD_BUG_ON(sizeof(struct prague) > ICSK_CA_PRIV_SIZE);
-
 	prague.flags = dctcp_feedback.value ? TCP_CONG_NEEDS_ECN :
 					      TCP_CONG_NON_RESTRICTED | cc_accecn_flags(ect.value);
 	if (sends_ect_1())

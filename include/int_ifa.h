@@ -19,8 +19,8 @@
  * design of SONiC's telemetry (TAM); the 32 bytes of LNS 1 and the codes of speeds from the layer
  * that Scapy has for revision 08 of the draft. What could not be read: the draft's own text on
  * request and action vectors, which switches of one domain (GNS 15) do not look at, and the size
- * of a cell, which differs between chips and is a parameter. A chip whose metadata differ is
- * another struct ifa_layout.
+ * of a cell. Cells and codes of speeds differ between chips and are parameters; a chip whose
+ * metadata differ is another struct ifa_layout.
  */
 #ifndef _LOWQ_INT_IFA_H
 #define _LOWQ_INT_IFA_H
@@ -72,16 +72,17 @@ static const struct ifa_layout ifa_lns1 = {
 	.cells		= { 208, 16 },	/* reserved: 16 bits before, 32 after it */
 };
 
-#define IFA_SPEEDS	7U
+#define IFA_CODES	16U	/* of speeds: 4 bits */
+#define IFA_SPEEDS	7U	/* of these, known */
+#define IFA_MBPS	{ 10000, 25000, 40000, 50000, 100000, 200000, 400000 }
+#define IFA_MBPS_MAX	1600000U
 
 /* The speed that a code stands for, Mb/s; 0 for unknown codes */
 static inline u32 ifa_speed_mbps(unsigned int code)
 {
-	static const u32 mbps[IFA_SPEEDS] = {
-		10000, 25000, 40000, 50000, 100000, 200000, 400000,
-	};
+	static const u32 mbps[IFA_CODES] = IFA_MBPS;
 
-	return code < IFA_SPEEDS ? mbps[code] : 0;
+	return code < IFA_CODES ? mbps[code] : 0;
 }
 
 /* The code for a rate, or for the next lower one; IFA_SPEEDS: there is none */
@@ -162,17 +163,23 @@ static inline void ifa_put_hop(u8 *md, const struct int_hop *h, unsigned int cod
 	ifa_put(md, l->cells, fp_min(h->qlen / cell, 0xffff));
 }
 
-/* Reads them. Returns false if they are of another layout. */
-static inline bool ifa_get_hop(const u8 *md, struct int_hop *h, u32 cell)
+/*
+ * Reads them. Returns false if they are of another layout. @speeds: Mb/s by code, since switches
+ * differ; 0, and what is above IFA_MBPS_MAX, is unknown
+ */
+static inline bool ifa_get_hop(const u8 *md, struct int_hop *h, u32 cell,
+			       const u32 speeds[IFA_CODES])
 {
 	const struct ifa_layout *l = &ifa_lns1;
+	u32 mbps;
 
 	memset(h, 0, sizeof(*h));
 	if (ifa_get(md, l->lns) != 1)
 		return false;
 	h->node = ifa_get(md, l->device);
 	h->port = ifa_get(md, l->port);
-	h->mbps = ifa_speed_mbps(ifa_get(md, l->speed));
+	mbps = speeds[ifa_get(md, l->speed)];
+	h->mbps = mbps <= IFA_MBPS_MAX ? mbps : 0;
 	/* of the seconds 20 bits: after 12 days one sample cannot be compared */
 	h->ts = (u64)ifa_get(md, l->rx_s) * 1000000000 + ifa_get(md, l->rx_ns) +
 		ifa_get(md, l->residence);
@@ -187,7 +194,8 @@ static inline bool ifa_get_hop(const u8 *md, struct int_hop *h, u32 cell)
  * Reads the stack that follows @md_header into @m, the first node first. @taken: by so many nodes
  * the probe has come; if not all have left metadata that can be read, nhop is above room.
  */
-static inline void ifa_read(struct int_msg *m, const u8 *md_header, unsigned int taken, u32 cell)
+static inline void ifa_read(struct int_msg *m, const u8 *md_header, unsigned int taken, u32 cell,
+			    const u32 speeds[IFA_CODES])
 {
 	unsigned int n = ifa_stack_len(md_header) / IFA_MD_LEN, i;
 	const u8 *md = md_header + IFA_MD_HEADER_LEN;
@@ -198,7 +206,7 @@ static inline void ifa_read(struct int_msg *m, const u8 *md_header, unsigned int
 	if (n > INT_HOPS_MAX || n * IFA_MD_LEN != ifa_stack_len(md_header))
 		return;
 	for (i = n; i-- > 0; md += IFA_MD_LEN)
-		if (!ifa_get_hop(md, &m->hop[i], cell))
+		if (!ifa_get_hop(md, &m->hop[i], cell, speeds))
 			return;
 	m->path_id = int_path_of(m->hop, n);
 	m->room = n;

@@ -341,7 +341,6 @@ static inline u64 prague_probe_ai(u32 cwnd)
 #define PRAGUE_HYSTART_SAMPLES	8
 #define PRAGUE_CSS_DIVISOR	8
 #define PRAGUE_CSS_ROUNDS	5
-
 #define PRAGUE_HYSTART_SHIFT	6	/* RTTs are kept in 64 us, so that the state is small */
 
 /**
@@ -352,6 +351,7 @@ static inline u64 prague_probe_ai(u32 cwnd)
  * @samples:	of the RTT in this round; saturates
  * @marked:	rounds in a row in which nearly all packets were marked; saturates
  * @css:	rounds of conservative slow start that have begun; 0 is slow start
+ * @no_gap:	the time per packet at the bottleneck cannot be measured, or was wrong
  */
 struct prague_hystart {
 	u16 round_min;
@@ -359,7 +359,8 @@ struct prague_hystart {
 	u16 css_base;
 	u8 samples:4;
 	u8 marked:4;
-	u8 css;
+	u8 css:4;
+	u8 no_gap:1;
 };
 
 /* An RTT of @rtt_us was measured in slow start: does the shortest of this round show a queue? */
@@ -440,7 +441,7 @@ static inline u32 prague_pipe(u32 rtt_us, u32 gap_ns)
  * (2.5.1), yet no faster than packets of @mss bytes can leave the bottleneck, one per @gap_ns.
  * @early, 5/8 of that, up to eight windows per RTT, if that is faster: the second and third
  * flight, and answers of a program that is the limit, then take little longer than their ACKs.
- * Without a gap a flight leaves as fast, so that the bottleneck spreads it and it shows the gap.
+ * Before a gap is known a flight leaves as fast, so that the bottleneck spreads it.
  */
 static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 {
@@ -448,7 +449,7 @@ static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 
 	rate = fp_min(rate, U64_MAX >> 3);
 	if (!gap_ns)
-		return rate << 3;
+		return early ? rate << 3 : rate << 1;
 	path = fp_div((u64)mss * 1000000000, gap_ns);
 	if (rate << 1 > path)
 		return fp_max(rate, path);
@@ -456,7 +457,6 @@ static inline u64 prague_start_rate(u64 rate, u32 mss, u32 gap_ns, bool early)
 }
 
 #define PRAGUE_SMALL	5	/* a window is small below a fifth of what fills the path */
-
 /* A queue that others keep at the usual threshold, 1 ms, is shorter */
 #define PRAGUE_START_QUEUE_US	1500
 #define PRAGUE_START_MARKED	4	/* marked rounds in a row end slow start without it */

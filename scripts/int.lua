@@ -5,8 +5,9 @@
 --	tshark -X lua_script:scripts/int.lua -r FILE -Y int
 --
 -- or put it into Wireshark's folder for personal Lua plugins. It dissects TCP segments
--- that have PSH as their only flag and begin with the magic number. Messages of IFA
--- (int_ifa.h), IP protocol 253, are shown with their metadata, as ifa.
+-- that have PSH as their only flag and begin with the magic number, or with INT-MD's shim
+-- (int_md.h), whose metadata are shown as int_md. Messages of IFA (int_ifa.h), IP protocol
+-- 253, are shown with their metadata, as ifa.
 
 local int = Proto("int", "In-band Network Telemetry of HPCC++ over TCP")
 
@@ -88,6 +89,55 @@ local function dissect(buf, pinfo, tree)
 	t:add(f.options, buf(len - OPTIONS, 3))
 end
 
+-- INT-MD 2.1: shim and header, the stack, and the message
+local md = Proto("int_md", "In-band Network Telemetry, INT-MD 2.1")
+local m = {
+	len = ProtoField.uint8("int_md.length", "Length (words)"),
+	flags = ProtoField.uint8("int_md.flags", "D, E, M", base.HEX, nil, 0x0e),
+	ml = ProtoField.uint8("int_md.hop_ml", "Metadata of a node (words)", base.DEC, nil, 0x1f),
+	hops = ProtoField.uint8("int_md.remaining_hops", "Remaining hops"),
+	instructions = ProtoField.uint16("int_md.instructions", "Instructions", base.HEX),
+	node = ProtoField.uint32("int_md.node", "Node"),
+	port = ProtoField.uint16("int_md.port", "Egress port"),
+	queue = ProtoField.uint8("int_md.queue", "Queue"),
+	cells = ProtoField.uint24("int_md.cells", "Queue occupancy (cells)"),
+	ts = ProtoField.uint64("int_md.ts", "Departure (ns)"),
+	util = ProtoField.uint32("int_md.util", "Utilisation (millionths)"),
+}
+md.fields = m
+
+local MD_WORDS, MD_INSTRUCTIONS = 6, 0xd500
+
+-- Returns what follows the metadata: the message.
+local function dissect_md(buf, tree)
+	if buf:len() < 16 or buf(0, 1):uint() ~= 0x10 or buf(4, 1):uint() < 0x20 or buf(4, 1):uint() > 0x2f then
+		return buf
+	end
+	local after = 4 + buf(1, 1):uint() * 4
+	if after < 16 or buf:len() < after then
+		return buf
+	end
+	local known = buf(6, 1):uint() % 32 == MD_WORDS and buf(8, 2):uint() == MD_INSTRUCTIONS
+	local t = tree:add(md, buf(0, after), "INT-MD")
+
+	t:add(m.len, buf(1, 1))
+	t:add(m.flags, buf(4, 1))
+	t:add(m.ml, buf(6, 1))
+	t:add(m.hops, buf(7, 1))
+	t:add(m.instructions, buf(8, 2))
+	for at = 16, known and after - 24 or 0, 24 do
+		local h = t:add(md, buf(at, 24), "Metadata")
+
+		h:add(m.node, buf(at, 4))
+		h:add(m.port, buf(at + 6, 2))
+		h:add(m.queue, buf(at + 8, 1))
+		h:add(m.cells, buf(at + 9, 3))
+		h:add(m.ts, buf(at + 12, 8))
+		h:add(m.util, buf(at + 20, 4))
+	end
+	return after < buf:len() and buf(after) or buf
+end
+
 -- Messages have old sequence numbers on purpose, and TCP's dissector does not pass
 -- retransmissions on. Therefore this is a postdissector, which sees every packet.
 local payload, flags = Field.new("tcp.payload"), Field.new("tcp.flags")
@@ -96,7 +146,7 @@ function int.dissector(buf, pinfo, tree)
 	local data, set = payload(), flags()
 
 	if data and set and set.value == 0x08 then
-		dissect(data.range, pinfo, tree)
+		dissect(dissect_md(data.range, tree), pinfo, tree)
 	end
 end
 

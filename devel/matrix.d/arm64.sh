@@ -5,7 +5,8 @@
 
 ARM64_KERNEL=6.12
 ARM64_TIMEOUT=3600
-ARM64_KMODS=(veth sch_htb sch_red sch_gred sch_prio sch_netem cls_u32 cls_flower cls_matchall tcp_dctcp rdma_rxe ib_uverbs)
+ARM64_PACKAGES=bash,coreutils,iproute2,kmod,procps,mawk,sed,grep,findutils,util-linux,mount,nftables,ethtool,jq,python3,libc6-dev,libmnl-dev,libjansson-dev,libpcap-dev,tcpdump,libibverbs-dev
+ARM64_KMODS=(veth sch_htb sch_red sch_gred sch_prio sch_netem sch_ingress cls_u32 cls_flower cls_matchall act_skbedit act_gact act_mirred tcp_dctcp rdma_rxe ib_uverbs)
 
 # arm64_kernel WORD: the kernel that arm64 or arm64-KERNEL means
 arm64_kernel()
@@ -16,7 +17,7 @@ arm64_kernel()
 # arm64_root KERNEL: the directory of its root
 arm64_root()
 {
-	printf '%s\n' "$CACHE/matrix/$1-arm64"
+	printf '%s\n' "$CACHE/matrix/$1-arm64-$(sha256sum <<<$ARM64_PACKAGES | cut -c1-8)"
 }
 
 # make_arm64_root KERNEL: once
@@ -33,9 +34,10 @@ make_arm64_root()
 	done
 	[ "$1" != 7 ] || from=/trixie-backports
 	say "$1: extracting a root for arm64"
-	rm -rf "$root.new"
+	rm -rf "$CACHE/matrix/$1-arm64"*
+	apt_options >"$CACHE/matrix/apt.conf"
 	mmdebstrap --quiet --variant=extract --mode=root --architectures=arm64 --aptopt='APT::Install-Recommends "false"' \
-		--include="linux-image-arm64$from,bash,coreutils,iproute2,kmod,procps,mawk,sed,grep,findutils,util-linux,mount,nftables,ethtool,jq,python3-minimal,libc6-dev,libmnl-dev,libjansson-dev,libpcap-dev,tcpdump,libibverbs-dev" \
+		--aptopt="$CACHE/matrix/apt.conf" --include="linux-image-arm64$from,$ARM64_PACKAGES" \
 		"${suites[0]}" "$root.new" "${sources[@]}" >"$OUT/$1-arm64-root.log" 2>&1 || return
 	mv "$root.new" "$root"
 }
@@ -53,6 +55,12 @@ arm64_image()
 	cp "$root/boot/vmlinuz-$version" "$3/vmlinuz"
 	tar -C "$root" --exclude=./boot --exclude='./usr/share/*' --exclude='./usr/include/*' --exclude='./usr/lib/modules' \
 		--exclude='./lib/modules' --exclude='*.a' --exclude='./var/*' -cf - . | tar -C "$to" -xf -
+	# Debian 12 has files in /bin and in /usr/bin; and no script of a package has run
+	for name in bin sbin lib; do
+		[ -L "$to/$name" ] || { cp -a "$to/$name/." "$to/usr/$name" && rm -r "${to:?}/$name" && ln -s "usr/$name" "$to"; }
+	done
+	ln -sf bash "$to/bin/sh"
+	ln -sf mawk "$to/usr/bin/awk"
 	mkdir -p "$to/usr/lib/modules/$version/updates" "$to"/{proc,sys,dev,tmp,run,root}
 	depmod -b "$root" "$version"
 	for name in "${ARM64_KMODS[@]}"; do
@@ -69,7 +77,7 @@ arm64_image()
 	cp -r "$root"/usr/include/{jansson*,libmnl,pcap*} "$3/include"
 	cp "$root"/usr/lib/aarch64-linux-gnu/{libjansson,libmnl,libpcap}.so* "$3/lib"
 	rm -rf "$to/lowq/lab/tools/bin"	# this machine's
-	make -s -C "$to/lowq/lab/tools" CC="aarch64-linux-gnu-gcc -I$3/include -L$3/lib -Wl,--allow-shlib-undefined" bin/flowgen bin/labnet bin/qdelay \
+	make -s -C "$to/lowq/lab/tools" CC="aarch64-linux-gnu-gcc -I$3/include -L$3/lib -Wl,--allow-shlib-undefined" bin/flowgen bin/labnet bin/qdelay bin/q_int.so \
 		>"$3/tools.log" 2>&1 || return
 	ln -s lowq/devel/matrix.d/arm64-guest "$to/init"
 	(cd "$to" && find . | cpio --quiet -o -H newc) | gzip -1 >"$3/initrd"

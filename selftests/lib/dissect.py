@@ -187,7 +187,7 @@ def as_number(text: str) -> str:
 
 def rows(capture: str, display_filter: str, *names: str) -> Iterator[list[str]]:
     """The named fields of each packet that the filter selects, in order"""
-    with_int = "int" in re.findall(r"\w+", " ".join((display_filter, *names)))
+    with_int = not {"int", "int_md", "ifa"}.isdisjoint(re.findall(r"\w+", " ".join((display_filter, *names))))
     known = INT_FIELDS if with_int else FIELDS
     code = compiled(display_filter, known) if set(names) <= set(known) else None
     if code is None:

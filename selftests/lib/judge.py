@@ -947,6 +947,36 @@ def check_ifa(capture: str, device: int, mbps: int) -> None:
     report(found=found, bare=bare, wrong=wrong)
 
 
+def check_int_md(capture: str, node: int) -> None:
+    """The same of INT-MD: wrong are lengths, TCP's checksum, a time that does not grow, or a load that no port can have"""
+    found = wrong = bare = 0
+    last = {True: 0, False: 0}
+    for _, data in headers.frames(capture):
+        ip, v4 = data[14:], data[14] >> 4 == 4
+        start = 20 if v4 else 40
+        end = int.from_bytes(ip[2:4], "big") if v4 else 40 + int.from_bytes(ip[4:6], "big")
+        tcp = ip[start:end]
+        if ip[9 if v4 else 6] != 6 or tcp[13] != 8 or tcp[20] != 0x10:
+            continue
+        pseudo = ip[12:20] if v4 else ip[8:40]
+        summed = pseudo + struct.pack("!HH", 6, len(tcp)) + tcp + bytes(len(tcp) % 2)
+        # or that of the addresses alone, which a device is to complete
+        partial = sum(struct.unpack(f"!{len(pseudo) // 2 + 2}H", pseudo + struct.pack("!HH", 6, len(tcp)))) % 0xFFFF
+        wrong += (sum(struct.unpack(f"!{len(summed) // 2}H", summed)) % 0xFFFF != 0
+                  and int.from_bytes(tcp[16:18], "big") % 0xFFFF != partial)
+        md = tcp[20:]
+        wrong += md[4] >> 4 != 2 or md[6] != 6 or md[8:10] != b"\xd5\0" or md[4 + 4 * md[1]:][:4] != b"INT1"
+        if md[1] == 3:
+            bare += 1
+            continue
+        found += 1
+        answer = md[4 + 4 * md[1] + 4] != 1
+        device, _, _, ns, load = struct.unpack("!IIIQI", md[16:40])
+        wrong += md[1] != 9 or md[7] != (0 if answer else 4) or device != node or ns <= last[answer] or load > 1200000
+        last[answer] = ns
+    report(found=found, bare=bare, wrong=wrong)
+
+
 # --- the command line --------------------------------------------------------
 
 def main() -> int:

@@ -66,7 +66,7 @@ ifa_flow()
 	node sw egress 10gbit switch-id 77
 	serve r
 	observe 10gbit --from 5ms --to 18ms
-	capture r eth0 "$TMP/r.pcap" 'ip proto 253 or ip6 proto 253'
+	SNAPLEN=192 capture r eth0 "$TMP/r.pcap" "ip proto 253 or ip6 proto 253 or $MESSAGES"
 	trace_on hpccpp/hpccpp_mode
 	TO=$1 send --size 24M
 	trace_off "$TMP/trace"
@@ -78,6 +78,18 @@ ifa_flow()
 	expect "queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
 }
 
+# judged_stamps FIELD: what judge.py has found in ifa_flow's capture; scripts/int.lua sees the node in the same packets
+judged_stamps()
+{
+	local found
+
+	found=$(field found <"$TMP/judged")
+	expect "probes that the node stamped, and their answers" "$found" -ge $((2 * $(counter r int_reflector Answered)))
+	expect "probes and answers without metadata" "$(field bare <"$TMP/judged")" -eq 0
+	expect "wrong lengths, checksums or metadata" "$(field wrong <"$TMP/judged")" -eq 0
+	! command -v tshark >/dev/null || expect "$1 in Wireshark" "$(TSHARK=1 count "$TMP/r.pcap" "$1 == 77")" -eq "$found"
+}
+
 ifa()
 {
 	local to old
@@ -85,7 +97,7 @@ ifa()
 	needs_virtual
 	ifa_flow 10.0.0.1
 	old=$(seen utilisation)
-	expect "packets of IFA without format=1" "$(count "$TMP/r.pcap" 'ip')" -eq 0
+	expect "packets of IFA and INT without format=1 and 2" "$(TSHARK=1 count "$TMP/r.pcap" 'ifa || int_md')" -eq 0
 	teardown
 	# INT: the metadata are in TCP's payload
 	for to in 10.0.0.1 fd00:0::1; do
@@ -93,7 +105,8 @@ ifa()
 		PARAM=$INT_HOST parameter int_mbps=10000
 		ifa_flow "$to"
 		between "utilisation by INT / by the draft's format, to $to" "$(awk -v a="$(seen utilisation)" -v b="$old" 'BEGIN { print a / b }')" 0.99 1.01
-		expect "packets of IFA with format=2" "$(count "$TMP/r.pcap" 'ip')" -eq 0
+		judged int-md "$TMP/r.pcap" 77
+		judged_stamps int_md.node
 		expect "responses accepted" "$(counter h1 hpccpp Accepted)" -ge $(($(counter h1 hpccpp Probes) - 2))
 		expect "probes" "$(counter h1 hpccpp Probes)" -ge 180
 		teardown
@@ -103,14 +116,50 @@ ifa()
 		ifa_flow "$to"
 		between "utilisation by IFA / by the draft's format, to $to" "$(awk -v a="$(seen utilisation)" -v b="$old" 'BEGIN { print a / b }')" 0.99 1.01
 		judged ifa "$TMP/r.pcap" 77 10000
-		expect "probes that the node stamped, and their answers" "$(field found <"$TMP/judged")" -ge $((2 * $(counter r int_reflector Answered)))
-		expect "probes and answers without metadata" "$(field bare <"$TMP/judged")" -eq 0
-		expect "wrong lengths, checksums or metadata" "$(field wrong <"$TMP/judged")" -eq 0
+		judged_stamps ifa.device
 		expect "responses accepted" "$(counter h1 hpccpp Accepted)" -ge $(($(counter h1 hpccpp Probes) - 2))
 		teardown
 	done
+	# a switch whose codes are others: 10 Gb/s are taken for 5
+	load format=1
+	PARAM=$INT_HOST parameter ifa_speeds=5000
+	ifa_flow 10.0.0.1
+	between "utilisation with ifa_speeds=5000 / without" "$(awk -v a="$(seen utilisation)" -v b="$old" 'BEGIN { print a / b }')" 0.48 0.53
 }
 declare_test ifa "H21 H22 H26" "probes of IFA 2.0 and INT-MD 2.1, IPv4 and IPv6: stamped as a switch would, the same utilisation and queue"
+
+# Three flows whose probes have three formats, by one node: as three of the draft's format
+formats_mixed()
+{
+	local kind i pids use='' jain
+
+	needs_virtual
+	for kind in "0 0 0" "0 1 2"; do
+		PARAM=$INT_HOST parameter int_mbps=10000
+		dumbbell 3 100us
+		node sw egress 10gbit
+		serve r
+		observe 10gbit --from 10ms --to 30ms
+		pids=()
+		for i in 1 2 3; do
+			parameter format="$(cut -d' ' -f"$i" <<<"$kind")"
+			in_ns "h$i" flowgen long --to 10.0.0.1 --cc hpccpp --duration 30ms >/dev/null &
+			pids+=($!)
+			sleep 0.002
+		done
+		wait "${pids[@]}"
+		observed
+		for i in 1 2 3; do
+			expect "$kind: connections of h$i that left the format" "$(counter "h$i" hpccpp OldFormat)" -eq 0
+		done
+		[ "$use" ] || { use=$(seen utilisation); jain=$(seen jain); }
+		between "$kind: Jain's index / that of one format" "$(awk -v a="$(seen jain)" -v b="$jain" 'BEGIN { print a / b }')" 0.95 1.1
+		expect "$kind: queue, p99, packets" "$(seen qlen_pkts.p99)" -le 5
+		between "$kind: utilisation / that of one format" "$(awk -v a="$(seen utilisation)" -v b="$use" 'BEGIN { print a / b }')" 0.99 1.01
+		teardown
+	done
+}
+declare_test formats_mixed "H21 H22" "flows with probes of three formats at one node share it and use it as those of one"
 
 # IFA where it cannot be: the old format once, then Reno; the cause is counted
 ifa_refused()
@@ -132,19 +181,22 @@ ifa_refused()
 		expect "$i: fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 0
 		teardown
 	done
-	load format=1
-	# a firewall drops the protocol
-	dumbbell 1 100us
-	node sw egress 10gbit
-	in_ns r nft 'add table inet t; add chain inet t c { type filter hook input priority 0; }; add rule inet t c meta l4proto 253 drop' || fail "nft"
-	serve r
-	send --size 10M
-	expect "firewall: control in use" "$(flow_field cc)" = hpccpp
-	expect "firewall: connections that left IFA" "$(counter h1 hpccpp OldFormat)" -eq 1
-	expect "firewall: probes answered" "$(counter r int_reflector Answered)" -ge 20
-	in_ns h1 "$(dirname "$LOWQ_TC")/lowq-check" --control hpccpp >"$TMP/check" 2>&1
-	expect "firewall: lowq-check names it" "$(grep -c 'old-format' "$TMP/check")" -eq 1
-	teardown
+	# a firewall drops the protocol; a receiver of 0.2 knows no metadata before a message
+	for i in "1 meta l4proto 253" "2 tcp flags psh @th,160,8 0x10"; do
+		load format="${i%% *}"
+		PARAM=$INT_HOST parameter int_mbps=10000
+		dumbbell 1 100us
+		node sw egress 10gbit
+		in_ns r nft "add table inet t; add chain inet t c { type filter hook prerouting priority -500; }; add rule inet t c ${i#* } drop" || fail "nft"
+		serve r
+		send --size 10M
+		expect "$i: control in use" "$(flow_field cc)" = hpccpp
+		expect "$i: connections that left the format" "$(counter h1 hpccpp OldFormat)" -eq 1
+		expect "$i: probes answered" "$(counter r int_reflector Answered)" -ge 20
+		in_ns h1 "$(dirname "$LOWQ_TC")/lowq-check" --control hpccpp >"$TMP/check" 2>&1
+		expect "$i: lowq-check names it" "$(grep -c 'old-format' "$TMP/check")" -eq 1
+		teardown
+	done
 	# no node at all: IFA, the old format, Reno
 	load format=1
 	dumbbell 1 100us
@@ -155,7 +207,7 @@ ifa_refused()
 	expect "no node: connections that left IFA" "$(counter h1 hpccpp OldFormat)" -eq 1
 	expect "no node: fallbacks" "$(counter h1 hpccpp Fallbacks)" -eq 1
 }
-declare_test ifa_refused "H17 H21 H22" "where IFA or INT cannot be, the old format once, then Reno: slow ports, sojourn, a firewall, no node"
+declare_test ifa_refused "H17 H21 H22" "where IFA or INT cannot be, the old format once, then Reno: slow ports, sojourn, no rate, a firewall, an older receiver, no node"
 
 line_rate()
 {

@@ -178,6 +178,14 @@ requeued()
 }
 declare_test requeued "H9" "HPCC++'s messages that NFQUEUE has held are handled as in softirq; FULL=1: with all checkers, too"
 
+protocol_taken()
+{
+	local dir=$SELFTESTS/programs/ip253
+
+	status 0 "$LAB" run --module "$dir" -- "$dir/test.sh"
+}
+declare_test protocol_taken "H21" "HPCC++ where another module has IFA's IP protocol: one line in the log, and the draft's format"
+
 # The model of a switch that some scenarios use
 switch_module()
 {

@@ -12,7 +12,7 @@ static void take(struct fuzz_input *in, struct int_msg *m)
 	unsigned int words = (unsigned int)fuzz_take(in, 1);
 	unsigned int taken = (unsigned int)fuzz_take(in, 1), i;
 	unsigned int end = IFA_MD_HEADER_LEN + words * 4;
-	u32 cell = 1 + (u32)fold(fuzz_take(in, 2), 65534);
+	u32 speeds[IFA_CODES], cell = 1 + (u32)fold(fuzz_take(in, 2), 65534);
 	/* exactly that length, so that the sanitizer sees a byte too many */
 	u8 *bytes = malloc(end);
 
@@ -23,12 +23,15 @@ static void take(struct fuzz_input *in, struct int_msg *m)
 	/* layouts that are known, mostly */
 	for (i = IFA_MD_HEADER_LEN; i + IFA_MD_LEN <= end && taken & 1; i += IFA_MD_LEN)
 		bytes[i] = 0x10 | (bytes[i] & 0xf);
-	ifa_read(m, bytes, taken & 0xf, cell);
+	for (i = 0; i < IFA_CODES; i++)
+		speeds[i] = taken & 0x10 ? (u32)fuzz_take(in, 4) : ifa_speed_mbps(i);
+	ifa_read(m, bytes, taken & 0xf, cell, speeds);
 	expect(m->room <= INT_HOPS_MAX && m->nhop <= 255 / IFA_MD_WORDS, "%u %u", m->room, m->nhop);
 	expect(m->room == 0 || m->room == words / IFA_MD_WORDS, "%u of %u", m->room, words);
 	expect(m->path_id >> 31, "%x", m->path_id);
 	for (i = 0; i < m->room; i++)
-		expect(m->hop[i].ts_bits == 40 && m->hop[i].tx_bits == 32, "%u", i);
+		expect(m->hop[i].ts_bits == 40 && m->hop[i].tx_bits == 32 &&
+		       m->hop[i].mbps <= IFA_MBPS_MAX, "%u", i);
 	free(bytes);
 }
 

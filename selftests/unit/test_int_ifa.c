@@ -33,13 +33,15 @@ static const u8 vector[] = {
 	0xde, 0xad, 0xbe, 0xef,
 };
 
+static const u32 codes[IFA_CODES] = IFA_MBPS;
+
 static void ifa_read__vector(void **state)
 {
 	struct int_msg m = { 0 };
 	u32 path;
 
 	(void)state;
-	ifa_read(&m, vector, 2, 208);
+	ifa_read(&m, vector, 2, 208, codes);
 	assert_int_equal(m.nhop, 2);
 	assert_int_equal(m.room, 2);
 	/* the first node is the last of the stack */
@@ -58,8 +60,12 @@ static void ifa_read__vector(void **state)
 	assert_int_equal(m.hop[1].tx_bits, 32);
 	path = m.path_id;
 	assert_true(path >> 31);
+	/* switches whose codes are others; no rate is above what the model takes */
+	ifa_read(&m, vector, 2, 208, (const u32[IFA_CODES]){ [1] = 50000, [4] = 1600001 });
+	assert_int_equal(m.hop[0].mbps, 50000);
+	assert_int_equal(m.hop[1].mbps, 0);
 	/* a node that has left no metadata */
-	ifa_read(&m, vector, 3, 208);
+	ifa_read(&m, vector, 3, 208, codes);
 	assert_true(m.nhop > m.room);
 	assert_int_equal(m.path_id, path);
 }
@@ -71,14 +77,14 @@ static void ifa_read__path(void **state)
 	struct int_msg a = { 0 }, b = { 0 };
 
 	(void)state;
-	ifa_read(&a, vector, 2, 208);
+	ifa_read(&a, vector, 2, 208, codes);
 	memcpy(other, vector, sizeof(other));
 	other[4 + 9] ^= 1;	/* the egress port */
-	ifa_read(&b, other, 2, 208);
+	ifa_read(&b, other, 2, 208, codes);
 	assert_true(a.path_id != b.path_id);
 	memcpy(other + 4, vector + 4 + IFA_MD_LEN, IFA_MD_LEN);
 	memcpy(other + 4 + IFA_MD_LEN, vector + 4, IFA_MD_LEN);
-	ifa_read(&b, other, 2, 208);
+	ifa_read(&b, other, 2, 208, codes);
 	assert_true(a.path_id != b.path_id);
 }
 
@@ -93,7 +99,7 @@ static void ifa_read__nonsense(void **state)
 	memset(other, 0, sizeof(other));
 	memcpy(other, vector, sizeof(vector));
 	other[4] = 0x20;
-	ifa_read(&m, other, 2, 208);
+	ifa_read(&m, other, 2, 208, codes);
 	assert_true(m.nhop > m.room);
 	memcpy(other, vector, sizeof(vector));
 	for (words = 0; words < 256; words++) {
@@ -102,7 +108,7 @@ static void ifa_read__nonsense(void **state)
 		for (i = 0; i < 31; i++)
 			memcpy(other + 4 + i * IFA_MD_LEN, vector + 4, IFA_MD_LEN);
 		other[3] = words;
-		ifa_read(&m, other, words / 8, 208);
+		ifa_read(&m, other, words / 8, 208, codes);
 		if (words % 8 || words / 8 > INT_HOPS_MAX)
 			expect(!m.room && (m.nhop || words < 8), "%u words: %u", words,
 			       m.room);
@@ -130,7 +136,7 @@ static void ifa_put_hop__any(void **state)
 		u8 md[IFA_MD_LEN];
 
 		ifa_put_hop(md, &h, code, cell);
-		assert_true(ifa_get_hop(md, &back, cell));
+		assert_true(ifa_get_hop(md, &back, cell, codes));
 		expect(back.node == h.node && back.port == h.port, "%u %u", back.node, back.port);
 		expect(back.mbps == ifa_speed_mbps(code), "%u", back.mbps);
 		expect(back.tx == (u32)h.tx, "%lu", back.tx);

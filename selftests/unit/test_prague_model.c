@@ -628,6 +628,7 @@ static void prague_start_rate__between_window_and_path(void **state)
 
 	(void)state;
 	assert_int_equal(prague_start_rate(1000, 1448, 0, true), 8000);
+	assert_int_equal(prague_start_rate(1000, 1448, 0, false), 2000);
 	for (i = 0; i < CASES; i++) {
 		long double want;
 		u64 rate = rnd_log(1000, 100000000000ULL), got;
