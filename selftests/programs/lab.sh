@@ -178,6 +178,19 @@ requeued()
 }
 declare_test requeued "H9" "HPCC++'s messages that NFQUEUE has held are handled as in softirq; FULL=1: with all checkers, too"
 
+# A stack trace of a third CPU's start once read beyond its stack
+cpus()
+{
+	local n
+
+	for_full
+	for n in 1 2 3 4; do
+		status 0 "$LAB" run --debug --smp "$n" -- nproc
+		expect "CPUs with --smp $n" "$(<"$TMP/out")" -eq "$n"
+	done
+}
+declare_test cpus "" "FULL=1: the debug flavour boots with 1 to 4 CPUs"
+
 protocol_taken()
 {
 	local dir=$SELFTESTS/programs/ip253
