@@ -820,13 +820,14 @@ says_it_all()
 		{ kind: "program", node: "h3", command: "echo why >&2; exit 4", label: "wrong" },
 		{ kind: "program", node: [ "h2", "h3" ], command: "while :; do sleep 9 & sleep .01; done", stop: "20ms" },
 		{ kind: "program", node: "h2", command: "sleep 100", timeout: "10ms", label: "late" },
-		{ kind: "program", node: "r", command: "trap : TERM; while :; do sleep .02; done", stop: "end", label: "deaf" },
+		{ kind: "program", node: "r", command: "trap \"\" TERM; while :; do sleep .02; done", stop: "end", label: "deaf" },
 		{ kind: "program", node: "h3", command: "sleep .15", label: "last" } ]' "$plan" >"$TMP/all.json"
 	status 1 "$LAB" run --out "$TMP/out.d" "$TMP/all.json"
 	expect "said" "$(grep ^flowgen: "$TMP/err" | sort | paste -sd' ')" = \
 		"flowgen: program 'late': timeout flowgen: program 'wrong': error: exit status 4, not 0"
 	cd "$TMP/out.d" || exit
-	expect "files" "$(echo [!kfp]*)" = "acks.csv deaf.out h2.out h3.out last.out late.out queues.json r.out right.out series.csv ss.txt sw-p9.pcap wrong.err wrong.out"
+	expect "files" "$(echo [!kfp]*)" = \
+		"acks.csv deaf.out h2.out h3.out last.out late.out queues.json right.out series.csv ss.txt $(echo sw-p{1,2,3,9}.pcap) wrong.err wrong.out"
 	expect "a program's output" "$(paste -sd' ' right.out | tr -s ' ')" = "y z eth0@if$(sed -n 's/.*if\([0-9]*\) .*/\1/p' right.out) UP 10.0.3.1/24 524288"
 	expect "its errors" "$(<wrong.err)" = why
 	expect "programs" "$(jq -r 'select(.type == "program") | "\(.name) \(.exit) \(.status)"' flows.jsonl | sort | paste -sd,)" = \
