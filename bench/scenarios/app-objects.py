@@ -1,6 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import at_share, dumbbell, each, goal, program, Results, Run, Scenario
+
+
+SIZES = (3, 12, 30, 100, 300, 1000, 3000)  # kB
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(1, rate=run["rate"], rtt=run["rtt"], queue=run.queue(run["rtt"]), line="1gbit" if run.offloads else "",
+                   offloads=run.offloads)
+    # the next request once the last one is over
+    ask = (f"flowgen rpc --to {net.address('h1')} --cc {run.control} --size ${{size}}k --closed 1 --requests 3 "
+           f"--first-byte --seed {run.seed} --timeout 60s")
+    return net.measured(program("h1", f"exec flowgen serve --cc {run.control}", stop="end"),
+                        program("r", f"for size in {' '.join(map(str, SIZES))}; do {ask} || exit; done", start="1ms",
+                                label="objects"), bin_="20ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    flows = [line for line in results.program("objects") if line["type"] == "flow"]
+    made: dict[str, float | None] = {}
+    for size in SIZES:
+        of = [flow for flow in flows if flow["size"] == size * 1000]
+        for name, field in (("", "since_due_ns"), ("first", "first_byte_ns")):
+            times = [flow[field] / 1000 for flow in of]
+            made[f"k{size}_{name or 'p50'}_us"] = at_share(times, 0.5)
+            made[f"k{size}_{name + '99' if name else 'p99'}_us"] = at_share(times, 0.99)
+    return made
+
 
 SCENARIO = Scenario(
     title="Transfers of 3 kB to 3 MB on new connections, 6 to 250 Mb/s, 10 to 65 ms, on an idle link",
@@ -21,32 +50,5 @@ SCENARIO = Scenario(
            goal("k3000_p50_us", row="prague", most=1.05, median=1, beside=["cubic_l4s"], text="3 MB, p50"),
            goal("k12_p99_us", row="prague", most=1.05, median=1, beside=["cubic_l4s"], text="12 kB, p99")],
     conclusion="""Pacing makes a transfer a little longer: its last packets do not leave in a burst.""",
-    shell=r"""
-	local size q
-
-	dumbbell 1 "$rtt"
-	bottleneck "$rate" "$rtt"
-	serve h1 --cc "$CONTROL"
-	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
-	check_path h1 r "$rate" "$rtt"
-	merging
-	watch_queue "$rate" 0s 600s 20ms
-	for size in 3 12 30 100 300 1000 3000; do
-		# the next request once the last one is over
-		in_ns r flowgen rpc --to 10.0.1.1 --cc "$CONTROL" --size "${size}k" --closed 1 --requests 3 \
-			--first-byte --seed "$SEED" --timeout 60s >"$TMP/size" || fail "transfers of $size kB"
-		cat "$TMP/size" >>"$OUT/flows.jsonl"
-		for q in 50 99; do
-			metric "k${size}_p${q}_us" "$(jq -s --argjson q $q '
-				[.[] | select(.type == "flow") | .since_due_ns / 1000] | sort |
-				.[((length * $q / 100) | ceil) - 1]' "$TMP/size")"
-		done
-	done
-	while read -r size first most; do
-		metric "k${size}_first_us" "$first"
-		metric "k${size}_first99_us" "$most"
-	done < <(jq -rs 'def at(q): sort | .[(length * q / 100 | ceil) - 1];
-		map(select(.type == "flow")) | group_by(.size)[] | [.[0].size / 1000,
-			(map(.first_byte_ns / 1000) | at(50), at(99))] | join(" ")' "$OUT/flows.jsonl")
-	watched
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, incast, Results, Run, Scenario, TSO
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(1, rate="10gbit", rtt="100us", line="10gbit", offloads=run.offloads, queue=run.queue("100us"))
+    run.prepare_hosts(net, initcwnd=87)
+    return net.measured(*(incast("h1", "r", fan=1, size=run["size"], jitter="100us", start=f"{i}ms", control=run.control,
+                                 timeout="5s") for i in range(20)), count=("0ms", "21ms"))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    ideal = 100 + results.run["size"] // 1250
+    times = sorted(flow["duration_ns"] / 1000 for flow in results.flows)
+    return {"ideal_us": ideal, "over_ideal": times[len(times) // 2 - 1] / ideal}
+
 
 SCENARIO = Scenario(
     title="LDCP: answers of up to one BDP on an idle path, 10 Gb/s, base RTT 100 us",
@@ -25,23 +41,5 @@ SCENARIO = Scenario(
     conclusion="""LDCP sends one BDP at once in the first RTT, where DCTCP needs several rounds.
 
         The smallest answers fit into any initial window.""",
-    shell="""
-	local i
-
-	dumbbell 1 100us
-	line_rate 10gbit
-	bottleneck 10gbit 100us
-	ldcp_hosts 87
-	serve h1 --cc "$CONTROL"
-	check_path h1 r 10gbit 100us
-	merging
-	fixed_start
-	for ((i = 1; i <= 20; i++)); do
-		SEED=$((SEED * 100 + i)) incast 1 1 "$size" 100us
-	done >"$OUT/flows.jsonl"
-	completions
-	metric ideal_us $((100 + size / 1250))
-	metric over_ideal "$(jq -s --argjson size "$size" '
-		[.[] | select(.type == "flow") | .duration_ns / 1000] | sort |
-		.[length / 2 - 1] / (100 + $size / 1250)' "$OUT/flows.jsonl")"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -69,7 +69,7 @@ def events(out: str | Path) -> Iterator[dict[str, Any]]:
 
     # a series has one queue after another
     queue = sorted(rows("series.csv", "queue"), key=time_of)
-    return heapq.merge(sorted(made, key=time_of), rows("acks.csv", "ack"), queue, key=time_of)
+    yield from heapq.merge(sorted(made, key=time_of), rows("acks.csv", "ack"), queue, key=time_of)
 
 
 def time_of(event: Mapping[str, Any]) -> int:

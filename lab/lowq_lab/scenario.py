@@ -197,7 +197,7 @@ class Results:
     def share(self, bits: float) -> float:
         """The utilisation where the rate changes: what has left the first queue, of the bits that it could carry"""
         queue = self.queues[0]
-        return float(queue["throughput_bps"]) * queue["duration_ns"] / 1e9 / bits
+        return float(queue["throughput_bps"]) * float(queue["duration_ns"]) / 1e9 / bits
 
     def goodputs(self, *, label: str | None = None, kind: str = "long", client: str | None = None) -> list[float]:
         """The rates of flows over their whole time, bit/s"""
@@ -282,7 +282,7 @@ class Results:
 
     def drawn_load(self, bits: float, share: float) -> float:
         """The share of so many bits that the flows drawn come to, with headers: the stated one except for chance"""
-        sizes = [flow["size"] * 8 * 1514 / 1448 for flow in self.flows]
+        sizes = [float(flow["size"]) * 8 * 1514 / 1448 for flow in self.flows]
         load, chance = sum(sizes) / bits, math.sqrt(sum(size * size for size in sizes)) / bits
         if abs(load - share) > 4 * chance:  # standard deviations of a Poisson process
             raise ValueError(f"the load drawn is {load} of what was stated, not {share}")
