@@ -32,7 +32,7 @@ from .profiles import PROFILES
 from .world import World
 
 FOLDER, FILE, HOST_FILE = "/etc/lowq", "lowq.toml", "host.conf"
-NOT_IN_FILES = ("netns", "dry-run", "json", "quiet")
+NOT_IN_FILES = ("netns", "pid", "dry-run", "json", "quiet")
 SELECTORS = ("device", "mac", "driver")
 ETHTOOL_GDRVINFO = 3
 

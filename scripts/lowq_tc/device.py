@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from lowq_common import devices, queues, system
+from lowq_common import devices, queues
 from lowq_common.devices import Link
 from lowq_common.errors import Failed, Refused
 from lowq_common.units import rate_text
@@ -55,13 +55,13 @@ def refuse_others(world: World, link: Link, force: bool) -> None:
 def by_hand(world: World, link: Link) -> tuple[str, str]:
     """The commands that take a queue away, and those that make it again, as far as tc's words tell them"""
     space = world.space
-    status, shown, _ = system.output(space.tool("tc", "-d", "qdisc", "show", "dev", link.name))
+    status, shown, _ = space.output("tc", "-d", "qdisc", "show", "dev", link.name)
     found = re.findall(r"(?m)^qdisc (\S+) (?!0:)([0-9a-f]+:) (?:dev \S+ )?(root|parent \S+)(.*)$", shown if not status else "")
     made = []
     for kind, handle, place, words in found:
         words = re.sub(r" refcnt \d+| direct_\w+ \S+| r2q \S+| ver \S+|(?<= default )0x", "", words)
         words = re.sub(r"\b(limit|flow_limit|depth|quantum|initial_quantum) (\d+)[pb]\b", r"\1 \2", words).rstrip()
-        made.append(" ".join(space.tool("tc", "qdisc", "add", "dev", link.name, place, "handle", handle, kind))
+        made.append(tc("qdisc", "add", "dev", link.name, *place.split(), "handle", handle, kind).text(space.name)
                     + (words if kind not in ("mq", "pfifo_fast") else ""))
     away = tc("qdisc", "del", "dev", link.name, "root").text(space.name)
     if made and {kind for kind, *_ in found} <= WORDS:

@@ -25,7 +25,9 @@ count = partial(Option, metavar="N", parse=units.parse_count)
 
 OPTIONS: dict[str, Option] = {
     # of every action
-    "netns": Option("work in this network namespace", "NS"),
+    "netns": Option("work in this network namespace, by its name or path", "NS",
+                    lambda name, text: text if "/" in text else units.parse_word(name, text)),
+    "pid": Option("work in the network namespace of this process", "PID"),
     "dry-run": Option("print the commands that would run, and run nothing"),
     "json": Option("plan, result or show as JSON"),
     "force": Option("with reset: put it back although someone else changed it since; with save: remove other files"),
@@ -34,7 +36,7 @@ OPTIONS: dict[str, Option] = {
     # of single actions
     "check": Option("exit status 3 if anything differs from what was set"),
     "prometheus": Option("counters of the queues, for node_exporter's textfile collector"),
-    "all": Option("all devices of the namespace"),
+    "all": Option("all devices of the namespace, or all cgroups"),
     "diff": Option("with --dry-run: what is there, and what would be"),
     # of every profile
     "rate": rate("rate of the link; default: what the device says"),
@@ -87,7 +89,7 @@ OPTIONS: dict[str, Option] = {
                      "FORMAT", choices=("ifa", "int", "old")),
     "cell": count("IFA, INT: bytes of a cell, in which the path's switches count their queues (default: 208)"),
 }
-GENERAL = ("netns", "dry-run", "json", "force", "no-rehearsal", "quiet")
+GENERAL = ("netns", "pid", "dry-run", "json", "force", "no-rehearsal", "quiet")
 SHORT = {"netns": ("-n",), "quiet": ("-q",)}
 FRAME = ("rate", "shape", "no-shape", "shape-burst", "gso-segs")
 MANAGERS = ("networkd", "nm", "ifupdown")
