@@ -11,7 +11,7 @@ from lowq_common.errors import Failed, Refused
 from lowq_common.system import Namespace
 from lowq_common.values import Json
 
-from . import apply, device, exact, export, host, prometheus, show, switches
+from . import apply, device, exact, export, host, ingress, prometheus, show, switches
 from .cli import CHANGED, DIFFERS, complain
 from .command import EXACT, Command
 from .journal import Journal
@@ -249,14 +249,21 @@ def do_profile(options: Options) -> int:
     if not dry:
         journal.begin()
     world = World(Namespace(options.get("netns")))
-    mine = journal.space(world.space)
+    mine, more = journal.space(world.space), list[Command]()
+    if options.has("ingress"):
+        name, more = ingress.prepare(world, journal, name, dry)
     if journal.hidden and any(world.is_ours(link.ifindex) for link in [world.named(name)] if link):
         raise Refused(f"{name} has a queue of lowq-tc, and {journal.hidden}")
-    planned = device.plan(world, mine, options, name)
-    done = device.result_of(world, planned, True) if dry else device.apply_all(world, journal, [planned])[0]
-    if isinstance(done, Failed):
-        raise done
-    present(done, options)
+    try:
+        planned = device.plan(world, mine, options, name)
+        done = device.result_of(world, planned, True) if dry else device.apply_all(world, journal, [planned])[0]
+        if isinstance(done, Failed):
+            raise done
+    except (Refused, Failed):
+        if more and not dry:
+            ingress.take_back(world, journal, name)
+        raise
+    present(done._replace(commands=more + list(done.commands)), options)
     return 0
 
 
