@@ -315,8 +315,9 @@ commands()
 			ip netns exec "$ns" env $plugins $shell <<<"$out" || fail "${words[*]}: $out"
 		done
 		same "$said" "$(tcn qdisc show; tcn class show dev lq0; tcn class show dev ifb4lq0 2>/dev/null)" "what ${words[*]} makes"
+		line=${out%%$'\n'*}
 		# shellcheck disable=SC2086 # words
-		ip netns exec "$ns" $shell -c "${out#*away: }" || fail "to take it away"
+		ip netns exec "$ns" $shell -c "${line#*away: }" || fail "to take it away"
 		ipn link del ifb4lq0 2>/dev/null
 		tcn qdisc del dev lq0 clsact 2>/dev/null
 	done
