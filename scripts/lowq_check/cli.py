@@ -63,8 +63,7 @@ def parser() -> Parser:
     add("peer", nargs="*", metavar="PEER",
         help="a host where lowq-check --listen runs; several: its addresses. ssh://HOST: starts it there through ssh, and"
              " checks the addresses that follow, or the one that ssh has reached")
-    add("--matrix", metavar="FILE", help="check all pairs of the hosts in FILE: ssh://HOST [ADDRESS...] [role=ROLE] in a line each; those below a"
-        " line [RACK] among themselves, with a report of their own")
+    add("--matrix", metavar="FILE", help="check all pairs of the hosts in FILE: ssh://HOST [ADDRESS...] in a line each")
     add("--there", default="lowq-check", metavar="COMMAND", help="what runs lowq-check on a host of ssh:// (lowq-check)")
     completes(add("--control", "-c", type=name_word, action="append", default=[],
                   help="check this control, as a program that chooses it; default: those in use"),

@@ -18,7 +18,6 @@ from .ssh import Remote, is_url
 
 SCHEMA = 1
 PAIR_S = 300  # a check may take so long, and what its loads need
-ROLES = ("sender", "receiver", "router")
 FIELDS = ("check", "state", "says", "fault", "mend", "where")
 
 
@@ -27,15 +26,13 @@ class Entry(NamedTuple):
 
     url: str
     addresses: tuple[str, ...]
-    role: str = ""  # "": what is set there says it
 
     @property
     def name(self) -> str:
         return self.url.removeprefix("ssh://")
 
 
-def entries(path: str, role: str) -> dict[str, list[Entry]]:
-    """By rack: what stands below [RACK]. role: of those that name none"""
+def entries(path: str) -> list[Entry]:
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read(1 << 20).splitlines()
@@ -43,32 +40,20 @@ def entries(path: str, role: str) -> dict[str, list[Entry]]:
         raise Refused(f"--matrix {printable(path)}: {error.strerror}") from None
     except UnicodeError:
         raise Refused(f"--matrix {printable(path)}: not a list of hosts") from None
-    found: dict[str, list[Entry]] = {}
-    seen, rack = set(), ""
+    found: dict[str, Entry] = {}
     for number, line in enumerate(lines, 1):
         words = line.partition("#")[0].split()
         if not words:
             continue
-        if words[0].startswith("["):
-            rack = " ".join(words)[1:-1]
-            if not words[-1].endswith("]") or not rack or rack in found:
-                raise Refused(f"{printable(path)} line {number}: not [RACK], or again")
-            continue
         url = words[0] if is_url(words[0]) else "ssh://" + words[0]
-        if url in seen:
+        if url in found:
             raise Refused(f"{printable(path)} line {number}: {printable(url)} again")
-        own = [word.partition("=")[2] for word in words[1:] if word.startswith("role=")]
-        if any(one not in ROLES for one in own):
-            raise Refused(f"{printable(path)} line {number}: role={', role='.join(ROLES[:-1])} or role={ROLES[-1]}")
-        words = [word for word in words if not word.startswith("role=")]
         if any(word.startswith("-") for word in words[1:]):
             raise Refused(f"{printable(path)} line {number}: '{printable(words[1])[:60]}' is no address")
-        seen.add(url)
-        found.setdefault(rack, []).append(Entry(url, tuple(words[1:]), (own or [role])[-1]))
-    for rack, some in (found or {"": []}).items():
-        if len(some) < 2:
-            raise Refused(f"--matrix {printable(path)}: at least two hosts, one in a line" + (f", in [{printable(rack)}]" if rack else ""))
-    return found
+        found[url] = Entry(url, tuple(words[1:]))
+    if len(found) < 2:
+        raise Refused(f"--matrix {printable(path)}: at least two hosts, one in a line")
+    return list(found.values())
 
 
 def rounds(hosts: list[Entry], alone: bool) -> Iterator[list[tuple[Entry, Entry]]]:
@@ -90,9 +75,8 @@ class Matrix:
         self.pairs: list[Json] = []
         self.limit = PAIR_S + 4 * args.load * max(1, len(args.control))
 
-    def options(self, host: Entry, target: Entry | None) -> list[str]:
-        words = ["--role", host.role] if host.role else []
-        words += [word for control in self.args.control for word in ("--control", control)]
+    def options(self, target: Entry | None) -> list[str]:
+        words = [word for control in self.args.control for word in ("--control", control)]
         if target:
             to = target.addresses or (self.remotes[target.url].address,)
             words += ["--load", str(self.args.load)] if self.args.load else []
@@ -112,7 +96,7 @@ class Matrix:
             if one and one.url in self.errors:
                 return self.errors[one.url]
         try:
-            self.remotes[host.url].write({"options": self.options(host, target),
+            self.remotes[host.url].write({"options": self.options(target),
                                           "token": self.remotes[target.url].token if target else ""})
             return ""
         except Refused as error:
@@ -186,7 +170,7 @@ class Matrix:
         hosts = []
         for host in self.hosts:
             addresses = host.addresses or ((self.remotes[host.url].address,) if host.url in self.remotes else ())
-            hosts.append({"host": host.name, "role": host.role, "addresses": list(addresses), "error": self.errors.get(host.url, ""),
+            hosts.append({"host": host.name, "addresses": list(addresses), "error": self.errors.get(host.url, ""),
                           "findings": self.findings.get(host.url, [])})
         return {"lowq_check_matrix": SCHEMA, "version": version(), "status": self.status(), "hosts": hosts,
                 "pairs": self.pairs}
@@ -230,29 +214,21 @@ def cell(rows: list[Json], error: str) -> str:
 
 def run(args: argparse.Namespace, complain: Callable[[str], None]) -> int:
     if args.peer or args.device or args.bind or args.listen:
-        raise Refused("--matrix goes with --control, --role, --load, --port, --there and --json only")
+        raise Refused("--matrix goes with --control, --load, --port, --there and --json only")
     if args.load > 30:
         raise Refused("--load: at most 30 s")
-    racks = {rack: Matrix(hosts, args) for rack, hosts in entries(args.matrix, args.role or "").items()}
+    found = Matrix(entries(args.matrix), args)
 
     def progress(text: str) -> None:
         if sys.stderr.isatty():
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
-    for rack, found in racks.items():
-        try:
-            found.check(progress)
-        finally:
-            progress("")
-            found.close()
-        if not args.json:
-            print(f"[{printable(rack)}]\n{found.table()}\n" if rack else found.table(), flush=True)
-        for text in found.complaints():
-            complain(text)
-    statuses = {found.status() for found in racks.values()}
-    status = 1 if 1 in statuses else max(statuses)
-    if args.json:
-        made = [found.as_json() for found in racks.values()]
-        print(json.dumps(made[0] if set(racks) == {""} else {
-            "lowq_check_matrix": SCHEMA, "version": version(), "status": status, "racks": dict(zip(racks, made))}, indent=2))
-    return status
+    try:
+        found.check(progress)
+    finally:
+        progress("")
+        found.close()
+    print(json.dumps(found.as_json(), indent=2) if args.json else found.table())
+    for text in found.complaints():
+        complain(text)
+    return found.status()

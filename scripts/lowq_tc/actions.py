@@ -52,12 +52,11 @@ def do_show(options: Options) -> int:
     journal = Journal()
     if options.has("check") and journal.hidden:
         raise Refused(journal.hidden)
-    world = World(Namespace(options.get("netns")))
-    shown = show.show(world, journal, options.names)
+    shown = show.show(World(Namespace(options.get("netns"))), journal, options.names)
     if journal.hidden:
         complain(journal.hidden)
     if options.has("prometheus"):
-        print(prometheus.text(shown, host.show(world, journal), world.space.name or ""))
+        print(prometheus.text(shown))
     elif options.has("json"):
         print_json(shown)
     elif not options.has("quiet"):

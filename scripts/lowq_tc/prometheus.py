@@ -8,7 +8,6 @@ from lowq_common.values import Json
 # metric -> its type, and what it is
 METRICS = {
     "lowq_queue_set": ("gauge", "1: the queue is as lowq-tc set it"),
-    "lowq_host_set": ("gauge", "1: all that lowq-tc host set for controls is as it was set"),
     "lowq_queue_sent_packets": ("counter", "Packets that a queue let out"),
     "lowq_queue_sent_bytes": ("counter", "Bytes that a queue let out"),
     "lowq_queue_marked_packets": ("counter", "Packets that a queue marked with CE"),
@@ -30,7 +29,7 @@ def label(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r'\"').replace("\n", r"\n").encode("utf-8", "replace").decode()
 
 
-def text(shown: list[Json], host: Json, space: str) -> str:
+def text(shown: list[Json]) -> str:
     samples: dict[str, list[str]] = {name: [] for name in METRICS}
 
     def add(name: str, labels: dict[str, str], value: float) -> None:
@@ -61,10 +60,6 @@ def text(shown: list[Json], host: Json, space: str) -> str:
                 for key in ("marked", "dropped"):
                     if key in values:
                         add(f"class_{key}_packets", labels, values[key])
-    stands = int(all(one["stands"] and not one["cut_short"] for one in host["changes"]))
-    for control in host["controls"]:
-        told = ",".join(f'{key}="{label(what)}"' for key, what in (("netns", space), ("control", control)) if what)
-        samples["lowq_host_set"].append(f"lowq_host_set{{{told}}} {stands}")
     lines = []
     for name, (kind, about) in METRICS.items():
         lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}", *samples[name]]

@@ -218,7 +218,7 @@ matrix()
 	dumbbell 2 1ms
 	sshd_at h1 h2 r
 	touch "$TMP/began"
-	printf '# these three\n10.0.1.1\nssh://h2 role=receiver\nroot@r 10.0.0.1 role=router\n' >"$file"
+	printf '# these three\n10.0.1.1\nssh://h2\nroot@r 10.0.0.1\n' >"$file"
 	in_ns h1 script -qec "$LOWQ_CHECK --matrix $file --control reno" /dev/null >"$TMP/terminal" 2>&1
 	expect "status" "$?" -eq 0
 	grep -q "6 of 6: " "$TMP/terminal" || fail "no progress: $(<"$TMP/terminal")"
@@ -239,15 +239,6 @@ matrix()
 	printf 'r\ngone.invalid\n' >"$file"
 	in_ns h1 "$LOWQ_CHECK" --matrix "$file" --control reno >"$TMP/out" 2>"$TMP/err"
 	expect "status where nothing could be checked" "$?" -eq 2
-	# two racks of one pair each: a report each, and the worst status
-	printf '[one]\nh2\nr role=router\n[rack two]\n10.0.1.1\n10.0.0.1\n' >"$file"
-	in_ns h1 "$LOWQ_CHECK" --matrix "$file" --control reno --role sender --json >"$TMP/matrix.json" 2>"$TMP/err"
-	expect "racks" "$(jq -c '.racks | map_values([.hosts[] | .host + " " + .role])' "$TMP/matrix.json")" = \
-		'{"one":["h2 sender","r router"],"rack two":["10.0.1.1 sender","10.0.0.1 sender"]}'
-	expect "the router says so" "$(jq '[.racks.one.hosts[1].findings[] | select(.check == "role")] | length' "$TMP/matrix.json")" -eq 1
-	says 2 "not [RACK], or again" --matrix <(printf '[a\nr\n')
-	says 2 "in [a]" --matrix <(printf '[a]\nr\n')
-	says 2 "role=sender, role=receiver or role=router" --matrix <(printf 'r role=boss\nh2\n')
 	says 2 "at least two hosts" --matrix /dev/null
 	says 2 "No such file" --matrix "$TMP/nofile"
 	says 2 "again" --matrix <(printf 'r\nr\n')
