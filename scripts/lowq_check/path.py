@@ -293,7 +293,7 @@ def route(session: Session) -> Json:
     towards = system.route_towards(space, family, session.address) or {}
     cwnd = max((one.get("cwnd", 0) for one in towards.get("metrics", ())), default=0)
     # ip's JSON does not tell which metrics are locked; cwnd only counts if it is
-    if cwnd and "cwnd lock" not in system.output(space.tool("ip", family, "route", "get", session.address))[1]:
+    if cwnd and "cwnd lock" not in space.output("ip", family, "route", "get", session.address)[1]:
         cwnd = 0
     return {"dev": towards.get("dev", ""), "via": towards.get("gateway", ""), "cwnd": cwnd}
 

@@ -154,7 +154,10 @@ def hardware(space: Namespace, link: Link, asked: socket.socket | None = None) -
         script = (
             'cd "$0" && for file; do read -r value <"$file" && echo "$file" "$value"; done; cd queues && echo names *'
         )
-        within = ["ip", "netns", "exec", space.name or "", "sh", "-c", script, folder]
+        within = ["ip", "netns", "exec", space.name or ""]
+        if space.by_path:
+            within = ["nsenter", f"--net={space.path}", "unshare", "-m", "sh", "-c", 'mount -t sysfs lowq /sys && exec "$@"', "sh"]
+        within += ["sh", "-c", script, folder]
         values = {}
         for line in output([*within, "ifindex", "address", "speed", limit])[1].splitlines():
             file, _, value = line.partition(" ")

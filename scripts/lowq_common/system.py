@@ -72,13 +72,17 @@ def enter(file: int) -> None:
 
 
 class Namespace:
-    """A network namespace: the caller's own, or one of ip-netns(8) by name."""
+    """A network namespace: the caller's own, one of ip-netns(8) by name, or one by its path, which is held open:
+    the processes in it may end meanwhile, and their numbers be taken by others."""
 
     def __init__(self, name: str | None = None):
         self.name = name
         self.suffix = f" in network namespace '{name}'" if name else ""
-        path = f"{NAMESPACES}/{name}" if name else "/proc/self/ns/net"
+        self.by_path = "/" in (name or "")
+        path = (name if self.by_path and name else f"{NAMESPACES}/{name}") if name else "/proc/self/ns/net"
         try:
+            if self.by_path:
+                path = f"/proc/{os.getpid()}/fd/{os.open(path, os.O_RDONLY | os.O_CLOEXEC)}"
             self.inode = os.stat(path).st_ino
         except OSError:
             raise Refused(f"no network namespace '{name}'" if name else "cannot tell the network namespace") from None
@@ -119,8 +123,10 @@ class Namespace:
         with self.entered():
             return dict(socket.if_nameindex())
 
-    def tool(self, name: str, *words: str) -> list[str]:
-        return [name, *(("-n", self.name) if self.name else ()), *words]
+    def output(self, *words: str) -> tuple[int, str, str]:
+        """Of tc or ip there"""
+        with self.entered():
+            return output(words)
 
     def sysctl(self, key: str) -> str | None:
         """Its value with single blanks, or None where the kernel has none."""
@@ -202,6 +208,6 @@ def module_exists(name: str) -> bool:
 
 
 def route_towards(space: Namespace, family: str, address: str) -> Json:
-    status, text, _ = output(space.tool("ip", family, "-j", "route", "get", address))
+    status, text, _ = space.output("ip", family, "-j", "route", "get", address)
     found = loads(text) if not status else []
     return found[0] if found else None

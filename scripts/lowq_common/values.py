@@ -10,6 +10,7 @@ Json = Any
 
 LOWQ_ROOT = "10f0:"  # the handle at the root of every queue that lowq-tc makes
 LOWQ_PREFS = (0xF0F1, 0xF0F2, 0xF0F3)  # of its filters at clsact: behind those of others
+INGRESS_PREF = 0xF0F4  # of that which redirects what arrives
 
 
 def matched(pattern: str, text: str) -> re.Match[str] | None:

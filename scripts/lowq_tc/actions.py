@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import sys
 
+from lowq_common import system
 from lowq_common.errors import Failed, Refused
 from lowq_common.system import Namespace
 from lowq_common.values import Json
 
-from . import apply, device, exact, export, host, prometheus, show, switches
+from . import apply, device, exact, export, host, ingress, prometheus, show, switches
 from .cli import CHANGED, DIFFERS, complain
 from .command import EXACT, Command
 from .journal import Journal
@@ -122,6 +123,49 @@ def do_host(options: Options) -> int:
     return 0
 
 
+def do_cgroup(options: Options) -> int:
+    from . import cgroup  # ctypes takes its time
+
+    what, *paths = options.names
+    if what == "show":
+        options.only("cgroup show", "check")
+        available = (system.sysctl_everywhere(host.AVAILABLE_KEY) or "").split()
+        shown = list(cgroup.show(paths))
+        stands = [one.whole and set(one.prefixes.values()) <= set(available) for one in shown]
+        if options.has("json"):
+            print_json([{"cgroup": one.path, "prefixes": {prefix.text: name for prefix, name in one.prefixes.items()},
+                         "stands": good} for one, good in zip(shown, stands)])
+        elif not options.has("quiet"):
+            print("\n".join([f"{one.path}: {name} to {prefix.text}{'' if one.whole else ' (cut short)'}"
+                             f"{'' if name in available else ' (not loaded: connections keep their own)'}"
+                             for one in shown for prefix, name in one.prefixes.items()] or ["nothing set by lowq-tc"]))
+        return checked(options, all(stands) and len(shown) >= len(paths))
+    dry = options.has("dry-run")
+    if what == "reset":
+        options.only("cgroup reset", "all")
+        if bool(paths) == options.has("all"):
+            raise Refused("cgroup reset: which one? Or --all")
+        there = [one.path for one in cgroup.show(paths)]
+        gone = [path for path in there if dry or cgroup.reset(path)]
+        status, commands = "planned" if dry else "applied" if gone else "unchanged", []
+        headline = f"cgroup: {'would put back' if dry else 'put back'}: {', '.join(gone) or 'nothing'}"
+    else:
+        options.only(f"cgroup {what}", "route")
+        if len(paths) != 1:
+            raise Refused(f"cgroup {what}: which cgroup? One path, of /sys/fs/cgroup")
+        given = options.get("route", ["default", "::/0"])
+        cgroup.wanted(what, given)
+        commands = host.loading(what)
+        if dry:
+            cgroup.opened(paths[0])
+        else:
+            cgroup.set_control(paths[0], what, given, commands)
+        status = "planned" if dry else "applied"
+        headline = f"cgroup {paths[0]}: {'would take' if dry else 'takes'} {what} to {', '.join(given)}"
+    present(Result("cgroup", status, "", what, headline, Report(), commands), options)
+    return 0
+
+
 def do_save(options: Options) -> int:
     present(apply.save(Namespace(options.get("netns")), Journal(), options), options)
     return 0
@@ -206,16 +250,23 @@ def do_profile(options: Options) -> int:
     if not dry:
         journal.begin()
     world = World(Namespace(options.get("netns")))
-    mine = journal.space(world.space)
+    mine, more = journal.space(world.space), list[Command]()
+    if options.has("ingress"):
+        name, more = ingress.prepare(world, journal, name, dry)
     if journal.hidden and any(world.is_ours(link.ifindex) for link in [world.named(name)] if link):
         raise Refused(f"{name} has a queue of lowq-tc, and {journal.hidden}")
-    planned = device.plan(world, mine, options, name)
-    done = device.result_of(world, planned, True) if dry else device.apply_all(world, journal, [planned])[0]
-    if isinstance(done, Failed):
-        raise done
-    present(done, options)
+    try:
+        planned = device.plan(world, mine, options, name)
+        done = device.result_of(world, planned, True) if dry else device.apply_all(world, journal, [planned])[0]
+        if isinstance(done, Failed):
+            raise done
+    except (Refused, Failed):
+        if more and not dry:
+            ingress.take_back(world, journal, name)
+        raise
+    present(done._replace(commands=more + list(done.commands)), options)
     return 0
 
 
 ACTIONS = {"show": do_show, "reset": do_reset, "host": do_host, "exact": do_exact, "apply": do_apply, "save": do_save,
-           "export": do_export, "enable": do_at_boot, "disable": do_at_boot}
+           "cgroup": do_cgroup, "export": do_export, "enable": do_at_boot, "disable": do_at_boot}

@@ -11,12 +11,13 @@ from lowq_common import system
 from lowq_common.errors import Failed, Refused
 from lowq_common.system import Namespace
 
-from . import config, device, host
+from . import config, device, host, ingress
 from .command import Command
 from .config import FILE, FOLDER, Wish
 from .journal import Journal
 from .options import GENERAL, Options
 from .report import Report, Result
+from .things import IFB_INDEX
 from .world import World
 
 UNIT = "lowq-tc.service"
@@ -42,6 +43,8 @@ def chosen(world: World, wishes: list[Wish]) -> tuple[dict[int, Wish], list[Wish
     found: dict[int, Wish] = {}
     for wish in sorted((one for one in wishes if one.by), key=lambda one: one.pattern):
         named = None if wish.pattern else world.named(wish.name)
+        if named and wish.options and wish.options.has("ingress") and not world.link(named.ifindex - IFB_INDEX):
+            named = None  # it is left of a device that is gone
         for link in world.links if wish.pattern else [named] if named else []:
             if wish.pattern and (link.name == "lo" or not wish.fits(world, link)):
                 continue
@@ -58,15 +61,24 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
         journal.begin()
     world = World(space)
     mine = journal.space(space)
+    errors: list[str] = []
+    made: set[str] = set()  # devices for what arrives
+    for wish in wishes:
+        if wish.options and wish.options.has("ingress") and world.named(wish.name.removeprefix(config.IFB)):
+            try:
+                name, more = ingress.prepare(world, journal, wish.name, dry)
+                made |= {name} if more else set()
+            except (Refused, Failed) as error:
+                errors.append(f"{wish.where}: {error}")
     by_index, missing = chosen(world, wishes)
-    errors, planned, resets = [], [], []
+    planned, resets = [], []
     for index, wish in sorted(by_index.items(), key=lambda one: wishes.index(one[1])):
         name = world.name(index)
         if not wish.options:
             resets.append(device.the_link(world, name))
             continue
         try:
-            planned.append(device.plan(world, mine, with_general(wish.options, given), name, True))
+            planned.append(device.plan(world, mine, with_general(wish.options, given), name, name not in made))
         except (Refused, Failed) as error:
             errors.append(f"{wish.where}: {error}" + (f" ({name})" if wish.pattern else ""))
     if whole:
@@ -88,6 +100,9 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
         host_result = do_host(dry_run=True)
     gone = [f"{one.where}: no device '{one.name}'{space.suffix}" for one in missing]
     names = [one.name for one in missing]
+    if errors and not dry:
+        for name in made:
+            ingress.take_back(world, journal, name)
     if errors or (gone and not planned and not resets and not host_result):
         return Applied([], [], errors + gone, True)
     results, said = device.reset_all(world, journal, resets, given) if resets else ([], [])
@@ -97,7 +112,10 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
     results += [host_result] if host_result else []
     if dry:
         return Applied(results + [device.result_of(world, one, True) for one in planned], names, errors + gone, False)
-    for one, done in zip(planned, device.apply_all(world, journal, planned)):
+    all_done = device.apply_all(world, journal, planned)
+    for name in made:  # without a queue it is of no use
+        ingress.take_back(world, journal, name)
+    for one, done in zip(planned, all_done):
         if isinstance(done, Failed):
             errors.append(f"{by_index[one.link.ifindex].where}: {done}")
             done = device.result_of(world, one, True)._replace(status="failed")
@@ -119,7 +137,8 @@ def save(space: Namespace, journal: Journal, options: Options) -> Result:
         raise Refused(journal.hidden)
     mine = journal.space(space)
     parts = [config.table("host", {"control": control}, words) for control, words in mine.controls.items()]
-    parts += [config.table("queue", {"device": one.name, "profile": one.profile}, one.words)
+    parts += [config.table("queue", {"device": one.name.removeprefix(config.IFB if "--ingress" in one.words else ""),
+                                     "profile": one.profile}, one.words)
               for one in sorted(mine.queues.values(), key=lambda one: one.name) if one.tree is not None]
     if not parts:
         raise Refused("nothing is set by lowq-tc: nothing to save")

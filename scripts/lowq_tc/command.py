@@ -28,8 +28,10 @@ class Command(NamedTuple):
             return self.argv
         words = list(self.argv)
         at = 2 if words[0] == "env" else 0
-        if words[at] in ("tc", "ip", "lowq-tc"):
+        if words[at] in ("tc", "ip", "lowq-tc") and "/" not in namespace:
             return (*words[: at + 1], "-n", namespace, *words[at + 1:])
+        if "/" in namespace:
+            return ("nsenter", f"--net={namespace}", *words)
         return ("ip", "netns", "exec", namespace, *words)
 
     @property

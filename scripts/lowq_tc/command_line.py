@@ -24,7 +24,8 @@ A queue length Q is packets (65), bytes (97500b, 95kb) or time (50us). Exit stat
 2 refused, nothing changed, 3 show --check: something differs, 4 apply: something was changed."""
 
 
-ACTIONS = frozenset((*PROFILES, "show", "reset", "apply", "host", "save", "enable", "disable", "list", "exact", "export"))
+ACTIONS = frozenset((*PROFILES, "show", "reset", "apply", "host", "save", "enable", "disable", "list", "exact", "export",
+                     "cgroup"))
 
 
 def add_options(parser: argparse.ArgumentParser, title: str, names: Iterable[str], aqm: tuple[str, ...] = ()) -> None:
@@ -73,6 +74,10 @@ def parser(given: Iterable[str] | None = None) -> Parser:
     add("save", "write what is set now into a file", "?", "default: /etc/lowq/lowq.toml", "FILE", lambda: [])
     add("enable", "set at boot what /etc/lowq says")
     add("disable", "set nothing at boot")
+    give(add("cgroup", "a control for the connections that a cgroup's processes make; cgroup show, cgroup reset", "+",
+             "a control and a cgroup of version 2 (its path, below /sys/fs/cgroup by default); show or reset, and cgroups",
+             "WORD", lambda: [*dict.fromkeys([*CONTROLS, *controls_there()]), "show", "reset"]),
+         "of cgroup", ["route", "check", "all"])
     add("export", "files for what manages the network, so that it keeps what is set", 1, f"one of {', '.join(MANAGERS)};"
         " prints a script for sh that writes them", "MANAGER", lambda: list(MANAGERS))
     host = add("host", "what a control needs of its host; host show, host reset", 1, f"{', '.join(CONTROLS)}, or any other"
@@ -109,6 +114,10 @@ def parse(argv: list[str]) -> Options:
     words = vars(given)
     names = words.pop("names", [])
     found = Options(words.pop("action"), [names] if isinstance(names, str) else names)
+    if "pid" in words:  # its namespace, by the path of it
+        if "netns" in words:
+            raise Refused("--netns or --pid, not both")
+        words["netns"] = f"/proc/{units.parse_number('--pid', words.pop('pid'))}/ns/net"
     for dest, text in words.items():
         name = dest.replace("_", "-")
         if not text:

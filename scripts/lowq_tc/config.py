@@ -31,8 +31,9 @@ from .options import FRAME, OPTIONS, Options
 from .profiles import PROFILES
 from .world import World
 
+IFB = "ifb4"  # the device for what arrives at another: ifb4eth0
 FOLDER, FILE, HOST_FILE = "/etc/lowq", "lowq.toml", "host.conf"
-NOT_IN_FILES = ("netns", "dry-run", "json", "quiet")
+NOT_IN_FILES = ("netns", "pid", "dry-run", "json", "quiet")
 SELECTORS = ("device", "mac", "driver")
 ETHTOOL_GDRVINFO = 3
 
@@ -143,7 +144,11 @@ def wish_of(kind: str, where: str, table: Json) -> Wish:
                 raise Refused(f"'{key}' cannot be {one!r}")
     if kind == "host":
         return Wish(where, "", table["control"], checked("host", [table["control"], *words]))
-    return Wish(where, by[0], table[by[0]], checked(table["profile"], words))
+    options = checked(table["profile"], words)
+    name = table[by[0]]
+    if options.has("ingress") and (by[0] != "device" or any(char in name for char in "*?[")):
+        raise Refused("ingress goes with the name of a device")
+    return Wish(where, by[0], (IFB if options.has("ingress") else "") + name, options)
 
 
 def checked(action: str, words: list[str]) -> Options:

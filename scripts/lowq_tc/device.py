@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from lowq_common import devices, queues, system
+from lowq_common import devices, queues
 from lowq_common.devices import Link
 from lowq_common.errors import Failed, Refused
 from lowq_common.units import rate_text
@@ -19,10 +19,10 @@ from .command import Command, tc
 from .execute import carry_out, run_all, undoing
 from .journal import OF_DEVICES, Journal, QueueRecord, Space, Thing, address_of
 from .options import Options
-from .plan import device_facts, tc_facts, wanted
+from .plan import HEADERS, device_facts, tc_facts, wanted
 from .profiles import PROFILES
 from .report import Report, Result
-from .things import undo
+from .things import IFB_INDEX, KINDS, undo
 from .world import CHOSEN, EGRESS, ROOT, World
 
 # kinds of queue that tc shows in the words that it takes
@@ -55,13 +55,13 @@ def refuse_others(world: World, link: Link, force: bool) -> None:
 def by_hand(world: World, link: Link) -> tuple[str, str]:
     """The commands that take a queue away, and those that make it again, as far as tc's words tell them"""
     space = world.space
-    status, shown, _ = system.output(space.tool("tc", "-d", "qdisc", "show", "dev", link.name))
+    status, shown, _ = space.output("tc", "-d", "qdisc", "show", "dev", link.name)
     found = re.findall(r"(?m)^qdisc (\S+) (?!0:)([0-9a-f]+:) (?:dev \S+ )?(root|parent \S+)(.*)$", shown if not status else "")
     made = []
     for kind, handle, place, words in found:
         words = re.sub(r" refcnt \d+| direct_\w+ \S+| r2q \S+| ver \S+|(?<= default )0x", "", words)
         words = re.sub(r"\b(limit|flow_limit|depth|quantum|initial_quantum) (\d+)[pb]\b", r"\1 \2", words).rstrip()
-        made.append(" ".join(space.tool("tc", "qdisc", "add", "dev", link.name, place, "handle", handle, kind))
+        made.append(tc("qdisc", "add", "dev", link.name, *place.split(), "handle", handle, kind).text(space.name)
                     + (words if kind not in ("mq", "pfifo_fast") else ""))
     away = tc("qdisc", "del", "dev", link.name, "root").text(space.name)
     if made and {kind for kind, *_ in found} <= WORDS:
@@ -97,6 +97,9 @@ def differences(world: World, mine: Space, record: QueueRecord) -> list[str]:
     for name, what in (("classes", "its classes"), ("filters", "its filters"), ("egress", "the filters at clsact")):
         if now.get(name) != record.tree.get(name):
             found.append(f"{what} {'were changed' if now.get(name) else 'are gone'}")
+    if any(one.kind == "ingress" and KINDS["ingress"].read(world, one.target) != "redirected"
+           for one in mine.things_of(record.ifindex)):
+        found.append("what arrives does not go to it any more")
     undone = [undo(world, thing) for thing in mine.things_of(record.ifindex)]
     return found + [one.said.partition(";")[0] for one in undone if not one.done]
 
@@ -155,6 +158,9 @@ def plan(world: World, mine: Space, options: Options, name: str, keep: bool = Fa
     segments = mine.thing("gso_max_segs", index)
     facts = device_facts(link, devices.hardware(world.space, link, world.ioctl), world.qdiscs(link.ifindex),
                          segments.before if segments and link.gso_segs in segments.ours else link.gso_segs)
+    upper = world.link(link.ifindex - IFB_INDEX)
+    if options.has("ingress") and upper:  # the header that its packets have
+        facts = facts._replace(frame=link.mtu + HEADERS.get(upper.link_type, 0))
     tc_has = tc_facts(profile, options, report)
     want = wanted(profile, facts, options, tc_has, report)
     plugins = ("env", f"TC_LIB_DIR={tc_has.plugins}") if tc_has.plugins else ()  # so that commands run as printed
@@ -180,7 +186,7 @@ def plan(world: World, mine: Space, options: Options, name: str, keep: bool = Fa
         add_clsact = [] if clsact else [tc("qdisc", "add", "dev", link.name, "clsact")]
     record = QueueRecord(link.ifindex, link.name, address_of(link), profile.name, options.words(), report.to_json(),
                          [list(command.argv) for command in made + want.egress])
-    stale = [one for one in mine.things_of(link.ifindex) if all(one.kind != new.kind for new, _ in things)]
+    stale = [one for one in mine.things_of(link.ifindex) if one.kind != "ingress" and all(one.kind != new.kind for new, _ in things)]
     away = taken_away(world, link, stale).commands
     unchanged = bool(
         keep and old and old.tree is not None and not stale and old.profile == record.profile
@@ -200,6 +206,8 @@ def beside_others(world: World, link: Link, mine: Space, report: Report) -> bool
     found = next((one for one in world.qdiscs(link.ifindex) if one.kind in ("clsact", "ingress")), None)
     if not found:
         return False
+    if KINDS["ingress"].read(world, str(IFB_INDEX + link.ifindex)).startswith("redirected"):
+        raise Refused(f"{link.name} has a queue of lowq-tc's for what arrives, with the same clsact; --simple needs none")
     if found.kind == "ingress":
         raise Refused(f"{link.name} has an ingress qdisc, beside which there can be no clsact; --simple needs none")
     if found.shared:
@@ -344,7 +352,10 @@ def plan_reset(world: World, mine: Space, link: Link, force: bool) -> Reset:
         refuse_below(world, link, "remove", force)
     remake = [Command(tuple(words)).on_device({record.name: link.name}) for words in record.remake] if record else []
     filters = tuple(int(command.argv[-1]) for command in remake if command.argv[1] == "filter")
-    away = taken_away(world, link, mine.things_of(index), force, filters)
+    things = mine.things_of(index)
+    if link.kind == "ifb" and index > IFB_INDEX and not things:  # its index tells
+        things = [Thing("ingress", str(index), "", ["redirected"])]
+    away = taken_away(world, link, things, force, filters)
     if away.commands and away.commands[-1].argv[-1] == "clsact":  # and its filters
         remake = [command for command in remake if command.argv[1] != "filter"]
     if record and not world.is_ours(index) and root and root.handle:
@@ -399,7 +410,8 @@ def forget_gone(world: World, mine: Space) -> None:
     """Devices that are gone took their queues with them."""
     there = {link.ifindex for link in world.links}
     mine.queues = {index: one for index, one in mine.queues.items() if index in there}
-    mine.things = [one for one in mine.things if one.kind not in OF_DEVICES or int(one.target) in there]
+    mine.things = [one for one in mine.things if one.kind not in OF_DEVICES or int(one.target) in there
+                   or one.kind == "ingress" and KINDS["ingress"].read(world, one.target).startswith("redirected")]
 
 
 def reset(world: World, journal: Journal, options: Options) -> tuple[list[Result], list[str]]:
@@ -417,17 +429,32 @@ def reset(world: World, journal: Journal, options: Options) -> tuple[list[Result
         name = options.names[0]  # which it has, or had
         index = next((index for index, one in mine.queues.items() if one.name == name), 0)
         link = world.named(name) or world.link(index)
+        arrives = world.link(IFB_INDEX + link.ifindex) if link else None
+        lost_ones(world, journal, [name], dry)
         if link or not index:
-            return reset_all(world, journal, [link or the_link(world, name)], options)
+            return reset_all(world, journal, [link or the_link(world, name), *([arrives] if arrives else [])], options)
         results = [Result("reset", "unchanged", name, "", f"{name} is gone, and its queue with it", Report())]
         errors = []
     else:
+        lost_ones(world, journal, [], dry)
         results, errors = reset_all(world, journal, touched(world, mine), options)
         journal.settle(world.space)
     if not dry:
         forget_gone(world, mine)
         journal.save_undone()
     return results, errors
+
+
+def lost_ones(world: World, journal: Journal, names: list[str], dry: bool) -> None:
+    """What arrives at a device is dropped if it shall go to one that someone has removed"""
+    mine = journal.space(world.space)
+    for thing in [one for one in mine.things if one.kind == "ingress" and not world.link(int(one.target))]:
+        upper = world.link(int(thing.target) - IFB_INDEX)
+        if not dry and (not names or upper and {upper.name, "ifb4" + upper.name} & set(names)):
+            undoing(KINDS["ingress"].set(world, thing.target, thing.before), world.space, journal.lock_file)
+            mine.things.remove(thing)
+            mine.queues.pop(int(thing.target), None)
+            world.refresh()
 
 
 def touched(world: World, mine: Space) -> list[Link]:

@@ -77,12 +77,12 @@ def run_program(part: list[Command], space: system.Namespace, lock: int) -> None
             batch.writelines(" ".join(one.argv[len(words):]) + "\n" for one in part)
             batch.seek(0)
             command = Command((*words, "-batch", "-"))
-        argv = command.located(space.name)
-        done = subprocess.run(
-            [system.program(argv[0]), *argv[1:]], env=system.environment(), stdin=batch, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, pass_fds=[lock] if lock >= 0 else [], check=False,
-            encoding="utf-8", errors="surrogateescape", start_new_session=True,
-        )
+        with nullcontext() if command.everywhere else space.entered():
+            done = subprocess.run(
+                [system.program(command.argv[0]), *command.argv[1:]], env=system.environment(), stdin=batch,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[lock] if lock >= 0 else [], check=False,
+                encoding="utf-8", errors="surrogateescape", start_new_session=True,
+            )
     if done.returncode:
         at = re.search(r"^Command failed -:(\d+)$", done.stdout, re.MULTILINE)
         lines = [line for line in done.stdout.splitlines()
@@ -146,6 +146,6 @@ def explained(error: CommandFailed, space: system.Namespace) -> str:
     words = error.command.text(None)
     if re.search("kind is unknown|Unknown qdisc|classifier not found", error.said):
         sort, part = ("classifier", "cls") if " filter " in words else ("queue", "sch")
-        kind = re.sub(r".* dev \S+( root| egress| (parent|handle|protocol|pref) \S+)* ", "", words).split()[0]
+        kind = re.sub(r".* dev \S+( root| egress| ingress| (parent|handle|protocol|pref) \S+)* ", "", words).split()[0]
         return f"this kernel has no '{kind}' {sort} ({part}_{kind})"
     return f"'{error.command.text(space.name)}' failed: {error.said}"

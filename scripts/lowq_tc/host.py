@@ -38,6 +38,15 @@ def first_namespace() -> bool:
         return False
 
 
+def loading(control: str) -> list[Command]:
+    """What makes a control available"""
+    if control in (system.sysctl_everywhere(AVAILABLE_KEY) or "").split():
+        return []
+    if not system.module_exists("tcp_" + control):
+        raise Refused(f"no congestion control '{control}': neither loaded nor found as module 'tcp_{control}'")
+    return [Command(("modprobe", "tcp_" + control), True)]
+
+
 class Wanted(NamedTuple):
     kind: str
     target: str

@@ -25,7 +25,7 @@ VERSION = 3
 LOCK_WAIT = 10.0  # seconds
 CAP_NET_ADMIN = 12
 SHARED = ("module", "parameter", "allowed")  # kinds of things that all namespaces share
-OF_DEVICES = ("gso_max_segs", "txqueuelen", "clsact")  # that belong to a device
+OF_DEVICES = ("gso_max_segs", "txqueuelen", "clsact", "ingress")  # that belong to a device
 LOOSE = stat.S_IWGRP | stat.S_IWOTH
 WITHOUT = "remove it: queues of lowq-tc's are reset without it, other settings are not"
 

@@ -18,6 +18,26 @@ class Option(NamedTuple):
     choices: tuple[str, ...] | None = None
 
 
+class Overhead(NamedTuple):
+    """What a line adds to each IP packet, and the least that it sends of one. ptm: it sends 65 bytes for 64."""
+
+    bytes: int
+    least: int = 0
+    ptm: bool = False
+
+
+# as tc-cake(8) names them
+OVERHEADS = {"docsis": Overhead(18, 64), "ethernet": Overhead(38, 84), "pppoe-ptm": Overhead(30, 0, True),
+             "bridged-ptm": Overhead(22, 0, True)}
+
+
+def parse_overhead(name: str, text: str) -> Overhead:
+    found = OVERHEADS.get(text) or (Overhead(int(text)) if text.isascii() and text.isdigit() else None)
+    if not found or found.bytes > 256:
+        raise Refused(f"{name} {text}: {', '.join(OVERHEADS)}, or up to 256 bytes")
+    return found
+
+
 rate = partial(Option, metavar="RATE", parse=units.parse_rate)
 time = partial(Option, metavar="TIME", parse=units.parse_time)
 size = partial(Option, metavar="Q", parse=units.parse_size)
@@ -25,7 +45,9 @@ count = partial(Option, metavar="N", parse=units.parse_count)
 
 OPTIONS: dict[str, Option] = {
     # of every action
-    "netns": Option("work in this network namespace", "NS"),
+    "netns": Option("work in this network namespace, by its name or path", "NS",
+                    lambda name, text: text if "/" in text else units.parse_word(name, text)),
+    "pid": Option("work in the network namespace of this process", "PID"),
     "dry-run": Option("print the commands that would run, and run nothing"),
     "json": Option("plan, result or show as JSON"),
     "force": Option("with reset: put it back although someone else changed it since; with save: remove other files"),
@@ -34,7 +56,7 @@ OPTIONS: dict[str, Option] = {
     # of single actions
     "check": Option("exit status 3 if anything differs from what was set"),
     "prometheus": Option("counters of the queues, for node_exporter's textfile collector"),
-    "all": Option("all devices of the namespace"),
+    "all": Option("all devices of the namespace, or all cgroups"),
     "diff": Option("with --dry-run: what is there, and what would be"),
     # of every profile
     "rate": rate("rate of the link; default: what the device says"),
@@ -42,6 +64,9 @@ OPTIONS: dict[str, Option] = {
                     " (veth, vlan ...)"),
     "no-shape": Option("do not shape, even there"),
     "shape-burst": size("let this much through at once (default: one packet)"),
+    "ingress": Option("set the queue of what arrives at DEV: it goes through a device ifb4DEV"),
+    "overhead": Option("bytes that the line adds to each IP packet, as tc-cake counts them: a number, or"
+                       f" {', '.join(OVERHEADS)}", "N", parse_overhead),
     "gso-segs": count("let the device's own senders put at most N packets into one"),
     # of single profiles
     "rtt": time("round-trip time without queues"),
@@ -72,8 +97,8 @@ OPTIONS: dict[str, Option] = {
     "target": time("target delay of packets without ECT(1)"),
     "coupling": count("how much more often those with ECT(1) are marked (default: 2)"),
     # of those that switches that are not Linux have, too
-    "print": Option("set nothing; print it for port DEV of a switch with this system", "SYSTEM",
-                    choices=("sonic", "cumulus", "mlnx")),
+    "print": Option("set nothing; print it for port DEV of a switch with this system, or as commands for sh", "SYSTEM",
+                    choices=("sonic", "cumulus", "mlnx", "commands")),
     "mtu": Option("with --print: bytes of its largest packets (default: 1500)", "N", units.parse_count),
     # of host
     "route": Option("use it towards this prefix; may be given more than once", "PREFIX", lambda name, text: text),
@@ -87,12 +112,12 @@ OPTIONS: dict[str, Option] = {
                      "FORMAT", choices=("ifa", "int", "old")),
     "cell": count("IFA, INT: bytes of a cell, in which the path's switches count their queues (default: 208)"),
 }
-GENERAL = ("netns", "dry-run", "json", "force", "no-rehearsal", "quiet")
+GENERAL = ("netns", "pid", "dry-run", "json", "force", "no-rehearsal", "quiet")
 SHORT = {"netns": ("-n",), "quiet": ("-q",)}
-FRAME = ("rate", "shape", "no-shape", "shape-burst", "gso-segs")
+FRAME = ("rate", "shape", "no-shape", "shape-burst", "overhead", "ingress", "gso-segs")
 MANAGERS = ("networkd", "nm", "ifupdown")
 HOST = ("route", "default", "allow", "initcwnd", "initrwnd", "quickack")
-PRINT, PRINTED = ("print", "mtu"), ("dctcp", "segregate", "red", "ldcp", "roce")
+PRINT, PRINTED = ("print", "mtu"), ("dctcp", "segregate", "red", "ldcp", "roce", "prague", "fifo")
 
 
 class Options(Given):

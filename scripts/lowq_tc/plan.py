@@ -16,7 +16,7 @@ from lowq_common.system import output
 from lowq_common.units import Line, rate_text, time_text
 
 from .command import EXACT, Command, tc
-from .options import Options
+from .options import Options, Overhead
 from .profiles.base import same_burst, Context, Device, Profile, Queue, Tc, TICK
 from .profiles.queues import ROOT
 from .report import Report
@@ -126,6 +126,8 @@ def wanted(profile: Profile, device: Device, options: Options, tc_facts: Tc, rep
         raise Refused(f"--aqm {aqm}: {listed}")
     line, shape = settle_line(device, options, profile, report)
     context = Context(device, options, line, shape, tc_facts, report)
+    if options.has("overhead") and not shape:
+        raise Refused("--overhead needs a shaper: --shape")
     burst = settle_burst(context) if shape or options.has("shape-burst") else 0
     if options.has("gso-segs") and options.values["gso-segs"] > 65535:
         raise Refused(f"--gso-segs {options.given['gso-segs']}: at most 65535")
@@ -145,14 +147,22 @@ def framed(context: Context, queue: Queue, burst: int) -> list[Command]:
     multi-queue device, or at the root."""
     device, root = context.device, int(ROOT, 16)
     if context.shape:
-        rate = rate_text(context.line.rate)
+        line = Overhead(device.frame - device.mtu)
+        if context.options.has("overhead"):
+            line = context.options.values["overhead"]
+        own = line.bytes - (device.frame - device.mtu)  # what the kernel does not count
+        if own < 0:
+            raise Refused(f"--overhead {context.options.given['overhead']}: {device.name} itself has"
+                          f" {device.frame - device.mtu} bytes")
+        words = (*(("overhead", own) if own else ()), *(("mpu", line.least) if line.least else ()))
+        rate = rate_text(context.line.rate * 64 // 65 if line.ptm else context.line.rate)
         # the same shaper with each tc
         burst = same_burst(burst, context.line.rate) if context.tc.rounds_up() else burst
         return [
             context.qdisc(("root",), ROOT, "htb", "default", 1),
             tc("class", "add", "dev", device.name, "parent", ROOT + ":", "classid", ROOT + ":1", "htb",
                "rate", rate, "ceil", rate, "burst", burst, "cburst", burst,
-               "quantum", min(max(device.frame, 1000), 200_000)),
+               "quantum", min(max(device.frame, 1000), 200_000), *words),
             *queue.tree(("parent", ROOT + ":1"), f"{root + 1:x}"),
         ]
     if device.queues > 1:

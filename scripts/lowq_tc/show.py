@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Iterator
+
 from lowq_common import queues
 from lowq_common.devices import Link
 from lowq_common.values import Json
@@ -12,6 +14,7 @@ from .config import Wish
 from .device import differences, out_of_date, stray, the_link, touched
 from .journal import Journal, QueueRecord
 from .report import lines_of
+from .things import IFB_INDEX
 from .world import World
 
 KEPT, PASSING = "kept", "until reboot"
@@ -105,4 +108,14 @@ def within(queue: Json) -> list[str]:
 def show(world: World, journal: Journal, names: list[str]) -> list[Json]:
     links = [the_link(world, name) for name in names] or touched(world, journal.space(world.space))
     wishes = apply.kept(world.space)
-    return [device(world, journal, link, wishes) for link in links]
+    return [device(world, journal, link, wishes) for link in links] + list(lost(world, journal, names))
+
+
+def lost(world: World, journal: Journal, names: list[str]) -> Iterator[Json]:
+    """Devices for what arrives that someone has removed"""
+    mine = journal.space(world.space)
+    for thing in mine.things:
+        upper = world.link(int(thing.target) - IFB_INDEX) if thing.kind == "ingress" else None
+        if upper and not world.link(int(thing.target)) and (not names or upper.name in names):
+            yield {"device": "ifb4" + upper.name, "set": False, "queues": [], "marked": 0, "marking": [], "dropped": 0,
+                   "differs": [f"someone has removed it, and what arrives at {upper.name} is dropped; reset, or set it again"]}

@@ -17,8 +17,10 @@ import json
 
 from lowq_common.errors import Refused
 from lowq_common.units import decimal
+from lowq_common.values import INGRESS_PREF
 
-from .options import PRINT, Options
+from .config import IFB
+from .options import FRAME, PRINT, Options
 from .plan import wanted
 from .profiles import PROFILES
 from .profiles.base import Device, Tc
@@ -111,6 +113,10 @@ NOT_THERE = ("limit", "share", "sched", "rest-limit", "burst")  # options
 def printed(name: str, port: str, options: Options) -> tuple[list[str], Report]:
     """-> the lines, and how they came about. Nothing of this machine is read."""
     system: str = options.values["print"]
+    if system == "commands":
+        return commands(name, port, options)
+    if name in ("prague", "fifo"):
+        raise Refused(f"--print {system}: it has no words for {name}")
     profile = PROFILES[name]
     options.only(f"--print {system}", "rate", "dscp", *PRINT, *(set(profile.options) - set(NOT_THERE)))
     refuse(name, system, options)
@@ -145,6 +151,31 @@ def printed(name: str, port: str, options: Options) -> tuple[list[str], Report]:
             first = marking.traffic_class * 8
             report.note(f"DSCPs {first} to {first + 7} share traffic class {marking.traffic_class}")
     return SYSTEMS[system](marking), report
+
+
+def commands(name: str, port: str, options: Options) -> tuple[list[str], Report]:
+    """For a router with sh, ip and tc, and without Python: what lowq-tc would run there"""
+    options.only("--print commands", *FRAME, *PRINT, *PROFILES[name].options)
+    if options.has("exact") or options.has("gso-segs"):
+        raise Refused("--print commands: not with --exact and --gso-segs, for which tc has no word everywhere")
+    report, mtu, dev = Report(), options.get("mtu", 1500), port
+    made, away = ["set -e"], []
+    if options.has("ingress"):
+        dev = IFB + port
+        made += [f"[ -e /sys/class/net/{dev} ] || ip link add name {dev} type ifb", f"ip link set dev {dev} up",
+                 f"tc qdisc show dev {port} | grep -q clsact || tc qdisc add dev {port} clsact",
+                 f"tc filter del dev {port} ingress pref {INGRESS_PREF} 2>/dev/null || :",
+                 f"tc filter add dev {port} ingress protocol all pref {INGRESS_PREF} matchall"
+                 f" action mirred egress redirect dev {dev}"]
+        away = [f"tc filter del dev {port} ingress pref {INGRESS_PREF}", f"ip link del dev {dev}"]
+    device = Device(dev, mtu, mtu + 14, 1, True, "router", 0, 65536, 65535, "none", True)
+    tc = Tc("", {probe: True for probe in PROFILES[name].probes(options)}, "", lambda: False)
+    want = wanted(PROFILES[name], device, options, tc, report)
+    if want.egress:
+        raise Refused(f"--print commands: {name} needs filters at clsact; --simple needs none")
+    made += [f"tc qdisc del dev {dev} root 2>/dev/null || :", *(command.text(None) for command in want.tree)]
+    away = away or [f"tc qdisc del dev {dev} root"]
+    return [f"# {name} on {port}, for sh; to take it away: {'; '.join(away)}", *made], report
 
 
 def refuse(name: str, system: str, options: Options) -> None:

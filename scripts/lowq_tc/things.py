@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 from lowq_common import queues, routes, system
 from lowq_common.routes import MAIN, Prefix
-from lowq_common.values import Json
+from lowq_common.values import INGRESS_PREF, Json
 
 from .command import Command, tc
 from .journal import Thing
-from .world import World
+from .world import INGRESS, World
 
 ALLOWED_KEY = "net.ipv4.tcp_allowed_congestion_control"
+IFB_INDEX = 0x10F00000  # of the ifb for what arrives at a device: this and the index of the device
 GONE = "gone"  # of something that is not there any more, and its value with it
 
 
@@ -130,6 +131,36 @@ class Clsact(OfDevice):
         return [tc("qdisc", "add" if value else "del", "dev", world.name(int(target)), "clsact")]
 
 
+def redirects(world: World, upper: int) -> bool:
+    return any(one.pref == INGRESS_PREF for one in world.filters_at_clsact(upper, INGRESS))
+
+
+class Ingress(OfDevice):
+    """Where what arrives at a device goes; the target is the index of the ifb that it goes to. "clsact" before: there
+    was one."""
+
+    def read(self, world: World, target: str) -> Json:
+        upper = int(target) - IFB_INDEX
+        there = world.link(int(target)), redirects(world, upper)
+        if any(there):
+            return "redirected" if all(there) else "redirected in part"
+        return "clsact" if world.has_clsact(upper) else ""
+
+    def same(self, one: Json, other: Json) -> bool:
+        return str(one).startswith("redirected") == str(other).startswith("redirected")
+
+    def set(self, world: World, target: str, value: Json) -> list[Command]:
+        """Only the way back"""
+        upper, link, made = world.link(int(target) - IFB_INDEX), world.link(int(target)), []
+        if upper and world.has_clsact(upper.ifindex):
+            others = [one for one in world.filters_at_clsact(upper.ifindex) if one.pref != INGRESS_PREF]
+            if not value and not others:
+                made.append(tc("qdisc", "del", "dev", upper.name, "clsact"))
+            elif redirects(world, upper.ifindex):
+                made.append(tc("filter", "del", "dev", upper.name, "ingress", "pref", INGRESS_PREF))
+        return made + ([Command(("ip", "link", "del", "dev", link.name))] if link else [])
+
+
 class TimerSlack(Kind):
     """How much later than its time an fq may send a packet, ns; the target is "INDEX HANDLE"."""
 
@@ -220,7 +251,7 @@ def named(world: World, route: str) -> str:
 
 KINDS: dict[str, Kind] = {one.name: one for one in (
     Sysctl(), Allowed(), Module(), Parameter(), OfDevice("gso_max_segs", "gso_segs"), OfDevice("txqueuelen", "txqlen"),
-    Clsact("clsact", ""), TimerSlack(), OfRoute())}
+    Clsact("clsact", ""), Ingress("ingress", ""), TimerSlack(), OfRoute())}
 
 
 class Undo(NamedTuple):

@@ -53,6 +53,11 @@ class World:
             self._by_name = {link.name: link for link in self._links}
         return self._links
 
+    def imagine(self, link: Link) -> None:
+        """For a dry run: as if it were there"""
+        self.links.append(link)
+        self._by_index[link.ifindex] = self._by_name[link.name] = link
+
     def link(self, ifindex: int) -> Link | None:
         return self._by_index.get(ifindex) if self.links else None
 

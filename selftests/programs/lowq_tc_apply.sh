@@ -575,7 +575,7 @@ print_refused()
 		drops Not-ECT packets|dctcp swp1 --rate 10gbit --k 65 --nodrop --print sonic
 		--probability 1|roce 1/1 --rate 10gbit --print mlnx
 		not in whole percent|roce swp1 --rate 10gbit --probability 0.125 --print cumulus
-		--print does not go with 'prague'|prague swp1 --rate 10gbit --print sonic
+		it has no words for prague|prague swp1 --rate 10gbit --print sonic
 		--print: invalid choice: 'ios'|dctcp swp1 --rate 10gbit --k 65 --print ios
 		--share does not go with|roce swp1 --rate 10gbit --share 30 --print sonic
 		--limit does not go with|dctcp swp1 --rate 10gbit --k 65 --limit 100 --print sonic
