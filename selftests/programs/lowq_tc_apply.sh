@@ -598,9 +598,9 @@ exports()
 	same "$expected" "$out" "export $1"
 }
 
-# prefix_route, default_route [WORDS...]: as networkd makes them of a lease
-prefix_route() { ipn route replace 10.71.0.0/24 dev lq0 proto kernel scope link src 10.71.0.1 metric 1024 "$@"; }
-default_route() { ipn route replace default via 10.71.0.2 dev lq0 proto dhcp src 10.71.0.1 metric 1024 "$@"; }
+# As networkd makes them of a lease
+prefix_route() { ipn route replace 10.71.0.0/24 dev lq0 proto kernel scope link src 10.71.0.1 metric 1024; }
+default_route() { ipn route replace default via 10.71.0.2 dev lq0 proto dhcp src 10.71.0.1 metric 1024; }
 
 for_networkd()
 {
@@ -668,11 +668,11 @@ networkctl reload
 EXPECTED
 	mkdir -p "$TMP/bin" && ln -sf /bin/true "$TMP/bin/networkctl"
 	PATH=$TMP/bin:$PATH sh -e <<<"$out" && PATH=$TMP/bin:$PATH sh -e <<<"$out" || fail "the script"
-	expect "its file" "$(grep -c '^\[' $conf)" -eq 4
-	echo mine >$conf
+	expect "its file" "$(grep -c '^\[' "$conf")" -eq 4
+	echo mine >"$conf"
 	! PATH=$TMP/bin:$PATH sh -e <<<"$out" 2>"$TMP/err" || fail "a file of someone else's was replaced"
 	grep -q "someone else's" "$TMP/err" || fail "says $(<"$TMP/err")"
-	expect "that file" "$(<$conf)" = mine
+	expect "that file" "$(<"$conf")" = mine
 	# what networkd does with it at "reconfigure"
 	prefix_route
 	ipn route add 10.71.0.0/24 dev lq0 proto static scope link metric 1023 initcwnd 20 quickack 1 congctl reno
@@ -727,6 +727,7 @@ EXPECTED
 		"755 /etc/network/if-up.d/zz-lowq 644 /etc/dhcp/dhclient-exit-hooks.d/zz-lowq 644 /etc/dhcpcd.exit-hook"
 	# they run what they say, for the events that they name
 	mkdir -p "$TMP/hooks"
+	# shellcheck disable=SC2016 # the hook's
 	printf '#!/bin/sh\necho "$*" >>%s/hooks/said\nexit ${STATUS:-4}\n' "$TMP" >"$TMP/hooks/lowq-tc"
 	chmod +x "$TMP/hooks/lowq-tc"
 	for manager in 0 1 2; do
@@ -743,6 +744,7 @@ EXPECTED
 declare_test for_hooks "" "export nm and ifupdown: exact text; hooks run at the events that write routes"
 
 # a manager that writes the route at the same moment: before or after lowq-tc does, once or each time
+# shellcheck disable=SC2016 # the wrapper's variables
 raced()
 {
 	local when before
@@ -752,7 +754,7 @@ raced()
 		rm -f "$TMP/raced"
 		wrapped ip '[[ $* != *"route replace 10.71.0.0/24"* || -e $TMP/raced ]] || {
 			: >$TMP/raced
-			[[ '$when' != after ]] || "$real" "$@"
+			[[ '"$when"' != after ]] || "$real" "$@"
 			exec "$real" -n "$ns" route replace 10.71.0.0/24 dev lq0 proto kernel scope link src 10.71.0.1
 		}'
 		PATH=$TMP/wrapped:$PATH must host reno --route 10.71.0.0/24
