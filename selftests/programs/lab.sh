@@ -702,7 +702,7 @@ chosen_kernel()
 		says "all of one"
 		add "$CACHE/kernel/7.3.3-virtual-$id"
 		ln -s 7.3.3-virtual-00000000 "$CACHE/kernel/7.3-virtual"
-		says "and one in the cache"' "$TMP" >"$TMP/out"
+		says "and one in the cache"' "$TMP/chosen" >"$TMP/out"
 	expect "kernels, and what has to be installed to build" "$(sed 's/-virtual-[0-9a-f]*[1-9a-f][0-9a-f]*/-mine/' "$TMP/out" | paste -sd,)" = \
 		"package of other patches:  lab-build,half of one:  lab-build,two: 7.3.5-mine lab-modules,other modules: 7.3.5-mine lab-modules,all of one: 7.3.5-mine ,and one in the cache: 7.3.3-mine lab-modules"
 }
@@ -813,7 +813,7 @@ plans()
 	expect "a queue in the drawing" "$(paste -sd' ' "$TMP/words")" = "$queue"
 	sed -i 's/1gbit/10tbit/' "$TMP/plan"
 	status 2 "$LAB" plan "$TMP/plan" "$TMP/other.svg"
-	expect "error" "$(<"$TMP/err")" = "labnet: $TMP/plan: links[0].rate: '10tbit' is out of range (1kbit to 1tbit)"
+	expect "error" "$(<"$TMP/err")" = "labnet: $TMP/plan: links[0].rate: '10tbit' is out of range (1kbit to 2tbit)"
 	status 2 "$LAB" plan
 	expect "files left" "$(cd "$TMP" && echo *.svg*)" = plan.svg
 }
