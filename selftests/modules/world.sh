@@ -105,12 +105,15 @@ declare_test plain "" "one flow through a queue that marks; IPv4 and IPv6"
 
 offloads()
 {
+	# a path of its own
+	lib_teardown
 	OFFLOADS=1 path
 	# the sender's GRO holds ACKs for 50 us
 	in_ns sw ethtool -K p1 tso off
 	in_ns h1 ethtool -K eth0 gro on
 	in_ns h1 sh -c 'echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs; echo 50000 >/sys/class/net/eth0/gro_flush_timeout'
 	cells up=2000000 acked
+	lib_teardown
 }
 declare_test offloads "" "TSO, GRO and coalesced ACKs"
 
@@ -481,18 +484,26 @@ mtu_probe()
 }
 declare_test mtu_probe "L13" "probes of the path's MTU"
 
+mtu_of_all()
+{
+	local dev
+
+	for dev in h1:eth0 sw:p1 sw:egress r:eth0; do
+		ip -n "$NSP${dev%:*}" link set "${dev#*:}" mtu "$1"
+	done
+}
+
 sizes()
 {
-	local dev mss TCP_MAXSEG=2
+	local mss TCP_MAXSEG=2
 
 	path
-	for dev in h1:eth0 sw:p1 sw:egress r:eth0; do
-		ip -n "$NSP${dev%:*}" link set "${dev#*:}" mtu 9100
-	done
+	mtu_of_all 9100
 	for mss in 100 9000 ${FULL:+536 4000}; do
 		echo "MSS $mss:"
 		cells "${SLOW_LDCP[@]}" "set=6,$TCP_MAXSEG,$mss" up=$((mss * 1000)) acked
 	done
+	mtu_of_all 1500
 }
 declare_test sizes "" "MSS 100 and 9000 (FULL: 536 and 4000)"
 
@@ -510,8 +521,8 @@ path_switch()
 	local change="tc -n ${NSP}sw qdisc change dev p1 root netem limit 1000000 delay"	# path resets it
 
 	path
-	# HPCC++ follows a path that gets longer within 100 RTTs
-	cells --yields=hpccpp=0.5 up=500000 "run=$change 25ms" up=1000000 acked "run=$change 5ms" up=1000000 acked
+	# HPCC++ follows a path that gets longer within 100 RTTs, and LDCP grows by 1/4 packet per RTT
+	cells --yields=hpccpp=0.5 --yields=ldcp=0.5 up=500000 "run=$change 25ms" up=1000000 acked "run=$change 5ms" up=1000000 acked
 }
 declare_test path_switch "" "the RTT changes from 5 to 25 ms and back"
 
