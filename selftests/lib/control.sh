@@ -263,7 +263,7 @@ lost_again()
 
 	sink "$CC"
 	trace_on "$1" ${2:+"$2"} tcp/tcp_cong_state_set
-	for i in 1 2 3 4; do
+	for i in 1 2 3 4 5 6 7 8; do
 		client 10.0.0.1 send=300000 "$(change loss 100%)" \
 			send=100000 sleep="${3:-0.3}" "$(change loss 25%)" \
 			sleep=1 "$(change loss 0%)" send=200000 acked
