@@ -21,7 +21,8 @@ CC_PARAM(probe_packets, 8, 0, 64, 0644, "0 is once per RTT, however few packets 
 	 "full packets between probes while U is near eta, 0 to 64; at most 8 RTTs");
 CC_PARAM(probe_room, INT_HOPS_DEFAULT, 1, INT_HOPS_MAX, 0644, "nHop of 15 means 15 or more",
 	 "nodes on the path that a probe has room for, 1 to 14 (draft 6.1)");
-CC_PARAM(format, INT_FORMAT_OLD, 0, INT_FORMATS - 1, 0644, "0 is figure 4, 1 IFA 2.0, 2 INT-MD",
+static_assert(!INT_FORMAT_OLD);
+CC_PARAM(format, 0, 0, INT_FORMATS - 1, 0644, "0 is figure 4, 1 IFA 2.0, 2 INT-MD",
 	 "of probes: 0 the draft's own, 1 IFA 2.0, 2 INT-MD 2.1 (draft 6.1.1 and 6.1.3)");
 CC_PARAM(receiver_based, 0, 0, 1, 0644, "0 is off, 1 is on",
 	 "let the receiver compute the window (draft 6.3.2)");

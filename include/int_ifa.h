@@ -36,7 +36,7 @@
 #define IFA_VERSION_GNS		0x2fU	/* version 2; GNS 15: each node's namespace is its LNS */
 #define IFA_NEXT_TCP		6U
 #define IFA_HOP_LIMIT		255U	/* of a probe that no node has seen */
-#define IFA_CELL_DEFAULT	208U	/* bytes */
+#define IFA_CELL_DEFAULT	208	/* bytes */
 
 /* A field of the metadata: its first bit, from the most significant one of the first byte */
 struct ifa_field {
