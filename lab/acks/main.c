@@ -57,7 +57,7 @@ static void ack_arrives(void *data, struct sock *sk, struct sk_buff *skb)
 	unsigned long pacing = READ_ONCE(sk->sk_pacing_rate);
 	struct ack_seen seen = { .at = ktime_get_ns() };
 
-	/* whoever waits for nothing is no sender */
+	/* a socket with nothing in flight does not send */
 	if (!tp->packets_out)
 		return;
 	fill_addresses(&seen, sk);

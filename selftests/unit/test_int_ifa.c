@@ -34,6 +34,8 @@ static const u8 vector[] = {
 };
 
 static const u32 codes[IFA_CODES] = IFA_MBPS;
+/* of switches whose codes are others; no rate is above what the model takes */
+static const u32 others[IFA_CODES] = { [1] = 50000, [4] = 1600001 };
 
 static void ifa_read__vector(void **state)
 {
@@ -60,8 +62,7 @@ static void ifa_read__vector(void **state)
 	assert_int_equal(m.hop[1].tx_bits, 32);
 	path = m.path_id;
 	assert_true(path >> 31);
-	/* switches whose codes are others; no rate is above what the model takes */
-	ifa_read(&m, vector, 2, 208, (const u32[IFA_CODES]){ [1] = 50000, [4] = 1600001 });
+	ifa_read(&m, vector, 2, 208, others);
 	assert_int_equal(m.hop[0].mbps, 50000);
 	assert_int_equal(m.hop[1].mbps, 0);
 	/* a node that has left no metadata */

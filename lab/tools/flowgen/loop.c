@@ -57,14 +57,16 @@ static void check_tick(struct generator *g, u64 now)
 /* Ends it where the plan says so: this is no failure of its flows. */
 static void stop(struct generator *g)
 {
+	struct verdict v = { .why = NULL };
 	u64 now = now_ns();
 	struct flow *f;
 
 	g->stop_at = NEVER;
 	g->pattern->stop(g);
-	while ((f = TAILQ_FIRST(&g->active)))
-		flow_over(f, now, (struct verdict) { f->state == F_CONNECT ? TIMEOUT : STOPPED,
-						     NULL });
+	while ((f = TAILQ_FIRST(&g->active))) {
+		v.what = f->state == F_CONNECT ? TIMEOUT : STOPPED;
+		flow_over(f, now, v);
+	}
 }
 
 static u64 next_event(const struct generator *g)

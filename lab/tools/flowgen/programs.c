@@ -104,7 +104,7 @@ static void program_start(struct generator *g, u64 now)
 		err(1, "program '%s': fork", g->cfg->command.name);
 	if (!p->pid)
 		child(g->cfg);
-	setpgid(p->pid, p->pid);	/* whoever is first */
+	setpgid(p->pid, p->pid);	/* the child does it, too: either may run first */
 	p->fd = syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->fd < 0)
 		err(1, "program '%s': pidfd", g->cfg->command.name);

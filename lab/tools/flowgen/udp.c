@@ -18,7 +18,7 @@
 #include "rng.h"
 #include "socket.h"
 
-#define LAST_NS		NSEC		/* after the last packet was sent, none is waited for longer */
+#define LAST_NS		NSEC		/* how long the last packets are waited for */
 #define RCVBUF		(4 << 20)	/* bytes; the receiver wakes for every packet */
 
 struct head {
@@ -136,8 +136,7 @@ static void udp_burst(struct generator *g, struct stream *s, u64 now)
 
 		memcpy(u->packet, &h, sizeof(h));
 		/* what the host's own queue refuses is lost, too */
-		if (send(s->out, u->packet, g->cfg->size, 0) < 0)
-			u->packet[0] = 0;
+		send(s->out, u->packet, g->cfg->size, 0);
 		s->sent++;
 	}
 }

@@ -36,14 +36,6 @@ static struct {
 	size_t children;
 } record;
 
-static volatile sig_atomic_t ended;	/* the reader's */
-
-static void end_reader(int signal)
-{
-	(void)signal;
-	ended = true;
-}
-
 /* SIGTERM comes while this process sleeps. */
 static void end_all(int signal)
 {
@@ -163,13 +155,26 @@ static void ask_all(FILE *to)
 
 /* --- processes ------------------------------------------------------------------------------ */
 
+/* Waits until @at, or until SIGTERM has come */
+static bool told_to_end(const sigset_t *end, u64 at)
+{
+	u64 now = now_ns(), left = at > now ? at - now : 0;
+	const struct timespec time = { left / NSEC, left % NSEC };
+
+	return sigtimedwait(end, NULL, &time) == SIGTERM;
+}
+
 static void __attribute__((noreturn)) reader(void)
 {
-	unsigned int which = record.plan->record;
+	unsigned int which = record.plan->record, step = 0;
 	FILE *acks = NULL, *ss = NULL;
 	u64 at = record.zero;
 	int trace = -1;
+	sigset_t end;
 
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	sigprocmask(SIG_BLOCK, &end, NULL);
 	if (which & RECORD_ACKS) {
 		acks = create("acks.csv");
 		fputs("t_ns,flow,acked_bytes,cwnd,ssthresh,srtt_us,pacing_bps,delivery_bps,inflight,delivered,marked,retrans\n",
@@ -179,16 +184,13 @@ static void __attribute__((noreturn)) reader(void)
 	if (which & RECORD_SS)
 		ss = create("ss.txt");
 	sleep_until(at);
-	for (unsigned int step = 0; !ended; step++) {
-		if (ss && step % SS_STEPS == 0)
+	do {
+		if (ss && step++ % SS_STEPS == 0)
 			ask_all(ss);
 		if (acks)
 			read_acks(trace, acks);
 		at += STEP_NS;
-		while (!ended && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
-						 &(struct timespec){ at / NSEC, at % NSEC }, NULL))
-			;
-	}
+	} while (!told_to_end(&end, at));
 	if (acks)
 		read_acks(trace, acks);
 	if ((acks && fclose(acks)) || (ss && fclose(ss)))
@@ -216,7 +218,6 @@ static void __attribute__((noreturn)) capture(const struct end *e)
 /* True in the new process, which ends with this one */
 static bool new_child(void)
 {
-	const struct sigaction on_end = { .sa_handler = end_reader };
 	pid_t pid = fork();
 
 	if (pid < 0)
@@ -225,7 +226,6 @@ static bool new_child(void)
 		record.child[record.children++] = pid;
 		return false;
 	}
-	sigaction(SIGTERM, &on_end, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	return true;
 }

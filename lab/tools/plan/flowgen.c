@@ -225,7 +225,8 @@ static void add_udp(const struct traffic *t)
 	cfg->host = xcalloc(t->n_pairs, sizeof(*cfg->host));
 	cfg->path = xcalloc(t->n_pairs, sizeof(*cfg->path));
 	cfg->server = xcalloc(t->n_pairs, sizeof(struct netns *));
-	cfg->hosts = cfg->paths = t->n_pairs;
+	cfg->hosts = t->n_pairs;
+	cfg->paths = t->n_pairs;
 	for (size_t i = 0; i < t->n_pairs; i++) {
 		fill_address(&cfg->host[i], t->pairs[i].to, UDP_PORT + made.udp++);
 		cfg->server[i] = netns_of(t->pairs[i].to);
@@ -244,7 +245,7 @@ static char **environment_of(const struct traffic *t)
 	return all;
 }
 
-/* One for each node. Its files are named by the label, or the node, and a number from the second on. */
+/* One for each node. Files are named by the label or the node, from the second on with a number. */
 static void add_programs(const struct traffic *t)
 {
 	char *copy = strdup(made.plan->file), *folder = dirname(copy);

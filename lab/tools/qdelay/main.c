@@ -41,8 +41,10 @@ static int run_plan(void)
 
 	if (!n)
 		return 0;
-	if (!opt.bin)
-		outfile[OUT_SERIES].path = outfile[OUT_FLOW_SERIES].path = NULL;
+	if (!opt.bin) {
+		outfile[OUT_SERIES].path = NULL;
+		outfile[OUT_FLOW_SERIES].path = NULL;
+	}
 	rings_open(hops, n, buffer_mb);
 	outputs_open();
 	rings_run(opt.zero);

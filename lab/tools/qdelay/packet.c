@@ -281,8 +281,8 @@ static u16 mss_option(const u8 *d, u32 n)
 }
 
 /*
- * May nodes on the way make the packet longer? Probes of HPCC++: INT's are TCP with PSH as their only
- * flag; IFA's are a protocol of its own, whose header and the flow's TCP header do not change.
+ * May nodes on the way make the packet longer? Probes of HPCC++: INT's are TCP with PSH as their
+ * only flag; IFA's are a protocol of its own, whose header and the flow's TCP header do not change.
  */
 #define IFA_PROTOCOL	253
 #define IFA_CONSTANT	24U

@@ -26,7 +26,8 @@ static const struct inet6_protocol protocol6 = {
 
 static int __init ip253_init(void)
 {
-	return family == 6 ? inet6_add_protocol(&protocol6, 253) : inet_add_protocol(&protocol, 253);
+	return family == 6 ? inet6_add_protocol(&protocol6, 253) :
+			     inet_add_protocol(&protocol, 253);
 }
 
 static void __exit ip253_exit(void)
