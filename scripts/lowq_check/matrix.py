@@ -6,6 +6,7 @@ disturb others. A receiver starts no check, and a router is checked by itself.""
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import re
 import sys
@@ -244,6 +245,12 @@ def cell(rows: list[Json], error: str) -> str:
     return str(count) if count else "?" if error else "ok"
 
 
+def progress(rack: str, text: str) -> None:
+    """In place of the line before; "" takes it away"""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{rack + ': ' if rack and text else ''}{text}", end="", file=sys.stderr, flush=True)
+
+
 def run(args: argparse.Namespace, complain: Callable[[str], None]) -> int:
     if args.peer or args.device or args.bind or args.listen:
         raise Refused("--matrix goes with --control, --role, --load, --port, --there and --json only")
@@ -253,18 +260,13 @@ def run(args: argparse.Namespace, complain: Callable[[str], None]) -> int:
     several = racks(args.matrix, args.role or "")
     for rack, hosts in several.items():
         found = reports[rack] = Matrix(hosts, args)
-
-        def progress(text: str, before: str = f"{rack}: " if rack else "") -> None:
-            if sys.stderr.isatty():
-                print(f"\r\033[K{before if text else ''}{text}", end="", file=sys.stderr, flush=True)
-
         try:
-            found.check(progress)
+            found.check(functools.partial(progress, rack))
         finally:
-            progress("")
+            progress(rack, "")
             found.close()
         if not args.json:
-            print(f"rack {rack}\n{found.table()}" + "\n" * (rack != list(several)[-1]) if rack else found.table(), flush=True)
+            print((f"rack {rack}\n" if rack else "") + found.table() + ("" if rack == list(several)[-1] else "\n"), flush=True)
         for text in found.complaints():
             complain(text)
     statuses = [found.status() for found in reports.values()]

@@ -13,6 +13,11 @@ LOWQ_PREFS = (0xF0F1, 0xF0F2, 0xF0F3)  # of its filters at clsact: behind those 
 INGRESS_PREF = 0xF0F4  # of that which redirects what arrives
 
 
+def label(text: str) -> str:
+    """The value of a label of Prometheus"""
+    return text.replace("\\", r"\\").replace('"', r'\"').replace("\n", r"\n").encode("utf-8", "replace").decode()
+
+
 def matched(pattern: str, text: str) -> re.Match[str] | None:
     """of the whole text, which is ASCII"""
     return re.fullmatch(pattern, text, re.ASCII)

@@ -69,7 +69,7 @@ told: set[str] = set()
 
 
 def queues() -> str:
-    """What lowq-tc tells of this host's queues and settings; if it cannot, connections are told all the same"""
+    """What lowq-tc tells of this host's queues and settings; empty if it cannot, and then a line once says why"""
     from lowq_tc import prometheus  # takes as long as all else
 
     made, why = "", ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 
-from lowq_common.values import Json
+from lowq_common.values import Json, label
 from lowq_common.version import version
 
 from .sample import QUANTILES, Row, Rows, quantiles
@@ -82,10 +82,6 @@ def as_json(rows: Rows, seconds: float, cpu: float) -> str:
         })
     return json.dumps({"lowq_stat": SCHEMA, "version": version(), "seconds": seconds, "cpu_seconds": round(cpu, 6),
                        "rows": told})
-
-
-def label(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r'\"').replace("\n", r"\n")
 
 
 def prometheus(rows: Rows, cpu: float) -> str:

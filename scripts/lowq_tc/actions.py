@@ -123,46 +123,63 @@ def do_host(options: Options) -> int:
     return 0
 
 
-def do_cgroup(options: Options) -> int:
-    from . import cgroup  # ctypes takes its time
+def loaded() -> str:
+    """The controls that there are"""
+    return system.sysctl_everywhere(host.AVAILABLE_KEY) or ""
 
+
+def show_cgroups(options: Options, paths: list[str]) -> int:
+    from . import cgroup  # with ctypes, which takes its time
+
+    options.only("cgroup show", "check")
+    available = loaded().split()
+    shown = list(cgroup.show(paths))
+    stands = [one.whole and set(one.prefixes.values()) <= set(available) for one in shown]
+    if options.has("json"):
+        print_json([{"cgroup": one.path, "prefixes": {prefix.text: name for prefix, name in one.prefixes.items()},
+                     "stands": good} for one, good in zip(shown, stands)])
+    elif not options.has("quiet"):
+        print("\n".join([f"{one.path}: {name} to {prefix.text}{'' if one.whole else ' (cut short)'}"
+                         f"{'' if name in available else ' (not loaded: connections keep their own)'}"
+                         for one in shown for prefix, name in one.prefixes.items()] or ["nothing set by lowq-tc"]))
+    return checked(options, all(stands) and len(shown) >= len(paths))
+
+
+def reset_cgroups(options: Options, paths: list[str]) -> Result:
+    from . import cgroup
+
+    options.only("cgroup reset", "all")
+    if bool(paths) == options.has("all"):
+        raise Refused("cgroup reset: which one? Or --all")
+    there = [one.path for one in cgroup.show(paths)]
+    if options.has("dry-run"):
+        return Result("cgroup", "planned", "", "reset", f"cgroup: would put back: {', '.join(there) or 'nothing'}", Report(), [])
+    gone = [path for path in there if cgroup.reset(path)]
+    return Result("cgroup", "applied" if gone else "unchanged", "", "reset", f"cgroup: put back: {', '.join(gone) or 'nothing'}",
+                  Report(), [])
+
+
+def set_cgroup(options: Options, control: str, paths: list[str]) -> Result:
+    from . import cgroup
+
+    options.only(f"cgroup {control}", "route")
+    if len(paths) != 1:
+        raise Refused(f"cgroup {control}: which cgroup? One path, of /sys/fs/cgroup")
+    given = options.get("route", ["default", "::/0"])
+    cgroup.wanted(control, given)
+    commands, to = host.loading(control, loaded(), ["tcp_" + control]), f"{control} to {', '.join(given)}"
+    if options.has("dry-run"):
+        cgroup.opened(paths[0])
+        return Result("cgroup", "planned", "", control, f"cgroup {paths[0]}: would take {to}", Report(), commands)
+    cgroup.set_control(paths[0], control, given, commands)
+    return Result("cgroup", "applied", "", control, f"cgroup {paths[0]}: takes {to}", Report(), commands)
+
+
+def do_cgroup(options: Options) -> int:
     what, *paths = options.names
     if what == "show":
-        options.only("cgroup show", "check")
-        available = (system.sysctl_everywhere(host.AVAILABLE_KEY) or "").split()
-        shown = list(cgroup.show(paths))
-        stands = [one.whole and set(one.prefixes.values()) <= set(available) for one in shown]
-        if options.has("json"):
-            print_json([{"cgroup": one.path, "prefixes": {prefix.text: name for prefix, name in one.prefixes.items()},
-                         "stands": good} for one, good in zip(shown, stands)])
-        elif not options.has("quiet"):
-            print("\n".join([f"{one.path}: {name} to {prefix.text}{'' if one.whole else ' (cut short)'}"
-                             f"{'' if name in available else ' (not loaded: connections keep their own)'}"
-                             for one in shown for prefix, name in one.prefixes.items()] or ["nothing set by lowq-tc"]))
-        return checked(options, all(stands) and len(shown) >= len(paths))
-    dry = options.has("dry-run")
-    if what == "reset":
-        options.only("cgroup reset", "all")
-        if bool(paths) == options.has("all"):
-            raise Refused("cgroup reset: which one? Or --all")
-        there = [one.path for one in cgroup.show(paths)]
-        gone = [path for path in there if dry or cgroup.reset(path)]
-        status, commands = "planned" if dry else "applied" if gone else "unchanged", []
-        headline = f"cgroup: {'would put back' if dry else 'put back'}: {', '.join(gone) or 'nothing'}"
-    else:
-        options.only(f"cgroup {what}", "route")
-        if len(paths) != 1:
-            raise Refused(f"cgroup {what}: which cgroup? One path, of /sys/fs/cgroup")
-        given = options.get("route", ["default", "::/0"])
-        cgroup.wanted(what, given)
-        commands = host.loading(what)
-        if dry:
-            cgroup.opened(paths[0])
-        else:
-            cgroup.set_control(paths[0], what, given, commands)
-        status = "planned" if dry else "applied"
-        headline = f"cgroup {paths[0]}: {'would take' if dry else 'takes'} {what} to {', '.join(given)}"
-    present(Result("cgroup", status, "", what, headline, Report(), commands), options)
+        return show_cgroups(options, paths)
+    present(reset_cgroups(options, paths) if what == "reset" else set_cgroup(options, what, paths), options)
     return 0
 
 

@@ -96,7 +96,7 @@ def found(group: int) -> Found:
     """Those of lowq-tc at this cgroup itself"""
     programs, trie = {}, -1
     for attach in CONNECT:
-        ids, info = buffer(4 * 64), buffer(256)
+        ids = buffer(4 * 64)
         attr = ctypes.create_string_buffer(struct.pack("=IIIIQI", group, attach, 0, 0, ctypes.addressof(ids), 64), 128)
         if system.c_library().syscall(SYSCALL.get(os.uname().machine, -1), QUERY, attr, 128):
             number = ctypes.get_errno()

@@ -25,7 +25,6 @@ from .things import prefix_of
 from .world import World
 
 
-
 class File(NamedTuple):
     path: str
     lines: list[str]

@@ -8,7 +8,7 @@ of allowed controls are shared by all: the last namespace that uses them puts th
 from __future__ import annotations
 
 import os
-from typing import NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
 from lowq_common import queues, routes, system
 from lowq_common.controls import CONTROLS, Host
@@ -38,13 +38,14 @@ def first_namespace() -> bool:
         return False
 
 
-def loading(control: str) -> list[Command]:
+def loading(control: str, available: str, modules: Iterable[str]) -> list[Command]:
     """What makes a control available"""
-    if control in (system.sysctl_everywhere(AVAILABLE_KEY) or "").split():
-        return []
-    if not system.module_exists("tcp_" + control):
-        raise Refused(f"no congestion control '{control}': neither loaded nor found as module 'tcp_{control}'")
-    return [Command(("modprobe", "tcp_" + control), True)]
+    commands: list[Command] = []
+    for module in modules if control not in available.split() else ():
+        if not system.module_exists(module):
+            raise Refused(f"no congestion control '{control}': neither loaded nor found as module '{module}'")
+        commands.append(Command(("modprobe", module), True))
+    return commands
 
 
 class Wanted(NamedTuple):
@@ -176,10 +177,7 @@ class Plan:
         available = self.world.space.sysctl(AVAILABLE_KEY)
         if available is None:
             raise Refused(f"this kernel shows no {AVAILABLE_KEY}")
-        for module in host.modules if control not in available.split() and host.tcp else ():
-            if not system.module_exists(module):
-                raise Refused(f"no congestion control '{control}': neither loaded nor found as module '{module}'")
-            self.first.append(Command(("modprobe", module), True))
+        self.first += loading(control, available, host.modules if host.tcp else ())
         # elsewhere than in the first namespace at once: modules stay loaded anyway
         while self.first and not first_namespace() and not self.dry:
             command = self.first.pop(0)

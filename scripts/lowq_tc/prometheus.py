@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from lowq_common.system import Namespace
-from lowq_common.values import Json
+from lowq_common.values import Json, label
 
 from . import host, show
 from .journal import Journal
@@ -29,10 +29,6 @@ METRICS = {
 }
 COLUMNS = {"packets": "sent_packets", "bytes": "sent_bytes", "marked": "marked_packets", "dropped": "dropped_packets",
            "backlog_packets": "backlog_packets", "backlog_bytes": "backlog_bytes"}
-
-
-def label(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r'\"').replace("\n", r"\n").encode("utf-8", "replace").decode()
 
 
 def collected() -> tuple[str, str]:
