@@ -914,6 +914,20 @@ print(*sorted({event["what"] for event in events}), all(a["t_ns"] <= b["t_ns"] f
 }
 declare_test says_it_all "" "a plan's packets, programs, stops and sides; ACKs, packets and sockets that it records; a picture of them"
 
+# BBR's start-up (tcp_bbr.c): its window is 2.885 of the path, which has 331 packets, and three bursts of 24
+start_up()
+{
+	command -v labnet >/dev/null || skip "no labnet"
+	jq '.exact = true | del(.events) | .sysctl += { "net.ipv4.tcp_rmem": "4096 131072 33554432", "net.ipv4.tcp_wmem": "4096 131072 33554432" } |
+		(.links[] | select(.ends[0].node == "r")) |= (.rate = "100mbit" | .delay = "20ms" | .ends[1].queue = "pfifo limit 10000") |
+		.traffic = [ { kind: "long", from: "h1", to: "r", duration: "1s", control: "bbr" } ] |
+		.observe = { queues: [ { node: "sw", dev: "p9" } ] } |
+		.must = [ { queue: { node: "sw", dev: "p9" }, value: "qlen_pkts.max", least: 690, most: 704 } ]' \
+		"$LOWQ_ROOT/examples/plan/incast.json" >"$TMP/start_up.json"
+	status 0 "$LAB" run --out "$TMP/start_up" "$TMP/start_up.json"
+}
+declare_test start_up "" "BBR's start-up makes the queue that its gains say"
+
 # Applications as they are: nginx and curl
 application()
 {
