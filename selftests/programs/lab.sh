@@ -862,6 +862,10 @@ lab: must[3]: sw p9 delay_us.p42: no such value"
 		up: false }, { at: "2ms", node: "h1", route: { to: "default", via: "10.0.1.254" } } ]' "$plan" >"$TMP/mine.json"
 	status 1 "$LAB" run --out "$TMP/event" "$TMP/mine.json"
 	expect "said" "$(head -n1 "$TMP/err")" = "labnet: $TMP/mine.json: event at 2000000 ns, 'h1': Network is unreachable"
+	# a path that is none
+	jq 'del(.must, .sysctl) | .traffic = [ { kind: "long", from: "h2", to: "r", duration: "5ms" } ]' "$plan" >"$TMP/mine.json"
+	status 1 "$LAB" run --out "$TMP/event" "$TMP/mine.json"
+	expect "said" "$(head -n1 "$TMP/err")" = "lab: 1 of 1 flows failed; the first, from h2 to r: timeout"
 	status 2 "$LAB" run --out "$TMP/none" "$TMP/no.json"
 	status 2 "$LAB" run "$plan" -- true
 	expect "left" "$(ls -d "$TMP/none" 2>/dev/null)" = ""
