@@ -285,7 +285,7 @@ struct plan {
 	size_t n_modules;
 	struct sysctls machine;		/* set where the program is started */
 	struct sysctls sysctls;		/* in each new namespace */
-	bool exact;			/* all links are */
+	bool exact;			/* links are, unless said otherwise */
 	struct node *nodes;
 	size_t n_nodes;
 	struct link *links;
