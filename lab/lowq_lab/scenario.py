@@ -131,6 +131,12 @@ def value_at(result: Any, path: str) -> Any:
     return result
 
 
+def data_of(flow: Mapping[str, Any]) -> str:
+    """The direction of a flow's data, as qdelay(1) names it"""
+    ends = [f"{flow['src']}:{flow['sport']}", f"{flow['dst']}:{flow['dport']}"]
+    return ">".join(ends[::-1] if flow.get("dir") == "pull" else ends)
+
+
 @dataclass(frozen=True)
 class Results:
     """What a run has left: flows, as flowgen(1) has them, queues, as qdelay(1) has, and the files in directory"""
@@ -154,12 +160,12 @@ class Results:
         if not self.queues:
             return [flow["goodput_bps"] for flow in longs]
         seen = {flow["flow"]: flow.get("goodput_bps") or 0 for flow in self.queues[0]["flows"]}
-        return [seen.get(f"{flow['src']}:{flow['sport']}>{flow['dst']}:{flow['dport']}", 0) for flow in longs]
+        return [seen.get(data_of(flow), 0) for flow in longs]
 
     def longs(self, host: str) -> list[dict[str, Any]]:
         """The long flows from a host, as the first queue on their path has seen them (qdelay(1))"""
-        names = [f"{sent['src']}:{sent['sport']}>{sent['dst']}:{sent['dport']}" for sent in self.flows
-                 if sent.get("kind") == "long" and sent.get("client") == host]
+        names = [data_of(sent) for sent in self.flows if sent.get("kind") == "long"
+                 and sent.get("server" if sent.get("dir") == "pull" else "client") == host]
         seen = {flow["flow"]: flow for queue in reversed(self.queues) for flow in queue["flows"]}
         return [dict(seen[name]) for name in names if name in seen]
 

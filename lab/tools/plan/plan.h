@@ -189,6 +189,7 @@ struct sides {
  * @closed:	requests kept outstanding
  * @periodic:	equal times between flows, not exponentially distributed ones
  * @persist:	connections are kept
+ * @pull:	receivers open the connections
  * @fan:	incast: answers per round
  * @rounds:	incast: how many
  * @period:	incast: ns from round to round; 0: when the last one is over
@@ -219,7 +220,7 @@ struct traffic {
 	const char *tier;
 	double share;
 	u64 closed;
-	bool periodic, persist;
+	bool periodic, persist, pull;
 	u64 fan, rounds, period, jitter;
 	u64 stop;
 	bool until_end;
