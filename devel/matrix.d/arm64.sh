@@ -23,23 +23,14 @@ arm64_root()
 # make_arm64_root KERNEL: once
 make_arm64_root()
 {
-	local root suites sources=() s url from='' key=/usr/share/keyrings/debian-archive-keyring.gpg
+	local root from=''
 
 	root=$(arm64_root "$1")
 	[ ! -d "$root" ] || return 0
-	url=$(mirror) || return
-	read -ra suites < <(suite_of "$1")
-	for s in "${suites[@]}"; do
-		sources+=("deb [signed-by=$key] $url $s main")
-	done
 	[ "$1" != 7 ] || from=/trixie-backports
 	say "$1: extracting a root for arm64"
 	rm -rf "$CACHE/matrix/$1-arm64"*
-	apt_options >"$CACHE/matrix/apt.conf"
-	mmdebstrap --quiet --variant=extract --mode=root --architectures=arm64 --aptopt='APT::Install-Recommends "false"' \
-		--aptopt="$CACHE/matrix/apt.conf" --include="linux-image-arm64$from,$ARM64_PACKAGES" \
-		"${suites[0]}" "$root.new" "${sources[@]}" >"$OUT/$1-arm64-root.log" 2>&1 || return
-	mv "$root.new" "$root"
+	debian_root "$1" "$root" "$OUT/$1-arm64-root.log" "linux-image-arm64$from,$ARM64_PACKAGES" --variant=extract --architectures=arm64
 }
 
 # arm64_image KERNEL MODULES DIR: DIR/initrd with the root's programs, the kernel's modules that the tests need,
@@ -97,12 +88,7 @@ boot_arm64()
 	timeout "$ARM64_TIMEOUT" qemu-system-aarch64 -M virt -cpu cortex-a72 -smp 1 -m 2G -nodefaults -display none -no-reboot \
 		-serial "file:$log" -kernel "$dir/vmlinuz" -initrd "$dir/initrd" \
 		-append "console=ttyAMA0 quiet panic=-1 net.ifnames=0 rdinit=/init" </dev/null >"$log.qemu" 2>&1
-	tr -d '\r' <"$log" | sed -n 's/^.*LOWQ: //p' >"$OUT/$1-arm64-guest.log"
-	grep -E '^(ok|not ok)' "$OUT/$1-arm64-guest.log" | sed "s/^\(not ok\|ok\) [0-9]*/\1 - $1 ($version)/"
-	N=$((N + $(grep -cE '^(ok|not ok)' "$OUT/$1-arm64-guest.log")))
-	FAILED=$((FAILED + $(grep -c '^not ok' "$OUT/$1-arm64-guest.log")))
-	grep -q '^done$' "$OUT/$1-arm64-guest.log"
-	result $? "$1 ($version): the machine ran to the end" "$log"
+	guest_results "$1" "$version" "$log"
 }
 
 # arm64 KERNEL: builds its modules, boots it, and tests them
