@@ -131,10 +131,15 @@ def value_at(result: Any, path: str) -> Any:
     return result
 
 
+def ends_of(flow: Mapping[str, Any], client: str = "client", server: str = "server") -> tuple[Any, Any]:
+    """Who sends a flow's data, and who receives it"""
+    return (flow.get(server), flow.get(client)) if flow.get("dir") == "pull" else (flow.get(client), flow.get(server))
+
+
 def data_of(flow: Mapping[str, Any]) -> str:
     """The direction of a flow's data, as qdelay(1) names it"""
-    ends = [f"{flow['src']}:{flow['sport']}", f"{flow['dst']}:{flow['dport']}"]
-    return ">".join(ends[::-1] if flow.get("dir") == "pull" else ends)
+    ends = zip(ends_of(flow, "src", "dst"), ends_of(flow, "sport", "dport"))
+    return ">".join(f"{address}:{port}" for address, port in ends)
 
 
 @dataclass(frozen=True)
@@ -160,12 +165,13 @@ class Results:
         if not self.queues:
             return [flow["goodput_bps"] for flow in longs]
         seen = {flow["flow"]: flow.get("goodput_bps") or 0 for flow in self.queues[0]["flows"]}
-        return [seen.get(data_of(flow), 0) for flow in longs]
+        # where the queue leads to a host, others' flows do not pass it
+        mine = [flow for flow in longs if ends_of(flow)[1] == self.queues[0]["dev"]]
+        return [seen.get(data_of(flow), 0) for flow in mine or longs]
 
     def longs(self, host: str) -> list[dict[str, Any]]:
         """The long flows from a host, as the first queue on their path has seen them (qdelay(1))"""
-        names = [data_of(sent) for sent in self.flows if sent.get("kind") == "long"
-                 and sent.get("server" if sent.get("dir") == "pull" else "client") == host]
+        names = [data_of(sent) for sent in self.flows if sent.get("kind") == "long" and ends_of(sent)[0] == host]
         seen = {flow["flow"]: flow for queue in reversed(self.queues) for flow in queue["flows"]}
         return [dict(seen[name]) for name in names if name in seen]
 
