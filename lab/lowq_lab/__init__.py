@@ -25,6 +25,7 @@ networks.py makes nodes, addresses and routes; traffic.py says who sends what; s
 and measured. A plan is that of labnet(1), as JSON: whatever else it can say may be added to the dictionary that
 Network.plan() returns. run() runs a scenario or a plan from Python. "python3 -m lowq_lab" is what bench/run uses."""
 
+from . import roce
 from .files import htsim_list, htsim_topology, ns3_list, ns3_topology
 from .networks import dumbbell, fat_tree, leaf_spine, Network, parking_lot
 from .running import events, run
@@ -33,4 +34,4 @@ from .traffic import CDF, flows, incast, listed, long, program, requests, udp
 
 __all__ = ["at_share", "CDF", "dumbbell", "each", "events", "fat_tree", "flows", "Goal", "goal", "hosts", "htsim_list", "htsim_topology", "incast",
            "jain", "leaf_spine", "listed", "load", "long", "Network", "ns3_list", "ns3_topology", "parking_lot", "program",
-           "requests", "Results", "Run", "run", "Scenario", "TSO", "udp"]
+           "requests", "Results", "roce", "Run", "run", "Scenario", "TSO", "udp"]
