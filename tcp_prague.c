@@ -285,7 +285,7 @@ static noinline void measure_gap(const struct sock *sk, struct prague *ca, bool 
 		return;
 	ca->growth.gap_from = tp->delivered;
 	ca->cwr_us = now_us(tp);
-	if (!ca->gap_ns && !ca->hystart.no_gap && tcp_send_head(sk) && us <= tp->srtt_us >> 6 &&
+	if (tcp_send_head(sk) && us <= tp->srtt_us >> 6 &&
 	    prague_pipe(tcp_min_rtt(tp), gap) / 2 <= ca->model.cwnd)
 		ca->gap_ns = gap;
 }
@@ -869,7 +869,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		small = start && small_window(sk);
 	}
 	prague_count(&ca->model, acked, marked);
-	if (unlikely(start))
+	if (unlikely(start) && (first_flight || (!ca->gap_ns && !ca->hystart.no_gap)))
 		measure_gap(sk, ca, first_flight);
 	if (rs->rtt_us > 0) {
 		prague_rtt(&ca->model, rs->rtt_us);
