@@ -46,10 +46,10 @@
  *  7. After a pause of more than an RTO slow start is that of a new connection, unless a loss was
  *     the latest limit. After a mark the window also grows while the program is the limit, up to
  *     twice what was in flight, as the stack's does in slow start (2.4.5).
- *  8. Packets of no connection have the field that the stack chooses. Without its TCP_CONG_ECT_1
- *     these include SYN-ACKs with SYN cookies and connections in TIME-WAIT.
- *     TCP_CONG_NO_FALLBACK_RFC3168 is not set: with it the stack would promise RFC 3168 feedback
- *     in a SYN-ACK and then not give it (2.2, 2.3.1).
+ *  8. Packets of no connection have the stack's field; without TCP_CONG_ECT_1 so do SYN-ACKs with
+ *     SYN cookies and TIME-WAIT. TCP_CONG_NO_FALLBACK_RFC3168 is not set: the stack would promise
+ *     RFC 3168 feedback in a SYN-ACK and then not give it (2.2, 2.3.1).
+ *  9. Bleaching is detected from the feedback to the first data, not by the handshake (2.3.1).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -285,7 +285,7 @@ static noinline void measure_gap(const struct sock *sk, struct prague *ca, bool 
 		return;
 	ca->growth.gap_from = tp->delivered;
 	ca->cwr_us = now_us(tp);
-	if (!ca->gap_ns && !ca->hystart.no_gap && tcp_send_head(sk) && us <= tp->srtt_us >> 6 &&
+	if (tcp_send_head(sk) && us <= tp->srtt_us >> 6 &&
 	    prague_pipe(tcp_min_rtt(tp), gap) / 2 <= ca->model.cwnd)
 		ca->gap_ns = gap;
 }
@@ -869,7 +869,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		small = start && small_window(sk);
 	}
 	prague_count(&ca->model, acked, marked);
-	if (unlikely(start))
+	if (unlikely(start) && (first_flight || (!ca->gap_ns && !ca->hystart.no_gap)))
 		measure_gap(sk, ca, first_flight);
 	if (rs->rtt_us > 0) {
 		prague_rtt(&ca->model, rs->rtt_us);
