@@ -680,8 +680,7 @@ idle_initcwnd()
 declare_test idle_initcwnd "" "after idling the window is the route's initcwnd"
 
 # With offloads and an RTT shorter than a burst, all of the window fits into a burst. The first flight of two
-# packets does not show the bottleneck's rate; later ACKs do. The queue of 100 packets must not overflow when
-# 8 MB follow.
+# packets does not show the bottleneck's rate, later ACKs do: 8 MB must not overflow a queue of 100 packets.
 app_limited()
 {
 	local rtt lost
