@@ -6,7 +6,7 @@
 ARM64_KERNEL=6.12
 ARM64_TIMEOUT=3600
 ARM64_PACKAGES=bash,coreutils,iproute2,kmod,procps,mawk,sed,grep,findutils,util-linux,mount,nftables,ethtool,jq,python3,libc6-dev,libmnl-dev,libjansson-dev,libpcap-dev,tcpdump,libibverbs-dev
-ARM64_KMODS=(veth sch_htb sch_red sch_gred sch_prio sch_netem sch_ingress cls_u32 cls_flower cls_matchall act_skbedit act_gact act_mirred tcp_dctcp rdma_rxe ib_uverbs)
+ARM64_KMODS=(veth sch_htb sch_red sch_gred sch_prio sch_ets sch_taprio sch_netem sch_ingress cls_u32 cls_flower cls_matchall act_skbedit act_gact act_mirred tcp_dctcp rdma_rxe ib_uverbs)
 
 # arm64_kernel WORD: the kernel that arm64 or arm64-KERNEL means
 arm64_kernel()
@@ -23,14 +23,20 @@ arm64_root()
 # make_arm64_root KERNEL: once
 make_arm64_root()
 {
-	local root from=''
+	local root image version from=''
 
 	root=$(arm64_root "$1")
 	[ ! -d "$root" ] || return 0
 	[ "$1" != 7 ] || from=/trixie-backports
 	say "$1: extracting a root for arm64"
 	rm -rf "$CACHE/matrix/$1-arm64"*
-	debian_root "$1" "$root" "$OUT/$1-arm64-root.log" "linux-image-arm64$from,$ARM64_PACKAGES" --variant=extract --architectures=arm64
+	debian_root "$1" "$root" "$OUT/$1-arm64-root.log" "linux-image-arm64$from,$ARM64_PACKAGES" --variant=extract --architectures=arm64 ||
+		return
+	# 7.x is beside its modules, from where a script of its package copies it
+	for image in "$root"/usr/lib/modules/*/vmlinuz; do
+		version=${image%/vmlinuz}
+		[ ! -e "$image" ] || cp "$image" "$root/boot/vmlinuz-${version##*/}" || return
+	done
 }
 
 # arm64_image KERNEL MODULES DIR: DIR/initrd with the root's programs, the kernel's modules that the tests need,
