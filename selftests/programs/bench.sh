@@ -389,7 +389,7 @@ python()
 		           "leaf": lambda: leaf_spine(3, 2, 2, delay="5us", uplink="4gbit", **to), "fat": lambda: fat_tree(4, delay="1us", **to)}[run["net"]]()
 		    one, last = net.hosts[0], net.hosts[-1]
 		    cc = {"control": run.control}
-		    return net.plan(long(one, last, size="1M", **cc), requests("[hr]*", "[hr]*", size=99, closed=9, flows=400, **cc),
+		    return net.plan(long(one, last, size="1M", **cc), requests("[hr]*", "[hr]*", size=99, closed=9, flows=99, **cc),
 		        flows("[hr]*", "[hr]*", size=99, rate=9999, flows=9, **cc), incast("h*", last, size=99, fan=4, **cc),
 		        listed([(one, last, 9, "1ms")], **cc), observe=[(net.links[-1]["ends"][0]["node"], net.links[-1]["ends"][1]["node"])])
 		nets = Scenario(title="Nets", question="Do they work?", rows=["dctcp"], variants=[{"net": name} for name in ("bell", "lot", "leaf", "fat")],
@@ -398,7 +398,7 @@ python()
 	bench --out "$TMP/n" "$TMP/nets.py" || fail "$(tail -n 5 "$TMP/out")"
 	expect "failed, of all" "$(jq -s -c 'map([.variant.net, .metrics.failed, .metrics.rpc_p99_us > 0])' "$TMP"/n/runs/*/dctcp/1/result.json)" = \
 		'[["bell",0,true],["fat",0,true],["leaf",0,true],["lot",0,true]]'
-	expect "flows" "$(grep -c '"type":"flow"' "$TMP/n/runs/net=fat/dctcp/1/flows.jsonl")" -eq 415
+	expect "flows" "$(grep -c '"type":"flow"' "$TMP/n/runs/net=fat/dctcp/1/flows.jsonl")" -eq 114
 	refused_python "16: Network.queue() got an unexpected keyword argument 'rates'" 's/, rate="1gbit")/, rates="1gbit")/'
 	refused_python "14: link(): no node 'h3'" 's/net.link("h2"/net.link("h3"/'
 	refused_python "14: no setting 'fur'" "s/'far'\]/'fur']/"
