@@ -30,6 +30,7 @@ enum {
 	/* u32 each: its next instants, us from its beginning, none before the last one */
 	IFLA_LOWQ_LINK_TRACE,
 	IFLA_LOWQ_LINK_TRACE_START,	/* u64, ns of CLOCK_MONOTONIC when it begins */
+	IFLA_LOWQ_LINK_PART,		/* struct lowq_link_part, before the device is up */
 	__IFLA_LOWQ_LINK_MAX,
 };
 
@@ -40,6 +41,12 @@ enum {
 struct lowq_link_loss {
 	__u64 good, bad;
 	__u64 worse, better;
+};
+
+/* The end's number, not 0; the processes that have its node and the other end's */
+struct lowq_link_part {
+	__u32 id;
+	__u32 from, to;
 };
 
 /* This share of packets is held back for @by ns, and overtaken */

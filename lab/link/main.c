@@ -22,6 +22,7 @@
 
 #include "link_model.h"
 #include "lowq_link.h"
+#include "parallel.h"
 
 #define LINK_FEATURES	(NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_RXCSUM | \
 			 NETIF_F_SCTP_CRC | NETIF_F_HIGHDMA)
@@ -49,6 +50,9 @@
  * @flying:	packets on the way, by the time of their arrival
  * @arrives:	fires when the first of them arrives
  * @first:	when that is, ns
+ * @due:	instead of @arrives and @first in a run of several processes
+ * @part:	which of them has the device, and the other end's
+ * @stopped:	when the device went down, ns
  */
 struct link_end {
 	struct net_device *dev;
@@ -70,6 +74,9 @@ struct link_end {
 	struct rb_root_cached flying;
 	struct hrtimer arrives;
 	u64 first;
+	struct link_due due;
+	struct lowq_link_part part;
+	u64 stopped;
 };
 
 struct link_cb {
@@ -163,6 +170,14 @@ static struct sk_buff *damage(struct link_end *e, struct sk_buff *skb)
 	return skb;
 }
 
+static void send_off(struct link_end *e, struct sk_buff *skb, u64 at)
+{
+	if (e->part.to == e->part.from)
+		insert(e, skb, at);
+	else
+		parallel_send(e->part.to, e->due.id, skb, at);
+}
+
 /* The packet has left at @end. */
 static void fly(struct link_end *e, struct sk_buff *skb, u64 end)
 {
@@ -179,11 +194,19 @@ static void fly(struct link_end *e, struct sk_buff *skb, u64 end)
 		skb = damage(e, skb);
 	if (!skb)
 		return;
+	if (um_parallel && !parallel_normalize(skb)) {
+		kfree_skb(skb);
+		return;
+	}
 	at = link_arrival(&e->path, end, &e->random);
 	copy = link_chance(&e->random, e->duplicate) ? skb_clone(skb, GFP_ATOMIC) : NULL;
-	insert(e, skb, at);
+	if (copy && um_parallel && !parallel_normalize(copy)) {
+		kfree_skb(copy);
+		copy = NULL;
+	}
+	send_off(e, skb, at);
 	if (copy)
-		insert(e, copy, at);
+		send_off(e, copy, at);
 }
 
 /* Puts what has arrived into @list, and waits for the next one. */
@@ -199,7 +222,10 @@ static void collect(struct link_end *e, u64 now, struct sk_buff_head *list)
 			__skb_queue_tail(list, take_first(e));
 			continue;
 		}
-		if (at != e->first) {
+		if (um_parallel) {
+			if (at != e->due.at)
+				parallel_set(&e->due, at);
+		} else if (at != e->first) {
 			e->first = at;
 			set_timer(&e->arrives, at);
 		}
@@ -215,6 +241,7 @@ static void deliver(struct link_end *e, struct sk_buff_head *list,
 
 	rcu_read_lock();
 	peer = rcu_dereference(e->peer);
+	parallel_node(peer);
 	while ((skb = __skb_dequeue(list)) != NULL) {
 		unsigned int len = skb->len;
 
@@ -228,6 +255,7 @@ static void deliver(struct link_end *e, struct sk_buff_head *list,
 			receive(skb);
 		}
 	}
+	parallel_node(NULL);
 	rcu_read_unlock();
 }
 
@@ -254,16 +282,25 @@ static enum hrtimer_restart has_left(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static enum hrtimer_restart has_arrived(struct hrtimer *timer)
+static void receive_due(struct link_end *e)
 {
-	struct link_end *e = container_of(timer, struct link_end, arrives);
 	struct sk_buff_head list;
 
 	spin_lock(&e->lock);
 	collect(e, ktime_get_ns(), &list);
 	spin_unlock(&e->lock);
 	deliver(e, &list, netif_receive_skb);
+}
+
+static enum hrtimer_restart has_arrived(struct hrtimer *timer)
+{
+	receive_due(container_of(timer, struct link_end, arrives));
 	return HRTIMER_NORESTART;
+}
+
+static void is_due(struct link_due *due)
+{
+	receive_due(container_of(due, struct link_end, due));
 }
 
 static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -273,6 +310,11 @@ static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 	struct sk_buff_head list;
 	unsigned int len = skb->len;
 
+	if (e->part.from != parallel_me()) {
+		/* another process has the node, and sends it */
+		kfree_skb(skb);
+		return NETDEV_TX_OK;
+	}
 	spin_lock(&e->lock);
 	if (e->leaving) {
 		spin_unlock(&e->lock);
@@ -298,6 +340,23 @@ static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 	/* the other end may send at once, and so on */
 	deliver(e, &list, netif_rx);
 	return NETDEV_TX_OK;
+}
+
+/* Ends of links, by their numbers, where there are several processes */
+static DEFINE_XARRAY(ways);
+
+void link_import(u32 id, struct sk_buff *skb, u64 sent, u64 at)
+{
+	struct link_end *e = xa_load(&ways, id);
+
+	/* it was on the way when the link went down */
+	if (!e || !netif_running(e->dev) || sent <= e->stopped) {
+		kfree_skb(skb);
+		return;
+	}
+	insert(e, skb, at);
+	if (!e->due.at || at < e->due.at)
+		parallel_set(&e->due, at);
 }
 
 /* --- the device ----------------------------------------------------------------------------- */
@@ -337,6 +396,9 @@ static int stop_end(struct net_device *dev)
 	while (rb_first_cached(&e->flying))
 		kfree_skb(take_first(e));
 	e->first = 0;
+	e->stopped = ktime_get_ns();
+	if (um_parallel)
+		parallel_set(&e->due, 0);
 	spin_unlock_bh(&e->lock);
 	return 0;
 }
@@ -345,6 +407,8 @@ static void free_end(struct net_device *dev)
 {
 	struct link_end *e = netdev_priv(dev);
 
+	if (e->due.id)
+		xa_erase(&ways, e->due.id);
 	kvfree(e->instants);
 }
 
@@ -406,6 +470,7 @@ static void setup(struct net_device *dev)
 	e->dev = dev;
 	spin_lock_init(&e->lock);
 	e->flying = RB_ROOT_CACHED;
+	e->due.arrive = is_due;
 	hrtimer_setup(&e->left, has_left, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	hrtimer_setup(&e->arrives, has_arrived, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 }
@@ -430,6 +495,7 @@ static const struct nla_policy policy[IFLA_LOWQ_LINK_MAX + 1] = {
 	[IFLA_LOWQ_LINK_TRACE_SIZE]	= NLA_POLICY_FULL_RANGE(NLA_U32, &sizes),
 	[IFLA_LOWQ_LINK_TRACE]		= { .type = NLA_BINARY },
 	[IFLA_LOWQ_LINK_TRACE_START]	= { .type = NLA_U64 },
+	[IFLA_LOWQ_LINK_PART]		= NLA_POLICY_EXACT_LEN(sizeof(struct lowq_link_part)),
 };
 
 static int refuse_loss(struct nlattr *a, struct netlink_ext_ack *extack)
@@ -493,6 +559,16 @@ static int add_instants(struct link_end *e, struct nlattr *a, struct netlink_ext
 	return 0;
 }
 
+/* Before the device is up */
+static int set_part(struct link_end *e, struct nlattr *a)
+{
+	if (!um_parallel || e->due.id || rcu_access_pointer(e->dev->qdisc) != &noop_qdisc)
+		return -EBUSY;
+	nla_memcpy(&e->part, a, sizeof(e->part));
+	e->due.id = e->part.id;
+	return xa_insert(&ways, e->due.id, e, GFP_KERNEL);
+}
+
 /* All that refuses comes before all that changes the line in use. */
 static int configure(struct net_device *dev, struct nlattr *data[],
 		     struct netlink_ext_ack *extack)
@@ -513,6 +589,8 @@ static int configure(struct net_device *dev, struct nlattr *data[],
 		err = refuse_loss(data[IFLA_LOWQ_LINK_LOSS], extack);
 	if (!err && data[IFLA_LOWQ_LINK_LATE])
 		err = refuse_late(data[IFLA_LOWQ_LINK_LATE], extack);
+	if (!err && data[IFLA_LOWQ_LINK_PART])
+		err = set_part(e, data[IFLA_LOWQ_LINK_PART]);
 	if (!err && size)
 		err = size_trace(e, nla_get_u32(size));
 	if (!err && data[IFLA_LOWQ_LINK_TRACE])
@@ -677,12 +755,20 @@ static struct rtnl_link_ops rtnl_ops = {
 
 static int __init link_init(void)
 {
-	return rtnl_link_register(&rtnl_ops);
+	int err = parallel_init();
+
+	if (err)
+		return err;
+	err = rtnl_link_register(&rtnl_ops);
+	if (err)
+		parallel_exit();
+	return err;
 }
 
 static void __exit link_exit(void)
 {
 	rtnl_link_unregister(&rtnl_ops);
+	parallel_exit();
 }
 
 module_init(link_init);

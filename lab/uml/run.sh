@@ -100,7 +100,7 @@ where_in_own_module()
 # run_guest BUILD FLAVOUR COMMAND...; options are in OPT_*. Returns the status.
 run_guest()
 {
-	local build=$1 flavour=$2 tools modules run status=$EXIT_LAB pid readers=() time boot out err log
+	local build=$1 flavour=$2 tools modules run status=$EXIT_LAB begun=$SECONDS pid readers=() time boot out err log
 	# shellcheck disable=SC2016 # the inner shell's
 	local timed='env -i HOME=/root PATH="$PATH" LOWQ_SEED="$LOWQ_SEED" "${@:2}"; status=$?; times >"$1"; exit $status'
 	local path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -114,7 +114,7 @@ run_guest()
 	[ -z "$PLAN" ] || { OPT_OUT=$run/out; mkdir "$OPT_OUT"; }
 	printf '%s\0' "$@" 2>/dev/null >"$run/argv" || die "cannot write to $run"
 	printf '%s\0' HOME=/root TERM=dumb LANG=C.UTF-8 LOWQ_LAB="${flavour/coverage/virtual}" LOWQ_SEED="$OPT_SEED" \
-		PATH="$path:/run/lab" >"$run/env"
+		PATH="$path:/run/lab" ${PART:+LOWQ_PART="$PART"} >"$run/env"
 	# An installed lab has no project to run the command in.
 	if [ -f "$PROJECT/Makefile" ]; then
 		printf /lowq >"$run/cwd"
@@ -138,6 +138,8 @@ run_guest()
 	# before 7 IPsec brings it: it measures a processor's jitter, and there is none while time stands still
 	! grep -qx CONFIG_CRYPTO_JITTERENTROPY=y "$build/build/.config" || time+=(initcall_blacklist=jent_mod_init)
 	[ -z "$OPT_REALTIME" ] || time=()
+	# the same words for all parts, whose boots are alike
+	[ -z "${PART:-}" ] || time+=(parallel=6)
 	sandbox "$run" "$tools" "$OPT_OUT"
 	one_cpu
 	boot=("$build/build/linux" mem="$OPT_MEM" root=/dev/root rootfstype=hostfs rootflags=/ ro
@@ -166,9 +168,12 @@ run_guest()
 		# a fault's registers come before its line
 		where_in_own_module "$(log_of_command "$run/kernel.log")" "$modules"
 		return "$EXIT_SPLAT"
-	elif [ $status -eq 124 ] || [ $status -eq 137 ]; then
+	elif [ $status -eq 124 ] || { [ $status -eq 137 ] && [ $((SECONDS - begun)) -ge "$OPT_TIMEOUT" ]; }; then
 		say "stopped after $OPT_TIMEOUT s (--timeout)"
 		return "$EXIT_TIMEOUT"
+	elif [ $status -eq 137 ]; then
+		say "the guest was killed"
+		return "$EXIT_LAB"
 	elif [ -s "$run/status" ]; then
 		return "$(cat "$run/status")"
 	fi

@@ -35,8 +35,7 @@ static u32 draw_path(struct arrivals *a, const struct config *cfg)
 	return cfg->paths > 1 ? (u32)(rng_unit(&a->path_rng) * cfg->paths) : 0;
 }
 
-/* Draws the pending flow, number a->n. */
-static void draw(struct arrivals *a, const struct config *cfg)
+static void draw_next(struct arrivals *a, const struct config *cfg)
 {
 	if (cfg->list) {
 		a->over = a->n >= cfg->flows;
@@ -61,6 +60,16 @@ static void draw(struct arrivals *a, const struct config *cfg)
 	a->size = draw_size(a, cfg);
 	a->path = draw_path(a, cfg);
 	a->over = a->n >= cfg->flows || (cfg->duration && a->at >= (double)cfg->duration);
+}
+
+/* Draws the pending flow, number a->n, without those of other processes. */
+static void draw(struct arrivals *a, const struct config *cfg)
+{
+	draw_next(a, cfg);
+	while (!a->over && cfg->path[a->path].elsewhere) {
+		a->n++;
+		draw_next(a, cfg);
+	}
 }
 
 /* A slot of --closed starts its next request at @due. */

@@ -20,6 +20,7 @@ struct path {
 	struct netns *netns;	/* NULL: where the program was started */
 	const char *server;	/* the host's name in a plan, or NULL */
 	u32 host;		/* index into config.host */
+	bool elsewhere;		/* another process has the client */
 };
 
 /* A flow of a list */
@@ -89,6 +90,7 @@ struct config {
 struct work {
 	const char *plan;		/* PLAN: the file */
 	u64 zero;			/* PLAN: when it starts, CLOCK_MONOTONIC, ns; 0: now */
+	bool part;			/* PLAN: other processes have the rest of it */
 	const char *out_path;		/* NULL: stdout */
 	u64 seed;
 	struct server *server;

@@ -2,7 +2,9 @@
 /* The loop of servers and generators: waits for events of connections and for the next timer. */
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "../common/alloc.h"
 #include "../common/events.h"
@@ -21,6 +23,7 @@ static struct {
 	int epfd, timer;
 	bool stop, timer_fired;
 	bool ending;			/* what stops at the end has been told */
+	bool waits, all;		/* for other processes; they have finished */
 } loop;
 
 static u64 flow_deadline(const struct generator *g, const struct flow *f)
@@ -166,10 +169,10 @@ static void init_generators(const struct work *w, u64 base)
 }
 
 /* True if all that was to be done is done */
-static bool finished(void)
+static bool finished(const struct work *w)
 {
 	struct generator *g;
-	bool all = loop.gens > 0, rest = true;
+	bool all = loop.gens > 0 || w->part, rest = true;
 
 	for (g = loop.gen; g < loop.gen + loop.gens; g++) {
 		if (g->pattern->prepare)
@@ -187,7 +190,46 @@ static bool finished(void)
 	for (g = loop.gen; g < loop.gen + loop.gens; g++)
 		if (g->cfg->until_end && !g->pattern->finished(g))
 			stop(g);
-	return finished();
+	return finished(w);
+}
+
+static void on_end(struct watched *w, u32 events)
+{
+	(void)w;
+	(void)events;
+	loop.all = true;
+}
+
+/* The module's answer comes when all processes have asked. Until then servers serve their flows. */
+static void wait_for_all(void)
+{
+	static struct watched ended = { on_end };
+	char text[32];
+	int fd, p[2];
+	pid_t pid;
+
+	if (pipe2(p, O_CLOEXEC))
+		err(1, "pipe");
+	pid = fork();
+	if (pid < 0)
+		err(1, "fork");
+	if (!pid) {
+		fd = open("/sys/module/lowq_link/parameters/end", O_RDONLY | O_CLOEXEC);
+		_exit(fd < 0 || read(fd, text, sizeof(text)) <= 0);
+	}
+	close(p[1]);
+	watch(loop.epfd, EPOLL_CTL_ADD, p[0], EPOLLIN, &ended);
+	loop.waits = true;
+}
+
+/* ... and so have other processes */
+static bool all_finished(const struct work *w)
+{
+	if (!loop.waits && !finished(w))
+		return false;
+	if (w->part && !loop.waits)
+		wait_for_all();
+	return !w->part || loop.all;
 }
 
 static void start_generators(const struct work *w)
@@ -220,9 +262,9 @@ int run(const struct work *w)
 	watch(loop.epfd, EPOLL_CTL_ADD, sig, EPOLLIN, &signals);
 	if (w->servers)
 		serve(w, loop.epfd);
-	if (w->clients)
+	if (w->clients || w->part)
 		start_generators(w);
-	while (!loop.stop && !finished()) {
+	while (!loop.stop && !all_finished(w)) {
 		int n;
 
 		if (loop.gens)
@@ -242,10 +284,10 @@ int run(const struct work *w)
 		if (serve_reap(n))
 			break;
 	}
-	if (!loop.gens)
+	if (!loop.gens && !w->part)
 		return 0;
 	if (loop.stop)
 		interrupted();
-	report_summary(w->plan ? &whole_plan : w->client, loop.gen[0].t0);
+	report_summary(w->plan ? &whole_plan : w->client, loop.gens ? loop.gen[0].t0 : w->zero);
 	return totals.failed || loop.stop;
 }

@@ -89,10 +89,10 @@ int main(int argc, char **argv)
 #endif
 	}
 	prepare(&work);
-	if (!work.clients)
+	if (!work.clients && !work.part)
 		return run(&work);
 	report_open(work.out_path);
-	if (work.client->print)
+	if (work.clients && work.client->print)
 		arrivals_print(work.client);
 	else
 		ret = run(&work);

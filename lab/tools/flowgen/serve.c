@@ -271,7 +271,7 @@ void serve(const struct work *w, int epfd)
 			srv_listen(s, AF_INET6, s->cfg->family == AF_UNSPEC);
 	}
 	/* who makes flows here need not be told */
-	if (!w->clients)
+	if (!w->clients && !w->part)
 		srv_ready(w->server->cfg);
 }
 

@@ -201,13 +201,13 @@ static void find_devs(const struct plan *p, const struct node *node)
 /* No two ends have the same losses. */
 static u64 seed_of(const struct plan *p, const struct end *e, u64 seed)
 {
-	return seed << 32 | ((e->link - p->links) * 2 + (e == &e->link->end[1]));
+	return seed << 32 | end_number(p, e);
 }
 
 static void configure_end(struct mnl_socket *nl, const struct plan *p, const struct end *e,
 			  u64 seed)
 {
-	CHECK(!e->link->exact || set_line(nl, e, seed_of(p, e, seed)), "%s", plan_place(p, e));
+	CHECK(!e->link->exact || set_line(nl, p, e, seed_of(p, e, seed)), "%s", plan_place(p, e));
 	CHECK(set_up(nl, e->dev, true), "%s", plan_place(p, e));
 	for (size_t i = 0; i < e->addresses.n; i++)
 		CHECK(add_address(nl, e->index, &e->addresses.at[i]), "%s.addresses[%zu]",
@@ -269,6 +269,27 @@ static void seed_multipath(const struct plan *p, const struct node *node)
 	close(fd);
 }
 
+/* From now on time passes in windows. */
+static void begin_part(const struct plan *p)
+{
+	static struct sysctl everything[] = {
+		{ "net.core.netdev_budget", "1000000000" },
+		{ "net.core.dev_weight", "1000000" },
+		{ "net.core.netdev_max_backlog", "1000000" },
+	};
+	struct module link = { .name = "lowq_link" };
+	FILE *f;
+
+	if (!p->parts)
+		return;
+	load_module(&link);
+	/* what one node receives must not wait for how much others do */
+	write_sysctls(&(struct sysctls){ everything, ARRAY_SIZE(everything) }, "machine_sysctl");
+	f = fopen("/sys/module/lowq_link/parameters/part", "we");
+	if (!f || fprintf(f, "%u %u %llu", p->me, p->parts, p->window) < 0 || fclose(f))
+		give_up("this kernel has no runs of several processes; the lab's has");
+}
+
 void build(const struct plan *p, u64 zero, u64 seed)
 {
 	int *ns = xcalloc(p->n_nodes, sizeof(*ns));
@@ -283,6 +304,7 @@ void build(const struct plan *p, u64 zero, u64 seed)
 	for (i = 0; i < p->n_modules; i++)
 		load_module(&p->modules[i]);
 	write_sysctls(&p->machine, "machine_sysctl");
+	begin_part(p);
 	share_directory();
 	for (i = 0; i < p->n_nodes; i++)
 		ns[i] = open_node(p, &p->nodes[i]);

@@ -69,6 +69,22 @@ static const struct option_table table = {
 	.once = true,
 };
 
+static void say_size(const struct plan *p)
+{
+	size_t own = 0, cut = 0;
+
+	printf("%zu nodes, %zu links, about %llu MiB of memory\n", p->n_nodes, p->n_links,
+	       (plan_memory(p) >> 20) + 1);
+	if (p->parts < 2)
+		return;
+	for (size_t i = 0; i < p->n_nodes; i++)
+		own += plan_has(p, &p->nodes[i]);
+	for (size_t i = 0; i < p->n_links; i++)
+		cut += p->links[i].end[0].node->part != p->links[i].end[1].node->part;
+	printf("part %u of %u: %zu nodes; %zu links are cut; windows of %llu ns\n", p->me + 1,
+	       p->parts, own, cut, p->window);
+}
+
 int main(int argc, char **argv)
 {
 	int first = options_read(&table, argc, argv, 0, NULL);
@@ -92,8 +108,7 @@ int main(int argc, char **argv)
 	if (dot)
 		draw(&plan);
 	else if (check)
-		printf("%zu nodes, %zu links, about %llu MiB of memory\n", plan.n_nodes,
-		       plan.n_links, (plan_memory(&plan) >> 20) + 1);
+		say_size(&plan);
 	else if (events)
 		run_events(&plan, zero, out);
 	else

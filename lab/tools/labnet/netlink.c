@@ -152,8 +152,11 @@ static bool add_instants(struct mnl_socket *nl, const struct end *e)
 	return true;
 }
 
-bool set_line(struct mnl_socket *nl, const struct end *e, u64 seed)
+bool set_line(struct mnl_socket *nl, const struct plan *p, const struct end *e, u64 seed)
 {
+	const struct lowq_link_part part = {
+		end_number(p, e) + 1, e->node->part, e->far->node->part
+	};
 	const struct line *l = &e->line;
 	const struct lowq_link_loss loss = { l->loss[0], l->loss[1], l->loss[2], l->loss[3] };
 	const struct lowq_link_late late = { l->late, l->late_by };
@@ -172,6 +175,8 @@ bool set_line(struct mnl_socket *nl, const struct end *e, u64 seed)
 	mnl_attr_put(r.h, IFLA_LOWQ_LINK_LATE, sizeof(late), &late);
 	mnl_attr_put_u64(r.h, IFLA_LOWQ_LINK_DUPLICATE, l->duplicate);
 	mnl_attr_put_u64(r.h, IFLA_LOWQ_LINK_CORRUPT, l->corrupt);
+	if (p->parts)
+		mnl_attr_put(r.h, IFLA_LOWQ_LINK_PART, sizeof(part), &part);
 	return end_line(nl, &r, info, data) && add_instants(nl, e);
 }
 

@@ -22,7 +22,7 @@ struct mnl_socket *netlink_open(void);
 bool add_link(struct mnl_socket *nl, const struct link *l, const int ns[2]);
 
 /* For an exact link, before the device is up: what @e says. @seed: of what happens by chance */
-bool set_line(struct mnl_socket *nl, const struct end *e, u64 seed);
+bool set_line(struct mnl_socket *nl, const struct plan *p, const struct end *e, u64 seed);
 /* Later on, one value: IFLA_LOWQ_LINK_RATE ... */
 bool change_line(struct mnl_socket *nl, unsigned int dev, int what, u64 value);
 

@@ -89,7 +89,7 @@ static void add_server(const struct node *node, const char *control)
 	struct config *cfg;
 
 	snprintf(key, sizeof(key), "%s %s", node->name, control ? control : "");
-	if (!index_new(made.hosts, key, w->servers))
+	if (!plan_has(made.plan, node) || !index_new(made.hosts, key, w->servers))
 		return;
 	cfg = xcalloc(1, sizeof(*cfg));
 	*cfg = (struct config){
@@ -129,7 +129,8 @@ static void add_paths(struct config *cfg, const struct traffic *t, struct sides 
 				!same(listed_sides(t, i).to, sides.to)))
 			continue;
 		cfg->path[cfg->paths] = (struct path){
-			netns_of(client), server->name, host_index(cfg, index, server, control)
+			netns_of(client), server->name, host_index(cfg, index, server, control),
+			!plan_has(made.plan, client)
 		};
 		if (t->list)
 			cfg->list[cfg->flows++] = (struct arrival){
@@ -231,7 +232,10 @@ static void add_udp(const struct traffic *t)
 	for (size_t i = 0; i < t->n_pairs; i++) {
 		fill_address(&cfg->host[i], t->pairs[i].to, UDP_PORT + made.udp++);
 		cfg->server[i] = netns_of(t->pairs[i].to);
-		cfg->path[i] = (struct path){ netns_of(t->pairs[i].from), t->pairs[i].to->name, i };
+		cfg->path[i] = (struct path){
+			netns_of(t->pairs[i].from), t->pairs[i].to->name, i,
+			!plan_has(made.plan, t->pairs[i].from)
+		};
 	}
 }
 
@@ -273,6 +277,8 @@ static void add_programs(const struct traffic *t)
 			cfg->timeout = PROGRAM_NS;
 		cfg->path = xcalloc(1, sizeof(*cfg->path));
 		cfg->path->netns = netns_of(node);
+		cfg->path->elsewhere = !plan_has(made.plan, node);
+		cfg->paths = 1;
 	}
 }
 
@@ -303,6 +309,22 @@ static void add_traffic(const struct traffic *t)
 		cfg->rate = t->load / 8 / (t->size ? (double)t->size : cfg->cdf.mean);
 }
 
+/* What is all elsewhere is left out, now that each has its seed. */
+static void keep_own(struct work *w)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < w->clients; i++) {
+		bool own = false;
+
+		for (unsigned int k = 0; k < w->client[i].paths; k++)
+			own |= !w->client[i].path[k].elsewhere;
+		if (own)
+			w->client[n++] = w->client[i];
+	}
+	w->clients = n;
+}
+
 void read_plan(struct work *w)
 {
 	static struct plan plan;
@@ -317,4 +339,6 @@ void read_plan(struct work *w)
 	made.programs = json_object();
 	for (size_t i = 0; i < plan.n_traffic; i++)
 		add_traffic(&plan.traffic[i]);
+	w->part = plan.parts;
+	keep_own(w);
 }

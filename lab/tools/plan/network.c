@@ -560,6 +560,7 @@ void plan_read(struct plan *p, const char *path)
 	read_rest(p, "record", p->document.record, record_read);
 	read_rest(p, "events", p->document.events, events_read);
 	read_rest(p, "must", p->document.must, must_read);
+	plan_cut(p);
 }
 
 const char *plan_place(const struct plan *p, const struct end *e)

@@ -54,6 +54,7 @@ struct route {
  * @n_routes:	how many
  * @end:	its ends of links, in the plan's order
  * @n_ends:	how many
+ * @part:	the process that has it, of a run of several
  */
 struct node {
 	const char *name;
@@ -63,6 +64,7 @@ struct node {
 	size_t n_routes;
 	struct end **end;
 	size_t n_ends;
+	u32 part;
 };
 
 #define CERTAIN	(1ULL << 32)	/* probabilities are in Q32 */
@@ -297,6 +299,8 @@ struct plan {
 	unsigned int record;
 	struct event *events;		/* by time */
 	size_t n_events;
+	u32 parts, me;			/* 0: not a run of several processes */
+	u64 window;			/* ns: packets take longer from one of them to another */
 	struct {
 		json_t *traffic, *observe, *record, *events, *must;
 	} document;			/* until they are read */
@@ -342,6 +346,17 @@ void record_read(struct plan *p, const struct place *at, json_t *value);
 void events_read(struct plan *p, const struct place *at, json_t *value);
 /* Only checks it */
 void must_read(struct plan *p, const struct place *at, json_t *value);
+
+/* Cuts the plan if $LOWQ_PART is "ME/PARTS"; what is observed in other parts is left out */
+void plan_cut(struct plan *p);
+/* Whether this process has the node */
+bool plan_has(const struct plan *p, const struct node *node);
+
+/* An end's number among all */
+static inline u32 end_number(const struct plan *p, const struct end *e)
+{
+	return (e->link - p->links) * 2 + (e == &e->link->end[1]);
+}
 
 /* The node of this name, or a refusal */
 const struct node *node_named(const struct place *at, const char *name);

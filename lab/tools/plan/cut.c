@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which process of a run has which node. No packet notices: it only matters for the time that it
+ * takes. Parts are about as large as each other, few links lead from one to another, and the
+ * shortest delay of these is as long as can be.
+ */
+#include <err.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/alloc.h"
+#include "plan.h"
+
+#define PARTS_MAX	8		/* as the kernel's module has it */
+#define WINDOW_MAX	100000		/* ns: as much as its buffers have room for */
+#define HOST		4		/* what a host takes, in ends of a switch */
+#define NONE		UINT32_MAX
+#define SHOWN		8		/* links in a message */
+
+static struct {
+	struct plan *plan;
+	u32 *root;			/* of each node: another one of its piece, or itself */
+	u32 *weight;			/* of each piece, at its root; likewise: */
+	u32 *links;			/* that lead to others */
+	u32 *there;			/* that lead to the part that grows */
+	u32 pieces;
+	u64 total;
+} cut;
+
+static u32 number(const struct node *node)
+{
+	return node - cut.plan->nodes;
+}
+
+static u32 piece(u32 node)
+{
+	while (cut.root[node] != node)
+		node = cut.root[node];
+	return node;
+}
+
+/* The shortest in either direction, at any time */
+static u64 delay_of(const struct link *l)
+{
+	const struct plan *p = cut.plan;
+	u64 delay = l->end[0].delay < l->end[1].delay ? l->end[0].delay : l->end[1].delay;
+
+	for (size_t i = 0; i < p->n_events; i++)
+		if (p->events[i].kind == EVENT_DELAY && p->events[i].end->link == l &&
+		    p->events[i].delay < delay)
+			delay = p->events[i].delay;
+	return delay;
+}
+
+/* Counts links between pieces: of each piece, or those of @with that lead to it */
+static void count(u32 *links, u32 with)
+{
+	const struct plan *p = cut.plan;
+
+	for (size_t i = 0; i < p->n_links; i++) {
+		u32 a = piece(number(p->links[i].end[0].node));
+		u32 b = piece(number(p->links[i].end[1].node));
+
+		if (a == b)
+			continue;
+		links[a] += with == NONE || with == b;
+		links[b] += with == NONE || with == a;
+	}
+}
+
+/* Pieces, of which a link with less delay than @least joins both ends */
+static void join(u64 least)
+{
+	const struct plan *p = cut.plan;
+
+	cut.pieces = p->n_nodes;
+	cut.total = 0;
+	for (u32 i = 0; i < p->n_nodes; i++) {
+		cut.root[i] = i;
+		cut.weight[i] = p->nodes[i].n_ends > 1 ? p->nodes[i].n_ends : HOST;
+		cut.total += cut.weight[i];
+	}
+	for (size_t i = 0; i < p->n_links; i++) {
+		const struct link *l = &p->links[i];
+		u32 a = piece(number(l->end[0].node)), b = piece(number(l->end[1].node));
+
+		if (delay_of(l) >= least || a == b)
+			continue;
+		cut.root[b] = a;
+		cut.weight[a] += cut.weight[b];
+		cut.pieces--;
+	}
+	memset(cut.links, 0, p->n_nodes * sizeof(*cut.links));
+	count(cut.links, NONE);
+}
+
+/* The free piece of whose links the largest share leads to the part that grows, or NONE */
+static u32 nearest(void)
+{
+	const struct plan *p = cut.plan;
+	u32 best = NONE;
+
+	for (u32 i = 0; i < p->n_nodes; i++)
+		if (cut.root[i] == i && p->nodes[i].part == NONE &&
+		    (best == NONE || (u64)cut.there[i] * cut.links[best] > (u64)cut.there[best] * cut.links[i]))
+			best = i;
+	return best;
+}
+
+/* Adds pieces to @part until it has its share of @rest; returns its weight */
+static u64 grow(u32 part, u64 rest)
+{
+	struct plan *p = cut.plan;
+	u64 weight = 0;
+	u32 next;
+
+	memset(cut.there, 0, p->n_nodes * sizeof(*cut.there));
+	while ((next = nearest()) != NONE) {
+		if (weight && part + 1 < p->parts &&
+		    (weight + cut.weight[next] / 2) * (p->parts - part) > rest)
+			break;
+		p->nodes[next].part = part;
+		weight += cut.weight[next];
+		count(cut.there, next);
+	}
+	return weight;
+}
+
+/* The largest part's weight; 0: there are too few pieces */
+static u64 divide(u64 least)
+{
+	struct plan *p = cut.plan;
+	u64 largest = 0, rest;
+
+	join(least);
+	if (cut.pieces < p->parts)
+		return 0;
+	rest = cut.total;
+	for (u32 i = 0; i < p->n_nodes; i++)
+		p->nodes[i].part = NONE;
+	for (u32 part = 0; part < p->parts; part++) {
+		u64 weight = grow(part, rest);
+
+		if (!weight)
+			return 0;
+		rest -= weight;
+		if (weight > largest)
+			largest = weight;
+	}
+	for (u32 i = 0; i < p->n_nodes; i++)
+		p->nodes[i].part = p->nodes[piece(i)].part;
+	return largest;
+}
+
+static int by_delay(const void *a, const void *b)
+{
+	const u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Ends with the names of the links that cannot be cut */
+static void __attribute__((noreturn)) refuse_cut(void)
+{
+	const struct plan *p = cut.plan;
+	size_t n = 0, used = 0;
+	char text[1024] = "";
+
+	if (p->n_nodes < p->parts)
+		errx(2, "%s: %u processes for %zu nodes", p->file, p->parts, p->n_nodes);
+	for (size_t i = 0; i < p->n_links; i++) {
+		if (delay_of(&p->links[i]) || n++ >= SHOWN || used >= sizeof(text))
+			continue;
+		used += snprintf(text + used, sizeof(text) - used, " %s-%s",
+				 p->links[i].end[0].node->name, p->links[i].end[1].node->name);
+	}
+	errx(2, "%s: cannot be cut in %u: links without a delay in both directions:%s%s", p->file,
+	     p->parts, n ? text : " none", n > SHOWN ? " ..." : "");
+}
+
+/* What one process has to see as a whole */
+static void check_traffic(void)
+{
+	const struct plan *p = cut.plan;
+
+	for (size_t i = 0; i < p->n_traffic; i++) {
+		const struct traffic *t = &p->traffic[i];
+
+		if (t->until_end)
+			errx(2, "%s: traffic[%zu] ends with the rest, which several processes cannot know",
+			     p->file, i);
+		for (size_t k = 0; k < t->n_pairs; k++) {
+			const struct pair *a = &t->pairs[0], *b = &t->pairs[k];
+
+			const struct node *one = t->kind == TRAFFIC_UDP ? a->from : a->to;
+
+			if (t->kind != TRAFFIC_UDP && t->kind != TRAFFIC_INCAST && !t->closed)
+				break;
+			if (one->part != b->to->part)
+				errx(2, "%s: traffic[%zu]: %s sees both '%s' and '%s', which are in two processes",
+				     p->file, i, traffic_kind_name[t->kind], one->name, b->to->name);
+			if (t->kind == TRAFFIC_UDP && one->part != b->from->part)
+				errx(2, "%s: traffic[%zu]: udp sees both '%s' and '%s', which are in two processes",
+				     p->file, i, one->name, b->from->name);
+		}
+	}
+}
+
+bool plan_has(const struct plan *p, const struct node *node)
+{
+	return !p->parts || node->part == p->me;
+}
+
+void plan_cut(struct plan *p)
+{
+	const char *words = getenv("LOWQ_PART");
+	u64 *delay, best = 0, chosen = 0;
+	size_t n;
+
+	if (!words || !*words)
+		return;
+	if (sscanf(words, "%u/%u", &p->me, &p->parts) != 2 || !p->parts ||
+	    p->parts > PARTS_MAX || p->me >= p->parts)
+		errx(2, "LOWQ_PART is not a part such as 0/2");
+	for (size_t i = 0; i < p->n_links; i++)
+		if (!p->links[i].exact)
+			errx(2, "%s: links[%zu] is not exact, as several processes need it", p->file, i);
+	cut.plan = p;
+	cut.root = xcalloc(p->n_nodes, sizeof(*cut.root));
+	cut.weight = xcalloc(p->n_nodes, sizeof(*cut.weight));
+	cut.links = xcalloc(p->n_nodes, sizeof(*cut.links));
+	cut.there = xcalloc(p->n_nodes, sizeof(*cut.there));
+	delay = xcalloc(p->n_links + 1, sizeof(*delay));
+	for (size_t i = 0; i < p->n_links; i++)
+		delay[i] = delay_of(&p->links[i]);
+	qsort(delay, p->n_links, sizeof(*delay), by_delay);
+	/* the longest window whose parts are not much less even than those of a shorter one */
+	for (n = 0; n < p->n_links && delay[n]; n++) {
+		u64 largest;
+
+		if (n && delay[n] == delay[n - 1])
+			continue;
+		largest = divide(delay[n]);
+		if (largest && (!best || largest * 10 < best * 9)) {
+			best = largest;
+			chosen = delay[n];
+		}
+	}
+	if (p->parts == 1)
+		chosen = 1;
+	if (!chosen)
+		refuse_cut();
+	divide(chosen);
+	p->window = chosen < WINDOW_MAX ? chosen : WINDOW_MAX;
+	check_traffic();
+	free(delay);
+	free(cut.root);
+	free(cut.weight);
+	free(cut.links);
+	free(cut.there);
+	n = 0;
+	for (size_t i = 0; i < p->observe.n_queues; i++)
+		if (plan_has(p, p->observe.queue[i].end->node))
+			p->observe.queue[n++] = p->observe.queue[i];
+	p->observe.n_queues = n;
+}

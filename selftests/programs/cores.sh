@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A plan in several processes (lab run --cores): the same bytes for each number of them, from the host
+# shellcheck disable=SC2317 # tests are called by name
+
+# shellcheck source=../lib/lib.sh
+. "$(dirname "$0")/../lib/lib.sh"
+LAB=$LOWQ_ROOT/scripts/lab
+
+# plan NAME NETWORK TRAFFIC: writes a plan; both are Python's
+plan()
+{
+	command -v labnet >/dev/null || skip "no labnet"
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$LOWQ_ROOT/lab:$LOWQ_ROOT/scripts python3 - "$2" "$3" >"$TMP/$1.json" <<-'END' || fail "no plan"
+	import json, sys
+	from lowq_lab.networks import *
+	net = eval(sys.argv[1])
+	net.sysctl("net.ipv4.tcp_ecn", 1)
+	observe = [(name, peer) for name in net.switches for peer in net.peers[name]][:8]
+	print(json.dumps(net.plan(*eval(sys.argv[2]), observe=observe) | {"record": ["pcap"]}))
+	END
+}
+
+# run CORES PLAN [OPTION...]
+run()
+{
+	"$LAB" run --cores "$1" --timeout 120 "${@:3}" --out "$TMP/$2.$1" "$TMP/$2.json" >"$TMP/said" 2>&1
+}
+
+# same PLAN CORES...: all of them leave the same
+same()
+{
+	local plan=$1 first=$2 cores files
+
+	shift
+	for cores; do
+		run "$cores" "$plan" || fail "$plan in $cores: $(tail -n 5 "$TMP/said")"
+		rm "$TMP/$plan.$cores"/kernel-*.log
+		files=$(cd "$TMP/$plan.$first" && ls)
+		expect "files of $plan in $cores" "$(cd "$TMP/$plan.$cores" && ls)" = "$files"
+		diff -rq "$TMP/$plan.$first" "$TMP/$plan.$cores" >"$TMP/differ" || fail "$plan: $(<"$TMP/differ")"
+	done
+	[ "$(jq -s 'map(select(.type == "summary"))[0].ok' "$TMP/$plan.$first/flows.jsonl")" -gt 1 ] || fail "$plan: no flows"
+}
+
+dumbbell()
+{
+	plan bell 'parking_lot(1, rate="1gbit", delay="20us", queue="red limit 1000000 min 20000 max 60000 avpkt 1500 burst 20 probability 0.1 ecn", exact=True)' \
+		'[{"kind": "long", "from": "h0", "to": "r0", "duration": "20ms", "control": control} for control in ("dctcp", "bbr", "cubic")]'
+	same bell 1 2
+}
+declare_test dumbbell "" "two hosts over two switches: flows, queues, series and captures of one and two processes"
+
+fabric()
+{
+	for_full
+	plan tree 'fat_tree(4, rate="10gbit", delay="2us", queue="red limit 2000000 min 30000 max 90000 avpkt 1500 burst 30 probability 0.1 ecn", exact=True)' \
+		'[{"kind": "flows", "from": "h*", "to": "h*", "control": control, "size": "50kB", "load": {"tier": "core", "share": 0.2}, "duration": "2ms", "timeout": "1s"}
+		for control in ("dctcp", "bbr")]'
+	same tree 1 2 4
+}
+declare_test fabric "" "FULL=1: a fat-tree of 16 hosts in one, two and four processes"
+
+application()
+{
+	for_full
+	plan app 'parking_lot(1, rate="1gbit", delay="20us", exact=True)' \
+		'[{"kind": "program", "from": "r0", "command": "exec python3 -m http.server --directory /lowq/docs 80", "stop": "1s"},
+		{"kind": "program", "from": "h0", "start": "200ms", "command": "exec curl -s http://10.0.1.2/validation.md"},
+		{"kind": "long", "from": "h1", "to": "r1", "duration": "300ms"}]'
+	same app 1 2
+}
+declare_test application "" "FULL=1: a client and a web server, each in a process of its own"
+
+refusals()
+{
+	plan bell 'parking_lot(1, rate="1gbit", delay="20us", exact=True)' '[{"kind": "long", "from": "h0", "to": "r0", "duration": "1s"}]'
+	! run 8 bell || fail "8 parts for 6 nodes"
+	expect "said" "$(<"$TMP/said")" = "labnet: $TMP/bell.json: 8 processes for 6 nodes"
+	! run 3 bell || fail "3 parts with one delay"
+	expect "said" "$(<"$TMP/said")" = "labnet: $TMP/bell.json: cannot be cut in 3: links without a delay in both directions: h0-s0 s0-r0 h1-s0 s1-r1"
+	jq 'del(.exact)' "$TMP/bell.json" >"$TMP/veth.json"
+	! run 2 veth || fail "veth"
+	expect "said" "$(<"$TMP/said")" = "labnet: $TMP/veth.json: links[0] is not exact, as several processes need it"
+	expect "results" "$(ls -d "$TMP"/*.[0-9] 2>/dev/null)" = ""
+}
+declare_test refusals "" "more processes than nodes or delays, and links that are not exact, are refused with their names"
+
+# One process of two ends; the run does, too
+one_ends()
+{
+	plan bell 'parking_lot(1, rate="1gbit", delay="20us", exact=True)' '[{"kind": "long", "from": "h0", "to": "r0", "duration": "100s"}]'
+	mkdir "$TMP/left"
+	TMPDIR=$TMP/left run 2 bell &
+	# [l]: so that the pattern does not match the process that searches for it
+	wait_until sh -c "[ \$(pgrep -fc -- '^bwrap .*--bind $TMP/[l]eft') -ge 4 ]"
+	sleep 1
+	kill -KILL "$(pgrep -of -- "^bwrap .*--bind $TMP/[l]eft")"
+	! wait $! || fail "a process was killed, and the run succeeded"
+	expect "said" "$(sed 's/[12] of/N of/' "$TMP/said")" = "lab: the guest was killed
+lab: process N of 2 has failed; the others are ended"
+	wait_until sh -c "[ -z \"\$(ls -A '$TMP/left')\" ]" || fail "left: $(find "$TMP/left")"
+}
+declare_test one_ends "" "when one of two processes is killed, the other ends, and nothing is left"
+
+run_tests "$@"
