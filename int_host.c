@@ -44,10 +44,53 @@ CC_PARAM(cell, IFA_CELL_DEFAULT, 1, 65535, 0644, "a cell has bytes",
 CC_PARAM(int_mbps, 0, 0, 1600000, 0644, "0 is unknown",
 	 "INT: rate of the path's ports in Mb/s, which that format does not carry (draft 6.1.3)");
 
-static u32 ifa_speeds[IFA_CODES] = IFA_MBPS;
-module_param_array(ifa_speeds, uint, NULL, 0644);
+/* By code; those that a list does not reach are unknown */
+static u32 ifa_speeds[IFA_CODES] = { IFA_MBPS };
+
+static int ifa_speeds_set(const char *val, const struct kernel_param *kp)
+{
+	u32 mbps[IFA_CODES] = {};
+	const char *at = val;
+	unsigned int i = 0;
+	int used;
+
+	do {
+		used = 0;
+		if (i == IFA_CODES || sscanf(at, "%7u%n", &mbps[i], &used) < 1 ||
+		    mbps[i] > IFA_MBPS_MAX || !strchr(",\n", at[used])) {
+			pr_err("%s=%.*s refused: takes up to %u rates of 0 to %u, such as 10000,25000; stays as it was\n",
+			       kp->name, (int)strcspn(val, "\n"), val, IFA_CODES, IFA_MBPS_MAX);
+			return -EINVAL;
+		}
+		i++;
+		at += used;
+	} while (*at++ == ',');
+	for (i = 0; i < IFA_CODES; i++)
+		WRITE_ONCE(ifa_speeds[i], mbps[i]);
+	return 0;
+}
+
+static int ifa_speeds_get(char *buffer, const struct kernel_param *kp)
+{
+	unsigned int i, n = IFA_CODES;
+	int len = 0;
+
+	while (n > 1 && !ifa_speeds[n - 1])
+		n--;
+	for (i = 0; i < n; i++)
+		len += sysfs_emit_at(buffer, len, "%u%c", ifa_speeds[i], i == n - 1 ? '\n' : ',');
+	return len;
+}
+
+static const struct kernel_param_ops ifa_speeds_ops = {
+	.set = ifa_speeds_set,
+	.get = ifa_speeds_get,
+};
+
+module_param_cb(ifa_speeds, &ifa_speeds_ops, NULL, 0644);
 MODULE_PARM_DESC(ifa_speeds,
-		 "IFA: the rates in Mb/s that codes 0 to 15 stand for; 0 is unknown (draft 6.1.1)");
+		 "IFA: the rates in Mb/s that codes 0 to 15 stand for; 0 is unknown (draft 6.1.1) (default "
+		 __stringify(IFA_MBPS) ")");
 
 /* By enum int_type */
 static const struct int_handler __rcu *int_handlers[INT_WINDOW + 1];

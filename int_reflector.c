@@ -30,9 +30,8 @@ CC_PARAM(max_rate, 4000000, 1, 1000000000, 0644, "0 would answer nothing: unload
 CC_PARAM(base_rtt_ns, 0, 0, HPCCPP_T_MAX_NS, 0644, "0 leaves the window to the senders",
 	 "base RTT T of receiver-based HPCC++ in nanoseconds, 0 is off (draft 6.3.2)");
 
-static bool old_format = true;
-module_param(old_format, bool, 0444);
-MODULE_PARM_DESC(old_format, "answer probes of the draft's own format, too, which takes netfilter hooks in all network namespaces (draft 7.2; default 1)");
+CC_PARAM(old_format, 1, 0, 1, 0444, "0 is off, 1 is on",
+	 "answer probes of the draft's own format, too, which takes netfilter hooks in all network namespaces (draft 7.2)");
 
 enum {
 	REFLECTOR_ANSWERED = INT_COUNT_SHARED,
@@ -262,14 +261,14 @@ static int __net_init reflector_net_init(struct net *net)
 {
 	int err = int_handler_proc_create(net, &reflector_handler);
 
-	if (!err && old_format)
+	if (!err && old_format.value)
 		int_host_get(net);
 	return err;
 }
 
 static void __net_exit reflector_net_exit(struct net *net)
 {
-	if (old_format)
+	if (old_format.value)
 		int_host_put(net);
 	int_handler_proc_remove(net, &reflector_handler);
 }

@@ -145,7 +145,7 @@ static noinline void hpccpp_apply_window(struct sock *sk, const struct rate_samp
 }
 
 /* TCP's initial window, packets */
-static u32 hpccpp_initial_window(const struct sock *sk)
+static u32 hpccpp_initial_window(struct sock *sk)
 {
 	const struct dst_entry *dst = __sk_dst_get(sk);
 	u32 cwnd = dst ? dst_metric(dst, RTAX_INITCWND) : 0;

@@ -74,13 +74,13 @@ static const struct ifa_layout ifa_lns1 = {
 
 #define IFA_CODES	16U	/* of speeds: 4 bits */
 #define IFA_SPEEDS	7U	/* of these, known */
-#define IFA_MBPS	{ 10000, 25000, 40000, 50000, 100000, 200000, 400000 }
+#define IFA_MBPS	10000, 25000, 40000, 50000, 100000, 200000, 400000
 #define IFA_MBPS_MAX	1600000U
 
 /* The speed that a code stands for, Mb/s; 0 for unknown codes */
 static inline u32 ifa_speed_mbps(unsigned int code)
 {
-	static const u32 mbps[IFA_CODES] = IFA_MBPS;
+	static const u32 mbps[IFA_CODES] = { IFA_MBPS };
 
 	return code < IFA_CODES ? mbps[code] : 0;
 }

@@ -1,6 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, long, Results, Run, Scenario, udp
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(3, rate=run["rate"], rtt="20ms", queue=run.queue("20ms"), line="1gbit" if run.offloads else "",
+                   offloads=run.offloads)
+    return net.measured(*(long(f"h{i}", "r", start=f"{i * 300 + run.seed * 104729 % 300}ms", duration="27s",
+                               control=run.control) for i in (1, 2)),
+                        udp("h3", "r", every="20ms", size=160, start="6s", duration="20s", label="call",
+                            ecn=("not-ect", "ect1")[run["ecn"]]),
+                        count=("6s", "26s"), bin_="20ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    call = results.udp("call")
+    return {f"call_{q}_us": call[f"delay_{q}_ns"] / 1000 for q in ("p50", "p99", "p999")} | {
+        "call_lost": call["sent"] - call["received"]}
+
 
 SCENARIO = Scenario(
     title="A call beside long flows, 10 to 100 Mb/s, base RTT 20 ms",
@@ -27,29 +46,5 @@ SCENARIO = Scenario(
         With ECT(1) it waits in the queue of Prague's flows, at low rates longer than beside CUBIC.
 
         In fq_codel a call has a queue of its own.""",
-    shell=r"""
-	local i pids=() q
-
-	dumbbell 3 20ms
-	bottleneck "$rate" 20ms
-	serve r --cc "$CONTROL"
-	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
-	check_path h1 r "$rate" 20ms
-	merging
-	LONG_FLOWS=2
-	watch_queue "$rate" 6s 26s 20ms
-	for i in 1 2; do
-		in_ns h$i flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 27s \
-			--start "$((i * 300 + SEED * 104729 % 300))ms" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	sleep 6
-	"$RUNNER/app" call --duration 20s --ecn "$ecn" "${NSP}r" "${NSP}h3" 10.0.3.1 >"$TMP/call" || fail "call"
-	all_done "${pids[@]}"
-	cat "$TMP"/long? >"$OUT/flows.jsonl"
-	watched
-	for q in 50 99 999; do
-		metric "call_p${q}_us" "$(jq ".p${q}_ns / 1000" "$TMP/call")"
-	done
-	metric call_lost "$(jq '.sent - .received' "$TMP/call")"
-""")
+    metrics=metrics,
+    plan=plan)

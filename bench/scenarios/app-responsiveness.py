@@ -1,6 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, program, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    queue, both = run.queue(run["rtt"]), run["way"] == "both"
+    net = dumbbell(1, rate=run["rate"], rtt=run["rtt"], queue=queue, line="1gbit" if run.offloads else "",
+                   offloads=run.offloads, back=(run["rate"], queue) if both else None)
+    client, server = ("h1", "r") if run["way"] == "up" else ("r", "h1")
+    option = "" if run["way"] == "down" else f"--{run['way']} "
+    return net.measured(program("r", f'"$RUNNER/app" respond --cc {run.control} --duration 12s --from 4s {option}'
+                                     f"{client} {server} {net.address(server)}", label="respond"),
+                        count=("4s", "12s"), bin_="20ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    (said,) = results.program("respond")
+    if said["unanswered"]:
+        raise ValueError(f"{said['unanswered']} probes without an answer")
+    made = {"failed": 0, "rpm": said["rpm"], "own_us": said["own_ns"] / 1000, "foreign_us": said["foreign_ns"] / 1000}
+    return made | {"back_mbps": said["up_bps"] / 1e6} if results.run["way"] == "both" else made
+
 
 SCENARIO = Scenario(
     title="Responsiveness under working conditions, 20 to 100 Mb/s, 20 to 65 ms, up, down and both",
@@ -25,27 +47,5 @@ SCENARIO = Scenario(
     conclusion="""Prague's load keeps most of the responsiveness of an idle link, but uses less of slow ones.
 
         Over a long drop-tail queue some probes are not answered before the run ends; such a run counts as failed.""",
-    shell="""
-	local ends=("${NSP}r" "${NSP}h1" 10.0.1.1)
-
-	case $way in
-	up) ends=(--up "${NSP}h1" "${NSP}r" 10.0.0.1) ;;
-	both) ends=(--both "${ends[@]}") ;;
-	esac
-	dumbbell 1 "$rtt"
-	bottleneck "$rate" "$rtt"
-	[ "$way" != both ] || way_back "$rate" "$rtt"
-	serve r --cc "$CONTROL"
-	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
-	check_path h1 r "$rate" "$rtt"
-	merging
-	watch_queue "$rate" 4s 12s 20ms
-	"$RUNNER/app" respond --cc "$CONTROL" --duration 12s --from 4s "${ends[@]}" >"$TMP/respond" || fail "respond"
-	watched
-	[ "$(jq .unanswered "$TMP/respond")" -eq 0 ] || fail "$(jq .unanswered "$TMP/respond") probes without an answer"
-	metric failed 0
-	metric rpm "$(jq .rpm "$TMP/respond")"
-	metric own_us "$(jq '.own_ns / 1000' "$TMP/respond")"
-	metric foreign_us "$(jq '.foreign_ns / 1000' "$TMP/respond")"
-	[ "$way" != both ] || metric back_mbps "$(jq '.up_bps / 1e6' "$TMP/respond")"
-""")
+    metrics=metrics,
+    plan=plan)

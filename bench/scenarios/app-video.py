@@ -1,6 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import at_share, dumbbell, each, goal, long, program, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(3, rate=run["rate"], rtt=run["rtt"], queue=run.queue(run["rtt"]), line="1gbit" if run.offloads else "",
+                   offloads=run.offloads)
+    rates = f"--rates {run['bits']} " if run.get("bits") else ""
+    return net.measured(long("h1", "r", duration="28s", start=f"{run.seed * 104729 % 300}ms",
+                             control=run.get("beside", run.control)),
+                        program("r", f'"$RUNNER/app" video --cc {run.control} {rates}r h3 {net.address("h3")}',
+                                start="8s", label="video"), count=("8s", "28s"), bin_="20ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    *segments, summary = results.program("video")
+    times = [segment["since_due_ns"] / 1e3 for segment in segments]
+    return {"rpc_count": len(times)} | {f"rpc_p{q}_us": at_share(times, q / 100) for q in (50, 90, 99)} | {
+        "late_segments": summary["late"], "video_mbps": summary["rate_bps"] / 1e6}
+
 
 SCENARIO = Scenario(
     title="Video in segments of 333 ms beside a long CUBIC flow, 20 to 60 Mb/s, 14 to 65 ms",
@@ -26,26 +46,5 @@ SCENARIO = Scenario(
     conclusion="""Over drop-tail beside CUBIC all segments are late, whatever the rate.
 
         With Prague beside a CUBIC flow over DualPI2 none is, as over fq_codel.""",
-    shell="""
-	local long
-
-	dumbbell 3 "$rtt"
-	bottleneck "$rate" "$rtt"
-	serve r --cc "${beside:-$CONTROL}"
-	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
-	check_path h1 r "$rate" "$rtt"
-	merging
-	watch_queue "$rate" 8s 28s 20ms
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "${beside:-$CONTROL}" --duration 28s \
-		--start "$((SEED * 104729 % 300))ms" >"$TMP/long" &
-	long=$!
-	sleep 8
-	"$RUNNER/app" video --cc "$CONTROL" ${bits:+--rates "$bits"} "${NSP}r" "${NSP}h3" 10.0.3.1 \
-		>"$TMP/video" || fail "video"
-	all_done "$long"
-	cat "$TMP/long" "$TMP/video" >"$OUT/flows.jsonl"
-	watched
-	completions
-	metric late_segments "$(jq -s 'map(select(.type == "summary"))[0].late' "$TMP/video")"
-	metric video_mbps "$(jq -s 'map(select(.type == "summary"))[0].rate_bps / 1e6' "$TMP/video")"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,8 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, hosts, incast, Results, Run, Scenario, TSO
 
 BURSTS = ["together", "staggered", "small", "big"]
+
+
+# answers at once, size, rounds, within what time
+SHAPES = {"together": (8, "500k", 20, "10us"), "staggered": (8, "500k", 20, "4ms"), "small": (32, "20k", 20, "10us"),
+          "big": (256, "64k", 1, "10us")}
+
+
+def plan(run: Run) -> dict[str, Any]:
+    fan, size, rounds, jitter = SHAPES[run["burst"]]
+    words = ["--limit", "1000000b"] if run["burst"] == "big" else []
+    words += ["--k", f"{run['k']}p"] if run.get("k") and run.control == "ldcp" else []
+    net = dumbbell(8, rate="10gbit", rtt="100us", line="10gbit", offloads=run.offloads,
+                   queue=run.queue("100us", *words, k=65))
+    run.prepare_hosts(net, initcwnd=87 if run["iw"] == 87 else None)
+    run.parameters(net, "ldcp", alpha=run["alpha"], beta=run["beta"])
+    run.telemetry(net)
+    return net.measured(incast(hosts(1, 8), "r", fan=fan, size=size, rounds=rounds, period="10ms", jitter=jitter,
+                               control=run.control, timeout="5s"), count=("0ms", "200ms"), bin_="100us")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return {"timeouts": results.counter("TCPTimeouts", *hosts(1, 8))}
+
 
 SCENARIO = Scenario(
     title="Data centre: bursts of several senders, 10 Gb/s, base RTT 100 us",
@@ -36,32 +61,5 @@ SCENARIO = Scenario(
         LDCP's short queue has a price: what one answer leaves of the link is used later.
 
         A larger alpha and a smaller beta make LDCP's queue longer, and its answers end sooner.""",
-    shell="""
-	local i words=() fan=8 size=500k count=20 jitter=10us
-
-	case $burst in
-	staggered) jitter=4ms ;;
-	small) fan=32 size=20k ;;
-	big) fan=256 size=64k count=1 words=(--limit 1000000b) ;;
-	esac
-	dumbbell 8 100us
-	line_rate 10gbit
-	case $CONTROL in
-	dctcp*) words+=(--k 65) ;;
-	ldcp) words+=(${k:+--k "${k}p"}) ;;
-	esac
-	bottleneck 10gbit 100us "${words[@]}"
-	if [ "$iw" = 87 ]; then ldcp_hosts 87; else ldcp_hosts; fi
-	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta"
-	hpccpp_hosts
-	for ((i = 1; i <= 8; i++)); do
-		serve "h$i" --cc "$CONTROL"
-	done
-	check_path h1 r 10gbit 100us
-	merging
-	watch_queue 10gbit 0us 200ms 100us
-	incast 8 "$fan" "$size" "$jitter" --count "$count" --period 10ms >"$OUT/flows.jsonl"
-	watched
-	completions
-	metric timeouts "$(host_counter TCPTimeouts 8)"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    held, n = run["held"], run["flows"]
+    coalesce = () if held == "0us" or run.control == "hpccpp" else ("--coalesce", held)
+    net = dumbbell(n, rate=run["rate"], rtt=run["rtt"], line=run["rate"], offloads=run.offloads,
+                   queue=run.queue(run["rtt"], *coalesce))
+    run.telemetry(net)
+    begin, end, last = (20, 60, 62) if run["rate"] == "100gbit" else (100, 400, 410)
+    net.stated("h1", "r", rate=run["rate"], rtt=run["rtt"])
+    net.merging("r")
+    if held != "0us":
+        net.packets_held("r", "sw", int(held[:-2]) * 1000)
+    return net.plan(*run.longs(n, "r", duration=f"{last}ms"), observe=[("sw", "r")], count=(f"{begin}ms", f"{end}ms"))
+
 
 SCENARIO = Scenario(
     title="Data centre: hosts with segmentation offload and coalescing",
@@ -30,27 +47,4 @@ SCENARIO = Scenario(
         Bursts of two flows can lock in, so that one gets more: which sizes they lock into depends on the seed.
 
         Receivers that hold packets back make all of them burst again.""",
-    shell="""
-	local words=()
-
-	dumbbell "$flows" "$rtt"
-	line_rate "$rate"
-	[ "$CONTROL" = hpccpp ] || [ "$held" = 0us ] || words=(--coalesce "$held")
-	hpccpp_hosts
-	bottleneck "$rate" "$rtt" "${words[@]}"
-	serve r --cc "$CONTROL"
-	check_path h1 r "$rate" "$rtt"
-	merging
-	if [ "$held" != 0us ]; then
-		in_ns r sh -c "echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs
-			echo ${held%us}000 >/sys/class/net/eth0/gro_flush_timeout"
-	fi
-	if [ "$rate" = 100gbit ]; then
-		watch_queue "$rate" 20ms 60ms
-		long_flows "$flows" 62ms
-	else
-		watch_queue "$rate" 100ms 400ms
-		long_flows "$flows" 410ms
-	fi
-	watched
-""")
+    plan=plan)

@@ -1,9 +1,44 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, long, Results, Run, Scenario, TSO
 
 PATHS = [*each(path="lossy", loss=[0.01, 0.1]), *each(path="longer", flows=[1, 2]), *each(path="slower", flows=2),
          *each(path="shared")]
+
+
+def plan(run: Run) -> dict[str, Any]:
+    path = run["path"]
+    begin, end = {"lossy": (100, 1100), "longer": (100, 300), "slower": (90, 300), "shared": (100, 500)}[path]
+    net = dumbbell(2, rate="10gbit", rtt="100us", line="10gbit", offloads=run.offloads, queue=run.queue("100us"))
+    if path == "lossy" and run.offloads:  # netem at a host that sends 64 kB at once would lose all of it
+        net.prepare("sw", "nft 'table ip t { chain f { type filter hook forward priority 0; "
+                          f'iifname "h1" numgen random mod 10000 < {run["loss"] * 100:.0f} drop; }}; }}\'')
+    elif path == "lossy":
+        net.queue("h1", "sw", f"netem loss {run['loss']}% limit 100000")
+    run.telemetry(net)
+    last = f"{end + 10}ms"
+    if path == "shared":
+        traffic = [long(host, "r", flows=2, duration=last, start=run.start(i, "1ms"), control={"from": control, "to": run.control})
+                   for i, (host, control) in enumerate((("h1", run.control), ("h2", "dctcp")), 1)]
+    else:
+        traffic = run.longs(run.get("flows", 1), "r", duration=last)
+    changes = {"longer": [{"at": "100ms", "node": "sw", "dev": host, "delay": "300us"} for host in ("h1", "h2")],
+               "slower": [{"at": at, "node": "sw", "dev": "r", "rate": rate}
+                          for at, rate in (("100ms", "5gbit"), ("200ms", "10gbit"))]}
+    return net.measured(*traffic, count=(f"{begin}ms", f"{end}ms"), bin_="100us", events=changes.get(path, ()))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    made: dict[str, float | None] = {"timeouts": results.counter("TCPTimeouts", "h1", "h2")}
+    if results.run["path"] == "slower":
+        made["utilisation"] = results.share(1600000000)
+    if results.run["path"] == "shared":
+        one, other = (sum(flow["goodput_bps"] or 0 for flow in results.longs(host)) for host in ("h1", "h2"))
+        made["ratio"] = one / other
+    return made
+
 
 SCENARIO = Scenario(
     title="Data centre: paths that lose packets, get longer or slower, and another control in the queue",
@@ -35,86 +70,5 @@ SCENARIO = Scenario(
         LDCP and DCTCP share a queue evenly with LDCP's two profiles.
 
         HPCC++ leaves a shared queue to DCTCP: beside other TCP it needs a queue of its own (lowq-tc segregate).""",
-    shell=r"""
-# lose: packets of h1, each by itself; netem at a host that sends 64 kB at once would lose all of it
-lose()
-{
-	if [ "${tso:-}" ]; then
-		in_ns sw nft "add table ip t; add chain ip t f { type filter hook forward priority 0; }
-			add rule ip t f iifname p1 numgen random mod 10000 < \
-				$(awk "BEGIN { print $loss * 100 }") drop" || fail "nft"
-	else
-		in_ns h1 tc qdisc add dev eth0 parent 1:1 netem loss "$loss%" limit 100000
-	fi
-}
-
-# changes: what happens to the path while traffic runs
-changes()
-{
-	local port
-
-	case $path in
-	longer)
-		sleep 0.1
-		for port in p1 p2; do
-			in_ns sw tc qdisc change dev "$port" root netem delay 300us limit 1000000
-		done
-		;;
-	slower)
-		sleep 0.1
-		set_rate sw egress 10f0:1 5gbit
-		sleep 0.1
-		set_rate sw egress 10f0:1 10gbit
-		;;
-	esac
-}
-
-# shared FOR: two flows of the row from h1, two of DCTCP from h2
-shared()
-{
-	local host=1 cc pids=()
-
-	for cc in "$CONTROL" dctcp; do
-		in_ns "h$host" flowgen long --to 10.0.0.1 --cc "$cc" --flows 2 --duration "$1" \
-			--start "$(start_us $host 1000)us" >"$TMP/long$host" &
-		pids+=($!)
-		((host++))
-	done
-	all_done "${pids[@]}"
-	cat "$TMP"/long? >"$OUT/flows.jsonl"
-}
-
-run_scenario()
-{
-	local from=100 to=500 changing
-
-	case $path in
-	lossy) to=1100 ;;
-	longer) to=300 ;;
-	slower) from=90 to=300 ;;
-	esac
-	dumbbell 2 100us
-	line_rate 10gbit
-	[ "$path" != lossy ] || lose
-	hpccpp_hosts
-	bottleneck 10gbit 100us
-	serve r --cc "$CONTROL"
-	check_path h1 r 10gbit 100us
-	merging
-	watch_queue 10gbit "${from}ms" "${to}ms" 100us
-	changes &
-	changing=$!
-	if [ "$path" = shared ]; then
-		shared "$((to + 10))ms"
-	else
-		long_flows "${flows:-1}" "$((to + 10))ms"
-	fi
-	all_done "$changing"
-	watched
-	[ "$path" != slower ] || capacity 1600000000
-	metric timeouts "$(host_counter TCPTimeouts 2)"
-	[ "$path" != shared ] || metric ratio "$(jq '
-		def rate(from): [.flows[] | select(.flow | startswith(from)) | .goodput_bps // 0] | add;
-		rate("10.0.1.1:") / rate("10.0.2.1:")' "$OUT/qdelay.json")"
-}
-""")
+    metrics=metrics,
+    plan=plan)

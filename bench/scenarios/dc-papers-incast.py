@@ -1,6 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, hosts, incast, Results, Run, Scenario, TSO
+
+
+def plan(run: Run) -> dict[str, Any]:
+    n = run["servers"]
+    net = dumbbell(n, rate="1gbit", rtt="100us", line="1gbit", offloads=run.offloads,
+                   queue=run.queue("100us", k=20, limit="700000b"))
+    run.prepare_hosts(net)
+    return net.measured(incast("h*", "r", size="25k", jitter="100us", rounds=60, control=run.control, timeout="5s"),
+                        count=("0ms", "500ms"), bin_="100us")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return {"timeouts": results.counter("TCPTimeouts", *hosts(1, results.run["servers"]))}
+
 
 SCENARIO = Scenario(
     title="Data centre: the incast of DCTCP's paper, 40 servers and 1 MB, 1 Gb/s",
@@ -30,22 +46,5 @@ SCENARIO = Scenario(
         LDCP goes below one packet, and the last answers wait for the departure of single packets.
 
         CUBIC's windows grow until the buffer is full, as TCP's do in the paper, and answers wait for timeouts.""",
-    shell="""
-	local i
-
-	dumbbell "$servers" 100us
-	line_rate 1gbit
-	limited 1gbit 100us 700000b 20
-	ldcp_hosts
-	for ((i = 1; i <= servers; i++)); do
-		serve "h$i" --cc "$CONTROL"
-	done
-	check_path h1 r 1gbit 100us
-	merging
-	watch_queue 1gbit 0us 500ms 100us
-	incast "$servers" "$servers" 25k 100us --count 60 >"$OUT/flows.jsonl"
-	watched
-	completions
-	rounds_done
-	metric timeouts "$(host_counter TCPTimeouts "$servers")"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, hosts, incast, Results, Run, Scenario, TSO
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(10, rate="100gbit", rtt="10us", line="100gbit" if run.offloads else "", offloads=run.offloads,
+                   queue=run.queue("10us", "--limit", "2000000b"))
+    run.telemetry(net, max_stage=run["stage"], base_rtt_ns=10000)
+    if run.control == "hpccpp":
+        net.initcwnd(run["iw"], *hosts(1, 10))
+    return net.measured(incast("h*", "r", fan=60, size="500k", jitter="1us", control=run.control, timeout="5s"),
+                        count=("0ms", "10ms"), bin_="10us")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return {"queue_max_kb": max(row.get("qlen_bytes_max", 0) for row in results.series()) / 1000}
+
 
 SCENARIO = Scenario(
     title="HPCC++: incast of 60 x 500 kB at 100 Gb/s, base RTT 10 us",
@@ -34,22 +51,5 @@ SCENARIO = Scenario(
         The initial window decides, not the control: with few packets the goal is met.
 
         The answers take a little longer than with DCTCP, whose queue never runs empty.""",
-    shell="""
-	local i
-
-	dumbbell 10 10us
-	[ -z "${tso:-}" ] || line_rate 100gbit
-	bottleneck 100gbit 10us --limit 2000000b
-	hpccpp_hosts max_stage="$stage" base_rtt_ns=10000
-	for ((i = 1; i <= 10; i++)); do
-		[ "$CONTROL" != hpccpp ] || ip -n "${NSP}h$i" route replace default via "10.0.$i.254" initcwnd "$iw"
-		serve "h$i" --cc "$CONTROL"
-	done
-	check_path h1 r 100gbit 10us
-	merging
-	watch_queue 100gbit 0us 10ms 10us
-	incast 10 60 500k 1us >"$OUT/flows.jsonl"
-	watched
-	completions
-	metric queue_max_kb "$(awk -F, 'NR > 1 && $6 > m { m = $6 } END { print m / 1000 }' "$OUT/queue.csv")"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,8 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, jain, long, Results, Run, Scenario, TSO
 
 PATHS = [{"rate": "10gbit", "rtt": "100us"}, {"rate": "100gbit", "rtt": "10us"}]
+
+
+def plan(run: Run) -> dict[str, Any]:
+    rate, rtt = run["rate"], run["rtt"]
+    us = int(rtt[:-2])
+    net = dumbbell(2, rate=rate, rtt=rtt, line=rate if run.offloads else "", offloads=run.offloads, queue=run.queue(rtt))
+    run.telemetry(net, max_stage=run["stage"], flows=run.get("N", 16), base_rtt_ns=f"{us}000")
+    # within an RTT of the first and of the 200th, by the seed
+    return net.measured(long("h1", "r", duration=f"{us * 905}us", start=f"{run.seed * 7919 % us}us", control=run.control),
+                        long("h2", "r", duration=f"{us * 500}us", start=f"{us * 200 + run.seed * 104729 % us}us",
+                             control=run.control),
+                        count=("0us", f"{us * 900}us"), bin_=rtt, mark_at=run.step(42))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    us, bps = int(results.run["rtt"][:-2]), float(results.run["rate"][:-4]) * 1e9
+    eta = 0.95 if results.run.control == "hpccpp" else 1
+    queue, rates = results.series(), [{round(row["t_s"] * 1e6 / us): row["throughput_bps"] for row in results.series(host)
+                                       if row["throughput_bps"] > 0} for host in ("h1", "h2")]
+    at = [(round(row["t_s"] * 1e6 / us), row) for row in queue]
+    begin, end = min(rates[1]), max(rates[1])
+    last = [sum(rate for number, rate in one.items() if end - 50 < number < end) for one in rates]
+    return {"joined_rtts": results.followed(begin, eta * bps, end, us / 1e6),
+            "joined_together_rtts": results.followed(begin, eta * bps, end, us / 1e6, together=True),
+            "reclaimed_rtts": next((number - end for number, row in at
+                                    if number > end and row["throughput_bps"] >= 0.95 * 0.95 * bps), None),
+            "join_queue_max": max((row.get("qlen_pkts_max", 0) for number, row in at if begin <= number < begin + 20),
+                                  default=0),
+            "jain_end": jain(last)}
+
 
 SCENARIO = Scenario(
     title="HPCC++: a second flow joins and leaves",
@@ -39,43 +71,5 @@ SCENARIO = Scenario(
         Stage 0 uses freed bandwidth sooner than stage 5, because each step may multiply the window at once.
 
         With a small W_ai and offloads the larger flow has the longer bursts, and keeps its larger share.""",
-    shell=r"""
-	local us=${rtt%us} gbps=${rate%gbit}
-
-	hpccpp_hosts max_stage="$stage" flows="${N:-16}" base_rtt_ns="${us}000"
-	dumbbell 2 "$rtt"
-	[ -z "${tso:-}" ] || line_rate "$rate"
-	bottleneck "$rate" "$rtt"
-	serve r --cc "$CONTROL"
-	# one host at its line rate makes no queue: no step to be found
-	check_path h1 r "$rate" "$rtt" "$([ "${tso:-}" ] || echo 42)"
-	merging
-	LONG_FLOWS=2
-	watch_queue "$rate" 0us "$((us * 900))us" "$rtt"
-	# within an RTT of the first and of the 200th, by the seed
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "$((us * 905))us" \
-		--start "$((SEED * 7919 % us))us" >"$TMP/long1" &
-	local a=$!
-	in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((us * 200 + SEED * 104729 % us))us" \
-		--duration "$((us * 500))us" >"$TMP/long2" &
-	all_done $a $!
-	cat "$TMP"/long? >"$OUT/flows.jsonl"
-	watched
-	# a line per RTT: bin, total, longest and mean queue; what h2 sends
-	awk -F, -v us="$us" 'NR > 1 { print int($1 * 1e6 / us + 0.5), $2, $4, $3 }' "$OUT/queue.csv" >"$TMP/bins"
-	awk -F, -v us="$us" -v first="$TMP/first" -v second="$TMP/second" 'NR > 1 && $2 ~ /^10\.0\.[12]\.1:/ && $3 > 0 {
-		print int($1 * 1e6 / us + 0.5), $3 >($2 ~ /^10\.0\.1/ ? first : second) }' "$OUT/flows.csv"
-	local begin end
-	begin=$(head -n1 "$TMP/second" | cut -d' ' -f1)
-	end=$(tail -n1 "$TMP/second" | cut -d' ' -f1)
-	metric joined_rtts "$(followed "$begin" "${gbps}e9" "$end")"
-	metric joined_together_rtts "$(followed "$begin" "${gbps}e9" "$end" together)"
-	metric reclaimed_rtts "$(awk -v e="$end" -v c="${gbps}e9" '
-		$1 > e && $2 >= 0.95 * 0.95 * c { print $1 - e; exit }' "$TMP/bins")"
-	metric join_queue_max "$(awk -v b="$begin" '
-		$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
-	metric jain_end "$(awk -v e="$end" '
-		FNR == NR { if ($1 > e - 50 && $1 < e) a += $2; next }
-		$1 > e - 50 && $1 < e { b += $2 }
-		END { print (a + b) ^ 2 / (2 * (a * a + b * b)) }' "$TMP/first" "$TMP/second")"
-""")
+    metrics=metrics,
+    plan=plan)

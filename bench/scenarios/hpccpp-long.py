@@ -1,6 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+import json
+import math
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Results, Run, Scenario, TSO
+
+
+def plan(run: Run) -> dict[str, Any]:
+    rate, rtt, n = run["rate"], run["rtt"], run["flows"]
+    ms = {"10gbit 100us": 80, "10gbit 50us": 80, "10gbit 10us": 40, "100gbit 100us": 20, "100gbit 10us": 8}[f"{rate} {rtt}"]
+    net = dumbbell(n, rate=rate, rtt=rtt, line=rate if run.offloads else "", offloads=run.offloads, queue=run.queue(rtt))
+    run.telemetry(net, max_stage=run["stage"], flows=run["N"], base_rtt_ns=run.get("T", f"{rtt[:-2]}000"))
+    step = math.ceil(float(rate[:-4]) * 1000 * float(rtt[:-2]) / 8 / 2 / 1514)
+    return net.measured(*run.longs(n, "r", duration=f"{ms + 1}ms", within="100us"), count=(f"{ms // 2}ms", f"{ms}ms"),
+                        mark_at=run.step(step), also=["tc -s -j qdisc show dev r >$OUT/before.json"])
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    """Probes, as the reflector counts them, 122 bytes each, of what the port has sent"""
+    if results.run.control != "hpccpp":
+        return {}
+    before = json.loads((results.directory / "before.json").read_text(encoding="utf-8"))
+    after = json.loads(results.ask("sw", "tc -s -j qdisc show dev r"))
+    answered = next(int(line.split()[1]) for line in results.ask("r", "cat /proc/net/int_reflector").splitlines()
+                    if line.startswith("Answered"))
+    return {"probe_share": answered * 122 / (after[0]["bytes"] - before[0]["bytes"])}
+
 
 SCENARIO = Scenario(
     title="HPCC++: long flows at 10 and 100 Gb/s, base RTT 10 and 100 us",
@@ -35,45 +61,5 @@ SCENARIO = Scenario(
         Its queue at p99 is that of evenly spaced streams that start at random.
 
         Where hosts send bursts the queue is longer, as an eighth of the window leaves at once.""",
-    shell=r"""
-run_scenario()
-{
-	local ms sent
-	local -A length=([10gbit-100us]=80 [10gbit-50us]=80 [10gbit-10us]=40 [100gbit-100us]=20 [100gbit-10us]=8)
-
-	ms=${length[$rate-$rtt]}
-	hpccpp_hosts max_stage="$stage" flows="$N" base_rtt_ns="${T:-${rtt%us}000}"
-	dumbbell "$flows" "$rtt"
-	[ -z "${tso:-}" ] || line_rate "$rate"
-	bottleneck "$rate" "$rtt"
-	serve r --cc "$CONTROL"
-	# one host at its line rate makes no queue: no step to be found
-	check_path h1 r "$rate" "$rtt" "$([ "${tso:-}" ] || step_packets)"
-	merging
-	sent=$(port_bytes)
-	watch_queue "$rate" $((ms / 2))ms "${ms}ms"
-	long_flows "$flows" $((ms + 1))ms 100
-	watched
-	probes_share
-}
-
-# step_packets: where the RED step is
-step_packets()
-{
-	awk -v c="${rate%gbit}" -v t="${rtt%us}" 'BEGIN { k = c * 1000 * t / 8 / 2 / 1514; print k > int(k) ? int(k) + 1 : k }'
-}
-
-# port_bytes: what the port has sent
-port_bytes()
-{
-	in_ns sw tc -s -j qdisc show dev egress | jq '.[0].bytes'
-}
-
-# Probes, as the reflector counts them, 122 bytes each, of what the port has sent
-probes_share()
-{
-	[ "$CONTROL" = hpccpp ] || return 0
-	metric probe_share "$(awk -v n="$(in_ns r cat /proc/net/int_reflector | awk '$1 == "Answered" { print $2 }')" \
-		-v all=$(($(port_bytes) - sent)) 'BEGIN { print n * 122 / all }')"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, hosts, long, requests, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    servers, others = run["servers"], run.get("long", 0)
+    n, rtt = servers if servers <= 60 else servers // 4, run.get("rtt", "12us")
+    net = dumbbell(n + others, rate=run["rate"], rtt=rtt, line=run["rate"], queue=run.queue(rtt, "--limit", "1500000b"))
+    run.prepare_hosts(net)
+    run.telemetry(net)
+    return net.measured(*(long(f"h{n + i}", "r", duration="40ms", control=run.control) for i in range(1, others + 1)),
+                        requests(hosts(1, n), "r", size=run["size"], closed=servers, flows=servers, control=run.control,
+                                 start="10ms" if others else None, timeout="5s"),
+                        count=("0ms", "50ms"), bin_=rtt)
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    n = results.run["servers"]
+    return {"timeouts": results.counter("TCPTimeouts", *hosts(1, n if n <= 60 else n // 4))}
+
 
 SCENARIO = Scenario(
     title="HPCC++: incast of new connections, 48 to 240 servers, 25 and 100 Gb/s",
@@ -22,30 +42,5 @@ SCENARIO = Scenario(
     conclusion="""New connections start with TCP's initial window, whatever the control.
 
         Together these overflow the queue, so that most flows lose a part before any feedback.""",
-    shell="""
-	local i to=10.0.1.1 others=${long:-0} hosts=$servers
-
-	[ "$servers" -le 60 ] || hosts=$((servers / 4))
-	rtt=${rtt:-12us}
-	dumbbell "$((hosts + others))" "$rtt"
-	line_rate "$rate"
-	bottleneck "$rate" "$rtt" --limit 1500000b
-	ldcp_hosts
-	hpccpp_hosts
-	for ((i = 1; i <= hosts; i++)); do
-		serve "h$i" --cc "$CONTROL"
-		[ "$i" -eq 1 ] || to+=,10.0.$i.1
-	done
-	check_path h1 r "$rate" "$rtt"
-	[ "$others" -eq 0 ] || serve r --cc "$CONTROL"
-	watch_queue "$rate" 0us 50ms "$rtt"
-	for ((i = hosts + 1; i <= hosts + others; i++)); do
-		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 40ms >/dev/null &
-	done
-	[ "$others" -eq 0 ] || sleep 0.01
-	in_ns r flowgen rpc --to "$to" --closed "$servers" --requests "$servers" --size "$size" --cc "$CONTROL" \\
-		--timeout 5s --seed "$SEED" >"$OUT/flows.jsonl" || fail "requests failed"
-	watched
-	completions
-	metric timeouts "$(host_counter TCPTimeouts "$hosts")"
-""")
+    metrics=metrics,
+    plan=plan)

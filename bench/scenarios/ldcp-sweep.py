@@ -1,8 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Run, Scenario, TSO
 
 STEPS = [128, 256, 512, 1024]
+
+
+def plan(run: Run) -> dict[str, Any]:
+    rate, rtt, flows = run["path"].split(",")
+    us, begin = (1000, 200) if rtt == "1ms" else (int(rtt[:-2]), 500)
+    net = dumbbell(int(flows), rate=rate, rtt=rtt, queue=run.queue(rtt), line=rate if run.offloads else "",
+                   offloads=run.offloads)
+    run.parameters(net, "ldcp", alpha=run["alpha"], beta=run["beta"])
+    return net.measured(*run.longs(int(flows), "r", duration=f"{(begin + 1020) * us}us"),
+                        count=(f"{begin * us}us", f"{(begin + 1000) * us}us"))
+
 
 SCENARIO = Scenario(
     title="LDCP's alpha and beta, over rates, RTTs and numbers of flows",
@@ -28,22 +41,4 @@ SCENARIO = Scenario(
         steady one.
 
         Above the largest beta that fills the link, the queue runs empty.""",
-    shell="""
-	local rate rtt flows from us
-
-	IFS=, read -r rate rtt flows <<<"$path"
-	parameter alpha="$alpha" beta="$beta"
-	us=${rtt%us} from=500
-	[ "$rtt" != 1ms ] || us=1000 from=200
-	dumbbell "$flows" "$rtt"
-	[ -z "${tso:-}" ] || line_rate "$rate"
-	bottleneck "$rate" "$rtt"
-	serve r --cc ldcp
-	check_path h1 r "$rate" "$rtt"
-	merging
-	watch_queue "$rate" "$((from * us))us" "$(((from + 1000) * us))us"
-	long_flows "$flows" "$(((from + 1020) * us))us"
-	watched
-	# 160 plots over time would show nothing that the table does not
-	rm "$OUT"/queue.csv "$OUT"/flows.csv
-""")
+    plan=plan)

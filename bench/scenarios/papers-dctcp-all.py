@@ -1,6 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import each, goal, hosts, incast, Network, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    limit = run["limit"].replace("kB", "000b")
+    net = Network()
+    net.switch("sw")
+    net.host(*hosts(1, 41))
+    for host in net.hosts:
+        net.link(host, "sw", rate="1gbit", queue=run.queue("100us", k=20, limit=limit))
+        net.ends[host, "sw"]["delay"] = "50us"
+    net.sysctl("net.ipv4.tcp_rto_min_us", 10000)
+    # h1's own delay is before its device, where the path is measured
+    net.stated("h1", "h41", rate="1gbit", rtt="50us")
+    return net.plan(*(incast([other for other in net.hosts if other != host], host, fan=40, size="25k", rounds=5,
+                             jitter="10us", start="20ms", control=run.control, timeout="5s") for host in net.hosts))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return {"timeouts": results.counter("TCPTimeouts", *hosts(1, 41))}
+
 
 SCENARIO = Scenario(
     title="DCTCP's paper, figure 20: all-to-all incast of 41 machines, 1 Gb/s, K = 20 packets",
@@ -28,39 +50,5 @@ SCENARIO = Scenario(
            goal("round_p99_us", row="dctcp_ref", most=1, beside=["dctcp"])],
     conclusion="""All first windows together are more than a small buffer holds: no control that waits for marks
         avoids losses there.""",
-    shell=r"""
-	local i j to pids=() PLAN=1
-
-	roomy
-	add_ns sw
-	for ((i = 1; i <= 41; i++)); do
-		add_ns "h$i"
-		net "$i" "h$i" eth0 sw "p$i"
-	done
-	PLAN=
-	build_plan
-	every sysctl -qw net.ipv4.tcp_rto_min_us=10000
-	line_rate 1gbit
-	for ((i = 1; i <= 41; i++)); do
-		in_ns "h$i" tc qdisc add dev eth0 parent 1:1 netem delay 50us limit 100000
-		QUEUE=$QUEUE DEV=p$i limited 1gbit 100us "${limit%kB}000b" 20
-		in_ns "h$i" flowgen serve --cc "$CONTROL" >/dev/null &
-	done
-	wait_until listening h41 5201
-	# h1's own delay is before its device, where the path is measured
-	check_path h1 h41 1gbit 50us
-	fixed_start
-	for ((i = 1; i <= 41; i++)); do
-		to=
-		for ((j = 1; j <= 41; j++)); do
-			[ "$i" = "$j" ] || to+=${to:+,}10.0.$j.1
-		done
-		in_ns "h$i" flowgen incast --to "$to" --fan 40 --size 25k --cc "$CONTROL" --timeout 5s --jitter 10us \
-			--count 5 --start 20ms --seed "$((SEED * 100 + i))" >"$TMP/round$i" &
-		pids+=($!)
-	done
-	all_done "${pids[@]}"
-	cat "$TMP"/round* >"$OUT/flows.jsonl"
-	rounds_done
-	metric timeouts "$(host_counter TCPTimeouts 41)"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -3,7 +3,9 @@
 import collections
 import statistics
 
-from lowq_lab import each, goal, Results, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, long, Results, Run, Scenario
 
 
 def metrics(results: Results) -> dict[str, float]:
@@ -11,7 +13,7 @@ def metrics(results: Results) -> dict[str, float]:
     flows = results.run["flows"]
     rates: dict[str, dict[int, float]] = collections.defaultdict(dict)
     for row in results.table("flows.csv"):
-        if row["flow"].endswith(">10.0.0.1:5201"):
+        if row["flow"].endswith(":5201"):
             rates[row["flow"]][round(float(row["t_s"]) * 100)] = float(row["throughput_bps"])
     # flow i, in the order of starts, runs from step i to step i + 4
     ordered = sorted(rates, key=lambda flow: min(rates[flow]))
@@ -26,6 +28,17 @@ def metrics(results: Results) -> dict[str, float]:
         vary += [statistics.pstdev(rates[flow].get(at, 0) for at in bins) / mean
                  for flow, mean in zip(who, means) if mean]
     return {"jain_least": min(jain), "jain_mean": statistics.mean(jain), "variation": statistics.mean(vary)}
+
+
+def plan(run: Run) -> dict[str, Any]:
+    n = 5 if run["flows"] == 5 else 10
+    net = dumbbell(n, rate="1gbit", rtt="100us", queue=run.queue("100us", k=20, limit="700000b"), line="1gbit")
+    if run["flows"] == 90:
+        return net.measured(*run.longs(10, "r", duration="810ms", flows=9, stagger="1ms"), count=("300ms", "800ms"),
+                            bin_="10ms")
+    return net.measured(*(long(f"h{i}", "r", duration="1s", control=run.control,
+                               start=f"{(i - 1) * 200000 + int(run.start(i, '1ms')[:-2])}us") for i in range(1, 6)),
+                        count=("0ms", "1790ms"), bin_="10ms")
 
 
 SCENARIO = Scenario(
@@ -55,30 +68,4 @@ SCENARIO = Scenario(
            goal("variation", row="dctcp_ref", most=1, beside=["dctcp"])],
     conclusion="""A flow's rate varies far less with both DCTCPs than with CUBIC.""",
     metrics=metrics,
-    shell=r"""
-	local i hosts=5 pids=()
-
-	[ "$flows" = 5 ] || hosts=10
-	dumbbell $hosts 100us
-	line_rate 1gbit
-	limited 1gbit 100us 700000b 20
-	serve r --cc "$CONTROL"
-	check_path h1 r 1gbit 100us
-	if [ "$flows" = 90 ]; then
-		watch_queue 1gbit 300ms 800ms 10ms
-		start_flows 10 810ms 1000 --flows 9 --stagger 1ms
-		LONG_FLOWS=90
-	else
-		watch_queue 1gbit 0ms 1790ms 10ms
-		PIDS=()
-		for i in 1 2 3 4 5; do
-			in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 1s \
-				--start "$(((i - 1) * 200000 + $(start_us "$i" 1000)))us" >"$TMP/long$i" &
-			PIDS+=($!)
-		done
-	fi
-	# of 90 CUBIC flows some have nothing but losses
-	requests_done "${PIDS[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
-	watched
-""")
+    plan=plan)

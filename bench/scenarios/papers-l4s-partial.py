@@ -1,6 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Results, Run, Scenario
+
+
+# what has measured the path leaves an average: a new queue in place of the first one
+AFRESH = "tc qdisc replace dev r parent 1:1 handle 3: "
+
+
+def queue_of(run: Run) -> str:
+    """One BDP is 312500 bytes"""
+    size = int(312500 * run.get("bdp", 2))
+    return {"fifo": f"bfifo limit {size}", "codel": "codel limit 10000 ecn", "fq_codel": "fq_codel limit 10000",
+            "pie": "pie limit 10000 ecn", "dualpi2": run.queue("25ms"),
+            "ecn": "lowq-tc dctcp --rtt 25ms --k 41 --limit 625000b"}[run["aqm"]]
+
+
+def plan(run: Run) -> dict[str, Any]:
+    queue = queue_of(run)
+    net = dumbbell(2, rate="100mbit", rtt="25ms", queue=queue, buffer=33554432)
+    net.sysctl("net.ipv4.tcp_ecn", 3)  # the others, too, ask for ECN
+    return net.measured(*run.two(run.control, run["beside"], duration="60s", receiver="prague"), count=("10s", "60s"),
+                        bin_="10ms", also=[] if queue.startswith("lowq-tc") else [AFRESH + queue])
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return results.pair(50)
+
 
 SCENARIO = Scenario(
     title="L4S deployed in parts: Prague beside CUBIC, BBR and Prague in six kinds of queue, 100 Mb/s, 25 ms",
@@ -43,45 +70,5 @@ SCENARIO = Scenario(
     conclusion="""Prague takes a queue with RFC 3168 marks from CUBIC.
 
         BBR does not respond to marks, and takes what Prague leaves.""",
-    shell="""
-# queue_of AQM BDP: tc's words for it at 100 Mb/s; one BDP is 312500 bytes
-queue_of()
-{
-	local bytes
-
-	bytes=$(awk -v b="${2:-2}" 'BEGIN { printf "%d", 312500 * b }')
-	case $1 in
-	fifo) echo bfifo limit "$bytes" ;;
-	codel) echo codel limit 10000 ecn ;;
-	fq_codel) echo fq_codel limit 10000 ;;
-	pie) echo pie limit 10000 ecn ;;
-	esac
-}
-
-run_scenario()
-{
-	local from=10 to=60 words=()
-
-	BUFFER=33554432
-	dumbbell 2 25ms
-	case $aqm in
-	dualpi2) bottleneck 100mbit 25ms ;;
-	ecn) QUEUE=dctcp bottleneck 100mbit 25ms --k 41 --limit 625000b ;;
-	*)
-		shaper sw egress 100mbit
-		read -ra words < <(queue_of "$aqm" "${bdp:-}")
-		in_ns sw tc qdisc add dev egress parent 1:1 handle 2: "${words[@]}" || fail "no ${words[*]}"
-		;;
-	esac
-	# the others, too, ask for ECN
-	every sysctl -qw net.ipv4.tcp_ecn=3
-	serve r --cc prague
-	check_path h1 r 100mbit 25ms
-	# a new one, whose average knows nothing of that
-	[ ${#words[@]} -eq 0 ] || in_ns sw tc qdisc replace dev egress parent 1:1 handle 3: "${words[@]}"
-	watch_queue 100mbit "${from}s" "${to}s" 10ms
-	two_flows "$CONTROL" "$beside" "$to"
-	watched
-	two_rates "$((to - from))"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, goal, long, Results, Run, Scenario, TSO
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(1, rate="10gbit", rtt="100us", line="10gbit", offloads=run.offloads, queue=run.queue("100us"))
+    run.prepare_hosts(net, initcwnd=87)
+    server = run["from"] == "server"
+    # counted from the first packet at the queue: of a server the answer to a SYN, which takes an RTT
+    return net.measured(long("h1", "r", duration="1200us", start=run.start(1, "1ms"), control=run.control, pull=server),
+                        count=("100us", "1200us") if server else ("0us", "1100us"), bin_="100us")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    series = results.series()
+    used = {round((row["t_s"] - series[0]["t_s"]) * 1e4): row["throughput_bps"] / 1e10 for row in series}
+    # the first bin begins with a packet of the handshake, the next with the first packet of data
+    ten = [used.get(i, 0) for i in range(1, 11)]
+    return {"used_rtt1": ten[0], "used_rtt2": ten[1], "used_rtt3": ten[2], "used_ten": sum(ten) / 10}
+
 
 SCENARIO = Scenario(
     title="LDCP's draft, sections 1 and 3.1: the first RTTs of a new flow on an idle path",
@@ -32,27 +52,5 @@ SCENARIO = Scenario(
     conclusion="""A server's flow fills its first RTT, as the draft says, and sends a little less in the second.
 
         A client's cannot: the window in a SYN-ACK is not scaled.""",
-    shell=r"""
-	local i used=() from_ns=h1 to=10.0.0.1 words=()
-
-	dumbbell 1 100us
-	line_rate 10gbit
-	bottleneck 10gbit 100us
-	ldcp_hosts 87
-	serve r --cc "$CONTROL"
-	serve h1 --cc "$CONTROL"
-	check_path h1 r 10gbit 100us
-	merging
-	[ "$from" = client ] || from_ns=r to=10.0.1.1 words=(--pull)
-	watch_queue 10gbit 0us 1100us 100us
-	in_ns "$from_ns" flowgen long --to "$to" --cc "$CONTROL" --duration 1200us \
-		--start "$(start_us 1 1000)us" "${words[@]}" >"$OUT/flows.jsonl" || fail "no flow"
-	watched
-	# the first bin begins with a packet of the handshake, the next with the first packet of data
-	mapfile -t used < <(awk -F, 'NR > 1 { u[int($1 * 1e4 + 0.5)] = $2 / 1e10 }
-		END { for (i = 1; i <= 10; i++) { print u[i] + 0; s += u[i] } print s / 10 }' "$OUT/queue.csv")
-	for i in 1 2 3; do
-		metric "used_rtt$i" "${used[i - 1]}"
-	done
-	metric used_ten "${used[10]}"
-""")
+    metrics=metrics,
+    plan=plan)

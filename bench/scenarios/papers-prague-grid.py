@@ -1,9 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Results, Run, Scenario
 
 RATES = ["4mbit", "12mbit", "40mbit", "120mbit", "200mbit"]
 RTTS = ["5ms", "10ms", "20ms", "50ms", "100ms"]
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(2, rate=run["rate"], rtt=run["rtt"], queue=run.queue(run["rtt"]), buffer=33554432)
+    return net.measured(*run.two("prague", "cubic", duration="80s", receiver="prague"), count=("20s", "80s"),
+                        bin_="10ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return {"ratio": results.ratio(["h1"], ["h2"])} | {
+        f"{name}_{q}_us": results.mean([host], f"delay_us.{q}") for q in ("p50", "p90", "p99", "p999")
+        for name, host in (("prague", "h1"), ("cubic", "h2"))}
+
 
 SCENARIO = Scenario(
     title="DualPI2's paper: one scalable and one classic flow, 4 to 200 Mb/s, RTT 5 to 100 ms",
@@ -32,12 +47,5 @@ SCENARIO = Scenario(
            "prague_p999_us", "cubic_p50_us", "cubic_p90_us", "cubic_p999_us", "drops"],
     goals=[goal("ratio", row="prague", least=0.6, most=1.8, text="Prague to CUBIC")],
     conclusion="""Prague and CUBIC share over the whole grid; most uneven are slow links with short RTTs.""",
-    shell="""
-	local q
-
-	prague_beside cubic 20 80
-	for q in p50 p90 p99 p999; do
-		metric "prague_${q}_us" "$(of 1 ".delay_us.$q")"
-		metric "cubic_${q}_us" "$(of 2 ".delay_us.$q")"
-	done
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, hosts, long, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(10, rate="40mbit", rtt="10ms", queue=run.queue("10ms"), buffer=33554432)
+    return net.measured(*(long(f"h{i}", "r", duration="60s", start=run.start(i, "1s"),
+                               control={"from": run.control if i <= run["prague"] else "cubic", "to": "prague"})
+                          for i in range(1, 11)), count=("20s", "60s"), bin_="10ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    ours, theirs = hosts(1, results.run["prague"]), hosts(results.run["prague"] + 1, 10)
+    return {"ratio": results.ratio(ours, theirs), "prague_p99_us": results.mean(ours, "delay_us.p99"),
+            "cubic_p99_us": results.mean(theirs, "delay_us.p99")}
+
 
 SCENARIO = Scenario(
     title="DualPI2's paper: ten flows, from all CUBIC to all Prague, 40 Mb/s, base RTT 10 ms",
@@ -26,27 +42,5 @@ SCENARIO = Scenario(
            goal("utilisation", row="prague", least=0.97)],
     conclusion="""Where nearly all flows are Prague's, the path holds few packets of each, and a CUBIC flow has its
         own queue.""",
-    shell=r"""
-	local from=20 to=60 i pids=() ours theirs
-
-	BUFFER=33554432
-	dumbbell 10 10ms
-	bottleneck 40mbit 10ms
-	serve r --cc prague
-	check_path h1 r 40mbit 10ms
-	LONG_FLOWS=10
-	watch_queue 40mbit "${from}s" "${to}s" 10ms
-	for ((i = 1; i <= 10; i++)); do
-		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$( ((i <= prague)) && echo "$CONTROL" || echo cubic)" \
-			--duration "${to}s" --start "$(start_us "$i" 1000000)us" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	all_done "${pids[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
-	watched
-	ours=$(mean_of 1 "$prague" .payload_bytes)
-	theirs=$(mean_of $((prague + 1)) 10 .payload_bytes)
-	metric ratio "$(jq -n "$ours as \$p | $theirs as \$c | if \$p and \$c then \$p / \$c else null end")"
-	metric prague_p99_us "$(mean_of 1 "$prague" .delay_us.p99)"
-	metric cubic_p99_us "$(mean_of $((prague + 1)) 10 .delay_us.p99)"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    seconds = 24 if run["rate"] == "1000mbit" else 40
+    step = f" --step {run['step']}" if run.get("step") else ""
+    # 1000 Mb/s times 40 ms and what slow start adds, in flight
+    net = dumbbell(run["flows"], rate=run["rate"], rtt=run["rtt"], queue=run.queue(run["rtt"]) + step, buffer=33554432)
+    return net.measured(*run.longs(run["flows"], "r", duration=f"{seconds}s", within="20ms"),
+                        count=(f"{seconds // 2}s", f"{seconds}s"), bin_="10ms")
+
 
 SCENARIO = Scenario(
     title="Prague alone over DualPI2: 10 to 1000 Mb/s, 2 to 40 ms, one and four flows",
@@ -26,18 +38,4 @@ SCENARIO = Scenario(
     conclusion="""Packets wait as long as the step at fast links, and a packet or two more at slow ones.
 
         At slow links windows grow by whole packets, and the mark is heard a round later.""",
-    shell="""
-	local seconds=40
-
-	[ "$rate" != 1000mbit ] || seconds=24
-	# 1000 Mb/s times 40 ms and what slow start adds, in flight
-	BUFFER=33554432
-	dumbbell "$flows" "$rtt"
-	QUEUE+=${step:+ --step $step}
-	bottleneck "$rate" "$rtt"
-	serve r --cc "$CONTROL"
-	check_path h1 r "$rate" "$rtt"
-	watch_queue "$rate" "$((seconds / 2))s" "${seconds}s" 10ms
-	long_flows "$flows" "${seconds}s" 20000
-	watched
-""")
+    plan=plan)

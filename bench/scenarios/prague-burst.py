@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(run["flows"], rate=run["rate"], rtt="20ms", queue=run.queue("20ms"), line="10gbit",
+                   offloads=run.offloads, buffer=33554432)
+    return net.measured(*run.longs(run["flows"], "r", duration="12s", within="20ms"), count=("6s", "12s"), bin_="10ms")
+
 
 SCENARIO = Scenario(
     title="Prague's longest burst (burst_us) over DualPI2: 10 us to 1 ms, one and four flows",
@@ -17,15 +26,4 @@ SCENARIO = Scenario(
     conclusion="""The marks hold the queue at the step, whatever the longest burst.
 
         With long bursts fewer packets are marked.""",
-    shell="""
-	BUFFER=33554432
-	dumbbell "$flows" 20ms
-	bottleneck "$rate" 20ms
-	serve r --cc "$CONTROL"
-	line_rate 10gbit
-	check_path h1 r "$rate" 20ms
-	merging
-	watch_queue "$rate" 6s 12s 10ms
-	long_flows "$flows" 12s 20000
-	watched
-""")
+    plan=plan)

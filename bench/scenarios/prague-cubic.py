@@ -1,6 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, requests, Results, Run, Scenario
+
+
+def times(run: Run) -> tuple[int, int]:
+    """From when and until when is counted, seconds: after slow start the shares need a minute"""
+    if run["rate"] != "1000mbit":
+        return 30, 90
+    return (60, 150) if run["rtt"] == "40ms" else (15, 45)
+
+
+def plan(run: Run) -> dict[str, Any]:
+    begin, end = times(run)
+    net = dumbbell(3 if run.get("requests") else 2, rate=run["rate"], rtt=run["rtt"], queue=run.queue(run["rtt"]),
+                   buffer=33554432)
+    traffic = run.two("prague", "cubic", duration=f"{end}s", receiver="prague")
+    if run.get("requests"):
+        traffic.append(requests("h3", "r", size="8k", rate=run["requests"], start="5s", duration=f"{end - 5}s",
+                                control="prague", timeout="20s"))
+    return net.measured(*traffic, count=(f"{begin}s", f"{end}s"), bin_="10ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    begin, end = times(results.run)
+    return results.pair(end - begin, "prague", "cubic") | {
+        "prague_p99_us": results.mean(["h1"], "delay_us.p99"), "cubic_p99_us": results.mean(["h2"], "delay_us.p99")}
+
 
 SCENARIO = Scenario(
     title="Prague beside CUBIC over DualPI2: 10 to 1000 Mb/s, 2 to 40 ms",
@@ -36,34 +63,5 @@ SCENARIO = Scenario(
         Where CUBIC is slow to return, Prague grows faster than additively, so that freed capacity is used soon.
 
         On a slow link with a short RTT the smallest window is more than half of the link.""",
-    shell="""
-	local from=30 to=90 pid
-
-	case $rate-$rtt in
-	# after slow start the shares need a minute
-	1000mbit-40ms) from=60 to=150 ;;
-	1000mbit-*) from=15 to=45 ;;
-	esac
-	if [ -n "${requests:-}" ]; then
-		BUFFER=33554432
-		dumbbell 3 "$rtt"
-		bottleneck "$rate" "$rtt"
-		serve r --cc prague
-		serve h3 --cc prague
-		check_path h1 r "$rate" "$rtt"
-		watch_queue "$rate" "${from}s" "${to}s" 10ms
-		in_ns r flowgen rpc --to 10.0.3.1 --cc prague --size 8k --rate "$requests" --start 5s \
-			--duration $((to - 5))s --seed "$SEED" --timeout 20s >"$TMP/rpc" &
-		pid=$!
-		two_flows prague cubic "$to"
-		wait "$pid" || fail "requests"
-		watched
-		metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
-	else
-		prague_beside cubic "$from" "$to"
-	fi
-	metric prague_mbps "$(of 1 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
-	metric cubic_mbps "$(of 2 ".payload_bytes * 8 / 1e6 / ($to - $from)")"
-	metric prague_p99_us "$(of 1 .delay_us.p99)"
-	metric cubic_p99_us "$(of 2 .delay_us.p99)"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import at_share, dumbbell, each, goal, long, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(1, rate="100mbit", rtt=run["rtt"], queue=run.queue(run["rtt"]))
+    return net.measured(long("h1", "r", duration="16s", control=run.control), count=("0s", "16s"),
+                        events=[{"at": at, "node": "sw", "dev": "r", "rate": rate}
+                                for at, rate in (("10s", "20mbit"), ("12s", "100mbit"))])
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    queue = results.series()
+    # at 20 Mb/s a bin has one packet or two
+    drop = [row["delay_us_max"] for row in queue if 10 <= row["t_s"] < 11 and "delay_us_max" in row]
+    after = [row["throughput_bps"] for row in queue if 12 <= row["t_s"] < 16]
+    return {"utilisation": results.share(14 * 100e6 + 2 * 20e6), "drop_p99_us": at_share(drop, 0.99),
+            "bound_us": int(results.run["rtt"][:-2]) * 4000, "drop_max_us": max(drop, default=None),
+            "util_after": sum(after) / 4000 / 1e8}
+
 
 SCENARIO = Scenario(
     title="A link that drops to a fifth of its rate for 2 s: Prague over DualPI2",
@@ -21,39 +41,5 @@ SCENARIO = Scenario(
         avoid that.
 
         CUBIC's packets wait in DualPI2's other queue, and longer at every RTT.""",
-    shell="""
-# The rates change 10 s and 12 s after the first packet, to within microseconds.
-after_the_drop()
-{
-	awk -F, 'NR == 1 { next }
-		!first { first = $1 }
-		$1 >= first + 10e9 && $1 < first + 11e9 && $3 != "" { print $3 / 1000 }' "$OUT/packets.csv" |
-		sort -n >"$TMP/delays"
-	metric drop_p99_us "$(awk '{ d[NR] = $1 } END { print d[int(NR * 0.99 + 0.999)] }' "$TMP/delays")"
-	metric bound_us "$((${rtt%ms} * 4000))"
-	metric drop_max_us "$(tail -n1 "$TMP/delays")"
-	metric util_after "$(awk -F, '$1 >= 12 && $1 < 16 { s += $2; n++ } END { print s / n / 1e8 }' "$OUT/queue.csv")"
-	rm -f "$OUT/packets.csv"
-}
-
-run_scenario()
-{
-	local flow
-
-	dumbbell 1 "$rtt"
-	bottleneck 100mbit "$rtt"
-	serve r --cc "$CONTROL"
-	check_path h1 r 100mbit "$rtt"
-	watch_queue 100mbit 0s 16s 10ms --packets "$OUT/packets.csv"
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 16s >"$OUT/flows.jsonl" &
-	flow=$!
-	sleep 10
-	set_rate sw egress 10f0:1 20mbit
-	sleep 2
-	set_rate sw egress 10f0:1 100mbit
-	all_done $flow
-	watched
-	capacity $((14 * 100000000 + 2 * 20000000))
-	after_the_drop
-}
-""")
+    metrics=metrics,
+    plan=plan)

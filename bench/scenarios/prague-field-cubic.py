@@ -1,6 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(2, rate=run["rate"], rtt=[run["rtt"], run.get("other", run["rtt"])], queue=run.queue(run["rtt"]),
+                   buffer=33554432)
+    second = "prague" if run.get("other") else "cubic"
+    return net.measured(*run.two("prague", second, duration="110s", receiver="prague"), count=("20s", "110s"),
+                        bin_="10ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    ratio = results.ratio(["h1"], ["h2"])
+    made = {"ratio": ratio, "unfair": max(ratio, 1 / ratio) if ratio else None,
+            "prague_p99_us": results.mean(["h1"], "delay_us.p99")}
+    return made if results.run.get("other") else made | {"cubic_p99_us": results.mean(["h2"], "delay_us.p99")}
+
 
 SCENARIO = Scenario(
     title="Beside CUBIC over DualPI2, at rates and RTTs that no other scenario has, with each default of the draft",
@@ -31,12 +49,5 @@ SCENARIO = Scenario(
     conclusion="""Prague gets most where CUBIC takes tens of seconds to grow.
 
         Additive increase alone shares a little better, but uses freed capacity too late.""",
-    shell="""
-	local second=cubic
-
-	[ -z "${other:-}" ] || second=prague
-	prague_beside "$second" 20 110 "${other:-}"
-	metric unfair "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes) | [., 1 / .] | max")"
-	metric prague_p99_us "$(of 1 .delay_us.p99)"
-	[ $second = prague ] || metric cubic_p99_us "$(of 2 .delay_us.p99)"
-""")
+    metrics=metrics,
+    plan=plan)

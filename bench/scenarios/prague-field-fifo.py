@@ -1,6 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import json
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, program, Results, Run, Scenario
+
+
+def packets(rate: str, rtt: str, bdp: float) -> int:
+    """Of 1514 bytes, in so many products of rate and base RTT"""
+    return int(float(rate[:-4]) * float(rtt[:-2]) * bdp * 1000 / 8 / 1514 + 0.5)
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(2, rate=run["rate"], rtt=run["rtt"], buffer=33554432,
+                   queue=f"lowq-tc fifo --limit {packets(run['rate'], run['rtt'], run['bdp'])}p")
+    return net.measured(*run.two(run.control, run["beside"], duration="100s", receiver=run.control),
+                        program("sw", "tc -s -j qdisc show dev r", start="2100ms", label="early"),
+                        count=("20s", "100s"), bin_="10ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    queues = json.loads(results.text("early"))
+    return results.pair(80) | {"early_drops": sum(one["drops"] for one in queues if one["kind"] not in ("htb", "netem"))}
+
 
 SCENARIO = Scenario(
     title="Drop-tail queues from half to eight BDP, beside CUBIC and beside Reno",
@@ -35,28 +57,5 @@ SCENARIO = Scenario(
         run, either.
 
         Prague is not paced in such a queue, except by sch_fq: paced, it took several times CUBIC's rate.""",
-    shell="""
-# packets MBIT MS BDP: the packets of 1514 bytes in that many BDPs
-packets_of()
-{
-	awk -v r="$1" -v t="$2" -v b="$3" 'BEGIN { printf "%d", r * t * b * 1000 / 8 / 1514 + 0.5 }'
-}
-
-run_scenario()
-{
-	local from=20 to=100
-
-	BUFFER=33554432
-	dumbbell 2 "$rtt"
-	QUEUE="fifo --limit $(packets_of "${rate%mbit}" "${rtt%ms}" "$bdp")p"
-	bottleneck "$rate" "$rtt"
-	serve r --cc "$CONTROL"
-	check_path h1 r "$rate" "$rtt"
-	watch_queue "$rate" "${from}s" "${to}s" 10ms
-	{ sleep 2.1; in_ns sw tc -s -j qdisc show dev egress >"$TMP/early"; } &
-	two_flows "$CONTROL" "$beside" "$to"
-	watched
-	two_rates "$((to - from))"
-	metric early_drops "$(jq '[.[] | select(.kind != "htb") | .drops] | add' "$TMP/early")"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(8, rate=run["rate"], rtt="20ms", queue=run.queue("20ms"), buffer=33554432)
+    return net.measured(*run.longs(8, "r", duration="40s", within="20ms"), count=("20s", "40s"), bin_="10ms")
+
 
 SCENARIO = Scenario(
     title="Eight flows at once over DualPI2, 10 to 400 Mb/s, base RTT 20 ms",
@@ -20,13 +28,4 @@ SCENARIO = Scenario(
     conclusion="""Packets wait a small part of what CUBIC's do, and the shares are equal.
 
         On the slowest link all flows grow by a packet in the same round, and the path holds two of each.""",
-    shell="""
-	BUFFER=33554432
-	dumbbell 8 20ms
-	bottleneck "$rate" 20ms
-	serve r --cc "$CONTROL"
-	check_path h1 r "$rate" 20ms
-	watch_queue "$rate" 20s 40s 10ms
-	long_flows 8 40s 20000
-	watched
-""")
+    plan=plan)

@@ -1,6 +1,54 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import at_share, dumbbell, each, goal, long, Results, Run, Scenario
+
+
+def rates(run: Run) -> tuple[float, float, int]:
+    """Of the link at last, bit/s; when something happens, and when all ends, seconds"""
+    bps = float(run.get("to", run["rate"])[:-4]) * 1e6
+    return (bps, 0, 40) if run["event"] == "start" else (bps, 20, 60)
+
+
+def plan(run: Run) -> dict[str, Any]:
+    event, (_, at, end) = run["event"], rates(run)
+    net = dumbbell(2, rate=run["rate"], rtt=run["rtt"], queue=run.queue(run["rtt"]), buffer=33554432)
+    traffic = [long("h1", "r", duration=f"{end}s", start=f"{run.seed * 104729 % 20000}us", control=run.control)]
+    if event == "leave":
+        traffic.append(long("h2", "r", duration="20s", control=run.control))
+    if event == "join":
+        traffic.append(long("h2", "r", duration=f"{end - 20}s", start=f"{20000000 + run.seed * 7919 % 20000}us",
+                            control=run.control))
+    faster = [{"at": f"{at}s", "node": "sw", "dev": "r", "rate": run["to"]}] if event == "up" else []
+    return net.measured(*traffic, count=("0s", f"{end}s"), bin_="10ms", events=faster)
+
+
+def settled(rows: list[dict[str, float]], at: float, bps: float, bins: int) -> float | None:
+    """Seconds from then on until the mean rate of so many bins (10 ms) that follow is that"""
+    rate = {round(row["t_s"] * 100): row["throughput_bps"] for row in rows}
+    for i in range(round(at * 100), max(rate) - bins + 1):
+        if sum(rate.get(k, 0) for k in range(i, i + bins)) / bins >= bps:
+            return i / 100 - at
+    return None
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    run, queue = results.run, results.series()
+    bps, at, _ = rates(run)
+    time = (settled(results.series("h2"), at, bps * 0.4, 200) if run["event"] == "join" else
+            settled(queue, at, bps * 0.9, 50))
+    end = at + max(2, time if time is not None else 2)
+    delays = [row["delay_us_max"] for row in queue if at <= row["t_s"] <= end and "delay_us_max" in row]
+    made = {"settled_s": time, "phase_p99_us": at_share(delays, 0.99)}
+    if run["event"] == "up":
+        made["utilisation"] = results.share(20e6 * float(run["rate"][:-4]) + 40 * bps)
+    if run["event"] == "start":
+        used = [row["throughput_bps"] for row in queue if 1.999 <= row["t_s"] < 10.999]
+        made["used_from_2s"] = sum(used) / len(used) / bps
+        made["start_max_us"] = max(row.get("delay_us_max", 0) for row in queue if row["t_s"] < 3)
+    return made
+
 
 SCENARIO = Scenario(
     title="Capacity that changes: flows leave and join, links change their rate, over DualPI2",
@@ -38,75 +86,5 @@ SCENARIO = Scenario(
         Marks of others' queues do not end the slow start of a window that is small for the path.
 
         A flow that starts alone makes the queue of slow start: packets sent before the first mark returns.""",
-    shell=r"""
-# settled RATE BINS [FLOW]: seconds after $event_at until the mean rate of the BINS (10 ms) that follow is
-# RATE bits per second
-settled()
-{
-	awk -F, -v at="$event_at" -v rate="$1" -v n="$2" -v flow="${3:-}" '
-		NR == 1 { next }
-		flow != "" && index($2, flow) != 1 { next }
-		{ r[int($1 * 100 + 0.5)] = flow == "" ? $2 : $3; last = int($1 * 100 + 0.5) }
-		END {
-			for (i = int(at * 100); i + n <= last; i++) {
-				if (i == int(at * 100)) for (j = i; j < i + n; j++) sum += r[j]
-				else sum += r[i + n - 1] - r[i - 1]
-				if (sum / n >= rate) { printf "%.2f\n", i / 100 - at; exit }
-			}
-			print "null"
-		}' "$OUT/$([ -n "${3:-}" ] && echo flows || echo queue).csv"
-}
-
-# used FROM TO: share of the link between these seconds after the start
-used()
-{
-	awk -F, -v from="$1" -v to="$2" -v rate="$bps" '
-		NR > 1 && $1 >= from - 0.001 && $1 < to - 0.001 { sum += $2; n++ } END { print sum / n / rate }' "$OUT/queue.csv"
-}
-
-# longest SECONDS: the longest delay in the first SECONDS, us
-longest()
-{
-	awk -F, -v to="$1" 'NR > 1 && $1 < to && $8 + 0 > most { most = $8 + 0 } END { print most + 0 }' "$OUT/queue.csv"
-}
-
-run_scenario()
-{
-	local seconds=60 event_at=20 bps=${rate%mbit}000000 s pids=()
-
-	case $event in
-	up) bps=${to%mbit}000000 ;;
-	start) event_at=0 seconds=40 ;;
-	esac
-	BUFFER=33554432
-	dumbbell 2 "$rtt"
-	bottleneck "$rate" "$rtt"
-	serve r --cc "$CONTROL"
-	check_path h1 r "$rate" "$rtt"
-	watch_queue "$rate" 0s "${seconds}s" 10ms
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "${seconds}s" \
-		--start "$((SEED * 104729 % 20000))us" >"$TMP/long1" &
-	pids+=($!)
-	case $event in
-	leave) in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 20s >"$TMP/long2" & pids+=($!) ;;
-	join) in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$((20000000 + SEED * 7919 % 20000))us" \
-		--duration "$((seconds - 20))s" >"$TMP/long2" & pids+=($!) ;;
-	up) sleep 20; set_rate sw egress 10f0:1 "$to" ;;
-	esac
-	all_done "${pids[@]}"
-	cat "$TMP"/long? >"$OUT/flows.jsonl"
-	watched
-	[ "$event" != up ] || capacity $((20 * ${rate%mbit}000000 + 40 * ${to%mbit}000000))
-	if [ "$event" = join ]; then
-		s=$(settled "$((bps * 4 / 10))" 200 10.0.2.1:)
-	else
-		s=$(settled "$((bps * 9 / 10))" 50)
-	fi
-	[ "$event" != start ] || { metric used_from_2s "$(used 2 11)"; metric start_max_us "$(longest 3)"; }
-	metric settled_s "$s"
-	[ "$s" != null ] || s=2
-	metric phase_p99_us "$(awk -F, -v a="$event_at" -v s="$s" '
-		NR > 1 && $1 >= a && $1 <= a + (s > 2 ? s : 2) && $8 != "" { print $8 }' "$OUT/queue.csv" |
-		sort -n | awk '{ d[NR] = $1 } END { print d[int(NR * 0.99 + 0.999)] }')"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,44 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, long, Network, program, Results, Run, Scenario
+
+
+def vary(net: Network, run: Run) -> None:
+    """The way of ACKs from r to h1"""
+    path, ms = run["path"], int(run["rtt"][:-2])
+    if path.startswith("jitter"):
+        net.prepare("sw", f"tc qdisc replace dev h1 root netem delay {ms}ms {min(int(path[6:]), ms)}ms limit 1000000")
+    elif path == "slots":
+        net.prepare("sw", f"tc qdisc replace dev h1 root netem delay {ms}ms slot 4ms 4ms limit 1000000")
+    elif path == "thinned":
+        net.prepare("r", f"tc qdisc replace dev sw root cake bandwidth {int(run['rate'][:-4]) * 10}kbit ack-filter "
+                         "besteffort")
+
+
+def plan(run: Run) -> dict[str, Any]:
+    rate, rtt, path = run["rate"], run["rtt"], run["path"]
+    kbps = int(rate[:-4]) * 100
+    upload = (f"{kbps}kbit", f"bfifo limit {kbps * 100 // 8}") if path == "upload" else None
+    net = dumbbell(2, rate=rate, rtt=rtt, queue=run.queue(rtt), buffer=33554432, back=upload)
+    net.stated("h1", "r", rate=rate, rtt=rtt)
+    vary(net, run)
+    if run.get("beside"):
+        traffic = run.two("prague", run["beside"], duration="40s", receiver="prague")
+    else:
+        traffic = run.longs(1, "r", duration="40s")
+    if path == "upload":
+        traffic.append(long("r", "h1", duration="40s", control="cubic", label="upload"))
+    if path == "there":
+        traffic.append(program("h1", "tc qdisc add dev sw root netem delay 10ms limit 1000000", start="15s"))
+    longer = [{"at": "15s", "node": "sw", "dev": "h1", "delay": f"{int(rtt[:-2]) + 10}ms"}] if path == "back" else []
+    return net.plan(*traffic, observe=[("sw", "r")], count=("5s", "40s"), bin_="10ms", events=longer)
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return {"ratio": results.ratio(["h1"], ["h2"])} if results.run.get("beside") else {}
+
 
 SCENARIO = Scenario(
     title="Prague over DualPI2, on paths whose RTT varies and whose ACKs are thinned",
@@ -36,56 +74,5 @@ SCENARIO = Scenario(
     conclusion="""Where the RTT varies by more than the step, each mark counts, and a part of the link is unused.
 
         cake marks ACKs with Accurate ECN instead of thinning them, because they are ECT.""",
-    shell="""
-# vary PATH RTT: makes the way of ACKs from r to h1
-vary()
-{
-	local ms=${2%ms}
-
-	case $1 in
-	still) ;;
-	jitter*)
-		in_ns sw tc qdisc replace dev p1 root netem delay "$2" "$((${1#jitter} > ms ? ms : ${1#jitter}))ms" \
-			limit 1000000
-		;;
-	slots) in_ns sw tc qdisc replace dev p1 root netem delay "$2" slot 4ms 4ms limit 1000000 ;;
-	thinned)
-		in_ns r tc qdisc replace dev eth0 root cake bandwidth "$((${rate%mbit} * 10))kbit" ack-filter besteffort
-		;;
-	there|back) ;;
-	upload)
-		slow_way_back "$rate"
-		;;
-	esac || fail "no path $1"
-}
-
-run_scenario()
-{
-	local from=5 to=40 upload=
-
-	BUFFER=33554432
-	dumbbell 2 "$rtt"
-	bottleneck "$rate" "$rtt"
-	serve r --cc prague
-	serve h1 --cc cubic
-	check_path h1 r "$rate" "$rtt"
-	vary "$path" "$rtt"
-	watch_queue "$rate" "${from}s" "${to}s" 10ms
-	case $path in
-	there) (sleep 15; in_ns h1 tc qdisc add dev eth0 root netem delay 10ms limit 1000000) & ;;
-	back) (sleep 15; in_ns sw tc qdisc change dev p1 root netem delay $((${rtt%ms} + 10))ms limit 1000000) & ;;
-	esac
-	if [ "$path" = upload ]; then
-		in_ns r flowgen long --to 10.0.1.1 --cc cubic --duration "${to}s" >"$TMP/back" &
-		upload=$!
-	fi
-	if [ -n "${beside:-}" ]; then
-		two_flows prague "$beside" "$to"
-	else
-		long_flows 1 "${to}s"
-	fi
-	[ -z "$upload" ] || all_done "$upload"
-	watched
-	[ -z "${beside:-}" ] || metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,52 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import random
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, long, Network, Results, Run, Scenario
+
+
+def drawn(run: Run) -> list[tuple[float, float]]:
+    """When the rate changes, seconds, and to how many Mb/s: on a logarithmic scale, by the seed"""
+    chance, low, high = random.Random(run.seed), float(run["rate"][:-4]), float(run["to"][:-4])
+    return [(n * run["every"] / 1000, low * (high / low) ** chance.random()) for n in range(35 * 1000 // run["every"])]
+
+
+def vary(net: Network, run: Run) -> None:
+    """The way of data, or of ACKs"""
+    share = float(run["rate"][:-4]) * 1000 / run.get("share", 1)
+    delay = "tc qdisc replace dev h1 root netem delay 20ms"
+    node, command = {
+        "slots": ("sw", f"{delay} slot 4ms 4ms limit 1000000"), "jitter": ("sw", f"{delay} 5ms limit 1000000"),
+        "asymmetric": ("r", f"tc qdisc replace dev sw root cake bandwidth {share:.0f}kbit ack-filter besteffort"),
+        "two-way": ("r", f"tc qdisc replace dev sw root cake bandwidth {share:.0f}kbit ack-filter besteffort"),
+        "reorder": ("h1", "tc qdisc add dev sw root netem delay 3ms reorder 99% limit 1000000"),
+        "loss": ("h1", f"tc qdisc add dev sw root netem loss {run.get('percent')}% limit 1000000"),
+    }.get(run["link"], ("", "true"))
+    net.prepare(node, command)
+
+
+def plan(run: Run) -> dict[str, Any]:
+    rtt, step = run.get("rtt", "20ms"), f" --step {run['step']}" if run.get("step") else ""
+    net = dumbbell(1, rate=run["rate"], rtt=rtt, queue=run.queue(rtt) + step, buffer=33554432)
+    net.stated("h1", "r", rate=run["rate"], rtt=rtt)
+    vary(net, run)
+    if run.get("ecn"):
+        net.sysctl("net.ipv4.tcp_ecn", run["ecn"])
+    traffic = [long("h1", "r", duration="35s", control=run.control)]
+    if run["link"] == "two-way":
+        traffic.append(long("r", "h1", duration="35s", control="cubic", label="back"))
+    changes = [{"at": f"{at * 1000:.0f}ms", "node": "sw", "dev": "r", "rate": f"{mbps * 1e6:.0f}bit"}
+               for at, mbps in (drawn(run) if run.get("every") else ())]
+    return net.plan(*traffic, observe=[("sw", "r")], count=("5s", "35s"), bin_="10ms", events=changes)
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    run = results.run
+    if not run.get("every"):
+        return {}
+    return {"utilisation": results.share(sum(mbps * 1e6 * run["every"] / 1000 for at, mbps in drawn(run) if at >= 5))}
+
 
 SCENARIO = Scenario(
     title="Links as they are: rates that change all the time, bursts, asymmetry, jitter, loss, reordering",
@@ -50,67 +96,5 @@ SCENARIO = Scenario(
         Random losses leave CUBIC and Prague alike; BBR does not respond to them.
 
         cake's filter drops no ACK with an option that it does not know, such as Accurate ECN's.""",
-    shell=r"""
-# draw SECONDS: changes the rate for so long, and leaves the bits that it could carry from 5 s on in
-# $TMP/bits
-draw()
-{
-	python3 - "$1" "$every" "${rate%mbit}" "${to%mbit}" "$SEED" 3>"$TMP/bits" <<-'END' | in_ns sw tc -batch -
-		import os, random, sys, time
-		seconds, every, low, high, seed = map(int, sys.argv[1:])
-		random.seed(seed)
-		bits, begin = 0.0, time.monotonic()
-		for n in range(seconds * 1000 // every):
-		    bps = round(1e6 * low * (high / low) ** random.random())
-		    bits += bps * every / 1000 if n * every >= 5000 else 0
-		    print("class replace dev egress parent 10f0: classid 10f0:1 htb"
-		          f" rate {bps} ceil {bps} burst 1514 cburst 1514 quantum 1514", flush=True)
-		    time.sleep(max(0, begin + (n + 1) * every / 1000 - time.monotonic()))
-		os.write(3, f"{bits:.0f}\n".encode())
-	END
-}
-
-# make_link: the way of data, or of ACKs, as the link has it
-make_link()
-{
-	case $link in
-	steady|wifi|lte) ;;
-	slots) in_ns sw tc qdisc replace dev p1 root netem delay 20ms slot 4ms 4ms limit 1000000 ;;
-	asymmetric|two-way)
-		in_ns r tc qdisc replace dev eth0 root cake bandwidth "$((${rate%mbit} * 1000 / share))kbit" \
-			ack-filter besteffort
-		;;
-	jitter) in_ns sw tc qdisc replace dev p1 root netem delay 20ms 5ms limit 1000000 ;;
-	reorder) in_ns h1 tc qdisc add dev eth0 root netem delay 3ms reorder 99% limit 1000000 ;;
-	loss) in_ns h1 tc qdisc add dev eth0 root netem loss "$percent%" limit 1000000 ;;
-	esac || fail "no link $link"
-}
-
-run_scenario()
-{
-	local from=5 to_s=35 pids=()
-
-	BUFFER=33554432
-	rtt=${rtt:-20ms}
-	dumbbell 1 "$rtt"
-	QUEUE+=${step:+ --step $step}
-	bottleneck "$rate" "$rtt"
-	serve r --cc "$CONTROL"
-	serve h1 --cc cubic
-	check_path h1 r "$rate" "$rtt"
-	[ -z "${ecn:-}" ] || every sysctl -qw "net.ipv4.tcp_ecn=$ecn"
-	make_link
-	watch_queue "$rate" "${from}s" "${to_s}s" 10ms
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "${to_s}s" >"$TMP/long1" &
-	pids+=($!)
-	if [ "$link" = two-way ]; then
-		in_ns r flowgen long --to 10.0.1.1 --cc cubic --duration "${to_s}s" >"$TMP/back" &
-		pids+=($!)
-	fi
-	[ -z "${every:-}" ] || draw "$to_s"
-	all_done "${pids[@]}"
-	cp "$TMP/long1" "$OUT/flows.jsonl"
-	watched
-	[ -z "${every:-}" ] || capacity "$(cat "$TMP/bits")"
-}
-""")
+    metrics=metrics,
+    plan=plan)

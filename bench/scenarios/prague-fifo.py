@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(2, rate="100mbit", rtt=run["rtt"], queue=f"lowq-tc fifo --limit {run['limit']}p")
+    return net.measured(*run.two(run["first"], "cubic", duration="80s", receiver="prague"), count=("20s", "80s"),
+                        bin_="10ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return results.pair(60, second="cubic")
+
 
 SCENARIO = Scenario(
     title="Prague beside CUBIC in one drop-tail queue without ECN, 100 Mb/s",
@@ -20,16 +33,5 @@ SCENARIO = Scenario(
     shown=["ratio", "first_mbps", "cubic_mbps", "utilisation", "delay_p99_us", "drops"],
     goals=[goal("ratio", row="prague_fifo", least=0.5, most=2, variant={"first": "prague"}, text="Prague to CUBIC")],
     conclusion="""By default Prague reacts to a loss like CUBIC, with loss_cubic=0 like Reno.""",
-    shell="""
-	dumbbell 2 "$rtt"
-	QUEUE="fifo --limit ${limit}p"
-	bottleneck 100mbit "$rtt"
-	serve r --cc prague
-	check_path h1 r 100mbit "$rtt"
-	watch_queue 100mbit 20s 80s 10ms
-	two_flows "$first" cubic 80
-	watched
-	metric first_mbps "$(of 1 '.payload_bytes * 8 / 1e6 / 60')"
-	metric cubic_mbps "$(of 2 '.payload_bytes * 8 / 1e6 / 60')"
-	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
-""")
+    metrics=metrics,
+    plan=plan)

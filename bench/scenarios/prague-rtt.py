@@ -1,6 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    short = run.get("short", "10ms")
+    queue = "lowq-tc ldcp --min 1p --max 40p --k 1000p --exact --rtt " + short if run.get("ramp") else run.queue(short)
+    net = dumbbell(2, rate="100mbit", rtt=[short, run["other"]], queue=queue)
+    net.stated("h2", "r", rate="100mbit", rtt=run["other"])
+    return net.measured(*run.longs(2, "r", duration="160s", within="20ms"), count=("80s", "160s"), bin_="10ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return results.pair(80, "short", "long")
+
 
 SCENARIO = Scenario(
     title="Prague flows of different RTTs over DualPI2, 100 Mb/s",
@@ -30,17 +45,5 @@ SCENARIO = Scenario(
                 text="10 to 160 ms: at most 1.3 x the draft's own ratio")],
     conclusion="""Marks in bursts favour flows that reduce less often, so that the shorter RTT gets more than the
         draft's formula says.""",
-    shell="""
-	dumbbell 2 "${short:=10ms}" "$other"
-	[ -z "${ramp:-}" ] || QUEUE="ldcp --min 1p --max 40p --k 1000p --exact"
-	bottleneck 100mbit "$short"
-	serve r --cc prague
-	check_path h1 r 100mbit "$short"
-	check_path h2 r 100mbit "$other"
-	watch_queue 100mbit 80s 160s 10ms
-	long_flows 2 160s 20000
-	watched
-	metric short_mbps "$(of 1 '.payload_bytes * 8 / 1e6 / 80')"
-	metric long_mbps "$(of 2 '.payload_bytes * 8 / 1e6 / 80')"
-	metric ratio "$(jq -n "$(of 1 .payload_bytes) / $(of 2 .payload_bytes)")"
-""")
+    metrics=metrics,
+    plan=plan)

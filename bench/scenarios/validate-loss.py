@@ -1,6 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import math
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, long, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(1, rate="10gbit", rtt=run["rtt"], queue=run.queue(run["rtt"]))
+    how = "inc" if run["losses"] == "even" else "random"
+    drop = f'iifname "h1" ip length > 500 numgen {how} mod {run["one_in"]} 0 counter drop'
+    return net.measured(long("h1", "r", duration="201s", control=run.control), count=("50s", "200s"), bin_="100ms",
+                        also=[f"nft 'table ip t {{ chain f {{ type filter hook forward priority 0; {drop}; }}; }}'"])
+
+
+def theory(run: Run) -> float | None:
+    """Packets per RTT"""
+    n, rtt = run["one_in"], float(run["rtt"][:-2]) / 1000
+    reno = math.sqrt(1.5 * n) if run["losses"] == "even" else 1.31 * math.sqrt(n)
+    if run.control == "reno":
+        return reno
+    return max(1.054 * (rtt * n) ** 0.75, reno) if run["losses"] == "even" else None
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    flow, law = results.flow("h1"), theory(results.run)
+    packets = flow["payload_bytes"] / 1448 / 150 * float(results.run["rtt"][:-2]) / 1000
+    return {"lost_share": flow["retransmitted"] / flow["packets"], "pkts_per_rtt": packets, "theory_pkts": law,
+            "over_theory": packets / law if law else None}
+
 
 SCENARIO = Scenario(
     title="One flow and losses: its rate beside Reno's and CUBIC's laws",
@@ -24,46 +52,5 @@ SCENARIO = Scenario(
                 text="CUBIC's rate, to its law")],
     conclusion="""A round in which a loss is repaired is not in the laws, and costs more the more often there is a
         loss.""",
-    shell="""
-run_scenario()
-{
-	local drop
-
-	[ "$losses" = even ] && drop="numgen inc mod $one_in 0" || drop="numgen random mod $one_in 0"
-	dumbbell 1 "$rtt"
-	bottleneck 10gbit "$rtt"
-	serve r --cc "$CONTROL"
-	check_path h1 r 10gbit "$rtt"
-	in_ns sw nft -f - <<-END || fail "nft"
-		table ip t {
-			chain f {
-				type filter hook forward priority 0;
-				iifname "p1" ip length > 500 $drop counter drop
-			}
-		}
-	END
-	watch_queue 10gbit 50s 200s 100ms
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 201s >"$OUT/flows.jsonl" &
-	all_done $!
-	watched
-	metric lost_share "$(jq '.flows[0].retransmitted / .flows[0].packets' "$OUT/qdelay.json")"
-	metric pkts_per_rtt "$(jq --arg rtt "${rtt%ms}" '
-		.flows[0].payload_bytes / 1448 / 150 * ($rtt | tonumber) / 1000' "$OUT/qdelay.json")"
-	metric theory_pkts "$(theory)"
-	metric over_theory "$(jq -n --arg rtt "${rtt%ms}" --argjson theory "$(theory)" \
-		--slurpfile q "$OUT/qdelay.json" '
-		if $theory then $q[0].flows[0].payload_bytes / 1448 / 150 * ($rtt | tonumber) / 1000 / $theory
-		else null end')"
-}
-
-# theory: packets per RTT, or null
-theory()
-{
-	awk -v n="$one_in" -v rtt="${rtt%ms}" -v how="$losses" -v cc="$CONTROL" 'BEGIN {
-		reno = how == "even" ? sqrt(1.5 * n) : 1.31 * sqrt(n)
-		cubic = 1.054 * (rtt / 1000 * n)^0.75
-		if (cc == "reno") print reno
-		else if (how == "even") print (cubic > reno ? cubic : reno)
-		else print "null" }'
-}
-""")
+    metrics=metrics,
+    plan=plan)

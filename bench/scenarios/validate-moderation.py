@@ -1,6 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    ns, n = int(run["held"][:-2]) * 1000, run["flows"]
+    net = dumbbell(n, rate="10gbit", rtt="100us", queue=run.queue("100us", k=run["k"]))
+    net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=run.step(run["k"]))
+    for host in net.hosts:
+        net.packets_held(host, "sw", ns)
+    return net.plan(*run.longs(n, "r", duration="510ms"), observe=[("sw", "r")], count=("100ms", "500ms"))
+
 
 SCENARIO = Scenario(
     title="Interrupt moderation: what DCTCP loses where hosts wait before they take packets, 10 Gb/s",
@@ -27,31 +39,4 @@ SCENARIO = Scenario(
         empty in turns.
 
         A threshold with room for what is held (lowq-tc --coalesce) fills the link again; the shares stay uneven.""",
-    shell="""
-# hold HOST PORT: what arrives at the host behind this port of sw, for up to $held
-hold()
-{
-	# veth has NAPI, which can wait, only for what comes from a device without TSO
-	in_ns sw ethtool -K "$2" tso off && in_ns "$1" ethtool -K eth0 gro on &&
-		in_ns "$1" sh -c "echo 1 >/sys/class/net/eth0/napi_defer_hard_irqs
-			echo ${held%us}000 >/sys/class/net/eth0/gro_flush_timeout" ||
-		fail "$1 does not hold packets"
-}
-
-run_scenario()
-{
-	local i
-
-	dumbbell "$flows" 100us
-	bottleneck 10gbit 100us --k "$k"
-	serve r --cc "$CONTROL"
-	check_path h1 r 10gbit 100us "$k"
-	for ((i = 1; i <= flows; i++)); do
-		hold "h$i" "p$i"
-	done
-	hold r egress
-	watch_queue 10gbit 100ms 500ms
-	long_flows "$flows" 510ms
-	watched
-}
-""")
+    plan=plan)

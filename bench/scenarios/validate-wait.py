@@ -1,6 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import math
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, program, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    size = 1472 if run["sizes"] == "fixed" else 358
+    gap = (size + 42) * 8 / 100 / run["load"]
+    htb = run["link"] == "htb"
+    net = dumbbell(1, rate="100mbit" if htb else "", rtt="1ms", queue="pfifo limit 100000" if htb else "")
+    if htb:
+        net.stated("h1", "r", rate="100mbit", rtt="1ms")
+    else:
+        net.prepare("sw", "tc qdisc replace dev r root netem rate 100mbit limit 100000")
+    varied = "" if run["sizes"] == "fixed" else "--varied "
+    return net.plan(program("h1", f'"$RUNNER/app" poisson --gap {gap:g}us --size {size} {varied}--seed {run.seed} '
+                                  f"--duration 20s h1 r {net.address('r')}", label="poisson"),
+                    observe=[("sw", "r")], bin_="10ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    (sent,) = results.program("poisson")
+    htb = results.run["link"] == "htb"
+    per_byte, time = 8 / 100, sent["duration_ns"] / 1e3  # us
+    load, own = sent["bytes"] * per_byte / time, sent["bytes"] * per_byte / sent["sent"]
+    wait = sent["squares"] * per_byte ** 2 / time / 2 / (1 - load)
+    theory = wait - (own * (1 - (1 - load) * (math.exp(load) - 1) / load) if htb else 0)
+    waited = results.queues[0]["delay_us"]["mean"] - (0 if htb else own)
+    return {"failed": 0, "packets": sent["sent"], "theory_us": theory, "wait_us": waited, "over_theory": waited / theory}
+
 
 SCENARIO = Scenario(
     title="Packets that arrive at random: waiting times beside queueing theory",
@@ -27,35 +57,5 @@ SCENARIO = Scenario(
 
         htb, the shaper of all other scenarios, sends one packet before its time, as a card with a packet in its ring
         does.""",
-    shell=r"""
-	local size=1472 gap varied=() own theory
-
-	[ "$sizes" = fixed ] || { size=358; varied=(--varied); }
-	gap=$(awk -v s=$((size + 42)) -v l="$load" 'BEGIN { print s * 8 / 100 / l }')
-	dumbbell 1 1ms
-	if [ "$link" = htb ]; then
-		shape 100mbit pfifo limit 100000
-		check_path h1 r 100mbit 1ms
-	else
-		in_ns sw tc qdisc replace dev egress root netem rate 100mbit limit 100000
-	fi
-	watch_queue 100mbit 0s 30s 10ms --filter udp
-	"$RUNNER/app" poisson --gap "${gap}us" --size "$size" "${varied[@]}" --seed "$SEED" --duration 20s \
-		"${NSP}h1" "${NSP}r" 10.0.0.1 >"$TMP/sent" || fail "poisson"
-	watched
-	metric failed 0
-	metric packets "$(jq .sent "$TMP/sent")"
-	# us: the mean time of a packet on the link, and the theory's waiting time
-	jq -r --arg link "$link" '(8 / 100) as $s | (.duration_ns / 1e3) as $t | (.bytes * $s / $t) as $load |
-		(.bytes * $s / .sent) as $own |
-		(.squares * $s * $s / $t / 2 / (1 - $load)) as $wait |
-		"\($own) \($wait -
-			if $link == "htb" then $own * (1 - (1 - $load) * (($load | exp) - 1) / $load) else 0 end)"' \
-		"$TMP/sent" >"$TMP/theory"
-	read -r own theory <"$TMP/theory"
-	[ "$link" = netem ] || own=0
-	metric theory_us "$theory"
-	metric wait_us "$(jq --argjson own "$own" '.delay_us.mean - $own' "$OUT/qdelay.json")"
-	metric over_theory "$(jq --argjson own "$own" --argjson theory "$theory" '
-		(.delay_us.mean - $own) / $theory' "$OUT/qdelay.json")"
-""")
+    metrics=metrics,
+    plan=plan)

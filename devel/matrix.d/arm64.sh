@@ -6,7 +6,7 @@
 ARM64_KERNEL=6.12
 ARM64_TIMEOUT=3600
 ARM64_PACKAGES=bash,coreutils,iproute2,kmod,procps,mawk,sed,grep,findutils,util-linux,mount,nftables,ethtool,jq,python3,libc6-dev,libmnl-dev,libjansson-dev,libpcap-dev,tcpdump,libibverbs-dev
-ARM64_KMODS=(veth sch_htb sch_red sch_gred sch_prio sch_netem sch_ingress cls_u32 cls_flower cls_matchall act_skbedit act_gact act_mirred tcp_dctcp rdma_rxe ib_uverbs)
+ARM64_KMODS=(veth sch_htb sch_red sch_gred sch_prio sch_ets sch_taprio sch_netem sch_ingress cls_u32 cls_flower cls_matchall act_skbedit act_gact act_mirred tcp_dctcp rdma_rxe ib_uverbs)
 
 # arm64_kernel WORD: the kernel that arm64 or arm64-KERNEL means
 arm64_kernel()
@@ -23,23 +23,20 @@ arm64_root()
 # make_arm64_root KERNEL: once
 make_arm64_root()
 {
-	local root suites sources=() s url from='' key=/usr/share/keyrings/debian-archive-keyring.gpg
+	local root image version from=''
 
 	root=$(arm64_root "$1")
 	[ ! -d "$root" ] || return 0
-	url=$(mirror) || return
-	read -ra suites < <(suite_of "$1")
-	for s in "${suites[@]}"; do
-		sources+=("deb [signed-by=$key] $url $s main")
-	done
 	[ "$1" != 7 ] || from=/trixie-backports
 	say "$1: extracting a root for arm64"
 	rm -rf "$CACHE/matrix/$1-arm64"*
-	apt_options >"$CACHE/matrix/apt.conf"
-	mmdebstrap --quiet --variant=extract --mode=root --architectures=arm64 --aptopt='APT::Install-Recommends "false"' \
-		--aptopt="$CACHE/matrix/apt.conf" --include="linux-image-arm64$from,$ARM64_PACKAGES" \
-		"${suites[0]}" "$root.new" "${sources[@]}" >"$OUT/$1-arm64-root.log" 2>&1 || return
-	mv "$root.new" "$root"
+	debian_root "$1" "$root" "$OUT/$1-arm64-root.log" "linux-image-arm64$from,$ARM64_PACKAGES" --variant=extract --architectures=arm64 ||
+		return
+	# 7.x is beside its modules, from where a script of its package copies it
+	for image in "$root"/usr/lib/modules/*/vmlinuz; do
+		version=${image%/vmlinuz}
+		[ ! -e "$image" ] || cp "$image" "$root/boot/vmlinuz-${version##*/}" || return
+	done
 }
 
 # arm64_image KERNEL MODULES DIR: DIR/initrd with the root's programs, the kernel's modules that the tests need,
@@ -97,12 +94,7 @@ boot_arm64()
 	timeout "$ARM64_TIMEOUT" qemu-system-aarch64 -M virt -cpu cortex-a72 -smp 1 -m 2G -nodefaults -display none -no-reboot \
 		-serial "file:$log" -kernel "$dir/vmlinuz" -initrd "$dir/initrd" \
 		-append "console=ttyAMA0 quiet panic=-1 net.ifnames=0 rdinit=/init" </dev/null >"$log.qemu" 2>&1
-	tr -d '\r' <"$log" | sed -n 's/^.*LOWQ: //p' >"$OUT/$1-arm64-guest.log"
-	grep -E '^(ok|not ok)' "$OUT/$1-arm64-guest.log" | sed "s/^\(not ok\|ok\) [0-9]*/\1 - $1 ($version)/"
-	N=$((N + $(grep -cE '^(ok|not ok)' "$OUT/$1-arm64-guest.log")))
-	FAILED=$((FAILED + $(grep -c '^not ok' "$OUT/$1-arm64-guest.log")))
-	grep -q '^done$' "$OUT/$1-arm64-guest.log"
-	result $? "$1 ($version): the machine ran to the end" "$log"
+	guest_results "$1" "$version" "$log"
 }
 
 # arm64 KERNEL: builds its modules, boots it, and tests them

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Machines in QEMU without a disk, whose time is their own. The script that sources this has sourced
-# root.sh.
+# Machines in QEMU without a disk, whose time is their own. The script that sources this sets what root.sh needs.
+
+# shellcheck source=devel/matrix.d/root.sh
+. "$PROJECT/devel/matrix.d/root.sh"
 
 # make_initrd DIR ROOT INIT FILE...: DIR/initrd, with the programs of the root that PROGRAMS names, those of
 # its kernel's modules that MODULES names, INIT, and FILE... in /lowq. A program with a path is of BIND, and only

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # The Debian roots of devel/matrix and devel/ack-cost: a kernel, its headers and its compiler.
-# The script that sources this has sourced lab/uml/common.sh and lab/uml/fetch.sh, and sets OUT, the
-# directory for logs.
+# The script that sources this sets PROJECT, SAYING, and OUT, the directory for logs.
+
+LABD=$PROJECT/lab/uml
+# shellcheck source=lab/uml/common.sh
+. "$LABD/common.sh"
+# shellcheck source=lab/uml/fetch.sh
+. "$LABD/fetch.sh"
 
 SPACE_MIB=6000		# a root and its disk image, at their largest
 DOWNLOAD_MIB=350
@@ -48,33 +53,38 @@ root_of()
 	printf '%s\n' "$CACHE/matrix/$1-$(packages_of "$1" | sha256sum | cut -c1-8)"
 }
 
-# make_root KERNEL: makes the root once; it gets its name only when it is complete
-make_root()
+# debian_root KERNEL ROOT LOG PACKAGES [OPTION of mmdebstrap...]: ROOT gets its name when it is complete
+debian_root()
 {
-	local root url suites sources=() s key=/usr/share/keyrings/debian-archive-keyring.gpg hooks=()
+	local url suites sources=() s key=/usr/share/keyrings/debian-archive-keyring.gpg
 
-	root=$(root_of "$1")
-	[ ! -d "$root" ] || return 0
-	need_space "$CACHE/matrix" $SPACE_MIB "the root for $1"
 	url=$(mirror) || exit
 	read -ra suites < <(suite_of "$1")
 	for s in "${suites[@]}"; do
 		sources+=("deb [signed-by=$key] $url $s main")
 	done
+	apt_options >"$CACHE/matrix/apt.conf"
+	mmdebstrap --quiet --mode=root --aptopt="$CACHE/matrix/apt.conf" --aptopt='APT::Install-Recommends "false"' \
+		--include="$4" "${@:5}" "${suites[0]}" "$2.new" "${sources[@]}" >"$3" 2>&1 && mv "$2.new" "$2"
+}
+
+# make_root KERNEL: makes the root once
+make_root()
+{
+	local root hooks=() log=$OUT/$1-root.log
+
+	root=$(root_of "$1")
+	[ ! -d "$root" ] || return 0
+	need_space "$CACHE/matrix" $SPACE_MIB "the root for $1"
 	# another kernel, to be installed later
 	# shellcheck disable=SC2016 # mmdebstrap's shell expands
 	[ "$1" != systemd ] || hooks=(--customize-hook='cd "$1"; mkdir -p var/lib/other-kernel; chroot . sh -c "
 		cd /var/lib/other-kernel && apt-get -q download linux-image-cloud-amd64 linux-headers-cloud-amd64 \$(
 			apt-cache depends linux-image-cloud-amd64 linux-headers-cloud-amd64 | sed -n \"s/.*Depends: //p\" | grep cloud)"')
-	say "$1: making a root from ${suites[*]} (about $DOWNLOAD_MIB MB to download, a few minutes)"
+	say "$1: making a root from $(suite_of "$1") (about $DOWNLOAD_MIB MB to download, a few minutes)"
 	rm -rf "$CACHE/matrix/$1-"*
-	apt_options >"$CACHE/matrix/apt.conf"
-	mmdebstrap --quiet --variant=minbase --mode=root --aptopt="$CACHE/matrix/apt.conf" \
-		--include="$(packages_of "$1" | tr -s ' \t' ,)" \
-		--aptopt='APT::Install-Recommends "false"' "${hooks[@]}" \
-		"${suites[0]}" "$root.new" "${sources[@]}" >"$OUT/$1-root.log" 2>&1 ||
-		{ rm -rf "$root.new"; die "$1: no root: $(grep -m1 '^E:' "$OUT/$1-root.log" || tail -n1 "$OUT/$1-root.log")"; }
-	mv "$root.new" "$root"
+	debian_root "$1" "$root" "$log" "$(packages_of "$1" | tr -s ' \t' ,)" --variant=minbase "${hooks[@]}" ||
+		{ rm -rf "$root.new"; die "$1: no root: $(grep -m1 '^E:' "$log" || tail -n1 "$log")"; }
 }
 
 # version_in ROOT: the version of its kernel

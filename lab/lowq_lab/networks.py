@@ -180,10 +180,8 @@ class Network:
             "nodes": [{"name": name} | ({"routes": routes[name]} if name in routes else {})
                       | ({"sysctl": self.sysctls[name]} if self.sysctls[name] else {})
                       for name in self.hosts + self.switches],
-            "links": self.links, "traffic": list(traffic), "events": list(events)}
+            "exact": self.exact, "links": self.links, "traffic": list(traffic), "events": list(events)}
         queues = [{"node": node, "dev": to} for node, to in observe]
-        if self.exact:
-            plan["exact"] = True
         if queues:
             plan["observe"] = {"queues": queues, "bin": bin_}
             first = min((nanoseconds(entry.get("start", "0ns")) for entry in traffic), default=0)

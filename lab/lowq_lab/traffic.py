@@ -22,11 +22,12 @@ def entry(kind: str, from_: Nodes, to: Nodes, fields: dict[str, Any]) -> dict[st
 
 def long(from_: Nodes, to: Nodes, *, duration: str | None = None, size: Size | None = None, flows: int | None = None,
          stagger: str | None = None, start: str | None = None, stop: str | None = None, timeout: str | None = None,
-         control: Control | None = None, label: str | None = None) -> dict[str, Any]:
-    """Bulk transfers of a size, of a duration or until stop: one from each sender, or as many as flows says"""
+         control: Control | None = None, label: str | None = None, pull: bool | None = None) -> dict[str, Any]:
+    """Bulk transfers of a size, of a duration or until stop: one from each sender, or as many as flows says. pull:
+    receivers open the connections"""
     return entry("long", from_, to, {"duration": duration, "size": size, "flows": flows, "stagger": stagger,
                                      "start": start, "stop": stop, "timeout": timeout, "control": control,
-                                     "label": label})
+                                     "label": label, "pull": pull})
 
 
 def requests(from_: Nodes, to: Nodes, *, size: Size | None = None, cdf: str | None = None, flows: int | None = None,

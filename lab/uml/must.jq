@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# jq -nr --slurpfile plan ... flows ... queues ... -f must.jq: a line for each of the plan's bounds that
-# the results do not keep
+# jq -nr --slurpfile plan ... flows ... queues ... -f must.jq: a line for the flows that failed, and one for each of the
+# plan's bounds that the results do not keep
 
 # The value of nearest rank
 def percentile($q): sort | .[((length * $q | ceil) - 1)];
@@ -22,8 +22,11 @@ def measured: . as $m |
 			getpath($m.value / ".") | numbers] | statistic($m.of)) }
 	end;
 
-$plan[0].must // [] | to_entries[] | .key as $n | .value | . + measured |
+([$flows[] | select(.type == "flow" and .status != "ok" and .status != "stopped")] |
+ if . == [] then empty else "\(length) of \([$flows[] | select(.type == "flow")] | length) flows failed; the first, from " +
+	"\(.[0].client) to \(.[0].server): \(.[0].status)" end),
+($plan[0].must // [] | to_entries[] | .key as $n | .value | . + measured |
 if (.value | type) != "number" then "must[\($n)]: \(.what): no such value"
 elif .most and .value > .most then "must[\($n)]: \(.what) is \(.value), not at most \(.most)"
 elif .least and .value < .least then "must[\($n)]: \(.what) is \(.value), not at least \(.least)"
-else empty end
+else empty end)

@@ -11,7 +11,7 @@ from .netlink import (RTM_GETQDISC, TCMSG, Netlink, attributes, listed, number, 
 from .values import Json
 
 TCA_KIND, TCA_OPTIONS, TCA_XSTATS, TCA_STATS2, TCA_EGRESS_BLOCK = 1, 2, 4, 7, 14
-ROOT_PARENT, INGRESS_PARENT = 0xFFFFFFFF, 0xFFFFFFF1
+ROOT_PARENT = 0xFFFFFFFF
 NEVER = 0xFFFFFFFF  # ce_threshold of a queue that has none
 
 

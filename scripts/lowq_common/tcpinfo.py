@@ -9,6 +9,8 @@ import struct
 import sys
 from typing import Iterator, NamedTuple
 
+from .netlink import HEADER, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, number, text
+
 TCP_CONGESTION = 13
 
 # struct tcp_info (linux/tcp.h). Older kernels return the beginning of it.
@@ -95,18 +97,14 @@ def fallback_reason(base: str, info: Info) -> str:
 
 # --- inet_diag ----------------------------------------------------------------------
 
-NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLMSG_ERROR, NLMSG_DONE = 4, 20, 2, 3
-DUMP = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
 INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_CGROUP_ID = 2, 4, 21
 ESTABLISHED = 1
-HEADER = struct.Struct("=IHHII")
 ID_AT, COOKIE_AT, MESSAGE = 4, 44, 72  # of inet_diag_msg: where its addresses and its cookie are, and its length
 
 
 class Connection(NamedTuple):
-    local_port: int
     peer: str
-    peer_port: int
     control: str
     info: Info
     cookie: int  # unlike its ports, no other connection ever has it
@@ -125,15 +123,15 @@ def dump(family: int) -> Iterator[Connection]:
         wanted = 1 << INET_DIAG_INFO - 1 | 1 << INET_DIAG_CONG - 1
         request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, wanted, 0, 1 << ESTABLISHED)
         request += bytes(40) + b"\xff" * 8
-        link.send(HEADER.pack(HEADER.size + len(request), SOCK_DIAG_BY_FAMILY, DUMP, 1, 0) + request)
+        link.send(HEADER.pack(HEADER.size + len(request), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 1, 0) + request)
         while True:
             data = link.recv(1 << 18)
             at = 0
             while at + HEADER.size <= len(data):
                 length, kind = HEADER.unpack_from(data, at)[:2]
                 if kind == NLMSG_ERROR:  # no tcp_diag
-                    number = -struct.unpack_from("=i", data, at + HEADER.size)[0]
-                    raise OSError(number, f"inet_diag: {os.strerror(number)}")
+                    error = -struct.unpack_from("=i", data, at + HEADER.size)[0]
+                    raise OSError(error, f"inet_diag: {os.strerror(error)}")
                 if kind == NLMSG_DONE or length < HEADER.size:
                     return
                 one = message(data[at + HEADER.size:at + length])
@@ -145,23 +143,10 @@ def dump(family: int) -> Iterator[Connection]:
 def message(data: bytes) -> Connection | None:
     if len(data) < MESSAGE:
         return None
-    sport, dport = struct.unpack_from("!HH", data, ID_AT)
     six = data[0] == socket.AF_INET6
     packed = data[ID_AT + 20:ID_AT + 20 + (16 if six else 4)]
     peer = socket.inet_ntop(socket.AF_INET6 if six else socket.AF_INET, packed)
-    control, info, cgroup = "", Info(), 0
-    at = MESSAGE
-    while at + 4 <= len(data):
-        length, kind = struct.unpack_from("=HH", data, at)
-        if length < 4:
-            break
-        value = data[at + 4:at + length]
-        if kind == INET_DIAG_CONG:
-            control = value.split(b"\0")[0].decode("ascii", "replace")
-        elif kind == INET_DIAG_INFO:
-            info = parse(value)
-        elif kind == INET_DIAG_CGROUP_ID and len(value) == 8:
-            cgroup = int.from_bytes(value, sys.byteorder)
-        at += length + 3 & ~3
+    had = attributes(data, MESSAGE)
     cookie = int.from_bytes(data[COOKIE_AT:COOKIE_AT + 8], sys.byteorder)
-    return Connection(sport, peer.removeprefix("::ffff:"), dport, control, info, cookie, cgroup)
+    return Connection(peer.removeprefix("::ffff:"), text(had.get(INET_DIAG_CONG, b"")), parse(had[INET_DIAG_INFO]) if INET_DIAG_INFO in had else {}, cookie,
+                      number(had.get(INET_DIAG_CGROUP_ID)))

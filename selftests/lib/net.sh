@@ -57,7 +57,7 @@ build_plan()
 		nodes+=", {${NODE[$ns]}, \"routes\": [${ROUTES[$ns]:2}]}"
 	done
 	labnet - <<-END
-		{ "prefix": "$NSP", "nodes": [${nodes:2}], "links": [${LINKS:2}],
+		{ "prefix": "$NSP", "exact": false, "nodes": [${nodes:2}], "links": [${LINKS:2}],
 		  "sysctl": {
 			"net.ipv4.tcp_rmem": "4096 131072 ${BUFFER:-6291456}",
 			"net.ipv4.tcp_wmem": "4096 16384 ${BUFFER:-6291456}",

@@ -1121,7 +1121,13 @@ parameters()
 		line_rate_mbps=1600001 line_rate_device=2 probe_rtts=0 probe_rtts=17 probe_room=0 probe_room=15 \
 		probe_packets=65 receiver_based=2 wc_previous=2 queue_per_rtt=2 eta_permille=x eta_permille=-1
 	PARAM=$REFLECTOR refused max_rate=0
-	PARAM=$INT_HOST refused dscp=64 dscp=-1
+	PARAM=$INT_HOST refused dscp=64 dscp=-1 ifa_speeds= ifa_speeds=x ifa_speeds=-1 ifa_speeds=1600001 ifa_speeds=10000, \
+		ifa_speeds=4294977296 ifa_speeds=10000,,25000 "ifa_speeds=10000 25000" ifa_speeds=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17
+	PARAM=$INT_HOST parameter ifa_speeds=0,0,1600000
+	expect "ifa_speeds" "$(<"$INT_HOST/ifa_speeds")" = 0,0,1600000
+	wait_until modprobe -r int_reflector
+	! modprobe int_reflector old_format=2 2>/dev/null || fail "loaded with old_format=2"
+	modprobe int_reflector
 	refused_at_load eta_permille=0
 	load eta_permille=900 flows=10
 }

@@ -98,6 +98,117 @@ without_node()
 }
 declare_test without_node "H17" "a path without nodes: fallback"
 
+# charged_to CONTROL: bytes in slabs that the cgroup of a program has while 200 of its connections stand that have sent data
+charged_to()
+{
+	in_ns h1 sh -c 'mount -t cgroup2 none /sys/fs/cgroup && exec python3 -S - "$@"' - "$1" <<-'END'
+		import os, re, socket, sys, time
+		root = "/sys/fs/cgroup"
+		group = f"{root}/lowq{os.getpid()}"
+		def write(file, text):
+		    with open(file, "w") as f:
+		        f.write(text)
+		write(f"{root}/cgroup.subtree_control", "+memory")
+		os.mkdir(group)
+		write(f"{group}/cgroup.procs", "0")
+		all = []
+		for _ in range(200):
+		    all.append(socket.socket())
+		    all[-1].setsockopt(socket.IPPROTO_TCP, 13, sys.argv[1].encode())
+		    all[-1].connect(("10.0.0.1", 5299))
+		    all[-1].send(bytes(3000))
+		time.sleep(1)
+		print(re.search(r"slab_unreclaimable (\d+)", open(f"{group}/memory.stat").read())[1])
+		write(f"{root}/cgroup.procs", "0")
+		os.rmdir(group)
+	END
+}
+
+charged()
+{
+	local cubic
+
+	unshare -m sh -c 'mount -t cgroup2 none /sys/fs/cgroup && grep -w memory /sys/fs/cgroup/cgroup.controllers' >/dev/null 2>&1 ||
+		skip "no memory cgroups"
+	dumbbell 1 100us
+	node sw egress 100mbit
+	sink
+	cubic=$(charged_to cubic) || fail "no cgroup"
+	expect "bytes per connection beyond CUBIC's" "$((($(charged_to hpccpp) - cubic) / 200))" -ge 800
+}
+declare_test charged "" "a connection's state is charged to the memory cgroup of its program"
+
+# Each CPU has its own counters; flows of four processes are on all of them. Window is also counted as Answered.
+counted()
+{
+	local i name n sum=0 pids=()
+
+	dumbbell 1 100us
+	node sw egress 1gbit
+	serve r
+	for i in 1 2 3 4; do
+		in_ns h1 flowgen long --to 10.0.0.1 --flows 2 --cc hpccpp --duration 1s >/dev/null &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	sleep 0.5
+	expect "probes" "$(counter h1 hpccpp Probes)" -ge 40
+	while read -r name n; do
+		[ "$name" = Window ] || sum=$((sum + n))
+	done < <(in_ns r cat /proc/net/int_reflector)
+	expect "probes that the receiver has counted" "$sum" -eq "$(counter h1 hpccpp Probes)"
+}
+declare_test counted "H9" "flows on several CPUs: the receiver has counted each probe, for what became of it"
+
+# tunnels_at END FROM TO: ip's lines for a host's end of tunnels t1 to t8, over IPv4 and over IPv6; FROM and TO are the
+# host's network's number and the other's. tN has fd09:N::END, and 10.9.N.END over IPv4
+tunnels_at()
+{
+	local n name options
+
+	while read -r n name options; do
+		echo "link add t$n type $name $options"
+		echo "link set t$n up"
+		echo "addr add 10.9.$n.$1/24 dev t$n"
+		echo "addr add fd09:$n::$1/64 dev t$n nodad"
+	done <<-END
+		1 vxlan id 4 local 10.0.$2.1 remote 10.0.$3.1 dstport 4789
+		2 geneve id 4 remote 10.0.$3.1
+		3 gre local 10.0.$2.1 remote 10.0.$3.1
+		4 ipip local 10.0.$2.1 remote 10.0.$3.1
+		5 vxlan id 6 local fd00:$2::1 remote fd00:$3::1 dstport 4789
+		6 geneve id 6 remote fd00:$3::1
+		7 ip6gre local fd00:$2::1 remote fd00:$3::1
+		8 ip6tnl mode any local fd00:$2::1 remote fd00:$3::1
+	END
+}
+
+# The node stamps inside of them. qdelay tells packets by what is behind the outer header, up to what a stamp changes.
+overlays()
+{
+	local offloads n to
+
+	needs_virtual
+	for offloads in '' 1; do
+		OFFLOADS=$offloads dumbbell 1 100us
+		node sw egress 1gbit
+		ip -n "${NSP}h1" -batch - <<<"$(tunnels_at 1 1 0)" && ip -n "${NSP}r" -batch - <<<"$(tunnels_at 2 0 1)" || fail "no tunnels"
+		serve r
+		for n in 1 2 3 4 5 6 7 8; do
+			to=10.9.$n.2
+			[ "$n" -le 4 ] || to=fd09:$n::2
+			observe 1gbit --filter "" --prefix 36 --from 50ms --to 380ms
+			in_ns h1 flowgen long --to "$to" --cc hpccpp --flows 2 --duration 400ms >"$TMP/flow.json" || fail "flow failed"
+			observed
+			expect "control over t$n${offloads:+, offloads}" "$(jq -r '.cc // empty' "$TMP/flow.json" | sort -u)" = hpccpp
+			expect "bytes waiting over t$n${offloads:+, offloads}" "$(seen qlen_bytes.max)" -lt 20000
+			between "utilisation over t$n${offloads:+, offloads}" "$(seen utilisation)" 0.9 1
+		done
+		teardown
+	done
+}
+declare_test overlays "H19" "VXLAN, Geneve, GRE and IPIP over IPv4 and IPv6, with and without offloads: at 1 Gb/s less than 20 kB wait"
+
 conntrack()
 {
 	local ns

@@ -108,8 +108,6 @@ refused()
 
 errors()
 {
-	local kind
-
 	needs_virtual	# tc takes half a second with all checkers on
 	port
 	# messages of the kernel
@@ -123,14 +121,29 @@ errors()
 	refused 'dscp takes' dscp 64
 	refused 'what is "frobnicate"' frobnicate
 	refused 'Usage: ... int' help
-	# a class would be stamped as if it were the port; a single class is all of it
-	for kind in prio "ets bands 2"; do
+	tca qdisc add dev x0 root int rate 1gbit
+	! tca qdisc change dev x0 root int rate 1mbit 2>/dev/null || fail "a wrong change was accepted"
+	expect "rate after a refused change" "$(option rate)" -eq 125000000
+}
+declare_test errors "H19" "wrong options are refused with a reason, and change nothing"
+
+# A class would be stamped as if it were the port; a single class is all of it. Not all kernels have taprio.
+classes()
+{
+	local kind tried=
+
+	add_ns a
+	ip -n "${NSP}a" link add x0 numtxqueues 2 type veth peer name y0 numrxqueues 2
+	for kind in prio "ets bands 2" "taprio num_tc 2 map 0 1 queues 1@0 1@1 base-time 0 sched-entry S 01 500000 sched-entry S 02 500000 clockid CLOCK_TAI"; do
 		# shellcheck disable=SC2086 # words
-		tca qdisc add dev x0 root handle 9: $kind 2>/dev/null || continue
+		tca qdisc add dev x0 root handle 9: $kind 2>"$TMP/out" || continue
 		! tca qdisc add dev x0 parent 9:1 handle 8: int rate 1gbit 2>"$TMP/out" || fail "int below $kind was accepted"
 		grep -q 'int stamps a port' "$TMP/out" || fail "below $kind: $(<"$TMP/out")"
 		tca qdisc del dev x0 root
+		tried+=" ${kind%% *}"
 	done
+	echo "tried:$tried"
+	[[ $tried == *prio* ]] || fail "no prio: $(<"$TMP/out")"
 	tca qdisc add dev x0 root handle 9: htb default 1
 	tca class add dev x0 parent 9: classid 9:1 htb rate 1gbit
 	tca qdisc add dev x0 parent 9:1 handle 8: int rate 1gbit || fail "int in an only class was refused"
@@ -138,11 +151,8 @@ errors()
 	tca class add dev x0 parent 9: classid 9:2 htb rate 1gbit
 	! tca qdisc add dev x0 parent 9:1 handle 8: int rate 1gbit 2>/dev/null || fail "int in one of two classes was accepted"
 	tca qdisc del dev x0 root
-	tca qdisc add dev x0 root int rate 1gbit
-	! tca qdisc change dev x0 root int rate 1mbit 2>/dev/null || fail "a wrong change was accepted"
-	expect "rate after a refused change" "$(option rate)" -eq 125000000
 }
-declare_test errors "H19" "wrong options are refused with a reason, and change nothing"
+declare_test classes "H19" "below prio, ets and taprio, and in one class of several, int is refused, as it would stamp a part as the port"
 
 # loaded OPTION...: sends probes through sw's egress, a port with these options, while CUBIC fills
 # its queue; leaves $TMP/trace and $TMP/flow.json
@@ -574,6 +584,32 @@ multiqueue_fast()
 }
 declare_test multiqueue_fast "H19" "100 Gb/s through 16 hardware queues: the load is the port's, and the rate that of one queue"
 
+# The port's sum goes on while flows run: windows of a few hundred bytes would be a goodput of 1 Gb/s
+multiqueue_changed()
+{
+	local how
+
+	needs_virtual
+	for how in queue channels; do
+		wire 10gbit 4
+		int_in_queues 4 10gbit
+		: >/sys/kernel/tracing/trace
+		trace_on hpccpp/hpccpp_sample
+		in_ns h1 flowgen long --to 10.0.0.1 --flows 12 --cc hpccpp --duration 60ms >"$TMP/flow.json" &
+		sleep 0.03
+		case $how in
+		queue) in_ns sw tc qdisc replace dev egress parent 1:3 handle 13: int rate 10gbit switch-id 5 ;;
+		channels) in_ns sw ethtool -L egress tx 3 >/dev/null ;;
+		esac || fail "$how"
+		wait $!
+		trace_off "$TMP/trace"
+		expect "$how: samples with U above 4" "$(field u_q20 <"$TMP/trace" | awk '$1 > 4 * 2 ^ 20' | wc -l)" -eq 0
+		expect "$how: goodput, Gb/s" "$(jq -s '[.[] | select(.type == "flow").goodput_bps] | add / 1e9' "$TMP/flow.json")" -ge 8
+		teardown
+	done
+}
+declare_test multiqueue_changed "H16 H19" "a queue's int is replaced, and the number of queues changes, under load: U and goodput stay"
+
 # What lowq-tc sets on such a port
 multiqueue_companion()
 {
@@ -679,12 +715,25 @@ dumped_meanwhile()
 	done
 }
 
+# Starts flows over both of sw's ports that last until they are stopped; their processes are in the caller's pids
+loaded_meanwhile()
+{
+	in_ns h1 flowgen long --to 10.0.0.1 --flows 2 --cc hpccpp --duration 1000s >/dev/null 2>&1 &
+	pids+=($!)
+	in_ns h1 flowgen long --to 10.5.0.1 --flows 8 --cc hpccpp --duration 1000s >/dev/null 2>&1 &
+	pids+=($!)
+	in_ns h1 flowgen rpc --push --to fd00:0::1 --size 20k --rate 200 --cc hpccpp --duration 1000s >/dev/null 2>&1 &
+	pids+=($!)
+}
+
 # Many ports, changed, dumped and deleted under traffic
 churn()
 {
-	local i j pids=()
+	local i j pids=() format=/sys/module/tcp_hpccpp/parameters/format
 
 	dumbbell 1 100us
+	# with all checkers on, what a host sends otherwise leaves no time for anything else
+	virtual || in_ns h1 tc qdisc add dev eth0 root netem rate 20mbit limit 1000
 	serve r
 	# a port with four hardware queues, an int in each
 	ip -n "${NSP}sw" link add many numtxqueues 4 type veth peer name many1 netns "${NSP}r" numrxqueues 4
@@ -693,13 +742,10 @@ churn()
 	ip -n "${NSP}r" addr add 10.5.0.1/24 dev many1
 	ip -n "${NSP}r" link set many1 up
 	rm -f "$TMP/enough"
+	loaded_meanwhile
 	dumped_meanwhile &
-	pids+=($!)
-	in_ns h1 flowgen long --to 10.0.0.1 --flows 2 --cc hpccpp --duration 1s >/dev/null 2>&1 &
-	pids+=($!)
-	in_ns h1 flowgen long --to 10.5.0.1 --flows 8 --cc hpccpp --duration 900ms >/dev/null 2>&1 &
-	pids+=($!)
 	for ((i = 0; i < 20; i++)); do
+		echo $((i % 3)) >"$format"	# of new connections
 		in_ns sw tc qdisc replace dev egress root handle $((i % 2 + 1)): int rate $((i + 1))00mbit sojourn
 		in_ns sw tc qdisc replace dev egress parent $((i % 2 + 1)):1 pfifo limit $((i * 10 + 5))
 		in_ns sw tc qdisc change dev egress root int rate $((i + 2))00mbit nosojourn
@@ -712,12 +758,15 @@ churn()
 		ip -n "${NSP}sw" link set egress mtu $((1500 - i))
 		sleep 0.02
 	done
+	expect "probes" "$(in_ns h1 sed -n 's/^Probes //p' /proc/net/hpccpp)" -ge 100
 	ip -n "${NSP}sw" link set egress down
 	ip -n "${NSP}sw" link set egress up
 	ip -n "${NSP}sw" link del egress
 	ip -n "${NSP}sw" link del many
 	touch "$TMP/enough"
-	wait "${pids[@]}" || true	# the last packets may have found no port
+	kill "${pids[@]}"
+	wait "${pids[@]}" || true
+	echo 0 >"$format"
 }
 declare_test churn "" "ports that are replaced, changed, dumped, deleted and taken down under traffic, also below mq"
 

@@ -185,11 +185,12 @@ cpus()
 
 	for_full
 	for n in 1 2 3 4; do
-		status 0 "$LAB" run --debug --smp "$n" -- nproc
-		expect "CPUs with --smp $n" "$(<"$TMP/out")" -eq "$n"
+		status 0 "$LAB" run --debug --smp "$n" -- sh -c "nproc; $SELFTESTS/modules/sch_int.sh churn"
+		expect "CPUs with --smp $n" "$(head -n 1 "$TMP/out")" -eq "$n"
+		grep '^ok 1 churn' "$TMP/out" | grep -qv SKIP || fail "the test was not run: $(<"$TMP/out")"
 	done
 }
-declare_test cpus "" "FULL=1: the debug flavour boots with 1 to 4 CPUs"
+declare_test cpus "" "FULL=1: with 1 to 4 CPUs the debug flavour boots, and int is replaced, changed and dumped under load"
 
 protocol_taken()
 {
@@ -862,6 +863,10 @@ lab: must[3]: sw p9 delay_us.p42: no such value"
 		up: false }, { at: "2ms", node: "h1", route: { to: "default", via: "10.0.1.254" } } ]' "$plan" >"$TMP/mine.json"
 	status 1 "$LAB" run --out "$TMP/event" "$TMP/mine.json"
 	expect "said" "$(head -n1 "$TMP/err")" = "labnet: $TMP/mine.json: event at 2000000 ns, 'h1': Network is unreachable"
+	# a path that is none
+	jq 'del(.must, .sysctl) | .traffic = [ { kind: "long", from: "h2", to: "r", duration: "5ms" } ]' "$plan" >"$TMP/mine.json"
+	status 1 "$LAB" run --out "$TMP/event" "$TMP/mine.json"
+	expect "said" "$(head -n1 "$TMP/err")" = "lab: 1 of 1 flows failed; the first, from h2 to r: timeout"
 	status 2 "$LAB" run --out "$TMP/none" "$TMP/no.json"
 	status 2 "$LAB" run "$plan" -- true
 	expect "left" "$(ls -d "$TMP/none" 2>/dev/null)" = ""
@@ -913,6 +918,20 @@ print(*sorted({event["what"] for event in events}), all(a["t_ns"] <= b["t_ns"] f
 	expect "events" "$(tail -n 1 "$TMP/said")" = "ack end queue start True"
 }
 declare_test says_it_all "" "a plan's packets, programs, stops and sides; ACKs, packets and sockets that it records; a picture of them"
+
+# BBR's start-up (tcp_bbr.c): its window is 2.885 of the path, which has 331 packets, and three bursts of 24
+start_up()
+{
+	command -v labnet >/dev/null || skip "no labnet"
+	jq 'del(.events) | .sysctl += { "net.ipv4.tcp_rmem": "4096 131072 33554432", "net.ipv4.tcp_wmem": "4096 131072 33554432" } |
+		(.links[] | select(.ends[0].node == "r")) |= (.rate = "100mbit" | .delay = "20ms" | .ends[1].queue = "pfifo limit 10000") |
+		.traffic = [ { kind: "long", from: "h1", to: "r", duration: "1s", control: "bbr" } ] |
+		.observe = { queues: [ { node: "sw", dev: "p9" } ] } |
+		.must = [ { queue: { node: "sw", dev: "p9" }, value: "qlen_pkts.max", least: 690, most: 704 } ]' \
+		"$LOWQ_ROOT/examples/plan/incast.json" >"$TMP/start_up.json"
+	status 0 "$LAB" run --out "$TMP/start_up" "$TMP/start_up.json"
+}
+declare_test start_up "" "BBR's start-up makes the queue that its gains say"
 
 # Applications as they are: nginx and curl
 application()

@@ -17,6 +17,7 @@ FOLDER = tempfile.mkdtemp()
 
 GOOD: Plan = {
     "prefix": "t-",
+    "exact": False,
     "modules": {"tcp_ldcp": {"ldcp_x": "1,2"}, "tcp_dctcp": {}},
     "machine_sysctl": {"net.core.somaxconn": 4096},
     "sysctl": {"net.ipv4.tcp_rmem": "4096 131072 6291456"},

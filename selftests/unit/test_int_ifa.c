@@ -33,7 +33,7 @@ static const u8 vector[] = {
 	0xde, 0xad, 0xbe, 0xef,
 };
 
-static const u32 codes[IFA_CODES] = IFA_MBPS;
+static const u32 codes[IFA_CODES] = { IFA_MBPS };
 /* of switches whose codes are others; no rate is above what the model takes */
 static const u32 others[IFA_CODES] = { [1] = 50000, [4] = 1600001 };
 

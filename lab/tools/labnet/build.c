@@ -304,7 +304,7 @@ void build(const struct plan *p, u64 zero, u64 seed)
 		if (add_link(nl, &p->links[i], both))
 			continue;
 		if (p->links[i].exact && errno == EOPNOTSUPP)
-			give_up("%s: links[%zu]: this kernel has no exact links; the lab's has",
+			give_up("%s: links[%zu]: this kernel has no exact links; \"exact\": false makes others",
 				p->file, i);
 		CHECK(false, "%s: links[%zu]", p->file, i);
 	}

@@ -155,15 +155,16 @@ static struct config *add_client(const struct traffic *t, struct sides sides)
 		[TRAFFIC_UDP] = { UDP, false },
 		[TRAFFIC_PROGRAM] = { PROGRAM, false },
 	};
+	const bool pull = of[t->kind].pull || t->pull;
 	struct work *w = made.work;
 	struct config *cfg;
 
 	w->client = xreallocarray(w->client, w->clients + 1, sizeof(*w->client));
 	cfg = &w->client[w->clients++];
 	*cfg = (struct config){
-		.mode = of[t->kind].mode, .pull = of[t->kind].pull,
+		.mode = of[t->kind].mode, .pull = pull,
 		.kind = traffic_kind_name[t->kind],
-		.cc = of[t->kind].pull ? sides.to : sides.from,
+		.cc = pull ? sides.to : sides.from,
 		.tos = -1, .ready_fd = -1, .label = t->label,
 		/* entries draw different flows from one seed */
 		.seed = w->seed + 1000000007ULL * (w->clients - 1),

@@ -549,7 +549,7 @@ void plan_read(struct plan *p, const char *path)
 	node_index = json_object();
 	dev_index = json_object();
 	address_index = json_object();
-	*p = (struct plan){ .file = document_name(), .prefix = "" };
+	*p = (struct plan){ .file = document_name(), .prefix = "", .exact = true };
 	the_plan = p;
 	read_object(NULL, document, plan_fields, p);
 	find_ends(p);

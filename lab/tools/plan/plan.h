@@ -189,6 +189,7 @@ struct sides {
  * @closed:	requests kept outstanding
  * @periodic:	equal times between flows, not exponentially distributed ones
  * @persist:	connections are kept
+ * @pull:	receivers open the connections
  * @fan:	incast: answers per round
  * @rounds:	incast: how many
  * @period:	incast: ns from round to round; 0: when the last one is over
@@ -219,7 +220,7 @@ struct traffic {
 	const char *tier;
 	double share;
 	u64 closed;
-	bool periodic, persist;
+	bool periodic, persist, pull;
 	u64 fan, rounds, period, jitter;
 	u64 stop;
 	bool until_end;
@@ -285,7 +286,7 @@ struct plan {
 	size_t n_modules;
 	struct sysctls machine;		/* set where the program is started */
 	struct sysctls sysctls;		/* in each new namespace */
-	bool exact;			/* all links are */
+	bool exact;			/* links are, unless said otherwise */
 	struct node *nodes;
 	size_t n_nodes;
 	struct link *links;

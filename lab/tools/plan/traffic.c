@@ -277,6 +277,7 @@ static const struct field fields[] = {
 	ONLY(K(LONG) | RANDOM | K(UDP), "duration", read_time, AT(duration)),
 	ONLY(STOPPED, "stop", read_stop, 0),
 	ONLY(K(LONG), "stagger", read_time, AT(stagger)),
+	ONLY(K(LONG), "pull", read_bool, AT(pull)),
 	ONLY(RANDOM, "cdf", read_cdf, AT(cdf)),
 	ONLY(RANDOM, "rate", read_per_second, AT(rate)),
 	ONLY(RANDOM, "load", read_load, 0),
