@@ -46,10 +46,10 @@
  *  7. After a pause of more than an RTO slow start is that of a new connection, unless a loss was
  *     the latest limit. After a mark the window also grows while the program is the limit, up to
  *     twice what was in flight, as the stack's does in slow start (2.4.5).
- *  8. Packets of no connection have the field that the stack chooses. Without its TCP_CONG_ECT_1
- *     these include SYN-ACKs with SYN cookies and connections in TIME-WAIT.
- *     TCP_CONG_NO_FALLBACK_RFC3168 is not set: with it the stack would promise RFC 3168 feedback
- *     in a SYN-ACK and then not give it (2.2, 2.3.1).
+ *  8. Packets of no connection have the stack's field; without TCP_CONG_ECT_1 so do SYN-ACKs with
+ *     SYN cookies and TIME-WAIT. TCP_CONG_NO_FALLBACK_RFC3168 is not set: the stack would promise
+ *     RFC 3168 feedback in a SYN-ACK and then not give it (2.2, 2.3.1).
+ *  9. Bleaching is detected from the feedback to the first data, not by the handshake (2.3.1).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -100,7 +100,7 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 
 #define GAP_SKIPPED		3	/* packets of the first flight before its gap is measured */
 #define GAP_PACKETS		8	/* of a later flight: a bucket lets two leave at once */
-#define GAP_ROUNDS		5	/* without a mark at a window that should fill the path */
+#define GAP_ROUNDS		6	/* without a mark at a window that should fill the path */
 #define START_ROUNDS		3	/* before them a flow's own bursts cause marks */
 #define EARLY_ROUNDS		4
 #define START_ROUNDS_MAX	12
@@ -108,33 +108,28 @@ CC_PARAM(burst_us, 250, 10, 10000, 0644, "10 us to 10 ms",
 #define SUSPECT_PERIODS		2	/* of feedback that contradicts itself */
 #define BLEACHED_PKTS		10	/* acknowledged, and no ECT was reported */
 
-/**
- * enum prague_phase - what the window's growth follows
- * @SLOW_START:	slow start, of a new connection or after idling, that nothing has ended yet
- * @PROBING:	slow start has ended without a mark or loss, and there was none since
- * @BY_MARKS:	additive increase: the latest reduction was for a mark
- * @BY_RENO:	the same after a loss
- * @BY_CUBIC:	CUBIC's, after a loss
- */
-enum prague_phase {
-	SLOW_START,
-	PROBING,
-	BY_MARKS,
-	BY_RENO,
-	BY_CUBIC,
+enum prague_phase {	/* what the window's growth follows */
+	SLOW_START,	/* of a new connection or after idling, that nothing has ended yet */
+	PROBING,	/* slow start has ended without a mark or loss, and there was none since */
+	BY_MARKS,	/* additive increase: the latest reduction was for a mark */
+	BY_RENO,	/* the same after a loss */
+	BY_CUBIC,	/* CUBIC's, after a loss */
 };
 
 /**
  * struct prague_growth - how the window grows. A loss changes it, its undo restores it
  * @lost_at:	from a loss on: window before it, packets
- * @cubic_ms:	BY_CUBIC: time since the loss in which the window was the limit, milliseconds;
- *		saturates at CUBIC_MS_MAX
+ * @gap_from:	SLOW_START: tp->delivered where measure_gap() began to count
+ * @cubic_ms:	BY_CUBIC: ms since the loss in which the window was the limit; saturates
  * @fast:	BY_CUBIC: the loss was below the window of the one before: fast convergence
  * @undoable:	the latest reduction was for a loss, and is not undone
  * @phase:	enum prague_phase; a byte of its own, since each ACK looks at it
  */
 struct prague_growth {
-	u32 lost_at;
+	union {
+		u32 lost_at;
+		u32 gap_from;
+	};
 	u32 cubic_ms:20;
 	bool fast:1;
 	bool undoable:1;
@@ -170,8 +165,7 @@ struct prague_marks {
  * struct prague - one connection
  * @model:	window, alpha and the counts of this EWMA period
  * @hystart:	in SLOW_START: its end by RTT
- * @gap_ns:	time per packet at the bottleneck, nanoseconds, as the first long flight has shown
- *		it; 0 is unknown
+ * @gap_ns:	time per packet at the bottleneck, nanoseconds, see measure_gap(); 0 is unknown
  * @growth:	how the window grows
  * @before_loss: the same before the latest loss, while @growth.undoable
  * @marks:	what they have said
@@ -180,7 +174,7 @@ struct prague_marks {
  * @start_seq:	SND.NXT when this control took over
  * @echo:	the receiver's DCTCP.CE
  * @period_us:	when this EWMA period began, low 32 bits of tcp_mstamp
- * @cwr_us:	when the latest reduction was, likewise
+ * @cwr_us:	when the latest reduction was, likewise; SLOW_START: when @growth.gap_from was set
  * @round_end:	SND.NXT when this round (of the real RTT) began
  * @una:	SND.UNA after the latest ACK
  * @rounds:	since the start or the latest idle time; saturates
@@ -273,19 +267,26 @@ static bool starting(const struct tcp_sock *tp, const struct prague *ca)
 
 /*
  * The first flight shows the time per packet: the shortest, as ACKs that wait only lengthen it. If
- * it was too short, the begin of a later one does, with more to send behind it, once the window is
- * near what the gap suggests. Before, it is that of our pace, or of the program's writes.
+ * it was too short, ACKs of eight packets within an eighth of the RTT do, with more to send behind
+ * them, once the window is near what they suggest. Others show our pace, or the program's writes.
  */
 static noinline void measure_gap(const struct sock *sk, struct prague *ca, bool first)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 us = now_us(tp) - ca->period_us, gap = prague_gap(ca->model.acked, us);
+	u32 packets = first ? ca->model.acked : tp->delivered - ca->growth.gap_from;
+	u32 us = now_us(tp) - (first ? ca->period_us : ca->cwr_us), gap = prague_gap(packets, us);
 
-	if (!first && (ca->gap_ns || ca->hystart.no_gap || !tcp_send_head(sk) ||
-		       ca->model.acked < GAP_PACKETS || us > tp->srtt_us >> 4 ||
-		       prague_pipe(tcp_min_rtt(tp), gap) / 2 > ca->model.cwnd))
+	if (first) {
+		if (ca->rounds == 1 && gap && (!ca->gap_ns || gap < ca->gap_ns))
+			ca->gap_ns = gap;
 		return;
-	if ((!first || ca->rounds == 1) && gap && (!ca->gap_ns || gap < ca->gap_ns))
+	}
+	if (packets < GAP_PACKETS && us <= tp->srtt_us >> 6)
+		return;
+	ca->growth.gap_from = tp->delivered;
+	ca->cwr_us = now_us(tp);
+	if (tcp_send_head(sk) && us <= tp->srtt_us >> 6 &&
+	    prague_pipe(tcp_min_rtt(tp), gap) / 2 <= ca->model.cwnd)
 		ca->gap_ns = gap;
 }
 
@@ -334,7 +335,7 @@ static noinline void judge_gap(const struct tcp_sock *tp, struct prague *ca)
 		h->css_base = h->round_min;
 	} else if (!ca->marks.in_round) {
 		ca->gap_ns = 0;
-		h->no_gap = !app_limited((const struct sock *)tp);
+		h->no_gap = !tp->app_limited;
 		h->css = 0;
 	}
 }
@@ -788,10 +789,9 @@ static bool update_round(struct tcp_sock *tp, struct prague *ca, u32 virt)
 	if (!before(tp->snd_una, ca->round_end)) {
 		ca->round_end = tp->snd_nxt;
 		ca->rounds = min(ca->rounds + 1, U16_MAX);
-		begins = ca->marks.first_flight && ca->rounds == 1;
-		ca->marks.first_flight = begins;
+		ca->marks.first_flight &= ca->rounds == 1;
+		begins = ca->marks.first_flight;
 		if (unlikely(ca->growth.phase == SLOW_START)) {
-			begins |= !ca->gap_ns;
 			/* the first flight was long enough to show it */
 			if (ca->rounds == 2 && !ca->gap_ns)
 				ca->hystart.no_gap = tp->bytes_acked > GAP_PACKETS * tp->mss_cache;
@@ -869,7 +869,7 @@ static void prague_ack(struct sock *sk, const struct rate_sample *rs)
 		small = start && small_window(sk);
 	}
 	prague_count(&ca->model, acked, marked);
-	if (unlikely(start))
+	if (unlikely(start) && (first_flight || (!ca->gap_ns && !ca->hystart.no_gap)))
 		measure_gap(sk, ca, first_flight);
 	if (rs->rtt_us > 0) {
 		prague_rtt(&ca->model, rs->rtt_us);

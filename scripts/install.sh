@@ -137,7 +137,7 @@ put_link()
 # laid out as here, with links to what is installed elsewhere.
 put_lab()
 {
-	local tree=$PREFIX/share/lowq/tree docs=$PREFIX/share/doc/lowq-lab completions=$PREFIX/share/bash-completion/completions file name
+	local tree=$PREFIX/share/lowq/tree docs=$PREFIX/share/doc/lowq-lab file name
 
 	put 755 lab/tools/bin/labnet "$PREFIX/bin/labnet"
 	while read -r file; do
@@ -172,7 +172,7 @@ put_lab()
 
 put_files()
 {
-	local file name
+	local file name completions=$PREFIX/share/bash-completion/completions
 	KEPT=()
 
 	for file in lab/tools/bin/{flowgen,qdelay,q_int.so,q_dualpi2.so}; do
@@ -206,8 +206,9 @@ put_files()
 	# built only where libmnl-dev and libjansson-dev are
 	[ ! -x lab/tools/bin/labnet ] || put_lab
 	put 644 scripts/int.lua "$PREFIX/share/lowq/int.lua"
-	for name in lowq-tc lowq-check lowq-stat; do
-		put 644 "scripts/$name.bash-completion" "$PREFIX/share/bash-completion/completions/$name"
+	put 644 scripts/lowq.bash-completion "$completions/lowq-tc"
+	for name in lowq-check lowq-stat; do
+		put_link "$completions/lowq-tc" "$completions/$name"
 	done
 	for file in man/*.[1-8]; do
 		name=${file##*/}

@@ -1,11 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, goal, hosts, long, requests, Results, Run, Scenario, udp
 
 
 def cell(rate: int, rtt: int, flows: int, kb: int, per_second: int,
          **more: int | float | str) -> dict[str, int | float | str]:
     return {"rate": f"{rate}mbit", "rtt": f"{rtt}ms", "flows": flows, "kb": kb, "per_second": per_second, **more}
+
+
+def plan(run: Run) -> dict[str, Any]:
+    n, server = run["flows"], f"h{run['flows'] + 1}"
+    net = dumbbell(n + 3, rate=run["rate"], rtt=run["rtt"], queue=run.queue(run["rtt"]),
+                   line="1gbit" if run.offloads else "", offloads=run.offloads)
+    return net.measured(*(long(f"h{i}", "r", duration="23s", start=f"{i * 300 + run.seed * 37 % 100}ms",
+                               control=run.control) for i in range(1, n + 1)),
+                        *(udp(f"h{n + 2 + i}", "r", every="20ms", size=160, start="8s", duration="13s", ecn=ecn, label=ecn)
+                          for i, ecn in enumerate(("not-ect", "ect1"))),
+                        requests(server, "r", size=f"{run['kb']}k", rate=run["per_second"], persist=run["conn"] == "kept",
+                                 start="8s", duration="14s", control=run.control, timeout="20s"),
+                        count=("8s", "22s"), bin_="20ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    beside = [results.flow(host)["payload_bytes"] for host in hosts(1, results.run["flows"])]
+    return {"beside_mbps": sum(beside) * 8e-6 / 14, "notect_p99_us": results.udp("not-ect")["delay_p99_ns"] / 1000,
+            "ect1_p99_us": results.udp("ect1")["delay_p99_ns"] / 1000}
 
 
 SCENARIO = Scenario(
@@ -46,38 +67,5 @@ SCENARIO = Scenario(
         queue of their own over FQ-CoDel: where one owns the bottleneck, take that.
 
         Packets without ECT(1) wait for CUBIC's long flows over DualPI2, and hardly at all beside Prague's.""",
-    shell=r"""
-	local i n=$flows pids=() udp=() persist=() from=8 secs=14
-
-	[ "$conn" = fresh ] || persist=(--persist)
-	dumbbell $((n + 3)) "$rtt"
-	bottleneck "$rate" "$rtt"
-	serve r --cc "$CONTROL"
-	serve h$((n + 1)) --cc "$CONTROL"
-	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
-	check_path h1 r "$rate" "$rtt"
-	merging
-	LONG_FLOWS=$n
-	watch_queue "$rate" ${from}s $((from + secs))s 20ms
-	for ((i = 1; i <= n; i++)); do
-		in_ns h$i flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration $((from + secs + 1))s \
-			--start "$((i * 300 + SEED * 37 % 100))ms" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	for i in 0 1; do
-		(sleep $from; exec "$RUNNER/app" --ecn $i --port $((5400 + i * 10)) --size 160 --duration $((secs - 1))s call \
-			"${NSP}r" "${NSP}h$((n + 2 + i))" "10.0.$((n + 2 + i)).1" >"$TMP/udp$i") &
-		udp+=($!)
-	done
-	in_ns r flowgen rpc --to "10.0.$((n + 1)).1" --cc "$CONTROL" "${persist[@]}" --size "${kb}k" \
-		--rate "$per_second" --start ${from}s --duration ${secs}s --seed "$SEED" --timeout 20s >"$TMP/rpc" &
-	requests_done $!
-	all_done "${udp[@]}"
-	all_done "${pids[@]}"
-	cat "$TMP"/long[0-9]* "$TMP/rpc" >"$OUT/flows.jsonl"
-	watched
-	beside "${secs}000000000"
-	completions
-	metric notect_p99_us "$(jq '.p99_ns / 1000' "$TMP/udp0")"
-	metric ect1_p99_us "$(jq '.p99_ns / 1000' "$TMP/udp1")"
-""")
+    metrics=metrics,
+    plan=plan)

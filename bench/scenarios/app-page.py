@@ -1,6 +1,65 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import math
+import random
+import statistics
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, long, program, Results, Run, Scenario
+
+OBJECTS, PAGES, LOADED_MS = 60, 12, 8000  # when pages begin beside long flows
+PLACE = "/tmp/page"
+NGINX = f"""user root; worker_processes 1; daemon off; pid {PLACE}/pid; error_log {PLACE}/error;
+events {{ worker_connections 512; }}
+http {{ access_log off; sendfile on; tcp_nopush on;
+    client_body_temp_path {PLACE}/b; proxy_temp_path {PLACE}/p; fastcgi_temp_path {PLACE}/f; uwsgi_temp_path {PLACE}/u;
+    scgi_temp_path {PLACE}/s; server {{ listen 80 OPTIONS; root {PLACE}/www; }} }}"""
+# a page over six connections, or over one, whose flow control is as wide as a browser's (16 MB)
+CURL = """for i in $page; do printf 'url = "%s/%s"\\noutput = "/dev/null"\\n' $site $i; done >$OUT/urls
+    curl -sSf --no-progress-meter --parallel --parallel-max 6 -K $OUT/urls || exit 1"""
+NGHTTP = """nghttp --null-out --stat --no-dep --window-bits=24 --connection-window-bits=24 \\
+        $(printf "$site/%s " $page) >$OUT/client 2>&1
+    [ "$(grep -Ec ' 200 +[0-9]+[KM]? +/[0-9]+$' $OUT/client)" -eq 60 ] || exit 1"""
+
+
+def plan(run: Run) -> dict[str, Any]:
+    up, load, queue = run.get("way") == "up", run["load"], run.queue(run["rtt"])
+    net = dumbbell(3, rate=run["rate"], rtt=run["rtt"], queue=queue, line="1gbit" if run.offloads else "",
+                   offloads=run.offloads, back=(run["rate"], queue) if up else None)
+    net.sysctl("net.ipv4.tcp_congestion_control", run.control, "h3", "r")
+    normal, order = statistics.NormalDist(), random.Random(run.seed)
+    sizes = (round(math.exp(9.18 + 1.246 * normal.inv_cdf((i + 0.5) / OBJECTS))) for i in range(OBJECTS))
+    net.prepare("", f"sh -c 'mkdir -p {PLACE}/www; i=0; for size in {' '.join(map(str, sizes))}; do "
+                    f"head -c $size /dev/zero >{PLACE}/www/$i; i=$((i + 1)); done'")
+    pages = " ".join("'" + " ".join(map(str, order.sample(range(OBJECTS), OBJECTS))) + "'" for _ in range(PAGES))
+    fetch = f"""site=http://{net.address("h3")}; start=$(date +%s%N)
+for page in {pages}; do
+    from=$(date +%s%N)
+    {CURL if run["http"] == 1 else NGHTTP}
+    echo $((($(date +%s%N) - from) / 1000))
+    sleep 1
+done
+echo $(($(date +%s%N) - start)) >$OUT/took"""
+    conf = NGINX.replace("OPTIONS", "" if run["http"] == 1 else "http2")
+    longs = [long("r" if up else f"h{i}", f"h{i}" if up else "r", start=f"{i * 300}ms", stop="end", control=run.control)
+             for i in range(1, load + 1)]
+    return net.measured(*longs, program("h3", f"echo '{conf}' >{PLACE}/conf; exec nginx -c {PLACE}/conf", stop="end"),
+                        program("r", fetch, label="pages", start=f"{LOADED_MS if load else 1}ms"), bin_="20ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    pages = sorted(map(int, results.text("pages").split()))
+    if len(pages) < PAGES:
+        raise ValueError(f"{len(pages)} pages: {(results.directory / 'pages.err').read_text(encoding='utf-8')}")
+    made: dict[str, float | None] = {"failed": 0, "page_p50_us": pages[PAGES // 2 - 1], "page_max_us": pages[-1],
+                                     "jain": None}
+    if results.run["load"]:
+        took = int((results.directory / "took").read_text(encoding="utf-8")) + LOADED_MS * 10 ** 6
+        sent = [flow["size"] for flow in results.flows if flow["kind"] == "long"] if results.run.get("way") else [
+            flow["payload_bytes"] for host in ("h1", "h2") for flow in results.longs(host)]
+        made["beside_mbps"] = sum(sent) * 8e3 / took
+    return made
+
 
 SCENARIO = Scenario(
     title="""A web page from nginx, with curl (HTTP/1.1) and nghttp (HTTP/2), 20 and 60 Mb/s, 30 and 65 ms, idle and
@@ -36,99 +95,5 @@ SCENARIO = Scenario(
         On a slow idle link Prague's queue is empty between two objects of a connection, and CUBIC's is not.
 
         Where a page comes over one connection, CUBIC's downloads leave it more of the link than Prague's do.""",
-    shell=r"""
-# make_site: the objects in $TMP/www, nginx's configuration, and curl's, a list of objects: each page has its order
-make_site()
-{
-	mkdir -p "$TMP/www" "$TMP/nginx"
-	python3 - "$TMP/www" "$TMP/urls" "$SEED" <<-'END' || fail "no page"
-		import math, random, statistics, sys
-		normal, order = statistics.NormalDist(), random.Random(int(sys.argv[3]))
-		sizes = [round(math.exp(9.18 + 1.246 * normal.inv_cdf((i + 0.5) / 60))) for i in range(60)]
-		for i, size in enumerate(sizes):
-		    open(f"{sys.argv[1]}/{i}", "wb").write(bytes(size))
-		for page in range(12):
-		    with open(f"{sys.argv[2]}.{page}", "w") as urls:
-		        for i in order.sample(range(60), 60):
-		            urls.write(f'url = "http://10.0.3.1/{i}"\noutput = "/dev/null"\n')
-	END
-	cat >"$TMP/nginx.conf" <<-END
-		user root; worker_processes 1; daemon on; pid $TMP/nginx/pid; error_log $TMP/nginx/error;
-		events { worker_connections 512; }
-		http {
-			access_log off; sendfile on; tcp_nopush on;
-			client_body_temp_path $TMP/nginx/b; proxy_temp_path $TMP/nginx/p;
-			fastcgi_temp_path $TMP/nginx/f; uwsgi_temp_path $TMP/nginx/u; scgi_temp_path $TMP/nginx/s;
-			server { listen 80$([ "$http" = 1 ] || echo " http2"); root $TMP/www; }
-		}
-	END
-}
-
-# fetch_page N: over six connections, or over one, whose flow control is as wide as a browser's (16 MB)
-fetch_page()
-{
-	local urls
-
-	if [ "$http" = 1 ]; then
-		in_ns r curl -sSf --no-progress-meter --parallel --parallel-max 6 -K "$TMP/urls.$1" 2>"$TMP/client" ||
-			fail "curl: $(tail -n1 "$TMP/client")"
-		return
-	fi
-	mapfile -t urls < <(sed -n 's/^url = "\(.*\)"/\1/p' "$TMP/urls.$1")
-	in_ns r nghttp --null-out --stat --no-dep --window-bits=24 --connection-window-bits=24 "${urls[@]}" \
-		>"$TMP/client" 2>&1
-	[ "$(grep -Ec ' 200 +[0-9]+[KM]? +/[0-9]+$' "$TMP/client")" -eq 60 ] || fail "nghttp: $(tail -n1 "$TMP/client")"
-}
-
-run_scenario()
-{
-	local i ends from to start pids=()
-
-	dumbbell 3 "$rtt"
-	bottleneck "$rate" "$rtt"
-	serve r --cc "$CONTROL"
-	if [ "${way:-}" = up ]; then
-		way_back "$rate" "$rtt"
-		serve h1 --cc "$CONTROL"
-		serve h2 --cc "$CONTROL"
-	fi
-	make_site
-	[ -z "${tso:-}" ] || line_rate 1gbit h 1514
-	check_path h1 r "$rate" "$rtt"
-	merging
-	in_ns h3 sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL"
-	in_ns r sysctl -qw net.ipv4.tcp_congestion_control="$CONTROL"
-	in_ns h3 nginx -c "$TMP/nginx.conf" 2>"$TMP/nginx.err" || fail "nginx: $(tail -n1 "$TMP/nginx.err")"
-	watch_queue "$rate" 0s 600s 20ms
-	start=$(date +%s%N)
-	for ((i = 1; i <= load; i++)); do
-		ends=("h$i" 10.0.0.1)
-		[ "${way:-}" != up ] || ends=(r "10.0.$i.1")
-		in_ns "${ends[0]}" flowgen long --to "${ends[1]}" --cc "$CONTROL" --start "$((i * 300))ms" \
-			--duration 600s >"$TMP/long$i" &
-		pids+=($!)
-	done
-	[ "$load" = 0 ] || sleep 8
-	for ((i = 0; i < 12; i++)); do
-		from=$(date +%s%N)
-		fetch_page "$i"
-		to=$(date +%s%N)
-		echo $(((to - from) / 1000)) >>"$OUT/pages"
-		sleep 1
-	done
-	to=$(date +%s%N)
-	kill "$(cat "$TMP/nginx/pid")"
-	pkill -x flowgen	# the long flows, which report what they have sent
-	watched
-	if [ "${way:-}" = up ]; then
-		wait "${pids[@]}"
-		metric beside_mbps "$(jq -s --argjson ns $((to - start)) \
-			'[.[] | select(.type == "flow") | .size] | add * 8e3 / $ns' "$TMP"/long?)"
-	elif [ "$load" != 0 ]; then
-		beside $((to - start))
-	fi
-	metric failed 0
-	metric page_p50_us "$(sort -n "$OUT/pages" | sed -n 6p)"
-	metric page_max_us "$(sort -n "$OUT/pages" | tail -n1)"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+import json
+from typing import Any
+
+from lowq_lab import at_share, dumbbell, each, goal, hosts, incast, long, requests, Results, Run, Scenario, TSO
+from lowq_lab.networks import nanoseconds
 
 # Incasts: rounds of answers from eight hosts, fan of them at once
 INCASTS: list[dict[str, int | str]] = [dict(rate="10gbit", rtt="100us", fan=40, kb=20, period="2ms", flows=1),
@@ -11,6 +15,34 @@ INCASTS: list[dict[str, int | str]] = [dict(rate="10gbit", rtt="100us", fan=40, 
 # Requests: Poisson, 30 % of the link, a connection each
 REQUESTS: list[dict[str, int | str]] = [dict(rate="10gbit", rtt="100us", kb=100, flows=1),
                                         dict(rate="25gbit", rtt="60us", kb=100, flows=2)]
+
+
+def plan(run: Run) -> dict[str, Any]:
+    rate, rtt, n = run["rate"], run["rtt"], run["flows"]
+    gbps, us = int(rate[:-4]), int(rtt[:-2])
+    net = dumbbell(8 + n, rate=rate, rtt=rtt, line=rate, offloads=run.offloads,
+                   queue=run.queue(rtt, k=gbps * us * 65 // 1000 if run.row == "dctcp_65" else None))
+    run.prepare_hosts(net)
+    if run.get("fan"):
+        period = nanoseconds(run["period"])
+        answers = incast(hosts(1, 8), "r", fan=run["fan"], size=f"{run['kb']}k", jitter=rtt, period=run["period"],
+                         rounds=int(1e8 / period), start="20ms", control=run.control, timeout="5s")
+    else:
+        answers = requests("h1", "r", size=f"{run['kb']}k", load=f"{gbps * 300}mbit", duration="100ms", start="20ms",
+                           control=run.control, timeout="5s")
+    return net.measured(*(long(f"h{8 + i}", "r", duration="122ms", start=run.start(i, "1ms"), control=run.control)
+                          for i in range(1, n + 1)), answers, count=("20ms", "120ms"), bin_="100us")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    times = [flow["since_due_ns"] / 1e3 for flow in results.flows if flow["kind"] != "long" and flow["status"] == "ok"]
+    queues = json.loads(results.ask("sw", "tc -j qdisc show dev r"))
+    carried = [results.flow(host)["payload_bytes"] for host in hosts(9, 8 + results.run["flows"])]
+    return {"answer_p50_us": at_share(times, 0.5), "answer_p99_us": at_share(times, 0.99),
+            "long_gbps": sum(carried) * 8 / 1e8,
+            "k_bytes": next((queue["options"]["min"] for queue in queues if queue["kind"] == "red"), None),
+            "timeouts": results.counter("TCPTimeouts", *hosts(1, 8))}
+
 
 SCENARIO = Scenario(
     title="Data centre: answers and the long flows beside them",
@@ -40,54 +72,5 @@ SCENARIO = Scenario(
         Beside requests LDCP's long flow carries less than DCTCP's: a tenth of the link and more stays idle. If it cut
         its window in proportion to the marked share, as DCTCP does, it would carry 11 to 22 % more, but the slowest
         answers of 12 and of 40 servers would take longer than DCTCP's.""",
-    shell=r"""
-# answers: rounds of them, or requests
-answers()
-{
-	local us=${period:-0}
-
-	if [ "${fan:-}" ]; then
-		case $us in *ms) us=$((${us%ms} * 1000)) ;; *) us=${us%us} ;; esac
-		incast 8 "$fan" "${kb}k" "$rtt" --count $((100000 / us)) --period "$period" >"$OUT/flows.jsonl"
-	else
-		in_ns r flowgen rpc --to 10.0.1.1 --size "${kb}k" --load $((${rate%gbit} * 300))mbit --duration 100ms \
-			--cc "$CONTROL" --seed "$SEED" --timeout 5s >"$OUT/flows.jsonl"
-	fi
-}
-
-run_scenario()
-{
-	local i opt=() pids=() bdp=$((${rate%gbit} * 1000 * ${rtt%us} / 8 / 1514))
-
-	dumbbell $((8 + flows)) "$rtt"
-	line_rate "$rate"
-	[ "$ROW" != dctcp_65 ] || opt=(--k $((${rate%gbit} * ${rtt%us} * 65 / 1000)))
-	bottleneck "$rate" "$rtt" "${opt[@]}"
-	ldcp_hosts
-	serve r --cc "$CONTROL"
-	for ((i = 1; i <= 8; i++)); do
-		serve "h$i" --cc "$CONTROL"
-	done
-	check_path h1 r "$rate" "$rtt"
-	merging
-	LONG_FLOWS=$flows
-	watch_queue "$rate" 20ms 120ms 100us
-	for ((i = 1; i <= flows; i++)); do
-		in_ns h$((8 + i)) flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 122ms \
-			--start "$(start_us $i 1000)us" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	sleep 0.020
-	answers
-	all_done "${pids[@]}"
-	watched
-	# shellcheck disable=SC2016 # jq's
-	metrics '[.[] | select(.type == "flow" and .status == "ok") | .since_due_ns / 1000] | sort |
-		def at($q): if length == 0 then null else .[((length * $q / 100) | ceil) - 1] end;
-		{ answer_p50_us: at(50), answer_p99_us: at(99) }' "$OUT/flows.jsonl" -s
-	metric long_gbps "$(jq '[.flows[] | select(.flow | endswith(">10.0.0.1:5201")) | .payload_bytes] |
-		add * 8 / 1e8' "$OUT/qdelay.json")"
-	metric k_bytes "$(in_ns sw tc -j qdisc show dev egress | jq '[.[] | select(.kind == "red") | .options.min][0]')"
-	metric timeouts "$(host_counter TCPTimeouts 8)"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,96 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import at_share, each, goal, hosts, jain, long, Network, program, Results, Run, Scenario, TSO
+
+RATE, RTT, LINE = "10gbit", "100us", "25gbit"
+
+
+def window(run: Run) -> tuple[int, int]:
+    """ms from which and until which is counted"""
+    if run["limit"] == "stopped" and run["unit"] != 128:
+        return 50, 260
+    return {"window": (30, 60), "mtu": (50, 130), "paced": (50, 110)}.get(run["limit"], (50, 70))
+
+
+def network(run: Run, senders: int, large: list[str]) -> Network:
+    """large: hosts whose paths to r have an MTU of 9000 bytes from the start"""
+    net = Network(offloads=run.offloads)
+    net.path = RATE, RTT
+    net.switch("sw")
+    net.host(*hosts(1, senders), "r")
+    for host in net.hosts:
+        words: dict[str, Any] = {"mtu": 9000} if host in large else {}
+        net.link(*(("sw", "r") if host == "r" else (host, "sw")), back="" if host == "r" else RTT, **words)
+    net.queue("sw", "r", run.queue(RTT), rate=RATE)
+    net.line_rate(LINE, *hosts(1, senders))
+    return net
+
+
+def enlarge(net: Network, large: list[str]) -> None:
+    """These hosts' paths have an MTU of 9000 bytes from now on"""
+    line = (f"tc qdisc change dev sw root tbf rate {LINE} burst 9100 limit 64mb" if net.offloads else
+            f"tc class change dev sw parent 1: classid 1:1 htb rate {LINE} ceil {LINE} burst 9014 cburst 9014 quantum 9014")
+    for host in large:
+        net.prepare(host, "ip link set sw mtu 9000")
+        net.prepare("sw", f"ip link set {host} mtu 9000")
+        if host != "r":
+            net.prepare(host, line)
+
+
+def streams(run: Run, senders: int, address: str) -> dict[str, Any]:
+    """Connections that a program or its buffers limit, by lab/runner/stream"""
+    begin, end = window(run)
+    options = {"window": f"--window {run.get('bytes')}", "opened": f"--window {run.get('bytes')} --opens {begin}ms",
+               "stopped": f"--stops 30ms --reads {begin}ms",
+               "paced": f"--port 5202 --write 14480 --every 40us --count-from {begin}ms",
+               "gone": f"--first {run.get('bytes')} --write 14480 --every 40us --until {begin}ms"}[run["limit"]]
+    return program("r", f'"$RUNNER/stream" --cc {run.control} --begin 1ms --spread 1ms --seed {run.seed} {options} '
+                        f"--duration {end + 10}ms {','.join(hosts(1, senders))} r {address}", label="streams")
+
+
+def plan(run: Run) -> dict[str, Any]:
+    begin, end = window(run)
+    large, early = ["h3", "h4", "r"] if run["limit"] == "mtu" else [], run.get("thresholds") == 9000
+    senders = {"mtu": 4, "paced": 2}.get(run["limit"], run.get("flows", 1))
+    net = network(run, senders, large if early else [])
+    if run.get("unit", 8192) != 8192:  # the kernel makes the unit of the window so large that its field can hold this
+        net.prepare("", f"sysctl -qw net.core.rmem_max={run['unit'] * 32768}")
+    run.telemetry(net)
+    if early:
+        enlarge(net, large)
+    net.stated("h1", "r", rate=RATE, rtt=RTT, burst=8 if early else None)
+    if not early:
+        enlarge(net, large)
+    net.merging("r")
+    traffic = (run.longs(4, "r", duration=f"{end + 10}ms") if large else
+               [streams(run, 1 if run["limit"] == "paced" else senders, net.address("r"))])
+    if run["limit"] == "paced":
+        traffic += [long("h2", "r", start="1ms", duration=f"{end + 10}ms", control=run.control)]
+    late = 0 if large else 1  # ms, when streams begin
+    return net.plan(*traffic, observe=[("sw", "r")], count=(f"{begin + late}ms", f"{end + late}ms"), bin_="100us")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    run, seen = results.run, results.queues[0]["flows"]
+    if run["limit"] == "mtu":
+        return {"ratio": results.ratio(["h3", "h4"], ["h1", "h2"], "goodput_bps")}
+    if run["limit"] == "window":
+        rates = [flow.get("goodput_bps") or 0 for flow in seen if flow["flow"].endswith(":5201")]
+        return {"jain": jain(rates) if len(rates) > 1 else None}
+    if run["limit"] == "paced":
+        times = [line["since_due_ns"] / 1e3 for line in results.program("streams") if line.get("since_due_ns")]
+        app = max((flow for flow in seen if flow["flow"].endswith(":5202")), key=lambda flow: float(flow["payload_bytes"]))
+        return {"rpc_p50_us": at_share(times, 0.5), "rpc_p99_us": at_share(times, 0.99), "rpc_count": len(times),
+                "app_gbps": app["goodput_bps"] / 1e9, "jain": None}
+    begin, full = (window(run)[0] + 1) / 1e3, 0
+    for row in results.series():  # until 90 % of the link are used for half a millisecond
+        full = full + 1 if row["t_s"] >= begin - 1e-9 and row["throughput_bps"] >= 0.9e10 else 0
+        if full == 5:
+            return {"filled_us": round((row["t_s"] - begin) * 1e6 - 400)}
+    return {"filled_us": None}
+
 
 LIMITS = [*each(limit="window", bytes=[58000, 250000], flows=[1, 2]), *each(limit="opened", bytes=58000),
           *each(limit="stopped", unit=[128, 8192]), *each(limit="mtu", thresholds=[9000, 1500]), *each(limit="paced"),
@@ -43,98 +133,5 @@ SCENARIO = Scenario(
 
         A receiver that offers its window in units larger than a packet stops LDCP until a timeout: keep
         net.core.rmem_max and net.ipv4.tcp_rmem below 64 MiB, or set net.ipv4.tcp_shrink_window.""",
-    shell=r"""
-# jumbo HOST...: MTU 9000 on these hosts' paths to r
-jumbo()
-{
-	local host
-
-	ip -n "${NSP}r" link set eth0 mtu 9000
-	ip -n "${NSP}sw" link set egress mtu 9000
-	for host; do
-		ip -n "$NSP$host" link set eth0 mtu 9000
-		ip -n "${NSP}sw" link set "p${host#h}" mtu 9000
-		if [ "${tso:-}" ]; then
-			tc -n "$NSP$host" qdisc change dev eth0 root tbf rate 25gbit burst 9100 limit 64mb
-		else
-			set_rate "$host" eth0 1:1 25gbit 9014
-		fi
-	done
-}
-
-# streams HOSTS [OPTIONS]: connections from h1 to hHOSTS, each limited as stream's options say
-streams()
-{
-	local i from=''
-
-	for ((i = 1; i <= $1; i++)); do
-		from+=${from:+,}${NSP}h$i
-	done
-	LONG_FLOWS=$1
-	"$RUNNER/stream" --cc "$CONTROL" --spread 1ms --seed "$SEED" "${@:2}" "$from" "${NSP}r" 10.0.0.1 \
-		>"$OUT/flows.jsonl" || fail "stream $*"
-}
-
-# filled MS: microseconds from that instant until 90 % of the link are used for half a millisecond
-filled()
-{
-	awk -F, -v from="$1" 'NR > 1 && $1 >= from / 1000 - 1e-9 {
-		run = $2 >= 0.9e10 ? run + 1 : 0
-		if (run == 5) { printf "%d\n", ($1 - from / 1000) * 1e6 - 400 + 0.5; exit }
-	}' "$OUT/queue.csv"
-}
-
-run_scenario()
-{
-	local from=50 to hosts=${flows:-1} long
-
-	case $limit in
-	window) from=30 to=60 ;;
-	opened|gone) to=70 ;;
-	stopped)
-		to=70
-		[ "$unit" = 128 ] || to=260
-		;;
-	mtu) to=130 hosts=4 ;;
-	paced) to=110 hosts=2 ;;
-	esac
-	dumbbell "$hosts" 100us
-	line_rate 25gbit
-	# the kernel makes the unit of the window so large that its field can hold this
-	[ "${unit:-8192}" = 8192 ] || sysctl -qw net.core.rmem_max=$((unit * 32768))
-	hpccpp_hosts
-	[ "${thresholds:-1500}" = 1500 ] || jumbo h3 h4
-	bottleneck 10gbit 100us
-	BURST=$([ "${thresholds:-1500}" = 1500 ] || echo 8) check_path h1 r 10gbit 100us
-	[ "${thresholds:-9000}" = 9000 ] || jumbo h3 h4
-	merging
-	case $limit in mtu|paced) serve r --cc "$CONTROL" ;; esac
-	watch_queue 10gbit "${from}ms" "${to}ms" 100us
-	case $limit in
-	window) streams "$hosts" --window "$bytes" --duration "$((to + 10))ms" ;;
-	opened) streams 1 --window "$bytes" --opens "${from}ms" --duration "$((to + 10))ms" ;;
-	stopped) streams 1 --stops 30ms --reads "${from}ms" --duration "$((to + 10))ms" ;;
-	mtu) long_flows 4 "$((to + 10))ms" ;;
-	paced)
-		in_ns h2 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration "$((to + 10))ms" >"$TMP/long" &
-		long=$!
-		streams 1 --port 5202 --write 14480 --every 40us --count-from "${from}ms" --duration "$((to + 10))ms"
-		all_done "$long"
-		cat "$TMP/long" >>"$OUT/flows.jsonl"
-		;;
-	gone) streams 1 --first "$bytes" --write 14480 --every 40us --until "${from}ms" --duration "$((to + 10))ms" ;;
-	esac
-	watched
-	case $limit in
-	opened|stopped|gone) metric filled_us "$(filled "$from")" ;;
-	mtu) metric ratio "$(jq '
-		def rate(hosts): [.flows[] | select(.flow | test("^10\\.0\\." + hosts + "\\.1:")) |
-			.goodput_bps // 0] | add;
-		rate("[34]") / rate("[12]")' "$OUT/qdelay.json")" ;;
-	paced)
-		completions
-		metric app_gbps "$(of 1 '.goodput_bps / 1e9')"
-		;;
-	esac
-}
-""")
+    metrics=metrics,
+    plan=plan)

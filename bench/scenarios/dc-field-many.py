@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Results, Scenario, TSO
+from typing import Any
 
-
-def metrics(results: Results) -> dict[str, float]:
-    return {"moving": sum(flow["flow"].endswith(">10.0.0.1:5201") and (flow.get("goodput_bps") or 0) > 0
-                          for flow in results.queues[0]["flows"])}
+from lowq_lab import dumbbell, each, goal, Results, Run, Scenario, TSO
 
 
 FLOWS = [*each(flows=1000, buffer=["default", "1MB"]), *each(flows=[200, 2000], buffer="default"),
          # the cause of what hpccpp misses
          *each(flows=1000, buffer="1MB", stagger="1500us")]
+
+
+def plan(run: Run) -> dict[str, Any]:
+    limit = () if run["buffer"] == "default" else ("--limit", "1000000b")
+    net = dumbbell(8, rate="10gbit", rtt="100us", line="10gbit", offloads=run.offloads, queue=run.queue("100us", *limit))
+    run.telemetry(net)
+    return net.measured(*run.longs(8, "r", duration="520ms", flows=run["flows"] // 8,
+                                   stagger=run.get("stagger", "500us")), count=("200ms", "500ms"))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return {"moving": sum(rate > 0 for rate in results.rates())}
+
 
 SCENARIO = Scenario(
     title="Data centre: hundreds and thousands of flows, 10 Gb/s, base RTT 100 us",
@@ -37,18 +47,4 @@ SCENARIO = Scenario(
 
         First windows of many HPCC++ flows that begin together overflow a small buffer, SYNs included.""",
     metrics=metrics,
-    shell=r"""
-	local words=()
-
-	[ "$buffer" = default ] || words=(--limit 1000000b)
-	dumbbell 8 100us
-	line_rate 10gbit
-	hpccpp_hosts
-	bottleneck 10gbit 100us "${words[@]}"
-	serve r --cc "$CONTROL"
-	check_path h1 r 10gbit 100us
-	merging
-	watch_queue 10gbit 200ms 500ms
-	many_flows "$flows" "${stagger:-500us}" 520ms
-	watched
-""")
+    plan=plan)

@@ -1,6 +1,73 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, hosts, long, Network, requests, Results, Run, Scenario, TSO
+
+RATE, RTT = "10gbit", "100us"
+
+
+def queue(run: Run, number: int) -> str:
+    """The row's, at the switch of this number"""
+    return run.queue(RTT, k=65 if run.control.startswith("dctcp") else None).replace("switch-id 1", f"switch-id {number}")
+
+
+def three_links(run: Run) -> Network:
+    """a to b to sw to r, each link with a queue; the way back has the delay"""
+    net = Network(offloads=run.offloads)
+    net.path = RATE, RTT
+    net.switch("a", "b", "sw")
+    net.host(*hosts(1, 6), "r")
+    for host, switch in (("h1", "a"), ("h2", "a"), ("h3", "b"), ("h4", "sw")):
+        net.link(host, switch, back=RTT)
+    net.link("h5", "b")
+    net.link("h6", "sw")
+    for number, (switch, to) in enumerate((("a", "b"), ("b", "sw"), ("sw", "r")), 1):
+        net.link(switch, to)
+        net.queue(switch, to, queue(run, number), rate=RATE)
+    return net
+
+
+def plan(run: Run) -> dict[str, Any]:
+    kind = run["traffic"]
+    both = kind in ("both-ways", "cubic-back")
+    if kind == "row":
+        net = three_links(run)
+    else:
+        back = (RATE, queue(run, 2) if kind == "both-ways" else "bfifo limit 1000000") if both else None
+        net = dumbbell(1 if both else 2, rate=RATE, rtt=RTT, queue=queue(run, 1), back=back, offloads=run.offloads)
+    if not both:
+        net.line_rate(RATE, *(host for host in net.hosts if host != "r"))
+    elif run.offloads:  # the switch, not the host, is where traffic both ways meets
+        net.line_rate("25gbit", *net.hosts)
+    run.telemetry(net, **({"line_rate_mbps": int(run["rate"][:-4]) * 1000} if run.get("rate") else {}))
+
+    def flow(number: int, from_: str, to: str, control: str = run.control, **fields: Any) -> dict[str, Any]:
+        return long(from_, to, duration="410ms", start=run.start(number, "1ms"), control=control, **fields)
+
+    traffic, merging = [flow(1, "h1", "r")], ["r"]
+    if kind == "requests":
+        traffic += [requests("h2", "r", persist=bool(run.get("keep")) or None, size=100000, load="3gbit", start="90ms",
+                             duration="310ms", control=run.control, timeout="5s")]
+    elif kind == "row":
+        traffic += [flow(number, f"h{number}", to, label="beside") for number, to in ((2, "h5"), (3, "h6"), (4, "r"))]
+        merging += ["h5", "h6"]
+    else:
+        traffic += [flow(2, "r", "h1", *(["cubic"] if kind == "cubic-back" else []), label="back",
+                         flows=4 if kind == "cubic-back" else None)]
+        merging += ["h1"]
+    net.stated("h1", "r", rate=RATE, rtt=RTT)
+    net.merging(*merging)
+    return net.plan(*traffic, observe=[("sw", "r")], count=("100ms", "400ms"))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    senders = {"requests": 2, "row": 6}.get(results.run["traffic"], 1)
+    made = {"long_gbps": results.flow("h1")["goodput_bps"] / 1e9,
+            "timeouts": results.counter("TCPTimeouts", *hosts(1, senders))}
+    return made | {f"{label}_gbps": sum(rates) / flows / 1e9 for label, flows in (("back", 1), ("beside", 3))
+                   if (rates := results.goodputs(label=label))}
+
 
 TRAFFIC = [*each(traffic="requests"), *each(traffic="requests", keep=1), *each(traffic="requests", rate="10gbit"),
            *each(traffic=["both-ways", "cubic-back", "row"])]
@@ -37,162 +104,5 @@ SCENARIO = Scenario(
         Acknowledgements that wait in CUBIC's queue cost DCTCP and LDCP most of their rate, and HPCC++ little.
 
         Across three full links HPCC++ takes the busiest, and loses least, unless hosts send bursts.""",
-    shell=r"""
-# port DEV ID: the row's queue there
-port()
-{
-	local k=()
-
-	[[ $CONTROL != dctcp* ]] || k=(--k 65)
-	QUEUE=${QUEUE/switch-id 1/switch-id $2} DEV=$1 bottleneck 10gbit 100us "${k[@]}"
-}
-
-# hop TABLE OUT BACK ID DESTINATION...: packets that table TABLE is looked up for leave sw by OUT,
-# with a queue of the row, and come back by BACK
-hop()
-{
-	local mac to
-
-	link sw "$2" sw "$3"
-	mac=$(in_ns sw cat "/sys/class/net/$3/address")
-	for to in "${@:5}"; do
-		ip -n "${NSP}sw" neigh add "$to" lladdr "$mac" dev "$2" nud permanent
-	done
-	ip -n "${NSP}sw" route add default dev "$2" table "$1"
-	[ "$4" = fifo ] || port "$2" "$4"
-}
-
-# via TABLE IIF [DESTINATION]
-via()
-{
-	ip -n "${NSP}sw" rule add iif "$2" ${3:+to "$3"} lookup "$1"
-}
-
-# flow FROM ADDRESS CONTROL [flowgen's options]
-flow()
-{
-	in_ns "$1" flowgen long --to "$2" --cc "$3" --duration 410ms --start "$(start_us $((${#pids[@]} + 1)) 1000)us" \
-		"${@:4}" >"$TMP/flow-$1" &
-	pids+=($!)
-}
-
-# gbps FILE...: the sum of their flows' goodputs
-gbps()
-{
-	jq -s '[.[] | select(.type == "flow") | .goodput_bps / 1e9] | add' "$@"
-}
-
-# The hosts and the rates of their links. The switch, not the host, is where traffic both ways meets.
-make_hosts()
-{
-	local start=()
-
-	hosts=1
-	case $traffic in
-	requests) hosts=2 ;;
-	row) hosts=6 ;;
-	esac
-	dumbbell "$hosts" 100us
-	case $traffic-${tso:-} in
-	requests-*|row-*) line_rate 10gbit ;;
-	*-1) line_rate 25gbit; line_rate 25gbit r ;;
-	esac
-	[ -z "${rate:-}" ] || start=(line_rate_mbps="${rate%gbit}000")
-	hpccpp_hosts "${start[@]}"
-}
-
-# The queue that all variants have, and what the way back or the further links have.
-make_queues()
-{
-	local i
-
-	port egress 1
-	case $traffic in
-	both-ways)
-		hop 100 first second 2 10.0.1.1
-		via 100 egress
-		;;
-	cubic-back)
-		hop 100 first second fifo 10.0.1.1
-		shaper sw first 10gbit
-		in_ns sw tc qdisc add dev first parent 1:1 bfifo limit 1000000
-		via 100 egress
-		;;
-	row)
-		# h5 and h6 receive: their way back has the delay
-		for i in 5 6; do
-			in_ns sw tc qdisc del dev "p$i" root
-			serve "h$i" --cc "$CONTROL"
-		done
-		hop 100 first second 2 10.0.0.1 10.0.5.1
-		hop 101 third fourth 3 10.0.0.1 10.0.6.1
-		via 100 p1
-		via 100 p2
-		via 101 second 10.0.0.1
-		via 101 p3
-		;;
-	esac
-}
-
-# Where offloads merge packets: at the receiver, and where packets of the other way arrive.
-merge_all()
-{
-	merging
-	case $traffic in
-	both-ways|cubic-back) merging h1 sw p1 ;;
-	row) merging h5 sw p5; merging h6 sw p6 ;;
-	esac
-}
-
-# The long flow, and what it meets; into $TMP/flow-* and $TMP/rpc.
-send_all()
-{
-	local pids=()
-
-	flow h1 10.0.0.1 "$CONTROL"
-	case $traffic in
-	requests)
-		in_ns r flowgen rpc --to 10.0.2.1 ${keep:+--persist} --size 100k --load 3gbit --start 90ms \
-			--duration 310ms --cc "$CONTROL" --seed "$SEED" --timeout 5s >"$TMP/rpc"
-		;;
-	both-ways) flow r 10.0.1.1 "$CONTROL" ;;
-	cubic-back) flow r 10.0.1.1 cubic --flows 4 ;;
-	row)
-		flow h2 10.0.5.1 "$CONTROL"
-		flow h3 10.0.6.1 "$CONTROL"
-		flow h4 10.0.0.1 "$CONTROL"
-		;;
-	esac
-	requests_done "${pids[@]}"
-	cat "$TMP"/flow-* >"$OUT/flows.jsonl"
-	[ "$traffic" != requests ] || cat "$TMP/rpc" >>"$OUT/flows.jsonl"
-}
-
-measure()
-{
-	metric long_gbps "$(of 1 '.goodput_bps / 1e9')"
-	case $traffic in
-	requests) completions ;;
-	both-ways|cubic-back) metric back_gbps "$(gbps "$TMP/flow-r")" ;;
-	row) metric beside_gbps "$(gbps "$TMP"/flow-h[234] | jq '. / 3')" ;;
-	esac
-	metric timeouts "$(host_counter TCPTimeouts "$hosts")"
-}
-
-run_scenario()
-{
-	local hosts
-
-	make_hosts
-	make_queues
-	serve r --cc "$CONTROL"
-	serve h1 --cc "$CONTROL"
-	[ "$traffic" != requests ] || serve h2 --cc "$CONTROL"
-	check_path h1 r 10gbit 100us
-	merge_all
-	watch_queue 10gbit 100ms 400ms 1ms --filter "dst host 10.0.0.1"
-	send_all
-	watched
-	measure
-}
-""")
+    metrics=metrics,
+    plan=plan)

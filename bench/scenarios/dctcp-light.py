@@ -1,6 +1,55 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import re
+from pathlib import Path
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, long, program, Results, Run, Scenario
+
+TRACING = Path("/sys/kernel/tracing")
+ARRIVED = "nstat -asz IpExtInCEPkts IpExtInECT0Pkts IpExtInECT1Pkts"  # at the receiver
+# alpha is read as a user would: ss, 1000 times a second, in mainline's units; dctcp_ref's is too fine for those units,
+# and is read from its tracepoint
+ALPHA = "i=0; while [ $i -lt 300 ]; do sleep 0.001; ss -Htin dport = :5201 | grep -o 'alpha:[0-9]*'; i=$((i + 1)); done"
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(1, rate="10gbit", rtt="1ms")
+    for command in ("modprobe -r tcp_dctcp_ref", "modprobe tcp_dctcp_ref alpha_init=0",
+                    "sh -c 'echo 0 >/sys/module/tcp_dctcp/parameters/dctcp_alpha_on_init'",
+                    f"sh -c 'echo 65536 >{TRACING}/buffer_size_kb'",
+                    f"sh -c 'echo 1 >{TRACING}/events/dctcp_ref/dctcp_ref_window/enable'"):
+        net.prepare("", command)
+    net.prepare("h1", f"tc qdisc add dev sw root netem limit 1000000 loss {100 / run['one_in']}% ecn")
+    net.stated("h1", "r", rate="10gbit", rtt="1ms")
+    # the first quarter of the transfer is left out: alpha settles
+    return net.plan(long("h1", "r", size="400M", control=run.control), program("h1", ALPHA, label="alpha", stop="end"),
+                    program("r", ARRIVED, label="arrived", start="80ms"))
+
+
+def marked(text: str) -> tuple[float, float]:
+    """Packets marked CE, and all that were ECT"""
+    counts = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if line.startswith("IpExt")}
+    return counts["IpExtInCEPkts"], sum(counts.values())
+
+
+def settled(values: list[str], one: int) -> float:
+    """The mean without the first quarter, by what stands for 1"""
+    later = [float(value) / one for value in values[max(0, len(values) // 4 - 1):]]
+    return sum(later) / len(later)
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    (ce, every), (ce_before, before) = marked(results.ask("r", ARRIVED)), marked(results.text("arrived"))
+    fraction = (ce - ce_before) / (every - before)
+    if results.run.control == "dctcp_ref":
+        trace = (TRACING / "trace").read_text(encoding="ascii")
+        fraction, alpha = (settled(re.findall(f"\\b{name}_q30=([0-9]+)", trace), 1 << 30)
+                           for name in ("fraction", "alpha"))
+    else:
+        alpha = settled(re.findall("alpha:([0-9]+)", results.text("alpha")), 1024)
+    return {"mark_fraction": fraction, "alpha_mean": alpha, "alpha_over_fraction": alpha / fraction}
+
 
 SCENARIO = Scenario(
     title="DCTCP's estimate under light marking",
@@ -18,57 +67,5 @@ SCENARIO = Scenario(
     conclusion="""Linux's dctcp rounds a window with few marks to none, and does not respond until marks are frequent.
 
         dctcp_ref has more bits for alpha, which follows the fraction at every marking rate.""",
-    shell=r"""
-# alpha is read as a user would: ss, 2000 times a second, in mainline's units;
-# dctcp_ref's is too fine for those units, and is read from its tracepoint.
-# The first quarter of the transfer is left out: alpha settles.
-# arrived: packets marked CE, and all that were ECT, at the receiver
-arrived()
-{
-	in_ns r nstat -asz IpExtInCEPkts IpExtInECT0Pkts IpExtInECT1Pkts |
-		awk '!/^#/ { all += $2 } /CE/ { ce = $2 } END { print ce + 0, all + 0 }'
-}
-
-# settled ONE: the mean of numbers without their first quarter, by what stands for 1
-settled()
-{
-	awk -v one="$1" '{ v[NR] = $1 }
-		END { for (i = int(NR / 4); i <= NR; i++) { s += v[i]; n++ } print s / n / one }'
-}
-
-run_scenario()
-{
-	local i alpha fraction
-
-	modprobe -r tcp_dctcp_ref 2>/dev/null
-	modprobe tcp_dctcp_ref alpha_init=0
-	echo 0 >/sys/module/tcp_dctcp/parameters/dctcp_alpha_on_init
-	dumbbell 1 1ms
-	shape 10gbit
-	in_ns h1 tc qdisc add dev eth0 root netem limit 1000000 \
-		loss "$(awk -v n="$one_in" 'BEGIN { print 100 / n }')%" ecn
-	serve r --cc "$CONTROL"
-	check_path h1 r 10gbit 1ms
-	fixed_start
-	trace_on dctcp_ref/dctcp_ref_window
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --size 400M >"$OUT/flows.jsonl" &
-	for ((i = 0; i < 300; i++)); do
-		# the marks are counted as alpha is: from the first quarter on
-		[ $i -ne 75 ] || arrived >"$TMP/arrived"
-		sleep 0.001
-		in_ns h1 ss -Htin dport = :5201 | grep -o 'alpha:[0-9]*'
-	done | cut -d: -f2 >"$OUT/alpha.ss"
-	all_done $!
-	trace_off "$OUT/trace"
-	fraction=$({ cat "$TMP/arrived"; arrived; } | awk '{ ce = $1 - ce; all = $2 - all } END { print ce / all }')
-	if [ "$CONTROL" = dctcp_ref ]; then
-		fraction=$(field fraction_q30 <"$OUT/trace" | settled $((1 << 30)))
-		alpha=$(field alpha_q30 <"$OUT/trace" | settled $((1 << 30)))
-	else
-		alpha=$(settled 1024 <"$OUT/alpha.ss")
-	fi
-	metric mark_fraction "$fraction"
-	metric alpha_mean "$alpha"
-	metric alpha_over_fraction "$(awk -v a="$alpha" -v f="$fraction" 'BEGIN { print a / f }')"
-}
-""")
+    metrics=metrics,
+    plan=plan)

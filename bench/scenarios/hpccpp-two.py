@@ -1,6 +1,54 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, long, program, Results, Run, Scenario, TSO
+
+FIRST, SECOND = ("in", "sw"), ("sw", "r")
+DOWN, UP, END = 200, 400, 600  # RTTs of 100 us
+CHANGES = (DOWN, FIRST, 5), (DOWN, SECOND, 25), (UP, SECOND, 10), (UP, FIRST, 25)  # Gb/s
+
+
+def plan(run: Run) -> dict[str, Any]:
+    queue = run.queue("100us", k=104)
+    net = dumbbell(1, rate="10gbit", rtt="100us", queue=queue, line="25gbit" if run.offloads else "",
+                   via=("25gbit", queue.replace("switch-id 1", "switch-id 2")), offloads=run.offloads)
+    run.telemetry(net, max_stage=run["stage"], flows=run.get("N", 16), base_rtt_ns=100000)
+    # a node stamps the rate that it is told
+    stamps = [program(node, f"tc qdisc change dev {dev} parent 1:1 int rate {rate}gbit", start=f"{at}00us")
+              for at, (node, dev), rate in CHANGES if run.control == "hpccpp"]
+    net.stated("h1", "r", rate="10gbit", rtt="100us")
+    net.merging("r")
+    return net.plan(long("h1", "r", duration="60ms", start=f"{run.seed * 7919 % 100}us", control=run.control), *stamps,
+                    observe=[SECOND, FIRST], count=("0us", "60ms"), bin_="100us",
+                    events=[{"at": f"{at}00us", "node": node, "dev": dev, "rate": f"{rate}gbit"}
+                            for at, (node, dev), rate in CHANGES])
+
+
+def together(results: Results) -> list[dict[str, float]]:
+    """What leaves the second queue, and what waits: the mean of both, the longest of either"""
+    rows: dict[float, dict[str, float]] = {}
+    for row in results.table("series.csv"):
+        one = rows.setdefault(float(row["t_s"]), {
+            "t_s": float(row["t_s"]), "throughput_bps": 0, "qlen_pkts_mean": 0, "qlen_pkts_max": 0})
+        one["qlen_pkts_mean"] += float(row["qlen_pkts_mean"])
+        one["qlen_pkts_max"] = max(one["qlen_pkts_max"], float(row["qlen_pkts_max"]))
+        if (row["node"], row["dev"]) == SECOND:
+            one["throughput_bps"] = float(row["throughput_bps"])
+    return [rows[at] for at in sorted(rows)]
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    rows, eta = together(results), 0.95 if results.run.control == "hpccpp" else 1
+    made: dict[str, float | None] = {
+        f"{name}_{also}rtts": results.followed(begin, eta * bps, end, 1e-4, bool(also), rows)
+        for name, begin, bps, end in (("down", DOWN, 5e9, UP), ("up", UP, 10e9, END)) for also in ("", "together_")}
+    after = [row["qlen_pkts_mean"] for row in rows if DOWN + 20 <= round(row["t_s"] * 1e4) < UP]
+    return made | {
+        "down_queue_max": max(row["qlen_pkts_max"] for row in rows if DOWN <= round(row["t_s"] * 1e4) < DOWN + 20),
+        "queue_after_mean": sum(after) / len(after), "drops": sum(queue["dropped"] for queue in results.queues),
+        "utilisation": results.share(1e-4 * (1e10 * DOWN + 5e9 * (UP - DOWN) + 1e10 * (END - UP)))}
+
 
 SCENARIO = Scenario(
     title="HPCC++: two bottlenecks in series, the tighter one changes",
@@ -17,7 +65,7 @@ SCENARIO = Scenario(
     params={"tso": TSO.format("25 Gb/s"),
             "eta": "95 %", "stage": "maxStage of HPCC++; 1 is the default, 5 is from the draft",
             "N": "16; or, where stated, 0, the default: W_ai follows the mean of U",
-            "T": "the base RTT, as a parameter", "queue": "both queues together",
+            "T": "the base RTT, as a parameter", "queue": "both queues together; the longest, of either",
             "followed": "RTTs from the change to the first of 5 in a row with the rate within 5 % of eta*C of the "
                         "tighter link and no more than 5 packets waiting",
             "K of DCTCP": "for 25 Gb/s, at both ports"},
@@ -31,68 +79,5 @@ SCENARIO = Scenario(
         How soon depends on when the change falls between two probes, which the seed decides.
 
         Stage 5 is slower upwards: additive increases come before a multiplicative one.""",
-    shell=r"""
-# retune DEV RATE: the port's shaper, and what it stamps
-retune()
-{
-	local class
-
-	class=$(in_ns sw tc class show dev "$1" | awk '$2 == "htb" { print $3 }')
-	set_rate sw "$1" "$class" "$2"
-	[ "$CONTROL" = hpccpp ] || return 0
-	in_ns sw tc qdisc change dev "$1" parent "$class" int rate "$2" || fail "tc qdisc change"
-}
-
-run_scenario()
-{
-	local i mac change=() first_ns flow
-
-	hpccpp_hosts max_stage="$stage" flows="${N:-16}" base_rtt_ns=100000
-	dumbbell 1 100us
-	[ -z "${tso:-}" ] || line_rate 25gbit
-	# what comes from h1 leaves sw by "first", comes back by "second", and leaves by
-	# "egress": both queues are between sw's p1 and egress, and are watched as one
-	link sw first sw second
-	mac=$(in_ns sw cat /sys/class/net/second/address)
-	ip -n "${NSP}sw" neigh add 10.0.0.1 lladdr "$mac" dev first nud permanent
-	ip -n "${NSP}sw" route add default dev first table 100
-	ip -n "${NSP}sw" rule add iif p1 lookup 100
-	bottleneck 25gbit 100us
-	QUEUE=${QUEUE/switch-id 1/switch-id 2} DEV=first bottleneck 25gbit 100us
-	retune egress 10gbit
-	serve r --cc "$CONTROL"
-	check_path h1 r 10gbit 100us
-	merging
-	watch_queue 25gbit 0us 60ms 100us
-	in_ns h1 flowgen long --to 10.0.0.1 --cc "$CONTROL" --duration 60ms \
-		--start "$((SEED * 7919 % 100))us" >"$OUT/flows.jsonl" &
-	flow=$!
-	sleep 0.02
-	change+=("$(date +%s%N)")
-	retune first 5gbit
-	retune egress 25gbit
-	sleep 0.02
-	change+=("$(date +%s%N)")
-	retune egress 10gbit
-	retune first 25gbit
-	all_done $flow
-	watched
-	# a line per RTT: bin, rate, longest and mean queue; the changes in bins
-	awk -F, 'NR > 1 { print int($1 * 1e4 + 0.5), $2, $4, $3 }' "$OUT/queue.csv" >"$TMP/bins"
-	first_ns=$(jq -r .first_ns "$OUT/qdelay.json")
-	for i in 0 1; do
-		change[i]=$(awk -v a="${change[i]}" -v b="$first_ns" '
-			BEGIN { printf "%.2f", (a % 1e12 - b % 1e12) / 1e5 }')
-	done
-	capacity "$(awk -v a="${change[0]}" -v b="${change[1]}" '
-		BEGIN { print 1e-4 * (1e10 * a + 5e9 * (b - a) + 1e10 * (600 - b)) }')"
-	metric down_rtts "$(followed "${change[0]}" 5e9 "${change[1]}")"
-	metric up_rtts "$(followed "${change[1]}" 10e9 600)"
-	metric down_together_rtts "$(followed "${change[0]}" 5e9 "${change[1]}" together)"
-	metric up_together_rtts "$(followed "${change[1]}" 10e9 600 together)"
-	metric down_queue_max "$(awk -v b="${change[0]}" '
-		$1 >= b && $1 < b + 20 && $3 > m { m = $3 } END { print m + 0 }' "$TMP/bins")"
-	metric queue_after_mean "$(awk -v b="${change[0]}" -v e="${change[1]}" '
-		$1 >= b + 20 && $1 < e { s += $4; n++ } END { print s / n }' "$TMP/bins")"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,61 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Results, Run, Scenario, TSO
+
+
+def plan(run: Run) -> dict[str, Any]:
+    rate, rtt, limit = run["rate"], run["rtt"], run["limit"]
+    fast = f"{int(rate[:-4]) * 10}{rate[-4:]}"
+    words = {"policer": "", "fifo": "pfifo limit 50", "codel": "codel limit 1000 ecn", "pie": "pie limit 1000 ecn",
+             "red": f"red limit 3000000 min 30280 max 30281 avpkt 1514 burst 20 probability 1 bandwidth {rate} ecn"}[limit]
+    slow = ("" if limit == "policer" else rate, words)
+    stamps = (fast, f"lowq-tc hpccpp --switch-id 1 --rtt {rtt} --limit 20000000b")
+    # in and sw: the first one is the limit, or stamps, the second one what is left
+    first, second = (slow, stamps) if run["place"] == "before" else (stamps, slow)
+    net = dumbbell(2, rate=second[0], rtt=rtt, queue=second[1], via=first, line=fast if run.offloads else "",
+                   offloads=run.offloads)
+    run.telemetry(net, base_rtt_ns=0)
+    net.sysctl("net.ipv4.tcp_ecn", 1)
+    if limit != "policer":
+        net.stated("h1", "r", rate=rate, rtt=rtt)
+    net.merging("r")
+    node, to = at = ("in", "sw") if run["place"] == "before" else ("sw", "r")
+    if limit == "policer":
+        net.prepare(node, f"tc qdisc add dev {to} clsact")
+        net.prepare(node, f"tc filter add dev {to} egress pref 1 matchall action police rate {rate} burst 60k "
+                          "conform-exceed drop/ok")
+    if limit == "red":  # forgets the average that the path's measurement has left, which would drop SYNs
+        net.prepare(node, f"tc qdisc change dev {to} parent 1:1 handle 2: {words}")
+    net.prepare("h1", f"nstat -asz {COUNTERS} >$OUT/before")
+    n = run.get("flows", 1)
+    traffic = (run.two(run.control, run["beside"], duration="5s", receiver="dctcp", flows=n) if run.get("beside") else
+               run.longs(1, "r", duration="5s", flows=n))
+    return net.plan(*traffic, observe=[at], count=("1s", "5s"), bin_="10ms")
+
+
+COUNTERS = "TcpRetransSegs TcpOutSegs"
+
+
+def counted(text: str) -> list[float]:
+    """Their values"""
+    values = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if line.startswith("Tcp")}
+    return [values[name] for name in COUNTERS.split()]
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    run, queue = results.run, results.queues[0]
+    bps = float(run["rate"][:-4]) * (1e9 if run["rate"].endswith("gbit") else 1e6)
+    before = counted((results.directory / "before").read_text(encoding="utf-8"))
+    resent, sent = (now - old for now, old in zip(counted(results.ask("h1", f"nstat -asz {COUNTERS}")), before))
+    made = {"retransmitted_permille": 1000 * resent / sent, "utilisation": queue["throughput_bps"] / bps,
+            "goodput_mbps": sum(results.goodputs(client="h1")) / 1e6}
+    if run.get("beside"):
+        one, other = (sum(flow["payload_bytes"] for flow in results.longs(host)) for host in ("h1", "h2"))
+        made["ratio"] = one / other
+    return made
+
 
 SCENARIO = Scenario(
     title="HPCC++: a bottleneck that does not stamp",
@@ -47,80 +102,5 @@ SCENARIO = Scenario(
         Where that queue marks it runs as DCTCP, and takes rare marks as losses.
 
         Beside DCTCP in CoDel or PIE it is left little, as CUBIC is: DCTCP hardly reduces there.""",
-    shell=r"""
-# node DEV: a port of sw that stamps at $fast
-node()
-{
-	in_ns sw tc qdisc add dev "$1" root handle 1: int rate "$fast" switch-id 1 || fail "tc int"
-	shaper sw "$1" "$fast" parent 1:1 handle 2:
-	in_ns sw tc qdisc add dev "$1" parent 2:1 bfifo limit 20000000
-}
-
-# limit DEV: the bottleneck at a port of sw
-limit()
-{
-	if [ "$limit" = policer ]; then
-		in_ns sw tc qdisc add dev "$1" clsact
-		in_ns sw tc filter add dev "$1" egress pref 1 matchall action police rate "$rate" burst 60k \
-			conform-exceed drop/ok || fail "no policer"
-		return
-	fi
-	shaper sw "$1" "$rate"
-	case $limit in
-	fifo) in_ns sw tc qdisc add dev "$1" parent 1:1 handle 2: pfifo limit 50 ;;
-	red)
-		in_ns sw tc qdisc add dev "$1" parent 1:1 handle 2: red limit 3000000 min 30280 max 30281 \
-			avpkt 1514 burst 20 probability 1 bandwidth "$rate" ecn || fail "no red" ;;
-	*) in_ns sw tc qdisc add dev "$1" parent 1:1 handle 2: "$limit" limit 1000 ecn || fail "no $limit" ;;
-	esac
-}
-
-run_scenario()
-{
-	local seconds=5 fast mac resent sent
-
-	# 10 times the rate of the limit
-	case $rate in
-	*gbit) fast=$((${rate%gbit} * 10))gbit ;;
-	*) fast=$((${rate%mbit} * 10))mbit ;;
-	esac
-	hpccpp_hosts base_rtt_ns=0
-	dumbbell 2 "$rtt"
-	every sysctl -qw net.ipv4.tcp_ecn=1
-	# what comes from h1 and h2 leaves sw by "first", comes back by "second", leaves by "egress"
-	link sw first sw second
-	mac=$(in_ns sw cat /sys/class/net/second/address)
-	ip -n "${NSP}sw" neigh add 10.0.0.1 lladdr "$mac" dev first nud permanent
-	ip -n "${NSP}sw" route add default dev first table 100
-	ip -n "${NSP}sw" rule add iif p1 lookup 100
-	ip -n "${NSP}sw" rule add iif p2 lookup 100
-	if [ "$place" = before ]; then
-		limit first
-		node egress
-	else
-		node first
-		limit egress
-	fi
-	serve r --cc dctcp
-	[ -z "${tso:-}" ] || line_rate "$fast"
-	[ "$limit" = policer ] || check_path h1 r "$rate" "$rtt"
-	merging
-	watch_queue "$rate" 1s "${seconds}s" 10ms
-	read -r resent sent < <(in_ns h1 nstat -asz TcpRetransSegs TcpOutSegs |
-		awk '/Tcp/ { n[$1] = $2 } END { print n["TcpRetransSegs"], n["TcpOutSegs"] }')
-	if [ "${beside:-}" ]; then
-		two_flows "$CONTROL" "$beside" "$seconds" --flows "${flows:-1}"
-	else
-		long_flows 1 "${seconds}s" 1000 --flows "${flows:-1}"
-	fi
-	in_ns h1 nstat -asz TcpRetransSegs TcpOutSegs | awk -v r="$resent" -v s="$sent" '
-		/Tcp/ { n[$1] = $2 }
-		END { print 1000 * (n["TcpRetransSegs"] - r) / (n["TcpOutSegs"] - s) }' >"$TMP/share"
-	metric retransmitted_permille "$(cat "$TMP/share")"
-	watched
-	[ -z "${beside:-}" ] || metric ratio "$(jq '
-		[("10.0.1.1:", "10.0.2.1:") as $host | [.flows[] | select(.flow | startswith($host)).payload_bytes] | add] |
-		.[0] / .[1]' "$OUT/qdelay.json")"
-	metric goodput_mbps "$(jq -s '[.[] | select(.type == "flow").goodput_bps] | add / 1e6' "$TMP/long1")"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,50 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import at_share, CDF, each, flows, goal, Network, Results, Run, Scenario, TSO
+from lowq_lab.slowdown import slowdowns
+
+
+def plan(run: Run) -> dict[str, Any]:
+    rtt, ns = run["rtt"], int(run["rtt"][:-2]) * 1000
+    start, hpccpp = run.get("start"), run.control == "hpccpp"
+    net = Network(offloads=run.offloads)
+    net.switch("leaf1", "leaf2", "spine1", "spine2")
+    for i in range(1, 5):
+        net.host(f"a{i}", f"b{i}")
+        # the way back carries ACKs: its delay is the base RTT's
+        net.link(f"a{i}", "leaf1", back=rtt)
+        net.link(f"b{i}", "leaf2")
+    ports = [("leaf2", f"b{i}") for i in range(1, 5)]
+    if run.offloads:
+        net.line_rate("10gbit", *(f"a{i}" for i in range(1, 5)))
+    else:
+        ports += [(f"a{i}", "leaf1") for i in range(1, 5)]
+    for spine in ("spine1", "spine2"):
+        for leaf in ("leaf1", "leaf2"):
+            net.link(leaf, spine)
+        ports += [("leaf1", spine), (spine, "leaf2")]
+    for number, port in enumerate(ports, 1):
+        more = f" --switch-id {number}" if hpccpp else ""
+        net.queue(*port, f"lowq-tc {run.profile.split()[0]} --rtt {rtt}{more}", rate="10gbit")
+    run.telemetry(net, max_stage=run["stage"], line_rate_mbps=0 if start else 10000, base_rtt_ns=ns + 2000)
+    if start and hpccpp:
+        net.initcwnd(start, *(f"a{i}" for i in range(1, 5)))
+    net.stated("a1", "b1", rate="10gbit", rtt=rtt)
+    net.merging(*(f"b{i}" for i in range(1, 5)))
+    return net.plan(*(flows(f"a{i}", "b*", cdf=str(CDF / f"{run['load']}.cdf"), load=f"{run['share'] * 478 / 10:.0f}mbit",
+                            duration="1s", control=run.control, timeout="10s") for i in range(1, 5)))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    run, times = results.run, slowdowns(plan(results.run), results.flows)
+    ns = int(run["rtt"][:-2]) * 1000
+    excess = [flow["since_due_ns"] / (2 * ns + flow["size"] * 8 / 10 * 1514 / 1448) - 1
+              for flow in results.flows if flow["status"] == "ok" and flow["size"] < 100000]
+    return {"slow_p95_small": at_share(times["small"], 0.95), "excess_p95_small": at_share(excess, 0.95),
+            "drawn_load": results.drawn_load(2e10, run["share"] / 100)}
+
 
 SCENARIO = Scenario(
     title="HPCC++: WebSearch and Hadoop at 25, 50 and 60 % load on a leaf-spine of 10 Gb/s",
@@ -40,85 +84,5 @@ SCENARIO = Scenario(
         The slowest of the large flows take longer with HPCC++, which leaves a part of each link unused.
 
         Where hosts send bursts, DCTCP's small flows wait behind them in the host; the others pace.""",
-    shell=r"""
-# port NS DEV ID: a port with the row's queue
-port()
-{
-	local words
-
-	read -ra words <<<"$QUEUE"
-	words=("${words[0]}")
-	[ "${words[0]}" != hpccpp ] || words+=(--switch-id "$3")
-	"$LOWQ_TC" "${words[0]}" "$2" -n "$NSP$1" --rate 10gbit --shape --rtt "$rtt" \
-		--no-rehearsal --quiet "${words[@]:1}" || fail "lowq-tc ${words[*]}"
-}
-
-# trunk LEAF SPINE N: a link with addresses 10.9.N.1 and .2
-trunk()
-{
-	link "$1" "$2" "$2" "$1"
-	ip -n "$NSP$1" addr add "10.9.$3.1/24" dev "$2"
-	ip -n "$NSP$2" addr add "10.9.$3.2/24" dev "$1"
-}
-
-run_scenario()
-{
-	local i s id=1 pids=() ns=${rtt%us}000
-
-	start=${start:-}
-	hpccpp_hosts max_stage="$stage" line_rate_mbps="$([ "$start" ] && echo 0 || echo 10000)" \
-		base_rtt_ns=$((ns + 2000))
-	roomy
-	for s in leaf1 leaf2 spine1 spine2; do
-		add_ns "$s"
-		in_ns "$s" sysctl -qw net.ipv4.fib_multipath_hash_policy=1
-	done
-	for i in 1 2 3 4; do
-		add_ns "a$i"
-		add_ns "b$i"
-		net "$i" "a$i" eth0 leaf1 "p$i"
-		[ -z "$start" ] || [ "$CONTROL" != hpccpp ] ||
-			ip -n "${NSP}a$i" route replace default via "10.0.$i.254" initcwnd "$start"
-		net "1$i" "b$i" eth0 leaf2 "p$i"
-		[ "${tso:-}" ] || port "a$i" eth0 $((id++))
-		port leaf2 "p$i" $((id++))
-		# the way back carries ACKs: its delay is the base RTT's
-		in_ns leaf1 tc qdisc add dev "p$i" root netem delay "$rtt" limit 1000000
-	done
-	[ -z "${tso:-}" ] || line_rate 10gbit a
-	trunk leaf1 spine1 1
-	trunk leaf1 spine2 2
-	trunk leaf2 spine1 3
-	trunk leaf2 spine2 4
-	for i in 1 2; do
-		port leaf1 "spine$i" $((id++))
-		port "spine$i" leaf2 $((id++))
-		ip -n "${NSP}spine$i" route add 10.0.0.0/21 via "10.9.$i.1"
-		ip -n "${NSP}spine$i" route add 10.0.8.0/21 via "10.9.$((i + 2)).1"
-	done
-	ip -n "${NSP}leaf1" route add 10.0.8.0/21 nexthop via 10.9.1.2 nexthop via 10.9.2.2
-	ip -n "${NSP}leaf2" route add 10.0.0.0/21 nexthop via 10.9.3.2 nexthop via 10.9.4.2
-	for i in 1 2 3 4; do
-		serve "b$i" --cc "$CONTROL"
-	done
-	ADDRESS=10.0.11.1 check_path a1 b1 10gbit "$rtt"
-	for i in 1 2 3 4; do
-		merging "b$i" leaf2 "p$i"
-	done
-	fixed_start
-	for i in 1 2 3 4; do
-		in_ns "a$i" flowgen rpc --push --to 10.0.11.1,10.0.12.1,10.0.13.1,10.0.14.1 --cc "$CONTROL" \
-			--cdf "$LIB/cdf/$load.cdf" --load "$((share * 478 / 10))mbit" --duration 1s \
-			--seed $((SEED * 10 + i)) \
-			--timeout 10s >"$TMP/rpc$i" &
-		pids+=($!)
-	done
-	requests_done "${pids[@]}"
-	cat "$TMP"/rpc? >"$OUT/flows.jsonl"
-	drawn_load 2e10
-	slowdown small 0 100000 50 95 99
-	metric excess_p95_small "$(slow_at 95 1)"
-	slowdown medium 100000 1000000
-	slowdown large 1000000 1e12
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,9 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, requests, Results, Run, Scenario, TSO
 
 ANSWERS = each(size=125000, load=["1gbit", "3gbit"]) + each(size=20000, load="1gbit")
 STEPS = each(alpha=512, beta=256) + each(alpha=1024, beta=128)
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(2, rate="10gbit", rtt="100us", line="10gbit", offloads=run.offloads, queue=run.queue("100us"))
+    run.parameters(net, "ldcp", alpha=run["alpha"], beta=run["beta"])
+    run.prepare_hosts(net, initcwnd=run.get("iw", 87))
+    if run.control != "ldcp" and run.get("iw"):
+        net.initcwnd(run["iw"], "h2")
+    return net.measured(*run.longs(1, "r", duration="410ms"),
+                        requests("h2", "r", size=run["size"], load=run["load"], start="90ms", duration="310ms",
+                                 control=run.control, timeout="5s"), count=("100ms", "400ms"))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    long_ = results.flow("h1")
+    return {"long_gbps": long_["goodput_bps"] / 1e9, "long_drops": long_["dropped"],
+            "timeouts": results.counter("TCPTimeouts", "h1", "h2")}
+
 
 SCENARIO = Scenario(
     title="LDCP: answers of one BDP beside a long flow, 10 Gb/s, base RTT 100 us",
@@ -38,30 +58,5 @@ SCENARIO = Scenario(
         A larger ratio of alpha to beta leaves it nearly all of its rate, with a longer queue.
 
         With an initial window as the stack's, the long flow keeps more than DCTCP's.""",
-    shell=r"""
-	local answers
-
-	dumbbell 2 100us
-	line_rate 10gbit
-	bottleneck 10gbit 100us
-	[ "$CONTROL" != ldcp ] || parameter alpha="$alpha" beta="$beta"
-	ldcp_hosts "${iw:-87}"
-	[ "$CONTROL" = ldcp ] || [ -z "${iw:-}" ] ||
-		ip -n "${NSP}h2" route replace default via 10.0.2.254 initcwnd "$iw"
-	serve r --cc "$CONTROL"
-	serve h2 --cc "$CONTROL"
-	check_path h1 r 10gbit 100us
-	merging
-	watch_queue 10gbit 100ms 400ms
-	in_ns r flowgen rpc --to 10.0.2.1 --size "$size" --load "$load" --duration 310ms --start 90ms \
-		--cc "$CONTROL" --seed "$SEED" --timeout 5s >"$TMP/rpc" &
-	answers=$!
-	long_flows 1 410ms
-	requests_done "$answers"
-	cat "$TMP/rpc" >>"$OUT/flows.jsonl"
-	watched
-	completions
-	metric long_gbps "$(of 1 '.goodput_bps / 1e9')"
-	metric long_drops "$(of 1 .dropped)"
-	metric timeouts "$(host_counter TCPTimeouts 2)"
-""")
+    metrics=metrics,
+    plan=plan)

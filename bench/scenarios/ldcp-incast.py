@@ -1,6 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, hosts, incast, Results, Run, Scenario, TSO
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(32, rate="10gbit", rtt="100us", line="10gbit", offloads=run.offloads,
+                   queue=run.queue("100us", "--limit", "1000000b", k=65))
+    run.prepare_hosts(net, initcwnd=87)
+    if run.control != "ldcp":
+        net.initcwnd(run["iw"], *hosts(1, 32))
+    return net.measured(incast(hosts(1, 32), "r", fan=256, size="64k", jitter="10us", control=run.control, timeout="5s"),
+                        count=("0ms", "100ms"), bin_="100us")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    queue = results.queues[0]
+    return {"timeouts": results.counter("TCPTimeouts", *hosts(1, 32)), "first_rtt_drops": queue["dropped_not_ect"],
+            "stable_drops": queue["dropped_ect0"] + queue["dropped_ce"]}
+
 
 SCENARIO = Scenario(
     title="LDCP: incast of 256 x 64 kB at 10 Gb/s, base RTT 100 us",
@@ -32,28 +51,5 @@ SCENARIO = Scenario(
         The queue drops most of LDCP's first RTT, as intended; windows then begin with the packets that arrived.
 
         LDCP's last few answers do not fill the link, because their windows are a few packets.""",
-    shell="""
-	local i
-
-	dumbbell 32 100us
-	line_rate 10gbit
-	if [ "$ROW" = dctcp ]; then
-		bottleneck 10gbit 100us --limit 1000000b --k 65
-	else
-		bottleneck 10gbit 100us --limit 1000000b
-	fi
-	ldcp_hosts 87
-	for ((i = 1; i <= 32; i++)); do
-		[ "$CONTROL" = ldcp ] || ip -n "${NSP}h$i" route replace default via "10.0.$i.254" initcwnd "$iw"
-		serve "h$i" --cc "$CONTROL"
-	done
-	check_path h1 r 10gbit 100us
-	merging
-	watch_queue 10gbit 0us 100ms 100us
-	incast 32 256 64k 10us >"$OUT/flows.jsonl"
-	watched
-	completions
-	metric timeouts "$(host_counter TCPTimeouts 32)"
-	metric stable_drops "$(jq '.dropped_ect0 + .dropped_ce' "$OUT/qdelay.json")"
-	metric first_rtt_drops "$(jq .dropped_not_ect "$OUT/qdelay.json")"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario, TSO
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Run, Scenario, TSO
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(8, rate="1gbit", rtt="100us", queue=run.queue("100us", "--limit", "10000"),
+                   line="1gbit" if run.offloads else "", offloads=run.offloads)
+    return net.measured(*run.longs(8, "r", duration="1700ms", flows=run["flows"] // 8, stagger="800us"),
+                        count=("600ms", "1600ms"))
+
 
 SCENARIO = Scenario(
     title="LDCP: 1000 and 2000 long flows at 1 Gb/s, base RTT 100 us",
@@ -28,14 +38,4 @@ SCENARIO = Scenario(
     conclusion="""DCTCP's smallest window is two packets, so that the queue holds what the path cannot.
 
         LDCP spaces packets further apart than an RTT; the price is less fairness in a short time.""",
-    shell="""
-	dumbbell 8 100us
-	[ -z "${tso:-}" ] || line_rate 1gbit
-	bottleneck 1gbit 100us --limit 10000
-	serve r --cc "$CONTROL"
-	check_path h1 r 1gbit 100us
-	merging
-	watch_queue 1gbit 600ms 1600ms
-	many_flows "$flows" 800us 1700ms
-	watched
-""")
+    plan=plan)

@@ -1,6 +1,53 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, jain, Results, roce, Run, Scenario
+
+
+TODAY = {"dcqcn_timer_us": 300, "dcqcn_bytes_kb": 32, "dcqcn_alpha_us": 1, "dcqcn_ai_mbps": 5, "dcqcn_hai_mbps": 50,
+         "dcqcn_f": 1, "cnp_interval_us": 4}
+
+
+def port(run: Run, gbps: int) -> str:
+    """The row's RED"""
+    words = ("--min 5000b --max 200000b --probability 0.01" if run.row == "roce_rcm" else
+             f"--min {gbps * 4000}b --max {gbps * 16000}b --probability 0.2")
+    return f"lowq-tc roce {words} --limit 4000000b"
+
+
+def client(run: Run, net: Any, number: int, to: str, command: str, ms: int) -> dict[str, Any]:
+    return roce.client(net, f"h{number}", to, f"{command} --duration {ms}ms --start {run.start(number, '100us')}",
+                       label=f"flow{number}")
+
+
+def plan(run: Run) -> dict[str, Any]:
+    senders = run["senders"]
+    if senders == "victim":
+        net = roce.victim(40, {("sw", "sw2"): ("40gbit", port(run, 40)), ("sw2", "h3"): ("10gbit", port(run, 10)),
+                               ("sw2", "h4"): ("40gbit", port(run, 40))})
+    else:
+        net = dumbbell(senders, rate="40gbit", rtt="20us", queue=port(run, 40))
+        roce.rdma_hosts(net, 40)
+    roce.load_rcm(run, net, 40, **(TODAY if run.row == "dcqcn_today" else {}))
+    if senders == "victim":
+        net.stated("h1", "h3", rate="10gbit", rtt=None)
+        net.stated("h2", "h4", rate="40gbit", rtt=None)
+        return net.plan(*roce.serve(*net.hosts), client(run, net, 1, "h3", "uc-write", 100),
+                        client(run, net, 2, "h4", "send", 100), observe=[("sw", "sw2")], count=roce.count(0, 100))
+    net.stated("h1", "r", rate="40gbit", rtt="20us")
+    return net.plan(*roce.serve("r"), *(client(run, net, i, "r", "send", 150) for i in range(1, senders + 1)),
+                    observe=[("sw", "r")], count=roce.count(100, 150))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    if results.run["senders"] == "victim":
+        (flow,) = results.program("flow2")
+        # 1024 of 1082 bytes are payload
+        return {"victim_share": flow["rate_bps"] / (3e10 * 1024 / 1082), "victim_mbps": flow["rate_bps"] / 1e6}
+    return {"queue_p90_bytes": results.queues[0]["delay_us"]["p90"] * 5000,  # what waits: the wait at the link's rate
+            "jain": jain([flow["rate_bps"] for flow in roce.results_of(results, results.run["senders"])])}
+
 
 SCENARIO = Scenario(
     title="DCQCN's paper: four senders, twenty senders and a victim at 40 Gb/s, with the paper's constants and today's",
@@ -43,65 +90,5 @@ SCENARIO = Scenario(
         The paper's RED marks the victim, too; today's does not.
 
         Today's senders raise their target with each few kilobytes, and the queue swings.""",
-    shell="""
-# port SWITCH DEV GBPS: the row's RED
-port()
-{
-	local words=(--min $(($3 * 4000))b --max $(($3 * 16000))b --probability 0.2)
-
-	[ "$ROW" != roce_rcm ] || words=(--min 5000b --max 200000b --probability 0.01)
-	"$LOWQ_TC" roce "$2" -n "$NSP$1" --rate "$3gbit" "${words[@]}" --limit 4000000b --no-rehearsal --quiet ||
-		fail "lowq-tc roce $2"
-}
-
-# sender HOST N MS COMMAND: a queue pair on hHOST, the Nth to start
-sender()
-{
-	LOG=flow$2 roce "h$1" "$4" --duration "$3ms" --start "$(start_us "$2")us" &
-	pids+=($!)
-}
-
-run_scenario()
-{
-	local i pids=() words=()
-
-	# shellcheck source=selftests/lib/rdma.sh
-	. "$LIB/rdma.sh"
-	[ "$ROW" != dcqcn_today ] ||
-		words=(dcqcn_timer_us=300 dcqcn_bytes_kb=32 dcqcn_alpha_us=1 dcqcn_ai_mbps=5 dcqcn_hai_mbps=50
-		dcqcn_f=1 cnp_interval_us=4)
-	[ "$ROW" = rxe ] || modprobe roce_rcm line_rate_mbps=40000 "${words[@]}" || fail "no roce_rcm"
-	if [ "$senders" = victim ]; then
-		roce_victim 40gbit
-		port sw egress 40
-		port sw2 p3 10
-		port sw2 p4 40
-		check_path h1 h3 10gbit -
-		check_path h2 h4 40gbit -
-		watch_queue 40gbit 0ms 100ms 1ms --filter "udp dst port 4791"
-		TO_HOST=h3 sender 1 1 100 uc-write
-		TO_HOST=h4 sender 2 2 100 send
-	else
-		roce_dumbbell "$senders" 40gbit 20us
-		port sw egress 40
-		roce_serve r
-		check_path h1 r 40gbit 20us
-		watch_queue 40gbit 100ms 150ms 1ms --filter "udp dst port 4791"
-		for ((i = 1; i <= senders; i++)); do
-			sender "$i" "$i" 150 send
-		done
-	fi
-	all_done "${pids[@]}"
-	cat "$TMP"/flow*.json >"$OUT/flows.jsonl"
-	watched
-	if [ "$senders" = victim ]; then
-		# 1024 of 1082 bytes are payload
-		metric victim_share "$(jq '.rate_bps / (3e10 * 1024 / 1082)' "$TMP/flow2.json")"
-		metric victim_mbps "$(jq '.rate_bps / 1e6' "$TMP/flow2.json")"
-		return
-	fi
-	# what waits, in bytes: the wait at the link's rate
-	metric queue_p90_bytes "$(jq '.delay_us.p90 * 5000' "$OUT/qdelay.json")"
-	even_rates
-}
-""")
+    metrics=metrics,
+    plan=plan)

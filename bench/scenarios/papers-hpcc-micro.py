@@ -1,6 +1,44 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, hosts, incast, jain, long, requests, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    test = run["test"]
+    cc: dict[str, Any] = {"control": run.control}
+    ms, n = {"incast": (8, 16), "join": (16, 4), "short": (12, 4), "mice": (8, 4)}[test]
+    net = dumbbell(n, rate="25gbit", rtt="10us", line="25gbit", queue=run.queue("10us", "--limit", "2000000b", k=50))
+    run.telemetry(net, base_rtt_ns=10000)
+    run.prepare_hosts(net, initcwnd=21)
+
+    def after(us: int, i: int, **fields: Any) -> dict[str, Any]:
+        """A long flow, within an RTT of that time"""
+        return long(f"h{i}", "r", start=f"{us + int(run.start(i, '10us')[:-2])}us", **fields, **cc)
+
+    traffic = {"short": [after(0, 1, duration="12100us"), after(3000, 2, size=1000000)],
+               "mice": [after(0, 1, duration="8100us"), after(0, 2, duration="8100us"),
+                        requests("h3", "r", size="1k", persist=True, closed=1, start="3ms", duration="5ms", timeout="5s",
+                                 **cc)],
+               "incast": [incast("h*", "r", fan=16, size="500k", jitter="1us", timeout="5s", **cc)],
+               "join": [after((i - 1) * 4000, i, duration=f"{16100 - (i - 1) * 4000}us") for i in range(1, 5)]}
+    return net.measured(*traffic[test], count=("0ms", f"{ms}ms"), bin_="10us")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    queue = results.series()
+    made: dict[str, float | None] = {"queue_max_kb": max(row.get("qlen_bytes_max", 0) for row in queue) / 1000}
+    if results.run["test"] == "short":
+        made["short_us"] = next(flow["duration_ns"] / 1000 for flow in results.flows if flow["client"] == "h2")
+        end = max(row["t_s"] for row in results.series("h2") if row["throughput_bps"])
+        made["reclaimed_rtts"] = next((round((row["t_s"] - end) * 1e5) for row in queue
+                                       if row["t_s"] > end and row["throughput_bps"] >= 0.95 * 0.95 * 25e9), None)
+    if results.run["test"] == "join":
+        made["jain_end"] = jain([sum(row["throughput_bps"] for row in results.series(host) if 0.015 <= row["t_s"] < 0.016)
+                                 for host in hosts(1, 4)])
+    return made
+
 
 SCENARIO = Scenario(
     title="HPCC's paper, micro-benchmarks at 25 Gb/s: long and short, elephants and mice, incast, four joining",
@@ -36,82 +74,5 @@ SCENARIO = Scenario(
     conclusion="""DCTCP's newcomer with ten packets is a small part of the long flow's queue.
 
         First windows of the incast are sent before any feedback: half of DCTCP's queue cannot be reached.""",
-    shell=r"""
-# rate_of FLOW FROM TO: what hFLOW's long flow sent in these bins of 10 us, summed
-rate_of()
-{
-	awk -F, -v h="10.0.$1.1:" -v a="$2" -v b="$3" 'NR > 1 && index($2, h) == 1 {
-		bin = int($1 * 1e5 + 0.5); if (bin >= a && bin < b) sum += $3 } END { print sum + 0 }' "$OUT/flows.csv"
-}
-
-# after START HOST [OPTIONS]: a long flow from hHOST, within an RTT of START us
-after()
-{
-	in_ns "h$2" flowgen long --to 10.0.0.1 --cc "$CONTROL" --start "$(($1 + $(start_us "$2" 10)))us" \
-		"${@:3}" >"$TMP/long$2" &
-	pids+=($!)
-}
-
-run_scenario()
-{
-	local i hosts=4 ms=8 pids=() words=(--limit 2000000b)
-
-	case $test in
-	incast) hosts=16 ;;
-	join) ms=16 ;;
-	short) ms=12 ;;
-	esac
-	hpccpp_hosts base_rtt_ns=10000
-	dumbbell $hosts 10us
-	line_rate 25gbit
-	[ "${QUEUE%% *}" != dctcp ] || words+=(--k 50)
-	bottleneck 25gbit 10us "${words[@]}"
-	ldcp_hosts 21
-	serve r --cc "$CONTROL"
-	[ "$test" != incast ] || for ((i = 1; i <= 16; i++)); do
-		serve "h$i" --cc "$CONTROL"
-	done
-	[ "$test" != mice ] || serve h3 --cc "$CONTROL"
-	check_path h1 r 25gbit 10us
-	watch_queue 25gbit 0us "${ms}ms" 10us
-	case $test in
-	short)
-		after 0 1 --duration 12100us
-		after 3000 2 --size 1000000
-		;;
-	mice)
-		after 0 1 --duration 8100us
-		after 0 2 --duration 8100us
-		in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size 1k --closed 1 --start 3ms \
-			--duration 5ms --seed "$SEED" --timeout 5s >"$TMP/rpc" &
-		requests_done $!
-		;;
-	incast) incast 16 16 500k 1us >"$TMP/rpc" ;;
-	join)
-		for i in 1 2 3 4; do
-			after $(((i - 1) * 4000)) "$i" --duration $((16100 - (i - 1) * 4000))us
-		done
-		;;
-	esac
-	all_done "${pids[@]}"
-	cat "$TMP"/long? "$TMP/rpc" >"$OUT/flows.jsonl" 2>/dev/null
-	watched
-	metric queue_max_kb "$(awk -F, 'NR > 1 && $6 > m { m = $6 } END { print m / 1000 }' "$OUT/queue.csv")"
-	case $test in
-	short)
-		metric short_us "$(jq -s '[.[] | select(.type == "flow")][1].duration_ns / 1000' "$OUT/flows.jsonl")"
-		metric reclaimed_rtts "$(awk -F, 'FNR == 1 { file++; next } { bin = int($1 * 1e5 + 0.5) }
-			file == 1 { if (index($2, "10.0.2.1:") == 1 && $3 > 0) end = bin; next }
-			bin > end && $2 >= 0.95 * 0.95 * 25e9 { print bin - end; exit }' \
-			"$OUT/flows.csv" "$OUT/queue.csv")"
-		;;
-	join)
-		for i in 1 2 3 4; do
-			rate_of "$i" 1500 1600
-		done >"$TMP/shares"
-		metric jain_end "$(awk '{ s += $1; q += $1 * $1 } END { print s * s / (4 * q) }' "$TMP/shares")"
-		;;
-	*) completions ;;
-	esac
-}
-""")
+    metrics=metrics,
+    plan=plan)

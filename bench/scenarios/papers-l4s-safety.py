@@ -1,6 +1,136 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import re
+from typing import Callable
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, long, Network, requests, Results, Run, Scenario, udp
+
+
+AFRESH = "tc qdisc replace dev r parent 1:1 handle 3: "
+
+
+def words(run: Run) -> str:
+    """Of the queue"""
+    aqm = {"step": "fq_codel", "variable": "fq_codel", "video": "dualpi2", "replay": "dualpi2"}.get(run["test"]) or run["aqm"]
+    step = f" --step {run['step']}" if run.get("step") else ""
+    return {"fq_codel": "fq_codel limit 10240", "one": "fq_codel limit 10240 flows 1", "pie": "pie limit 10000 ecn",
+            "dualpi2": f"lowq-tc prague{step}"}[aqm]
+
+
+def path(run: Run, hosts_: int, rate: str, rtt: str) -> Network:
+    """The network, with the queue at sw, whose average, if it has one, knows nothing of what has measured the path"""
+    queue = words(run)
+    net = dumbbell(hosts_, rate=rate, rtt=rtt, queue=queue, buffer=33554432)
+    net.sysctl("net.ipv4.tcp_ecn", 3)
+    if run.get("ecn") == 0:
+        net.sysctl("net.ipv4.tcp_ecn", 0, "h2")
+    net.stated("h1", "r", rate=rate, rtt=rtt)
+    if not queue.startswith("lowq-tc"):
+        net.prepare("sw", AFRESH + queue)
+    return net
+
+
+def rate_at(seconds: int, mbit: str) -> dict[str, Any]:
+    return {"at": f"{seconds}s", "node": "sw", "dev": "r", "rate": mbit}
+
+
+def step(run: Run) -> dict[str, Any]:
+    return path(run, 1, "50mbit", run["rtt"]).plan(
+        *run.longs(1, "r", duration="60s", within="20ms"), observe=[("sw", "r")], count=("30s", "60s"), bin_="10ms",
+        events=[rate_at(30, run["to"])])
+
+
+def variable(run: Run) -> dict[str, Any]:
+    return path(run, 1, "100mbit", run["rtt"]).plan(
+        *run.longs(1, "r", duration="60s", within="20ms"), observe=[("sw", "r")], count=("10s", "60s"), bin_="10ms",
+        events=[rate_at(at, rate) for at, rate in ((25, "50mbit"), (30, "10mbit"), (35, "90mbit"), (50, "5mbit"))])
+
+
+def shared(run: Run) -> dict[str, Any]:
+    return path(run, 2, "50mbit", "20ms").plan(
+        *run.two(run.control, run["beside"], duration="60s", receiver=run.control), observe=[("sw", "r")],
+        count=("20s", "60s"), bin_="10ms")
+
+
+def bursts(run: Run) -> dict[str, Any]:
+    net = path(run, 1, "50mbit", "20ms")
+    for host in ("h1", "r"):
+        net.prepare(host, "tc qdisc replace dev sw root netem delay 200us slot 800us 5ms packets 16 limit 10000")
+    return net.plan(*run.longs(1, "r", duration="40s", within="20ms"), observe=[("sw", "r")], count=("10s", "40s"),
+                    bin_="10ms")
+
+
+def two_way(run: Run) -> dict[str, Any]:
+    down, up = ("100mbit", "5mbit") if run["share"] == 20 else ("10mbit", "1mbit")
+    net = path(run, 1, down, "20ms")
+    net.queue("r", "sw", words(run), rate=up)
+    return net.plan(*run.longs(1, "r", duration="40s", within="20ms", flows=4),
+                    long("r", "h1", duration="40s", start=run.start(2, "20ms"), flows=4, control=run.control, label="back"),
+                    observe=[("sw", "r")], count=("10s", "40s"), bin_="10ms")
+
+
+def video(run: Run) -> dict[str, Any]:
+    traffic = run.longs(1, "r", duration="120s", within="20ms")
+    if run["frames"] != "none":
+        traffic.append(udp("h2", "r", every="33333333ns", burst=6, size=1250, start=f"{run.seed * 104729 % 33333}us",
+                           duration="119s", ecn="not-ect" if run["frames"] == "classic" else "ect1", label="video"))
+    return path(run, 2, "20mbit", "160ms").plan(*traffic, observe=[("sw", "r")], count=("60s", "120s"), bin_="10ms")
+
+
+def esp(net: Network, host: str, ends: str, way: str, spi: str) -> None:
+    """One way of the tunnel, as that host sees it"""
+    net.prepare(host, f"ip xfrm state add {ends} proto esp spi {spi} mode tunnel aead 'rfc4106(gcm(aes))' "
+                      "0x0102030405060708090a0b0c0d0e0f1011121314 128")
+    net.prepare(host, f"ip xfrm policy add {ends} proto tcp dir {way} tmpl {ends} proto esp mode tunnel")
+
+
+def replay(run: Run) -> dict[str, Any]:
+    net = path(run, 1, "20mbit", "20ms")
+    there, back = (f"src {net.address(one)} dst {net.address(other)}" for one, other in (("h1", "r"), ("r", "h1")))
+    esp(net, "h1", there, "out", "1")
+    esp(net, "r", there, "in", f"1 replay-window {run['window']}")
+    esp(net, "r", back, "out", "2")
+    esp(net, "h1", back, "in", "2")
+    return net.plan(*(long("h1", "r", duration="60s", start=run.start(i, "20ms"), control={"from": control, "to": run.control})
+                      for i, control in enumerate((run.control, "cubic"), 1)))
+
+
+def short(run: Run) -> dict[str, Any]:
+    return path(run, 2, "50mbit", "20ms").plan(
+        *run.longs(1, "r", duration="50s", within="20ms"),
+        requests("h2", "r", size="100k", rate=4, start="10s", duration="39s", control="cubic", timeout="20s"),
+        observe=[("sw", "r")], count=("10s", "50s"), bin_="10ms")
+
+
+def plan(run: Run) -> dict[str, Any]:
+    tests: dict[str, Callable[[Run], dict[str, Any]]] = {
+        "step": step, "variable": variable, "shared": shared, "bursts": bursts, "two-way": two_way, "video": video,
+        "replay": replay, "short": short}
+    return tests[run["test"]](run)
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    run, made = results.run, dict[str, float | None]()
+    test = run["test"]
+    if test in ("step", "variable"):  # the seconds, in steps of 0.1 s, in which a packet waited longer than 50 ms
+        made["over_s"] = len({int(row["t_s"] * 10 + 1e-6) for row in results.series() if row.get("delay_us_max", 0) > 5e4}) / 10
+    if test == "step":
+        made["utilisation"] = results.share(30e6 * float(run["to"][:-4]))
+    if test == "variable":
+        made["utilisation"] = results.share((15 * 100 + 5 * 50 + 5 * 10 + 15 * 90 + 10 * 5) * 1e6)
+    if test == "shared":
+        made |= results.pair(40)
+    if test == "two-way":
+        made["back_mbps"] = sum(results.goodputs(label="back")) / 1e6
+    if test in ("video", "short"):
+        made["first_mbps"] = results.mbps("h1", 60 if test == "video" else 40)
+    if test == "replay":
+        made["first_mbps"], made["second_mbps"] = (rate / 1e6 for rate in results.goodputs())
+        said = re.findall(r"replay-window \d+ replay (\d+)", results.ask("r", "ip -s xfrm state"))
+        made["replayed"] = sum(map(int, said))
+    return made
+
 
 SCENARIO = Scenario(
     title="heistp/l4s-tests: rate steps and tunnels in fq_codel, bursts, two-way traffic, video, anti-replay windows",
@@ -74,224 +204,5 @@ SCENARIO = Scenario(
         Bursts of many packets are marked at the step of a millisecond; lowq-tc prague --varying sets a longer one.
 
         A larger anti-replay window is the remedy where DualPI2 reorders a tunnel's packets.""",
-    shell=r"""
-# words_of AQM: tc's words for it
-words_of()
-{
-	case $1 in
-	fq_codel) echo fq_codel limit 10240 ;;
-	one) echo fq_codel limit 10240 flows 1 ;;
-	pie) echo pie limit 10000 ecn ;;
-	esac
-}
-
-# queue NS DEV RATE [HANDLE]: the variant's queue there; with HANDLE a new one, which knows nothing of what was
-# sent before
-queue()
-{
-	local words
-
-	if [ "$aqm" = dualpi2 ]; then
-		[ "${4:-}" ] || "$LOWQ_TC" prague "$2" -n "$NSP$1" --rate "$3" --shape --no-rehearsal --quiet \
-			${step:+--step "$step"} ||
-			fail "no dualpi2"
-		return 0
-	fi
-	read -ra words < <(words_of "$aqm")
-	[ "${4:-}" ] || shaper "$1" "$2" "$3"
-	in_ns "$1" tc qdisc replace dev "$2" parent 1:1 handle "${4:-2:}" "${words[@]}" || fail "no ${words[*]}"
-}
-
-# path HOSTS RATE RTT: the network, with the queue at sw's egress, and the row's control at r
-path()
-{
-	BUFFER=33554432
-	dumbbell "$1" "$3"
-	queue sw egress "$2"
-	every sysctl -qw net.ipv4.tcp_ecn=3
-	[ "${ecn:-}" != 0 ] || in_ns h2 sysctl -qw net.ipv4.tcp_ecn=0
-	serve r --cc "$CONTROL"
-	check_path h1 r "$2" "$3"
-	queue sw egress "$2" 3:
-}
-
-# alone SECONDS: a long flow from h1 in the background; sets PIDS
-alone()
-{
-	LONG_FLOWS=1
-	start_flows 1 "${1}s" 20000
-}
-
-# done_with FILE...: the flows' results
-done_with()
-{
-	all_done "${PIDS[@]}"
-	cat "$@" >"$OUT/flows.jsonl"
-	watched
-}
-
-# over_50ms: the seconds, in steps of 0.1 s, in which a packet waited longer than 50 ms
-over_50ms()
-{
-	metric over_s "$(awk -F, '
-		NR == 2 { first = $1 }
-		NR > 1 && $3 > 5e7 { at[int(($1 - first) / 1e8)] }
-		END { print length(at) / 10 }' "$OUT/packets.csv")"
-	rm -f "$OUT/packets.csv"
-}
-
-test_step()
-{
-	aqm=fq_codel
-	path 1 50mbit "$rtt"
-	watch_queue "$to" 30s 60s 10ms --packets "$OUT/packets.csv" --gap 30s
-	alone 60
-	sleep 30
-	set_rate sw egress 1:1 "$to"
-	done_with "$TMP/long1"
-	over_50ms
-}
-
-test_variable()
-{
-	local wait rate
-
-	aqm=fq_codel
-	path 1 100mbit "$rtt"
-	watch_queue 100mbit 10s 60s 10ms --packets "$OUT/packets.csv" --gap 30s
-	alone 60
-	while read -r wait rate; do
-		sleep "$wait"
-		set_rate sw egress 1:1 "${rate}mbit"
-	done <<<$'25 50\n5 10\n5 90\n15 5'
-	done_with "$TMP/long1"
-	capacity $(((15 * 100 + 5 * 50 + 5 * 10 + 15 * 90 + 10 * 5) * 1000000))
-	over_50ms
-}
-
-test_shared()
-{
-	path 2 50mbit 20ms
-	watch_queue 50mbit 20s 60s 10ms
-	two_flows "$CONTROL" "$beside" 60
-	watched
-	two_rates 40
-}
-
-test_bursts()
-{
-	local ns
-
-	path 1 50mbit 20ms
-	for ns in h1 r; do
-		in_ns "$ns" tc qdisc replace dev eth0 root netem delay 200us slot 800us 5ms packets 16 limit 10000 ||
-			fail "no slots"
-	done
-	watch_queue 50mbit 10s 40s 10ms
-	alone 40
-	done_with "$TMP/long1"
-}
-
-test_two_way()
-{
-	local down=100 up=5
-
-	[ "$share" = 20 ] || { down=10; up=1; }
-	path 1 "${down}mbit" 20ms
-	queue r eth0 "${up}mbit"
-	serve h1 --cc "$CONTROL"
-	watch_queue "${down}mbit" 10s 40s 10ms
-	LONG_FLOWS=4
-	start_flows 1 40s 20000 --flows 4
-	in_ns r flowgen long --to 10.0.1.1 --cc "$CONTROL" --flows 4 --duration 40s \
-			--start "$(start_us 2 20000)us" >"$TMP/back" &
-	PIDS+=($!)
-	done_with "$TMP/long1"
-	metric back_mbps "$(jq -s 'map(select(.type == "flow") | .goodput_bps) | add / 1e6' "$TMP/back")"
-}
-
-# send_frames SECONDS TOS: the video's packets, from h2 to r; the first frame by the seed
-send_frames()
-{
-	in_ns h2 python3 - "$@" "$SEED" <<-'END'
-		import socket, sys, time
-		seconds, tos, seed = map(int, sys.argv[1:])
-		sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-		sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-		begin = time.monotonic() + seed * 104729 % 33333 / 1e6
-		for frame in range(seconds * 30):
-		    time.sleep(max(0, begin + frame / 30 - time.monotonic()))
-		    for _ in range(6):
-		        sock.sendto(bytes(1250), ("10.0.0.1", 5400))
-	END
-}
-
-test_video()
-{
-	local tos=1
-
-	aqm=dualpi2
-	[ "$frames" != classic ] || tos=0
-	path 2 20mbit 160ms
-	in_ns r python3 -c 'import socket, time; s = socket.socket(2, 2); s.bind(("", 5400)); time.sleep(1000)' &
-	watch_queue 20mbit 60s 120s 10ms
-	alone 120
-	[ "$frames" = none ] || send_frames 119 $tos || fail "no frames"
-	done_with "$TMP/long1"
-	metric first_mbps "$(of 1 '.payload_bytes * 8 / 1e6 / 60')"
-}
-
-# esp NS FROM TO DIRECTION SPI [WORD...]: one way of the tunnel, as that host sees it
-esp()
-{
-	ip -n "$NSP$1" xfrm state add src "$2" dst "$3" proto esp spi "$5" mode tunnel "${@:6}" \
-		aead 'rfc4106(gcm(aes))' 0x0102030405060708090a0b0c0d0e0f1011121314 128 || fail "no ESP state"
-	ip -n "$NSP$1" xfrm policy add src "$2" dst "$3" proto tcp dir "$4" \
-			tmpl src "$2" dst "$3" proto esp mode tunnel ||
-		fail "no ESP policy"
-}
-
-test_replay()
-{
-	local cc pids=()
-
-	aqm=dualpi2
-	path 1 20mbit 20ms
-	esp h1 10.0.1.1 10.0.0.1 out 1
-	esp r 10.0.1.1 10.0.0.1 in 1 replay-window "$window"
-	esp r 10.0.0.1 10.0.1.1 out 2
-	esp h1 10.0.0.1 10.0.1.1 in 2
-	fixed_start
-	for cc in "$CONTROL" cubic; do
-		in_ns h1 flowgen long --to 10.0.0.1 --cc "$cc" --duration 60s \
-			--start "$(start_us $((${#pids[@]} + 1)) 20000)us" >"$TMP/long${#pids[@]}" &
-		pids+=($!)
-	done
-	all_done "${pids[@]}"
-	cat "$TMP"/long? >"$OUT/flows.jsonl"
-	metric first_mbps "$(jq -s 'map(select(.type == "flow") | .goodput_bps)[0] / 1e6' "$TMP/long0")"
-	metric second_mbps "$(jq -s 'map(select(.type == "flow") | .goodput_bps)[0] / 1e6' "$TMP/long1")"
-	metric replayed "$(ip -n "${NSP}r" -s xfrm state |
-		awk '$1 == "replay-window" && $3 == "replay" { n += $2 } END { print n + 0 }')"
-}
-
-test_short()
-{
-	path 2 50mbit 20ms
-	serve h2 --cc cubic
-	watch_queue 50mbit 10s 50s 10ms
-	alone 50
-	sleep 10
-	in_ns r flowgen rpc --to 10.0.2.1 --size 100k --rate 4 --duration 39s --cc cubic --seed "$SEED" \
-			--timeout 20s >"$TMP/rpc" &
-	PIDS+=($!)
-	done_with "$TMP/long1" "$TMP/rpc"
-	completions
-	metric first_mbps "$(of 1 '.payload_bytes * 8 / 1e6 / 40')"
-}
-
-run_scenario()
-{
-	"test_${test/-/_}"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Results, Run, Scenario
+
+
+# what has measured the path leaves an average: a new queue in place of the first one
+AFRESH = "tc qdisc replace dev r parent 1:1 handle 3: "
+
+
+def words(aqm: str, bps: int) -> str:
+    """Of tc"""
+    return {"pie": "pie limit 10000 ecn", "tunnel": "fq_codel limit 10000 flows 1",
+            "red": f"red limit {bps // 8} min {bps // 800} max {bps * 3 // 800} avpkt 1514 "
+                   f"burst {bps // 800 // 1514 + 10} bandwidth {bps} probability 0.1 ecn"}[aqm]
+
+
+def plan(run: Run) -> dict[str, Any]:
+    queue = words(run["aqm"], int(run["rate"][:-4]) * 1000000)
+    net = dumbbell(2, rate=run["rate"], rtt=run["rtt"], queue=queue)
+    net.sysctl("net.ipv4.tcp_ecn", 3)  # CUBIC, too, asks for ECN
+    return net.measured(*run.two(run["first"], "cubic", duration="70s", receiver="prague"), count=("10s", "70s"),
+                        bin_="10ms", also=[AFRESH + queue])
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    return results.pair(60)
+
 
 SCENARIO = Scenario(
     title="Queues that mark as RFC 3168 says: PIE, RED and a tunnel in FQ-CoDel, beside CUBIC",
@@ -25,35 +51,5 @@ SCENARIO = Scenario(
                 text="Prague to CUBIC")],
     conclusion="""Prague takes a mark for the small reduction that it is with L4S, and gets nearly all of the link.
         Where such a queue carries many flows, use another control.""",
-    shell=r"""
-# aqm_of NAME BPS: tc's words for it
-aqm_of()
-{
-	case $1 in
-	pie) echo pie limit 10000 ecn ;;
-	red) echo red limit $(($2 / 8)) min $(($2 / 800)) max $(($2 * 3 / 800)) avpkt 1514 \
-		burst $(($2 / 800 / 1514 + 10)) bandwidth "$2" probability 0.1 ecn ;;
-	tunnel) echo fq_codel limit 10000 flows 1 ;;
-	esac
-}
-
-run_scenario()
-{
-	local from=10 to=70 words
-
-	dumbbell 2 "$rtt"
-	shaper sw egress "$rate"
-	read -ra words < <(aqm_of "$aqm" "${rate%mbit}000000")
-	in_ns sw tc qdisc add dev egress parent 1:1 handle 2: "${words[@]}" || fail "no ${words[*]}"
-	# CUBIC, too, asks for ECN
-	every sysctl -qw net.ipv4.tcp_ecn=3
-	serve r --cc prague
-	check_path h1 r "$rate" "$rtt"
-	# a new one, whose average knows nothing of that
-	in_ns sw tc qdisc replace dev egress parent 1:1 handle 3: "${words[@]}"
-	watch_queue "$rate" "${from}s" "${to}s" 10ms
-	two_flows "$first" cubic "$to"
-	watched
-	two_rates "$((to - from))"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, hosts, long, Results, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    bps = float(run["rate"][:-4]) * (1e3 if run["rate"].endswith("kbit") else 1e6)
+    step = max(1000, int(run["step"] * 1514 * 8 / bps * 1e6))
+    least = f" --step-min {run['min']}" if run.get("min") else ""
+    n = run["flows"]
+    net = dumbbell(2 * n if run.get("beside") else n, rate=run["rate"], rtt=run["rtt"],
+                   queue=f"{run.queue(run['rtt'])} --step {step}us{least}", buffer=33554432)
+    return net.measured(*(long(host, "r", duration="60s", start=run.start(i, "20ms"),
+                               control={"from": run.control if i <= n else run["beside"], "to": "prague"})
+                          for i, host in enumerate(net.hosts[:-1], 1)), count=("20s", "60s"), bin_="10ms")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    n = results.run["flows"]
+    ours, theirs = hosts(1, n), hosts(n + 1, 2 * n)
+    made = {"prague_p99_us": results.mean(ours, "delay_us.p99")}
+    return made if not results.run.get("beside") else made | {
+        "cubic_p99_us": results.mean(theirs, "delay_us.p99"), "ratio": results.ratio(ours, theirs)}
+
 
 SCENARIO = Scenario(
     title="Slow links over DualPI2: 0.5 to 12 Mb/s, 5 to 100 ms, one to five flows, alone and beside CUBIC",
@@ -29,29 +52,5 @@ SCENARIO = Scenario(
         most shares even.
 
         Below a few Mb/s the path holds less than the smallest windows, which are the queue, whatever the step.""",
-    shell=r"""
-	local from=20 to=60 i pids=() step_us
-
-	BUFFER=33554432
-	dumbbell "$((flows * (${beside:+1} + 1)))" "$rtt"
-	step_us=$(jq -n --arg rate "$rate" "$step * 1514 * 8"' / ($rate |
-		(.[:-4] | tonumber) as $n | if endswith("kbit") then $n / 1000 else $n end) | floor')
-	QUEUE+=" --step $((step_us > 1000 ? step_us : 1000))us ${min:+--step-min $min}"
-	bottleneck "$rate" "$rtt"
-	serve r --cc prague
-	check_path h1 r "$rate" "$rtt"
-	watch_queue "$rate" "${from}s" "${to}s" 10ms
-	for ((i = 1; i <= flows * (${beside:+1} + 1); i++)); do
-		in_ns "h$i" flowgen long --to 10.0.0.1 --cc "$( ((i <= flows)) && echo "$CONTROL" || echo "$beside")" \
-			--duration "${to}s" --start "$(start_us "$i" 20000)us" >"$TMP/long$i" &
-		pids+=($!)
-	done
-	all_done "${pids[@]}"
-	cat "$TMP"/long* >"$OUT/flows.jsonl"
-	watched
-	metric prague_p99_us "$(mean_of 1 "$flows" .delay_us.p99)"
-	[ -n "${beside:-}" ] || return 0
-	metric cubic_p99_us "$(mean_of $((flows + 1)) $((2 * flows)) .delay_us.p99)"
-	metric ratio "$(jq -n "$(mean_of 1 "$flows" .payload_bytes) /
-		$(mean_of $((flows + 1)) $((2 * flows)) .payload_bytes)")"
-""")
+    metrics=metrics,
+    plan=plan)

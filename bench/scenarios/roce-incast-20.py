@@ -8,7 +8,43 @@ packets). With 20 senders and R_AI = 40 Mb/s per 55 us that is 2.1 %. RED up to 
 no such point below K_max, where it marks everything: all senders are cut together and
 recover together. queue_at_rest is the queue at which RED marks with probability p."""
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, jain, Results, roce, Run, Scenario
+
+
+SENDERS = 20
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = dumbbell(SENDERS, rate="40gbit", rtt="20us", queue="lowq-tc roce --min 5000b --max 200000b --limit 4000000b "
+                                                             f"--probability {0.01 if run['marked'] == '1%' else 0.1}")
+    small = {"dcqcn_ai_mbps": 5, "dcqcn_hai_mbps": 25, "dcqcn_timer_us": 300, "ldcp_alpha": 32}
+    roce.load_rcm(run, net, 40, **(small if run["increase"] == "small" else {}))
+    roce.rdma_hosts(net, 40)
+    net.stated("h1", "r", rate="40gbit", rtt="20us")
+    clients = [roce.client(net, f"h{i}", "r", f"send --duration 130ms --start {run.start(i, '100us')}", label=f"flow{i}")
+               for i in range(1, SENDERS + 1)]
+    return net.plan(*roce.serve("r"), *clients, observe=[("sw", "r")], count=roce.count(100, 130))
+
+
+def at_rest(run: Run) -> float | None:
+    """Bytes at which DCQCN's fluid model rests, unless that is more than RED marks for"""
+    most = 0.01 if run["marked"] == "1%" else 0.1
+    ai, us = (5, 300) if run["increase"] == "small" else (40, 55)
+    bits = 1082 * 8
+    capacity = 40e9 / bits
+    p = (ai * 1e6 / bits * SENDERS ** 2 / (55e-6 * capacity ** 2) *
+         (1082 / 1e7 + SENDERS / (us * 1e-6 * capacity)) ** 2) ** (1 / 3)
+    return None if p > most else round(5000 + 195000 * p / most)
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    made: dict[str, float | None] = {
+        "jain": jain([flow["rate_bps"] for flow in roce.results_of(results, SENDERS)]),
+        "queue_p90_bytes": results.queues[0]["delay_us"]["p90"] * 5000}  # the wait at the link's rate
+    return made | ({"queue_at_rest": at_rest(results.run)} if results.run.row == "roce_rcm" else {})
+
 
 SCENARIO = Scenario(
     title="RoCEv2: twenty senders at 40 Gb/s",
@@ -40,35 +76,5 @@ SCENARIO = Scenario(
         are cut together.
 
         RED up to a higher probability, or a smaller increase, has one.""",
-    shell=r"""
-	local i pids=() most=0.01 ai=40 us=55 small=()
-
-	# shellcheck source=selftests/lib/rdma.sh
-	. "$LIB/rdma.sh"
-	[ "$marked" = 1% ] || most=0.1
-	if [ "$increase" = small ]; then
-		ai=5 us=300
-		small=(dcqcn_ai_mbps=5 dcqcn_hai_mbps=25 dcqcn_timer_us=300 ldcp_alpha=32)
-	fi
-	roce_row 40gbit "${small[@]}"
-	roce_dumbbell 20 40gbit 20us
-	"$LOWQ_TC" roce egress -n "${NSP}sw" --rate 40gbit --min 5000b --max 200000b \
-		--probability $most --limit 4000000b --no-rehearsal --quiet || fail "lowq-tc roce"
-	roce_serve r
-	check_path h1 r 40gbit 20us
-	watch_queue 40gbit 100ms 130ms 1ms --filter "udp dst port 4791"
-	for ((i = 1; i <= 20; i++)); do
-		LOG=flow$i roce "h$i" send --duration 130ms --start "$(start_us $i)us" &
-		pids+=($!)
-	done
-	all_done "${pids[@]}"
-	cat "$TMP"/flow*.json >"$OUT/flows.jsonl"
-	watched
-	# what waits, in bytes: the wait at the link's rate
-	metric queue_p90_bytes "$(jq '.delay_us.p90 * 5000' "$OUT/qdelay.json")"
-	[ "$ROW" != roce_rcm ] || metric queue_at_rest "$(awk -v ai="$ai" -v us="$us" -v most=$most 'BEGIN {
-		packet = 1082 * 8; C = 40e9 / packet; N = 20
-		p = (ai * 1e6 / packet * N ^ 2 / (55e-6 * C ^ 2) * (1082 / 1e7 + N / (us * 1e-6 * C)) ^ 2) ^ (1 / 3)
-		if (p > most) print "null"; else printf "%.0f", 5000 + 195000 * p / most }')"
-	even_rates
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import json
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, jain, Results, roce, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    gbps = int(run["rate"][:-4])
+    ms = 60 if gbps == 10 else 400
+    net = dumbbell(4, rate=run["rate"], rtt="20us", queue="lowq-tc roce --limit 400000b")
+    roce.load_rcm(run, net, gbps)
+    roce.rdma_hosts(net, gbps)
+    if run.get("lost"):  # half of the CNPs, at random
+        net.prepare("sw", "nft 'table inet lose { chain forward { type filter hook forward priority 0; "
+                          "udp dport 4791 @th,64,8 0x81 numgen random mod 2 0 counter drop; }; }'")
+    net.stated("h1", "r", rate=run["rate"], rtt="20us")
+    read = run["op"] == "read"
+    clients = [roce.client(net, "r" if read else f"h{i}", f"h{i}" if read else "r",
+                           f"{run['op']} --duration {ms}ms --start {run.start(i, '100us')}", label=f"flow{i}")
+               for i in range(1, 5)]
+    return net.plan(*roce.serve(*net.hosts), *clients, observe=[("sw", "r")], count=roce.count(2, ms))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    rates = [flow["rate_bps"] for flow in roce.results_of(results, 4)]
+    (red,) = (queue for queue in json.loads(results.ask("sw", "tc -j qdisc show dev r")) if queue["kind"] == "red")
+    return {"qlen_p99_over_kmax": results.queues[0]["qlen_bytes"]["p99"] / red["options"]["max"],
+            "goodput_mbps": sum(rates) / 1e6, "jain": jain(rates), "go_back_n": roce.went_back()}
+
 
 SCENARIO = Scenario(
     title="RoCEv2: four senders, one receiver",
@@ -31,38 +59,5 @@ SCENARIO = Scenario(
     conclusion="""Soft-RoCE goes back N packets after each loss, which costs READs most of their goodput.
 
         LDCP leaves some of a fast link unused, because its RTT is a fixed parameter here.""",
-    shell="""
-	local i h ms=60 kmax pids=()
-
-	# shellcheck source=selftests/lib/rdma.sh
-	. "$LIB/rdma.sh"
-	[ "$rate" = 10gbit ] || ms=400
-	roce_row "$rate"
-	roce_dumbbell 4 "$rate" 20us
-	[ -z "${lost:-}" ] || lose_cnps
-	kmax=$("$LOWQ_TC" roce egress -n "${NSP}sw" --rate "$rate" --limit 400000b --dry-run --json |
-		jq .params.max_bytes)
-	"$LOWQ_TC" roce egress -n "${NSP}sw" --rate "$rate" --limit 400000b --no-rehearsal --quiet ||
-		fail "lowq-tc roce"
-	for h in r h1 h2 h3 h4; do
-		roce_serve "$h"
-	done
-	check_path h1 r "$rate" 20us
-	watch_queue "$rate" 2ms "${ms}ms" 1ms --filter "udp dst port 4791"
-	for i in 1 2 3 4; do
-		if [ "$op" = read ]; then
-			TO_HOST=h$i LOG=flow$i roce r read --duration "${ms}ms" --start "$(start_us $i)us" &
-		else
-			LOG=flow$i roce "h$i" send --duration "${ms}ms" --start "$(start_us $i)us" &
-		fi
-		pids+=($!)
-	done
-	all_done "${pids[@]}"
-	cat "$TMP"/flow?.json >"$OUT/flows.jsonl"
-	watched
-	metric qlen_p99_over_kmax "$(jq --argjson k "$kmax" '.qlen_bytes.p99 / $k' "$OUT/qdelay.json")"
-	metric goodput_mbps "$(jq -s 'map(.rate_bps) | add / 1e6' "$OUT/flows.jsonl")"
-	even_rates
-	metric go_back_n "$(cat /sys/class/infiniband/"$NSP"*/ports/1/hw_counters/completer_retry_err |
-		awk '{ n += $1 } END { print n }')"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import json
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, hosts, Results, roce, Run, Scenario
+
+
+def plan(run: Run) -> dict[str, Any]:
+    gbps = int(run["rate"][:-4])
+    net = dumbbell(8, rate=run["rate"], rtt="20us", queue="lowq-tc roce")
+    roce.load_rcm(run, net, gbps)
+    roce.rdma_hosts(net, gbps)
+    net.stated("h1", "r", rate=run["rate"], rtt="20us")
+    words = f"read --qps {run['qps'] // 8} --size 64Ki --depth 4 --duration {60 if gbps == 10 else 400}ms"
+    return net.plan(*roce.serve(*net.hosts), *(
+        roce.client(net, "r", host, f"{words} --start {100000 + int(run.start(i, '100us')[:-2])}us", label=f"flow{i}")
+        for i, host in enumerate(hosts(1, 8), 1)))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    flows = roce.results_of(results, 8)
+    (red,) = (queue for queue in json.loads(results.ask("sw", "tc -s -j qdisc show dev r")) if queue["kind"] == "red")
+    size = sum(flow["bytes"] for flow in flows)
+    took = max(flow["start_ns"] + flow["duration_ns"] for flow in flows) - min(flow["start_ns"] for flow in flows)
+    return {"goodput_mbps": size * 8e3 / took, "last_ms": took / 1e6, "useful": size / 1024 / red["packets"],
+            "drops": red["drops"], "marks": red["marked"], "go_back_n": roce.went_back()}
+
 
 SCENARIO = Scenario(
     title="RoCEv2: one host reads from eight",
@@ -26,37 +51,5 @@ SCENARIO = Scenario(
         useless.
 
         roce_rcm starts the answers of many queue pairs slowly, and lets those of a host grow together as one.""",
-    shell=r"""
-	local i h ms=60 pids=()
-
-	# shellcheck source=selftests/lib/rdma.sh
-	. "$LIB/rdma.sh"
-	[ "$rate" = 10gbit ] || ms=400
-	roce_row "$rate"
-	roce_dumbbell 8 "$rate" 20us
-	"$LOWQ_TC" roce egress -n "${NSP}sw" --rate "$rate" --shape --no-rehearsal --quiet || fail "lowq-tc roce"
-	for h in r h1 h2 h3 h4 h5 h6 h7 h8; do
-		roce_serve "$h"
-	done
-	check_path h1 r "$rate" 20us
-	fixed_start
-	for i in 1 2 3 4 5 6 7 8; do
-		TO_HOST=h$i LOG=flow$i roce r read --qps $((qps / 8)) --size 64Ki --depth 4 \
-			--duration "${ms}ms" --start "$((100000 + $(start_us $i)))us" &
-		pids+=($!)
-	done
-	all_done "${pids[@]}"
-	cat "$TMP"/flow?.json >"$OUT/flows.jsonl"
-	in_ns sw tc -s -j qdisc show dev egress | jq '[.[] | select(.kind == "red")][0]' >"$OUT/red.json"
-	metric goodput_mbps "$(jq -s '
-		(map(.bytes) | add * 8e3) / ((map(.start_ns + .duration_ns) | max) - (map(.start_ns) | min))' \
-		"$OUT/flows.jsonl")"
-	metric last_ms "$(jq -s '((map(.start_ns + .duration_ns) | max) - (map(.start_ns) | min)) / 1e6' \
-		"$OUT/flows.jsonl")"
-	metric useful "$(jq -s --slurpfile red "$OUT/red.json" '(map(.bytes) | add / 1024) / $red[0].packets' \
-		"$OUT/flows.jsonl")"
-	metric drops "$(jq .drops "$OUT/red.json")"
-	metric marks "$(jq .marked "$OUT/red.json")"
-	metric go_back_n "$(cat /sys/class/infiniband/"$NSP"*/ports/1/hw_counters/completer_retry_err |
-		awk '{ n += $1 } END { print n }')"
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import goal, Scenario
+from typing import Any
+
+from lowq_lab import goal, Results, roce, Run, Scenario
+
+
+SENT = "ip -s -j link show dev h3"  # what g's port has sent
+
+
+def plan(run: Run) -> dict[str, Any]:
+    net = roce.victim(10, {("sw", "sw2"): ("10gbit", "lowq-tc roce"), ("sw2", "h3"): ("1gbit", "lowq-tc roce"),
+                           ("sw2", "h4"): ("10gbit", "lowq-tc roce")})
+    roce.load_rcm(run, net, 10)
+    net.stated("h1", "h3", rate="1gbit", rtt=None)
+    net.stated("h2", "h4", rate="10gbit", rtt=None)
+    net.prepare("sw2", f"{SENT} >$OUT/sent")
+    clients = [roce.client(net, "h1", "h3", f"uc-write --duration 100ms --start {run.start(1, '100us')}", label="flow1")
+               ] if run["with"] == "f" else []
+    clients += [roce.client(net, "h2", "h4", f"send --duration 100ms --start {run.start(2, '100us')}", label="flow2")]
+    return net.plan(*roce.serve(*net.hosts), *clients, observe=[("sw", "sw2")], count=roce.count(0, 100))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    (flow,), f = results.program("flow2"), results.run["with"] == "f"
+    # 1024 of 1082 bytes are payload
+    made = {"victim_mbps": flow["rate_bps"] / 1e6,
+            "victim_share": flow["rate_bps"] / (1e10 * 1024 / 1082 * (0.9 if f else 1))}
+    # what g's port passed on, not what f sent: UC is not acknowledged
+    sent = roce.bytes_sent(results.ask("sw2", SENT)) - roce.bytes_sent((results.directory / "sent").read_text("utf-8"))
+    return made | {"congested_mbps": sent * 8 * 1024 / 1082 / 0.1 / 1e6 if f else None}
+
 
 SCENARIO = Scenario(
     title="RoCEv2: the victim flow",
@@ -24,48 +53,5 @@ SCENARIO = Scenario(
         behind it.
 
         roce_rcm slows f to the rate of g's link, so that x -> y keeps its share.""",
-    shell="""
-# queue SWITCH DEV RATE
-queue()
-{
-	"$LOWQ_TC" roce "$2" -n "$NSP$1" --rate "$3" --no-rehearsal --quiet || fail "lowq-tc roce $2"
-}
-
-# port_bytes: what g's port has sent
-port_bytes()
-{
-	in_ns sw2 cat /sys/class/net/p3/statistics/tx_bytes
-}
-
-run_scenario()
-{
-	local pids=() share=0.9 sent
-
-	# shellcheck source=selftests/lib/rdma.sh
-	. "$LIB/rdma.sh"
-	roce_row 10gbit
-	roce_victim 10gbit
-	queue sw egress 10gbit
-	queue sw2 p3 1gbit
-	queue sw2 p4 10gbit
-	check_path h1 h3 1gbit -
-	check_path h2 h4 10gbit -
-	sent=$(port_bytes)
-	watch_queue 10gbit 0ms 100ms 1ms --filter "udp dst port 4791"
-	if [ "$with" = f ]; then
-		TO_HOST=h3 LOG=flow1 roce h1 uc-write --duration 100ms --start "$(start_us 1)us" &
-		pids+=($!)
-	fi
-	TO_HOST=h4 LOG=flow2 roce h2 send --duration 100ms --start "$(start_us 2)us" &
-	pids+=($!)
-	all_done "${pids[@]}"
-	cat "$TMP"/flow?.json >"$OUT/flows.jsonl"
-	watched
-	[ "$with" = f ] || share=1
-	metric victim_mbps "$(jq '.rate_bps / 1e6' "$TMP/flow2.json")"
-	# what g's port passed on, not what f sent: UC is not acknowledged
-	metric congested_mbps "$([ "$with" != f ] || jq -n "($(port_bytes) - $sent) * 8 * 1024 / 1082 / 0.1 / 1e6")"
-	# 1024 of 1082 bytes are payload
-	metric victim_share "$(jq --argjson s $share '.rate_bps / (1e10 * 1024 / 1082 * $s)' "$TMP/flow2.json")"
-}
-""")
+    metrics=metrics,
+    plan=plan)

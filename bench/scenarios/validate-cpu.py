@@ -5,7 +5,49 @@
 # The other way, a hook in the kernel that lets virtual time pass, needs a patch of each kernel, and stops the
 # timers of all hosts meanwhile, which have one clock.
 
-from lowq_lab import each, goal, Scenario
+import json
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, Network, requests, Results, Run, Scenario
+
+
+def shape(run: Run) -> tuple[str, str, int, int, int, int]:
+    """Rate, base RTT, ms from which and until which is counted, requests per second, ns of CPU"""
+    if run.row == "prague":
+        return "100mbit", "10ms", 2000, 6000, 40, run["cost"] * 100
+    return "10gbit", "100us", 100, 200, 2000, run["cost"]
+
+
+def cpu(net: Network, host: str, cost: int) -> None:
+    """Its CPU is ifb0"""
+    redirect = "matchall action mirred egress redirect dev ifb0"
+    for command in ("ip link add ifb0 txqueuelen 10000 type ifb", "ip link set ifb0 up",
+                    f"tc qdisc add dev ifb0 root netem rate {65535 * 8000000 // cost}kbit 0 65535 limit 1000",
+                    "tc qdisc add dev sw clsact", f"tc filter add dev sw ingress {redirect}",
+                    f"tc filter add dev sw egress {redirect}"):
+        net.prepare(host, command)
+
+
+def plan(run: Run) -> dict[str, Any]:
+    rate, rtt, begin, end, per_second, cost = shape(run)
+    net = dumbbell(3, rate=rate, rtt=rtt, queue=run.queue(rtt))
+    run.prepare_hosts(net)
+    net.stated("h1", "r", rate=rate, rtt=rtt)
+    for host in net.hosts if cost else ():
+        cpu(net, host, cost)
+    return net.plan(*run.longs(2, "r", duration=f"{end + 10}ms"),
+                    requests("h3", "r", size="20k", persist=True, rate=per_second, start=f"{begin}ms",
+                             duration=f"{end - begin}ms", control=run.control, timeout="10s"),
+                    observe=[("sw", "r")], count=(f"{begin}ms", f"{end}ms"))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    _, _, _, end, _, cost = shape(results.run)
+    if not cost:
+        return {}
+    seen = json.loads(results.ask("r", "tc -s -j qdisc show dev ifb0"))[0]
+    return {"host_drops": seen["drops"], "host_cpu": seen["packets"] * cost / 1e6 / (end + 10)}
+
 
 SCENARIO = Scenario(
     title="CPU time: hosts that need a fixed time for each packet, 10 Gb/s and 100 Mb/s",
@@ -31,47 +73,5 @@ SCENARIO = Scenario(
     conclusion="""The receiver is the limit where a packet costs more than it takes on the link.
 
         The queue is then before the CPU, which marks nothing: no control over a switch's queue can help.""",
-    shell=r"""
-# cpu HOST: its CPU, which is ifb0
-cpu()
-{
-	in_ns "$1" sh -c "ip link add ifb0 txqueuelen 10000 type ifb && ip link set ifb0 up &&
-		tc qdisc add dev ifb0 root netem rate $((65535 * 8000000 / cost))kbit 0 65535 limit 1000 &&
-		tc qdisc add dev eth0 clsact &&
-		tc filter add dev eth0 ingress matchall action mirred egress redirect dev ifb0 &&
-		tc filter add dev eth0 egress matchall action mirred egress redirect dev ifb0" || fail "$1 has no CPU"
-}
-
-run_scenario()
-{
-	local h rate=10gbit rtt=100us from=100 to=200 requests=2000 pid
-
-	[ "$ROW" != prague ] || rate=100mbit rtt=10ms from=2000 to=6000 requests=40 cost=$((cost * 100))
-	dumbbell 3 "$rtt"
-	bottleneck "$rate" "$rtt"
-	ldcp_hosts
-	serve r --cc "$CONTROL"
-	serve h3 --cc "$CONTROL"
-	check_path h1 r "$rate" "$rtt"
-	for h in h1 h2 h3 r; do
-		[ "$cost" = 0 ] || cpu "$h"
-	done
-	LONG_FLOWS=2
-	watch_queue "$rate" "${from}ms" "${to}ms"
-	in_ns r flowgen rpc --to 10.0.3.1 --cc "$CONTROL" --persist --size 20k --rate "$requests" \
-		--start "${from}ms" --duration "$((to - from))ms" --seed "$SEED" --timeout 10s >"$TMP/rpc" &
-	pid=$!
-	start_flows 2 "$((to + 10))ms" 1000
-	requests_done "$pid"
-	# shellcheck disable=SC2153 # start_flows sets PIDS
-	all_done "${PIDS[@]}"
-	cat "$TMP"/long* "$TMP/rpc" >"$OUT/flows.jsonl"
-	watched
-	completions
-	if [ "$cost" != 0 ]; then
-		in_ns r tc -s -j qdisc show dev ifb0 >"$TMP/cpu"
-		metric host_drops "$(jq '.[0].drops' "$TMP/cpu")"
-		metric host_cpu "$(jq --argjson c "$cost" --argjson ms $((to + 10)) '.[0].packets * $c / 1e6 / $ms' "$TMP/cpu")"
-	fi
-}
-""")
+    metrics=metrics,
+    plan=plan)

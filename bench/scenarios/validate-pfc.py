@@ -1,6 +1,81 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import json
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, jain, Network, Results, roce, Run, Scenario
+
+
+SENT = "ip -s -j link show dev h3"  # what g's port has sent
+BELOW = 'sed -n "s/ root / parent f:1 /; s/^tc //p" /tmp/queue | tc -batch -'
+# all ports that can be paused: node, device, and rate of its queue, "" for a host's line
+PORTS = {"victim": [("sw", "sw2", "10gbit"), ("sw2", "h3", "1gbit"), ("sw2", "h4", "10gbit"), ("h1", "sw", ""),
+                    ("h2", "sw", "")],
+         "incast": [("sw", "r", "10gbit"), *((f"h{i}", "sw", "") for i in range(1, 5))]}
+LINE = """tc qdisc add dev sw root handle 1: htb default 1 direct_qlen 100000
+tc class add dev sw parent 1: classid 1:1 htb rate 10gbit ceil 10gbit burst 1514 cburst 1514 quantum 1514
+tc qdisc add dev sw parent 1:1 handle 2: pfifo limit 100000
+"""
+
+
+def paused_ports(net: Network, kind: str) -> None:
+    """What these ports have, below sch_switch"""
+    for node, dev, rate in PORTS[kind]:
+        words = (f"lowq-tc roce {dev} --rate {rate} --limit 400000b --quiet --dry-run" if rate else
+                 "printf %s " + json.dumps(LINE).replace("\\n", "\n"))
+        net.prepare(node, f"sh -c 'tc qdisc del dev {dev} root 2>/dev/null; {words} >/tmp/queue && "
+                          f"tc qdisc add dev {dev} root handle f: switch && {BELOW}'")
+
+
+def plan(run: Run) -> dict[str, Any]:
+    kind = run["net"]
+    net = roce.victim(10, {}) if kind == "victim" else dumbbell(4, rate="", rtt="20us")
+    if kind == "incast":
+        roce.rdma_hosts(net, 10)
+    # all that RED lets in has room
+    pauses = " xoff=80000 xon=40000" if run["pfc"] == "on" else ""
+    net.prepare("", f"modprobe sch_switch pool=100000000 alpha=6400{pauses}")
+    roce.load_rcm(run, net, 10)
+    paused_ports(net, kind)
+    if kind == "victim":
+        net.stated("h1", "h3", rate="1gbit", rtt=None)
+        net.stated("h2", "h4", rate="10gbit", rtt=None)
+        net.prepare("sw2", f"{SENT} >$OUT/sent")
+        clients = [roce.client(net, f"h{i}", f"h{i + 2}", f"{command} --duration 100ms --start {run.start(i, '100us')}",
+                               label=f"flow{i}") for i, command in ((1, "uc-write"), (2, "send"))]
+    else:
+        net.stated("h1", "r", rate="10gbit", rtt="20us")
+        clients = [roce.client(net, f"h{i}", "r", f"send --duration 60ms --start {run.start(i, '100us')}",
+                               label=f"flow{i}") for i in range(1, 5)]
+    for number, (node, dev, _) in enumerate(PORTS[kind]):
+        net.prepare(node, f"tc -s -j qdisc show dev {dev} >$OUT/before{number}")
+    return net.plan(*roce.serve(*(net.hosts if kind == "victim" else ["r"])), *clients,
+                    observe=[("sw", "sw2" if kind == "victim" else "r")],
+                    count=roce.count(0, 100) if kind == "victim" else roce.count(2, 60))
+
+
+def counted(text: str) -> tuple[int, int]:
+    """Drops and pauses of a port's switch"""
+    (switch,) = (queue for queue in json.loads(text) if queue["kind"] == "switch")
+    return switch["drops"], switch["overlimits"]
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    lost = pauses = 0
+    for number, (node, dev, _) in enumerate(PORTS[results.run["net"]]):
+        before = counted((results.directory / f"before{number}").read_text(encoding="utf-8"))
+        now = counted(results.ask(node, f"tc -s -j qdisc show dev {dev}"))
+        lost, pauses = lost + now[0] - before[0], pauses + now[1] - before[1]
+    made: dict[str, float | None] = {"lost": lost, "pauses": pauses, "go_back_n": roce.went_back()}
+    if results.run["net"] == "victim":
+        sent = roce.bytes_sent(results.ask("sw2", SENT)) - roce.bytes_sent((results.directory / "sent").read_text("utf-8"))
+        (flow,) = results.program("flow2")
+        # 1024 of 1082 bytes are payload
+        return made | {"congested_mbps": sent * 8 * 1024 / 1082 / 0.1 / 1e6,
+                       "victim_share": flow["rate_bps"] / (1e10 * 1024 / 1082 * 0.9)}
+    rates = [flow["rate_bps"] for flow in roce.results_of(results, 4)]
+    return made | {"jain": jain(rates), "goodput_mbps": sum(rates) / 1e6}
+
 
 SCENARIO = Scenario(
     title="RoCEv2 with PFC: switches pause their senders, 10 Gb/s",
@@ -34,116 +109,5 @@ SCENARIO = Scenario(
 
         With congestion management few pauses are left, and the victim keeps its share with PFC and without.""",
     modules=["selftests/lib/sch_switch"],
-    shell=r"""
-# port NS DEV: the commands of tc on standard input, below switch
-port()
-{
-	in_ns "$1" tc qdisc del dev "$2" root 2>/dev/null
-	in_ns "$1" tc qdisc add dev "$2" root handle f: switch &&
-		sed -n 's/ root / parent f:1 /; s/^tc \(-n [^ ]* \)\?//p' | in_ns "$1" tc -batch - || fail "no port $2 of $1"
-}
-
-# queue SWITCH DEV RATE
-queue()
-{
-	"$LOWQ_TC" roce "$2" -n "$NSP$1" --rate "$3" --limit 400000b --no-rehearsal --quiet --dry-run >"$TMP/queue" || fail "lowq-tc roce $2"
-	port "$1" "$2" <"$TMP/queue"
-	PORTS+=("$1 $2")
-}
-
-# host NS: its line of 10 Gb/s, which can be paused
-host()
-{
-	port "$1" eth0 <<-END
-		tc qdisc add dev eth0 root handle 1: htb default 1 direct_qlen 100000
-		tc class add dev eth0 parent 1: classid 1:1 htb rate 10gbit ceil 10gbit burst 1514 cburst 1514 quantum 1514
-		tc qdisc add dev eth0 parent 1:1 handle 2: pfifo limit 100000
-	END
-	PORTS+=("$1 eth0")
-}
-
-# counted FIELD: the sum of a count of all ports
-counted()
-{
-	local port
-
-	for port in "${PORTS[@]}"; do
-		in_ns "${port% *}" tc -s -j qdisc show dev "${port#* }"
-	done | jq -s "[.[][] | select(.kind == \"switch\") | .$1] | add"
-}
-
-# port_bytes: what g's port has sent
-port_bytes()
-{
-	in_ns sw2 cat /sys/class/net/p3/statistics/tx_bytes
-}
-
-victim()
-{
-	local pids=() sent
-
-	roce_victim 10gbit
-	queue sw egress 10gbit
-	queue sw2 p3 1gbit
-	queue sw2 p4 10gbit
-	host h1
-	host h2
-	check_path h1 h3 1gbit -
-	check_path h2 h4 10gbit -
-	LOST=$(counted drops) PAUSES=$(counted overlimits)
-	sent=$(port_bytes)
-	watch_queue 10gbit 0ms 100ms 1ms --filter "udp dst port 4791"
-	TO_HOST=h3 LOG=flow1 roce h1 uc-write --duration 100ms --start "$(start_us 1)us" &
-	pids+=($!)
-	TO_HOST=h4 LOG=flow2 roce h2 send --duration 100ms --start "$(start_us 2)us" &
-	pids+=($!)
-	all_done "${pids[@]}"
-	cat "$TMP"/flow?.json >"$OUT/flows.jsonl"
-	watched
-	metric congested_mbps "$(jq -n "($(port_bytes) - $sent) * 8 * 1024 / 1082 / 0.1 / 1e6")"
-	# 1024 of 1082 bytes are payload
-	metric victim_share "$(jq '.rate_bps / (1e10 * 1024 / 1082 * 0.9)' "$TMP/flow2.json")"
-}
-
-incast_of_four()
-{
-	local i pids=()
-
-	roce_dumbbell 4 10gbit 20us
-	queue sw egress 10gbit
-	roce_serve r
-	for i in 1 2 3 4; do
-		host "h$i"
-	done
-	check_path h1 r 10gbit 20us
-	LOST=$(counted drops) PAUSES=$(counted overlimits)
-	watch_queue 10gbit 2ms 60ms 1ms --filter "udp dst port 4791"
-	for i in 1 2 3 4; do
-		LOG=flow$i roce "h$i" send --duration 60ms --start "$(start_us $i)us" &
-		pids+=($!)
-	done
-	all_done "${pids[@]}"
-	cat "$TMP"/flow?.json >"$OUT/flows.jsonl"
-	watched
-	even_rates
-	metric goodput_mbps "$(jq -s 'map(.rate_bps) | add / 1e6' "$OUT/flows.jsonl")"
-}
-
-run_scenario()
-{
-	local xoff=()
-
-	# shellcheck source=selftests/lib/rdma.sh
-	. "$LIB/rdma.sh"
-	PORTS=()
-	[ "$pfc" = off ] || xoff=(xoff=80000 xon=40000)
-	# all that RED lets in has room
-	modprobe sch_switch pool=100000000 alpha=6400 "${xoff[@]}" || fail "no sch_switch"
-	roce_row 10gbit
-	if [ "$net" = victim ]; then victim; else incast_of_four; fi
-	metric lost "$(($(counted drops) - LOST))"
-	metric pauses "$(($(counted overlimits) - PAUSES))"
-	metric go_back_n "$(cat /sys/class/infiniband/"$NSP"*/ports/1/hw_counters/completer_retry_err |
-		awk '{ n += $1 } END { print n }')"
-}
-""")
+    metrics=metrics,
+    plan=plan)

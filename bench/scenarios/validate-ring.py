@@ -1,6 +1,42 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+import json
+from typing import Any
+
+from lowq_lab import dumbbell, each, goal, program, Results, Run, Scenario
+
+
+def shape(run: Run) -> tuple[str, str, int, int]:
+    """Rate, base RTT, ms from which and until which is counted"""
+    return ("100mbit", "10ms", 5000, 10000) if run.row == "prague" else ("10gbit", "100us", 100, 200)
+
+
+def plan(run: Run) -> dict[str, Any]:
+    rate, rtt, begin, end = shape(run)
+    _, profile, *words = run.queue(rtt).split()
+    net = dumbbell(2, rate="", rtt=rtt)
+    # packets pass ifb0, which has the queue, before the link
+    for command in ("ip link add ifb0 txqueuelen 10000 type ifb", "ip link set ifb0 up", "tc qdisc add dev r clsact",
+                    "tc filter add dev r egress matchall action mirred egress redirect dev ifb0",
+                    f"lowq-tc {profile} ifb0 --rate {rate} --shape --no-rehearsal --quiet {' '.join(words)} "
+                    f"--shape-burst {run['ring'] * 1514}b",
+                    f"tc qdisc add dev r root netem rate {rate} limit 100000"):
+        net.prepare("sw", command)
+    run.prepare_hosts(net)
+    net.stated("h1", "r", rate=rate, rtt=None)
+    # what the queueing discipline sees
+    seen = program("sw", f"exec qdelay --live --in h1,h2 --out ifb0 --filter tcp --rate {rate} --from {begin}ms "
+                         f'--to {end}ms --json "$OUT/seen.json"', label="seen", stop="end")
+    return net.plan(seen, *run.longs(2, "r", duration=f"{end + 10}ms"), observe=[("sw", "r")],
+                    count=(f"{begin}ms", f"{end}ms"))
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    queue, bps = results.queues[0], 1e8 if results.run.row == "prague" else 1e10
+    seen = json.loads((results.directory / "seen.json").read_text(encoding="utf-8"))["qlen_pkts"]["mean"]
+    return {"utilisation": queue["throughput_bps"] / bps, "seen_pkts": seen,
+            "ring_pkts": queue["qlen_pkts"]["mean"] - seen}
+
 
 SCENARIO = Scenario(
     title="A network card's ring: what waits where the queueing discipline does not see it",
@@ -28,33 +64,5 @@ SCENARIO = Scenario(
 
         With BQL the wait is that of the marks again: the lab stands for a switch's port, and for a network card with
         BQL.""",
-    shell=r"""
-run_scenario()
-{
-	local rate=10gbit rtt=100us from=100 to=200 seen
-
-	[ "$ROW" != prague ] || rate=100mbit rtt=10ms from=5000 to=10000
-	dumbbell 2 "$rtt"
-	# packets pass ifb0, which has the queue, before the link
-	in_ns sw ip link add ifb0 txqueuelen 10000 type ifb && in_ns sw ip link set ifb0 up || fail "no ifb"
-	in_ns sw tc qdisc add dev egress clsact && in_ns sw tc filter add dev egress egress matchall \
-		action mirred egress redirect dev ifb0 || fail "no redirection"
-	QUEUE+=" --shape-burst $((ring * 1514))b"
-	DEV=ifb0 bottleneck "$rate" "$rtt"
-	in_ns sw tc qdisc add dev egress root netem rate "$rate" limit 100000 || fail "no link"
-	ldcp_hosts
-	serve r --cc "$CONTROL"
-	check_path h1 r "$rate" -
-	# what the queueing discipline sees
-	ip netns exec "${NSP}sw" qdelay --live --in p1,p2 --out ifb0 --filter tcp --rate "$rate" --from "${from}ms" --to "${to}ms" \
-		--json "$OUT/seen.json" 2>"$TMP/seen" &
-	seen=$!
-	wait_until grep -q ready "$TMP/seen"
-	watch_queue "$rate" "${from}ms" "${to}ms"
-	long_flows 2 "$((to + 10))ms"
-	watched
-	kill -TERM $seen && wait $seen || fail "qdelay: $(tail -n1 "$TMP/seen")"
-	metric seen_pkts "$(jq .qlen_pkts.mean "$OUT/seen.json")"
-	metric ring_pkts "$(jq -s '.[1].qlen_pkts.mean - .[0].qlen_pkts.mean' "$OUT/seen.json" "$OUT/qdelay.json")"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -1,6 +1,50 @@
 # SPDX-License-Identifier: GPL-2.0
 
-from lowq_lab import each, goal, Scenario
+from typing import Any
+
+from lowq_lab import each, goal, hosts, incast, long, Network, Results, Run, Scenario
+
+RTT, RATE = "100us", "1gbit"
+
+
+def below_switch(net: Network, port: str, words: str) -> None:
+    """A port with a part of the shared buffer, and below it what lowq-tc makes of these words"""
+    program, profile, *more = words.split()
+    net.prepare("sw", f"sh -c '{program} {profile} {port} --rate {RATE} --shape --quiet --dry-run {' '.join(more)} "
+                      f">/tmp/queue && tc qdisc add dev {port} root handle f: switch && "
+                      'sed -n "s/ root / parent f:1 /; s/^tc //p" /tmp/queue | tc -batch -\'')
+
+
+def plan(run: Run) -> dict[str, Any]:
+    shared, last = run["buffer"] == "shared", 49 if run["others"] else 40
+    limit = "4000000b" if shared else f"{run['buffer'][:-2]}000b"
+    queue = run.queue(RTT, k=20, limit=limit)
+    net = Network()
+    net.path = RATE, RTT
+    net.switch("sw")
+    net.host(*hosts(1, last), "r")
+    for host in net.hosts:
+        net.link(host, "sw", back=RTT if host in hosts(1, 46) else "")
+    net.line_rate(RATE, *hosts(1, last))
+    net.sysctl("net.ipv4.tcp_rto_min_us", 10000)
+    pool = f"pool=4000000 alpha={run['alpha']}" if shared else "pool=1000000000 alpha=6400"
+    net.prepare("", f"modprobe sch_switch {pool}")
+    for port in ("r", *hosts(47, last)):
+        below_switch(net, port, queue)
+    run.prepare_hosts(net)
+    net.stated("h1", "r", rate=RATE, rtt=RTT)
+    longs = [long(f"h{number}", f"h{to}", duration="700ms", start=run.start(number, "100us"), control=run.control)
+             for to in range(47, last + 1) for number in (2 * to - 53, 2 * to - 52)]
+    return net.plan(*longs, incast(hosts(1, 40), "r", fan=40, size="25k", rounds=60, jitter="100us", timeout="5s",
+                                   start="100ms" if longs else None, control=run.control),
+                    observe=[("sw", "r")], count=("100ms", "800ms") if longs else ("0ms", "700ms"), bin_="100us")
+
+
+def metrics(results: Results) -> dict[str, float | None]:
+    rounds = results.round_times()
+    return {"late_share": sum(time > 18380 for time in rounds) / len(rounds),
+            "timeouts": results.counter("TCPTimeouts", *hosts(1, 40))}
+
 
 SCENARIO = Scenario(
     title="A buffer that a switch's ports share: the incast of DCTCP's paper, 40 servers and 1 MB, 1 Gb/s",
@@ -42,62 +86,5 @@ SCENARIO = Scenario(
 
         LDCP loses packets of its first RTT above K_max, as intended.""",
     modules=["selftests/lib/sch_switch"],
-    shell=r"""
-# below_switch WORD...: what lowq-tc makes with these words, as the child of the port's switch
-below_switch()
-{
-	in_ns sw tc qdisc del dev "$2" root 2>/dev/null
-	"$ROOT_TC" "$@" --dry-run >"$TMP/queue" && in_ns sw tc qdisc add dev "$2" root handle f: switch &&
-		sed -n 's/ root / parent f:1 /; s/^tc \(-n [^ ]* \)\?//p' "$TMP/queue" | in_ns sw tc -batch -
-}
-
-run_scenario()
-{
-	local i port hosts=40 words=() pids=() shared=(pool=1000000000 alpha=6400) ROOT_TC=$LOWQ_TC
-
-	if [ "$buffer" = shared ]; then
-		shared=(pool=4000000 alpha="$alpha")
-		words=(--limit 4000000b)
-	else
-		words=(--limit "${buffer%kB}000b")
-	fi
-	modprobe sch_switch "${shared[@]}" || fail "no sch_switch"
-	[ "$others" = 0 ] || hosts=49
-	dumbbell "$hosts" 100us
-	every sysctl -qw net.ipv4.tcp_rto_min_us=10000
-	for ((i = 1; i <= hosts; i++)); do
-		tc -n "${NSP}h$i" -batch - <<-END || fail "no line of h$i"
-			qdisc add dev eth0 root handle 1: htb default 1 direct_qlen 100000
-			class add dev eth0 parent 1: classid 1:1 htb rate 1gbit ceil 1gbit burst 1514 cburst 1514 quantum 1514
-		END
-	done
-	case $CONTROL in
-	dctcp*) words+=(--k 20) ;;
-	cubic) QUEUE+=" ${words[*]}" ;;
-	esac
-	for port in egress $([ "$others" = 0 ] || echo p47 p48 p49); do
-		LOWQ_TC=below_switch DEV=$port bottleneck 1gbit 100us "${words[@]}"
-	done
-	ldcp_hosts
-	for i in $(seq 2 40) $(seq 47 "$hosts"); do
-		in_ns "h$i" flowgen serve --cc "$CONTROL" >/dev/null 2>&1 &
-	done
-	# when this one listens, the others do: they take no time
-	serve h1 --cc "$CONTROL"
-	check_path h1 r 1gbit 100us
-	watch_queue 1gbit 0us 700ms 100us --filter "tcp and dst host 10.0.0.1"
-	for ((i = 47; i <= hosts; i++)); do
-		for port in $((2 * i - 53)) $((2 * i - 52)); do
-			in_ns "h$port" flowgen long --to "10.0.$i.1" --cc "$CONTROL" --duration 700ms --start "$(start_us "$port")us" >"$TMP/long$port" &
-			pids+=($!)
-		done
-	done
-	[ "$others" = 0 ] || sleep 0.1
-	incast 40 40 25k 100us --count 60 >"$OUT/flows.jsonl"
-	watched
-	rounds_done
-	metric late_share "$(rounds '(map(select(. > 18380)) | length) / length')"
-	metric timeouts "$(host_counter TCPTimeouts 40)"
-	all_done "${pids[@]}"
-}
-""")
+    metrics=metrics,
+    plan=plan)

@@ -53,8 +53,7 @@ root_of()
 	printf '%s\n' "$CACHE/matrix/$1-$(packages_of "$1" | sha256sum | cut -c1-8)"
 }
 
-# debian_root KERNEL ROOT LOG PACKAGES [OPTION of mmdebstrap...]: from KERNEL's suites; it gets its name only when it is
-# complete
+# debian_root KERNEL ROOT LOG PACKAGES [OPTION of mmdebstrap...]: ROOT gets its name when it is complete
 debian_root()
 {
 	local url suites sources=() s key=/usr/share/keyrings/debian-archive-keyring.gpg

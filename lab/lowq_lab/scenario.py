@@ -25,6 +25,8 @@ Variant = Mapping[str, Setting | None]  # None: without the setting
 # What the setting tso=1 is, for params
 TSO = "1: hosts send 64 kB at once, which their NIC segments at {}, and the receiver merges (GRO)"
 
+LATE_NS = 10000  # requests that leave later than due measure the lab
+
 # What each scenario has of its first observed queue, by its name in qdelay's result
 METRICS = {"utilisation": "utilisation", "throughput_bps": "throughput_bps", "delay_mean_us": "delay_us.mean",
            "delay_p50_us": "delay_us.p50", "delay_p99_us": "delay_us.p99", "delay_max_us": "delay_us.max",
@@ -131,10 +133,15 @@ def value_at(result: Any, path: str) -> Any:
     return result
 
 
+def ends_of(flow: Mapping[str, Any], client: str = "client", server: str = "server") -> tuple[Any, Any]:
+    """Who sends a flow's data, and who receives it"""
+    return (flow.get(server), flow.get(client)) if flow.get("dir") == "pull" else (flow.get(client), flow.get(server))
+
+
 def data_of(flow: Mapping[str, Any]) -> str:
     """The direction of a flow's data, as qdelay(1) names it"""
-    ends = [f"{flow['src']}:{flow['sport']}", f"{flow['dst']}:{flow['dport']}"]
-    return ">".join(ends[::-1] if flow.get("dir") == "pull" else ends)
+    ends = zip(ends_of(flow, "src", "dst"), ends_of(flow, "sport", "dport"))
+    return ">".join(f"{address}:{port}" for address, port in ends)
 
 
 @dataclass(frozen=True)
@@ -160,12 +167,13 @@ class Results:
         if not self.queues:
             return [flow["goodput_bps"] for flow in longs]
         seen = {flow["flow"]: flow.get("goodput_bps") or 0 for flow in self.queues[0]["flows"]}
-        return [seen.get(data_of(flow), 0) for flow in longs]
+        # where the queue leads to a host, others' flows do not pass it
+        mine = [flow for flow in longs if ends_of(flow)[1] == self.queues[0]["dev"]]
+        return [seen.get(data_of(flow), 0) for flow in mine or longs]
 
     def longs(self, host: str) -> list[dict[str, Any]]:
         """The long flows from a host, as the first queue on their path has seen them (qdelay(1))"""
-        names = [data_of(sent) for sent in self.flows if sent.get("kind") == "long"
-                 and sent.get("server" if sent.get("dir") == "pull" else "client") == host]
+        names = [data_of(sent) for sent in self.flows if sent.get("kind") == "long" and ends_of(sent)[0] == host]
         seen = {flow["flow"]: flow for queue in reversed(self.queues) for flow in queue["flows"]}
         return [dict(seen[name]) for name in names if name in seen]
 
@@ -235,12 +243,13 @@ class Results:
                 rates[at] = rates.get(at, 0) + float(row["throughput_bps"])
         return [{"t_s": at, "throughput_bps": rate} for at, rate in sorted(rates.items())]
 
-    def followed(self, begin: float, bps: float, end: float, bin_: float, together: bool = False) -> float | None:
+    def followed(self, begin: float, bps: float, end: float, bin_: float, together: bool = False,
+                 rows: Sequence[dict[str, float]] = ()) -> float | None:
         """Bins of the first queue's series from number begin to the first of 5 in a row, all before number end, with
         the rate within 5 % of bps and at most 5 packets in the queue. together: with the rate of all five so, and the
-        mean queue of each, which a burst does not count for"""
+        mean queue of each, which a burst does not count for. rows: not of the first queue's series, but these"""
         run: list[dict[str, float]] = []
-        for row in self.series():
+        for row in rows or self.series():
             number = round(row["t_s"] / bin_)
             if not begin <= number < end:
                 continue
@@ -431,6 +440,9 @@ def results_in(directory: Path, run: Run) -> Results:
     """queues.json is a plan's, qdelay.json that of a bottleneck that shell has watched"""
     flows, queues, bottleneck = (directory / name for name in ("flows.jsonl", "queues.json", "qdelay.json"))
     entries = [json.loads(line) for line in flows.read_text(encoding="utf-8").splitlines()] if flows.exists() else []
+    late = max((entry.get("late_max_ns") or 0 for entry in entries), default=0)
+    if late > LATE_NS:
+        raise ValueError(f"a request was sent {late} ns after it was due")
     found = (json.loads(queues.read_text(encoding="utf-8"))["queues"] if queues.exists() else
              [json.loads(bottleneck.read_text(encoding="utf-8"))] if bottleneck.exists() else [])
     return Results([flow for flow in entries if flow["type"] == "flow"], found, run, directory,

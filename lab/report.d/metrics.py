@@ -69,11 +69,6 @@ def show_number(value: float, style: str = "number") -> str:
     return f"{value:.2g}"
 
 
-def rough(value: float) -> str:
-    """`value` with two digits, or all before the point."""
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
-
-
 def show(key: str, value: float) -> str:
     """A value of metric `key` in the unit of its heading."""
     how = metric(key)

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import socket
-import sys
 from typing import TYPE_CHECKING
 
 from lowq_common import streams
@@ -123,9 +122,9 @@ def addresses(peers: list[str], port: int) -> list[tuple[socket.AddressFamily, s
             for family, _, _, _, address in socket.getaddrinfo(peer, port, type=socket.SOCK_STREAM):
                 found.setdefault(str(address[0]), family)
         except OSError as error:
-            raise Refused(f"{finding.printable(peer)}: {error.strerror}") from None
+            raise Refused(f"{streams.printable(peer)}: {error.strerror}") from None
         except UnicodeError:
-            raise Refused(f"{finding.printable(peer)[:60]}: not the name of a host") from None
+            raise Refused(f"{streams.printable(peer)[:60]}: not the name of a host") from None
     return [(family, address) for address, family in found.items()]
 
 
@@ -213,7 +212,7 @@ def run(argv: list[str]) -> int:
     if args.matrix:
         from . import matrix
 
-        return matrix.run(args, complain)
+        return matrix.run(args)
     here, findings, measured, failed = (checked_by_ssh if args.peer and args.peer[0].startswith("ssh://") else checked)(args)
     if failed and not measured:
         raise Refused(failed[0])
@@ -223,26 +222,9 @@ def run(argv: list[str]) -> int:
     else:
         print(output.table(findings))
     for text in failed:
-        complain(text)
+        streams.complain("lowq-check", text)
     return status
 
 
-def complain(text: str) -> None:
-    print("lowq-check:", finding.printable(text.partition("\n")[0]), file=sys.stderr)
-
-
 def main(argv: list[str]) -> int:
-    streams.prepare("backslashreplace")
-    try:
-        status = run(argv)
-        sys.stdout.flush()
-        return status
-    except Refused as error:
-        complain(str(error))
-        return 2
-    except OSError as error:
-        if text := streams.failure(error):
-            complain(text)
-        return 2
-    except KeyboardInterrupt:
-        return 2
+    return streams.guarded("lowq-check", run, argv, interrupted=2)

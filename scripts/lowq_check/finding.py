@@ -45,10 +45,5 @@ def skipped(check: str, says: str) -> Finding:
     return Finding(check, SKIPPED, says)
 
 
-def printable(text: str) -> str:
-    """A text, parts of which may come from the peer, as it may be printed"""
-    return "".join(char if char.isprintable() else "?" for char in text)[:1000]
-
-
 def status(findings: list[Finding]) -> int:
     return 1 if any(one.state == WRONG for one in findings) else 0

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import Callable
 
+from lowq_common.streams import printable
 from lowq_common.values import Json
 from lowq_common.tcpinfo import ACCECN, NO_ECN, OPT_ECN_SEEN, RFC3168, base_control, ecn_mode
 from lowq_common.units import time_text
 
 from .chance import THRESHOLD, exact, share, worse
 from .facts import Facts, Fallen
-from .finding import LET_OUT, NO_NAT, TAKE_IN, Finding, fine, note, printable, skipped, wrong
+from .finding import LET_OUT, NO_NAT, TAKE_IN, Finding, fine, note, skipped, wrong
 from .packets import ACCURATE_ECN, PLAIN_ECN
 
 THERE, BACK = "there", "back"

@@ -13,10 +13,11 @@ import sys
 from typing import Callable, Iterator, NamedTuple
 
 from lowq_common.errors import Refused
+from lowq_common.streams import complain, printable
 from lowq_common.values import Json
 from lowq_common.version import version
 
-from .finding import WRONG, printable
+from .finding import WRONG
 from .ssh import Remote, is_url
 from .verdicts import RECEIVER, ROLES, ROUTER
 
@@ -251,7 +252,7 @@ def progress(rack: str, text: str) -> None:
         print(f"\r\033[K{rack + ': ' if rack and text else ''}{text}", end="", file=sys.stderr, flush=True)
 
 
-def run(args: argparse.Namespace, complain: Callable[[str], None]) -> int:
+def run(args: argparse.Namespace) -> int:
     if args.peer or args.device or args.bind or args.listen:
         raise Refused("--matrix goes with --control, --role, --load, --port, --there and --json only")
     if args.load > 30:
@@ -268,7 +269,7 @@ def run(args: argparse.Namespace, complain: Callable[[str], None]) -> int:
         if not args.json:
             print((f"rack {rack}\n" if rack else "") + found.table() + ("" if rack == list(several)[-1] else "\n"), flush=True)
         for text in found.complaints():
-            complain(text)
+            complain("lowq-check", text)
     statuses = [found.status() for found in reports.values()]
     status = 1 if 1 in statuses else max(statuses)
     if args.json:

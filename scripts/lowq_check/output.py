@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from lowq_common.streams import printable
 from lowq_common.values import Json
 from lowq_common.version import version
 
 from .facts import Facts
-from .finding import FINE, NOTE, SKIPPED, WRONG, Finding, printable
+from .finding import FINE, NOTE, SKIPPED, WRONG, Finding
 
 SCHEMA = 1
 WORDS = {FINE: "ok", NOTE: "note", WRONG: "WRONG", SKIPPED: "skipped"}

@@ -11,11 +11,11 @@ from typing import Callable, Iterator, NamedTuple
 
 from lowq_common import system, tcpinfo
 from lowq_common.errors import Refused
+from lowq_common.streams import printable
 from lowq_common.values import Json
 
 from . import facts, judge, packets, roce
 from .end import End
-from .finding import printable
 from .wire import MARK, PROTOCOL, Lines, device_of, hello, new_socket, open_connection, whole
 
 CONNECT_S, ANSWER_S = 5, 60

@@ -6,14 +6,15 @@ The queue pair is connected with one that does not exist here, so no other conne
 
 from __future__ import annotations
 
-import ctypes
 import ipaddress
-import os
 import select
+import site
 import socket
 import struct
 import time
 import zlib
+from importlib import import_module
+from typing import Any
 
 from lowq_common.errors import Refused
 from lowq_common.values import Json
@@ -27,106 +28,57 @@ REMOTE_QP, FIRST_PSN = 0x0B1F00, 0x100
 TIMES, GAP_S = 4, 0.02  # with the first one roce_rcm learns of the queue pair
 MOST = 16  # packets, as long as no CNP comes: some may be lost
 
-# infiniband/verbs.h
-QPT_RC, INIT, RTR, MTU_1024 = 2, 1, 2, 3
-STATE, ACCESS, PKEY, PORT_BIT, AV, PATH_MTU = 1 << 0, 1 << 3, 1 << 4, 1 << 5, 1 << 7, 1 << 8
-RQ_PSN, RNR_TIMER, RD_ATOMIC, DEST_QPN = 1 << 12, 1 << 15, 1 << 17, 1 << 20
+QPT_RC, MTU_1024 = 2, 3  # infiniband/verbs.h; pyverbs has them elsewhere in each of its versions
 GIDS = 32
 
 
-class Cap(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint32) for name in ("send_wr", "recv_wr", "send_sge", "recv_sge", "inline")]
-
-
-class InitAttr(ctypes.Structure):
-    _fields_ = [("context", ctypes.c_void_p), ("send_cq", ctypes.c_void_p), ("recv_cq", ctypes.c_void_p),
-                ("srq", ctypes.c_void_p), ("cap", Cap), ("type", ctypes.c_int), ("all", ctypes.c_int)]
-
-
-class Grh(ctypes.Structure):
-    _fields_ = [("gid", ctypes.c_uint64 * 2), ("flow_label", ctypes.c_uint32), ("gid_index", ctypes.c_uint8),
-                ("hop_limit", ctypes.c_uint8), ("traffic_class", ctypes.c_uint8)]
-
-
-class Ah(ctypes.Structure):
-    _fields_ = [("grh", Grh), ("lid", ctypes.c_uint16), ("sl", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("rate", ctypes.c_uint8), ("is_global", ctypes.c_uint8), ("port", ctypes.c_uint8)]
-
-
-class Attr(ctypes.Structure):
-    _fields_ = [
-        *[(name, ctypes.c_uint32) for name in (
-            "state", "current", "mtu", "migration", "qkey", "rq_psn", "sq_psn", "dest_qpn", "access")],
-        ("cap", Cap), ("ah", Ah), ("alternative", Ah), ("pkey", ctypes.c_uint16), ("alt_pkey", ctypes.c_uint16),
-        *[(name, ctypes.c_uint8) for name in (
-            "notify", "draining", "rd_atomic", "dest_rd_atomic", "rnr_timer", "port", "timeout", "retries",
-            "rnr_retries", "alt_port", "alt_timeout")],
-        ("rate_limit", ctypes.c_uint32),
-    ]
-
-
-def gid_of(address: str) -> bytes:
-    packed = ipaddress.ip_address(address).packed
-    return packed if len(packed) == 16 else bytes(10) + b"\xff\xff" + packed
+def gid_of(address: str) -> ipaddress.IPv6Address:
+    return ipaddress.IPv6Address(address if ":" in address else f"::ffff:{address}")
 
 
 class QueuePair:
     """Ready to receive from an address; gone with the object"""
 
     def __init__(self, local: str, remote: str) -> None:
+        site.main()  # the programs start without Debian's modules
         try:
-            self.verbs = ctypes.CDLL("libibverbs.so.1", use_errno=True)
-        except OSError:
-            raise Refused("no libibverbs1") from None
-        for name in ("get_device_list", "open_device", "alloc_pd", "create_cq", "create_qp"):
-            getattr(self.verbs, "ibv_" + name).restype = ctypes.c_void_p
-        self.context, index = self.device_with(gid_of(local))
-        self.pd = self.made("alloc_pd", self.context)
-        self.cq = self.made("create_cq", self.context, 1, None, None, 0)
-        init = InitAttr(None, self.cq, self.cq, None, Cap(1, 1, 1, 1, 0), QPT_RC, 0)
-        self.qp = self.made("create_qp", self.pd, ctypes.byref(init))
-        self.number = ctypes.c_uint32.from_address(self.qp + 6 * ctypes.sizeof(ctypes.c_void_p) + 4).value
-        attr = Attr(state=INIT, port=1)
-        self.modify(attr, STATE | PKEY | PORT_BIT | ACCESS)
-        attr = Attr(state=RTR, mtu=MTU_1024, dest_qpn=REMOTE_QP, rq_psn=FIRST_PSN, dest_rd_atomic=1, rnr_timer=12)
-        attr.ah.is_global, attr.ah.port = 1, 1
-        attr.ah.grh.gid_index, attr.ah.grh.hop_limit = index, 64
-        ctypes.memmove(attr.ah.grh.gid, gid_of(remote), 16)
-        self.modify(attr, STATE | AV | PATH_MTU | DEST_QPN | RQ_PSN | RD_ATOMIC | RNR_TIMER)
+            self.addr, self.cq, self.device, self.pd, self.qp = (
+                import_module("pyverbs." + name) for name in ("addr", "cq", "device", "pd", "qp"))
+        except ImportError:
+            raise Refused("no python3-pyverbs") from None
+        try:
+            self.made = self.ready(gid_of(local), gid_of(remote))
+        except Exception as error:  # pyverbs has several
+            raise error if isinstance(error, Refused) else Refused(f"verbs: {error}") from None
+        self.number: int = self.made[-1].qp_num
 
-    def made(self, name: str, first: int, *rest: object) -> int:
-        got = getattr(self.verbs, "ibv_" + name)(ctypes.c_void_p(first), *rest)
-        if not got:
-            raise Refused(f"ibv_{name}: {os.strerror(ctypes.get_errno())}")
-        return int(got)
+    def ready(self, local: ipaddress.IPv6Address, remote: ipaddress.IPv6Address) -> list[Any]:
+        context, index = self.device_with(local)
+        domain, queue = self.pd.PD(context), self.cq.CQ(context, 1)
+        pair = self.qp.QP(domain, self.qp.QPInitAttr(qp_type=QPT_RC, scq=queue, rcq=queue, cap=self.qp.QPCap()))
+        attr = self.qp.QPAttr(port_num=1, path_mtu=MTU_1024)
+        attr.dest_qp_num, attr.rq_psn, attr.max_dest_rd_atomic, attr.min_rnr_timer = REMOTE_QP, FIRST_PSN, 1, 12
+        way = self.addr.GlobalRoute(dgid=self.addr.GID(remote.exploded), sgid_index=index, hop_limit=64)
+        attr.ah_attr = self.addr.AHAttr(gr=way, is_global=1, port_num=1)
+        pair.to_rtr(attr)
+        return [context, domain, queue, pair]
 
-    def modify(self, attr: Attr, mask: int) -> None:
-        error = self.verbs.ibv_modify_qp(ctypes.c_void_p(self.qp), ctypes.byref(attr), mask)
-        if error:
-            raise Refused(f"ibv_modify_qp: {os.strerror(error)}")
-
-    def device_with(self, gid: bytes) -> tuple[int, int]:
+    def device_with(self, gid: ipaddress.IPv6Address) -> tuple[Any, int]:
         """-> an open RDMA device that has this address, and the index of its GID"""
-        count = ctypes.c_int(0)
-        devices = self.verbs.ibv_get_device_list(ctypes.byref(count))
-        found = (ctypes.c_uint8 * 16)()
-        for at in range(count.value if devices else 0):
-            device = ctypes.c_void_p.from_address(devices + at * ctypes.sizeof(ctypes.c_void_p))
-            context = self.verbs.ibv_open_device(device)
-            if not context:
-                continue
+        for device in self.device.get_device_list():
+            context = self.device.Context(name=device.name.decode() if isinstance(device.name, bytes) else device.name)
             for index in range(GIDS):
-                if self.verbs.ibv_query_gid(ctypes.c_void_p(context), 1, index, ctypes.byref(found)):
+                try:
+                    if ipaddress.IPv6Address(context.query_gid(1, index).gid) == gid:
+                        return context, index
+                except Exception:  # the end of the table
                     break
-                if bytes(found) == gid:
-                    return int(context), index
-            self.verbs.ibv_close_device(ctypes.c_void_p(context))
+            context.close()
         raise Refused("no RDMA device")
 
     def close(self) -> None:
-        for name, what in (("destroy_qp", self.qp), ("destroy_cq", self.cq), ("dealloc_pd", self.pd),
-                           ("close_device", self.context)):
-            getattr(self.verbs, "ibv_" + name)(ctypes.c_void_p(what))
+        for one in reversed(self.made):
+            one.close()
 
 
 # --- packets --------------------------------------------------------------------------

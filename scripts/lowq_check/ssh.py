@@ -19,10 +19,10 @@ import time
 
 from lowq_common import system
 from lowq_common.errors import Refused
+from lowq_common.streams import printable
 from lowq_common.values import Json
 from lowq_common.version import version
 
-from .finding import printable
 
 URL = re.compile(r"ssh://(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?(?:[A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?",
                  re.ASCII)

@@ -6,6 +6,9 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import Callable
+
+from .errors import Refused
 
 
 def prepare(errors: str) -> None:
@@ -25,3 +28,29 @@ def failure(error: OSError) -> str:
     if isinstance(error, BrokenPipeError):
         return ""
     return f"{error.filename + ': ' if isinstance(error.filename, str) else ''}{error.strerror or error}"
+
+
+def printable(text: str) -> str:
+    """A text, parts of which may come from elsewhere, as it may be printed"""
+    return "".join(char if char.isprintable() else "?" for char in text)[:1000]
+
+
+def complain(program: str, text: str) -> None:
+    print(f"{program}:", printable(text.partition("\n")[0]), file=sys.stderr)
+
+
+def guarded(program: str, run: Callable[[list[str]], int], argv: list[str], interrupted: int) -> int:
+    """A program that changes nothing: what it cannot do is one line and exit status 2"""
+    prepare("backslashreplace")
+    try:
+        status = run(argv)
+        sys.stdout.flush()
+        return status
+    except Refused as error:
+        complain(program, str(error))
+    except OSError as error:
+        if text := failure(error):
+            complain(program, text)
+    except KeyboardInterrupt:
+        return interrupted
+    return 2

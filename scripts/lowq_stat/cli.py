@@ -7,7 +7,6 @@ import argparse
 import ipaddress
 import os
 import re
-import sys
 import time
 
 from lowq_common import streams
@@ -79,7 +78,7 @@ def queues() -> str:
         why = str(error)
     if why and why not in told:
         told.add(why)
-        complain(why)
+        streams.complain("lowq-stat", why)
     return made
 
 
@@ -120,21 +119,5 @@ def run(argv: list[str]) -> int:
             return 0
 
 
-def complain(text: str) -> None:
-    first = text.partition("\n")[0]
-    print("lowq-stat:", "".join(char if char.isprintable() else "?" for char in first)[:1000], file=sys.stderr)
-
-
 def main(argv: list[str]) -> int:
-    streams.prepare("backslashreplace")
-    try:
-        return run(argv)
-    except Refused as error:
-        complain(str(error))
-        return 2
-    except OSError as error:
-        if text := streams.failure(error):
-            complain(text)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return streams.guarded("lowq-stat", run, argv, interrupted=130)

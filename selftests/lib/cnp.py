@@ -20,6 +20,8 @@ import time
 import zlib
 from collections.abc import Iterator
 
+from headers import checksum
+
 
 def icrc(packet: bytes) -> bytes:
     """The ICRC of a packet, given from its IP header up to where the ICRC begins."""
@@ -36,14 +38,6 @@ def icrc(packet: bytes) -> bytes:
     p[ip + 6] = p[ip + 7] = 0xff        # UDP checksum
     p[ip + 8 + 4] = 0xff                # FECN, BECN
     return struct.pack('<I', zlib.crc32(b'\xff' * 8 + bytes(p)))
-
-
-def checksum(data: bytes) -> int:
-    """Internet checksum of an even number of bytes."""
-    s = sum(struct.unpack('>%dH' % (len(data) // 2), data))
-    while s >> 16:
-        s = (s & 0xffff) + (s >> 16)
-    return ~s & 0xffff
 
 
 def frames(path: str) -> Iterator[tuple[str, bytes, bool]]:

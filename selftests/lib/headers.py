@@ -140,6 +140,14 @@ def frames(path: str) -> Iterator[tuple[int, bytes]]:
             yield length, file.read(kept)
 
 
+def checksum(data: bytes) -> int:
+    """RFC 1071, of an even number of bytes"""
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
 class Sequence:
     """Where the sequence numbers of connections start"""
 

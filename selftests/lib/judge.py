@@ -17,7 +17,7 @@ import headers
 from dissect import rows
 
 NOT_ECT, ECT1, ECT0, CE = range(4)
-SYN, RST, PSH, ACK, ECE, CWR, AE = 0x02, 0x04, 0x08, 0x10, 0x40, 0x80, 0x100
+SYN, PSH, ACK, ECE, CWR = 0x02, 0x08, 0x10, 0x40, 0x80
 SERVER = 5201  # flowgen's and iperf3's port
 CA_RECOVERY, CA_LOSS = 3, 4     # TCP_CA_Recovery and TCP_CA_Loss
 
@@ -323,12 +323,12 @@ def draft_windows(capture: str, cw: float, alpha: float, beta: float, mss: int) 
     return windows[:shown]
 
 
-def check_ldcp_window(capture: str, trace: str, sport: int, *, cw: float = 10, alpha: float,
-                      beta: float, mss: int = 1448) -> None:
+def check_ldcp_window(capture: str, trace: str, sport: int, *, alpha: float, beta: float,
+                      mss: int = 1448) -> None:
     """The module's window after each ACK (TRACE) against the draft's, computed in floating
     point from the ACKs of CAPTURE at the sender; windows set by anything but an ACK; cwnd
     that is not the window in whole packets."""
-    want = draft_windows(capture, cw, alpha / 1024, beta / 1024, mss)
+    want = draft_windows(capture, 10, alpha / 1024, beta / 1024, mss)
     ours = events(trace, sport)
     acks = [e for e in ours if e.name == "ldcp_ack"]
     got = [e.number("cw_q40") / 2**40 for e in acks if e.number("clean") or e.number("marked")]
@@ -525,21 +525,6 @@ def check_prague_idle(trace: str) -> None:
                    rtt_virt=e.number("rtt_virt_us"), srtt=e.number("srtt_us"))
 
 
-def check_prague_idle_alpha(trace: str) -> None:
-    """In how many pauses of five EWMA periods and more alpha fell, and, of the mean, by how many averages
-    without a mark for each period of the pause. The period that ends the pause counts its own marks."""
-    periods = events_of(trace, "prague_period")
-    found: list[float] = []
-    for before, e in zip(periods, periods[1:]):
-        pause = (e.time - before.time) * 1e6 - e.number("srtt_us")
-        idle = pause / e.number("rtt_virt_us")
-        if idle < 5 or not before.number("alpha_q30"):
-            continue
-        kept = (e.number("alpha_q30") * 16 - e.number("marked") / e.number("acked") * 2**30) / 15
-        found.append(math.log(max(kept, 1) / before.number("alpha_q30"), 15 / 16) / idle)
-    report(pauses=len(found), averages=sum(found) / max(len(found), 1))
-
-
 def check_prague_rounds(trace: str, seconds: float) -> None:
     """Rounds counted just before SECONDS, and the fewest at any time after that; the most by which
     silent exceeds the periods without a mark."""
@@ -552,26 +537,6 @@ def check_prague_rounds(trace: str, seconds: float) -> None:
         unmarked = 0 if e.number("marked") else unmarked + 1
         beyond = max(beyond, e.number("silent") - unmarked)
     report(before=before[-1], fewest_after=min(after), silent_beyond=beyond)
-
-
-def check_prague_silences(trace: str) -> None:
-    """Silences: runs of ten and more periods without a mark that a mark ends. In how many of them the window
-    grew faster than by a packet per period, the most that it grew in a period, as a share, and how long the
-    shortest and the longest were."""
-    lengths: list[int] = []
-    share = 0.0
-    fast = 0
-    run: list[float] = []
-    for e in events_of(trace, "prague_period"):
-        if not e.number("marked"):
-            run.append(prague_window(e))
-            continue
-        if len(run) >= 10:
-            lengths.append(len(run))
-            fast += max(b - a for a, b in zip(run, run[1:])) > 1.5
-            share = max(share, *(b / a - 1 for a, b in zip(run, run[1:])))
-        run = []
-    report(silences=len(lengths), fast=fast, share=share, shortest=min(lengths, default=0), longest=max(lengths, default=0))
 
 
 def check_prague_pace(capture: str, trace: str) -> None:
@@ -610,63 +575,6 @@ def check_prague_marked_growth(trace: str) -> None:
                    for last, e in zip(periods, periods[1:])
                    if cuts[0].time < e.time <= cuts[-1].time)
     report(cuts=len(cuts), growth=grown / expected)
-
-
-def cubic_window(lost_at: float, w_max: float, seconds: float, srtt: float) -> float:
-    """CUBIC's window this long after a loss at @lost_at (RFC 9438 4.2, 4.3)"""
-    k: float = ((w_max - 0.7 * lost_at) / 0.4)**(1 / 3)
-    return max(0.4 * (seconds - k)**3 + w_max, 0.7 * lost_at + 9 / 17 * seconds / srtt)
-
-
-def check_prague_classic_growth(trace: str, control: str) -> None:
-    """Cuts for marks of a Classic AQM; the largest difference, in packets, at the ends of EWMA
-    periods between two of them, from a window that grows as CONTROL's: Reno's by unmarked packets /
-    cwnd, or CUBIC's"""
-    cuts, worst, w_max, want = 0, 0.0, 0.0, 0.0
-    cut: Event | None = None
-    last: Event | None = None
-    for e in events(trace):
-        if e.name == "prague_cut":
-            cut, last = e if e.values["cause"] == "classic" else None, None
-            cuts += cut is not None
-            lost_at = prague_window(e)
-            w_max = (lost_at * 0.85 if lost_at < w_max else lost_at) if cut else 0.0
-        elif cut and cuts > 1:
-            if control == "cubic":
-                want = cubic_window(prague_window(cut), w_max, e.time - cut.time,
-                                    e.number("srtt_us") / 1e6)
-            elif last:
-                want += ((e.number("acked") - e.number("marked"))
-                         / ((prague_window(last) + prague_window(e)) / 2))
-            else:
-                want = prague_window(e)
-            worst = max(worst, abs(prague_window(e) - want))
-            last = e
-    report(cuts=cuts, difference=worst)
-
-
-def check_prague_per_ack(trace: str) -> None:
-    """With per_ack=1: cuts; those that change the window at once; of the cuts by 4 packets or more,
-    how many there are, and the share of alpha / 2 of the window that is gone, growth excluded, in
-    the EWMA period that ends one round after the cut"""
-    cuts = at_once = 0
-    cut: Event | None = None
-    grown = 0.0
-    shares = []
-    for e in events(trace):
-        if e.name == "prague_cut":
-            cuts += 1
-            at_once += prague_window(e) != prague_window(e, "_after")
-            cut, grown = e, 0.0
-        elif cut and e.name == "prague_period":
-            srtt = e.number("srtt_us") / 1e6
-            grown += (e.number("acked") - e.number("marked")) / prague_window(e)
-            if cut.time + srtt <= e.time:
-                want = prague_alpha(cut) / 2 * prague_window(cut)
-                if want >= 4 and e.time < cut.time + 2 * srtt:
-                    shares.append((prague_window(cut) + grown - prague_window(e)) / want)
-                cut = None
-    report(cuts=cuts, at_once=at_once, large=len(shares), share=mean(shares))
 
 
 # --- HPCC++ ------------------------------------------------------------------

@@ -49,7 +49,7 @@ virtual()
 # in $TMP/completed. A blank is behind what is the only one.
 completed()
 {
-	local file=$LOWQ_ROOT/scripts/${2##*/}.bash-completion
+	local file=$LOWQ_ROOT/scripts/lowq.bash-completion
 
 	command -v register-python-argcomplete >/dev/null || skip "no python3-argcomplete"
 	[ -e "$file" ] || skip "no ${file##*/}"

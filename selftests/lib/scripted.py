@@ -33,6 +33,8 @@ import sys
 import time
 from dataclasses import dataclass, field
 
+from headers import checksum
+
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454ca, 1, 0x1000
 CLIENT, SERVER, PORT = "10.9.0.1", "10.9.0.2", 5299
 FIN, SYN, PSH, ACK, ECE, CWR, AE = 1, 2, 8, 16, 64, 128, 256
@@ -51,13 +53,6 @@ PIECES = 8
 LIMIT = 30                          # seconds of one transfer
 YARDSTICK = "reno", "cubic"
 SHARE = {"ldcp": 0.25}              # of the yardstick's rate, where it is not 0.8: it grows by 1/4 packet per RTT
-
-
-def checksum(data: bytes) -> int:
-    """Of IP and TCP"""
-    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    total = (total >> 16) + (total & 0xffff)
-    return ~(total + (total >> 16)) & 0xffff
 
 
 def options_end(kind: int, fields: list[int]) -> bytes:

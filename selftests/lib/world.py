@@ -38,10 +38,11 @@ from types import FrameType
 
 import talk
 
-NOT_ECT, ECT1, ECT0, CE = range(4)
+YARDSTICK = "reno", "cubic"
+NOT_ECT, ECT1, ECT0 = range(3)
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 CLONE_NEWNET = 0x40000000
-ETH_P_ALL, ETH_P_IP, ETH_P_IPV6, ETH_P_TEB = 0x0003, 0x0800, 0x86dd, 0x6558
+ETH_P_ALL, ETH_P_IP, ETH_P_IPV6 = 0x0003, 0x0800, 0x86dd
 SOL_PACKET, PACKET_RX_RING, PACKET_VERSION, PACKET_IGNORE_OUTGOING = 263, 5, 10, 23
 TPACKET_V2, TP_STATUS_USER = 1, 1
 LDCP_MARK = 42          # of its sockets: routes with its initial window
@@ -212,11 +213,10 @@ class Wire:
             self.next = (self.next + 1) % self.FRAMES
 
 
-def ecn_faults(packets: list[Packet], control: str, marks: bool, data: bool) -> list[str]:
+def ecn_faults(packets: list[Packet], control: str, data: bool) -> list[str]:
     """Those whose ECN field @control does not use, and outer headers that differ from the inner
-    one (RFC 6040). @marks: a queue has marked packets before. @data: this end has sent data."""
+    one (RFC 6040). @data: this end has sent data."""
     wanted = FIELDS_OF.get(control, {NOT_ECT})
-    allowed = wanted | {CE} if marks else wanted
     faults = []
     seen: dict[tuple[int, ...], list[int]] = {}
     for n, p in enumerate(packets):
@@ -227,7 +227,7 @@ def ecn_faults(packets: list[Packet], control: str, marks: bool, data: bool) -> 
             continue                                # HPCC++'s messages have no ACK
         seen.setdefault(p.ecn, []).append(n)
     for ecn, which in seen.items():
-        if not set(ecn) <= allowed or len(set(ecn)) > 1:
+        if not set(ecn) <= wanted or len(set(ecn)) > 1:
             faults.append(f"{len(which)} of {len(packets)} packets with ECN field {'/'.join(map(str, ecn))}, "
                           f"the first is number {which[0]}: {packets[which[0]]}")
     if not data:
@@ -402,9 +402,7 @@ class World:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
-        self.yardstick: list[str] = args.yardstick.split(",")
-        self.controls: list[str] = self.yardstick + [c for c in args.controls
-                                                     if c not in args.without.split(",")]
+        self.controls: list[str] = [*YARDSTICK, *(c for c in args.controls if c not in args.without.split(","))]
         self.hosts: dict[str, Host] = {}
         self.served: socket.socket | None = None
         self.accecn = os.path.exists("/proc/sys/net/ipv4/tcp_ecn_option")
@@ -467,8 +465,7 @@ class World:
         for end, device in ("client", cell.way.wire), ("server", "egress"):
             if self.args.ecn in ("both", end):
                 sends = end == "client" or self.args.ecn == end
-                cell.faults += [f"{end}: {f}"
-                                for f in ecn_faults(seen[device], cell.cc, self.args.marked, sends)]
+                cell.faults += [f"{end}: {f}" for f in ecn_faults(seen[device], cell.cc, sends)]
 
     def run(self, control: str, way: Way) -> Cell:
         """One cell"""
@@ -526,7 +523,7 @@ class World:
             for way in self.args.way:
                 found.append(self.run(control, way))
         for cell in found:
-            self.judge(cell, [y for y in found if y.way == cell.way and y.control in self.yardstick])
+            self.judge(cell, [y for y in found if y.way == cell.way and y.control in YARDSTICK])
         return found
 
 
@@ -546,7 +543,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="world.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ns", required=True, help="what the names of the namespaces begin with")
-    parser.add_argument("--yardstick", default="reno,cubic")
     parser.add_argument("--share", type=float, default=0.8, help="least goodput, of the slower yardstick's")
     parser.add_argument("--yields", type=share_of, action="append", default=[], metavar="CONTROL=SHARE",
                         help="another share: the control's task is to be slower here")
@@ -555,7 +551,6 @@ def main() -> int:
     parser.add_argument("--ecn", choices=("both", "client", "server", "off"), default="both",
                         help="whose ECN fields are checked")
     parser.add_argument("--plain-ecn", type=int, default=2, help="tcp_ecn for controls without ECN")
-    parser.add_argument("--marked", action="store_true", help="packets can be CE when they enter sw")
     parser.add_argument("--sees-marks", action="store_true", help="marks must reach senders with ECN")
     parser.add_argument("--shows", action="append", default=[], metavar="COUNTER,...",
                         help="of these counters one increases in each cell; TcpExt's without that prefix")

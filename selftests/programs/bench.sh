@@ -273,6 +273,10 @@ starts()
 		for SEED in {1..20}; do
 			for i in {1..8}; do start_us "$i" "$us"; done | paste -sd' '
 		done >"$TMP/starts"
+		PYTHONPATH=$ROOT/lab python3 -c '
+import sys; from lowq_lab import Run
+for seed in range(1, 21): print(*(Run("", "", "", seed, {}).start(i, sys.argv[1] + "us").removesuffix("us") for i in range(1, 9)))' "$us" |
+			cmp - "$TMP/starts" || fail "a plan's flows start at other instants within $us us"
 		expect "instants outside of $us us" "$(tr ' ' '\n' <"$TMP/starts" | awk -v us="$us" '$1 < 0 || $1 >= us' | wc -l)" -eq 0
 		distances=$(awk -v us="$us" '{ for (i = 2; i <= NF; i++) printf "%d ", ($i - $1 + us) % us; print "" }' "$TMP/starts" |
 			sort -u | wc -l)
@@ -385,7 +389,7 @@ python()
 		           "leaf": lambda: leaf_spine(3, 2, 2, delay="5us", uplink="4gbit", **to), "fat": lambda: fat_tree(4, delay="1us", **to)}[run["net"]]()
 		    one, last = net.hosts[0], net.hosts[-1]
 		    cc = {"control": run.control}
-		    return net.plan(long(one, last, size="1M", **cc), requests("[hr]*", "[hr]*", size=99, closed=9, flows=400, **cc),
+		    return net.plan(long(one, last, size="1M", **cc), requests("[hr]*", "[hr]*", size=99, closed=9, flows=99, **cc),
 		        flows("[hr]*", "[hr]*", size=99, rate=9999, flows=9, **cc), incast("h*", last, size=99, fan=4, **cc),
 		        listed([(one, last, 9, "1ms")], **cc), observe=[(net.links[-1]["ends"][0]["node"], net.links[-1]["ends"][1]["node"])])
 		nets = Scenario(title="Nets", question="Do they work?", rows=["dctcp"], variants=[{"net": name} for name in ("bell", "lot", "leaf", "fat")],
@@ -394,7 +398,7 @@ python()
 	bench --out "$TMP/n" "$TMP/nets.py" || fail "$(tail -n 5 "$TMP/out")"
 	expect "failed, of all" "$(jq -s -c 'map([.variant.net, .metrics.failed, .metrics.rpc_p99_us > 0])' "$TMP"/n/runs/*/dctcp/1/result.json)" = \
 		'[["bell",0,true],["fat",0,true],["leaf",0,true],["lot",0,true]]'
-	expect "flows" "$(grep -c '"type":"flow"' "$TMP/n/runs/net=fat/dctcp/1/flows.jsonl")" -eq 415
+	expect "flows" "$(grep -c '"type":"flow"' "$TMP/n/runs/net=fat/dctcp/1/flows.jsonl")" -eq 114
 	refused_python "16: Network.queue() got an unexpected keyword argument 'rates'" 's/, rate="1gbit")/, rates="1gbit")/'
 	refused_python "14: link(): no node 'h3'" 's/net.link("h2"/net.link("h3"/'
 	refused_python "14: no setting 'fur'" "s/'far'\]/'fur']/"
@@ -536,7 +540,7 @@ words()
 		    net.initcwnd(7, "h2")
 		    net.prepare("", 'echo 5 >"$OUT/five"')
 		    net.stated("h1", "r", rate="1gbit", rtt="100us", mark_at=run.step(9))
-		    return net.plan(long("h1", "r", duration="20ms", control="cubic"), long("h2", "r", duration="20ms", control=run.control, pull=True),
+		    return net.plan(program("h1", "echo $START_NS", label="began"), long("h1", "r", duration="20ms", control="cubic"), long("h2", "r", duration="20ms", control=run.control, pull=True),
 		        observe=[("sw", "r")],
 		        *[incast("h*", "r", size="3k", rounds=4, timeout=limit, control=run.control) for limit in ("1s", "1us")])
 		def metrics(results):
@@ -547,7 +551,7 @@ words()
 		        "opened": results.counter("PassiveOpens", "h1", "h2"), "segments": results.counter("OutSegs", "h1", "h2"),
 		        "alpha": int(open("/sys/module/tcp_ldcp/parameters/alpha").read()) if results.run.row == "ldcp" else None,
 		        "solicits": sum(int(results.ask(node, "awk '/OutRouterSolicits/ { print $2 }' /proc/net/snmp6")) for node in ("h1", "sw", "r")),
-		        "even": jain([1, 1, 2]), "most": at_share([3, 9, 1], 0.99), "second": results.flow("h2")["payload_bytes"]}
+		        "began": int(results.text("began")) % 10**9, "even": jain([1, 1, 2]), "most": at_share([3, 9, 1], 0.99), "second": results.flow("h2")["payload_bytes"]}
 		SCENARIO = Scenario(title="Words", question="Are they so?", rows=["dctcp", "ldcp"], plan=plan, metrics=metrics)
 	END
 	rm -rf "$TMP/o"		# of other tests
@@ -559,6 +563,8 @@ words()
 	expect "Jain, p99" "$(result '[.metrics.even * 9, .metrics.most] | tostring' all ldcp)" = '[8,9]'
 	# one for the answers of each, and for the long flow of the second
 	expect "connections to both hosts" "$(result .metrics.opened all dctcp)" -eq 3
+	# plans start 50 us after a second
+	expect "ns from the plan's start to its program's" $(($(result .metrics.began all dctcp) - 50000)) -lt 1000
 	# at random instants, out of the stream that queues draw from
 	expect "IPv6 router solicitations" "$(result .metrics.solicits all dctcp)" -eq 0
 	expect "segments of both" "$(result .metrics.segments all dctcp)" -gt 1000
@@ -663,15 +669,32 @@ line_rate()
 	cat >"$TMP/line.py" <<-'END'
 		from lowq_lab import *
 		def plan(run):
+		    if run["line"] == "100gbit":
+		        net = dumbbell(1, rate="100gbit", rtt="1ms", queue=run.queue("1ms"), line="100gbit")
+		        return net.plan(udp("h1", "r", every="1ms", burst=9, duration="20ms"), observe=[("sw", "r")])
 		    net = dumbbell(1, rate="100mbit", rtt="1ms", queue="pfifo limit 99", line="1gbit", offloads=True)
 		    net.merging("r")
 		    return net.plan(long("h1", "r", size=1440, control=run.control), observe=[("sw", "r")])
-		SCENARIO = Scenario(title="Line", question="Is it cut?", rows=["cubic"], plan=plan)
+		SCENARIO = Scenario(title="Line", question="Is it cut?", rows=["cubic"], variants=each(line=["1gbit", "100gbit"]), plan=plan)
 	END
 	bench --out "$TMP/line" "$TMP/line.py" || fail "$(tail -n 5 "$TMP/out")"
-	expect "packets segmented behind the queue, of a plan" "$(jq '.queues[0].segmented' "$TMP/line/runs/all/cubic/1/queues.json")" -eq 0
+	expect "packets segmented behind the queue, of a plan" "$(jq '.queues[0].segmented' "$TMP/line/runs/line=1gbit/cubic/1/queues.json")" -eq 0
+	# a frame takes .121 us: it would wait so long behind one that came with it
+	expect "packets of bursts" "$(jq '.queues[0].packets_out' "$TMP/line/runs/line=100gbit/cubic/1/queues.json")" -eq 180
+	expect "us that a packet of a burst waits in the queue behind a line of its rate" \
+		"$(jq '.queues[0].delay_us.max' "$TMP/line/runs/line=100gbit/cubic/1/queues.json")" -lt 0.06
 }
-declare_test line_rate "" "a host's line segments all that is longer than a frame"
+declare_test line_rate "" "a host's line segments all that is longer than a frame, and sends one frame at a time"
+
+late_request()
+{
+	mkdir "$TMP/late"
+	echo '{"type":"summary","late_max_ns":20000}' >"$TMP/late/flows.jsonl"
+	! PYTHONPATH=$ROOT/lab:$ROOT/scripts python3 -m lowq_lab metrics "$EXAMPLE/far.py" "$TMP/late" far=400 cubic cubic fifo 1 >"$TMP/out" 2>&1 ||
+		fail "status 0"
+	said "far.py:1: a request was sent 20000 ns after it was due"
+}
+declare_test late_request "" "a run whose requests left later than due has failed"
 
 # runs NUMBER: within a minute so many runs go on in $TMP/o
 runs()

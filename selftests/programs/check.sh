@@ -340,8 +340,7 @@ declare_test stacked "" "bond, VLAN, macvlan, ipvlan, VXLAN, WireGuard, bridge: 
 
 peer_without_ecn()
 {
-	dumbbell 1 1ms
-	peer
+	pair
 	in_ns r sysctl -qw net.ipv4.tcp_ecn=0
 	path --control dctcp_ref
 	named peer-ecn-off 10.0.0.1
@@ -357,8 +356,7 @@ declare_test peer_without_ecn "" "a peer with tcp_ecn 0; one with another contro
 
 peer_without_accecn()
 {
-	dumbbell 1 1ms
-	peer
+	pair
 	in_ns r sysctl -qw net.ipv4.tcp_ecn=1
 	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
 	path --control prague
@@ -368,8 +366,7 @@ declare_test peer_without_accecn "" "a peer without Accurate ECN"
 
 bleaches()
 {
-	dumbbell 1 1ms
-	peer --control dctcp_ref
+	pair --control dctcp_ref
 	rewrite egress ip_proto tcp -- tos set 0 retain 3
 	path --control dctcp_ref
 	named ecn-bleached "behind hop 1 (10.0.1.254)"
@@ -379,8 +376,7 @@ declare_test bleaches "" "a path that bleaches ECN one way"
 
 always_ce()
 {
-	dumbbell 1 1ms
-	peer --control dctcp_ref
+	pair --control dctcp_ref
 	rewrite p1 ip_proto tcp ip_tos 2/2 -- tos set 3 retain 3
 	path --control dctcp_ref
 	named ce-always "behind hop 1 (10.0.0.254)"
@@ -390,10 +386,8 @@ declare_test always_ce "" "a path that sets CE always"
 
 drops_ect_syns()
 {
-	dumbbell 1 1ms
-	peer --control dctcp_ref
-	in_ns sw tc qdisc add dev egress clsact
-	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0x2/0x12 ip_tos 2/3 action drop
+	pair --control dctcp_ref
+	filters egress flower ip_proto tcp tcp_flags 0x2/0x12 ip_tos 2/3 action drop
 	path --control dctcp_ref
 	named ect-syn-dropped
 }
@@ -401,8 +395,7 @@ declare_test drops_ect_syns "" "a path that drops SYNs with ECT"
 
 clears_dscp()
 {
-	dumbbell 1 1ms
-	peer --control dctcp_ref
+	pair --control dctcp_ref
 	rewrite egress ip_proto tcp -- tos set 0 retain 0xfc
 	path --control dctcp_ref
 	named dscp-cleared "behind hop 1"
@@ -412,10 +405,8 @@ declare_test clears_dscp "" "a path that clears the DSCP"
 
 mtu_black_hole()
 {
-	dumbbell 1 1ms
-	peer --control dctcp_ref
-	in_ns sw tc qdisc add dev egress clsact
-	in_ns sw tc filter add dev egress egress protocol ip u32 match u16 0x0500 0xff00 at 2 action drop
+	pair --control dctcp_ref
+	filters egress u32 match u16 0x0500 0xff00 at 2 action drop
 	path --control dctcp_ref
 	named mtu-black-hole "segments of 1448 bytes vanish, 1220 do"
 	named mtu-black-hole "or here, which sends them: ip route replace"
@@ -426,8 +417,7 @@ declare_test mtu_black_hole "" "an MTU black hole"
 
 no_reflector()
 {
-	dumbbell 1 1ms
-	peer
+	pair
 	stamping egress
 	modprobe -r int_reflector
 	path --control hpccpp
@@ -439,11 +429,9 @@ declare_test no_reflector "" "a receiver without int_reflector"
 
 probes_filtered()
 {
-	dumbbell 1 1ms
-	peer
+	pair
 	stamping egress
-	in_ns sw tc qdisc add dev egress clsact
-	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0x8/0x3f action drop
+	filters egress flower ip_proto tcp tcp_flags 0x8/0x3f action drop
 	path --control hpccpp
 	named probes-filtered "on the way there"
 }
@@ -478,8 +466,7 @@ declare_test probe_room "" "more nodes stamp than probes have room for"
 
 base_rtt()
 {
-	dumbbell 1 1ms
-	peer
+	pair
 	stamping egress
 	under_test hpccpp
 	parameter base_rtt_ns=5000000
@@ -497,8 +484,7 @@ congestion_notification()
 	roce_dumbbell 1 1gbit 20us
 	modprobe roce_rcm
 	peer --control roce
-	in_ns sw tc qdisc add dev p1 clsact
-	in_ns sw tc filter add dev p1 egress protocol ip flower ip_proto udp dst_port 4791 action drop
+	filters p1 flower ip_proto udp dst_port 4791 action drop
 	path --control roce
 	named cnps-lost
 	modprobe -r roce_rcm
@@ -516,8 +502,7 @@ declare_test congestion_notification "" "RoCE: CNPs are lost; there is no roce_r
 
 clamped()
 {
-	dumbbell 1 1ms
-	peer --control dctcp_ref
+	pair --control dctcp_ref
 	bottlenecks 100mbit "${RED[@]}" ecn
 	ip -n "${NSP}h1" route replace default via 10.0.1.254 cwnd lock 4
 	path --control dctcp_ref
@@ -538,8 +523,7 @@ declare_test receive_window "" "a receive window that limits"
 
 unmarked_queues()
 {
-	dumbbell 1 1ms
-	peer --control dctcp_ref
+	pair --control dctcp_ref
 	bottlenecks 20mbit bfifo limit 10000000
 	path --control dctcp_ref --load 0.5
 	named queue-unmarked "lowq-tc dctcp"
@@ -575,8 +559,7 @@ declare_test no_bottleneck "" "healthy: under load, with no bottleneck"
 
 large_threshold()
 {
-	dumbbell 1 1ms
-	peer --control dctcp_ref
+	pair --control dctcp_ref
 	bottlenecks 20mbit red limit 3000000 min 150000 max 150001 avpkt 1500 burst 101 bandwidth 20mbit ecn
 	path --control dctcp_ref --load 0.5
 	named threshold-too-large "lowq-tc dctcp"
@@ -616,8 +599,7 @@ declare_test unstamped_policer "" "hpccpp behind a policer that does not stamp"
 
 beside_cubic()
 {
-	dumbbell 1 1ms
-	peer
+	pair
 	stamping egress
 	serve r
 	in_ns h1 flowgen long --to 10.0.0.1 --cc cubic --duration 60s >/dev/null 2>&1 &
@@ -629,12 +611,10 @@ declare_test beside_cubic "" "hpccpp at a port whose queue CUBIC fills"
 
 drops_ecn_syns()
 {
-	dumbbell 1 1ms
-	peer
+	pair
 	in_ns h1 sysctl -qw net.ipv4.tcp_ecn=3
 	in_ns r sysctl -qw net.ipv4.tcp_ecn=3
-	in_ns sw tc qdisc add dev egress clsact
-	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto tcp tcp_flags 0xc2/0xd2 action drop
+	filters egress flower ip_proto tcp tcp_flags 0xc2/0xd2 action drop
 	path --control prague
 	named ecn-syn-dropped "AE, ECE and CWR"
 }
@@ -642,8 +622,7 @@ declare_test drops_ecn_syns "" "a path that drops SYNs that ask for ECN"
 
 proxied()
 {
-	dumbbell 1 1ms
-	peer --control dctcp_ref
+	pair --control dctcp_ref
 	in_ns sw python3 -B "$SELFTESTS/programs/check_faults.py" proxy 10.0.0.1 &
 	wait_until listening sw 5388
 	TO=10.0.1.254 path --control dctcp_ref
@@ -653,8 +632,7 @@ declare_test proxied "" "a TCP proxy on the path"
 
 own_firewall()
 {
-	dumbbell 1 1ms
-	peer
+	pair
 	stamping egress
 	in_ns r nft -f - <<-END || skip "no nft"
 		table inet filter {

@@ -120,6 +120,20 @@ peer()
 	wait_until listening "${PEER:-r}" 5388
 }
 
+# pair [OPTION...]: h1, and r with the listener
+pair()
+{
+	dumbbell 1 1ms
+	peer "$@"
+}
+
+# filters DEV FILTER...: for IPv4 packets that leave sw by DEV
+filters()
+{
+	in_ns sw tc qdisc add dev "$1" clsact
+	in_ns sw tc filter add dev "$1" egress protocol ip "${@:2}"
+}
+
 # path [OPTION...]: checks the path from h1 to r
 path()
 {
@@ -129,17 +143,13 @@ path()
 # rewrite DEV FILTER... -- PEDIT...: what sw does to IPv4 packets that leave by DEV
 rewrite()
 {
-	local dev=$1 filter=()
+	local filter=()
 
-	shift
-	in_ns sw tc qdisc add dev "$dev" clsact
 	while [ "$1" != -- ]; do
 		filter+=("$1")
 		shift
 	done
-	shift
-	in_ns sw tc filter add dev "$dev" egress protocol ip flower "${filter[@]}" action pedit ex munge ip "$@" \
-		pipe action csum ip4h || fail "no tc flower or pedit"
+	filters "${filter[0]}" flower "${filter[@]:1}" action pedit ex munge ip "${@:2}" pipe action csum ip4h || fail "no tc flower or pedit"
 }
 
 # stamping DEV...: sch_int at ports of sw, or of the router AT
@@ -185,9 +195,7 @@ bottlenecks()
 # policed ACTION...: what happens to data above 20 Mb/s on its way to r
 policed()
 {
-	in_ns sw tc qdisc add dev egress clsact
-	in_ns sw tc filter add dev egress egress protocol ip matchall action police rate 20mbit burst 30k \
-		conform-exceed "$@" || fail "no policer"
+	filters egress matchall action police rate 20mbit burst 30k conform-exceed "$@" || fail "no policer"
 }
 
 # prepared CONTROL: both hosts as lowq-tc sets them up for it, as the default

@@ -74,12 +74,10 @@ declare_test long_path "" "healthy: 200 ms of RTT"
 # NAT without state: r sees h1 as 10.0.3.9
 translate()
 {
-	in_ns sw tc qdisc add dev egress clsact
-	in_ns sw tc filter add dev egress egress protocol ip flower src_ip 10.0.1.1 action pedit ex munge ip src set 10.0.3.9 \
+	filters egress flower src_ip 10.0.1.1 action pedit ex munge ip src set 10.0.3.9 \
 		pipe action csum ip4h tcp udp || return
 	ip -n "${NSP}sw" route add 10.0.3.9 via 10.0.1.1 dev p1
-	in_ns sw tc qdisc add dev p1 clsact
-	in_ns sw tc filter add dev p1 egress protocol ip flower dst_ip 10.0.3.9 action pedit ex munge ip dst set 10.0.1.1 \
+	filters p1 flower dst_ip 10.0.3.9 action pedit ex munge ip dst set 10.0.1.1 \
 		pipe action csum ip4h tcp udp
 }
 
@@ -93,8 +91,7 @@ declare_test nat "" "healthy: NAT on the path"
 telemetry_nat()
 {
 	command -v nft >/dev/null || skip "no nft"
-	dumbbell 1 1ms
-	peer
+	pair
 	stamping egress
 	# on the way: probes are from an address that the peer does not know
 	in_ns sw nft -f - <<-END 2>/dev/null || skip "no NAT in this kernel"
@@ -393,8 +390,7 @@ declare_test reno_instead "" "connections that run as Reno: without telemetry; p
 # faulty: a path of 1 ms to a listener with dctcp_ref, and a way to change packets
 faulty()
 {
-	dumbbell 1 1ms
-	peer --control dctcp_ref
+	pair --control dctcp_ref
 	in_ns sw tc qdisc add dev egress clsact
 	in_ns sw tc qdisc add dev p1 clsact
 }
@@ -497,8 +493,7 @@ declare_test instead "" "another program (BPF) chooses another control"
 nowhere_stamped()
 {
 	for_full
-	dumbbell 1 1ms
-	peer
+	pair
 	modprobe int_reflector
 	path --control hpccpp
 	named hop-unstamped "0 nodes stamped"
@@ -514,8 +509,7 @@ roce_faults()
 	roce_dumbbell 1 1gbit 20us
 	modprobe roce_rcm
 	peer
-	in_ns sw tc qdisc add dev egress clsact
-	in_ns sw tc filter add dev egress egress protocol ip flower ip_proto udp dst_port 4791 ip_tos 3/3 action pedit ex munge ip tos \
+	filters egress flower ip_proto udp dst_port 4791 ip_tos 3/3 action pedit ex munge ip tos \
 		set 2 retain 3 pipe action csum ip4h || skip "no pedit"
 	path --control roce
 	named roce-filtered

@@ -83,35 +83,13 @@ silent()	# no result
 
 mk()	# NAME [OPTIONS]: packets on standard input
 {
-	local name=$1
-
-	shift
-	qdelay_pcap "$@" "$TMP/$name" || fail "cannot make $name"
+	python3 "$SELFTESTS/programs/qdelay_pcap.py" "${@:2}" "$TMP/$1" || fail "cannot make $1"
 }
 
-# traffic: makes the captures in and out from packets on standard input: TIME-IN TIME-OUT PACKET.
-# A time of - means that the packet was not seen there; A>B in a value means that the queue
-# changed it. Packets that leave have passed a router, so their TTL is 63.
+# traffic: makes the captures in and out from packets on standard input, each with two times
 traffic()
 {
-	awk -v in_="$TMP/in.txt" -v out="$TMP/out.txt" '
-		BEGIN { printf "" >in_; printf "" >out }
-		{
-			before = after = ""
-			for (i = 3; i <= NF; i++) {
-				was = is = $i
-				if ($i ~ /=.*>/) {
-					sub(/>.*/, "", was)
-					sub(/=.*>/, "=", is)
-				}
-				before = before " " was
-				after = after " " is
-			}
-			if ($1 != "-") print $1 before >in_
-			if ($2 != "-") print $2 after " ttl=63" >out
-		}'
-	mk in <"$TMP/in.txt"
-	sort -ns "$TMP/out.txt" | mk out
+	python3 "$SELFTESTS/programs/qdelay_pcap.py" "$TMP/in" "$TMP/out" || fail "cannot make in and out"
 }
 
 A='10.0.0.1:1000>10.0.0.9:80'
@@ -873,7 +851,7 @@ t_random()
 			t += rnd(2300)
 			len = 100 + rnd(1361)
 			flow = rnd(3) ? A : B
-			p = "tcp " flow " id=" i % 65536 " seq=" seq[flow] \
+			p = "tcp " flow " id=" i % 65536 " seq=" (seq[flow] + 0) \
 				" len=" len
 			seq[flow] += len
 			print t, p, "ecn=2" >in_
@@ -1210,5 +1188,5 @@ t_live_idle()
 }
 declare_test t_live_idle "" "live: no traffic"
 
-command -v qdelay >/dev/null && command -v qdelay_pcap >/dev/null || skip_all "qdelay is not built"
+command -v qdelay >/dev/null || skip_all "qdelay is not built"
 run_tests "$@"

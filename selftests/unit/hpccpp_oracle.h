@@ -155,4 +155,36 @@ static inline void expect_compute_wind(struct hpccpp_model *m, const struct hpcc
 	expect(m->stage == (u8)d.stage, "%u, not %u", m->stage, d.stage);
 }
 
+/* A flow whose samples are the messages that @take makes of a fuzzer's input, if it makes one. */
+static inline void fuzz_samples(const u8 *data, size_t size,
+				bool (*take)(struct fuzz_input *in, struct int_msg *m))
+{
+	struct fuzz_input in = { data, size };
+	struct int_msg msg;
+	struct hpccpp_model m;
+	struct hpccpp_sample s = {
+		.msg = &msg,
+		.settings = {
+			.t_ns = HPCCPP_T_MIN_NS + (u32)fold(fuzz_take(&in, 4), 999999000),
+			.eta_permille = 950, .mss = 1448, .w_limit = HPCCPP_W_MAX,
+		},
+	};
+
+	s.settings.fill_ns = s.settings.t_ns;
+	hpccpp_model_init(&m, fuzz_take(&in, 5));
+	while (in.size) {
+		enum hpccpp_result result;
+
+		s.elapsed_ns = fuzz_take(&in, 5);
+		s.sent_w = fold(fuzz_take(&in, 5), HPCCPP_W_MAX);
+		if (!take(&in, &msg))
+			continue;
+		result = hpccpp_step(&m, &s);
+		expect(result != HPCCPP_MEASURED || m.busiest < m.nhop, "%u of %u", m.busiest, m.nhop);
+		expect(m.nhop <= INT_HOPS_MAX && m.w <= HPCCPP_W_MAX, "%u %lu", m.nhop, m.w);
+		hpccpp_comparable_ns(&m);
+		hpccpp_queued_us(&m);
+	}
+}
+
 #endif /* _LOWQ_HPCCPP_ORACLE_H */

@@ -65,11 +65,12 @@ static int output(const struct command *c, const char *end)
 	return fd;
 }
 
-static void __attribute__((noreturn)) child(const struct config *cfg)
+static void __attribute__((noreturn)) child(const struct config *cfg, u64 now)
 {
 	const struct command *c = &cfg->command;
 	const struct rlimit files = { FILE_MOST, FILE_MOST }, cores = { 0, 0 };
 	int in, out = output(c, "out"), bad = output(c, "err");
+	char started[24];
 	sigset_t none;
 
 	setpgid(0, 0);
@@ -83,6 +84,8 @@ static void __attribute__((noreturn)) child(const struct config *cfg)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setenv("OUT", report_folder(), 1);
+	snprintf(started, sizeof(started), "%llu", now);
+	setenv("START_NS", started, 1);
 	for (char **e = c->environment; *e; e++)
 		putenv(*e);
 	if (chdir(c->folder))
@@ -103,7 +106,7 @@ static void program_start(struct generator *g, u64 now)
 	if (p->pid < 0)
 		err(1, "program '%s': fork", g->cfg->command.name);
 	if (!p->pid)
-		child(g->cfg);
+		child(g->cfg, now);
 	setpgid(p->pid, p->pid);	/* the child does it, too: either may run first */
 	p->fd = syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->fd < 0)

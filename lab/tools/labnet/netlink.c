@@ -349,10 +349,15 @@ u32 frame_bytes(const struct link *l)
 	return (l->mtu ? l->mtu : MTU) + HEADER;
 }
 
-/* htb's buffers are times, in units of 64 ns */
+/*
+ * htb's buffers are times, in units of 64 ns. As with tc it is that of whole microseconds: less
+ * than a frame takes, so that after a pause a second one does not leave together with the first.
+ */
 static u32 ticks(double bytes, double bytes_per_s)
 {
-	return ceil(bytes / bytes_per_s * NSEC / 64);
+	u64 us = bytes / bytes_per_s * 1e6;
+
+	return us * 1000 / 64;
 }
 
 static bool put_class(struct mnl_socket *nl, int flags, unsigned int dev, u32 frame, double rate)
