@@ -654,18 +654,6 @@ declare_test both_ways "" "the long flow of a host is neither the acknowledgemen
 # both. Else they would be one packet before the queue and two behind it
 line_rate()
 {
-	# shellcheck disable=SC2016 # the scenario expands
-	in_shell 1 yes 'OFFLOADS=1
-		dumbbell 1 1ms
-		bottleneck 100mbit 1ms
-		line_rate 1gbit h 1514
-		merging
-		serve r
-		watch_queue 100mbit 0s 100ms 1ms
-		in_ns h1 flowgen rpc --push --to 10.0.0.1 --size 1440 --closed 1 --requests 1 >"$OUT/flows.jsonl"
-		watched
-		metric sent $(jq .packets_out "$OUT/qdelay.json")'
-	bench --out "$TMP/o" --variant 'a=3 c=0.5' "$TMP/mine.py" || fail "$(tail -n 5 "$TMP/out")"
 	cat >"$TMP/line.py" <<-'END'
 		from lowq_lab import *
 		def plan(run):
