@@ -12,10 +12,16 @@ import socket
 import struct
 import sys
 
-from headers import checksum
-
 IP_MINTTL, TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ, SEND_QUEUE = 21, 19, 20, 21, 2
 DSCP, ROOM = 23, 5
+
+
+def checksum(data: bytes) -> int:
+    """RFC 1071"""
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
 
 
 def serve(port: int, least_ttl: int) -> None:
