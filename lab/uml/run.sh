@@ -155,7 +155,7 @@ run_guest()
 	exec {out}>&- {err}>&- {log}>&-
 	tail -q -c +1 -s 0.02 -f --pid=$pid "$run/stdout" {ALIVE}>&- & readers+=($!)
 	tail -q -c +1 -s 0.02 -f --pid=$pid "$run/stderr" >&2 {ALIVE}>&- & readers+=($!)
-	wait $pid
+	wait $pid 2>/dev/null
 	status=$?
 	GUEST=
 	wait "${readers[@]}"

@@ -55,7 +55,7 @@ fabric()
 {
 	for_full
 	plan tree 'fat_tree(4, rate="10gbit", delay="2us", queue="red limit 2000000 min 30000 max 90000 avpkt 1500 burst 30 probability 0.1 ecn", exact=True)' \
-		'[{"kind": "flows", "from": "h*", "to": "h*", "control": control, "size": "50kB", "load": {"tier": "core", "share": 0.2}, "duration": "2ms", "timeout": "1s"}
+		'[{"kind": "flows", "from": "h*", "to": "h*", "control": control, "size": "50kB", "load": {"tier": "core", "share": 0.2}, "duration": "2ms", "timeout": "9s"}
 		for control in ("dctcp", "bbr")]'
 	same tree 1 2 4
 }
@@ -65,8 +65,10 @@ application()
 {
 	for_full
 	plan app 'parking_lot(1, rate="1gbit", delay="20us", exact=True)' \
-		'[{"kind": "program", "from": "r0", "command": "exec python3 -m http.server --directory /lowq/docs 80", "stop": "1s"},
-		{"kind": "program", "from": "h0", "start": "200ms", "command": "exec curl -s http://10.0.1.2/validation.md"},
+		'[{"kind": "program", "node": "r0", "stop": "1s", "command": "cd /lowq/docs && exec python3 -c \"import http.server as h, " +
+		"socketserver as s; s.TCPServer((str(), 80), h.SimpleHTTPRequestHandler).serve_forever()\""},
+		{"kind": "program", "node": "h0", "start": "200ms", "command": "exec curl -s http://" +
+		net.links[1]["ends"][1]["addresses"][0].split("/")[0] + "/validation.md"},
 		{"kind": "long", "from": "h1", "to": "r1", "duration": "300ms"}]'
 	same app 1 2
 }
@@ -74,15 +76,15 @@ declare_test application "" "FULL=1: a client and a web server, each in a proces
 
 refusals()
 {
-	plan bell 'parking_lot(1, rate="1gbit", delay="20us", exact=True)' '[{"kind": "long", "from": "h0", "to": "r0", "duration": "1s"}]'
-	! run 8 bell || fail "8 parts for 6 nodes"
-	expect "said" "$(<"$TMP/said")" = "labnet: $TMP/bell.json: 8 processes for 6 nodes"
-	! run 3 bell || fail "3 parts with one delay"
-	expect "said" "$(<"$TMP/said")" = "labnet: $TMP/bell.json: cannot be cut in 3: links without a delay in both directions: h0-s0 s0-r0 h1-s0 s1-r1"
-	jq 'del(.exact)' "$TMP/bell.json" >"$TMP/veth.json"
+	plan few 'parking_lot(1, rate="1gbit", delay="20us", exact=True)' '[{"kind": "long", "from": "h0", "to": "r0", "duration": "1s"}]'
+	! run 8 few || fail "8 parts for 6 nodes"
+	expect "said" "$(<"$TMP/said")" = "labnet: $TMP/few.json: 8 processes for 6 nodes"
+	! run 3 few || fail "3 parts with one delay"
+	expect "said" "$(<"$TMP/said")" = "labnet: $TMP/few.json: cannot be cut in 3: links without a delay in both directions: h0-s0 s1-r0 h1-s0 s1-r1"
+	jq '.exact = false' "$TMP/few.json" >"$TMP/veth.json"
 	! run 2 veth || fail "veth"
 	expect "said" "$(<"$TMP/said")" = "labnet: $TMP/veth.json: links[0] is not exact, as several processes need it"
-	expect "results" "$(ls -d "$TMP"/*.[0-9] 2>/dev/null)" = ""
+	expect "results" "$(ls -d "$TMP"/{few,veth}.[0-9] 2>/dev/null)" = ""
 }
 declare_test refusals "" "more processes than nodes or delays, and links that are not exact, are refused with their names"
 

@@ -57,6 +57,7 @@ u32 observed(struct hop **hops, u64 *buffer_mb)
 			fill_hop(*h, &p, e->node);
 			(*h)->from = o->queue[i].window.from;
 			(*h)->to = o->queue[i].window.to;
+			(*h)->whole = p.parts;
 		}
 		queue_of(*h, e)->reported = true;
 	}

@@ -59,6 +59,7 @@ struct queue {
  * @table:	packets that came in and have not left
  * @ins:	their arrivals, up to the oldest whose fate is open
  * @started:	there was a packet
+ * @whole:	without --to the window ends with the run, not with the last packet, which others may have
  * @first:	time of the first one, ns since 1970
  * @now:	time of the newest event
  * @last:	time of the newest packet
@@ -75,7 +76,7 @@ struct hop {
 	struct flows flows;
 	struct table table;
 	struct ring ins;
-	bool started;
+	bool started, whole;
 	u64 first, now, last, from, to, duration;
 	u64 lost, ignored, drops;
 };

@@ -215,5 +215,7 @@ void rings_run(u64 zero)
 		drain(&captures[i]);
 		count_drops(&captures[i]);
 		account_time(captures[i].hop, stop_ns);
+		if (captures[i].hop->whole)
+			captures[i].hop->last = stop_ns;
 	}
 }
