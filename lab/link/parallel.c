@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time passes in windows, at most as long as the shortest delay between two parts: what one sends in
- * a window arrives at another after it. At a window's end each process says when its next event is,
- * its own or one that it has sent, and waits for all others; the next window begins with the first
- * of these. Memory that all share has a pair of buffers for each direction, used in turn.
+ * Time passes in windows, at most as long as the shortest delay between two parts: what one sends
+ * in a window arrives at another after it. At a window's end each process says when its next event
+ * is, its own or one that it has sent, and waits for all others; the next window begins with the
+ * first of these. Memory that all share has a pair of buffers for each direction, used in turn.
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -12,10 +12,10 @@
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/reboot.h>
+#include <linux/um_parallel.h>
 
 #include "parallel.h"
 
-#if __has_include(<linux/um_parallel.h>)
 #define PARTS_MAX	8
 #define BUFFER		(16U << 20)	/* for what one sends to another in a window */
 #define SPINS		20000		/* of some ns each, before a process that waits sleeps */
@@ -88,8 +88,10 @@ static void set_first(void)
 {
 	struct link_due *first = first_due();
 
-	if (first && !arrivals.busy && (!hrtimer_is_queued(&arrivals.timer) ||
-		      hrtimer_get_expires(&arrivals.timer) != ns_to_ktime(first->at)))
+	if (!first || arrivals.busy)
+		return;
+	if (!hrtimer_is_queued(&arrivals.timer) ||
+	    hrtimer_get_expires(&arrivals.timer) != ns_to_ktime(first->at))
 		hrtimer_start(&arrivals.timer, ns_to_ktime(first->at), HRTIMER_MODE_ABS_HARD);
 }
 
@@ -225,7 +227,9 @@ static void wait_for(struct part *p)
 {
 	u32 spins = 0, seq;
 
+	/* of leave() */
 	while (!smp_load_acquire(&p->left)) {
+		/* of end_window(): what it said before */
 		seq = smp_load_acquire(&p->seq);
 		if ((s32)(seq - run.seq) >= 0)
 			return;
@@ -235,6 +239,7 @@ static void wait_for(struct part *p)
 			continue;
 		}
 		WRITE_ONCE(p->sleepers, 1);
+		/* of go_on(): it sees the sleeper, or this its new number */
 		smp_mb();
 		if (READ_ONCE(p->seq) == seq && !READ_ONCE(p->left))
 			um_parallel_sleep(&p->seq, seq);
@@ -243,6 +248,7 @@ static void wait_for(struct part *p)
 
 static void go_on(struct part *p)
 {
+	/* of wait_for() */
 	smp_mb();
 	if (READ_ONCE(p->sleepers)) {
 		WRITE_ONCE(p->sleepers, 0);
@@ -270,6 +276,7 @@ static void end_window(u64 next)
 	memcpy(say->bytes, run.bytes, sizeof(say->bytes));
 	memset(run.bytes, 0, sizeof(run.bytes));
 	run.sent = U64_MAX;
+	/* of wait_for(): after what is said */
 	smp_store_release(&mine->seq, run.seq);
 	go_on(mine);
 	for (i = 0; i < run.parts; i++) {
@@ -329,7 +336,7 @@ static enum hrtimer_restart has_ended(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* This process has done what it had to do. Waits until all have, and then to an instant that all know */
+/* This process has done what it had to do. Waits for all, and to an instant that all know. */
 static int get_end(char *to, const struct kernel_param *unused)
 {
 	if (!run.parts)
@@ -355,6 +362,7 @@ static int leave(struct notifier_block *unused, unsigned long action, void *data
 	if (!run.shared)
 		return NOTIFY_DONE;
 	um_parallel_until = U64_MAX;
+	/* of wait_for() */
 	smp_store_release(&run.shared->part[run.me].left, 1);
 	go_on(&run.shared->part[run.me]);
 	return NOTIFY_DONE;
@@ -380,4 +388,3 @@ void parallel_exit(void)
 	hrtimer_cancel(&run.end_timer);
 	tasklet_kill(&arrivals.tasklet);
 }
-#endif

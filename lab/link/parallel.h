@@ -27,7 +27,7 @@ struct link_due {
 /* main.c's: a packet that has left at @sent comes from another process */
 void link_import(u32 id, struct sk_buff *skb, u64 sent, u64 at);
 
-#if __has_include(<linux/um_parallel.h>)
+#ifdef LOWQ_PARALLEL
 #include <linux/um_parallel.h>
 
 /* Random numbers are drawn for this device's node; NULL: for nobody */
@@ -39,7 +39,7 @@ static inline void parallel_node(const struct net_device *dev)
 
 /* @at 0: never */
 void parallel_set(struct link_due *due, u64 at);
-/* Makes packets alike that were made in another way here and in another process; false: no memory */
+/* Makes packets alike that were made in another way in another process; false: no memory */
 bool parallel_normalize(struct sk_buff *skb);
 /* Hands the packet to the process @to, where it arrives over the way @id at @at. */
 void parallel_send(u32 to, u32 id, struct sk_buff *skb, u64 at);

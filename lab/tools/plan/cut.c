@@ -104,7 +104,8 @@ static u32 nearest(void)
 
 	for (u32 i = 0; i < p->n_nodes; i++)
 		if (cut.root[i] == i && p->nodes[i].part == NONE &&
-		    (best == NONE || (u64)cut.there[i] * cut.links[best] > (u64)cut.there[best] * cut.links[i]))
+		    (best == NONE || (u64)cut.there[i] * cut.links[best] >
+				      (u64)cut.there[best] * cut.links[i]))
 			best = i;
 	return best;
 }
@@ -200,7 +201,8 @@ static void check_traffic(void)
 				break;
 			if (one->part != b->to->part)
 				errx(2, "%s: traffic[%zu]: %s sees both '%s' and '%s', which are in two processes",
-				     p->file, i, traffic_kind_name[t->kind], one->name, b->to->name);
+				     p->file, i, traffic_kind_name[t->kind], one->name,
+				     b->to->name);
 			if (t->kind == TRAFFIC_UDP && one->part != b->from->part)
 				errx(2, "%s: traffic[%zu]: udp sees both '%s' and '%s', which are in two processes",
 				     p->file, i, one->name, b->from->name);
@@ -226,7 +228,8 @@ void plan_cut(struct plan *p)
 		errx(2, "LOWQ_PART is not a part such as 0/2");
 	for (size_t i = 0; i < p->n_links; i++)
 		if (!p->links[i].exact)
-			errx(2, "%s: links[%zu] is not exact, as several processes need it", p->file, i);
+			errx(2, "%s: links[%zu] is not exact, as several processes need it",
+			     p->file, i);
 	cut.plan = p;
 	cut.root = xcalloc(p->n_nodes, sizeof(*cut.root));
 	cut.weight = xcalloc(p->n_nodes, sizeof(*cut.weight));
