@@ -13,14 +13,23 @@ run_parts()
 		die "no temporary directory"
 	truncate -s "$((2 * OPT_CORES * OPT_CORES * BUFFER_MIB + 1))M" "$share" && exec {SHARE}<>"$share" && rm "$share" ||
 		die "no shared memory"
+	# as ALIVE of make_rundir: only this process may hold it open
+	exec {LIFE}> >(
+		trap '' INT TERM HUP
+		cat
+		cat "$PARTS"/*.pid 2>/dev/null | xargs -r kill -KILL 2>/dev/null
+		until rm -rf "$PARTS" 2>/dev/null; do sleep 0.02; done
+	)
 	OPT_OUT=$PARTS/all
 	mkdir "$OPT_OUT"
 	for ((i = 0; i < OPT_CORES; i++)); do
 		(
 		trap clean_up EXIT
 		trap 'exit 143' INT TERM HUP
-		exec 6<&"$SHARE"
+		exec {LIFE}>&- 6<&"$SHARE"
 		PARTS_RUN=()
+		TMPDIR=$PARTS
+		echo $BASHPID 2>/dev/null >"$PARTS/$i.pid" || exit
 		PART=$i/$OPT_CORES run_guest "$@"
 		failed=$?
 		[ ! -d "$RUNDIR/out" ] || cp -r "$RUNDIR/out" "$PARTS/$i"

@@ -91,9 +91,9 @@ declare_test refusals "" "more processes than nodes or delays, and links that ar
 # One process of two ends; the run does, too
 one_ends()
 {
-	plan bell 'parking_lot(1, rate="1gbit", delay="20us", exact=True)' '[{"kind": "long", "from": "h0", "to": "r0", "duration": "100s"}]'
+	plan end 'parking_lot(1, rate="1gbit", delay="20us", exact=True)' '[{"kind": "long", "from": "h0", "to": "r0", "duration": "100s"}]'
 	mkdir "$TMP/left"
-	TMPDIR=$TMP/left run 2 bell &
+	TMPDIR=$TMP/left run 2 end &
 	# [l]: so that the pattern does not match the process that searches for it
 	wait_until sh -c "[ \$(pgrep -fc -- '^bwrap .*--bind $TMP/[l]eft') -ge 4 ]"
 	sleep 1
@@ -101,8 +101,63 @@ one_ends()
 	! wait $! || fail "a process was killed, and the run succeeded"
 	expect "said" "$(sed 's/[12] of/N of/' "$TMP/said")" = "lab: the guest was killed
 lab: process N of 2 has failed; the others are ended"
-	wait_until sh -c "[ -z \"\$(ls -A '$TMP/left')\" ]" || fail "left: $(find "$TMP/left")"
+	nothing_left "a killed process"
 }
-declare_test one_ends "" "when one of two processes is killed, the other ends, and nothing is left"
+
+# nothing_left AFTER: no process and no file of runs in $TMP/left, and no results
+nothing_left()
+{
+	wait_until sh -c "! pgrep -f '$TMP/[l]eft'" || fail "$1 leaves $(pgrep -fa "$TMP/left")"
+	wait_until sh -c "[ -z \"\$(ls -A '$TMP/left')\" ]" || fail "$1 leaves $(find "$TMP/left")"
+	[ ! -e "$TMP/end.2" ] || fail "$1 leaves results: $(ls -A "$TMP/end.2")"
+}
+
+# Ctrl-C, which is for all processes in the foreground, and kill -9, which is for one
+all_end()
+{
+	local how pid
+
+	for how in "INT 0.3 -" "INT 1 -" "INT 3 -" "KILL 0.3" "KILL 3"; do
+		# shellcheck disable=SC2086 # signal, seconds, which
+		set -- $how
+		TMPDIR=$TMP/left env --default-signal=INT setsid "$LAB" run --cores 2 --out "$TMP/end.2" "$TMP/end.json" >"$TMP/said" 2>&1 &
+		pid=$!
+		sleep "$2"
+		kill -s "$1" -- "${3:-}$pid"
+		wait "$pid"
+		nothing_left "SIG$1 after $2 s"
+	done
+}
+
+ends()
+{
+	one_ends && all_end
+}
+declare_test ends "" "one of two processes is killed, Ctrl-C or kill -9 for the run: all end, and nothing is left"
+
+two_at_once()
+{
+	local pid
+
+	plan one 'parking_lot(1, rate="1gbit", delay="20us", exact=True)' '[{"kind": "long", "from": "h0", "to": "r0", "duration": "50ms"}]'
+	cp "$TMP/one.json" "$TMP/other.json"
+	run 2 one & pid=$!
+	"$LAB" run --cores 2 --out "$TMP/other.2" "$TMP/other.json" >"$TMP/said2" 2>&1 || fail "$(<"$TMP/said2")"
+	wait "$pid" || fail "$(<"$TMP/said")"
+	rm "$TMP"/o*.2/kernel-*.log
+	diff -rq "$TMP/one.2" "$TMP/other.2" || fail "they differ"
+}
+declare_test two_at_once "" "two such runs at once, with the same results"
+
+panics()
+{
+	plan panic 'parking_lot(1, rate="1gbit", delay="20us", exact=True)' '[{"kind": "long", "from": "h0", "to": "r0", "duration": "100s"},
+		{"kind": "program", "node": "r0", "command": "echo 2 >/proc/sys/vm/panic_on_oom; exec tail /dev/zero", "start": "1ms"}]'
+	! run 2 panic --mem 400M || fail "a kernel panicked, and the run succeeded"
+	grep -q '^Kernel panic' "$TMP/said" || fail "$(<"$TMP/said")"
+	expect "last line" "$(tail -n1 "$TMP/said" | sed 's/[12] of/N of/')" = "lab: process N of 2 has failed; the others are ended"
+	[ ! -e "$TMP/panic.2" ] || fail "it leaves results"
+}
+declare_test panics "" "when the memory of one of two processes runs out and its kernel panics, the other ends"
 
 run_tests "$@"
