@@ -180,7 +180,8 @@ static inline void fuzz_samples(const u8 *data, size_t size,
 		if (!take(&in, &msg))
 			continue;
 		result = hpccpp_step(&m, &s);
-		expect(result != HPCCPP_MEASURED || m.busiest < m.nhop, "%u of %u", m.busiest, m.nhop);
+		expect(result != HPCCPP_MEASURED || m.busiest < m.nhop,
+		       "%u of %u", m.busiest, m.nhop);
 		expect(m.nhop <= INT_HOPS_MAX && m.w <= HPCCPP_W_MAX, "%u %lu", m.nhop, m.w);
 		hpccpp_comparable_ns(&m);
 		hpccpp_queued_us(&m);

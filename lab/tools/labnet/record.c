@@ -149,7 +149,8 @@ static void ask_all(FILE *to)
 	u64 now = now_ns();
 
 	for (size_t i = 0; i < record.plan->n_nodes; i++)
-		if (record.plan->nodes[i].n_ends == 1 && plan_has(record.plan, &record.plan->nodes[i]))
+		if (record.plan->nodes[i].n_ends == 1 &&
+		    plan_has(record.plan, &record.plan->nodes[i]))
 			ask_ss(to, &record.plan->nodes[i], now);
 }
 

@@ -59,7 +59,7 @@ struct queue {
  * @table:	packets that came in and have not left
  * @ins:	their arrivals, up to the oldest whose fate is open
  * @started:	there was a packet
- * @whole:	without --to the window ends with the run, not with the last packet, which others may have
+ * @whole:	without --to the window ends with the run, not with the last packet
  * @first:	time of the first one, ns since 1970
  * @now:	time of the newest event
  * @last:	time of the newest packet
