@@ -36,6 +36,7 @@ enum {
 
 #define IFLA_LOWQ_LINK_MAX	(__IFLA_LOWQ_LINK_MAX - 1)
 #define LOWQ_LINK_TRACE_MAX	4194304	/* instants */
+#define LOWQ_LINK_PARTS_MAX	8	/* processes of one run */
 
 /* Of a loss in the good and in the bad state, of becoming bad and good: Gilbert, Elliott */
 struct lowq_link_loss {

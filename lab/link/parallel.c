@@ -14,9 +14,9 @@
 #include <linux/reboot.h>
 #include <linux/um_parallel.h>
 
+#include "lowq_link.h"
 #include "parallel.h"
 
-#define PARTS_MAX	8
 #define BUFFER		(16U << 20)	/* for what one sends to another in a window */
 #define SPINS		20000		/* of some ns each, before a process that waits sleeps */
 #define END_STEP	1000000ULL	/* ns; longer than a window */
@@ -25,7 +25,7 @@
 struct say {
 	u64 next;		/* ns: its next event */
 	u64 done;		/* when it has done what it had to do, 0: not yet */
-	u32 bytes[PARTS_MAX];	/* that it has sent to each */
+	u32 bytes[LOWQ_LINK_PARTS_MAX];	/* that it has sent to each */
 };
 
 struct part {
@@ -36,7 +36,7 @@ struct part {
 } ____cacheline_aligned;
 
 struct shared {
-	struct part part[PARTS_MAX];
+	struct part part[LOWQ_LINK_PARTS_MAX];
 };
 
 struct frame {
@@ -56,7 +56,7 @@ static struct {
 	u64 offset;			/* CLOCK_MONOTONIC is so much more than the kernel's time */
 	struct shared *shared;
 	u64 sent;			/* when the first of what was sent in this window arrives */
-	u32 bytes[PARTS_MAX];
+	u32 bytes[LOWQ_LINK_PARTS_MAX];
 	u64 done, end;
 	struct completion ended;
 	struct hrtimer end_timer;
@@ -309,7 +309,7 @@ static int set_part(const char *value, const struct kernel_param *unused)
 	u32 me, parts;
 	u64 window;
 
-	if (sscanf(value, "%u %u %llu", &me, &parts, &window) != 3 || parts > PARTS_MAX ||
+	if (sscanf(value, "%u %u %llu", &me, &parts, &window) != 3 || parts > LOWQ_LINK_PARTS_MAX ||
 	    me >= parts || !window || window >= END_STEP / 2)
 		return -EINVAL;
 	if (!um_parallel || run.parts)

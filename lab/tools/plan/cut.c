@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../link/lowq_link.h"
 #include "../common/alloc.h"
 #include "plan.h"
 
-#define PARTS_MAX	8		/* as the kernel's module has it */
 #define WINDOW_MAX	100000		/* ns: as much as its buffers have room for */
 #define HOST		4		/* what a host takes, in ends of a switch */
 #define NONE		UINT32_MAX
@@ -194,7 +194,6 @@ static void check_traffic(void)
 			     p->file, i);
 		for (size_t k = 0; k < t->n_pairs; k++) {
 			const struct pair *a = &t->pairs[0], *b = &t->pairs[k];
-
 			const struct node *one = t->kind == TRAFFIC_UDP ? a->from : a->to;
 
 			if (t->kind != TRAFFIC_UDP && t->kind != TRAFFIC_INCAST && !t->closed)
@@ -224,7 +223,7 @@ void plan_cut(struct plan *p)
 	if (!words || !*words)
 		return;
 	if (sscanf(words, "%u/%u", &p->me, &p->parts) != 2 || !p->parts ||
-	    p->parts > PARTS_MAX || p->me >= p->parts)
+	    p->parts > LOWQ_LINK_PARTS_MAX || p->me >= p->parts)
 		errx(2, "LOWQ_PART is not a part such as 0/2");
 	for (size_t i = 0; i < p->n_links; i++)
 		if (!p->links[i].exact)
