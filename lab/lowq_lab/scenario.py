@@ -360,12 +360,26 @@ def lines_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What bench/run needs to know. A run is made of its plan, a function; or of shell, for what a plan cannot say:
-    bash that defines run_scenario, which lab/runner/guest calls with the variant's settings as variables. metrics, which is
-    optional, makes the numbers that the scenario has beside those of METRICS, jain and, where there are requests or an
-    incast, rpc_count, rpc_p50_us, rpc_p90_us and rpc_p99_us; and, where there is a list of flows or they start at
-    random, their number and slowdown (slowdown.py) by size. modules: directories of kernel modules that a run needs,
-    relative to the project.
+    """What bench/run needs to know:
+
+    title, question     texts
+    rows                names of bench/rows to compare
+    plan                a function that returns a run's plan, labnet(1)'s; or
+    shell               for what a plan cannot say: bash that defines run_scenario, which lab/runner/guest calls with the
+                        variant's settings as variables
+    variants            settings, such as {"flows": 8}; each() makes all combinations
+    metrics             a function that makes numbers beside those of METRICS, jain and, where there are requests or an
+                        incast, rpc_count, rpc_p50_us, rpc_p90_us and rpc_p99_us; and, where there is a list of flows or
+                        they start at random, their number and slowdown (slowdown.py) by size
+    goals               what a row must keep, each by goal(); three say more than thirty
+    reference           the row that others are compared with
+    topology            a drawing; without one, the plan's links
+    params              other parameters, by name
+    words               how a setting is said in plots and tables, with {} for its value ("share": "load {} %"), or a
+                        text for each value
+    shown               metrics, the most important first
+    conclusion          what the table shows, and why goals were missed: a few sentences that need no figures
+    modules             directories of kernel modules that a run needs, relative to the project
 
     Texts may be wrapped and indented as it suits: a paragraph is a line on the page."""
 
@@ -376,12 +390,12 @@ class Scenario:
     variants: Sequence[Mapping[str, Setting]] = field(default_factory=lambda: [{}])
     metrics: Callable[[Results], Mapping[str, float | None]] | None = None
     goals: Sequence[Goal] = ()
-    reference: str = ""  # the row that others are compared with
-    topology: str = ""  # a drawing; without one, the plan's links
+    reference: str = ""
+    topology: str = ""
     params: Mapping[str, Setting] = field(default_factory=dict)
-    words: Mapping[str, str | Mapping[Setting, str]] = field(default_factory=dict)  # for a setting, or for its values
-    shown: Sequence[str] = ()  # metrics, the most important first
-    conclusion: str = ""  # a few sentences that need no figures: the table has them
+    words: Mapping[str, str | Mapping[Setting, str]] = field(default_factory=dict)
+    shown: Sequence[str] = ()
+    conclusion: str = ""
     shell: str = ""
     modules: Sequence[str] = ()
 

@@ -37,7 +37,7 @@ PACKAGES = {"bench-roce": r"roce-|papers-dcqcn|validate-pfc$", "bench-app": "app
 USAGE = """%(prog)s [OPTIONS] SCENARIO...
        %(prog)s --all | --demo | --list
        bench/check [--seeds N] [--tolerance SHARE] [--out DIR] [SCENARIO...]: see bench/check --help
-       bench/publish [--runs [--missing] [--cc LIST] | --demo] [--out DIR]: see bench/publish --help"""
+       bench/publish: see bench/publish --help"""
 TEXT = """Runs scenarios of bench/scenarios/, groups of them (papers: all papers-*), or files of your own (./mine.py), each
 combination of variant, row and seed separately, and prints a table. A run that has succeeded is not repeated, so an
 interrupted sweep continues where it stopped, unless kernel, compiler, sources or scenario have changed since."""
