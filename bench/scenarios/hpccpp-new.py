@@ -43,8 +43,9 @@ SCENARIO = Scenario(
 
         Together these overflow the queue, so that most flows lose a part before any feedback.
 
-        At 40 Gb/s 9 answers with HPCC++ and 15 with DCTCP wait for a timeout, without a loss that the sender knows of:
-        all 7 packets are lost, the tail loss probe is acknowledged sooner than the SYN was, and Linux does not trust
-        the SACK of a retransmission that comes sooner than the least RTT.""",
+        At 40 Gb/s 105 of 200 answers take 206 ms with HPCC++, 69 with DCTCP, none with LDCP. Their senders know of no
+        loss. Of most the last packet alone is lost, and Linux's tail loss probe of a single packet waits for rto_min.
+        Of 8 and 11, which time out, all 7 packets are lost; the probe's SACK comes sooner than the SYN's did, and Linux
+        does not trust that of a retransmission.""",
     metrics=metrics,
     plan=plan)
