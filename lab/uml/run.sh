@@ -152,13 +152,10 @@ run_guest()
 	# before 7 IPsec brings it: it measures a processor's jitter, and there is none while time stands still
 	! grep -qx CONFIG_CRYPTO_JITTERENTROPY=y "$build/build/.config" || time+=(initcall_blacklist=jent_mod_init)
 	[ -z "$OPT_REALTIME" ] || time=()
-	if [ "$OPT_SMP" -gt 2 ] && [ "$OPT_SMP" -gt "$(nproc)" ]; then
-		# each allocation takes its one lock, in turn: CPUs that run would spin for one that waits for a CPU
-		say "note: without kmemleak, as this machine has less than $OPT_SMP CPUs"
-		time+=(kmemleak=off)
-	elif [ "$flavour" = debug ]; then
-		touch "$run/leaks"
-	fi
+	# kmemleak's lock is handed on in turn: CPUs that run would spin for one that waits for a CPU
+	[ "$OPT_SMP" -le 2 ] || [ "$OPT_SMP" -le "$(nproc)" ] ||
+		{ say "note: without kmemleak, as this machine has less than $OPT_SMP CPUs"; time+=(kmemleak=off); }
+	[ "$flavour" != debug ] || [[ ${time[*]} == *kmemleak* ]] || touch "$run/leaks"
 	# the same words for all parts, whose boots are alike
 	[ -z "${PART:-}" ] || time+=(parallel=6)
 	sandbox "$run" "$tools" "$OPT_OUT"

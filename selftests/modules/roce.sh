@@ -1018,7 +1018,7 @@ counted()
 	hosts 2
 	for cpu in 0 1; do
 		# a packet on a veth is received by its sender's CPU
-		(taskset -pc $cpu "$BASHPID" >/dev/null && QP=1000 forge --count "$n" --rate 100000) &
+		(taskset -pc "$cpu" "$BASHPID" >/dev/null && QP=1000 forge --count "$n" --rate 100000) &
 		pids+=($!)
 	done
 	wait "${pids[@]}"
