@@ -353,7 +353,7 @@ tunnel()
 # outermost ECN field of each is ECT(1) or CE; the numbers are in $TMP/judged
 outer_ecn()
 {
-	judge outer-ecn "$TMP/h.pcap" 'ip.src == 10.0.1.0/24 || ipv6.src == fd00:1::/64' >"$TMP/judged"
+	judge outer-ecn "$TMP/h.pcap" 'ip.src == 10.0.1.1 || ip.src == 10.0.1.2 || ipv6.src == fd00:1::1' >"$TMP/judged"
 	echo "$1: $(<"$TMP/judged"), $(<"$TMP/client")"
 	expect "data packets, $1" "$(field packets <"$TMP/judged")" -ge "$2"
 	expect "data packets whose outermost field is not ECT(1), $1" "$(field other <"$TMP/judged")" -eq 0

@@ -22,11 +22,13 @@
 static struct {
 	struct plan *plan;
 	u32 *root;			/* of each node: another one of its piece, or itself */
-	u32 *weight;			/* of each piece, at its root; likewise: */
-	u32 *links;			/* that lead to others */
-	u32 *there;			/* that lead to the part that grows */
+	u32 *hosts;			/* of each piece, at its root; likewise: */
+	u32 *weight;
+	u32 *level;			/* so many links from a host; NONE: no host is near */
+	bool *seen;
+	u32 *order;			/* pieces, neighbours one after the other */
 	u32 pieces;
-	u64 total;
+	u64 load[LOWQ_LINK_PARTS_MAX];	/* weight of each part */
 } cut;
 
 static u32 number(const struct node *node)
@@ -54,33 +56,16 @@ static u64 delay_of(const struct link *l)
 	return delay;
 }
 
-/* Counts links between pieces: of each piece, or those of @with that lead to it */
-static void count(u32 *links, u32 with)
-{
-	const struct plan *p = cut.plan;
-
-	for (size_t i = 0; i < p->n_links; i++) {
-		u32 a = piece(number(p->links[i].end[0].node));
-		u32 b = piece(number(p->links[i].end[1].node));
-
-		if (a == b)
-			continue;
-		links[a] += with == NONE || with == b;
-		links[b] += with == NONE || with == a;
-	}
-}
-
 /* Pieces, of which a link with less delay than @least joins both ends */
 static void join(u64 least)
 {
 	const struct plan *p = cut.plan;
 
 	cut.pieces = p->n_nodes;
-	cut.total = 0;
 	for (u32 i = 0; i < p->n_nodes; i++) {
 		cut.root[i] = i;
-		cut.weight[i] = p->nodes[i].n_ends > 1 ? p->nodes[i].n_ends : HOST;
-		cut.total += cut.weight[i];
+		cut.hosts[i] = p->nodes[i].n_ends <= 1;
+		cut.weight[i] = cut.hosts[i] ? HOST : p->nodes[i].n_ends;
 	}
 	for (size_t i = 0; i < p->n_links; i++) {
 		const struct link *l = &p->links[i];
@@ -89,67 +74,128 @@ static void join(u64 least)
 		if (delay_of(l) >= least || a == b)
 			continue;
 		cut.root[b] = a;
+		cut.hosts[a] += cut.hosts[b];
 		cut.weight[a] += cut.weight[b];
 		cut.pieces--;
 	}
-	memset(cut.links, 0, p->n_nodes * sizeof(*cut.links));
-	count(cut.links, NONE);
 }
 
-/* The free piece of whose links the largest share leads to the part that grows, or NONE */
-static u32 nearest(void)
+static void find_levels(void)
 {
 	const struct plan *p = cut.plan;
-	u32 best = NONE;
+	bool changed = true;
 
 	for (u32 i = 0; i < p->n_nodes; i++)
-		if (cut.root[i] == i && p->nodes[i].part == NONE &&
-		    (best == NONE || (u64)cut.there[i] * cut.links[best] >
-				      (u64)cut.there[best] * cut.links[i]))
-			best = i;
-	return best;
+		cut.level[i] = cut.hosts[i] ? 0 : NONE;
+	while (changed) {
+		changed = false;
+		for (size_t i = 0; i < 2 * p->n_links; i++) {
+			const struct end *e = &p->links[i / 2].end[i % 2];
+			u32 a = piece(number(e->node)), b = piece(number(e->far->node));
+
+			if (cut.level[b] <= cut.level[a] || cut.level[b] - cut.level[a] == 1)
+				continue;
+			cut.level[b] = cut.level[a] + 1;
+			changed = true;
+		}
+	}
 }
 
-/* Adds pieces to @part until it has its share of @rest; returns its weight */
-static u64 grow(u32 part, u64 rest)
+/* What a node leads to: the hosts' side first, so that a rack and a pod stay together */
+static void visit(u32 from)
+{
+	const struct plan *p = cut.plan;
+
+	cut.seen[from] = true;
+	cut.order[cut.pieces++] = from;
+	for (int step = -1; step <= 1; step++) {
+		for (u32 i = 0; i < p->n_nodes; i++) {
+			for (size_t k = 0; k < p->nodes[i].n_ends && piece(i) == from; k++) {
+				u32 to = piece(number(p->nodes[i].end[k]->far->node));
+
+				if (!cut.seen[to] && (int)(cut.level[to] - cut.level[from]) == step)
+					visit(to);
+			}
+		}
+	}
+}
+
+/* Gives each part its share of all @weight, NULL: 1 for each piece. False: one gets nothing */
+static bool deal(const u32 *weight)
 {
 	struct plan *p = cut.plan;
-	u64 weight = 0;
-	u32 next;
+	u32 last = NONE, used = 0;
+	u64 total = 0, sum = 0;
 
-	memset(cut.there, 0, p->n_nodes * sizeof(*cut.there));
-	while ((next = nearest()) != NONE) {
-		if (weight && part + 1 < p->parts &&
-		    (weight + cut.weight[next] / 2) * (p->parts - part) > rest)
-			break;
-		p->nodes[next].part = part;
-		weight += cut.weight[next];
-		count(cut.there, next);
+	for (u32 i = 0; i < cut.pieces; i++)
+		total += weight ? weight[cut.order[i]] : 1;
+	for (u32 i = 0; i < cut.pieces; i++) {
+		u32 of = cut.order[i], w = weight ? weight[of] : 1;
+
+		p->nodes[of].part = w ? (2 * sum + w) * p->parts / (2 * total) : NONE;
+		sum += w;
+		if (!w || p->nodes[of].part == last)
+			continue;
+		last = p->nodes[of].part;
+		used++;
 	}
-	return weight;
+	return used == p->parts;
 }
 
-/* The largest part's weight; 0: there are too few pieces */
+/* Where most of its links lead to, or of such parts the one with least to do */
+static void follow(u32 who)
+{
+	struct plan *p = cut.plan;
+	u32 links[LOWQ_LINK_PARTS_MAX] = { 0 }, best = 0;
+
+	for (u32 i = 0; i < p->n_nodes; i++) {
+		for (size_t k = 0; k < p->nodes[i].n_ends && piece(i) == who; k++) {
+			u32 part = p->nodes[piece(number(p->nodes[i].end[k]->far->node))].part;
+
+			if (part != NONE)
+				links[part]++;
+		}
+	}
+	for (u32 part = 1; part < p->parts; part++)
+		if (links[part] > links[best] ||
+		    (links[part] == links[best] && cut.load[part] < cut.load[best]))
+			best = part;
+	p->nodes[who].part = best;
+	cut.load[best] += cut.weight[who];
+}
+
+/*
+ * Each part has as many hosts as others, and of the switches those nearest to them. The largest
+ * part's weight; 0: there are too few pieces
+ */
 static u64 divide(u64 least)
 {
 	struct plan *p = cut.plan;
-	u64 largest = 0, rest;
+	u64 largest = 0;
 
 	join(least);
 	if (cut.pieces < p->parts)
 		return 0;
-	rest = cut.total;
+	find_levels();
+	cut.pieces = 0;
+	memset(cut.seen, 0, p->n_nodes);
 	for (u32 i = 0; i < p->n_nodes; i++)
-		p->nodes[i].part = NONE;
-	for (u32 part = 0; part < p->parts; part++) {
-		u64 weight = grow(part, rest);
-
-		if (!weight)
-			return 0;
-		rest -= weight;
-		if (weight > largest)
-			largest = weight;
-	}
+		if (cut.root[i] == i && !cut.seen[i])
+			visit(i);
+	if (!deal(cut.hosts))
+		deal(NULL);
+	memset(cut.load, 0, sizeof(cut.load));
+	for (u32 i = 0; i < cut.pieces; i++)
+		if (p->nodes[cut.order[i]].part != NONE)
+			cut.load[p->nodes[cut.order[i]].part] += cut.weight[cut.order[i]];
+	for (u32 level = 1; level <= p->n_nodes; level++)
+		for (u32 i = 0; i < p->n_nodes; i++)
+			if (cut.root[i] == i && p->nodes[i].part == NONE &&
+			    (cut.level[i] == level || level == p->n_nodes))
+				follow(i);
+	for (u32 part = 0; part < p->parts; part++)
+		if (cut.load[part] > largest)
+			largest = cut.load[part];
 	for (u32 i = 0; i < p->n_nodes; i++)
 		p->nodes[i].part = p->nodes[piece(i)].part;
 	return largest;
@@ -231,9 +277,11 @@ void plan_cut(struct plan *p)
 			     p->file, i);
 	cut.plan = p;
 	cut.root = xcalloc(p->n_nodes, sizeof(*cut.root));
+	cut.hosts = xcalloc(p->n_nodes, sizeof(*cut.hosts));
 	cut.weight = xcalloc(p->n_nodes, sizeof(*cut.weight));
-	cut.links = xcalloc(p->n_nodes, sizeof(*cut.links));
-	cut.there = xcalloc(p->n_nodes, sizeof(*cut.there));
+	cut.level = xcalloc(p->n_nodes, sizeof(*cut.level));
+	cut.seen = xcalloc(p->n_nodes, sizeof(*cut.seen));
+	cut.order = xcalloc(p->n_nodes, sizeof(*cut.order));
 	delay = xcalloc(p->n_links + 1, sizeof(*delay));
 	for (size_t i = 0; i < p->n_links; i++)
 		delay[i] = delay_of(&p->links[i]);
@@ -259,9 +307,11 @@ void plan_cut(struct plan *p)
 	check_traffic();
 	free(delay);
 	free(cut.root);
+	free(cut.hosts);
 	free(cut.weight);
-	free(cut.links);
-	free(cut.there);
+	free(cut.level);
+	free(cut.seen);
+	free(cut.order);
 	n = 0;
 	for (size_t i = 0; i < p->observe.n_queues; i++)
 		if (plan_has(p, p->observe.queue[i].end->node))
