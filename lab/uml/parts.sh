@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Runs a plan in several kernels, each a process of its own with a part of the network.
 
-BUFFER_MIB=16		# as in lab/link/parallel.c
+RING_MIB=32		# as in lab/link/parallel.c
 
 # run_parts BUILD FLAVOUR COMMAND...: as run_guest does, in OPT_CORES kernels; their results are put together in OPT_OUT
 run_parts()
@@ -11,7 +11,7 @@ run_parts()
 
 	PARTS=$(mktemp -d "${TMPDIR:-/tmp}/lowq-parts.XXXXXX") && share=$(mktemp /dev/shm/lowq-lab.XXXXXX) ||
 		die "no temporary directory"
-	truncate -s "$((2 * OPT_CORES * OPT_CORES * BUFFER_MIB + 1))M" "$share" && exec {SHARE}<>"$share" && rm "$share" ||
+	truncate -s "$((OPT_CORES * OPT_CORES * RING_MIB + 1))M" "$share" && exec {SHARE}<>"$share" && rm "$share" ||
 		die "no shared memory"
 	# as ALIVE of make_rundir: only this process may hold it open
 	exec {LIFE}> >(
