@@ -18,14 +18,15 @@
  *		1 to 3.5 ms does not count while at least 30 % of the latest packets met none: that
  *		queue is another flow's burst.
  *	growth:	on an ACK cwnd += unmarked * (srtt / rtt_virt)^2 / cwnd; faster after ten
- *		rtt_virt without marks
+ *		rtt_virt without marks (3.1.2): otherwise a flow takes more than a minute to fill
+ *		1 Gb/s at 40 ms after slow start
  *	loss:	as CUBIC or Reno
  *	pace:	packet * max(cwnd, inflight) / srtt
  *
  * A connection without Accurate ECN, with garbled feedback, or whose ECT(1) data do not arrive, is
  * Reno (the stack's own, "prague_reno") until it ends, and none of its packets is ECT(1).
  *
- * Deviations from the draft; strict=1 switches 1, 2, 5 and 7 off:
+ * Deviations from the draft; strict=1 switches 1, 2 and 6 off, and the option of 3.1.2, too:
  *  1. A mark that met a queue of 1 to 3.5 ms does not count while at least 30 % of the packets of
  *     this round and, with less weight, those before met none, unless ten rtt_virt were without
  *     marks (2.4.2). Otherwise each burst of a short flow costs capacity that nobody uses.
@@ -38,18 +39,16 @@
  *     does in Linux (2.4.5).
  *  4. A reduction takes effect at once. The draft's code reduces by one packet per ACK at most,
  *     with which slow start overshoots (2.4.2, 2.4.5).
- *  5. Faster than additive increase, which the draft leaves for the future, is on (3.1.2): without
- *     it a flow of 1 Gb/s and 40 ms takes more than a minute to fill the link after slow start.
- *  6. After a loss, until the next mark, rtt_virt is srtt, and packets are paced by sch_fq alone,
+ *  5. After a loss, until the next mark, rtt_virt is srtt, and packets are paced by sch_fq alone,
  *     at 120 %, as those of the stack's controls are: in a queue that does not mark, a flow would
  *     get less than Reno's share, or four times CUBIC's. Recoveries follow PRR (2.4.1, 2.4.4).
- *  7. After a pause of more than an RTO slow start is that of a new connection, unless a loss was
+ *  6. After a pause of more than an RTO slow start is that of a new connection, unless a loss was
  *     the latest limit. After a mark the window also grows while the program is the limit, up to
  *     twice what was in flight, as the stack's does in slow start (2.4.5).
- *  8. Packets of no connection have the stack's field; without TCP_CONG_ECT_1 so do SYN-ACKs with
+ *  7. Packets of no connection have the stack's field; without TCP_CONG_ECT_1 so do SYN-ACKs with
  *     SYN cookies and TIME-WAIT. TCP_CONG_NO_FALLBACK_RFC3168 is not set: the stack would promise
  *     RFC 3168 feedback in a SYN-ACK and then not give it (2.2, 2.3.1).
- *  9. Bleaching is detected from the feedback to the first data, not by the handshake (2.3.1).
+ *  8. Bleaching is detected from the feedback to the first data, not by the handshake (2.3.1).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

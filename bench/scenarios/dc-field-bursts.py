@@ -17,7 +17,7 @@ def plan(run: Run) -> dict[str, Any]:
     words = ["--limit", "1000000b"] if run["burst"] == "big" else []
     words += ["--k", f"{run['k']}p"] if run.get("k") and run.control == "ldcp" else []
     net = dumbbell(8, rate="10gbit", rtt="100us", line="10gbit", offloads=run.offloads,
-                   queue=run.queue("100us", *words, k=65))
+                   queue=run.queue("100us", *words))
     run.prepare_hosts(net, initcwnd=87 if run["iw"] == 87 else None)
     run.parameters(net, "ldcp", alpha=run["alpha"], beta=run["beta"])
     run.telemetry(net)

@@ -30,13 +30,11 @@ def network(run: Run, senders: int, large: list[str]) -> Network:
 
 def enlarge(net: Network, large: list[str]) -> None:
     """These hosts' paths have an MTU of 9000 bytes from now on"""
-    line = (f"tc qdisc change dev sw root tbf rate {LINE} burst 9100 limit 64mb" if net.offloads else
-            f"tc class change dev sw parent 1: classid 1:1 htb rate {LINE} ceil {LINE} burst 9014 cburst 9014 quantum 9014")
     for host in large:
         net.prepare(host, "ip link set sw mtu 9000")
         net.prepare("sw", f"ip link set {host} mtu 9000")
-        if host != "r":
-            net.prepare(host, line)
+        if net.offloads and host != "r":
+            net.prepare(host, f"tc qdisc change dev sw root tbf rate {LINE} burst 9100 limit 64mb")
 
 
 def streams(run: Run, senders: int, address: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ RATE, RTT = "10gbit", "100us"
 
 def queue(run: Run, number: int) -> str:
     """The row's, at the switch of this number"""
-    return run.queue(RTT, k=65 if run.control.startswith("dctcp") else None).replace("switch-id 1", f"switch-id {number}")
+    return run.queue(RTT).replace("switch-id 1", f"switch-id {number}")
 
 
 def three_links(run: Run) -> Network:
@@ -84,7 +84,7 @@ SCENARIO = Scenario(
     reference="dctcp",
     variants=TRAFFIC + each(TRAFFIC, tso=1),
     params={"tso": TSO.format("10 Gb/s (both-ways, cubic-back: 25 Gb/s)"),
-            "K of dctcp": "65 packets", "requests": "h2 answers requests of 100 kB, Poisson, 3 Gb/s, a connection each",
+            "requests": "h2 answers requests of 100 kB, Poisson, 3 Gb/s, a connection each",
             "keep": "1: on connections that are kept",
             "rate": "the host's, for HPCC++, at which flows start; if not stated, they start with 10 packets",
             "both-ways": "r sends a long flow to h1, too, through a queue of the same kind on the way back",

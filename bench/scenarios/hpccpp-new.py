@@ -41,6 +41,10 @@ SCENARIO = Scenario(
            goal("timeouts", row="hpccpp", most=0)],
     conclusion="""New connections start with TCP's initial window, whatever the control.
 
-        Together these overflow the queue, so that most flows lose a part before any feedback.""",
+        Together these overflow the queue, so that most flows lose a part before any feedback.
+
+        At 40 Gb/s 9 answers with HPCC++ and 15 with DCTCP wait for a timeout, without a loss that the sender knows of:
+        all 7 packets are lost, the tail loss probe is acknowledged sooner than the SYN was, and Linux does not trust
+        the SACK of a retransmission that comes sooner than the least RTT.""",
     metrics=metrics,
     plan=plan)

@@ -15,7 +15,7 @@ def plan(run: Run) -> dict[str, Any]:
                    via=("25gbit", queue.replace("switch-id 1", "switch-id 2")), offloads=run.offloads)
     run.telemetry(net, max_stage=run["stage"], flows=run.get("N", 16), base_rtt_ns=100000)
     # a node stamps the rate that it is told
-    stamps = [program(node, f"tc qdisc change dev {dev} parent 1:1 int rate {rate}gbit", start=f"{at}00us")
+    stamps = [program(node, f"tc qdisc change dev {dev} {net.place} int rate {rate}gbit", start=f"{at}00us")
               for at, (node, dev), rate in CHANGES if run.control == "hpccpp"]
     net.stated("h1", "r", rate="10gbit", rtt="100us")
     net.merging("r")

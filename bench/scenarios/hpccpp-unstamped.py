@@ -27,7 +27,7 @@ def plan(run: Run) -> dict[str, Any]:
         net.prepare(node, f"tc filter add dev {to} egress pref 1 matchall action police rate {rate} burst 60k "
                           "conform-exceed drop/ok")
     if limit == "red":  # forgets the average that the path's measurement has left, which would drop SYNs
-        net.prepare(node, f"tc qdisc change dev {to} parent 1:1 handle 2: {words}")
+        net.prepare(node, f"tc qdisc change dev {to} {net.place} {words}")
     net.prepare("h1", f"nstat -asz {COUNTERS} >$OUT/before")
     n = run.get("flows", 1)
     traffic = (run.two(run.control, run["beside"], duration="5s", receiver="dctcp", flows=n) if run.get("beside") else

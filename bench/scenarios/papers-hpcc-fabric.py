@@ -13,8 +13,7 @@ def plan(run: Run) -> dict[str, Any]:
         net.queue(node, to, {"hpccpp": f"lowq-tc hpccpp --switch-id {number}", "ldcp": "lowq-tc ldcp --rtt 50us"}.get(
             run.control, "lowq-tc dctcp --rtt 50us"))
     run.telemetry(net, line_rate_mbps=10000, base_rtt_ns=50000, probe_room=6)
-    # a host's own delay is before its device, where the path is measured
-    net.stated("h0-0-0", "h2-0-0", rate="10gbit", rtt="44us")
+    net.stated("h0-0-0", "h2-0-0", rate="10gbit", rtt="48us")
     cdf = str(CDF / f"{run['load']}.cdf")
     return net.plan(*(flows(f"h[{one}]-*", f"h[{other}]-*", cdf=cdf, load=f"{8 * run['share'] * 478 / 5:.0f}mbit",
                             duration="50ms", timeout="5s", control=run.control)

@@ -7,7 +7,7 @@ from typing import Any
 from lowq_lab import dumbbell, each, goal, long, Network, requests, Results, Run, Scenario, udp
 
 
-AFRESH = "tc qdisc replace dev r parent 1:1 handle 3: "
+AFRESH = "tc qdisc replace dev r root handle 3: "
 
 
 def words(run: Run) -> str:

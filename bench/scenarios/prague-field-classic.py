@@ -6,7 +6,7 @@ from lowq_lab import dumbbell, each, goal, Results, Run, Scenario
 
 
 # what has measured the path leaves an average: a new queue in place of the first one
-AFRESH = "tc qdisc replace dev r parent 1:1 handle 3: "
+AFRESH = "tc qdisc replace dev r root handle 3: "
 
 
 def words(aqm: str, bps: int) -> str:

@@ -9,9 +9,10 @@ def vary(net: Network, run: Run) -> None:
     """The way of ACKs from r to h1"""
     path, ms = run["path"], int(run["rtt"][:-2])
     if path.startswith("jitter"):
-        net.prepare("sw", f"tc qdisc replace dev h1 root netem delay {ms}ms {min(int(path[6:]), ms)}ms limit 1000000")
+        most = min(int(path[6:]), ms)
+        net.ends["sw", "h1"] |= {"delay": f"{ms - most}ms", "jitter": f"{2 * most}ms"}
     elif path == "slots":
-        net.prepare("sw", f"tc qdisc replace dev h1 root netem delay {ms}ms slot 4ms 4ms limit 1000000")
+        net.prepare("sw", "tc qdisc replace dev h1 root netem slot 4ms 4ms limit 1000000")
     elif path == "thinned":
         net.prepare("r", f"tc qdisc replace dev sw root cake bandwidth {int(run['rate'][:-4]) * 10}kbit ack-filter "
                          "besteffort")

@@ -15,15 +15,16 @@ def drawn(run: Run) -> list[tuple[float, float]]:
 def vary(net: Network, run: Run) -> None:
     """The way of data, or of ACKs"""
     share = float(run["rate"][:-4]) * 1000 / run.get("share", 1)
-    delay = "tc qdisc replace dev h1 root netem delay 20ms"
     node, command = {
-        "slots": ("sw", f"{delay} slot 4ms 4ms limit 1000000"), "jitter": ("sw", f"{delay} 5ms limit 1000000"),
+        "slots": ("sw", "tc qdisc replace dev h1 root netem slot 4ms 4ms limit 1000000"),
         "asymmetric": ("r", f"tc qdisc replace dev sw root cake bandwidth {share:.0f}kbit ack-filter besteffort"),
         "two-way": ("r", f"tc qdisc replace dev sw root cake bandwidth {share:.0f}kbit ack-filter besteffort"),
         "reorder": ("h1", "tc qdisc add dev sw root netem delay 3ms reorder 99% limit 1000000"),
         "loss": ("h1", f"tc qdisc add dev sw root netem loss {run.get('percent')}% limit 1000000"),
     }.get(run["link"], ("", "true"))
     net.prepare(node, command)
+    if run["link"] == "jitter":
+        net.ends["sw", "h1"] |= {"delay": "15ms", "jitter": "10ms"}
 
 
 def plan(run: Run) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from lowq_lab import dumbbell, each, goal, Run, Scenario
 
 def plan(run: Run) -> dict[str, Any]:
     ns, n = int(run["held"][:-2]) * 1000, run["flows"]
-    net = dumbbell(n, rate="10gbit", rtt="100us", queue=run.queue("100us", k=run["k"]))
+    net = dumbbell(n, rate="10gbit", rtt="100us", queue=run.queue("100us", k=run["k"]),
+                   exact=False)
     net.stated("h1", "r", rate="10gbit", rtt="100us", mark_at=run.step(run["k"]))
     for host in net.hosts:
         net.packets_held(host, "sw", ns)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The files of simulators: topologies and lists of flows of HPCC's simulation in ns-3 and its descendants (PowerTCP),
-and of htsim. What is wrong in one is said with file, line and field.
+and of htsim. What is wrong in one is said with file, line and field. Refused are hosts with two links, links with loss,
+and several links between the same two switches.
 
 With a network that such a file has made, hosts are the nodes n0, n1, ... of these numbers; with another, its list of
 hosts is given, and numbers count from 0 in it."""

@@ -24,9 +24,12 @@ class Network:
     A host has one link; what is no host is a switch, and forwards. A device has the name of the node at the other end:
     sw's queue towards r is at its device "r". Routes are the shortest, by ECMP where there are several."""
 
-    def __init__(self, *, mtu: int = 1500, offloads: bool = False, buffer: int = 6291456, exact: bool = False) -> None:
-        """buffer: the most that TCP's buffers grow to, bytes. exact: links are, as labnet(1) says"""
-        self.mtu, self.offloads, self.buffer, self.exact = mtu, offloads, buffer, exact
+    def __init__(self, *, mtu: int = 1500, offloads: bool = False, buffer: int = 6291456,
+                 exact: bool | None = None) -> None:
+        """buffer: the most that TCP's buffers grow to, bytes. exact: as labnet(1) says; by default without offloads, since
+        GRO needs a device with NAPI, such as veth"""
+        self.mtu, self.offloads, self.buffer = mtu, offloads, buffer
+        self.exact = not offloads if exact is None else exact
         self.prepared: list[str] = []
         self.path: tuple[str, str] = ("", "")  # of a dumbbell: rate and base RTT between h1 and r
         self.sysctls: dict[str, Plan] = collections.defaultdict(dict)  # of a node, or "": of all
@@ -73,6 +76,11 @@ class Network:
         if (node, to) not in self.ends:
             raise ValueError(f"queue(): no link from '{node}' to '{to}'")
         self.ends[node, to] |= {key: value for key, value in (("queue", words), ("rate", rate)) if value}
+
+    @property
+    def place(self) -> str:
+        """Where a queue stands, in tc's words"""
+        return "root" if self.exact else "parent 1:1"
 
     def prepare(self, node: str, command: str) -> None:
         """A command in a node, or with "" outside of all, when the network is built, before the traffic. A device has

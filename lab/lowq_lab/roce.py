@@ -41,10 +41,10 @@ def rdma_hosts(net: Network, gbps: int) -> None:
         net.prepare(host, f"rdma link add {host} type rxe netdev {switch}")
 
 
-def victim(gbps: int, queues: dict[tuple[str, str], tuple[str, str]]) -> Network:
+def victim(gbps: int, queues: dict[tuple[str, str], tuple[str, str]], **options: Any) -> Network:
     """h1 (f) and h2 (x) share the link from sw to sw2, behind which are h3 (g) and h4 (y). queues: rate and words of the
     queue of each switch towards a neighbour"""
-    net = Network()
+    net = Network(**options)
     net.switch("sw", "sw2")
     net.host("h1", "h2", "h3", "h4")
     for host, switch in (("h1", "sw"), ("h2", "sw"), ("h3", "sw2"), ("h4", "sw2")):

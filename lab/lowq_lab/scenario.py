@@ -56,11 +56,14 @@ class Run:
         """Whether the variant is one whose hosts send 64 kB at once: tso=1"""
         return bool(self.settings.get("tso"))
 
+    def phase(self, number: int) -> int:
+        """What a flow's start follows from, in microseconds: a seed counts number times number, so that the distances
+        between flows are others with each seed, too"""
+        return number * 7919 + (1 + (self.seed - 1) * number * number) * 104729
+
     def start(self, number: int, within: str) -> str:
-        """The start of a flow, a random instant of that time by the seed: so the distances between flows differ with
-        each seed, too"""
-        us = nanoseconds(within) / 1000
-        return f"{(number * 7919 + (1 + (self.seed - 1) * number * number) * 104729) % us:.0f}us"
+        """The start of a flow, a random instant of that time by the seed"""
+        return f"{self.phase(number) % (nanoseconds(within) / 1000):.0f}us"
 
     def longs(self, hosts: int, to: str, *, duration: str, within: str = "1ms", **fields: Any) -> list[dict[str, Any]]:
         """A long flow from each of h1 to hN"""
@@ -168,7 +171,7 @@ class Results:
             return [flow["goodput_bps"] for flow in longs]
         seen = {flow["flow"]: flow.get("goodput_bps") or 0 for flow in self.queues[0]["flows"]}
         # where the queue leads to a host, others' flows do not pass it
-        mine = [flow for flow in longs if ends_of(flow)[1] == self.queues[0]["dev"]]
+        mine = [flow for flow in longs if ends_of(flow)[1] == self.queues[0].get("dev")]
         return [seen.get(data_of(flow), 0) for flow in mine or longs]
 
     def longs(self, host: str) -> list[dict[str, Any]]:
@@ -360,12 +363,26 @@ def lines_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What bench/run needs to know. A run is made of its plan, a function; or of shell, for what a plan cannot say:
-    bash that defines run_scenario, which lab/runner/guest calls with the variant's settings as variables. metrics, which is
-    optional, makes the numbers that the scenario has beside those of METRICS, jain and, where there are requests or an
-    incast, rpc_count, rpc_p50_us, rpc_p90_us and rpc_p99_us; and, where there is a list of flows or they start at
-    random, their number and slowdown (slowdown.py) by size. modules: directories of kernel modules that a run needs,
-    relative to the project.
+    """What bench/run needs to know:
+
+    title, question     texts
+    rows                names of bench/rows to compare
+    plan                a function that returns a run's plan, labnet(1)'s; or
+    shell               for what a plan cannot say: bash that defines run_scenario, which lab/runner/guest calls with the
+                        variant's settings as variables
+    variants            settings, such as {"flows": 8}; each() makes all combinations
+    metrics             a function that makes numbers beside those of METRICS, jain and, where there are requests or an
+                        incast, rpc_count, rpc_p50_us, rpc_p90_us and rpc_p99_us; and, where there is a list of flows or
+                        they start at random, their number and slowdown (slowdown.py) by size
+    goals               what a row must keep, each by goal(); three say more than thirty
+    reference           the row that others are compared with
+    topology            a drawing; without one, the plan's links
+    params              other parameters, by name
+    words               how a setting is said in plots and tables, with {} for its value ("share": "load {} %"), or a
+                        text for each value
+    shown               metrics, the most important first
+    conclusion          what the table shows, and why goals were missed: a few sentences that need no figures
+    modules             directories of kernel modules that a run needs, relative to the project
 
     Texts may be wrapped and indented as it suits: a paragraph is a line on the page."""
 
@@ -376,12 +393,12 @@ class Scenario:
     variants: Sequence[Mapping[str, Setting]] = field(default_factory=lambda: [{}])
     metrics: Callable[[Results], Mapping[str, float | None]] | None = None
     goals: Sequence[Goal] = ()
-    reference: str = ""  # the row that others are compared with
-    topology: str = ""  # a drawing; without one, the plan's links
+    reference: str = ""
+    topology: str = ""
     params: Mapping[str, Setting] = field(default_factory=dict)
-    words: Mapping[str, str | Mapping[Setting, str]] = field(default_factory=dict)  # for a setting, or for its values
-    shown: Sequence[str] = ()  # metrics, the most important first
-    conclusion: str = ""  # a few sentences that need no figures: the table has them
+    words: Mapping[str, str | Mapping[Setting, str]] = field(default_factory=dict)
+    shown: Sequence[str] = ()
+    conclusion: str = ""
     shell: str = ""
     modules: Sequence[str] = ()
 
@@ -414,22 +431,20 @@ class Scenario:
 
     def measured(self, results: Results) -> dict[str, float | None]:
         made: dict[str, float | None] = {}
-        if not self.plan:  # shell has the rest
-            return dict(self.metrics(results)) if self.metrics else {}
         if results.queues:
             made |= {name: value_at(results.queues[0], path) for name, path in METRICS.items()}
             made["retrans"] = sum(flow["retransmitted"] for flow in results.queues[0]["flows"])
         rates = results.rates()
         if len(rates) > 1 and any(rates):
             made["jain"] = jain(rates)
-        asked = [flow for flow in results.flows if flow.get("kind") in ("requests", "incast")]
+        asked = [flow for flow in results.flows if flow.get("kind") in ("requests", "rpc", "incast")]
         if asked:  # from the instant at which each was due
             times = [flow["since_due_ns"] / 1e3 for flow in asked if flow["status"] == "ok"]
             made |= {"rpc_count": len(times)} | {f"rpc_p{q}_us": at_share(times, q / 100) for q in (50, 90, 99)}
         if len(results.rounds) > 1:
             times = results.round_times()
             made |= {"round_mean_us": sum(times) / len(times), "round_p99_us": at_share(times, 0.99)}
-        if any(flow.get("kind") in ("flows", "list") for flow in results.flows):
+        if self.plan and any(flow.get("kind") in ("flows", "list") for flow in results.flows):
             for name, times in slowdowns(self.plan(results.run), results.flows).items():
                 made |= {f"count_{name}": len(times)} | {f"slow_p{q}_{name}": at_share(times, q / 100)
                                                          for q in (50, 99) if times}

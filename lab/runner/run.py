@@ -37,7 +37,7 @@ PACKAGES = {"bench-roce": r"roce-|papers-dcqcn|validate-pfc$", "bench-app": "app
 USAGE = """%(prog)s [OPTIONS] SCENARIO...
        %(prog)s --all | --demo | --list
        bench/check [--seeds N] [--tolerance SHARE] [--out DIR] [SCENARIO...]: see bench/check --help
-       bench/publish [--runs [--missing] [--cc LIST] | --demo] [--out DIR]: see bench/publish --help"""
+       bench/publish: see bench/publish --help"""
 TEXT = """Runs scenarios of bench/scenarios/, groups of them (papers: all papers-*), or files of your own (./mine.py), each
 combination of variant, row and seed separately, and prints a table. A run that has succeeded is not repeated, so an
 interrupted sweep continues where it stopped, unless kernel, compiler, sources or scenario have changed since."""
@@ -247,16 +247,8 @@ def check_scenarios(args: argparse.Namespace, parser: argparse.ArgumentParser) -
 
 
 def lab_state(args: argparse.Namespace, word: str) -> str:
-    """needs, the packages' targets that the lab needs to build what is missing; build, the kernel's, if there is one;
-    cache"""
-    script = f"""PROJECT=$1 LABD=$1/lab/uml OPT_CONFIG=$2 OPT_KERNEL=$3 OPT_MODULES=("${{@:4}}")
-for part in common fetch build; do . "$LABD/$part.sh"; done
-case {word} in
-needs) needs_packages "${{OPT_KERNEL:-$DEFAULT_KERNEL}}" virtual ;;
-build) current_build "$DEFAULT_KERNEL" virtual ;;
-cache) echo "$CACHE" ;;
-esac"""
-    return subprocess.run(["bash", "-c", script, "-", ROOT, args.config, args.kernel, *options(module=args.module)],
+    """needs, build or cache, as lab/runner/run has them"""
+    return subprocess.run([RUNNER / "run", "--state", word, args.config, args.kernel, *options(module=args.module)],
                           check=False, text=True, stdout=subprocess.PIPE).stdout.strip()
 
 

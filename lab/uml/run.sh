@@ -57,17 +57,32 @@ print_cost()
 	' "$1/stat" "$1/times" >&2
 }
 
-# make_rundir: sets RUNDIR, and ALIVE, a pipe that only this process may hold open: when it ends, even by
-# kill -9, what is left of the guest ends and RUNDIR goes.
+# when_dead NAME COMMAND...: sets NAME to a pipe that only this process may hold open: when it ends, even by kill -9,
+# COMMAND runs
+when_dead()
+{
+	local pipe
+
+	exec {pipe}> >(
+		trap '' INT TERM HUP
+		cat
+		"${@:2}"
+	)
+	printf -v "$1" %s "$pipe"
+}
+
+# end_guest RUNDIR: what is left of it
+end_guest()
+{
+	while pkill -KILL -f -- " (--bind |lab=)$1 "; do sleep 0.02; done
+	rm -rf "$1"
+}
+
+# make_rundir: sets RUNDIR, and ALIVE: when this process ends, what is left of the guest ends and RUNDIR goes
 make_rundir()
 {
 	RUNDIR=$(mktemp -du "${TMPDIR:-/tmp}/lowq-lab.XXXXXX") || die "no temporary directory"
-	exec {ALIVE}> >(
-		trap '' INT TERM HUP
-		cat
-		while pkill -KILL -f -- " (--bind |lab=)$RUNDIR "; do sleep 0.02; done
-		rm -rf "$RUNDIR"
-	)
+	when_dead ALIVE end_guest "$RUNDIR"
 	mkdir -m 700 "$RUNDIR" || die "no temporary directory"
 }
 
@@ -125,7 +140,6 @@ run_guest()
 	printf %s "$tools" >"$run/tools"
 	[ -z "$modules" ] || printf %s "$modules" >"$run/modules"
 	[ -z "$OPT_OUT" ] || printf %s "$OPT_OUT" >"$run/outdir"
-	[ "$flavour" != debug ] || touch "$run/leaks"
 	touch "$run"/{stdout,stderr,kernel.log}
 
 	# Drain the guest's pipes into files at once: it would wait for a slow reader, and runs would
@@ -138,6 +152,10 @@ run_guest()
 	# before 7 IPsec brings it: it measures a processor's jitter, and there is none while time stands still
 	! grep -qx CONFIG_CRYPTO_JITTERENTROPY=y "$build/build/.config" || time+=(initcall_blacklist=jent_mod_init)
 	[ -z "$OPT_REALTIME" ] || time=()
+	# kmemleak's lock is handed on in turn: CPUs that run would spin for one that waits for a CPU
+	[ "$OPT_SMP" -le 2 ] || [ "$OPT_SMP" -le "$(nproc)" ] ||
+		{ say "note: without kmemleak, as this machine has less than $OPT_SMP CPUs"; time+=(kmemleak=off); }
+	[ "$flavour" != debug ] || [[ ${time[*]} == *kmemleak* ]] || touch "$run/leaks"
 	# the same words for all parts, whose boots are alike
 	[ -z "${PART:-}" ] || time+=(parallel=6)
 	sandbox "$run" "$tools" "$OPT_OUT"

@@ -861,8 +861,16 @@ policy()
 		expect "answers that nft's rules and IP_MINTTL allow$kind" "$(counter r int_reflector Answered)" -eq $((2 * n))
 		expect "probes that IP_MINTTL forbids$kind" "$(counter r int_reflector Policy)" -eq "$n"
 	done
+	in_ns r sysctl -qw net.ipv4.conf.eth0.rp_filter=1
+	ip -n "${NSP}r" -batch - <<-'END'
+		link add d0 up type dummy
+		route add 10.0.1.1/32 dev d0
+	END
+	forged 64
+	forged "64 ifa"
+	expect "answers to probes by another device than the route's, with rp_filter" "$(counter r int_reflector Answered)" -eq $((2 * n))
 }
-declare_test policy "H9 H18 H21" "nft's rules and IP_MINTTL hold for probes of both formats; forged ones are not answered"
+declare_test policy "H9 H18 H21" "nft's rules, IP_MINTTL and rp_filter hold for probes of both formats; forged ones are not answered"
 
 # Packets of protocol 253 with odd lengths, headers and metadata, to a flow's receiver
 ifa_odd()

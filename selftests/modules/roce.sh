@@ -1007,6 +1007,29 @@ alpha_between()
 	tail -n1 "$TMP/trace" | field alpha_q30
 }
 
+# Each CPU has its own counters: nothing is lost that two of them count at the same time, nor with a namespace. A module
+# that is loaded again begins with 0.
+counted()
+{
+	local cpu n=300 pids=()
+
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	load
+	hosts 2
+	for cpu in 0 1; do
+		# a packet on a veth is received by its sender's CPU
+		(taskset -pc "$cpu" "$BASHPID" >/dev/null && QP=1000 forge --count "$n" --rate 100000) &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	expect "CNPs of both CPUs, counted" "$(rcm_counter cnp_unknown_qp)" -eq $((2 * n))
+	teardown
+	expect "without the namespaces" "$(rcm_counter cnp_unknown_qp)" -eq $((2 * n))
+	load
+	expect "after loading it again" "$(rcm_counter cnp_unknown_qp)" -eq 0
+}
+declare_test counted "R13" "counters on two CPUs lose nothing, also as namespaces go; a new module begins with 0"
+
 # Alpha is rounded whenever its clock advances: more often, and its last bits differ.
 reading()
 {

@@ -471,6 +471,14 @@ incast_period()
 }
 declare_test incast_period "" "rounds at equal times, from several servers"
 
+incast_overdue()
+{
+	client incast --to "$TO" --fan 4 --size 1M --count 3 --period 1ms
+	good_run 12
+	between "late_max_ns, of rounds that wait for the last one" "$(field summary late_max_ns)" 0 5000000
+}
+declare_test incast_overdue "" "a round that waits for the last one is not called late"
+
 incast_jitter()
 {
 	local first begin

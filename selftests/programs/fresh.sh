@@ -3,7 +3,7 @@
 # fresh - the first hour of a newcomer: the commands of README.md on a machine that has
 # nothing, Debian 12 and 13, as an ordinary user and as root.
 #
-# README's code blocks that follow the line "<!-- run by selftests/programs/fresh.sh -->" are run line
+# README's code blocks that follow the line "<!-- fresh.sh -->" are run line
 # by line: "sudo " in front means as root, what follows a # is a comment. Each suite starts
 # from a minimal Debian root that is unpacked for the run, with a clone of this project (HEAD
 # and what is changed in tracked files) at another path.
@@ -38,7 +38,7 @@ SAYING=fresh
 . lab/uml/fetch.sh
 ROOTS=$CACHE/roots
 MAX_AGE=7		# days that a root is used
-MARKER='<!-- run by selftests/programs/fresh.sh -->'
+MARKER='<!-- fresh.sh -->'
 USER_PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games
 ROOT_PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 KERNEL_FILES=${KERNEL_FILES:-40}	# that the lab's build has to compile here

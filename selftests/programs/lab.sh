@@ -188,10 +188,12 @@ cpus()
 		status 0 "$LAB" run --debug --smp "$n" -- nproc
 		expect "CPUs with --smp $n" "$(<"$TMP/out")" -eq "$n"
 	done
-	status 0 "$LAB" run --debug --smp 2 -- "$SELFTESTS/modules/sch_int.sh" churn
-	grep '^ok 1 churn' "$TMP/out" | grep -qv SKIP || fail "the test was not run: $(<"$TMP/out")"
+	for n in 2 4; do
+		status 0 "$LAB" run --debug --smp "$n" -- "$SELFTESTS/modules/sch_int.sh" churn
+		grep '^ok 1 churn' "$TMP/out" | grep -qv SKIP || fail "the test was not run: $(<"$TMP/out")"
+	done
 }
-declare_test cpus "" "FULL=1: the debug flavour boots with 1 to 4 CPUs; with two, int is replaced, changed and dumped under load"
+declare_test cpus "" "FULL=1: the debug flavour boots with 1 to 4 CPUs; with two and four int is replaced, changed and dumped under load"
 
 protocol_taken()
 {

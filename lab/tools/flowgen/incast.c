@@ -25,6 +25,7 @@ struct incast {
 	u64 round;
 	u64 base;			/* the first round's time */
 	u64 due;			/* WAIT: the round's; RUN: times count from it */
+	u64 ready;			/* when the last round was over, and all are connected */
 	struct request {
 		u64 after;		/* ns after the round's start */
 		unsigned int slot;
@@ -74,6 +75,7 @@ static void incast_prepare(struct generator *g)
 				inc->base = g->t0;
 		}
 		inc->due = inc->base + inc->round * g->cfg->period;
+		inc->ready = now_ns();
 	}
 }
 
@@ -102,7 +104,7 @@ static void round_begins(struct generator *g, u64 now)
 	struct incast *inc = g->state;
 
 	if (g->cfg->period)
-		report_late(now, inc->due);
+		report_late(now, inc->due > inc->ready ? inc->due : inc->ready);
 	else
 		inc->due = now;
 	inc->phase = RUN;
