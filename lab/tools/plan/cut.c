@@ -19,13 +19,17 @@
 #define NONE		UINT32_MAX
 #define SHOWN		8		/* links in a message */
 
+/* Nodes that have to be in one part */
+static struct piece {
+	u32 root;	/* of each node: another one of its piece, or itself. At the root: */
+	u32 hosts;
+	u32 weight;
+	u32 level;	/* so many links from a host; as many as nodes: no host is near */
+	bool seen;
+} *at;
+
 static struct {
 	struct plan *plan;
-	u32 *root;			/* of each node: another one of its piece, or itself */
-	u32 *hosts;			/* of each piece, at its root; likewise: */
-	u32 *weight;
-	u32 *level;			/* so many links from a host; NONE: no host is near */
-	bool *seen;
 	u32 *order;			/* pieces, neighbours one after the other */
 	u32 pieces;
 	u64 load[LOWQ_LINK_PARTS_MAX];	/* weight of each part */
@@ -36,11 +40,14 @@ static u32 number(const struct node *node)
 	return node - cut.plan->nodes;
 }
 
-static u32 piece(u32 node)
+/* Where the piece of a node has its root */
+static u32 piece(const struct node *node)
 {
-	while (cut.root[node] != node)
-		node = cut.root[node];
-	return node;
+	u32 i = number(node);
+
+	while (at[i].root != i)
+		i = at[i].root;
+	return i;
 }
 
 /* The shortest in either direction, at any time */
@@ -63,19 +70,20 @@ static void join(u64 least)
 
 	cut.pieces = p->n_nodes;
 	for (u32 i = 0; i < p->n_nodes; i++) {
-		cut.root[i] = i;
-		cut.hosts[i] = p->nodes[i].n_ends <= 1;
-		cut.weight[i] = cut.hosts[i] ? HOST : p->nodes[i].n_ends;
+		bool host = p->nodes[i].n_ends <= 1;
+
+		p->nodes[i].part = NONE;
+		at[i] = (struct piece){ i, host, host ? HOST : p->nodes[i].n_ends, 0, false };
 	}
 	for (size_t i = 0; i < p->n_links; i++) {
 		const struct link *l = &p->links[i];
-		u32 a = piece(number(l->end[0].node)), b = piece(number(l->end[1].node));
+		u32 a = piece(l->end[0].node), b = piece(l->end[1].node);
 
 		if (delay_of(l) >= least || a == b)
 			continue;
-		cut.root[b] = a;
-		cut.hosts[a] += cut.hosts[b];
-		cut.weight[a] += cut.weight[b];
+		at[b].root = a;
+		at[a].hosts += at[b].hosts;
+		at[a].weight += at[b].weight;
 		cut.pieces--;
 	}
 }
@@ -86,58 +94,57 @@ static void find_levels(void)
 	bool changed = true;
 
 	for (u32 i = 0; i < p->n_nodes; i++)
-		cut.level[i] = cut.hosts[i] ? 0 : NONE;
+		at[i].level = at[i].hosts ? 0 : p->n_nodes;
 	while (changed) {
 		changed = false;
 		for (size_t i = 0; i < 2 * p->n_links; i++) {
 			const struct end *e = &p->links[i / 2].end[i % 2];
-			u32 a = piece(number(e->node)), b = piece(number(e->far->node));
+			u32 near = at[piece(e->node)].level, *far = &at[piece(e->far->node)].level;
 
-			if (cut.level[b] <= cut.level[a] || cut.level[b] - cut.level[a] == 1)
+			if (*far <= near || *far - near == 1)
 				continue;
-			cut.level[b] = cut.level[a] + 1;
+			*far = near + 1;
 			changed = true;
 		}
 	}
 }
 
-/* What a node leads to: the hosts' side first, so that a rack and a pod stay together */
+/* What a piece leads to: the hosts' side first, so that a rack and a pod stay together */
 static void visit(u32 from)
 {
 	const struct plan *p = cut.plan;
 
-	cut.seen[from] = true;
+	at[from].seen = true;
 	cut.order[cut.pieces++] = from;
-	for (int step = -1; step <= 1; step++) {
-		for (u32 i = 0; i < p->n_nodes; i++) {
-			for (size_t k = 0; k < p->nodes[i].n_ends && piece(i) == from; k++) {
-				u32 to = piece(number(p->nodes[i].end[k]->far->node));
+	for (int step = -1; step <= 1; step++)
+		for (size_t i = 0; i < 2 * p->n_links; i++) {
+			const struct end *e = &p->links[i / 2].end[i % 2];
+			u32 to = piece(e->far->node);
 
-				if (!cut.seen[to] && (int)(cut.level[to] - cut.level[from]) == step)
-					visit(to);
-			}
+			if (!at[to].seen && piece(e->node) == from &&
+			    (int)(at[to].level - at[from].level) == step)
+				visit(to);
 		}
-	}
 }
 
-/* Gives each part its share of all @weight, NULL: 1 for each piece. False: one gets nothing */
-static bool deal(const u32 *weight)
+/* Gives each part its share of all hosts, or of all pieces. False: one gets nothing */
+static bool deal(bool hosts)
 {
 	struct plan *p = cut.plan;
 	u32 last = NONE, used = 0;
 	u64 total = 0, sum = 0;
 
 	for (u32 i = 0; i < cut.pieces; i++)
-		total += weight ? weight[cut.order[i]] : 1;
+		total += hosts ? at[cut.order[i]].hosts : 1;
 	for (u32 i = 0; i < cut.pieces; i++) {
-		u32 of = cut.order[i], w = weight ? weight[of] : 1;
+		u32 of = cut.order[i], n = hosts ? at[of].hosts : 1;
 
-		p->nodes[of].part = w ? (2 * sum + w) * p->parts / (2 * total) : NONE;
-		sum += w;
-		if (!w || p->nodes[of].part == last)
+		if (!n)
 			continue;
+		p->nodes[of].part = (2 * sum + n) * p->parts / (2 * total);
+		sum += n;
+		used += p->nodes[of].part != last;
 		last = p->nodes[of].part;
-		used++;
 	}
 	return used == p->parts;
 }
@@ -148,24 +155,22 @@ static void follow(u32 who)
 	struct plan *p = cut.plan;
 	u32 links[LOWQ_LINK_PARTS_MAX] = { 0 }, best = 0;
 
-	for (u32 i = 0; i < p->n_nodes; i++) {
-		for (size_t k = 0; k < p->nodes[i].n_ends && piece(i) == who; k++) {
-			u32 part = p->nodes[piece(number(p->nodes[i].end[k]->far->node))].part;
+	for (size_t i = 0; i < 2 * p->n_links; i++) {
+		const struct end *e = &p->links[i / 2].end[i % 2];
+		u32 part = p->nodes[piece(e->far->node)].part;
 
-			if (part != NONE)
-				links[part]++;
-		}
+		if (part != NONE && piece(e->node) == who)
+			links[part]++;
 	}
 	for (u32 part = 1; part < p->parts; part++)
 		if (links[part] > links[best] ||
 		    (links[part] == links[best] && cut.load[part] < cut.load[best]))
 			best = part;
 	p->nodes[who].part = best;
-	cut.load[best] += cut.weight[who];
 }
 
 /*
- * Each part has as many hosts as others, and of the switches those nearest to them. The largest
+ * Each part has as many hosts as others, and the switches nearest to them. Returns the largest
  * part's weight; 0: there are too few pieces
  */
 static u64 divide(u64 least)
@@ -178,26 +183,25 @@ static u64 divide(u64 least)
 		return 0;
 	find_levels();
 	cut.pieces = 0;
-	memset(cut.seen, 0, p->n_nodes);
 	for (u32 i = 0; i < p->n_nodes; i++)
-		if (cut.root[i] == i && !cut.seen[i])
+		if (at[i].root == i && !at[i].seen)
 			visit(i);
-	if (!deal(cut.hosts))
-		deal(NULL);
+	if (!deal(true))
+		deal(false);
 	memset(cut.load, 0, sizeof(cut.load));
-	for (u32 i = 0; i < cut.pieces; i++)
-		if (p->nodes[cut.order[i]].part != NONE)
-			cut.load[p->nodes[cut.order[i]].part] += cut.weight[cut.order[i]];
-	for (u32 level = 1; level <= p->n_nodes; level++)
-		for (u32 i = 0; i < p->n_nodes; i++)
-			if (cut.root[i] == i && p->nodes[i].part == NONE &&
-			    (cut.level[i] == level || level == p->n_nodes))
+	for (u32 level = 0; level <= p->n_nodes; level++)
+		for (u32 i = 0; i < p->n_nodes; i++) {
+			if (at[i].root != i || at[i].level != level)
+				continue;
+			if (p->nodes[i].part == NONE)
 				follow(i);
+			cut.load[p->nodes[i].part] += at[i].weight;
+		}
 	for (u32 part = 0; part < p->parts; part++)
 		if (cut.load[part] > largest)
 			largest = cut.load[part];
 	for (u32 i = 0; i < p->n_nodes; i++)
-		p->nodes[i].part = p->nodes[piece(i)].part;
+		p->nodes[i].part = p->nodes[piece(&p->nodes[i])].part;
 	return largest;
 }
 
@@ -276,11 +280,7 @@ void plan_cut(struct plan *p)
 			errx(2, "%s: links[%zu] is not exact, as several processes need it",
 			     p->file, i);
 	cut.plan = p;
-	cut.root = xcalloc(p->n_nodes, sizeof(*cut.root));
-	cut.hosts = xcalloc(p->n_nodes, sizeof(*cut.hosts));
-	cut.weight = xcalloc(p->n_nodes, sizeof(*cut.weight));
-	cut.level = xcalloc(p->n_nodes, sizeof(*cut.level));
-	cut.seen = xcalloc(p->n_nodes, sizeof(*cut.seen));
+	at = xcalloc(p->n_nodes, sizeof(*at));
 	cut.order = xcalloc(p->n_nodes, sizeof(*cut.order));
 	delay = xcalloc(p->n_links + 1, sizeof(*delay));
 	for (size_t i = 0; i < p->n_links; i++)
@@ -306,11 +306,7 @@ void plan_cut(struct plan *p)
 	p->window = chosen < WINDOW_MAX ? chosen : WINDOW_MAX;
 	check_traffic();
 	free(delay);
-	free(cut.root);
-	free(cut.hosts);
-	free(cut.weight);
-	free(cut.level);
-	free(cut.seen);
+	free(at);
 	free(cut.order);
 	n = 0;
 	for (size_t i = 0; i < p->observe.n_queues; i++)
