@@ -135,9 +135,7 @@ def pages() -> Iterator[str]:
     """A man page for each module and each program for users"""
     man = {name: text(name) for name in FILES if re.fullmatch(r"man/.*\.[1-8]", name)}
     wanted = set(re.findall(r"[\w-]+(?=\.o\b)", "\n".join(re.findall(r"(?m)^obj-.*", text("Kbuild")))))
-    wanted |= {"flowgen", "qdelay", "rocegen", "labnet", "lowq-tc", "lowq-check", "lowq-stat", "lowq-lab", "lowq-bench",
-               "lowq-report"}
-    for name in sorted(wanted):
+    for name in sorted(wanted | set(PROGRAMS)):
         known = f"{name}." in " ".join(path.split("/")[-1] for path in man)
         if not known and not any(re.search(rf"^\.(Nm|Nd).*\b{name}\b", page, re.M) for page in man.values()):
             yield f"man/: no page for {name}"

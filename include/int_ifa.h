@@ -32,7 +32,6 @@
 #define IFA_MD_HEADER_LEN	4U
 #define IFA_MD_LEN		32U
 #define IFA_MD_WORDS		(IFA_MD_LEN / 4)
-#define IFA_STACK_MAX		(INT_HOPS_MAX * IFA_MD_LEN)
 #define IFA_VERSION_GNS		0x2fU	/* version 2; GNS 15: each node's namespace is its LNS */
 #define IFA_NEXT_TCP		6U
 #define IFA_HOP_LIMIT		255U	/* of a probe that no node has seen */

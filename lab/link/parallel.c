@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time passes in windows, at most as long as the shortest delay between two parts: what one sends
- * in a window arrives at another after it. At a window's end each process says when its next event
- * is, its own or one that it has sent, and waits for all others; the next window begins with the
- * first of these. Memory that all share has a pair of buffers for each direction, used in turn.
+ * A packet takes at least a window, the shortest delay between two parts, from one process to
+ * another. So each process may be up to a window ahead of the slowest one, and does not wait for
+ * small differences in what they have to do. A process that has to wait says when its next event
+ * is. When all wait, time passes to the first of these events.
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -17,31 +17,33 @@
 #include "lowq_link.h"
 #include "parallel.h"
 
-#define BUFFER		(16U << 20)	/* for what one sends to another in a window */
-#define SPINS		20000		/* of some ns each, before a process that waits sleeps */
+#define RING		(32U << 20)	/* bytes, for what one has sent to another */
+#define RING_NEAR	(64U << 10)	/* after so many an empty one begins again */
+#define STEPS		8		/* a process says so often per window where it is */
+#define SPINS		10000		/* of some ns each, before a process that waits sleeps */
 #define END_STEP	1000000ULL	/* ns; longer than a window */
-
-/* What a process says at a window's end; two, because one may read them when another has gone on */
-struct say {
-	u64 next;		/* ns: its next event */
-	u64 done;		/* when it has done what it had to do, 0: not yet */
-	u32 bytes[LOWQ_LINK_PARTS_MAX];	/* that it has sent to each */
-};
+#define LEFT		U64_MAX		/* the clock of a process that takes no part any more */
 
 struct part {
-	u32 seq;		/* windows that it has ended */
-	u32 sleepers;		/* others sleep until it has ended one more */
-	u32 left;		/* it takes no part any more */
-	struct say say[2];
+	u64 clock;		/* ns: it sends nothing before */
+	u64 next;		/* it waits, and has nothing to do before; 0: it does not wait */
+	u64 done;		/* when it has done what it had to do, 0: not yet */
+	u32 said;		/* how often it has said these */
+	u64 sent[LOWQ_LINK_PARTS_MAX];		/* bytes, to each */
+	/* bytes, from each */
+	u64 taken[LOWQ_LINK_PARTS_MAX] ____cacheline_aligned;
 } ____cacheline_aligned;
 
 struct shared {
 	struct part part[LOWQ_LINK_PARTS_MAX];
+	u32 sleepers;		/* some sleep until @woken changes */
+	u32 woken;
 };
 
 struct frame {
+	u32 bytes;			/* of all, a multiple of 8; 0: the ring begins again */
+	u32 id;
 	u64 at, sent;
-	u32 id, bytes;			/* of all of it, a multiple of 8 */
 	u32 headroom, head, end, truesize;
 	u32 gso_type;
 	u16 gso_size, gso_segs;
@@ -51,12 +53,13 @@ struct frame {
 };
 
 static struct {
-	u32 me, parts, seq;
+	u32 me, parts;
 	u64 window;			/* ns */
 	u64 offset;			/* CLOCK_MONOTONIC is so much more than the kernel's time */
+	u64 limit;			/* ns: what others still send arrives then or later */
+	u32 heard;			/* how often all had said something before look() */
+	bool busy;			/* it saw a process that does not wait */
 	struct shared *shared;
-	u64 sent;			/* when the first of what was sent in this window arrives */
-	u32 bytes[LOWQ_LINK_PARTS_MAX];
 	u64 done, end;
 	struct completion ended;
 	struct hrtimer end_timer;
@@ -142,25 +145,40 @@ bool parallel_normalize(struct sk_buff *skb)
 	return true;
 }
 
-static void *buffer(u32 from, u32 to, u32 seq)
+static void *ring(u32 from, u32 to, u64 at)
 {
-	size_t i = (from * run.parts + to) * 2 + (seq & 1);
+	return (void *)run.shared + PAGE_ALIGN(sizeof(struct shared)) +
+	       (from * run.parts + to) * (size_t)RING + at % RING;
+}
 
-	return (void *)run.shared + PAGE_ALIGN(sizeof(struct shared)) + i * BUFFER;
+/* Returns where @bytes for @to begin, after @sent */
+static struct frame *room(u32 to, u32 bytes, u64 *sent)
+{
+	u32 used = *sent % RING;
+	struct frame *f;
+	u64 taken;
+
+	/* of take(): the memory is free */
+	taken = virt_load_acquire(&run.shared->part[to].taken[run.me]);
+	if (used + bytes > RING || (taken == *sent && used > RING_NEAR)) {
+		f = ring(run.me, to, *sent);
+		f->bytes = 0;
+		*sent += RING - used;
+	}
+	if (*sent + bytes - taken > RING)
+		panic("lowq_link: more than %u MiB from one part to another in a window",
+		      RING >> 20);
+	return ring(run.me, to, *sent);
 }
 
 void parallel_send(u32 to, u32 id, struct sk_buff *skb, u64 at)
 {
 	u32 bytes = ALIGN(sizeof(struct frame) + skb->len, 8), i;
+	struct part *mine = &run.shared->part[run.me];
 	struct skb_shared_info *info = skb_shinfo(skb);
-	struct frame *f;
+	u64 sent = mine->sent[to];
+	struct frame *f = room(to, bytes, &sent);
 
-	if (run.bytes[to] + bytes > BUFFER)
-		panic("lowq_link: more than %u MiB from one part to another in a window",
-		      BUFFER >> 20);
-	f = buffer(run.me, to, run.seq + 1) + run.bytes[to];
-	run.bytes[to] += bytes;
-	run.sent = min(run.sent, at - run.offset);
 	*f = (struct frame){
 		.at = at, .sent = ktime_get_ns(), .id = id, .bytes = bytes,
 		.headroom = skb_headroom(skb), .head = skb_headlen(skb),
@@ -172,6 +190,8 @@ void parallel_send(u32 to, u32 id, struct sk_buff *skb, u64 at)
 	for (i = 0; i < info->nr_frags; i++)
 		f->frag[i] = skb_frag_size(&info->frags[i]);
 	skb_copy_bits(skb, 0, f + 1, skb->len);
+	/* of take() */
+	virt_store_release(&mine->sent[to], sent + bytes);
 	kfree_skb(skb);
 }
 
@@ -207,53 +227,68 @@ static struct sk_buff *unpack(const struct frame *f)
 	return skb;
 }
 
-static void import(u32 from, u32 bytes)
+/* --- time ----------------------------------------------------------------------------------- */
+
+/* Tells the others; @clock, @next: of struct part */
+static void say(u64 clock, u64 next)
 {
-	const void *at = buffer(from, run.me, run.seq), *end = at + bytes;
+	struct part *mine = &run.shared->part[run.me];
 
-	for (; at < end; at += ((const struct frame *)at)->bytes) {
-		const struct frame *f = at;
-		struct sk_buff *skb = unpack(f);
+	WRITE_ONCE(mine->done, run.done);
+	WRITE_ONCE(mine->next, next);
+	WRITE_ONCE(mine->clock, clock);
+	/* of heard(): after what is said */
+	virt_store_release(&mine->said, mine->said + 1);
+	/* of sleep(): this process sees the sleeper, or that one what was said */
+	virt_mb();
+	if (READ_ONCE(run.shared->sleepers)) {
+		WRITE_ONCE(run.shared->sleepers, 0);
+		/* a number that it has not been before */
+		virt_store_release(&run.shared->woken,
+				   mine->said * LOWQ_LINK_PARTS_MAX + run.me);
+		um_parallel_wake(&run.shared->woken);
+	}
+}
 
+/* How often all have said something */
+static u32 heard(void)
+{
+	u32 sum = 0, i;
+
+	for (i = 0; i < run.parts; i++)
+		/* of say(): before what is said is read */
+		sum += virt_load_acquire(&run.shared->part[i].said);
+	return sum;
+}
+
+/* Takes what @from has sent; false: nothing */
+static bool take(u32 from)
+{
+	struct part *mine = &run.shared->part[run.me];
+	u64 at = mine->taken[from], end;
+
+	/* of parallel_send() */
+	end = virt_load_acquire(&run.shared->part[from].sent[run.me]);
+	if (at == end)
+		return false;
+	/* before the ring is empty: there may be an earlier event than this process has said */
+	if (mine->next)
+		say(mine->clock, 0);
+	while (at != end) {
+		const struct frame *f = ring(from, run.me, at);
+		struct sk_buff *skb;
+
+		at += f->bytes ?: RING - at % RING;
+		if (!f->bytes)
+			continue;
+		skb = unpack(f);
 		if (!skb)
 			panic("lowq_link: no memory for packets of another part");
 		link_import(f->id, skb, f->sent, f->at);
 	}
-}
-
-/* --- windows -------------------------------------------------------------------------------- */
-
-static void wait_for(struct part *p)
-{
-	u32 spins = 0, seq;
-
-	/* of leave() */
-	while (!smp_load_acquire(&p->left)) {
-		/* of end_window(): what it said before */
-		seq = smp_load_acquire(&p->seq);
-		if ((s32)(seq - run.seq) >= 0)
-			return;
-		if (spins++ < SPINS) {
-			/* cpu_relax() lets time pass */
-			native_pause();
-			continue;
-		}
-		WRITE_ONCE(p->sleepers, 1);
-		/* of go_on(): it sees the sleeper, or this its new number */
-		smp_mb();
-		if (READ_ONCE(p->seq) == seq && !READ_ONCE(p->left))
-			um_parallel_sleep(&p->seq, seq);
-	}
-}
-
-static void go_on(struct part *p)
-{
-	/* of wait_for() */
-	smp_mb();
-	if (READ_ONCE(p->sleepers)) {
-		WRITE_ONCE(p->sleepers, 0);
-		um_parallel_wake(&p->seq);
-	}
+	/* of room() and first_of_all(): the memory is free; what came has been counted */
+	virt_store_release(&mine->taken[from], at);
+	return true;
 }
 
 static void set_end(u64 last)
@@ -262,40 +297,111 @@ static void set_end(u64 last)
 	hrtimer_start(&run.end_timer, ns_to_ktime(run.end), HRTIMER_MODE_ABS);
 }
 
-static void end_window(u64 next)
+/* Reads where the others are, and takes what they have sent. True: there are new events. */
+static bool look(void)
 {
-	struct part *p = run.shared->part, *mine = &p[run.me];
-	u64 first = U64_MAX, last = 0;
-	bool done = true;
-	struct say *say;
+	u64 limit = U64_MAX, last = run.done;
+	bool came = false, done = run.done;
 	u32 i;
 
-	say = &mine->say[++run.seq & 1];
-	say->next = min(next, run.sent);
-	say->done = run.done;
-	memcpy(say->bytes, run.bytes, sizeof(say->bytes));
-	memset(run.bytes, 0, sizeof(run.bytes));
-	run.sent = U64_MAX;
-	/* of wait_for(): after what is said */
-	smp_store_release(&mine->seq, run.seq);
-	go_on(mine);
+	run.heard = heard();
+	run.busy = false;
 	for (i = 0; i < run.parts; i++) {
-		if (i != run.me)
-			wait_for(&p[i]);
-		if (READ_ONCE(p[i].left))
+		const struct part *p = &run.shared->part[i];
+		u64 clock;
+
+		/* before what has been sent until then */
+		clock = virt_load_acquire(&p->clock);
+		if (i == run.me || clock == LEFT)
 			continue;
-		say = &p[i].say[run.seq & 1];
-		first = min(first, say->next);
-		last = max(last, say->done);
-		done &= !!say->done;
-		if (i != run.me)
-			import(i, say->bytes[run.me]);
+		limit = min(limit, clock + run.window);
+		run.busy |= !READ_ONCE(p->next);
+		last = max(last, READ_ONCE(p->done));
+		done &= !!READ_ONCE(p->done);
+		came |= take(i);
 	}
+	run.limit = max(run.limit, limit);
 	if (done && !run.end) {
 		set_end(last);
-		first = min(first, run.end - run.offset);
+		came = true;
 	}
-	um_parallel_until = first + run.window;
+	return came;
+}
+
+/* The first event of all, if all wait and nothing is on the way between them; 0: they do not */
+static u64 first_of_all(void)
+{
+	const struct part *p = run.shared->part;
+	u32 before = heard(), i, k;
+	bool done = !run.end;
+	u64 first = LEFT;
+
+	for (i = 0; i < run.parts; i++) {
+		if (!READ_ONCE(p[i].next))
+			return 0;
+		first = min(first, READ_ONCE(p[i].next));
+		done &= READ_ONCE(p[i].done) || READ_ONCE(p[i].clock) == LEFT;
+		for (k = 0; k < run.parts; k++)
+			if (READ_ONCE(p[k].clock) != LEFT &&
+			    READ_ONCE(p[i].sent[k]) != READ_ONCE(p[k].taken[i]))
+				return 0;
+	}
+	/* of say(), take() */
+	virt_rmb();
+	/* if all are done, look() has to set the end first */
+	return done || heard() != before ? 0 : first;
+}
+
+/* Until one says something after look() */
+static void sleep(void)
+{
+	u32 woken = READ_ONCE(run.shared->woken);
+
+	/* of say(): after the word is read, before what is said is read */
+	virt_store_mb(run.shared->sleepers, 1);
+	if (heard() == run.heard)
+		um_parallel_sleep(&run.shared->woken, woken);
+}
+
+/* Waits until time may pass to @next; false: there are new events */
+static bool wait_until(u64 next)
+{
+	u64 clock = min(next, run.limit), first;
+	u32 spins = 0;
+
+	say(clock, next);
+	while (!look()) {
+		first = first_of_all();
+		if (first)
+			run.limit = max(run.limit, first + run.window);
+		if (next < run.limit)
+			return true;
+		/* for those that do not wait; else it would only disturb first_of_all() */
+		if (run.limit > clock && (first || run.busy)) {
+			clock = run.limit;
+			say(clock, next);
+			spins = 0;
+		}
+		/* cpu_relax() lets time pass */
+		if (spins++ < SPINS)
+			native_pause();
+		else
+			sleep();
+	}
+	return false;
+}
+
+static void pass_time(u64 next)
+{
+	/* what arrives before run.limit has been taken */
+	say(min(next, run.limit), 0);
+	if (look())
+		return;
+	if (next >= run.limit && !wait_until(next)) {
+		say(run.shared->part[run.me].clock, 0);
+		return;
+	}
+	um_parallel_until = min(run.limit, next + run.window / STEPS + 1);
 }
 
 u32 parallel_me(void)
@@ -318,14 +424,13 @@ static int set_part(const char *value, const struct kernel_param *unused)
 	run.parts = parts;
 	run.window = window;
 	run.offset = ktime_get_ns() - um_parallel_now();
-	run.sent = U64_MAX;
 	if (parts == 1)
 		return 0;
 	run.shared = um_parallel_map(PAGE_ALIGN(sizeof(struct shared)) +
-				     2UL * parts * parts * BUFFER);
+				     (size_t)parts * parts * RING);
 	if (!run.shared)
 		return -ENOMEM;
-	um_parallel_wait = end_window;
+	um_parallel_wait = pass_time;
 	um_parallel_until = 0;
 	return 0;
 }
@@ -362,9 +467,7 @@ static int leave(struct notifier_block *unused, unsigned long action, void *data
 	if (!run.shared)
 		return NOTIFY_DONE;
 	um_parallel_until = U64_MAX;
-	/* of wait_for() */
-	smp_store_release(&run.shared->part[run.me].left, 1);
-	go_on(&run.shared->part[run.me]);
+	say(LEFT, LEFT);
 	return NOTIFY_DONE;
 }
 

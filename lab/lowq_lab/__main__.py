@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What lab/runner/guest and devel/lint ask of a scenario:
 
-    python3 -m lowq_lab guest FILE        its run, for lab/runner/guest
     python3 -m lowq_lab alone FILE        its shell, for shellcheck
+    python3 -m lowq_lab guest FILE VARIANT ROW CONTROL QUEUE SEED
+                                          its run, for lab/runner/guest
     python3 -m lowq_lab plan FILE DIR VARIANT ROW CONTROL QUEUE SEED
                                           writes DIR/plan.json and DIR/prepare, what is done when it is built
     python3 -m lowq_lab metrics FILE DIR VARIANT ROW CONTROL QUEUE SEED
@@ -18,7 +19,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from .scenario import load, METRICS, Results, results_in, Run, Scenario, Setting
+from .scenario import load, Results, results_in, Run, Scenario, Setting
 from .source import alone, function_of, where
 
 
@@ -34,12 +35,12 @@ def run_of(variant: str, row: str, control: str, queue: str, seed: str) -> Run:
     return Run(row, control, queue, int(seed), {key: setting(value) for key, _, value in pairs})
 
 
-def guest(scenario: Scenario, path: Path) -> str:
+def guest(scenario: Scenario, path: Path, run: Run) -> str:
+    file = shlex.quote(str(path))
     if scenario.plan:
-        return f"run_scenario() {{ python_scenario {shlex.quote(str(path))}; }}"
-    of_queue = ", ".join(f"{name}: .{where}" for name, where in METRICS.items())
-    return f"{function_of(scenario.shell)}\nQUEUE_METRICS={shlex.quote(of_queue)}\n" \
-        f"METRICS_OF={shlex.quote(str(path)) if scenario.metrics else ''}"
+        return f"run_scenario() {{ python_scenario {file}; }}"
+    phases = " ".join(str(run.phase(number)) for number in range(256))  # of as many hosts as a network of shell can have
+    return f"{function_of(scenario.shell)}\nPHASES=({phases}) METRICS_OF={file}"
 
 
 def first_series(directory: Path, results: Results) -> None:
@@ -63,7 +64,7 @@ def main(arguments: list[str]) -> int:
     try:
         scenario = load(path)
         if action == "guest":
-            print(guest(scenario, path))
+            print(guest(scenario, path, run_of(*given)))
         elif action == "alone":
             print(alone(scenario, path))
         elif action == "plan" and scenario.plan:

@@ -56,11 +56,14 @@ class Run:
         """Whether the variant is one whose hosts send 64 kB at once: tso=1"""
         return bool(self.settings.get("tso"))
 
+    def phase(self, number: int) -> int:
+        """What a flow's start follows from, in microseconds: a seed counts number times number, so that the distances
+        between flows are others with each seed, too"""
+        return number * 7919 + (1 + (self.seed - 1) * number * number) * 104729
+
     def start(self, number: int, within: str) -> str:
-        """The start of a flow, a random instant of that time by the seed: so the distances between flows differ with
-        each seed, too"""
-        us = nanoseconds(within) / 1000
-        return f"{(number * 7919 + (1 + (self.seed - 1) * number * number) * 104729) % us:.0f}us"
+        """The start of a flow, a random instant of that time by the seed"""
+        return f"{self.phase(number) % (nanoseconds(within) / 1000):.0f}us"
 
     def longs(self, hosts: int, to: str, *, duration: str, within: str = "1ms", **fields: Any) -> list[dict[str, Any]]:
         """A long flow from each of h1 to hN"""
@@ -168,7 +171,7 @@ class Results:
             return [flow["goodput_bps"] for flow in longs]
         seen = {flow["flow"]: flow.get("goodput_bps") or 0 for flow in self.queues[0]["flows"]}
         # where the queue leads to a host, others' flows do not pass it
-        mine = [flow for flow in longs if ends_of(flow)[1] == self.queues[0]["dev"]]
+        mine = [flow for flow in longs if ends_of(flow)[1] == self.queues[0].get("dev")]
         return [seen.get(data_of(flow), 0) for flow in mine or longs]
 
     def longs(self, host: str) -> list[dict[str, Any]]:
@@ -428,22 +431,20 @@ class Scenario:
 
     def measured(self, results: Results) -> dict[str, float | None]:
         made: dict[str, float | None] = {}
-        if not self.plan:  # shell has the rest
-            return dict(self.metrics(results)) if self.metrics else {}
         if results.queues:
             made |= {name: value_at(results.queues[0], path) for name, path in METRICS.items()}
             made["retrans"] = sum(flow["retransmitted"] for flow in results.queues[0]["flows"])
         rates = results.rates()
         if len(rates) > 1 and any(rates):
             made["jain"] = jain(rates)
-        asked = [flow for flow in results.flows if flow.get("kind") in ("requests", "incast")]
+        asked = [flow for flow in results.flows if flow.get("kind") in ("requests", "rpc", "incast")]
         if asked:  # from the instant at which each was due
             times = [flow["since_due_ns"] / 1e3 for flow in asked if flow["status"] == "ok"]
             made |= {"rpc_count": len(times)} | {f"rpc_p{q}_us": at_share(times, q / 100) for q in (50, 90, 99)}
         if len(results.rounds) > 1:
             times = results.round_times()
             made |= {"round_mean_us": sum(times) / len(times), "round_p99_us": at_share(times, 0.99)}
-        if any(flow.get("kind") in ("flows", "list") for flow in results.flows):
+        if self.plan and any(flow.get("kind") in ("flows", "list") for flow in results.flows):
             for name, times in slowdowns(self.plan(results.run), results.flows).items():
                 made |= {f"count_{name}": len(times)} | {f"slow_p{q}_{name}": at_share(times, q / 100)
                                                          for q in (50, 99) if times}

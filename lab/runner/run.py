@@ -247,16 +247,8 @@ def check_scenarios(args: argparse.Namespace, parser: argparse.ArgumentParser) -
 
 
 def lab_state(args: argparse.Namespace, word: str) -> str:
-    """needs, the packages' targets that the lab needs to build what is missing; build, the kernel's, if there is one;
-    cache"""
-    script = f"""PROJECT=$1 LABD=$1/lab/uml OPT_CONFIG=$2 OPT_KERNEL=$3 OPT_MODULES=("${{@:4}}")
-for part in common fetch build; do . "$LABD/$part.sh"; done
-case {word} in
-needs) needs_packages "${{OPT_KERNEL:-$DEFAULT_KERNEL}}" virtual ;;
-build) current_build "$DEFAULT_KERNEL" virtual ;;
-cache) echo "$CACHE" ;;
-esac"""
-    return subprocess.run(["bash", "-c", script, "-", ROOT, args.config, args.kernel, *options(module=args.module)],
+    """needs, build or cache, as lab/runner/run has them"""
+    return subprocess.run([RUNNER / "run", "--state", word, args.config, args.kernel, *options(module=args.module)],
                           check=False, text=True, stdout=subprocess.PIPE).stdout.strip()
 
 

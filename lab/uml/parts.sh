@@ -2,8 +2,6 @@
 # shellcheck shell=bash
 # Runs a plan in several kernels, each a process of its own with a part of the network.
 
-BUFFER_MIB=16		# as in lab/link/parallel.c
-
 # run_parts BUILD FLAVOUR COMMAND...: as run_guest does, in OPT_CORES kernels; their results are put together in OPT_OUT
 run_parts()
 {
@@ -11,15 +9,10 @@ run_parts()
 
 	PARTS=$(mktemp -d "${TMPDIR:-/tmp}/lowq-parts.XXXXXX") && share=$(mktemp /dev/shm/lowq-lab.XXXXXX) ||
 		die "no temporary directory"
-	truncate -s "$((2 * OPT_CORES * OPT_CORES * BUFFER_MIB + 1))M" "$share" && exec {SHARE}<>"$share" && rm "$share" ||
+	# sparse: far more than lowq_link maps of it
+	truncate -s 1T "$share" && exec {SHARE}<>"$share" && rm "$share" ||
 		die "no shared memory"
-	# as ALIVE of make_rundir: only this process may hold it open
-	exec {LIFE}> >(
-		trap '' INT TERM HUP
-		cat
-		cat "$PARTS"/*.pid 2>/dev/null | xargs -r kill -KILL 2>/dev/null
-		until rm -rf "$PARTS" 2>/dev/null; do sleep 0.02; done
-	)
+	when_dead LIFE end_left "$PARTS"
 	OPT_OUT=$PARTS/all
 	mkdir "$OPT_OUT"
 	for ((i = 0; i < OPT_CORES; i++)); do
@@ -52,6 +45,13 @@ run_parts()
 	done
 	put_together
 	return $status
+}
+
+# end_left PARTS: what is left of them when this process is dead
+end_left()
+{
+	cat "$1"/*.pid 2>/dev/null | xargs -r kill -KILL 2>/dev/null
+	until rm -rf "$1" 2>/dev/null; do sleep 0.02; done
 }
 
 # end_parts: whatever ends this process

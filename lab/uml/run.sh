@@ -57,17 +57,32 @@ print_cost()
 	' "$1/stat" "$1/times" >&2
 }
 
-# make_rundir: sets RUNDIR, and ALIVE, a pipe that only this process may hold open: when it ends, even by
-# kill -9, what is left of the guest ends and RUNDIR goes.
+# when_dead NAME COMMAND...: sets NAME to a pipe that only this process may hold open: when it ends, even by kill -9,
+# COMMAND runs
+when_dead()
+{
+	local pipe
+
+	exec {pipe}> >(
+		trap '' INT TERM HUP
+		cat
+		"${@:2}"
+	)
+	printf -v "$1" %s "$pipe"
+}
+
+# end_guest RUNDIR: what is left of it
+end_guest()
+{
+	while pkill -KILL -f -- " (--bind |lab=)$1 "; do sleep 0.02; done
+	rm -rf "$1"
+}
+
+# make_rundir: sets RUNDIR, and ALIVE: when this process ends, what is left of the guest ends and RUNDIR goes
 make_rundir()
 {
 	RUNDIR=$(mktemp -du "${TMPDIR:-/tmp}/lowq-lab.XXXXXX") || die "no temporary directory"
-	exec {ALIVE}> >(
-		trap '' INT TERM HUP
-		cat
-		while pkill -KILL -f -- " (--bind |lab=)$RUNDIR "; do sleep 0.02; done
-		rm -rf "$RUNDIR"
-	)
+	when_dead ALIVE end_guest "$RUNDIR"
 	mkdir -m 700 "$RUNDIR" || die "no temporary directory"
 }
 

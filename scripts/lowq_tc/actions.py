@@ -12,8 +12,8 @@ from lowq_common.system import Namespace
 from lowq_common.values import Json
 
 from . import apply, device, exact, export, host, ingress, prometheus, show, switches
-from .cli import CHANGED, DIFFERS, complain
 from .command import EXACT, Command
+from .command_line import CHANGED, complain, DIFFERS
 from .journal import Journal
 from .options import FRAME, Options
 from .profiles import PROFILES

@@ -15,16 +15,10 @@ from lowq_common import streams
 from lowq_common.controls import CONTROLS, Control
 from lowq_common.errors import Failed, Refused
 
-from .command_line import parse
+from .command_line import complain, parse
 from .options import FRAME, HOST, Options
 from .profiles import PROFILES
 from .profiles.base import Profile
-
-DIFFERS, CHANGED = 3, 4
-
-
-def complain(text: str) -> None:
-    print("lowq-tc:", text, file=sys.stderr)
 
 
 def do_list(options: Options) -> int:

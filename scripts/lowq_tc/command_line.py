@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import lru_cache
 from typing import Callable, Iterable
 
@@ -22,10 +23,14 @@ lowq-tc dctcp eth2 --rtt 100us; lowq-tc host dctcp --route 10.0.0.0/8; lowq-tc r
 NOTES = """\
 A queue length Q is packets (65), bytes (97500b, 95kb) or time (50us). Exit status: 0 done, 1 failed and rolled back,
 2 refused, nothing changed, 3 show --check: something differs, 4 apply: something was changed."""
-
+DIFFERS, CHANGED = 3, 4
 
 ACTIONS = frozenset((*PROFILES, "show", "reset", "apply", "host", "save", "enable", "disable", "list", "exact", "export",
                      "cgroup"))
+
+
+def complain(text: str) -> None:
+    print("lowq-tc:", text, file=sys.stderr)
 
 
 def add_options(parser: argparse.ArgumentParser, title: str, names: Iterable[str], aqm: tuple[str, ...] = ()) -> None:

@@ -9,13 +9,14 @@ Prints a line per packet that the display filter selects, its fields separated b
 that occurs several times has commas between its values, and "true" is 1. --count prints how many
 these packets are.
 
-A start of tshark takes longer than most tests' traffic. So filters of the usual kind are evaluated
-here: comparisons with numbers, addresses and their prefixes, protocols, &&, ||, ! and parentheses. As in
-tshark a comparison holds if it does for one of a field's values; != if it does for all of them, and
-there are some. headers.py reads the fields of most packets; of other captures tshark writes all
-FIELDS of all packets to CAPTURE.fields (CAPTURE.int.fields for HPCC++'s messages) when the first
-question is asked. Other questions are tshark's. TSHARK=1 leaves everything to it.
+A start of tshark takes longer than most tests' traffic. So Python evaluates a filter whose words it
+knows: FIELDS, numbers, addresses, protocols, &&, || and !. As in tshark a comparison holds if it does
+for one of a field's values; != if it does for all of them, and there are some. headers.py reads the
+fields of most packets; of other captures tshark writes all FIELDS of all packets to CAPTURE.fields
+(CAPTURE.int.fields for HPCC++'s messages) when the first question is asked. Other questions are
+tshark's. TSHARK=1 leaves everything to it.
 """
+import operator
 import os
 import re
 import socket
@@ -45,14 +46,11 @@ INT_FIELDS = FIELDS + (
     "int.hop.qlen", "int.hop.mbps",
 )
 PROTOCOLS = ("ip", "ipv6", "tcp", "udp", "esp", "arp", "icmpv6")
-WORD = re.compile(r"[\w.]+")
-OPERATORS = {"&&": " and ", "||": " or ", "!": " not ", "==": "==", "!=": "!=", "<=": "<=",
-             ">=": ">=", "<": "<", ">": ">", "(": "(", ")": ")"}
-TOKEN = re.compile(r"\s*(&&|\|\||[!=<>]=|[!<>()]|[\w.:/]+)")
+OPERATORS = {"&&": " and ", "||": " or ", "!": " not "}
+WORD = re.compile(r"&&|\|\||!(?!=)|[\w.:]+|[^\s=<>!()]")
 NUMBER = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?")
 MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]*:[0-9a-f:]*")
-PREFIX = re.compile(rf"({ADDRESS.pattern})/\d+")
 
 Value = float | str
 
@@ -64,51 +62,24 @@ def value(text: str) -> Value:
     return text
 
 
-class Values(tuple[Value, ...]):
-    """A field's values in one packet, compared as tshark does"""
-
-    def __eq__(self, other: object) -> bool:
-        for one in self:
-            if one == other:
+def any_of(holds: Callable[[Value, Value], bool]) -> Callable[["Values", Value], bool]:
+    """A comparison that holds if it does for one of the values"""
+    def compare(values: "Values", other: Value) -> bool:
+        for one in values:
+            if holds(one, other):
                 return True
         return False
+    return compare
+
+
+class Values(tuple[Value, ...]):
+    """A field's values in one packet, compared as tshark does"""
+    __eq__, __lt__, __le__, __gt__, __ge__ = map(any_of, (       # type: ignore[assignment]
+        operator.eq, operator.lt, operator.le, operator.gt, operator.ge))
+    __hash__ = None     # type: ignore[assignment]
 
     def __ne__(self, other: object) -> bool:
         return bool(self) and not self == other
-
-    def __lt__(self, other: Value) -> bool:     # type: ignore[override]
-        return any(one < other for one in self)     # type: ignore[operator]
-
-    def __le__(self, other: Value) -> bool:     # type: ignore[override]
-        return any(one <= other for one in self)    # type: ignore[operator]
-
-    def __gt__(self, other: Value) -> bool:     # type: ignore[override]
-        return any(one > other for one in self)     # type: ignore[operator]
-
-    def __ge__(self, other: Value) -> bool:     # type: ignore[override]
-        return any(one >= other for one in self)    # type: ignore[operator]
-
-    __hash__ = None     # type: ignore[assignment]
-
-
-class Prefix:
-    """What is equal to the addresses ADDRESS/BITS"""
-
-    def __init__(self, prefix: str) -> None:
-        address, _, bits = prefix.partition("/")
-        self.ipv6 = ":" in address
-        self.other_bits = (128 if self.ipv6 else 32) - int(bits)
-        self.bits = self.of(address)
-
-    def of(self, address: str) -> int:
-        """The first bits of an address"""
-        family = socket.AF_INET6 if self.ipv6 else socket.AF_INET
-        return int.from_bytes(socket.inet_pton(family, address), "big") >> self.other_bits
-
-    def __eq__(self, address: object) -> bool:
-        return isinstance(address, str) and (":" in address) == self.ipv6 and self.of(address) == self.bits
-
-    __hash__ = None     # type: ignore[assignment]
 
 
 def canonical(address: str) -> str:
@@ -119,29 +90,22 @@ def canonical(address: str) -> str:
 
 def compiled(display_filter: str, known: tuple[str, ...]) -> CodeType | None:
     """The filter as a function of a packet, by field(packet, NAME) and has(packet, PROTOCOL); None: tshark has to"""
-    words = []
-    rest = display_filter
-    while rest.strip():
-        token = TOKEN.match(rest)
-        if not token:
-            return None
-        rest = rest[token.end():]
-        word = token[1]
-        if word in OPERATORS:
-            words.append(OPERATORS[word])
-        elif NUMBER.fullmatch(word) or MAC.fullmatch(word):
-            words.append(repr(value(word)))
-        elif ADDRESS.fullmatch(word):
-            words.append(repr(canonical(word)))
-        elif PREFIX.fullmatch(word):
-            words.append(f"Prefix({word!r})")
-        elif word in known:
-            words.append(f"field(packet, {word!r})")
-        elif word in PROTOCOLS:
-            words.append(f"has(packet, {word!r})")
-        else:
-            return None
-    code: CodeType = compile("lambda packet: " + "".join(words), display_filter, "eval")
+    def in_python(word: re.Match[str]) -> str:
+        text = word[0]
+        if text in known:
+            return f"field(packet, {text!r})"
+        if text in PROTOCOLS:
+            return f"has(packet, {text!r})"
+        if ADDRESS.fullmatch(text):
+            return repr(text if MAC.fullmatch(text) else canonical(text))
+        if text in OPERATORS or NUMBER.fullmatch(text):
+            return OPERATORS.get(text, text)
+        raise ValueError
+
+    try:
+        code: CodeType = compile("lambda packet: " + WORD.sub(in_python, display_filter), display_filter, "eval")
+    except (SyntaxError, ValueError):
+        return None
     return code
 
 
@@ -223,7 +187,7 @@ def of_lines(lines: list[str], code: CodeType, names: tuple[str, ...], known: tu
 def function(code: CodeType, field: Callable[..., Values], has: Callable[..., bool]) -> Callable[..., object]:
     """A filter of packets of which these tell the fields and the protocols"""
     # of nothing but what compiled() puts in
-    made: Callable[..., object] = eval(code, {"field": field, "has": has, "Prefix": Prefix})    # noqa: S307
+    made: Callable[..., object] = eval(code, {"field": field, "has": has})    # noqa: S307
     return made
 
 

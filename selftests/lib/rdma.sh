@@ -82,32 +82,6 @@ roce_dumbbell()
 	done
 }
 
-# roce_victim RATE: h1 (f) and h2 (x) share sw's link to sw2 (egress), behind which are h3 (g, at p3) and
-# h4 (y, at p4); every host has a line of RATE. The caller sets the queues.
-roce_victim()
-{
-	# shellcheck disable=SC2034 # net.sh's
-	local h PLAN=1
-
-	roce_kernel
-	roomy
-	for h in sw sw2 h1 h2 h3 h4; do
-		add_ns "$h"
-	done
-	net 1 h1 eth0 sw p1
-	net 2 h2 eth0 sw p2
-	net 3 h3 eth0 sw2 p3
-	net 4 h4 eth0 sw2 p4
-	net 9 sw egress sw2 trunk
-	route sw2 default 10.0.9.1
-	PLAN='' build_plan
-	for h in h1 h2 h3 h4; do
-		roce_line "$h" eth0 "$1"
-		roce_device "$h"
-		roce_serve "$h"
-	done
-}
-
 # roce_pair RATE: only h1 and r, over sw, for kernels whose soft-RoCE works in the first
 # namespace only: both names stand for that namespace. Rules route packets between them
 # over their links.
@@ -232,20 +206,6 @@ roce_tuned()
 		words+=(algorithm=1 cnp_interval_us=0 reduce_gap_us=0 ldcp_alpha=768 ldcp_rtt_us=100) ;;
 	esac
 	echo "${words[@]}"
-}
-
-# roce_row RATE [NAME=VALUE...]: loads the module for the row $ROW of bench/rows
-roce_row()
-{
-	local options=()
-
-	case $ROW in
-	rxe) return ;;
-	roce_rcm) read -ra options < <(roce_tuned "$1" dcqcn) ;;
-	roce_ldcp) read -ra options < <(roce_tuned "$1" ldcp) ;;
-	*) fail "no row of RoCE: $ROW" ;;
-	esac
-	modprobe roce_rcm "${options[@]}" "${@:2}" || fail "no roce_rcm"
 }
 
 # lose_cnps: sw drops half of the CNPs that it forwards, at random

@@ -211,15 +211,20 @@ one_of_handshake()
 	needs_accecn
 	accecn_dumbbell 1 1ms
 	for packet in syn synack ack marked; do
-		expect "Not-ECT packets of the client, $packet lost" "$(one_lost client "$packet")" -eq 0
+		expect "ECT packets of 50 of the client, $packet lost" "$(one_lost client "$packet")" -eq 50
 	done
-	expect "Not-ECT packets of the server, SYN lost" "$(one_lost server syn)" -eq 0
+	for packet in syn ack; do
+		expect "ECT packets of 50 of the server, $packet lost" "$(one_lost server "$packet")" -eq 50
+	done
 }
-declare_test one_of_handshake "P3" "a SYN that is lost by chance does not end Accurate ECN; nor does a SYN-ACK or ACK for the client"
+declare_test one_of_handshake "P3" "a SYN or ACK that is lost by chance does not end Accurate ECN; nor does a SYN-ACK for the client"
 
 # A listener that is given the control after listen(), as a program does whose library has made the socket
 listens_late()
 {
+	local least=2 most=3
+
+	[ ! "$SERIES" ] || least=1 most=1	# the stack knows the control
 	needs_virtual
 	needs_accecn
 	accecn_dumbbell 1 1ms
@@ -240,7 +245,7 @@ listens_late()
 	stop_captures
 	fields "$TMP/r.pcap" | awk '$1 == 5299' >"$TMP/r"
 	# the first, its retransmission, and by chance another for a SYN that is repeated at that time
-	between "SYN-ACKs that are ECT(1)" "$(awk '$5 == 1' "$TMP/r" | wc -l)" 2 3
+	between "SYN-ACKs that are ECT(1)" "$(awk '$5 == 1' "$TMP/r" | wc -l)" "$least" "$most"
 	expect "seconds until the connection is made" "$(field seconds <"$TMP/client")" -le 4
 }
 declare_test listens_late "P1 P3" "... also where the listener was given the control after listen()"
@@ -348,7 +353,7 @@ tunnel()
 # outermost ECN field of each is ECT(1) or CE; the numbers are in $TMP/judged
 outer_ecn()
 {
-	judge outer-ecn "$TMP/h.pcap" 'ip.src == 10.0.1.0/24 || ipv6.src == fd00:1::/64' >"$TMP/judged"
+	judge outer-ecn "$TMP/h.pcap" 'ip.src == 10.0.1.1 || ip.src == 10.0.1.2 || ipv6.src == fd00:1::1' >"$TMP/judged"
 	echo "$1: $(<"$TMP/judged"), $(<"$TMP/client")"
 	expect "data packets, $1" "$(field packets <"$TMP/judged")" -ge "$2"
 	expect "data packets whose outermost field is not ECT(1), $1" "$(field other <"$TMP/judged")" -eq 0

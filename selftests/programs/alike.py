@@ -13,7 +13,7 @@ import dissect
 import headers
 
 FIELDS = [name for name in headers.FIELDS if name not in ("tcp.flags.ae", "tcp.flags.ece")]     # of SYNs only
-CHOICE = ("(ip.src == 10.0.1.0/24 || ipv6.src == fd00:1::/64) && "
+CHOICE = ("(ip.src == 10.0.1.1 || ipv6.src == fd00:1::1) && "
           "(esp || udp.port == 4791 && infiniband.bth.opcode <= 16 || int.hop.qlen == 0) || "
           "tcp.len == 0 && tcp.option_kind != 172 && tcp.option_kind != 174 || "
           "tcp.flags.syn == 1 && (tcp.flags.ae == 1 || tcp.flags.ece == 1)")

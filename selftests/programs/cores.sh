@@ -46,10 +46,12 @@ same()
 dumbbell()
 {
 	plan bell 'parking_lot(1, rate="1gbit", delay="20us", queue="red limit 1000000 min 20000 max 60000 avpkt 1500 burst 20 probability 0.1 ecn", exact=True)' \
-		'[{"kind": "long", "from": "h0", "to": "r0", "duration": "20ms", "control": control} for control in ("dctcp", "bbr", "cubic")]'
-	same bell 1 2
+		'[{"kind": "long", "from": "h0", "to": "r0", "duration": "20ms", "control": control} for control in ("dctcp", "bbr", "cubic")] + [
+		{"kind": "program", "node": "*", "start": "30ms", "command": "cd /proc/net && cat dev snmp snmp6 netstat; tc -s qdisc"}]'
+	jq '(.links[] | select(.ends[0].node[:1] == "h" or .ends[1].node[:1] == "r") | .delay) = "3us"' "$TMP/bell.json" >"$TMP/four.json"
+	same four 1 4 ${FULL:+2}
 }
-declare_test dumbbell "" "two hosts over two switches: flows, queues, series and captures of one and two processes"
+declare_test dumbbell "" "a dumbbell: flows, queues, series, captures and all counters of one and four processes, FULL=1: and of two"
 
 fabric()
 {

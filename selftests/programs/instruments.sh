@@ -308,7 +308,7 @@ never_connects()
 	expect "status" "$(status | cut -c1-41)" = "failed: a traffic generator ended with st"
 	# the same where a scenario counts failures itself: the flow counts for fairness, with 0
 	# shellcheck disable=SC2016
-	bench 'ip -n ${NSP}h2 route replace blackhole 10.0.0.0/24' 'LONG_FLOWS=3' \
+	bench 'ip -n ${NSP}h2 route replace blackhole 10.0.0.0/24' \
 		'for i in 1 2 3; do in_ns h$i flowgen long --to 10.0.0.1 --cc cubic --duration 1s >$TMP/l$i & pids+=($!); done' \
 		'requests_done ${pids[@]}' 'cat $TMP/l? >$OUT/flows.jsonl' watched
 	expect "failed flows" "$(jq .metrics.failed "$TMP/out/result.json")" -eq 1
@@ -322,7 +322,7 @@ timed_out()
 	# shellcheck disable=SC2016
 	bench 'serve h1 --cc cubic' \
 		'in_ns r flowgen rpc --to 10.0.1.1 --size 1M --rate 50 --requests 20 --timeout 20ms >$OUT/flows.jsonl' \
-		watched completions
+		watched
 	expect "failed requests" "$(jq .metrics.failed "$TMP/out/result.json")" -eq 20
 	expect "p99 of none" "$(jq .metrics.rpc_p99_us "$TMP/out/result.json")" = null
 }

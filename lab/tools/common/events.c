@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <err.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
@@ -12,6 +13,14 @@ u64 clock_ns(clockid_t id)
 
 	clock_gettime(id, &ts);
 	return ts.tv_sec * NSEC + ts.tv_nsec;
+}
+
+void sleep_until(u64 at)
+{
+	const struct timespec t = { at / NSEC, at % NSEC };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
 }
 
 void watch(int epfd, int op, int fd, u32 events, void *who)

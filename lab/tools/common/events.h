@@ -16,6 +16,9 @@ static inline u64 now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+/* Sleeps until CLOCK_MONOTONIC has reached @at, ns */
+void sleep_until(u64 at);
+
 /* @op, @events: as for epoll_ctl(). @who: returned in data.ptr */
 void watch(int epfd, int op, int fd, u32 events, void *who);
 

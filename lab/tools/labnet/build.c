@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "../common/alloc.h"
+#include "../common/events.h"
 #include "build.h"
-#include "events.h"
 #include "netlink.h"
 #include "queues.h"
 #include "undo.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <err.h>
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../common/alloc.h"
@@ -94,14 +93,6 @@ static bool happen(const struct plan *p, const struct event *e)
 	}
 	mnl_socket_close(nl);
 	return done;
-}
-
-void sleep_until(u64 at)
-{
-	const struct timespec t = { at / NSEC, at % NSEC };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
 }
 
 /* A trace begins with the traffic; before, packets have used it since the network was built. */

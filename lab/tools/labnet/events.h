@@ -4,8 +4,6 @@
 
 #include "../plan/plan.h"
 
-/* Sleeps until the clock (CLOCK_MONOTONIC, ns) has reached @at. */
-void sleep_until(u64 at);
 /*
  * Makes the plan's events happen in its network, at their times after @zero (CLOCK_MONOTONIC, ns;
  * 0: now). A failure ends the program with one line and exit status 1. @out: where what the plan

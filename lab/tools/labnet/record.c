@@ -19,7 +19,6 @@
 #include "../common/alloc.h"
 #include "../common/events.h"
 #include "../common/netns.h"
-#include "events.h"
 #include "record.h"
 
 #define TRACING		"/sys/kernel/tracing/"

@@ -19,14 +19,20 @@
 #define NONE		UINT32_MAX
 #define SHOWN		8		/* links in a message */
 
+/* Nodes that have to be in one part */
+static struct piece {
+	u32 root;	/* of each node: another one of its piece, or itself. At the root: */
+	u32 hosts;
+	u32 weight;
+	u32 level;	/* so many links from a host; as many as nodes: no host is near */
+	bool seen;
+} *at;
+
 static struct {
 	struct plan *plan;
-	u32 *root;			/* of each node: another one of its piece, or itself */
-	u32 *weight;			/* of each piece, at its root; likewise: */
-	u32 *links;			/* that lead to others */
-	u32 *there;			/* that lead to the part that grows */
+	u32 *order;			/* pieces, neighbours one after the other */
 	u32 pieces;
-	u64 total;
+	u64 load[LOWQ_LINK_PARTS_MAX];	/* weight of each part */
 } cut;
 
 static u32 number(const struct node *node)
@@ -34,11 +40,14 @@ static u32 number(const struct node *node)
 	return node - cut.plan->nodes;
 }
 
-static u32 piece(u32 node)
+/* Where the piece of a node has its root */
+static u32 piece(const struct node *node)
 {
-	while (cut.root[node] != node)
-		node = cut.root[node];
-	return node;
+	u32 i = number(node);
+
+	while (at[i].root != i)
+		i = at[i].root;
+	return i;
 }
 
 /* The shortest in either direction, at any time */
@@ -54,104 +63,145 @@ static u64 delay_of(const struct link *l)
 	return delay;
 }
 
-/* Counts links between pieces: of each piece, or those of @with that lead to it */
-static void count(u32 *links, u32 with)
-{
-	const struct plan *p = cut.plan;
-
-	for (size_t i = 0; i < p->n_links; i++) {
-		u32 a = piece(number(p->links[i].end[0].node));
-		u32 b = piece(number(p->links[i].end[1].node));
-
-		if (a == b)
-			continue;
-		links[a] += with == NONE || with == b;
-		links[b] += with == NONE || with == a;
-	}
-}
-
 /* Pieces, of which a link with less delay than @least joins both ends */
 static void join(u64 least)
 {
 	const struct plan *p = cut.plan;
 
 	cut.pieces = p->n_nodes;
-	cut.total = 0;
 	for (u32 i = 0; i < p->n_nodes; i++) {
-		cut.root[i] = i;
-		cut.weight[i] = p->nodes[i].n_ends > 1 ? p->nodes[i].n_ends : HOST;
-		cut.total += cut.weight[i];
+		bool host = p->nodes[i].n_ends <= 1;
+
+		p->nodes[i].part = NONE;
+		at[i] = (struct piece){ i, host, host ? HOST : p->nodes[i].n_ends, 0, false };
 	}
 	for (size_t i = 0; i < p->n_links; i++) {
 		const struct link *l = &p->links[i];
-		u32 a = piece(number(l->end[0].node)), b = piece(number(l->end[1].node));
+		u32 a = piece(l->end[0].node), b = piece(l->end[1].node);
 
 		if (delay_of(l) >= least || a == b)
 			continue;
-		cut.root[b] = a;
-		cut.weight[a] += cut.weight[b];
+		at[b].root = a;
+		at[a].hosts += at[b].hosts;
+		at[a].weight += at[b].weight;
 		cut.pieces--;
 	}
-	memset(cut.links, 0, p->n_nodes * sizeof(*cut.links));
-	count(cut.links, NONE);
 }
 
-/* The free piece of whose links the largest share leads to the part that grows, or NONE */
-static u32 nearest(void)
+static void find_levels(void)
 {
 	const struct plan *p = cut.plan;
-	u32 best = NONE;
+	bool changed = true;
 
 	for (u32 i = 0; i < p->n_nodes; i++)
-		if (cut.root[i] == i && p->nodes[i].part == NONE &&
-		    (best == NONE || (u64)cut.there[i] * cut.links[best] >
-				      (u64)cut.there[best] * cut.links[i]))
-			best = i;
-	return best;
+		at[i].level = at[i].hosts ? 0 : p->n_nodes;
+	while (changed) {
+		changed = false;
+		for (size_t i = 0; i < 2 * p->n_links; i++) {
+			const struct end *e = &p->links[i / 2].end[i % 2];
+			u32 near = at[piece(e->node)].level, *far = &at[piece(e->far->node)].level;
+
+			if (*far <= near || *far - near == 1)
+				continue;
+			*far = near + 1;
+			changed = true;
+		}
+	}
 }
 
-/* Adds pieces to @part until it has its share of @rest; returns its weight */
-static u64 grow(u32 part, u64 rest)
+/* What a piece leads to: the hosts' side first, so that a rack and a pod stay together */
+static void visit(u32 from)
+{
+	const struct plan *p = cut.plan;
+
+	at[from].seen = true;
+	cut.order[cut.pieces++] = from;
+	for (int step = -1; step <= 1; step++)
+		for (size_t i = 0; i < 2 * p->n_links; i++) {
+			const struct end *e = &p->links[i / 2].end[i % 2];
+			u32 to = piece(e->far->node);
+
+			if (!at[to].seen && piece(e->node) == from &&
+			    (int)(at[to].level - at[from].level) == step)
+				visit(to);
+		}
+}
+
+/* Gives each part its share of all hosts, or of all pieces. False: one gets nothing */
+static bool deal(bool hosts)
 {
 	struct plan *p = cut.plan;
-	u64 weight = 0;
-	u32 next;
+	u32 last = NONE, used = 0;
+	u64 total = 0, sum = 0;
 
-	memset(cut.there, 0, p->n_nodes * sizeof(*cut.there));
-	while ((next = nearest()) != NONE) {
-		if (weight && part + 1 < p->parts &&
-		    (weight + cut.weight[next] / 2) * (p->parts - part) > rest)
-			break;
-		p->nodes[next].part = part;
-		weight += cut.weight[next];
-		count(cut.there, next);
+	for (u32 i = 0; i < cut.pieces; i++)
+		total += hosts ? at[cut.order[i]].hosts : 1;
+	for (u32 i = 0; i < cut.pieces; i++) {
+		u32 of = cut.order[i], n = hosts ? at[of].hosts : 1;
+
+		if (!n)
+			continue;
+		p->nodes[of].part = (2 * sum + n) * p->parts / (2 * total);
+		sum += n;
+		used += p->nodes[of].part != last;
+		last = p->nodes[of].part;
 	}
-	return weight;
+	return used == p->parts;
 }
 
-/* The largest part's weight; 0: there are too few pieces */
+/* Where most of its links lead to, or of such parts the one with least to do */
+static void follow(u32 who)
+{
+	struct plan *p = cut.plan;
+	u32 links[LOWQ_LINK_PARTS_MAX] = { 0 }, best = 0;
+
+	for (size_t i = 0; i < 2 * p->n_links; i++) {
+		const struct end *e = &p->links[i / 2].end[i % 2];
+		u32 part = p->nodes[piece(e->far->node)].part;
+
+		if (part != NONE && piece(e->node) == who)
+			links[part]++;
+	}
+	for (u32 part = 1; part < p->parts; part++)
+		if (links[part] > links[best] ||
+		    (links[part] == links[best] && cut.load[part] < cut.load[best]))
+			best = part;
+	p->nodes[who].part = best;
+}
+
+/*
+ * Each part has as many hosts as others, and the switches nearest to them. Returns the largest
+ * part's weight; 0: there are too few pieces
+ */
 static u64 divide(u64 least)
 {
 	struct plan *p = cut.plan;
-	u64 largest = 0, rest;
+	u64 largest = 0;
 
 	join(least);
 	if (cut.pieces < p->parts)
 		return 0;
-	rest = cut.total;
+	find_levels();
+	cut.pieces = 0;
 	for (u32 i = 0; i < p->n_nodes; i++)
-		p->nodes[i].part = NONE;
-	for (u32 part = 0; part < p->parts; part++) {
-		u64 weight = grow(part, rest);
-
-		if (!weight)
-			return 0;
-		rest -= weight;
-		if (weight > largest)
-			largest = weight;
-	}
+		if (at[i].root == i && !at[i].seen)
+			visit(i);
+	if (!deal(true))
+		deal(false);
+	memset(cut.load, 0, sizeof(cut.load));
+	for (u32 level = 0; level <= p->n_nodes; level++)
+		for (u32 i = 0; i < p->n_nodes; i++) {
+			if (at[i].root != i || at[i].level != level)
+				continue;
+			if (p->nodes[i].part == NONE)
+				follow(i);
+			cut.load[p->nodes[i].part] += at[i].weight;
+		}
+	for (u32 part = 0; part < p->parts; part++)
+		if (cut.load[part] > largest)
+			largest = cut.load[part];
 	for (u32 i = 0; i < p->n_nodes; i++)
-		p->nodes[i].part = p->nodes[piece(i)].part;
+		p->nodes[i].part = p->nodes[piece(&p->nodes[i])].part;
 	return largest;
 }
 
@@ -230,10 +280,8 @@ void plan_cut(struct plan *p)
 			errx(2, "%s: links[%zu] is not exact, as several processes need it",
 			     p->file, i);
 	cut.plan = p;
-	cut.root = xcalloc(p->n_nodes, sizeof(*cut.root));
-	cut.weight = xcalloc(p->n_nodes, sizeof(*cut.weight));
-	cut.links = xcalloc(p->n_nodes, sizeof(*cut.links));
-	cut.there = xcalloc(p->n_nodes, sizeof(*cut.there));
+	at = xcalloc(p->n_nodes, sizeof(*at));
+	cut.order = xcalloc(p->n_nodes, sizeof(*cut.order));
 	delay = xcalloc(p->n_links + 1, sizeof(*delay));
 	for (size_t i = 0; i < p->n_links; i++)
 		delay[i] = delay_of(&p->links[i]);
@@ -258,10 +306,8 @@ void plan_cut(struct plan *p)
 	p->window = chosen < WINDOW_MAX ? chosen : WINDOW_MAX;
 	check_traffic();
 	free(delay);
-	free(cut.root);
-	free(cut.weight);
-	free(cut.links);
-	free(cut.there);
+	free(at);
+	free(cut.order);
 	n = 0;
 	for (size_t i = 0; i < p->observe.n_queues; i++)
 		if (plan_has(p, p->observe.queue[i].end->node))

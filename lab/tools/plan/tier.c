@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* How much of the flows' traffic the links of a tier carry: follows the plan's routes. */
 #include <err.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "../common/alloc.h"
 #include "document.h"
 #include "plan.h"
 
@@ -12,6 +14,8 @@ struct search {
 	const char *tier;
 	const struct pair *pair;
 	const struct address *to;
+	const struct node *nodes;
+	double *known;		/* crossings from each node to there, 0: not known yet */
 };
 
 static bool is_at(const struct node *node, const struct address *a)
@@ -62,11 +66,11 @@ static double over(const struct search *s, const struct end *e, int hops)
 static double crossings(const struct search *s, const struct node *node, int hops)
 {
 	const struct end *direct = towards(node, s->to);
+	double *known = &s->known[node - s->nodes], sum = 0;
 	const struct route *r;
-	double sum = 0;
 
-	if (is_at(node, s->to))
-		return 0;
+	if (*known || is_at(node, s->to))
+		return *known;
 	if (direct)
 		return over(s, direct, hops);
 	r = route_to(node, s->to);
@@ -75,13 +79,14 @@ static double crossings(const struct search *s, const struct node *node, int hop
 		     s->pair->to->name);
 	for (size_t i = 0; i < r->via.n; i++)
 		sum += over(s, towards(node, &r->via.at[i]), hops);
-	return sum / r->via.n;
+	*known = sum / r->via.n;
+	return *known;
 }
 
 double tier_crossings(const struct plan *p, const char *tier, const struct pair *pairs, size_t n,
 		      double *capacity)
 {
-	double sum = 0;
+	double *known = xcalloc(p->n_nodes * p->n_nodes, sizeof(*known)), sum = 0;
 
 	*capacity = 0;
 	for (size_t i = 0; i < 2 * p->n_links; i++) {
@@ -94,9 +99,13 @@ double tier_crossings(const struct plan *p, const char *tier, const struct pair 
 		*capacity += e->rate;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct search s = { tier, &pairs[i], node_address(pairs[i].to) };
+		struct search s = {
+			tier, &pairs[i], node_address(pairs[i].to), p->nodes,
+			known + (pairs[i].to - p->nodes) * p->n_nodes
+		};
 
 		sum += crossings(&s, pairs[i].from, HOPS);
 	}
+	free(known);
 	return sum / n;
 }
