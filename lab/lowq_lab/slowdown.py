@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How many times the ideal time a flow has taken: two RTTs of the idle path, one of them the handshake's, and its
-packets at the path's lowest rate, without a window. A flow alone may take a little less: the first packet that an idle
-link sends takes no time at its rate."""
+"""How many times the ideal time a flow has taken: two RTTs of the idle path, one of them the handshake's, its packets
+at the path's lowest rate, without a window, and one packet at the rate of each other link, as HPCC's simulator has it."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from .networks import nanoseconds
 
 HEADERS = 66  # bytes of Ethernet, IPv4 and TCP with timestamps
 CLASSES = (("small", 0, 100_000), ("medium", 100_000, 1_000_000), ("large", 1_000_000, math.inf))
-Path = tuple[int, float, float]  # hops; RTT in ns; ns per bit on the slowest link
+Path = tuple[int, float, float, float]  # hops; RTT in ns; ns per bit on the slowest link, and on all links
 
 
 def ns_per_bit(rate: str | None) -> float:
@@ -26,7 +25,7 @@ def ns_per_bit(rate: str | None) -> float:
 
 
 def join(one: Path, other: Path) -> Path:
-    return one[0] + other[0], one[1] + other[1], max(one[2], other[2])
+    return one[0] + other[0], one[1] + other[1], max(one[2], other[2]), one[3] + other[3]
 
 
 class Paths:
@@ -41,12 +40,13 @@ class Paths:
             delays = [end.get("delay") or link.get("delay", "0") for end in ends]
             rtt = sum(nanoseconds(delay) for delay in delays if delay != "0")
             for end, other in (ends, ends[::-1]):
-                self.near[end["node"]].append((other["node"], (1, rtt, ns_per_bit(end.get("rate") or link.get("rate")))))
+                bit = ns_per_bit(end.get("rate") or link.get("rate"))
+                self.near[end["node"]].append((other["node"], (1, rtt, bit, bit)))
 
     def tree(self, source: str) -> dict[str, Path]:
         """From a node to each"""
         if source not in self.trees:
-            found: dict[str, Path] = {source: (0, 0, 0)}
+            found: dict[str, Path] = {source: (0, 0, 0, 0)}
             queue = collections.deque([source])
             while queue:
                 node = queue.popleft()
@@ -65,8 +65,10 @@ class Paths:
             path = join(first, self.tree(switch)[to])
         else:
             path = self.tree(source)[to]
-        _, rtt, slowest = path
-        return 2 * rtt + (size + HEADERS * math.ceil(size / (self.mtu - HEADERS + 14))) * 8 * slowest
+        _, rtt, slowest, every = path
+        payload = self.mtu - HEADERS + 14
+        return 2 * rtt + 8 * ((size + HEADERS * math.ceil(size / payload)) * slowest +
+                              (min(size, payload) + HEADERS) * (every - slowest))
 
 
 def slowdowns(plan: Mapping[str, Any], flows: list[dict[str, Any]]) -> dict[str, list[float]]:
