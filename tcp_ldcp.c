@@ -594,7 +594,7 @@ static void ldcp_init(struct sock *sk)
 		inet_csk(sk)->icsk_ack.quick = U8_MAX;
 	cc_pace_on(sk);
 	ca->delack_max = inet_csk(sk)->icsk_delack_max;
-	inet_csk(sk)->icsk_delack_max = LDCP_DELACK_MAX;
+	WRITE_ONCE(inet_csk(sk)->icsk_delack_max, LDCP_DELACK_MAX);
 	ca->mss = tp->mss_cache;
 
 	ca->iw = TCP_INIT_CWND;
@@ -615,7 +615,7 @@ static void ldcp_release(struct sock *sk)
 	ecn_egress_detach(sk);
 	cc_gso_release(sk, &ca->gso);
 	if (ca->delack_max && inet_csk(sk)->icsk_delack_max == LDCP_DELACK_MAX)
-		inet_csk(sk)->icsk_delack_max = ca->delack_max;
+		WRITE_ONCE(inet_csk(sk)->icsk_delack_max, ca->delack_max);
 }
 
 /*
@@ -711,8 +711,8 @@ static noinline void ldcp_scale_to_mss(struct sock *sk)
 	if (mss > ca->mss) {
 		ca->cw = ldcp_model_bound(fp_mul_div(ca->cw, ca->mss, mss), &gains);
 		if (tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
-			tp->snd_ssthresh = max_t(u64, 1,
-						 fp_mul_div(tp->snd_ssthresh, ca->mss, mss));
+			WRITE_ONCE(tp->snd_ssthresh,
+				   max_t(u64, 1, fp_mul_div(tp->snd_ssthresh, ca->mss, mss)));
 	}
 	ca->mss = mss;
 }

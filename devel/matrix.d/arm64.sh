@@ -93,7 +93,7 @@ boot_arm64()
 	say "$1: booting $version, emulated"
 	timeout "$ARM64_TIMEOUT" qemu-system-aarch64 -M virt -cpu cortex-a72 -smp 1 -m 2G -nodefaults -display none -no-reboot \
 		-serial "file:$log" -kernel "$dir/vmlinuz" -initrd "$dir/initrd" \
-		-append "console=ttyAMA0 quiet panic=-1 net.ifnames=0 rdinit=/init" </dev/null >"$log.qemu" 2>&1
+		-append "console=ttyAMA0 quiet panic=-1 net.ifnames=0 rdinit=/init lowq_only=$ONLY" </dev/null >"$log.qemu" 2>&1
 	guest_results "$1" "$version" "$log"
 }
 

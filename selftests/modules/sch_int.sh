@@ -716,25 +716,27 @@ dumped_meanwhile()
 	done
 }
 
-# Starts flows over both of sw's ports that last until they are stopped; their processes are in the caller's pids
+# loaded_meanwhile REQUESTS: flows over both of sw's ports, and REQUESTS a second, until they are stopped; their
+# processes are in the caller's pids
 loaded_meanwhile()
 {
 	in_ns h1 flowgen long --to 10.0.0.1 --flows 2 --cc hpccpp --duration 1000s >/dev/null 2>&1 &
 	pids+=($!)
 	in_ns h1 flowgen long --to 10.5.0.1 --flows 8 --cc hpccpp --duration 1000s >/dev/null 2>&1 &
 	pids+=($!)
-	in_ns h1 flowgen rpc --push --to fd00:0::1 --size 20k --rate 200 --cc hpccpp --duration 1000s >/dev/null 2>&1 &
+	in_ns h1 flowgen rpc --push --to fd00:0::1 --size 20k --rate "$1" --cc hpccpp --duration 1000s >/dev/null 2>&1 &
 	pids+=($!)
 }
 
 # Many ports, changed, dumped and deleted under traffic
 churn()
 {
-	local i j pids=() format=/sys/module/tcp_hpccpp/parameters/format
+	local i j pids=() format=/sys/module/tcp_hpccpp/parameters/format requests=200
 
 	dumbbell 1 100us
-	# an emulated CPU would do nothing else
-	[ "${LOWQ_LAB:-}" != stock ] || in_ns h1 tc qdisc add dev eth0 root netem rate 20mbit limit 1000
+	# an emulated CPU would do nothing else, and have more and more requests at once
+	[ "${LOWQ_LAB:-}" != stock ] ||
+		{ requests=10; in_ns h1 tc qdisc add dev eth0 root netem rate 5mbit limit 1000 || fail "netem"; }
 	serve r
 	# a port with four hardware queues, an int in each
 	ip -n "${NSP}sw" link add many numtxqueues 4 type veth peer name many1 netns "${NSP}r" numrxqueues 4
@@ -743,7 +745,7 @@ churn()
 	ip -n "${NSP}r" addr add 10.5.0.1/24 dev many1
 	ip -n "${NSP}r" link set many1 up
 	rm -f "$TMP/enough"
-	loaded_meanwhile
+	loaded_meanwhile "$requests"
 	dumped_meanwhile &
 	for ((i = 0; i < 20; i++)); do
 		echo $((i % 3)) >"$format"	# of new connections

@@ -36,7 +36,7 @@ for folder in (os.path.dirname(os.path.realpath(os.environ.get("LOWQ_TC", HERE))
         break
 
 from lowq_common import system  # noqa: E402
-from lowq_tc import cli, execute, journal  # noqa: E402
+from lowq_tc import cli, command_line, execute, journal  # noqa: E402
 from lowq_tc.command import Command  # noqa: E402
 
 for part in ("actions", "old"):  # else each child would compile them
@@ -140,7 +140,7 @@ def counting(argv: list[str], at: int, do: Callable[[], None] | None, writes: bo
 
 def must(argv: list[str]) -> Ended:
     ended = lowq(argv)
-    if ended.status not in (0, cli.CHANGED):
+    if ended.status not in (0, command_line.CHANGED):
         raise Wrong(f"lowq-tc {' '.join(argv)}: status {ended.status}: {ended.said}")
     return ended
 
