@@ -288,6 +288,7 @@ int run(const struct work *w)
 		return 0;
 	if (loop.stop)
 		interrupted();
-	report_summary(w->plan ? &whole_plan : w->client, loop.gens && !w->part ? loop.gen[0].t0 : w->zero);
+	report_summary(w->plan ? &whole_plan : w->client,
+		       loop.gens && !w->part ? loop.gen[0].t0 : w->zero);
 	return totals.failed || loop.stop;
 }
