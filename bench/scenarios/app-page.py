@@ -94,7 +94,7 @@ SCENARIO = Scenario(
 
         On a slow idle link Prague's queue is empty between two objects of a connection, and CUBIC's is not.
 
-        At 60 Mb/s and 65 ms beside downloads, the marks of a page's own bursts end slow start of some of Prague's
+        On a long path beside downloads, the marks of a page's own bursts end slow start of some of Prague's
         connections in the third to fifth round, below their share, and the window then grows by a packet per round.
         CUBIC's page over one connection never leaves slow start, and takes from CUBIC's downloads what it gains.""",
     metrics=metrics,
