@@ -9,7 +9,7 @@
  *
  *	path:	rtt_virt is srtt before the 500th round, then srtt + 25 ms, so that a flow's share
  *		depends less on its RTT. A packet has met no queue if its RTT is less than .3 ms
- *		above the shortest.
+ *		above the shortest and its time at the bottleneck.
  *	start:	the window doubles per round. The ACKs of the first long flight show the time per
  *		packet at the bottleneck: from the window that fills the path on, a round adds a
  *		16th. Slow start ends when most packets of a round are marked, or by HyStart++.
@@ -396,7 +396,9 @@ static void enter_cwr(const struct tcp_sock *tp, struct prague *ca, enum prague_
 static u32 marks_that_count(const struct tcp_sock *tp, struct prague *ca, u32 acked, u32 marked,
 			    s32 rtt_us)
 {
-	u32 wait = rtt_us > 0 ? rtt_us - min_t(u32, rtt_us, tcp_min_rtt(tp)) : 0;
+	/* data need the time, too, in which the bottleneck sends a packet: gap_ns, here in us */
+	u32 base = tcp_min_rtt(tp) + (ca->gap_ns >> 10);
+	u32 wait = rtt_us > 0 ? rtt_us - min_t(u32, rtt_us, base) : 0;
 
 	prague_queue_count(&ca->queue, acked, wait > PRAGUE_IDLE_US);
 	ca->marks.reported |= !!marked;
