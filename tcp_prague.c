@@ -396,11 +396,9 @@ static void enter_cwr(const struct tcp_sock *tp, struct prague *ca, enum prague_
 static u32 marks_that_count(const struct tcp_sock *tp, struct prague *ca, u32 acked, u32 marked,
 			    s32 rtt_us)
 {
-	/* data need the time, too, in which the bottleneck sends a packet: gap_ns, here in us */
-	u32 base = tcp_min_rtt(tp) + (ca->gap_ns >> 10);
-	u32 wait = rtt_us > 0 ? rtt_us - min_t(u32, rtt_us, base) : 0;
+	u32 wait = rtt_us > 0 ? rtt_us - min_t(u32, rtt_us, tcp_min_rtt(tp)) : 0;
 
-	prague_queue_count(&ca->queue, acked, wait > PRAGUE_IDLE_US);
+	prague_queue_count(&ca->queue, acked, wait, ca->gap_ns);
 	ca->marks.reported |= !!marked;
 	if (ca->marks.silent >= PRAGUE_PATIENCE || READ_ONCE(strict.value))
 		return marked;

@@ -170,14 +170,17 @@ static inline void prague_queue_round(struct prague_queue *q)
 	q->idle >>= 1;
 }
 
-/* @acked packets have @waited or met no queue. */
-static inline void prague_queue_count(struct prague_queue *q, u32 acked, bool waited)
+/*
+ * The RTT of the latest of @acked packets was @wait_us above the shortest. That may be a SYN's: data
+ * need the time of a packet at the bottleneck, too, @gap_ns, and have met no queue then.
+ */
+static inline void prague_queue_count(struct prague_queue *q, u32 acked, u32 wait_us, u32 gap_ns)
 {
 	acked = fp_min(acked, U16_MAX / 2);
 	if (q->acked + acked > U16_MAX)
 		prague_queue_round(q);
 	q->acked += acked;
-	if (!waited)
+	if (wait_us <= PRAGUE_IDLE_US + gap_ns / 1000)
 		q->idle += acked;
 }
 

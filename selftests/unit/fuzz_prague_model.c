@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		case QUEUE:
 			if (y & 1)
 				prague_queue_round(&queue);
-			prague_queue_count(&queue, x, y & 2);
+			prague_queue_count(&queue, x, y >> 1, srtt);
 			expect(queue.idle <= queue.acked, "%u %u", queue.idle, queue.acked);
 			srtt = fuzz_take(&in, 4);
 			break;

@@ -170,26 +170,43 @@ static void prague_queue__of_a_burst(void **state)
 	int i;
 
 	(void)state;
-	prague_queue_count(&queue, 69, true);
-	prague_queue_count(&queue, 31, false);
+	prague_queue_count(&queue, 69, PRAGUE_IDLE_US + 1, 0);
+	prague_queue_count(&queue, 31, PRAGUE_IDLE_US, 0);
 	assert_true(prague_queue_is_burst(&queue, 2000));
 	/* marks without a queue, and with a long one, always count */
 	assert_false(prague_queue_is_burst(&queue, PRAGUE_QUEUE_US));
 	assert_true(prague_queue_is_burst(&queue, PRAGUE_BURST_US));
 	assert_false(prague_queue_is_burst(&queue, PRAGUE_BURST_US + 1));
-	prague_queue_count(&queue, 4, true);
+	prague_queue_count(&queue, 4, U32_MAX, 0);
 	assert_false(prague_queue_is_burst(&queue, 2000));
-	prague_queue_count(&queue, 100, false);
+	prague_queue_count(&queue, 100, 0, 0);
 	for (i = 0; i < 2; i++) {
 		prague_queue_round(&queue);
-		prague_queue_count(&queue, 100, true);
+		prague_queue_count(&queue, 100, 1000, 0);
 	}
 	assert_false(prague_queue_is_burst(&queue, 2000));
 	/* large windows, and ACKs of any number of packets, do not overflow */
 	for (i = 0; i < 1000; i++)
-		prague_queue_count(&queue, i % 10 ? 1000 : U32_MAX, i % 2);
+		prague_queue_count(&queue, i % 10 ? 1000 : U32_MAX, i % 2 * 1000, 0);
 	assert_true(queue.idle <= queue.acked);
 	assert_true(prague_queue_is_burst(&queue, 2000));
+}
+
+/* At 50 Mb/s a packet needs 240 us, also where the shortest RTT is that of a SYN. */
+static void prague_queue__own_time(void **state)
+{
+	struct prague_queue queue = { 0 };
+
+	(void)state;
+	prague_queue_count(&queue, 10, PRAGUE_IDLE_US + 240, 240000);
+	assert_int_equal(queue.idle, 10);
+	prague_queue_count(&queue, 10, PRAGUE_IDLE_US + 241, 240000);
+	assert_int_equal(queue.idle, 10);
+	/* it says when a packet met no queue, not how long one that met one is */
+	assert_false(prague_queue_is_burst(&queue, PRAGUE_QUEUE_US));
+	assert_true(prague_queue_is_burst(&queue, PRAGUE_QUEUE_US + 1));
+	prague_queue_count(&queue, 1, U32_MAX, U32_MAX);
+	assert_int_equal(queue.idle, 10);
 }
 
 /* One ACK, with any values of the range. */
@@ -776,6 +793,7 @@ int main(void)
 		cmocka_unit_test(prague_ai__is_one_over_m_squared),
 		cmocka_unit_test(prague_boost__doubles),
 		cmocka_unit_test(prague_queue__of_a_burst),
+		cmocka_unit_test(prague_queue__own_time),
 		cmocka_unit_test(prague_increase__is_the_drafts),
 		cmocka_unit_test(prague_increase__adds_up),
 		cmocka_unit_test(prague_increase__any),
