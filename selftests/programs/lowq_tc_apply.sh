@@ -294,9 +294,19 @@ one_file()
 		profile = "fifo"
 		no-shape = true
 	END
-	refuses "lowq.toml: host 2: --route fd08::/16: there is no way to it"
+	# a route, and a speed, that may come: the rest is set meanwhile
+	ipn link add wan0 type veth peer name wan1
+	echo $'[[queue]]\ndevice = "wan0"\nprofile = "dctcp"\nrtt = "100us"\nno-shape = true' >"$TMP/conf/wan0.toml"
+	gives 1 "lowq.toml: host 2: --route fd08::/16: there is no way to it" apply "$TMP/conf"
+	[[ $err == *"wan0.toml: queue 1: wan0 reports no link speed"* && $out == *"changed: lq0, lq1; not ready: wan0, host" ]] || fail "says $err$out"
+	lt apply "$TMP/conf" --json
+	expect "not ready" "$rc$(jq -c '[.status, .not_ready, .missing]' <<<"$out")" = '1["failed",["wan0","host"],[]]'
+	must show lq0 lq1 --check
+	[[ $(tcn qdisc show) == *"limit 77p"* && $(ipn route) != *congctl* ]] || fail "not the rest, and only that, is set"
+	ipn link del wan0
+	rm "$TMP/conf/wan0.toml"
 	sed -i 's/, "fd08::.16"//' "$TMP/conf/lowq.toml"
-	applied 4 "changed: host, lq0, lq1"
+	applied 4 "changed: host"
 	picture shown
 	[[ $shown == *"pfifo 10f1: dev lq0 "*"limit 77p"* && $shown == *"pfifo 10f0: dev lq1 root"* &&
 		$shown == *"10.8.0.0/16 "*"initcwnd 20 congctl reno"* && $shown == *$'\n'cubic$'\n'* ]] || fail "not set: $shown"
