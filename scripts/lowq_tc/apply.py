@@ -14,7 +14,7 @@ from lowq_common.system import Namespace
 from . import config, device, host, ingress
 from .command import Command
 from .config import FILE, FOLDER, Wish
-from .journal import Journal
+from .journal import Journal, QueueRecord
 from .options import GENERAL, Options
 from .report import Report, Result
 from .things import IFB_INDEX
@@ -146,9 +146,13 @@ def save(space: Namespace, journal: Journal, options: Options) -> Result:
         raise Refused(journal.hidden)
     mine = journal.space(space)
     parts = [config.table("host", {"control": control}, words) for control, words in mine.controls.items()]
-    parts += [config.table("queue", {"device": one.name.removeprefix(config.IFB if "--ingress" in one.words else ""),
-                                     "profile": one.profile}, one.words)
-              for one in sorted(mine.queues.values(), key=lambda one: one.name) if one.tree is not None]
+    world, queues = World(space), dict[tuple[str, bool], QueueRecord]()
+    for one in sorted(mine.queues.values(), key=lambda one: bool(world.link(one.ifindex))):  # one that is gone yields
+        arrives = "--ingress" in one.words
+        link = world.link(one.ifindex - IFB_INDEX * arrives)
+        queues[link.name if link else one.name.removeprefix(config.IFB * arrives), arrives] = one
+    parts += [config.table("queue", {"device": name, "profile": one.profile}, one.words)
+              for (name, _), one in sorted(queues.items()) if one.tree is not None]
     if not parts:
         raise Refused("nothing is set by lowq-tc: nothing to save")
     text = "\n".join(["# What lowq-tc shall set: 'lowq-tc apply', and at boot after 'lowq-tc enable'. See lowq-tc(8).\n", *parts])

@@ -332,6 +332,29 @@ one_file()
 }
 declare_test one_file "" "lowq.toml: several controls, devices by name, pattern, address and driver; save writes what is set"
 
+made_again()
+{
+	must fifo lq0 --rate 1gbit
+	must save "$TMP/saved/lowq.toml"
+	ipn link del lq0
+	checks 0 show
+	device
+	checks 3 show
+	[[ $out == *"lq0: fifo was set"*"is a new one"* ]] || fail "says $out"
+	checks 3 show lq0
+	must fifo lq0 --rate 2gbit
+	must fifo lq1 --rate 3gbit
+	ipn link set lq1 down name lan0 up
+	checks 0 show
+	# each once, by the name that it has now
+	must save "$TMP/saved/lowq.toml"
+	expect "devices" "$(sed -n 's/^device = //p' "$TMP/saved/lowq.toml" | paste -sd ' ')" = '"lan0" "lq0"'
+	applied 0 "nothing to change" "$TMP/saved"
+	must reset --all
+	no_records
+}
+declare_test made_again "" "a device that was removed and made again, or renamed: show tells, and what save writes can be applied"
+
 # Of 200 devices each call reads all at once, and changes them by one tc: not by a program for each, of which the
 # time would be most.
 many_devices()
