@@ -7,6 +7,8 @@ they get a hook, which lets lowq-tc apply set again what they have written over.
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import NamedTuple
 
 from lowq_common import routes
@@ -17,6 +19,7 @@ from lowq_common.values import matched
 
 from . import config
 from .apply import ENABLED
+from .command import quoted
 from .config import FOLDER
 from .device import commands_of
 from .journal import Space, Thing
@@ -165,7 +168,7 @@ def hook(path: str, manager: str, case: str) -> File:
     lines = ["#!/bin/sh"] * (not sourced)
     lines += [f"# What was written over, lowq-tc sets again as {FOLDER} says; by 'lowq-tc export {manager}'",
               *case.splitlines()[:-1], f"{case.splitlines()[-1]}) if [ ! -d /run/systemd/system ] || [ -e {ENABLED} ]; then",
-              "\t/usr/sbin/lowq-tc apply -q || [ $? -eq 4 ] || echo 'lowq-tc apply failed: see lowq-tc host show --check' >&2",
+              f"\t{quoted(os.path.abspath(sys.argv[0]))} apply -q || [ $? -eq 4 ] || echo 'lowq-tc apply failed: see lowq-tc host show --check' >&2",
               "fi ;;", "esac"]
     return File(path, lines, 0o644 if sourced else 0o755)
 

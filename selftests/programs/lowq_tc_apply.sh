@@ -737,7 +737,7 @@ for_hooks()
 device = "lq0"
 profile = "fifo"
 rate = "1gbit"' >/etc/lowq/lowq.toml
-	exports nm <<'EXPECTED'
+	exports nm < <(sed "s,/usr/sbin/lowq-tc,$LOWQ_TC," <<'EXPECTED'
 # for sh; to take it away: rm -f /etc/NetworkManager/dispatcher.d/90-lowq
 set -e
 for f in /etc/NetworkManager/dispatcher.d/90-lowq; do
@@ -755,6 +755,7 @@ esac
 END
 chmod 755 /etc/NetworkManager/dispatcher.d/90-lowq
 EXPECTED
+	)	# where this one is: "make install" has no /usr/sbin/lowq-tc
 	lt export ifupdown --json || fail "$err"
 	expect "files" "$(jq -r '.[] | "\(.mode) \(.path)"' <<<"$out" | paste -sd ' ')" = \
 		"755 /etc/network/if-up.d/zz-lowq 644 /etc/dhcp/dhclient-exit-hooks.d/zz-lowq 644 /etc/dhcpcd.exit-hook"
@@ -764,7 +765,7 @@ EXPECTED
 	printf '#!/bin/sh\necho "$*" >>%s/hooks/said\nexit ${STATUS:-4}\n' "$TMP" >"$TMP/hooks/lowq-tc"
 	chmod +x "$TMP/hooks/lowq-tc"
 	for manager in 0 1 2; do
-		jq -r ".[$manager].text" <<<"$out" | sed "s,/usr/sbin/lowq-tc,$TMP/hooks/lowq-tc,; s,/run/systemd/system,/nowhere," >"$TMP/hooks/$manager"
+		jq -r ".[$manager].text" <<<"$out" | sed "s,$LOWQ_TC,$TMP/hooks/lowq-tc,; s,/run/systemd/system,/nowhere," >"$TMP/hooks/$manager"
 	done
 	IFACE=lo sh -e "$TMP/hooks/0" && reason=EXPIRE sh -e "$TMP/hooks/1" && reason=CARRIER sh -e "$TMP/hooks/2" || fail "a hook failed"
 	[[ ! -e $TMP/hooks/said ]] || fail "a hook ran at an event that changes no route"
