@@ -56,6 +56,8 @@ def chosen(world: World, wishes: list[Wish]) -> tuple[dict[int, Wish], list[Wish
 
 
 def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
+    if journal.hidden:
+        raise Refused(journal.hidden)
     wishes, whole = config.files(given.names)
     dry = given.has("dry-run")
     if not dry:
@@ -65,7 +67,7 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
     errors: list[str] = []
     gone: list[str] = []  # errors that keep nobody else waiting
     not_ready: list[str] = []
-    made: set[str] = set()  # devices for what arrives
+    made: dict[str, list[Command]] = {}  # devices for what arrives, and what makes them
 
     def note(name: str, error: Exception, text: str) -> None:
         if isinstance(error, NotReady):
@@ -76,7 +78,7 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
         if wish.options and wish.options.has("ingress") and world.named(wish.name.removeprefix(config.IFB)):
             try:
                 name, more = ingress.prepare(world, journal, wish.name, dry)
-                made |= {name} if more else set()
+                made |= {name: more} if more else {}
             except (Refused, Failed) as error:
                 errors.append(f"{wish.where}: {error}")
     by_index, missing = chosen(world, wishes)
@@ -119,8 +121,13 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
     if host_result and host_result.status != "unchanged" and not dry:
         host_result = do_host() or host_result._replace(status="failed")
     results += [host_result] if host_result else []
+
+    def whole_result(result: Result) -> Result:
+        return result._replace(commands=made.get(result.device, []) + result.commands)
+
     if dry:
-        return Applied(results + [device.result_of(world, one, True) for one in planned], names, not_ready, errors + gone, False)
+        shown = [whole_result(device.result_of(world, one, True)) for one in planned]
+        return Applied(results + shown, names, not_ready, errors + gone, False)
     all_done = device.apply_all(world, journal, planned)
     for name in made:  # without a queue it is of no use
         ingress.take_back(world, journal, name)
@@ -128,7 +135,7 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
         if isinstance(done, Failed):
             errors.append(f"{by_index[one.link.ifindex].where}: {done}")
             done = device.result_of(world, one, True)._replace(status="failed")
-        results.append(done)
+        results.append(whole_result(done))
     return Applied(results, names, not_ready, errors + gone, False)
 
 

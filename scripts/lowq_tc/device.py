@@ -432,14 +432,16 @@ def reset(world: World, journal: Journal, options: Options) -> tuple[list[Result
         index = next((index for index, one in mine.queues.items() if one.name == name), 0)
         link = world.named(name) or world.link(index)
         arrives = world.link(IFB_INDEX + link.ifindex) if link else None
-        lost_ones(world, journal, [name], dry)
+        lost = lost_ones(world, journal, [name], dry)
         if link or not index:
-            return reset_all(world, journal, [link or the_link(world, name), *([arrives] if arrives else [])], options)
+            results, errors = reset_all(world, journal, [link or the_link(world, name), *([arrives] if arrives else [])], options)
+            return lost + results, errors
         results = [Result("reset", "unchanged", name, "", f"{name} is gone, and its queue with it", Report())]
         errors = []
     else:
-        lost_ones(world, journal, [], dry)
+        lost = lost_ones(world, journal, [], dry)
         results, errors = reset_all(world, journal, touched(world, mine), options)
+        results = lost + results
         journal.settle(world.space)
     if not dry:
         forget_gone(world, mine)
@@ -447,16 +449,23 @@ def reset(world: World, journal: Journal, options: Options) -> tuple[list[Result
     return results, errors
 
 
-def lost_ones(world: World, journal: Journal, names: list[str], dry: bool) -> None:
+def lost_ones(world: World, journal: Journal, names: list[str], dry: bool) -> list[Result]:
     """What arrives at a device is dropped if it shall go to one that someone has removed"""
-    mine = journal.space(world.space)
+    mine, results = journal.space(world.space), list[Result]()
     for thing in [one for one in mine.things if one.kind == "ingress" and not world.link(int(one.target))]:
         upper = world.link(int(thing.target) - IFB_INDEX)
-        if not dry and (not names or upper and {upper.name, "ifb4" + upper.name} & set(names)):
-            undoing(KINDS["ingress"].set(world, thing.target, thing.before), world.space, journal.lock_file)
+        if not names or upper and {upper.name, "ifb4" + upper.name} & set(names):
+            commands = KINDS["ingress"].set(world, thing.target, thing.before)
+            name = "ifb4" + (upper.name if upper else "")
+            status, says = ("planned", "would run") if dry else ("applied", "put back")
+            results.append(Result("reset", status, name, "", f"{name}: {says}", Report(), commands))
+            if dry:
+                continue
+            undoing(commands, world.space, journal.lock_file)
             mine.things.remove(thing)
             mine.queues.pop(int(thing.target), None)
             world.refresh()
+    return results
 
 
 def touched(world: World, mine: Space) -> list[Link]:

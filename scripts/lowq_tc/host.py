@@ -251,6 +251,8 @@ def apply(world: World, journal: Journal, wishes: list[tuple[str, Options]], giv
         return Result("host", status, "", name or "reset", f"host{f' for {name}' if name else ''}: {said}", report,
                       list(commands), list(before))
 
+    if alone and journal.hidden:
+        raise Refused(journal.hidden)
     if not dry:
         journal.begin(undo=not wishes)
     mine = journal.space(world.space)

@@ -218,6 +218,8 @@ going()
 	ipn link del ifb4lq0
 	checks 3 show
 	[[ $out == *"what arrives at lq0 is dropped"* ]] || fail "says $out"
+	must reset lq0 --dry-run
+	[[ $out == *"tc -n $ns qdisc del dev lq0 clsact"* ]] || fail "the dry run says $out"
 	must reset lq0
 	same_picture "$before" "after reset"
 	no_records
@@ -254,7 +256,7 @@ declare_test going "" "--ingress: a device that goes away, and comes back; a fai
 
 files()
 {
-	local before saved
+	local before saved after
 
 	picture before
 	cat >"$TMP/conf/lowq.toml" <<-END
@@ -270,11 +272,22 @@ files()
 		ingress = true
 		rate = "10mbit"
 	END
+	lt apply "$TMP/conf" --dry-run -q
+	grep '^[a-z]* -n ' <<<"$out" >"$TMP/planned"
 	for want in 4 0; do
-		lt apply "$TMP/conf"
+		lt apply "$TMP/conf" --json
 		expect "apply" "$rc" -eq "$want" || fail "$err$out"
+		((want == 0)) || same "$(<"$TMP/planned")" "$(jq -r '.results[].commands[]' <<<"$out")" "the dry run"
 	done
 	must show --check
+	# the commands of the dry run do the same
+	picture after
+	must reset --all
+	sh -e "$TMP/planned" || fail "the dry run's commands fail"
+	same_picture "$after" "by the dry run's commands"
+	must reset --all
+	same_picture "$before" "after a reset without records"
+	lt apply "$TMP/conf" -q
 	must save "$TMP/saved.toml"
 	saved=$(grep -v '^#' "$TMP/saved.toml" | grep -c 'device = "lq0"')
 	expect "devices in what save writes" "$saved" -eq 2

@@ -746,6 +746,8 @@ plain_user()
 		0 show
 		2 show --check
 		2 reset lq0 --dry-run
+		2 host reset --dry-run
+		2 apply /nowhere.toml --dry-run
 		0 host show
 	END
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$LOWQ_TC" reset lo >"$TMP/shown" 2>&1
