@@ -144,10 +144,10 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
 
 def save(space: Namespace, journal: Journal, options: Options) -> Result:
     """What is set now, as one file"""
-    path = options.names[0] if options.names else f"{FOLDER}/{FILE}"
+    path, report = options.names[0] if options.names else f"{FOLDER}/{FILE}", Report()
 
     def result(status: str, said: str) -> Result:
-        return Result("save", status, "", "", f"{path}: {said}", Report())
+        return Result("save", status, "", "", f"{path}: {said}", report)
 
     if journal.hidden:
         raise Refused(journal.hidden)
@@ -167,21 +167,34 @@ def save(space: Namespace, journal: Journal, options: Options) -> Result:
     others = [name for name in (config.in_folder(folder) if folder == FOLDER else []) if name != os.path.basename(path)]
     if others and not options.has("force"):
         raise Refused(f"{folder} has {', '.join(others)}, which may contradict it: --force removes them")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise Refused(f"{path} is no file; --dry-run prints what would be saved")
+    real = os.path.realpath(path)  # a link stays
     if options.has("dry-run"):
-        print(text, end="")
+        if options.has("json"):
+            report.explanation += text.splitlines()
+        else:
+            print(text, end="")
         return result("planned", "would be written")
     try:
         if os.path.exists(path) and not others and config.content(path) == text.encode():
             return result("unchanged", "says so already")
         os.makedirs(folder, exist_ok=True)
-        with open(path + ".new", "w", encoding="utf-8") as file:
+        with open(real + ".new", "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(path + ".new", path)
+        if os.path.exists(path):  # a person may have written it
+            if os.path.lexists(real + ".old"):
+                os.unlink(real + ".old")
+            os.link(real, real + ".old")
+            report.note(f"what it said before is in {real}.old")
+        os.replace(real + ".new", real)
         for name in others:
             os.unlink(f"{folder}/{name}")
     except OSError as error:
+        if os.path.exists(real + ".new"):  # the disk is full
+            os.unlink(real + ".new")
         raise Failed(f"{path}: {error.strerror}") from None
     return result("applied", "written")
 

@@ -304,7 +304,7 @@ def apply(world: World, journal: Journal, wishes: list[tuple[str, Options]], giv
             for control, options in wishes:
                 plan.add(control, options)
         if wishes or not left:
-            mine.controls = words if alone else {**mine.controls, **words} if mine.things else {}
+            mine.controls = words if alone else {**mine.controls, **words}
         if wishes:
             journal.save()
         else:

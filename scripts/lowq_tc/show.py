@@ -60,7 +60,7 @@ def made_again(world: World, mine: Space) -> dict[Link, QueueRecord]:
 
 def lasts(world: World, record: QueueRecord, link: Link, wishes: list[Wish]) -> str:
     """Is it set again at boot?"""
-    for wish in wishes:
+    for wish in sorted(wishes, key=lambda one: one.pattern):  # as apply chooses
         if wish.by and wish.options and wish.fits(world, link):
             return KEPT if (wish.options.action, wish.options.words()) == (record.profile, record.words) else PASSING
     return PASSING

@@ -473,6 +473,8 @@ at_boot()
 	booted 0 "" fifo lq0 --rate 1gbit
 	booted 0 "" host reno --route 10.71.0.0/24
 	booted 0 "lq0: fifo (until reboot)" show
+	booted 0 "" save --dry-run --json
+	expect "what save would write, as JSON" "$(jq -c '[.status, any(.explanation[]; . == "device = \"lq0\"")]' <<<"$out")" = '["planned",true]'
 	booted 0 "written" save
 	booted 0 "lq0: fifo (until reboot)" show
 	# the machine starts before it is enabled: nothing is set, and nothing is lost
@@ -491,6 +493,24 @@ at_boot()
 	booted 0 "lq0: fifo (kept)" show --check
 	booted 0 "" fifo lq0 --rate 2gbit
 	booted 0 "lq0: fifo (until reboot)" show
+	# what a file said before is kept
+	cp "$TMP/etc/lowq/lowq.toml" "$TMP/before.toml"
+	booted 0 "lowq.toml.old" save
+	cmp "$TMP/before.toml" "$TMP/etc/lowq/lowq.toml.old" || fail "save lost what the file said"
+	booted 0 "says so already" save
+	booted 2 "/dev/null is no file" save /dev/null
+	[[ -c /dev/null ]] || fail "save replaced /dev/null"
+	# a pattern yields to a name
+	printf '[[queue]]\ndevice = "lq*"\nprofile = "fifo"\nrate = "9gbit"\n' >"$TMP/pattern"
+	cat "$TMP/etc/lowq/lowq.toml" >>"$TMP/pattern"
+	cp "$TMP/pattern" "$TMP/etc/lowq/lowq.toml"
+	booted 0 "lq0: fifo (kept)" show
+	# a control that was there already
+	ipn route replace 10.72.0.0/24 dev lq0 congctl reno
+	booted 0 "" host reset
+	booted 0 "nothing to change" host reno --route 10.72.0.0/24
+	booted 0 'route = ["10.72.0.0/24"]' save --dry-run
+	booted 0 "" host reset
 	booted 0 "done" disable
 	booted 0 "is so already" disable
 	[[ ! -L $link ]] || fail "not disabled"
