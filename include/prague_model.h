@@ -177,7 +177,7 @@ static inline void prague_queue_count(struct prague_queue *q, u32 acked, u32 wai
 	if (q->acked + acked > U16_MAX)
 		prague_queue_round(q);
 	q->acked += acked;
-	if (wait_us <= PRAGUE_IDLE_US + gap_ns / 1000)
+	if (wait_us <= fp_min(PRAGUE_IDLE_US + gap_ns / 1000, PRAGUE_QUEUE_US))
 		q->idle += acked;
 }
 
