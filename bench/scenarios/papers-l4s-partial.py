@@ -5,10 +5,6 @@ from typing import Any
 from lowq_lab import dumbbell, each, goal, Results, Run, Scenario
 
 
-# what has measured the path leaves an average: a new queue in place of the first one
-AFRESH = "tc qdisc replace dev r root handle 3: "
-
-
 def queue_of(run: Run) -> str:
     """One BDP is 312500 bytes"""
     size = int(312500 * run.get("bdp", 2))
@@ -18,11 +14,10 @@ def queue_of(run: Run) -> str:
 
 
 def plan(run: Run) -> dict[str, Any]:
-    queue = queue_of(run)
-    net = dumbbell(2, rate="100mbit", rtt="25ms", queue=queue, buffer=33554432)
+    net = dumbbell(2, rate="100mbit", rtt="25ms", queue=queue_of(run), buffer=33554432)
     net.sysctl("net.ipv4.tcp_ecn", 3)  # the others, too, ask for ECN
     return net.measured(*run.two(run.control, run["beside"], duration="60s", receiver="prague"), count=("10s", "60s"),
-                        bin_="10ms", also=[] if queue.startswith("lowq-tc") else [AFRESH + queue])
+                        bin_="10ms", afresh=True)
 
 
 def metrics(results: Results) -> dict[str, float | None]:

@@ -7,9 +7,6 @@ from typing import Any
 from lowq_lab import dumbbell, each, goal, long, Network, requests, Results, Run, Scenario, udp
 
 
-AFRESH = "tc qdisc replace dev r root handle 3: "
-
-
 def words(run: Run) -> str:
     """Of the queue"""
     aqm = {"step": "fq_codel", "variable": "fq_codel", "video": "dualpi2", "replay": "dualpi2"}.get(run["test"]) or run["aqm"]
@@ -20,14 +17,12 @@ def words(run: Run) -> str:
 
 def path(run: Run, hosts_: int, rate: str, rtt: str) -> Network:
     """The network, with the queue at sw, whose average, if it has one, knows nothing of what has measured the path"""
-    queue = words(run)
-    net = dumbbell(hosts_, rate=rate, rtt=rtt, queue=queue, buffer=33554432)
+    net = dumbbell(hosts_, rate=rate, rtt=rtt, queue=words(run), buffer=33554432)
     net.sysctl("net.ipv4.tcp_ecn", 3)
     if run.get("ecn") == 0:
         net.sysctl("net.ipv4.tcp_ecn", 0, "h2")
     net.stated("h1", "r", rate=rate, rtt=rtt)
-    if not queue.startswith("lowq-tc"):
-        net.prepare("sw", AFRESH + queue)
+    net.afresh("sw", "r")
     return net
 
 

@@ -5,10 +5,6 @@ from typing import Any
 from lowq_lab import dumbbell, each, goal, Results, Run, Scenario
 
 
-# what has measured the path leaves an average: a new queue in place of the first one
-AFRESH = "tc qdisc replace dev r root handle 3: "
-
-
 def words(aqm: str, bps: int) -> str:
     """Of tc"""
     return {"pie": "pie limit 10000 ecn", "tunnel": "fq_codel limit 10000 flows 1",
@@ -21,7 +17,7 @@ def plan(run: Run) -> dict[str, Any]:
     net = dumbbell(2, rate=run["rate"], rtt=run["rtt"], queue=queue)
     net.sysctl("net.ipv4.tcp_ecn", 3)  # CUBIC, too, asks for ECN
     return net.measured(*run.two(run["first"], "cubic", duration="70s", receiver="prague"), count=("10s", "70s"),
-                        bin_="10ms", also=[AFRESH + queue])
+                        bin_="10ms", afresh=True)
 
 
 def metrics(results: Results) -> dict[str, float | None]:

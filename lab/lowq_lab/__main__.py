@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 from .scenario import load, Results, results_in, Run, Scenario, Setting
-from .source import alone, function_of, where
+from .source import alone, find_files, function_of, where
 
 
 def setting(text: str) -> Setting:
@@ -69,6 +69,7 @@ def main(arguments: list[str]) -> int:
             print(alone(scenario, path))
         elif action == "plan" and scenario.plan:
             plan = scenario.plan(run_of(*given[1:]))
+            find_files(plan, path.parent)
             Path(given[0], "prepare").write_text("\n".join(plan.pop("prepare", [])), encoding="utf-8")
             Path(given[0], "plan.json").write_text(json.dumps(plan), encoding="utf-8")
         elif action == "metrics":

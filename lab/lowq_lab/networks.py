@@ -89,6 +89,12 @@ class Network:
             raise ValueError(f"prepare(): no node '{node}'")
         self.prepared.append(f"ip netns exec {node} {command}" if node else command)
 
+    def afresh(self, node: str, to: str) -> None:
+        """A new queue, if it is in tc's words, in place of one that has measured the path, which leaves an average"""
+        words = self.ends[node, to]["queue"]
+        if not words.startswith("lowq-tc"):
+            self.prepare(node, f"tc qdisc replace dev {to} {self.place} handle 3: {words}")
+
     def sysctl(self, name: str, value: int | str, *nodes: str) -> None:
         """A value of all nodes, or of these. A new plan() has it"""
         for node in nodes or ("",):
@@ -200,11 +206,14 @@ class Network:
         return plan
 
     def measured(self, *traffic: Plan, count: tuple[str, str] | None = None, bin_: str = "1ms",
-                 events: Iterable[Plan] = (), mark_at: int | None = None, also: Iterable[str] = ()) -> Plan:
-        """The plan of a dumbbell whose path is as stated and whose queue is observed. With offloads r merges what
-        arrives. also: commands for sw before the traffic, which change the path"""
+                 events: Iterable[Plan] = (), mark_at: int | None = None, also: Iterable[str] = (),
+                 afresh: bool = False) -> Plan:
+        """The plan of a dumbbell whose path is as stated and whose queue is observed, made afresh or not. With offloads
+        r merges what arrives. also: commands for sw before the traffic, which change the path"""
         self.stated("h1", "r", rate=self.path[0], rtt=self.path[1], mark_at=mark_at)
         self.merging("r")
+        if afresh:
+            self.afresh("sw", "r")
         for command in also:
             self.prepare("sw", command)
         return self.plan(*traffic, observe=[("sw", "r")], count=count, bin_=bin_, events=events)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import heapq
 import json
@@ -13,8 +14,11 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
 from .networks import nanoseconds
+from .source import find_files
 
 LAB = Path(__file__).resolve().parents[1]
+# never numbers, even if a commit is 12e4567
+TEXTS = ("row", "label", "control", "queue", "status", "commit", "kernel", "compiler", "tools")
 
 
 def number(text: str) -> int | float | str | None:
@@ -41,6 +45,8 @@ def flows_of(plan: Mapping[str, Any] | Path, seed: int) -> list[dict[str, Any]]:
         if isinstance(plan, Path):
             file = plan
         else:
+            plan = copy.deepcopy(plan)
+            find_files(plan, Path.cwd())
             file.write_text(json.dumps(plan), encoding="utf-8")
         output([str(LAB / "lab"), "run", "--seed", str(seed), "--out", str(flows.parent), str(file)], flows)
         lines = flows.read_text(encoding="utf-8").splitlines()
@@ -80,18 +86,21 @@ def run(what: Mapping[str, Any] | str | Path, *, seeds: int | Iterable[int] = 1,
         variant: str = "", out: str | Path | None = None) -> list[dict[str, Any]]:
     """Runs a scenario, by its name or file, and returns a dictionary for each of its runs: settings ("variant.flows"),
     row, seed, status and metrics. rows and variant: as --cc and --variant of bench/run; out: where results are kept.
-    Or runs a plan, a dictionary or a file that ends with .json, and returns one for each flow, as flowgen(1) has it.
+    Or runs a plan, a dictionary, whose files count from the current folder, or a file that ends with .json, and returns
+    one for each flow, as flowgen(1) has it.
     seeds: 1 to this number, or these"""
-    wanted = range(1, seeds + 1) if isinstance(seeds, int) else list(seeds)
-    if isinstance(what, Mapping) or str(what).endswith(".json"):
-        if list(rows) or variant:
-            raise ValueError("run(): a plan has no rows and no variants")
+    given = isinstance(what, Mapping) or str(what).endswith(".json")
+    if given and (list(rows) or variant):
+        raise ValueError("run(): a plan has no rows and no variants")
+    if given:
         plan: Mapping[str, Any] | Path = Path(what) if isinstance(what, (str, Path)) else what
+        wanted = range(1, seeds + 1) if isinstance(seeds, int) else seeds
         return [flow for seed in wanted for flow in flows_of(plan, seed)]
     made = []
-    for seed in wanted:
-        words = ["--csv", "-", "--seed", str(seed), *(["--cc", ",".join(rows)] if rows else [])]
+    for seed in [["--seeds", str(seeds)]] if isinstance(seeds, int) else [["--seed", str(seed)] for seed in seeds]:
+        words = ["--csv", "-", *seed, *(["--cc", ",".join(rows)] if rows else [])]
         words += [*(["--variant", variant] if variant else []), *(["--out", str(out)] if out else []), str(what)]
         text = output([str(LAB / "runner" / "run"), *words])
-        made += [{key: number(value) for key, value in row.items()} for row in csv.DictReader(text.splitlines())]
+        made += [{key: value if key in TEXTS else number(value) for key, value in row.items()}
+                 for row in csv.DictReader(text.splitlines())]
     return made

@@ -40,7 +40,7 @@ class Paths:
             delays = [end.get("delay") or link.get("delay", "0") for end in ends]
             rtt = sum(nanoseconds(delay) for delay in delays if delay != "0")
             for end, other in (ends, ends[::-1]):
-                bit = ns_per_bit(end.get("rate") or link.get("rate"))
+                bit = math.inf if "trace" in end or "trace" in link else ns_per_bit(end.get("rate") or link.get("rate"))
                 self.near[end["node"]].append((other["node"], (1, rtt, bit, bit)))
 
     def tree(self, source: str) -> dict[str, Path]:
@@ -72,12 +72,12 @@ class Paths:
 
 
 def slowdowns(plan: Mapping[str, Any], flows: list[dict[str, Any]]) -> dict[str, list[float]]:
-    """Of the flows of a list and of those that start at random, by class of size"""
+    """Of the flows of a list and of those that start at random, by class of size; none where a trace is on the path"""
     made: dict[str, list[float]] = {name: [] for name, _, _ in CLASSES}
     paths, prefix = Paths(plan), plan.get("prefix", "")
     for flow in flows:
         if flow["kind"] in ("flows", "list") and flow["status"] == "ok":
             ideal = paths.ideal_ns(flow["client"].removeprefix(prefix), flow["server"], flow["size"])
             name = next(name for name, least, beyond in CLASSES if least <= flow["size"] < beyond)
-            made[name] += [flow["since_due_ns"] / ideal] if ideal else []
+            made[name] += [flow["since_due_ns"] / ideal] if 0 < ideal < math.inf else []
     return made

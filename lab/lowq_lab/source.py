@@ -7,8 +7,10 @@ import ast
 import json
 import re
 import subprocess
+import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 from .describe import words
 from .scenario import Scenario
@@ -30,13 +32,33 @@ def function_of(text: str) -> str:
     return text if re.search(r"(?m)^run_scenario\(\)", text) else f"run_scenario() {{ {text}\n}}"
 
 
-def counts(scenario: Scenario, path: Path) -> str:
-    """What a run depends on: the file without comments and the scenario's texts and goals"""
+def find_files(plan: Any, folder: Path) -> list[Path]:
+    """The traces and distributions that a plan names. Names count from folder, and are absolute afterwards"""
+    found = []
+    for place in (*plan.get("traffic", ()), *(part for link in plan.get("links", ())
+                                             for part in (link, *link.get("ends", ())))):
+        for key in ("cdf", "trace"):
+            if key in place:
+                place[key] = str(folder / place[key])
+                found.append(Path(place[key]))
+    return found
+
+
+def counts(scenario: Scenario, path: Path) -> bytes:
+    """What a run depends on: the file without comments and the scenario's texts and goals, modules beside it that it has
+    loaded, its plans, and the files that these name"""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Scenario", "replace"):
             node.keywords = [keyword for keyword in node.keywords if keyword.arg in ("plan", "metrics")]
-    return ast.unparse(tree) + re.sub(r"(?m)^\s*#.*\n", "", scenario.shell)
+    made = [ast.unparse(tree).encode(), re.sub(r"(?m)^\s*#.*\n", "", scenario.shell).encode()]
+    for variant in scenario.variants if scenario.plan else ():
+        assert scenario.plan
+        plan = scenario.plan(scenario.example(variant))
+        files = find_files(plan, path.parent)
+        made += [json.dumps(plan).encode(), *(file.read_bytes() for file in files)]
+    loaded = {Path(getattr(module, "__file__", None) or "/") for module in sys.modules.values()}
+    return b"".join([*made, *(file.read_bytes() for file in sorted(loaded) if file.parent == path.parent)])
 
 
 def alone(scenario: Scenario, path: Path) -> str:
@@ -62,6 +84,7 @@ def check(scenario: Scenario, path: Path) -> str:
         assert scenario.plan
         plan = scenario.plan(scenario.example(variant))
         plan.pop("prepare", None)
+        find_files(plan, path.parent)
         done = subprocess.run(["labnet", "--check", "-"], input=json.dumps(plan), text=True, check=False,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if done.returncode:

@@ -27,14 +27,14 @@ sleep 3
 [ -z "${LOWQ_LAB:-}" ] || lab-start --now || exit
 wait $flows
 flows=$?
-# events after the traffic's end do not happen; 143: ended by that
+# events after the traffic's end do not happen; 143: ended by that. What records packets takes longer
 kill $events 2>/dev/null
+kill -INT $observer 2>/dev/null
 wait $events
 case $? in
 0|143) ;;
 *) flows=1 ;;
 esac
-kill -INT $observer 2>/dev/null
 wait $observer || flows=1
 sed '/^ready$/d' "$out/said" >&2
 rm "$out/said"

@@ -435,9 +435,10 @@ rows()
 		        print(lowq_lab.run(what, **words))
 		    except (RuntimeError, ValueError) as error:
 		        print(error)
-		print([row["status"] for row in lowq_lab.run(sys.argv[1] + "/quick.py", rows=["cubic"], seeds=[3], out=sys.argv[1] + "/c")])
+		lowq_lab.running.output = lambda words, output=lowq_lab.running.output: output(words).replace("CUBIC, drop-tail", "12e4")
+		print([(row["status"], row["label"]) for row in lowq_lab.run(sys.argv[1] + "/quick.py", rows=["cubic"], seeds=[3], out=sys.argv[1] + "/c")])
 	END
-	said "no scenario 'none'" "no row 'none' in bench/rows" 'nodes: ' 'a plan has no rows and no variants' "['failed: three']"
+	said "no scenario 'none'" "no row 'none' in bench/rows" 'nodes: ' 'a plan has no rows and no variants' "[('failed: three', '12e4')]"
 }
 declare_test rows "" "lowq_lab.run() and --csv - return a row for each run, and of a plan for each flow"
 
@@ -524,6 +525,38 @@ field()
 	refused "$TMP/field.py:7: $TMP/flow.txt: line 3: destination: the flow goes from 1 to itself" "$TMP/field.py"
 }
 declare_test field "" "topologies and flows of HPCC, PowerTCP and htsim run unedited; a fault in one has its line and field"
+
+# Files beside a scenario: it finds them from any folder, and a change of one repeats its runs
+beside()
+{
+	local file made
+
+	printf '%s\n' '1000 0' '3000 1' >"$TMP/sizes.cdf"
+	printf '%s\n' 1 2 >"$TMP/link.trace"
+	echo 'FLOWS = 3' >"$TMP/helper.py"
+	cat >"$TMP/beside.py" <<-'END'
+		from helper import FLOWS
+		from lowq_lab import *
+		def plan(run):
+		    net = Network()
+		    net.switch("s")
+		    net.host("a", "b")
+		    net.link("a", "s", delay="1ms")
+		    net.link("s", "b", trace="link.trace")
+		    return net.plan(flows("a", "b", cdf="sizes.cdf", rate=100, flows=FLOWS, control=run.control), observe=[("s", "b")])
+		SCENARIO = Scenario(title="Beside", question="Are they found?", rows=["cubic"], plan=plan)
+	END
+	(cd / && bench --out "$TMP/beside" "$TMP/beside.py") || fail "$(tail -n 5 "$TMP/out")"
+	expect "flows" "$(grep -c '"type":"flow"' "$TMP/beside/runs/all/cubic/1/flows.jsonl")" -eq 3
+	# a rate that changes leaves no ideal time
+	expect "slowdown" "$(jq .metrics.slow_p50_small "$TMP/beside/runs/all/cubic/1/result.json")" = null
+	for file in helper.py sizes.cdf link.trace; do
+		made=$("$ROOT/lab/runner/one" --made "$TMP/beside.py" | jq .scenario)
+		sed -i '$s/[123]/4/' "$TMP/$file"
+		expect "$file: what a run depends on" "$("$ROOT/lab/runner/one" --made "$TMP/beside.py" | jq .scenario)" != "$made"
+	done
+}
+declare_test beside "" "a scenario's own modules, traces and sizes are found beside it, and a change of one repeats its runs"
 
 # What a plan says of hosts and queues is so in the guest, and what metrics ask there comes back
 words()

@@ -48,10 +48,23 @@ dumbbell()
 	plan bell 'parking_lot(1, rate="1gbit", delay="20us", queue="red limit 1000000 min 20000 max 60000 avpkt 1500 burst 20 probability 0.1 ecn", exact=True)' \
 		'[{"kind": "long", "from": "h0", "to": "r0", "duration": "20ms", "control": control} for control in ("dctcp", "bbr", "cubic")] + [
 		{"kind": "program", "node": "*", "start": "30ms", "command": "cd /proc/net && cat dev snmp snmp6 netstat; tc -s qdisc"}]'
-	jq '(.links[] | select(.ends[0].node[:1] == "h" or .ends[1].node[:1] == "r") | .delay) = "3us"' "$TMP/bell.json" >"$TMP/four.json"
+	# losses, after which receivers hold ACKs back, and programs that sleep: timers that could have slack
+	jq '(.links[] | select(.ends[0].node[:1] == "h" or .ends[1].node[:1] == "r") | .delay) = "3us" |
+		(.links[] | select(.rate)).ends[0].loss = 0.005 | .record += [ "acks", "ss" ] |
+		.events = [ { at: "7ms", node: "s0", dev: "s1", rate: "500mbit" } ]' "$TMP/bell.json" >"$TMP/four.json"
 	same four 1 4 ${FULL:+2}
 }
-declare_test dumbbell "" "a dumbbell: flows, queues, series, captures and all counters of one and four processes, FULL=1: and of two"
+declare_test dumbbell "" "a dumbbell: flows, queues, series, captures, ACKs and all counters of one and four processes, FULL=1: and of two"
+
+# A process computes at an instant, while the other sends for a window: more than its ring has room for if it begins
+# again too soon
+ring()
+{
+	plan ring 'parking_lot(1, rate="100gbit", delay="100us", exact=True)' '[{"kind": "long", "from": "h0", "to": "r0", "duration": "4ms"},
+		{"kind": "program", "node": "r0", "command": "seq 300000 | sort -R >/dev/null", "start": "3ms"}]'
+	run 2 ring || fail "$(tail -n 5 "$TMP/said")"
+}
+declare_test ring "" "what a process sends in a window while another one computes has room"
 
 fabric()
 {

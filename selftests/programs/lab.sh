@@ -908,6 +908,8 @@ says_it_all()
 		"ok 150,ok 20,stopped 50"
 	expect "packets" "$(jq -r 'select(.kind == "udp") | "\(.sent) \(.received) \(.delay_p50_ns <= .delay_max_ns)"' flows.jsonl)" = "20 20 true"
 	expect "their ECN field" "$(tcpdump -r sw-p9.pcap 'udp and ip[1] & 1 = 1' 2>/dev/null | wc -l)" -eq 20
+	expect "packets in the capture, to the last" "$(tcpdump -r sw-p9.pcap 2>/dev/null | wc -l)" -ge \
+		"$(jq '.queues[] | select(.dev == "p9").packets_out' queues.json)"
 	awk -F, 'NR == 1 && !/^t_ns,flow,acked_bytes,cwnd,ssthresh,srtt_us,pacing_bps,delivery_bps,inflight,delivered,marked,retrans$/ { exit 1 }
 		NR > 1 && (NF != 12 || $1 < last || $2 !~ /^10\.0\.[123]\.1:[0-9]+>10\.0\.9\.1:520[0-9]$/ || $4 < 1 || $9 < 1) { exit 1 }
 		NR > 1 { n++; same += $1 == last; last = $1 } END { exit n < 1000 || same > n / 100 }' acks.csv ||

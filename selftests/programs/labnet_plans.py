@@ -320,9 +320,17 @@ def main() -> int:
         faults += 1
         print(text)
 
-    status, said = check(json.dumps(GOOD))
-    if status != 0 or said.count("\n") != 1:
-        fault(f"a good plan: {status}: {said}")
+    traced = copy.deepcopy(GOOD)
+    del traced["observe"], traced["must"]
+    trace(traced, "1\n")
+    for part in (link for one in traced["links"] for link in (one, *one["ends"])):
+        part.pop("rate", None)
+        part.pop("queue", None)
+    traced["traffic"], traced["events"] = traced["traffic"][:2], []
+    for text in map(json.dumps, (GOOD, traced)):
+        status, said = check(text)
+        if status != 0 or said.count("\n") != 1:
+            fault(f"a good plan: {status}: {said}")
     def refused(why: str, text: str) -> None:
         status, said = check(text)
         if status != 2 or why not in said or said.count("\n") != 1 or not said.startswith("labnet: standard input:"):

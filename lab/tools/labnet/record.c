@@ -3,6 +3,7 @@
  * "record": a process that reads the kernel's trace of ACKs and asks ss in turn, and a tcpdump for
  * each queue.
  */
+#include <ctype.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,18 +32,23 @@ static struct {
 	const struct plan *plan;
 	const char *out;
 	u64 zero;
-	pid_t *child;
-	size_t children;
+	pid_t *child;		/* readers first */
+	size_t children, readers;
 } record;
 
 /* SIGTERM comes while this process sleeps. */
 static void end_all(int signal)
 {
+	struct timespec left = { .tv_sec = 2 };
 	int status, failed = 0;
 
 	(void)signal;
-	for (size_t i = 0; i < record.children; i++)
+	for (size_t i = 0; i < record.children; i++) {
+		/* tcpdump gets the last packets when the kernel ends a block, after 1 s */
+		while (i == record.readers && nanosleep(&left, &left))
+			;
 		kill(record.child[i], SIGTERM);
+	}
 	for (size_t i = 0; i < record.children; i++) {
 		waitpid(record.child[i], &status, 0);
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
@@ -137,8 +143,15 @@ static void ask_ss(FILE *to, const struct node *node, u64 now)
 	from = popen(command, "re");
 	if (!from)
 		err(1, "record: ss");
-	while (fgets(line, sizeof(line), from))
-		fprintf(to, "%lld %s %s", (long long)(now - record.zero), node->name, line);
+	while (fgets(line, sizeof(line), from)) {
+		size_t end = strlen(line);
+
+		/* ss fills up all lines except the last */
+		while (end && isspace((unsigned char)line[end - 1]))
+			end--;
+		fprintf(to, "%lld %s %.*s\n", (long long)(now - record.zero), node->name, (int)end,
+			line);
+	}
 	if (pclose(from) > 0)
 		errx(1, "record: '%s' failed", command);
 }
@@ -240,6 +253,7 @@ void record_start(const struct plan *p, u64 zero, const char *out)
 	record.child = xcalloc(p->observe.n_queues + 1, sizeof(pid_t));
 	if (p->record & (RECORD_ACKS | RECORD_SS) && new_child())
 		reader();
+	record.readers = record.children;
 	for (size_t i = 0; p->record & RECORD_PCAP && i < p->observe.n_queues; i++)
 		if (new_child())
 			capture(p->observe.queue[i].end);

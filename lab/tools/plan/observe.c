@@ -104,7 +104,7 @@ void observe_read(struct plan *p, const struct place *at, json_t *value)
 	check_window(at, &o->window);
 }
 
-/* Each port with a rate of a node that forwards, unless the plan names queues */
+/* Each port with a rate or a trace of a node that forwards, unless the plan names queues */
 static void observe_all(struct plan *p, const struct place *at)
 {
 	struct observe *o = &p->observe;
@@ -116,7 +116,7 @@ static void observe_all(struct plan *p, const struct place *at)
 		for (size_t i = 0; i < 2 * p->n_links; i++) {
 			const struct end *e = &p->links[i / 2].end[i % 2];
 
-			if (e->rate && e->node->n_ends > 1)
+			if ((e->rate || e->line.instant) && e->node->n_ends > 1)
 				add_queue(at, o, e, &all);
 		}
 	}
