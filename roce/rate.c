@@ -86,13 +86,16 @@ static void ldcp_set_rate(struct rcm_rate *rate, const struct dcqcn_params *p)
 }
 
 /* The window for @bps */
+static u64 ldcp_window(const struct rcm_rate *rate, u64 bps)
+{
+	return LDCP_CW_ONE * ldcp_model_bdp(div_u64(bps, 1000000), READ_ONCE(ldcp_rtt_us.value),
+					    READ_ONCE(rate->packet_bytes));
+}
+
 static void ldcp_from_rate(struct rcm_rate *rate, u64 bps, u64 now)
 {
-	u32 rtt_us = READ_ONCE(ldcp_rtt_us.value);
-
-	rate->cw = LDCP_CW_ONE * ldcp_model_bdp(div_u64(bps, 1000000), rtt_us,
-						READ_ONCE(rate->packet_bytes));
-	rate->model.timer_due = now + rtt_us * NSEC_PER_USEC;
+	rate->cw = ldcp_window(rate, bps);
+	rate->model.timer_due = now + READ_ONCE(ldcp_rtt_us.value) * NSEC_PER_USEC;
 }
 
 static void ldcp_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u64 now)
@@ -109,9 +112,10 @@ static void ldcp_advance(struct rcm_rate *rate, const struct dcqcn_params *p, u6
 	/* above one packet every round adds the same; 2^20 packets exceed any line */
 	rounds = fp_min(rounds, LDCP_CW_MAX >> LDCP_CW_Q);
 	if (rounds)
-		rate->cw = fp_min(ldcp_model_round(rate->cw, &g) +
-				(((rounds - 1) * g.alpha) << (LDCP_CW_Q - LDCP_GAIN_Q)),
-				LDCP_CW_MAX);
+		rate->cw = ldcp_model_round(rate->cw, &g) +
+			   (((rounds - 1) * g.alpha) << (LDCP_CW_Q - LDCP_GAIN_Q));
+	/* a larger one would be paced no faster, and ignore as many CNPs as it is too large by */
+	rate->cw = fp_min(rate->cw, ldcp_window(rate, p->line));
 	ldcp_set_rate(rate, p);
 }
 

@@ -62,7 +62,8 @@ SCENARIO = Scenario(
             "DCQCN": "full: the paper's (R_AI 40 Mb/s, T 55 us); small: R_AI 5 Mb/s, T 300 us",
             "queue_at_rest": "bytes, the queue at DCQCN's fixed point by the formula in the scenario; none: beyond "
                              "K_max",
-            "LDCP": "a CNP per mark, beta 1, RTT 100 us; full: alpha 1/4; small: alpha 1/32",
+            "LDCP": "a CNP per mark, beta 1, RTT 100 us; full: alpha 3/4; small: alpha 1/32; it rests "
+                    "where N alpha / (C RTT) of the packets are marked, 3.2 % with the full increase",
             "paper": """Y. Zhu et al., Congestion Control for Large-Scale RDMA Deployments (DCQCN), SIGCOMM 2015.
                 Here: soft-RoCE without PFC; MTU 1024; 30 ms are counted""",
             "paper, evaluation, 20:1": """queue, p90 (marked=1% increase=full): 76.6 kB; queue, p90 (marked=10%
@@ -73,7 +74,7 @@ SCENARIO = Scenario(
            goal("utilisation", row="roce_rcm", least=0.9),
            goal("jain", row="roce_rcm", least=0.95)],
     conclusion="""DCQCN's fixed point needs more marks than RED gives below K_max with the paper's probability: all
-        are cut together.
+        are cut together. LDCP needs more still: its windows fall at once, and half of the link is unused.
 
         RED up to a higher probability, or a smaller increase, has one.""",
     metrics=metrics,

@@ -100,6 +100,30 @@ ldcp_below_one()
 }
 declare_test ldcp_below_one "R8 L16" "LDCP: below one packet per RTT a CNP multiplies by eta, down to gamma"
 
+# A queue pair that always has data stays paced at the line's rate, where its window must not grow on.
+ldcp_at_line()
+{
+	needs_virtual
+	load algorithm=1 line_rate_mbps=1000 ldcp_rtt_us=500 cnp_interval_us=0 reduce_gap_us=0
+	hosts 1
+	mark_all
+	trace_on roce_rcm/roce_rcm_cut
+	roce h1 send --duration 400ms --depth 8 &
+	sleep 0.005
+	mark_none
+	sleep 0.35
+	: >/sys/kernel/tracing/trace
+	mark_all
+	wait $!
+	trace_off "$TMP/trace"
+	head -n 3 "$TMP/trace"
+	# a packet per RTT is 17.5 Mb/s
+	expect "bit/s after three CNPs, the first in 0.35 s" \
+		"$(grep -m3 roce_rcm_cut: "$TMP/trace" | tail -n1 | field rate_bps)" -le 970000000
+	load
+}
+declare_test ldcp_at_line "R8 L16" "LDCP: after a long time at the line's rate CNPs cut it at once"
+
 # windows FILE SOURCE: data packets that SOURCE sent, in whole windows of 50 ms from 100 ms
 # after the first on
 windows()
