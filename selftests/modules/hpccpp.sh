@@ -1092,6 +1092,21 @@ behind_a_queue()
 }
 declare_test behind_a_queue "H5" "a flow that begins behind a queue does not take the queue for a part of T"
 
+# Where each of many flows begins behind the others' queue, some probes waited less than the records show.
+short_path()
+{
+	needs_virtual
+	dumbbell 1 5us
+	node sw egress 10gbit
+	serve r
+	observe 10gbit --from 10ms --to 20ms
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 64 --duration 21ms >"$TMP/flow.json"
+	observed
+	expect "queue, mean, packets" "$(printf %.0f "$(seen qlen_pkts.mean)")" -le 10
+	between "utilisation" "$(seen utilisation)" 0.93 0.98
+}
+declare_test short_path "H5" "64 flows at 10 Gb/s, whose RTT of 5 us is 4 packets long, keep no queue"
+
 retransmission_rtt()
 {
 	local i
