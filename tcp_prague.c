@@ -9,7 +9,7 @@
  *
  *	path:	rtt_virt is srtt before the 500th round, then srtt + 25 ms, so that a flow's share
  *		depends less on its RTT. A packet has met no queue if its RTT is less than .3 ms
- *		above the shortest and its time at the bottleneck.
+ *		above the shortest and its time at the bottleneck, and less than 1 ms.
  *	start:	the window doubles per round. The ACKs of the first long flight show the time per
  *		packet at the bottleneck: from the window that fills the path on, a round adds a
  *		16th. Slow start ends when most packets of a round are marked, or by HyStart++.

@@ -170,17 +170,14 @@ static inline void prague_queue_round(struct prague_queue *q)
 	q->idle >>= 1;
 }
 
-/*
- * The RTT of the latest of @acked packets was @wait_us above the shortest. That may be a SYN's: data
- * need the time of a packet at the bottleneck, too, @gap_ns, and have met no queue then.
- */
+/* An RTT of @wait_us above the shortest, which may be a SYN's: data need @gap_ns more. */
 static inline void prague_queue_count(struct prague_queue *q, u32 acked, u32 wait_us, u32 gap_ns)
 {
 	acked = fp_min(acked, U16_MAX / 2);
 	if (q->acked + acked > U16_MAX)
 		prague_queue_round(q);
 	q->acked += acked;
-	if (wait_us <= PRAGUE_IDLE_US + gap_ns / 1000)
+	if (wait_us <= fp_min(PRAGUE_IDLE_US + gap_ns / 1000, PRAGUE_QUEUE_US))
 		q->idle += acked;
 }
 

@@ -8,5 +8,9 @@ class Refused(Exception):
     """Nothing was changed: exit status 2."""
 
 
+class NotReady(Refused):
+    """What may come by itself: a link and its speed, a route"""
+
+
 class Failed(Exception):
     """Something was tried and did not work: exit status 1."""

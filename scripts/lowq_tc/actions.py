@@ -213,7 +213,7 @@ def do_apply(options: Options) -> int:
         print_json({
             "action": "apply", "status": "failed" if applied.errors else "changed" if changed else "unchanged",
             "results": [as_json(result, options.get("netns")) for result in applied.results],
-            "missing": applied.missing, "errors": applied.errors,
+            "missing": applied.missing, "not_ready": applied.not_ready, "errors": applied.errors,
         })
     for text in applied.errors:
         complain(text)
@@ -243,7 +243,8 @@ def present_applied(applied: apply.Applied, changed: list[Result], options: Opti
         said = ["nothing was changed" if failed else "nothing to change"]
         if changed:
             said = [("would change: " if dry else "changed: ") + ", ".join(result.device or "host" for result in changed)]
-        said += [f"{word}: {', '.join(names)}" for word, names in (("failed", failed), ("missing", applied.missing)) if names]
+        said += [f"{word}: {', '.join(names)}" for word, names in (
+            ("failed", failed), ("missing", applied.missing), ("not ready", applied.not_ready)) if names]
         print("; ".join(said), file=out)
 
 

@@ -8,13 +8,13 @@ from copy import deepcopy
 from typing import NamedTuple
 
 from lowq_common import system
-from lowq_common.errors import Failed, Refused
+from lowq_common.errors import Failed, NotReady, Refused
 from lowq_common.system import Namespace
 
 from . import config, device, host, ingress
 from .command import Command
 from .config import FILE, FOLDER, Wish
-from .journal import Journal
+from .journal import Journal, QueueRecord
 from .options import GENERAL, Options
 from .report import Report, Result
 from .things import IFB_INDEX
@@ -27,6 +27,7 @@ ENABLED = f"/etc/systemd/system/multi-user.target.wants/{UNIT}"
 class Applied(NamedTuple):
     results: list[Result]
     missing: list[str]  # devices
+    not_ready: list[str]  # devices without a speed; "host", without a route
     errors: list[str]
     refused: bool  # nothing was changed
 
@@ -62,7 +63,15 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
     world = World(space)
     mine = journal.space(space)
     errors: list[str] = []
+    gone: list[str] = []  # errors that keep nobody else waiting
+    not_ready: list[str] = []
     made: set[str] = set()  # devices for what arrives
+
+    def note(name: str, error: Exception, text: str) -> None:
+        if isinstance(error, NotReady):
+            not_ready.append(name)
+        (gone if isinstance(error, NotReady) else errors).append(text)
+
     for wish in wishes:
         if wish.options and wish.options.has("ingress") and world.named(wish.name.removeprefix(config.IFB)):
             try:
@@ -80,7 +89,7 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
         try:
             planned.append(device.plan(world, mine, with_general(wish.options, given), name, name not in made))
         except (Refused, Failed) as error:
-            errors.append(f"{wish.where}: {error}" + (f" ({name})" if wish.pattern else ""))
+            note(name, error, f"{wish.where}: {error}" + (f" ({name})" if wish.pattern else ""))
     if whole:
         resets += [link for link in device.touched(world, mine) if link.ifindex not in by_index]
     hosts = [one for one in wishes if not one.by]
@@ -93,25 +102,25 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
                               [one.where for one in hosts if one.options])
         except (Refused, Failed) as error:
             located = any(str(error).startswith(one.where) for one in hosts)
-            errors.append(str(error) if located else f"{hosts[0].where if hosts else FOLDER}: {error}")
+            note("host", error, str(error) if located else f"{hosts[0].where if hosts else FOLDER}: {error}")
             return None
 
     if hosts or whole:
         host_result = do_host(dry_run=True)
-    gone = [f"{one.where}: no device '{one.name}'{space.suffix}" for one in missing]
+    gone += [f"{one.where}: no device '{one.name}'{space.suffix}" for one in missing]
     names = [one.name for one in missing]
     if errors and not dry:
         for name in made:
             ingress.take_back(world, journal, name)
     if errors or (gone and not planned and not resets and not host_result):
-        return Applied([], [], errors + gone, True)
+        return Applied([], [], [], errors + gone, True)
     results, said = device.reset_all(world, journal, resets, given) if resets else ([], [])
     errors += said
     if host_result and host_result.status != "unchanged" and not dry:
         host_result = do_host() or host_result._replace(status="failed")
     results += [host_result] if host_result else []
     if dry:
-        return Applied(results + [device.result_of(world, one, True) for one in planned], names, errors + gone, False)
+        return Applied(results + [device.result_of(world, one, True) for one in planned], names, not_ready, errors + gone, False)
     all_done = device.apply_all(world, journal, planned)
     for name in made:  # without a queue it is of no use
         ingress.take_back(world, journal, name)
@@ -120,7 +129,7 @@ def apply(space: Namespace, journal: Journal, given: Options) -> Applied:
             errors.append(f"{by_index[one.link.ifindex].where}: {done}")
             done = device.result_of(world, one, True)._replace(status="failed")
         results.append(done)
-    return Applied(results, names, errors + gone, False)
+    return Applied(results, names, not_ready, errors + gone, False)
 
 
 # --- from now on ------------------------------------------------------------------------
@@ -137,9 +146,13 @@ def save(space: Namespace, journal: Journal, options: Options) -> Result:
         raise Refused(journal.hidden)
     mine = journal.space(space)
     parts = [config.table("host", {"control": control}, words) for control, words in mine.controls.items()]
-    parts += [config.table("queue", {"device": one.name.removeprefix(config.IFB if "--ingress" in one.words else ""),
-                                     "profile": one.profile}, one.words)
-              for one in sorted(mine.queues.values(), key=lambda one: one.name) if one.tree is not None]
+    world, queues = World(space), dict[tuple[str, bool], QueueRecord]()
+    for one in sorted(mine.queues.values(), key=lambda one: bool(world.link(one.ifindex))):  # one that is gone yields
+        arrives = "--ingress" in one.words
+        link = world.link(one.ifindex - IFB_INDEX * arrives)
+        queues[link.name if link else one.name.removeprefix(config.IFB * arrives), arrives] = one
+    parts += [config.table("queue", {"device": name, "profile": one.profile}, one.words)
+              for (name, _), one in sorted(queues.items()) if one.tree is not None]
     if not parts:
         raise Refused("nothing is set by lowq-tc: nothing to save")
     text = "\n".join(["# What lowq-tc shall set: 'lowq-tc apply', and at boot after 'lowq-tc enable'. See lowq-tc(8).\n", *parts])

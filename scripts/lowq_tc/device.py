@@ -81,6 +81,8 @@ def refuse_below(world: World, link: Link, what: str, force: bool) -> None:
 
 def differences(world: World, mine: Space, record: QueueRecord) -> list[str]:
     """What is not as lowq-tc left it"""
+    if not world.link(record.ifindex):
+        return ["the device is a new one, and the queue went with the old one; set it again"]
     now, found = world.tree(record.ifindex), []
     if record.tree is None:
         return []

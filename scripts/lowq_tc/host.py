@@ -262,7 +262,7 @@ def apply(world: World, journal: Journal, wishes: list[tuple[str, Options]], giv
         try:
             plan.add(control, options)
         except Refused as error:
-            raise Refused(f"{where[at]}: {error}" if where else str(error)) from None
+            raise type(error)(f"{where[at]}: {error}" if where else str(error)) from None
     undone: list[Thing] = []
     left: list[str] = []  # why
     commands: list[Command] = []

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lowq_common import devices
 from lowq_common.devices import Hardware, Link
-from lowq_common.errors import Refused
+from lowq_common.errors import NotReady, Refused
 from lowq_common.queues import Qdisc
 from lowq_common.system import output
 from lowq_common.units import Line, rate_text, time_text
@@ -87,7 +87,7 @@ def settle_line(device: Device, options: Options, profile: Profile, report: Repo
     elif not shape and 0 < device.link_rate < rate:
         report.note(f"--rate {given} is above the {rate_text(device.link_rate)} of {device.name}")
     if not rate and "rtt" in profile.options and not options.has("k"):
-        raise Refused(f"{device.name} reports no link speed: give --rate")
+        raise NotReady(f"{device.name} reports no link speed: give --rate")
     return Line(rate, device.frame), shape
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Callable, Iterator
 
 from lowq_common import routes
-from lowq_common.errors import Refused
+from lowq_common.errors import NotReady, Refused
 from lowq_common.routes import PREFSRC, RA, TYPES, UNICAST, Prefix, Route
 
 from .command import Command
@@ -33,7 +33,7 @@ def wanted_routes(world: World, given: str, before: Callable[[str], list[str] | 
     if not found:
         if narrower:
             raise Refused(f"--route {given}: narrower routes come first everywhere: {routes.listing(narrower)}; give these")
-        raise Refused(f"--route {given}: there is no way to it")
+        raise NotReady(f"--route {given}: there is no way to it")
     if len(found) > 1:
         found = {table: one for table, one in found.items() if one.kind == UNICAST} or found
     for table, one in found.items():
@@ -64,9 +64,10 @@ def is_so(found: Route, changed: Callable[[list[str]], list[str]]) -> bool:
 
 def usable(world: World, given: str, prefix: Prefix, found: Route, own: bool) -> None:
     """Refuses what is no way to other hosts, and routes that go by themselves: what is written here would stay."""
+    if found.kind != UNICAST and own:
+        raise Refused(f"--route {given}: is no route to another host ({TYPES[found.kind]})")
     if found.kind != UNICAST:
-        raise Refused(f"--route {given}: " + (f"is no route to another host ({TYPES[found.kind]})" if own else
-                                             "there is no way to it"))
+        raise NotReady(f"--route {given}: there is no way to it")
     if found.protocol == RA and own:
         raise Refused(f"--route {given}: the route comes from router advertisements, and is withdrawn by them, but what is"
                       f" written in its place would stay; {HINT}")

@@ -12,7 +12,7 @@ from lowq_common.values import Json
 from . import apply
 from .config import Wish
 from .device import differences, out_of_date, stray, the_link, touched
-from .journal import Journal, QueueRecord
+from .journal import Journal, QueueRecord, Space
 from .report import lines_of
 from .things import IFB_INDEX
 from .world import World
@@ -31,7 +31,7 @@ def counted(qdisc: Json) -> Json:
 
 def device(world: World, journal: Journal, link: Link, wishes: list[Wish]) -> Json:
     mine = journal.space(world.space)
-    record = mine.queues.get(link.ifindex)
+    record = mine.queues.get(link.ifindex) or made_again(world, mine).get(link)
     live = [counted(queues.as_json(one, link.name)) for one in world.queues_of(link.ifindex)]
     live.sort(key=lambda one: (one["place"] != "root", one["place"], one["handle"]))
     shown: Json = {"netns": world.space.name} if world.space.name else {}
@@ -50,6 +50,12 @@ def device(world: World, journal: Journal, link: Link, wishes: list[Wish]) -> Js
         "marking": sorted({one["kind"] for one in live if one["marked"]}),
         "dropped": next((one["dropped"] for one in live if one["place"] == "root"), 0),
     }
+
+
+def made_again(world: World, mine: Space) -> dict[Link, QueueRecord]:
+    """Devices that have the name of one that is gone, and not its queue: a new session of PPP, a driver loaded again"""
+    found = {world.named(one.name): one for index, one in mine.queues.items() if not world.link(index)}
+    return {link: one for link, one in found.items() if link and link.ifindex not in mine.queues and one.is_of(link)}
 
 
 def lasts(world: World, record: QueueRecord, link: Link, wishes: list[Wish]) -> str:
@@ -106,7 +112,8 @@ def within(queue: Json) -> list[str]:
 
 
 def show(world: World, journal: Journal, names: list[str]) -> list[Json]:
-    links = [the_link(world, name) for name in names] or touched(world, journal.space(world.space))
+    mine = journal.space(world.space)
+    links = [the_link(world, name) for name in names] or list(dict.fromkeys([*touched(world, mine), *made_again(world, mine)]))
     wishes = apply.kept(world.space)
     return [device(world, journal, link, wishes) for link in links] + list(lost(world, journal, names))
 

@@ -294,9 +294,19 @@ one_file()
 		profile = "fifo"
 		no-shape = true
 	END
-	refuses "lowq.toml: host 2: --route fd08::/16: there is no way to it"
+	# a route, and a speed, that may come: the rest is set meanwhile
+	ipn link add wan0 type veth peer name wan1
+	echo $'[[queue]]\ndevice = "wan0"\nprofile = "dctcp"\nrtt = "100us"\nno-shape = true' >"$TMP/conf/wan0.toml"
+	gives 1 "lowq.toml: host 2: --route fd08::/16: there is no way to it" apply "$TMP/conf"
+	[[ $err == *"wan0.toml: queue 1: wan0 reports no link speed"* && $out == *"changed: lq0, lq1; not ready: wan0, host" ]] || fail "says $err$out"
+	lt apply "$TMP/conf" --json
+	expect "not ready" "$rc$(jq -c '[.status, .not_ready, .missing]' <<<"$out")" = '1["failed",["wan0","host"],[]]'
+	must show lq0 lq1 --check
+	[[ $(tcn qdisc show) == *"limit 77p"* && $(ipn route) != *congctl* ]] || fail "not the rest, and only that, is set"
+	ipn link del wan0
+	rm "$TMP/conf/wan0.toml"
 	sed -i 's/, "fd08::.16"//' "$TMP/conf/lowq.toml"
-	applied 4 "changed: host, lq0, lq1"
+	applied 4 "changed: host"
 	picture shown
 	[[ $shown == *"pfifo 10f1: dev lq0 "*"limit 77p"* && $shown == *"pfifo 10f0: dev lq1 root"* &&
 		$shown == *"10.8.0.0/16 "*"initcwnd 20 congctl reno"* && $shown == *$'\n'cubic$'\n'* ]] || fail "not set: $shown"
@@ -321,6 +331,29 @@ one_file()
 	no_records
 }
 declare_test one_file "" "lowq.toml: several controls, devices by name, pattern, address and driver; save writes what is set"
+
+made_again()
+{
+	must fifo lq0 --rate 1gbit
+	must save "$TMP/saved/lowq.toml"
+	ipn link del lq0
+	checks 0 show
+	device
+	checks 3 show
+	[[ $out == *"lq0: fifo was set"*"is a new one"* ]] || fail "says $out"
+	checks 3 show lq0
+	must fifo lq0 --rate 2gbit
+	must fifo lq1 --rate 3gbit
+	ipn link set lq1 down name lan0 up
+	checks 0 show
+	# each once, by the name that it has now
+	must save "$TMP/saved/lowq.toml"
+	expect "devices" "$(sed -n 's/^device = //p' "$TMP/saved/lowq.toml" | paste -sd ' ')" = '"lan0" "lq0"'
+	applied 0 "nothing to change" "$TMP/saved"
+	must reset --all
+	no_records
+}
+declare_test made_again "" "a device that was removed and made again, or renamed: show tells, and what save writes can be applied"
 
 # Of 200 devices each call reads all at once, and changes them by one tc: not by a program for each, of which the
 # time would be most.

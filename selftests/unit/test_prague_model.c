@@ -202,6 +202,9 @@ static void prague_queue__own_time(void **state)
 	assert_int_equal(queue.idle, 10);
 	prague_queue_count(&queue, 10, PRAGUE_IDLE_US + 241, 240000);
 	assert_int_equal(queue.idle, 10);
+	/* where a packet takes longer, or seems to, one that waits for 1 ms has met a queue */
+	prague_queue_count(&queue, 10, PRAGUE_QUEUE_US + 1, 1200000);
+	assert_int_equal(queue.idle, 10);
 	/* it says when a packet met no queue, not how long one that met one is */
 	assert_false(prague_queue_is_burst(&queue, PRAGUE_QUEUE_US));
 	assert_true(prague_queue_is_burst(&queue, PRAGUE_QUEUE_US + 1));

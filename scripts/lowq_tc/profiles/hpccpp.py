@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lowq_common.errors import Refused
+from lowq_common.errors import NotReady, Refused
 from lowq_common.units import rate_text
 
 from ..command import Command
@@ -16,7 +16,7 @@ ETHERNET_HEADER = 14  # bytes
 def compute(context: Context) -> Queue:
     device, options, report, line = context.device, context.options, context.report, context.line
     if not line.rate:
-        raise Refused(f"{device.name} reports no link speed: give --rate")
+        raise NotReady(f"{device.name} reports no link speed: give --rate")
     if line.rate < 10_000_000:
         given = options.given.get("rate", rate_text(line.rate))
         raise Refused(f"--rate {given}: sch_int stamps 10mbit to 1600gbit")
