@@ -635,6 +635,21 @@ two_bottlenecks()
 }
 declare_test two_bottlenecks "H1" "two bottlenecks in series: the tighter one controls the flow, also after it changes"
 
+slower_link()
+{
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 10gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 4 --duration 40ms >"$TMP/flow.json" &
+	sleep 0.02
+	set_rate sw egress 2:1 500mbit
+	in_ns sw tc qdisc change dev egress root int rate 500mbit
+	wait $!
+	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
+}
+declare_test slower_link "H17" "a link that becomes 20 times slower makes answers late: that is no loss of telemetry"
+
 # --- the start of a flow, and losses -----------------------------------------------
 
 # A flow starts with its first data, which may have left with the SYN or under another control
