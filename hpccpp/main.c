@@ -263,20 +263,23 @@ static u32 hpccpp_min_tso_segs(struct sock *sk)
 CC_DEFINE_TSO_SEGS(hpccpp_tso_segs, hpccpp_min_tso_segs)
 
 /*
- * Why telemetry is lost, or NULL. Responses may take as long as ACKs: srtt, with queues,
- * not T.
+ * Why telemetry is lost, or NULL. Responses may take as long as ACKs do, with queues: srtt, or the
+ * latest RTT where a link has become slower all at once. Not without telemetry so far: in slow
+ * start the flow's own queue grows as fast as time goes by.
  */
 static const char *hpccpp_telemetry_lost(const struct sock *sk, const struct hpccpp_flow *f,
 					 u64 now)
 {
+	u64 latest_ns = f->telemetry ? hpccpp_rtt_ns(f->rtt.latest_us) : 0;
+	u64 rtt_ns = max3((u64)hpccpp_base_rtt_ns(f), hpccpp_srtt_ns(sk), latest_ns);
+
 	if (READ_ONCE(f->refused))
 		return "refused";
 	if (f->partial >= HPCCPP_PROBES_LOST)
 		return "partial";
 	if (f->unmeasured >= HPCCPP_PROBES_LOST)
 		return "unmeasured";
-	if (f->unanswered >= HPCCPP_PROBES_LOST &&
-	    now - f->answer_ns > 2 * max_t(u64, hpccpp_base_rtt_ns(f), hpccpp_srtt_ns(sk)))
+	if (f->unanswered >= HPCCPP_PROBES_LOST && now - f->answer_ns > 2 * rtt_ns)
 		return "unanswered";
 	return NULL;
 }

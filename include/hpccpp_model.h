@@ -576,6 +576,8 @@ static inline u64 hpccpp_carried(u64 delivered, u64 elapsed_ns, u32 t_ns)
  * @period_us:	the smallest RTT of the present period
  * @queued_us:	the longest wait in the path's queues in the present period
  * @samples:	telemetry samples in the present period
+ * @probes:	probes in @unqueued_us, at most 2 * HPCCPP_RTT_PERIOD
+ * @unqueued_us: sum of what they took without queues
  */
 struct hpccpp_rtt {
 	u32 base_us;
@@ -584,6 +586,8 @@ struct hpccpp_rtt {
 	u32 period_us;
 	u32 queued_us;
 	u32 samples;
+	u32 probes;
+	u64 unqueued_us;
 };
 
 static inline void hpccpp_rtt_init(struct hpccpp_rtt *r, u32 us)
@@ -606,13 +610,22 @@ static inline void hpccpp_rtt_sample(struct hpccpp_rtt *r, u32 us)
 
 /*
  * A probe took @us, of which @queued_us in queues. Without this a flow that begins while there is
- * a queue takes that for a part of T, and so for none. The probe itself may have found a shorter
- * queue than the records show, if others send in bursts: T is at least an eighth of @us.
+ * a queue takes that for a part of T, and so for none. The probe may have found another queue than
+ * the records show, if others send in bursts. So T is the mean of 32 to 64 probes: their minimum
+ * may be a fraction of the path's RTT, and then many flows at the smallest window keep a queue. A
+ * probe counts with an eighth of @us at least, and with all of it if the queue is less than half.
  */
 static inline void hpccpp_rtt_unqueued(struct hpccpp_rtt *r, u64 us, u64 queued_us)
 {
-	if (us > queued_us && queued_us >= us / 2)
-		r->base_us = fp_min(r->base_us, fp_max(us - queued_us, us / 8));
+	if (us <= queued_us)
+		return;
+	if (r->probes == 2 * HPCCPP_RTT_PERIOD) {
+		r->probes /= 2;
+		r->unqueued_us /= 2;
+	}
+	r->probes++;
+	r->unqueued_us += queued_us < us / 2 ? us : fp_max(us - queued_us, us / 8);
+	r->base_us = fp_min(r->min_us, fp_div(r->unqueued_us, r->probes));
 }
 
 /*
@@ -665,6 +678,8 @@ static inline void hpccpp_rtt_follow(struct hpccpp_rtt *r, u32 queued_us)
 	    r->period_us > (u64)r->base_us + r->base_us / 4 + r->queued_us) {
 		r->base_us = r->period_us - r->queued_us;
 		r->min_us = fp_max(r->min_us, r->base_us);
+		r->probes = 0;
+		r->unqueued_us = 0;
 	}
 	r->period_us = HPCCPP_RTT_UNKNOWN;
 	r->queued_us = 0;

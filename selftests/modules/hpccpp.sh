@@ -635,6 +635,21 @@ two_bottlenecks()
 }
 declare_test two_bottlenecks "H1" "two bottlenecks in series: the tighter one controls the flow, also after it changes"
 
+slower_link()
+{
+	needs_virtual
+	dumbbell 1 100us
+	node sw egress 10gbit
+	serve r
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 4 --duration 40ms >"$TMP/flow.json" &
+	sleep 0.02
+	set_rate sw egress 2:1 500mbit
+	in_ns sw tc qdisc change dev egress root int rate 500mbit
+	wait $!
+	expect "fall-backs" "$(counter h1 hpccpp Fallbacks)" -eq 0
+}
+declare_test slower_link "H17" "a link that becomes 20 times slower makes answers late: that is no loss of telemetry"
+
 # --- the start of a flow, and losses -----------------------------------------------
 
 # A flow starts with its first data, which may have left with the SYN or under another control
@@ -1091,6 +1106,21 @@ behind_a_queue()
 	t_behind 600 --sndbuf 512Ki
 }
 declare_test behind_a_queue "H5" "a flow that begins behind a queue does not take the queue for a part of T"
+
+# Where each of many flows begins behind the others' queue, some probes waited less than the records show.
+short_path()
+{
+	needs_virtual
+	dumbbell 1 5us
+	node sw egress 10gbit
+	serve r
+	observe 10gbit --from 10ms --to 20ms
+	in_ns h1 flowgen long --to 10.0.0.1 --cc hpccpp --flows 64 --duration 21ms >"$TMP/flow.json"
+	observed
+	expect "queue, mean, packets" "$(printf %.0f "$(seen qlen_pkts.mean)")" -le 10
+	between "utilisation" "$(seen utilisation)" 0.93 0.98
+}
+declare_test short_path "H5" "64 flows at 10 Gb/s, whose RTT of 5 us is 4 packets long, keep no queue"
 
 retransmission_rtt()
 {

@@ -719,11 +719,23 @@ static void hpccpp_rtt__unqueued(void **state)
 	hpccpp_rtt_unqueued(&r, 310, 200);
 	assert_int_equal(r.base_us, 110);
 	assert_int_equal(r.min_us, 300);
-	hpccpp_rtt_unqueued(&r, 400, 200);	/* not smaller */
+	hpccpp_rtt_unqueued(&r, 400, 210);	/* the mean of both */
+	assert_int_equal(r.base_us, 150);
 	hpccpp_rtt_unqueued(&r, 200, 200);	/* nothing left: the probe did not wait that long */
-	assert_int_equal(r.base_us, 110);
+	assert_int_equal(r.base_us, 150);
 	hpccpp_rtt_unqueued(&r, 400, 390);	/* not below an eighth */
-	assert_int_equal(r.base_us, 50);
+	assert_int_equal(r.base_us, 116);
+	hpccpp_rtt_unqueued(&r, 400, 199);	/* a short queue says nothing */
+	assert_int_equal(r.base_us, 187);
+	/* single probes that differ hardly matter, old ones are forgotten; never above the smallest RTT */
+	for (i = 0; i < 20 * HPCCPP_RTT_PERIOD; i++)
+		hpccpp_rtt_unqueued(&r, 400, i % 8 ? 300 : 349);
+	assert_in_range(r.base_us, 93, 94);
+	for (i = 0; i < 20 * HPCCPP_RTT_PERIOD; i++)
+		hpccpp_rtt_unqueued(&r, 900, 500);
+	assert_int_equal(r.base_us, 300);
+	assert_int_equal(r.min_us, 300);
+	r.base_us = 50;
 	/* a T that was too small is corrected after a period */
 	for (i = 0; i < HPCCPP_RTT_PERIOD; i++) {
 		hpccpp_rtt_sample(&r, 310);
@@ -731,6 +743,8 @@ static void hpccpp_rtt__unqueued(void **state)
 	}
 	assert_int_equal(r.base_us, 280);
 	assert_int_equal(r.min_us, 300);
+	hpccpp_rtt_unqueued(&r, 900, 740);	/* of the path as it is now */
+	assert_int_equal(r.base_us, 160);
 }
 
 /* An RTT more than an eighth above the path's and its queues */
