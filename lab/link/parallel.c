@@ -18,7 +18,7 @@
 #include "parallel.h"
 
 #define RING		(32U << 20)	/* bytes, for what one has sent to another */
-#define RING_NEAR	(RING / 2)	/* an empty one begins again after so many, and has so much room */
+#define RING_NEAR	(RING / 2)	/* an empty one begins again from here, with as much room */
 #define STEPS		8		/* a process says so often per window where it is */
 #define SPINS		10000		/* of some ns each, before a process that waits sleeps */
 #define END_STEP	1000000ULL	/* ns; longer than a window */
