@@ -152,7 +152,7 @@ static inline u64 prague_boost(u64 ai, u32 cwnd, u32 silent)
 #define PRAGUE_QUEUE_US		1000	/* above the shortest RTT: DualPI2 marks from here on */
 #define PRAGUE_BURST_US		3500	/* a longer queue is not taken for a burst */
 #define PRAGUE_QUEUE_IDLE	30	/* percent of the latest packets met none, */
-#define PRAGUE_IDLE_US		300	/* which is: waited for less than this */
+#define PRAGUE_IDLE_US		300	/* which is: waited for no more than this */
 
 /**
  * struct prague_queue - packets of this round, half those of the round before, and so on
@@ -170,7 +170,7 @@ static inline void prague_queue_round(struct prague_queue *q)
 	q->idle >>= 1;
 }
 
-/* An RTT of @wait_us above the shortest, which may be a SYN's: data need @gap_ns more. */
+/* An RTT @wait_us above the shortest, perhaps a SYN's: data take @gap_ns more. 1 ms is a queue. */
 static inline void prague_queue_count(struct prague_queue *q, u32 acked, u32 wait_us, u32 gap_ns)
 {
 	acked = fp_min(acked, U16_MAX / 2);
