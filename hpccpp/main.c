@@ -270,8 +270,7 @@ CC_DEFINE_TSO_SEGS(hpccpp_tso_segs, hpccpp_min_tso_segs)
 static const char *hpccpp_telemetry_lost(const struct sock *sk, const struct hpccpp_flow *f,
 					 u64 now)
 {
-	u64 latest_ns = f->telemetry ? hpccpp_rtt_ns(f->rtt.latest_us) : 0;
-	u64 rtt_ns = max3((u64)hpccpp_base_rtt_ns(f), hpccpp_srtt_ns(sk), latest_ns);
+	u64 rtt_ns, latest_ns;
 
 	if (READ_ONCE(f->refused))
 		return "refused";
@@ -279,9 +278,11 @@ static const char *hpccpp_telemetry_lost(const struct sock *sk, const struct hpc
 		return "partial";
 	if (f->unmeasured >= HPCCPP_PROBES_LOST)
 		return "unmeasured";
-	if (f->unanswered >= HPCCPP_PROBES_LOST && now - f->answer_ns > 2 * rtt_ns)
-		return "unanswered";
-	return NULL;
+	if (f->unanswered < HPCCPP_PROBES_LOST)
+		return NULL;
+	latest_ns = f->telemetry ? hpccpp_rtt_ns(f->rtt.latest_us) : 0;
+	rtt_ns = max3((u64)hpccpp_base_rtt_ns(f), hpccpp_srtt_ns(sk), latest_ns);
+	return now - f->answer_ns > 2 * rtt_ns ? "unanswered" : NULL;
 }
 
 /*

@@ -727,7 +727,7 @@ static void hpccpp_rtt__unqueued(void **state)
 	assert_int_equal(r.base_us, 116);
 	hpccpp_rtt_unqueued(&r, 400, 199);	/* a short queue says nothing */
 	assert_int_equal(r.base_us, 187);
-	/* single probes that differ hardly matter, old ones are forgotten; never above the smallest RTT */
+	/* single probes hardly matter, old ones are forgotten; at most the smallest RTT */
 	for (i = 0; i < 20 * HPCCPP_RTT_PERIOD; i++)
 		hpccpp_rtt_unqueued(&r, 400, i % 8 ? 300 : 349);
 	assert_in_range(r.base_us, 93, 94);
