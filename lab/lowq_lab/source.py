@@ -10,10 +10,10 @@ import subprocess
 import sys
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator, Mapping
 
 from .describe import words
-from .scenario import Scenario
+from .scenario import Scenario, Setting
 
 DIRECTIVE = "# shellcheck shell=bash disable=SC2034,SC2154"  # the guest sets the settings, and reads what is set
 
@@ -44,6 +44,14 @@ def find_files(plan: Any, folder: Path) -> list[Path]:
     return found
 
 
+def plans(scenario: Scenario, path: Path) -> Iterator[tuple[Mapping[str, Setting], Any, list[Path]]]:
+    """Of each variant: the plan, and the files that it names"""
+    for variant in scenario.variants if scenario.plan else ():
+        assert scenario.plan
+        plan = scenario.plan(scenario.example(variant))
+        yield variant, plan, find_files(plan, path.parent)
+
+
 def counts(scenario: Scenario, path: Path) -> bytes:
     """What a run depends on: the file without comments and the scenario's texts and goals, modules beside it that it has
     loaded, its plans, and the files that these name"""
@@ -52,10 +60,7 @@ def counts(scenario: Scenario, path: Path) -> bytes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Scenario", "replace"):
             node.keywords = [keyword for keyword in node.keywords if keyword.arg in ("plan", "metrics")]
     made = [ast.unparse(tree).encode(), re.sub(r"(?m)^\s*#.*\n", "", scenario.shell).encode()]
-    for variant in scenario.variants if scenario.plan else ():
-        assert scenario.plan
-        plan = scenario.plan(scenario.example(variant))
-        files = find_files(plan, path.parent)
+    for _, plan, files in plans(scenario, path):
         made += [json.dumps(plan).encode(), *(file.read_bytes() for file in files)]
     loaded = {Path(getattr(module, "__file__", None) or "/") for module in sys.modules.values()}
     return b"".join([*made, *(file.read_bytes() for file in sorted(loaded) if file.parent == path.parent)])
@@ -80,15 +85,13 @@ def check(scenario: Scenario, path: Path) -> str:
         if parsed.returncode:
             at, _, reason = parsed.stderr.split("\n")[0].removeprefix("bash: line ").partition(": ")
             return f"{path}:{at}: shell: {reason}"
-    for variant in scenario.variants if scenario.plan else ():
-        assert scenario.plan
-        plan = scenario.plan(scenario.example(variant))
+    for variant, plan, _ in plans(scenario, path):
         plan.pop("prepare", None)
-        find_files(plan, path.parent)
         done = subprocess.run(["labnet", "--check", "-"], input=json.dumps(plan), text=True, check=False,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if done.returncode:
             why = done.stderr.strip().removeprefix("labnet: standard input: ")
+            assert scenario.plan
             line, of = scenario.plan.__code__.co_firstlineno, f" of {words(variant)}" if variant else ""
             return f"{path}:{line}: the plan{of}: {why}"
     return ""

@@ -64,9 +64,9 @@ def is_so(found: Route, changed: Callable[[list[str]], list[str]]) -> bool:
 
 def usable(world: World, given: str, prefix: Prefix, found: Route, own: bool) -> None:
     """Refuses what is no way to other hosts, and routes that go by themselves: what is written here would stay."""
-    if found.kind != UNICAST and own:
-        raise Refused(f"--route {given}: is no route to another host ({TYPES[found.kind]})")
     if found.kind != UNICAST:
+        if own:
+            raise Refused(f"--route {given}: is no route to another host ({TYPES[found.kind]})")
         raise NotReady(f"--route {given}: there is no way to it")
     if found.protocol == RA and own:
         raise Refused(f"--route {given}: the route comes from router advertisements, and is withdrawn by them, but what is"
